@@ -1,0 +1,191 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: the interface a guest sees.
+ *
+ * Everything that guest software may depend on stands in this file and in
+ * docs/interface.md: hint bits in the submission queue entry, the capability
+ * structure in Identify Controller, and the vendor log page. The device, the
+ * qtests and the user space tools read these definitions; a number here never
+ * changes its meaning, new things are added at the end of reserved space.
+ *
+ * All multi-byte fields are little endian. The file needs only <stdint.h>.
+ */
+#ifndef HW_NVME_CINT_ABI_H
+#define HW_NVME_CINT_ABI_H
+
+#include <stdint.h>
+
+#define NVME_CINT_MAGIC         0x544e4943u     /* "CINT" read as le32 */
+#define NVME_CINT_VERSION       1
+
+/*
+ * Hints (cinterrupts 4.1). CDW0 bits 10 and 11 are bits 2 and 3 of the
+ * command's flags byte; CDW13 bits 8 and 9 of Read and Write are the second
+ * place, for senders that may not set flags. Both bits set means unmarked.
+ */
+#define NVME_CINT_FLAGS_URGENT  (1u << 2)
+#define NVME_CINT_FLAGS_BARRIER (1u << 3)
+#define NVME_CINT_DW13_URGENT   (1u << 8)
+#define NVME_CINT_DW13_BARRIER  (1u << 9)
+
+/* Vendor specific log page identifier. */
+#define NVME_CINT_LID           0xd0
+/* Get Log Page, Log Specific Field: reset the counters after this read. */
+#define NVME_CINT_LSP_RESET     0x1
+
+/* Policies, as numbers in the log page. */
+enum NvmeCintPolicyId {
+    NVME_CINT_POLICY_DEFAULT    = 0,
+    NVME_CINT_POLICY_STATIC     = 1,
+    NVME_CINT_POLICY_ADAPTIVE   = 2,
+    NVME_CINT_POLICY_CINT       = 3,
+    NVME_CINT_POLICY_VIC        = 4,
+    NVME_CINT_POLICY_POINTER    = 5,
+    NVME_CINT_POLICY_AUTO       = 6,
+};
+
+/* Why an interrupt was sent: indices into the log page's reason counters. */
+enum NvmeCintReasonId {
+    NVME_CINT_REASON_NONE       = 0,    /* no interrupt; never counted */
+    NVME_CINT_REASON_EACH       = 1,    /* no coalescing */
+    NVME_CINT_REASON_URGENT     = 2,    /* an Urgent command completed */
+    NVME_CINT_REASON_BARRIER    = 3,    /* a Barrier was satisfied */
+    NVME_CINT_REASON_THR        = 4,    /* threshold reached */
+    NVME_CINT_REASON_QUIET      = 5,    /* delta passed with no completion */
+    NVME_CINT_REASON_TIME       = 6,    /* static aggregation time */
+    NVME_CINT_REASON_RATIO      = 7,    /* vIC delivery ratio */
+    NVME_CINT_REASON_LOW_CIF    = 8,    /* vIC: few commands in flight */
+    NVME_CINT_REASON_LOW_IOPS   = 9,    /* vIC: low completion rate */
+    NVME_CINT_REASON_POINTER    = 10,   /* interrupt pointer passed */
+    NVME_CINT_REASON_DRAIN      = 11,   /* nothing left in flight */
+    NVME_CINT_REASON_PRESSURE   = 12,   /* completion queue nearly full */
+    NVME_CINT_REASON_MAX_HOLD   = 13,   /* held for as long as allowed */
+    NVME_CINT_REASON_ERROR      = 14,   /* a command failed */
+    NVME_CINT_REASON_STORM      = 15,   /* released by the storm limiter */
+    NVME_CINT_REASON_KICK       = 16,   /* released after a withheld message */
+    NVME_CINT_REASON_RECONF     = 17,   /* policy or parameter change */
+    NVME_CINT_REASON_ADMIN      = 18,   /* admin queue, never coalesced */
+    NVME_CINT_NR_REASONS        = 32,   /* counters reserved in the log page */
+};
+
+/* Identify Controller, vendor area: byte 3072 on. Stock devices read zero. */
+typedef struct NvmeCintIdentify {
+    uint32_t magic;             /* NVME_CINT_MAGIC */
+    uint16_t version;           /* NVME_CINT_VERSION */
+    uint16_t size;              /* of this structure, bytes */
+    uint32_t caps;              /* NVME_CINT_CAP_* */
+    uint8_t  config_fid;        /* vendor Feature ID of the configuration */
+    uint8_t  status_fid;        /* vendor Feature ID of the status records */
+    uint8_t  lid;               /* vendor Log Page ID */
+    uint8_t  rsvd15;
+    uint32_t regs_offset;       /* register block in BAR0, bytes; 0 = none */
+    uint32_t regs_stride;       /* bytes between two CQs' registers */
+    uint8_t  rsvd24[40];
+} NvmeCintIdentify;
+
+#define NVME_CINT_IDENTIFY_OFFSET       3072
+
+/* Capability bits; a clear bit means the device lacks the mechanism. */
+#define NVME_CINT_CAP_HINTS             (1u << 0)
+#define NVME_CINT_CAP_OOO               (1u << 1)
+#define NVME_CINT_CAP_STRICT_BARRIER    (1u << 2)
+#define NVME_CINT_CAP_STORM             (1u << 3)
+#define NVME_CINT_CAP_VIC               (1u << 4)
+#define NVME_CINT_CAP_POINTER           (1u << 5)
+#define NVME_CINT_CAP_INFER             (1u << 6)
+#define NVME_CINT_CAP_STATUS_RECORDS    (1u << 7)
+#define NVME_CINT_CAP_LOG               (1u << 8)
+
+/*
+ * Log page D0h: one header, then one record for each completion queue that
+ * exists, in order of its identifier. Counters start at 0 when their queue is
+ * created; they wrap at 2^64.
+ */
+typedef struct NvmeCintLogHeader {
+    uint32_t magic;             /* 000 NVME_CINT_MAGIC */
+    uint16_t version;           /* 004 NVME_CINT_VERSION */
+    uint16_t header_size;       /* 006 bytes: 64 */
+    uint32_t record_size;       /* 008 bytes: 2560 */
+    uint16_t records;           /* 012 records that follow */
+    uint8_t  policy;            /* 014 policy of new queues */
+    uint8_t  virtual_time;      /* 015 1 if cint.time is virtual */
+    uint64_t time_ns;           /* 016 device time of this snapshot */
+    uint8_t  rsvd24[40];
+} NvmeCintLogHeader;
+
+/*
+ * A time distribution: bucket 0 counts 0 ns, bucket b counts values in
+ * [2^(b-1), 2^b) ns, the last bucket everything above.
+ */
+#define NVME_CINT_HIST_BUCKETS  32
+typedef struct NvmeCintHist {
+    uint64_t sum_ns;
+    uint64_t max_ns;
+    uint64_t bucket[NVME_CINT_HIST_BUCKETS];
+} NvmeCintHist;                 /* 272 bytes */
+
+/* Distributions are kept apart by the hint of the command. */
+enum NvmeCintHintId {
+    NVME_CINT_HINT_NONE         = 0,
+    NVME_CINT_HINT_URGENT       = 1,
+    NVME_CINT_HINT_BARRIER      = 2,
+    NVME_CINT_HINT_BOTH         = 3,    /* acts as unmarked, counted apart */
+    NVME_CINT_NR_HINTS          = 4,
+};
+
+enum NvmeCintSourceId {
+    NVME_CINT_SOURCE_CDW0       = 0,
+    NVME_CINT_SOURCE_CDW13      = 1,
+    NVME_CINT_SOURCE_INFERRED   = 2,
+    NVME_CINT_NR_SOURCES        = 4,
+};
+
+/*
+ * Distributions in a record are kept for unmarked (0), Urgent (1) and Barrier
+ * (2) commands; a command with both hints is unmarked.
+ */
+#define NVME_CINT_NR_CLASSES    3
+
+typedef struct NvmeCintLogRecord {
+    uint16_t cqid;                              /* 0000 */
+    uint16_t vector;                            /* 0002 MSI-X vector */
+    uint8_t  policy;                            /* 0004 */
+    uint8_t  irq_enabled;                       /* 0005 the CQ's IEN bit */
+    uint16_t rsvd6;                             /* 0006 */
+    uint32_t cq_size;                           /* 0008 entries */
+    uint32_t inflight;                          /* 0012 commands, now */
+    uint64_t delta_ns;                          /* 0016 in force now */
+    uint32_t thr;                               /* 0024 in force now */
+    uint32_t pending;                           /* 0028 CQEs no full
+                                                   interrupt covers yet */
+    uint64_t cqes;                              /* 0032 posted */
+    uint64_t irqs_full;                         /* 0040 sent, full class */
+    uint64_t irqs_urgent;                       /* 0048 sent, urgent class */
+    uint64_t irqs_masked;                       /* 0056 of those, to a masked
+                                                   vector */
+    uint64_t avoided;                           /* 0064 deferrals that ended
+                                                   because the guest had reaped
+                                                   all */
+    uint64_t reruns;                            /* 0072 posting passes with no
+                                                   new CQE */
+    uint64_t ratio_up;                          /* 0080 vIC: R = up / skip */
+    uint64_t ratio_skip;                        /* 0088 */
+    uint64_t storm_ewma_ns;                     /* 0096 */
+    uint64_t storm_held;                        /* 0104 */
+    uint64_t pointer_arms;                      /* 0112 */
+    uint64_t pointer_rejects;                   /* 0120 */
+    uint64_t cmds_by_hint[NVME_CINT_NR_HINTS];          /* 0128 completed */
+    uint64_t cmds_by_source[NVME_CINT_NR_SOURCES];      /* 0160 hinted */
+    uint64_t irqs_by_reason[NVME_CINT_NR_REASONS];      /* 0192 */
+    NvmeCintHist hold[NVME_CINT_NR_CLASSES];            /* 0448 CQE posted to
+                                                           interrupt sent */
+    NvmeCintHist reap[NVME_CINT_NR_CLASSES];            /* 1264 interrupt sent
+                                                           to CQ head past */
+    NvmeCintHist lateness;                              /* 2080 a timer's
+                                                           deadline to its
+                                                           callback */
+    uint8_t rsvd2352[208];                              /* 2352 */
+} NvmeCintLogRecord;                                    /* 2560 bytes */
+
+#endif /* HW_NVME_CINT_ABI_H */

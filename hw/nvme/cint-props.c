@@ -1,0 +1,445 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: the properties "cint" and "cint.*" of the nvme device.
+ *
+ * Two tables say everything about them: cint_params[] of the engine and
+ * nvme_cint_device_params[] here. All but cint and cint.time can be changed
+ * while the machine runs (qom-set); a change of an engine parameter becomes
+ * the template for later queues and overwrites every existing one.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "qemu/units.h"
+#include "hw/qdev-core.h"
+
+#include "cint.h"
+
+static const char *const time_names[] = {
+    [NVME_CINT_TIME_AUTO]       = "auto",
+    [NVME_CINT_TIME_VIRTUAL]    = "virtual",
+    [NVME_CINT_TIME_REAL]       = "real",
+    NULL,
+};
+
+#define DEVICE_FIELD(f) offsetof(NvmeCintDeviceParams, f)
+#define MAX_TIME_NS     (10 * NANOSECONDS_PER_SECOND)
+
+/* Rows that the rest of this file refers to. */
+enum {
+    ROW_TIME,
+    ROW_MEDIA,
+    ROW_FIRST_OVERRIDE,     /* from here on: refine a profile */
+};
+
+static const CintParam nvme_cint_device_params[] = {
+    [ROW_TIME] = {
+        .name = "time",
+        .type = CINT_PARAM_ENUM,
+        .offset = DEVICE_FIELD(time),
+        .max = NVME_CINT_TIME_REAL,
+        .def = NVME_CINT_TIME_AUTO,
+        .values = time_names,
+        .help = "virtual: nothing the guest can time runs in real time; "
+                "auto: virtual when icount is on",
+    },
+    [ROW_MEDIA] = {
+        .name = "media",
+        .type = CINT_PARAM_ENUM,
+        .offset = DEVICE_FIELD(media),
+        .max = NVME_CINT_NR_MEDIA - 1,
+        .def = NVME_CINT_MEDIA_NONE,
+        .values = nvme_cint_media_names,
+        .help = "media latency profile; none: the backend's own timing",
+    },
+    [ROW_FIRST_OVERRIDE] = {
+        .name = "media.read-latency",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(read_latency_ns),
+        .max = MAX_TIME_NS,
+        .help = "ns a read takes",
+    }, {
+        .name = "media.write-latency",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(write_latency_ns),
+        .max = MAX_TIME_NS,
+        .help = "ns a write, or any command but a read, takes",
+    }, {
+        .name = "media.read-per-kib",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(read_per_kib_ns),
+        .max = NANOSECONDS_PER_SECOND,
+        .help = "ns a read takes longer for each KiB",
+    }, {
+        .name = "media.write-per-kib",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(write_per_kib_ns),
+        .max = NANOSECONDS_PER_SECOND,
+        .help = "ns a write takes longer for each KiB",
+    }, {
+        .name = "media.units",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(units),
+        .max = NVME_CINT_MAX_UNITS,
+        .help = "commands served at a time, 0 = any number",
+    }, {
+        .name = "media.slots",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(slots),
+        .max = 65535,
+        .help = "commands fetched at a time, further ones wait in their SQs; "
+                "0 = any number",
+    }, {
+        .name = "media.jitter",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(jitter_ns),
+        .max = MAX_TIME_NS,
+        .help = "ns a command takes longer or shorter at most (uniform)",
+    }, {
+        .name = "media.seed",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(seed),
+        .max = UINT32_MAX,
+        .def = 1,
+        .help = "seed of the jitter",
+    }, {
+        .name = "media.read-bandwidth",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(read_bandwidth),
+        .max = TiB,
+        .help = "bytes/s all reads share, 0 = no limit",
+    }, {
+        .name = "media.write-bandwidth",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(write_bandwidth),
+        .max = TiB,
+        .help = "bytes/s all writes share, 0 = no limit",
+    },
+};
+
+#define NR_DEVICE_PARAMS    ARRAY_SIZE(nvme_cint_device_params)
+
+static bool is_device_param(const CintParam *param)
+{
+    return param >= nvme_cint_device_params &&
+           param < nvme_cint_device_params + NR_DEVICE_PARAMS;
+}
+
+static uint64_t *param_field(NvmeCintParams *params, const CintParam *param)
+{
+    return is_device_param(param) ?
+           (uint64_t *)((char *)&params->device + param->offset) :
+           cint_config_field(&params->config, param);
+}
+
+static void mark_set(NvmeCintParams *params, const CintParam *param)
+{
+    if (is_device_param(param)) {
+        params->device_set |= 1u << (param - nvme_cint_device_params);
+    } else {
+        params->config_set |= 1u << (param - cint_params);
+    }
+}
+
+static bool was_set(const NvmeCintParams *params, const CintParam *param)
+{
+    return is_device_param(param) ?
+           params->device_set & (1u << (param - nvme_cint_device_params)) :
+           params->config_set & (1u << (param - cint_params));
+}
+
+/* Row of the engine's table with the field at @offset of CintConfig. */
+static const CintParam *config_param(size_t offset)
+{
+    const CintParam *param = cint_params;
+
+    while (param->offset != offset) {
+        param++;
+    }
+    return param;
+}
+
+static bool parse_enum(const CintParam *param, const char *name,
+                       const char *text, uint64_t *value, Error **errp)
+{
+    ERRP_GUARD();
+    g_autofree char *valid = g_strjoinv(", ", (char **)param->values);
+
+    for (*value = 0; param->values[*value]; (*value)++) {
+        if (!strcmp(param->values[*value], text)) {
+            return true;
+        }
+    }
+    error_setg(errp, "Parameter '%s' does not accept value '%s'; valid values "
+               "are %s", name, text, valid);
+    return false;
+}
+
+static bool visit_input(Visitor *v, const char *name, const CintParam *param,
+                        uint64_t *value, Error **errp)
+{
+    g_autofree char *text = NULL;
+    bool flag;
+
+    switch (param->type) {
+    case CINT_PARAM_BOOL:
+        if (!visit_type_bool(v, name, &flag, errp)) {
+            return false;
+        }
+        *value = flag;
+        return true;
+    case CINT_PARAM_ENUM:
+        return visit_type_str(v, name, &text, errp) &&
+               parse_enum(param, name, text, value, errp);
+    case CINT_PARAM_UINT:
+        break;
+    }
+
+    if (!visit_type_uint64(v, name, value, errp)) {
+        return false;
+    }
+    if (*value < param->min || *value > param->max) {
+        error_setg(errp, "Parameter '%s' does not accept value %" PRIu64
+                   "; valid values are %" PRIu64 " to %" PRIu64 " (%s)", name,
+                   *value, param->min, param->max, param->help);
+        return false;
+    }
+    return true;
+}
+
+static void get_param(Object *obj, Visitor *v, const char *name, void *opaque,
+                      Error **errp)
+{
+    const CintParam *param = opaque;
+    uint64_t value = *param_field(&NVME(obj)->params.cint, param);
+    bool flag = value;
+    char *text;
+
+    switch (param->type) {
+    case CINT_PARAM_BOOL:
+        visit_type_bool(v, name, &flag, errp);
+        break;
+    case CINT_PARAM_ENUM:
+        text = (char *)param->values[value];
+        visit_type_str(v, name, &text, errp);
+        break;
+    case CINT_PARAM_UINT:
+        visit_type_uint64(v, name, &value, errp);
+        break;
+    }
+}
+
+/* A new profile replaces what refined the old one. */
+static void choose_media(NvmeCintParams *params)
+{
+    uint32_t overrides = ~0u << ROW_FIRST_OVERRIDE;
+
+    nvme_cint_media_profile(&params->device);
+    params->device_set &= ~overrides;
+}
+
+static bool check_overrides(const NvmeCintParams *params, Error **errp)
+{
+    size_t i;
+
+    if (params->device.media != NVME_CINT_MEDIA_NONE) {
+        return true;
+    }
+    for (i = ROW_FIRST_OVERRIDE; i < NR_DEVICE_PARAMS; i++) {
+        const CintParam *param = &nvme_cint_device_params[i];
+
+        if (was_set(params, param) && param->offset != DEVICE_FIELD(slots)) {
+            error_setg(errp, "cint.%s refines a media profile: it needs "
+                       "cint.media to be other than none", param->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_config(const CintConfig *config, Error **errp)
+{
+    const char *conflict = cint_config_conflict(config);
+
+    if (conflict) {
+        error_setg(errp, "cint: %s", conflict);
+        return false;
+    }
+    return true;
+}
+
+/* Applies @params, in which @param is new, to the running controller. */
+static bool apply_running(NvmeCtrl *n, const CintParam *param,
+                          NvmeCintParams *params, Error **errp)
+{
+    if (!n->cint) {
+        error_setg(errp, "cint.%s needs cint=on, which is decided at start",
+                   param->name);
+        return false;
+    }
+    if (param == &nvme_cint_device_params[ROW_TIME]) {
+        error_setg(errp, "cint.time is decided at start");
+        return false;
+    }
+    if (param == &nvme_cint_device_params[ROW_MEDIA]) {
+        choose_media(params);
+    }
+    if (!check_overrides(params, errp) ||
+        !check_config(&params->config, errp)) {
+        return false;
+    }
+    if (is_device_param(param)) {
+        nvme_cint_media_configure(&n->cint->media, &params->device);
+    } else {
+        nvme_cint_reconfigure(n, &params->config);
+    }
+    return true;
+}
+
+static void set_param(Object *obj, Visitor *v, const char *name, void *opaque,
+                      Error **errp)
+{
+    const CintParam *param = opaque;
+    NvmeCtrl *n = NVME(obj);
+    NvmeCintParams params = n->params.cint;
+    uint64_t value;
+
+    if (!visit_input(v, name, param, &value, errp)) {
+        return;
+    }
+    *param_field(&params, param) = value;
+    mark_set(&params, param);
+    if (DEVICE(obj)->realized && !apply_running(n, param, &params, errp)) {
+        return;
+    }
+    n->params.cint = params;
+}
+
+static bool get_cint(Object *obj, Error **errp)
+{
+    return NVME(obj)->params.cint.on;
+}
+
+static void set_cint(Object *obj, bool value, Error **errp)
+{
+    if (DEVICE(obj)->realized) {
+        error_setg(errp, "cint is decided at start");
+        return;
+    }
+    NVME(obj)->params.cint.on = value;
+}
+
+static void add_param(ObjectClass *oc, const CintParam *param)
+{
+    static const char *const types[] = {
+        [CINT_PARAM_BOOL] = "bool",
+        [CINT_PARAM_UINT] = "uint64",
+        [CINT_PARAM_ENUM] = "str",
+    };
+    g_autofree char *name = g_strconcat("cint.", param->name, NULL);
+    g_autofree char *values = param->values ?
+        g_strjoinv("/", (char **)param->values) : NULL;
+    g_autofree char *help = values ?
+        g_strdup_printf("%s (%s)", param->help, values) : NULL;
+
+    object_class_property_add(oc, name, types[param->type], get_param,
+                              set_param, NULL, (void *)param);
+    object_class_property_set_description(oc, name, help ?: param->help);
+}
+
+void nvme_cint_class_init(ObjectClass *oc)
+{
+    const CintParam *param;
+    size_t i;
+
+    object_class_property_add_bool(oc, "cint", get_cint, set_cint);
+    object_class_property_set_description(oc, "cint",
+        "decide when to interrupt: coalesce completions under cint.policy");
+    for (param = cint_params; param->name; param++) {
+        add_param(oc, param);
+    }
+    for (i = 0; i < NR_DEVICE_PARAMS; i++) {
+        add_param(oc, &nvme_cint_device_params[i]);
+    }
+    object_class_property_add(oc, "cint-stats", "NvmeCintStats",
+                              nvme_cint_get_stats, NULL, NULL, NULL);
+    object_class_property_set_description(oc, "cint-stats",
+        "counters of each completion queue (read only)");
+}
+
+void nvme_cint_instance_init(NvmeCtrl *n)
+{
+    NvmeCintParams *params = &n->params.cint;
+    size_t i;
+
+    cint_config_init(&params->config);
+    for (i = 0; i < NR_DEVICE_PARAMS; i++) {
+        const CintParam *param = &nvme_cint_device_params[i];
+
+        *param_field(params, param) = param->def;
+    }
+}
+
+static bool check_unused(const NvmeCintParams *params, Error **errp)
+{
+    const CintParam *param = NULL;
+
+    if (params->config_set) {
+        param = &cint_params[ctz32(params->config_set)];
+    } else if (params->device_set) {
+        param = &nvme_cint_device_params[ctz32(params->device_set)];
+    }
+    if (param) {
+        error_setg(errp, "cint.%s has no effect without cint=on", param->name);
+        return false;
+    }
+    return true;
+}
+
+/* The profile gives what the user did not say. */
+static void resolve_media(NvmeCintParams *params)
+{
+    NvmeCintDeviceParams said = params->device;
+    const CintParam *delta = config_param(offsetof(CintConfig, delta_ns));
+    size_t i;
+
+    nvme_cint_media_profile(&params->device);
+    for (i = ROW_FIRST_OVERRIDE; i < NR_DEVICE_PARAMS; i++) {
+        const CintParam *param = &nvme_cint_device_params[i];
+
+        if (was_set(params, param)) {
+            *param_field(params, param) =
+                *(uint64_t *)((char *)&said + param->offset);
+        }
+    }
+    /* cinterrupts 5.2: 99 % of this drive's completions come within 15 us. */
+    if (params->device.media == NVME_CINT_MEDIA_P3700 &&
+        !was_set(params, delta)) {
+        params->config.delta_ns = 15000;
+    }
+}
+
+bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
+{
+    NvmeCintParams *params = &n->params.cint;
+
+    if (!params->on) {
+        return check_unused(params, errp);
+    }
+    if (n->params.sriov_max_vfs) {
+        error_setg(errp, "cint=on does not support sriov_max_vfs");
+        return false;
+    }
+    if (!check_overrides(params, errp) ||
+        !check_config(&params->config, errp)) {
+        return false;
+    }
+    if (!params->config.static_time_ns != !params->config.static_thr) {
+        error_setg(errp, "cint.static-time and cint.static-thr go together: "
+                   "with one of them 0 nothing is coalesced");
+        return false;
+    }
+    resolve_media(params);
+    return true;
+}

@@ -1,0 +1,271 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: the NVMe controller decides when to interrupt.
+ *
+ * This header is what ctrl.c sees: one inline function for each hook. With
+ * cint off every hook is one untaken branch on a NULL pointer. Include it
+ * after nvme.h.
+ *
+ * Everything here runs under the BQL. A completion queue's state hangs off
+ * that queue and a submission queue's off that one, so that queue pairs can
+ * move to threads of their own.
+ */
+#ifndef HW_NVME_CINT_H
+#define HW_NVME_CINT_H
+
+#include "qemu/timer.h"
+
+#include "cint-media.h"
+#include "nvme.h"
+
+/* One command in flight. Lives in an array parallel to NvmeSQueue.io_req. */
+typedef struct NvmeCintReq {
+    NvmeRequest *req;
+    CintCmd cmd;
+    int64_t due_ns;         /* when the media is done with it */
+    bool in_media;          /* linked into its CQ's media list */
+    bool ready;             /* the block layer is done with it */
+    bool holds_slot;
+    QTAILQ_ENTRY(NvmeCintReq) entry;
+} NvmeCintReq;
+
+typedef struct NvmeCintSq {
+    NvmeSQueue *sq;
+    CintSq engine;
+    NvmeCintReq *reqs;
+    /* Virtual time only: stands in for sq->bh. Freed with the queue. */
+    QEMUTimer *fetch_timer;
+    uint32_t fetched;       /* SQEs since the last batch boundary */
+    uint32_t grants;        /* media slots given to this queue, not yet used */
+    bool waiting;           /* linked into NvmeCint.waiting */
+    QTAILQ_ENTRY(NvmeCintSq) entry;
+} NvmeCintSq;
+
+/* A posted CQE the guest has not consumed, for hold and reap times. */
+typedef struct NvmeCintPosted {
+    int64_t post_ns;
+    int64_t irq_ns;         /* -1 until an interrupt covers it */
+    uint8_t class;          /* index into NvmeCintLogRecord.hold */
+} NvmeCintPosted;
+
+typedef struct NvmeCintCq {
+    NvmeCQueue *cq;
+    CintCq engine;
+    /* False for queues that are never coalesced: admin, IEN=0. */
+    bool coalesce;
+    QTAILQ_HEAD(, NvmeCintReq) media;   /* in order of due_ns */
+    /* Posts what the media is done with. Freed with the queue. */
+    QEMUTimer *post_timer;
+    int64_t post_ns;                    /* a posting pass was asked for */
+    /* Runs the engine's deadline. Freed with the queue. */
+    QEMUTimer *irq_timer;
+    int64_t armed_ns;                   /* what irq_timer is set to */
+    int64_t deadline_ns;                /* last one traced */
+    uint32_t pass_cqes;                 /* posted in this pass */
+    uint32_t first_uncovered;           /* CQ index: no interrupt sent yet */
+    uint32_t first_unreaped;            /* CQ index: not consumed yet */
+    NvmeCintPosted *posted;             /* cq->size entries */
+    NvmeCintLogRecord stats;            /* counters only */
+} NvmeCintCq;
+
+typedef struct NvmeCint {
+    NvmeCtrl *n;
+    bool virtual_time;
+    CintConfig config;                  /* for queues created from now on */
+    CintScope scope;
+    NvmeCintMedia media;
+    uint32_t slots_used;
+    uint32_t slots_granted;
+    QTAILQ_HEAD(, NvmeCintSq) waiting;  /* SQs with SQEs and no slot */
+    Error *migration_blocker;
+} NvmeCint;
+
+/* Out of line halves of the hooks below; only called with cint on. */
+void nvme_cint_do_reset(NvmeCtrl *n);
+void nvme_cint_do_init_cq(NvmeCQueue *cq);
+void nvme_cint_do_free_cq(NvmeCQueue *cq);
+void nvme_cint_do_init_sq(NvmeSQueue *sq);
+void nvme_cint_do_free_sq(NvmeSQueue *sq);
+void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns);
+void nvme_cint_do_kick_cq(NvmeCQueue *cq);
+bool nvme_cint_do_may_fetch(NvmeSQueue *sq);
+void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req);
+void nvme_cint_do_fetched(NvmeSQueue *sq);
+bool nvme_cint_do_park(NvmeCQueue *cq, NvmeRequest *req);
+bool nvme_cint_do_cancel(NvmeRequest *req);
+void nvme_cint_do_abort(NvmeRequest *req);
+void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req);
+bool nvme_cint_do_pass_end(NvmeCQueue *cq);
+void nvme_cint_do_head(NvmeCQueue *cq);
+
+/* For cint-props.c: the configuration of all I/O CQs and of later ones. */
+void nvme_cint_reconfigure(NvmeCtrl *n, const CintConfig *config);
+
+/* For cint-stats.c. */
+int64_t nvme_cint_now(void);
+void nvme_cint_count_post(NvmeCintCq *c, const NvmeCintReq *r, int64_t now);
+void nvme_cint_count_irq(NvmeCintCq *c, const CintAction *action, int64_t now);
+void nvme_cint_count_reaped(NvmeCintCq *c, int64_t now);
+void nvme_cint_count_lateness(NvmeCintCq *c, int64_t deadline, int64_t now);
+
+/* Class setup: properties and their descriptions. */
+void nvme_cint_class_init(ObjectClass *oc);
+void nvme_cint_instance_init(NvmeCtrl *n);
+
+/*
+ * Start-up, in this order. Errors name the property and its valid values.
+ * nvme_cint_check_params() also resolves defaults that depend on others.
+ */
+bool nvme_cint_check_params(NvmeCtrl *n, Error **errp);
+bool nvme_cint_realize(NvmeCtrl *n, Error **errp);
+void nvme_cint_exit(NvmeCtrl *n);
+
+/* Get Log Page D0h. */
+uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
+                       NvmeRequest *req);
+
+/* QOM property "cint-stats": the log page as a struct, read only. */
+void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
+                         void *opaque, Error **errp);
+
+/* The controller is about to drain and drop everything. */
+static inline void nvme_cint_reset(NvmeCtrl *n)
+{
+    if (n->cint) {
+        nvme_cint_do_reset(n);
+    }
+}
+
+static inline void nvme_cint_init_cq(NvmeCQueue *cq)
+{
+    if (cq->ctrl->cint) {
+        nvme_cint_do_init_cq(cq);
+    }
+}
+
+static inline void nvme_cint_free_cq(NvmeCQueue *cq)
+{
+    if (cq->cint) {
+        nvme_cint_do_free_cq(cq);
+    }
+}
+
+static inline void nvme_cint_init_sq(NvmeSQueue *sq)
+{
+    if (sq->ctrl->cint) {
+        nvme_cint_do_init_sq(sq);
+    }
+}
+
+static inline void nvme_cint_free_sq(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_free_sq(sq);
+    }
+}
+
+/* Have SQEs fetched soon: in a bottom half, or in a timer in virtual time. */
+static inline void nvme_cint_kick_sq(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_kick_sq(sq, 0);
+    } else {
+        qemu_bh_schedule(sq->bh);
+    }
+}
+
+/*
+ * As nvme_cint_kick_sq(), for a fetch that has to wait for another command.
+ * In virtual time some has to pass, or the clock would stand still for ever.
+ */
+static inline void nvme_cint_retry_sq(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_kick_sq(sq, SCALE_US);
+    } else {
+        qemu_bh_schedule(sq->bh);
+    }
+}
+
+/* Have finished requests posted soon; see nvme_cint_kick_sq(). */
+static inline void nvme_cint_kick_cq(NvmeCQueue *cq)
+{
+    if (cq->cint) {
+        nvme_cint_do_kick_cq(cq);
+    } else {
+        qemu_bh_schedule(cq->bh);
+    }
+}
+
+/* May the next SQE be fetched? If not, the queue is kicked when it may. */
+static inline bool nvme_cint_may_fetch(NvmeSQueue *sq)
+{
+    return !sq->cint || nvme_cint_do_may_fetch(sq);
+}
+
+/* @req was fetched and is about to be executed. */
+static inline void nvme_cint_submit(NvmeSQueue *sq, NvmeRequest *req)
+{
+    if (sq->cint) {
+        nvme_cint_do_submit(sq, req);
+    }
+}
+
+/* A fetch pass is over. */
+static inline void nvme_cint_fetched(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_fetched(sq);
+    }
+}
+
+/* Returns true to keep @req, whose data is there, until its media time. */
+static inline bool nvme_cint_park(NvmeCQueue *cq, NvmeRequest *req)
+{
+    return cq->cint && nvme_cint_do_park(cq, req);
+}
+
+/*
+ * @req is to end with the status it has, now. Returns false if it is not one
+ * that waits for the media; it then stays where it is.
+ */
+static inline bool nvme_cint_cancel(NvmeRequest *req)
+{
+    return req->sq->cint && nvme_cint_do_cancel(req);
+}
+
+/* Abort command: end @req now if it is one that waits for the media. */
+static inline void nvme_cint_abort(NvmeRequest *req)
+{
+    if (req->sq->cint) {
+        nvme_cint_do_abort(req);
+    }
+}
+
+/* The CQE of @req was posted. May interrupt. */
+static inline void nvme_cint_posted(NvmeCQueue *cq, NvmeRequest *req)
+{
+    if (cq->cint) {
+        nvme_cint_do_posted(cq, req);
+    }
+}
+
+/*
+ * A posting pass left CQEs in the queue. Returns true if the interrupt is
+ * cint's business, false if stock behaviour applies.
+ */
+static inline bool nvme_cint_pass_end(NvmeCQueue *cq)
+{
+    return cq->cint && nvme_cint_do_pass_end(cq);
+}
+
+/* cq->head was updated. */
+static inline void nvme_cint_head(NvmeCQueue *cq)
+{
+    if (cq->cint) {
+        nvme_cint_do_head(cq);
+    }
+}
+
+#endif /* HW_NVME_CINT_H */

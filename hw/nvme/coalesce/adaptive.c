@@ -1,0 +1,31 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Policy "adaptive": cinterrupts Algorithm 1. A burst of completions is over
+ * when none has come for delta; a burst longer than thr is cut there. Each
+ * completion moves the deadline, so no CQE waits longer than delta after the
+ * last arrival.
+ */
+#include "policy.h"
+
+static CintReason adaptive_complete(CintCq *cq, int64_t now,
+                                    const CintCmd *cmd)
+{
+    /* ">=": thr 0 and 1 both interrupt on every completion. */
+    if (cq->pending >= cq->thr) {
+        return NVME_CINT_REASON_THR;
+    }
+    cq->deadline = now + cq->config.delta_ns;
+    return NVME_CINT_REASON_NONE;
+}
+
+static CintReason adaptive_timer(CintCq *cq, int64_t now)
+{
+    return NVME_CINT_REASON_QUIET;
+}
+
+const CintPolicyOps cint_policy_adaptive = {
+    .drain = false,
+    .complete = adaptive_complete,
+    .timer = adaptive_timer,
+};

@@ -1,0 +1,251 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A device and a guest around one completion queue, for the engine's tests.
+ */
+#include <inttypes.h>
+
+#include "sim.h"
+
+CintConfig sim_config(CintPolicy policy)
+{
+    CintConfig config;
+
+    cint_config_init(&config);
+    config.policy = policy;
+    config.drain = CINT_OFF;
+    config.max_hold_ns = 0;
+    return config;
+}
+
+CintConfig sim_adaptive(uint64_t delta_ns, uint64_t thr)
+{
+    CintConfig config = sim_config(NVME_CINT_POLICY_ADAPTIVE);
+
+    config.delta_ns = delta_ns;
+    config.thr = thr;
+    return config;
+}
+
+CintConfig sim_static(uint64_t time_ns, uint64_t thr)
+{
+    CintConfig config = sim_config(NVME_CINT_POLICY_STATIC);
+
+    config.static_time_ns = time_ns;
+    config.static_thr = thr;
+    return config;
+}
+
+void sim_init(Sim *sim, uint32_t size, const CintConfig *config)
+{
+    unsigned i;
+
+    memset(sim, 0, sizeof(*sim));
+    cint_scope_init(&sim->scope);
+    cint_cq_init(&sim->cq, &sim->scope, size, config);
+    for (i = 0; i < SIM_SQS; i++) {
+        cint_sq_init(&sim->sq[i], &sim->cq);
+    }
+}
+
+void sim_start_at(Sim *sim, uint32_t index)
+{
+    g_assert_cmpuint(sim->cq.tail, ==, 0);
+    sim->cq.tail = index;
+    sim->cq.head = index;
+}
+
+/* What the device and the guest do about an answer of the engine. */
+static void act(Sim *sim, CintAction action)
+{
+    SimIrq *irq = &sim->irq[sim->nr_irqs];
+
+    if (action.fire == CINT_FIRE_NONE) {
+        return;
+    }
+    g_assert_cmpuint(sim->nr_irqs, <, SIM_IRQS);
+    *irq = (SimIrq) {
+        .t = sim->now,
+        .fire = action.fire,
+        .reason = action.reason,
+        .covered = action.covered,
+    };
+    sim->nr_irqs++;
+    if (action.fire == CINT_FIRE_FULL && !sim->lazy) {
+        sim_head(sim, sim->now, sim->cq.tail);
+    }
+}
+
+void sim_timer(Sim *sim, int64_t t)
+{
+    sim->now = t;
+    act(sim, cint_timer(&sim->cq, t));
+}
+
+void sim_until(Sim *sim, int64_t t)
+{
+    int64_t due;
+
+    g_assert_cmpint(t, <, CINT_NO_DEADLINE);
+    while ((due = cint_deadline(&sim->cq)) <= t) {
+        /* A deadline in the past would have been missed, not kept. */
+        g_assert_cmpint(due, >=, sim->now);
+        sim_timer(sim, due);
+        /* Else a real timer would be armed again and again. */
+        g_assert_cmpint(cint_deadline(&sim->cq), >, due);
+    }
+    g_assert_cmpint(t, >=, sim->now);
+    sim->now = t;
+}
+
+void sim_run_out(Sim *sim)
+{
+    int64_t due;
+
+    while ((due = cint_deadline(&sim->cq)) != CINT_NO_DEADLINE) {
+        sim_until(sim, due);
+        g_assert_cmpint(cint_deadline(&sim->cq), !=, due);
+    }
+}
+
+void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n)
+{
+    CintCmd *cmd;
+
+    sim_until(sim, t);
+    while (n--) {
+        g_assert_cmpuint(sim->submitted[sq] - sim->retired[sq], <, SIM_CMDS);
+        cmd = &sim->cmd[sq][sim->submitted[sq]++ % SIM_CMDS];
+        act(sim, cint_submit(&sim->sq[sq], cmd, t, 0, 0));
+    }
+    act(sim, cint_doorbell(&sim->sq[sq], t));
+}
+
+static CintCmd *oldest(Sim *sim, unsigned sq)
+{
+    g_assert_cmpuint(sim->submitted[sq], !=, sim->retired[sq]);
+    return &sim->cmd[sq][sim->retired[sq]++ % SIM_CMDS];
+}
+
+void sim_pass(Sim *sim, unsigned sq, int64_t t, unsigned n)
+{
+    sim_until(sim, t);
+    while (n--) {
+        act(sim, cint_complete(&sim->sq[sq], oldest(sim, sq), t, false));
+    }
+    act(sim, cint_pass_end(&sim->cq, t));
+}
+
+void sim_io(Sim *sim, int64_t t)
+{
+    sim_submit(sim, 0, sim->now, 1);
+    sim_pass(sim, 0, t, 1);
+}
+
+void sim_ios(Sim *sim, int64_t t, int64_t step, unsigned n)
+{
+    for (; n; n--, t += step) {
+        sim_io(sim, t);
+    }
+}
+
+void sim_complete(Sim *sim, unsigned sq, int64_t t)
+{
+    sim_pass(sim, sq, t, 1);
+}
+
+void sim_fail(Sim *sim, unsigned sq, int64_t t)
+{
+    sim_until(sim, t);
+    act(sim, cint_complete(&sim->sq[sq], oldest(sim, sq), t, true));
+    act(sim, cint_pass_end(&sim->cq, t));
+}
+
+void sim_cancel(Sim *sim, unsigned sq, int64_t t)
+{
+    sim_until(sim, t);
+    act(sim, cint_cancel(&sim->sq[sq], oldest(sim, sq), t));
+}
+
+void sim_delete_sq(Sim *sim, unsigned sq, int64_t t)
+{
+    sim_until(sim, t);
+    sim->retired[sq] = sim->submitted[sq];
+    act(sim, cint_delete_sq(&sim->sq[sq], t));
+}
+
+void sim_configure(Sim *sim, int64_t t, const CintConfig *config)
+{
+    sim_until(sim, t);
+    act(sim, cint_configure(&sim->cq, t, config));
+}
+
+void sim_head(Sim *sim, int64_t t, uint32_t head)
+{
+    if (t != sim->now) {
+        sim_until(sim, t);
+    }
+    act(sim, cint_head(&sim->cq, t, head));
+}
+
+void sim_reap(Sim *sim, int64_t t, uint32_t n)
+{
+    sim_until(sim, t);
+    sim_head(sim, t, sim->cq.head + n);
+}
+
+static char *list_irqs(const Sim *sim, bool reasons)
+{
+    GString *text = g_string_new(NULL);
+    unsigned i;
+
+    for (i = 0; i < sim->nr_irqs; i++) {
+        const SimIrq *irq = &sim->irq[i];
+
+        g_string_append_printf(text, "%s%s%" PRId64, i ? " " : "",
+                               irq->fire == CINT_FIRE_URGENT ? "U" : "",
+                               irq->t);
+        if (reasons) {
+            g_string_append_printf(text, ":%s", cint_reason_name(irq->reason));
+        }
+        g_string_append_printf(text, "(%" PRIu32 ")", irq->covered);
+    }
+    return g_string_free(text, FALSE);
+}
+
+char *sim_irqs(const Sim *sim)
+{
+    return list_irqs(sim, false);
+}
+
+char *sim_reasons(const Sim *sim)
+{
+    return list_irqs(sim, true);
+}
+
+void sim_same_at(const char *what, const char *got, const char *want,
+                 const char *file, int line, const char *func)
+{
+    char *message;
+
+    if (!strcmp(got, want)) {
+        return;
+    }
+    message = g_strdup_printf("%s differs\n"
+                              "#   expected: %s\n"
+                              "#   got:      %s",
+                              what, *want ? want : "(no interrupt)",
+                              *got ? got : "(no interrupt)");
+    g_assertion_message(G_LOG_DOMAIN, file, line, func, message);
+}
+
+void sim_expect_at(Sim *sim, const char *want, const char *file, int line,
+                   const char *func)
+{
+    char *got = sim_reasons(sim);
+
+    sim_same_at("the engine's list of interrupts", got, want, file, line,
+                func);
+    g_free(got);
+    sim->nr_irqs = 0;
+}

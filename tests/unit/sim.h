@@ -1,0 +1,108 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A device and a guest around one completion queue, for the engine's tests.
+ *
+ * The simulation drives the engine as coalesce.h asks for: deadlines up to and
+ * including an event's time expire before it, and each interrupt is written
+ * down. The guest is eager unless told otherwise: at each full interrupt it
+ * reaps everything at once. All times are in ns.
+ */
+#ifndef TESTS_UNIT_SIM_H
+#define TESTS_UNIT_SIM_H
+
+#include <glib.h>
+
+#include "coalesce.h"
+
+#define SIM_SQS     4
+#define SIM_CMDS    1024    /* per SQ, in flight at once */
+#define SIM_IRQS    1024    /* between two sim_expect() */
+
+typedef struct SimIrq {
+    int64_t t;
+    CintFire fire;
+    CintReason reason;
+    uint32_t covered;
+} SimIrq;
+
+typedef struct Sim {
+    CintScope scope;
+    CintCq cq;
+    CintSq sq[SIM_SQS];
+    CintCmd cmd[SIM_SQS][SIM_CMDS];
+    uint32_t submitted[SIM_SQS];    /* free running */
+    uint32_t retired[SIM_SQS];
+    bool lazy;                      /* the guest reaps only when told */
+    int64_t now;
+    SimIrq irq[SIM_IRQS];
+    unsigned nr_irqs;
+} Sim;
+
+/*
+ * A configuration of @policy with the extras off (drain, max-hold), which is
+ * how the papers' figures and the golden vectors are to be read.
+ */
+CintConfig sim_config(CintPolicy policy);
+CintConfig sim_adaptive(uint64_t delta_ns, uint64_t thr);
+CintConfig sim_static(uint64_t time_ns, uint64_t thr);
+
+/* Sets up a CQ of @size entries and SIM_SQS queues that feed it. */
+void sim_init(Sim *sim, uint32_t size, const CintConfig *config);
+
+/*
+ * Makes the free-running CQ indices start at @index, on a fresh simulation.
+ * Nobody can post 2^32 entries to see what the wrap does.
+ */
+void sim_start_at(Sim *sim, uint32_t index);
+
+/* Fetches @n commands from @sq. */
+void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n);
+
+/* Posts the @n oldest commands of @sq in one pass. */
+void sim_pass(Sim *sim, unsigned sq, int64_t t, unsigned n);
+
+/* Fetches a command from SQ 0 beforehand and posts it, alone in its pass. */
+void sim_io(Sim *sim, int64_t t);
+
+/* Does so @n times, @step apart, from @t on. */
+void sim_ios(Sim *sim, int64_t t, int64_t step, unsigned n);
+
+/* Posts the oldest command of @sq, alone in its pass. */
+void sim_complete(Sim *sim, unsigned sq, int64_t t);
+void sim_fail(Sim *sim, unsigned sq, int64_t t);
+
+void sim_cancel(Sim *sim, unsigned sq, int64_t t);
+void sim_delete_sq(Sim *sim, unsigned sq, int64_t t);
+void sim_configure(Sim *sim, int64_t t, const CintConfig *config);
+
+/* The guest sets the head to @head, or moves it @n entries forward. */
+void sim_head(Sim *sim, int64_t t, uint32_t head);
+void sim_reap(Sim *sim, int64_t t, uint32_t n);
+
+/* Calls cint_timer() at @t without asking whether a deadline is due. */
+void sim_timer(Sim *sim, int64_t t);
+
+/* Time passes until @t, or until nothing is armed any more. */
+void sim_until(Sim *sim, int64_t t);
+void sim_run_out(Sim *sim);
+
+/* The interrupts since the last sim_expect(): "14000(3) 21500(4)". */
+char *sim_irqs(const Sim *sim);
+
+/* The same with reasons: "14000:quiet(3) 21500:thr(4)". */
+char *sim_reasons(const Sim *sim);
+
+/* Asserts that the interrupts since the last call read as @want. */
+#define sim_expect(sim, want) \
+    sim_expect_at(sim, want, __FILE__, __LINE__, G_STRFUNC)
+void sim_expect_at(Sim *sim, const char *want, const char *file, int line,
+                   const char *func);
+
+/* Fails the test with both texts, one below the other, unless they agree. */
+#define sim_same(what, got, want) \
+    sim_same_at(what, got, want, __FILE__, __LINE__, G_STRFUNC)
+void sim_same_at(const char *what, const char *got, const char *want,
+                 const char *file, int line, const char *func);
+
+#endif /* TESTS_UNIT_SIM_H */

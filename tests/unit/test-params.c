@@ -1,0 +1,299 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * The parameter table: complete, consistent, and the only place a parameter
+ * is described.
+ */
+#include <glib.h>
+
+#include "coalesce.h"
+
+#define NR_FIELDS   (sizeof(CintConfig) / sizeof(uint64_t))
+
+static unsigned count_values(const CintParam *param)
+{
+    unsigned n = 0;
+
+    while (param->values[n]) {
+        n++;
+    }
+    return n;
+}
+
+static const CintParam *find(const char *name)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        if (!strcmp(param->name, name)) {
+            return param;
+        }
+    }
+    g_error("no parameter is named %s", name);
+}
+
+static void test_every_field_once(void)
+{
+    unsigned rows[NR_FIELDS] = { 0 };
+    const CintParam *param;
+    unsigned i;
+
+    for (param = cint_params; param->name; param++) {
+        g_test_message("%s", param->name);
+        g_assert_cmpuint(param->offset % sizeof(uint64_t), ==, 0);
+        g_assert_cmpuint(param->offset, <, sizeof(CintConfig));
+        rows[param->offset / sizeof(uint64_t)]++;
+    }
+    for (i = 0; i < NR_FIELDS; i++) {
+        g_test_message("field %u of CintConfig", i);
+        g_assert_cmpuint(rows[i], ==, 1);
+    }
+}
+
+static void test_names_unique(void)
+{
+    const CintParam *a, *b;
+
+    for (a = cint_params; a->name; a++) {
+        for (b = a + 1; b->name; b++) {
+            g_assert_cmpstr(a->name, !=, b->name);
+        }
+    }
+}
+
+/* Names are typed as "cint.NAME=" and become part of QOM property names. */
+static void test_names_typeable(void)
+{
+    const CintParam *param;
+    const char *c;
+
+    for (param = cint_params; param->name; param++) {
+        g_assert_true(g_ascii_islower(param->name[0]));
+        for (c = param->name; *c; c++) {
+            g_assert_true(g_ascii_islower(*c) || g_ascii_isdigit(*c) ||
+                          *c == '-');
+        }
+    }
+}
+
+static void test_help(void)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        g_test_message("%s", param->name);
+        g_assert_nonnull(param->help);
+        g_assert_cmpuint(strlen(param->help), >, 0);
+        /* One line, which the caller ends. */
+        g_assert_null(strpbrk(param->help, "\n\r\t"));
+        g_assert_false(g_str_has_suffix(param->help, "."));
+    }
+}
+
+static void test_defaults_in_range(void)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        g_test_message("%s", param->name);
+        g_assert_cmpuint(param->min, <=, param->max);
+        g_assert_cmpuint(param->def, >=, param->min);
+        g_assert_cmpuint(param->def, <=, param->max);
+    }
+}
+
+static void test_types(void)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        g_test_message("%s", param->name);
+        switch (param->type) {
+        case CINT_PARAM_BOOL:
+            g_assert_cmpuint(param->min, ==, 0);
+            g_assert_cmpuint(param->max, ==, 1);
+            g_assert_null(param->values);
+            break;
+        case CINT_PARAM_UINT:
+            g_assert_null(param->values);
+            break;
+        case CINT_PARAM_ENUM:
+            g_assert_nonnull(param->values);
+            g_assert_cmpuint(count_values(param), ==, param->max + 1);
+            break;
+        default:
+            g_assert_not_reached();
+        }
+    }
+}
+
+static void test_config_init(void)
+{
+    const CintParam *param;
+    CintConfig config;
+
+    memset(&config, 0xff, sizeof(config));
+    cint_config_init(&config);
+    for (param = cint_params; param->name; param++) {
+        g_assert_cmpuint(*cint_config_field(&config, param), ==, param->def);
+    }
+}
+
+static void test_config_field(void)
+{
+    CintConfig config = { .delta_ns = 1, .max_hold_ns = 2 };
+
+    g_assert_true(cint_config_field(&config, find("delta")) ==
+                  &config.delta_ns);
+    g_assert_cmpuint(*cint_config_field(&config, find("max-hold")), ==, 2);
+    *cint_config_field(&config, find("static-thr")) = 7;
+    g_assert_cmpuint(config.static_thr, ==, 7);
+}
+
+/* The values that users and documents rely on. */
+static void test_default_values(void)
+{
+    CintConfig config;
+
+    cint_config_init(&config);
+    g_assert_cmpuint(config.delta_ns, ==, 6000);
+    g_assert_cmpuint(config.thr, ==, 32);
+    g_assert_cmpuint(config.static_time_ns, ==, 0);
+    g_assert_cmpuint(config.static_thr, ==, 0);
+    g_assert_cmpuint(config.each_cqe, ==, 1);
+    g_assert_cmpuint(config.drain, ==, CINT_AUTO);
+    g_assert_cmpuint(config.max_hold_ns, ==, 10 * 1000 * 1000);
+}
+
+static void test_policy_names(void)
+{
+    g_assert_cmpstr(cint_policy_names[NVME_CINT_POLICY_DEFAULT], ==,
+                    "default");
+    g_assert_cmpstr(cint_policy_names[NVME_CINT_POLICY_STATIC], ==, "static");
+    g_assert_cmpstr(cint_policy_names[NVME_CINT_POLICY_ADAPTIVE], ==,
+                    "adaptive");
+    g_assert_cmpuint(count_values(find("policy")), ==, CINT_NR_POLICIES);
+    g_assert_true(find("policy")->values == cint_policy_names);
+    g_assert_true(find("drain")->values == cint_on_off_auto_names);
+}
+
+/* max-hold=10s and delta=1s on a late clock must not overflow. */
+static void test_ranges_fit_time(void)
+{
+    const int64_t century_ns = 100ll * 366 * 86400 * 1000000000;
+
+    g_assert_cmpint(century_ns, <, INT64_MAX - find("delta")->max);
+    g_assert_cmpint(century_ns, <, INT64_MAX - find("static-time")->max);
+    g_assert_cmpint(century_ns, <, INT64_MAX - find("max-hold")->max);
+}
+
+/* NVMe's THR register is one byte and 0's based: up to 256 entries. */
+static void test_ranges_fit_registers(void)
+{
+    g_assert_cmpuint(find("static-thr")->max, >=, 256);
+    g_assert_cmpuint(find("static-time")->max, >=, 255 * 100000);
+}
+
+static void test_reason_names(void)
+{
+    unsigned i, j;
+    const char *name;
+
+    for (i = NVME_CINT_REASON_NONE; i <= NVME_CINT_REASON_ADMIN; i++) {
+        name = cint_reason_name(i);
+        g_assert_cmpstr(name, !=, "unknown");
+        for (j = 0; j < i; j++) {
+            g_assert_cmpstr(name, !=, cint_reason_name(j));
+        }
+    }
+    g_assert_cmpstr(cint_reason_name(NVME_CINT_REASON_ADMIN + 1), ==,
+                    "unknown");
+    g_assert_cmpstr(cint_reason_name(NVME_CINT_NR_REASONS), ==, "unknown");
+    g_assert_cmpstr(cint_reason_name(-1), ==, "unknown");
+}
+
+static CintConfig config_of(CintPolicy policy)
+{
+    CintConfig config;
+
+    cint_config_init(&config);
+    config.policy = policy;
+    return config;
+}
+
+static void test_no_conflict(void)
+{
+    CintConfig config;
+    unsigned policy;
+
+    for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
+        config = config_of(policy);
+        g_assert_null(cint_config_conflict(&config));
+    }
+    config = config_of(NVME_CINT_POLICY_DEFAULT);
+    config.static_time_ns = 100000;
+    config.static_thr = 4;
+    g_assert_null(cint_config_conflict(&config));
+    config = config_of(NVME_CINT_POLICY_DEFAULT);
+    config.each_cqe = false;
+    g_assert_null(cint_config_conflict(&config));
+}
+
+static void assert_names(const char *sentence, const char *a, const char *b)
+{
+    g_assert_nonnull(sentence);
+    g_assert_nonnull(strstr(sentence, a));
+    g_assert_nonnull(strstr(sentence, b));
+}
+
+/* A guest may set TIME or THR alone through feature 08h; it means off. */
+static void test_half_static(void)
+{
+    CintConfig config = config_of(NVME_CINT_POLICY_DEFAULT);
+
+    config.static_time_ns = 100000;
+    g_assert_null(cint_config_conflict(&config));
+    config.static_time_ns = 0;
+    config.static_thr = 4;
+    g_assert_null(cint_config_conflict(&config));
+}
+
+static void test_conflict_each_cqe(void)
+{
+    CintConfig config = config_of(NVME_CINT_POLICY_ADAPTIVE);
+
+    config.each_cqe = false;
+    assert_names(cint_config_conflict(&config), "each-cqe", "policy");
+    config.policy = NVME_CINT_POLICY_STATIC;
+    assert_names(cint_config_conflict(&config), "each-cqe", "policy");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/params/table/has-each-field-once",
+                    test_every_field_once);
+    g_test_add_func("/params/table/has-unique-names", test_names_unique);
+    g_test_add_func("/params/table/has-typeable-names", test_names_typeable);
+    g_test_add_func("/params/table/has-one-line-of-help", test_help);
+    g_test_add_func("/params/table/has-defaults-in-range",
+                    test_defaults_in_range);
+    g_test_add_func("/params/table/has-consistent-types", test_types);
+    g_test_add_func("/params/table/ranges-fit-in-int64", test_ranges_fit_time);
+    g_test_add_func("/params/table/ranges-fit-nvme-registers",
+                    test_ranges_fit_registers);
+    g_test_add_func("/params/config/init-sets-every-default",
+                    test_config_init);
+    g_test_add_func("/params/config/field-finds-the-field",
+                    test_config_field);
+    g_test_add_func("/params/config/defaults-are-as-documented",
+                    test_default_values);
+    g_test_add_func("/params/names/policies", test_policy_names);
+    g_test_add_func("/params/names/reasons", test_reason_names);
+    g_test_add_func("/params/conflict/none-by-default", test_no_conflict);
+    g_test_add_func("/params/conflict/none-in-half-a-static-setting",
+                    test_half_static);
+    g_test_add_func("/params/conflict/each-cqe-off-elsewhere",
+                    test_conflict_each_cqe);
+    return g_test_run();
+}
