@@ -148,44 +148,41 @@ enum NvmeCintSourceId {
 #define NVME_CINT_NR_CLASSES    3
 
 typedef struct NvmeCintLogRecord {
-    uint16_t cqid;                              /* 0000 */
-    uint16_t vector;                            /* 0002 MSI-X vector */
-    uint8_t  policy;                            /* 0004 */
-    uint8_t  irq_enabled;                       /* 0005 the CQ's IEN bit */
-    uint16_t rsvd6;                             /* 0006 */
-    uint32_t cq_size;                           /* 0008 entries */
-    uint32_t inflight;                          /* 0012 commands, now */
-    uint64_t delta_ns;                          /* 0016 in force now */
-    uint32_t thr;                               /* 0024 in force now */
-    uint32_t pending;                           /* 0028 CQEs no full
-                                                   interrupt covers yet */
-    uint64_t cqes;                              /* 0032 posted */
-    uint64_t irqs_full;                         /* 0040 sent, full class */
-    uint64_t irqs_urgent;                       /* 0048 sent, urgent class */
-    uint64_t irqs_masked;                       /* 0056 of those, to a masked
-                                                   vector */
-    uint64_t avoided;                           /* 0064 deferrals that ended
-                                                   because the guest had reaped
-                                                   all */
-    uint64_t reruns;                            /* 0072 posting passes with no
-                                                   new CQE */
-    uint64_t ratio_up;                          /* 0080 vIC: R = up / skip */
-    uint64_t ratio_skip;                        /* 0088 */
-    uint64_t storm_ewma_ns;                     /* 0096 */
-    uint64_t storm_held;                        /* 0104 */
-    uint64_t pointer_arms;                      /* 0112 */
-    uint64_t pointer_rejects;                   /* 0120 */
-    uint64_t cmds_by_hint[NVME_CINT_NR_HINTS];          /* 0128 completed */
-    uint64_t cmds_by_source[NVME_CINT_NR_SOURCES];      /* 0160 hinted */
-    uint64_t irqs_by_reason[NVME_CINT_NR_REASONS];      /* 0192 */
-    NvmeCintHist hold[NVME_CINT_NR_CLASSES];            /* 0448 CQE posted to
-                                                           interrupt sent */
-    NvmeCintHist reap[NVME_CINT_NR_CLASSES];            /* 1264 interrupt sent
-                                                           to CQ head past */
-    NvmeCintHist lateness;                              /* 2080 a timer's
-                                                           deadline to its
-                                                           callback */
-    uint8_t rsvd2352[208];                              /* 2352 */
-} NvmeCintLogRecord;                                    /* 2560 bytes */
+    uint16_t cqid;              /* 0000 */
+    uint16_t vector;            /* 0002 MSI-X vector */
+    uint8_t  policy;            /* 0004 enum NvmeCintPolicyId */
+    uint8_t  irq_enabled;       /* 0005 the CQ's IEN bit */
+    uint16_t rsvd6;             /* 0006 */
+    uint32_t cq_size;           /* 0008 entries */
+    uint32_t inflight;          /* 0012 commands, now */
+    uint64_t delta_ns;          /* 0016 in force now */
+    uint32_t thr;               /* 0024 in force now, clamped to the CQ */
+    uint32_t pending;           /* 0028 CQEs no full interrupt covers yet */
+    uint64_t cqes;              /* 0032 posted */
+    uint64_t irqs_full;         /* 0040 sent, full class */
+    uint64_t irqs_urgent;       /* 0048 sent, urgent class */
+    uint64_t irqs_masked;       /* 0056 of those, to a masked vector */
+    uint64_t avoided;           /* 0064 deferrals the guest made needless */
+    uint64_t reruns;            /* 0072 posting passes with no new CQE */
+    uint64_t ratio_up;          /* 0080 vIC: R = ratio_up / ratio_skip */
+    uint64_t ratio_skip;        /* 0088 */
+    uint64_t storm_ewma_ns;     /* 0096 mean interval between interrupts */
+    uint64_t storm_held;        /* 0104 interrupts the limiter delayed */
+    uint64_t pointer_arms;      /* 0112 */
+    uint64_t pointer_rejects;   /* 0120 */
+    /* 0128 completed, by enum NvmeCintHintId */
+    uint64_t cmds_by_hint[NVME_CINT_NR_HINTS];
+    /* 0160 completed with a hint, by enum NvmeCintSourceId */
+    uint64_t cmds_by_source[NVME_CINT_NR_SOURCES];
+    /* 0192 sent, by enum NvmeCintReasonId */
+    uint64_t irqs_by_reason[NVME_CINT_NR_REASONS];
+    /* 0448 from CQE posted to interrupt sent, by class */
+    NvmeCintHist hold[NVME_CINT_NR_CLASSES];
+    /* 1264 from interrupt sent to CQ head past the entry, by class */
+    NvmeCintHist reap[NVME_CINT_NR_CLASSES];
+    /* 2080 from an interrupt deadline to the interrupt */
+    NvmeCintHist lateness;
+    uint8_t rsvd2352[208];      /* 2352 */
+} NvmeCintLogRecord;            /* 2560 bytes */
 
 #endif /* HW_NVME_CINT_ABI_H */

@@ -105,6 +105,7 @@ static void expire_deadlines(NvmeCintCq *c, int64_t now)
     int64_t deadline;
 
     while ((deadline = cint_deadline(&c->engine)) <= now) {
+        nvme_cint_count_lateness(c, deadline, now);
         act(c, cint_timer(&c->engine, deadline), now);
     }
 }
@@ -142,7 +143,6 @@ static void irq_timer_cb(void *opaque)
     NvmeCintCq *c = opaque;
     NvmeCtrl *n = c->cq->ctrl;
     int64_t now = nvme_cint_now();
-    int64_t deadline = cint_deadline(&c->engine);
     bool engaged = guard_enter(n);
 
     c->armed_ns = CINT_NO_DEADLINE;
@@ -150,9 +150,6 @@ static void irq_timer_cb(void *opaque)
         /* Not every update of the shadow head traps. */
         nvme_update_cq_head(c->cq);
         sync_head(c, c->cq->tail, now);
-    }
-    if (deadline <= now) {
-        nvme_cint_count_lateness(c, deadline, now);
     }
     expire_deadlines(c, now);
     arm_irq_timer(c);
@@ -266,7 +263,6 @@ static void leave_media(NvmeCintCq *c, NvmeCintReq *r)
 {
     QTAILQ_REMOVE(&c->media, r, entry);
     r->in_media = false;
-    put_slot(c->cq->ctrl->cint, r);
 }
 
 /* Moves the commands the media is done with to the list of finished ones. */
@@ -637,6 +633,8 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
             leave_media(c, &s->reqs[i]);
         }
         put_slot(cint, &s->reqs[i]);
+        /* What is dropped here is not posted, where this usually happens. */
+        nvme_sg_unmap(&sq->io_req[i].sg);
     }
     if (s->waiting) {
         QTAILQ_REMOVE(&cint->waiting, s, entry);
@@ -671,6 +669,8 @@ void nvme_cint_do_reset(NvmeCtrl *n)
             leave_media(c, r);
         }
     }
+    /* The engine hears no more of what these queues had in flight. */
+    cint_scope_init(&n->cint->scope);
 }
 
 static void fill_identify(NvmeCtrl *n)

@@ -200,9 +200,9 @@ static bool visit_input(Visitor *v, const char *name, const CintParam *param,
         return false;
     }
     if (*value < param->min || *value > param->max) {
-        error_setg(errp, "Parameter '%s' does not accept value %" PRIu64
+        error_setg(errp, "Parameter '%s' does not accept value %" PRId64
                    "; valid values are %" PRIu64 " to %" PRIu64 " (%s)", name,
-                   *value, param->min, param->max, param->help);
+                   (int64_t)*value, param->min, param->max, param->help);
         return false;
     }
     return true;
