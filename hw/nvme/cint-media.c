@@ -28,9 +28,15 @@ const char *const nvme_cint_media_names[] = {
  * derived from those. Fields that are absent are 0: no cost, no limit.
  */
 static const NvmeCintDeviceParams profiles[NVME_CINT_NR_MEDIA] = {
-    /* 10 us for a sync 4 KiB read, 3 us of which are software; > 1 MIOPS. */
+    /*
+     * 10 us for a sync 4 KiB read, 3 us of which are software. The papers'
+     * drive is a DC P4800X, whose data sheet has 550 K reads and 500 K writes
+     * of 4 KiB a second.
+     */
     [NVME_CINT_MEDIA_OPTANE] = {
         .read_latency_ns = 7000, .write_latency_ns = 7000, .units = 8,
+        .read_bandwidth = 550000 * 4096ull,
+        .write_bandwidth = 500000 * 4096ull,
     },
     /* 80 us with a standard deviation of 28 us, which is 48 us / sqrt(3). */
     [NVME_CINT_MEDIA_P3700] = {

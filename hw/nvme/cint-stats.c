@@ -32,17 +32,16 @@ static uint32_t next_index(const NvmeCintCq *c, uint32_t index)
     return index + 1 == c->cq->size ? 0 : index + 1;
 }
 
-/* Called when the CQE is in place, that is, in the slot before the tail. */
 void nvme_cint_count_post(NvmeCintCq *c, const NvmeCintReq *r, int64_t now)
 {
-    uint32_t slot = (c->cq->tail + c->cq->size - 1) % c->cq->size;
     int source;
 
-    c->posted[slot] = (NvmeCintPosted) {
+    c->posted[c->next_slot] = (NvmeCintPosted) {
         .post_ns = now,
         .irq_ns = -1,
         .class = class_of(r->cmd.hints),
     };
+    c->next_slot = next_index(c, c->next_slot);
     c->stats.cmds_by_hint[r->cmd.hints]++;
     for (source = 0; source < NVME_CINT_NR_SOURCES; source++) {
         c->stats.cmds_by_source[source] += (r->cmd.sources >> source) & 1;
@@ -59,7 +58,7 @@ void nvme_cint_count_irq(NvmeCintCq *c, const CintAction *action, int64_t now)
     if (msix_enabled(pci) && msix_is_masked(pci, cq->vector)) {
         c->stats.irqs_masked++;
     }
-    while (c->first_uncovered != cq->tail) {
+    while (c->first_uncovered != c->next_slot) {
         NvmeCintPosted *p = &c->posted[c->first_uncovered];
 
         p->irq_ns = now;
@@ -71,9 +70,8 @@ void nvme_cint_count_irq(NvmeCintCq *c, const CintAction *action, int64_t now)
 /* The guest consumed everything before cq->head, a valid index. */
 void nvme_cint_count_reaped(NvmeCintCq *c, int64_t now)
 {
-    NvmeCQueue *cq = c->cq;
-
-    while (c->first_unreaped != cq->head && c->first_unreaped != cq->tail) {
+    while (c->first_unreaped != c->cq->head &&
+           c->first_unreaped != c->next_slot) {
         NvmeCintPosted *p = &c->posted[c->first_unreaped];
 
         if (p->irq_ns >= 0) {

@@ -65,6 +65,7 @@ typedef struct NvmeCintCq {
     uint32_t pass_cqes;                 /* posted in this pass */
     uint32_t first_uncovered;           /* CQ index: no interrupt sent yet */
     uint32_t first_unreaped;            /* CQ index: not consumed yet */
+    uint32_t next_slot;                 /* CQ index: for the next CQE */
     NvmeCintPosted *posted;             /* cq->size entries */
     NvmeCintLogRecord stats;            /* counters only */
 } NvmeCintCq;
