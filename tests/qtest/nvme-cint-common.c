@@ -1,0 +1,415 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * What the tests of the nvme device's cint properties share. See
+ * nvme-cint-common.h.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "libqos/malloc-pc.h"
+#include "libqos/pci-pc.h"
+#include "qobject/qlist.h"
+#include "qobject/qnum.h"
+#include "nvme-cint-common.h"
+
+#define DEVICE_PATH     "/machine/peripheral/nvme0"
+
+/* Layout of pci-testdev's BAR0: hw/misc/pci-testdev.c. */
+#define COUNTER_SELECT  0
+#define COUNTER_COUNT   12
+#define COUNTER_TARGET  2048
+#define COUNTER_MATCH   0xfa
+
+#define MEDIA \
+    "cint=on,cint.max-hold=0,cint.media=custom,cint.media.read-latency=400," \
+    "cint.media.write-latency=1400,cint.media.units=0"
+#define STATIC      ",cint.policy=static,cint.static-time=100000," \
+                    "cint.static-thr=50"
+#define ADAPTIVE    ",cint.policy=adaptive,cint.delta=60000,cint.thr=50"
+
+const CintCase cint_cases[] = {
+    { "default", MEDIA ",cint.time=virtual,cint.policy=default" },
+    { "default-batched",
+      MEDIA ",cint.time=virtual,cint.policy=default,cint.each-cqe=off" },
+    { "static", MEDIA ",cint.time=virtual" STATIC },
+    { "adaptive", MEDIA ",cint.time=virtual" ADAPTIVE },
+    { "adaptive-drain", MEDIA ",cint.time=virtual,cint.drain=on" ADAPTIVE },
+    { "default-real", MEDIA ",cint.time=real,cint.policy=default" },
+    { "static-real", MEDIA ",cint.time=real" STATIC },
+    { "adaptive-real", MEDIA ",cint.time=real" ADAPTIVE },
+    { "adaptive-ioeventfd", MEDIA ",cint.time=real,ioeventfd=on" ADAPTIVE },
+    { NULL },
+};
+
+static G_NORETURN G_GNUC_PRINTF(3, 4)
+void fail(const char *file, int line, const char *fmt, ...)
+{
+    g_autofree char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    text = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    g_assertion_message(G_LOG_DOMAIN, file, line, "", text);
+    g_assert_not_reached();
+}
+
+CintTest *cint_boot_custom(const char *env, const char *args,
+                           const char *opts)
+{
+    g_autofree char *cmdline = g_strdup_printf(
+        "-machine pc -nodefaults -m 64 %s "
+        "-device nvme,id=nvme0,serial=cint,drive=d0,addr=4%s%s "
+        "-device pci-testdev,addr=5", args, *opts ? "," : "", opts);
+    CintTest *t = g_new0(CintTest, 1);
+
+    t->qts = qtest_init_with_env(env, cmdline, true);
+    pc_alloc_init(&t->alloc, t->qts, ALLOC_NO_FLAGS);
+    t->bus = qpci_new_pc(t->qts, &t->alloc);
+    t->pdev = qpci_device_find(t->bus, QPCI_DEVFN(4, 0));
+    g_assert_nonnull(t->pdev);
+    t->nvme = qnvme_new(t->pdev, &t->alloc);
+    t->buf = qnvme_buf_new(t->nvme, 2 * QNVME_PAGE_SIZE);
+    qnvme_enable(t->nvme);
+    return t;
+}
+
+CintTest *cint_boot(const char *opts)
+{
+    return cint_boot_custom(NULL, CINT_NULL_DISK, opts);
+}
+
+void cint_shutdown(CintTest *t)
+{
+    qnvme_free(t->nvme);
+    g_free(t->pdev);
+    g_free(t->counter_dev);
+    qpci_free_pc(t->bus);
+    alloc_destroy(&t->alloc);
+    qtest_quit(t->qts);
+    g_free(t);
+}
+
+QNvmeSq *cint_queues(CintTest *t, uint16_t id)
+{
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, id, CINT_ENTRIES, id);
+
+    return qnvme_create_sq(t->nvme, id, CINT_ENTRIES, cq);
+}
+
+void cint_read(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    while (count--) {
+        qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    }
+    qnvme_ring_sq(sq);
+}
+
+/* ---- Time ---- */
+
+void cint_zero(CintTest *t)
+{
+    t->zero = t->clock;
+}
+
+int64_t cint_now(const CintTest *t)
+{
+    return t->clock - t->zero;
+}
+
+void cint_run(CintTest *t, int64_t ns)
+{
+    g_assert_cmpint(ns, >=, 0);
+    /* A step of 0 is an error to QEMU. */
+    if (ns) {
+        t->clock = qtest_clock_step(t->qts, ns);
+    }
+}
+
+void cint_run_to(CintTest *t, int64_t when)
+{
+    cint_run(t, when - cint_now(t));
+}
+
+void cint_let_run(CintTest *t)
+{
+    int i;
+
+    for (i = 0; i < 50; i++) {
+        qnvme_reg_read(t->nvme, NVME_REG_CSTS);
+    }
+}
+
+void cint_expect_quiet_to_(CintTest *t, QNvmeCq *cq, int64_t when,
+                           const char *file, int line)
+{
+    cint_run_to(t, when);
+    if (qnvme_irq_pending(t->nvme, cq->vector)) {
+        fail(file, line, "CQ %u: an interrupt came by %" PRId64
+             " ns, expected none", cq->id, when);
+    }
+}
+
+void cint_expect_irq_at_(CintTest *t, QNvmeCq *cq, int64_t when,
+                         const char *file, int line)
+{
+    if (when > cint_now(t)) {
+        cint_expect_quiet_to_(t, cq, when - 1, file, line);
+    }
+    cint_run_to(t, when);
+    if (!qnvme_take_irq(t->nvme, cq->vector)) {
+        fail(file, line, "CQ %u: no interrupt at %" PRId64 " ns", cq->id,
+             when);
+    }
+}
+
+void cint_expect_irq_now_(CintTest *t, QNvmeCq *cq, const char *file,
+                          int line)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+
+    while (!qnvme_take_irq(t->nvme, cq->vector)) {
+        if (g_get_monotonic_time() > limit) {
+            fail(file, line, "CQ %u: no interrupt at once, at %" PRId64 " ns",
+                 cq->id, cint_now(t));
+        }
+    }
+}
+
+void cint_expect_cqes_at_(CintTest *t, QNvmeCq *cq, int64_t when,
+                          uint32_t count, const char *file, int line)
+{
+    uint32_t visible;
+
+    if (when > cint_now(t)) {
+        cint_run_to(t, when - 1);
+        visible = qnvme_visible(cq);
+        if (visible >= count) {
+            fail(file, line, "CQ %u: %u CQEs before %" PRId64
+                 " ns, expected fewer than %u", cq->id, visible, when, count);
+        }
+    }
+    cint_run_to(t, when);
+    visible = qnvme_visible(cq);
+    if (visible < count) {
+        fail(file, line, "CQ %u: %u CQEs at %" PRId64 " ns, expected %u",
+             cq->id, visible, when, count);
+    }
+}
+
+uint32_t cint_eager_guest_(CintTest *t, QNvmeCq *cq, const char *file,
+                           int line)
+{
+    int64_t end = cint_now(t) + 20 * CINT_SECOND;
+    int64_t step = 500;
+    uint32_t count, reaped = 0;
+
+    while (cint_now(t) < end) {
+        cint_run(t, step);
+        if (qnvme_take_irq(t->nvme, cq->vector)) {
+            count = qnvme_visible(cq);
+            qnvme_reap(cq, count);
+            reaped += count;
+        } else {
+            step += step / 4;
+        }
+    }
+    count = qnvme_visible(cq);
+    if (count) {
+        fail(file, line, "CQ %u: %u CQEs are stranded: posted, and no "
+             "interrupt comes", cq->id, count);
+    }
+    return reaped;
+}
+
+/* ---- Counting messages ---- */
+
+void cint_count_messages(CintTest *t, uint16_t vector)
+{
+    if (!t->counter_dev) {
+        t->counter_dev = qpci_device_find(t->bus, QPCI_DEVFN(5, 0));
+        g_assert_nonnull(t->counter_dev);
+        qpci_device_enable(t->counter_dev);
+        t->counter = qpci_iomap(t->counter_dev, 0, NULL);
+    }
+    qpci_io_writeb(t->counter_dev, t->counter, COUNTER_SELECT, 0);
+    qnvme_vector_target(t->nvme, vector, t->counter.addr + COUNTER_TARGET,
+                        COUNTER_MATCH, false);
+}
+
+uint32_t cint_messages(CintTest *t)
+{
+    return qpci_io_readl(t->counter_dev, t->counter, COUNTER_COUNT);
+}
+
+/* ---- Statistics and properties ---- */
+
+static void record_to_cpu(NvmeCintLogRecord *r)
+{
+    uint64_t *counter = &r->cqes;
+    uint64_t *end = (uint64_t *)r->rsvd2352;
+
+    r->cqid = le16_to_cpu(r->cqid);
+    r->vector = le16_to_cpu(r->vector);
+    r->cq_size = le32_to_cpu(r->cq_size);
+    r->inflight = le32_to_cpu(r->inflight);
+    r->delta_ns = le64_to_cpu(r->delta_ns);
+    r->thr = le32_to_cpu(r->thr);
+    r->pending = le32_to_cpu(r->pending);
+    for (; counter < end; counter++) {
+        *counter = le64_to_cpu(*counter);
+    }
+}
+
+/* The whole log page; the number of records is returned in *records. */
+static uint8_t *read_log(CintTest *t, uint16_t *records)
+{
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, sizeof(NvmeCintLogHeader));
+    NvmeCintLogHeader header;
+    uint8_t *page;
+    size_t size;
+
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, 0, &buf), ==, 0);
+    qtest_memread(t->qts, buf.addr, &header, sizeof(header));
+    qnvme_buf_free(t->nvme, &buf);
+    g_assert_cmphex(le32_to_cpu(header.magic), ==, NVME_CINT_MAGIC);
+    g_assert_cmpuint(le16_to_cpu(header.header_size), ==, sizeof(header));
+    g_assert_cmpuint(le32_to_cpu(header.record_size), ==,
+                     sizeof(NvmeCintLogRecord));
+
+    *records = le16_to_cpu(header.records);
+    size = sizeof(header) + *records * sizeof(NvmeCintLogRecord);
+    page = g_malloc(size);
+    buf = qnvme_buf_new(t->nvme, size);
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, 0, &buf), ==, 0);
+    qtest_memread(t->qts, buf.addr, page, size);
+    qnvme_buf_free(t->nvme, &buf);
+    return page;
+}
+
+NvmeCintLogRecord cint_record(CintTest *t, uint16_t cqid)
+{
+    uint16_t i, records;
+    g_autofree uint8_t *page = read_log(t, &records);
+    NvmeCintLogRecord record;
+
+    for (i = 0; i < records; i++) {
+        memcpy(&record, page + sizeof(NvmeCintLogHeader) + i * sizeof(record),
+               sizeof(record));
+        record_to_cpu(&record);
+        if (record.cqid == cqid) {
+            return record;
+        }
+    }
+    g_error("log page D0h has no record of CQ %u", cqid);
+}
+
+uint64_t cint_reason_count(CintTest *t, uint16_t cqid,
+                           enum NvmeCintReasonId reason)
+{
+    NvmeCintLogRecord record = cint_record(t, cqid);
+
+    return record.irqs_by_reason[reason];
+}
+
+static uint64_t sum(const uint64_t *values, size_t count)
+{
+    uint64_t total = 0;
+
+    while (count--) {
+        total += *values++;
+    }
+    return total;
+}
+
+void cint_check_record(CintTest *t, uint16_t cqid)
+{
+    NvmeCintLogRecord r = cint_record(t, cqid);
+    uint64_t held = 0, reaped = 0;
+    int i;
+
+    g_assert_cmpuint(sum(r.irqs_by_reason, NVME_CINT_NR_REASONS), ==,
+                     r.irqs_full + r.irqs_urgent);
+    g_assert_cmpuint(r.irqs_masked, <=, r.irqs_full + r.irqs_urgent);
+    for (i = 0; i < NVME_CINT_NR_CLASSES; i++) {
+        held += sum(r.hold[i].bucket, NVME_CINT_HIST_BUCKETS);
+        reaped += sum(r.reap[i].bucket, NVME_CINT_HIST_BUCKETS);
+        g_assert_cmpuint(r.hold[i].max_ns, <=, t->clock);
+        g_assert_cmpuint(r.reap[i].max_ns, <=, t->clock);
+    }
+    g_assert_cmpuint(held, <=, r.cqes);
+    g_assert_cmpuint(reaped, <=, held);
+    g_assert_cmpuint(r.irqs_full + r.irqs_urgent, <=, r.cqes + r.reruns);
+}
+
+QDict *cint_qom_stats(CintTest *t, uint16_t cqid)
+{
+    QDict *response = qtest_qmp(t->qts, "{'execute': 'qom-get', 'arguments': "
+                                "{'path': %s, 'property': 'cint-stats'}}",
+                                DEVICE_PATH);
+    QDict *stats = qdict_get_qdict(response, "return");
+    const QListEntry *entry;
+    QDict *queue;
+
+    g_assert_nonnull(stats);
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(stats, "queues"), entry) {
+        queue = qobject_to(QDict, qlist_entry_obj(entry));
+        if (qdict_get_int(queue, "cqid") == cqid) {
+            qobject_ref(queue);
+            qobject_unref(response);
+            return queue;
+        }
+    }
+    g_error("cint-stats has no record of CQ %u", cqid);
+}
+
+#define SET_FORMAT(value) \
+    "{'execute': 'qom-set', 'arguments': {'path': %s, 'property': %s, " \
+    "'value': " value "}}"
+
+void cint_set_number(CintTest *t, const char *property, int64_t value)
+{
+    qtest_qmp_assert_success(t->qts, SET_FORMAT("%" PRId64), DEVICE_PATH,
+                             property, value);
+}
+
+void cint_set_word(CintTest *t, const char *property, const char *value)
+{
+    qtest_qmp_assert_success(t->qts, SET_FORMAT("%s"), DEVICE_PATH, property,
+                             value);
+}
+
+static char *take_error(QDict *response)
+{
+    QDict *error = qdict_get_qdict(response, "error");
+    char *text;
+
+    g_assert_nonnull(error);
+    text = g_strdup(qdict_get_str(error, "desc"));
+    qobject_unref(response);
+    return text;
+}
+
+char *cint_set_number_error(CintTest *t, const char *property, int64_t value)
+{
+    return take_error(qtest_qmp(t->qts, SET_FORMAT("%" PRId64), DEVICE_PATH,
+                                property, value));
+}
+
+char *cint_set_word_error(CintTest *t, const char *property, const char *value)
+{
+    return take_error(qtest_qmp(t->qts, SET_FORMAT("%s"), DEVICE_PATH,
+                                property, value));
+}
+
+int64_t cint_get_number(CintTest *t, const char *property)
+{
+    QDict *response = qtest_qmp(t->qts, "{'execute': 'qom-get', 'arguments': "
+                                "{'path': %s, 'property': %s}}", DEVICE_PATH,
+                                property);
+    int64_t value = qdict_get_int(response, "return");
+
+    qobject_unref(response);
+    return value;
+}

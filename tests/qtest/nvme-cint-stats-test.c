@@ -1,0 +1,282 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Discovery, and the counters in their two views: log page and property.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "nvme-cint-common.h"
+
+static void test_identify_structure(void)
+{
+    CintTest *t = cint_boot("cint=on");
+    NvmeIdCtrl id;
+    NvmeCintIdentify vendor;
+    size_t i;
+
+    g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0, &t->buf), ==,
+                    0);
+    qtest_memread(t->qts, t->buf.addr, &id, sizeof(id));
+    memcpy(&vendor, id.vs, sizeof(vendor));
+    g_assert_cmphex(le32_to_cpu(vendor.magic), ==, NVME_CINT_MAGIC);
+    g_assert_cmpuint(le16_to_cpu(vendor.version), ==, NVME_CINT_VERSION);
+    g_assert_cmpuint(le16_to_cpu(vendor.size), ==, sizeof(vendor));
+    g_assert_cmphex(le32_to_cpu(vendor.caps) & NVME_CINT_CAP_LOG, !=, 0);
+    g_assert_cmphex(vendor.lid, ==, NVME_CINT_LID);
+    for (i = sizeof(vendor); i < sizeof(id.vs); i++) {
+        g_assert_cmpuint(id.vs[i], ==, 0);
+    }
+    cint_shutdown(t);
+}
+
+/* The page can be read in pieces of any place and size. */
+static void test_log_page_offsets(void)
+{
+    CintTest *t = cint_boot("cint=on");
+    size_t size = sizeof(NvmeCintLogHeader) + 2 * sizeof(NvmeCintLogRecord);
+    static const size_t offsets[] = { 0, 4, 64, 68, 2560, 2624, 5180 };
+    QNvmeBuf whole = qnvme_buf_new(t->nvme, size);
+    QNvmeBuf part = qnvme_buf_new(t->nvme, 4);
+    size_t i;
+
+    cint_queues(t, 1);
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, 0, &whole), ==,
+                    0);
+    for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+        g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, offsets[i],
+                                      &part), ==, 0);
+        /* The admin queue's own counters move with each command. */
+        if (offsets[i] == 0 || offsets[i] >= 2624) {
+            g_assert_cmphex(qtest_readl(t->qts, part.addr), ==,
+                            qtest_readl(t->qts, whole.addr + offsets[i]));
+        }
+    }
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, size, &part), ==,
+                    NVME_INVALID_FIELD | NVME_DNR);
+    cint_shutdown(t);
+}
+
+static void test_log_page_reset(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default");
+    QNvmeSq *sq = cint_queues(t, 1);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, sizeof(NvmeCintLogHeader));
+
+    cint_read(t, sq, 5);
+    cint_run(t, CINT_LATENCY);
+    g_assert_cmpuint(cint_record(t, 1).cqes, ==, 5);
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, NVME_CINT_LSP_RESET,
+                                  0, &buf), ==, 0);
+    g_assert_cmpuint(cint_record(t, 1).cqes, ==, 0);
+    g_assert_cmpuint(cint_record(t, 1).irqs_full, ==, 0);
+    qnvme_reap(sq->cq, 5);
+    cint_read(t, sq, 2);
+    cint_run(t, CINT_LATENCY);
+    g_assert_cmpuint(cint_record(t, 1).cqes, ==, 2);
+    cint_shutdown(t);
+}
+
+static void test_log_page_without_cint(void)
+{
+    CintTest *t = cint_boot("");
+
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, 0, &t->buf), ==,
+                    NVME_INVALID_FIELD | NVME_DNR);
+    cint_shutdown(t);
+}
+
+static void expect_qom(QDict *stats, const char *name, uint64_t value)
+{
+    g_assert_cmpuint(qdict_get_int(stats, name), ==, value);
+}
+
+static void test_both_views_agree(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000,"
+                            "cint.thr=4");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+    QDict *stats, *reasons;
+
+    cint_read(t, sq, 6);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY + 6000);
+    qnvme_reap(sq->cq, 6);
+    qnvme_push_invalid(sq);
+    qnvme_ring_sq(sq);
+    cint_expect_irq_now(t, sq->cq);
+
+    r = cint_record(t, 1);
+    stats = cint_qom_stats(t, 1);
+    reasons = qdict_get_qdict(stats, "irqs-by-reason");
+    g_assert_cmpuint(r.cqes, ==, 7);
+    g_assert_cmpuint(r.irqs_full, ==, 3);
+    g_assert_cmpuint(r.irqs_masked, ==, 3);
+    g_assert_cmpuint(r.irqs_by_reason[NVME_CINT_REASON_THR], ==, 1);
+    g_assert_cmpuint(r.irqs_by_reason[NVME_CINT_REASON_QUIET], ==, 1);
+    g_assert_cmpuint(r.irqs_by_reason[NVME_CINT_REASON_ERROR], ==, 1);
+    expect_qom(stats, "cqes", r.cqes);
+    expect_qom(stats, "irqs-full", r.irqs_full);
+    expect_qom(stats, "irqs-masked", r.irqs_masked);
+    expect_qom(stats, "delta-ns", 6000);
+    expect_qom(stats, "thr", 4);
+    expect_qom(stats, "vector", 1);
+    expect_qom(reasons, "thr", 1);
+    expect_qom(reasons, "quiet", 1);
+    expect_qom(reasons, "error", 1);
+    expect_qom(reasons, "each", 0);
+    qobject_unref(stats);
+    cint_shutdown(t);
+}
+
+/* Two CQEs held 6000 ns, reaped 500 ns after their interrupt. */
+static void test_hold_and_reap_times(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+
+    cint_read(t, sq, 2);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY + 6000);
+    cint_run(t, 500);
+    qnvme_reap(sq->cq, 2);
+    r = cint_record(t, 1);
+    g_assert_cmpuint(r.hold[NVME_CINT_HINT_NONE].sum_ns, ==, 12000);
+    g_assert_cmpuint(r.hold[NVME_CINT_HINT_NONE].max_ns, ==, 6000);
+    g_assert_cmpuint(r.hold[NVME_CINT_HINT_NONE].bucket[13], ==, 2);
+    g_assert_cmpuint(r.reap[NVME_CINT_HINT_NONE].sum_ns, ==, 1000);
+    g_assert_cmpuint(r.reap[NVME_CINT_HINT_NONE].max_ns, ==, 500);
+    g_assert_cmpuint(r.reap[NVME_CINT_HINT_NONE].bucket[9], ==, 2);
+    g_assert_cmpuint(r.lateness.sum_ns, ==, 0);
+    g_assert_cmpuint(r.lateness.bucket[0], ==, 1);
+    cint_shutdown(t);
+}
+
+/*
+ * CQEs that the guest has polled away before their interrupt have no hold
+ * time, and do not disturb those of others, also when the queue wraps.
+ */
+static void test_hold_times_beside_polling(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+    int round;
+
+    for (round = 1; round <= 40; round++) {
+        /* Three polled, then two of which the interrupt tells. */
+        cint_read(t, sq, 3);
+        cint_run(t, 1000);
+        qnvme_reap(sq->cq, 3);
+        cint_read(t, sq, 2);
+        cint_run(t, CINT_LATENCY + 6000);
+        g_assert_true(qnvme_take_irq(t->nvme, 1));
+        qnvme_reap(sq->cq, 2);
+
+        r = cint_record(t, 1);
+        g_assert_cmpuint(r.cqes, ==, 5 * round);
+        g_assert_cmpuint(r.hold[0].bucket[13], ==, 2 * round);
+        g_assert_cmpuint(r.hold[0].sum_ns, ==, 2 * round * 6000);
+        g_assert_cmpuint(r.hold[0].max_ns, ==, 6000);
+        g_assert_cmpuint(r.avoided, ==, round);
+        cint_check_record(t, 1);
+    }
+    cint_shutdown(t);
+}
+
+/* One of two pending CQEs is polled; the interrupt then covers the other. */
+static void test_hold_times_of_the_rest(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+
+    cint_read(t, sq, 1);
+    cint_run_to(t, 1000);
+    cint_read(t, sq, 1);
+    cint_run_to(t, 2000);
+    qnvme_reap(sq->cq, 1);
+    cint_expect_irq_at(t, sq->cq, 1000 + CINT_LATENCY + 6000);
+    r = cint_record(t, 1);
+    g_assert_cmpuint(r.hold[0].sum_ns, ==, 6000);
+    g_assert_cmpuint(r.hold[0].bucket[13], ==, 1);
+    cint_shutdown(t);
+}
+
+/* A CQE posted when the deadline of another expires is not part of that. */
+static void test_hold_times_at_a_tie(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+
+    cint_read(t, sq, 1);
+    cint_run_to(t, 6000);
+    cint_read(t, sq, 1);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY + 6000);
+    r = cint_record(t, 1);
+    g_assert_cmpuint(r.pending, ==, 1);
+    g_assert_cmpuint(r.hold[0].bucket[13], ==, 1);
+    g_assert_cmpuint(r.hold[0].bucket[0], ==, 0);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY + 12000);
+    r = cint_record(t, 1);
+    g_assert_cmpuint(r.hold[0].bucket[13], ==, 2);
+    g_assert_cmpuint(r.hold[0].sum_ns, ==, 12000);
+    cint_shutdown(t);
+}
+
+/* The guest is late: it reaps signalled and unsignalled CQEs together. */
+static void test_hold_times_of_a_late_guest(const void *shadow)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+    int round;
+
+    if (shadow) {
+        qnvme_use_shadow_doorbells(t->nvme);
+    }
+    for (round = 1; round <= 40; round++) {
+        cint_read(t, sq, 8);
+        cint_run(t, CINT_LATENCY + 6000);
+        g_assert_true(qnvme_take_irq(t->nvme, 1));
+        cint_read(t, sq, 7);
+        cint_run(t, CINT_LATENCY + 100);
+        qnvme_reap(sq->cq, 15);
+        cint_read(t, sq, 1);
+        cint_run(t, CINT_LATENCY + 6000);
+        g_assert_true(qnvme_take_irq(t->nvme, 1));
+        qnvme_reap(sq->cq, 1);
+
+        r = cint_record(t, 1);
+        g_assert_cmpuint(r.cqes, ==, 16 * round);
+        g_assert_cmpuint(r.hold[0].bucket[13], ==, 9 * round);
+        g_assert_cmpuint(r.hold[0].sum_ns, ==, 9 * round * 6000);
+        g_assert_cmpuint(r.reap[0].sum_ns, ==,
+                         8 * round * (CINT_LATENCY + 100));
+        cint_check_record(t, 1);
+    }
+    cint_shutdown(t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(name, run)  qtest_add_func("/nvme-cint/stats/" name, run)
+    ADD("identify-shows-the-interface", test_identify_structure);
+    ADD("log-page-honours-offsets", test_log_page_offsets);
+    ADD("log-page-read-can-reset-counters", test_log_page_reset);
+    ADD("log-page-is-unknown-without-cint", test_log_page_without_cint);
+    ADD("log-page-and-property-agree", test_both_views_agree);
+    ADD("hold-and-reap-times-are-exact", test_hold_and_reap_times);
+    ADD("hold-times-leave-out-polled-cqes", test_hold_times_beside_polling);
+    ADD("hold-times-at-a-tie", test_hold_times_at_a_tie);
+    ADD("hold-times-of-what-polling-leaves", test_hold_times_of_the_rest);
+#undef ADD
+    qtest_add_data_func("/nvme-cint/stats/hold-times-of-a-late-guest", NULL,
+                        test_hold_times_of_a_late_guest);
+    qtest_add_data_func("/nvme-cint/stats/"
+                        "hold-times-of-a-late-guest-with-shadow-doorbells",
+                        "shadow", test_hold_times_of_a_late_guest);
+    return g_test_run();
+}
