@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests for the tests: boot one, run a plan in it, keep its logs.
+
+Logs are in the directory named by CINT_TEST_LOGS, else in build/logs/test/guest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from cint import compare, device, measure, paths, session, settings, vm, workloads
+
+#: One instruction per ns, a third of the machine that the papers measured.
+SCALE = 3.0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip all tests of guests when there is nothing to boot."""
+    missing = [p for p in (paths.QEMU, paths.KERNEL, paths.INITRAMFS) if not p.exists()]
+    if missing:
+        mark = pytest.mark.skip(reason=f"{paths.display(missing[0])} is not built: ./cint setup")
+        for item in items:
+            item.add_marker(mark)
+
+
+def log_root() -> Path:
+    """Where the guests' logs go."""
+    return Path(os.environ.get("CINT_TEST_LOGS") or paths.TEST_LOGS / "guest")
+
+
+@pytest.fixture
+def logs(request: pytest.FixtureRequest) -> Path:
+    """The directory for the logs of this test's guests."""
+    return log_root() / re.sub(r"[^A-Za-z0-9.]+", "-", request.node.name).strip("-")
+
+
+def make_settings(policies: str, jobs: Sequence[workloads.Workload], runtime_s: float,
+                  cost_ns: int = settings.DEFAULT_COST_NS,
+                  media: str = "optane") -> settings.Settings:
+    """Settings of a comparison in virtual time, as ./cint compare would have them."""
+    return settings.Settings(
+        device.parse_policies(policies), jobs, device.parse_media(media), True, 1,
+        workloads.Timing(runtime_s, runtime_s / 10), 1, SCALE, cost_ns, False, None, "",
+        "(a test)")
+
+
+def run_policies(chosen: settings.Settings, directory: Path) -> list[measure.Row]:
+    """Run a comparison and return its rows; a noisy guest kernel is a failure."""
+    outcomes = compare.run_guests(chosen, compare.choose_accel(True), directory)
+    for outcome in outcomes:
+        assert outcome.trouble == [], f"{outcome.name}: kernel messages"
+    assert not chosen.cost_ns or compare.in_force(chosen, outcomes), "no interrupt cost"
+    return compare.rows_from(chosen, [s for o in outcomes
+                                      for s in compare.samples_from(chosen, o)])
+
+
+def value(rows: Sequence[measure.Row], policy: str, workload: str, metric: str,
+          job: str | None = None) -> float:
+    """One number of the table."""
+    found = [r.values.get(metric) for r in rows
+             if (r.policy, r.workload, r.job) == (policy, workload, job)]
+    assert len(found) == 1 and found[0] is not None, (policy, workload, metric)
+    return found[0]
+
+
+Boot = Callable[..., session.Outcome]
+
+
+@pytest.fixture
+def boot(logs: Path) -> Boot:
+    """A function that runs a plan in a guest and checks the kernel's messages."""
+    def run(machine: vm.Machine, plan: session.agent.Plan, name: str = "guest",
+            seconds: float = 30.0) -> session.Outcome:
+        outcome = session.run_task(session.Task(name, machine, plan, logs / name, seconds))
+        assert outcome.trouble == []
+        return outcome
+    return run
+
+
+def machine(policy: str, media: str = "optane", virtual: bool = True, k: float = SCALE,
+            **more: object) -> vm.Machine:
+    """A guest with one policy."""
+    chosen = compare.choose_accel(virtual)
+    props = device.device_properties(device.parse_policy(policy), device.parse_media(media), k,
+                                     virtual)
+    return vm.Machine(props, virtual=virtual, accel=chosen.name, cpu=chosen.cpu,
+                      **more)  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Makes build/venv what pyproject.toml asks for. Run by ./cint with the system's Python.
+
+Uses only the standard library. Wheels are kept in the user's cache, so that a second
+environment, or one made with the network off, needs no download.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.errors import CintError
+
+STAMP = paths.VENV / "cint-stamp"
+_PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+
+
+def requirements() -> list[str]:
+    """The pinned packages of pyproject.toml."""
+    with (paths.TOOLS / "pyproject.toml").open("rb") as stream:
+        return list(tomllib.load(stream)["project"]["dependencies"])
+
+
+def wheel_dir(pins: list[str]) -> Path:
+    """Where the wheels of exactly these pins are kept, for this Python on this machine."""
+    tag = f"{sysconfig.get_platform()}-{sys.version_info.major}.{sys.version_info.minor}"
+    digest = hashlib.sha256("\n".join(sorted(pins)).encode()).hexdigest()[:12]
+    return paths.PIP / f"{tag}-{digest}"
+
+
+def environment_works(python: Path) -> bool:
+    """Whether the environment exists, was made here and runs."""
+    config = paths.VENV / "pyvenv.cfg"
+    if not config.exists() or str(paths.VENV) not in config.read_text(encoding="utf-8"):
+        return False
+    probe = "import sys, pip; print(*sys.version_info[:2])"
+    done = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
+    return done.stdout.split() == [str(part) for part in sys.version_info[:2]]
+
+
+def fetch_wheels(step: steps.Step, pins: list[str], wheels: Path) -> None:
+    """Download all wheels once; a finished directory has a file `complete`."""
+    if (wheels / "complete").exists():
+        return
+    wheels.mkdir(parents=True, exist_ok=True)
+    step.run(
+        [paths.VENV / "bin/python", *_PIP, "download", "--progress-bar", "off",
+         "--only-binary", ":all:", "--dest", wheels, *pins],
+        parse=steps.counter(r"\s*(Collecting|Saved) ", 2 * len(pins)),
+        hint="pip's index must be reachable once; after that the network may be off",
+    )
+    (wheels / "complete").touch()
+
+
+def remove_strangers(step: steps.Step, python: Path, pins: list[str]) -> None:
+    """Remove what an older pyproject.toml had asked for."""
+    _, lines = step.run([python, *_PIP, "list", "--format=freeze"])
+    wanted = {_canonical(pin) for pin in pins} | {"pip", "setuptools", "wheel"}
+    strangers = [text.split("==")[0] for text in lines
+                 if "==" in text and _canonical(text) not in wanted]
+    if strangers:
+        step.run([python, *_PIP, "uninstall", "--yes", *strangers])
+
+
+def _canonical(requirement: str) -> str:
+    name = re.split(r"[=<>! \[]", requirement)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def bootstrap(stamp: str) -> None:
+    """Bring build/venv up to date and record `stamp` in it."""
+    # Not the lock of builds: those may take long and use the environment as it is.
+    with steps.lock(paths.BUILD / "venv.lock"):
+        if STAMP.exists() and STAMP.read_text(encoding="utf-8").strip() == stamp:
+            return
+        pins = requirements()
+        python = paths.VENV / "bin/python"
+        with steps.step("venv", f"Python environment ({len(pins)} packages)") as step:
+            STAMP.unlink(missing_ok=True)
+            if not environment_works(python):
+                shutil.rmtree(paths.VENV, ignore_errors=True)
+                step.run([sys.executable, "-m", "venv", paths.VENV])
+            wheels = wheel_dir(pins)
+            fetch_wheels(step, pins, wheels)
+            step.run([python, *_PIP, "install", "--no-index", "--no-deps",
+                      "--find-links", wheels, *pins],
+                     hint=f"remove {wheels} to download the packages again")
+            remove_strangers(step, python, pins)
+            steps.write_atomic(STAMP, stamp + "\n")
+
+
+def main(argv: list[str]) -> int:
+    """`python -m cint.bootstrap STAMP`."""
+    ui.configure()
+    try:
+        bootstrap(argv[0])
+    except CintError as problem:
+        ui.error(problem.message, problem.hint, str(problem.log) if problem.log else None)
+        return problem.code
+    except KeyboardInterrupt:
+        ui.error("interrupted; the next ./cint goes on from here")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

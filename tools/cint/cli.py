@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line: verbs, global options, errors and exit codes.
+
+Each verb is a module with `add_parser(subparsers)` and `run(args) -> int`. Only the
+module of the verb that was typed is imported, which keeps ./cint quick.
+"""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import NoReturn
+
+from cint import __version__, paths, ui
+from cint.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    CintError,
+    UsageError,
+)
+
+#: verb: (module, what it does in one line)
+VERBS = {
+    "setup": ("setup", "install what is needed, get the sources, build everything"),
+    "build": ("build", "build again after an edit (QEMU, kernel, guest image, engine)"),
+    "run": ("run", "start an interactive guest with the cint device"),
+    "compare": ("compare", "run fio in a guest under each policy and print a table"),
+    "calibrate": ("calibrate", "measure the guest's cost per I/O and per interrupt"),
+    "test": ("selftest", "run all tests"),
+    "doctor": ("doctor", "report on this machine: accelerators, versions, space"),
+    "clean": ("clean", "remove what was built"),
+}
+
+DESCRIPTION = """QEMU's NVMe controller with calibrated interrupts: build it, run it, and compare
+interrupt coalescing policies in a guest. The first run of a command sets up what
+it needs; nothing has to be installed beforehand on Debian 12 or 13 (x86-64).
+"""
+
+EPILOG = """start with:
+  ./cint compare        set up if needed (30 minutes once), then a table in 3 minutes
+  ./cint test           set up if needed, then all tests
+
+exit codes:
+  0 ok   1 failed   2 wrong usage   77 skipped   124 time limit   130 interrupted
+
+environment:
+  CINT_PYTHON           the Python (>= 3.11, with venv) to make the environment with
+  CINT_DEBIAN_MIRROR    a Debian mirror for the source packages, instead of apt's own
+  XDG_CACHE_HOME        downloads and compiler cache go to $XDG_CACHE_HOME/cint
+                        (default ~/.cache/cint)
+  NO_COLOR              no colours
+
+Standard output carries data only; progress and messages go to standard error.
+Logs are in build/logs/, one file a step.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line, in the form of all others, and exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see {self.prog} --help")
+
+
+def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
+    """Options every verb understands, before or after its name."""
+    return [
+        (("--qemu-src",), {"metavar": "DIR", "type": _tree("configure", "hw/nvme"),
+                           "help": "use this QEMU tree instead of the distribution's source; "
+                                   "it is never changed (a copy is patched)"}),
+        (("--linux-src",), {"metavar": "DIR", "type": _tree("Kconfig", "drivers/nvme"),
+                            "help": "use this Linux tree instead of the distribution's source; "
+                                    "it is never changed (a copy is patched)"}),
+        (("-j", "--jobs"), {"metavar": "N", "type": _positive,
+                            "help": "compile this many files at once (default: the CPUs)"}),
+        (("-v", "--verbose"), {"action": "count", "help": "say more"}),
+        (("--no-color",), {"action": "store_true", "help": "no colours"}),
+    ]
+
+
+def _tree(*needed: str) -> Callable[[str], Path]:
+    def parse(text: str) -> Path:
+        path = Path(text).expanduser().resolve()
+        for name in needed:
+            if not (path / name).exists():
+                raise argparse.ArgumentTypeError(f"{text} has no {name}: not the right source tree")
+        return path
+
+    return parse
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of jobs (1 or more)")
+    return int(text)
+
+
+def build_parser(argv: list[str]) -> argparse.ArgumentParser:
+    """The parser, with the full options of the verbs that appear in `argv`."""
+    parser = _Parser(prog="cint", description=DESCRIPTION, epilog=EPILOG,
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"cint {__version__}")
+    for flags, options in _common_options():
+        parser.add_argument(*flags, **options)  # type: ignore[arg-type]
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", title="commands",
+                                  parser_class=_Parser)
+    for verb, (_, text) in VERBS.items():
+        if verb in argv:
+            module = load(verb)
+            module.add_parser(verbs)
+            _add_common(verbs.choices[verb])
+            verbs.choices[verb].set_defaults(run=module.run)
+        else:
+            verbs.add_parser(verb, help=text)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    """Accept the common options after the verb too, unless the verb has its own."""
+    taken = set(parser._option_string_actions)
+    group = parser.add_argument_group("common options")
+    for flags, options in _common_options():
+        free = [flag for flag in flags if flag not in taken]
+        if free:
+            group.add_argument(*free, default=argparse.SUPPRESS, **options)  # type: ignore[arg-type]
+
+
+def load(verb: str) -> ModuleType:
+    """The module of a verb."""
+    return importlib.import_module(f"cint.{VERBS[verb][0]}")
+
+
+def _words_before_dashes(argv: list[str]) -> list[str]:
+    return argv[: argv.index("--")] if "--" in argv else argv
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _crash(problem: Exception) -> int:
+    """A mistake of ours: keep the traceback for a report, show one line."""
+    log = paths.LOGS / "crash.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"{sys.argv}\n{traceback.format_exc()}", encoding="utf-8")
+    ui.error(f"internal error: {type(problem).__name__}: {problem}",
+             "this is a mistake in cint, please report it with the log", str(log))
+    return EXIT_FAILED
+
+
+def dispatch(argv: list[str]) -> int:
+    """Parse and run; errors are raised."""
+    parser = build_parser(_words_before_dashes(argv))
+    args = parser.parse_args(argv)
+    args.verbose = args.verbose or 0
+    ui.configure(verbose=args.verbose, no_color=bool(args.no_color))
+    if args.verb is None:
+        parser.print_help()
+        return EXIT_USAGE if argv else EXIT_OK
+    return int(args.run(args))
+
+
+def main(argv: list[str]) -> int:
+    """Run a command line; return its exit code. Never prints a traceback."""
+    ui.configure()
+    signal.signal(signal.SIGTERM, _on_signal)
+    try:
+        if argv[:1] == ["help"]:
+            argv = [*argv[1:2], "--help"]
+        return dispatch(argv)
+    except CintError as problem:
+        ui.error(problem.message, problem.hint, str(problem.log) if problem.log else None)
+        return problem.code
+    except KeyboardInterrupt:
+        ui.error("interrupted; the same command goes on where it stopped")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (| head): that is not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except Exception as problem:
+        return _crash(problem)

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint compare`: run fio in a guest under each policy and print a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cint import (
+    agent,
+    device,
+    host,
+    measure,
+    paths,
+    plots,
+    results,
+    scale,
+    session,
+    table,
+    ui,
+    vm,
+    workloads,
+)
+from cint.errors import EXIT_OK, CintError
+from cint.settings import Settings, add_options, load_calibration, settings_from
+from cint.workloads import Timing, Workload
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "compare", help="run fio in a guest under each policy and print a table",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Boot a guest once per policy, run fio in it, and print a comparison.\n"
+        "The table goes to standard output, everything else to standard error; results.json,\n"
+        "results.csv, plots and logs go to a new directory in results/.",
+        epilog=f"policies: {device.POLICY_HELP}\n"
+        f"          default: {device.DEFAULT_POLICIES}\n"
+        f"media:    {', '.join(device.PROFILES)}; optane:read-latency=10us,units=4\n"
+        "times:    all times and rates are those of the machine that the guest stands for;\n"
+        "          what is scaled for --cpu-scale is in docs/scaling.md")
+    add_options(parser)
+
+
+# ---- guests -------------------------------------------------------------
+
+def _append(settings: Settings) -> tuple[str, ...]:
+    if not settings.cost_applied_ns:
+        return ()
+    return (f"nvme.irq_cost_ns={settings.cost_applied_ns}",)
+
+
+def machine_for(settings: Settings, policy: device.Policy, accel: host.Accel) -> vm.Machine:
+    """The guest for one policy."""
+    props = device.device_properties(policy, settings.media, settings.k, settings.virtual)
+    # The stock device has no medium; null-co can at least take as long.
+    latency = settings.media.read_ns if policy.kind == "stock" else 0
+    opts = "" if policy.kind == "stock" else settings.device_opts
+    return vm.Machine(props, opts, append=_append(settings), vcpus=settings.vcpus,
+                      virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
+                      backend=vm.Backend(settings.drive, latency_ns=latency))
+
+
+def job_name(workload: Workload, repeat: int) -> str:
+    """A job's name in the plan."""
+    return f"{workload.name}/{repeat}"
+
+
+def plan_for(settings: Settings) -> agent.Plan:
+    """What every guest does; the same for all policies.
+
+    Loads that never leave the CPU idle run first.  They repeat to the
+    nanosecond, but only from the same start, and the time at which an idle
+    guest wakes up is not exactly the same in every run.
+    """
+    jobs = [session.facts_job()]
+    for repeat in range(settings.repeat):
+        timing = Timing(settings.timing.runtime_s, settings.timing.ramp_s, seed=repeat + 1)
+        for workload in sorted(settings.workloads, key=lambda w: w.idles):
+            seconds = workloads.guest_seconds(workload, timing, settings.k)
+            jobs.append(agent.Job(job_name(workload, repeat),
+                                  fio=workloads.render(workload, timing, settings.k),
+                                  args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
+    return agent.Plan(tuple(jobs), session.scale_setup(settings.k))
+
+
+def longest_job(settings: Settings) -> float:
+    """Guest seconds of the longest job."""
+    return max(workloads.guest_seconds(w, settings.timing, settings.k)
+               for w in settings.workloads)
+
+
+def samples_from(settings: Settings, outcome: session.Outcome) -> list[measure.Sample]:
+    """All samples of one guest."""
+    return [measure.sample(outcome.name, w.name, r, outcome.results[job_name(w, r)],
+                           settings.vcpus)
+            for r in range(settings.repeat) for w in settings.workloads]
+
+
+def rows_from(settings: Settings, samples: Sequence[measure.Sample]) -> list[measure.Row]:
+    """The table of all samples, with ratios, in the order typed."""
+    found: list[measure.Row] = []
+    for workload in settings.workloads:
+        for policy in settings.policies:
+            mine = [s for s in samples
+                    if s.workload == workload.name and s.policy == policy.name]
+            found += measure.rows(mine, settings.k, workload.latency_job, workload.split)
+    return measure.with_ratios(found, settings.baseline)
+
+
+# ---- what is said -------------------------------------------------------
+
+def in_force(settings: Settings, outcomes: Sequence[session.Outcome]) -> bool:
+    """Whether every guest's kernel really spends the interrupt cost."""
+    if not settings.cost_applied_ns:
+        return False
+    wanted = str(settings.cost_applied_ns)
+    return all(o.facts.get("irq_cost_ns") == wanted for o in outcomes)
+
+
+def notes_for(settings: Settings, outcomes: Sequence[session.Outcome]) -> list[str]:
+    """Remarks that belong to every print of these results."""
+    notes = []
+    if settings.virtual:
+        notes.append(_scale_note(settings))
+        if settings.vcpus > 1:
+            notes.append("several CPUs in virtual time share the one instruction per ns, and not "
+                         "evenly: right only while one of them is busy at a time")
+    if in_force(settings, outcomes):
+        notes.append(f"interrupt cost: {settings.cost_ns} ns each "
+                     f"({settings.cost_applied_ns} ns in the guest)")
+    elif settings.virtual:
+        notes.append("interrupt cost: none"
+                     + (", because the guest kernel has no nvme.irq_cost_ns"
+                        if settings.cost_applied_ns else "")
+                     + "; throughput ratios are uncalibrated")
+    if any(p.kind == "stock" for p in settings.policies):
+        notes.append(f"stock: the device without cint, its backend delayed by "
+                     f"{device.format_time(settings.media.read_ns)}; it has no counters")
+    if settings.quick:
+        notes.append("--quick: jobs too short for conclusions")
+    for outcome in outcomes:
+        notes += [f"{outcome.name}: guest kernel: {line}" for line in outcome.trouble[:3]]
+    return notes
+
+
+def _scale_note(settings: Settings) -> str:
+    text = f"virtual time: 1 instruction per ns, cpu-scale {settings.cpu_scale:g}"
+    stored = load_calibration()
+    proposal = stored["proposal"] if stored else None
+    if proposal:
+        text += (f" (calibration proposes {proposal['cpu_scale']:.2f} and "
+                 f"{proposal['irq_cost_ns']:.0f} ns)")
+    return text + "; figures are converted back"
+
+
+def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel: host.Accel,
+                 wall_s: float) -> results.Document:
+    """The content of results.json."""
+    samples = [s for o in outcomes for s in samples_from(settings, o)]
+    rows = rows_from(settings, samples)
+    image = results.image_versions()
+    fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
+    return {
+        "schema": results.SCHEMA, "kind": "compare", "created": results.utc_now(),
+        "repeat_command": settings.repeat_command, "wall_s": round(wall_s, 3),
+        "quick": settings.quick, "tool": {"version": results.tool_version()},
+        "host": results.host_info(),
+        "versions": {"qemu": results.qemu_version(),
+                     "kernel": str(outcomes[0].hello.get("kernel", "unknown")),
+                     "fio": str(fio).removeprefix("fio-"), "image": image},
+        "time": "virtual" if settings.virtual else "real",
+        "accel": {"name": accel.name, "cpu": accel.cpu, "reason": accel.reason},
+        "scale": {"k": settings.k, "cpu_scale": settings.cpu_scale,
+                  "table": scale.as_rows(settings.k)},
+        "irq_cost": {"reported_ns": settings.cost_ns, "applied_ns": settings.cost_applied_ns,
+                     "in_force": in_force(settings, outcomes)},
+        "calibration": load_calibration(),
+        "parameters": parameters_for(settings), "baseline": settings.baseline,
+        "policies": [_policy_entry(settings, p, o)
+                     for p, o in zip(settings.policies, outcomes, strict=True)],
+        "workloads": [_workload_entry(settings, w) for w in settings.workloads],
+        "rows": [r.as_dict() for r in rows],
+        "samples": [results.sample_dict(s) for s in samples],
+        "notes": notes_for(settings, outcomes)}
+
+
+def parameters_for(settings: Settings) -> dict[str, Any]:
+    """What was asked for, reported times."""
+    media = asdict(settings.media)
+    return {"media": media | {"overrides": dict(settings.media.overrides)},
+            "vcpus": settings.vcpus, "runtime_s": settings.timing.runtime_s,
+            "ramp_s": settings.timing.ramp_s, "repeat": settings.repeat,
+            "drive": str(settings.drive) if settings.drive else None,
+            "device_opts": settings.device_opts}
+
+
+def _policy_entry(settings: Settings, policy: device.Policy,
+                  outcome: session.Outcome) -> dict[str, Any]:
+    props = device.device_properties(policy, settings.media, settings.k, settings.virtual)
+    return {"name": policy.name, "kind": policy.kind, "label": policy.label,
+            "properties": dict(policy.properties), "applied": dict(props),
+            "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
+            "first_io_s": outcome.hello.get("first_io_s"), "facts": dict(outcome.facts),
+            "kernel_trouble": outcome.trouble}
+
+
+def _workload_entry(settings: Settings, workload: Workload) -> dict[str, Any]:
+    scaled = (workloads.scale_job_text(workload.template, settings.k)[1]
+              if workload.own else [])
+    return {"name": workload.name, "title": workload.title, "latency_job": workload.latency_job,
+            "fio": workloads.render(workload, settings.timing, settings.k), "scaled": scaled}
+
+
+def print_table(settings: Settings, document: results.Document, where: Path) -> None:
+    """The table on standard output."""
+    titles = {w.name: w.title for w in settings.workloads}
+    for workload in settings.workloads:
+        if workload.latency_job:
+            titles[workload.name] += f"; latency: the {workload.latency_job} job's"
+    colour = sys.stdout.isatty()
+    lines = table.format_rows(results.rows_from(document), titles, settings.baseline,
+                              ui.paint if colour else table.plain)
+    lines += [f"{note}." for note in document["notes"]]
+    lines += [f"repeat: {settings.repeat_command}", f"results: {paths.display(where)}"]
+    print("\n".join(lines).lstrip("\n"))
+
+
+def dry_run_text(settings: Settings, accel: host.Accel) -> str:
+    """What would run, in a form that can be copied."""
+    parts = []
+    for policy in settings.policies:
+        machine = machine_for(settings, policy, accel)
+        parts += [f"# QEMU for policy {policy.name}", vm.shell_line(vm.machine_args(machine)), ""]
+    parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
+    for workload in settings.workloads:
+        text = workloads.render(workload, settings.timing, settings.k)
+        parts += [f"# fio job {workload.name}", text]
+    if settings.virtual:
+        parts += [f"# scaled by k = {settings.k:g}", scale.as_markdown()]
+    return "\n".join(parts)
+
+
+# ---- the run ------------------------------------------------------------
+
+class _Counter:
+    """Progress: jobs done of all, and what runs now."""
+
+    def __init__(self, progress: ui.Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+        self._now: dict[str, str] = {}
+        progress.update(f"[0/{total}] booting")
+
+    def notify(self, task: str, job: str, done: bool) -> None:
+        """Called at each edge of a job, from the guests' threads."""
+        if job == session.FACTS_JOB:
+            return
+        self._done += done
+        self._now[task] = job.partition("/")[0]
+        running = ", ".join(f"{t}: {j}" for t, j in self._now.items() if j)
+        if done:
+            self._now[task] = ""
+        self._progress.update(f"[{self._done}/{self._total}] {running}")
+
+
+def choose_accel(virtual: bool) -> host.Accel:
+    """The accelerator and why."""
+    if virtual:
+        return host.Accel("tcg", "max", "virtual time needs instruction counting, which only "
+                                        "TCG has")
+    choice = host.choose_accel()
+    if choice.name == "none":
+        raise CintError(f"no accelerator works here: {choice.reason}", hint="see ./cint doctor")
+    return choice
+
+
+def run_guests(settings: Settings, accel: host.Accel, directory: Path) -> list[session.Outcome]:
+    """Boot every guest and run the plan; outcomes are in the policies' order."""
+    plan = plan_for(settings)
+    tasks = [session.Task(p.name, machine_for(settings, p, accel), plan,
+                          directory / "logs" / p.slug, longest_job(settings),
+                          settings.boot_limit_s) for p in settings.policies]
+    at_once = session.workers(settings.virtual, len(tasks))
+    total = len(tasks) * settings.repeat * len(settings.workloads)
+    ui.info(f"comparing {len(tasks)} policies, {len(settings.workloads)} workloads, {total} runs "
+            f"of {device.format_time(settings.timing.runtime_s * 1e9)}, "
+            f"{at_once} guest{'s' if at_once > 1 else ''} at a time")
+    with ui.Progress("compare") as progress:
+        return session.run_tasks(tasks, at_once, _Counter(progress, total).notify)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb; the exit code."""
+    settings = settings_from(args)
+    if args.dry_run:
+        print(dry_run_text(settings, choose_accel(settings.virtual)))
+        return EXIT_OK
+    from cint import setup  # noqa: PLC0415 - not needed for a dry run
+
+    setup.ensure(args, ("qemu", "linux", "image"))
+    accel = choose_accel(settings.virtual)
+    directory = results.new_directory(args.out, "compare")
+    started = time.monotonic()
+    outcomes = run_guests(settings, accel, directory)
+    document = document_for(settings, outcomes, accel, time.monotonic() - started)
+    write_all(document, directory, plot=not args.no_plots)
+    if args.json:
+        print(json.dumps(document, indent=1))
+    else:
+        print_table(settings, document, directory)
+    return EXIT_OK
+
+
+def write_all(document: results.Document, directory: Path, plot: bool) -> None:
+    """Write every file of the results directory."""
+    results.write_json(directory, document)
+    results.write_csv(directory, results.rows_from(document))
+    results.point_latest(directory)
+    if not plot:
+        return
+    try:
+        plots.write(document, directory)
+    except (ImportError, OSError) as err:
+        ui.warn(f"no plots: {err}", "results.json and results.csv are complete")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the comparison needs from fio's json+ output.
+
+Times are nanoseconds of the guest's clock.  Percentiles come from the json+
+histogram, so that histograms of repeats and of several jobs can be added up
+first.  A bin of fio's is 1/64 of a power of two wide: a percentile is exact to
+about 1.6 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cint.errors import CintError
+
+DIRECTIONS = ("read", "write", "trim")
+PERCENTILES = (50.0, 99.0, 99.9)
+
+Bins = dict[int, int]
+
+
+@dataclass(frozen=True)
+class JobStats:
+    """One fio job, or several of the same name, over its measured time."""
+
+    name: str
+    ios: int
+    iops: float
+    mean_ns: float
+    bins: Bins
+    runtime_ms: int
+    usr_percent: float = 0.0
+    sys_percent: float = 0.0
+
+
+class FioError(CintError):
+    """fio's output is not what it should be."""
+
+
+def merge_bins(parts: Iterable[Mapping[int, int]]) -> Bins:
+    """Add histograms."""
+    total: Bins = {}
+    for part in parts:
+        for value, count in part.items():
+            total[value] = total.get(value, 0) + count
+    return total
+
+
+def percentile(bins: Mapping[int, int], percent: float) -> float | None:
+    """The value below which ``percent`` of the samples lie (None: no samples)."""
+    count = sum(bins.values())
+    if not count:
+        return None
+    wanted = count * percent / 100
+    seen = 0
+    for value in sorted(bins):
+        seen += bins[value]
+        if seen >= wanted:
+            return float(value)
+    return float(max(bins))
+
+
+def _latency(direction: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The histogram-bearing latency: lat_ns when asked for, else clat_ns."""
+    for name in ("lat_ns", "clat_ns"):
+        part = direction.get(name)
+        if isinstance(part, dict) and part.get("bins"):
+            return part
+    empty: dict[str, Any] = direction.get("lat_ns") or {}
+    return empty
+
+
+def combine(name: str, parts: Iterable[JobStats]) -> JobStats:
+    """Several jobs that ran side by side as one."""
+    jobs = list(parts)
+    ios = sum(j.ios for j in jobs)
+    mean = sum(j.mean_ns * j.ios for j in jobs) / ios if ios else 0.0
+    return JobStats(name, ios, sum(j.iops for j in jobs), mean,
+                    merge_bins(j.bins for j in jobs),
+                    max((j.runtime_ms for j in jobs), default=0),
+                    sum(j.usr_percent for j in jobs), sum(j.sys_percent for j in jobs))
+
+
+def pool(name: str, repeats: Iterable[JobStats]) -> JobStats:
+    """Several runs of one job, one after the other, as one (IOPS: their mean)."""
+    jobs = list(repeats)
+    merged = combine(name, jobs)
+    count = max(len(jobs), 1)
+    return JobStats(name, merged.ios, merged.iops / count, merged.mean_ns, merged.bins,
+                    merged.runtime_ms, merged.usr_percent / count, merged.sys_percent / count)
+
+
+def _direction(name: str, part: Mapping[str, Any]) -> JobStats | None:
+    ios = int(part.get("total_ios", 0))
+    if not ios:
+        return None
+    latency = _latency(part)
+    bins = {int(v): int(c) for v, c in latency.get("bins", {}).items()}
+    return JobStats(name, ios, float(part["iops"]), float(latency.get("mean", 0.0)), bins,
+                    int(part.get("runtime", 0)))
+
+
+def _job(entry: Mapping[str, Any]) -> JobStats:
+    name = str(entry.get("jobname", "?"))
+    if entry.get("error"):
+        raise FioError(f"fio job '{name}' failed with error {entry['error']}",
+                       hint="fio's own words are in agent.log")
+    parts = [_direction(name, entry[d]) for d in DIRECTIONS if isinstance(entry.get(d), dict)]
+    whole = combine(name, [p for p in parts if p])
+    return JobStats(name, whole.ios, whole.iops, whole.mean_ns, whole.bins, whole.runtime_ms,
+                    float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0)))
+
+
+def parse(document: Any) -> dict[str, JobStats]:
+    """fio's JSON document as jobs by name, in the file's order."""
+    if not isinstance(document, dict) or not document.get("jobs"):
+        raise FioError("fio gave no results", hint="its own words are in agent.log")
+    try:
+        jobs = [_job(entry) for entry in document["jobs"]]
+    except (AttributeError, KeyError, TypeError, ValueError) as err:
+        raise FioError(f"fio's results cannot be read ({err!r})") from None
+    grouped: dict[str, list[JobStats]] = {}
+    for job in jobs:
+        grouped.setdefault(job.name, []).append(job)
+    return {name: combine(name, parts) for name, parts in grouped.items()}
+
+
+def version(document: Any) -> str | None:
+    """fio's version, as it says itself."""
+    return str(document["fio version"]) if isinstance(document, dict) and \
+        "fio version" in document else None

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest image: fio and the agent built by the recipes in images/, then packed."""
+
+import shutil
+from pathlib import Path
+
+from cint import paths, sources, steps, ui
+
+_COMPILER = {"CC": "ccache gcc"}
+_FIO = paths.GUEST / "fio"
+_AGENT = paths.GUEST / "agent"
+
+#: Programs taken from the distribution as they are: (name, where to look).
+_TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
+
+
+def _build_fio(jobs: int) -> bool:
+    source = sources.unpack(sources.FIO)
+    recipe = paths.IMAGES / "build-fio.sh"
+    inputs = {"source": source.version, "recipe": steps.hash_file(recipe)}
+    stamp = steps.Stamp("fio")
+    if stamp.current(inputs, _FIO):
+        return False
+    stamp.remove()
+    with steps.step("fio", f"Build fio for the guest ({source.version})") as step:
+        shutil.rmtree(paths.FIO_BUILD, ignore_errors=True)
+        paths.GUEST.mkdir(parents=True, exist_ok=True)
+        step.run(["sh", recipe, source.tree, paths.FIO_BUILD, _FIO, f"-j{jobs}"],
+                 env={**steps.ccache_env(), **_COMPILER},
+                 parse=steps.counter(r".*gcc.* -c ", 180))
+    stamp.write(inputs, version=source.version)
+    return True
+
+
+def _build_agent() -> bool:
+    recipe = paths.IMAGES / "build-agent.sh"
+    parts = sorted((paths.IMAGES / "agent").glob("*.[ch]"))
+    inputs = {"parts": steps.hash_files([recipe, *parts])}
+    stamp = steps.Stamp("agent")
+    if stamp.current(inputs, _AGENT):
+        return False
+    stamp.remove()
+    with steps.step("agent", "Build the guest agent") as step:
+        paths.GUEST.mkdir(parents=True, exist_ok=True)
+        step.run(["sh", recipe, _AGENT], env={**steps.ccache_env(), **_COMPILER})
+    stamp.write(inputs)
+    return True
+
+
+def _identity(path: str) -> list[object]:
+    """A program of the distribution, without reading it: its size and time."""
+    facts = Path(path).stat() if Path(path).exists() else None
+    return [path, facts.st_size, facts.st_mtime_ns] if facts else [path]
+
+
+def build(jobs: int) -> bool:
+    """Build the initramfs and its manifest; True when there was something to do."""
+    worked = _build_fio(jobs)
+    worked = _build_agent() or worked
+    recipe = paths.IMAGES / "mkimage.py"
+    inputs = {
+        "parts": steps.hash_files([_FIO, _AGENT, recipe]),
+        "taken": [_identity(path) for path in _TAKEN],
+    }
+    stamp = steps.Stamp("image")
+    if stamp.current(inputs, paths.INITRAMFS, paths.MANIFEST):
+        return worked
+    stamp.remove()
+    with steps.step("image", "Make the guest image") as step:
+        step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
+                  "--out", paths.INITRAMFS])
+        step.summary(ui.size(paths.INITRAMFS.stat().st_size))
+    stamp.write(inputs)
+    return True

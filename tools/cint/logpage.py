@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Decoder of the vendor log page D0h.
+
+The layout is that of hw/nvme/cint-abi.h; tools/tests/test_logpage.py compares
+the two.  Everything is little-endian.  Header and records say their own size;
+fields are only added in reserved space, so that a newer device can be read by
+an older tool.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cint.errors import CintError
+
+MAGIC = b"CINT"
+VERSION = 1
+
+POLICIES = ("default", "static", "adaptive", "cint", "vic", "pointer", "auto")
+REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio", "low-cif",
+           "low-iops", "pointer", "drain", "pressure", "max-hold", "error", "storm", "kick",
+           "reconfigure", "admin")
+CLASSES = ("unmarked", "urgent", "barrier")
+NR_REASONS = 32
+HIST_BUCKETS = 32
+
+_HEADER = struct.Struct("<4sHHIHBBQ")
+# cqid .. pending, the fields before the 64-bit counters.
+_RECORD_HEAD = struct.Struct("<HHBBHIIQII")
+_COUNTERS = ("cqes", "irqs_full", "irqs_urgent", "irqs_masked", "avoided", "reruns",
+             "ratio_up", "ratio_skip", "storm_ewma_ns", "storm_held", "pointer_arms",
+             "pointer_rejects")
+_COUNTERS_AT = 32
+_REASONS_AT = 192
+_HOLD_AT = 448
+_REAP_AT = 1264
+_LATENESS_AT = 2080
+_HIST = struct.Struct(f"<QQ{HIST_BUCKETS}Q")
+RECORD_SIZE = 2560
+
+#: Where the decoder looks, for the test that compares it with the header.
+OFFSETS: Mapping[str, int] = {
+    **{name: _COUNTERS_AT + 8 * i for i, name in enumerate(_COUNTERS)},
+    "cqid": 0, "vector": 2, "policy": 4, "irq_enabled": 5, "cq_size": 8, "inflight": 12,
+    "delta_ns": 16, "thr": 24, "pending": 28, "irqs_by_reason": _REASONS_AT,
+    "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT}
+
+
+class LogPageError(CintError):
+    """The log page cannot be read."""
+
+
+@dataclass(frozen=True)
+class Hist:
+    """A time distribution: bucket b counts [2^(b-1), 2^b) ns, bucket 0 counts 0 ns."""
+
+    sum_ns: int = 0
+    max_ns: int = 0
+    buckets: tuple[int, ...] = (0,) * HIST_BUCKETS
+
+    @property
+    def count(self) -> int:
+        """Values counted."""
+        return sum(self.buckets)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Counters of one completion queue (``cqid`` 0 is the admin queue)."""
+
+    cqid: int
+    vector: int
+    policy: str
+    delta_ns: int
+    thr: int
+    counters: Mapping[str, int]
+    reasons: Mapping[str, int]
+    hold: Sequence[Hist]
+    reap: Sequence[Hist]
+    lateness: Hist
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the I/O completion queues."""
+
+    cqes: int = 0
+    interrupts: int = 0
+    hold_sum_ns: int = 0
+    hold_count: int = 0
+    lateness_sum_ns: int = 0
+    lateness_count: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LogPage:
+    """A decoded log page; ``time_ns`` is the device's clock."""
+
+    policy: str
+    virtual_time: bool
+    time_ns: int
+    records: Sequence[Record]
+
+    def total(self) -> Totals:
+        """Sums over the I/O completion queues."""
+        queues = [r for r in self.records if r.cqid]
+        holds = [h for r in queues for h in r.hold]
+        return Totals(
+            sum(r.counters["cqes"] for r in queues),
+            sum(r.counters["irqs_full"] + r.counters["irqs_urgent"] for r in queues),
+            sum(h.sum_ns for h in holds), sum(h.count for h in holds),
+            sum(r.lateness.sum_ns for r in queues), sum(r.lateness.count for r in queues),
+            {name: sum(r.reasons.get(name, 0) for r in queues)
+             for r0 in queues for name in r0.reasons})
+
+
+def _policy(number: int) -> str:
+    return POLICIES[number] if number < len(POLICIES) else f"policy-{number}"
+
+
+def _hist(data: bytes, offset: int) -> Hist:
+    sum_ns, max_ns, *buckets = _HIST.unpack_from(data, offset)
+    return Hist(sum_ns, max_ns, tuple(buckets))
+
+
+def _reasons(data: bytes) -> dict[str, int]:
+    counts = struct.unpack_from(f"<{NR_REASONS}Q", data, _REASONS_AT)
+    names = [*REASONS, *(f"reason-{n}" for n in range(len(REASONS), NR_REASONS))]
+    return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+
+def _record(data: bytes) -> Record:
+    cqid, vector, policy, _, _, _, _, delta, thr, _ = _RECORD_HEAD.unpack_from(data)
+    counters = struct.unpack_from(f"<{len(_COUNTERS)}Q", data, _COUNTERS_AT)
+    classes = range(len(CLASSES))
+    return Record(cqid, vector, _policy(policy), delta, thr,
+                  dict(zip(_COUNTERS, counters, strict=True)), _reasons(data),
+                  [_hist(data, _HOLD_AT + c * _HIST.size) for c in classes],
+                  [_hist(data, _REAP_AT + c * _HIST.size) for c in classes],
+                  _hist(data, _LATENESS_AT))
+
+
+def decode(data: bytes) -> LogPage:
+    """Decode a whole page; raise :class:`LogPageError` when it is not one."""
+    if len(data) < _HEADER.size or data[:4] != MAGIC:
+        raise LogPageError("log page D0h: no CINT header; is this a cint device?")
+    _, version, header_size, size, count, policy, virtual, now = _HEADER.unpack_from(data)
+    if version != VERSION or size < RECORD_SIZE:
+        raise LogPageError(f"log page D0h: version {version} with records of {size} bytes; this "
+                           f"tool reads version {VERSION}", hint="run ./cint build")
+    if len(data) < header_size + count * size:
+        raise LogPageError(f"log page D0h: {len(data)} bytes, but {count} records need "
+                           f"{header_size + count * size}")
+    records = [_record(data[at:at + size])
+               for at in range(header_size, header_size + count * size, size)]
+    return LogPage(_policy(policy), bool(virtual), now, records)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The distribution's packages that building needs, and how they get installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from cint import steps
+from cint.errors import CintError
+
+#: Package names of Debian 12 and 13, by what they are for.
+PACKAGES = (
+    # compilers and build tools
+    "gcc", "libc6-dev", "make", "ccache", "pkg-config", "ninja-build",
+    # source packages and patches
+    "dpkg-dev", "git", "patch", "xz-utils",
+    # QEMU
+    "libglib2.0-dev", "libpixman-1-dev", "libfdt-dev", "libslirp-dev", "zlib1g-dev",
+    "flex", "bison", "seabios", "qemu-system-data", "ipxe-qemu",
+    # Linux
+    "bc", "libelf-dev", "libssl-dev", "cpio", "kmod", "rsync",
+    # the guest image: fio, agent, and what is taken as it is
+    "libaio-dev", "libjansson-dev", "busybox-static", "nvme-cli",
+)  # fmt: skip
+
+_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
+
+
+def missing() -> list[str]:
+    """The packages of the list that are not installed; asks dpkg's database only."""
+    if not shutil.which("dpkg-query"):
+        return list(PACKAGES)
+    done = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *PACKAGES],
+        capture_output=True, text=True, check=False,
+    )
+    installed = {words[-1] for words in map(str.split, done.stdout.splitlines())
+                 if words and words[0] == "ii"}
+    return [name for name in PACKAGES if name not in installed]
+
+
+def install_command(names: Sequence[str]) -> str:
+    """What a person with the right to do so would type."""
+    return " ".join([*_INSTALL, *names])
+
+
+def _privilege() -> list[str] | None:
+    """The words that make a command run as root, or None when there is no way."""
+    if os.geteuid() == 0:
+        return []
+    if not shutil.which("sudo"):
+        return None
+    # Ask for the password here, in front of the person, not inside a logged step.
+    interactive = [] if sys.stdin.isatty() else ["-n"]
+    asked = subprocess.run(["sudo", *interactive, "-v"], check=False)
+    return ["sudo", "-n"] if asked.returncode == 0 else None
+
+
+def install() -> None:
+    """Install what is missing. Does not call apt-get at all when nothing is."""
+    names = missing()
+    if not names:
+        return
+    command = install_command(names)
+    if not shutil.which("apt-get"):
+        raise CintError(
+            f"these Debian packages are missing and there is no apt-get: {' '.join(names)}",
+            hint="cint sets itself up on Debian 12 and 13; elsewhere run it in a Debian container",
+        )
+    privilege = _privilege()
+    if privilege is None:
+        raise CintError(
+            f"{len(names)} packages must be installed, which needs root, and sudo does not work",
+            hint=f"have the administrator run:  {command}",
+        )
+    with steps.step("packages", f"Install {len(names)} packages with apt-get") as step:
+        _apt(step, privilege, names, command)
+
+
+def _apt(step: steps.Step, privilege: list[str], names: list[str], command: str) -> None:
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    # sudo drops the environment, so env(1) carries the setting across.
+    prefix = [*privilege, "env", "DEBIAN_FRONTEND=noninteractive"]
+    progress = steps.counter(r"(Get:|Unpacking|Setting up) ?", 3 * len(names))
+    hint = f"is the package mirror reachable? by hand:  {command}"
+    code, _ = step.run([*prefix, *_INSTALL, *names], env=env, parse=progress, check=False)
+    if code == 0:
+        return
+    # A fresh machine's package lists are empty, an old one's are out of date.
+    step.update("refreshing the package lists")
+    step.run([*privilege, "apt-get", "update"], hint=hint)
+    step.run([*prefix, *_INSTALL, *names], env=env, parse=progress, hint=hint)

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Patch series on an unpacked source tree, and the overlay of our own files.
+
+The tree is kept equal to "pristine source + series": every patched file's pristine
+copy is kept beside the tree, the series is applied in a scratch directory, and only the
+files whose content changed are written. So applying again costs nothing, a changed patch
+rebuilds only what it touches, and an interrupted run is repaired by the next one.
+No fuzz is allowed: a patch that does not fit stops with its name, the file and the version.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths, steps
+from cint.errors import CintError
+
+_TOUCHES = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
+
+#: The one file of QEMU's that ours replaces.
+REPLACED = "hw/nvme/meson.build"
+
+#: What QEMU's is expected to be; a different one needs a new look.
+UPSTREAM_MESON = (
+    "system_ss.add(when: 'CONFIG_NVME_PCI', "
+    "if_true: files('ctrl.c', 'dif.c', 'ns.c', 'subsys.c', 'nguid.c'))"
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A source tree to patch.
+
+    `origin` is the person's own tree when `root` is a farm of symbolic links to it:
+    it is read for pristine content and never written. `label` names the version in errors.
+    """
+
+    root: Path
+    label: str
+    origin: Path | None = None
+    verified: bool = True
+
+    @property
+    def store(self) -> Path:
+        """Pristine copies of patched files and the list of them."""
+        return self.root.with_name(self.root.name + ".pristine")
+
+    @property
+    def index(self) -> Path:
+        """The list: {path: true when the pristine source has such a file}."""
+        return self.store / "index.json"
+
+
+def read_series(directory: Path) -> list[Path]:
+    """The patches of a series file, in order; none when there is no series."""
+    series = directory / "series"
+    if not series.exists():
+        return []
+    lines = (line.split("#")[0].strip() for line in series.read_text("utf-8").splitlines())
+    patches = [directory / line for line in lines if line]
+    for patch in patches:
+        if not patch.is_file():
+            raise CintError(f"{paths.display(series)} lists {patch.name}, which is not there")
+    return patches
+
+
+def touched_files(patch: Path) -> list[str]:
+    """The files a patch in git's form changes, adds or removes."""
+    pairs = _TOUCHES.findall(patch.read_text("utf-8", errors="replace"))
+    return sorted({name for pair in pairs for name in pair})
+
+
+def _load_index(tree: Tree) -> dict[str, bool]:
+    try:
+        return {str(k): bool(v) for k, v in json.loads(tree.index.read_text("utf-8")).items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def _pristine(tree: Tree, name: str, index: dict[str, bool]) -> Path:
+    """Where the unpatched content of `name` is."""
+    if tree.origin is not None:
+        return tree.origin / name
+    return (tree.store if name in index else tree.root) / name
+
+
+def _remember(tree: Tree, names: Iterable[str]) -> dict[str, bool]:
+    """Keep pristine copies of `names` before any of them is changed."""
+    index = _load_index(tree)
+    new = [name for name in names if name not in index]
+    for name in new:
+        source = tree.root / name
+        index[name] = (tree.origin or tree.root).joinpath(name).exists()
+        if index[name] and tree.origin is None:
+            copy = tree.store / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+    if new:
+        steps.write_atomic(tree.index, json.dumps(index, indent=1))
+    return index
+
+
+def apply_series(tree: Tree, patches: list[Path]) -> list[str]:
+    """Make the tree "pristine + patches"; return the files that were written.
+
+    With an empty list the tree becomes pristine again.
+    """
+    touched = sorted({name for patch in patches for name in touched_files(patch)})
+    index = _remember(tree, touched)
+    scratch = tree.root.with_name(tree.root.name + ".patching")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir(parents=True)
+        for name in touched:
+            source = _pristine(tree, name, index)
+            if source.exists():
+                target = scratch / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+                shutil.copymode(source, target)
+        for patch in patches:
+            _apply_one(tree, patch, scratch)
+        changed = [name for name in touched if _install(scratch / name, tree.root / name)]
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    leftover = sorted(set(index) - set(touched) - {REPLACED})
+    changed += [name for name in leftover
+                if _install(_pristine(tree, name, index), tree.root / name)]
+    return changed
+
+
+def _apply_one(tree: Tree, patch: Path, scratch: Path) -> None:
+    done = subprocess.run(
+        ["git", "apply", "-p1", "--whitespace=nowarn", patch],
+        cwd=scratch, capture_output=True, text=True, check=False,
+        # Without a ceiling git would find our own repository above build/ and
+        # silently skip every path.
+        env={**os.environ, "GIT_CEILING_DIRECTORIES": str(scratch.parent), "LC_ALL": "C"},
+    )
+    if done.returncode == 0:
+        return
+    raise CintError(
+        f"{paths.display(patch)} does not apply to {tree.label}: {_why(done.stderr)}",
+        hint=_advice(tree),
+    )
+
+
+def _why(stderr: str) -> str:
+    """The file and line in git's complaint."""
+    match = re.search(r"patch failed: (\S+?):(\d+)", stderr)
+    if match:
+        return f"{match[1]} differs near line {match[2]}"
+    missing = re.search(r"error: (\S+): No such file", stderr)
+    if missing:
+        return f"{missing[1]} does not exist there"
+    lines = stderr.strip().splitlines()
+    return lines[-1].removeprefix("error: ") if lines else "git apply failed"
+
+
+def _advice(tree: Tree) -> str:
+    if tree.origin is not None:
+        return (f"{tree.origin} is another version than the patches are for: rebase them, or "
+                "leave the option out to use the distribution's source")
+    if not tree.verified:
+        return ("this version was never verified; remove it from the cache's downloads/, "
+                "or use a tree of your own with --qemu-src or --linux-src")
+    return f"was the patch edited? the file it is made for is in {paths.display(tree.store)}"
+
+
+def _install(source: Path, target: Path) -> bool:
+    """Make `target` equal `source` (or absent); True when that changed it.
+
+    A file in place of a link is written beside and renamed: never through the link.
+    """
+    if not source.exists():
+        if not (target.exists() or target.is_symlink()):
+            return False
+        target.unlink()
+        return True
+    content = source.read_bytes()
+    if target.is_file() and not target.is_symlink() and target.read_bytes() == content:
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.cint")
+    temporary.write_bytes(content)
+    shutil.copymode(source, temporary)
+    temporary.replace(target)
+    return True
+
+
+# --- our own files -----------------------------------------------------------------------
+
+
+def overlay_files(directory: Path) -> list[Path]:
+    """The files of the overlay below `directory`: sources and build files, no notes."""
+    wanted = {".c", ".h", ".inc", ".build"}
+    return sorted(path for path in directory.rglob("*")
+                  if path.is_file() and path.suffix in wanted and not path.name.startswith("."))
+
+
+def overlay_map() -> dict[str, Path]:
+    """{path inside QEMU's tree: our file}."""
+    sides = ((paths.OVERLAY_NVME, "hw/nvme"), (paths.OVERLAY_QTEST, "tests/qtest"))
+    found = {f"{inside}/{file.relative_to(directory)}": file
+             for directory, inside in sides for file in overlay_files(directory)}
+    # Their own meson.build there lists QEMU's tests: ours are added by a patch.
+    return {inside: file for inside, file in found.items()
+            if not re.match(r"tests/qtest/(.*/)?meson\.build$", inside)}
+
+
+def apply_overlay(tree: Tree, files: dict[str, Path]) -> list[str]:
+    """Link our files into the tree and remove links that have no file any more.
+
+    Returns the paths inside the tree that changed.
+    """
+    links = {inside: file for inside, file in files.items() if inside != REPLACED}
+    _check_hidden(tree, links)
+    changed = _replace_meson(tree, files[REPLACED]) if REPLACED in files else []
+    for inside, file in links.items():
+        link = tree.root / inside
+        aim = os.path.relpath(file, link.parent)
+        if link.is_symlink() and str(link.readlink()) == aim:
+            continue
+        link.parent.mkdir(parents=True, exist_ok=True)
+        temporary = link.with_name(f".{link.name}.cint")
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(aim)
+        temporary.replace(link)
+        changed.append(inside)
+    return changed + _remove_stale_links(tree, files)
+
+
+def _check_hidden(tree: Tree, links: dict[str, Path]) -> None:
+    """No file of QEMU's may be hidden by one of ours."""
+    for inside, file in links.items():
+        target = tree.root / inside
+        free = not (target.exists() or target.is_symlink())
+        if free or (target.is_symlink() and _points_here(target)):
+            continue
+        raise CintError(f"{paths.display(file)} would replace {inside} of {tree.label}",
+                        hint="give our file another name; changes to QEMU's files are patches")
+
+
+def _replace_meson(tree: Tree, file: Path) -> list[str]:
+    """Put our hw/nvme/meson.build in place of QEMU's, if that is the expected one.
+
+    A copy and not a link: meson looks at the time of the file, and a link would have
+    the time of our file, which may be older than the last configuration.
+    """
+    pristine = _pristine(tree, REPLACED, _load_index(tree))
+    found = pristine.read_text("utf-8").strip()
+    if found != UPSTREAM_MESON:
+        raise CintError(
+            f"{paths.display(file)} cannot replace {REPLACED} of {tree.label}, "
+            f"which is not the one expected ({paths.display(pristine)})",
+            hint=f"expected the single line: {UPSTREAM_MESON}",
+        )
+    _remember(tree, [REPLACED])
+    return [REPLACED] if _install(file, tree.root / REPLACED) else []
+
+
+def _points_here(link: Path) -> bool:
+    """Whether a link in the tree is one of ours."""
+    aim = Path(os.path.normpath(link.parent / link.readlink()))
+    return any(aim.is_relative_to(ours) for ours in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST))
+
+
+def _remove_stale_links(tree: Tree, files: dict[str, Path]) -> list[str]:
+    changed = []
+    for top in ("hw/nvme", "tests/qtest"):
+        for link in (tree.root / top).rglob("*"):
+            inside = str(link.relative_to(tree.root))
+            if link.is_symlink() and inside not in files and _points_here(link):
+                link.unlink()
+                changed.append(inside)
+    return changed
+
+
+def own_files(tree: Tree) -> set[str]:
+    """Paths inside the tree that are ours: patched files and links of the overlay."""
+    return set(_load_index(tree)) | set(overlay_map())
+
+
+def remove_overlay(tree: Tree) -> list[str]:
+    """Take our files out again, e.g. to build the stock binary."""
+    changed = _remove_stale_links(tree, {})
+    index = _load_index(tree)
+    if index.get(REPLACED) and _install(_pristine(tree, REPLACED, index), tree.root / REPLACED):
+        changed.append(REPLACED)
+    return changed

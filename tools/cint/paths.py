@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where everything is. Every other module takes its paths from here."""
+
+import os
+from pathlib import Path
+
+#: The project's checkout.
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tools"
+
+#: Everything generated; `cint clean` removes it.
+BUILD = ROOT / "build"
+VENV = BUILD / "venv"
+SRC = BUILD / "src"
+LOGS = BUILD / "logs"
+STAMPS = BUILD / "stamps"
+TEST_LOGS = LOGS / "test"
+LOCK = BUILD / "lock"
+
+QEMU_SRC = SRC / "qemu"
+QEMU_BUILD = BUILD / "qemu"
+QEMU = QEMU_BUILD / "qemu-system-x86_64"
+QOS_TEST = QEMU_BUILD / "tests/qtest/qos-test"
+#: The same source and configuration without our patches, for the identity test.
+QEMU_STOCK = BUILD / "qemu-stock/qemu-system-x86_64"
+
+LINUX_SRC = SRC / "linux"
+LINUX_BUILD = BUILD / "linux"
+KERNEL = LINUX_BUILD / "arch/x86/boot/bzImage"
+VMLINUX = LINUX_BUILD / "vmlinux"
+
+FIO_SRC = SRC / "fio"
+FIO_BUILD = BUILD / "fio"
+GUEST = BUILD / "guest"
+INITRAMFS = GUEST / "initramfs.cpio.gz"
+MANIFEST = GUEST / "manifest.json"
+
+#: The policy engine by itself, with its unit tests.
+ENGINE_BUILD = BUILD / "engine"
+
+#: What the repository holds for each of them.
+OVERLAY_NVME = ROOT / "hw/nvme"
+OVERLAY_QTEST = ROOT / "tests/qtest"
+QEMU_PATCHES = ROOT / "qemu-patches/10.0"
+GUEST_PATCHES = ROOT / "guest-patches/6.12"
+IMAGES = ROOT / "images"
+KERNEL_CONFIG = IMAGES / "kernel"
+
+#: Measurements; `cint clean --all` removes them.
+RESULTS = ROOT / "results"
+
+
+def cache_dir() -> Path:
+    """The user's cache directory for cint, by the XDG rules."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "cint"
+
+
+CACHE = cache_dir()
+DOWNLOADS = CACHE / "downloads"
+CCACHE = CACHE / "ccache"
+APT = CACHE / "apt"
+PIP = CACHE / "pip"
+
+#: Firmware is not in the distribution's QEMU source: it comes from the
+#: packages seabios, qemu-system-data and ipxe-qemu, in this order of search.
+FIRMWARE_DIRS = (Path("/usr/share/seabios"), Path("/usr/share/qemu"), Path("/usr/lib/ipxe/qemu"))
+
+
+def firmware_args() -> list[str]:
+    """QEMU's `-L` options for the firmware packages."""
+    return [word for path in FIRMWARE_DIRS for word in ("-L", str(path))]
+
+
+def display(path: Path) -> str:
+    """`path` as a person would type it: relative to the current directory when inside."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""pytest plugin of `cint test`: tells each result as it happens.
+
+Loaded with `-p cint.pytest_events`. Writes one JSON object a line to the file descriptor
+in CINT_TEST_EVENTS, and the report of each test to a file in CINT_TEST_LOGS. When
+CINT_TEST_FILTER is set, only tests with that name, or whose name contains it, run.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_open: dict[str, dict[str, Any]] = {}
+
+
+def _emit(event: dict[str, Any]) -> None:
+    os.write(int(os.environ["CINT_TEST_EVENTS"]), (json.dumps(event) + "\n").encode())
+
+
+def _log(name: str, text: str) -> str:
+    directory = Path(os.environ["CINT_TEST_LOGS"])
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / (re.sub(r"[^A-Za-z0-9_.=-]+", "_", name)[:150] + ".log")
+    path.write_text(text + "\n", encoding="utf-8")
+    return str(path)
+
+
+def short_name(nodeid: str) -> str:
+    """`tools/tests/test_ui.py::test_size` -> `test_ui::test_size`."""
+    path, _, rest = nodeid.partition("::")
+    return f"{Path(path).stem}::{rest}" if rest else Path(path).stem
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep only the tests that were asked for."""
+    wanted = os.environ.get("CINT_TEST_FILTER")
+    if not wanted:
+        return
+    exact = [item for item in items if short_name(item.nodeid) == wanted]
+    keep = exact or [item for item in items if wanted in short_name(item.nodeid)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in keep])
+    items[:] = keep
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """A file that cannot be imported is a failed test."""
+    if report.failed:
+        name = short_name(report.nodeid) or "collection"
+        _emit({"name": name, "status": "failed", "seconds": 0.0,
+               "log": _log(name, str(report.longrepr)), "reason": "cannot be imported"})
+
+
+def _status(report: pytest.TestReport) -> str:
+    if report.failed:
+        return "failed"
+    return "skipped" if report.skipped else "passed"
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    text = str(report.longrepr or "")
+    marked = [line for line in text.splitlines() if line.startswith("E  ")]
+    return marked[0][1:].strip() if marked else ""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Gather set-up, call and tear-down of a test, then tell its result."""
+    name = short_name(report.nodeid)
+    entry = _open.setdefault(name, {"name": name, "status": "passed", "seconds": 0.0,
+                                    "reason": "", "text": ""})
+    entry["seconds"] += report.duration
+    status = _status(report)
+    if status != "passed" and entry["status"] != "failed":
+        entry["status"] = status
+        entry["reason"] = _reason(report)
+    if report.failed:
+        entry["text"] += report.longreprtext + "\n"
+    if report.when != "teardown":
+        return
+    for title, content in report.sections:
+        entry["text"] += f"--- {title} ---\n{content}\n"
+    del _open[name]
+    entry["log"] = _log(name, entry.pop("text"))
+    _emit(entry)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint run`: an interactive guest with the cint device.
+
+Without arguments of one's own it boots the project's kernel and image and
+gives a shell on this terminal.  Arguments after ``--`` are the person's own
+guest: QEMU gets them as they are, and the kernel and image stay out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from cint import compare, device, host, settings, ui, vm
+from cint.errors import EXIT_OK, CintError, UsageError
+
+DEFAULT_MEMORY_MIB = 1024
+OWN_MEMORY_MIB = 2048
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "run", help="start an interactive guest with the cint device",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Start a guest with a cint NVMe device on this terminal.\n"
+        "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.",
+        epilog="your own guest: ./cint run -- -drive file=my.qcow2,if=virtio\n"
+        "                by hand: ./cint run --print\n"
+        f"policies: {device.POLICY_HELP}\n"
+        f"media: {', '.join(device.PROFILES)}")
+    add = parser.add_argument
+    add("--policy", metavar="POLICY", default="adaptive", help="(default: adaptive)")
+    add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
+    add("--time", choices=("virtual", "real"), default="real",
+        help="real (default) or virtual: one instruction per ns, unscaled")
+    add("--vcpus", metavar="N", type=settings.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
+    add("--memory", metavar="MIB", type=settings.count(64, 1 << 20, "--memory"),
+        help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
+    add("--drive", metavar="FILE", type=Path,
+        help="raw file behind the NVMe namespace (default: none, reads give zeroes)")
+    add("--device-opts", metavar="TEXT", default="",
+        help="further properties for -device nvme, appended last")
+    add("--trace", metavar="PATTERN", action="append", default=[],
+        help="QEMU trace events to print; 'cint' means pci_nvme_cint_*; may be repeated")
+    add("--print", action="store_true", help="print the QEMU command line and do nothing")
+    add("own", nargs="*", metavar="-- QEMU-ARGUMENT",
+        help="arguments of your own guest (after --)")
+
+
+def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
+    """The guest that the options describe."""
+    policies = device.parse_policies(args.policy)
+    if len(policies) > 1:
+        raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
+    virtual = args.time == "virtual"
+    own = tuple(args.own)
+    if args.drive is not None and not args.drive.is_file():
+        raise UsageError(f"--drive {args.drive}: there is no such file")
+    props = device.device_properties(policies[0], device.parse_media(args.media), 1, virtual,
+                                     paper=False)
+    memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
+    return vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
+                      virtual=virtual, accel=accel.name, cpu=accel.cpu,
+                      backend=vm.Backend(args.drive), trace=tuple(args.trace), own_guest=bool(own),
+                      extra=(*_terminal(own), *own))
+
+
+def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
+    """Console on this terminal, unless the person's arguments say where to."""
+    said = {"-nographic", "-display", "-serial", "-monitor", "-vnc", "-daemonize"}
+    if said & {f"-{a.lstrip('-')}" for a in own if a.startswith("-")}:
+        return ()
+    return ("-display", "none", "-serial", "mon:stdio")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb; the exit code is QEMU's."""
+    device.parse_policies(args.policy)
+    device.parse_media(args.media)
+    if not args.print:
+        from cint import setup  # noqa: PLC0415 - not needed for --print
+
+        setup.ensure(args, ("qemu",) if args.own else ("qemu", "linux", "image"))
+    accel = compare.choose_accel(args.time == "virtual")
+    machine = machine_for(args, accel)
+    argv = vm.machine_args(machine)
+    if args.print:
+        print(vm.shell_line(argv))
+        return EXIT_OK
+    vm.check_files(machine)
+    ui.info(f"accelerator: {accel.name} ({accel.reason}); end with Ctrl-A x")
+    sys.stdout.flush()
+    try:
+        os.execv(argv[0], argv)
+    except OSError as err:
+        raise CintError(f"{argv[0]} cannot be started: {err.strerror}") from None
+
+

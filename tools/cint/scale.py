@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The one table of scaled parameters, and the arithmetic that goes with it.
+
+In virtual time the guest is a CPU of one instruction per nanosecond, which is
+slower than the machines the papers measured.  ``--cpu-scale k`` says how much
+slower.  Every time that the guest or the device must keep is multiplied by
+``k`` before the run, every rate is divided by ``k``, and every time and rate
+that comes out is converted back before it is printed.  What the table marks
+``FIXED`` cannot be scaled and stays as it is; that is a known error of the
+method and is printed with ``./cint compare --dry-run``.
+
+"Reported" values are what a person types and reads; "applied" values are what
+QEMU, the guest kernel and fio are given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cint.errors import UsageError
+
+MAX_SCALE = 64.0
+
+
+class Kind(Enum):
+    """How a parameter follows the CPU scale."""
+
+    TIME = "time"    # applied = reported * k
+    RATE = "rate"    # applied = reported / k
+    FIXED = "fixed"  # cannot be scaled
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the table.
+
+    ``name`` is the parameter as its owner spells it, ``where`` is who keeps
+    it (device, guest, fio, result), ``unit`` its unit, ``note`` a remark.
+    """
+
+    name: str
+    kind: Kind
+    where: str
+    unit: str
+    note: str
+
+
+TABLE: tuple[Entry, ...] = (
+    # Device.
+    Entry("cint.media.read-latency", Kind.TIME, "device", "ns",
+          "medium, reads"),
+    Entry("cint.media.write-latency", Kind.TIME, "device", "ns",
+          "medium, writes"),
+    Entry("cint.media.read-per-kib", Kind.TIME, "device", "ns",
+          "medium, per KiB read"),
+    Entry("cint.media.write-per-kib", Kind.TIME, "device", "ns",
+          "medium, per KiB written"),
+    Entry("cint.media.jitter", Kind.TIME, "device", "ns",
+          "medium, spread of the service time"),
+    Entry("cint.media.read-bandwidth", Kind.RATE, "device", "bytes/s",
+          "medium, 0 stays unlimited"),
+    Entry("cint.media.write-bandwidth", Kind.RATE, "device", "bytes/s",
+          "medium, 0 stays unlimited"),
+    Entry("cint.delta", Kind.TIME, "device", "ns",
+          "adaptive: quiet gap that ends a burst"),
+    Entry("cint.static-time", Kind.TIME, "device", "ns",
+          "static: aggregation time"),
+    Entry("cint.max-hold", Kind.TIME, "device", "ns",
+          "longest hold of a completion, 0 stays off"),
+    Entry("cint.kick-window", Kind.TIME, "device", "ns", "0 stays off"),
+    Entry("cint.epoch", Kind.TIME, "device", "ms", "vIC recalculation period"),
+    Entry("cint.iops-threshold", Kind.RATE, "device", "IOPS",
+          "vIC: below it no coalescing"),
+    Entry("cint.max-irq-rate", Kind.RATE, "device", "interrupts/s",
+          "storm limit, 0 stays off"),
+    # Guest kernel.
+    Entry("nvme.irq_cost_ns", Kind.TIME, "guest", "ns",
+          "busy-wait that stands for interrupt exit and entry"),
+    Entry("sched/base_slice_ns", Kind.TIME, "guest", "ns",
+          "scheduler slice (debugfs)"),
+    Entry("io_poll_delay", Kind.TIME, "guest", "us",
+          "hybrid polling sleep; -1 and 0 are modes and stay"),
+    Entry("steering period", Kind.TIME, "guest", "ms",
+          "application steering of the block layer"),
+    # fio.
+    Entry("runtime", Kind.TIME, "fio", "s", "--runtime is reported time"),
+    Entry("ramp_time", Kind.TIME, "fio", "s", ""),
+    Entry("startdelay", Kind.TIME, "fio", "s", ""),
+    Entry("timeout", Kind.TIME, "fio", "s", "another name of runtime"),
+    Entry("thinktime", Kind.TIME, "fio", "us", ""),
+    Entry("thinktime_spin", Kind.TIME, "fio", "us", ""),
+    Entry("thinktime_iotime", Kind.TIME, "fio", "s", ""),
+    Entry("latency_target", Kind.TIME, "fio", "us", ""),
+    Entry("latency_window", Kind.TIME, "fio", "us", ""),
+    Entry("max_latency", Kind.TIME, "fio", "us", ""),
+    Entry("rate", Kind.RATE, "fio", "bytes/s", ""),
+    Entry("rate_min", Kind.RATE, "fio", "bytes/s", ""),
+    Entry("rate_iops", Kind.RATE, "fio", "IOPS", ""),
+    Entry("rate_iops_min", Kind.RATE, "fio", "IOPS", ""),
+    # Results.
+    Entry("latency", Kind.TIME, "result", "ns",
+          "fio latencies: divided by k before printing"),
+    Entry("hold time", Kind.TIME, "result", "ns",
+          "device hold time: divided by k before printing"),
+    Entry("IOPS", Kind.RATE, "result", "1/s",
+          "multiplied by k before printing"),
+    Entry("interrupts", Kind.RATE, "result", "1/s",
+          "multiplied by k before printing"),
+    # What cannot follow.
+    Entry("timer tick", Kind.FIXED, "guest", "CONFIG_HZ",
+          "ticks come k times as often per reported second"),
+    Entry("kernel time-outs", Kind.FIXED, "guest", "s",
+          "NVMe I/O time-out 30 s, RCU and lock-up detectors: far away"),
+    Entry("CPU accounting", Kind.FIXED, "guest", "10 ms",
+          "resolution of /proc/stat; CPU shares are ratios and need no scale"),
+    Entry("cache and TLB misses", Kind.FIXED, "guest", "",
+          "every instruction takes 1 ns"),
+    Entry("DMA and register access", Kind.FIXED, "device", "",
+          "a doorbell write costs one instruction; nothing is scaled"),
+    Entry("per-instruction cost", Kind.FIXED, "guest", "",
+          "k is one number for kernel, fio and interrupt handler alike"),
+)
+
+_BY_NAME: dict[tuple[str, str], Entry] = {(e.where, e.name): e for e in TABLE}
+
+
+def check_scale(k: float) -> float:
+    """Return ``k`` when it is usable, or raise :class:`UsageError`."""
+    if not 0.1 <= k <= MAX_SCALE:
+        raise UsageError(f"--cpu-scale {k:g}: must be from 0.1 to "
+                        f"{MAX_SCALE:g}; 1 switches scaling off")
+    return k
+
+
+def entry(where: str, name: str) -> Entry | None:
+    """Return the row for ``name`` kept by ``where``, or None."""
+    return _BY_NAME.get((where, name))
+
+
+def apply(where: str, name: str, value: float, k: float) -> float:
+    """Turn a reported value into the applied one.
+
+    A name that is not in the table is returned as it is (counts, sizes,
+    seeds).
+    """
+    row = entry(where, name)
+    if row is None or row.kind is Kind.FIXED:
+        return value
+    return value * k if row.kind is Kind.TIME else value / k
+
+
+def apply_int(where: str, name: str, value: int, k: float) -> int:
+    """As :func:`apply`, rounded to an integer; a non-zero value stays >= 1."""
+    scaled = round(apply(where, name, value, k))
+    return max(scaled, 1) if value > 0 else scaled
+
+
+def undo(where: str, name: str, value: float, k: float) -> float:
+    """Turn an applied or measured value into the reported one."""
+    row = entry(where, name)
+    if row is None or row.kind is Kind.FIXED:
+        return value
+    return value / k if row.kind is Kind.TIME else value * k
+
+
+def report_time(ns: float, k: float) -> float:
+    """Guest nanoseconds to reported nanoseconds."""
+    return undo("result", "latency", ns, k)
+
+
+def report_rate(per_second: float, k: float) -> float:
+    """Events per guest second to events per reported second."""
+    return undo("result", "IOPS", per_second, k)
+
+
+def as_rows(k: float) -> list[dict[str, object]]:
+    """Return the table as plain data for results.json and --dry-run."""
+    factor = {Kind.TIME: k, Kind.RATE: 1.0 / k, Kind.FIXED: None}
+    return [{"where": e.where, "name": e.name, "kind": e.kind.value,
+             "unit": e.unit, "factor": factor[e.kind], "note": e.note}
+            for e in TABLE]
+
+
+def as_markdown() -> str:
+    """Return the table in Markdown (docs/scaling.md is checked against it)."""
+    verb = {Kind.TIME: "x k", Kind.RATE: "/ k", Kind.FIXED: "not scaled"}
+    lines = ["| kept by | parameter | unit | applied | remark |",
+             "|---|---|---|---|---|"]
+    lines += [f"| {e.where} | `{e.name}` | {e.unit} | {verb[e.kind]} | "
+              f"{e.note} |" for e in TABLE]
+    return "\n".join(lines) + "\n"

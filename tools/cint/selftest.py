@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint test`: set up if needed, then run the test suites and count what passed."""
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from cint import paths, setup, sources, suites, testing, ui
+from cint.errors import EXIT_FAILED, EXIT_OK, UsageError
+from cint.testing import Result
+
+#: Lines of a failed test's log that are shown.
+_TAIL = 15
+
+_MARKS = {testing.PASSED: ("ok", "green"), testing.FAILED: ("FAIL", "red"),
+          testing.SKIPPED: ("skip", "yellow")}
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verb to the command line."""
+    listing = "\n".join(f"  {suite.name:<10} {suite.title}" for suite in suites.SUITES)
+    parser = subparsers.add_parser(
+        "test", help="run all tests", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Set up what is missing, then run the test suites:\n\n" + listing,
+        epilog="Each result is printed as it happens; the last line is `N passed, N failed`.\n"
+        "Logs are in build/logs/test/. Exit code 0 when nothing failed, else 1.",
+    )
+    parser.add_argument("suite", nargs="*", metavar="SUITE", help="only these suites")
+    parser.add_argument("-k", dest="pattern", metavar="NAME",
+                        help="only the test of that name, or those whose name contains it")
+    parser.add_argument("--full", action="store_true", help="also the tests marked slow")
+    parser.add_argument("--list", action="store_true", help="only list the tests")
+
+
+def _chosen(names: list[str]) -> list[suites.Suite]:
+    known = {suite.name: suite for suite in suites.SUITES}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(f"there is no test suite {unknown[0]!r}",
+                         hint=f"suites: {', '.join(known)}")
+    return [suite for suite in suites.SUITES if not names or suite.name in names]
+
+
+def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
+    """Build what the chosen suites need, and nothing else."""
+    targets = {target for suite in chosen for target in suite.targets}
+    if "sources" in targets:
+        setup.ensure(args, ())
+        for package in (sources.QEMU, sources.LINUX):
+            sources.unpack(package)
+    if targets - {"sources"}:
+        setup.ensure(args, tuple(targets - {"sources"}))
+
+
+def show(result: Result) -> None:
+    """Print one result; of a failed test also why, its log's end and how to run it again."""
+    mark, colour = _MARKS[result.status]
+    text = f"{ui.paint_out(f'{mark:<5}', colour)}{result.suite}: {result.name} " \
+           f"({ui.duration(result.seconds)})"
+    if result.status == testing.SKIPPED:
+        text += f": {result.reason}"
+    _say(text)
+    if result.status == testing.FAILED:
+        _show_failure(result)
+
+
+def _say(text: str) -> None:
+    """A line of the report on standard output, clear of a progress line on the terminal."""
+    if ui.Progress.active is not None:
+        ui.Progress.active.erase()
+    print(text, flush=True)
+
+
+def _tail(log: Path) -> list[str]:
+    """The last lines of a log, without those that only announce groups of tests."""
+    try:
+        lines = log.read_text("utf-8", errors="replace").rstrip().splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if not re.match(r"# (Start|End) of ", line)][-_TAIL:]
+
+
+def _show_failure(result: Result) -> None:
+    _say(f"     {result.reason}")
+    if result.log is not None:
+        for line in _tail(result.log):
+            _say(f"     | {line[:300]}")
+        _say(f"     log: {paths.display(result.log)}")
+    _say(f"     run just this: {result.rerun}")
+
+
+def _run_suite(suite: suites.Suite, options: suites.Options) -> Iterator[Result]:
+    with ui.Progress(f"{suite.name} tests") as progress:
+        for count, result in enumerate(suite.run(options), 1):
+            progress.update(f"[{count}]")
+            yield result
+
+
+def summary(counts: "Counter[str]") -> str:
+    """The last line: `N passed, N failed`, and what was skipped if anything was."""
+    text = f"{counts[testing.PASSED]} passed, {counts[testing.FAILED]} failed"
+    skipped = counts[testing.SKIPPED]
+    return f"{text}, {skipped} skipped" if skipped else text
+
+
+def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
+    for suite in chosen:
+        print(f"{suite.name}: {suite.title}")
+        for name in suite.names(options) if suite.names else []:
+            print(f"  {name}")
+    return EXIT_OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    chosen = _chosen(args.suite)
+    options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern)
+    if args.list:
+        return _list(chosen, options)
+    _prepare(args, chosen)
+    counts: Counter[str] = Counter()
+    failed: list[Result] = []
+    started = time.monotonic()
+    for suite in chosen:
+        for result in _run_suite(suite, options):
+            show(result)
+            counts[result.status] += 1
+            if result.status == testing.FAILED:
+                failed.append(result)
+    if args.pattern and not counts:
+        raise UsageError(f"no test's name contains {args.pattern!r}",
+                         hint="./cint test --list names them")
+    return _finish(counts, failed, time.monotonic() - started)
+
+
+def _finish(counts: "Counter[str]", failed: list[Result], seconds: float) -> int:
+    if failed:
+        _say("failed:")
+        for result in failed:
+            _say(f"  {result.rerun}")
+    ui.info(f"tests took {ui.duration(seconds)}")
+    sys.stderr.flush()
+    _say(summary(counts))
+    return EXIT_FAILED if failed else EXIT_OK

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint setup`, and the set-up that the other verbs do by themselves."""
+
+import argparse
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cint import engine_build, host, image, linux_build, packages, paths, qemu_build, steps, ui
+from cint.errors import CintError
+
+#: What can be built, in the order it is built.
+TARGETS = ("engine", "qemu", "linux", "image")
+
+#: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
+NEEDED_BUILD = 7_000_000_000
+NEEDED_CACHE = 2_000_000_000
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """The option that overrides the checks of the machine."""
+    parser.add_argument("--force", action="store_true",
+                        help="go on although the machine was not verified or looks too small")
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "setup", help="install what is needed, get the sources, build everything",
+        description="Install the packages needed, get the sources of QEMU, Linux and fio, "
+        "patch and build them and make the guest image. What is done already is not done again; "
+        "an interrupted set-up goes on where it stopped.",
+    )
+    add_force(parser)
+
+
+def jobs(args: argparse.Namespace) -> int:
+    """How many compilers at once."""
+    return int(args.jobs or os.cpu_count() or 1)
+
+
+def existing(path: Path) -> Path:
+    """The nearest directory that exists, for asking about its disk."""
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def is_set_up() -> bool:
+    """Whether the large things were built once."""
+    return all(steps.Stamp(name).path.exists() for name in ("linux", "qemu"))
+
+
+def check_space(force: bool) -> None:
+    """Stop before a first build that cannot fit. A finished one needs little more."""
+    if is_set_up():
+        return
+    needs: dict[int, tuple[int, Path]] = {}
+    for path, needed in ((paths.BUILD, NEEDED_BUILD), (paths.CACHE, NEEDED_CACHE)):
+        device = existing(path).stat().st_dev
+        before = needs.get(device, (0, path))
+        needs[device] = (before[0] + needed, before[1])
+    for needed, path in needs.values():
+        free = shutil.disk_usage(existing(path)).free
+        if free >= needed:
+            continue
+        text = f"{path} needs about {ui.size(needed)} of free space, and there is {ui.size(free)}"
+        if not force:
+            raise CintError(text, hint="free some, set XDG_CACHE_HOME to another disk for the "
+                                       "cache, or go on anyway with --force")
+        ui.warn(text)
+
+
+def check_machine(force: bool) -> None:
+    """Stop on a machine cint cannot build on; warn on one it was never tried on."""
+    if host.machine() != "x86_64":
+        raise CintError(f"this machine is {host.machine()}; only x86-64 hosts are supported",
+                        hint="use an x86-64 machine with Debian 12 or 13")
+    distribution = host.distribution()
+    if distribution.verified:
+        return
+    text = f"{distribution.name} is not supported: cint was verified on Debian 12 and 13 only"
+    if packages.missing() and not force:
+        raise CintError(text, hint="try anyway with `./cint setup --force`, or use a Debian "
+                                   "container; the sources need a Debian mirror "
+                                   "(CINT_DEBIAN_MIRROR=URL) or --qemu-src and --linux-src")
+    ui.warn(text, "going on, because the packages needed are there" if not force else None)
+
+
+def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS) -> bool:
+    """Set up what `targets` need; True when something was built. Cheap when all is done."""
+    force = bool(getattr(args, "force", False))
+    with steps.build_lock():
+        check_machine(force)
+        check_space(force)
+        packages.install()
+        done = [_BUILDERS[target](args) for target in TARGETS if target in targets]
+    return any(done)
+
+
+def _qemu(args: argparse.Namespace) -> bool:
+    return qemu_build.build(args.qemu_src, jobs(args))
+
+
+def _linux(args: argparse.Namespace) -> bool:
+    return linux_build.build(args.linux_src, jobs(args))
+
+
+def _image(args: argparse.Namespace) -> bool:
+    return image.build(jobs(args))
+
+
+def _engine(args: argparse.Namespace) -> bool:
+    return engine_build.build(jobs(args))
+
+
+_BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    started = time.monotonic()
+    worked = ensure(args)
+    took = ui.duration(time.monotonic() - started)
+    ui.info(f"set up ({took})" if worked else f"everything is up to date ({took})")
+    return 0

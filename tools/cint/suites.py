@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The test suites of `cint test`, in the order they run."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths, qemu_build, sources, testing
+from cint.testing import Command, Result
+
+#: Seconds for one case of a qtest program; the slowest take about two.
+_QTEST_LIMIT_S = 90.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `cint test` was asked for."""
+
+    jobs: int = 1
+    full: bool = False
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A group of tests, what must be built for it and how its tests run."""
+
+    name: str
+    title: str
+    targets: tuple[str, ...]
+    run: Callable[[Options], Iterator[Result]]
+    names: Callable[[Options], list[str]] | None = None
+
+
+def _run_selected(commands: list[Command], options: Options, jobs: int) -> Iterator[Result]:
+    names = [command.name for command in commands]
+    chosen = [command for command in commands
+              if testing.selected(command.name, options.pattern, names)]
+    yield from testing.run_commands(chosen, jobs)
+
+
+# --- lint ---------------------------------------------------------------------------------
+
+
+def _checkpatch_judge(code: int, output: str) -> str | None:
+    """checkpatch's exit code also counts notes that are no fault of the code."""
+    summary = re.search(r"^total: (\d+) errors, (\d+) warnings(?:, (\d+) checks)?", output,
+                        re.MULTILINE)
+    if summary is None:
+        return f"checkpatch did not finish (exit code {code})"
+    faults = re.findall(r"^(?:ERROR|WARNING|CHECK)(?::\w+)?: .*$", output, re.MULTILINE)
+    # New files are in our own tree's care, not in upstream's MAINTAINERS.
+    real = [fault for fault in faults if "does MAINTAINERS need updating" not in fault]
+    return f"{len(real)} faults, first: {real[0]}" if real else None
+
+
+def _checkpatch(path: Path, source: Path, *options: str) -> Command:
+    """checkpatch of the tree `source` on one of our files or patches.
+
+    It runs in the checkout, where our files have the same names as in QEMU's tree:
+    some rules hold for tests/ only.
+    """
+    name = str(path.relative_to(paths.ROOT))
+    words = ("perl", str(source / "scripts/checkpatch.pl"), "--no-tree", *options, name)
+    return Command("lint", f"checkpatch {name}", words, judge=_checkpatch_judge)
+
+
+def _style_checks() -> list[Command]:
+    """QEMU's style for what is built in QEMU, the kernel's for the guest's patches."""
+    files = [path for directory in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST)
+             for path in sorted(directory.rglob("*.[ch]"))]
+    qemu, linux = sources.QEMU.tree, sources.LINUX.tree
+    return [
+        *(_checkpatch(path, qemu, "-f") for path in files),
+        *(_checkpatch(path, qemu) for path in sorted(paths.QEMU_PATCHES.glob("*.patch"))),
+        *(_checkpatch(path, linux, "--strict")
+          for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
+    ]
+
+
+def python_places() -> list[str]:
+    """Where the checkout has Python."""
+    places = [paths.TOOLS, paths.IMAGES, paths.ROOT / "tests"]
+    return [str(place) for place in places if any(place.rglob("*.py"))]
+
+
+def _python_checks() -> list[Command]:
+    config = str(paths.TOOLS / "pyproject.toml")
+    tools = paths.VENV / "bin"
+    typed = [str(paths.TOOLS / "cint")]
+    typed += [str(path) for path in sorted(paths.IMAGES.glob("*.py"))]
+    return [
+        Command("lint", "ruff", (str(tools / "ruff"), "check", "--no-cache", "--config", config,
+                                 *python_places())),
+        Command("lint", "mypy", (str(tools / "mypy"), "--config-file", config,
+                                 "--cache-dir", str(paths.BUILD / "mypy"), *typed)),
+    ]
+
+
+def licence_missing(files: list[Path]) -> list[str]:
+    """The source files without a licence line near their top."""
+    bad = []
+    for path in files:
+        head = path.read_text("utf-8", errors="replace")[:1000]
+        if "SPDX-License-Identifier:" not in head:
+            bad.append(str(path.relative_to(paths.ROOT)))
+    return bad
+
+
+def _own_sources() -> list[Path]:
+    skip = {"build", "results", ".git"}
+    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config"}
+    return [path for top in paths.ROOT.iterdir() if top.name not in skip
+            for path in ([top] if top.is_file() else sorted(top.rglob("*")))
+            if path.is_file() and path.suffix in kinds]
+
+
+def _licences() -> Result:
+    log = testing.log_path("lint", "licences")
+    bad = licence_missing(_own_sources())
+    log.write_text("\n".join(bad) + "\n", encoding="utf-8")
+    why = f"no SPDX-License-Identifier in {', '.join(bad[:3])}" if bad else ""
+    return Result("lint", "licences", testing.FAILED if bad else testing.PASSED, 0.0, log, why)
+
+
+def _shell_checks() -> list[Command]:
+    scripts = [paths.ROOT / "cint", paths.ROOT / ".ci/run", *sorted(paths.IMAGES.glob("*.sh"))]
+    checks = [Command("lint", f"sh {path.relative_to(paths.ROOT)}", ("sh", "-n", str(path)))
+              for path in scripts]
+    checker = shutil.which("shellcheck")
+    if checker:
+        checks.append(Command("lint", "shellcheck", (checker, *map(str, scripts))))
+    return checks
+
+
+def _lint_commands() -> list[Command]:
+    return [*_python_checks(), *_shell_checks(), *_style_checks()]
+
+
+def _lint(options: Options) -> Iterator[Result]:
+    if testing.selected("licences", options.pattern, ["licences"]):
+        yield _licences()
+    yield from _run_selected(_lint_commands(), options, options.jobs)
+
+
+def _lint_names(options: Options) -> list[str]:
+    return ["licences", *(command.name for command in _lint_commands())]
+
+
+# --- pytest -------------------------------------------------------------------------------
+
+
+def _tool(options: Options) -> Iterator[Result]:
+    yield from testing.run_pytest("tool", paths.TOOLS / "tests", pattern=options.pattern)
+
+
+def _marker(options: Options, *words: str) -> str:
+    return " and ".join([*words, *([] if options.full else ["not slow"])])
+
+
+def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]]:
+    def run(options: Options) -> Iterator[Result]:
+        directory = paths.ROOT / "tests/guest"
+        if any(directory.glob("**/test_*.py")):
+            yield from testing.run_pytest(name, directory, marker=_marker(options, marker),
+                                          pattern=options.pattern)
+
+    return run
+
+
+# --- programs of meson --------------------------------------------------------------------
+
+
+def _meson_tests(build: Path) -> list[dict[str, object]]:
+    """The tests meson knows, from its introspection file."""
+    path = build / "meson-info/intro-tests.json"
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text("utf-8"))
+    return [test for test in found if isinstance(test, dict)]
+
+
+def _unit_programs() -> list[Command]:
+    commands = []
+    for test in _meson_tests(paths.ENGINE_BUILD):
+        words = test["cmd"]
+        assert isinstance(words, list)
+        commands.append(Command("unit", str(test["name"]), tuple(words), cwd=paths.ENGINE_BUILD,
+                                limit_s=300.0))
+    return commands
+
+
+def _program_selected(command: Command, pattern: str | None) -> bool:
+    """Whether a pattern can select tests of this program: they are named after it."""
+    return not pattern or pattern.startswith(command.name) or pattern in command.name \
+        or "/" in pattern
+
+
+def _unit(options: Options) -> Iterator[Result]:
+    for command in _unit_programs():
+        if not _program_selected(command, options.pattern):
+            continue
+        for result in testing.run_tap(command):
+            if not options.pattern or options.pattern in result.name:
+                yield result
+
+
+def _qtest_env() -> tuple[tuple[str, str], ...]:
+    return (
+        ("QTEST_QEMU_BINARY", str(paths.QEMU)),
+        ("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),
+        ("QTEST_QEMU_IMG", str(paths.QEMU_BUILD / "qemu-img")),
+        ("PYTHON", str(paths.VENV / "bin/python")),
+        ("G_TEST_DBUS_DAEMON", str(paths.QEMU_SRC / "tests/dbus-vmstate-daemon.sh")),
+    )
+
+
+def _cases(program: Path) -> list[str]:
+    """The test paths in a GLib test program."""
+    listing = Command("qtest", f"{program.name}-list", (str(program), "-l"),
+                      cwd=paths.QEMU_BUILD, env=_qtest_env())
+    result = testing.run_command(listing)
+    text = result.log.read_text("utf-8", errors="replace") if result.log else ""
+    return [line for line in text.splitlines() if line.startswith("/")]
+
+
+def _case_judge(code: int, output: str) -> str | None:
+    """One case in a process of its own: it must have run, and have said so."""
+    found = [parsed for parsed in map(testing.parse_tap, output.splitlines()) if parsed]
+    if code == 0 and found and all(status != testing.FAILED for _, status, _ in found):
+        return None
+    asserts = re.findall(r"^(?:#\s*)?(?:Bail out! )?(\S*ERROR:.*)$", output, re.MULTILINE)
+    if asserts:
+        return str(asserts[0])
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}, {len(found)} results"
+
+
+def _qtest_commands(suite: str) -> list[Command]:
+    """Each case by itself: one that hangs or aborts takes no other with it."""
+    commands = []
+    for program in qemu_build.qtest_programs():
+        is_identity = "identity" in program.name
+        if is_identity != (suite == "identity"):
+            continue
+        for case in _cases(program):
+            if program.name == "qos-test" and "/nvme/" not in case:
+                continue
+            name = program.name + _short_case(program.name, case)
+            argv = (str(program), "--tap", "-k", "-p", case)
+            commands.append(Command(suite, name, argv, cwd=paths.QEMU_BUILD, env=_qtest_env(),
+                                    limit_s=_QTEST_LIMIT_S, judge=_case_judge))
+    return commands
+
+
+def _short_case(program: str, case: str) -> str:
+    """`/x86_64/nvme/policy/x` -> `/policy/x`: without what all of them share."""
+    short = case.removeprefix("/x86_64")
+    if program == "qos-test":
+        return "/" + short.split("/nvme/", 1)[1]
+    return short
+
+
+def _qtest_suite(suite: str) -> Callable[[Options], Iterator[Result]]:
+    def run(options: Options) -> Iterator[Result]:
+        yield from _run_selected(_qtest_commands(suite), options, options.jobs)
+        directory = paths.ROOT / "tests/identity"
+        if suite == "identity" and any(directory.glob("test_*.py")):
+            yield from testing.run_pytest(suite, directory, pattern=options.pattern,
+                                          env=dict(_qtest_env()))
+
+    return run
+
+
+def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
+    return lambda options: [command.name for command in _qtest_commands(suite)]
+
+
+SUITES = (
+    Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
+    Suite("tool", "the tool's own tests", (), _tool),
+    Suite("unit", "the policy engine and the guest agent", ("engine",), _unit),
+    Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
+          _qtest_suite("qtest"), _qtest_names("qtest")),
+    Suite("identity", "cint=off against the stock binary", ("qemu",),
+          _qtest_suite("identity"), _qtest_names("identity")),
+    Suite("guest", "guests that boot and run fio", ("qemu", "linux", "image"),
+          _guest_suite("guest", "not figures")),
+    Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
+          _guest_suite("figures", "figures")),
+)

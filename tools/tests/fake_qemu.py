@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stands in for QEMU: opens the sockets of its command line and plays a guest.
+
+The environment variable FAKE_GUEST chooses what happens: ok, hang, silent,
+die, panic, error, fail or garbage.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from io import RawIOBase
+from pathlib import Path
+
+from canned import sync_result
+
+MODE = os.environ.get("FAKE_GUEST", "ok")
+
+
+def option(start: str) -> str:
+    """The path in the argument that begins with ``start``."""
+    text = next(a for a in sys.argv if a.startswith(start))
+    parts = dict(part.partition("=")[::2] for part in text.split(","))
+    return parts.get("path") or parts["file"]
+
+
+def main() -> None:
+    """Play the guest."""
+    if MODE == "die":
+        print("qemu-system-x86_64: -device nvme: Property 'nvme.cint' not found", flush=True)
+        sys.exit(1)
+    qmp = socket.socket(socket.AF_UNIX)
+    qmp.connect(option("socket,id=qmp"))
+    qmp.sendall(b'{"QMP": {}}\n')
+    qmp.recv(1000)
+    qmp.sendall(b'{"event": "X"}\n{"return": {}}\n')
+    Path(option("file,id=console")).write_text("line one\n\x1b[0mKernel panic - not syncing\n")
+    with Path(option("file,path=")).open("wb", buffering=0) as port:
+        play(port)
+
+
+def play(port: RawIOBase) -> None:
+    """Send what the mode asks for."""
+    def send(message: object) -> None:
+        port.write(json.dumps(message).encode() + b"\n")
+
+    if MODE == "hang":
+        time.sleep(60)
+    if MODE == "panic":
+        sys.exit(0)
+    send({"type": "hello", "version": 1, "kernel": "6.12.0", "uptime_s": 1.0, "cpus": 1,
+          "nvme": [], "first_io_s": 0.9})
+    if MODE == "garbage":
+        port.write(b"[  1.0] not JSON\n")
+    if MODE == "error":
+        send({"type": "error", "message": "the plan is not JSON"})
+    if MODE == "silent":
+        time.sleep(60)
+    for job in json.loads(Path(option("name=opt/cint/plan")).read_text())["jobs"]:
+        send({"type": "start", "name": job["name"]})
+        send(answer(job))
+    send({"type": "dmesg", "text": "[ 0.1] fine\n"})
+    send({"type": "done"})
+
+
+def answer(job: dict[str, object]) -> dict[str, object]:
+    """The result of one job."""
+    if "fio" not in job:
+        return {"type": "result", "name": job["name"], "exit": 0,
+                "stdout": "irq_cost_ns=2220\nclocksource=tsc\n"}
+    message = sync_result(str(job["name"]))
+    return message | {"exit": 1, "stderr": "fio: bad job"} if MODE == "fail" else message
+
+
+main()

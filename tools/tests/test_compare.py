@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""settings.py and compare.py, to the end with a program that stands in for QEMU."""
+
+import argparse
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from cint import compare, measure, paths, results, session, settings, table
+from cint.errors import CintError, UsageError
+
+FAKE = Path(__file__).with_name("fake_qemu.py")
+
+
+def parse(*words: str) -> argparse.Namespace:
+    """The options as argparse gives them."""
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    return parser.parse_args(list(words))
+
+
+def chosen(*words: str) -> settings.Settings:
+    """The checked options."""
+    return settings.settings_from(parse(*words))
+
+
+@pytest.fixture(autouse=True)
+def no_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Keep this machine's calibration out of the tests."""
+    path = tmp_path / "calibration.json"
+    monkeypatch.setattr(settings, "CALIBRATION_FILE", path)
+    return path
+
+
+# ---- options ------------------------------------------------------------
+
+def test_defaults() -> None:
+    got = chosen()
+    assert [p.name for p in got.policies] == ["default", "static100", "static20", "adaptive"]
+    assert [w.name for w in got.workloads] == ["sync", "async", "mixed"]
+    assert (got.k, got.cost_ns, got.cost_applied_ns) == (3.0, 740, 2220)
+    assert (got.virtual, got.vcpus, got.baseline) == (True, 1, "default")
+    assert got.repeat_command == "./cint compare"
+
+
+def test_real_time_has_the_stock_device_and_no_scale() -> None:
+    got = chosen("--time", "real")
+    assert got.policies[0].kind == "stock"
+    assert (got.k, got.cost_applied_ns, got.baseline) == (1.0, 0, "default")
+
+
+def test_several_cpus_carry_a_warning() -> None:
+    got = chosen("--vcpus", "4")
+    assert got.k == 3.0
+    assert any("several CPUs" in note for note in compare.notes_for(got, []))
+
+
+def test_first_policy_is_the_baseline_without_default() -> None:
+    assert chosen("--policy", "static20,adaptive").baseline == "static20"
+
+
+def test_own_job_file_replaces_the_workloads(tmp_path: Path) -> None:
+    path = tmp_path / "own.fio"
+    path.write_text("[a]\nruntime=1\n")
+    assert [w.name for w in chosen("--fio", str(path)).workloads] == ["own"]
+    both = chosen("--fio", str(path), "--workload", "sync").workloads
+    assert [w.name for w in both] == ["sync", "own"]
+
+
+@pytest.mark.parametrize("words", [
+    ("--policy", "stock"), ("--policy", "foo"), ("--workload", "foo"), ("--media", "foo"),
+    ("--cpu-scale", "x"), ("--cpu-scale", "0"), ("--cpu-scale", "3", "--time", "real"),
+    ("--irq-cost", "-1"), ("--irq-cost", "100001"), ("--irq-cost", "90000", "--cpu-scale", "20"),
+    ("--cpu-scale", "calibrated"), ("--irq-cost", "calibrated"), ("--runtime", "0"),
+    ("--runtime", "1x"), ("--vcpus", "0"), ("--vcpus", "17"), ("--repeat", "x"),
+    ("--drive", "/nonexistent"), ("--fio", "/nonexistent"),
+    ("--policy", "static:time=1s", "--cpu-scale", "3", "--dry-run")])
+def test_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError) as caught:
+        compare.run(parse("--dry-run", *words))
+    assert "\n" not in caught.value.message
+
+
+def test_calibrated_values_are_used_and_printed(no_calibration: Path) -> None:
+    no_calibration.write_text(json.dumps({"proposal": {"cpu_scale": 2.5, "irq_cost_ns": 700}}))
+    got = chosen("--cpu-scale", "calibrated", "--irq-cost", "calibrated")
+    assert (got.cpu_scale, got.cost_ns, got.cost_applied_ns) == (2.5, 700, 1750)
+    assert got.repeat_command == "./cint compare --cpu-scale 2.5 --irq-cost 700"
+    assert chosen().cpu_scale == 3.0
+
+
+def test_repeat_command_is_quoted() -> None:
+    got = chosen("--policy", "static:time=50us,thr=16", "--runtime", "500ms", "--device-opts",
+                 "a b", "--json", "--out", "/tmp/x")
+    assert got.repeat_command == ("./cint compare --policy static:time=50us,thr=16 "
+                                  "--runtime 0.5 --device-opts 'a b'")
+    assert chosen("--runtime", "0.5").timing == chosen("--runtime", "500ms").timing
+
+
+def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.run(parse("--dry-run", "--policy", "adaptive")) == 0
+    text = capsys.readouterr().out
+    for words in ("cint.delta=18000", "nvme.irq_cost_ns=2220", "iodepth_batch_submit=16",
+                  "| fio | `runtime` |", "-icount shift=0,sleep=off"):
+        assert words in text
+
+
+def test_plan_repeats_the_workloads_in_one_boot() -> None:
+    plan = compare.plan_for(chosen("--repeat", "2", "--workload", "sync,async"))
+    assert [j.name for j in plan.jobs] == ["cint-facts", "async/0", "sync/0", "async/1", "sync/1"]
+    seeds = [j.fio.partition("randseed=")[2][0] for j in plan.jobs if j.fio]
+    assert seeds == ["1", "1", "2", "2"]
+    assert len(plan.setup) == 1
+    assert compare.plan_for(chosen("--cpu-scale", "1")).setup == ()
+
+
+# ---- to the end ---------------------------------------------------------
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let compare use the fake QEMU and a results directory of its own."""
+    monkeypatch.setenv("PYTHONPATH", f"{FAKE.parent}:{FAKE.parents[1]}")
+    for name in ("QEMU", "KERNEL", "INITRAMFS"):
+        monkeypatch.setattr(paths, name, FAKE)
+    plain = compare.machine_for
+
+    def machine_for(*words: Any) -> Any:
+        return dataclasses.replace(plain(*words), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
+
+    monkeypatch.setattr(compare, "machine_for", machine_for)
+    monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr("cint.setup.ensure", lambda *_: False)
+    return tmp_path
+
+
+def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.run(parse("--repeat", "2")) == 0
+    out = capsys.readouterr().out
+    assert max(len(line) for line in out.splitlines() if not line.startswith("virtual")) <= 120
+    for words in ("sync: psync", "mixed:", "adaptive", "  async job", "repeat: ./cint compare",
+                  "interrupt cost: 740 ns each (2220 ns in the guest)", "kirq/s"):
+        assert words in out
+    latest = fake / "results/latest"
+    made = {p.name for p in latest.iterdir()}
+    assert made == {"results.json", "results.csv", "latency.png", "iops.png", "interrupts.png",
+                    "logs"}
+    assert {p.name for p in (latest / "logs").iterdir()} == {"default", "static100", "static20",
+                                                            "adaptive"}
+    document = results.load(latest)
+    with (latest / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(document["rows"]) == 4 * 5
+    assert float(rows[0]["iops"]) == pytest.approx(150_000)
+
+
+def test_json_is_one_valid_document(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.run(parse("--json", "--no-plots", "--policy", "adaptive")) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    schema = json.loads(results.SCHEMA_FILE.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    assert document["policies"][0]["qemu"][0] == str(FAKE)
+    assert document["irq_cost"] == {"reported_ns": 740, "applied_ns": 2220, "in_force": True}
+    assert results.rows_from(document)[0].values["iops"] == pytest.approx(150_000)
+
+
+def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
+    got = chosen("--irq-cost", "100")
+    outcome = session.Outcome("default")
+    assert not compare.in_force(got, [outcome])
+    assert any("uncalibrated" in n for n in compare.notes_for(got, [outcome]))
+    assert any("uncalibrated" in n for n in compare.notes_for(chosen("--irq-cost", "0"), []))
+
+
+def test_results_are_never_overwritten(fake: Path) -> None:
+    (fake / "mine").mkdir()
+    (fake / "mine/x").touch()
+    with pytest.raises(CintError, match="not empty"):
+        compare.run(parse("--out", str(fake / "mine")))
+    assert compare.run(parse("--out", str(fake / "new"), "--no-plots", "--policy", "default")) == 0
+    assert (fake / "new/results.json").exists()
+    assert not (fake / "results/latest").exists()
+
+
+def test_two_directories_in_one_second(fake: Path) -> None:
+    made = {results.new_directory(None, "compare") for _ in range(3)}
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"schema": 2}', "[]"])
+def test_other_results_are_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "results.json").write_text(content)
+    with pytest.raises(CintError):
+        results.load(tmp_path)
+
+
+# ---- the table ----------------------------------------------------------
+
+@pytest.mark.parametrize(("value", "text"), [
+    (None, "-"), (0.0, "0"), (0.01234, "0.012"), (9.996, "10.00"), (99.99, "99.99"),
+    (99.999, "100.0"), (123.45, "123.5"), (999.96, "1000"), (99999.4, "99999"), (123456.0, "123k"),
+    (1.5e8, "150M"), (2e11, "200G")])
+def test_numbers(value: float | None, text: str) -> None:
+    assert table.number(value) == text
+
+
+def test_width_with_extreme_values() -> None:
+    values: dict[str, float | None] = dict.fromkeys(measure.METRICS, 9_999_999.0)
+    ratios = dict.fromkeys(measure.RATIOS, 999.9)
+    name = "static:time=123456us,thr=65535"
+    rows = [measure.Row(name, "sync", None, values, 0.1, ratios),
+            measure.Row(name, "sync", "a job with quite a long name", {}, None)]
+    lines = table.format_rows(rows, {"sync": "x" * 300}, "default")
+    assert max(len(line) for line in lines) <= table.WIDTH
+
+
+def test_virtual_time_is_tcg() -> None:
+    assert compare.choose_accel(virtual=True).name == "tcg"

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""device.py: what is typed, and the device properties that it means."""
+
+import re
+
+import pytest
+
+from cint import device, paths
+from cint.errors import UsageError
+
+
+def properties(text: str, k: float = 1, media: str = "optane") -> dict[str, device.Value]:
+    """The properties of a policy."""
+    return dict(device.device_properties(device.parse_policy(text), device.parse_media(media),
+                                         k, virtual=True))
+
+
+def test_default_set() -> None:
+    names = [p.name for p in device.parse_policies(device.DEFAULT_POLICIES)]
+    assert names == ["default", "static100", "static20", "adaptive"]
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("default", {"cint.policy": "default"}),
+    ("static100", {"cint.static-time": 100_000, "cint.static-thr": 32}),
+    ("static6", {"cint.static-time": 6_000}),
+    ("static:time=50us,thr=16", {"cint.static-time": 50_000, "cint.static-thr": 16}),
+    ("static20:thr=8", {"cint.static-time": 20_000, "cint.static-thr": 8}),
+    ("adaptive", {"cint.delta": 6_000, "cint.thr": 32}),
+    ("adaptive:delta=1.5us", {"cint.delta": 1_500, "cint.thr": 32}),
+    ("adaptive:drain=on,max-hold=1ms", {"cint.drain": "on", "cint.max-hold": 1_000_000}),
+    ("default:each-cqe=off", {"cint.each-cqe": "off"}),
+])
+def test_policy(text: str, wanted: dict[str, device.Value]) -> None:
+    got = properties(text)
+    assert wanted.items() <= got.items()
+    assert got["cint"] == "on"
+    assert got["cint.time"] == "virtual"
+
+
+def test_papers_extras_are_off() -> None:
+    got = properties("adaptive")
+    assert (got["cint.drain"], got["cint.max-hold"]) == ("off", 0)
+    plain = device.device_properties(device.parse_policy("adaptive"),
+                                     device.parse_media("optane"), 1, virtual=False, paper=False)
+    assert "cint.drain" not in dict(plain)
+
+
+def test_scaled() -> None:
+    got = properties("adaptive", k=3)
+    assert (got["cint.delta"], got["cint.thr"]) == (18_000, 32)
+    assert got["cint.media.read-latency"] == 21_000
+    assert got["cint.media.units"] == 8 if "cint.media.units" in got else True
+    zssd = properties("static20", k=2, media="zssd")
+    assert zssd["cint.media.read-bandwidth"] == 1_600_000_000
+    assert zssd["cint.media.write-per-kib"] == 920
+
+
+def test_stock_has_no_properties() -> None:
+    assert properties("stock") == {}
+
+
+def test_media_overrides() -> None:
+    got = properties("default", k=3, media="optane:read-latency=10us,units=4,seed=7")
+    assert got["cint.media.read-latency"] == 30_000
+    assert got["cint.media.write-latency"] == 21_000
+    assert (got["cint.media.units"], got["cint.media.seed"]) == (4, 7)
+    assert properties("default", media="none", k=3)["cint.media"] == "none"
+
+
+@pytest.mark.parametrize(("text", "named"), [
+    ("foo", "default, adaptive, static"),
+    ("static:tiem=5us", "time, thr"),
+    ("static:time=5", "ns, us, ms or s"),
+    ("static:time=", "unit"),
+    ("static:", "valid: time"),
+    ("adaptive:thr=-1", "0 to 65535"),
+    ("adaptive:delta=11s", "at most 10s"),
+    ("adaptive:drain=maybe", "auto, on or off"),
+    ("default:thr=3", "each-cqe"),
+    ("", "unknown policy"),
+])
+def test_refused(text: str, named: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(named)):
+        device.parse_policy(text)
+
+
+def test_refused_after_scaling() -> None:
+    with pytest.raises(UsageError, match="at most 500ms"):
+        properties("static:time=900ms", k=2)
+
+
+@pytest.mark.parametrize("text", ["default,default", "default,,adaptive", ""])
+def test_lists_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        device.parse_policies(text)
+
+
+@pytest.mark.parametrize("text", ["foo", "none:units=1", "optane:colour=3us",
+                                  "optane:read-latency=7"])
+def test_media_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        device.parse_media(text)
+
+
+def test_lists_split_between_policies() -> None:
+    assert device.split_list("default,static:time=50us,thr=16,adaptive:delta=1us") == [
+        "default", "static:time=50us,thr=16", "adaptive:delta=1us"]
+
+
+def test_slugs_are_safe() -> None:
+    slugs = [device.parse_policy(p).slug for p in ("adaptive", "static:time=50us,thr=16")]
+    assert slugs == ["adaptive", "static-time-50us-thr-16"]
+
+
+@pytest.mark.parametrize("ns", [1, 999, 1000, 1500, 20_000, 100_000, 7_000_000, 1_000_000_000])
+def test_times_read_back(ns: int) -> None:
+    assert device.parse_time(device.format_time(ns), "t") == ns
+
+
+def test_commas_are_doubled() -> None:
+    assert device.join_properties("nvme", [("a", "x,y")]) == "nvme,a=x,,y"
+
+
+# ---- against the C source ----------------------------------------------
+
+_FIELDS = {"read_latency_ns": "read_ns", "write_latency_ns": "write_ns", "units": "units",
+           "jitter_ns": "jitter_ns", "read_per_kib_ns": "read_per_kib_ns",
+           "write_per_kib_ns": "write_per_kib_ns", "read_bandwidth": "read_bandwidth",
+           "write_bandwidth": "write_bandwidth"}
+
+
+def c_profiles() -> dict[str, dict[str, int]]:
+    """The profiles of cint-media.c, by name."""
+    text = (paths.OVERLAY_NVME / "cint-media.c").read_text(encoding="utf-8")
+    names = dict(re.findall(r'\[(NVME_CINT_MEDIA_\w+)\]\s*=\s*"(\w+)"', text))
+    bodies = dict(re.findall(r"\[(NVME_CINT_MEDIA_\w+)\]\s*=\s*\{(.*?)\}", text, re.DOTALL))
+    fields = r"\.(\w+)\s*=\s*(\d+)(?:\s*\*\s*(\d+)u?l*)?"
+    return {name: {_FIELDS[f]: int(v) * int(times or 1)
+                   for f, v, times in re.findall(fields, bodies.get(symbol, ""))}
+            for symbol, name in names.items()}
+
+
+def test_profiles_are_those_of_the_device() -> None:
+    found = c_profiles()
+    assert set(found) == set(device.PROFILES)
+    for name, fields in found.items():
+        mine = device.PROFILES[name]
+        for field in _FIELDS.values():
+            assert getattr(mine, field) == fields.get(field, 0), (name, field)
+
+
+def test_policies_are_those_of_the_device() -> None:
+    text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
+    names = set(re.findall(r'\.name = "([\w-]+)"', text))
+    used = {prop.removeprefix("cint.") for kind in ("default", "static", "adaptive")
+            for prop, _ in device._PARAMETERS[kind].values()}
+    assert used <= names

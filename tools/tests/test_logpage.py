@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""logpage.py: the decoder, and its layout against the C header."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from canned import log, record
+
+from cint import logpage, paths
+from cint.logpage import LogPageError
+
+HEADER = paths.OVERLAY_NVME / "cint-abi.h"
+
+
+def test_totals_leave_the_admin_queue_out() -> None:
+    page = logpage.decode(log(record(0, 9, 9), record(1, 100, 10, {2000: 100}, {4: 7, 5: 3}),
+                              record(2, 50, 50, {0: 50}, {1: 50})))
+    total = page.total()
+    assert (page.policy, page.virtual_time) == ("adaptive", True)
+    assert (total.cqes, total.interrupts) == (150, 60)
+    assert (total.hold_sum_ns, total.hold_count) == (200_000, 150)
+    assert total.reasons == {"thr": 7, "quiet": 3, "each": 50}
+
+
+def test_no_queue_yet() -> None:
+    assert logpage.decode(log()).total() == logpage.Totals()
+
+
+def test_larger_records_are_read() -> None:
+    one = log(record(1, 5, 5))
+    grown = one[:8] + (logpage.RECORD_SIZE + 64).to_bytes(4, "little") + one[12:] + bytes(64)
+    assert logpage.decode(grown).total().cqes == 5
+
+
+@pytest.mark.parametrize(("data", "named"), [
+    (b"", "no CINT header"), (b"\0" * 4096, "no CINT header"),
+    (log(record(1, 5, 5))[:-1], "records need"), (log(version=2), "version 2")])
+def test_refused(data: bytes, named: str) -> None:
+    with pytest.raises(LogPageError, match=named):
+        logpage.decode(data)
+
+
+def test_names_are_those_of_the_header() -> None:
+    text = HEADER.read_text(encoding="utf-8")
+    policies = dict(re.findall(r"NVME_CINT_POLICY_(\w+)\s*=\s*(\d+)", text))
+    assert [n.lower() for n in policies] == list(logpage.POLICIES)
+    numbers = [int(n) for _, n in re.findall(r"NVME_CINT_REASON_(\w+)\s*=\s*(\d+)", text)]
+    assert numbers == list(range(len(logpage.REASONS)))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_layout_is_that_of_the_header(tmp_path: Path) -> None:
+    lines = "".join(f'printf("{n} %zu\\n", offsetof(NvmeCintLogRecord, {n}));\n'
+                    for n in logpage.OFFSETS)
+    source = tmp_path / "offsets.c"
+    source.write_text(f'#include <stddef.h>\n#include <stdio.h>\n#include "{HEADER}"\n'
+                      f'int main(void) {{ {lines}'
+                      'printf("size %zu\\n", sizeof(NvmeCintLogRecord));\n'
+                      'printf("hist %zu\\n", sizeof(NvmeCintHist)); return 0; }\n')
+    program = tmp_path / "offsets"
+    subprocess.run(["cc", "-o", program, source], check=True)
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    found = {n: int(v) for n, v in (line.split() for line in done.stdout.splitlines())}
+    assert found.pop("size") == logpage.RECORD_SIZE
+    assert found.pop("hist") == logpage._HIST.size
+    assert found == dict(logpage.OFFSETS)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""fiojson.py and measure.py: from results to rows."""
+
+from typing import Any
+
+import pytest
+from canned import fio, fio_job, log, record, result, snap, sync_result
+
+from cint import fiojson, measure
+from cint.fiojson import FioError
+
+
+def test_percentiles_from_bins() -> None:
+    bins = {10: 50, 20: 49, 30: 1}
+    assert [fiojson.percentile(bins, p) for p in (50, 50.1, 99, 99.9)] == [10, 20, 20, 30]
+    assert fiojson.percentile({}, 50) is None
+
+
+def test_directions_and_names_are_joined() -> None:
+    one = fio_job("a", 100.0, {10: 1})
+    one["write"] = one["read"] | {"iops": 50.0}
+    jobs = fiojson.parse(fio(one, fio_job("a", 10.0, {30: 2}), fio_job("b", 1.0, {5: 1})))
+    assert list(jobs) == ["a", "b"]
+    assert (jobs["a"].ios, jobs["a"].iops) == (4, 160.0)
+    assert jobs["a"].mean_ns == pytest.approx(20.0)
+    assert jobs["a"].bins == {10: 2, 30: 2}
+
+
+def test_clat_when_there_is_no_lat_histogram() -> None:
+    job = fio_job("a", 1.0, {10: 1})
+    job["read"]["clat_ns"] = job["read"].pop("lat_ns")
+    assert fiojson.parse(fio(job))["a"].bins == {10: 1}
+
+
+@pytest.mark.parametrize("document", [None, {}, {"jobs": []}, {"jobs": [3]},
+                                      fio(fio_job("a", 1.0, {1: 1}, error=5))])
+def test_bad_fio(document: Any) -> None:
+    with pytest.raises(FioError):
+        fiojson.parse(document)
+
+
+def sample(message: dict[str, Any], policy: str = "default", repeat: int = 0) -> measure.Sample:
+    """A sample of the workload that the message is named after."""
+    return measure.sample(policy, message["name"], repeat, message, 1)
+
+
+def test_row_is_in_reported_time() -> None:
+    one = sample(sync_result("sync", iops=50_000.0, lat_ns=20_000, irqs=500))
+    row, = measure.rows([one], 2.0, None, False)
+    assert row.values["iops"] == pytest.approx(100_000)
+    assert row.values["p50_us"] == pytest.approx(10)
+    assert row.values["p999_us"] == pytest.approx(20)
+    assert row.values["ios_per_irq"] == pytest.approx(2)
+    assert row.values["device_irqs"] == pytest.approx(50_000)
+    assert row.values["guest_irqs"] == pytest.approx(50_000)
+    assert row.values["hold_us"] == pytest.approx(1.5)
+    assert row.values["cpu_percent"] == pytest.approx(0)
+    assert row.reasons == {"thr": 500}
+
+
+def test_mixed_is_split() -> None:
+    one = sample(sync_result("mixed", iops=10_000.0, lat_ns=20_000))
+    whole, async_job, sync_job = measure.rows([one], 1.0, "sync", True)
+    assert (whole.job, async_job.job, sync_job.job) == (None, "async", "sync")
+    assert whole.values["iops"] == pytest.approx(20_000)
+    assert whole.values["p50_us"] == sync_job.values["p50_us"] == pytest.approx(20)
+    assert async_job.values["p50_us"] == pytest.approx(60)
+    assert "device_irqs" not in sync_job.values
+
+
+def test_repeats_give_median_and_spread() -> None:
+    samples = [sample(sync_result("sync", iops=i), repeat=n)
+               for n, i in enumerate((100.0, 110.0, 90.0))]
+    row, = measure.rows(samples, 1.0, None, False)
+    assert row.values["iops"] == pytest.approx(100)
+    assert row.spread == pytest.approx(0.2)
+
+
+def test_stock_device_has_no_device_columns() -> None:
+    message = result("sync", fio(fio_job("sync", 1000.0, {100: 1000})), snap(0, 0, 0),
+                     snap(10**9, 900, 40))
+    row, = measure.rows([sample(message)], 1.0, None, False)
+    assert row.values["device_irqs"] is None
+    assert row.values["hold_us"] is None
+    assert row.values["guest_irqs"] == pytest.approx(900)
+    assert row.values["ios_per_irq"] == pytest.approx(1000 / 900)
+    assert row.values["cpu_percent"] == pytest.approx(60)
+
+
+def test_no_interrupt_at_all() -> None:
+    page = log(record(1, 5, 0))
+    message = result("sync", fio(fio_job("sync", 1.0, {1: 1})), snap(0, 0, 0, log(record(1, 0, 0))),
+                     snap(1, 0, 0, page))
+    row, = measure.rows([sample(message)], 1.0, None, False)
+    assert row.values["ios_per_irq"] is None
+    assert row.values["device_irqs"] == 0
+
+
+def test_ratios() -> None:
+    rows = [*measure.rows([sample(sync_result("sync", iops=100.0))], 1.0, None, False),
+            *measure.rows([sample(sync_result("sync", iops=80.0, irqs=100), "adaptive")],
+                          1.0, None, False)]
+    base, other = measure.with_ratios(rows, "default")
+    assert base.ratios["iops"] == pytest.approx(1)
+    assert other.ratios["iops"] == pytest.approx(0.8)
+    assert other.ratios["ios_per_irq"] == pytest.approx(10)
+    assert measure.with_ratios(rows, "stock")[0].ratios["iops"] is None
+
+
+def test_cpu_share_is_that_of_the_jobs_proper() -> None:
+    """Two jobs report their edges; fio's own start and end are left out."""
+    message = result("sync", fio(fio_job("sync", 1.0, {1: 1})), snap(0, 0, 0),
+                     snap(2 * 10**9, 1, 150),
+                     stdout="cint-pre 10.00 3.0 cpu 1 0 1 500 0 0 0 0 0 0\n"
+                            "cint-pre 10.20 3.0 cpu 1 0 1 510 0 0 0 0 0 0\n"
+                            "cint-post 11.20 3.0 cpu 1 0 1 530 0 0 0 0 0 0\n"
+                            "cint-post 11.25 3.0 cpu 1 0 1 535 0 0 0 0 0 0\nnoise\n")
+    assert sample(message).cpu_share == pytest.approx(0.8)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Patch series and overlay."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cint import patches, paths
+from cint.errors import CintError
+
+CHANGE = """\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: A Person <a@example.org>
+Subject: [PATCH] change
+
+---
+diff --git a/dir/file.c b/dir/file.c
+--- a/dir/file.c
++++ b/dir/file.c
+@@ -1,3 +1,3 @@
+ one
+-two
++TWO
+ three
+diff --git a/dir/new.c b/dir/new.c
+new file mode 100644
+--- /dev/null
++++ b/dir/new.c
+@@ -0,0 +1 @@
++new
+--\x20
+2.39
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> patches.Tree:
+    root = tmp_path / "src/demo"
+    (root / "dir").mkdir(parents=True)
+    (root / "dir/file.c").write_text("one\ntwo\nthree\n")
+    (root / "other.c").write_text("other\n")
+    return patches.Tree(root, "Demo 1.2")
+
+
+def series(tmp_path: Path, **texts: str) -> list[Path]:
+    directory = tmp_path / "patches"
+    directory.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (directory / f"{name}.patch").write_text(text)
+    names = "".join(f"{name}.patch\n" for name in texts)
+    (directory / "series").write_text("# comment\n\n" + names)
+    return patches.read_series(directory)
+
+
+def test_touched_files(tmp_path: Path) -> None:
+    (patch,) = series(tmp_path, a=CHANGE)
+    assert patches.touched_files(patch) == ["dir/file.c", "dir/new.c"]
+
+
+def test_a_series_that_lists_a_missing_patch_is_said(tmp_path: Path) -> None:
+    (tmp_path / "series").write_text("0001-x.patch\n")
+    with pytest.raises(CintError, match=r"series lists 0001-x\.patch, which is not there"):
+        patches.read_series(tmp_path)
+    assert patches.read_series(tmp_path / "nowhere") == []
+
+
+def test_apply_twice_writes_once(tmp_path: Path, tree: patches.Tree) -> None:
+    listed = series(tmp_path, a=CHANGE)
+    assert patches.apply_series(tree, listed) == ["dir/file.c", "dir/new.c"]
+    assert (tree.root / "dir/file.c").read_text() == "one\nTWO\nthree\n"
+    before = (tree.root / "dir/file.c").stat().st_mtime_ns
+    assert patches.apply_series(tree, listed) == []
+    assert (tree.root / "dir/file.c").stat().st_mtime_ns == before
+
+
+def test_a_changed_patch_touches_only_what_it_changes(tmp_path: Path, tree: patches.Tree) -> None:
+    patches.apply_series(tree, series(tmp_path, a=CHANGE))
+    assert patches.apply_series(tree, series(tmp_path, a=CHANGE.replace("+new", "+newer"))) \
+        == ["dir/new.c"]
+    assert (tree.root / "dir/new.c").read_text() == "newer\n"
+
+
+def test_a_removed_patch_leaves_the_pristine_tree(tmp_path: Path, tree: patches.Tree) -> None:
+    patches.apply_series(tree, series(tmp_path, a=CHANGE))
+    assert sorted(patches.apply_series(tree, [])) == ["dir/file.c", "dir/new.c"]
+    assert (tree.root / "dir/file.c").read_text() == "one\ntwo\nthree\n"
+    assert not (tree.root / "dir/new.c").exists()
+
+
+def test_an_interrupted_application_is_repaired(tmp_path: Path, tree: patches.Tree) -> None:
+    listed = series(tmp_path, a=CHANGE)
+    patches.apply_series(tree, listed)
+    (tree.root / "dir/file.c").write_text("half writ")
+    assert patches.apply_series(tree, listed) == ["dir/file.c"]
+
+
+def test_a_patch_that_does_not_apply_names_all_and_changes_nothing(
+    tmp_path: Path, tree: patches.Tree
+) -> None:
+    (tree.root / "dir/file.c").write_text("one\ndeux\nthree\n")
+    with pytest.raises(CintError) as caught:
+        patches.apply_series(tree, series(tmp_path, bad=CHANGE))
+    for word in ("bad.patch", "Demo 1.2", "dir/file.c differs near line 1"):
+        assert word in caught.value.message
+    assert (tree.root / "dir/file.c").read_text() == "one\ndeux\nthree\n"
+    assert not (tree.root / "dir/new.c").exists()
+
+
+def test_no_fuzz_is_allowed(tmp_path: Path, tree: patches.Tree) -> None:
+    (tree.root / "dir/file.c").write_text("ONE\ntwo\nthree\n")
+    with pytest.raises(CintError, match="does not apply"):
+        patches.apply_series(tree, series(tmp_path, a=CHANGE))
+
+
+def test_a_farm_is_never_written_through(tmp_path: Path, tree: patches.Tree) -> None:
+    own = tmp_path / "own"
+    tree.root.rename(own)
+    (tree.root / "dir").mkdir(parents=True)
+    for name in ("dir/file.c", "other.c"):
+        (tree.root / name).symlink_to(own / name)
+    farm = patches.Tree(tree.root, "Demo own", origin=own)
+    patches.apply_series(farm, series(tmp_path, a=CHANGE))
+    assert (own / "dir/file.c").read_text() == "one\ntwo\nthree\n"
+    assert (farm.root / "dir/file.c").read_text() == "one\nTWO\nthree\n"
+    # An edit of the person's own file arrives with the next build.
+    (own / "dir/file.c").write_text("one\ntwo\nthree\nfour\n")
+    patches.apply_series(farm, series(tmp_path, a=CHANGE))
+    assert (farm.root / "dir/file.c").read_text() == "one\nTWO\nthree\nfour\n"
+
+
+@pytest.fixture
+def overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout's overlay, and a QEMU tree to lay it on."""
+    ours = tmp_path / "checkout"
+    for name in ("hw/nvme/coalesce/policy.c", "hw/nvme/meson.build", "hw/nvme/README.md",
+                 "tests/qtest/libqos/queue.h", "tests/qtest/nvme-x-test.c"):
+        (ours / name).parent.mkdir(parents=True, exist_ok=True)
+        (ours / name).write_text(f"ours {name}\n")
+    monkeypatch.setattr(paths, "OVERLAY_NVME", ours / "hw/nvme")
+    monkeypatch.setattr(paths, "OVERLAY_QTEST", ours / "tests/qtest")
+    root = tmp_path / "src/qemu"
+    (root / "hw/nvme").mkdir(parents=True)
+    (root / "tests/qtest/libqos").mkdir(parents=True)
+    (root / "hw/nvme/meson.build").write_text(patches.UPSTREAM_MESON)
+    return root
+
+
+def test_overlay_links_sources_and_replaces_one_file(overlay: Path) -> None:
+    tree = patches.Tree(overlay, "QEMU 10.0")
+    changed = patches.apply_overlay(tree, patches.overlay_map())
+    assert sorted(changed) == ["hw/nvme/coalesce/policy.c", "hw/nvme/meson.build",
+                               "tests/qtest/libqos/queue.h", "tests/qtest/nvme-x-test.c"]
+    link = overlay / "hw/nvme/coalesce/policy.c"
+    assert link.is_symlink() and not link.readlink().is_absolute()
+    assert link.read_text() == "ours hw/nvme/coalesce/policy.c\n"
+    assert patches.apply_overlay(tree, patches.overlay_map()) == []
+
+
+def test_overlay_follows_removed_files(overlay: Path) -> None:
+    tree = patches.Tree(overlay, "QEMU 10.0")
+    patches.apply_overlay(tree, patches.overlay_map())
+    (paths.OVERLAY_QTEST / "nvme-x-test.c").unlink()
+    assert patches.apply_overlay(tree, patches.overlay_map()) == ["tests/qtest/nvme-x-test.c"]
+    assert not (overlay / "tests/qtest/nvme-x-test.c").is_symlink()
+
+
+def test_overlay_out_and_in_again(overlay: Path) -> None:
+    tree = patches.Tree(overlay, "QEMU 10.0")
+    patches.apply_overlay(tree, patches.overlay_map())
+    patches.remove_overlay(tree)
+    assert (overlay / "hw/nvme/meson.build").read_text() == patches.UPSTREAM_MESON
+    assert not (overlay / "hw/nvme/meson.build").is_symlink()
+    assert not (overlay / "hw/nvme/coalesce/policy.c").exists()
+    assert len(patches.apply_overlay(tree, patches.overlay_map())) == 4
+
+
+def test_overlay_refuses_another_meson_build(overlay: Path) -> None:
+    (overlay / "hw/nvme/meson.build").write_text("system_ss.add(files('ctrl.c'))\n")
+    with pytest.raises(CintError) as caught:
+        patches.apply_overlay(patches.Tree(overlay, "QEMU 10.9"), patches.overlay_map())
+    assert "hw/nvme/meson.build of QEMU 10.9" in caught.value.message
+    assert "nguid.c" in (caught.value.hint or "")
+    assert (overlay / "hw/nvme/meson.build").read_text() == "system_ss.add(files('ctrl.c'))\n"
+
+
+def test_the_replaced_file_is_new_to_meson_and_survives_the_series(overlay: Path) -> None:
+    os.utime(paths.OVERLAY_NVME / "meson.build", (1, 1))
+    tree = patches.Tree(overlay, "QEMU 10.0")
+    patches.apply_series(tree, [])
+    patches.apply_overlay(tree, patches.overlay_map())
+    placed = overlay / "hw/nvme/meson.build"
+    assert placed.read_text() == "ours hw/nvme/meson.build\n"
+    assert placed.stat().st_mtime > 1000
+    assert patches.apply_series(tree, []) == []
+    assert patches.apply_overlay(tree, patches.overlay_map()) == []
+    (paths.OVERLAY_NVME / "meson.build").write_text("edited\n")
+    assert patches.apply_overlay(tree, patches.overlay_map()) == ["hw/nvme/meson.build"]
+    assert placed.read_text() == "edited\n"
+
+
+def test_overlay_refuses_to_hide_a_file_of_qemu(overlay: Path) -> None:
+    (overlay / "tests/qtest/nvme-x-test.c").write_text("upstream\n")
+    with pytest.raises(CintError, match=r"would replace tests/qtest/nvme-x-test\.c of QEMU 10"):
+        patches.apply_overlay(patches.Tree(overlay, "QEMU 10.0"), patches.overlay_map())

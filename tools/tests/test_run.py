@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""run.py: the command line of an interactive guest."""
+
+import argparse
+
+import pytest
+
+from cint import run
+from cint.errors import UsageError
+
+
+def parse(*words: str) -> argparse.Namespace:
+    """The options as the command line gives them."""
+    parser = argparse.ArgumentParser()
+    run.add_parser(parser.add_subparsers())
+    return parser.parse_args(["run", *words])
+
+
+def line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What --print prints."""
+    assert run.run(parse("--time", "virtual", "--print", *words)) == 0
+    return capsys.readouterr().out
+
+
+def test_own_kernel_and_image(capsys: pytest.CaptureFixture[str]) -> None:
+    text = line(capsys)
+    for words in ("-kernel", "-initrd", "cint=on,cint.policy=adaptive", "-serial mon:stdio",
+                  "cint.delta=6000"):
+        assert words in text
+    assert "drain" not in text
+    assert "virtserialport" not in text
+
+
+def test_a_persons_own_guest(capsys: pytest.CaptureFixture[str]) -> None:
+    text = line(capsys, "--policy", "static20", "--", "-drive", "file=my.qcow2,if=virtio")
+    assert "-kernel" not in text
+    assert text.rstrip().endswith("-drive file=my.qcow2,if=virtio")
+    assert "cint.static-time=20000" in text
+    assert "-display none" in text
+
+
+def test_own_display_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "-display none" not in line(capsys, "--", "-nographic", "-hda", "x")
+
+
+def test_options(capsys: pytest.CaptureFixture[str]) -> None:
+    text = line(capsys, "--trace", "cint", "--device-opts", "cint.thr=8", "--vcpus", "2",
+                "--memory", "512", "--media", "zssd")
+    for words in ("-trace 'pci_nvme_cint_*'", "cint.thr=32", ",cint.thr=8", "-smp 2", "-m 512",
+                  "cint.media=zssd"):
+        assert words in text
+
+
+@pytest.mark.parametrize("words", [("--policy", "default,adaptive"), ("--policy", "foo"),
+                                   ("--media", "foo"), ("--vcpus", "99"),
+                                   ("--drive", "/nonexistent")])
+def test_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        run.run(parse("--time", "virtual", "--print", *words))

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""scale.py: the table of scaled parameters."""
+
+import pytest
+
+from cint import paths, scale
+from cint.errors import UsageError
+from cint.scale import Kind
+
+
+@pytest.mark.parametrize("entry", scale.TABLE, ids=lambda e: f"{e.where}:{e.name}")
+def test_undo_reverses_apply(entry: scale.Entry) -> None:
+    applied = scale.apply(entry.where, entry.name, 6000, 3)
+    assert scale.undo(entry.where, entry.name, applied, 3) == pytest.approx(6000)
+    wanted = {Kind.TIME: 18000, Kind.RATE: 2000, Kind.FIXED: 6000}
+    assert applied == pytest.approx(wanted[entry.kind])
+
+
+def test_scale_one_changes_nothing() -> None:
+    for entry in scale.TABLE:
+        assert scale.apply(entry.where, entry.name, 123.0, 1) == 123.0
+
+
+def test_unknown_names_pass() -> None:
+    assert scale.apply("device", "cint.thr", 32, 3) == 32
+    assert scale.apply_int("device", "cint.media.units", 8, 3) == 8
+
+
+def test_integers_do_not_become_off() -> None:
+    assert scale.apply_int("device", "cint.delta", 1, 0.1) == 1
+    assert scale.apply_int("device", "cint.max-hold", 0, 3) == 0
+    assert scale.apply_int("device", "cint.max-irq-rate", 100_000, 3) == 33333
+
+
+@pytest.mark.parametrize("k", [0, -1, 65, float("nan"), float("inf")])
+def test_scales_refused(k: float) -> None:
+    with pytest.raises(UsageError, match="--cpu-scale"):
+        scale.check_scale(k)
+
+
+def test_names_are_unique() -> None:
+    names = [(e.where, e.name) for e in scale.TABLE]
+    assert len(names) == len(set(names))
+
+
+def test_documentation_has_the_table() -> None:
+    text = (paths.ROOT / "docs/scaling.md").read_text(encoding="utf-8")
+    assert scale.as_markdown() in text

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks of the machine, packages, kernel configuration, own trees, cleaning."""
+
+import argparse
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cint import (
+    bootstrap,
+    clean,
+    cli,
+    host,
+    linux_build,
+    packages,
+    paths,
+    qemu_build,
+    setup,
+    sources,
+    steps,
+    trees,
+)
+from cint.errors import CintError, UsageError
+
+
+def usage(free: int) -> object:
+    return lambda path: shutil._ntuple_diskusage(free, 0, free)  # type: ignore[attr-defined]
+
+
+def test_little_space_says_how_much_is_needed(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", usage(1_000_000_000))
+    with pytest.raises(CintError, match=r"needs about 9\.0 GB of free space, and there is 1\.0 GB"):
+        setup.check_space(force=False)
+    setup.check_space(force=True)
+    assert "warning: " in capsys.readouterr().err
+
+
+def test_space_is_not_asked_again_when_all_is_built(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("linux", "qemu"):
+        steps.Stamp(name).write({})
+    monkeypatch.setattr(shutil, "disk_usage", usage(0))
+    setup.check_space(force=False)
+
+
+def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "machine", lambda: "riscv64")
+    with pytest.raises(CintError, match="riscv64; only x86-64"):
+        setup.check_machine(force=True)
+
+
+@pytest.mark.parametrize(("missing", "force", "stops"), [
+    (["gcc"], False, True), (["gcc"], True, False), ([], False, False),
+])
+def test_another_distribution(
+    monkeypatch: pytest.MonkeyPatch, missing: list[str], force: bool, stops: bool
+) -> None:
+    monkeypatch.setattr(host, "distribution", lambda: host.parse_os_release("PRETTY_NAME=Other"))
+    monkeypatch.setattr(host, "machine", lambda: "x86_64")
+    monkeypatch.setattr(packages, "missing", lambda: missing)
+    if not stops:
+        setup.check_machine(force)
+        return
+    with pytest.raises(CintError, match="Other is not supported") as caught:
+        setup.check_machine(force)
+    assert "--force" in (caught.value.hint or "")
+
+
+# --- packages -----------------------------------------------------------------------------
+
+
+def test_installed_packages_need_no_apt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "missing", lambda: [])
+    monkeypatch.setattr(packages, "_privilege", None)
+    packages.install()
+
+
+def test_missing_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "dpkg-query"
+    fake.write_text("#!/bin/sh\necho 'ii  gcc'\necho 'rc  make'\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    names = packages.missing()
+    assert "gcc" not in names
+    assert "make" in names and "bison" in names
+
+
+def test_without_root_the_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "missing", lambda: ["bison", "flex"])
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "sudo" else f"/{name}")
+    with pytest.raises(CintError, match="2 packages must be installed") as caught:
+        packages.install()
+    assert "apt-get install -y --no-install-recommends bison flex" in (caught.value.hint or "")
+
+
+# --- kernel configuration -----------------------------------------------------------------
+
+CONFIG = 'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x y"\n# other\nCONFIG_N=n\n'
+
+
+def test_kernel_configuration_is_parsed() -> None:
+    assert linux_build.parse_config(CONFIG) == {
+        "CONFIG_A": "y", "CONFIG_B": "n", "CONFIG_C": '"x y"', "CONFIG_N": "n"}
+
+
+def test_lost_symbols_are_found() -> None:
+    wanted = {"CONFIG_A": "y", "CONFIG_B": "n", "CONFIG_D": "16"}
+    assert linux_build.lost_symbols(wanted, {"CONFIG_A": "y", "CONFIG_D": "8"}) \
+        == ["CONFIG_D=16 (is 8)"]
+    assert linux_build.lost_symbols(wanted, {"CONFIG_D": "16"}) == ["CONFIG_A=y (is n)"]
+
+
+def test_every_fragment_names_symbols() -> None:
+    for path in linux_build.fragments():
+        wanted = linux_build.parse_config(path.read_text())
+        assert "CONFIG_BLK_DEV_NVME" in wanted
+
+
+def test_qtest_programs_are_those_about_nvme(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "QEMU_BUILD", sandbox / "qemu")
+    assert qemu_build.qtest_programs() == []
+    info = sandbox / "qemu/meson-info/intro-tests.json"
+    info.parent.mkdir(parents=True)
+    info.write_text('[{"name": "qtest-x86_64/nvme-x-test"}, {"name": "qtest-x86_64/ahci-test"},'
+                    '{"name": "qtest-x86_64/qos-test"}]')
+    assert [path.name for path in qemu_build.qtest_programs()] == ["nvme-x-test", "qos-test"]
+
+
+# --- a person's own tree ------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(sandbox: Path) -> Path:
+    tree = sandbox / "own"
+    (tree / "hw/nvme").mkdir(parents=True)
+    for name in ("configure", "hw/nvme/ctrl.c", "hw/nvme/ctrl.o"):
+        (tree / name).write_text(name)
+    (tree / "VERSION").write_text("10.0.99\n")
+    return tree
+
+
+def package(sandbox: Path) -> sources.Package:
+    return sources.Package(name="qemu", title="QEMU", series=("10.0",), verified=(),
+                           releases=(), tree=paths.SRC / "qemu")
+
+
+def test_an_own_tree_is_linked_not_copied(
+    sandbox: Path, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cint.patches.overlay_map", lambda: {})
+    tree = trees.prepare(package(sandbox), own)
+    assert (tree.root / "hw/nvme/ctrl.c").readlink() == own / "hw/nvme/ctrl.c"
+    assert not (tree.root / "hw/nvme/ctrl.o").exists()
+    assert tree.label == f"QEMU 10.0.99 ({own})"
+    assert tree.origin == own
+    (own / "hw/nvme/new.c").touch()
+    (own / "configure").unlink()
+    trees.prepare(package(sandbox), own)
+    assert (tree.root / "hw/nvme/new.c").is_symlink()
+    assert not (tree.root / "configure").is_symlink()
+
+
+def test_an_own_git_tree_is_what_git_knows(own: Path) -> None:
+    git = ["git", "-C", str(own), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (own / ".gitignore").write_text("*.o\n")
+    subprocess.run([*git, "add", "configure"], check=True)
+    assert sorted(trees.source_files(own)) == [".gitignore", "VERSION", "configure",
+                                               "hw/nvme/ctrl.c"]
+
+
+def test_versions_of_own_trees(tmp_path: Path, own: Path) -> None:
+    assert trees.own_version(own) == "10.0.99"
+    (tmp_path / "Makefile").write_text(
+        "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 107\nEXTRAVERSION =\n")
+    assert trees.own_version(tmp_path) == "6.12.107"
+
+
+# --- the rest -----------------------------------------------------------------------------
+
+
+def test_unknown_build_targets_name_the_known_ones() -> None:
+    args = argparse.Namespace(target=["nothing"])
+    with pytest.raises(UsageError) as caught:
+        cli.load("build").run(args)
+    assert "engine, qemu, linux, image" in (caught.value.hint or "")
+
+
+def test_clean_says_what_it_removes(
+    sandbox: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for directory in (paths.BUILD, paths.CACHE, paths.RESULTS):
+        directory.mkdir()
+        (directory / "file").write_bytes(b"x" * 100_000)
+    clean.run(argparse.Namespace(all=False, dry_run=True))
+    assert (paths.BUILD / "file").exists()
+    clean.run(argparse.Namespace(all=False, dry_run=False))
+    assert not paths.BUILD.exists()
+    assert paths.CACHE.exists() and paths.RESULTS.exists()
+    clean.run(argparse.Namespace(all=True, dry_run=False))
+    assert not paths.CACHE.exists() and not paths.RESULTS.exists()
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "sources, builds, logs" in shown.err and "freed: " in shown.err
+
+
+def test_all_requirements_are_pinned() -> None:
+    pins = bootstrap.requirements()
+    assert all(pin.count("==") == 1 for pin in pins)
+    names = [bootstrap._canonical(pin) for pin in pins]
+    assert len(names) == len(set(names))
+
+
+def test_wheels_are_kept_per_set_of_pins() -> None:
+    assert bootstrap.wheel_dir(["a==1", "b==2"]) == bootstrap.wheel_dir(["b==2", "a==1"])
+    assert bootstrap.wheel_dir(["a==1"]) != bootstrap.wheel_dir(["a==2"])

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Test programs of all kinds become results that add up."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cint import selftest, suites, testing
+from cint.errors import UsageError
+from cint.testing import FAILED, PASSED, SKIPPED, Command
+
+
+@pytest.mark.parametrize(
+    ("line", "parsed"),
+    [
+        ("ok 1 /rules/drain", ("/rules/drain", PASSED, "")),
+        ("ok 2 - named so", ("named so", PASSED, "")),
+        ("not ok 3 /rules/x - ERROR:a.c:1", ("/rules/x - ERROR:a.c:1", FAILED, "")),
+        ("ok 4 /x # SKIP no device", ("/x", SKIPPED, "no device")),
+        ("not ok 5 /x # TODO later", ("/x", SKIPPED, "later")),
+        ("# a comment", None),
+        ("okay", None),
+        ("1..4", None),
+    ],
+)
+def test_parse_tap(line: str, parsed: tuple[str, str, str] | None) -> None:
+    assert testing.parse_tap(line) == parsed
+
+
+def shell(text: str, name: str = "prog", **more: object) -> Command:
+    return Command("demo", name, ("sh", "-c", text), **more)  # type: ignore[arg-type]
+
+
+def outcomes(command: Command) -> list[tuple[str, str]]:
+    return [(result.name, result.status) for result in testing.run_tap(command)]
+
+
+def test_each_line_of_tap_is_a_result(sandbox: Path) -> None:
+    assert outcomes(shell("echo 1..3; echo ok 1 /a; echo not ok 2 /b; echo 'ok 3 /c # SKIP no';"
+                          "exit 1")) \
+        == [("prog/a", PASSED), ("prog/b", FAILED), ("prog/c", SKIPPED)]
+
+
+def test_a_tap_program_that_aborts_is_one_more_failure(sandbox: Path) -> None:
+    results = list(testing.run_tap(shell("echo 1..3; echo ok 1 /a; kill -ABRT $$")))
+    assert [(result.name, result.status) for result in results] == [("prog/a", PASSED),
+                                                                    ("prog", FAILED)]
+    assert results[1].reason.startswith("1 of 3 tests ran; ended by signal 6")
+
+
+def test_a_tap_program_without_tests_fails(sandbox: Path) -> None:
+    assert outcomes(shell("true")) == [("prog", FAILED)]
+
+
+def test_a_tap_program_that_hangs_fails(sandbox: Path) -> None:
+    (first, last) = testing.run_tap(shell("echo 1..2; echo ok 1 /a; sleep 60", limit_s=0.3))
+    assert (first.status, last.status) == (PASSED, FAILED)
+    assert "not finished after" in last.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "reason"),
+    [
+        ("true", PASSED, ""),
+        ("echo 'no such device'; exit 77", SKIPPED, "no such device"),
+        ("echo 'x: error: bad'; exit 1", FAILED, "exit code 1: x: error: bad"),
+        ("sleep 60", FAILED, "not finished after 0 s"),
+    ],
+)
+def test_commands(sandbox: Path, text: str, status: str, reason: str) -> None:
+    result = testing.run_command(shell(text, limit_s=0.4))
+    assert (result.status, result.reason) == (status, reason)
+    assert result.log is not None and result.log.exists()
+
+
+def test_a_missing_program_is_a_failure_not_a_crash(sandbox: Path) -> None:
+    result = testing.run_command(Command("demo", "x", ("./no-such-program",)))
+    assert (result.status, result.reason) == (FAILED, "cannot run ./no-such-program: No such file "
+                                                      "or directory")
+
+
+def test_commands_run_side_by_side(sandbox: Path) -> None:
+    commands = [shell("sleep 0.3", "slow"), shell("true", "quick")]
+    assert [result.name for result in testing.run_commands(commands, 2)] == ["quick", "slow"]
+
+
+def test_selection_prefers_the_exact_name() -> None:
+    names = ["a/b", "a/bc"]
+    assert [name for name in names if testing.selected(name, "a/b", names)] == ["a/b"]
+    assert [name for name in names if testing.selected(name, "a", names)] == names
+    assert [name for name in names if testing.selected(name, None, names)] == names
+
+
+PYTEST_FILE = """\
+import pytest
+
+def test_good(): pass
+
+def test_bad():
+    print("seen in the log")
+    assert 1 == 2
+
+@pytest.mark.skip(reason="no device")
+def test_skipped(): pass
+
+@pytest.fixture
+def broken():
+    yield
+    raise OSError("teardown")
+
+def test_teardown(broken): pass
+"""
+
+
+@pytest.fixture
+def python_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let the runner use the Python that runs this test."""
+    venv = tmp_path / "venv/bin"
+    venv.mkdir(parents=True)
+    (venv / "python").symlink_to(sys.executable)
+    monkeypatch.setattr("cint.paths.VENV", venv.parent)
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+
+
+def run_pytest(directory: Path, **more: object) -> dict[str, testing.Result]:
+    found = testing.run_pytest("demo", directory, **more)  # type: ignore[arg-type]
+    return {result.name: result for result in found}
+
+
+def test_pytest_results_arrive_one_by_one(sandbox: Path, python_here: None) -> None:
+    (sandbox / "t").mkdir()
+    (sandbox / "t/test_some.py").write_text(PYTEST_FILE)
+    (sandbox / "t/test_broken.py").write_text("import no_such_module\n")
+    found = run_pytest(sandbox / "t")
+    assert {name: result.status for name, result in found.items()} == {
+        "test_broken": FAILED, "test_some::test_good": PASSED, "test_some::test_bad": FAILED,
+        "test_some::test_skipped": SKIPPED, "test_some::test_teardown": FAILED,
+    }
+    bad = found["test_some::test_bad"]
+    assert bad.log is not None and "seen in the log" in bad.log.read_text()
+    assert "assert 1 == 2" in bad.reason
+    assert found["test_some::test_skipped"].reason == "no device"
+
+
+def test_pytest_runs_one_test_alone(sandbox: Path, python_here: None) -> None:
+    (sandbox / "t").mkdir()
+    (sandbox / "t/test_some.py").write_text(PYTEST_FILE)
+    assert list(run_pytest(sandbox / "t", pattern="test_some::test_good")) \
+        == ["test_some::test_good"]
+
+
+def test_pytest_without_tests_is_a_skip(sandbox: Path, python_here: None) -> None:
+    (sandbox / "t").mkdir()
+    found = run_pytest(sandbox / "t")
+    assert [result.status for result in found.values()] == [SKIPPED]
+
+
+def test_the_last_line() -> None:
+    assert selftest.summary(Counter({PASSED: 3})) == "3 passed, 0 failed"
+    assert selftest.summary(Counter({PASSED: 3, FAILED: 1, SKIPPED: 2})) \
+        == "3 passed, 1 failed, 2 skipped"
+
+
+def test_a_failure_is_shown_with_log_and_rerun(
+    sandbox: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selftest.show(testing.run_command(shell("echo 'x: error: bad'; exit 1", "/a/b")))
+    shown = capsys.readouterr().out
+    assert shown.startswith("FAIL demo: /a/b (")
+    for text in ("exit code 1: x: error: bad", "| x: error: bad", "demo/a_b.log",
+                 "run just this: ./cint test demo -k '/a/b'"):
+        assert text in shown
+
+
+def test_unknown_suites_name_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        selftest._chosen(["nothing"])
+    assert "lint, tool, unit, qtest, identity, guest, figures" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("output", "verdict"),
+    [
+        ("total: 0 errors, 0 warnings, 5 lines checked\n", None),
+        ("WARNING: added, moved or deleted file(s), does MAINTAINERS need updating?\n"
+         "total: 0 errors, 1 warnings, 5 lines checked\n", None),
+        ("ERROR: trailing whitespace\ntotal: 1 errors, 0 warnings, 5 lines checked\n",
+         "1 faults, first: ERROR: trailing whitespace"),
+        ("CHECK:LINE_SPACING: x\ntotal: 0 errors, 0 warnings, 1 checks, 5 lines checked\n",
+         "1 faults, first: CHECK:LINE_SPACING: x"),
+        ("Can't open\n", "checkpatch did not finish (exit code 2)"),
+    ],
+)
+def test_checkpatch_verdicts(output: str, verdict: str | None) -> None:
+    assert suites._checkpatch_judge(2, output) == verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "verdict"),
+    [
+        (0, "1..1\nok 1 /x\n", None),
+        (0, "1..0\n", "exit code 0, 0 results"),
+        (-6, "# ERROR:../a.c:1:test_x: assertion failed: (1 == 2)\n",
+         "ERROR:../a.c:1:test_x: assertion failed: (1 == 2)"),
+        (-11, "ok 1 /x\n", "ended by signal 11"),
+    ],
+)
+def test_qtest_verdicts(code: int, output: str, verdict: str | None) -> None:
+    assert suites._case_judge(code, output) == verdict

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vm.py and session.py, with a program that stands in for QEMU."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from cint import agent, device, session, vm
+from cint.errors import EXIT_TIMEOUT, CintError
+
+FAKE = Path(__file__).with_name("fake_qemu.py")
+PLAN = agent.Plan((session.facts_job(), agent.Job("sync", fio="[sync]\n")))
+
+
+def machine() -> vm.Machine:
+    """A guest of the fake QEMU; any file will do as kernel and image."""
+    props = device.device_properties(device.parse_policy("adaptive"),
+                                     device.parse_media("optane"), 3, virtual=True)
+    return vm.Machine(props, qemu=FAKE, kernel=FAKE, initramfs=FAKE)
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> session.Task:
+    """A task in an empty directory; the fake finds its modules."""
+    monkeypatch.setenv("PYTHONPATH", f"{FAKE.parent}:{FAKE.parents[1]}")
+    return session.Task("adaptive", machine(), PLAN, tmp_path / "logs")
+
+
+def play(monkeypatch: pytest.MonkeyPatch, task: session.Task, mode: str) -> CintError:
+    """Run the task in a mode that fails and return the error."""
+    monkeypatch.setenv("FAKE_GUEST", mode)
+    with pytest.raises(CintError) as caught:
+        session.run_task(task)
+    return caught.value
+
+
+def test_a_run_to_the_end(task: session.Task) -> None:
+    seen: list[tuple[str, str, bool]] = []
+    outcome = session.run_task(task, lambda t, j, done: seen.append((t, j, done)))
+    assert outcome.hello["kernel"] == "6.12.0"
+    assert outcome.facts == {"irq_cost_ns": "2220", "clocksource": "tsc"}
+    assert list(outcome.results) == ["cint-facts", "sync"]
+    assert seen[-2:] == [("adaptive", "sync", False), ("adaptive", "sync", True)]
+    assert outcome.trouble == []
+    assert {p.name for p in task.logs.iterdir()} == {"console.log", "qemu.log", "agent.log"}
+
+
+def test_a_boot_that_hangs(monkeypatch: pytest.MonkeyPatch, task: session.Task) -> None:
+    short = session.Task(task.name, task.machine, task.plan, task.logs, boot_limit_s=2.0)
+    started = time.monotonic()
+    error = play(monkeypatch, short, "hang")
+    assert time.monotonic() - started < 10
+    assert error.code == EXIT_TIMEOUT
+    assert "did not boot" in error.message
+    assert "Kernel panic" in str(error.hint)
+    assert "\x1b" not in str(error.hint)
+
+
+def test_a_guest_that_hangs(monkeypatch: pytest.MonkeyPatch, task: session.Task) -> None:
+    monkeypatch.setattr(session, "GRACE_S", 1.0)
+    monkeypatch.setattr(session, "SLOWEST", 0.0)
+    assert "silence" in play(monkeypatch, task, "silent").message
+
+
+@pytest.mark.parametrize(("mode", "words"), [
+    ("die", "Property 'nvme.cint' not found"), ("panic", "the guest ended early"),
+    ("error", "the plan is not JSON"), ("garbage", "not JSON"), ("fail", "fio: bad job")])
+def test_failures(monkeypatch: pytest.MonkeyPatch, task: session.Task, mode: str,
+                  words: str) -> None:
+    error = play(monkeypatch, task, mode)
+    assert words in error.message
+    assert "\n" not in error.message
+
+
+def test_one_failure_ends_all(monkeypatch: pytest.MonkeyPatch, task: session.Task,
+                              tmp_path: Path) -> None:
+    monkeypatch.setenv("FAKE_GUEST", "silent")
+    bad = session.Task("bad", vm.Machine(qemu=Path("/bin/false"), kernel=FAKE, initramfs=FAKE),
+                       PLAN, tmp_path / "bad")
+    started = time.monotonic()
+    with pytest.raises(CintError, match="status 1"):
+        session.run_tasks([task, bad], 2)
+    assert time.monotonic() - started < 20
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    lost = vm.Machine(qemu=tmp_path / "qemu-system-x86_64")
+    with pytest.raises(CintError, match="QEMU is not built"):
+        vm.check_files(lost)
+
+
+# ---- the command line ---------------------------------------------------
+
+def test_virtual_time_options() -> None:
+    line = " ".join(vm.machine_args(machine()))
+    for words in ("-icount shift=0,sleep=off", "clock=vm", "thread=single", "-seed 1",
+                  "driver=null-co,node-name=d0,size=1073741824,read-zeroes=on",
+                  "tsc_early_khz=1000000",
+                  "-device nvme,id=nvme0,serial=cint,drive=d0,cint=on,cint.policy=adaptive",
+                  "cint.delta=18000,cint.thr=32"):
+        assert words in line
+
+
+def test_real_time_options() -> None:
+    real = vm.Machine(virtual=False, accel="kvm", cpu="host")
+    line = " ".join(vm.machine_args(real))
+    assert "-accel kvm -cpu host" in line
+    assert "icount" not in line
+    assert "thread=multi" in " ".join(vm.machine_args(vm.Machine(virtual=False)))
+
+
+def test_own_guest_has_no_kernel_of_ours() -> None:
+    args = vm.machine_args(vm.Machine(own_guest=True, extra=("-drive", "file=my.qcow2")))
+    assert not {"-kernel", "-initrd", "-append", "-nodefaults"} & set(args)
+    assert args[-2:] == ["-drive", "file=my.qcow2"]
+
+
+def test_device_options_come_last() -> None:
+    text = vm.nvme_arg(vm.Machine([("cint", "on")], device_opts="cint.thr=8"))
+    assert text.endswith("drive=d0,cint=on,cint.thr=8")
+
+
+def test_backends(tmp_path: Path) -> None:
+    assert "filename=/a,,b" in vm.Backend(Path("/a,b")).args()[1]
+    assert "latency-ns=7000" in vm.Backend(latency_ns=7000).args()[1]
+
+
+def test_trace_shorthand() -> None:
+    args = vm.machine_args(vm.Machine(trace=("cint", "pci_nvme_irq*")))
+    assert [args[i + 1] for i, a in enumerate(args) if a == "-trace"] == [
+        "pci_nvme_cint_*", "pci_nvme_irq*"]
+
+
+def test_printed_line_can_be_pasted() -> None:
+    text = vm.shell_line(["qemu", "-smp", "2", "-append", "a b", "-no-reboot", "-m", "1"])
+    assert text == "qemu \\\n  -smp 2 \\\n  -append 'a b' \\\n  -no-reboot \\\n  -m 1"
+
+
+def test_kernel_options_file(tmp_path: Path) -> None:
+    path = tmp_path / "cmdline"
+    path.write_text("# why\nquiet  # less text\n\nnokaslr\n")
+    assert vm.kernel_options(path) == ["quiet", "nokaslr"]
+    with pytest.raises(CintError, match="No such file"):
+        vm.kernel_options(tmp_path / "none")
+
+
+def test_a_serving_guest_has_a_socket(tmp_path: Path) -> None:
+    channels = vm.Channels(tmp_path, tmp_path)
+    assert f"socket,path={tmp_path}/agent,id=agent" in vm.channel_args(channels, serve=True)
+    assert f"file,path={tmp_path}/agent.log,id=agent" in vm.channel_args(channels, serve=False)

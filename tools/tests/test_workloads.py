@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""workloads.py: fio job texts and the scaling of a person's own file."""
+
+import configparser
+from pathlib import Path
+
+import pytest
+
+from cint import workloads
+from cint.errors import UsageError
+from cint.workloads import Timing
+
+TIMING = Timing(1.0, 0.05, seed=3)
+
+
+def jobs(name: str, k: float = 1) -> configparser.ConfigParser:
+    """A built-in workload, parsed."""
+    parser = configparser.ConfigParser(allow_no_value=True, interpolation=None)
+    parser.read_string(workloads.render(workloads.BUILT_IN[name], TIMING, k))
+    return parser
+
+
+def test_sync_is_depth_one() -> None:
+    job = jobs("sync")
+    assert (job["sync"]["ioengine"], job["sync"]["iodepth"]) == ("psync", "1")
+    assert job["global"]["cpus_allowed"] == "0"
+
+
+def test_edges_survive_fios_parser() -> None:
+    for name in ("exec_prerun", "exec_postrun"):
+        assert not {";", "#"} & set(jobs("sync")["global"][name])
+        assert "${" not in jobs("sync")["global"][name]
+
+
+def test_async_batches() -> None:
+    job = jobs("async")["async"]
+    assert [job[f"iodepth{s}"] for s in ("", "_batch_submit", "_batch_complete_min",
+                                        "_batch_complete_max")] == ["256", "16", "16", "16"]
+
+
+def test_a_minimum_of_one_completes_all() -> None:
+    assert "complete_max=256" in workloads.async_job(256, 1, 1)
+
+
+def test_mixed_has_both() -> None:
+    assert jobs("mixed").sections() == ["global", "async", "sync"]
+
+
+def test_times_are_scaled() -> None:
+    job = jobs("sync", k=3)["global"]
+    assert (job["runtime"], job["ramp_time"]) == ("3000000us", "150000us")
+    assert job["randseed"] == "3"
+    assert workloads.guest_seconds(workloads.BUILT_IN["sync"], TIMING, 3) == pytest.approx(3.15)
+
+
+@pytest.mark.parametrize("text", ["foo", "sync,sync", "", "sync,,async"])
+def test_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        workloads.parse_workloads(text)
+
+
+OWN = """\
+; a comment
+[global]
+filename=${DEVICE}
+runtime=2
+ramp_time = 500ms
+rate_iops=3k,,900
+rate=1m
+thinktime=10
+thinktime_spin=5us
+bs=4k
+[one]
+rw=randread
+[two]
+rw=write
+"""
+
+
+def test_own_file_is_scaled(tmp_path: Path) -> None:
+    path = tmp_path / "my job.fio"
+    path.write_text(OWN)
+    own = workloads.load_job_file(path)
+    text = workloads.render(own, TIMING, 2)
+    assert own.name == "my-job"
+    assert own.split
+    for line in ("filename=/dev/nvme0n1", "runtime=4000000us", "ramp_time=1000000us",
+                 "rate_iops=1536,,450", "rate=524288", "thinktime=20us", "thinktime_spin=10us",
+                 "bs=4k", "[two]", "; a comment"):
+        assert line in text.splitlines()
+    assert workloads.render(own, TIMING, 1) == OWN.replace("${DEVICE}", "/dev/nvme0n1")
+    assert workloads.guest_seconds(own, TIMING, 2) == pytest.approx(5.0)
+
+
+def test_a_value_that_is_no_number_stays() -> None:
+    text, remarks = workloads.scale_job_text("runtime=$x\nrate=,\n", 3)
+    assert "runtime=$x" in text
+    assert remarks == ["rate=, -> ,"]
+
+
+@pytest.mark.parametrize(("content", "named"), [
+    ("[global]\nbs=4k\n", "no job section"), ("", "no job section"),
+    ("[a]\noutput=/tmp/x\n", "output"), ("[a]\n" + "x" * 70000, "64 KiB")])
+def test_own_file_refused(tmp_path: Path, content: str, named: str) -> None:
+    path = tmp_path / "j.fio"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=named):
+        workloads.load_job_file(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        workloads.load_job_file(tmp_path / "none.fio")
