@@ -85,7 +85,16 @@ def test_adaptive_merges_a_batch_up_to_thr(rows: Rows) -> None:
     assert 15 <= merged <= 32.01
 
 
-def test_adaptive_throughput_is_best(rows: Rows) -> None:
+def test_adaptive_outruns_default_and_the_short_timers(rows: Rows) -> None:
     best = value(rows, "adaptive", "async", "iops")
-    for policy in ("default", "static6", "static20", "static100"):
-        assert value(rows, policy, "async", "iops") <= best * 1.01, policy
+    for policy in ("default", "static6", "static20"):
+        assert value(rows, policy, "async", "iops") < best, policy
+    assert value(rows, "default", "async", "iops") <= best * 0.85
+
+
+@pytest.mark.xfail(strict=True, reason=(
+    "static100 waits for 32 completions where adaptive's burst ends with the batch of 16; half the "
+    "interrupts, at what one costs, is 1 % more throughput than the paper shows for it"))
+def test_adaptive_has_the_highest_throughput(rows: Rows) -> None:
+    best = value(rows, "adaptive", "async", "iops")
+    assert best >= value(rows, "static100", "async", "iops")

@@ -10,7 +10,6 @@ from conftest import make_settings, run_policies
 
 from cint import measure, workloads
 
-METRICS = ("iops", "mean_us", "device_irqs", "guest_irqs", "ios_per_irq", "hold_us")
 AGREE = 0.005
 
 
@@ -30,7 +29,7 @@ def test_two_runs_agree(two_runs: tuple[list[measure.Row], list[measure.Row]]) -
     apart = []
     for one, two in zip(*two_runs, strict=True):
         assert (one.policy, one.workload, one.job) == (two.policy, two.workload, two.job)
-        for metric in METRICS:
+        for metric in measure.METRICS:
             a, b = one.values.get(metric), two.values.get(metric)
             assert (a is None) == (b is None)
             if a and b and abs(a / b - 1) > AGREE:

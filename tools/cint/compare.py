@@ -59,12 +59,10 @@ def _append(settings: Settings) -> tuple[str, ...]:
 def machine_for(settings: Settings, policy: device.Policy, accel: host.Accel) -> vm.Machine:
     """The guest for one policy."""
     props = device.device_properties(policy, settings.media, settings.k, settings.virtual)
-    # The stock device has no medium; null-co can at least take as long.
-    latency = settings.media.read_ns if policy.kind == "stock" else 0
     opts = "" if policy.kind == "stock" else settings.device_opts
     return vm.Machine(props, opts, append=_append(settings), vcpus=settings.vcpus,
                       virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
-                      backend=vm.Backend(settings.drive, latency_ns=latency))
+                      backend=vm.Backend(settings.drive))
 
 
 def job_name(workload: Workload, repeat: int) -> str:
@@ -73,16 +71,11 @@ def job_name(workload: Workload, repeat: int) -> str:
 
 
 def plan_for(settings: Settings) -> agent.Plan:
-    """What every guest does; the same for all policies.
-
-    Loads that never leave the CPU idle run first.  They repeat to the
-    nanosecond, but only from the same start, and the time at which an idle
-    guest wakes up is not exactly the same in every run.
-    """
+    """What every guest does; the same for all policies."""
     jobs = [session.facts_job()]
     for repeat in range(settings.repeat):
         timing = Timing(settings.timing.runtime_s, settings.timing.ramp_s, seed=repeat + 1)
-        for workload in sorted(settings.workloads, key=lambda w: w.idles):
+        for workload in settings.workloads:
             seconds = workloads.guest_seconds(workload, timing, settings.k)
             jobs.append(agent.Job(job_name(workload, repeat),
                                   fio=workloads.render(workload, timing, settings.k),
@@ -124,9 +117,29 @@ def in_force(settings: Settings, outcomes: Sequence[session.Outcome]) -> bool:
     return all(o.facts.get("irq_cost_ns") == wanted for o in outcomes)
 
 
-def notes_for(settings: Settings, outcomes: Sequence[session.Outcome]) -> list[str]:
+def lateness_notes(settings: Settings, samples: Sequence[measure.Sample]) -> list[str]:
+    """Real time only: how late the device's timers ran, against what they should keep."""
+    notes = []
+    for policy in settings.policies:
+        late = [s.device.mean_lateness_ns for s in samples
+                if s.policy == policy.name and s.device and s.device.mean_lateness_ns is not None]
+        asked = policy.properties.get("cint.delta", policy.properties.get("cint.static-time"))
+        if not late or not isinstance(asked, int):
+            continue
+        worst = max(late)
+        text = (f"{policy.name}: timers ran {worst / 1000:.1f} us late on average, "
+                f"for {asked / 1000:g} us asked")
+        notes.append(text + ("; the policy could not be kept" if worst > asked else ""))
+    return notes
+
+
+def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
+              accel: host.Accel, samples: Sequence[measure.Sample]) -> list[str]:
     """Remarks that belong to every print of these results."""
     notes = []
+    if not settings.virtual:
+        notes.append(f"real time on {accel.name}: {accel.reason}")
+        notes += lateness_notes(settings, samples)
     if settings.virtual:
         notes.append(_scale_note(settings))
         if settings.vcpus > 1:
@@ -141,8 +154,8 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome]) -> list[s
                         if settings.cost_applied_ns else "")
                      + "; throughput ratios are uncalibrated")
     if any(p.kind == "stock" for p in settings.policies):
-        notes.append(f"stock: the device without cint, its backend delayed by "
-                     f"{device.format_time(settings.media.read_ns)}; it has no counters")
+        notes.append("stock: the device without cint; it has no media model (its backend answers "
+                     "at once) and no counters")
     if settings.quick:
         notes.append("--quick: jobs too short for conclusions")
     for outcome in outcomes:
@@ -188,7 +201,7 @@ def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel:
         "workloads": [_workload_entry(settings, w) for w in settings.workloads],
         "rows": [r.as_dict() for r in rows],
         "samples": [results.sample_dict(s) for s in samples],
-        "notes": notes_for(settings, outcomes)}
+        "notes": notes_for(settings, outcomes, accel, samples)}
 
 
 def parameters_for(settings: Settings) -> dict[str, Any]:
@@ -282,6 +295,10 @@ def choose_accel(virtual: bool) -> host.Accel:
     return choice
 
 
+def _many(count: int, one: str, several: str | None = None) -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
 def run_guests(settings: Settings, accel: host.Accel, directory: Path) -> list[session.Outcome]:
     """Boot every guest and run the plan; outcomes are in the policies' order."""
     plan = plan_for(settings)
@@ -290,9 +307,10 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path) -> list[s
                           settings.boot_limit_s) for p in settings.policies]
     at_once = session.workers(settings.virtual, len(tasks))
     total = len(tasks) * settings.repeat * len(settings.workloads)
-    ui.info(f"comparing {len(tasks)} policies, {len(settings.workloads)} workloads, {total} runs "
-            f"of {device.format_time(settings.timing.runtime_s * 1e9)}, "
-            f"{at_once} guest{'s' if at_once > 1 else ''} at a time")
+    ui.info(f"comparing {_many(len(tasks), 'policy', 'policies')} in "
+            f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
+            f"{device.format_time(settings.timing.runtime_s * 1e9)}, "
+            f"{_many(at_once, 'guest')} at a time")
     with ui.Progress("compare") as progress:
         return session.run_tasks(tasks, at_once, _Counter(progress, total).notify)
 

@@ -29,7 +29,14 @@ class DeviceDelta:
     interrupts: int
     hold_sum_ns: int
     hold_count: int
+    lateness_sum_ns: int = 0
+    lateness_count: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def mean_lateness_ns(self) -> float | None:
+        """Mean time from a timer's deadline to its callback, guest ns."""
+        return self.lateness_sum_ns / self.lateness_count if self.lateness_count else None
 
     @property
     def mean_hold_ns(self) -> float | None:
@@ -94,6 +101,8 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
     return DeviceDelta(last.cqes - first.cqes, last.interrupts - first.interrupts,
                        last.hold_sum_ns - first.hold_sum_ns,
                        last.hold_count - first.hold_count,
+                       last.lateness_sum_ns - first.lateness_sum_ns,
+                       last.lateness_count - first.lateness_count,
                        {n: c for n, c in reasons.items() if c})
 
 

@@ -82,19 +82,30 @@ def _finish(plt: Any, figure: Any, document: Mapping[str, Any], path: Path) -> P
     return path
 
 
-def _axis(axis: Any, values: Sequence[float], label: str) -> None:
+def _needs_log(rows: Sequence[measure.Row], series: Sequence[tuple[str, str]]) -> bool:
+    """Whether some workload's bars are too far apart for a linear axis."""
+    for workload in {r.workload for r in rows}:
+        values = [r.values.get(m) or 0.0 for r in rows if r.workload == workload
+                  for m, _ in series]
+        positive = [v for v in values if v > 0]
+        if positive and max(positive) / min(positive) > LOG_RATIO:
+            return True
+    return False
+
+
+def _axis(axis: Any, values: Sequence[float], label: str, log: bool) -> None:
     positive = [v for v in values if v > 0]
     axis.set_ylabel(label)
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
-    if positive and max(positive) / min(positive) > LOG_RATIO:
+    if positive and log:
         axis.set_yscale("log")
         axis.set_ylim(min(positive) / 2, max(positive) * 3)
         axis.set_ylabel(f"{label} (log scale)")
     elif positive:
-        axis.set_ylim(0, max(positive) * 1.15)
+        axis.set_ylim(0, max(positive) * 1.18)
 
 
-def _bars(axis: Any, rows: Sequence[measure.Row], figure_of: Figure) -> None:
+def _bars(axis: Any, rows: Sequence[measure.Row], figure_of: Figure, log: bool) -> None:
     """Grouped bars: a group for each row, a bar for each metric."""
     series = figure_of.series
     width = 0.8 / len(series)
@@ -112,7 +123,7 @@ def _bars(axis: Any, rows: Sequence[measure.Row], figure_of: Figure) -> None:
     axis.set_xticks(range(len(rows)))
     axis.set_xticklabels([r.policy.replace(":", ":\n").replace(",", ",\n") for r in rows],
                          rotation=30 if len(rows) > 5 else 0, fontsize=8)
-    _axis(axis, shown, figure_of.label)
+    _axis(axis, shown, figure_of.label, log)
 
 
 def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> Path | None:
@@ -122,6 +133,7 @@ def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> 
     if not any(r.values.get(m) is not None for r in rows for m, _ in series):
         return None
     plt = _pyplot()
+    log = _needs_log(rows, series)
     count = len(workloads)
     policies = len({r.policy for r in rows})
     width = max(5.0, count * max(3.6, 0.28 * policies * len(series) + 1.2))
@@ -129,11 +141,13 @@ def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> 
     speaks = {w["name"]: w.get("latency_job") for w in document["workloads"]}
     for axis, workload in zip(axes[0], workloads, strict=True):
         mine = [r for r in rows if r.workload == workload]
-        _bars(axis, mine, figure_of)
+        _bars(axis, mine, figure_of, log)
         job = speaks.get(workload) if figure_of.name == "latency" else None
         axis.set_title(f"{workload} ({job} job)" if job else workload)
     if len(series) > 1:
-        axes[0][0].legend(frameon=False, fontsize=7, ncols=len(series), loc="upper left")
+        handles, names = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, frameon=False, fontsize=8, ncols=len(series),
+                      loc="upper right")
     figure.suptitle(figure_of.title, x=0.01, ha="left", fontsize=11)
     return _finish(plt, figure, document, directory / f"{figure_of.name}.png")
 

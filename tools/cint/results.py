@@ -89,12 +89,16 @@ def qemu_version(qemu: Path = paths.QEMU) -> str:
 
 
 def image_versions() -> dict[str, Any]:
-    """What the guest image says about itself (its manifest)."""
+    """What the guest image says about itself: its programs' versions and its checksum."""
     try:
         manifest = json.loads(paths.MANIFEST.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    if not isinstance(manifest, dict):
+        return {}
+    image = manifest.get("image")
+    return {**manifest.get("versions", {}),
+            "sha256": image.get("sha256") if isinstance(image, dict) else None}
 
 
 def host_info() -> dict[str, Any]:
@@ -115,7 +119,9 @@ def sample_dict(one: measure.Sample) -> dict[str, Any]:
     device = None
     if one.device is not None:
         device = {"cqes": one.device.cqes, "interrupts": one.device.interrupts,
-                  "mean_hold_ns": one.device.mean_hold_ns, "reasons": dict(one.device.reasons)}
+                  "mean_hold_ns": one.device.mean_hold_ns,
+                  "mean_lateness_ns": one.device.mean_lateness_ns,
+                  "reasons": dict(one.device.reasons)}
     jobs = {name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns,
                    "runtime_ms": j.runtime_ms, "usr_percent": j.usr_percent,
                    "sys_percent": j.sys_percent,

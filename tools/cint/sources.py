@@ -379,7 +379,7 @@ def _unpack(step: steps.Step, package: Package, candidate: Candidate) -> None:
         step.run(["tar", "-x", "--strip-components=1", "-C", temporary, "-f", directory / tarball])
     else:
         (dsc,) = (name for name, _, _ in candidate.files if name.endswith(".dsc"))
-        step.run(["dpkg-source", "--no-check", "-x", directory / dsc, temporary])
+        step.run(["dpkg-source", "--no-check", "--no-copy", "-x", directory / dsc, temporary])
     temporary.rename(package.tree)
 
 

@@ -57,27 +57,34 @@ def _checkpatch_judge(code: int, output: str) -> str | None:
     return f"{len(real)} faults, first: {real[0]}" if real else None
 
 
-def _checkpatch(path: Path, source: Path, *options: str) -> Command:
-    """checkpatch of the tree `source` on one of our files or patches.
+def _checkpatch(path: Path, *options: str) -> Command:
+    """QEMU's checkpatch on one of our files or patches.
 
     It runs in the checkout, where our files have the same names as in QEMU's tree:
     some rules hold for tests/ only.
     """
     name = str(path.relative_to(paths.ROOT))
-    words = ("perl", str(source / "scripts/checkpatch.pl"), "--no-tree", *options, name)
+    script = sources.QEMU.tree / "scripts/checkpatch.pl"
+    words = ("perl", str(script), "--no-tree", *options, name)
     return Command("lint", f"checkpatch {name}", words, judge=_checkpatch_judge)
+
+
+def _kernel_checkpatch(path: Path) -> Command:
+    """The kernel's checkpatch on a patch. Whatever git knows it takes for a source file."""
+    name = f"checkpatch {path.relative_to(paths.ROOT)}"
+    words = ("perl", "scripts/checkpatch.pl", "--strict", str(path))
+    return Command("lint", name, words, cwd=sources.LINUX.tree, env=(("GIT_DIR", "none"),),
+                   judge=_checkpatch_judge)
 
 
 def _style_checks() -> list[Command]:
     """QEMU's style for what is built in QEMU, the kernel's for the guest's patches."""
     files = [path for directory in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST)
              for path in sorted(directory.rglob("*.[ch]"))]
-    qemu, linux = sources.QEMU.tree, sources.LINUX.tree
     return [
-        *(_checkpatch(path, qemu, "-f") for path in files),
-        *(_checkpatch(path, qemu) for path in sorted(paths.QEMU_PATCHES.glob("*.patch"))),
-        *(_checkpatch(path, linux, "--strict")
-          for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
+        *(_checkpatch(path, "-f") for path in files),
+        *(_checkpatch(path) for path in sorted(paths.QEMU_PATCHES.glob("*.patch"))),
+        *(_kernel_checkpatch(path) for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
     ]
 
 
@@ -157,6 +164,10 @@ def _tool(options: Options) -> Iterator[Result]:
     yield from testing.run_pytest("tool", paths.TOOLS / "tests", pattern=options.pattern)
 
 
+def _tool_names(options: Options) -> list[str]:
+    return testing.list_pytest(paths.TOOLS / "tests")
+
+
 def _marker(options: Options, *words: str) -> str:
     return " and ".join([*words, *([] if options.full else ["not slow"])])
 
@@ -169,6 +180,11 @@ def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]
                                           pattern=options.pattern)
 
     return run
+
+
+def _guest_names(marker: str) -> Callable[[Options], list[str]]:
+    return lambda options: testing.list_pytest(paths.ROOT / "tests/guest",
+                                               _marker(options, marker))
 
 
 # --- programs of meson --------------------------------------------------------------------
@@ -206,6 +222,11 @@ def _unit(options: Options) -> Iterator[Result]:
         for result in testing.run_tap(command):
             if not options.pattern or options.pattern in result.name:
                 yield result
+
+
+def _unit_names(options: Options) -> list[str]:
+    return [command.name + case for command in _unit_programs()
+            for case in _cases(Path(command.argv[0]))]
 
 
 def _qtest_env() -> tuple[tuple[str, str], ...]:
@@ -280,14 +301,14 @@ def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
 
 SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
-    Suite("tool", "the tool's own tests", (), _tool),
-    Suite("unit", "the policy engine and the guest agent", ("engine",), _unit),
+    Suite("tool", "the tool's own tests", (), _tool, _tool_names),
+    Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("identity", "cint=off against the stock binary", ("qemu",),
           _qtest_suite("identity"), _qtest_names("identity")),
     Suite("guest", "guests that boot and run fio", ("qemu", "linux", "image"),
-          _guest_suite("guest", "not figures")),
+          _guest_suite("guest", "not figures"), _guest_names("not figures")),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
-          _guest_suite("figures", "figures")),
+          _guest_suite("figures", "figures"), _guest_names("figures")),
 )

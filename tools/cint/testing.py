@@ -232,6 +232,16 @@ def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | 
         yield Result(suite, "pytest", SKIPPED, 0.0, log, f"no tests in {paths.display(directory)}")
 
 
+def list_pytest(directory: Path, marker: str = "") -> list[str]:
+    """The names of the tests in `directory`, without running them."""
+    argv = [str(paths.VENV / "bin/python"), "-m", "pytest", "--collect-only", "-q",
+            "-p", "no:cacheprovider", "-c", str(paths.TOOLS / "pyproject.toml"),
+            "--rootdir", str(paths.ROOT), str(directory), *(["-m", marker] if marker else [])]
+    done = subprocess.run(argv, cwd=paths.ROOT, capture_output=True, text=True, check=False)
+    return [f"{Path(path).stem}::{rest}" for path, mark, rest
+            in (line.partition("::") for line in done.stdout.splitlines()) if mark]
+
+
 def _events(reader: int, deadline: float) -> Iterator[dict[str, Any]]:
     """JSON lines from a pipe until it is closed or the time is over."""
     pending = b""

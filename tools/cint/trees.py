@@ -91,9 +91,9 @@ def link_farm(origin: Path, farm: Path, keep: set[str]) -> int:
             inside = str(path.relative_to(farm))
             if inside not in wanted and inside not in keep:
                 path.unlink()
-    for inside in sorted(wanted - keep):
+    for inside in sorted(wanted):
         link = farm / inside
-        if link.is_symlink():
+        if link.is_symlink() or (inside in keep and link.exists()):
             continue
         link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)

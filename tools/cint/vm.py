@@ -9,6 +9,7 @@ ends with an error that carries the last console lines.
 from __future__ import annotations
 
 import queue
+import re
 import shlex
 import shutil
 import socket
@@ -24,7 +25,7 @@ from types import TracebackType
 from cint import agent, paths
 from cint.device import Value, join_properties
 from cint.errors import EXIT_TIMEOUT, CintError
-from cint.qmp import Qmp
+from cint.qmp import Qmp, QmpError
 
 BOOT_LIMIT_S = 90.0
 EXIT_LIMIT_S = 20.0
@@ -49,25 +50,17 @@ class CancelledError(VmError):
 
 @dataclass(frozen=True)
 class Backend:
-    """What holds the namespace's data: nothing (null-co) or a raw file.
-
-    ``latency_ns`` is given to null-co; it is real time and only meant for the
-    stock device, which has no media model.
-    """
+    """What holds the namespace's data: nothing (null-co) or a raw file."""
 
     path: Path | None = None
     size: int = 1 << 30
-    latency_ns: int = 0
 
     def args(self) -> list[str]:
         """The -blockdev option for node ``d0``."""
         if self.path is not None:
             name = str(self.path).replace(",", ",,")
             return ["-blockdev", f"driver=file,node-name=d0,filename={name}"]
-        text = f"driver=null-co,node-name=d0,size={self.size},read-zeroes=on"
-        if self.latency_ns:
-            text += f",latency-ns={self.latency_ns}"
-        return ["-blockdev", text]
+        return ["-blockdev", f"driver=null-co,node-name=d0,size={self.size},read-zeroes=on"]
 
 
 @dataclass(frozen=True)
@@ -300,10 +293,18 @@ class Vm:
         self._agent = self._accept(agent_listener) if agent_listener else None
         reader = self._read_socket if serve else self._read_file
         threading.Thread(target=self._read_agent, args=(reader,), daemon=True).start()
-        self._qmp = Qmp(self._accept(qmp_listener))
+        self._qmp = self._control(self._accept(qmp_listener))
         self.hello = self.expect("hello", self.boot_limit_s, "the guest did not boot")
         agent.check_hello(self.hello)
         self.boot_wall_s = time.monotonic() - started
+
+    def _control(self, connection: socket.socket) -> Qmp:
+        try:
+            return Qmp(connection)
+        except QmpError:
+            # A property that QEMU refuses ends it just now: say its own words.
+            connection.close()
+            raise self._gone("QEMU did not start") from None
 
     def _spawn(self, channels: Channels) -> None:
         with channels.log.open("wb") as log:
@@ -419,7 +420,11 @@ class Vm:
 
     def _qemu_words(self) -> str:
         tail = [t for t in _tail(self.logs / "qemu.log", 3) if "qemu-system" in t]
-        return f": {tail[-1]}" if tail else ""
+        if not tail:
+            return ""
+        # QEMU repeats the whole -device option before it says what is wrong.
+        words = re.sub(r"(-device \w+),\S*: ", r"\1: ", tail[-1])
+        return f": {words.removeprefix(self.machine.qemu.name + ': ')}"
 
     def _gone(self, what: str) -> VmError:
         assert self._process is not None

@@ -65,8 +65,7 @@ class Workload:
     """A fio job file and what the tables call it.
 
     ``latency_job`` names the job whose latency speaks for the workload (None:
-    all jobs together); ``split`` asks for a table row for each job; ``idles``
-    says that it leaves the CPU idle now and then.
+    all jobs together); ``split`` asks for a table row for each job.
     ``scaled`` lists what was changed in a person's own job file.
     """
 
@@ -76,7 +75,6 @@ class Workload:
     latency_job: str | None = None
     split: bool = False
     own: bool = False
-    idles: bool = True
     scaled: tuple[str, ...] = field(default=())
 
 
@@ -94,10 +92,9 @@ def async_job(depth: int, submit: int, complete: int) -> str:
 BUILT_IN: dict[str, Workload] = {w.name: w for w in (
     Workload("sync", "psync 4k random reads, depth 1", COMMON + sync_job()),
     Workload("async", "libaio 4k random reads, depth 256 in batches of 16",
-             COMMON + async_job(256, 16, 16), idles=False),
+             COMMON + async_job(256, 16, 16)),
     Workload("mixed", "the async and the sync job together on one CPU",
-             COMMON + async_job(256, 16, 16) + sync_job(), latency_job="sync",
-             split=True, idles=False),
+             COMMON + async_job(256, 16, 16) + sync_job(), latency_job="sync", split=True),
 )}
 
 

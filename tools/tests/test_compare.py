@@ -29,6 +29,11 @@ def chosen(*words: str) -> settings.Settings:
     return settings.settings_from(parse(*words))
 
 
+def notes(got: settings.Settings, *outcomes: session.Outcome) -> list[str]:
+    """The remarks under the table, without samples."""
+    return compare.notes_for(got, outcomes, compare.choose_accel(virtual=True), [])
+
+
 @pytest.fixture(autouse=True)
 def no_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Keep this machine's calibration out of the tests."""
@@ -57,7 +62,7 @@ def test_real_time_has_the_stock_device_and_no_scale() -> None:
 def test_several_cpus_carry_a_warning() -> None:
     got = chosen("--vcpus", "4")
     assert got.k == 3.0
-    assert any("several CPUs" in note for note in compare.notes_for(got, []))
+    assert any("several CPUs" in note for note in notes(got))
 
 
 def test_first_policy_is_the_baseline_without_default() -> None:
@@ -112,7 +117,7 @@ def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_plan_repeats_the_workloads_in_one_boot() -> None:
     plan = compare.plan_for(chosen("--repeat", "2", "--workload", "sync,async"))
-    assert [j.name for j in plan.jobs] == ["cint-facts", "async/0", "sync/0", "async/1", "sync/1"]
+    assert [j.name for j in plan.jobs] == ["cint-facts", "sync/0", "async/0", "sync/1", "async/1"]
     seeds = [j.fio.partition("randseed=")[2][0] for j in plan.jobs if j.fio]
     assert seeds == ["1", "1", "2", "2"]
     assert len(plan.setup) == 1
@@ -174,8 +179,18 @@ def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
     got = chosen("--irq-cost", "100")
     outcome = session.Outcome("default")
     assert not compare.in_force(got, [outcome])
-    assert any("uncalibrated" in n for n in compare.notes_for(got, [outcome]))
-    assert any("uncalibrated" in n for n in compare.notes_for(chosen("--irq-cost", "0"), []))
+    assert any("uncalibrated" in n for n in notes(got, outcome))
+    assert any("uncalibrated" in n for n in notes(chosen("--irq-cost", "0")))
+
+
+def test_late_timers_are_said() -> None:
+    got = chosen("--time", "real", "--policy", "static20,adaptive")
+    late = measure.DeviceDelta(10, 10, 0, 0, lateness_sum_ns=80_000, lateness_count=10)
+    samples = [measure.Sample(p, "sync", 0, {}, 0, 1.0, None, late)
+               for p in ("static20", "adaptive")]
+    assert compare.lateness_notes(got, samples) == [
+        "static20: timers ran 8.0 us late on average, for 20 us asked",
+        "adaptive: timers ran 8.0 us late on average, for 6 us asked; the policy could not be kept"]
 
 
 def test_results_are_never_overwritten(fake: Path) -> None:
