@@ -49,13 +49,27 @@ def fetch_wheels(step: steps.Step, pins: list[str], wheels: Path) -> None:
     if (wheels / "complete").exists():
         return
     wheels.mkdir(parents=True, exist_ok=True)
-    step.run(
+    code, lines = step.run(
         [paths.VENV / "bin/python", *_PIP, "download", "--progress-bar", "off",
          "--only-binary", ":all:", "--dest", wheels, *pins],
-        parse=steps.counter(r"\s*(Collecting|Saved) ", 2 * len(pins)),
-        hint="pip's index must be reachable once; after that the network may be off",
+        parse=steps.counter(r"\s*(Collecting|Saved) ", 2 * len(pins)), check=False,
     )
+    if code:
+        raise step.fail(download_problem(lines),
+                        "pip's index must be reachable once; after that the network may be off")
     (wheels / "complete").touch()
+
+
+def download_problem(lines: list[str]) -> str:
+    """Why pip could not download: after a broken connection it blames the package."""
+    for line in lines:
+        match = re.search(r"connection broken by '(.{1,200})", line)
+        if match:
+            certificate = "CERTIFICATE_VERIFY_FAILED" in line
+            return ("pip's index cannot be reached: its certificate is not trusted here "
+                    "(a proxy? PIP_CERT=FILE names another)" if certificate
+                    else f"pip's index cannot be reached: {match[1]}")
+    return steps.meaningful_error(lines)
 
 
 def remove_strangers(step: steps.Step, python: Path, pins: list[str]) -> None:
@@ -84,11 +98,15 @@ def bootstrap(stamp: str) -> None:
         with steps.step("venv", f"Python environment ({len(pins)} packages)") as step:
             STAMP.unlink(missing_ok=True)
             if not environment_works(python):
+                step.update("creating it")
                 shutil.rmtree(paths.VENV, ignore_errors=True)
                 step.run([sys.executable, "-m", "venv", paths.VENV])
             wheels = wheel_dir(pins)
+            step.update("downloading")
             fetch_wheels(step, pins, wheels)
-            step.run([python, *_PIP, "install", "--no-index", "--no-deps",
+            step.update("installing")
+            # Modules are compiled when first imported: most of them never are.
+            step.run([python, *_PIP, "install", "--no-index", "--no-deps", "--no-compile",
                       "--find-links", wheels, *pins],
                      hint=f"remove {wheels} to download the packages again")
             remove_strangers(step, python, pins)

@@ -15,8 +15,8 @@ from cint.errors import CintError
 TARGETS = ("engine", "qemu", "linux", "image")
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
-NEEDED_BUILD = 7_000_000_000
-NEEDED_CACHE = 2_000_000_000
+NEEDED_BUILD = 4_500_000_000
+NEEDED_CACHE = 1_500_000_000
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:

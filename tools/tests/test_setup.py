@@ -33,7 +33,7 @@ def test_little_space_says_how_much_is_needed(
     sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", usage(1_000_000_000))
-    with pytest.raises(CintError, match=r"needs about 9\.0 GB of free space, and there is 1\.0 GB"):
+    with pytest.raises(CintError, match=r"needs about 6\.0 GB of free space, and there is 1\.0 GB"):
         setup.check_space(force=False)
     setup.check_space(force=True)
     assert "warning: " in capsys.readouterr().err
@@ -217,6 +217,18 @@ def test_all_requirements_are_pinned() -> None:
     assert all(pin.count("==") == 1 for pin in pins)
     names = [bootstrap._canonical(pin) for pin in pins]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    ("WARNING: Retrying after connection broken by 'NewConnectionError(x)': /y",
+     "cannot be reached: NewConnectionError(x)"),
+    ("WARNING: Retrying after connection broken by 'SSLError([SSL: CERTIFICATE_VERIFY_FAILED]",
+     "PIP_CERT"),
+    ("ERROR: other", "ERROR: other"),
+])
+def test_a_broken_connection_is_not_blamed_on_the_package(line: str, reason: str) -> None:
+    last = [] if line.startswith("ERROR") else ["ERROR: No matching distribution found for x"]
+    assert reason in bootstrap.download_problem([line, *last])
 
 
 def test_wheels_are_kept_per_set_of_pins() -> None:
