@@ -39,8 +39,8 @@ enum NvmeCintPolicyId {
     NVME_CINT_POLICY_DEFAULT    = 0,
     NVME_CINT_POLICY_STATIC     = 1,
     NVME_CINT_POLICY_ADAPTIVE   = 2,
-    NVME_CINT_POLICY_CINT       = 3,
-    NVME_CINT_POLICY_VIC        = 4,
+    NVME_CINT_POLICY_VIC        = 3,
+    NVME_CINT_POLICY_CINT       = 4,
     NVME_CINT_POLICY_POINTER    = 5,
     NVME_CINT_POLICY_AUTO       = 6,
 };
@@ -96,6 +96,44 @@ typedef struct NvmeCintIdentify {
 #define NVME_CINT_CAP_INFER             (1u << 6)
 #define NVME_CINT_CAP_STATUS_RECORDS    (1u << 7)
 #define NVME_CINT_CAP_LOG               (1u << 8)
+
+/*
+ * Vendor feature D0h: the configuration of a completion queue (CDW11 is its
+ * identifier) or, with CDW11 = FFFFh, of all I/O completion queues and of
+ * those created later. Fields of mechanisms that the device lacks, and
+ * reserved ones, are 0. Set Features refuses values out of range with Invalid
+ * Field and then changes nothing.
+ */
+#define NVME_CINT_FID_CONFIG            0xd0
+#define NVME_CINT_FID_STATUS            0xd1
+#define NVME_CINT_ALL_CQS               0xffff
+
+typedef struct NvmeCintFeature {
+    uint16_t version;           /* 00 NVME_CINT_VERSION */
+    uint8_t  policy;            /* 02 enum NvmeCintPolicyId */
+    uint8_t  flags;             /* 03 reserved for OOO and storm mode */
+    uint8_t  barrier;           /* 04 reserved */
+    uint8_t  infer;             /* 05 reserved */
+    uint8_t  drain;             /* 06 0 auto, 1 on, 2 off */
+    uint8_t  each_cqe;          /* 07 */
+    uint32_t delta_ns;          /* 08 */
+    uint16_t thr;               /* 12 */
+    uint16_t static_thr;        /* 14 counted from 1, 0 = off */
+    uint32_t static_time_ns;    /* 16 0 = off */
+    uint32_t max_irq_rate;      /* 20 reserved */
+    uint8_t  ewma_shift;        /* 24 reserved */
+    uint8_t  vic_scope;         /* 25 0 controller, 1 CQ */
+    uint8_t  vic_ratios;        /* 26 0 full, 1 coarse */
+    uint8_t  rsvd27;
+    uint16_t cif_threshold;     /* 28 */
+    uint16_t max_skip;          /* 30 0 = no limit */
+    uint32_t iops_threshold;    /* 32 */
+    uint32_t epoch_ms;          /* 36 */
+    uint32_t kick_window_ns;    /* 40 0 = off */
+    uint32_t rsvd44;
+    uint64_t max_hold_ns;       /* 48 0 = off */
+    uint8_t  rsvd56[8];
+} NvmeCintFeature;              /* 64 bytes */
 
 /*
  * Log page D0h: one header, then one record for each completion queue that

@@ -14,7 +14,8 @@ static int64_t posted_at(const Model *model, unsigned from_the_last)
 
 static bool is_static(const CintConfig *config)
 {
-    return config->policy != NVME_CINT_POLICY_ADAPTIVE &&
+    return (config->policy == NVME_CINT_POLICY_DEFAULT ||
+            config->policy == NVME_CINT_POLICY_STATIC) &&
            config->static_time_ns && config->static_thr;
 }
 
@@ -24,11 +25,16 @@ int64_t law_latest(const Model *model, const CintConfig *config,
     int64_t oldest = posted_at(model, pending);
     int64_t by = oldest;            /* no coalescing: at once */
 
+    if (config->policy == NVME_CINT_POLICY_VIC) {
+        return oldest + (int64_t)config->max_hold_ns;
+    }
     if (config->policy == NVME_CINT_POLICY_ADAPTIVE) {
         by = posted_at(model, 1) + (int64_t)config->delta_ns;
     } else if (is_static(config)) {
         by = oldest + (int64_t)config->static_time_ns;
     }
+    /* The window began before the interrupt was due. */
+    by += (int64_t)config->kick_window_ns;
     if (config->max_hold_ns) {
         by = MIN(by, oldest + (int64_t)config->max_hold_ns);
     }
@@ -39,6 +45,9 @@ unsigned law_most_covered(const Model *model, const CintConfig *config)
 {
     uint64_t thr = 1;
 
+    if (config->kick_window_ns || config->policy == NVME_CINT_POLICY_VIC) {
+        return model->size - 1;     /* as many as fit */
+    }
     if (config->policy == NVME_CINT_POLICY_ADAPTIVE) {
         thr = config->thr;
     } else if (is_static(config)) {

@@ -5,7 +5,7 @@
  */
 #include <glib.h>
 
-#include "model.h"
+#include "model-vic.h"
 
 static const CintAction nothing = { .fire = CINT_FIRE_NONE };
 
@@ -59,14 +59,20 @@ unsigned model_pending(const Model *model)
     return n;
 }
 
-static int64_t run_start(const Model *model)
+/* Index of the first CQE of the run that is pending, or was the last. */
+static unsigned run_index(const Model *model)
 {
     unsigned i = model->nr_cqes;
 
     while (!model->cqe[--i].opens_run) {
         /* The first CQE ever always opens one. */
     }
-    return model->cqe[i].posted;
+    return i;
+}
+
+static int64_t run_start(const Model *model)
+{
+    return model->cqe[run_index(model)].posted;
 }
 
 static int64_t last_post(const Model *model)
@@ -74,7 +80,52 @@ static int64_t last_post(const Model *model)
     return model->cqe[model->nr_cqes - 1].posted;
 }
 
-static CintAction fire(Model *model, CintReason reason)
+static void log_sign(Model *model, bool ring, int64_t t)
+{
+    g_assert_cmpuint(model->nr_signs, <, MODEL_SIGNS);
+    model->sign[model->nr_signs++] = (ModelSign) { .ring = ring, .t = t };
+}
+
+/* The last message, or NULL; says if the guest has rung since. */
+static const ModelSign *last_message(const Model *model, bool *rung)
+{
+    unsigned i;
+
+    *rung = false;
+    for (i = model->nr_signs; i > 0; i--) {
+        if (!model->sign[i - 1].ring) {
+            return &model->sign[i - 1];
+        }
+        *rung = true;
+    }
+    return NULL;
+}
+
+static int64_t window_end(const Model *model)
+{
+    bool rung;
+    const ModelSign *message = last_message(model, &rung);
+
+    return message && rung ?
+           message->t + (int64_t)model->config.kick_window_ns : INT64_MIN;
+}
+
+static bool withheld(const Model *model)
+{
+    unsigned i;
+
+    if (!model_pending(model)) {
+        return false;
+    }
+    for (i = run_index(model); i < model->nr_cqes; i++) {
+        if (model->cqe[i].due) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static CintAction fire(Model *model, int64_t t, CintReason reason)
 {
     CintAction action = {
         .fire = CINT_FIRE_FULL,
@@ -86,12 +137,26 @@ static CintAction fire(Model *model, CintReason reason)
     for (i = 0; i < model->nr_cqes; i++) {
         model->cqe[i].covered = true;
     }
+    log_sign(model, false, t);
     return action;
 }
 
-static CintAction fire_pending(Model *model, CintReason reason)
+static CintAction fire_pending(Model *model, int64_t t, CintReason reason)
 {
-    return model_pending(model) ? fire(model, reason) : nothing;
+    return model_pending(model) ? fire(model, t, reason) : nothing;
+}
+
+/* Fires for a reason that the kick window may withhold. */
+static CintAction fire_gently(Model *model, int64_t t, CintReason reason)
+{
+    if (!model_pending(model)) {
+        return nothing;
+    }
+    if (t < window_end(model)) {
+        model->cqe[model->nr_cqes - 1].due = true;
+        return nothing;
+    }
+    return fire(model, t, reason);
 }
 
 /* What the policy does with a batch: at most @thr, for at most a window. */
@@ -99,6 +164,9 @@ static bool coalesces(const Model *model)
 {
     const CintConfig *config = &model->config;
 
+    if (config->policy == NVME_CINT_POLICY_VIC) {
+        return false;
+    }
     return config->policy == NVME_CINT_POLICY_ADAPTIVE ||
            (config->static_time_ns && config->static_thr);
 }
@@ -113,7 +181,7 @@ static uint64_t batch_limit(const Model *model)
 
 static int64_t policy_deadline(const Model *model)
 {
-    if (!model_pending(model) || !coalesces(model)) {
+    if (!model_pending(model) || !coalesces(model) || withheld(model)) {
         return CINT_NO_DEADLINE;
     }
     if (model->config.policy == NVME_CINT_POLICY_ADAPTIVE) {
@@ -130,9 +198,15 @@ static int64_t hold_end(const Model *model)
     return run_start(model) + (int64_t)model->config.max_hold_ns;
 }
 
+static int64_t kick_end(const Model *model)
+{
+    return withheld(model) ? window_end(model) : CINT_NO_DEADLINE;
+}
+
 int64_t model_deadline(const Model *model)
 {
-    return MIN(policy_deadline(model), hold_end(model));
+    return MIN(kick_end(model),
+               MIN(policy_deadline(model), hold_end(model)));
 }
 
 /*
@@ -184,8 +258,11 @@ static void forget_pressure(Model *model)
 
 static bool drained(const Model *model)
 {
-    /* Auto is off under the policies so far. */
-    return model->config.drain == CINT_ON && !model_inflight(model);
+    bool wanted = model->config.drain == CINT_ON ||
+                  (model->config.drain == CINT_AUTO &&
+                   model->config.policy == NVME_CINT_POLICY_VIC);
+
+    return wanted && !model_inflight(model);
 }
 
 unsigned model_submit(Model *model, unsigned sq)
@@ -195,16 +272,10 @@ unsigned model_submit(Model *model, unsigned sq)
     return model->nr_cmds++;
 }
 
-static CintReason completion_reason(Model *model, bool error, bool pressure)
+static CintReason policy_reason(Model *model)
 {
-    if (error) {
-        return NVME_CINT_REASON_ERROR;
-    }
-    if (pressure) {
-        return NVME_CINT_REASON_PRESSURE;
-    }
-    if (drained(model)) {
-        return NVME_CINT_REASON_DRAIN;
+    if (model->config.policy == NVME_CINT_POLICY_VIC) {
+        return model_vic_complete(model);
     }
     if (coalesces(model)) {
         return model_pending(model) >= batch_limit(model)
@@ -220,7 +291,7 @@ static CintReason completion_reason(Model *model, bool error, bool pressure)
 
 CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
 {
-    bool alone = !model_pending(model);
+    bool alone = !model_pending(model), pressure;
     CintReason reason;
 
     g_assert_cmpint(model->cmd[cmd].state, ==, MODEL_FLYING);
@@ -230,27 +301,47 @@ CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
         .posted = t,
         .opens_run = alone,
     };
-    reason = completion_reason(model, error, pressure_is_news(model));
-    return reason == NVME_CINT_REASON_NONE ? nothing : fire(model, reason);
+    reason = policy_reason(model);
+    pressure = pressure_is_news(model);
+    if (error || pressure) {
+        return fire(model, t, error ? NVME_CINT_REASON_ERROR
+                                    : NVME_CINT_REASON_PRESSURE);
+    }
+    if (drained(model)) {
+        reason = NVME_CINT_REASON_DRAIN;
+    }
+    return reason == NVME_CINT_REASON_NONE ? nothing
+                                           : fire_gently(model, t, reason);
 }
 
-CintAction model_pass_end(Model *model)
+CintAction model_doorbell(Model *model, int64_t t)
+{
+    log_sign(model, true, t);
+    return withheld(model) ? fire(model, t, NVME_CINT_REASON_KICK) : nothing;
+}
+
+CintAction model_pass_end(Model *model, int64_t t)
 {
     if (model->config.policy != NVME_CINT_POLICY_DEFAULT || coalesces(model)) {
         return nothing;
     }
-    return fire_pending(model, NVME_CINT_REASON_EACH);
+    return fire_gently(model, t, NVME_CINT_REASON_EACH);
 }
 
-CintAction model_cancel(Model *model, unsigned cmd)
+static CintAction fire_if_drained(Model *model, int64_t t)
 {
-    g_assert_cmpint(model->cmd[cmd].state, ==, MODEL_FLYING);
-    model->cmd[cmd].state = MODEL_CANCELLED;
-    return drained(model) ? fire_pending(model, NVME_CINT_REASON_DRAIN)
+    return drained(model) ? fire_gently(model, t, NVME_CINT_REASON_DRAIN)
                           : nothing;
 }
 
-CintAction model_delete_sq(Model *model, unsigned sq)
+CintAction model_cancel(Model *model, unsigned cmd, int64_t t)
+{
+    g_assert_cmpint(model->cmd[cmd].state, ==, MODEL_FLYING);
+    model->cmd[cmd].state = MODEL_CANCELLED;
+    return fire_if_drained(model, t);
+}
+
+CintAction model_delete_sq(Model *model, unsigned sq, int64_t t)
 {
     unsigned i;
 
@@ -259,30 +350,35 @@ CintAction model_delete_sq(Model *model, unsigned sq)
             model->cmd[i].state = MODEL_CANCELLED;
         }
     }
-    return drained(model) ? fire_pending(model, NVME_CINT_REASON_DRAIN)
-                          : nothing;
+    return fire_if_drained(model, t);
 }
 
 CintAction model_timer(Model *model, int64_t t)
 {
     if (hold_end(model) <= t) {
-        return fire(model, NVME_CINT_REASON_MAX_HOLD);
+        return fire(model, t, NVME_CINT_REASON_MAX_HOLD);
+    }
+    if (kick_end(model) <= t) {
+        return fire(model, t, NVME_CINT_REASON_KICK);
     }
     if (policy_deadline(model) <= t) {
-        return fire(model,
-                    model->config.policy == NVME_CINT_POLICY_ADAPTIVE
-                    ? NVME_CINT_REASON_QUIET : NVME_CINT_REASON_TIME);
+        return fire_gently(model, t,
+                           model->config.policy == NVME_CINT_POLICY_ADAPTIVE
+                           ? NVME_CINT_REASON_QUIET : NVME_CINT_REASON_TIME);
     }
     return nothing;
 }
 
-CintAction model_configure(Model *model, const CintConfig *config)
+CintAction model_configure(Model *model, int64_t t, const CintConfig *config)
 {
+    if (config->policy != model->config.policy) {
+        model->policy_since = model->nr_cqes;
+    }
     model->config = *config;
-    return fire_pending(model, NVME_CINT_REASON_RECONF);
+    return fire_pending(model, t, NVME_CINT_REASON_RECONF);
 }
 
-void model_consume(Model *model, unsigned n)
+CintAction model_consume(Model *model, int64_t t, unsigned n)
 {
     unsigned i;
 
@@ -293,4 +389,5 @@ void model_consume(Model *model, unsigned n)
         }
     }
     forget_pressure(model);
+    return model_doorbell(model, t);
 }

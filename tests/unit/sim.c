@@ -36,6 +36,14 @@ CintConfig sim_static(uint64_t time_ns, uint64_t thr)
     return config;
 }
 
+CintConfig sim_vic(void)
+{
+    CintConfig config = sim_config(NVME_CINT_POLICY_VIC);
+
+    config.epoch_ms = 60000;
+    return config;
+}
+
 void sim_init(Sim *sim, uint32_t size, const CintConfig *config)
 {
     unsigned i;
@@ -53,6 +61,23 @@ void sim_start_at(Sim *sim, uint32_t index)
     g_assert_cmpuint(sim->cq.tail, ==, 0);
     sim->cq.tail = index;
     sim->cq.head = index;
+}
+
+void sim_join(Sim *sim, Sim *other)
+{
+    g_assert_cmpuint(sim->scope.inflight, ==, 0);
+    sim->cq.scope = &other->scope;
+}
+
+void sim_force_ratio(Sim *sim, uint32_t up, uint32_t skip)
+{
+    sim->cq.scope->vic.up = sim->cq.vic.epoch.up = up;
+    sim->cq.scope->vic.skip = sim->cq.vic.epoch.skip = skip;
+}
+
+char *sim_ratio(const CintVicEpoch *epoch)
+{
+    return g_strdup_printf("%" PRIu32 "/%" PRIu32, epoch->up, epoch->skip);
 }
 
 /* What the device and the guest do about an answer of the engine. */

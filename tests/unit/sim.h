@@ -47,6 +47,9 @@ CintConfig sim_config(CintPolicy policy);
 CintConfig sim_adaptive(uint64_t delta_ns, uint64_t thr);
 CintConfig sim_static(uint64_t time_ns, uint64_t thr);
 
+/* With an epoch so long that no test determines the ratio by accident. */
+CintConfig sim_vic(void);
+
 /* Sets up a CQ of @size entries and SIM_SQS queues that feed it. */
 void sim_init(Sim *sim, uint32_t size, const CintConfig *config);
 
@@ -55,6 +58,15 @@ void sim_init(Sim *sim, uint32_t size, const CintConfig *config);
  * Nobody can post 2^32 entries to see what the wrap does.
  */
 void sim_start_at(Sim *sim, uint32_t index);
+
+/* Makes @sim's queue one of the controller that @other's queue belongs to. */
+void sim_join(Sim *sim, Sim *other);
+
+/* Sets the delivery ratio of policy vic, for both scopes. */
+void sim_force_ratio(Sim *sim, uint32_t up, uint32_t skip);
+
+/* The delivery ratio as "4/5"; the caller frees it. */
+char *sim_ratio(const CintVicEpoch *epoch);
 
 /* Fetches @n commands from @sq. */
 void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n);

@@ -163,6 +163,13 @@ static void test_default_values(void)
     g_assert_cmpuint(config.each_cqe, ==, 1);
     g_assert_cmpuint(config.drain, ==, CINT_AUTO);
     g_assert_cmpuint(config.max_hold_ns, ==, 10 * 1000 * 1000);
+    g_assert_cmpuint(config.cif_threshold, ==, 4);
+    g_assert_cmpuint(config.iops_threshold, ==, 2000);
+    g_assert_cmpuint(config.epoch_ms, ==, 200);
+    g_assert_cmpuint(config.max_skip, ==, 0);
+    g_assert_cmpuint(config.vic_scope, ==, CINT_VIC_SCOPE_CONTROLLER);
+    g_assert_cmpuint(config.vic_ratios, ==, CINT_VIC_RATIOS_FULL);
+    g_assert_cmpuint(config.kick_window_ns, ==, 0);
 }
 
 static void test_policy_names(void)
@@ -172,9 +179,21 @@ static void test_policy_names(void)
     g_assert_cmpstr(cint_policy_names[NVME_CINT_POLICY_STATIC], ==, "static");
     g_assert_cmpstr(cint_policy_names[NVME_CINT_POLICY_ADAPTIVE], ==,
                     "adaptive");
+    g_assert_cmpstr(cint_policy_names[NVME_CINT_POLICY_VIC], ==, "vic");
     g_assert_cmpuint(count_values(find("policy")), ==, CINT_NR_POLICIES);
     g_assert_true(find("policy")->values == cint_policy_names);
     g_assert_true(find("drain")->values == cint_on_off_auto_names);
+}
+
+static void test_vic_names(void)
+{
+    const char *const *scope = find("vic-scope")->values;
+    const char *const *ratios = find("vic-ratios")->values;
+
+    g_assert_cmpstr(scope[CINT_VIC_SCOPE_CONTROLLER], ==, "controller");
+    g_assert_cmpstr(scope[CINT_VIC_SCOPE_CQ], ==, "cq");
+    g_assert_cmpstr(ratios[CINT_VIC_RATIOS_FULL], ==, "full");
+    g_assert_cmpstr(ratios[CINT_VIC_RATIOS_COARSE], ==, "coarse");
 }
 
 /* max-hold=10s and delta=1s on a late clock must not overflow. */
@@ -185,6 +204,14 @@ static void test_ranges_fit_time(void)
     g_assert_cmpint(century_ns, <, INT64_MAX - find("delta")->max);
     g_assert_cmpint(century_ns, <, INT64_MAX - find("static-time")->max);
     g_assert_cmpint(century_ns, <, INT64_MAX - find("max-hold")->max);
+    g_assert_cmpint(century_ns, <, INT64_MAX - find("kick-window")->max);
+}
+
+/* Below 2 a queue depth of 1 might be skipped, and hang. */
+static void test_range_cif_threshold(void)
+{
+    g_assert_cmpuint(find("cif-threshold")->min, ==, 2);
+    g_assert_cmpuint(find("epoch")->min, >=, 1);
 }
 
 /* NVMe's THR register is one byte and 0's based: up to 256 entries. */
@@ -268,6 +295,20 @@ static void test_conflict_each_cqe(void)
     assert_names(cint_config_conflict(&config), "each-cqe", "policy");
 }
 
+/* vic has no timer: a stalled device would strand what was skipped. */
+static void test_conflict_vic_max_hold(void)
+{
+    CintConfig config = config_of(NVME_CINT_POLICY_VIC);
+
+    config.max_hold_ns = 0;
+    assert_names(cint_config_conflict(&config), "max-hold", "vic");
+    config.max_hold_ns = 1;
+    g_assert_null(cint_config_conflict(&config));
+    config = config_of(NVME_CINT_POLICY_ADAPTIVE);
+    config.max_hold_ns = 0;
+    g_assert_null(cint_config_conflict(&config));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -282,6 +323,8 @@ int main(int argc, char **argv)
     g_test_add_func("/params/table/ranges-fit-in-int64", test_ranges_fit_time);
     g_test_add_func("/params/table/ranges-fit-nvme-registers",
                     test_ranges_fit_registers);
+    g_test_add_func("/params/table/cif-threshold-is-at-least-2",
+                    test_range_cif_threshold);
     g_test_add_func("/params/config/init-sets-every-default",
                     test_config_init);
     g_test_add_func("/params/config/field-finds-the-field",
@@ -289,11 +332,14 @@ int main(int argc, char **argv)
     g_test_add_func("/params/config/defaults-are-as-documented",
                     test_default_values);
     g_test_add_func("/params/names/policies", test_policy_names);
+    g_test_add_func("/params/names/vic", test_vic_names);
     g_test_add_func("/params/names/reasons", test_reason_names);
     g_test_add_func("/params/conflict/none-by-default", test_no_conflict);
     g_test_add_func("/params/conflict/none-in-half-a-static-setting",
                     test_half_static);
     g_test_add_func("/params/conflict/each-cqe-off-elsewhere",
                     test_conflict_each_cqe);
+    g_test_add_func("/params/conflict/max-hold-0-under-vic",
+                    test_conflict_vic_max_hold);
     return g_test_run();
 }

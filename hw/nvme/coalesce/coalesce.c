@@ -3,7 +3,7 @@
  *
  * Core of the coalescing engine: counts, and the rules that hold under every
  * policy. Precedence, highest first: error, pressure, max-hold, reconfigure;
- * drain; the policy's own reason.
+ * drain; the policy's own reason. The kick window may withhold the last two.
  */
 #include <string.h>
 
@@ -13,6 +13,7 @@ static const CintPolicyOps *const policies[CINT_NR_POLICIES] = {
     [NVME_CINT_POLICY_DEFAULT]  = &cint_policy_default,
     [NVME_CINT_POLICY_STATIC]   = &cint_policy_static,
     [NVME_CINT_POLICY_ADAPTIVE] = &cint_policy_adaptive,
+    [NVME_CINT_POLICY_VIC]      = &cint_policy_vic,
 };
 
 static const CintAction no_action = { .fire = CINT_FIRE_NONE };
@@ -48,12 +49,24 @@ static void apply_config(CintCq *cq, const CintConfig *config)
                                            : config->drain == CINT_ON;
 }
 
+static void enter_policy(CintCq *cq)
+{
+    if (ops(cq)->enter) {
+        ops(cq)->enter(cq);
+    }
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void disarm(CintCq *cq)
 {
     cq->deadline = CINT_NO_DEADLINE;
 }
 
-static CintAction fire_full(CintCq *cq, CintReason reason)
+static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
 {
     CintAction action = {
         .fire = CINT_FIRE_FULL,
@@ -62,14 +75,62 @@ static CintAction fire_full(CintCq *cq, CintReason reason)
     };
 
     cq->pending = 0;
+    cq->message_ns = now;
+    cq->message_sent = true;
+    cq->rung = false;
+    cq->withheld = false;
     disarm(cq);
     return action;
 }
 
-static CintAction fire_if(CintCq *cq, CintReason reason)
+/* Max-hold and reconfigure never ask: they fire by themselves. */
+static bool bypasses_kick_window(CintReason reason)
 {
-    return reason == NVME_CINT_REASON_NONE ? no_action
-                                           : fire_full(cq, reason);
+    return reason == NVME_CINT_REASON_ERROR ||
+           reason == NVME_CINT_REASON_PRESSURE;
+}
+
+/*
+ * A guest that has rung a doorbell since the last message, which is young, is
+ * at work on this queue and about to ring again (vIC 3.3). One that has not
+ * rung since may sleep.
+ */
+static bool guest_is_active(const CintCq *cq, int64_t now)
+{
+    return cq->message_sent && cq->rung && !cq->disabled &&
+           now - cq->message_ns < (int64_t)cq->config.kick_window_ns;
+}
+
+/*
+ * An interrupt is due for @reason, if that is one. Sends or withholds it.
+ * While one is withheld the end of the window is the only deadline: until
+ * then the policy's own could change nothing, and may lie in the past.
+ */
+static CintAction deliver(CintCq *cq, int64_t now, CintReason reason)
+{
+    bool due = reason != NVME_CINT_REASON_NONE;
+
+    if (due && (bypasses_kick_window(reason) || !guest_is_active(cq, now))) {
+        return fire_full(cq, now, reason);
+    }
+    cq->withheld |= due;
+    if (cq->withheld) {
+        disarm(cq);
+    }
+    return no_action;
+}
+
+static CintAction guest_rang(CintCq *cq, int64_t now)
+{
+    cq->rung = true;
+    return cq->withheld ? fire_full(cq, now, NVME_CINT_REASON_KICK)
+                        : no_action;
+}
+
+static int64_t kick_deadline(const CintCq *cq)
+{
+    return cq->withheld ? cq->message_ns + (int64_t)cq->config.kick_window_ns
+                        : CINT_NO_DEADLINE;
 }
 
 static uint32_t outstanding(const CintCq *cq)
@@ -118,6 +179,12 @@ static bool drained(const CintCq *cq)
     return cq->drain && cq->pending && !cq->inflight;
 }
 
+static CintAction deliver_if_drained(CintCq *cq, int64_t now)
+{
+    return deliver(cq, now, drained(cq) ? NVME_CINT_REASON_DRAIN
+                                        : NVME_CINT_REASON_NONE);
+}
+
 static void leave_flight(CintSq *sq, uint32_t commands)
 {
     sq->inflight -= commands;
@@ -138,6 +205,7 @@ void cint_cq_init(CintCq *cq, CintScope *scope, uint32_t size,
     cq->size = size;
     disarm(cq);
     apply_config(cq, config);
+    enter_policy(cq);
 }
 
 void cint_sq_init(CintSq *sq, CintCq *cq)
@@ -159,7 +227,7 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
 
 CintAction cint_doorbell(CintSq *sq, int64_t now)
 {
-    return no_action;
+    return guest_rang(sq->cq, now);
 }
 
 CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
@@ -175,6 +243,9 @@ CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
 
     /* The policy counts every completion, also one that fires anyway. */
     reason = ops(cq)->complete(cq, now, cmd);
+    if (cq->disabled) {
+        reason = NVME_CINT_REASON_EACH;
+    }
     if (drained(cq)) {
         reason = NVME_CINT_REASON_DRAIN;
     }
@@ -184,7 +255,7 @@ CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
     if (error) {
         reason = NVME_CINT_REASON_ERROR;
     }
-    return fire_if(cq, reason);
+    return deliver(cq, now, reason);
 }
 
 CintAction cint_pass_end(CintCq *cq, int64_t now)
@@ -192,21 +263,19 @@ CintAction cint_pass_end(CintCq *cq, int64_t now)
     if (!cq->pending || !ops(cq)->pass_end) {
         return no_action;
     }
-    return fire_if(cq, ops(cq)->pass_end(cq, now));
+    return deliver(cq, now, ops(cq)->pass_end(cq, now));
 }
 
 CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now)
 {
     leave_flight(sq, 1);
-    return drained(sq->cq) ? fire_full(sq->cq, NVME_CINT_REASON_DRAIN)
-                           : no_action;
+    return deliver_if_drained(sq->cq, now);
 }
 
 CintAction cint_delete_sq(CintSq *sq, int64_t now)
 {
     leave_flight(sq, sq->inflight);
-    return drained(sq->cq) ? fire_full(sq->cq, NVME_CINT_REASON_DRAIN)
-                           : no_action;
+    return deliver_if_drained(sq->cq, now);
 }
 
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
@@ -220,9 +289,10 @@ CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
         cq->pressure = fill_level(cq);
     }
     if (!cq->pending) {
+        cq->withheld = false;
         disarm(cq);
     }
-    return no_action;
+    return guest_rang(cq, now);
 }
 
 CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target)
@@ -236,22 +306,36 @@ CintAction cint_timer(CintCq *cq, int64_t now)
         return no_action;
     }
     if (hold_deadline(cq) <= now) {
-        return fire_full(cq, NVME_CINT_REASON_MAX_HOLD);
+        return fire_full(cq, now, NVME_CINT_REASON_MAX_HOLD);
     }
-    return cq->deadline <= now ? fire_if(cq, ops(cq)->timer(cq, now))
+    if (kick_deadline(cq) <= now) {
+        return fire_full(cq, now, NVME_CINT_REASON_KICK);
+    }
+    return cq->deadline <= now ? deliver(cq, now, ops(cq)->timer(cq, now))
                                : no_action;
 }
 
 CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config)
 {
+    bool new_policy = config->policy != cq->config.policy;
+
     apply_config(cq, config);
-    disarm(cq);
-    return cq->pending ? fire_full(cq, NVME_CINT_REASON_RECONF) : no_action;
+    if (new_policy) {
+        enter_policy(cq);
+    }
+    return cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
+                       : no_action;
+}
+
+CintAction cint_disable(CintCq *cq, int64_t now, bool disabled)
+{
+    cq->disabled = disabled;
+    return cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
+                       : no_action;
 }
 
 int64_t cint_deadline(const CintCq *cq)
 {
-    int64_t hold = hold_deadline(cq);
-
-    return hold < cq->deadline ? hold : cq->deadline;
+    return earlier(cq->deadline, earlier(hold_deadline(cq),
+                                         kick_deadline(cq)));
 }

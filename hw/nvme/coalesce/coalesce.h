@@ -48,13 +48,23 @@ typedef enum NvmeCintPolicyId CintPolicy;
 typedef enum NvmeCintReasonId CintReason;
 
 /* Policies this engine implements: a prefix of enum NvmeCintPolicyId. */
-#define CINT_NR_POLICIES    (NVME_CINT_POLICY_ADAPTIVE + 1)
+#define CINT_NR_POLICIES    (NVME_CINT_POLICY_VIC + 1)
 
 typedef enum CintOnOffAuto {
     CINT_AUTO,      /* what suits the policy */
     CINT_ON,
     CINT_OFF,
 } CintOnOffAuto;
+
+typedef enum CintVicScope {
+    CINT_VIC_SCOPE_CONTROLLER,
+    CINT_VIC_SCOPE_CQ,
+} CintVicScope;
+
+typedef enum CintVicRatios {
+    CINT_VIC_RATIOS_FULL,
+    CINT_VIC_RATIOS_COARSE,
+} CintVicRatios;
 
 /*
  * What a user may set. Every field is a row of cint_params[], which holds its
@@ -69,6 +79,13 @@ typedef struct CintConfig {
     uint64_t each_cqe;          /* bool */
     uint64_t drain;             /* CintOnOffAuto */
     uint64_t max_hold_ns;
+    uint64_t cif_threshold;
+    uint64_t iops_threshold;
+    uint64_t epoch_ms;
+    uint64_t max_skip;
+    uint64_t vic_scope;         /* CintVicScope */
+    uint64_t vic_ratios;        /* CintVicRatios */
+    uint64_t kick_window_ns;
 } CintConfig;
 
 typedef enum CintParamType {
@@ -100,6 +117,9 @@ extern const char *const cint_on_off_auto_names[];
 /* Name of a reason as printed and traced ("thr", "quiet", ...). */
 const char *cint_reason_name(CintReason reason);
 
+/* True if every single value of @config lies in its range. */
+bool cint_config_in_range(const CintConfig *config);
+
 /* Sets every parameter to its default. */
 void cint_config_init(CintConfig *config);
 
@@ -124,9 +144,18 @@ typedef struct CintAction {
     uint32_t covered;   /* pending CQEs this interrupt tells the guest of */
 } CintAction;
 
+/* Delivery ratio of policy vic, determined once an epoch. */
+typedef struct CintVicEpoch {
+    int64_t start_ns;
+    uint64_t completions;   /* in this epoch */
+    uint32_t up, skip;      /* deliver up of every skip completions */
+    bool low_iops;          /* the ratio is 1 because of a low rate */
+} CintVicEpoch;
+
 /* Counters of all completion queues of one controller. */
 typedef struct CintScope {
     uint32_t inflight;  /* commands fetched and not yet posted or cancelled */
+    CintVicEpoch vic;
 } CintScope;
 
 /* State of one completion queue. Read with the accessors below. */
@@ -136,6 +165,7 @@ typedef struct CintCq {
     uint32_t size;              /* entries; one less can be outstanding */
     uint32_t thr;               /* config.thr or static_thr, clamped */
     bool drain;                 /* config.drain, resolved for the policy */
+    bool disabled;              /* coalescing is off, whatever the policy */
 
     uint32_t inflight;
     uint32_t tail;              /* CQEs posted, free running */
@@ -145,6 +175,17 @@ typedef struct CintCq {
     uint32_t pressure;          /* fill level last reported, 0 = below 3/4 */
     int64_t first_ns;           /* when pending left 0 */
     int64_t deadline;           /* the policy's own */
+
+    /* Kick window: what is known of the guest since the last message. */
+    int64_t message_ns;         /* when it was sent */
+    bool message_sent;          /* there was one */
+    bool rung;                  /* the guest rang a doorbell since */
+    bool withheld;              /* an interrupt is due and waits */
+
+    struct {
+        uint32_t counter;
+        CintVicEpoch epoch;     /* with scope cq */
+    } vic;
 } CintCq;
 
 /* State of one submission queue; several may feed one completion queue. */
@@ -210,6 +251,15 @@ CintAction cint_timer(CintCq *cq, int64_t now);
  * change can strand them.
  */
 CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config);
+
+/*
+ * Turns coalescing off (every completion interrupts) or on again, as feature
+ * 09h does for the queues of a vector.
+ */
+CintAction cint_disable(CintCq *cq, int64_t now, bool disabled);
+
+/* The delivery ratio that policy vic uses for @cq. */
+CintVicEpoch *cint_vic_epoch(CintCq *cq);
 
 /* When to call cint_timer(), or CINT_NO_DEADLINE. */
 int64_t cint_deadline(const CintCq *cq);

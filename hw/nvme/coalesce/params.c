@@ -11,6 +11,19 @@ const char *const cint_policy_names[] = {
     [NVME_CINT_POLICY_DEFAULT]  = "default",
     [NVME_CINT_POLICY_STATIC]   = "static",
     [NVME_CINT_POLICY_ADAPTIVE] = "adaptive",
+    [NVME_CINT_POLICY_VIC]      = "vic",
+    NULL,
+};
+
+static const char *const vic_scope_names[] = {
+    [CINT_VIC_SCOPE_CONTROLLER] = "controller",
+    [CINT_VIC_SCOPE_CQ]         = "cq",
+    NULL,
+};
+
+static const char *const vic_ratios_names[] = {
+    [CINT_VIC_RATIOS_FULL]      = "full",
+    [CINT_VIC_RATIOS_COARSE]    = "coarse",
     NULL,
 };
 
@@ -110,7 +123,67 @@ const CintParam cint_params[] = {
         .max = 10 * SECOND_NS,
         .def = 10000000,
         .help = "ns a CQE may be held at the most, whatever the policy; 0 = "
-                "no limit",
+                "no limit (not under vic)",
+    }, {
+        .name = "cif-threshold",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(cif_threshold),
+        .min = 2,
+        .max = 65535,
+        .def = 4,
+        .help = "commands in flight below which every completion interrupts "
+                "(vic; vIC 3.2)",
+    }, {
+        .name = "iops-threshold",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(iops_threshold),
+        .max = 100000000,
+        .def = 2000,
+        .help = "completions/s below which every completion interrupts (vic; "
+                "vIC 3.2)",
+    }, {
+        .name = "epoch",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(epoch_ms),
+        .min = 1,
+        .max = 60000,
+        .def = 200,
+        .help = "ms between two determinations of the ratio (vic; vIC 3.2.2)",
+    }, {
+        .name = "max-skip",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(max_skip),
+        .max = 65535,
+        .def = 0,
+        .help = "largest n of a delivery ratio 1/n, 0 = no limit; the paper's "
+                "text has 16 (vic; vIC 3.2.1)",
+    }, {
+        .name = "vic-scope",
+        .type = CINT_PARAM_ENUM,
+        .offset = FIELD(vic_scope),
+        .max = CINT_VIC_SCOPE_CQ,
+        .def = CINT_VIC_SCOPE_CONTROLLER,
+        .values = vic_scope_names,
+        .help = "whose commands in flight and completions the ratio follows "
+                "(vic)",
+    }, {
+        .name = "vic-ratios",
+        .type = CINT_PARAM_ENUM,
+        .offset = FIELD(vic_ratios),
+        .max = CINT_VIC_RATIOS_COARSE,
+        .def = CINT_VIC_RATIOS_FULL,
+        .values = vic_ratios_names,
+        .help = "coarse: no iops-threshold and no ratio between 1 and 1/2, as "
+                "an early driver had it (vic; vIC 5)",
+    }, {
+        .name = "kick-window",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(kick_window_ns),
+        .max = SECOND_NS,
+        .def = 0,
+        .help = "ns after a message in which a guest that has rung a doorbell "
+                "since gets no further one until it rings again; 0 = off (any "
+                "policy; vIC 3.3)",
     },
     { .name = NULL },
 };
@@ -139,10 +212,28 @@ void cint_config_init(CintConfig *config)
     }
 }
 
+bool cint_config_in_range(const CintConfig *config)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        uint64_t value = *cint_config_field((CintConfig *)config, param);
+
+        if (value < param->min || value > param->max) {
+            return false;
+        }
+    }
+    return true;
+}
+
 const char *cint_config_conflict(const CintConfig *config)
 {
     if (config->policy != NVME_CINT_POLICY_DEFAULT && !config->each_cqe) {
         return "each-cqe=off goes with policy=default only";
+    }
+    if (config->policy == NVME_CINT_POLICY_VIC && !config->max_hold_ns) {
+        return "max-hold=0 does not go with policy=vic, whose ratio has no "
+               "timer of its own";
     }
     return NULL;
 }

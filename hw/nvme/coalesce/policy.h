@@ -16,6 +16,12 @@ typedef struct CintPolicyOps {
     bool drain;
 
     /*
+     * The policy is in force from now on. Sets up its own fields, which may
+     * hold what an earlier use left. Optional.
+     */
+    void (*enter)(CintCq *cq);
+
+    /*
      * A CQE was posted and is counted in cq->pending (>= 1). Returns why an
      * interrupt is due now, or NVME_CINT_REASON_NONE after setting
      * cq->deadline if the policy promises one.
@@ -32,5 +38,6 @@ typedef struct CintPolicyOps {
 extern const CintPolicyOps cint_policy_default;
 extern const CintPolicyOps cint_policy_static;
 extern const CintPolicyOps cint_policy_adaptive;
+extern const CintPolicyOps cint_policy_vic;
 
 #endif /* HW_NVME_COALESCE_POLICY_H */

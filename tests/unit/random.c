@@ -1,0 +1,78 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Random numbers and configurations.
+ */
+#include <inttypes.h>
+
+#include "random.h"
+
+int64_t pick(int64_t min, int64_t max)
+{
+    return g_test_rand_int_range(min, max + 1);
+}
+
+bool one_in(int n)
+{
+    return pick(1, n) == 1;
+}
+
+int64_t pick_of(const int64_t *values, unsigned n)
+{
+    return values[pick(0, n - 1)];
+}
+
+static void fit_policy(CintConfig *config)
+{
+    if (config->policy == NVME_CINT_POLICY_DEFAULT) {
+        config->each_cqe = one_in(2);
+        if (one_in(2)) {
+            config->static_time_ns = 0;
+        }
+    }
+    if (config->policy == NVME_CINT_POLICY_VIC) {
+        config->max_hold_ns = PICK_OF(1, 600, 6000, 20000, 10000000);
+    }
+}
+
+CintConfig random_config(int policy)
+{
+    CintConfig config = {
+        .policy = policy < 0 ? pick(0, CINT_NR_POLICIES - 1) : policy,
+        .delta_ns = PICK_OF(0, 1, 50, 600, 6000),
+        .thr = PICK_OF(0, 1, 2, 4, 8, 32, 65535),
+        .static_time_ns = PICK_OF(0, 1, 50, 600, 6000, 100000),
+        .static_thr = PICK_OF(0, 1, 2, 4, 8, 32, 65535),
+        .each_cqe = true,
+        .drain = PICK_OF(CINT_AUTO, CINT_AUTO, CINT_OFF, CINT_ON),
+        .max_hold_ns = PICK_OF(0, 0, 0, 1, 600, 6000, 20000),
+        .cif_threshold = PICK_OF(2, 2, 3, 4, 5, 65535),
+        .iops_threshold = PICK_OF(0, 2000, 20000, 100000000),
+        .epoch_ms = PICK_OF(1, 1, 2, 60000),
+        .max_skip = PICK_OF(0, 0, 1, 2, 3, 16),
+        .vic_scope = PICK_OF(CINT_VIC_SCOPE_CONTROLLER, CINT_VIC_SCOPE_CQ),
+        .vic_ratios = PICK_OF(CINT_VIC_RATIOS_FULL, CINT_VIC_RATIOS_FULL,
+                              CINT_VIC_RATIOS_COARSE),
+        .kick_window_ns = PICK_OF(0, 0, 0, 1, 600, 6000, 100000),
+    };
+
+    fit_policy(&config);
+    g_assert_null(cint_config_conflict(&config));
+    return config;
+}
+
+void describe_config(GString *text, CintConfig config)
+{
+    const CintParam *param;
+    uint64_t value;
+
+    for (param = cint_params; param->name; param++) {
+        value = *cint_config_field(&config, param);
+        if (param->values) {
+            g_string_append_printf(text, " %s=%s", param->name,
+                                   param->values[value]);
+        } else {
+            g_string_append_printf(text, " %s=%" PRIu64, param->name, value);
+        }
+    }
+}
