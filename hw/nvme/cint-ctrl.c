@@ -94,6 +94,7 @@ static void act(NvmeCintCq *c, CintAction action, int64_t now)
                                 action.covered,
                                 now - c->posted[c->first_uncovered].post_ns);
         nvme_cint_count_irq(c, &action, now);
+        cq->ctrl->cint->vector_irqs[cq->vector]++;
         nvme_irq_assert(cq->ctrl, cq);
     }
     arm_irq_timer(c);
@@ -167,23 +168,51 @@ void nvme_cint_do_head(NvmeCQueue *cq)
     }
 }
 
-void nvme_cint_reconfigure(NvmeCtrl *n, const CintConfig *config)
+void nvme_cint_reconfigure_cq(NvmeCintCq *c, const CintConfig *config)
 {
     int64_t now = nvme_cint_now();
-    uint64_t old = n->cint->config.policy;
+
+    /* A queue that is never coalesced has nothing pending: it only stores. */
+    trace_pci_nvme_cint_policy(c->cq->cqid,
+                               cint_policy_names[c->engine.config.policy],
+                               cint_policy_names[config->policy]);
+    expire_deadlines(c, now);
+    act(c, cint_configure(&c->engine, now, config), now);
+}
+
+void nvme_cint_reconfigure(NvmeCtrl *n, const CintConfig *config)
+{
     uint32_t i;
 
     n->cint->config = *config;
     for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        if (n->cq[i]) {
+            nvme_cint_reconfigure_cq(n->cq[i]->cint, config);
+        }
+    }
+}
+
+static bool is_disabled_vector(NvmeCtrl *n, uint16_t vector)
+{
+    return test_bit(vector, n->cint->cd);
+}
+
+void nvme_cint_disable_vector(NvmeCtrl *n, uint16_t vector, bool disabled)
+{
+    int64_t now = nvme_cint_now();
+    uint32_t i;
+
+    if (disabled == is_disabled_vector(n, vector)) {
+        return;
+    }
+    change_bit(vector, n->cint->cd);
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
         NvmeCintCq *c = n->cq[i] ? n->cq[i]->cint : NULL;
 
-        if (!c || !c->coalesce) {
-            continue;
+        if (c && c->coalesce && c->cq->vector == vector) {
+            expire_deadlines(c, now);
+            act(c, cint_disable(&c->engine, now, disabled), now);
         }
-        trace_pci_nvme_cint_policy(i, cint_policy_names[old],
-                                   cint_policy_names[config->policy]);
-        expire_deadlines(c, now);
-        act(c, cint_configure(&c->engine, now, config), now);
     }
 }
 
@@ -216,30 +245,6 @@ void nvme_cint_do_kick_cq(NvmeCQueue *cq)
     }
     c->post_ns = nvme_cint_now();
     arm_post_timer(c);
-}
-
-static void give_slots(NvmeCint *cint)
-{
-    uint64_t slots = cint->media.params.slots;
-    NvmeCintSq *s;
-
-    while ((s = QTAILQ_FIRST(&cint->waiting)) &&
-           (!slots || cint->slots_used + cint->slots_granted < slots)) {
-        QTAILQ_REMOVE(&cint->waiting, s, entry);
-        s->waiting = false;
-        s->grants++;
-        cint->slots_granted++;
-        nvme_cint_kick_sq(s->sq);
-    }
-}
-
-static void put_slot(NvmeCint *cint, NvmeCintReq *r)
-{
-    if (r->holds_slot) {
-        r->holds_slot = false;
-        cint->slots_used--;
-        give_slots(cint);
-    }
 }
 
 static void enter_media(NvmeCintCq *c, NvmeCintReq *r)
@@ -364,7 +369,7 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
 
     c->pass_cqes++;
     c->stats.cqes++;
-    put_slot(cq->ctrl->cint, r);
+    nvme_cint_put_slot(cq->ctrl->cint, r);
     if (!c->coalesce) {
         return;
     }
@@ -394,6 +399,7 @@ bool nvme_cint_do_pass_end(NvmeCQueue *cq)
     if (cq->irq_enabled) {
         c->stats.irqs_full++;
         c->stats.irqs_by_reason[NVME_CINT_REASON_ADMIN]++;
+        cq->ctrl->cint->vector_irqs[cq->vector]++;
     }
     return false;
 }
@@ -419,41 +425,6 @@ void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns)
     } else {
         qemu_bh_schedule(sq->bh);
     }
-}
-
-/*
- * With bounded media slots, SQs that have to wait take turns: a queue is given
- * one slot when it comes first in line, and goes on by itself only while
- * slots are free and nobody else waits.
- */
-bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
-{
-    NvmeCint *cint = sq->ctrl->cint;
-    NvmeCintSq *s = sq->cint;
-    uint64_t slots = cint->media.params.slots;
-
-    if (!slots || !sq->sqid || s->grants) {
-        return true;
-    }
-    if (QTAILQ_EMPTY(&cint->waiting) &&
-        cint->slots_used + cint->slots_granted < slots) {
-        return true;
-    }
-    if (!s->waiting) {
-        s->waiting = true;
-        QTAILQ_INSERT_TAIL(&cint->waiting, s, entry);
-    }
-    return false;
-}
-
-static void take_slot(NvmeCint *cint, NvmeCintSq *s, NvmeCintReq *r)
-{
-    if (s->grants) {
-        s->grants--;
-        cint->slots_granted--;
-    }
-    r->holds_slot = true;
-    cint->slots_used++;
 }
 
 static bool is_rw(uint8_t opcode)
@@ -522,7 +493,7 @@ static void submit_io(NvmeSQueue *sq, NvmeRequest *req, NvmeCintReq *r,
                                    c->engine.inflight);
     }
     if (cint->media.params.slots) {
-        take_slot(cint, sq->cint, r);
+        nvme_cint_take_slot(cint, sq->cint, r);
     }
     r->due_ns = nvme_cint_media_schedule(&cint->media, now,
                                          is_write(req->cmd.opcode),
@@ -566,12 +537,7 @@ void nvme_cint_do_fetched(NvmeSQueue *sq)
             act(c, cint_doorbell(&s->engine, now), now);
         }
     }
-    if (s->grants) {
-        /* Nothing left to fetch with them. */
-        sq->ctrl->cint->slots_granted -= s->grants;
-        s->grants = 0;
-    }
-    give_slots(sq->ctrl->cint);
+    nvme_cint_return_grants(sq->ctrl->cint, s);
 }
 
 /*
@@ -591,6 +557,8 @@ void nvme_cint_do_init_cq(NvmeCQueue *cq)
     c->post_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, post_timer_cb, c);
     c->irq_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, irq_timer_cb, c);
     cint_cq_init(&c->engine, &cint->scope, cq->size, &cint->config);
+    cint_disable(&c->engine, nvme_cint_now(),
+                 is_disabled_vector(cq->ctrl, cq->vector));
     cq->cint = c;
 }
 
@@ -632,14 +600,11 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
         if (s->reqs[i].in_media) {
             leave_media(c, &s->reqs[i]);
         }
-        put_slot(cint, &s->reqs[i]);
+        nvme_cint_put_slot(cint, &s->reqs[i]);
         /* What is dropped here is not posted, where this usually happens. */
         nvme_sg_unmap(&sq->io_req[i].sg);
     }
-    if (s->waiting) {
-        QTAILQ_REMOVE(&cint->waiting, s, entry);
-    }
-    cint->slots_granted -= s->grants;
+    nvme_cint_forget_sq(cint, s);
     if (c->coalesce) {
         expire_deadlines(c, now);
         act(c, cint_delete_sq(&s->engine, now), now);
@@ -648,7 +613,6 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
     timer_free(s->fetch_timer);
     g_free(s->reqs);
     g_free(s);
-    give_slots(cint);
 }
 
 /* From here to the end of the reset no interrupt is due and nothing waits. */
@@ -671,6 +635,18 @@ void nvme_cint_do_reset(NvmeCtrl *n)
     }
     /* The engine hears no more of what these queues had in flight. */
     cint_scope_init(&n->cint->scope);
+    /* What Set Features changed is gone; properties stay. */
+    n->cint->config = n->params.cint.config;
+    n->cint->arbitration = NVME_ARB_AB_NOLIMIT;
+    bitmap_zero(n->cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);
+}
+
+static void fill_capabilities(NvmeCtrl *n)
+{
+    uint64_t cap = ldq_le_p(&n->bar.cap);
+
+    NVME_CAP_SET_AMS(cap, NVME_CINT_CAP_AMS_WRR);
+    stq_le_p(&n->bar.cap, cap);
 }
 
 static void fill_identify(NvmeCtrl *n)
@@ -683,7 +659,8 @@ static void fill_identify(NvmeCtrl *n)
     id->magic = cpu_to_le32(NVME_CINT_MAGIC);
     id->version = cpu_to_le16(NVME_CINT_VERSION);
     id->size = cpu_to_le16(sizeof(*id));
-    id->caps = cpu_to_le32(NVME_CINT_CAP_LOG);
+    id->caps = cpu_to_le32(NVME_CINT_CAP_LOG | NVME_CINT_CAP_VIC);
+    id->config_fid = NVME_CINT_FID_CONFIG;
     id->lid = NVME_CINT_LID;
 }
 
@@ -721,9 +698,11 @@ bool nvme_cint_realize(NvmeCtrl *n, Error **errp)
     cint = n->cint = g_new0(NvmeCint, 1);
     cint->n = n;
     cint->config = n->params.cint.config;
-    QTAILQ_INIT(&cint->waiting);
+    cint->vector_irqs = g_new0(uint64_t, n->params.msix_qsize);
+    nvme_cint_arb_init(cint);
     cint_scope_init(&cint->scope);
     nvme_cint_media_init(&cint->media, &n->params.cint.device);
+    fill_capabilities(n);
     fill_identify(n);
     error_setg(&cint->migration_blocker,
                "nvme: cint=on does not support migration");
@@ -733,6 +712,7 @@ bool nvme_cint_realize(NvmeCtrl *n, Error **errp)
     }
 
     error_free(cint->migration_blocker);
+    g_free(cint->vector_irqs);
     g_free(cint);
     n->cint = NULL;
     return false;
@@ -742,6 +722,7 @@ void nvme_cint_exit(NvmeCtrl *n)
 {
     if (n->cint) {
         migrate_del_blocker(&n->cint->migration_blocker);
+        g_free(n->cint->vector_irqs);
         g_free(n->cint);
         n->cint = NULL;
     }

@@ -269,6 +269,23 @@ static bool check_config(const CintConfig *config, Error **errp)
     return true;
 }
 
+/*
+ * Gives @param the value it has in @params for every queue. What Set Features
+ * changed of the other parameters stays.
+ */
+static bool reconfigure(NvmeCtrl *n, const CintParam *param,
+                        NvmeCintParams *params, Error **errp)
+{
+    CintConfig config = n->cint->config;
+
+    *cint_config_field(&config, param) = *param_field(params, param);
+    if (!check_config(&config, errp) || !check_config(&params->config, errp)) {
+        return false;
+    }
+    nvme_cint_reconfigure(n, &config);
+    return true;
+}
+
 /* Applies @params, in which @param is new, to the running controller. */
 static bool apply_running(NvmeCtrl *n, const CintParam *param,
                           NvmeCintParams *params, Error **errp)
@@ -278,6 +295,9 @@ static bool apply_running(NvmeCtrl *n, const CintParam *param,
                    param->name);
         return false;
     }
+    if (!is_device_param(param)) {
+        return reconfigure(n, param, params, errp);
+    }
     if (param == &nvme_cint_device_params[ROW_TIME]) {
         error_setg(errp, "cint.time is decided at start");
         return false;
@@ -285,15 +305,10 @@ static bool apply_running(NvmeCtrl *n, const CintParam *param,
     if (param == &nvme_cint_device_params[ROW_MEDIA]) {
         choose_media(params);
     }
-    if (!check_overrides(params, errp) ||
-        !check_config(&params->config, errp)) {
+    if (!check_overrides(params, errp)) {
         return false;
     }
-    if (is_device_param(param)) {
-        nvme_cint_media_configure(&n->cint->media, &params->device);
-    } else {
-        nvme_cint_reconfigure(n, &params->config);
-    }
+    nvme_cint_media_configure(&n->cint->media, &params->device);
     return true;
 }
 
@@ -366,6 +381,8 @@ void nvme_cint_class_init(ObjectClass *oc)
                               nvme_cint_get_stats, NULL, NULL, NULL);
     object_class_property_set_description(oc, "cint-stats",
         "counters of each completion queue (read only)");
+    INTERRUPT_STATS_PROVIDER_CLASS(oc)->get_statistics =
+        nvme_cint_irq_statistics;
 }
 
 void nvme_cint_instance_init(NvmeCtrl *n)

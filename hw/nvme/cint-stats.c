@@ -88,9 +88,9 @@ void nvme_cint_count_lateness(NvmeCintCq *c, int64_t deadline, int64_t now)
     hist_add(&c->stats.lateness, now - deadline);
 }
 
-static void read_record(const NvmeCintCq *c, NvmeCintLogRecord *record)
+static void read_record(NvmeCintCq *c, NvmeCintLogRecord *record)
 {
-    const CintCq *engine = &c->engine;
+    CintCq *engine = &c->engine;
 
     *record = c->stats;
     record->cqid = c->cq->cqid;
@@ -102,6 +102,10 @@ static void read_record(const NvmeCintCq *c, NvmeCintLogRecord *record)
     record->delta_ns = engine->config.delta_ns;
     record->thr = engine->thr;
     record->pending = engine->pending;
+    if (engine->config.policy == NVME_CINT_POLICY_VIC) {
+        record->ratio_up = cint_vic_epoch(engine)->up;
+        record->ratio_skip = cint_vic_epoch(engine)->skip;
+    }
 }
 
 static void record_to_le(NvmeCintLogRecord *record)
@@ -199,6 +203,16 @@ uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
     return status;
 }
 
+bool nvme_cint_irq_statistics(InterruptStatsProvider *obj,
+                              uint64_t **irq_counts, unsigned int *nb_irqs)
+{
+    NvmeCtrl *n = NVME(obj);
+
+    *irq_counts = n->cint ? n->cint->vector_irqs : NULL;
+    *nb_irqs = n->cint ? n->params.msix_qsize : 0;
+    return true;
+}
+
 /*
  * QOM
  */
@@ -267,6 +281,8 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *r)
     visit_u64(v, "irqs-masked", r->irqs_masked);
     visit_reasons(v, r);
     visit_u64(v, "avoided", r->avoided);
+    visit_u64(v, "ratio-up", r->ratio_up);
+    visit_u64(v, "ratio-skip", r->ratio_skip);
     visit_u64(v, "reruns", r->reruns);
     for (i = 0; i < NVME_CINT_NR_HINTS; i++) {
         visit_u64(v, hints[i], r->cmds_by_hint[i]);

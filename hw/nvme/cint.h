@@ -14,7 +14,9 @@
 #ifndef HW_NVME_CINT_H
 #define HW_NVME_CINT_H
 
+#include "qemu/bitmap.h"
 #include "qemu/timer.h"
+#include "hw/intc/intc.h"
 
 #include "cint-media.h"
 #include "nvme.h"
@@ -30,6 +32,19 @@ typedef struct NvmeCintReq {
     QTAILQ_ENTRY(NvmeCintReq) entry;
 } NvmeCintReq;
 
+/* Priorities of Create I/O Submission Queue (QPRIO). */
+typedef enum NvmeCintPriority {
+    NVME_CINT_PRIO_URGENT,
+    NVME_CINT_PRIO_HIGH,
+    NVME_CINT_PRIO_MEDIUM,
+    NVME_CINT_PRIO_LOW,
+    NVME_CINT_NR_PRIORITIES,
+} NvmeCintPriority;
+
+/* Weighted round robin with urgent class: CAP.AMS and CC.AMS. */
+#define NVME_CINT_CAP_AMS_WRR   0x1
+#define NVME_CINT_CC_AMS_WRR    0x1
+
 typedef struct NvmeCintSq {
     NvmeSQueue *sq;
     CintSq engine;
@@ -38,7 +53,9 @@ typedef struct NvmeCintSq {
     QEMUTimer *fetch_timer;
     uint32_t fetched;       /* SQEs since the last batch boundary */
     uint32_t grants;        /* media slots given to this queue, not yet used */
-    bool waiting;           /* linked into NvmeCint.waiting */
+    uint8_t priority;       /* NvmeCintPriority, from Create SQ */
+    uint8_t line;           /* which of NvmeCint.waiting it is linked into */
+    bool waiting;           /* linked there */
     QTAILQ_ENTRY(NvmeCintSq) entry;
 } NvmeCintSq;
 
@@ -76,9 +93,17 @@ typedef struct NvmeCint {
     CintConfig config;                  /* for queues created from now on */
     CintScope scope;
     NvmeCintMedia media;
+    /* Feature 09h: vectors whose I/O queues are not coalesced. */
+    DECLARE_BITMAP(cd, PCI_MSIX_FLAGS_QSIZE + 1);
+    uint64_t *vector_irqs;              /* messages sent, by vector */
     uint32_t slots_used;
     uint32_t slots_granted;
-    QTAILQ_HEAD(, NvmeCintSq) waiting;  /* SQs with SQEs and no slot */
+    /* SQs that have SQEs and no slot, by priority. */
+    QTAILQ_HEAD(, NvmeCintSq) waiting[NVME_CINT_NR_PRIORITIES];
+    uint32_t credits[NVME_CINT_NR_PRIORITIES];
+    uint32_t arbitration;               /* feature 01h */
+    NvmeCintSq *burst_sq;               /* the queue in its burst, or NULL */
+    uint32_t burst_left;
     Error *migration_blocker;
 } NvmeCint;
 
@@ -100,8 +125,21 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req);
 bool nvme_cint_do_pass_end(NvmeCQueue *cq);
 void nvme_cint_do_head(NvmeCQueue *cq);
 
-/* For cint-props.c: the configuration of all I/O CQs and of later ones. */
+/* The configuration of all I/O CQs and of those created later; of one. */
 void nvme_cint_reconfigure(NvmeCtrl *n, const CintConfig *config);
+void nvme_cint_reconfigure_cq(NvmeCintCq *c, const CintConfig *config);
+
+/* Feature 09h: coalesce the I/O queues of @vector, or not. */
+void nvme_cint_disable_vector(NvmeCtrl *n, uint16_t vector, bool disabled);
+
+/* cint-arb.c: which submission queue gets the next media slot. */
+void nvme_cint_arb_init(NvmeCint *cint);
+/* @r, just fetched from @s, occupies a slot until it is posted or dropped. */
+void nvme_cint_take_slot(NvmeCint *cint, NvmeCintSq *s, NvmeCintReq *r);
+void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *r);
+/* @s has nothing left to fetch; @s is going away. */
+void nvme_cint_return_grants(NvmeCint *cint, NvmeCintSq *s);
+void nvme_cint_forget_sq(NvmeCint *cint, NvmeCintSq *s);
 
 /* For cint-stats.c. */
 int64_t nvme_cint_now(void);
@@ -122,6 +160,14 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp);
 bool nvme_cint_realize(NvmeCtrl *n, Error **errp);
 void nvme_cint_exit(NvmeCtrl *n);
 
+/* Get and Set Features of what nvme_cint_has_feature() claims. */
+uint16_t nvme_cint_get_feature(NvmeCtrl *n, NvmeRequest *req);
+uint16_t nvme_cint_set_feature(NvmeCtrl *n, NvmeRequest *req);
+
+/* Messages sent by vector, for "info irq"; none with cint off. */
+bool nvme_cint_irq_statistics(InterruptStatsProvider *obj,
+                              uint64_t **irq_counts, unsigned int *nb_irqs);
+
 /* Get Log Page D0h. */
 uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
                        NvmeRequest *req);
@@ -136,6 +182,15 @@ static inline void nvme_cint_reset(NvmeCtrl *n)
     if (n->cint) {
         nvme_cint_do_reset(n);
     }
+}
+
+/* Features that cint answers in place of the stock code. */
+static inline bool nvme_cint_has_feature(NvmeCtrl *n, uint8_t fid)
+{
+    return n->cint && (fid == NVME_ARBITRATION ||
+                       fid == NVME_INTERRUPT_COALESCING ||
+                       fid == NVME_INTERRUPT_VECTOR_CONF ||
+                       fid == NVME_CINT_FID_CONFIG);
 }
 
 static inline void nvme_cint_init_cq(NvmeCQueue *cq)
@@ -156,6 +211,14 @@ static inline void nvme_cint_init_sq(NvmeSQueue *sq)
 {
     if (sq->ctrl->cint) {
         nvme_cint_do_init_sq(sq);
+    }
+}
+
+/* @priority: QPRIO of Create I/O Submission Queue. */
+static inline void nvme_cint_set_priority(NvmeSQueue *sq, uint8_t priority)
+{
+    if (sq->cint) {
+        sq->cint->priority = priority;
     }
 }
 

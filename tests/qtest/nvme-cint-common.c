@@ -21,22 +21,33 @@
 #define COUNTER_MATCH   0xfa
 
 #define MEDIA \
-    "cint=on,cint.max-hold=0,cint.media=custom,cint.media.read-latency=400," \
+    "cint=on,cint.media=custom,cint.media.read-latency=400," \
     "cint.media.write-latency=1400,cint.media.units=0"
+#define DEFAULT     ",cint.policy=default,cint.max-hold=0"
 #define STATIC      ",cint.policy=static,cint.static-time=100000," \
-                    "cint.static-thr=50"
-#define ADAPTIVE    ",cint.policy=adaptive,cint.delta=60000,cint.thr=50"
+                    "cint.static-thr=50,cint.max-hold=0"
+#define ADAPTIVE    ",cint.policy=adaptive,cint.delta=60000,cint.thr=50," \
+                    "cint.max-hold=0"
+/* Skips every second completion from the first one on; see cint_boot(). */
+#define VIC         ",cint.policy=vic,cint.vic-ratios=coarse," \
+                    "cint.cif-threshold=2,cint.epoch=1,cint.max-hold=90000"
+
+/* Longer than the epoch of VIC, so that the first completion ends one. */
+#define START_NS    2000000
 
 const CintCase cint_cases[] = {
-    { "default", MEDIA ",cint.time=virtual,cint.policy=default" },
+    { "default", MEDIA ",cint.time=virtual" DEFAULT },
     { "default-batched",
-      MEDIA ",cint.time=virtual,cint.policy=default,cint.each-cqe=off" },
+      MEDIA ",cint.time=virtual,cint.each-cqe=off" DEFAULT },
     { "static", MEDIA ",cint.time=virtual" STATIC },
     { "adaptive", MEDIA ",cint.time=virtual" ADAPTIVE },
     { "adaptive-drain", MEDIA ",cint.time=virtual,cint.drain=on" ADAPTIVE },
-    { "default-real", MEDIA ",cint.time=real,cint.policy=default" },
+    { "vic", MEDIA ",cint.time=virtual" VIC },
+    { "vic-without-drain", MEDIA ",cint.time=virtual,cint.drain=off" VIC },
+    { "default-real", MEDIA ",cint.time=real" DEFAULT },
     { "static-real", MEDIA ",cint.time=real" STATIC },
     { "adaptive-real", MEDIA ",cint.time=real" ADAPTIVE },
+    { "vic-real", MEDIA ",cint.time=real" VIC },
     { "adaptive-ioeventfd", MEDIA ",cint.time=real,ioeventfd=on" ADAPTIVE },
     { NULL },
 };
@@ -57,10 +68,17 @@ void fail(const char *file, int line, const char *fmt, ...)
 CintTest *cint_boot_custom(const char *env, const char *args,
                            const char *opts)
 {
+    g_autofree char *devices = g_strdup_printf(
+        "%s -device nvme,id=nvme0,serial=cint,drive=d0,addr=4%s%s", args,
+        *opts ? "," : "", opts);
+
+    return cint_boot_devices(env, devices);
+}
+
+CintTest *cint_boot_devices(const char *env, const char *args)
+{
     g_autofree char *cmdline = g_strdup_printf(
-        "-machine pc -nodefaults -m 64 %s "
-        "-device nvme,id=nvme0,serial=cint,drive=d0,addr=4%s%s "
-        "-device pci-testdev,addr=5", args, *opts ? "," : "", opts);
+        "-machine pc -nodefaults -m 64 %s -device pci-testdev,addr=5", args);
     CintTest *t = g_new0(CintTest, 1);
 
     t->qts = qtest_init_with_env(env, cmdline, true);
@@ -76,7 +94,11 @@ CintTest *cint_boot_custom(const char *env, const char *args,
 
 CintTest *cint_boot(const char *opts)
 {
-    return cint_boot_custom(NULL, CINT_NULL_DISK, opts);
+    CintTest *t = cint_boot_custom(NULL, CINT_NULL_DISK, opts);
+
+    cint_run(t, START_NS);
+    cint_zero(t);
+    return t;
 }
 
 void cint_shutdown(CintTest *t)
@@ -88,6 +110,26 @@ void cint_shutdown(CintTest *t)
     alloc_destroy(&t->alloc);
     qtest_quit(t->qts);
     g_free(t);
+}
+
+CintTest *cint_other(CintTest *t, int slot)
+{
+    CintTest *other = g_new0(CintTest, 1);
+
+    *other = *t;
+    other->counter_dev = NULL;
+    other->pdev = qpci_device_find(t->bus, QPCI_DEVFN(slot, 0));
+    g_assert_nonnull(other->pdev);
+    other->nvme = qnvme_new(other->pdev, &t->alloc);
+    qnvme_enable(other->nvme);
+    return other;
+}
+
+void cint_other_free(CintTest *other)
+{
+    qnvme_free(other->nvme);
+    g_free(other->pdev);
+    g_free(other);
 }
 
 QNvmeSq *cint_queues(CintTest *t, uint16_t id)
@@ -341,6 +383,31 @@ void cint_check_record(CintTest *t, uint16_t cqid)
     g_assert_cmpuint(held, <=, r.cqes);
     g_assert_cmpuint(reaped, <=, held);
     g_assert_cmpuint(r.irqs_full + r.irqs_urgent, <=, r.cqes + r.reruns);
+}
+
+uint16_t cint_set_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f)
+{
+    qtest_memwrite(t->qts, t->buf.addr, f, sizeof(*f));
+    return qnvme_set_feature(t->nvme, NVME_CINT_FID_CONFIG, cqid, &t->buf,
+                             NULL);
+}
+
+NvmeCintFeature cint_get_config(CintTest *t, uint32_t cqid, uint8_t sel)
+{
+    NvmeCintFeature f;
+
+    qtest_memset(t->qts, t->buf.addr, 0xa5, sizeof(f));
+    g_assert_cmphex(qnvme_get_feature(t->nvme, NVME_CINT_FID_CONFIG, sel, cqid,
+                                      &t->buf, NULL), ==, 0);
+    qtest_memread(t->qts, t->buf.addr, &f, sizeof(f));
+    return f;
+}
+
+void cint_expect_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f)
+{
+    NvmeCintFeature found = cint_get_config(t, cqid, 0);
+
+    g_assert_cmpmem(&found, sizeof(found), f, sizeof(*f));
 }
 
 QDict *cint_qom_stats(CintTest *t, uint16_t cqid)

@@ -59,7 +59,8 @@ typedef struct CintTest {
  * cint_boot: starts a machine with a 1 GiB controller that reads as zeroes
  * @opts: device options, such as CINT_PURE ",cint.policy=static"
  *
- * The controller is enabled; there are no I/O queues.
+ * The controller is enabled; there are no I/O queues. Some virtual time has
+ * passed, as it has when a guest starts; time 0 is now.
  */
 CintTest *cint_boot(const char *opts);
 
@@ -70,6 +71,20 @@ CintTest *cint_boot(const char *opts);
  */
 CintTest *cint_boot_custom(const char *env, const char *args,
                            const char *opts);
+
+/**
+ * cint_boot_devices: the same where even the controller is the caller's
+ * @args: QEMU arguments; the controller to use is at addr=4
+ */
+CintTest *cint_boot_devices(const char *env, const char *args);
+
+/**
+ * cint_other: a further controller of the same machine, for the calls that
+ * move no clock; frees with cint_other_free() before cint_shutdown()
+ * @slot: PCI address of the controller
+ */
+CintTest *cint_other(CintTest *t, int slot);
+void cint_other_free(CintTest *other);
 
 /* The block node of cint_boot(). */
 #define CINT_NULL_DISK \
@@ -182,6 +197,22 @@ uint64_t cint_reason_count(CintTest *t, uint16_t cqid,
  * no time is longer than the machine has run.
  */
 void cint_check_record(CintTest *t, uint16_t cqid);
+
+/* ---- Vendor feature D0h ---- */
+
+/**
+ * cint_set_config: Set Features
+ * @cqid: a CQ or NVME_CINT_ALL_CQS
+ *
+ * Returns: the status code, with flags
+ */
+uint16_t cint_set_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f);
+
+/** cint_get_config: Get Features with Select field @sel; must succeed */
+NvmeCintFeature cint_get_config(CintTest *t, uint32_t cqid, uint8_t sel);
+
+/** cint_expect_config: the current value is *@f */
+void cint_expect_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f);
 
 /** cint_qom_stats: the record of a CQ in property cint-stats; unref it */
 QDict *cint_qom_stats(CintTest *t, uint16_t cqid);

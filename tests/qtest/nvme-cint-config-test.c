@@ -261,6 +261,14 @@ static const StartError start_errors[] = {
     { "thr-out-of-range", "cint=on,cint.thr=65536", "cint.thr", "65535" },
     { "units-out-of-range", "cint=on,cint.media=optane,cint.media.units=4096",
       "cint.media.units", "1024" },
+    { "max-hold-off-under-vic", "cint=on,cint.policy=vic,cint.max-hold=0",
+      "max-hold", "policy=vic" },
+    { "too-small-cif-threshold", "cint=on,cint.cif-threshold=1",
+      "cint.cif-threshold", "2 to" },
+    { "kick-window-without-cint", "cint.kick-window=1000", "cint.kick-window",
+      "cint=on" },
+    { "virtual-functions", "cint=on,subsys=s0,sriov_max_vfs=1,"
+      "sriov_vq_flexible=2,sriov_vi_flexible=1", "sriov_max_vfs", "cint=on" },
     { "ioeventfd-in-virtual-time", "cint=on,cint.time=virtual,ioeventfd=on",
       "cint.time", "ioeventfd" },
 };
@@ -274,8 +282,9 @@ static int start_and_quit(const char *opts, char **messages)
     g_autofree char *command = g_strdup_printf(
         "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | "
         "exec %s -machine pc -nodefaults -display none -accel qtest "
-        "-qmp stdio " CINT_NULL_DISK " -device nvme,serial=cint,drive=d0,%s",
-        g_getenv("QTEST_QEMU_BINARY"), opts);
+        "-qmp stdio " CINT_NULL_DISK " -device nvme-subsys,id=s0 "
+        "-device nvme,serial=cint,%s%s", g_getenv("QTEST_QEMU_BINARY"),
+        strstr(opts, "subsys=") ? "" : "drive=d0,", opts);
     const char *argv[] = { "/bin/sh", "-c", command, NULL };
     g_autoptr(GError) error = NULL;
     int status;
@@ -308,6 +317,8 @@ static const char *const good_options[] = {
     "cint=on,cint.media=p3700,cint.media.seed=3,cint.time=virtual",
     "cint=on,cint.media=none,cint.media.slots=8",
     "cint=on,cint.delta=0,cint.thr=0",
+    "cint=on,cint.policy=vic,cint.vic-scope=cq,cint.vic-ratios=coarse",
+    "cint=on,cint.policy=vic,cint.kick-window=100000",
 };
 
 static void test_good_options_start(void)

@@ -346,6 +346,22 @@ static void describe_pending_bits(CintTest *t, GString *text)
     }
 }
 
+/* What a user sees of interrupts. */
+static void describe_info_irq(CintTest *t, GString *text)
+{
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    for (i = 1; i <= 5; i++) {
+        g_autofree char *shown = qtest_hmp(t->qts, "info irq");
+
+        g_string_append(text, shown);
+        cint_read(t, sq, 5);
+        qnvme_wait_cqes(sq->cq, 5 * i);
+        cint_let_run(t);
+    }
+}
+
 /* ---- Properties ---- */
 
 static char *device_help(const char *env)
@@ -463,6 +479,7 @@ static const Aspect aspects[] = {
     { "messages-with-shadow-doorbells", describe_shadow_messages, "" },
     { "messages-with-ioeventfd", describe_shadow_messages, "ioeventfd=on" },
     { "pending-bits", describe_pending_bits, "" },
+    { "info-irq", describe_info_irq, "" },
 };
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
  * repeats with "--seed" and the random seed that the test prints.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "nvme-cint-common.h"
 
 #define NR_QUEUES   3
@@ -16,7 +17,7 @@ typedef struct Fuzz {
     CintTest *t;
     QNvmeSq *sqs[NR_QUEUES];
     uint32_t submitted[NR_QUEUES];
-    bool each_cqe;
+    bool vic;           /* needs a hold limit */
 } Fuzz;
 
 static void fuzz_submit(Fuzz *f, int q)
@@ -55,16 +56,56 @@ static void fuzz_reap(Fuzz *f, int q)
     }
 }
 
+static void fuzz_policy(Fuzz *f)
+{
+    static const char *const policies[] = {
+        "default", "static", "adaptive", "vic",
+    };
+    const char *policy = policies[g_test_rand_int_range(0, 4)];
+
+    f->vic = !strcmp(policy, "vic");
+    if (f->vic) {
+        cint_set_number(f->t, "cint.max-hold", 90000);
+    }
+    cint_set_word(f->t, "cint.policy", policy);
+}
+
+static void fuzz_feature(Fuzz *f, uint8_t fid, uint32_t value)
+{
+    g_assert_cmphex(qnvme_set_feature(f->t->nvme, fid, value, NULL, NULL), ==,
+                    0);
+}
+
+/* One queue gets a configuration of its own. */
+static void fuzz_queue_config(Fuzz *f, uint16_t cqid)
+{
+    NvmeCintFeature c = cint_get_config(f->t, cqid, 0);
+
+    c.policy = g_test_rand_int_range(0, NVME_CINT_POLICY_VIC + 1);
+    c.delta_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));
+    c.thr = cpu_to_le16(g_test_rand_int_range(0, 20));
+    c.static_time_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));
+    c.static_thr = cpu_to_le16(g_test_rand_int_range(0, 20));
+    c.drain = g_test_rand_int_range(0, 3);
+    c.vic_scope = g_test_rand_bit();
+    c.vic_ratios = g_test_rand_bit();
+    c.cif_threshold = cpu_to_le16(g_test_rand_int_range(2, 6));
+    c.max_skip = cpu_to_le16(g_test_rand_int_range(0, 6));
+    c.iops_threshold = 0;
+    c.epoch_ms = cpu_to_le32(1);
+    c.kick_window_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));
+    c.max_hold_ns = cpu_to_le64(g_test_rand_int_range(1, 30000));
+    g_assert_cmphex(cint_set_config(f->t, cqid, &c), ==, 0);
+}
+
 static void fuzz_configure(Fuzz *f)
 {
     CintTest *t = f->t;
+    uint32_t vector = g_test_rand_int_range(1, NR_QUEUES + 1);
 
-    switch (g_test_rand_int_range(0, 6)) {
-    case 0:
-        cint_set_word(t, "cint.policy", "static");
-        break;
-    case 1:
-        cint_set_word(t, "cint.policy", "adaptive");
+    switch (g_test_rand_int_range(0, 11)) {
+    case 0 ... 1:
+        fuzz_policy(f);
         break;
     case 2:
         cint_set_number(t, "cint.delta", g_test_rand_int_range(0, 20000));
@@ -76,7 +117,24 @@ static void fuzz_configure(Fuzz *f)
         cint_set_word(t, "cint.drain", g_test_rand_bit() ? "on" : "off");
         break;
     case 5:
-        cint_set_number(t, "cint.max-hold", g_test_rand_int_range(0, 30000));
+        cint_set_number(t, "cint.max-hold",
+                        g_test_rand_int_range(f->vic, 30000));
+        break;
+    case 6:
+        cint_set_number(t, "cint.kick-window",
+                        g_test_rand_bit() * g_test_rand_int_range(1, 20000));
+        break;
+    case 7:
+        fuzz_feature(f, NVME_INTERRUPT_VECTOR_CONF,
+                     g_test_rand_bit() << 16 | vector);
+        break;
+    case 8:
+        /* TIME and THR of 0 to 3 units. */
+        fuzz_feature(f, NVME_INTERRUPT_COALESCING,
+                     g_test_rand_int() & 0x0303);
+        break;
+    case 9 ... 10:
+        fuzz_queue_config(f, vector);
         break;
     }
 }
@@ -131,7 +189,7 @@ static void fuzz_step(Fuzz *f)
 
 static void test_random(const void *opts)
 {
-    Fuzz f = { .t = cint_boot(opts) };
+    Fuzz f = { .t = cint_boot(opts), .vic = strstr(opts, "policy=vic") };
     int q, i, round;
 
     qtest_qom_set_bool(f.t->qts, "/machine/peripheral/nvme0", "cint.each-cqe",

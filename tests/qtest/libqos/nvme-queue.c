@@ -160,6 +160,8 @@ void qnvme_enable(QNvmeCtrl *n)
     reg_write64(n, NVME_REG_ACQ, n->admin_cq.addr);
 
     NVME_SET_CC_EN(cc, 1);
+    NVME_SET_CC_CSS(cc, n->css);
+    NVME_SET_CC_AMS(cc, n->ams);
     NVME_SET_CC_IOSQES(cc, 6);
     NVME_SET_CC_IOCQES(cc, 4);
     qnvme_reg_write(n, NVME_REG_CC, cc);
@@ -203,7 +205,7 @@ void qnvme_vector_target(QNvmeCtrl *n, uint16_t vector, uint64_t addr,
 
 bool qnvme_irq_pending(QNvmeCtrl *n, uint16_t vector)
 {
-    return qpci_msix_pending(n->pdev, vector);
+    return n->pdev->msix_enabled && qpci_msix_pending(n->pdev, vector);
 }
 
 bool qnvme_take_irq(QNvmeCtrl *n, uint16_t vector)
@@ -560,11 +562,17 @@ QNvmeCq *qnvme_create_cq(QNvmeCtrl *n, uint16_t id, uint32_t entries,
 QNvmeSq *qnvme_create_sq(QNvmeCtrl *n, uint16_t id, uint32_t entries,
                          QNvmeCq *cq)
 {
+    return qnvme_create_sq_prio(n, id, entries, cq, 0);
+}
+
+QNvmeSq *qnvme_create_sq_prio(QNvmeCtrl *n, uint16_t id, uint32_t entries,
+                              QNvmeCq *cq, uint8_t priority)
+{
     QNvmeSq *sq = g_new0(QNvmeSq, 1);
     NvmeCmd cmd = {
         .opcode = NVME_ADM_CMD_CREATE_SQ,
         .cdw10 = cpu_to_le32((entries - 1) << 16 | id),
-        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
+        .cdw11 = cpu_to_le32(cq->id << 16 | priority << 1 | NVME_SQ_PC),
     };
 
     g_assert_cmpuint(id, <, QNVME_MAX_QUEUES);

@@ -47,7 +47,7 @@
 #include "block/nvme.h"
 
 #define QNVME_PAGE_SIZE     4096
-#define QNVME_MAX_VECTORS   32
+#define QNVME_MAX_VECTORS   128
 #define QNVME_MAX_QUEUES    128
 #define QNVME_TIMEOUT_S     10
 #define QNVME_ADMIN_ENTRIES 32
@@ -95,6 +95,8 @@ struct QNvmeCtrl {
     uint64_t sink;      /* guest memory that messages of a vector land in */
     uint64_t shadow;    /* shadow doorbells; 0 = not in use */
     uint64_t event_idx; /* their EventIdx buffer */
+    uint8_t css;        /* CC.CSS when enabled: 0, or NVME_CC_CSS_ALL */
+    uint8_t ams;        /* CC.AMS when enabled: 0 round robin, 1 weighted */
     bool enabled;
     QNvmeCq admin_cq;
     QNvmeSq admin_sq;
@@ -139,7 +141,11 @@ void qnvme_reg_write(QNvmeCtrl *n, uint64_t offset, uint32_t value);
 
 /* ---- Interrupts ---- */
 
-/** qnvme_irq_pending: says if the pending bit of a masked vector is set */
+/**
+ * qnvme_irq_pending: says if the pending bit of a masked vector is set
+ *
+ * Without MSI-X (qpci_msix_disable()) none is.
+ */
 bool qnvme_irq_pending(QNvmeCtrl *n, uint16_t vector);
 
 /**
@@ -200,6 +206,14 @@ QNvmeCq *qnvme_create_cq(QNvmeCtrl *n, uint16_t id, uint32_t entries,
  */
 QNvmeSq *qnvme_create_sq(QNvmeCtrl *n, uint16_t id, uint32_t entries,
                          QNvmeCq *cq);
+
+/**
+ * qnvme_create_sq_prio: the same with a priority, which counts under weighted
+ * round robin only
+ * @priority: QPRIO, 0 urgent to 3 low
+ */
+QNvmeSq *qnvme_create_sq_prio(QNvmeCtrl *n, uint16_t id, uint32_t entries,
+                              QNvmeCq *cq, uint8_t priority);
 
 /**
  * qnvme_delete_sq, qnvme_delete_cq: delete a queue; must succeed

@@ -1,0 +1,287 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: NVMe features. 01h, 08h and 09h as the NVMe base specification has
+ * them, and D0h, the whole configuration of a completion queue.
+ *
+ * 08h and D0h change what a later qom-set starts from only until the next
+ * controller reset, which restores the properties.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/msix.h"
+
+#include "cint.h"
+#include "trace.h"
+
+#define STATIC_UNIT_NS  100000      /* of 08h's aggregation time */
+
+#define INVALID         (NVME_INVALID_FIELD | NVME_DNR)
+
+/* The I/O completion queue that CDW11 names, NULL if there is none. */
+static NvmeCintCq *named_cq(NvmeCtrl *n, uint32_t dw11)
+{
+    bool exists = dw11 && dw11 <= n->params.max_ioqpairs && n->cq[dw11];
+
+    return exists ? n->cq[dw11]->cint : NULL;
+}
+
+/* Feature 08h. A register of 0 in either field means no aggregation. */
+static uint32_t get_coalescing(const CintConfig *config)
+{
+    uint64_t time = DIV_ROUND_UP(config->static_time_ns, STATIC_UNIT_NS);
+    uint64_t thr = config->static_thr ? config->static_thr - 1 : 0;
+
+    return MIN(time, 255) << 8 | MIN(thr, 255);
+}
+
+static void set_aggregation(CintConfig *config, uint32_t value)
+{
+    uint8_t thr = NVME_INTC_THR(value);
+
+    config->static_time_ns = NVME_INTC_TIME(value) * STATIC_UNIT_NS;
+    config->static_thr = thr ? thr + 1 : 0;
+}
+
+/* What D0h has set otherwise, for one queue or for all, stays as it is. */
+static uint16_t set_coalescing(NvmeCtrl *n, uint32_t value)
+{
+    NvmeCintCq *c;
+    uint32_t i;
+
+    if (value >> 16) {
+        return INVALID;
+    }
+    set_aggregation(&n->cint->config, value);
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        c = named_cq(n, i);
+        if (c) {
+            CintConfig config = c->engine.config;
+
+            set_aggregation(&config, value);
+            nvme_cint_reconfigure_cq(c, &config);
+        }
+    }
+    return NVME_SUCCESS;
+}
+
+/* Feature 01h. */
+static uint16_t set_arbitration(NvmeCtrl *n, uint32_t value)
+{
+    if (value & 0xf8) {
+        return INVALID;
+    }
+    n->cint->arbitration = value;
+    return NVME_SUCCESS;
+}
+
+/* Feature 09h. */
+static bool is_usable_vector(NvmeCtrl *n, uint16_t vector)
+{
+    return msix_enabled(PCI_DEVICE(n)) ? vector < n->conf_msix_qsize
+                                       : vector == 0;
+}
+
+static uint16_t get_vector_config(NvmeCtrl *n, uint32_t dw11,
+                                  const unsigned long *cd, uint32_t *result)
+{
+    uint16_t vector = dw11;
+
+    if (!is_usable_vector(n, vector)) {
+        return INVALID;
+    }
+    *result = vector;
+    if (cd && test_bit(vector, cd)) {
+        *result |= NVME_INTVC_NOCOALESCING;
+    }
+    return NVME_SUCCESS;
+}
+
+static uint16_t set_vector_config(NvmeCtrl *n, uint32_t value)
+{
+    uint16_t vector = value;
+
+    if (value & ~(0xffffu | NVME_INTVC_NOCOALESCING) ||
+        !is_usable_vector(n, vector)) {
+        return INVALID;
+    }
+    nvme_cint_disable_vector(n, vector, value & NVME_INTVC_NOCOALESCING);
+    return NVME_SUCCESS;
+}
+
+/* Feature D0h. */
+static void config_to_feature(const CintConfig *config, NvmeCintFeature *f)
+{
+    *f = (NvmeCintFeature) {
+        .version = cpu_to_le16(NVME_CINT_VERSION),
+        .policy = config->policy,
+        .drain = config->drain,
+        .each_cqe = config->each_cqe,
+        .delta_ns = cpu_to_le32(config->delta_ns),
+        .thr = cpu_to_le16(config->thr),
+        .static_thr = cpu_to_le16(config->static_thr),
+        .static_time_ns = cpu_to_le32(config->static_time_ns),
+        .vic_scope = config->vic_scope,
+        .vic_ratios = config->vic_ratios,
+        .cif_threshold = cpu_to_le16(config->cif_threshold),
+        .max_skip = cpu_to_le16(config->max_skip),
+        .iops_threshold = cpu_to_le32(config->iops_threshold),
+        .epoch_ms = cpu_to_le32(config->epoch_ms),
+        .kick_window_ns = cpu_to_le32(config->kick_window_ns),
+        .max_hold_ns = cpu_to_le64(config->max_hold_ns),
+    };
+}
+
+static void feature_to_config(const NvmeCintFeature *f, CintConfig *config)
+{
+    *config = (CintConfig) {
+        .policy = f->policy,
+        .delta_ns = le32_to_cpu(f->delta_ns),
+        .thr = le16_to_cpu(f->thr),
+        .static_time_ns = le32_to_cpu(f->static_time_ns),
+        .static_thr = le16_to_cpu(f->static_thr),
+        .each_cqe = f->each_cqe,
+        .drain = f->drain,
+        .max_hold_ns = le64_to_cpu(f->max_hold_ns),
+        .cif_threshold = le16_to_cpu(f->cif_threshold),
+        .iops_threshold = le32_to_cpu(f->iops_threshold),
+        .epoch_ms = le32_to_cpu(f->epoch_ms),
+        .max_skip = le16_to_cpu(f->max_skip),
+        .vic_scope = f->vic_scope,
+        .vic_ratios = f->vic_ratios,
+        .kick_window_ns = le32_to_cpu(f->kick_window_ns),
+    };
+}
+
+/*
+ * Accepts exactly what Get Features could answer: whatever the round trip
+ * through the engine's configuration loses is something it does not have.
+ */
+static bool decode_feature(const NvmeCintFeature *f, CintConfig *config)
+{
+    NvmeCintFeature again;
+
+    feature_to_config(f, config);
+    config_to_feature(config, &again);
+    return !memcmp(f, &again, sizeof(again)) &&
+           cint_config_in_range(config) && !cint_config_conflict(config);
+}
+
+static uint16_t get_config(NvmeCtrl *n, uint32_t dw11, bool current,
+                           NvmeRequest *req)
+{
+    const CintConfig *config = current ? &n->cint->config
+                                       : &n->params.cint.config;
+    NvmeCintFeature f;
+
+    QEMU_BUILD_BUG_ON(sizeof(NvmeCintFeature) != 64);
+
+    if (dw11 != NVME_CINT_ALL_CQS) {
+        if (!named_cq(n, dw11)) {
+            return INVALID;
+        }
+        config = current ? &named_cq(n, dw11)->engine.config : config;
+    }
+    config_to_feature(config, &f);
+    return nvme_c2h(n, &f, sizeof(f), req);
+}
+
+static uint16_t set_config(NvmeCtrl *n, uint32_t dw11, NvmeRequest *req)
+{
+    NvmeCintCq *c = named_cq(n, dw11);
+    NvmeCintFeature f;
+    CintConfig config;
+    uint16_t status;
+
+    if (dw11 != NVME_CINT_ALL_CQS && !c) {
+        return INVALID;
+    }
+    status = nvme_h2c(n, &f, sizeof(f), req);
+    if (status) {
+        return status;
+    }
+    if (!decode_feature(&f, &config)) {
+        trace_pci_nvme_ub_cint_config(dw11, f.policy);
+        return INVALID;
+    }
+    if (dw11 == NVME_CINT_ALL_CQS) {
+        nvme_cint_reconfigure(n, &config);
+    } else {
+        nvme_cint_reconfigure_cq(c, &config);
+    }
+    return NVME_SUCCESS;
+}
+
+static uint16_t check_nsid(NvmeCtrl *n, const NvmeRequest *req)
+{
+    uint32_t nsid = le32_to_cpu(req->cmd.nsid);
+
+    if (!nsid || nsid == NVME_NSID_BROADCAST) {
+        return NVME_SUCCESS;
+    }
+    return nsid > NVME_MAX_NAMESPACES ? NVME_INVALID_NSID | NVME_DNR
+                                      : NVME_FEAT_NOT_NS_SPEC | NVME_DNR;
+}
+
+uint16_t nvme_cint_get_feature(NvmeCtrl *n, NvmeRequest *req)
+{
+    uint32_t dw10 = le32_to_cpu(req->cmd.cdw10);
+    uint32_t dw11 = le32_to_cpu(req->cmd.cdw11);
+    NvmeGetFeatureSelect sel = NVME_GETFEAT_SELECT(dw10);
+    bool current = sel == NVME_GETFEAT_SELECT_CURRENT;
+    const CintConfig *config = current ? &n->cint->config
+                                       : &n->params.cint.config;
+    uint32_t result = 0;
+    uint16_t status = NVME_SUCCESS;
+
+    if (sel > NVME_GETFEAT_SELECT_CAP) {
+        return INVALID;
+    }
+    if (sel == NVME_GETFEAT_SELECT_CAP) {
+        req->cqe.result = cpu_to_le32(NVME_FEAT_CAP_CHANGE);
+        return NVME_SUCCESS;
+    }
+
+    switch (NVME_GETSETFEAT_FID(dw10)) {
+    case NVME_ARBITRATION:
+        result = current ? n->cint->arbitration : NVME_ARB_AB_NOLIMIT;
+        break;
+    case NVME_INTERRUPT_COALESCING:
+        result = get_coalescing(config);
+        break;
+    case NVME_INTERRUPT_VECTOR_CONF:
+        status = get_vector_config(n, dw11, current ? n->cint->cd : NULL,
+                                   &result);
+        break;
+    case NVME_CINT_FID_CONFIG:
+        status = get_config(n, dw11, current, req);
+        break;
+    }
+    req->cqe.result = cpu_to_le32(result);
+    return status;
+}
+
+uint16_t nvme_cint_set_feature(NvmeCtrl *n, NvmeRequest *req)
+{
+    uint32_t dw10 = le32_to_cpu(req->cmd.cdw10);
+    uint32_t dw11 = le32_to_cpu(req->cmd.cdw11);
+    uint16_t status = check_nsid(n, req);
+
+    if (NVME_SETFEAT_SAVE(dw10)) {
+        return NVME_FID_NOT_SAVEABLE | NVME_DNR;
+    }
+    if (status) {
+        return status;
+    }
+
+    switch (NVME_GETSETFEAT_FID(dw10)) {
+    case NVME_ARBITRATION:
+        return set_arbitration(n, dw11);
+    case NVME_INTERRUPT_COALESCING:
+        return set_coalescing(n, dw11);
+    case NVME_INTERRUPT_VECTOR_CONF:
+        return set_vector_config(n, dw11);
+    case NVME_CINT_FID_CONFIG:
+        return set_config(n, dw11, req);
+    }
+    g_assert_not_reached();
+}
