@@ -42,6 +42,9 @@ ETC = {
     ),
 }
 
+#: Of the modules given: what the agent loads, a guest path a line, in this order.
+LOAD_ORDER = "load-order"
+
 
 class ImageError(Exception):
     """Something the image needs is missing; the text says what to do."""
@@ -173,8 +176,22 @@ def _add_busybox(tree: Tree, busybox: Path) -> None:
         tree.link(f"bin/{applet}", "busybox")
 
 
+def _add_modules(tree: Tree, modules: Path) -> None:
+    """Kernel modules, uncompressed, and the list of those that the agent loads."""
+    if not (modules / LOAD_ORDER).is_file():
+        raise ImageError(f"{modules} has no file {LOAD_ORDER}, which lists the modules to load")
+    for path in sorted(modules.iterdir()):
+        tree.file(f"lib/modules/{path.name}", path.read_bytes())
+
+
 def make_tree(
-    fio: Path, agent: Path, busybox: Path, nvme: Path | None, lib_dirs: list[Path]
+    fio: Path,
+    agent: Path,
+    busybox: Path,
+    nvme: Path | None,
+    lib_dirs: list[Path],
+    *,
+    modules: Path | None = None,
 ) -> Tree:
     """The guest's root directory.  ImageError if a part cannot be used."""
     tree = Tree()
@@ -188,6 +205,8 @@ def make_tree(
     tree.program("bin/fio", require_static(fio, "build it with images/build-fio.sh"))
     if nvme is not None:
         _add_nvme(tree, nvme, lib_dirs)
+    if modules is not None:
+        _add_modules(tree, modules)
     _add_busybox(tree, require_static(busybox, "install the package busybox-static"))
     return tree
 
@@ -237,6 +256,7 @@ def build_image(
     nvme: Path | None = None,
     with_nvme: bool = True,
     lib_dirs: list[Path] | None = None,
+    modules: Path | None = None,
     gzip_level: int = 0,
 ) -> dict[str, object]:
     """Write the initramfs `out` and, beside it, manifest.json; return the manifest.
@@ -250,7 +270,7 @@ def build_image(
     busybox = busybox or find_program("busybox", "busybox-static")
     if nvme is None and with_nvme:
         nvme = find_program("nvme", "nvme-cli")
-    tree = make_tree(fio, agent, busybox, nvme, dirs)
+    tree = make_tree(fio, agent, busybox, nvme, dirs, modules=modules)
     data = _pack(write_cpio(tree), gzip_level)
     manifest: dict[str, object] = {
         "schema": 1,
@@ -282,6 +302,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--nvme", type=Path, help="default: the installed one")
     parser.add_argument("--no-nvme", action="store_true", help="leave nvme-cli out")
     parser.add_argument("--lib-dir", type=Path, action="append", help="search it for libraries")
+    parser.add_argument("--modules", type=Path, help="kernel modules for /lib/modules")
     parser.add_argument("--gzip", type=int, default=0, metavar="LEVEL", help="1 to 9; default none")
     args = parser.parse_args(argv)
     try:
@@ -293,6 +314,7 @@ def main(argv: list[str] | None = None) -> int:
             nvme=args.nvme,
             with_nvme=not args.no_nvme,
             lib_dirs=args.lib_dir,
+            modules=args.modules,
             gzip_level=args.gzip,
         )
     except (ImageError, OSError) as error:

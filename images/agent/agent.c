@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guest's init.  Mounts the kernel's file systems, says hello, runs the
- * plan that QEMU passes as fw_cfg file opt/cint/plan and turns the guest off.
+ * The guest's init.  Mounts the kernel's file systems, loads the modules that
+ * the image lists, says hello, runs the plan that QEMU passes as fw_cfg file
+ * opt/cint/plan and turns the guest off.
  *
  * In virtual time a run repeats only if nothing of the host reaches the guest
  * while it measures: the plan is complete before the first job, and messages
@@ -191,7 +192,9 @@ static void run(void)
 
 int main(void)
 {
+    char err[AGENT_ERR_LEN];
     double first_io_s;
+    bool loaded;
 
     if (getpid() != 1) {
         fprintf(stderr, "cint-agent: this is the init of the cint guest; "
@@ -204,9 +207,13 @@ int main(void)
     setenv("TERM", "linux", 0);
     sethostname("cint", 4);
     mount_all();
+    loaded = modules_load(MODULES_LIST, modules_insert, err);
     first_io_s = nvme_first_io();
 
     if (agent_open_port()) {
+        if (!loaded) {
+            agent_error("%s", err);
+        }
         say_hello(first_io_s);
         run();
     } else {

@@ -3,8 +3,9 @@
  * Guest agent: runs a plan of jobs and reports them on a virtio-serial port.
  *
  * Parts: agent.c (init, main), serve.c (commands), job.c (one job and its
- * snapshots), child.c (processes), nvme.c (devices and their log page),
- * plan.c (plan parsing), util.c (files, base64, text).
+ * snapshots), child.c (processes), modules.c (a kernel's modules), nvme.c
+ * (devices and their log page), plan.c (plan parsing), util.c (files, base64,
+ * text).
  */
 #ifndef CINT_AGENT_H
 #define CINT_AGENT_H
@@ -100,6 +101,25 @@ struct child {
  */
 int child_run(struct child *c);
 void child_clear(struct child *c);
+
+/* --- modules.c ---------------------------------------------------------- */
+
+/* What the image has the kernel load, one path a line, in this order. */
+#define MODULES_LIST "/lib/modules/load-order"
+
+/*
+ * Load one uncompressed module.  0 or -errno.
+ * A parameter of modules_load so that the order can be tested.
+ */
+typedef int (*modules_insert_fn)(const char *path);
+int modules_insert(const char *path);
+
+/*
+ * Load every module of a list up to the first that fails; a module that is
+ * there already is no failure, nor is a list that does not exist.
+ * False: @err says which one and why.
+ */
+bool modules_load(const char *list, modules_insert_fn insert_one, char *err);
 
 /* --- nvme.c ------------------------------------------------------------- */
 

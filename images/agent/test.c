@@ -2,6 +2,7 @@
 /* Unit tests of the agent's parts that do not need a guest. */
 #include "agent.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <signal.h>
 #include <string.h>
@@ -252,6 +253,55 @@ static void test_log_bad(void)
     g_free(log.page);
 }
 
+/* Modules "loaded", each followed by a space. */
+static char inserted[256];
+
+static int fake_insert(const char *path)
+{
+    if (strstr(path, "bad")) {
+        return -ENOEXEC;
+    }
+    g_strlcat(inserted, path, sizeof(inserted));
+    g_strlcat(inserted, " ", sizeof(inserted));
+    return strstr(path, "twice") ? -EEXIST : 0;
+}
+
+static bool load_list(const char *text, char *err)
+{
+    char *path = NULL;
+    int fd = g_file_open_tmp("cint-modules-XXXXXX", &path, NULL);
+    bool ok;
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    g_assert_cmpint(util_write_file(path, text, strlen(text)), ==, 0);
+    inserted[0] = err[0] = '\0';
+    ok = modules_load(path, fake_insert, err);
+    unlink(path);
+    g_free(path);
+    return ok;
+}
+
+static void test_modules(void)
+{
+    char err[AGENT_ERR_LEN];
+
+    g_assert_true(load_list("/a.ko\n/twice.ko\n\n/c.ko\n", err));
+    g_assert_cmpstr(inserted, ==, "/a.ko /twice.ko /c.ko ");
+    g_assert_true(load_list("", err));
+    g_assert_true(modules_load("/nonexistent/list", fake_insert, err));
+
+    /* what follows may need the one that failed */
+    g_assert_false(load_list("/a.ko\n/bad.ko\n/c.ko", err));
+    g_assert_cmpstr(inserted, ==, "/a.ko ");
+    g_assert_nonnull(strstr(err, "/bad.ko"));
+    g_assert_false(modules_load("/", fake_insert, err));
+
+    /* no module at all: an error, whether or not the caller may load one */
+    g_assert_cmpint(modules_insert("/nonexistent.ko"), ==, -ENOENT);
+    g_assert_cmpint(modules_insert("/dev/null"), <, 0);
+}
+
 static struct child run_sh(const char *script, int timeout_s)
 {
     char *const argv[] = { "sh", "-c", (char *)script, NULL };
@@ -325,6 +375,7 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/fio-json", test_fio_json);
     g_test_add_func("/agent/log/good", test_log_good);
     g_test_add_func("/agent/log/bad", test_log_bad);
+    g_test_add_func("/agent/modules", test_modules);
     g_test_add_func("/agent/child/exit", test_child);
     g_test_add_func("/agent/child/missing", test_child_missing);
     g_test_add_func("/agent/child/output", test_child_output);

@@ -14,15 +14,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Build what changed. Without TARGET everything is brought up to date.",
     )
     parser.add_argument("target", nargs="*", metavar="TARGET",
-                        help=f"one or more of: {', '.join(setup.TARGETS)}")
+                        help=f"one or more of: {', '.join((*setup.TARGETS, *setup.OPTIONAL))}")
     setup.add_force(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    unknown = sorted(set(args.target) - set(setup.TARGETS))
+    known = (*setup.TARGETS, *setup.OPTIONAL)
+    unknown = sorted(set(args.target) - set(known))
     if unknown:
         raise UsageError(f"there is no target {unknown[0]!r} to build",
-                         hint=f"targets: {', '.join(setup.TARGETS)}")
+                         hint=f"targets: {', '.join(known)}")
     setup.ensure(args, tuple(args.target) or setup.TARGETS)
     return 0

@@ -32,6 +32,7 @@ VERBS = {
     "build": ("build", "build again after an edit (QEMU, kernel, guest image, engine)"),
     "run": ("run", "start an interactive guest with the cint device"),
     "compare": ("compare", "run fio in a guest under each policy and print a table"),
+    "report": ("report", "make report.html again from a results directory"),
     "calibrate": ("calibrate", "measure the guest's cost per I/O and per interrupt"),
     "test": ("selftest", "run all tests"),
     "doctor": ("doctor", "report on this machine: accelerators, versions, space"),

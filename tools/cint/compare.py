@@ -15,14 +15,18 @@ from typing import Any
 from cint import (
     agent,
     device,
+    distro,
     host,
     measure,
     paths,
     plots,
+    previous,
+    report,
     results,
     scale,
     session,
     table,
+    timers,
     ui,
     vm,
     workloads,
@@ -39,12 +43,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Boot a guest once per policy, run fio in it, and print a comparison.\n"
         "The table goes to standard output, everything else to standard error; results.json,\n"
-        "results.csv, plots and logs go to a new directory in results/.",
+        "results.csv, report.html, plots and logs go to a new directory in results/.",
         epilog=f"policies: {device.POLICY_HELP}\n"
         f"          default: {device.DEFAULT_POLICIES}\n"
         f"media:    {', '.join(device.PROFILES)}; optane:read-latency=10us,units=4\n"
         "times:    all times and rates are those of the machine that the guest stands for;\n"
-        "          what is scaled for --cpu-scale is in docs/scaling.md")
+        "          what is scaled for --cpu-scale is in docs/scaling.md\n"
+        "\n"
+        "exit codes:\n"
+        "  0 compared   1 a guest, a job or a build failed   2 wrong usage\n"
+        "  124 a guest took too long   130 interrupted\n"
+        "  With --json, standard output is one JSON document at 0 and empty otherwise.")
     add_options(parser)
 
 
@@ -60,9 +69,10 @@ def machine_for(settings: Settings, policy: device.Policy, accel: host.Accel) ->
     """The guest for one policy."""
     props = device.device_properties(policy, settings.media, settings.k, settings.virtual)
     opts = "" if policy.kind == "stock" else settings.device_opts
-    return vm.Machine(props, opts, append=_append(settings), vcpus=settings.vcpus,
-                      virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
-                      backend=vm.Backend(settings.drive))
+    machine = vm.Machine(props, opts, append=_append(settings), vcpus=settings.vcpus,
+                         virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
+                         backend=vm.Backend(settings.drive))
+    return distro.dress(machine, settings.guest)
 
 
 def job_name(workload: Workload, repeat: int) -> str:
@@ -117,29 +127,18 @@ def in_force(settings: Settings, outcomes: Sequence[session.Outcome]) -> bool:
     return all(o.facts.get("irq_cost_ns") == wanted for o in outcomes)
 
 
-def lateness_notes(settings: Settings, samples: Sequence[measure.Sample]) -> list[str]:
-    """Real time only: how late the device's timers ran, against what they should keep."""
-    notes = []
-    for policy in settings.policies:
-        late = [s.device.mean_lateness_ns for s in samples
-                if s.policy == policy.name and s.device and s.device.mean_lateness_ns is not None]
-        asked = policy.properties.get("cint.delta", policy.properties.get("cint.static-time"))
-        if not late or not isinstance(asked, int):
-            continue
-        worst = max(late)
-        text = (f"{policy.name}: timers ran {worst / 1000:.1f} us late on average, "
-                f"for {asked / 1000:g} us asked")
-        notes.append(text + ("; the policy could not be kept" if worst > asked else ""))
-    return notes
+def lateness_notes(settings: Settings, rows: Sequence[measure.Row]) -> list[str]:
+    """Real time only: the time that each policy asked for, and the one it got."""
+    return timers.notes(timers.collect({p.name: p.properties for p in settings.policies}, rows))
 
 
 def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
-              accel: host.Accel, samples: Sequence[measure.Sample]) -> list[str]:
+              accel: host.Accel, rows: Sequence[measure.Row]) -> list[str]:
     """Remarks that belong to every print of these results."""
-    notes = []
+    notes = [distro.note()] if settings.guest == "distro" else []
     if not settings.virtual:
         notes.append(f"real time on {accel.name}: {accel.reason}")
-        notes += lateness_notes(settings, samples)
+        notes += lateness_notes(settings, rows)
     if settings.virtual:
         notes.append(_scale_note(settings))
         if settings.vcpus > 1:
@@ -151,7 +150,7 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
     elif settings.virtual:
         notes.append("interrupt cost: none"
                      + (", because the guest kernel has no nvme.irq_cost_ns"
-                        if settings.cost_applied_ns else "")
+                        if settings.cost_applied_ns or settings.guest == "distro" else "")
                      + "; throughput ratios are uncalibrated")
     if any(p.kind == "stock" for p in settings.policies):
         notes.append("stock: the device without cint; it has no media model (its backend answers "
@@ -201,15 +200,16 @@ def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel:
         "workloads": [_workload_entry(settings, w) for w in settings.workloads],
         "rows": [r.as_dict() for r in rows],
         "samples": [results.sample_dict(s) for s in samples],
-        "notes": notes_for(settings, outcomes, accel, samples)}
+        "notes": notes_for(settings, outcomes, accel, rows)}
 
 
 def parameters_for(settings: Settings) -> dict[str, Any]:
     """What was asked for, reported times."""
     media = asdict(settings.media)
     return {"media": media | {"overrides": dict(settings.media.overrides)},
-            "vcpus": settings.vcpus, "runtime_s": settings.timing.runtime_s,
-            "ramp_s": settings.timing.ramp_s, "repeat": settings.repeat,
+            "guest": settings.guest, "vcpus": settings.vcpus,
+            "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
+            "repeat": settings.repeat,
             "drive": str(settings.drive) if settings.drive else None,
             "device_opts": settings.device_opts}
 
@@ -237,12 +237,19 @@ def print_table(settings: Settings, document: results.Document, where: Path) -> 
     for workload in settings.workloads:
         if workload.latency_job:
             titles[workload.name] += f"; latency: the {workload.latency_job} job's"
-    colour = sys.stdout.isatty()
-    lines = table.format_rows(results.rows_from(document), titles, settings.baseline,
-                              ui.paint if colour else table.plain)
-    lines += [f"{note}." for note in document["notes"]]
-    lines += [f"repeat: {settings.repeat_command}", f"results: {paths.display(where)}"]
+    paint = ui.paint if sys.stdout.isatty() else table.plain
+    lines = table.format_rows(results.rows_from(document), titles, settings.baseline, paint)
+    lines += timers.format_lines(timers.of_document(document), paint)
+    lines += previous.format_lines(document.get("previous"), paint)
+    lines += ["", *(_note_line(note, paint) for note in document["notes"])]
+    lines += [f"repeat: {settings.repeat_command}", f"results: {paths.display(where)}",
+              f"report: {paths.display(where / report.FILE)}"]
     print("\n".join(lines).lstrip("\n"))
+
+
+def _note_line(note: str, paint: table.Paint) -> str:
+    text = f"{note}."
+    return paint(text, "yellow") if note.startswith(timers.WARNING) else text
 
 
 def dry_run_text(settings: Settings, accel: host.Accel) -> str:
@@ -323,12 +330,13 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_OK
     from cint import setup  # noqa: PLC0415 - not needed for a dry run
 
-    setup.ensure(args, ("qemu", "linux", "image"))
+    setup.ensure(args, distro.targets(settings.guest))
     accel = choose_accel(settings.virtual)
     directory = results.new_directory(args.out, "compare")
     started = time.monotonic()
     outcomes = run_guests(settings, accel, directory)
     document = document_for(settings, outcomes, accel, time.monotonic() - started)
+    document["previous"] = None if args.no_previous else previous.find(document)
     write_all(document, directory, plot=not args.no_plots)
     if args.json:
         print(json.dumps(document, indent=1))
@@ -341,6 +349,7 @@ def write_all(document: results.Document, directory: Path, plot: bool) -> None:
     """Write every file of the results directory."""
     results.write_json(directory, document)
     results.write_csv(directory, results.rows_from(document))
+    report.write(document, directory)
     results.point_latest(directory)
     if not plot:
         return

@@ -24,13 +24,18 @@ DEFAULT_POLICIES = "default,static100,static20,adaptive"
 MAX_TIME_NS = 10 * NS_PER["s"]
 # The largest values that the device takes, after scaling.
 MAX_APPLIED = {"cint.delta": NS_PER["s"], "cint.static-time": NS_PER["s"],
-               "cint.max-hold": 10 * NS_PER["s"]}
+               "cint.max-hold": 10 * NS_PER["s"], "cint.kick-window": NS_PER["s"],
+               "cint.epoch": 60_000, "cint.iops-threshold": 100_000_000}
 MAX_THR = 65535
+MAX_IOPS = 100_000_000
+# The device's own max-hold. Under vic it cannot be off: a ratio has no timer.
+VIC_MAX_HOLD_NS = 10 * NS_PER["ms"]
 
 # One line of tool output cannot hold more, and each policy costs a boot.
 MAX_POLICIES = 32
 
 Value = int | str
+Parser = Callable[[str, str], Value]
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,42 @@ def _parse_int(text: str, what: str) -> int:
     return int(text)
 
 
+def _parse_cif(text: str, what: str) -> int:
+    if not re.fullmatch(r"\d{1,5}", text) or not 2 <= int(text) <= MAX_THR:
+        raise UsageError(f"{what}={text}: not a number from 2 to {MAX_THR}")
+    return int(text)
+
+
+def _parse_iops(text: str, what: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text) or int(text) > MAX_IOPS:
+        raise UsageError(f"{what}={text}: not a number from 0 to {MAX_IOPS}")
+    return int(text)
+
+
+def _parse_epoch(text: str, what: str) -> int:
+    """A time in whole milliseconds, the device's unit for it."""
+    ms, rest = divmod(parse_time(text, what), NS_PER["ms"])
+    if rest or not ms:
+        raise UsageError(f"{what}={text}: must be whole milliseconds, at least 1ms")
+    return ms
+
+
+def _parse_vic_hold(text: str, what: str) -> int:
+    ns = parse_time(text, what)
+    if not ns:
+        raise UsageError(f"{what}={text}: cannot be off under vic, whose ratio has no timer; "
+                         "give a time such as 10ms")
+    return ns
+
+
+def _one_of(*names: str) -> Parser:
+    def parse(text: str, what: str) -> str:
+        if text not in names:
+            raise UsageError(f"{what}={text}: must be {' or '.join(names)}")
+        return text
+    return parse
+
+
 def _parse_bool(text: str, what: str) -> str:
     if text not in ("on", "off"):
         raise UsageError(f"{what}={text}: must be on or off")
@@ -123,11 +164,10 @@ def _parse_drain(text: str, what: str) -> str:
     return text
 
 
-Parser = Callable[[str, str], Value]
-
 _COMMON: dict[str, tuple[str, Parser]] = {
     "drain": ("cint.drain", _parse_drain),
     "max-hold": ("cint.max-hold", parse_time),
+    "kick-window": ("cint.kick-window", parse_time),
 }
 _PARAMETERS: dict[str, dict[str, tuple[str, Parser]]] = {
     "stock": {},
@@ -136,12 +176,20 @@ _PARAMETERS: dict[str, dict[str, tuple[str, Parser]]] = {
                "thr": ("cint.static-thr", _parse_count), **_COMMON},
     "adaptive": {"delta": ("cint.delta", parse_time),
                  "thr": ("cint.thr", _parse_count), **_COMMON},
+    "vic": {"cif-threshold": ("cint.cif-threshold", _parse_cif),
+            "iops-threshold": ("cint.iops-threshold", _parse_iops),
+            "epoch": ("cint.epoch", _parse_epoch),
+            "max-skip": ("cint.max-skip", _parse_count),
+            "scope": ("cint.vic-scope", _one_of("controller", "cq")),
+            "ratios": ("cint.vic-ratios", _one_of("full", "coarse")),
+            **_COMMON, "max-hold": ("cint.max-hold", _parse_vic_hold)},
 }
 _DEFAULTS: dict[str, dict[str, Value]] = {
     "stock": {},
     "default": {},
     "static": {"cint.static-time": 100_000, "cint.static-thr": DEFAULT_THR},
     "adaptive": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR},
+    "vic": {"cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200},
 }
 # What may follow a media name: the field it overrides, or None when it has no
 # field here and is handed on as it is.
@@ -157,9 +205,9 @@ _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
     "slots": (None, _parse_count),
     "seed": (None, _parse_int),
 }
-POLICY_HELP = ("default, adaptive, static<us> (static100, static20), stock "
-               "(with --time real), or static:time=50us,thr=16 and "
-               "adaptive:delta=10us,thr=64")
+POLICY_HELP = ("default, adaptive, static<us> (static100, static20), vic, stock "
+               "(with --time real), or static:time=50us,thr=16, "
+               "adaptive:delta=10us,thr=64 and vic:cif-threshold=2,epoch=100ms")
 
 # The profiles of hw/nvme/cint-media.c.  They are repeated here because the
 # device is given every latency explicitly, multiplied by the CPU scale; a
@@ -215,6 +263,8 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
                 f"thr {props['cint.static-thr']}")
     if kind == "adaptive":
         return f"adaptive {format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
+    if kind == "vic":
+        return f"vic cif {props['cint.cif-threshold']} epoch {props['cint.epoch']}ms"
     return kind
 
 
@@ -290,14 +340,16 @@ def device_properties(policy: Policy, media: Media, k: float, virtual: bool,
     """Properties of ``-device nvme`` for one run, in command-line order.
 
     ``paper`` switches drain and max-hold off, as the papers' figures have it,
-    unless the policy itself was given a value.
+    unless the policy itself was given a value.  Under vic, max-hold keeps the
+    device's default, scaled.
     """
     if policy.kind == "stock":
         return []
     props: dict[str, Value] = {"cint": "on", "cint.policy": policy.kind,
                                "cint.time": "virtual" if virtual else "real"}
     props |= media_properties(media, k)
-    extras: dict[str, Value] = {"cint.drain": "off", "cint.max-hold": 0} if paper else {}
+    hold = VIC_MAX_HOLD_NS if policy.kind == "vic" else 0
+    extras: dict[str, Value] = {"cint.drain": "off", "cint.max-hold": hold} if paper else {}
     for name, value in (extras | dict(policy.properties)).items():
         props[name] = _applied(policy, name, value, k)
     return list(props.items())
@@ -308,11 +360,18 @@ def _applied(policy: Policy, name: str, value: Value, k: float) -> Value:
         return value
     scaled = scale.apply_int("device", name, value, k)
     if scaled > MAX_APPLIED.get(name, scaled):
-        limit = format_time(scale.undo("device", name, MAX_APPLIED[name], k))
+        limit = scale.undo("device", name, MAX_APPLIED[name], k)
         raise UsageError(f"policy '{policy.name}': {name.removeprefix('cint.')} is "
-                         f"{format_time(value)}, but at scale {k:g} the device takes at most "
-                         f"{limit}")
+                         f"{_shown(name, value)}, but at scale {k:g} the device takes at most "
+                         f"{_shown(name, limit)}")
     return scaled
+
+
+def _shown(name: str, value: float) -> str:
+    row = scale.entry("device", name)
+    if row is None or row.unit not in NS_PER:
+        return f"{value:g}"
+    return format_time(value * NS_PER[row.unit])
 
 
 def join_properties(driver: str, props: Iterable[tuple[str, Value]]) -> str:

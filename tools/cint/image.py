@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest image: fio and the agent built by the recipes in images/, then packed."""
+"""The guest images: fio and the agent built by the recipes in images/, then packed."""
 
 import shutil
 from pathlib import Path
@@ -57,18 +57,31 @@ def build(jobs: int) -> bool:
     """Build the initramfs and its manifest; True when there was something to do."""
     worked = _build_fio(jobs)
     worked = _build_agent() or worked
+    return _pack("image", "Make the guest image", paths.INITRAMFS) or worked
+
+
+def build_distro() -> bool:
+    """Build the initramfs with the modules of the distribution's kernel; needs build()."""
+    return _pack("distro-image", "Make the image for the distribution's kernel",
+                 paths.DISTRO_INITRAMFS, paths.DISTRO_MODULES)
+
+
+def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool:
+    """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
+    more = sorted(modules.iterdir()) if modules else []
     inputs = {
-        "parts": steps.hash_files([_FIO, _AGENT, recipe]),
+        "parts": steps.hash_files([_FIO, _AGENT, recipe, *more]),
         "taken": [_identity(path) for path in _TAKEN],
     }
-    stamp = steps.Stamp("image")
-    if stamp.current(inputs, paths.INITRAMFS, paths.MANIFEST):
-        return worked
+    stamp = steps.Stamp(name)
+    if stamp.current(inputs, out, out.with_name(paths.MANIFEST.name)):
+        return False
     stamp.remove()
-    with steps.step("image", "Make the guest image") as step:
+    with steps.step(name, title) as step:
+        words: list[str | Path] = ["--modules", modules] if modules else []
         step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
-                  "--out", paths.INITRAMFS])
-        step.summary(ui.size(paths.INITRAMFS.stat().st_size))
+                  *words, "--out", out])
+        step.summary(ui.size(out.stat().st_size))
     stamp.write(inputs)
     return True

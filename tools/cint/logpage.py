@@ -9,6 +9,7 @@ an older tool.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from cint.errors import CintError
 MAGIC = b"CINT"
 VERSION = 1
 
-POLICIES = ("default", "static", "adaptive", "cint", "vic", "pointer", "auto")
+POLICIES = ("default", "static", "adaptive", "vic", "cint", "pointer", "auto")
 REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio", "low-cif",
            "low-iops", "pointer", "drain", "pressure", "max-hold", "error", "storm", "kick",
            "reconfigure", "admin")
@@ -65,6 +66,42 @@ class Hist:
         """Values counted."""
         return sum(self.buckets)
 
+    @property
+    def mean_ns(self) -> float | None:
+        """The mean, exact; None without values."""
+        return self.sum_ns / self.count if self.count else None
+
+    @property
+    def top_ns(self) -> int:
+        """The upper edge of the highest bucket in use, 0 without values."""
+        return max((1 << b for b, count in enumerate(self.buckets) if count and b), default=0)
+
+    def at_most_ns(self, percent: float) -> int | None:
+        """A bound that `percent` of the values do not exceed: a bucket's edge, or the maximum."""
+        need, seen = self.count * percent / 100, 0
+        for bucket, count in enumerate(self.buckets):
+            seen += count
+            if count and seen >= need:
+                edge = 1 << bucket if bucket else 0
+                return self.max_ns if bucket == HIST_BUCKETS - 1 else min(edge, self.max_ns)
+        return None
+
+    def plus(self, other: Hist) -> Hist:
+        """Both together."""
+        return Hist(self.sum_ns + other.sum_ns, max(self.max_ns, other.max_ns),
+                    tuple(a + b for a, b in zip(self.buckets, other.buckets, strict=True)))
+
+    def since(self, earlier: Hist) -> Hist:
+        """What came after `earlier`.
+
+        The maximum is exact when it grew; else it is a bound, because the
+        device keeps only the largest value since the queue was created.
+        """
+        buckets = tuple(a - b for a, b in zip(self.buckets, earlier.buckets, strict=True))
+        rest = Hist(self.sum_ns - earlier.sum_ns, 0, buckets)
+        grew = self.max_ns > earlier.max_ns or buckets[-1]
+        return Hist(rest.sum_ns, self.max_ns if grew else min(self.max_ns, rest.top_ns), buckets)
+
 
 @dataclass(frozen=True)
 class Record:
@@ -81,6 +118,12 @@ class Record:
     reap: Sequence[Hist]
     lateness: Hist
 
+    @property
+    def ratio(self) -> float | None:
+        """vIC's delivery ratio now in force (None: another policy)."""
+        skip = self.counters["ratio_skip"]
+        return self.counters["ratio_up"] / skip if skip else None
+
 
 @dataclass(frozen=True)
 class Totals:
@@ -90,8 +133,7 @@ class Totals:
     interrupts: int = 0
     hold_sum_ns: int = 0
     hold_count: int = 0
-    lateness_sum_ns: int = 0
-    lateness_count: int = 0
+    lateness: Hist = field(default_factory=Hist)
     reasons: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -112,7 +154,7 @@ class LogPage:
             sum(r.counters["cqes"] for r in queues),
             sum(r.counters["irqs_full"] + r.counters["irqs_urgent"] for r in queues),
             sum(h.sum_ns for h in holds), sum(h.count for h in holds),
-            sum(r.lateness.sum_ns for r in queues), sum(r.lateness.count for r in queues),
+            functools.reduce(Hist.plus, (r.lateness for r in queues), Hist()),
             {name: sum(r.reasons.get(name, 0) for r in queues)
              for r0 in queues for name in r0.reasons})
 

@@ -11,6 +11,8 @@ not dilute them.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,14 +31,8 @@ class DeviceDelta:
     interrupts: int
     hold_sum_ns: int
     hold_count: int
-    lateness_sum_ns: int = 0
-    lateness_count: int = 0
+    lateness: logpage.Hist = field(default_factory=logpage.Hist)
     reasons: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def mean_lateness_ns(self) -> float | None:
-        """Mean time from a timer's deadline to its callback, guest ns."""
-        return self.lateness_sum_ns / self.lateness_count if self.lateness_count else None
 
     @property
     def mean_hold_ns(self) -> float | None:
@@ -101,8 +97,7 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
     return DeviceDelta(last.cqes - first.cqes, last.interrupts - first.interrupts,
                        last.hold_sum_ns - first.hold_sum_ns,
                        last.hold_count - first.hold_count,
-                       last.lateness_sum_ns - first.lateness_sum_ns,
-                       last.lateness_count - first.lateness_count,
+                       last.lateness.since(first.lateness),
                        {n: c for n, c in reasons.items() if c})
 
 
@@ -132,7 +127,8 @@ METRICS = ("iops", "mean_us", "p50_us", "p99_us", "p999_us", "device_irqs", "gue
 class Row:
     """One line of the table; reported time.  ``job`` is None for the whole workload.
 
-    ``spread`` is (largest - smallest) / median of the repeats' IOPS.
+    ``spread`` is (largest - smallest) / median of the repeats' IOPS. ``lateness``
+    is that of the device's timers, all repeats together: see :func:`_lateness`.
     """
 
     policy: str
@@ -142,12 +138,14 @@ class Row:
     spread: float | None = None
     ratios: Mapping[str, float | None] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
+    lateness: Mapping[str, float | None] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
         return {"policy": self.policy, "workload": self.workload, "job": self.job,
                 **{m: self.values.get(m) for m in METRICS}, "spread": self.spread,
-                "ratios": dict(self.ratios), "reasons": dict(self.reasons)}
+                "ratios": dict(self.ratios), "reasons": dict(self.reasons),
+                "lateness": dict(self.lateness)}
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -184,6 +182,24 @@ def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
             "cpu_percent": None if one.cpu_share is None else 100 * one.cpu_share}
 
 
+def _lateness(samples: Sequence[Sample], k: float) -> dict[str, float | None]:
+    """From an interrupt's deadline to the interrupt, reported us; empty: no timer ran out.
+
+    Percentiles are upper bounds, because the device's buckets are powers of two wide.
+    """
+    late = [s.device.lateness for s in samples if s.device]
+    whole = functools.reduce(logpage.Hist.plus, late, logpage.Hist())
+    if not whole.count:
+        return {}
+
+    def us(ns: float | None) -> float | None:
+        return None if ns is None else scale.report_time(ns, k) / 1000
+
+    return {"count": whole.count, "mean_us": us(whole.mean_ns),
+            "p50_us": us(whole.at_most_ns(50)), "p99_us": us(whole.at_most_ns(99)),
+            "max_us": us(whole.max_ns)}
+
+
 def _pooled(samples: Sequence[Sample], job: str | None) -> fiojson.JobStats:
     """One job (None: all jobs together) over all repeats."""
     parts = [fiojson.combine(s.workload, s.jobs.values()) if job is None else s.jobs[job]
@@ -207,7 +223,8 @@ def rows(samples: Sequence[Sample], k: float, latency_job: str | None, split: bo
     values |= _latencies(_pooled(samples, speaks), k)
     reasons = dict(samples[-1].device.reasons) if samples[-1].device else {}
     result = [Row(first.policy, first.workload, None, values,
-                  _spread([s.iops for s in samples]), reasons=reasons)]
+                  _spread([s.iops for s in samples]), reasons=reasons,
+                  lateness=_lateness(samples, k))]
     for job in first.jobs if split and len(first.jobs) > 1 else ():
         own = [s.jobs[job].iops for s in samples]
         part = _latencies(_pooled(samples, job), k)
@@ -227,8 +244,7 @@ def _ratio_row(row: Row, base: Row | None) -> Row:
         mine, other = row.values.get(metric), base.values.get(metric) if base else None
         return mine / other if mine is not None and other else None
 
-    return Row(row.policy, row.workload, row.job, row.values, row.spread,
-               {m: ratio(m) for m in RATIOS}, row.reasons)
+    return dataclasses.replace(row, ratios={m: ratio(m) for m in RATIOS})
 
 
 def sort_rows(table: Sequence[Row], workload_order: Sequence[str],

@@ -35,6 +35,12 @@ GUEST = BUILD / "guest"
 INITRAMFS = GUEST / "initramfs.cpio.gz"
 MANIFEST = GUEST / "manifest.json"
 
+#: The distribution's own kernel, its modules, and our image with those.
+DISTRO = BUILD / "distro"
+DISTRO_KERNEL = DISTRO / "vmlinuz"
+DISTRO_MODULES = DISTRO / "modules"
+DISTRO_INITRAMFS = DISTRO / "initramfs.cpio.gz"
+
 #: The policy engine by itself, with its unit tests.
 ENGINE_BUILD = BUILD / "engine"
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cint import host, measure, paths
+from cint import host, logpage, measure, paths
 from cint.errors import CintError
 
 SCHEMA = 1
@@ -114,13 +114,21 @@ def utc_now() -> str:
 
 # ---- files --------------------------------------------------------------
 
+def _hist_dict(hist: logpage.Hist) -> dict[str, Any]:
+    """A distribution as results.json has it; bounds because buckets are powers of two wide."""
+    return {"count": hist.count, "sum_ns": hist.sum_ns, "max_ns": hist.max_ns,
+            "p50_ns": hist.at_most_ns(50), "p99_ns": hist.at_most_ns(99),
+            "buckets": list(hist.buckets)}
+
+
 def sample_dict(one: measure.Sample) -> dict[str, Any]:
     """One sample as results.json has it: guest time, nothing converted."""
     device = None
     if one.device is not None:
         device = {"cqes": one.device.cqes, "interrupts": one.device.interrupts,
                   "mean_hold_ns": one.device.mean_hold_ns,
-                  "mean_lateness_ns": one.device.mean_lateness_ns,
+                  "mean_lateness_ns": one.device.lateness.mean_ns,
+                  "lateness": _hist_dict(one.device.lateness),
                   "reasons": dict(one.device.reasons)}
     jobs = {name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns,
                    "runtime_ms": j.runtime_ms, "usr_percent": j.usr_percent,
@@ -166,7 +174,7 @@ def rows_from(document: Mapping[str, Any]) -> list[measure.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
     return [measure.Row(r["policy"], r["workload"], r["job"],
                         {m: r[m] for m in measure.METRICS}, r["spread"], r["ratios"],
-                        r["reasons"]) for r in document["rows"]]
+                        r["reasons"], r.get("lateness", {})) for r in document["rows"]]
 
 
 def load(path: Path) -> Document:

@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 
-from cint import compare, device, host, settings, ui, vm
+from cint import compare, device, distro, host, settings, ui, vm
 from cint.errors import EXIT_OK, CintError, UsageError
 
 DEFAULT_MEMORY_MIB = 1024
@@ -36,6 +36,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="real",
         help="real (default) or virtual: one instruction per ns, unscaled")
+    add("--guest", choices=distro.GUESTS, default="cint",
+        help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
     add("--vcpus", metavar="N", type=settings.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
     add("--memory", metavar="MIB", type=settings.count(64, 1 << 20, "--memory"),
         help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
@@ -57,15 +59,18 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
         raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
     virtual = args.time == "virtual"
     own = tuple(args.own)
+    if own and args.guest != "cint":
+        raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive {args.drive}: there is no such file")
     props = device.device_properties(policies[0], device.parse_media(args.media), 1, virtual,
                                      paper=False)
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
-    return vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
-                      virtual=virtual, accel=accel.name, cpu=accel.cpu,
-                      backend=vm.Backend(args.drive), trace=tuple(args.trace), own_guest=bool(own),
-                      extra=(*_terminal(own), *own))
+    machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
+                         virtual=virtual, accel=accel.name, cpu=accel.cpu,
+                         backend=vm.Backend(args.drive), trace=tuple(args.trace),
+                         own_guest=bool(own), extra=(*_terminal(own), *own))
+    return distro.dress(machine, args.guest)
 
 
 def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
@@ -83,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.print:
         from cint import setup  # noqa: PLC0415 - not needed for --print
 
-        setup.ensure(args, ("qemu",) if args.own else ("qemu", "linux", "image"))
+        setup.ensure(args, ("qemu",) if args.own else distro.targets(args.guest))
     accel = compare.choose_accel(args.time == "virtual")
     machine = machine_for(args, accel)
     argv = vm.machine_args(machine)

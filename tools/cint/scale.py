@@ -67,7 +67,7 @@ TABLE: tuple[Entry, ...] = (
     Entry("cint.static-time", Kind.TIME, "device", "ns",
           "static: aggregation time"),
     Entry("cint.max-hold", Kind.TIME, "device", "ns",
-          "longest hold of a completion, 0 stays off"),
+          "longest hold of a completion, 0 stays off (vic: always on)"),
     Entry("cint.kick-window", Kind.TIME, "device", "ns", "0 stays off"),
     Entry("cint.epoch", Kind.TIME, "device", "ms", "vIC recalculation period"),
     Entry("cint.iops-threshold", Kind.RATE, "device", "IOPS",

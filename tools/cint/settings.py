@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cint import device, paths, scale, vm, workloads
+from cint import device, distro, paths, scale, vm, workloads
 from cint.errors import UsageError
 from cint.workloads import Timing, Workload
 
@@ -50,6 +50,7 @@ class Settings:
     device_opts: str
     repeat_command: str
     boot_limit_s: float = vm.BOOT_LIMIT_S
+    guest: str = "cint"
 
     @property
     def k(self) -> float:
@@ -99,6 +100,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--time", choices=("virtual", "real"), default="virtual",
         help="virtual (default): repeatable, independent of the host's load; "
              "real: KVM if it works, with the stock device as a further row")
+    add("--guest", choices=distro.GUESTS, default="cint",
+        help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
     add("--vcpus", metavar="N", type=count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
@@ -117,12 +120,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--device-opts", metavar="TEXT", default="",
         help="further properties for -device nvme, appended last")
     add("--out", metavar="DIR", type=Path, help="directory for the results (new or empty)")
-    add("--json", action="store_true", help="print results.json to standard output instead")
+    add("--json", action="store_true",
+        help="print results.json, and nothing else, to standard output")
+    add("--no-previous", action="store_true",
+        help="do not show the last result beside this one")
     add("--quick", action="store_true", help="very short jobs; not good enough for conclusions")
-    add("--no-plots", action="store_true", help="make no PNG files")
+    add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
     add("--boot-limit", metavar="S", type=count(1, 3600, "--boot-limit"),
-        default=int(vm.BOOT_LIMIT_S), help=f"seconds a boot may take (default: "
-                                           f"{vm.BOOT_LIMIT_S:.0f})")
+        help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
+             f"{distro.BOOT_LIMIT_S:.0f} with --guest distro)")
     add("--dry-run", action="store_true",
         help="print QEMU's command lines, the kernel's, the fio jobs and what is scaled")
 
@@ -193,6 +199,12 @@ def _workloads(args: argparse.Namespace) -> list[Workload]:
     return [*chosen, workloads.load_job_file(args.fio)]
 
 
+def _boot_limit(args: argparse.Namespace) -> float:
+    if args.boot_limit is not None:
+        return float(args.boot_limit)
+    return distro.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
+
+
 def settings_from(args: argparse.Namespace) -> Settings:
     """Check the options and put them together; raise :class:`UsageError`."""
     virtual = args.time == "virtual"
@@ -201,11 +213,13 @@ def settings_from(args: argparse.Namespace) -> Settings:
         raise UsageError("--cpu-scale: only with --time virtual")
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive {args.drive}: there is no such file")
+    distro.check(args.guest, args.irq_cost)
+    cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     settings = Settings(_policies(args, virtual), _workloads(args),
                         device.parse_media(args.media), virtual, args.vcpus, timing, args.repeat,
-                        cpu_scale, parse_cost(args.irq_cost, virtual), args.quick, args.drive,
-                        args.device_opts, repeat_command(args), float(args.boot_limit))
+                        cpu_scale, cost, args.quick, args.drive, args.device_opts,
+                        repeat_command(args), _boot_limit(args), args.guest)
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
@@ -213,9 +227,10 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "workload", "fio", "media", "time", "vcpus", "runtime", "repeat",
+_DECISIVE = ("policy", "workload", "fio", "media", "time", "guest", "vcpus", "runtime", "repeat",
              "cpu_scale", "irq_cost", "drive", "device_opts")
-_DEFAULTS = {"media": "optane", "time": "virtual", "vcpus": 1, "repeat": 1, "device_opts": ""}
+_DEFAULTS = {"media": "optane", "time": "virtual", "guest": "cint", "vcpus": 1, "repeat": 1,
+             "device_opts": ""}
 
 
 def repeat_command(args: argparse.Namespace) -> str:

@@ -8,11 +8,25 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import engine_build, host, image, linux_build, packages, paths, qemu_build, steps, ui
+from cint import (
+    distro,
+    engine_build,
+    host,
+    image,
+    linux_build,
+    packages,
+    paths,
+    qemu_build,
+    steps,
+    ui,
+)
 from cint.errors import CintError
 
 #: What can be built, in the order it is built.
 TARGETS = ("engine", "qemu", "linux", "image")
+
+#: What is only built when it is asked for; after the others, which it may need.
+OPTIONAL = ("distro",)
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -96,7 +110,8 @@ def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS) -> bool:
         check_machine(force)
         check_space(force)
         packages.install()
-        done = [_BUILDERS[target](args) for target in TARGETS if target in targets]
+        done = [_BUILDERS[target](args) for target in (*TARGETS, *OPTIONAL)
+                if target in targets]
     return any(done)
 
 
@@ -116,7 +131,13 @@ def _engine(args: argparse.Namespace) -> bool:
     return engine_build.build(jobs(args))
 
 
-_BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image}
+def _distro(args: argparse.Namespace) -> bool:
+    worked = image.build(jobs(args))
+    return distro.build() or worked
+
+
+_BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
+             "distro": _distro}
 
 
 def run(args: argparse.Namespace) -> int:

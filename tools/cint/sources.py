@@ -152,17 +152,23 @@ def find_mirror() -> Mirror:
     return mirror
 
 
-def source_list(mirror: Mirror, release: str) -> str:
-    """The deb-src lines of one release."""
+def source_list(mirror: Mirror, release: str, kind: str = "deb-src") -> str:
+    """The lines of one release; `kind` is deb-src, or deb for built packages."""
     signed = f"[signed-by={_KEYRING}] " if Path(_KEYRING).exists() else ""
     suites = [(mirror.main, release), (mirror.main, f"{release}-updates")]
     if mirror.security:
         suites.append((mirror.security, f"{release}-security"))
-    return "".join(f"deb-src {signed}{site} {suite} main\n" for site, suite in suites)
+    return "".join(f"{kind} {signed}{site} {suite} main\n" for site, suite in suites)
 
 
-def _apt_options(release: str) -> list[str]:
-    root = paths.APT / release
+def apt_root(release: str, kind: str = "deb-src") -> Path:
+    """The private apt root; built packages have one of their own."""
+    return paths.APT / (release if kind == "deb-src" else f"{release}-{kind}")
+
+
+def apt_options(release: str, kind: str = "deb-src") -> list[str]:
+    """Options that make apt use the private root."""
+    root = apt_root(release, kind)
     settings = {
         "Dir::Etc::SourceList": root / "sources.list",
         "Dir::Etc::SourceParts": "/dev/null",
@@ -173,18 +179,21 @@ def _apt_options(release: str) -> list[str]:
         "Acquire::Languages": "none",
         "Acquire::Retries": "2",
     }
+    if kind == "deb":
+        # Else what is installed here is listed too.
+        settings["Dir::State::status"] = "/dev/null"
     return [word for key, value in settings.items() if str(value)
             for word in ("-o", f"{key}={value}")]
 
 
-def update_lists(step: steps.Step, release: str) -> None:
-    """Fetch the private source lists of `release`."""
-    root = paths.APT / release
+def update_lists(step: steps.Step, release: str, kind: str = "deb-src") -> None:
+    """Fetch the private package lists of `release`."""
+    root = apt_root(release, kind)
     for part in ("lists/partial", "cache/archives/partial"):
         (root / part).mkdir(parents=True, exist_ok=True)
-    steps.write_atomic(root / "sources.list", source_list(find_mirror(), release))
+    steps.write_atomic(root / "sources.list", source_list(find_mirror(), release, kind))
     step.update("package lists")
-    step.run(["apt-get", *_apt_options(release), "update"],
+    step.run(["apt-get", *apt_options(release, kind), "update"],
              hint="the package mirror must be reachable; once fetched, the network may be off")
 
 
@@ -223,7 +232,7 @@ def order_candidates(package: Package, listed: list[Candidate]) -> list[Candidat
 def list_candidates(step: steps.Step, package: Package, release: str) -> list[Candidate]:
     """What the index of `release` offers for `package`, in the order to try."""
     done = subprocess.run(
-        ["apt-cache", *_apt_options(release), "showsrc", "--only-source", package.name],
+        ["apt-cache", *apt_options(release), "showsrc", "--only-source", package.name],
         capture_output=True, text=True, check=False,
     )
     step.write(f"{package.name} in {release}: {done.stderr.strip() or 'listed'}")
@@ -233,7 +242,8 @@ def list_candidates(step: steps.Step, package: Package, release: str) -> list[Ca
 # --- downloads ---------------------------------------------------------------------------
 
 
-def _directory(package: Package, version: str) -> Path:
+def download_directory(package: Package, version: str) -> Path:
+    """Where a download is kept."""
     safe = re.sub(r"[^A-Za-z0-9.+~-]", "_", version.split(":", 1)[-1])
     return paths.DOWNLOADS / f"{package.name}_{safe}"
 
@@ -271,9 +281,9 @@ def _watch(step: steps.Step, directory: Path, total: int, done: threading.Event)
         step.update(f"{ui.size(have)} of {ui.size(total)}")
 
 
-def _download(step: steps.Step, package: Package, candidate: Candidate) -> bool:
-    """Download one candidate completely; False when the mirror does not have it."""
-    final = _directory(package, candidate.version)
+def download(step: steps.Step, package: Package, candidate: Candidate, argv: list[str]) -> bool:
+    """Download one candidate completely with `argv`; False when the mirror does not have it."""
+    final = download_directory(package, candidate.version)
     partial = final.with_name(final.name + ".partial")
     partial.mkdir(parents=True, exist_ok=True)
     ui.detail(f"downloading {package.name} {candidate.version} ({ui.size(candidate.size)})")
@@ -281,11 +291,7 @@ def _download(step: steps.Step, package: Package, candidate: Candidate) -> bool:
     watcher = threading.Thread(target=_watch, args=(step, partial, candidate.size, done))
     watcher.start()
     try:
-        code, _ = step.run(
-            ["apt-get", *_apt_options(candidate.release), "source", "--download-only",
-             "--only-source", f"{package.name}={candidate.version}"],
-            cwd=partial, check=False,
-        )
+        code, _ = step.run(argv, cwd=partial, check=False)
     finally:
         done.set()
         watcher.join()
@@ -300,6 +306,13 @@ def _download(step: steps.Step, package: Package, candidate: Candidate) -> bool:
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
     return True
+
+
+def _download(step: steps.Step, package: Package, candidate: Candidate) -> bool:
+    """Download a source package completely; False when the mirror does not have it."""
+    return download(step, package, candidate,
+                    ["apt-get", *apt_options(candidate.release), "source", "--download-only",
+                     "--only-source", f"{package.name}={candidate.version}"])
 
 
 def fetch(package: Package) -> Candidate:
@@ -360,7 +373,7 @@ def unpack(package: Package) -> Source:
 
 def _unpack(step: steps.Step, package: Package, candidate: Candidate) -> None:
     """Unpack beside the tree, then rename: an interrupted unpack is never taken as done."""
-    directory = _directory(package, candidate.version)
+    directory = download_directory(package, candidate.version)
     bad = list(_mismatches(directory, candidate))
     if bad:
         shutil.rmtree(directory)

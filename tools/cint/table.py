@@ -74,13 +74,14 @@ def _cell(column: Column, row: measure.Row) -> str:
     return number(value * column.factor)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """`text`, or its beginning and an ellipsis."""
     return text if len(text) <= width else text[:width - 1] + "…"
 
 
 def _line(name: str, cells: Sequence[str], width: int) -> str:
     body = "".join(cell.rjust(c.width) for cell, c in zip(cells, COLUMNS, strict=True))
-    return (_cut(name, width).ljust(width) + body).rstrip()
+    return (cut(name, width).ljust(width) + body).rstrip()
 
 
 def _name(row: measure.Row) -> str:
@@ -95,7 +96,7 @@ def format_rows(rows: Sequence[measure.Row], titles: Mapping[str, str],
     lines: list[str] = []
     for workload in dict.fromkeys(r.workload for r in rows):
         mine = [r for r in rows if r.workload == workload]
-        lines += ["", paint(_cut(f"{workload}: {titles.get(workload, '')}", WIDTH), "bold"),
+        lines += ["", paint(cut(f"{workload}: {titles.get(workload, '')}", WIDTH), "bold"),
                   paint(_line("policy", [c.head for c in COLUMNS], width), "dim"),
                   paint(_line("", [c.unit for c in COLUMNS], width), "dim")]
         for row in mine:

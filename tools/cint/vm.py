@@ -77,6 +77,7 @@ class Machine:
     qemu: Path = paths.QEMU
     kernel: Path = paths.KERNEL
     initramfs: Path = paths.INITRAMFS
+    cmdline_virtual: Path = CMDLINE_VIRTUAL
     append: tuple[str, ...] = ()
     vcpus: int = 1
     memory_mib: int = 1024
@@ -104,7 +105,7 @@ def kernel_options(path: Path) -> list[str]:
 
 def kernel_cmdline(machine: Machine) -> str:
     """The text of -append; later options win over earlier ones."""
-    virtual = kernel_options(CMDLINE_VIRTUAL) if machine.virtual else []
+    virtual = kernel_options(machine.cmdline_virtual) if machine.virtual else []
     return " ".join([*kernel_options(CMDLINE), *virtual, *machine.append])
 
 
@@ -123,8 +124,14 @@ def nvme_arg(machine: Machine) -> str:
 
 
 def _trace_args(patterns: Sequence[str]) -> list[str]:
-    """-trace options; ``cint`` stands for all of the project's events."""
+    """-trace options; ``cint`` stands for all of the project's events.
+
+    Events are printed by the log backend. The simple backend, which is built
+    in too, would leave a file trace-PID in the current directory.
+    """
     names = ["pci_nvme_cint_*" if p == "cint" else p for p in patterns]
+    if names:
+        names.append("file=/dev/null")
     return [word for name in names for word in ("-trace", name)]
 
 

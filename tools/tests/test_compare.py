@@ -11,8 +11,16 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cint import compare, measure, paths, results, session, settings, table
-from cint.errors import CintError, UsageError
+from cint import cli, compare, measure, paths, results, session, settings, table
+from cint.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_TIMEOUT,
+    EXIT_USAGE,
+    CintError,
+    UsageError,
+)
 
 FAKE = Path(__file__).with_name("fake_qemu.py")
 
@@ -153,7 +161,7 @@ def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None
     latest = fake / "results/latest"
     made = {p.name for p in latest.iterdir()}
     assert made == {"results.json", "results.csv", "latency.png", "iops.png", "interrupts.png",
-                    "logs"}
+                    "report.html", "logs"}
     assert {p.name for p in (latest / "logs").iterdir()} == {"default", "static100", "static20",
                                                             "adaptive"}
     document = results.load(latest)
@@ -163,16 +171,79 @@ def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert float(rows[0]["iops"]) == pytest.approx(150_000)
 
 
-def test_json_is_one_valid_document(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare.run(parse("--json", "--no-plots", "--policy", "adaptive")) == 0
-    captured = capsys.readouterr()
-    document = json.loads(captured.out)
+def test_json_is_one_valid_document(fake: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also of what programs write that the tool starts: the whole of file descriptor 1."""
+    assert compare.run(parse("--json", "--policy", "adaptive")) == 0
+    captured = capfd.readouterr()
+    document, end = json.JSONDecoder().raw_decode(captured.out)
+    assert captured.out[end:] == "\n"
+    assert document == results.load(fake / "results/latest")
     schema = json.loads(results.SCHEMA_FILE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert document["policies"][0]["qemu"][0] == str(FAKE)
     assert document["irq_cost"] == {"reported_ns": 740, "applied_ns": 2220, "in_force": True}
     assert results.rows_from(document)[0].values["iops"] == pytest.approx(150_000)
+
+
+def test_a_failure_leaves_standard_output_empty(
+    fake: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_GUEST", "fail")
+    with pytest.raises(CintError):
+        compare.run(parse("--json", "--policy", "adaptive"))
+    assert capfd.readouterr().out == ""
+
+
+def key_paths(value: Any, at: str = "") -> set[str]:
+    """The names of all fields, for objects whose names are not data."""
+    if isinstance(value, list):
+        return {p for one in value for p in key_paths(one, at)}
+    if not isinstance(value, dict) or at.rsplit(".", maxsplit=1)[-1] in {
+            "properties", "applied", "facts", "reasons", "jobs", "changed", "image", "overrides"}:
+        return {at}
+    return {at} | {p for name, one in value.items() for p in key_paths(one, f"{at}.{name}")}
+
+
+def test_no_field_of_the_golden_results_has_gone(
+    fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fields are only added while the schema's number stays."""
+    document: dict[str, Any] = {}
+    for _ in range(2):
+        compare.run(parse("--no-plots", "--policy", "default,adaptive"))
+        document = results.load(fake / "results/latest")
+    golden = results.load(Path(__file__).with_name("golden"))
+    data = {f".rows.lateness.{n}" for n in ("count", "mean_us", "p50_us", "p99_us", "max_us")}
+    assert key_paths(golden) - key_paths(document) <= data
+
+
+def test_the_last_result_stands_beside_the_new_one(
+    fake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--no-plots", "--policy", "adaptive", "--workload", "sync")
+    compare.run(parse(*words))
+    assert "before (" not in capsys.readouterr().out
+    first = (fake / "results/latest").resolve().name
+    compare.run(parse(*words))
+    out = capsys.readouterr().out
+    assert f"before ({first}), and the change since" in out
+    assert "150.0 (+0.0 %)" in out
+    assert "Beside the last result" in (fake / "results/latest/report.html").read_text()
+    compare.run(parse(*words, "--no-previous"))
+    assert "before (" not in capsys.readouterr().out
+    assert results.load(fake / "results/latest")["previous"] is None
+    compare.run(parse(*words, "--runtime", "2"))
+    assert "before (" not in capsys.readouterr().out
+
+
+def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["compare", "--help"])
+    shown = capsys.readouterr().out
+    assert "exit codes:" in shown
+    for code in (EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_TIMEOUT, EXIT_INTERRUPTED):
+        assert f"  {code} " in shown
 
 
 def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
@@ -184,13 +255,31 @@ def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
 
 
 def test_late_timers_are_said() -> None:
-    got = chosen("--time", "real", "--policy", "static20,adaptive")
-    late = measure.DeviceDelta(10, 10, 0, 0, lateness_sum_ns=80_000, lateness_count=10)
-    samples = [measure.Sample(p, "sync", 0, {}, 0, 1.0, None, late)
-               for p in ("static20", "adaptive")]
-    assert compare.lateness_notes(got, samples) == [
-        "static20: timers ran 8.0 us late on average, for 20 us asked",
-        "adaptive: timers ran 8.0 us late on average, for 6 us asked; the policy could not be kept"]
+    got = chosen("--time", "real", "--policy", "stock,static20,adaptive")
+    late = {"count": 10, "mean_us": 8.0, "p50_us": 8.192, "p99_us": 9.0, "max_us": 9.0}
+    rows = [measure.Row("stock", "sync", None, {})]
+    rows += [measure.Row(p, "sync", None, {}, lateness=late) for p in ("static20", "adaptive")]
+    assert compare.lateness_notes(got, rows) == [
+        "static20: asked for 20 us, got 28.0 us in sync: timers ran 8.0 us late on average",
+        "warning: adaptive: asked for 6 us, got 14.0 us in sync: timers ran 8.0 us late on "
+        "average; the policy could not be kept"]
+
+
+def test_real_time_table_has_the_stock_device_and_the_warning(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
+    got = chosen("--time", "real", "--policy", "stock,default,adaptive", "--workload",
+                 "sync,mixed", "--runtime", "1")
+    document = results.load(Path(__file__).with_name("golden"))
+    compare.print_table(got, document, Path("/x"))
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("stock ") for line in lines)
+    assert any(line.startswith("warning: adaptive: asked for 6 us, got ") for line in lines)
+    at = next(i for i, line in enumerate(lines) if line.startswith("timers in real time"))
+    assert lines[at + 2].split()[:3] == ["adaptive", "sync", "6.00"]
+    assert lines[at + 2].endswith("too late")
+    assert any(line.startswith("before (20260101T000000Z-compare)") for line in lines)
+    assert lines[-1] == "report: /x/report.html"
 
 
 def test_results_are_never_overwritten(fake: Path) -> None:

@@ -30,6 +30,12 @@ def test_default_set() -> None:
     ("adaptive:delta=1.5us", {"cint.delta": 1_500, "cint.thr": 32}),
     ("adaptive:drain=on,max-hold=1ms", {"cint.drain": "on", "cint.max-hold": 1_000_000}),
     ("default:each-cqe=off", {"cint.each-cqe": "off"}),
+    ("vic", {"cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200}),
+    ("vic:cif-threshold=2,iops-threshold=0,epoch=50ms,max-skip=16,scope=cq,ratios=coarse",
+     {"cint.cif-threshold": 2, "cint.iops-threshold": 0, "cint.epoch": 50, "cint.max-skip": 16,
+      "cint.vic-scope": "cq", "cint.vic-ratios": "coarse"}),
+    ("vic:max-hold=1ms", {"cint.max-hold": 1_000_000}),
+    ("default:kick-window=20us", {"cint.kick-window": 20_000}),
 ])
 def test_policy(text: str, wanted: dict[str, device.Value]) -> None:
     got = properties(text)
@@ -56,6 +62,27 @@ def test_scaled() -> None:
     assert zssd["cint.media.write-per-kib"] == 920
 
 
+def test_vic_is_scaled() -> None:
+    got = properties("vic:kick-window=10us", k=3)
+    assert (got["cint.epoch"], got["cint.iops-threshold"]) == (600, 667)
+    assert (got["cint.kick-window"], got["cint.cif-threshold"]) == (30_000, 4)
+
+
+def test_max_hold_stays_on_under_vic() -> None:
+    assert properties("vic", k=3)["cint.max-hold"] == 30_000_000
+    assert properties("vic:drain=auto")["cint.drain"] == "auto"
+    plain = device.device_properties(device.parse_policy("vic"), device.parse_media("optane"), 1,
+                                     virtual=False, paper=False)
+    assert "cint.max-hold" not in dict(plain)
+
+
+def test_vic_max_hold_is_the_default_of_the_device() -> None:
+    text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
+    found = re.search(r'\.name = "max-hold".*?\.def = (\d+)', text, re.DOTALL)
+    assert found is not None
+    assert int(found[1]) == device.VIC_MAX_HOLD_NS
+
+
 def test_stock_has_no_properties() -> None:
     assert properties("stock") == {}
 
@@ -78,6 +105,14 @@ def test_media_overrides() -> None:
     ("adaptive:delta=11s", "at most 10s"),
     ("adaptive:drain=maybe", "auto, on or off"),
     ("default:thr=3", "each-cqe"),
+    ("vic:cif-threshold=1", "from 2 to"),
+    ("vic:max-hold=0us", "cannot be off under vic"),
+    ("vic:epoch=1500us", "whole milliseconds"),
+    ("vic:epoch=0ms", "at least 1ms"),
+    ("vic:scope=queue", "controller or cq"),
+    ("vic:ratios=some", "full or coarse"),
+    ("vic:iops-threshold=200000000", "to 100000000"),
+    ("vic:delta=1us", "cif-threshold"),
     ("", "unknown policy"),
 ])
 def test_refused(text: str, named: str) -> None:
@@ -88,6 +123,8 @@ def test_refused(text: str, named: str) -> None:
 def test_refused_after_scaling() -> None:
     with pytest.raises(UsageError, match="at most 500ms"):
         properties("static:time=900ms", k=2)
+    with pytest.raises(UsageError, match=r"epoch is 10s, .* at most 3\.75s"):
+        properties("vic:epoch=10s", k=16)
 
 
 @pytest.mark.parametrize("text", ["default,default", "default,,adaptive", ""])
@@ -153,6 +190,6 @@ def test_profiles_are_those_of_the_device() -> None:
 def test_policies_are_those_of_the_device() -> None:
     text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
     names = set(re.findall(r'\.name = "([\w-]+)"', text))
-    used = {prop.removeprefix("cint.") for kind in ("default", "static", "adaptive")
+    used = {prop.removeprefix("cint.") for kind in ("default", "static", "adaptive", "vic")
             for prop, _ in device._PARAMETERS[kind].values()}
     assert used <= names

@@ -132,6 +132,19 @@ def test_missing_and_dynamic_programs_are_named(parts: dict[str, Path], tmp_path
     assert not out.exists()
 
 
+def test_modules_are_put_where_the_agent_looks(tmp_path: Path) -> None:
+    tree = mkimage.Tree()
+    with pytest.raises(mkimage.ImageError, match="load-order"):
+        mkimage._add_modules(tree, tmp_path)
+    (tmp_path / "load-order").write_text("/lib/modules/nvme.ko\n")
+    (tmp_path / "nvme.ko").write_bytes(b"ELF")
+    mkimage._add_modules(tree, tmp_path)
+    found = parse_newc(mkimage.write_cpio(tree))
+    assert found["lib/modules/nvme.ko"][2] == b"ELF"
+    header = (paths.IMAGES / "agent/agent.h").read_text()
+    assert f'"/lib/modules/{mkimage.LOAD_ORDER}"' in header
+
+
 def test_libraries_of_a_program_are_found() -> None:
     found = dict(mkimage.libraries(Path(sys.executable).resolve(), []))
     assert any(name.startswith("lib/libc.so") for name in found)
@@ -139,7 +152,7 @@ def test_libraries_of_a_program_are_found() -> None:
     assert all(path.exists() for path in found.values())
 
 
-@pytest.mark.parametrize("name", ["cmdline", "cmdline.virtual"])
+@pytest.mark.parametrize("name", ["cmdline", "cmdline.virtual", "cmdline.distro.virtual"])
 def test_kernel_options_are_one_a_line(name: str) -> None:
     for line in (paths.KERNEL_CONFIG / name).read_text().splitlines():
         option = line.partition("#")[0].strip()

@@ -51,9 +51,17 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
+def test_the_distributions_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    text = line(capsys, "--guest", "distro")
+    assert "build/distro/vmlinuz" in text
+    assert "build/distro/initramfs" in text
+    assert "nolapic_timer" in text
+
+
 @pytest.mark.parametrize("words", [("--policy", "default,adaptive"), ("--policy", "foo"),
                                    ("--media", "foo"), ("--vcpus", "99"),
-                                   ("--drive", "/nonexistent")])
+                                   ("--drive", "/nonexistent"),
+                                   ("--guest", "distro", "--", "-hda", "x")])
 def test_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         run.run(parse("--time", "virtual", "--print", *words))

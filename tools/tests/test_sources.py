@@ -100,7 +100,7 @@ def package(sandbox: Path) -> sources.Package:
 def put_download(package: sources.Package, version: str, text: str = "hello\n") -> Path:
     """A finished download with an upstream tarball of one file."""
     upstream = sources.upstream_version(version)
-    directory = sources._directory(package, version)
+    directory = sources.download_directory(package, version)
     top = directory / f"demo-{upstream}"
     top.mkdir(parents=True)
     (top / "file").write_text(text)

@@ -129,7 +129,7 @@ def test_backends() -> None:
 def test_trace_shorthand() -> None:
     args = vm.machine_args(vm.Machine(trace=("cint", "pci_nvme_irq*")))
     assert [args[i + 1] for i, a in enumerate(args) if a == "-trace"] == [
-        "pci_nvme_cint_*", "pci_nvme_irq*"]
+        "pci_nvme_cint_*", "pci_nvme_irq*", "file=/dev/null"]
 
 
 def test_printed_line_can_be_pasted() -> None:

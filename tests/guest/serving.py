@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that takes commands, for tests that change the device between jobs.
+
+Real time only: commands reach the guest whenever the host sends them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cint import agent, logpage, vm
+
+JOB_LIMIT_S = 120
+
+
+class Guest:
+    """Commands to a running guest; each waits for its reply."""
+
+    def __init__(self, running: vm.Vm) -> None:
+        self.vm = running
+        self._last = 0
+
+    def command(self, **request: Any) -> agent.Message:
+        """Send one command and return the reply."""
+        self._last += 1
+        request = {"id": self._last, "timeout_s": JOB_LIMIT_S} | request
+        self.vm.send(json.dumps(request).encode())
+        while True:
+            reply = self.vm.next_message(2 * JOB_LIMIT_S, f"command {request['cmd']}")
+            if reply.get("id") == self._last:
+                return reply
+
+    def try_shell(self, script: str) -> agent.Message:
+        """Run a shell script, whatever becomes of it."""
+        return self.command(cmd="exec", name="shell", argv=["sh", "-c", script])
+
+    def shell(self, script: str) -> str:
+        """The output of a shell script, which must succeed."""
+        reply = self.try_shell(script)
+        assert agent.result_failure(reply) is None, (script, reply)
+        return str(reply["stdout"])
+
+    def read_binary(self, command: str) -> bytes:
+        """The output of a command that prints bytes."""
+        return base64.b64decode(self.shell(f"{command} | base64"))
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Make a file in the guest."""
+        text = base64.b64encode(data).decode()
+        self.shell(f"echo {text} | base64 -d > {shlex.quote(path)}")
+
+    def fio(self, name: str, text: str) -> agent.Message:
+        """Run a fio job, which must succeed."""
+        reply = self.command(cmd="fio", name=name, fio=text, args=["--eta=never"])
+        assert agent.result_failure(reply) is None, reply
+        return reply
+
+    def stats(self) -> dict[str, Any]:
+        """The device's counters, as the host sees them."""
+        found: dict[str, Any] = self.vm.qmp.get("cint-stats")
+        return found
+
+    def power_off(self) -> None:
+        """Check the kernel's messages and end the guest."""
+        assert agent.dmesg_trouble(self.shell("dmesg")) == []
+        self.vm.send(json.dumps({"id": 0, "cmd": "poweroff"}).encode())
+        self.vm.wait_exit()
+
+
+@contextmanager
+def serving(machine: vm.Machine, logs: Path,
+            boot_limit_s: float = vm.BOOT_LIMIT_S) -> Iterator[Guest]:
+    """A guest until the end of the block; it must have behaved by then."""
+    with vm.Vm(machine, agent.Plan(then="serve"), logs, boot_limit_s) as running:
+        running.expect("done", 30, "the agent does not serve")
+        guest = Guest(running)
+        yield guest
+        guest.power_off()
+
+
+def totals(result: agent.Message) -> logpage.Totals:
+    """What the I/O queues counted during a job, by the log page that the guest read."""
+    first, last = (agent.parse_snapshot(result[s]).nvme_log for s in ("before", "after"))
+    assert first is not None
+    assert last is not None
+    before, after = logpage.decode(first).total(), logpage.decode(last).total()
+    return logpage.Totals(cqes=after.cqes - before.cqes,
+                          interrupts=after.interrupts - before.interrupts,
+                          reasons={name: count - before.reasons.get(name, 0)
+                                   for name, count in after.reasons.items()})
+
+
+def guest_interrupts(result: agent.Message) -> int:
+    """What the guest's kernel counted during a job."""
+    return agent.queue_interrupts(*(agent.parse_snapshot(result[s])
+                                    for s in ("before", "after")))

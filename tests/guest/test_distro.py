@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that knows nothing of cint: the distribution's own kernel under every policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import SCALE, make_settings, value
+from serving import Guest, guest_interrupts, serving, totals
+
+from cint import agent, compare, device, distro, fiojson, paths, steps, vm, workloads
+from cint.errors import CintError
+
+MIB = 1 << 20
+SIZE = 8 * MIB
+BLOCK = 4096
+#: Slow enough that an emulated CPU keeps many commands in flight.
+MEDIA = "ssd80"
+
+#: cint.policy, and what else is set while the guest runs.
+POLICIES: Mapping[str, Mapping[str, int]] = {
+    "default": {},
+    "static": {"cint.static-time": 100_000, "cint.static-thr": 16},
+    "adaptive": {"cint.delta": 6_000, "cint.thr": 32},
+    "vic": {"cint.cif-threshold": 2, "cint.iops-threshold": 100, "cint.epoch": 20},
+}
+#: What only these policies give as the reason of an interrupt.
+OWN_REASONS = {"default": {"each"}, "static": {"thr", "time"}, "adaptive": {"thr", "quiet"},
+               "vic": {"ratio", "low-cif", "low-iops"}}
+VERIFY = """\
+[verify]
+filename=/dev/nvme0n1
+direct=1
+bs=4k
+rw=randwrite
+ioengine=libaio
+iodepth=32
+iodepth_batch_submit=8
+verify=crc32c
+verify_fatal=1
+do_verify=1
+size={size}
+offset={offset}
+randseed={seed}
+"""
+
+
+@pytest.fixture(scope="module")
+def built() -> str:
+    """The release of the distribution's kernel, made ready if it can be had."""
+    try:
+        with steps.build_lock():
+            distro.build()
+    except CintError as problem:
+        if paths.DISTRO_INITRAMFS.exists():
+            raise
+        pytest.skip(f"no kernel of the distribution: {problem.message}")
+    return str(steps.Stamp("distro-kernel").facts()["release"])
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> vm.Backend:
+    """A namespace that keeps what is written."""
+    image = tmp_path / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(len(POLICIES) * SIZE)
+    return vm.Backend(image)
+
+
+def plain_machine(backend: vm.Backend) -> vm.Machine:
+    """A guest in real time with the device as a user gets it: drain and max-hold on."""
+    accel = compare.choose_accel(False)
+    props = device.device_properties(device.parse_policy("default"),
+                                     device.parse_media(MEDIA), 1, virtual=False, paper=False)
+    machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, backend=backend)
+    return distro.dress(machine, "distro")
+
+
+def check_policy(guest: Guest, number: int, policy: str) -> None:
+    """Write and read back under one policy; the device must have decided by it."""
+    for name, setting in POLICIES[policy].items():
+        guest.vm.qmp.set(name, setting)
+    guest.vm.qmp.set("cint.policy", policy)
+    assert guest.stats()["policy"] == policy
+    result = guest.fio(policy, VERIFY.format(size=SIZE, offset=number * SIZE, seed=number + 1))
+    (job,) = fiojson.parse(result["fio"]).values()
+    counted = totals(result)
+    assert counted.cqes >= 2 * SIZE // BLOCK, (policy, job)
+    assert 0 < counted.interrupts <= counted.cqes
+    assert sum(counted.reasons.values()) == counted.interrupts
+    assert any(counted.reasons.get(r, 0) > 0 for r in OWN_REASONS[policy]), counted.reasons
+    assert 0 < guest_interrupts(result) <= counted.interrupts
+    if policy != "default":
+        assert counted.interrupts < counted.cqes, policy
+
+
+def test_every_policy(built: str, disk: vm.Backend, logs: Path) -> None:
+    """One boot: fio's checksums hold, and nothing timed out, under every policy."""
+    with serving(plain_machine(disk), logs, distro.BOOT_LIMIT_S) as guest:
+        assert guest.vm.hello["kernel"] == built
+        assert guest.shell("ls /sys/module/nvme/parameters").find("irq_cost_ns") < 0
+        for number, policy in enumerate(POLICIES):
+            check_policy(guest, number, policy)
+        assert guest.shell("cat /proc/sys/kernel/tainted").strip() == "0"
+        again = VERIFY.replace("do_verify=1", "verify_only=1")
+        for number, policy in enumerate(POLICIES):
+            guest.fio(f"again-{policy}",
+                      again.format(size=SIZE, offset=number * SIZE, seed=number + 1))
+
+
+@pytest.mark.slow
+def test_virtual_time(built: str, logs: Path) -> None:
+    """A comparison as ./cint compare --guest distro makes it; it says what it lacks."""
+    chosen = replace(make_settings("default,adaptive", [workloads.BUILT_IN["async"]], 0.05,
+                                   cost_ns=0),
+                     guest="distro", boot_limit_s=distro.BOOT_LIMIT_S)
+    accel = compare.choose_accel(True)
+    outcomes = compare.run_guests(chosen, accel, logs)
+    assert [o.trouble for o in outcomes] == [[], []]
+    assert [o.hello["kernel"] for o in outcomes] == [built, built]
+    samples = [s for o in outcomes for s in compare.samples_from(chosen, o)]
+    rows = compare.rows_from(chosen, samples)
+    assert chosen.k == SCALE
+    assert (value(rows, "adaptive", "async", "ios_per_irq")
+            > 4 * value(rows, "default", "async", "ios_per_irq"))
+    notes = " ".join(compare.notes_for(chosen, outcomes, accel, samples))
+    assert "uncalibrated" in notes
+    assert "not patched" in notes
+    assert agent.dmesg_trouble(outcomes[0].dmesg) == []
