@@ -205,6 +205,12 @@ void sim_configure(Sim *sim, int64_t t, const CintConfig *config)
     act(sim, cint_configure(&sim->cq, t, config));
 }
 
+void sim_disable(Sim *sim, int64_t t, bool disabled)
+{
+    sim_until(sim, t);
+    act(sim, cint_disable(&sim->cq, t, disabled));
+}
+
 void sim_head(Sim *sim, int64_t t, uint32_t head)
 {
     if (t != sim->now) {

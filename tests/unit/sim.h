@@ -87,6 +87,7 @@ void sim_fail(Sim *sim, unsigned sq, int64_t t);
 void sim_cancel(Sim *sim, unsigned sq, int64_t t);
 void sim_delete_sq(Sim *sim, unsigned sq, int64_t t);
 void sim_configure(Sim *sim, int64_t t, const CintConfig *config);
+void sim_disable(Sim *sim, int64_t t, bool disabled);
 
 /* The guest sets the head to @head, or moves it @n entries forward. */
 void sim_head(Sim *sim, int64_t t, uint32_t head);

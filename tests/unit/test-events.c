@@ -46,6 +46,47 @@ static void test_configure_pending(void)
     }
 }
 
+/* As feature 09h: whatever the policy, and pending ones go out at once. */
+static void test_disable(void)
+{
+    CintConfig configs[] = {
+        sim_adaptive(6000, 32), sim_static(6000, 32), sim_vic(),
+    };
+    unsigned i;
+    Sim *sim;
+
+    for (i = 0; i < G_N_ELEMENTS(configs); i++) {
+        sim = start(configs[i]);
+        sim_disable(sim, 500, true);
+        sim_expect(sim, "");
+        sim_ios(sim, 1000, 1000, 2);
+        sim_expect(sim, "1000:each(1) 2000:each(1)");
+        g_free(sim);
+    }
+    sim = start(configs[0]);
+    sim_ios(sim, 1000, 1000, 2);
+    sim_disable(sim, 3000, true);
+    sim_disable(sim, 4000, false);
+    sim_io(sim, 5000);
+    sim_run_out(sim);
+    sim_expect(sim, "3000:reconfigure(2) 11000:quiet(1)");
+    g_free(sim);
+}
+
+/* No message is withheld where coalescing is off. */
+static void test_disable_beats_kick_window(void)
+{
+    CintConfig config = sim_adaptive(6000, 32);
+    Sim *sim;
+
+    config.kick_window_ns = 100000;
+    sim = start(config);
+    sim_disable(sim, 500, true);
+    sim_ios(sim, 1000, 1000, 3);
+    sim_expect(sim, "1000:each(1) 2000:each(1) 3000:each(1)");
+    g_free(sim);
+}
+
 static void test_configure_idle(void)
 {
     CintConfig config = sim_static(10000, 2);
@@ -374,6 +415,8 @@ int main(int argc, char **argv)
         { "timer/without-deadline-is-harmless", test_timer_without_deadline },
         { "timer/after-head-is-harmless", test_timer_after_head },
         { "timer/is-disarmed-by-an-interrupt", test_interrupt_disarms },
+        { "disable/interrupts-for-each", test_disable },
+        { "disable/beats-the-kick-window", test_disable_beats_kick_window },
         { "pass/empty-never-interrupts", test_empty_pass },
         { "pass/default-interrupts-for-each", test_default_each },
         { "pass/default-each-cqe-off-interrupts-once", test_default_per_pass },

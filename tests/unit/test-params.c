@@ -309,6 +309,30 @@ static void test_conflict_vic_max_hold(void)
     g_assert_null(cint_config_conflict(&config));
 }
 
+/* Each parameter just inside and just outside both ends of its range. */
+static void test_in_range(void)
+{
+    const CintParam *param;
+    CintConfig config;
+    uint64_t *value;
+
+    cint_config_init(&config);
+    g_assert_true(cint_config_in_range(&config));
+    for (param = cint_params; param->name; param++) {
+        g_test_message("%s", param->name);
+        cint_config_init(&config);
+        value = cint_config_field(&config, param);
+        *value = param->max;
+        g_assert_true(cint_config_in_range(&config));
+        *value = param->max + 1;
+        g_assert_false(cint_config_in_range(&config));
+        *value = param->min;
+        g_assert_true(cint_config_in_range(&config));
+        *value = param->min - 1;
+        g_assert_false(cint_config_in_range(&config));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -331,6 +355,7 @@ int main(int argc, char **argv)
                     test_config_field);
     g_test_add_func("/params/config/defaults-are-as-documented",
                     test_default_values);
+    g_test_add_func("/params/config/in-range-knows-both-ends", test_in_range);
     g_test_add_func("/params/names/policies", test_policy_names);
     g_test_add_func("/params/names/vic", test_vic_names);
     g_test_add_func("/params/names/reasons", test_reason_names);
