@@ -61,6 +61,9 @@ def _status(report: pytest.TestReport) -> str:
 
 
 def _reason(report: pytest.TestReport) -> str:
+    expected = getattr(report, "wasxfail", None)
+    if expected is not None:
+        return f"expected failure: {expected.removeprefix('reason: ')}"
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")
     text = str(report.longrepr or "")

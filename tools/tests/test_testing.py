@@ -151,6 +151,17 @@ def test_pytest_runs_one_test_alone(sandbox: Path, python_here: None) -> None:
         == ["test_some::test_good"]
 
 
+def test_an_expected_failure_says_why(sandbox: Path, python_here: None) -> None:
+    (sandbox / "t").mkdir()
+    (sandbox / "t" / "test_x.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.xfail(strict=True, reason='the medium is too even')\n"
+        "def test_claim():\n    assert 1 == 2\n")
+    result, = run_pytest(sandbox / "t").values()
+    assert result.status == SKIPPED
+    assert result.reason == "expected failure: the medium is too even"
+
+
 def test_pytest_without_tests_is_a_skip(sandbox: Path, python_here: None) -> None:
     (sandbox / "t").mkdir()
     found = run_pytest(sandbox / "t")
