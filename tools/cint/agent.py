@@ -14,7 +14,6 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -242,8 +241,3 @@ def dmesg_trouble(text: str) -> list[str]:
 def exec_argv(script: str) -> tuple[str, ...]:
     """A shell script as the agent's argv."""
     return ("sh", "-c", script)
-
-
-def join_argv(argv: Sequence[str]) -> str:
-    """An argv as one readable line for messages."""
-    return " ".join(argv)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -245,11 +245,3 @@ def _ratio_row(row: Row, base: Row | None) -> Row:
         return mine / other if mine is not None and other else None
 
     return dataclasses.replace(row, ratios={m: ratio(m) for m in RATIOS})
-
-
-def sort_rows(table: Sequence[Row], workload_order: Sequence[str],
-              policy_order: Sequence[str]) -> list[Row]:
-    """By workload, then policy, each in the order given on the command line."""
-    key: Callable[[Row], tuple[int, int]] = lambda r: (workload_order.index(r.workload),  # noqa: E731
-                                                        policy_order.index(r.policy))
-    return sorted(table, key=key)

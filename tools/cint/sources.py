@@ -394,11 +394,3 @@ def _unpack(step: steps.Step, package: Package, candidate: Candidate) -> None:
         (dsc,) = (name for name, _, _ in candidate.files if name.endswith(".dsc"))
         step.run(["dpkg-source", "--no-check", "--no-copy", "-x", directory / dsc, temporary])
     temporary.rename(package.tree)
-
-
-def mirror_report() -> str:
-    """The mirror's address for `doctor`, or why there is none."""
-    try:
-        return find_mirror().main
-    except CintError as problem:
-        return f"none: {problem.message}"
