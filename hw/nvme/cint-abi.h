@@ -79,7 +79,7 @@ typedef struct NvmeCintIdentify {
     uint8_t  status_fid;        /* vendor Feature ID of the status records */
     uint8_t  lid;               /* vendor Log Page ID */
     uint8_t  rsvd15;
-    uint32_t regs_offset;       /* register block in BAR0, bytes; 0 = none */
+    uint32_t regs_offset;       /* register block in BAR0, bytes */
     uint32_t regs_stride;       /* bytes between two CQs' registers */
     uint8_t  rsvd24[40];
 } NvmeCintIdentify;
@@ -108,20 +108,23 @@ typedef struct NvmeCintIdentify {
 #define NVME_CINT_FID_STATUS            0xd1
 #define NVME_CINT_ALL_CQS               0xffff
 
+#define NVME_CINT_FLAG_OOO              (1u << 0)
+#define NVME_CINT_FLAG_STORM_RETUNE     (1u << 1)   /* clear: hold */
+
 typedef struct NvmeCintFeature {
     uint16_t version;           /* 00 NVME_CINT_VERSION */
     uint8_t  policy;            /* 02 enum NvmeCintPolicyId */
-    uint8_t  flags;             /* 03 reserved for OOO and storm mode */
-    uint8_t  barrier;           /* 04 reserved */
-    uint8_t  infer;             /* 05 reserved */
+    uint8_t  flags;             /* 03 NVME_CINT_FLAG_* */
+    uint8_t  barrier;           /* 04 0 relaxed, 1 strict, 2 generation */
+    uint8_t  infer;             /* 05 0 off, 1 batch, 2 all */
     uint8_t  drain;             /* 06 0 auto, 1 on, 2 off */
     uint8_t  each_cqe;          /* 07 */
     uint32_t delta_ns;          /* 08 */
     uint16_t thr;               /* 12 */
     uint16_t static_thr;        /* 14 counted from 1, 0 = off */
     uint32_t static_time_ns;    /* 16 0 = off */
-    uint32_t max_irq_rate;      /* 20 reserved */
-    uint8_t  ewma_shift;        /* 24 reserved */
+    uint32_t max_irq_rate;      /* 20 per second, 0 = no limit */
+    uint8_t  ewma_shift;        /* 24 */
     uint8_t  vic_scope;         /* 25 0 controller, 1 CQ */
     uint8_t  vic_ratios;        /* 26 0 full, 1 coarse */
     uint8_t  rsvd27;
@@ -134,6 +137,50 @@ typedef struct NvmeCintFeature {
     uint64_t max_hold_ns;       /* 48 0 = off */
     uint8_t  rsvd56[8];
 } NvmeCintFeature;              /* 64 bytes */
+
+/*
+ * Vendor feature D1h: the interrupt status records, what makes the urgent
+ * class safe (cinterrupts 3.5 leaves open how the driver tells it apart). The
+ * data buffer of Set and Get Features. @addr is aligned to 64 bytes; 0 turns
+ * the records off. @records is at most the number of CQ identifiers.
+ */
+typedef struct NvmeCintStatus {
+    uint64_t addr;              /* 00 DMA address of record 0, 0 = off */
+    uint32_t records;           /* 08 queues n >= records have none */
+    uint32_t rsvd12;            /* 12 */
+} NvmeCintStatus;               /* 16 bytes */
+
+/* Classes of an interrupt. */
+enum NvmeCintClassId {
+    NVME_CINT_CLASS_NONE        = 0,
+    NVME_CINT_CLASS_FULL        = 1,    /* reap everything posted */
+    NVME_CINT_CLASS_URGENT      = 2,    /* reap Urgent entries only */
+};
+
+/*
+ * Record n lies at n * 64 and belongs to completion queue n. The device writes
+ * it after the CQEs and before the message they are announced by, full_tail
+ * last. A driver depends on full_tail alone, which no merging of messages can
+ * make wrong: reap everything up to it, and beyond it Urgent entries only.
+ */
+typedef struct NvmeCintRecord {
+    uint32_t full_tail;         /* 00 CQEs posted at the last full interrupt */
+    uint32_t seq;               /* 04 messages sent for this queue */
+    uint8_t  class;             /* 08 of this one: enum NvmeCintClassId */
+    uint8_t  reason;            /* 09 enum NvmeCintReasonId */
+    uint16_t rsvd10;            /* 10 */
+    uint32_t tail;              /* 12 CQEs posted by now */
+    uint8_t  rsvd16[48];        /* 16 */
+} NvmeCintRecord;               /* 64 bytes */
+
+/*
+ * Register block in BAR0 at NvmeCintIdentify.regs_offset: one dword for each
+ * CQ identifier, the interrupt pointer of policy "pointer". Writing sets ARM
+ * and an absolute index into the queue, or ARM clear for no pointer.
+ */
+#define NVME_CINT_POINTER_ARM           (1u << 31)  /* read: not passed yet */
+#define NVME_CINT_POINTER_SPENT         (1u << 30)  /* read: passed */
+#define NVME_CINT_POINTER_INDEX         0xffffu
 
 /*
  * Log page D0h: one header, then one record for each completion queue that

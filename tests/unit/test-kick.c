@@ -97,7 +97,7 @@ static Sim *start_withheld(const Due *due, int64_t t)
     sim_complete(sim, 0, t - due->after);
     sim_until(sim, t);
     sim_expect(sim, "");
-    g_assert_true(sim->cq.withheld);
+    g_assert_cmpint(sim->cq.held, ==, CINT_HELD_KICK);
     g_assert_cmpint(cint_deadline(&sim->cq), ==, 1000 + WINDOW);
     return sim;
 }
@@ -333,9 +333,9 @@ static void test_vic_counts(void)
     sim->cq.vic.counter = 1;
     sim_complete(sim, 0, 10000);
     sim_complete(sim, 0, 11000);
-    g_assert_false(sim->cq.withheld);
+    g_assert_cmpint(sim->cq.held, ==, CINT_HELD_NOT);
     sim_complete(sim, 0, 12000);
-    g_assert_true(sim->cq.withheld);
+    g_assert_cmpint(sim->cq.held, ==, CINT_HELD_KICK);
     sim_complete(sim, 0, 13000);
     sim_submit(sim, 0, 20000, 1);
     sim_expect(sim, "20000:kick(4)");

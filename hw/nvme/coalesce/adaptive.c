@@ -9,13 +9,13 @@
 #include "policy.h"
 
 static CintReason adaptive_complete(CintCq *cq, int64_t now,
-                                    const CintCmd *cmd)
+                                    const CintCmd *cmd, bool fence)
 {
     /* ">=": thr 0 and 1 both interrupt on every completion. */
-    if (cq->pending >= cq->thr) {
+    if (cq->retained >= cq->thr) {
         return NVME_CINT_REASON_THR;
     }
-    cq->deadline = now + cq->config.delta_ns;
+    cq->deadline = now + cq->delta_ns;
     return NVME_CINT_REASON_NONE;
 }
 

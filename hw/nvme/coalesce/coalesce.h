@@ -48,7 +48,7 @@ typedef enum NvmeCintPolicyId CintPolicy;
 typedef enum NvmeCintReasonId CintReason;
 
 /* Policies this engine implements: a prefix of enum NvmeCintPolicyId. */
-#define CINT_NR_POLICIES    (NVME_CINT_POLICY_VIC + 1)
+#define CINT_NR_POLICIES    (NVME_CINT_POLICY_POINTER + 1)
 
 typedef enum CintOnOffAuto {
     CINT_AUTO,      /* what suits the policy */
@@ -65,6 +65,23 @@ typedef enum CintVicRatios {
     CINT_VIC_RATIOS_FULL,
     CINT_VIC_RATIOS_COARSE,
 } CintVicRatios;
+
+typedef enum CintBarrier {
+    CINT_BARRIER_RELAXED,       /* a Barrier fires when it completes */
+    CINT_BARRIER_STRICT,        /* and all before it in its SQ did */
+    CINT_BARRIER_GENERATION,    /* and all since the previous Barrier did */
+} CintBarrier;
+
+typedef enum CintInfer {
+    CINT_INFER_OFF,
+    CINT_INFER_BATCH,           /* the last SQE of a batch is a Barrier */
+    CINT_INFER_ALL,             /* and a lone one is Urgent */
+} CintInfer;
+
+typedef enum CintStormMode {
+    CINT_STORM_HOLD,            /* interrupts wait */
+    CINT_STORM_RETUNE,          /* delta and thr grow, hints are ignored */
+} CintStormMode;
 
 /*
  * What a user may set. Every field is a row of cint_params[], which holds its
@@ -86,6 +103,12 @@ typedef struct CintConfig {
     uint64_t vic_scope;         /* CintVicScope */
     uint64_t vic_ratios;        /* CintVicRatios */
     uint64_t kick_window_ns;
+    uint64_t barrier;           /* CintBarrier */
+    uint64_t ooo;               /* bool */
+    uint64_t infer;             /* CintInfer */
+    uint64_t max_irq_rate;      /* per second, 0 = no limit */
+    uint64_t ewma_shift;
+    uint64_t storm;             /* CintStormMode */
 } CintConfig;
 
 typedef enum CintParamType {
@@ -158,20 +181,50 @@ typedef struct CintScope {
     CintVicEpoch vic;
 } CintScope;
 
+/* Why an interrupt that is due has not been sent. */
+typedef enum CintHeld {
+    CINT_HELD_NOT,
+    CINT_HELD_KICK,     /* until the guest rings, or the window ends */
+    CINT_HELD_STORM,    /* until the rate allows it */
+} CintHeld;
+
+/* Storm protection: what is known of the interrupts sent so far. */
+typedef struct CintStorm {
+    int64_t gap_ns;     /* 1 / max-irq-rate, 0 = no limit */
+    int64_t last_ns;    /* when the last interrupt was sent */
+    uint64_t ewma;      /* mean interval, fixed point; 0 = none yet */
+    uint64_t held;      /* interrupts that had to wait */
+    uint32_t boost;     /* retune: log2 of the factor on delta and thr */
+    uint32_t since;     /* retune: interrupts since boost was considered */
+    bool sent;          /* there was a last interrupt */
+} CintStorm;
+
+/* Interrupt pointer of policy pointer (Jiang). */
+typedef enum CintPointerState {
+    CINT_POINTER_OFF,   /* every completion interrupts */
+    CINT_POINTER_ARMED,
+    CINT_POINTER_SPENT, /* fired and not written since: silent */
+} CintPointerState;
+
 /* State of one completion queue. Read with the accessors below. */
 typedef struct CintCq {
     CintScope *scope;
     CintConfig config;
     uint32_t size;              /* entries; one less can be outstanding */
-    uint32_t thr;               /* config.thr or static_thr, clamped */
+    uint32_t thr;               /* in force: clamped, retuned */
+    int64_t delta_ns;           /* in force: retuned */
     bool drain;                 /* config.drain, resolved for the policy */
     bool disabled;              /* coalescing is off, whatever the policy */
+    bool has_record;            /* the guest can tell urgent from full */
+    bool masked;                /* messages stay in the PBA */
 
     uint32_t inflight;
     uint32_t tail;              /* CQEs posted, free running */
     uint32_t head;              /* CQEs consumed, free running */
-    /* CQEs posted since the last full interrupt and not consumed. */
+    /* CQEs no interrupt has told of and the guest has not consumed. */
     uint32_t pending;
+    /* CQEs that count toward thr: pending ones, and those kept behind one. */
+    uint32_t retained;
     uint32_t pressure;          /* fill level last reported, 0 = below 3/4 */
     int64_t first_ns;           /* when pending left 0 */
     int64_t deadline;           /* the policy's own */
@@ -180,25 +233,39 @@ typedef struct CintCq {
     int64_t message_ns;         /* when it was sent */
     bool message_sent;          /* there was one */
     bool rung;                  /* the guest rang a doorbell since */
-    bool withheld;              /* an interrupt is due and waits */
+    CintHeld held;              /* an interrupt is due and waits */
 
+    CintStorm storm;
     struct {
         uint32_t counter;
         CintVicEpoch epoch;     /* with scope cq */
     } vic;
+    struct {
+        CintPointerState state;
+        uint32_t target;        /* free running */
+    } pointer;
 } CintCq;
-
-/* State of one submission queue; several may feed one completion queue. */
-typedef struct CintSq {
-    CintCq *cq;
-    uint32_t inflight;
-} CintSq;
 
 /* State of one command, kept by the caller from submit to complete. */
 typedef struct CintCmd {
     uint8_t hints;      /* enum NvmeCintHintId */
     uint8_t sources;    /* bit mask over enum NvmeCintSourceId */
+    /*
+     * A Barrier that is not satisfied yet follows this command: it is one, or
+     * the later ones up to one are done.
+     */
+    bool fence;
+    struct CintCmd *prev, *next;    /* in flight from the same SQ, in order */
 } CintCmd;
+
+/* State of one submission queue; several may feed one completion queue. */
+typedef struct CintSq {
+    CintCq *cq;
+    uint32_t inflight;
+    uint32_t batch;     /* SQEs fetched since the last doorbell */
+    CintCmd *batch_end; /* the last of them, NULL if done already */
+    CintCmd *last;      /* newest in flight */
+} CintSq;
 
 void cint_scope_init(CintScope *scope);
 
@@ -219,7 +286,10 @@ void cint_sq_init(CintSq *sq, CintCq *cq);
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources);
 
-/* The last SQE that one tail write of @sq published has been fetched. */
+/*
+ * The last SQE that one tail write of @sq published has been fetched: the end
+ * of a batch, from which hints are inferred for a guest that gives none.
+ */
 CintAction cint_doorbell(CintSq *sq, int64_t now);
 
 /* The CQE of @cmd was posted. @error: its status is not success. */
@@ -228,10 +298,10 @@ CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error);
 /* The posting pass that raised the last cint_complete() calls is over. */
 CintAction cint_pass_end(CintCq *cq, int64_t now);
 
-/* @cmd will never complete: abort, queue deletion. */
+/* @cmd will never complete. */
 CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now);
 
-/* @sq goes away with everything it still had in flight. */
+/* @sq goes away with everything it still had in flight: cancels it all. */
 CintAction cint_delete_sq(CintSq *sq, int64_t now);
 
 /*
@@ -240,8 +310,26 @@ CintAction cint_delete_sq(CintSq *sq, int64_t now);
  */
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head);
 
-/* Arms the interrupt pointer at free-running index @target (policy pointer). */
+/*
+ * Arms the interrupt pointer at free-running index @target, which lies 1 to
+ * size - 1 entries after the head. Policy pointer only; ignored elsewhere.
+ */
 CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target);
+
+/* No pointer any more: every completion interrupts (policy pointer). */
+CintAction cint_pointer_off(CintCq *cq, int64_t now);
+
+/*
+ * The guest has, or no longer has, a way to tell the urgent class from the
+ * full one. Without it only full interrupts are sent.
+ */
+CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record);
+
+/*
+ * The queue's vector is masked, or not. What is sent to a masked vector does
+ * not count for the storm limit.
+ */
+void cint_set_masked(CintCq *cq, bool masked);
 
 /* The deadline passed. Calling it early or without one is harmless. */
 CintAction cint_timer(CintCq *cq, int64_t now);
@@ -260,6 +348,12 @@ CintAction cint_disable(CintCq *cq, int64_t now, bool disabled);
 
 /* The delivery ratio that policy vic uses for @cq. */
 CintVicEpoch *cint_vic_epoch(CintCq *cq);
+
+/* Mean interval between interrupts in ns, 0 if unknown (storm limit on). */
+uint64_t cint_storm_ewma(const CintCq *cq);
+
+/* True while the storm limiter holds or retunes. */
+bool cint_storm_active(const CintCq *cq);
 
 /* When to call cint_timer(), or CINT_NO_DEADLINE. */
 int64_t cint_deadline(const CintCq *cq);

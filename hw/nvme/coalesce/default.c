@@ -14,10 +14,11 @@ static bool aggregates(const CintCq *cq)
     return cq->config.static_time_ns && cq->config.static_thr;
 }
 
-static CintReason default_complete(CintCq *cq, int64_t now, const CintCmd *cmd)
+static CintReason default_complete(CintCq *cq, int64_t now,
+                                   const CintCmd *cmd, bool fence)
 {
     if (aggregates(cq)) {
-        return cint_policy_static.complete(cq, now, cmd);
+        return cint_policy_static.complete(cq, now, cmd, fence);
     }
     return cq->config.each_cqe ? NVME_CINT_REASON_EACH : NVME_CINT_REASON_NONE;
 }

@@ -12,6 +12,28 @@ const char *const cint_policy_names[] = {
     [NVME_CINT_POLICY_STATIC]   = "static",
     [NVME_CINT_POLICY_ADAPTIVE] = "adaptive",
     [NVME_CINT_POLICY_VIC]      = "vic",
+    [NVME_CINT_POLICY_CINT]     = "cint",
+    [NVME_CINT_POLICY_POINTER]  = "pointer",
+    NULL,
+};
+
+static const char *const barrier_names[] = {
+    [CINT_BARRIER_RELAXED]      = "relaxed",
+    [CINT_BARRIER_STRICT]       = "strict",
+    [CINT_BARRIER_GENERATION]   = "generation",
+    NULL,
+};
+
+static const char *const infer_names[] = {
+    [CINT_INFER_OFF]    = "off",
+    [CINT_INFER_BATCH]  = "batch",
+    [CINT_INFER_ALL]    = "all",
+    NULL,
+};
+
+static const char *const storm_names[] = {
+    [CINT_STORM_HOLD]   = "hold",
+    [CINT_STORM_RETUNE] = "retune",
     NULL,
 };
 
@@ -64,7 +86,7 @@ const CintParam cint_params[] = {
         .type = CINT_PARAM_ENUM,
         .offset = FIELD(policy),
         .max = CINT_NR_POLICIES - 1,
-        .def = NVME_CINT_POLICY_ADAPTIVE,
+        .def = NVME_CINT_POLICY_CINT,
         .values = cint_policy_names,
         .help = "when to interrupt",
     }, {
@@ -73,7 +95,7 @@ const CintParam cint_params[] = {
         .offset = FIELD(delta_ns),
         .max = SECOND_NS,
         .def = 6000,
-        .help = "ns without a completion that end a burst (adaptive; "
+        .help = "ns without a completion that end a burst (adaptive, cint; "
                 "cinterrupts 3.2)",
     }, {
         .name = "thr",
@@ -81,8 +103,35 @@ const CintParam cint_params[] = {
         .offset = FIELD(thr),
         .max = 65535,
         .def = 32,
-        .help = "CQEs that end a burst; 0 and 1 interrupt for each (adaptive; "
-                "cinterrupts 3.2)",
+        .help = "CQEs that end a burst; 0 and 1 interrupt for each (adaptive, "
+                "cint; cinterrupts 3.2)",
+    }, {
+        .name = "barrier",
+        .type = CINT_PARAM_ENUM,
+        .offset = FIELD(barrier),
+        .max = CINT_BARRIER_GENERATION,
+        .def = CINT_BARRIER_RELAXED,
+        .values = barrier_names,
+        .help = "a Barrier interrupts at its own completion; when all before "
+                "it in its SQ are done; or all since the previous Barrier "
+                "(cint; cinterrupts 3.4)",
+    }, {
+        .name = "ooo",
+        .type = CINT_PARAM_BOOL,
+        .offset = FIELD(ooo),
+        .max = 1,
+        .def = 1,
+        .help = "Urgent entries get interrupts of their own class where the "
+                "driver reads status records (cint; cinterrupts 3.5)",
+    }, {
+        .name = "infer",
+        .type = CINT_PARAM_ENUM,
+        .offset = FIELD(infer),
+        .max = CINT_INFER_ALL,
+        .def = CINT_INFER_OFF,
+        .values = infer_names,
+        .help = "for guests without hints: the last command of a doorbell "
+                "write is a Barrier; all: and a lone one is Urgent (cint)",
     }, {
         .name = "static-time",
         .type = CINT_PARAM_UINT,
@@ -123,7 +172,7 @@ const CintParam cint_params[] = {
         .max = 10 * SECOND_NS,
         .def = 10000000,
         .help = "ns a CQE may be held at the most, whatever the policy; 0 = "
-                "no limit (not under vic)",
+                "no limit (not under vic and pointer)",
     }, {
         .name = "cif-threshold",
         .type = CINT_PARAM_UINT,
@@ -184,6 +233,32 @@ const CintParam cint_params[] = {
         .help = "ns after a message in which a guest that has rung a doorbell "
                 "since gets no further one until it rings again; 0 = off (any "
                 "policy; vIC 3.3)",
+    }, {
+        .name = "max-irq-rate",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(max_irq_rate),
+        .max = SECOND_NS,
+        .def = 0,
+        .help = "interrupts/s of a CQ that storm protection allows, 0 = off "
+                "(any policy; cinterrupts 4.3)",
+    }, {
+        .name = "ewma-shift",
+        .type = CINT_PARAM_UINT,
+        .offset = FIELD(ewma_shift),
+        .min = 1,
+        .max = 16,
+        .def = 7,
+        .help = "the last interval weighs 1/2^n in the mean that storm "
+                "protection goes by",
+    }, {
+        .name = "storm",
+        .type = CINT_PARAM_ENUM,
+        .offset = FIELD(storm),
+        .max = CINT_STORM_RETUNE,
+        .def = CINT_STORM_HOLD,
+        .values = storm_names,
+        .help = "in a storm interrupts wait; retune: delta and thr grow and "
+                "hints are ignored instead (adaptive, cint; cinterrupts 4.3)",
     },
     { .name = NULL },
 };
@@ -234,6 +309,16 @@ const char *cint_config_conflict(const CintConfig *config)
     if (config->policy == NVME_CINT_POLICY_VIC && !config->max_hold_ns) {
         return "max-hold=0 does not go with policy=vic, whose ratio has no "
                "timer of its own";
+    }
+    if (config->policy == NVME_CINT_POLICY_POINTER && !config->max_hold_ns) {
+        return "max-hold=0 does not go with policy=pointer, which is silent "
+               "once its pointer is passed";
+    }
+    if (config->storm == CINT_STORM_RETUNE && config->max_irq_rate &&
+        config->policy != NVME_CINT_POLICY_ADAPTIVE &&
+        config->policy != NVME_CINT_POLICY_CINT) {
+        return "storm=retune goes with policy=adaptive and policy=cint only, "
+               "the others have no delta and thr to tune; use storm=hold";
     }
     return NULL;
 }

@@ -22,11 +22,16 @@ typedef struct CintPolicyOps {
     void (*enter)(CintCq *cq);
 
     /*
-     * A CQE was posted and is counted in cq->pending (>= 1). Returns why an
-     * interrupt is due now, or NVME_CINT_REASON_NONE after setting
-     * cq->deadline if the policy promises one.
+     * A CQE was posted and is counted in cq->pending (>= 1). @fence: a strict
+     * Barrier is satisfied now. Returns why an interrupt is due now, or
+     * NVME_CINT_REASON_NONE after setting cq->deadline if the policy promises
+     * one.
      */
-    CintReason (*complete)(CintCq *cq, int64_t now, const CintCmd *cmd);
+    CintReason (*complete)(CintCq *cq, int64_t now, const CintCmd *cmd,
+                           bool fence);
+
+    /* Commands were cancelled; @fence as above. Optional. */
+    CintReason (*cancel)(CintCq *cq, bool fence);
 
     /* cq->deadline passed with cq->pending > 0. Optional. */
     CintReason (*timer)(CintCq *cq, int64_t now);
@@ -39,5 +44,35 @@ extern const CintPolicyOps cint_policy_default;
 extern const CintPolicyOps cint_policy_static;
 extern const CintPolicyOps cint_policy_adaptive;
 extern const CintPolicyOps cint_policy_vic;
+extern const CintPolicyOps cint_policy_cint;
+extern const CintPolicyOps cint_policy_pointer;
+
+/* cint.c: @cmd, completing now, gets an interrupt for Urgent entries only. */
+bool cint_is_urgent_class(const CintCq *cq, const CintCmd *cmd);
+
+/* pointer.c: true once, when the armed pointer has been passed. */
+bool cint_pointer_passed(CintCq *cq);
+
+/*
+ * fence.c: commands in flight, in order. The last two return true if a strict
+ * Barrier waits for nothing any more.
+ */
+void cint_fence_submit(CintSq *sq, CintCmd *cmd);
+bool cint_fence_done(CintSq *sq, CintCmd *cmd);
+bool cint_fence_drop_all(CintSq *sq);
+
+/* storm.c: the limit changed; an interrupt was sent. */
+void cint_storm_restart(CintCq *cq);
+void cint_storm_sent(CintCq *cq, int64_t now);
+
+/* An interrupt at @now would come too early, and by when it may. */
+bool cint_storm_holds(const CintCq *cq, int64_t now);
+int64_t cint_storm_release(const CintCq *cq);
+
+/* @value of delta or thr as the limiter wants it. */
+uint64_t cint_storm_boosted(const CintCq *cq, uint64_t value);
+
+/* coalesce.c: sets what is in force of delta and thr. */
+void cint_retune(CintCq *cq);
 
 #endif /* HW_NVME_COALESCE_POLICY_H */

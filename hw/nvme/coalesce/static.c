@@ -10,7 +10,8 @@
  */
 #include "policy.h"
 
-static CintReason static_complete(CintCq *cq, int64_t now, const CintCmd *cmd)
+static CintReason static_complete(CintCq *cq, int64_t now,
+                                  const CintCmd *cmd, bool fence)
 {
     if (!cq->config.static_time_ns || !cq->config.static_thr) {
         return NVME_CINT_REASON_EACH;

@@ -102,7 +102,8 @@ static void vic_enter(CintCq *cq)
     }
 }
 
-static CintReason vic_complete(CintCq *cq, int64_t now, const CintCmd *cmd)
+static CintReason vic_complete(CintCq *cq, int64_t now,
+                               const CintCmd *cmd, bool fence)
 {
     CintVicEpoch *epoch = cint_vic_epoch(cq);
     uint32_t cif = commands_in_flight(cq);
