@@ -170,6 +170,7 @@ bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
     NvmeCint *cint = sq->ctrl->cint;
     NvmeCintSq *s = sq->cint;
 
+    nvme_cint_mark_shadow_batch(sq);
     if (!cint->media.params.slots || !sq->sqid || s->grants) {
         return true;
     }

@@ -20,6 +20,7 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "block/aio-wait.h"
+#include "hw/pci/msix.h"
 #include "migration/blocker.h"
 #include "system/cpu-timers.h"
 #include "system/replay.h"
@@ -84,18 +85,46 @@ static void arm_irq_timer(NvmeCintCq *c)
     }
 }
 
-static void act(NvmeCintCq *c, CintAction action, int64_t now)
+/* The message a masked vector gets is no interrupt yet. */
+static void look_at_mask(NvmeCintCq *c)
+{
+    PCIDevice *pci = PCI_DEVICE(c->cq->ctrl);
+
+    if (c->engine.config.max_irq_rate) {
+        cint_set_masked(&c->engine, msix_enabled(pci) &&
+                                    msix_is_masked(pci, c->cq->vector));
+    }
+}
+
+static void trace_storm(NvmeCintCq *c)
+{
+    bool storm = cint_storm_active(&c->engine);
+
+    if (storm != c->storm) {
+        c->storm = storm;
+        trace_pci_nvme_cint_storm(c->cq->cqid, cint_storm_ewma(&c->engine),
+                                  storm ? "on" : "off");
+    }
+}
+
+static void send_irq(NvmeCintCq *c, const CintAction *action, int64_t now)
 {
     NvmeCQueue *cq = c->cq;
 
+    trace_pci_nvme_cint_irq(cq->cqid, cq->vector, fire_name(action->fire),
+                            cint_reason_name(action->reason), action->covered,
+                            nvme_cint_oldest_hold(c, action, now));
+    nvme_cint_count_irq(c, action, now);
+    cq->ctrl->cint->vector_irqs[cq->vector]++;
+    nvme_cint_publish(c, action);
+    nvme_irq_assert(cq->ctrl, cq);
+}
+
+void nvme_cint_act(NvmeCintCq *c, CintAction action, int64_t now)
+{
     if (action.fire != CINT_FIRE_NONE) {
-        trace_pci_nvme_cint_irq(cq->cqid, cq->vector, fire_name(action.fire),
-                                cint_reason_name(action.reason),
-                                action.covered,
-                                now - c->posted[c->first_uncovered].post_ns);
-        nvme_cint_count_irq(c, &action, now);
-        cq->ctrl->cint->vector_irqs[cq->vector]++;
-        nvme_irq_assert(cq->ctrl, cq);
+        send_irq(c, &action, now);
+        trace_storm(c);
     }
     arm_irq_timer(c);
 }
@@ -105,9 +134,10 @@ static void expire_deadlines(NvmeCintCq *c, int64_t now)
 {
     int64_t deadline;
 
+    look_at_mask(c);
     while ((deadline = cint_deadline(&c->engine)) <= now) {
         nvme_cint_count_lateness(c, deadline, now);
-        act(c, cint_timer(&c->engine, deadline), now);
+        nvme_cint_act(c, cint_timer(&c->engine, deadline), now);
     }
 }
 
@@ -132,27 +162,44 @@ static void sync_head(NvmeCintCq *c, uint32_t tail, int64_t now)
 
     trace_pci_nvme_cint_head(cq->cqid, cq->head);
     nvme_cint_count_reaped(c, now);
-    act(c, cint_head(&c->engine, now, head), now);
+    nvme_cint_act(c, cint_head(&c->engine, now, head), now);
     if (pending && !c->engine.pending) {
         c->stats.avoided++;
         trace_pci_nvme_cint_avoid(cq->cqid, "reaped");
     }
 }
 
+/* With shadow doorbells not every update of the head traps. */
+static void look_at_head(NvmeCintCq *c, int64_t now)
+{
+    if (c->cq->ctrl->dbbuf_enabled) {
+        nvme_update_cq_head(c->cq);
+        sync_head(c, c->cq->tail, now);
+    }
+}
+
+void nvme_cint_catch_up(NvmeCintCq *c, int64_t now)
+{
+    look_at_head(c, now);
+    expire_deadlines(c, now);
+}
+
+void nvme_cint_set_record(NvmeCintCq *c, bool has_record)
+{
+    int64_t now = nvme_cint_now();
+
+    expire_deadlines(c, now);
+    nvme_cint_act(c, cint_set_record(&c->engine, now, has_record), now);
+}
+
 static void irq_timer_cb(void *opaque)
 {
     NvmeCintCq *c = opaque;
     NvmeCtrl *n = c->cq->ctrl;
-    int64_t now = nvme_cint_now();
     bool engaged = guard_enter(n);
 
     c->armed_ns = CINT_NO_DEADLINE;
-    if (n->dbbuf_enabled) {
-        /* Not every update of the shadow head traps. */
-        nvme_update_cq_head(c->cq);
-        sync_head(c, c->cq->tail, now);
-    }
-    expire_deadlines(c, now);
+    nvme_cint_catch_up(c, nvme_cint_now());
     arm_irq_timer(c);
     guard_leave(n, engaged);
 }
@@ -177,7 +224,7 @@ void nvme_cint_reconfigure_cq(NvmeCintCq *c, const CintConfig *config)
                                cint_policy_names[c->engine.config.policy],
                                cint_policy_names[config->policy]);
     expire_deadlines(c, now);
-    act(c, cint_configure(&c->engine, now, config), now);
+    nvme_cint_act(c, cint_configure(&c->engine, now, config), now);
 }
 
 void nvme_cint_reconfigure(NvmeCtrl *n, const CintConfig *config)
@@ -211,7 +258,7 @@ void nvme_cint_disable_vector(NvmeCtrl *n, uint16_t vector, bool disabled)
 
         if (c && c->coalesce && c->cq->vector == vector) {
             expire_deadlines(c, now);
-            act(c, cint_disable(&c->engine, now, disabled), now);
+            nvme_cint_act(c, cint_disable(&c->engine, now, disabled), now);
         }
     }
 }
@@ -366,6 +413,7 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
     NvmeCintCq *c = cq->cint;
     NvmeCintReq *r = cint_req(req);
     int64_t now = nvme_cint_now();
+    CintAction action;
 
     c->pass_cqes++;
     c->stats.cqes++;
@@ -378,8 +426,8 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
     nvme_cint_count_post(c, r, now);
     trace_pci_nvme_cint_post(cq->cqid, req->sq->sqid, nvme_cid(req),
                              r->cmd.hints, cq->tail);
-    act(c, cint_complete(&req->sq->cint->engine, &r->cmd, now, req->status),
-        now);
+    action = cint_complete(&req->sq->cint->engine, &r->cmd, now, req->status);
+    nvme_cint_act(c, action, now);
 }
 
 bool nvme_cint_do_pass_end(NvmeCQueue *cq)
@@ -393,7 +441,7 @@ bool nvme_cint_do_pass_end(NvmeCQueue *cq)
         c->stats.reruns++;
     }
     if (c->coalesce) {
-        act(c, cint_pass_end(&c->engine, now), now);
+        nvme_cint_act(c, cint_pass_end(&c->engine, now), now);
         return true;
     }
     if (cq->irq_enabled) {
@@ -420,6 +468,7 @@ static void fetch_timer_cb(void *opaque)
 
 void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns)
 {
+    nvme_cint_mark_batch(sq);
     if (sq->ctrl->cint->virtual_time) {
         timer_mod(sq->cint->fetch_timer, nvme_cint_now() + delay_ns);
     } else {
@@ -451,29 +500,15 @@ static uint64_t media_bytes(NvmeCtrl *n, const NvmeCmd *cmd)
     return nvme_l2b(ns, (uint64_t)le16_to_cpu(rw->nlb) + 1);
 }
 
-/*
- * The union of what both places say (device-interface.md 1): CDW0, and CDW13
- * of reads and writes for senders that may not set CDW0's reserved bits.
- */
-static uint8_t decode_hints(const NvmeCmd *cmd, uint8_t *sources)
+static void end_batch(NvmeCintSq *s, int64_t now)
 {
-    uint8_t hints = 0;
-    uint32_t dw13 = is_rw(cmd->opcode) ? le32_to_cpu(cmd->cdw13) : 0;
+    NvmeCintCq *c = cint_cq(s->sq);
 
-    *sources = 0;
-    if (cmd->flags & (NVME_CINT_FLAGS_URGENT | NVME_CINT_FLAGS_BARRIER)) {
-        hints |= cmd->flags & NVME_CINT_FLAGS_URGENT ?
-                 NVME_CINT_HINT_URGENT : 0;
-        hints |= cmd->flags & NVME_CINT_FLAGS_BARRIER ?
-                 NVME_CINT_HINT_BARRIER : 0;
-        *sources |= 1 << NVME_CINT_SOURCE_CDW0;
+    trace_pci_nvme_cint_doorbell(s->sq->sqid, s->fetched);
+    s->fetched = 0;
+    if (c->coalesce) {
+        nvme_cint_act(c, cint_doorbell(&s->engine, now), now);
     }
-    if (dw13 & (NVME_CINT_DW13_URGENT | NVME_CINT_DW13_BARRIER)) {
-        hints |= dw13 & NVME_CINT_DW13_URGENT ? NVME_CINT_HINT_URGENT : 0;
-        hints |= dw13 & NVME_CINT_DW13_BARRIER ? NVME_CINT_HINT_BARRIER : 0;
-        *sources |= 1 << NVME_CINT_SOURCE_CDW13;
-    }
-    return hints;
 }
 
 static void submit_io(NvmeSQueue *sq, NvmeRequest *req, NvmeCintReq *r,
@@ -482,12 +517,13 @@ static void submit_io(NvmeSQueue *sq, NvmeRequest *req, NvmeCintReq *r,
     NvmeCint *cint = sq->ctrl->cint;
     NvmeCintCq *c = cint_cq(sq);
     uint8_t hints, sources;
+    CintAction action;
 
     if (c->coalesce) {
-        hints = decode_hints(&req->cmd, &sources);
+        hints = nvme_cint_decode_hints(&req->cmd, &sources);
         expire_deadlines(c, now);
-        act(c, cint_submit(&sq->cint->engine, &r->cmd, now, hints, sources),
-            now);
+        action = cint_submit(&sq->cint->engine, &r->cmd, now, hints, sources);
+        nvme_cint_act(c, action, now);
         trace_pci_nvme_cint_submit(c->cq->cqid, sq->sqid, nvme_cid(req),
                                    r->cmd.hints, r->cmd.sources,
                                    c->engine.inflight);
@@ -514,7 +550,11 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     r->due_ns = now;
     if (sq->sqid) {
         submit_io(sq, req, r, now);
-    } else if (req->cmd.opcode == NVME_ADM_CMD_ASYNC_EV_REQ) {
+    }
+    if (nvme_cint_ends_batch(sq)) {
+        end_batch(sq->cint, now);
+    }
+    if (!sq->sqid && req->cmd.opcode == NVME_ADM_CMD_ASYNC_EV_REQ) {
         /* Completes when an event comes, which nobody may wait for. */
         return;
     }
@@ -526,18 +566,7 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
 
 void nvme_cint_do_fetched(NvmeSQueue *sq)
 {
-    NvmeCintSq *s = sq->cint;
-    NvmeCintCq *c = cint_cq(sq);
-    int64_t now = nvme_cint_now();
-
-    if (s->fetched && sq->head == sq->tail) {
-        trace_pci_nvme_cint_doorbell(sq->sqid, s->fetched);
-        s->fetched = 0;
-        if (c->coalesce) {
-            act(c, cint_doorbell(&s->engine, now), now);
-        }
-    }
-    nvme_cint_return_grants(sq->ctrl->cint, s);
+    nvme_cint_return_grants(sq->ctrl->cint, sq->cint);
 }
 
 /*
@@ -560,6 +589,7 @@ void nvme_cint_do_init_cq(NvmeCQueue *cq)
     cint_disable(&c->engine, nvme_cint_now(),
                  is_disabled_vector(cq->ctrl, cq->vector));
     cq->cint = c;
+    nvme_cint_init_record(c);
 }
 
 void nvme_cint_do_free_cq(NvmeCQueue *cq)
@@ -583,6 +613,7 @@ void nvme_cint_do_init_sq(NvmeSQueue *sq)
     for (i = 0; i < sq->size; i++) {
         s->reqs[i].req = &sq->io_req[i];
     }
+    s->batch_ends = bitmap_new(sq->size);
     s->fetch_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, fetch_timer_cb, s);
     sq->cint = s;
     cint_sq_init(&s->engine, &cint_cq(sq)->engine);
@@ -607,10 +638,11 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
     nvme_cint_forget_sq(cint, s);
     if (c->coalesce) {
         expire_deadlines(c, now);
-        act(c, cint_delete_sq(&s->engine, now), now);
+        nvme_cint_act(c, cint_delete_sq(&s->engine, now), now);
     }
     sq->cint = NULL;
     timer_free(s->fetch_timer);
+    g_free(s->batch_ends);
     g_free(s->reqs);
     g_free(s);
 }
@@ -638,6 +670,7 @@ void nvme_cint_do_reset(NvmeCtrl *n)
     /* What Set Features changed is gone; properties stay. */
     n->cint->config = n->params.cint.config;
     n->cint->arbitration = NVME_ARB_AB_NOLIMIT;
+    n->cint->status = (NvmeCintStatus) { 0 };
     bitmap_zero(n->cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);
 }
 
@@ -659,9 +692,16 @@ static void fill_identify(NvmeCtrl *n)
     id->magic = cpu_to_le32(NVME_CINT_MAGIC);
     id->version = cpu_to_le16(NVME_CINT_VERSION);
     id->size = cpu_to_le16(sizeof(*id));
-    id->caps = cpu_to_le32(NVME_CINT_CAP_LOG | NVME_CINT_CAP_VIC);
+    id->caps = cpu_to_le32(NVME_CINT_CAP_HINTS | NVME_CINT_CAP_OOO |
+                           NVME_CINT_CAP_STRICT_BARRIER |
+                           NVME_CINT_CAP_STORM | NVME_CINT_CAP_VIC |
+                           NVME_CINT_CAP_POINTER | NVME_CINT_CAP_INFER |
+                           NVME_CINT_CAP_STATUS_RECORDS | NVME_CINT_CAP_LOG);
     id->config_fid = NVME_CINT_FID_CONFIG;
+    id->status_fid = NVME_CINT_FID_STATUS;
     id->lid = NVME_CINT_LID;
+    id->regs_offset = cpu_to_le32(nvme_cint_regs_offset(n));
+    id->regs_stride = cpu_to_le32(NVME_CINT_REGS_STRIDE);
 }
 
 static bool resolve_time(NvmeCtrl *n, Error **errp)

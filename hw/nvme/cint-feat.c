@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * cint: NVMe features. 01h, 08h and 09h as the NVMe base specification has
- * them, and D0h, the whole configuration of a completion queue.
+ * them, D0h, the whole configuration of a completion queue, and D1h, whose
+ * status records are cint-status.c's.
  *
  * 08h and D0h change what a later qom-set starts from only until the next
  * controller reset, which restores the properties.
@@ -109,17 +110,29 @@ static uint16_t set_vector_config(NvmeCtrl *n, uint32_t value)
 }
 
 /* Feature D0h. */
+static uint8_t flags_of(const CintConfig *config)
+{
+    return (config->ooo ? NVME_CINT_FLAG_OOO : 0) |
+           (config->storm == CINT_STORM_RETUNE ? NVME_CINT_FLAG_STORM_RETUNE
+                                               : 0);
+}
+
 static void config_to_feature(const CintConfig *config, NvmeCintFeature *f)
 {
     *f = (NvmeCintFeature) {
         .version = cpu_to_le16(NVME_CINT_VERSION),
         .policy = config->policy,
+        .flags = flags_of(config),
+        .barrier = config->barrier,
+        .infer = config->infer,
         .drain = config->drain,
         .each_cqe = config->each_cqe,
         .delta_ns = cpu_to_le32(config->delta_ns),
         .thr = cpu_to_le16(config->thr),
         .static_thr = cpu_to_le16(config->static_thr),
         .static_time_ns = cpu_to_le32(config->static_time_ns),
+        .max_irq_rate = cpu_to_le32(config->max_irq_rate),
+        .ewma_shift = config->ewma_shift,
         .vic_scope = config->vic_scope,
         .vic_ratios = config->vic_ratios,
         .cif_threshold = cpu_to_le16(config->cif_threshold),
@@ -149,6 +162,13 @@ static void feature_to_config(const NvmeCintFeature *f, CintConfig *config)
         .vic_scope = f->vic_scope,
         .vic_ratios = f->vic_ratios,
         .kick_window_ns = le32_to_cpu(f->kick_window_ns),
+        .barrier = f->barrier,
+        .ooo = !!(f->flags & NVME_CINT_FLAG_OOO),
+        .infer = f->infer,
+        .max_irq_rate = le32_to_cpu(f->max_irq_rate),
+        .ewma_shift = f->ewma_shift,
+        .storm = f->flags & NVME_CINT_FLAG_STORM_RETUNE ? CINT_STORM_RETUNE
+                                                        : CINT_STORM_HOLD,
     };
 }
 
@@ -255,6 +275,9 @@ uint16_t nvme_cint_get_feature(NvmeCtrl *n, NvmeRequest *req)
     case NVME_CINT_FID_CONFIG:
         status = get_config(n, dw11, current, req);
         break;
+    case NVME_CINT_FID_STATUS:
+        status = nvme_cint_get_status(n, current, req);
+        break;
     }
     req->cqe.result = cpu_to_le32(result);
     return status;
@@ -282,6 +305,8 @@ uint16_t nvme_cint_set_feature(NvmeCtrl *n, NvmeRequest *req)
         return set_vector_config(n, dw11);
     case NVME_CINT_FID_CONFIG:
         return set_config(n, dw11, req);
+    case NVME_CINT_FID_STATUS:
+        return nvme_cint_set_status(n, req);
     }
     g_assert_not_reached();
 }

@@ -48,22 +48,64 @@ void nvme_cint_count_post(NvmeCintCq *c, const NvmeCintReq *r, int64_t now)
     }
 }
 
+static bool is_covered(const NvmeCintPosted *p)
+{
+    return p->irq_ns >= 0;
+}
+
+/* What an urgent interrupt tells of: the entry just posted. */
+static NvmeCintPosted *newest(NvmeCintCq *c)
+{
+    return &c->posted[(c->next_slot + c->cq->size - 1) % c->cq->size];
+}
+
+int64_t nvme_cint_oldest_hold(NvmeCintCq *c, const CintAction *action,
+                              int64_t now)
+{
+    uint32_t i = c->first_uncovered;
+
+    if (action->fire == CINT_FIRE_URGENT) {
+        return now - newest(c)->post_ns;
+    }
+    while (i != c->next_slot && is_covered(&c->posted[i])) {
+        i = next_index(c, i);
+    }
+    return i != c->next_slot ? now - c->posted[i].post_ns : 0;
+}
+
+static void cover(NvmeCintCq *c, NvmeCintPosted *p, int64_t now)
+{
+    p->irq_ns = now;
+    hist_add(&c->stats.hold[p->class], now - p->post_ns);
+}
+
+static void cover_all(NvmeCintCq *c, int64_t now)
+{
+    for (; c->first_uncovered != c->next_slot;
+         c->first_uncovered = next_index(c, c->first_uncovered)) {
+        NvmeCintPosted *p = &c->posted[c->first_uncovered];
+
+        if (!is_covered(p)) {
+            cover(c, p, now);
+        }
+    }
+}
+
 void nvme_cint_count_irq(NvmeCintCq *c, const CintAction *action, int64_t now)
 {
     NvmeCQueue *cq = c->cq;
     PCIDevice *pci = PCI_DEVICE(cq->ctrl);
 
-    c->stats.irqs_full++;
     c->stats.irqs_by_reason[action->reason]++;
     if (msix_enabled(pci) && msix_is_masked(pci, cq->vector)) {
         c->stats.irqs_masked++;
     }
-    while (c->first_uncovered != c->next_slot) {
-        NvmeCintPosted *p = &c->posted[c->first_uncovered];
-
-        p->irq_ns = now;
-        hist_add(&c->stats.hold[p->class], now - p->post_ns);
-        c->first_uncovered = next_index(c, c->first_uncovered);
+    if (action->fire == CINT_FIRE_URGENT) {
+        c->stats.irqs_urgent++;
+        cover(c, newest(c), now);
+    } else {
+        c->stats.irqs_full++;
+        cover_all(c, now);
     }
 }
 
@@ -74,9 +116,10 @@ void nvme_cint_count_reaped(NvmeCintCq *c, int64_t now)
            c->first_unreaped != c->next_slot) {
         NvmeCintPosted *p = &c->posted[c->first_unreaped];
 
-        if (p->irq_ns >= 0) {
+        if (is_covered(p)) {
             hist_add(&c->stats.reap[p->class], now - p->irq_ns);
-        } else {
+        }
+        if (c->first_unreaped == c->first_uncovered) {
             c->first_uncovered = next_index(c, c->first_unreaped);
         }
         c->first_unreaped = next_index(c, c->first_unreaped);
@@ -99,9 +142,11 @@ static void read_record(NvmeCintCq *c, NvmeCintLogRecord *record)
     record->irq_enabled = c->cq->irq_enabled;
     record->cq_size = c->cq->size;
     record->inflight = engine->inflight;
-    record->delta_ns = engine->config.delta_ns;
+    record->delta_ns = engine->delta_ns;
     record->thr = engine->thr;
     record->pending = engine->pending;
+    record->storm_ewma_ns = cint_storm_ewma(engine);
+    record->storm_held = engine->storm.held;
     if (engine->config.policy == NVME_CINT_POLICY_VIC) {
         record->ratio_up = cint_vic_epoch(engine)->up;
         record->ratio_skip = cint_vic_epoch(engine)->skip;
@@ -155,6 +200,7 @@ static void reset_counters(NvmeCtrl *n)
 
         if (c) {
             memset(&c->stats, 0, sizeof(c->stats));
+            c->engine.storm.held = 0;
         }
     }
 }
@@ -260,6 +306,11 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *r)
     static const char *const hints[NVME_CINT_NR_HINTS] = {
         "cmds-unmarked", "cmds-urgent", "cmds-barrier", "cmds-both-hints",
     };
+    static const char *const sources[] = {
+        [NVME_CINT_SOURCE_CDW0]     = "hints-cdw0",
+        [NVME_CINT_SOURCE_CDW13]    = "hints-cdw13",
+        [NVME_CINT_SOURCE_INFERRED] = "hints-inferred",
+    };
     static const char *const classes[NVME_CINT_NR_CLASSES] = {
         "unmarked", "urgent", "barrier",
     };
@@ -287,6 +338,13 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *r)
     for (i = 0; i < NVME_CINT_NR_HINTS; i++) {
         visit_u64(v, hints[i], r->cmds_by_hint[i]);
     }
+    for (i = 0; i < ARRAY_SIZE(sources); i++) {
+        visit_u64(v, sources[i], r->cmds_by_source[i]);
+    }
+    visit_u64(v, "storm-ewma-ns", r->storm_ewma_ns);
+    visit_u64(v, "storm-held", r->storm_held);
+    visit_u64(v, "pointer-arms", r->pointer_arms);
+    visit_u64(v, "pointer-rejects", r->pointer_rejects);
     for (i = 0; i < NVME_CINT_NR_CLASSES; i++) {
         g_autofree char *hold = g_strdup_printf("hold-%s", classes[i]);
         g_autofree char *reap = g_strdup_printf("reap-%s", classes[i]);

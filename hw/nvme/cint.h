@@ -52,6 +52,8 @@ typedef struct NvmeCintSq {
     /* Virtual time only: stands in for sq->bh. Freed with the queue. */
     QEMUTimer *fetch_timer;
     uint32_t fetched;       /* SQEs since the last batch boundary */
+    unsigned long *batch_ends;  /* bit i: slot i holds a batch's last SQE */
+    uint32_t marked;        /* tail of the newest batch marked there */
     uint32_t grants;        /* media slots given to this queue, not yet used */
     uint8_t priority;       /* NvmeCintPriority, from Create SQ */
     uint8_t line;           /* which of NvmeCint.waiting it is linked into */
@@ -84,6 +86,10 @@ typedef struct NvmeCintCq {
     uint32_t first_unreaped;            /* CQ index: not consumed yet */
     uint32_t next_slot;                 /* CQ index: for the next CQE */
     NvmeCintPosted *posted;             /* cq->size entries */
+    uint32_t full_tail;                 /* for the status record */
+    uint32_t messages;                  /* sent, free running */
+    uint32_t pointer_index;             /* as last armed */
+    bool storm;                         /* state last traced */
     NvmeCintLogRecord stats;            /* counters only */
 } NvmeCintCq;
 
@@ -93,6 +99,7 @@ typedef struct NvmeCint {
     CintConfig config;                  /* for queues created from now on */
     CintScope scope;
     NvmeCintMedia media;
+    NvmeCintStatus status;              /* feature D1h, in CPU order */
     /* Feature 09h: vectors whose I/O queues are not coalesced. */
     DECLARE_BITMAP(cd, PCI_MSIX_FLAGS_QSIZE + 1);
     uint64_t *vector_irqs;              /* messages sent, by vector */
@@ -141,10 +148,43 @@ void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *r);
 void nvme_cint_return_grants(NvmeCint *cint, NvmeCintSq *s);
 void nvme_cint_forget_sq(NvmeCint *cint, NvmeCintSq *s);
 
-/* For cint-stats.c. */
+/*
+ * cint-hints.c: what @cmd says in all places, and in which (bit mask over enum
+ * NvmeCintSourceId).
+ */
+uint8_t nvme_cint_decode_hints(const NvmeCmd *cmd, uint8_t *sources);
+/* The SQEs up to the tail are one batch; so they are with shadow doorbells. */
+void nvme_cint_mark_batch(NvmeSQueue *sq);
+void nvme_cint_mark_shadow_batch(NvmeSQueue *sq);
+/* Was the SQE just fetched, the one before the head, the last of a batch? */
+bool nvme_cint_ends_batch(NvmeSQueue *sq);
+
+/* cint-status.c: feature D1h. @action's message is about to be sent. */
+void nvme_cint_publish(NvmeCintCq *c, const CintAction *action);
+/* @c is new, or feature D1h has changed. */
+void nvme_cint_init_record(NvmeCintCq *c);
+uint16_t nvme_cint_get_status(NvmeCtrl *n, bool current, NvmeRequest *req);
+uint16_t nvme_cint_set_status(NvmeCtrl *n, NvmeRequest *req);
+
+/* cint-regs.c: accesses for which nvme_cint_is_reg() is true. */
+void nvme_cint_write_reg(NvmeCtrl *n, hwaddr addr, uint64_t data,
+                         unsigned size);
+uint64_t nvme_cint_read_reg(NvmeCtrl *n, hwaddr addr, unsigned size);
+
+/* cint-ctrl.c, for the files above. */
 int64_t nvme_cint_now(void);
+/* Tells the engine what passed before @now: deadlines, and the CQ head. */
+void nvme_cint_catch_up(NvmeCintCq *c, int64_t now);
+/* Sends the interrupt that @action asks for; sets the timer. */
+void nvme_cint_act(NvmeCintCq *c, CintAction action, int64_t now);
+void nvme_cint_set_record(NvmeCintCq *c, bool has_record);
+
+/* For cint-stats.c. */
 void nvme_cint_count_post(NvmeCintCq *c, const NvmeCintReq *r, int64_t now);
 void nvme_cint_count_irq(NvmeCintCq *c, const CintAction *action, int64_t now);
+/* ns that the oldest CQE waited which @action is to tell of. */
+int64_t nvme_cint_oldest_hold(NvmeCintCq *c, const CintAction *action,
+                              int64_t now);
 void nvme_cint_count_reaped(NvmeCintCq *c, int64_t now);
 void nvme_cint_count_lateness(NvmeCintCq *c, int64_t deadline, int64_t now);
 
@@ -190,7 +230,31 @@ static inline bool nvme_cint_has_feature(NvmeCtrl *n, uint8_t fid)
     return n->cint && (fid == NVME_ARBITRATION ||
                        fid == NVME_INTERRUPT_COALESCING ||
                        fid == NVME_INTERRUPT_VECTOR_CONF ||
-                       fid == NVME_CINT_FID_CONFIG);
+                       fid == NVME_CINT_FID_CONFIG ||
+                       fid == NVME_CINT_FID_STATUS);
+}
+
+/* Registers in BAR0, right behind the last doorbell. */
+#define NVME_CINT_REGS_STRIDE   4
+#define NVME_CINT_DB_PAIR_SIZE  8       /* CAP.DSTRD is 0 */
+
+/* Bytes they take with @queues queue pairs, the admin queue's included. */
+static inline uint64_t nvme_cint_regs_size(const NvmeCtrl *n, unsigned queues)
+{
+    return n->params.cint.on ? queues * NVME_CINT_REGS_STRIDE : 0;
+}
+
+static inline hwaddr nvme_cint_regs_offset(const NvmeCtrl *n)
+{
+    return sizeof(NvmeBar) +
+           (n->params.max_ioqpairs + 1) * NVME_CINT_DB_PAIR_SIZE;
+}
+
+static inline bool nvme_cint_is_reg(NvmeCtrl *n, hwaddr addr)
+{
+    return n->cint && addr >= nvme_cint_regs_offset(n) &&
+           addr - nvme_cint_regs_offset(n) <
+           nvme_cint_regs_size(n, n->params.max_ioqpairs + 1);
 }
 
 static inline void nvme_cint_init_cq(NvmeCQueue *cq)

@@ -11,7 +11,7 @@
  */
 #include "policy.h"
 
-/* While the limiter retunes, marked commands are coalesced like others (4.3). */
+/* While the limiter retunes, marked commands are as good as others (4.3). */
 static bool heeds_hints(const CintCq *cq)
 {
     return cq->config.storm != CINT_STORM_RETUNE || !cint_storm_active(cq);

@@ -383,7 +383,7 @@ CintAction cint_doorbell(CintSq *sq, int64_t now)
     return guest_rang(sq->cq, now);
 }
 
-/* Takes @cmd out of its queue. Returns true if a strict Barrier is satisfied. */
+/* @cmd leaves its queue. Returns true if that satisfies a strict Barrier. */
 static bool retire(CintSq *sq, CintCmd *cmd)
 {
     leave_flight(sq, 1);

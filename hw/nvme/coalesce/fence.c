@@ -27,7 +27,7 @@ void cint_fence_submit(CintSq *sq, CintCmd *cmd)
     sq->last = cmd;
 }
 
-static void unlink(CintSq *sq, CintCmd *cmd)
+static void leave_list(CintSq *sq, CintCmd *cmd)
 {
     if (cmd->prev) {
         cmd->prev->next = cmd->next;
@@ -44,7 +44,7 @@ bool cint_fence_done(CintSq *sq, CintCmd *cmd)
     CintCmd *prev = cmd->prev;
     bool generation = sq->cq->config.barrier == CINT_BARRIER_GENERATION;
 
-    unlink(sq, cmd);
+    leave_list(sq, cmd);
     if (!cmd->fence) {
         return false;
     }

@@ -1,0 +1,78 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: what the sender of a command says about it (cinterrupts 4.1), and what
+ * a guest that says nothing lets one infer.
+ *
+ * A batch is what one tail doorbell write publishes. Its end is marked at its
+ * last SQE's slot, so that writes which come before a fetch stay apart. With
+ * shadow doorbells the tail moves without a word: a batch is then what is
+ * there when the one before has been fetched.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+
+#include "cint.h"
+#include "trace.h"
+
+static uint8_t hint_id(bool urgent, bool barrier)
+{
+    return (urgent ? NVME_CINT_HINT_URGENT : 0) |
+           (barrier ? NVME_CINT_HINT_BARRIER : 0);
+}
+
+static uint8_t hints_of_cdw0(const NvmeCmd *cmd)
+{
+    return hint_id(cmd->flags & NVME_CINT_FLAGS_URGENT,
+                   cmd->flags & NVME_CINT_FLAGS_BARRIER);
+}
+
+/* The second place exists for senders that may not set CDW0's bits. */
+static uint8_t hints_of_cdw13(const NvmeCmd *cmd)
+{
+    uint32_t dw13 = le32_to_cpu(cmd->cdw13);
+
+    if (cmd->opcode != NVME_CMD_READ && cmd->opcode != NVME_CMD_WRITE) {
+        return 0;
+    }
+    return hint_id(dw13 & NVME_CINT_DW13_URGENT,
+                   dw13 & NVME_CINT_DW13_BARRIER);
+}
+
+uint8_t nvme_cint_decode_hints(const NvmeCmd *cmd, uint8_t *sources)
+{
+    uint8_t cdw0 = hints_of_cdw0(cmd);
+    uint8_t cdw13 = hints_of_cdw13(cmd);
+
+    *sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
+               (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
+    return cdw0 | cdw13;
+}
+
+static uint32_t slot_before(const NvmeSQueue *sq, uint32_t index)
+{
+    return index ? index - 1 : sq->size - 1;
+}
+
+void nvme_cint_mark_batch(NvmeSQueue *sq)
+{
+    NvmeCintSq *s = sq->cint;
+
+    /* A shadow tail is whatever the guest has written. */
+    if (sq->head != sq->tail && sq->tail < sq->size) {
+        set_bit(slot_before(sq, sq->tail), s->batch_ends);
+        s->marked = sq->tail;
+    }
+}
+
+void nvme_cint_mark_shadow_batch(NvmeSQueue *sq)
+{
+    if (sq->ctrl->dbbuf_enabled && sq->head == sq->cint->marked) {
+        nvme_cint_mark_batch(sq);
+    }
+}
+
+bool nvme_cint_ends_batch(NvmeSQueue *sq)
+{
+    return test_and_clear_bit(slot_before(sq, sq->head), sq->cint->batch_ends);
+}
