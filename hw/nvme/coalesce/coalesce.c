@@ -32,11 +32,6 @@ static bool uses_static_thr(const CintConfig *config)
            config->policy == NVME_CINT_POLICY_DEFAULT;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /*
  * A threshold above what the queue can hold would never be reached: two
  * entries are left for the slot that stays empty and the one that completes.
@@ -45,21 +40,7 @@ static uint32_t clamp_thr(const CintCq *cq, uint64_t thr)
 {
     uint32_t limit = cq->size > 2 ? cq->size - 2 : 1;
 
-    return smaller(thr, limit);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* In a storm delta grows up to the interval that the limit asks for. */
-static int64_t boosted_delta(const CintCq *cq)
-{
-    uint64_t delta = cq->config.delta_ns;
-
-    return smaller(cint_storm_boosted(cq, delta),
-                   larger(delta, cq->storm.gap_ns));
+    return thr < limit ? thr : limit;
 }
 
 void cint_retune(CintCq *cq)
@@ -69,8 +50,8 @@ void cint_retune(CintCq *cq)
 
     cq->delta_ns = cq->config.delta_ns;
     if (cq->storm.boost) {
-        cq->delta_ns = boosted_delta(cq);
-        thr = cint_storm_boosted(cq, thr);
+        cq->delta_ns = cint_storm_delta(cq, cq->delta_ns);
+        thr = cint_storm_thr(cq, thr);
     }
     cq->thr = clamp_thr(cq, thr);
 }

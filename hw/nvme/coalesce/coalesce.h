@@ -194,7 +194,7 @@ typedef struct CintStorm {
     int64_t last_ns;    /* when the last interrupt was sent */
     uint64_t ewma;      /* mean interval, fixed point; 0 = none yet */
     uint64_t held;      /* interrupts that had to wait */
-    uint32_t boost;     /* retune: log2 of the factor on delta and thr */
+    uint32_t boost;     /* retune: steps taken; from 1 on hints are ignored */
     uint32_t since;     /* retune: interrupts since boost was considered */
     bool sent;          /* there was a last interrupt */
 } CintStorm;

@@ -69,8 +69,9 @@ void cint_storm_sent(CintCq *cq, int64_t now);
 bool cint_storm_holds(const CintCq *cq, int64_t now);
 int64_t cint_storm_release(const CintCq *cq);
 
-/* @value of delta or thr as the limiter wants it. */
-uint64_t cint_storm_boosted(const CintCq *cq, uint64_t value);
+/* @thr and @delta as the limiter wants them while it retunes. */
+uint64_t cint_storm_thr(const CintCq *cq, uint64_t thr);
+int64_t cint_storm_delta(const CintCq *cq, int64_t delta);
 
 /* coalesce.c: sets what is in force of delta and thr. */
 void cint_retune(CintCq *cq);

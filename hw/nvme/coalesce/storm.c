@@ -11,18 +11,19 @@
  *
  *   hold     an interrupt waits until 1/max-irq-rate after the last one; all
  *            that is pending then goes out in one full interrupt.
- *   retune   hints are ignored, and delta and thr of the adaptive part are
- *            doubled for as long as the mean stays below 1/max-irq-rate, and
- *            halved, down to what was configured, while it is more than a
- *            quarter above. Both are considered once in 2^(ewma-shift - 2)
- *            interrupts, so that the mean has time to follow. The paper gives
- *            no rule; this is ours.
+ *   retune   hints are ignored, delta becomes 1/max-irq-rate if it is less, and
+ *            thr is doubled for as long as the mean stays below
+ *            1/max-irq-rate. While the mean is more than a quarter above, this
+ *            is taken back in the same steps. A step is considered once in
+ *            2^(ewma-shift - 2) interrupts, and starts the mean anew: samples
+ *            of before say nothing about it. The paper gives no rule; this is
+ *            ours.
  */
 #include "policy.h"
 
 #define SECOND_NS       1000000000u
 #define FRACTION_BITS   16
-#define MAX_BOOST       30
+#define MAX_BOOST       17      /* by then thr is any queue's size */
 
 static uint64_t to_fixed(int64_t ns)
 {
@@ -38,7 +39,8 @@ static bool is_too_fast(const CintStorm *storm)
 
 bool cint_storm_active(const CintCq *cq)
 {
-    return is_too_fast(&cq->storm) || cq->storm.boost;
+    return cq->config.storm == CINT_STORM_RETUNE ? cq->storm.boost > 0
+                                                 : is_too_fast(&cq->storm);
 }
 
 uint64_t cint_storm_ewma(const CintCq *cq)
@@ -71,6 +73,13 @@ static void add_sample(CintStorm *storm, uint32_t shift, uint64_t sample)
     }
 }
 
+static void set_boost(CintCq *cq, uint32_t boost)
+{
+    cq->storm.boost = boost;
+    cq->storm.ewma = 0;
+    cint_retune(cq);
+}
+
 static void consider_boost(CintCq *cq)
 {
     CintStorm *storm = &cq->storm;
@@ -82,11 +91,10 @@ static void consider_boost(CintCq *cq)
     }
     storm->since = 0;
     if (storm->ewma < gap && storm->boost < MAX_BOOST) {
-        storm->boost++;
+        set_boost(cq, storm->boost + 1);
     } else if (storm->ewma > gap + gap / 4 && storm->boost) {
-        storm->boost--;
+        set_boost(cq, storm->boost - 1);
     }
-    cint_retune(cq);
 }
 
 void cint_storm_sent(CintCq *cq, int64_t now)
@@ -118,9 +126,14 @@ int64_t cint_storm_release(const CintCq *cq)
     return cq->storm.last_ns + cq->storm.gap_ns;
 }
 
-uint64_t cint_storm_boosted(const CintCq *cq, uint64_t value)
+uint64_t cint_storm_thr(const CintCq *cq, uint64_t thr)
 {
-    return (value ? value : 1) << cq->storm.boost;
+    return (thr ? thr : 1) << (cq->storm.boost - 1);
+}
+
+int64_t cint_storm_delta(const CintCq *cq, int64_t delta)
+{
+    return delta > cq->storm.gap_ns ? delta : cq->storm.gap_ns;
 }
 
 void cint_storm_restart(CintCq *cq)
