@@ -69,8 +69,9 @@ static CintReason cint_policy_complete(CintCq *cq, int64_t now,
 /* Cancelled commands satisfy strict Barriers as completed ones do. */
 static CintReason cint_policy_cancel(CintCq *cq, bool fence)
 {
-    return fence && cq->config.barrier != CINT_BARRIER_RELAXED ?
-           NVME_CINT_REASON_BARRIER : NVME_CINT_REASON_NONE;
+    return fence && cq->config.barrier != CINT_BARRIER_RELAXED &&
+           heeds_hints(cq) ? NVME_CINT_REASON_BARRIER
+                           : NVME_CINT_REASON_NONE;
 }
 
 static CintReason cint_policy_timer(CintCq *cq, int64_t now)
