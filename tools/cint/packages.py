@@ -23,6 +23,8 @@ PACKAGES = (
     "bc", "libelf-dev", "libssl-dev", "cpio", "kmod", "rsync",
     # the guest image: fio, agent, and what is taken as it is
     "libaio-dev", "libjansson-dev", "busybox-static", "nvme-cli",
+    # the model of the interrupt handshake
+    "spin",
 )  # fmt: skip
 
 _INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")

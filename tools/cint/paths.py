@@ -44,6 +44,9 @@ DISTRO_INITRAMFS = DISTRO / "initramfs.cpio.gz"
 #: The policy engine by itself, with its unit tests.
 ENGINE_BUILD = BUILD / "engine"
 
+#: The model of the interrupt handshake, a directory for each check.
+MODEL_BUILD = BUILD / "model"
+
 #: What the repository holds for each of them.
 OVERLAY_NVME = ROOT / "hw/nvme"
 OVERLAY_QTEST = ROOT / "tests/qtest"

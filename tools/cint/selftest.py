@@ -48,12 +48,12 @@ def _chosen(names: list[str]) -> list[suites.Suite]:
 def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
     """Build what the chosen suites need, and nothing else."""
     targets = {target for suite in chosen for target in suite.targets}
+    built = tuple(targets - {"sources", "packages"})
+    if targets:
+        setup.ensure(args, built)
     if "sources" in targets:
-        setup.ensure(args, ())
         for package in (sources.QEMU, sources.LINUX):
             sources.unpack(package)
-    if targets - {"sources"}:
-        setup.ensure(args, tuple(targets - {"sources"}))
 
 
 def show(result: Result) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import paths, qemu_build, sources, testing
+from cint import model, paths, qemu_build, sources, testing
 from cint.testing import Command, Result
 
 #: Seconds for one case of a qtest program; the slowest take about two.
@@ -119,7 +119,7 @@ def licence_missing(files: list[Path]) -> list[str]:
 
 def _own_sources() -> list[Path]:
     skip = {"build", "results", ".git"}
-    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config"}
+    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml"}
     return [path for top in paths.ROOT.iterdir() if top.name not in skip
             for path in ([top] if top.is_file() else sorted(top.rglob("*")))
             if path.is_file() and path.suffix in kinds]
@@ -299,10 +299,20 @@ def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
     return lambda options: [command.name for command in _qtest_commands(suite)]
 
 
+def _model(options: Options) -> Iterator[Result]:
+    yield from _run_selected(model.commands(options.full), options, options.jobs)
+
+
+def _model_names(options: Options) -> list[str]:
+    return [command.name for command in model.commands(options.full)]
+
+
 SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
     Suite("tool", "the tool's own tests", (), _tool, _tool_names),
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
+    Suite("model", "the interrupt handshake, every order of events", ("packages",),
+          _model, _model_names),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("identity", "cint=off against the stock binary", ("qemu",),
