@@ -23,6 +23,7 @@
 #include "qemu/osdep.h"
 
 #include "cint.h"
+#include "trace.h"
 
 #define BURST(arb)          ((arb) & 0x7)
 #define WEIGHT(arb, class)  ((((arb) >> weight_shift[class]) & 0xff) + 1)
@@ -162,6 +163,20 @@ static void give_slots(NvmeCint *cint)
 }
 
 /*
+ * With shadow doorbells sq->tail comes straight from guest memory. The head
+ * never meets one that is no index of the queue, and in virtual time all that
+ * fetching happens at one instant: the main loop would not get a turn again.
+ */
+static bool is_wrong_tail(const NvmeSQueue *sq)
+{
+    if (sq->tail < sq->size) {
+        return false;
+    }
+    trace_pci_nvme_ub_db_wr_invalid_sqtail(sq->sqid, sq->tail);
+    return true;
+}
+
+/*
  * A queue with a grant may use it. One without goes on by itself only while
  * slots are free and nobody waits.
  */
@@ -170,6 +185,10 @@ bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
     NvmeCint *cint = sq->ctrl->cint;
     NvmeCintSq *s = sq->cint;
 
+    if (is_wrong_tail(sq)) {
+        sq->tail = sq->head;
+        return false;
+    }
     nvme_cint_mark_shadow_batch(sq);
     if (!cint->media.params.slots || !sq->sqid || s->grants) {
         return true;
