@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Make the guest's initramfs: agent as /init, fio, busybox and nvme-cli.
+"""Make the guest's initramfs: agent as /init, fio, our tools, busybox and nvme-cli.
 
 The archive is written here in the kernel's "newc" cpio format, sorted and
 without times, owners or inode numbers of this machine: the same programs give
@@ -19,7 +19,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,7 +38,7 @@ ETC = {
     "etc/profile": (
         "PS1='cint:\\w# '\n"
         "[ -x /usr/bin/resize ] && resize >/dev/null\n"
-        "echo 'This is the cint guest: fio, nvme, busybox.  Leave with: exit'\n"
+        "echo 'This is the cint guest: fio, hintio, nvme, busybox.  Leave with: exit'\n"
     ),
 }
 
@@ -192,6 +192,7 @@ def make_tree(
     lib_dirs: list[Path],
     *,
     modules: Path | None = None,
+    tools: Sequence[Path] = (),
 ) -> Tree:
     """The guest's root directory.  ImageError if a part cannot be used."""
     tree = Tree()
@@ -203,6 +204,8 @@ def make_tree(
         tree.file(path, text.encode())
     tree.program("init", require_static(agent, "build images/agent"))
     tree.program("bin/fio", require_static(fio, "build it with images/build-fio.sh"))
+    for tool in tools:
+        tree.program(f"bin/{tool.name}", require_static(tool, "build it, see images/"))
     if nvme is not None:
         _add_nvme(tree, nvme, lib_dirs)
     if modules is not None:
@@ -257,6 +260,7 @@ def build_image(
     with_nvme: bool = True,
     lib_dirs: list[Path] | None = None,
     modules: Path | None = None,
+    tools: Sequence[Path] = (),
     gzip_level: int = 0,
 ) -> dict[str, object]:
     """Write the initramfs `out` and, beside it, manifest.json; return the manifest.
@@ -270,7 +274,7 @@ def build_image(
     busybox = busybox or find_program("busybox", "busybox-static")
     if nvme is None and with_nvme:
         nvme = find_program("nvme", "nvme-cli")
-    tree = make_tree(fio, agent, busybox, nvme, dirs, modules=modules)
+    tree = make_tree(fio, agent, busybox, nvme, dirs, modules=modules, tools=tools)
     data = _pack(write_cpio(tree), gzip_level)
     manifest: dict[str, object] = {
         "schema": 1,
@@ -303,6 +307,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--no-nvme", action="store_true", help="leave nvme-cli out")
     parser.add_argument("--lib-dir", type=Path, action="append", help="search it for libraries")
     parser.add_argument("--modules", type=Path, help="kernel modules for /lib/modules")
+    parser.add_argument("--tool", type=Path, action="append", help="static program for /bin")
     parser.add_argument("--gzip", type=int, default=0, metavar="LEVEL", help="1 to 9; default none")
     args = parser.parse_args(argv)
     try:
@@ -315,6 +320,7 @@ def main(argv: list[str] | None = None) -> int:
             with_nvme=not args.no_nvme,
             lib_dirs=args.lib_dir,
             modules=args.modules,
+            tools=args.tool or (),
             gzip_level=args.gzip,
         )
     except (ImageError, OSError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest images: fio and the agent built by the recipes in images/, then packed."""
+"""The guest images: fio, agent and tools built by the recipes in images/, then packed."""
 
 import shutil
 from pathlib import Path
@@ -9,6 +9,7 @@ from cint import paths, sources, steps, ui
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
 _AGENT = paths.GUEST / "agent"
+_HINTIO = paths.GUEST / "hintio"
 
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
@@ -32,17 +33,19 @@ def _build_fio(jobs: int) -> bool:
     return True
 
 
-def _build_agent() -> bool:
-    recipe = paths.IMAGES / "build-agent.sh"
-    parts = sorted((paths.IMAGES / "agent").glob("*.[ch]"))
+def _build_own(name: str, title: str) -> bool:
+    """Build one of our programs for the guest: images/NAME/ by images/build-NAME.sh."""
+    out = paths.GUEST / name
+    recipe = paths.IMAGES / f"build-{name}.sh"
+    parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
     inputs = {"parts": steps.hash_files([recipe, *parts])}
-    stamp = steps.Stamp("agent")
-    if stamp.current(inputs, _AGENT):
+    stamp = steps.Stamp(name)
+    if stamp.current(inputs, out):
         return False
     stamp.remove()
-    with steps.step("agent", "Build the guest agent") as step:
+    with steps.step(name, title) as step:
         paths.GUEST.mkdir(parents=True, exist_ok=True)
-        step.run(["sh", recipe, _AGENT], env={**steps.ccache_env(), **_COMPILER})
+        step.run(["sh", recipe, out], env={**steps.ccache_env(), **_COMPILER})
     stamp.write(inputs)
     return True
 
@@ -56,7 +59,8 @@ def _identity(path: str) -> list[object]:
 def build(jobs: int) -> bool:
     """Build the initramfs and its manifest; True when there was something to do."""
     worked = _build_fio(jobs)
-    worked = _build_agent() or worked
+    worked = _build_own("agent", "Build the guest agent") or worked
+    worked = _build_own("hintio", "Build hintio for the guest") or worked
     return _pack("image", "Make the guest image", paths.INITRAMFS) or worked
 
 
@@ -71,7 +75,7 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
     inputs = {
-        "parts": steps.hash_files([_FIO, _AGENT, recipe, *more]),
+        "parts": steps.hash_files([_FIO, _AGENT, _HINTIO, recipe, *more]),
         "taken": [_identity(path) for path in _TAKEN],
     }
     stamp = steps.Stamp(name)
@@ -81,7 +85,7 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool
     with steps.step(name, title) as step:
         words: list[str | Path] = ["--modules", modules] if modules else []
         step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
-                  *words, "--out", out])
+                  "--tool", _HINTIO, *words, "--out", out])
         step.summary(ui.size(out.stat().st_size))
     stamp.write(inputs)
     return True

@@ -83,7 +83,8 @@ def parts(tmp_path: Path) -> dict[str, Path]:
     if compiler is None:
         pytest.skip("no C compiler")
     found = {}
-    for name, text in (("fio", "fio-9.9"), ("agent", ""), ("busybox", "sh\\nls")):
+    for name, text in (("fio", "fio-9.9"), ("agent", ""), ("busybox", "sh\\nls"),
+                       ("hintio", "")):
         found[name] = tmp_path / name
         code = f'int puts(const char *); int main(void) {{ return puts("{text}") < 0; }}'
         subprocess.run([compiler, "-x", "c", "-static", "-o", found[name], "-"],
@@ -96,12 +97,13 @@ def test_image_repeats_and_has_a_manifest(parts: dict[str, Path], tmp_path: Path
     for name in ("one", "two"):
         out = tmp_path / name / "image"
         mkimage.build_image(parts["fio"], parts["agent"], out, busybox=parts["busybox"],
-                            with_nvme=False)
+                            with_nvme=False, tools=[parts["hintio"]])
         images.append(out.read_bytes())
     assert images[0] == images[1]
     found = parse_newc(images[0])
     assert found["init"][2] == parts["agent"].read_bytes()
     assert found["bin/ls"][2] == b"busybox"
+    assert found["bin/hintio"] == (stat.S_IFREG | 0o755, (0, 0), parts["hintio"].read_bytes())
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
     assert manifest["versions"]["fio"] == "9.9"
     assert manifest["image"]["bytes"] == len(images[0])
@@ -126,6 +128,9 @@ def test_missing_and_dynamic_programs_are_named(parts: dict[str, Path], tmp_path
     dynamic = Path(sys.executable).resolve()
     with pytest.raises(mkimage.ImageError, match="not statically linked"):
         mkimage.build_image(parts["fio"], dynamic, out, with_nvme=False)
+    with pytest.raises(mkimage.ImageError, match="not statically linked"):
+        mkimage.build_image(parts["fio"], parts["agent"], out, busybox=parts["busybox"],
+                            with_nvme=False, tools=[dynamic])
     parts["agent"].write_text("#!/bin/sh\n")
     with pytest.raises(mkimage.ImageError, match="not a 64-bit ELF"):
         mkimage.build_image(parts["fio"], parts["agent"], out, with_nvme=False)

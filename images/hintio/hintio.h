@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads and writes with the kernel's completion hints, for tests and for
+ * trying them out in the guest.
+ *
+ * Parts: hintio.c (options, main), plain.c (system calls of one I/O, and
+ * syncing), aio.c (io_submit), ring.c (io_uring).
+ */
+#ifndef CINT_HINTIO_H
+#define CINT_HINTIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Private flags of the cint guest's kernel; they are not upstream ABI. A kernel
+ * without them answers EOPNOTSUPP. Both together mean: no hint at all, whatever
+ * the kernel's own rules say.
+ */
+#define RWF_URGENT  0x4000
+#define RWF_BARRIER 0x8000
+
+#define BATCH_MAX 4096
+
+enum api { API_READ, API_PREAD, API_PREADV2, API_AIO, API_URING, API_MMAP };
+enum syncing { SYNC_NONE, SYNC_FSYNC, SYNC_FDATASYNC, SYNC_SYNCFS, SYNC_MSYNC };
+
+struct work {
+    const char *file;
+    enum api api;
+    enum syncing sync;
+    bool write, buffered, create, link, sqpoll, huge, last_only;
+    int flags;              /* RWF_*, of all I/Os or of each batch's last */
+    size_t size;            /* bytes of one I/O */
+    uint64_t offset;        /* of the first */
+    uint64_t stride;        /* from one to the next */
+    unsigned long count;
+    unsigned batch;         /* I/Os of one submission; 1 where there is none */
+    int fd;
+    uint8_t *buffer;        /* batch * size bytes */
+};
+
+/* One I/O of a batch, as every way of submitting it needs it. */
+struct io {
+    uint64_t offset;
+    void *data;
+    int flags;
+};
+
+/* I/O @i of the @n that start with number @first. */
+struct io work_io(const struct work *w, unsigned long first, unsigned n,
+                  unsigned i);
+
+/* Each runs all I/Os of @w, and does not return if one fails. */
+void plain_run(struct work *w);
+void aio_run(struct work *w);
+void ring_run(struct work *w);
+
+/* What --sync asks for, after all I/Os. */
+void plain_sync(struct work *w);
+
+/* One line, exit status 1; @error is an errno or 0. */
+_Noreturn void fail(const struct work *w, const char *what, int error);
+
+/* What an I/O returned, negative errno or bytes; fails unless it is all. */
+void check_io(const struct work *w, int64_t result);
+
+#endif
