@@ -18,7 +18,8 @@ _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
 def _build_fio(jobs: int) -> bool:
     source = sources.unpack(sources.FIO)
     recipe = paths.IMAGES / "build-fio.sh"
-    inputs = {"source": source.version, "recipe": steps.hash_file(recipe)}
+    inputs = {"source": source.version,
+              "recipe": steps.hash_files([recipe, *(paths.IMAGES / "fio").glob("*.[ch]")])}
     stamp = steps.Stamp("fio")
     if stamp.current(inputs, _FIO):
         return False
