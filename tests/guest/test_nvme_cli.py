@@ -35,12 +35,13 @@ iodepth_batch_submit=16
 
 #: Feature D0h, as hw/nvme/cint-abi.h has it; names with an underscore are reserved.
 CONFIG = struct.Struct("<HBBBBBBIHHIIBBBBHHIIIIQ8s")
-CONFIG_FIELDS = ("version", "policy", "_flags", "_barrier", "_infer", "drain", "each_cqe",
-                 "delta_ns", "thr", "static_thr", "static_time_ns", "_max_irq_rate",
-                 "_ewma_shift", "vic_scope", "vic_ratios", "_27", "cif_threshold", "max_skip",
+CONFIG_FIELDS = ("version", "policy", "flags", "barrier", "infer", "drain", "each_cqe",
+                 "delta_ns", "thr", "static_thr", "static_time_ns", "max_irq_rate",
+                 "ewma_shift", "vic_scope", "vic_ratios", "_27", "cif_threshold", "max_skip",
                  "iops_threshold", "epoch_ms", "kick_window_ns", "_44", "max_hold_ns", "_56")
 ALL_CQS = 0xffff
-POLICY_DEFAULT, POLICY_STATIC, POLICY_ADAPTIVE = 0, 1, 2
+POLICY_DEFAULT, POLICY_STATIC, POLICY_ADAPTIVE, POLICY_CINT = 0, 1, 2, 4
+FLAG_OOO, INFER_ALL, BARRIER_STRICT = 1, 2, 1
 
 Config = dict[str, Any]
 
@@ -143,8 +144,9 @@ def test_what_is_refused(guest: Guest) -> None:
     assert refused(guest, f"get-feature {DEV} -f 0xd0 --cdw11=0x40 --data-len=64")
 
     good = get_config(guest, ALL_CQS)
-    for wrong in ({"policy": 99}, {"version": 2}, {"_flags": 1}, {"_56": b"12345678"},
-                  {"delta_ns": 0xffffffff}, {"drain": 3}):
+    for wrong in ({"policy": 99}, {"version": 2}, {"flags": 0x80}, {"_56": b"12345678"},
+                  {"delta_ns": 0xffffffff}, {"drain": 3}, {"barrier": 3}, {"infer": 3},
+                  {"ewma_shift": 0}, {"ewma_shift": 17}, {"max_irq_rate": 0xffffffff}):
         options = write_config(guest, good | {"thr": 5} | wrong)
         assert refused(guest, f"set-feature {DEV} -f 0xd0 --value={ALL_CQS:#x} {options}"), wrong
     assert get_config(guest, ALL_CQS) == good
@@ -154,6 +156,7 @@ def test_configuration(guest: Guest) -> None:
     """D0h: the template and every queue, then one queue alone."""
     template = get_config(guest, ALL_CQS)
     assert (template["version"], template["policy"]) == (1, POLICY_DEFAULT)
+    assert (template["flags"], template["infer"], template["ewma_shift"]) == (FLAG_OOO, 0, 7)
     wanted = template | {"policy": POLICY_ADAPTIVE, "delta_ns": 50_000, "thr": 8}
     set_feature(guest, 0xd0, ALL_CQS, write_config(guest, wanted))
     assert get_config(guest, ALL_CQS) == wanted
@@ -172,6 +175,16 @@ def test_configuration(guest: Guest) -> None:
     assert [q["policy"] for q in io_queues(guest)] == ["static"]
     assert guest.stats()["policy"] == "adaptive"
 
+    hinted = wanted | {"policy": POLICY_CINT, "delta_ns": 1_000_000_000, "thr": 65535, "flags": 0,
+                       "infer": INFER_ALL, "barrier": BARRIER_STRICT, "max_irq_rate": 1_000_000}
+    set_feature(guest, 0xd0, 1, write_config(guest, hinted))
+    assert get_config(guest, 1) == hinted
+    _, counted = run_job(guest, "cint")
+    assert counted.interrupts < counted.cqes
+    # delta and thr are out of reach: it is the inferred hints that end bursts
+    assert counted.reasons["barrier"] > 0
+    assert not any(counted.reasons.get(r) for r in ("thr", "quiet"))
+
 
 def io_queues(guest: Guest) -> list[dict[str, Any]]:
     """The I/O queues' counters, by QMP."""
@@ -181,9 +194,17 @@ def io_queues(guest: Guest) -> list[dict[str, Any]]:
 def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
     """The guest's and the host's view of one I/O queue are the same."""
     names = {"cqes": "cqes", "irqs_full": "irqs-full", "irqs_urgent": "irqs-urgent",
-             "irqs_masked": "irqs-masked", "avoided": "avoided", "reruns": "reruns"}
+             "irqs_masked": "irqs-masked", "avoided": "avoided", "reruns": "reruns",
+             "storm_ewma_ns": "storm-ewma-ns", "storm_held": "storm-held",
+             "pointer_arms": "pointer-arms", "pointer_rejects": "pointer-rejects"}
     assert {n: record.counters[n] for n in names} == {n: queue[q] for n, q in names.items()}
     assert record.reasons == {n: c for n, c in queue["irqs-by-reason"].items() if c}
+    hints = ("cmds-unmarked", "cmds-urgent", "cmds-barrier", "cmds-both-hints")
+    sources = ("hints-cdw0", "hints-cdw13", "hints-inferred")
+    for counts, known, theirs in ((record.hints, logpage.HINTS, hints),
+                                  (record.sources, logpage.SOURCES, sources)):
+        pairs = zip(known, theirs, strict=True)
+        assert counts == {n: queue[q] for n, q in pairs if queue[q]}
     assert (record.cqid, record.vector) == (queue["cqid"], queue["vector"])
     assert (record.policy, record.delta_ns, record.thr) == (
         queue["policy"], queue["delta-ns"], queue["thr"])

@@ -10,8 +10,10 @@ an older tool.
 from __future__ import annotations
 
 import functools
+import operator
 import struct
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cint.errors import CintError
@@ -24,7 +26,12 @@ REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio",
            "low-iops", "pointer", "drain", "pressure", "max-hold", "error", "storm", "kick",
            "reconfigure", "admin")
 CLASSES = ("unmarked", "urgent", "barrier")
+#: What hint a command had, and where from.
+HINTS = ("none", "urgent", "barrier", "both")
+SOURCES = ("cdw0", "cdw13", "inferred")
 NR_REASONS = 32
+NR_HINTS = 4
+NR_SOURCES = 4
 HIST_BUCKETS = 32
 
 _HEADER = struct.Struct("<4sHHIHBBQ")
@@ -34,6 +41,8 @@ _COUNTERS = ("cqes", "irqs_full", "irqs_urgent", "irqs_masked", "avoided", "reru
              "ratio_up", "ratio_skip", "storm_ewma_ns", "storm_held", "pointer_arms",
              "pointer_rejects")
 _COUNTERS_AT = 32
+_HINTS_AT = 128
+_SOURCES_AT = 160
 _REASONS_AT = 192
 _HOLD_AT = 448
 _REAP_AT = 1264
@@ -45,7 +54,8 @@ RECORD_SIZE = 2560
 OFFSETS: Mapping[str, int] = {
     **{name: _COUNTERS_AT + 8 * i for i, name in enumerate(_COUNTERS)},
     "cqid": 0, "vector": 2, "policy": 4, "irq_enabled": 5, "cq_size": 8, "inflight": 12,
-    "delta_ns": 16, "thr": 24, "pending": 28, "irqs_by_reason": _REASONS_AT,
+    "delta_ns": 16, "thr": 24, "pending": 28, "cmds_by_hint": _HINTS_AT,
+    "cmds_by_source": _SOURCES_AT, "irqs_by_reason": _REASONS_AT,
     "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT}
 
 
@@ -113,6 +123,8 @@ class Record:
     delta_ns: int
     thr: int
     counters: Mapping[str, int]
+    hints: Mapping[str, int]
+    sources: Mapping[str, int]
     reasons: Mapping[str, int]
     hold: Sequence[Hist]
     reap: Sequence[Hist]
@@ -131,10 +143,18 @@ class Totals:
 
     cqes: int = 0
     interrupts: int = 0
+    urgent_interrupts: int = 0
     hold_sum_ns: int = 0
     hold_count: int = 0
     lateness: Hist = field(default_factory=Hist)
     reasons: Mapping[str, int] = field(default_factory=dict)
+    hints: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts by name, added."""
+    return dict(functools.reduce(operator.add, map(Counter, counts), Counter()))
 
 
 @dataclass(frozen=True)
@@ -153,10 +173,11 @@ class LogPage:
         return Totals(
             sum(r.counters["cqes"] for r in queues),
             sum(r.counters["irqs_full"] + r.counters["irqs_urgent"] for r in queues),
+            sum(r.counters["irqs_urgent"] for r in queues),
             sum(h.sum_ns for h in holds), sum(h.count for h in holds),
             functools.reduce(Hist.plus, (r.lateness for r in queues), Hist()),
-            {name: sum(r.reasons.get(name, 0) for r in queues)
-             for r0 in queues for name in r0.reasons})
+            _added(r.reasons for r in queues), _added(r.hints for r in queues),
+            _added(r.sources for r in queues))
 
 
 def _policy(number: int) -> str:
@@ -168,10 +189,12 @@ def _hist(data: bytes, offset: int) -> Hist:
     return Hist(sum_ns, max_ns, tuple(buckets))
 
 
-def _reasons(data: bytes) -> dict[str, int]:
-    counts = struct.unpack_from(f"<{NR_REASONS}Q", data, _REASONS_AT)
-    names = [*REASONS, *(f"reason-{n}" for n in range(len(REASONS), NR_REASONS))]
-    return {name: count for name, count in zip(names, counts, strict=True) if count}
+def _counts(data: bytes, offset: int, names: Sequence[str], number: int,
+            what: str) -> dict[str, int]:
+    """Counters that are not 0, by name; numbers that this tool has no name for by ``what``."""
+    counts = struct.unpack_from(f"<{number}Q", data, offset)
+    known = [*names, *(f"{what}-{n}" for n in range(len(names), number))]
+    return {name: count for name, count in zip(known, counts, strict=True) if count}
 
 
 def _record(data: bytes) -> Record:
@@ -179,7 +202,10 @@ def _record(data: bytes) -> Record:
     counters = struct.unpack_from(f"<{len(_COUNTERS)}Q", data, _COUNTERS_AT)
     classes = range(len(CLASSES))
     return Record(cqid, vector, _policy(policy), delta, thr,
-                  dict(zip(_COUNTERS, counters, strict=True)), _reasons(data),
+                  dict(zip(_COUNTERS, counters, strict=True)),
+                  _counts(data, _HINTS_AT, HINTS, NR_HINTS, "hint"),
+                  _counts(data, _SOURCES_AT, SOURCES, NR_SOURCES, "source"),
+                  _counts(data, _REASONS_AT, REASONS, NR_REASONS, "reason"),
                   [_hist(data, _HOLD_AT + c * _HIST.size) for c in classes],
                   [_hist(data, _REAP_AT + c * _HIST.size) for c in classes],
                   _hist(data, _LATENESS_AT))

@@ -33,11 +33,11 @@ def hist(values: Mapping[int, int]) -> bytes:
 
 
 def record(cqid: int, cqes: int, irqs: int, hold: Mapping[int, int] | None = None,
-           reasons: Mapping[int, int] | None = None) -> bytes:
-    """A NvmeCintLogRecord."""
+           reasons: Mapping[int, int] | None = None, *, urgent: int = 0) -> bytes:
+    """A NvmeCintLogRecord; ``urgent`` of the commands have that hint, in CDW0."""
     head = struct.pack("<HHBBHIIQII", cqid, cqid, 2, 1, 0, 1024, 0, 18000, 32, 0)
     counters = struct.pack("<12Q", cqes, irqs, 0, *([0] * 9))
-    hints = bytes(64)
+    hints = struct.pack("<8Q", cqes - urgent, urgent, 0, 0, urgent, 0, 0, 0)
     by_reason = [0] * logpage.NR_REASONS
     for number, count in (reasons or {4: irqs}).items():
         by_reason[number] = count
@@ -88,7 +88,7 @@ def result(name: str, document: Any, before: Any, after: Any, **more: Any) -> di
 def sync_result(name: str, iops: float = 50_000.0, lat_ns: int = 20_000,
                 irqs: int = 1000) -> dict[str, Any]:
     """A result of a workload named ``name`` with 1000 I/Os on a cint device."""
-    page = log(record(0, 500, 500), record(1, 1000, irqs, {3000: 1000}))
+    page = log(record(0, 500, 500), record(1, 1000, irqs, {3000: 1000}, urgent=10))
     jobs = [fio_job("sync", iops, {lat_ns: 990, 2 * lat_ns: 10})]
     if name.startswith("mixed"):
         jobs.insert(0, fio_job("async", iops, {3 * lat_ns: 1000}))

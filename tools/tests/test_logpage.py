@@ -17,12 +17,14 @@ HEADER = paths.OVERLAY_NVME / "cint-abi.h"
 
 def test_totals_leave_the_admin_queue_out() -> None:
     page = logpage.decode(log(record(0, 9, 9), record(1, 100, 10, {2000: 100}, {4: 7, 5: 3}),
-                              record(2, 50, 50, {0: 50}, {1: 50})))
+                              record(2, 50, 50, {0: 50}, {1: 50}, urgent=20)))
     total = page.total()
     assert (page.policy, page.virtual_time) == ("adaptive", True)
     assert (total.cqes, total.interrupts) == (150, 60)
     assert (total.hold_sum_ns, total.hold_count) == (200_000, 150)
     assert total.reasons == {"thr": 7, "quiet": 3, "each": 50}
+    assert total.hints == {"none": 130, "urgent": 20}
+    assert total.sources == {"cdw0": 20}
 
 
 def test_no_queue_yet() -> None:
@@ -49,6 +51,9 @@ def test_names_are_those_of_the_header() -> None:
     assert [n.lower() for n in policies] == list(logpage.POLICIES)
     numbers = [int(n) for _, n in re.findall(r"NVME_CINT_REASON_(\w+)\s*=\s*(\d+)", text)]
     assert numbers == list(range(len(logpage.REASONS)))
+    for what, names in (("HINT", logpage.HINTS), ("SOURCE", logpage.SOURCES)):
+        found = dict(re.findall(rf"NVME_CINT_{what}_(\w+)\s*=\s*(\d+)", text))
+        assert {n.lower(): int(v) for n, v in found.items()} == {n: i for i, n in enumerate(names)}
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
