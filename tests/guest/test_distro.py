@@ -21,15 +21,22 @@ BLOCK = 4096
 MEDIA = "ssd80"
 
 #: cint.policy, and what else is set while the guest runs.
-POLICIES: Mapping[str, Mapping[str, int]] = {
+POLICIES: Mapping[str, Mapping[str, int | str]] = {
     "default": {},
     "static": {"cint.static-time": 100_000, "cint.static-thr": 16},
     "adaptive": {"cint.delta": 6_000, "cint.thr": 32},
     "vic": {"cint.cif-threshold": 2, "cint.iops-threshold": 100, "cint.epoch": 20},
+    "cint": {"cint.infer": "all"},
+    "pointer": {},
 }
+#: An interrupt for each completion. A driver that writes no pointer is silent about it.
+EACH = ("default", "pointer")
 #: What only these policies give as the reason of an interrupt.
 OWN_REASONS = {"default": {"each"}, "static": {"thr", "time"}, "adaptive": {"thr", "quiet"},
-               "vic": {"ratio", "low-cif", "low-iops"}}
+               "vic": {"ratio", "low-cif", "low-iops"}, "cint": {"urgent", "barrier"},
+               "pointer": {"each"}}
+#: hintio's exit code
+NO_HINTS = 77
 VERIFY = """\
 [verify]
 filename=/dev/nvme0n1
@@ -93,8 +100,26 @@ def check_policy(guest: Guest, number: int, policy: str) -> None:
     assert sum(counted.reasons.values()) == counted.interrupts
     assert any(counted.reasons.get(r, 0) > 0 for r in OWN_REASONS[policy]), counted.reasons
     assert 0 < guest_interrupts(result) <= counted.interrupts
-    if policy != "default":
+    if policy not in EACH:
         assert counted.interrupts < counted.cqes, policy
+
+
+def check_no_hints(guest: Guest) -> None:
+    """A kernel without hints is named as such, by both tools that give them."""
+    for api in ("preadv2", "aio", "uring"):
+        reply = guest.try_shell(f"hintio --api={api} --hint=urgent /dev/nvme0n1")
+        assert reply["exit"] == NO_HINTS, reply
+        assert "this kernel has no completion hints" in str(reply["stderr"])
+        guest.shell(f"hintio --api={api} /dev/nvme0n1")
+    reply = guest.try_shell("hintio --api=aio --batch=8 --count=8 --mark=last --hint=barrier "
+                            "/dev/nvme0n1")
+    assert reply["exit"] == NO_HINTS, reply
+    for engine in ("hint_psync", "hint_libaio", "hint_io_uring"):
+        job = f"fio --name=j --ioengine={engine} --filename=/dev/nvme0n1 --size=64k --direct=1"
+        reply = guest.try_shell(f"{job} --hint=barrier 2>&1")
+        assert reply["exit"], reply
+        assert "this kernel has no completion hints" in str(reply["stdout"])
+        guest.shell(f"{job} --hint=default")
 
 
 def test_every_policy(built: str, disk: vm.Backend, logs: Path) -> None:
@@ -102,6 +127,7 @@ def test_every_policy(built: str, disk: vm.Backend, logs: Path) -> None:
     with serving(plain_machine(disk), logs, distro.BOOT_LIMIT_S) as guest:
         assert guest.vm.hello["kernel"] == built
         assert guest.shell("ls /sys/module/nvme/parameters").find("irq_cost_ns") < 0
+        check_no_hints(guest)
         for number, policy in enumerate(POLICIES):
             check_policy(guest, number, policy)
         assert guest.shell("cat /proc/sys/kernel/tainted").strip() == "0"

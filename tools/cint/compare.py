@@ -60,9 +60,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 # ---- guests -------------------------------------------------------------
 
 def _append(settings: Settings) -> tuple[str, ...]:
-    if not settings.cost_applied_ns:
-        return ()
-    return (f"nvme.irq_cost_ns={settings.cost_applied_ns}",)
+    cost = settings.cost_applied_ns
+    # the distribution's kernel does not know the option
+    off = not settings.hints and settings.guest != "distro"
+    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()),
+            *(("nvme.irq_hints=0",) if off else ()))
 
 
 def machine_for(settings: Settings, policy: device.Policy, accel: host.Accel) -> vm.Machine:
@@ -155,11 +157,40 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
     if any(p.kind == "stock" for p in settings.policies):
         notes.append("stock: the device without cint; it has no media model (its backend answers "
                      "at once) and no counters")
+    notes += hint_notes(settings, outcomes, rows)
     if settings.quick:
         notes.append("--quick: jobs too short for conclusions")
     for outcome in outcomes:
         notes += [f"{outcome.name}: guest kernel: {line}" for line in outcome.trouble[:3]]
     return notes
+
+
+def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
+               rows: Sequence[measure.Row]) -> list[str]:
+    """What cint had to go by; and that pointer has nothing to go by."""
+    notes = []
+    cint = [p.name for p in settings.policies if p.kind == "cint"]
+    if cint and not settings.hints:
+        notes.append("hints: this guest gives none; under cint the device infers them from "
+                     "doorbell writes")
+    elif cint and not any(marked(r) for r in rows if r.policy in cint):
+        notes.append("warning: no command under cint had a hint: does the guest's kernel give any? "
+                     + _said(outcomes, "irq_hints"))
+    if any(p.kind == "pointer" for p in settings.policies):
+        notes.append("pointer: a driver that does not write the queues' interrupt pointers, as "
+                     "here, gets an interrupt for each completion, as under default")
+    return notes
+
+
+def marked(row: measure.Row) -> int:
+    """Commands with a hint."""
+    return sum(count for name, count in row.hints.items() if name != "none")
+
+
+def _said(outcomes: Sequence[session.Outcome], fact: str) -> str:
+    """What the guests say of a fact."""
+    said = {o.facts.get(fact, "not there") for o in outcomes}
+    return f"(nvme.{fact}: {', '.join(sorted(said))})"
 
 
 def _scale_note(settings: Settings) -> str:
@@ -207,7 +238,7 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
     """What was asked for, reported times."""
     media = asdict(settings.media)
     return {"media": media | {"overrides": dict(settings.media.overrides)},
-            "guest": settings.guest, "vcpus": settings.vcpus,
+            "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
             "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
             "repeat": settings.repeat,
             "drive": str(settings.drive) if settings.drive else None,

@@ -20,7 +20,9 @@ NS_PER = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 
 DEFAULT_DELTA_NS = 6_000
 DEFAULT_THR = 32
-DEFAULT_POLICIES = "default,static100,static20,adaptive"
+DEFAULT_POLICIES = "default,static100,static20,adaptive,vic,cint,cint+ooo"
+#: For guests whose driver gives no hints, and so has no handler for the urgent class either.
+HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
 MAX_TIME_NS = 10 * NS_PER["s"]
 # The largest values that the device takes, after scaling.
 MAX_APPLIED = {"cint.delta": NS_PER["s"], "cint.static-time": NS_PER["s"],
@@ -28,8 +30,11 @@ MAX_APPLIED = {"cint.delta": NS_PER["s"], "cint.static-time": NS_PER["s"],
                "cint.epoch": 60_000, "cint.iops-threshold": 100_000_000}
 MAX_THR = 65535
 MAX_IOPS = 100_000_000
-# The device's own max-hold. Under vic it cannot be off: a ratio has no timer.
-VIC_MAX_HOLD_NS = 10 * NS_PER["ms"]
+MAX_IRQ_RATE = 1_000_000_000
+MAX_EWMA_SHIFT = 16
+# The device's own max-hold. Policies without a timer of their own cannot have it off.
+MAX_HOLD_NS = 10 * NS_PER["ms"]
+TIMERLESS = ("vic", "pointer")
 
 # One line of tool output cannot hold more, and each policy costs a boot.
 MAX_POLICIES = 32
@@ -104,28 +109,21 @@ def format_time(ns: float) -> str:
     return f"{ns:.6g}ns"
 
 
-def _parse_count(text: str, what: str) -> int:
-    if not re.fullmatch(r"\d+", text) or int(text) > MAX_THR:
-        raise UsageError(f"{what}={text}: not a number from 0 to {MAX_THR}")
-    return int(text)
-
-
 def _parse_int(text: str, what: str) -> int:
     if not re.fullmatch(r"\d{1,18}", text):
         raise UsageError(f"{what}={text}: not a whole number")
     return int(text)
 
 
-def _parse_cif(text: str, what: str) -> int:
-    if not re.fullmatch(r"\d{1,5}", text) or not 2 <= int(text) <= MAX_THR:
-        raise UsageError(f"{what}={text}: not a number from 2 to {MAX_THR}")
-    return int(text)
+def _number(low: int, high: int) -> Parser:
+    def parse(text: str, what: str) -> int:
+        if not re.fullmatch(r"\d{1,18}", text) or not low <= int(text) <= high:
+            raise UsageError(f"{what}={text}: not a number from {low} to {high}")
+        return int(text)
+    return parse
 
 
-def _parse_iops(text: str, what: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text) or int(text) > MAX_IOPS:
-        raise UsageError(f"{what}={text}: not a number from 0 to {MAX_IOPS}")
-    return int(text)
+_parse_count = _number(0, MAX_THR)
 
 
 def _parse_epoch(text: str, what: str) -> int:
@@ -136,53 +134,56 @@ def _parse_epoch(text: str, what: str) -> int:
     return ms
 
 
-def _parse_vic_hold(text: str, what: str) -> int:
+def _parse_needed_hold(text: str, what: str) -> int:
     ns = parse_time(text, what)
     if not ns:
-        raise UsageError(f"{what}={text}: cannot be off under vic, whose ratio has no timer; "
-                         "give a time such as 10ms")
+        raise UsageError(f"{what}={text}: cannot be off under {what.partition(':')[0]}, which has "
+                         "no timer of its own; give a time such as 10ms")
     return ns
 
 
 def _one_of(*names: str) -> Parser:
     def parse(text: str, what: str) -> str:
         if text not in names:
-            raise UsageError(f"{what}={text}: must be {' or '.join(names)}")
+            raise UsageError(f"{what}={text}: must be {', '.join(names[:-1])} or {names[-1]}")
         return text
     return parse
 
 
-def _parse_bool(text: str, what: str) -> str:
-    if text not in ("on", "off"):
-        raise UsageError(f"{what}={text}: must be on or off")
-    return text
-
-
-def _parse_drain(text: str, what: str) -> str:
-    if text not in ("auto", "on", "off"):
-        raise UsageError(f"{what}={text}: must be auto, on or off")
-    return text
-
+_parse_bool = _one_of("on", "off")
 
 _COMMON: dict[str, tuple[str, Parser]] = {
-    "drain": ("cint.drain", _parse_drain),
+    "drain": ("cint.drain", _one_of("auto", "on", "off")),
     "max-hold": ("cint.max-hold", parse_time),
     "kick-window": ("cint.kick-window", parse_time),
+    "max-irq-rate": ("cint.max-irq-rate", _number(0, MAX_IRQ_RATE)),
+    "ewma-shift": ("cint.ewma-shift", _number(1, MAX_EWMA_SHIFT)),
+}
+_NEEDED_HOLD = {"max-hold": ("cint.max-hold", _parse_needed_hold)}
+#: What ends a burst, and what a storm may change.
+_BURST: dict[str, tuple[str, Parser]] = {
+    "delta": ("cint.delta", parse_time),
+    "thr": ("cint.thr", _parse_count),
+    "storm": ("cint.storm", _one_of("hold", "retune")),
 }
 _PARAMETERS: dict[str, dict[str, tuple[str, Parser]]] = {
     "stock": {},
     "default": {"each-cqe": ("cint.each-cqe", _parse_bool), **_COMMON},
     "static": {"time": ("cint.static-time", parse_time),
                "thr": ("cint.static-thr", _parse_count), **_COMMON},
-    "adaptive": {"delta": ("cint.delta", parse_time),
-                 "thr": ("cint.thr", _parse_count), **_COMMON},
-    "vic": {"cif-threshold": ("cint.cif-threshold", _parse_cif),
-            "iops-threshold": ("cint.iops-threshold", _parse_iops),
+    "adaptive": {**_BURST, **_COMMON},
+    "vic": {"cif-threshold": ("cint.cif-threshold", _number(2, MAX_THR)),
+            "iops-threshold": ("cint.iops-threshold", _number(0, MAX_IOPS)),
             "epoch": ("cint.epoch", _parse_epoch),
             "max-skip": ("cint.max-skip", _parse_count),
             "scope": ("cint.vic-scope", _one_of("controller", "cq")),
             "ratios": ("cint.vic-ratios", _one_of("full", "coarse")),
-            **_COMMON, "max-hold": ("cint.max-hold", _parse_vic_hold)},
+            **_COMMON, **_NEEDED_HOLD},
+    "cint": {**_BURST,
+             "barrier": ("cint.barrier", _one_of("relaxed", "strict", "generation")),
+             "ooo": ("cint.ooo", _parse_bool),
+             "infer": ("cint.infer", _one_of("off", "batch", "all")), **_COMMON},
+    "pointer": {**_COMMON, **_NEEDED_HOLD},
 }
 _DEFAULTS: dict[str, dict[str, Value]] = {
     "stock": {},
@@ -190,6 +191,13 @@ _DEFAULTS: dict[str, dict[str, Value]] = {
     "static": {"cint.static-time": 100_000, "cint.static-thr": DEFAULT_THR},
     "adaptive": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR},
     "vic": {"cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200},
+    # Off unless asked for, which the name "cint+ooo" does: the rows tell what it adds.
+    "cint": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR, "cint.ooo": "off"},
+    "pointer": {},
+}
+#: Names for a policy with some of its parameters.
+_ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
+    "cint+ooo": ("cint", {"cint.ooo": "on"}),
 }
 # What may follow a media name: the field it overrides, or None when it has no
 # field here and is handed on as it is.
@@ -205,9 +213,9 @@ _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
     "slots": (None, _parse_count),
     "seed": (None, _parse_int),
 }
-POLICY_HELP = ("default, adaptive, static<us> (static100, static20), vic, stock "
-               "(with --time real), or static:time=50us,thr=16, "
-               "adaptive:delta=10us,thr=64 and vic:cif-threshold=2,epoch=100ms")
+POLICY_HELP = ("default, adaptive, static<us> (static100, static20), vic, cint, cint+ooo, pointer, "
+               "stock (with --time real), or static:time=50us,thr=16, adaptive:delta=10us,thr=64, "
+               "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000")
 
 # The profiles of hw/nvme/cint-media.c.  They are repeated here because the
 # device is given every latency explicitly, multiplied by the CPU scale; a
@@ -261,8 +269,9 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
     if kind == "static":
         return (f"static {format_time(int(props['cint.static-time']))} "
                 f"thr {props['cint.static-thr']}")
-    if kind == "adaptive":
-        return f"adaptive {format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
+    if kind in ("adaptive", "cint"):
+        name = "cint+ooo" if props.get("cint.ooo") == "on" else kind
+        return f"{name} {format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
     if kind == "vic":
         return f"vic cif {props['cint.cif-threshold']} epoch {props['cint.epoch']}ms"
     return kind
@@ -272,10 +281,10 @@ def parse_policy(text: str) -> Policy:
     """Parse one policy; raise :class:`UsageError` naming what is valid."""
     head, _, rest = text.partition(":")
     match = re.fullmatch(r"static(\d+)", head)
-    kind = "static" if match else head
+    kind, more = _ALIASES.get(head, ("static" if match else head, {}))
     if kind not in _PARAMETERS:
         raise UsageError(f"unknown policy '{text}'; valid: {POLICY_HELP}")
-    props = dict(_DEFAULTS[kind])
+    props = _DEFAULTS[kind] | more
     if match:
         props["cint.static-time"] = parse_time(match[1] + "us", "static")
     if rest or text.endswith(":"):
@@ -283,6 +292,14 @@ def parse_policy(text: str) -> Policy:
         given = _settings(rest, kind, {k: p for k, (_, p) in table.items()})
         props |= {table[k][0]: v for k, v in given.items()}
     return Policy(text, kind, _label(kind, props), props)
+
+
+def inferred(policy: Policy) -> Policy:
+    """The policy for a guest that gives no hints: under cint the device infers them."""
+    if policy.kind != "cint" or "cint.infer" in policy.properties:
+        return policy
+    return replace(policy, label=f"{policy.label} inferred",
+                   properties={**policy.properties, "cint.infer": "all"})
 
 
 def parse_policies(text: str) -> list[Policy]:
@@ -340,15 +357,15 @@ def device_properties(policy: Policy, media: Media, k: float, virtual: bool,
     """Properties of ``-device nvme`` for one run, in command-line order.
 
     ``paper`` switches drain and max-hold off, as the papers' figures have it,
-    unless the policy itself was given a value.  Under vic, max-hold keeps the
-    device's default, scaled.
+    unless the policy itself was given a value.  Under a policy without a timer
+    max-hold keeps the device's default, scaled.
     """
     if policy.kind == "stock":
         return []
     props: dict[str, Value] = {"cint": "on", "cint.policy": policy.kind,
                                "cint.time": "virtual" if virtual else "real"}
     props |= media_properties(media, k)
-    hold = VIC_MAX_HOLD_NS if policy.kind == "vic" else 0
+    hold = MAX_HOLD_NS if policy.kind in TIMERLESS else 0
     extras: dict[str, Value] = {"cint.drain": "off", "cint.max-hold": hold} if paper else {}
     for name, value in (extras | dict(policy.properties)).items():
         props[name] = _applied(policy, name, value, k)

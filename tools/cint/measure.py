@@ -33,6 +33,9 @@ class DeviceDelta:
     hold_count: int
     lateness: logpage.Hist = field(default_factory=logpage.Hist)
     reasons: Mapping[str, int] = field(default_factory=dict)
+    urgent_interrupts: int = 0
+    hints: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def mean_hold_ns(self) -> float | None:
@@ -93,12 +96,17 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
     if before is None or after is None:
         return None
     first, last = logpage.decode(before).total(), logpage.decode(after).total()
-    reasons = {name: count - first.reasons.get(name, 0) for name, count in last.reasons.items()}
+
+    def more(now: Mapping[str, int], then: Mapping[str, int]) -> dict[str, int]:
+        return {n: count - then.get(n, 0) for n, count in now.items() if count != then.get(n, 0)}
+
     return DeviceDelta(last.cqes - first.cqes, last.interrupts - first.interrupts,
                        last.hold_sum_ns - first.hold_sum_ns,
                        last.hold_count - first.hold_count,
                        last.lateness.since(first.lateness),
-                       {n: c for n, c in reasons.items() if c})
+                       more(last.reasons, first.reasons),
+                       last.urgent_interrupts - first.urgent_interrupts,
+                       more(last.hints, first.hints), more(last.sources, first.sources))
 
 
 def sample(policy: str, workload: str, repeat: int, message: agent.Message,
@@ -139,13 +147,14 @@ class Row:
     ratios: Mapping[str, float | None] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     lateness: Mapping[str, float | None] = field(default_factory=dict)
+    hints: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
         return {"policy": self.policy, "workload": self.workload, "job": self.job,
                 **{m: self.values.get(m) for m in METRICS}, "spread": self.spread,
                 "ratios": dict(self.ratios), "reasons": dict(self.reasons),
-                "lateness": dict(self.lateness)}
+                "lateness": dict(self.lateness), "hints": dict(self.hints)}
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -221,10 +230,10 @@ def rows(samples: Sequence[Sample], k: float, latency_job: str | None, split: bo
     values["iops"] = _median([scale.report_rate(s.iops, k) for s in samples])
     speaks = latency_job if latency_job in first.jobs else None
     values |= _latencies(_pooled(samples, speaks), k)
-    reasons = dict(samples[-1].device.reasons) if samples[-1].device else {}
+    last = samples[-1].device or DeviceDelta(0, 0, 0, 0)
     result = [Row(first.policy, first.workload, None, values,
-                  _spread([s.iops for s in samples]), reasons=reasons,
-                  lateness=_lateness(samples, k))]
+                  _spread([s.iops for s in samples]), reasons=last.reasons,
+                  lateness=_lateness(samples, k), hints=last.hints)]
     for job in first.jobs if split and len(first.jobs) > 1 else ():
         own = [s.jobs[job].iops for s in samples]
         part = _latencies(_pooled(samples, job), k)

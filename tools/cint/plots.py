@@ -22,6 +22,9 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F
 # Above this ratio between the largest and the smallest bar a linear axis
 # hides the small ones.
 LOG_RATIO = 20.0
+HEIGHT_IN = 3.8
+# A wider figure has its workloads below each other.
+MAX_WIDTH_IN = 16.0
 LATENCIES = (("p50_us", "p50"), ("mean_us", "mean"), ("p99_us", "p99"), ("p999_us", "p99.9"))
 INTERRUPTS = (("device_irqs", "device"), ("guest_irqs", "guest"))
 
@@ -75,8 +78,10 @@ def provenance(document: Mapping[str, Any]) -> str:
 
 def _finish(plt: Any, figure: Any, document: Mapping[str, Any], path: Path) -> Path:
     note = textwrap.fill(provenance(document), 190)
-    figure.tight_layout(rect=(0, 0.02 + 0.025 * (note.count("\n") + 1), 1, 0.97))
-    figure.text(0.01, 0.01, note, fontsize=5.5, color="#555555", va="bottom")
+    inch = 1 / figure.get_figheight()
+    figure.tight_layout(rect=(0, (0.08 + 0.105 * (note.count("\n") + 1)) * inch, 1,
+                              1 - 0.13 * inch))
+    figure.text(0.01, 0.04 * inch, note, fontsize=5.5, color="#555555", va="bottom")
     figure.savefig(path)
     plt.close(figure)
     return path
@@ -136,10 +141,13 @@ def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> 
     log = _needs_log(rows, series)
     count = len(workloads)
     policies = len({r.policy for r in rows})
-    width = max(5.0, count * max(3.6, 0.28 * policies * len(series) + 1.2))
-    figure, axes = plt.subplots(1, count, figsize=(width, 4.2), squeeze=False)
+    width = max(3.6, 0.28 * policies * len(series) + 1.2)
+    columns = count if count * width <= MAX_WIDTH_IN else 1
+    lines = count // columns
+    figure, axes = plt.subplots(lines, columns, squeeze=False,
+                                figsize=(max(5.0, columns * width), 0.4 + HEIGHT_IN * lines))
     speaks = {w["name"]: w.get("latency_job") for w in document["workloads"]}
-    for axis, workload in zip(axes[0], workloads, strict=True):
+    for axis, workload in zip(axes.flat, workloads, strict=True):
         mine = [r for r in rows if r.workload == workload]
         _bars(axis, mine, figure_of, log)
         job = speaks.get(workload) if figure_of.name == "latency" else None

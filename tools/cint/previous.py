@@ -53,6 +53,7 @@ def between(old: Document, new: Document, directory: str) -> dict[str, Any] | No
 def conditions(document: Document) -> dict[str, Any]:
     """What has to be the same for any row to be comparable."""
     parameters = {"guest": "cint"} | document["parameters"]
+    parameters = {"hints": parameters["guest"] != "distro"} | parameters
     real = document["time"] == "real"
     return {"parameters": parameters, "time": document["time"], "scale": document["scale"]["k"],
             "irq_cost": {n: document["irq_cost"][n] for n in ("applied_ns", "in_force")},

@@ -97,12 +97,27 @@ def _interrupts(rows: Sequence[measure.Row], base: measure.Row | None) -> str | 
     return f"{row.policy} has the most I/Os per interrupt, {table.number(value)}{against}"
 
 
+def _calibrated(document: Document, rows: Sequence[measure.Row], base: measure.Row | None,
+                job: str | None) -> str | None:
+    """Whether cint interrupts for those who wait, and for nobody else."""
+    kinds = {p["name"]: p["kind"] for p in document["policies"]}
+    parts = []
+    for row in rows:
+        latency, interrupts = row.ratios.get("mean_us"), row.ratios.get("device_irqs")
+        if kinds[row.policy] == "cint" and latency and interrupts and base and job:
+            parts.append(f"under {row.policy} the {job} job's latency is {table.number(latency)} "
+                         f"times {base.policy}'s, at {table.number(interrupts)} times its "
+                         "interrupts")
+    return "; ".join(parts) or None
+
+
 def sentence(document: Document, workload: Mapping[str, Any],
              rows: Sequence[measure.Row]) -> str | None:
     """What one workload says; None without numbers."""
     base = next((r for r in rows if r.policy == document["baseline"]), None)
     parts = [_throughput(rows, base), _latency(rows, base, workload.get("latency_job")),
-             _interrupts(rows, base)]
+             _interrupts(rows, base),
+             _calibrated(document, rows, base, workload.get("latency_job"))]
     words = [p for p in parts if p]
     return f"In {workload['name']}, {'; '.join(words)}." if words else None
 

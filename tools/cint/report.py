@@ -223,19 +223,34 @@ def _share(count: int, total: int) -> str:
     return f"{count}{_tag('small', f'{100 * count / total:.1f} %')}" if count else "0"
 
 
-def _reasons(document: Document) -> str:
-    rows = [r for r in results.rows_from(document) if r.job is None and r.reasons]
-    names = list(dict.fromkeys(n for r in rows for n in r.reasons))
+#: What the hints of commands mean.
+HINTS = {"none": "unmarked", "urgent": "somebody waits for it", "barrier": "last of a batch",
+         "both": "acts as unmarked"}
+
+
+def _counts(document: Document, title: str, of: Callable[[measure.Row], Mapping[str, int]],
+            words: Mapping[str, str]) -> str:
+    """A table of counts by name, with each name's share."""
+    rows = [(r, of(r)) for r in results.rows_from(document) if r.job is None and of(r)]
+    names = list(dict.fromkeys(n for _, counts in rows for n in counts))
     if not rows:
         return ""
-    head = ["workload", "policy", *(f"{escape(n)}{_tag('small', escape(REASONS.get(n, '')))}"
+    head = ["workload", "policy", *(f"{escape(n)}{_tag('small', escape(words.get(n, '')))}"
                                     for n in names)]
     body = []
-    for row in rows:
-        total = sum(row.reasons.values())
-        cells = [escape(row.policy), *(_share(row.reasons.get(n, 0), total) for n in names)]
+    for row, counts in rows:
+        total = sum(counts.values())
+        cells = [escape(row.policy), *(_share(counts.get(n, 0), total) for n in names)]
         body.append(_row(row.workload, cells))
-    return _table("Interrupts by reason, last repeat", head, body, "two")
+    return _table(title, head, body, "two")
+
+
+def _reasons(document: Document) -> str:
+    return _counts(document, "Interrupts by reason, last repeat", lambda r: r.reasons, REASONS)
+
+
+def _hints(document: Document) -> str:
+    return _counts(document, "Completed commands by hint, last repeat", lambda r: r.hints, HINTS)
 
 
 def _text(value: object) -> str:
@@ -308,8 +323,9 @@ def _repeat(document: Document) -> str:
 PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
     ("Plots", _plots), ("Results", _results), ("Beside the last result", _previous),
     ("Timers in real time", _timers),
-    ("Reasons of interrupts", _reasons), ("Notes", _notes), ("How to repeat it", _repeat),
-    ("Parameters", _parameters), ("Versions", _versions), ("Command lines and jobs", _commands))
+    ("Reasons of interrupts", _reasons), ("Hints of commands", _hints), ("Notes", _notes),
+    ("How to repeat it", _repeat), ("Parameters", _parameters), ("Versions", _versions),
+    ("Command lines and jobs", _commands))
 
 
 def render(document: Document) -> str:

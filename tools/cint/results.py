@@ -129,7 +129,9 @@ def sample_dict(one: measure.Sample) -> dict[str, Any]:
                   "mean_hold_ns": one.device.mean_hold_ns,
                   "mean_lateness_ns": one.device.lateness.mean_ns,
                   "lateness": _hist_dict(one.device.lateness),
-                  "reasons": dict(one.device.reasons)}
+                  "reasons": dict(one.device.reasons),
+                  "urgent_interrupts": one.device.urgent_interrupts,
+                  "hints": dict(one.device.hints), "sources": dict(one.device.sources)}
     jobs = {name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns,
                    "runtime_ms": j.runtime_ms, "usr_percent": j.usr_percent,
                    "sys_percent": j.sys_percent,
@@ -174,7 +176,8 @@ def rows_from(document: Mapping[str, Any]) -> list[measure.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
     return [measure.Row(r["policy"], r["workload"], r["job"],
                         {m: r[m] for m in measure.METRICS}, r["spread"], r["ratios"],
-                        r["reasons"], r.get("lateness", {})) for r in document["rows"]]
+                        r["reasons"], r.get("lateness", {}), r.get("hints", {}))
+            for r in document["rows"]]
 
 
 def load(path: Path) -> Document:

@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         f"policies: {device.POLICY_HELP}\n"
         f"media: {', '.join(device.PROFILES)}")
     add = parser.add_argument
-    add("--policy", metavar="POLICY", default="adaptive", help="(default: adaptive)")
+    add("--policy", metavar="POLICY", default="cint+ooo", help="(default: cint+ooo)")
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="real",
         help="real (default) or virtual: one instruction per ns, unscaled")
@@ -63,7 +63,9 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
         raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive {args.drive}: there is no such file")
-    props = device.device_properties(policies[0], device.parse_media(args.media), 1, virtual,
+    # only our kernel gives hints
+    policy = device.inferred(policies[0]) if own or args.guest == "distro" else policies[0]
+    props = device.device_properties(policy, device.parse_media(args.media), 1, virtual,
                                      paper=False)
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,

@@ -29,6 +29,9 @@ FACTS_JOB = "cint-facts"
 FACTS_SCRIPT = """
 p=/sys/module/nvme/parameters/irq_cost_ns
 [ -r $p ] && echo irq_cost_ns=$(cat $p)
+for h in irq_hints ooo_urgent; do
+  for p in /sys/module/nvme*/parameters/$h; do [ -r $p ] && echo $h=$(cat $p); done
+done
 s=/sys/kernel/debug/sched/base_slice_ns
 [ -r $s ] && echo base_slice_ns=$(cat $s)
 c=/sys/devices/system/clocksource/clocksource0/current_clocksource

@@ -51,6 +51,7 @@ class Settings:
     repeat_command: str
     boot_limit_s: float = vm.BOOT_LIMIT_S
     guest: str = "cint"
+    hints: bool = True
 
     @property
     def k(self) -> float:
@@ -102,6 +103,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              "real: KVM if it works, with the stock device as a further row")
     add("--guest", choices=distro.GUESTS, default="cint",
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--hints", choices=("on", "off"),
+        help="off: our kernel's driver passes no hints to the device, which then infers them "
+             "under cint, as with --guest distro (default: on)")
     add("--vcpus", metavar="N", type=count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
@@ -183,9 +187,20 @@ def _runtime(args: argparse.Namespace, virtual: bool) -> float:
     return DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
 
 
+def _hints(args: argparse.Namespace) -> bool:
+    """Whether the guest's driver gives the device hints."""
+    if args.guest == "distro" and args.hints == "on":
+        raise UsageError("--hints on: the distribution's kernel has no hints",
+                         hint="leave it out, or use --guest cint")
+    return not (args.guest == "distro" or args.hints == "off")
+
+
 def _policies(args: argparse.Namespace, virtual: bool) -> list[device.Policy]:
-    default = device.DEFAULT_POLICIES if virtual else f"stock,{device.DEFAULT_POLICIES}"
-    policies = device.parse_policies(args.policy or default)
+    hints = _hints(args)
+    default = device.DEFAULT_POLICIES if hints else device.HINTLESS_POLICIES
+    policies = device.parse_policies(args.policy or (default if virtual else f"stock,{default}"))
+    if not hints:
+        policies = [device.inferred(p) for p in policies]
     if virtual and any(p.kind == "stock" for p in policies):
         raise UsageError("--policy stock: the stock device completes requests in real time and "
                          "means nothing in virtual time", hint="compare it with --time real")
@@ -193,10 +208,11 @@ def _policies(args: argparse.Namespace, virtual: bool) -> list[device.Policy]:
 
 
 def _workloads(args: argparse.Namespace) -> list[Workload]:
-    if args.fio is None:
-        return workloads.parse_workloads(args.workload or workloads.DEFAULT_WORKLOADS)
-    chosen = workloads.parse_workloads(args.workload) if args.workload else []
-    return [*chosen, workloads.load_job_file(args.fio)]
+    names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
+    chosen = workloads.parse_workloads(names) if names else []
+    if args.fio:
+        chosen.append(workloads.load_job_file(args.fio))
+    return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
 
 
 def _boot_limit(args: argparse.Namespace) -> float:
@@ -219,7 +235,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
     settings = Settings(_policies(args, virtual), _workloads(args),
                         device.parse_media(args.media), virtual, args.vcpus, timing, args.repeat,
                         cpu_scale, cost, args.quick, args.drive, args.device_opts,
-                        repeat_command(args), _boot_limit(args), args.guest)
+                        repeat_command(args), _boot_limit(args), args.guest,
+                        _hints(args))
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
@@ -227,10 +244,10 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "workload", "fio", "media", "time", "guest", "vcpus", "runtime", "repeat",
-             "cpu_scale", "irq_cost", "drive", "device_opts")
-_DEFAULTS = {"media": "optane", "time": "virtual", "guest": "cint", "vcpus": 1, "repeat": 1,
-             "device_opts": ""}
+_DECISIVE = ("policy", "workload", "fio", "media", "time", "guest", "hints", "vcpus", "runtime",
+             "repeat", "cpu_scale", "irq_cost", "drive", "device_opts")
+_DEFAULTS = {"media": "optane", "time": "virtual", "guest": "cint", "hints": "on", "vcpus": 1,
+             "repeat": 1, "device_opts": ""}
 
 
 def repeat_command(args: argparse.Namespace) -> str:

@@ -8,7 +8,7 @@ applied ones (multiplied by the CPU scale, see scale.py).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cint import scale
@@ -60,13 +60,20 @@ iodepth_batch_complete_max={complete_max}
 """
 
 
+# Where the guest's kernel takes hints: nobody waits for any one of these reads.
+# Without it each would be the last of a batch of one, and a Barrier.
+UNMARKED = ASYNC.replace("ioengine=libaio", "ioengine=hint_libaio\nhint=unmarked")
+
+
 @dataclass(frozen=True)
 class Workload:
     """A fio job file and what the tables call it.
 
     ``latency_job`` names the job whose latency speaks for the workload (None:
     all jobs together); ``split`` asks for a table row for each job.
-    ``scaled`` lists what was changed in a person's own job file.
+    ``marked`` is the job file for guests whose kernel takes hints, where it is
+    another one (see :func:`for_guest`).  ``scaled`` lists what was changed in
+    a person's own job file.
     """
 
     name: str
@@ -76,6 +83,14 @@ class Workload:
     split: bool = False
     own: bool = False
     scaled: tuple[str, ...] = field(default=())
+    marked: str | None = None
+
+
+def for_guest(workload: Workload, takes_hints: bool) -> Workload:
+    """The workload as this guest's kernel can run it."""
+    if workload.marked is None or not takes_hints:
+        return replace(workload, marked=None)
+    return replace(workload, template=workload.marked, marked=None)
 
 
 def sync_job() -> str:
@@ -83,9 +98,9 @@ def sync_job() -> str:
     return SYNC
 
 
-def async_job(depth: int, submit: int, complete: int) -> str:
+def async_job(depth: int, submit: int, complete: int, job: str = ASYNC) -> str:
     """J-AIO(depth, submit, complete): experiments' notation."""
-    return ASYNC.format(depth=depth, submit=submit, complete=complete,
+    return job.format(depth=depth, submit=submit, complete=complete,
                         complete_max=depth if complete == 1 else complete)
 
 
@@ -93,8 +108,10 @@ BUILT_IN: dict[str, Workload] = {w.name: w for w in (
     Workload("sync", "psync 4k random reads, depth 1", COMMON + sync_job()),
     Workload("async", "libaio 4k random reads, depth 256 in batches of 16",
              COMMON + async_job(256, 16, 16)),
-    Workload("mixed", "the async and the sync job together on one CPU",
-             COMMON + async_job(256, 16, 16) + sync_job(), latency_job="sync", split=True),
+    # cinterrupts' Figure 10
+    Workload("mixed", "the sync job and libaio 4k random reads at depth 16 on one CPU",
+             COMMON + async_job(16, 1, 1) + sync_job(), latency_job="sync", split=True,
+             marked=COMMON + async_job(16, 1, 1, UNMARKED) + sync_job()),
 )}
 
 

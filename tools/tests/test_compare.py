@@ -54,7 +54,10 @@ def no_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_defaults() -> None:
     got = chosen()
-    assert [p.name for p in got.policies] == ["default", "static100", "static20", "adaptive"]
+    assert [p.name for p in got.policies] == ["default", "static100", "static20", "adaptive",
+                                              "vic", "cint", "cint+ooo"]
+    assert got.hints
+    assert not any("cint.infer" in p.properties for p in got.policies)
     assert [w.name for w in got.workloads] == ["sync", "async", "mixed"]
     assert (got.k, got.cost_ns, got.cost_applied_ns) == (3.0, 740, 2220)
     assert (got.virtual, got.vcpus, got.baseline) == (True, 1, "default")
@@ -65,6 +68,57 @@ def test_real_time_has_the_stock_device_and_no_scale() -> None:
     got = chosen("--time", "real")
     assert got.policies[0].kind == "stock"
     assert (got.k, got.cost_applied_ns, got.baseline) == (1.0, 0, "default")
+
+
+@pytest.mark.parametrize("words", [("--hints", "off"), ("--guest", "distro")])
+def test_without_hints_the_device_infers_them(words: tuple[str, ...]) -> None:
+    got = chosen(*words)
+    assert [p.name for p in got.policies][-2:] == ["vic", "cint"]
+    assert got.policies[-1].properties["cint.infer"] == "all"
+    assert not got.hints
+    assert got.repeat_command == " ".join(["./cint compare", *words])
+    asked = chosen(*words, "--policy", "default,cint+ooo,cint:infer=batch").policies
+    assert [p.properties.get("cint.infer") for p in asked] == [None, "all", "batch"]
+    assert any("the device infers them" in n for n in notes(got))
+
+
+def test_the_driver_is_told_to_give_no_hints() -> None:
+    accel = compare.choose_accel(virtual=True)
+
+    def append(*words: str) -> tuple[str, ...]:
+        got = chosen("--policy", "cint", *words)
+        return compare.machine_for(got, got.policies[0], accel).append
+
+    assert "nvme.irq_hints=0" in append("--hints", "off")
+    assert not any("irq_hints" in w for w in (*append(), *append("--guest", "distro")))
+
+
+def test_fio_marks_jobs_only_where_the_kernel_takes_hints() -> None:
+    for words, there in (((), True), (("--hints", "off"), True), (("--guest", "distro"), False)):
+        plan = compare.plan_for(chosen("--workload", "mixed", *words))
+        assert ("hint=unmarked" in str(plan.jobs[-1].fio)) is there
+
+
+def test_cint_without_any_hint_is_a_warning() -> None:
+    got = chosen("--policy", "default,cint")
+    said = {session.FACTS_JOB: {"stdout": "irq_hints=N\n"}}
+    outcomes = [session.Outcome(p.name, results=said) for p in got.policies]
+    accel = compare.choose_accel(virtual=True)
+
+    def warned(hints: dict[str, int]) -> bool:
+        rows = [measure.Row(p, "sync", None, {}, hints=h)
+                for p, h in (("default", {"urgent": 5}), ("cint", hints))]
+        return any(n.startswith("warning: no command") and "nvme.irq_hints: N" in n
+                   for n in compare.notes_for(got, outcomes, accel, rows))
+
+    assert warned({"none": 9})
+    assert warned({})
+    assert not warned({"none": 9, "barrier": 1})
+
+
+def test_pointer_is_explained() -> None:
+    assert any(n.startswith("pointer: ") for n in notes(chosen("--policy", "pointer")))
+    assert not any(n.startswith("pointer: ") for n in notes(chosen()))
 
 
 def test_several_cpus_carry_a_warning() -> None:
@@ -91,7 +145,7 @@ def test_own_job_file_replaces_the_workloads(tmp_path: Path) -> None:
     ("--irq-cost", "-1"), ("--irq-cost", "100001"), ("--irq-cost", "90000", "--cpu-scale", "20"),
     ("--cpu-scale", "calibrated"), ("--irq-cost", "calibrated"), ("--runtime", "0"),
     ("--runtime", "1x"), ("--vcpus", "0"), ("--vcpus", "17"), ("--repeat", "x"),
-    ("--drive", "/nonexistent"), ("--fio", "/nonexistent"),
+    ("--drive", "/nonexistent"), ("--fio", "/nonexistent"), ("--hints", "on", "--guest", "distro"),
     ("--policy", "static:time=1s", "--cpu-scale", "3", "--dry-run")])
 def test_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError) as caught:
@@ -163,11 +217,11 @@ def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert made == {"results.json", "results.csv", "latency.png", "iops.png", "interrupts.png",
                     "report.html", "logs"}
     assert {p.name for p in (latest / "logs").iterdir()} == {"default", "static100", "static20",
-                                                            "adaptive"}
+                                                            "adaptive", "vic", "cint", "cint-ooo"}
     document = results.load(latest)
     with (latest / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(document["rows"]) == 4 * 5
+    assert len(rows) == len(document["rows"]) == 7 * 5
     assert float(rows[0]["iops"]) == pytest.approx(150_000)
 
 
@@ -200,7 +254,8 @@ def key_paths(value: Any, at: str = "") -> set[str]:
     if isinstance(value, list):
         return {p for one in value for p in key_paths(one, at)}
     if not isinstance(value, dict) or at.rsplit(".", maxsplit=1)[-1] in {
-            "properties", "applied", "facts", "reasons", "jobs", "changed", "image", "overrides"}:
+            "properties", "applied", "facts", "reasons", "hints", "sources", "jobs", "changed",
+            "image", "overrides"}:
         return {at}
     return {at} | {p for name, one in value.items() for p in key_paths(one, f"{at}.{name}")}
 

@@ -17,7 +17,26 @@ def properties(text: str, k: float = 1, media: str = "optane") -> dict[str, devi
 
 def test_default_set() -> None:
     names = [p.name for p in device.parse_policies(device.DEFAULT_POLICIES)]
-    assert names == ["default", "static100", "static20", "adaptive"]
+    assert names == ["default", "static100", "static20", "adaptive", "vic", "cint", "cint+ooo"]
+    plain = [p.name for p in device.parse_policies(device.HINTLESS_POLICIES)]
+    assert plain == [n for n in names if n != "cint+ooo"]
+
+
+def test_every_policy_of_the_device_can_be_compared() -> None:
+    text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
+    table = re.search(r"cint_policy_names\[\] = \{(.*?)\};", text, re.DOTALL)
+    assert table is not None
+    names = re.findall(r'"(\w+)"', table[1])
+    assert "cint" in names
+    for name in names:
+        assert properties(name)["cint.policy"] == name
+
+
+def test_every_parameter_is_one_of_the_device() -> None:
+    text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
+    known = set(re.findall(r'\.name = "([\w-]+)"', text))
+    asked = {name for keys in device._PARAMETERS.values() for name, _ in keys.values()}
+    assert {name.removeprefix("cint.") for name in asked} <= known
 
 
 @pytest.mark.parametrize(("text", "wanted"), [
@@ -36,6 +55,15 @@ def test_default_set() -> None:
       "cint.vic-scope": "cq", "cint.vic-ratios": "coarse"}),
     ("vic:max-hold=1ms", {"cint.max-hold": 1_000_000}),
     ("default:kick-window=20us", {"cint.kick-window": 20_000}),
+    ("cint", {"cint.policy": "cint", "cint.delta": 6_000, "cint.thr": 32, "cint.ooo": "off"}),
+    ("cint+ooo", {"cint.policy": "cint", "cint.delta": 6_000, "cint.thr": 32, "cint.ooo": "on"}),
+    ("cint:ooo=on", {"cint.ooo": "on"}),
+    ("cint+ooo:delta=1s,thr=65535,barrier=generation,infer=batch,storm=retune",
+     {"cint.ooo": "on", "cint.delta": 1_000_000_000, "cint.thr": 65_535,
+      "cint.barrier": "generation", "cint.infer": "batch", "cint.storm": "retune"}),
+    ("cint:max-irq-rate=100000,ewma-shift=5",
+     {"cint.max-irq-rate": 100_000, "cint.ewma-shift": 5}),
+    ("pointer", {"cint.policy": "pointer", "cint.max-hold": 10_000_000}),
 ])
 def test_policy(text: str, wanted: dict[str, device.Value]) -> None:
     got = properties(text)
@@ -68,6 +96,23 @@ def test_vic_is_scaled() -> None:
     assert (got["cint.kick-window"], got["cint.cif-threshold"]) == (30_000, 4)
 
 
+def test_storm_limit_is_scaled() -> None:
+    assert properties("cint:max-irq-rate=90000,ewma-shift=5", k=3)["cint.max-irq-rate"] == 30_000
+
+
+def test_inference_is_for_cint_that_says_nothing_of_it() -> None:
+    inferred = device.inferred(device.parse_policy("cint"))
+    assert inferred.properties["cint.infer"] == "all"
+    assert inferred.label == "cint 6us thr 32 inferred"
+    for text in ("adaptive", "cint:infer=off"):
+        assert device.inferred(device.parse_policy(text)) == device.parse_policy(text)
+
+
+def test_labels_tell_cint_from_cint_with_ooo() -> None:
+    labels = [device.parse_policy(t).label for t in ("cint", "cint+ooo", "cint:ooo=on")]
+    assert labels == ["cint 6us thr 32", *["cint+ooo 6us thr 32"] * 2]
+
+
 def test_max_hold_stays_on_under_vic() -> None:
     assert properties("vic", k=3)["cint.max-hold"] == 30_000_000
     assert properties("vic:drain=auto")["cint.drain"] == "auto"
@@ -80,7 +125,7 @@ def test_vic_max_hold_is_the_default_of_the_device() -> None:
     text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
     found = re.search(r'\.name = "max-hold".*?\.def = (\d+)', text, re.DOTALL)
     assert found is not None
-    assert int(found[1]) == device.VIC_MAX_HOLD_NS
+    assert int(found[1]) == device.MAX_HOLD_NS
 
 
 def test_stock_has_no_properties() -> None:
@@ -113,6 +158,14 @@ def test_media_overrides() -> None:
     ("vic:ratios=some", "full or coarse"),
     ("vic:iops-threshold=200000000", "to 100000000"),
     ("vic:delta=1us", "cif-threshold"),
+    ("pointer:max-hold=0us", "cannot be off under pointer"),
+    ("cint:barrier=loose", "relaxed, strict or generation"),
+    ("cint:infer=some", "off, batch or all"),
+    ("cint:ooo=maybe", "on or off"),
+    ("cint:ewma-shift=17", "from 1 to 16"),
+    ("cint:max-irq-rate=2000000000", "to 1000000000"),
+    ("static20:storm=retune", "time, thr"),
+    ("cint+foo", "cint+ooo"),
     ("", "unknown policy"),
 ])
 def test_refused(text: str, named: str) -> None:

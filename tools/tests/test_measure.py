@@ -58,6 +58,17 @@ def test_row_is_in_reported_time() -> None:
     assert row.reasons == {"thr": 500}
 
 
+def test_hints_are_those_of_this_run() -> None:
+    before, after = (log(record(1, cqes, cqes, {1: cqes}, urgent=urgent))
+                     for cqes, urgent in ((100, 40), (250, 60)))
+    delta = measure.device_delta(before, after)
+    assert delta is not None
+    assert (delta.hints, delta.sources) == ({"none": 130, "urgent": 20}, {"cdw0": 20})
+    same = measure.device_delta(after, after)
+    assert same is not None
+    assert (same.hints, same.sources, same.reasons) == ({}, {}, {})
+
+
 def test_mixed_is_split() -> None:
     one = sample(sync_result("mixed", iops=10_000.0, lat_ns=20_000))
     whole, async_job, sync_job = measure.rows([one], 1.0, "sync", True)

@@ -198,6 +198,30 @@ def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
     assert "no policy has more I/Os per interrupt than the baseline, 100.0" in worse
 
 
+def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
+    base = dict.fromkeys(measure.METRICS, 100.0)
+    rows = [measure.Row("default", "mixed", None, base),
+            measure.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
+            measure.Row("cint", "mixed", None, base | {"mean_us": 102.0, "device_irqs": 25.0})]
+    document["rows"] = [r.as_dict() for r in measure.with_ratios(rows, "default")]
+    document["workloads"] = [w for w in document["workloads"] if w["name"] == "mixed"]
+    document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
+    document["baseline"] = "default"
+    said = "under cint the sync job's latency is 1.02 times default's, at 0.25 times its interrupts"
+    assert said in reading.paragraph(document)
+    document["policies"][2]["kind"] = "adaptive"
+    assert "at 0.25 times" not in reading.paragraph(document)
+
+
+def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
+    assert "Hints of commands" not in report.render(document)
+    document["rows"][0]["hints"] = {"none": 30, "urgent": 10}
+    document["rows"][0]["job"] = None
+    page = report.render(document)
+    assert "Hints of commands" in page
+    assert "25.0 %" in page
+
+
 def test_small_differences_are_none(document: dict[str, Any]) -> None:
     text = two_rows(document, iops=100.5, mean_us=99.5)
     assert "throughput is the same within 2%" in text

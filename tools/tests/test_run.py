@@ -24,9 +24,10 @@ def line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_own_kernel_and_image(capsys: pytest.CaptureFixture[str]) -> None:
     text = line(capsys)
-    for words in ("-kernel", "-initrd", "cint=on,cint.policy=adaptive", "-serial mon:stdio",
-                  "cint.delta=6000"):
+    for words in ("-kernel", "-initrd", "cint=on,cint.policy=cint", "-serial mon:stdio",
+                  "cint.delta=6000", "cint.ooo=on"):
         assert words in text
+    assert "cint.infer" not in text
     assert "drain" not in text
     assert "virtserialport" not in text
 
@@ -37,6 +38,12 @@ def test_a_persons_own_guest(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.rstrip().endswith("-drive file=my.qcow2,if=virtio")
     assert "cint.static-time=20000" in text
     assert "-display none" in text
+
+
+def test_hints_are_inferred_where_none_are_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cint.infer=all" in line(capsys, "--guest", "distro")
+    assert "cint.infer=all" in line(capsys, "--", "-hda", "x")
+    assert "cint.infer=off" in line(capsys, "--policy", "cint:infer=off", "--", "-hda", "x")
 
 
 def test_own_display_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
