@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include "laws.h"
+#include "model-storm.h"
 
 static int64_t posted_at(const Model *model, unsigned from_the_last)
 {
@@ -19,22 +20,45 @@ static bool is_static(const CintConfig *config)
            config->static_time_ns && config->static_thr;
 }
 
-int64_t law_latest(const Model *model, const CintConfig *config,
-                   unsigned pending)
+static bool is_adaptive(const CintConfig *config)
 {
-    int64_t oldest = posted_at(model, pending);
-    int64_t by = oldest;            /* no coalescing: at once */
+    return config->policy == NVME_CINT_POLICY_ADAPTIVE ||
+           config->policy == NVME_CINT_POLICY_CINT;
+}
 
-    if (config->policy == NVME_CINT_POLICY_VIC) {
+static bool retunes(const CintConfig *config)
+{
+    return config->max_irq_rate && config->storm == CINT_STORM_RETUNE;
+}
+
+/* When the policy sends its interrupt, if nothing holds it. */
+static int64_t due(const Model *model, const CintConfig *config,
+                   int64_t oldest)
+{
+    int64_t delta = config->delta_ns;
+
+    if (is_adaptive(config)) {
+        delta = retunes(config) ? MAX(delta, model_gap(config)) : delta;
+        return posted_at(model, 1) + delta;
+    }
+    if (is_static(config)) {
+        return oldest + (int64_t)config->static_time_ns;
+    }
+    return oldest;                  /* no coalescing: at once */
+}
+
+int64_t law_latest(const Model *model, const CintConfig *config,
+                   int64_t oldest)
+{
+    int64_t by = due(model, config, oldest);
+    int64_t window = config->kick_window_ns;
+
+    if (config->policy == NVME_CINT_POLICY_VIC ||
+        config->policy == NVME_CINT_POLICY_POINTER) {
         return oldest + (int64_t)config->max_hold_ns;
     }
-    if (config->policy == NVME_CINT_POLICY_ADAPTIVE) {
-        by = posted_at(model, 1) + (int64_t)config->delta_ns;
-    } else if (is_static(config)) {
-        by = oldest + (int64_t)config->static_time_ns;
-    }
-    /* The window began before the interrupt was due. */
-    by += (int64_t)config->kick_window_ns;
+    /* The window, or the limit's interval, began before it was due. */
+    by += MAX(window, model_gap(config));
     if (config->max_hold_ns) {
         by = MIN(by, oldest + (int64_t)config->max_hold_ns);
     }
@@ -45,10 +69,12 @@ unsigned law_most_covered(const Model *model, const CintConfig *config)
 {
     uint64_t thr = 1;
 
-    if (config->kick_window_ns || config->policy == NVME_CINT_POLICY_VIC) {
+    if (config->kick_window_ns || config->max_irq_rate ||
+        config->policy == NVME_CINT_POLICY_VIC ||
+        config->policy == NVME_CINT_POLICY_POINTER) {
         return model->size - 1;     /* as many as fit */
     }
-    if (config->policy == NVME_CINT_POLICY_ADAPTIVE) {
+    if (is_adaptive(config)) {
         thr = config->thr;
     } else if (is_static(config)) {
         thr = config->static_thr;

@@ -10,11 +10,12 @@
 #include "model.h"
 
 /*
- * When the newest @pending CQEs (at least one) of @model must have been told
- * of under @config, at the latest, if no other event comes.
+ * When the CQEs of @model that wait for an interrupt must have been told of
+ * under @config, at the latest, if no other event comes. The oldest of them
+ * waits since @oldest.
  */
 int64_t law_latest(const Model *model, const CintConfig *config,
-                   unsigned pending);
+                   int64_t oldest);
 
 /* How many CQEs one interrupt may cover at the most. */
 unsigned law_most_covered(const Model *model, const CintConfig *config);

@@ -5,6 +5,8 @@
  */
 #include <glib.h>
 
+#include "model-cint.h"
+#include "model-storm.h"
 #include "model-vic.h"
 
 static const CintAction nothing = { .fire = CINT_FIRE_NONE };
@@ -72,18 +74,45 @@ static unsigned run_index(const Model *model)
 
 static int64_t run_start(const Model *model)
 {
-    return model->cqe[run_index(model)].posted;
+    return model->cqe[run_index(model)].since;
 }
 
-static int64_t last_post(const Model *model)
+int64_t model_pending_since(const Model *model)
 {
-    return model->cqe[model->nr_cqes - 1].posted;
+    int64_t since = INT64_MAX;
+    unsigned i;
+
+    for (i = 0; i < model->nr_cqes; i++) {
+        if (!model->cqe[i].consumed && !model->cqe[i].covered) {
+            since = MIN(since, model->cqe[i].since);
+        }
+    }
+    return since;
+}
+
+static unsigned count_toward_thr(const Model *model)
+{
+    unsigned i, n = 0;
+
+    for (i = 0; i < model->nr_cqes; i++) {
+        n += !model->cqe[i].consumed && model->cqe[i].counts;
+    }
+    return n;
+}
+
+static ModelCqe *newest(Model *model)
+{
+    return &model->cqe[model->nr_cqes - 1];
 }
 
 static void log_sign(Model *model, bool ring, int64_t t)
 {
     g_assert_cmpuint(model->nr_signs, <, MODEL_SIGNS);
-    model->sign[model->nr_signs++] = (ModelSign) { .ring = ring, .t = t };
+    model->sign[model->nr_signs++] = (ModelSign) {
+        .ring = ring,
+        .masked = !ring && model->masked,
+        .t = t,
+    };
 }
 
 /* The last message, or NULL; says if the guest has rung since. */
@@ -110,19 +139,20 @@ static int64_t window_end(const Model *model)
            message->t + (int64_t)model->config.kick_window_ns : INT64_MIN;
 }
 
-static bool withheld(const Model *model)
+/* What the interrupt waits for that is due, if one is. */
+static CintHeld held(const Model *model)
 {
-    unsigned i;
+    unsigned i = model->nr_cqes;
 
     if (!model_pending(model)) {
-        return false;
+        return CINT_HELD_NOT;
     }
-    for (i = run_index(model); i < model->nr_cqes; i++) {
-        if (model->cqe[i].due) {
-            return true;
+    while (i-- > run_index(model)) {
+        if (model->cqe[i].held) {
+            return model->cqe[i].held;
         }
     }
-    return false;
+    return CINT_HELD_NOT;
 }
 
 static CintAction fire(Model *model, int64_t t, CintReason reason)
@@ -134,11 +164,27 @@ static CintAction fire(Model *model, int64_t t, CintReason reason)
     };
     unsigned i;
 
+    model->told_since = model_pending_since(model);
     for (i = 0; i < model->nr_cqes; i++) {
         model->cqe[i].covered = true;
+        model->cqe[i].counts = false;
+        model->cqe[i].held = CINT_HELD_NOT;
     }
     log_sign(model, false, t);
     return action;
+}
+
+/* For the newest CQE alone. */
+static CintAction fire_urgent(Model *model, int64_t t)
+{
+    model->told_since = newest(model)->since;
+    newest(model)->covered = true;
+    log_sign(model, false, t);
+    return (CintAction) {
+        .fire = CINT_FIRE_URGENT,
+        .reason = NVME_CINT_REASON_URGENT,
+        .covered = 1,
+    };
 }
 
 static CintAction fire_pending(Model *model, int64_t t, CintReason reason)
@@ -146,48 +192,75 @@ static CintAction fire_pending(Model *model, int64_t t, CintReason reason)
     return model_pending(model) ? fire(model, t, reason) : nothing;
 }
 
-/* Fires for a reason that the kick window may withhold. */
-static CintAction fire_gently(Model *model, int64_t t, CintReason reason)
+static bool storm_holds(const Model *model, int64_t t)
 {
-    if (!model_pending(model)) {
-        return nothing;
-    }
-    if (t < window_end(model)) {
-        model->cqe[model->nr_cqes - 1].due = true;
+    ModelStorm storm = model_storm(model);
+
+    return model->config.storm == CINT_STORM_HOLD && storm.too_fast &&
+           t < storm.release && !model->disabled;
+}
+
+/* Fires for a reason that storm protection may hold. */
+static CintAction fire_limited(Model *model, int64_t t, CintReason reason)
+{
+    if (storm_holds(model, t)) {
+        newest(model)->held = CINT_HELD_STORM;
         return nothing;
     }
     return fire(model, t, reason);
 }
 
-/* What the policy does with a batch: at most @thr, for at most a window. */
-static bool coalesces(const Model *model)
+static bool kick_withholds(const Model *model, int64_t t)
 {
-    const CintConfig *config = &model->config;
+    return t < window_end(model) && !model->disabled;
+}
 
-    if (config->policy == NVME_CINT_POLICY_VIC) {
-        return false;
+/* Fires for a reason that the kick window, too, may withhold. */
+static CintAction fire_gently(Model *model, int64_t t, CintReason reason)
+{
+    if (!model_pending(model)) {
+        return nothing;
     }
-    return config->policy == NVME_CINT_POLICY_ADAPTIVE ||
-           (config->static_time_ns && config->static_thr);
+    if (kick_withholds(model, t)) {
+        newest(model)->held = CINT_HELD_KICK;
+        return nothing;
+    }
+    return fire_limited(model, t, reason);
 }
 
-static uint64_t batch_limit(const Model *model)
+/* Every completion moves the deadline. */
+static bool is_adaptive(const Model *model)
 {
-    uint64_t thr = model->config.policy == NVME_CINT_POLICY_ADAPTIVE
-                   ? model->config.thr : model->config.static_thr;
-
-    return MIN(thr, model->size - 2);
+    return model->config.policy == NVME_CINT_POLICY_ADAPTIVE ||
+           model->config.policy == NVME_CINT_POLICY_CINT;
 }
 
-static int64_t policy_deadline(const Model *model)
+static bool is_static(const Model *model)
 {
-    if (!model_pending(model) || !coalesces(model) || withheld(model)) {
+    return (model->config.policy == NVME_CINT_POLICY_DEFAULT ||
+            model->config.policy == NVME_CINT_POLICY_STATIC) &&
+           model->config.static_time_ns && model->config.static_thr;
+}
+
+static bool reached_thr(const Model *model)
+{
+    uint64_t thr = is_adaptive(model) ? model_storm(model).thr
+                                      : model->config.static_thr;
+
+    return count_toward_thr(model) >= MIN(thr, model->size - 2);
+}
+
+static int64_t policy_deadline(Model *model)
+{
+    if (!model_pending(model) || held(model)) {
         return CINT_NO_DEADLINE;
     }
-    if (model->config.policy == NVME_CINT_POLICY_ADAPTIVE) {
-        return last_post(model) + (int64_t)model->config.delta_ns;
+    if (is_adaptive(model)) {
+        return newest(model)->quiet_at;
     }
-    return run_start(model) + (int64_t)model->config.static_time_ns;
+    return is_static(model) ?
+           run_start(model) + (int64_t)model->config.static_time_ns :
+           CINT_NO_DEADLINE;
 }
 
 static int64_t hold_end(const Model *model)
@@ -198,14 +271,21 @@ static int64_t hold_end(const Model *model)
     return run_start(model) + (int64_t)model->config.max_hold_ns;
 }
 
-static int64_t kick_end(const Model *model)
+static int64_t release_time(const Model *model)
 {
-    return withheld(model) ? window_end(model) : CINT_NO_DEADLINE;
+    switch (held(model)) {
+    case CINT_HELD_KICK:
+        return window_end(model);
+    case CINT_HELD_STORM:
+        return model_storm(model).release;
+    default:
+        return CINT_NO_DEADLINE;
+    }
 }
 
-int64_t model_deadline(const Model *model)
+int64_t model_deadline(Model *model)
 {
-    return MIN(kick_end(model),
+    return MIN(release_time(model),
                MIN(policy_deadline(model), hold_end(model)));
 }
 
@@ -260,26 +340,61 @@ static bool drained(const Model *model)
 {
     bool wanted = model->config.drain == CINT_ON ||
                   (model->config.drain == CINT_AUTO &&
-                   model->config.policy == NVME_CINT_POLICY_VIC);
+                   (model->config.policy == NVME_CINT_POLICY_VIC ||
+                    model->config.policy == NVME_CINT_POLICY_CINT));
 
     return wanted && !model_inflight(model);
 }
 
-unsigned model_submit(Model *model, unsigned sq)
+unsigned model_submit(Model *model, unsigned sq, uint8_t hints, bool cdw0)
 {
     g_assert_cmpuint(model->nr_cmds, <, MODEL_CMDS);
-    model->cmd[model->nr_cmds] = (ModelCmd) { .sq = sq };
+    model->cmd[model->nr_cmds] = (ModelCmd) {
+        .sq = sq,
+        .hints = hints,
+        .given = hints != NVME_CINT_HINT_NONE,
+        .driver_knows = cdw0,
+    };
     return model->nr_cmds++;
+}
+
+/* Says if a Barrier of the same queue waits no more. */
+static bool leave(Model *model, unsigned cmd, ModelCmdState state)
+{
+    unsigned sq = model->cmd[cmd].sq;
+    unsigned waited = model_barriers_waiting(model, sq);
+
+    g_assert_cmpint(model->cmd[cmd].state, ==, MODEL_FLYING);
+    model->cmd[cmd].state = state;
+    return model_barriers_waiting(model, sq) < waited;
+}
+
+static CintReason pointer_reason(Model *model)
+{
+    if (model->pointer == CINT_POINTER_OFF) {
+        return NVME_CINT_REASON_EACH;
+    }
+    if (model->pointer == CINT_POINTER_SPENT ||
+        model->nr_cqes < model->pointer_at) {
+        return NVME_CINT_REASON_NONE;
+    }
+    model->pointer = CINT_POINTER_SPENT;
+    return NVME_CINT_REASON_POINTER;
 }
 
 static CintReason policy_reason(Model *model)
 {
-    if (model->config.policy == NVME_CINT_POLICY_VIC) {
+    switch (model->config.policy) {
+    case NVME_CINT_POLICY_VIC:
         return model_vic_complete(model);
+    case NVME_CINT_POLICY_POINTER:
+        return pointer_reason(model);
+    default:
+        break;
     }
-    if (coalesces(model)) {
-        return model_pending(model) >= batch_limit(model)
-               ? NVME_CINT_REASON_THR : NVME_CINT_REASON_NONE;
+    if (is_adaptive(model) || is_static(model)) {
+        return reached_thr(model) ? NVME_CINT_REASON_THR
+                                  : NVME_CINT_REASON_NONE;
     }
     /* Only the default policy may wait for the end of the pass. */
     if (model->config.policy == NVME_CINT_POLICY_DEFAULT &&
@@ -289,68 +404,136 @@ static CintReason policy_reason(Model *model)
     return NVME_CINT_REASON_EACH;
 }
 
-CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
+/* An Urgent that is reaped at once only counts behind another. */
+static void post(Model *model, int64_t t, bool urgent_class)
 {
-    bool alone = !model_pending(model), pressure;
-    CintReason reason;
+    bool alone = !model_pending(model);
 
-    g_assert_cmpint(model->cmd[cmd].state, ==, MODEL_FLYING);
     g_assert_cmpuint(model->nr_cqes, <, MODEL_CQES);
-    model->cmd[cmd].state = MODEL_POSTED;
     model->cqe[model->nr_cqes++] = (ModelCqe) {
         .posted = t,
+        .since = t,
+        .quiet_at = t + (int64_t)model_storm(model).delta_ns,
         .opens_run = alone,
+        .counts = !urgent_class || !alone,
     };
-    reason = policy_reason(model);
-    pressure = pressure_is_news(model);
-    if (error || pressure) {
-        return fire(model, t, error ? NVME_CINT_REASON_ERROR
-                                    : NVME_CINT_REASON_PRESSURE);
+}
+
+/* The two reasons that nothing holds, or neither. */
+static CintReason pressing_reason(Model *model, bool error)
+{
+    bool pressure = pressure_is_news(model);
+
+    if (error) {
+        return NVME_CINT_REASON_ERROR;
     }
-    if (drained(model)) {
-        reason = NVME_CINT_REASON_DRAIN;
+    return pressure ? NVME_CINT_REASON_PRESSURE : NVME_CINT_REASON_NONE;
+}
+
+static CintReason gentle_reason(Model *model, unsigned cmd, bool satisfied)
+{
+    CintReason reason = NVME_CINT_REASON_NONE;
+
+    if (model->config.policy == NVME_CINT_POLICY_CINT) {
+        reason = model_cint_complete(model, cmd, satisfied);
+    }
+    if (reason == NVME_CINT_REASON_NONE) {
+        reason = policy_reason(model);
+    }
+    if (model->disabled) {
+        reason = NVME_CINT_REASON_EACH;
+    }
+    return drained(model) ? NVME_CINT_REASON_DRAIN : reason;
+}
+
+/* Of the urgent class, unless it reaches thr or has company that is due. */
+static CintAction complete_urgent(Model *model, int64_t t, bool urgent_class)
+{
+    bool alone = model_pending(model) == 1;
+
+    if (urgent_class && !alone && reached_thr(model)) {
+        return fire_gently(model, t, NVME_CINT_REASON_THR);
+    }
+    if (!urgent_class || held(model) || kick_withholds(model, t) ||
+        storm_holds(model, t)) {
+        return fire_gently(model, t, NVME_CINT_REASON_URGENT);
+    }
+    return fire_urgent(model, t);
+}
+
+CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
+{
+    bool satisfied = leave(model, cmd, MODEL_POSTED);
+    bool urgent_class = model_is_urgent_class(model, cmd);
+    CintReason reason, pressing;
+
+    post(model, t, urgent_class);
+    reason = gentle_reason(model, cmd, satisfied);
+    pressing = pressing_reason(model, error);
+    if (pressing != NVME_CINT_REASON_NONE) {
+        return fire(model, t, pressing);
+    }
+    if (reason == NVME_CINT_REASON_URGENT) {
+        return complete_urgent(model, t, urgent_class);
     }
     return reason == NVME_CINT_REASON_NONE ? nothing
                                            : fire_gently(model, t, reason);
 }
 
-CintAction model_doorbell(Model *model, int64_t t)
+static CintAction rang(Model *model, int64_t t)
 {
     log_sign(model, true, t);
-    return withheld(model) ? fire(model, t, NVME_CINT_REASON_KICK) : nothing;
+    return held(model) == CINT_HELD_KICK ?
+           fire_limited(model, t, NVME_CINT_REASON_KICK) : nothing;
+}
+
+CintAction model_doorbell(Model *model, unsigned sq, int64_t t)
+{
+    model_infer(model, sq);
+    return rang(model, t);
 }
 
 CintAction model_pass_end(Model *model, int64_t t)
 {
-    if (model->config.policy != NVME_CINT_POLICY_DEFAULT || coalesces(model)) {
+    if (model->config.policy != NVME_CINT_POLICY_DEFAULT || is_static(model)) {
         return nothing;
     }
     return fire_gently(model, t, NVME_CINT_REASON_EACH);
 }
 
-static CintAction fire_if_drained(Model *model, int64_t t)
+static CintAction gone(Model *model, int64_t t, bool satisfied)
 {
-    return drained(model) ? fire_gently(model, t, NVME_CINT_REASON_DRAIN)
-                          : nothing;
+    if (drained(model)) {
+        return fire_gently(model, t, NVME_CINT_REASON_DRAIN);
+    }
+    if (satisfied && model->config.policy == NVME_CINT_POLICY_CINT &&
+        model->config.barrier != CINT_BARRIER_RELAXED &&
+        !model_storm(model).retuning) {
+        return fire_gently(model, t, NVME_CINT_REASON_BARRIER);
+    }
+    return nothing;
 }
 
 CintAction model_cancel(Model *model, unsigned cmd, int64_t t)
 {
-    g_assert_cmpint(model->cmd[cmd].state, ==, MODEL_FLYING);
-    model->cmd[cmd].state = MODEL_CANCELLED;
-    return fire_if_drained(model, t);
+    return gone(model, t, leave(model, cmd, MODEL_CANCELLED));
 }
 
 CintAction model_delete_sq(Model *model, unsigned sq, int64_t t)
 {
+    bool satisfied = model_barriers_waiting(model, sq) > 0;
     unsigned i;
 
     for (i = 0; i < model->nr_cmds; i++) {
-        if (model->cmd[i].state == MODEL_FLYING && model->cmd[i].sq == sq) {
+        if (model->cmd[i].sq != sq) {
+            continue;
+        }
+        model->cmd[i].announced = true;
+        if (model->cmd[i].state == MODEL_FLYING) {
             model->cmd[i].state = MODEL_CANCELLED;
         }
     }
-    return fire_if_drained(model, t);
+    return gone(model, t, satisfied);
 }
 
 CintAction model_timer(Model *model, int64_t t)
@@ -358,28 +541,111 @@ CintAction model_timer(Model *model, int64_t t)
     if (hold_end(model) <= t) {
         return fire(model, t, NVME_CINT_REASON_MAX_HOLD);
     }
-    if (kick_end(model) <= t) {
-        return fire(model, t, NVME_CINT_REASON_KICK);
+    if (release_time(model) <= t) {
+        return held(model) == CINT_HELD_KICK ?
+               fire_limited(model, t, NVME_CINT_REASON_KICK) :
+               fire_gently(model, t, NVME_CINT_REASON_STORM);
     }
     if (policy_deadline(model) <= t) {
-        return fire_gently(model, t,
-                           model->config.policy == NVME_CINT_POLICY_ADAPTIVE
-                           ? NVME_CINT_REASON_QUIET : NVME_CINT_REASON_TIME);
+        return fire_gently(model, t, is_adaptive(model)
+                                     ? NVME_CINT_REASON_QUIET
+                                     : NVME_CINT_REASON_TIME);
     }
     return nothing;
+}
+
+static bool same_limit(const CintConfig *a, const CintConfig *b)
+{
+    return a->max_irq_rate == b->max_irq_rate &&
+           a->ewma_shift == b->ewma_shift && a->storm == b->storm;
 }
 
 CintAction model_configure(Model *model, int64_t t, const CintConfig *config)
 {
     if (config->policy != model->config.policy) {
         model->policy_since = model->nr_cqes;
+        model->pointer = CINT_POINTER_OFF;
+    }
+    if (!same_limit(config, &model->config)) {
+        model->limit_since = model->nr_signs;
     }
     model->config = *config;
     return fire_pending(model, t, NVME_CINT_REASON_RECONF);
 }
 
+CintAction model_disable(Model *model, int64_t t, bool disabled)
+{
+    model->disabled = disabled;
+    return fire_pending(model, t, NVME_CINT_REASON_RECONF);
+}
+
+CintAction model_set_record(Model *model, int64_t t, bool has_record)
+{
+    bool lost = model->has_record && !has_record;
+
+    model->has_record = has_record;
+    return lost ? fire_pending(model, t, NVME_CINT_REASON_RECONF) : nothing;
+}
+
+/* All that the guest has not consumed waits for the pointer's interrupt. */
+static void forget_told(Model *model, int64_t t)
+{
+    bool alone = !model_pending(model);
+    unsigned i;
+
+    for (i = 0; i < model->nr_cqes; i++) {
+        if (model->cqe[i].covered && !model->cqe[i].consumed) {
+            model->cqe[i].covered = false;
+            model->cqe[i].counts = true;
+            model->cqe[i].since = t;
+        }
+    }
+    if (alone) {
+        newest(model)->opens_run = true;
+        newest(model)->since = t;
+    }
+}
+
+CintAction model_pointer(Model *model, int64_t t, unsigned posted)
+{
+    CintReason reason;
+
+    if (model->config.policy != NVME_CINT_POLICY_POINTER) {
+        return nothing;
+    }
+    if (!posted) {
+        model->pointer = CINT_POINTER_OFF;
+        return fire_gently(model, t, NVME_CINT_REASON_POINTER);
+    }
+    model->pointer = CINT_POINTER_ARMED;
+    model->pointer_at = posted;
+    reason = pointer_reason(model);
+    if (reason == NVME_CINT_REASON_NONE) {
+        return nothing;
+    }
+    forget_told(model, t);
+    return fire_gently(model, t, reason);
+}
+
+/* The newest @n CQEs that are left have this to them, the others do not. */
+static void spread(Model *model, unsigned pending, unsigned counting)
+{
+    unsigned i = model->nr_cqes, n = 0;
+
+    while (i-- > 0) {
+        if (!model->cqe[i].consumed) {
+            model->cqe[i].covered = n >= pending;
+            model->cqe[i].counts = pending && n < counting;
+            n++;
+        }
+    }
+}
+
+/* What was told goes first, as far as anybody can know. */
 CintAction model_consume(Model *model, int64_t t, unsigned n)
 {
+    unsigned pending = model_pending(model);
+    unsigned counting = count_toward_thr(model);
     unsigned i;
 
     for (i = 0; i < model->nr_cqes && n; i++) {
@@ -388,6 +654,7 @@ CintAction model_consume(Model *model, int64_t t, unsigned n)
             n--;
         }
     }
+    spread(model, pending, counting);
     forget_pressure(model);
-    return model_doorbell(model, t);
+    return rang(model, t);
 }

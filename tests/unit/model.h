@@ -25,10 +25,13 @@ typedef struct ModelRatio {
 
 typedef struct ModelCqe {
     int64_t posted;
+    int64_t since;      /* waits for an interrupt since: posted, as a rule */
+    int64_t quiet_at;   /* delta after its post */
     bool opens_run;     /* nothing was pending when it was posted */
-    bool covered;       /* a full interrupt was sent after its post */
+    bool covered;       /* an interrupt told of it */
+    bool counts;        /* toward thr */
     bool consumed;      /* the guest's head is past it */
-    bool due;           /* an interrupt was withheld when it was the last */
+    CintHeld held;      /* an interrupt was held when it was the last */
     bool vic;           /* posted under policy vic, and then: */
     uint64_t scope;
     bool ends_epoch;
@@ -36,9 +39,10 @@ typedef struct ModelCqe {
     bool ends_cycle;    /* skipUp was reached, or the ratio bypassed */
 } ModelCqe;
 
-/* What passed between device and guest, for the kick window. */
+/* What passed between device and guest. */
 typedef struct ModelSign {
     bool ring;          /* a doorbell, else a message */
+    bool masked;        /* that did not reach the guest */
     int64_t t;
 } ModelSign;
 
@@ -51,6 +55,10 @@ typedef enum ModelCmdState {
 typedef struct ModelCmd {
     unsigned sq;
     ModelCmdState state;
+    uint8_t hints;      /* NvmeCintHintId, given or inferred */
+    bool given;         /* by the guest */
+    bool driver_knows;  /* and in CDW0 */
+    bool announced;     /* by a doorbell */
 } ModelCmd;
 
 typedef struct Model {
@@ -59,6 +67,11 @@ typedef struct Model {
     unsigned nr_cqes, nr_cmds, nr_signs;
     unsigned policy_since;          /* first CQE under this policy */
     unsigned elsewhere;             /* in flight on other CQs of the scope */
+    unsigned limit_since;           /* first sign under this storm limit */
+    bool has_record, masked, disabled;
+    CintPointerState pointer;
+    unsigned pointer_at;            /* CQEs posted when it is passed */
+    int64_t told_since;             /* oldest since of the last interrupt */
     ModelCqe cqe[MODEL_CQES];
     ModelCmd cmd[MODEL_CMDS];
     ModelSign sign[MODEL_SIGNS];
@@ -67,15 +80,23 @@ typedef struct Model {
 
 void model_init(Model *model, uint32_t size, const CintConfig *config);
 
-/* Events. A command is named by its index in model->cmd. */
-unsigned model_submit(Model *model, unsigned sq);
+/*
+ * Events. A command is named by its index in model->cmd. @hints: what the
+ * guest gave, @cdw0: there, too.
+ */
+unsigned model_submit(Model *model, unsigned sq, uint8_t hints, bool cdw0);
 CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error);
-CintAction model_doorbell(Model *model, int64_t t);
+CintAction model_doorbell(Model *model, unsigned sq, int64_t t);
 CintAction model_pass_end(Model *model, int64_t t);
 CintAction model_cancel(Model *model, unsigned cmd, int64_t t);
 CintAction model_delete_sq(Model *model, unsigned sq, int64_t t);
 CintAction model_timer(Model *model, int64_t t);
 CintAction model_configure(Model *model, int64_t t, const CintConfig *config);
+CintAction model_disable(Model *model, int64_t t, bool disabled);
+CintAction model_set_record(Model *model, int64_t t, bool has_record);
+
+/* The pointer is to be passed when @posted CQEs have been; 0: no pointer. */
+CintAction model_pointer(Model *model, int64_t t, unsigned posted);
 
 /* The guest consumed @n CQEs; more than there are means all. */
 CintAction model_consume(Model *model, int64_t t, unsigned n);
@@ -85,6 +106,7 @@ unsigned model_inflight(const Model *model);
 unsigned model_inflight_of(const Model *model, unsigned sq);
 unsigned model_outstanding(const Model *model);
 unsigned model_pending(const Model *model);
-int64_t model_deadline(const Model *model);
+int64_t model_pending_since(const Model *model);
+int64_t model_deadline(Model *model);
 
 #endif /* TESTS_UNIT_MODEL_H */

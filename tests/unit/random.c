@@ -30,8 +30,13 @@ static void fit_policy(CintConfig *config)
             config->static_time_ns = 0;
         }
     }
-    if (config->policy == NVME_CINT_POLICY_VIC) {
+    if (config->policy == NVME_CINT_POLICY_VIC ||
+        config->policy == NVME_CINT_POLICY_POINTER) {
         config->max_hold_ns = PICK_OF(1, 600, 6000, 20000, 10000000);
+    }
+    if (config->policy == NVME_CINT_POLICY_ADAPTIVE ||
+        config->policy == NVME_CINT_POLICY_CINT) {
+        config->storm = PICK_OF(CINT_STORM_HOLD, CINT_STORM_RETUNE);
     }
 }
 
@@ -54,6 +59,15 @@ CintConfig random_config(int policy)
         .vic_ratios = PICK_OF(CINT_VIC_RATIOS_FULL, CINT_VIC_RATIOS_FULL,
                               CINT_VIC_RATIOS_COARSE),
         .kick_window_ns = PICK_OF(0, 0, 0, 1, 600, 6000, 100000),
+        .barrier = PICK_OF(CINT_BARRIER_RELAXED, CINT_BARRIER_STRICT,
+                           CINT_BARRIER_GENERATION),
+        .ooo = !one_in(4),
+        .infer = PICK_OF(CINT_INFER_OFF, CINT_INFER_OFF, CINT_INFER_BATCH,
+                         CINT_INFER_ALL),
+        .max_irq_rate = PICK_OF(0, 0, 0, 30000, 170000, 1000000, 7000000,
+                                1000000000),
+        .ewma_shift = PICK_OF(1, 1, 2, 3, 4, 7, 16),
+        .storm = CINT_STORM_HOLD,
     };
 
     fit_policy(&config);

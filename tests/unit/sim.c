@@ -36,6 +36,15 @@ CintConfig sim_static(uint64_t time_ns, uint64_t thr)
     return config;
 }
 
+CintConfig sim_cint(uint64_t delta_ns, uint64_t thr)
+{
+    CintConfig config = sim_config(NVME_CINT_POLICY_CINT);
+
+    config.delta_ns = delta_ns;
+    config.thr = thr;
+    return config;
+}
+
 CintConfig sim_vic(void)
 {
     CintConfig config = sim_config(NVME_CINT_POLICY_VIC);
@@ -80,6 +89,38 @@ char *sim_ratio(const CintVicEpoch *epoch)
     return g_strdup_printf("%" PRIu32 "/%" PRIu32, epoch->up, epoch->skip);
 }
 
+static SimCqe *cqe_at(Sim *sim, uint32_t index)
+{
+    return &sim->cqe[index % SIM_CQES];
+}
+
+/* What the driver does in its handler, by the rule of the status records. */
+static void reap_by_record(Sim *sim)
+{
+    uint32_t i, head = sim->cq.head;
+
+    for (i = sim->cq.head; i != sim->cq.tail; i++) {
+        if ((int32_t)(sim->full_tail - i) > 0 || cqe_at(sim, i)->urgent) {
+            cqe_at(sim, i)->reaped = true;
+        }
+    }
+    while (head != sim->cq.tail && cqe_at(sim, head)->reaped) {
+        head++;
+    }
+    if (head != sim->cq.head) {
+        sim_head(sim, sim->now, head);
+    }
+}
+
+static void guest_handles(Sim *sim)
+{
+    if (sim->cq.has_record) {
+        reap_by_record(sim);
+    } else {
+        sim_head(sim, sim->now, sim->cq.tail);
+    }
+}
+
 /* What the device and the guest do about an answer of the engine. */
 static void act(Sim *sim, CintAction action)
 {
@@ -87,6 +128,11 @@ static void act(Sim *sim, CintAction action)
 
     if (action.fire == CINT_FIRE_NONE) {
         return;
+    }
+    /* A guest that could not tell it from a full one would not be safe. */
+    g_assert_true(action.fire == CINT_FIRE_FULL || sim->cq.has_record);
+    if (action.fire == CINT_FIRE_FULL) {
+        sim->full_tail = sim->cq.tail;
     }
     g_assert_cmpuint(sim->nr_irqs, <, SIM_IRQS);
     *irq = (SimIrq) {
@@ -96,8 +142,8 @@ static void act(Sim *sim, CintAction action)
         .covered = action.covered,
     };
     sim->nr_irqs++;
-    if (action.fire == CINT_FIRE_FULL && !sim->lazy) {
-        sim_head(sim, sim->now, sim->cq.tail);
+    if (!sim->lazy) {
+        guest_handles(sim);
     }
 }
 
@@ -133,30 +179,95 @@ void sim_run_out(Sim *sim)
     }
 }
 
+static void fetch(Sim *sim, unsigned sq, char mark)
+{
+    static const struct {
+        char mark;
+        uint8_t hints, sources;
+    } marks[] = {
+        { 'U', NVME_CINT_HINT_URGENT, 1 << NVME_CINT_SOURCE_CDW0 },
+        { 'B', NVME_CINT_HINT_BARRIER, 1 << NVME_CINT_SOURCE_CDW0 },
+        { '2', NVME_CINT_HINT_BOTH, 1 << NVME_CINT_SOURCE_CDW0 },
+        { 'u', NVME_CINT_HINT_URGENT, 1 << NVME_CINT_SOURCE_CDW13 },
+        { 'b', NVME_CINT_HINT_BARRIER, 1 << NVME_CINT_SOURCE_CDW13 },
+        { 'X', NVME_CINT_HINT_URGENT, 1 << NVME_CINT_SOURCE_CDW0 |
+                                      1 << NVME_CINT_SOURCE_CDW13 },
+        { 0 },
+    };
+    unsigned n = sim->submitted[sq]++ % SIM_CMDS, i = 0;
+
+    while (marks[i].mark && marks[i].mark != mark) {
+        i++;
+    }
+    sim->mark[sq][n] = mark;
+    act(sim, cint_submit(&sim->sq[sq], &sim->cmd[sq][n], sim->now,
+                         marks[i].hints, marks[i].sources));
+}
+
 void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n)
 {
-    CintCmd *cmd;
-
     sim_until(sim, t);
     while (n--) {
         g_assert_cmpuint(sim->submitted[sq] - sim->retired[sq], <, SIM_CMDS);
-        cmd = &sim->cmd[sq][sim->submitted[sq]++ % SIM_CMDS];
-        act(sim, cint_submit(&sim->sq[sq], cmd, t, 0, 0));
+        fetch(sim, sq, 0);
     }
     act(sim, cint_doorbell(&sim->sq[sq], t));
 }
 
-static CintCmd *oldest(Sim *sim, unsigned sq)
+void sim_batch(Sim *sim, unsigned sq, int64_t t, const char *marks)
+{
+    sim_until(sim, t);
+    for (; *marks; marks++) {
+        fetch(sim, sq, *marks);
+    }
+    act(sim, cint_doorbell(&sim->sq[sq], t));
+}
+
+/* Number of the oldest command of @sq, which leaves it. */
+static unsigned oldest(Sim *sim, unsigned sq)
 {
     g_assert_cmpuint(sim->submitted[sq], !=, sim->retired[sq]);
-    return &sim->cmd[sq][sim->retired[sq]++ % SIM_CMDS];
+    return sim->retired[sq]++ % SIM_CMDS;
+}
+
+static void post(Sim *sim, unsigned sq, unsigned n, bool error)
+{
+    char mark = sim->mark[sq][n];
+
+    g_assert_true(!sim->cq.has_record ||
+                  sim->cq.tail - sim->cq.head < SIM_CQES);
+    *cqe_at(sim, sim->cq.tail) = (SimCqe) {
+        .urgent = mark == 'U' || mark == 'X',
+    };
+    act(sim, cint_complete(&sim->sq[sq], &sim->cmd[sq][n], sim->now, error));
+}
+
+void sim_post(Sim *sim, unsigned sq, int64_t t, unsigned n)
+{
+    sim_until(sim, t);
+    post(sim, sq, n - 1, false);
+    act(sim, cint_pass_end(&sim->cq, t));
+}
+
+void sim_drop(Sim *sim, unsigned sq, int64_t t, unsigned n)
+{
+    sim_until(sim, t);
+    act(sim, cint_cancel(&sim->sq[sq], &sim->cmd[sq][n - 1], t));
+}
+
+void sim_marked(Sim *sim, int64_t t, char mark)
+{
+    char marks[] = { mark, 0 };
+
+    sim_batch(sim, 0, sim->now, marks);
+    sim_pass(sim, 0, t, 1);
 }
 
 void sim_pass(Sim *sim, unsigned sq, int64_t t, unsigned n)
 {
     sim_until(sim, t);
     while (n--) {
-        act(sim, cint_complete(&sim->sq[sq], oldest(sim, sq), t, false));
+        post(sim, sq, oldest(sim, sq), false);
     }
     act(sim, cint_pass_end(&sim->cq, t));
 }
@@ -182,14 +293,14 @@ void sim_complete(Sim *sim, unsigned sq, int64_t t)
 void sim_fail(Sim *sim, unsigned sq, int64_t t)
 {
     sim_until(sim, t);
-    act(sim, cint_complete(&sim->sq[sq], oldest(sim, sq), t, true));
+    post(sim, sq, oldest(sim, sq), true);
     act(sim, cint_pass_end(&sim->cq, t));
 }
 
 void sim_cancel(Sim *sim, unsigned sq, int64_t t)
 {
     sim_until(sim, t);
-    act(sim, cint_cancel(&sim->sq[sq], oldest(sim, sq), t));
+    act(sim, cint_cancel(&sim->sq[sq], &sim->cmd[sq][oldest(sim, sq)], t));
 }
 
 void sim_delete_sq(Sim *sim, unsigned sq, int64_t t)
@@ -216,6 +327,10 @@ void sim_head(Sim *sim, int64_t t, uint32_t head)
     if (t != sim->now) {
         sim_until(sim, t);
     }
+    sim->move[sim->nr_moves++ % SIM_MOVES] = (SimMove) {
+        .t = t,
+        .n = head - sim->cq.head,
+    };
     act(sim, cint_head(&sim->cq, t, head));
 }
 
@@ -223,6 +338,38 @@ void sim_reap(Sim *sim, int64_t t, uint32_t n)
 {
     sim_until(sim, t);
     sim_head(sim, t, sim->cq.head + n);
+}
+
+void sim_records(Sim *sim, int64_t t, bool on)
+{
+    sim_until(sim, t);
+    act(sim, cint_set_record(&sim->cq, t, on));
+    sim->full_tail = sim->cq.tail;
+}
+
+void sim_pointer(Sim *sim, int64_t t, uint32_t target)
+{
+    sim_until(sim, t);
+    act(sim, cint_pointer(&sim->cq, t, target));
+}
+
+void sim_pointer_off(Sim *sim, int64_t t)
+{
+    sim_until(sim, t);
+    act(sim, cint_pointer_off(&sim->cq, t));
+}
+
+char *sim_moves(const Sim *sim)
+{
+    GString *text = g_string_new(NULL);
+    unsigned i;
+
+    g_assert_cmpuint(sim->nr_moves, <=, SIM_MOVES);
+    for (i = 0; i < sim->nr_moves; i++) {
+        g_string_append_printf(text, "%s%" PRId64 "+%" PRIu32, i ? " " : "",
+                               sim->move[i].t, sim->move[i].n);
+    }
+    return g_string_free(text, FALSE);
 }
 
 static char *list_irqs(const Sim *sim, bool reasons)

@@ -6,7 +6,10 @@
  * The simulation drives the engine as coalesce.h asks for: deadlines up to and
  * including an event's time expire before it, and each interrupt is written
  * down. The guest is eager unless told otherwise: at each full interrupt it
- * reaps everything at once. All times are in ns.
+ * reaps everything at once. One with status records obeys them: at an interrupt
+ * of either class it reaps everything up to the record's full_tail, beyond it
+ * only what it marked Urgent itself, and moves the head as far as that allows.
+ * All times are in ns.
  */
 #ifndef TESTS_UNIT_SIM_H
 #define TESTS_UNIT_SIM_H
@@ -18,6 +21,8 @@
 #define SIM_SQS     4
 #define SIM_CMDS    1024    /* per SQ, in flight at once */
 #define SIM_IRQS    1024    /* between two sim_expect() */
+#define SIM_CQES    1024    /* posted and not reaped */
+#define SIM_MOVES   64      /* of the head that are remembered */
 
 typedef struct SimIrq {
     int64_t t;
@@ -26,6 +31,17 @@ typedef struct SimIrq {
     uint32_t covered;
 } SimIrq;
 
+/* What a guest with status records knows of a CQE. */
+typedef struct SimCqe {
+    bool urgent;        /* it marked the command so, in CDW0 */
+    bool reaped;
+} SimCqe;
+
+typedef struct SimMove {
+    int64_t t;
+    uint32_t n;
+} SimMove;
+
 typedef struct Sim {
     CintScope scope;
     CintCq cq;
@@ -33,10 +49,15 @@ typedef struct Sim {
     CintCmd cmd[SIM_SQS][SIM_CMDS];
     uint32_t submitted[SIM_SQS];    /* free running */
     uint32_t retired[SIM_SQS];
+    char mark[SIM_SQS][SIM_CMDS];   /* as sim_batch() was told */
     bool lazy;                      /* the guest reaps only when told */
     int64_t now;
     SimIrq irq[SIM_IRQS];
     unsigned nr_irqs;
+    uint32_t full_tail;             /* the status record's */
+    SimCqe cqe[SIM_CQES];           /* by free-running index */
+    SimMove move[SIM_MOVES];
+    unsigned nr_moves;
 } Sim;
 
 /*
@@ -46,6 +67,8 @@ typedef struct Sim {
 CintConfig sim_config(CintPolicy policy);
 CintConfig sim_adaptive(uint64_t delta_ns, uint64_t thr);
 CintConfig sim_static(uint64_t time_ns, uint64_t thr);
+
+CintConfig sim_cint(uint64_t delta_ns, uint64_t thr);
 
 /* With an epoch so long that no test determines the ratio by accident. */
 CintConfig sim_vic(void);
@@ -71,6 +94,24 @@ char *sim_ratio(const CintVicEpoch *epoch);
 /* Fetches @n commands from @sq. */
 void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n);
 
+/*
+ * Fetches a batch from @sq that one doorbell announced, a command for each
+ * letter: 'U' Urgent, 'B' Barrier and '2' both, in CDW0; the same in CDW13: 'u'
+ * and 'b'; 'X' Urgent in both places; anything else is unmarked.
+ */
+void sim_batch(Sim *sim, unsigned sq, int64_t t, const char *marks);
+
+/*
+ * Posts, or drops, the command of @sq that was fetched as its @n-th, from 1,
+ * alone in its pass. Goes with sim_batch(), not with the functions that post
+ * the oldest.
+ */
+void sim_post(Sim *sim, unsigned sq, int64_t t, unsigned n);
+void sim_drop(Sim *sim, unsigned sq, int64_t t, unsigned n);
+
+/* Fetches a command with mark @mark beforehand and posts it, on SQ 0. */
+void sim_marked(Sim *sim, int64_t t, char mark);
+
 /* Posts the @n oldest commands of @sq in one pass. */
 void sim_pass(Sim *sim, unsigned sq, int64_t t, unsigned n);
 
@@ -92,6 +133,16 @@ void sim_disable(Sim *sim, int64_t t, bool disabled);
 /* The guest sets the head to @head, or moves it @n entries forward. */
 void sim_head(Sim *sim, int64_t t, uint32_t head);
 void sim_reap(Sim *sim, int64_t t, uint32_t n);
+
+/* The guest gets status records, or gives them up. */
+void sim_records(Sim *sim, int64_t t, bool on);
+
+/* The guest writes its interrupt pointer, or takes it back. */
+void sim_pointer(Sim *sim, int64_t t, uint32_t target);
+void sim_pointer_off(Sim *sim, int64_t t);
+
+/* How the guest moved the head, as "5000+9 20000+1"; the caller frees it. */
+char *sim_moves(const Sim *sim);
 
 /* Calls cint_timer() at @t without asking whether a deadline is due. */
 void sim_timer(Sim *sim, int64_t t);

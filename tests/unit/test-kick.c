@@ -38,7 +38,7 @@ static CintConfig each_pass(void)
     return config;
 }
 
-#define NR_DUES 9
+#define NR_DUES 11
 
 static void list_dues(Due *due)
 {
@@ -51,6 +51,8 @@ static void list_dues(Due *due)
         { "adaptive-thr", sim_adaptive(6000, 1), 0 },
         { "adaptive-delta", sim_adaptive(6000, 8), 6000 },
         { "vic", sim_vic(), 0 },
+        { "cint-delta", sim_cint(6000, 8), 6000 },
+        { "pointer", sim_config(NVME_CINT_POLICY_POINTER), 0 },
         { "drain", draining(sim_adaptive(6000, 8)), 0 },
     };
 

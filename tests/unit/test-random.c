@@ -6,6 +6,11 @@
  *  - rule 1: no CQE is left behind without an interrupt or a deadline;
  *  - the law of the policy: how long a CQE may wait, how many may gather.
  *
+ * Three kinds of guest: the eager one reaps everything at each interrupt; the
+ * lazy one what and when it likes; the one with status records has a driver
+ * that obeys them, late at times, so that interrupts merge, and in the end has
+ * reaped everything by that rule alone.
+ *
  * The seed is printed; `--seed` repeats a run.
  */
 #include <glib.h>
@@ -14,18 +19,32 @@
 #include "laws.h"
 #include "random.h"
 
-#define STREAMS     200
+#define STREAMS     100
 #define EVENTS      250
 #define SQS         3
 #define MAX_FLYING  48
 #define SHOWN       16      /* events shown when a stream fails */
 
+typedef enum Guest {
+    EAGER,
+    LAZY,
+    RECORDS,
+    NR_GUESTS,
+} Guest;
+
 typedef struct Mode {
     const char *name;
     int policy;             /* the only one, or -1: any, and it changes */
-    bool lazy;              /* the guest reaps when it likes */
+    Guest guest;
     bool late;              /* timers come late, as in real time */
 } Mode;
+
+/* What the guest knows of a CQE. */
+typedef struct Entry {
+    bool urgent;            /* it marked the command so, in CDW0 */
+    bool told;              /* by a full interrupt, or, if urgent, any */
+    bool reaped;
+} Entry;
 
 typedef struct Stream {
     const Mode *mode;
@@ -33,6 +52,7 @@ typedef struct Stream {
     CintCq cq;
     CintSq sq[SQS];
     CintCmd cmd[MODEL_CMDS];
+    bool urgent[MODEL_CMDS];    /* as the driver marked it, in CDW0 */
     CintCq other;           /* of the same controller; only counted */
     CintSq other_sq;
     CintCmd other_cmd;
@@ -42,9 +62,14 @@ typedef struct Stream {
     int64_t now;
     unsigned covered;       /* CQEs told of by an interrupt */
     unsigned avoided;       /* CQEs reaped before their interrupt */
+    unsigned again;         /* CQEs that a pointer made wait once more */
+    Entry entry[MODEL_CQES];
+    unsigned full_tail;     /* the status record's, as an index into entry */
+    bool interrupted;       /* and the driver has not looked yet */
     char event[SHOWN][64];  /* a ring */
     unsigned nr_events;
     unsigned *irqs;         /* by reason, over all streams of a test */
+    unsigned *irqs_urgent;
 } Stream;
 
 static G_GNUC_PRINTF(2, 3) void note(Stream *s, const char *format, ...)
@@ -82,12 +107,28 @@ static G_GNUC_NORETURN void fail(const Stream *s, const char *what)
 
 static void check_irq(Stream *s, CintAction irq)
 {
-    require(s, irq.fire == CINT_FIRE_FULL);
+    require(s, irq.fire == CINT_FIRE_FULL || s->cq.has_record);
     require(s, irq.reason != NVME_CINT_REASON_NONE);
     require(s, irq.covered > 0);
     require(s, irq.covered <= law_most_covered(&s->model, &s->config));
     require(s, s->mode->late || s->now <=
-               law_latest(&s->model, &s->config, irq.covered));
+               law_latest(&s->model, &s->config, s->model.told_since));
+}
+
+/* What the guest can know from the interrupt and its status record. */
+static void tell(Stream *s, CintAction irq)
+{
+    bool full = irq.fire == CINT_FIRE_FULL;
+    unsigned i;
+
+    for (i = 0; i < s->model.nr_cqes; i++) {
+        s->entry[i].told |= full || s->entry[i].urgent;
+    }
+    if (full) {
+        s->full_tail = s->model.nr_cqes;
+    }
+    s->interrupted = true;
+    *s->irqs_urgent += !full;
 }
 
 static void answer(Stream *s, CintAction got, CintAction want);
@@ -100,6 +141,33 @@ static void consume(Stream *s, uint32_t head, unsigned n)
 
     s->avoided += pending - model_pending(&s->model) - want.covered;
     answer(s, got, want);
+}
+
+/* The head as an index into s->entry. */
+static unsigned head_of(const Stream *s)
+{
+    return s->cq.head - s->start;
+}
+
+/*
+ * The driver's handler, some time after one interrupt or several: everything
+ * before full_tail, beyond it Urgent entries only.
+ */
+static void do_handler(Stream *s)
+{
+    unsigned head = head_of(s), i;
+
+    s->interrupted = false;
+    for (i = head; i < s->model.nr_cqes; i++) {
+        s->entry[i].reaped |= i < s->full_tail || s->entry[i].urgent;
+    }
+    while (head < s->model.nr_cqes && s->entry[head].reaped) {
+        head++;
+    }
+    note(s, "%" PRId64 " handler: head +%u", s->now, head - head_of(s));
+    if (head != head_of(s)) {
+        consume(s, s->start + head, head - head_of(s));
+    }
 }
 
 /* Compares the engine's answer with the model's and lets the guest act. */
@@ -115,13 +183,17 @@ static void answer(Stream *s, CintAction got, CintAction want)
     if (got.fire == CINT_FIRE_NONE) {
         return;
     }
-    note(s, "%" PRId64 " irq %s(%" PRIu32 ")", s->now,
+    note(s, "%" PRId64 " irq%s %s(%" PRIu32 ")", s->now,
+         got.fire == CINT_FIRE_URGENT ? " urgent" : "",
          cint_reason_name(got.reason), got.covered);
     check_irq(s, got);
+    tell(s, got);
     s->irqs[got.reason]++;
     s->covered += got.covered;
-    if (!s->mode->lazy) {
+    if (s->mode->guest == EAGER) {
         consume(s, s->cq.tail, model_outstanding(&s->model));
+    } else if (s->mode->guest == RECORDS && one_in(2)) {
+        do_handler(s);
     }
 }
 
@@ -139,20 +211,18 @@ static void check_counts(Stream *s)
         sum += s->sq[i].inflight;
     }
     require(s, sum == s->cq.inflight);
-    require(s, s->covered + s->avoided + s->cq.pending == s->model.nr_cqes);
+    require(s, s->covered + s->avoided + s->cq.pending ==
+               s->model.nr_cqes + s->again);
 }
 
-/* Rule 1, read off the history and the deadline alone. */
+/* Rule 1, read off the interrupts sent and the deadline alone. */
 static void check_none_stranded(Stream *s)
 {
-    const ModelCqe *cqe;
     unsigned i;
 
-    for (i = 0; i < s->model.nr_cqes; i++) {
-        cqe = &s->model.cqe[i];
-        if (!cqe->consumed && !cqe->covered) {
-            require(s, cint_deadline(&s->cq) != CINT_NO_DEADLINE);
-        }
+    for (i = head_of(s); i < s->model.nr_cqes; i++) {
+        require(s, s->entry[i].told ||
+                   cint_deadline(&s->cq) != CINT_NO_DEADLINE);
     }
 }
 
@@ -165,8 +235,8 @@ static void check(Stream *s)
     check_none_stranded(s);
     require(s, deadline == model_deadline(&s->model));
     if (s->cq.pending) {
-        require(s, deadline <=
-                   law_latest(&s->model, &s->config, s->cq.pending));
+        require(s, deadline <= law_latest(&s->model, &s->config,
+                                          model_pending_since(&s->model)));
     } else {
         require(s, deadline == CINT_NO_DEADLINE);
     }
@@ -178,6 +248,11 @@ static void timer_at(Stream *s, int64_t t)
     note(s, "%" PRId64 " timer", t);
     answer(s, cint_timer(&s->cq, t), model_timer(&s->model, t));
     check(s);
+}
+
+static void timer_now(Stream *s)
+{
+    timer_at(s, s->now);
 }
 
 static void advance(Stream *s, int64_t t)
@@ -209,18 +284,38 @@ static int64_t random_time(const Stream *s)
     return s->now + pick(0, PICK_OF(2, 100, 1000, 10000));
 }
 
+/* A command that is marked in one of the two places, in both, or in none. */
+static void fetch(Stream *s, unsigned sq)
+{
+    uint8_t cdw0 = one_in(2) ? 0 : pick(0, 3);
+    uint8_t cdw13 = one_in(4) ? pick(0, 3) : 0;
+    uint8_t sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
+                      (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
+    bool urgent = cdw0 == NVME_CINT_HINT_URGENT;
+    unsigned cmd = model_submit(&s->model, sq, cdw0 | cdw13, urgent);
+
+    s->urgent[cmd] = urgent;
+    note(s, "%" PRId64 " submit %u to sq %u: %u %u", s->now, cmd, sq, cdw0,
+         cdw13);
+    answer(s, cint_submit(&s->sq[sq], &s->cmd[cmd], s->now, cdw0 | cdw13,
+                          sources),
+           (CintAction) { .fire = CINT_FIRE_NONE });
+}
+
+/* The doorbell of a batch comes at once, or after other events. */
 static void do_submit(Stream *s)
 {
-    unsigned n = pick(1, 6), sq = pick(0, SQS - 1), cmd;
+    unsigned n = PICK_OF(0, 1, 1, 2, 4, 6), sq = pick(0, SQS - 1);
 
-    note(s, "%" PRId64 " submit %u to sq %u", s->now, n, sq);
     while (n-- && s->cq.inflight < MAX_FLYING) {
-        cmd = model_submit(&s->model, sq);
-        answer(s, cint_submit(&s->sq[sq], &s->cmd[cmd], s->now, 0, 0),
-               (CintAction) { .fire = CINT_FIRE_NONE });
+        fetch(s, sq);
     }
+    if (one_in(8)) {
+        return;
+    }
+    note(s, "%" PRId64 " doorbell of sq %u", s->now, sq);
     answer(s, cint_doorbell(&s->sq[sq], s->now),
-           model_doorbell(&s->model, s->now));
+           model_doorbell(&s->model, sq, s->now));
 }
 
 /* A command in flight, any of them. There is at least one. */
@@ -241,7 +336,8 @@ static void post(Stream *s)
     CintSq *sq = &s->sq[s->model.cmd[cmd].sq];
     bool error = one_in(30);
 
-    note(s, "%" PRId64 " post%s", s->now, error ? " error" : "");
+    note(s, "%" PRId64 " post %u%s", s->now, cmd, error ? " error" : "");
+    s->entry[s->model.nr_cqes].urgent = s->urgent[cmd];
     answer(s, cint_complete(sq, &s->cmd[cmd], s->now, error),
            model_complete(&s->model, cmd, s->now, error));
 }
@@ -281,7 +377,7 @@ static void do_cancel(Stream *s)
         return;
     }
     cmd = random_flying(s);
-    note(s, "%" PRId64 " cancel", s->now);
+    note(s, "%" PRId64 " cancel %u", s->now, cmd);
     answer(s, cint_cancel(&s->sq[s->model.cmd[cmd].sq], &s->cmd[cmd], s->now),
            model_cancel(&s->model, cmd, s->now));
 }
@@ -306,6 +402,53 @@ static void do_configure(Stream *s)
     s->config = config;
 }
 
+/*
+ * A guest that gives its records up reaps everything at each interrupt then,
+ * and with the device's answer has been told of everything.
+ */
+static void do_records(Stream *s)
+{
+    bool on = s->mode->guest != EAGER && !one_in(4);
+
+    note(s, "%" PRId64 " records %s", s->now, on ? "on" : "off");
+    answer(s, cint_set_record(&s->cq, s->now, on),
+           model_set_record(&s->model, s->now, on));
+    s->full_tail = s->model.nr_cqes;
+}
+
+static void do_mask(Stream *s)
+{
+    s->model.masked = one_in(2);
+    note(s, "%" PRId64 " vector %smasked", s->now,
+         s->model.masked ? "" : "un");
+    cint_set_masked(&s->cq, s->model.masked);
+}
+
+static void do_disable(Stream *s)
+{
+    bool disabled = one_in(3);
+
+    note(s, "%" PRId64 " coalescing %s", s->now, disabled ? "off" : "on");
+    answer(s, cint_disable(&s->cq, s->now, disabled),
+           model_disable(&s->model, s->now, disabled));
+}
+
+/* One to size - 1 entries after the head: passed already, or not. */
+static void do_pointer(Stream *s)
+{
+    unsigned ahead = pick(0, MIN(s->cq.size - 1, 12));
+    unsigned target = head_of(s) + ahead;
+    unsigned waiting = model_pending(&s->model);
+    CintAction got, want;
+
+    note(s, "%" PRId64 " pointer +%u", s->now, ahead);
+    got = ahead ? cint_pointer(&s->cq, s->now, s->start + target)
+                : cint_pointer_off(&s->cq, s->now);
+    want = model_pointer(&s->model, s->now, ahead ? target : 0);
+    s->again += model_pending(&s->model) + want.covered - waiting;
+    answer(s, got, want);
+}
+
 /* Commands in flight on another queue matter to vic, as far as they count. */
 static void do_elsewhere(Stream *s)
 {
@@ -320,32 +463,37 @@ static void do_elsewhere(Stream *s)
     }
 }
 
-static void do_something(Stream *s)
+static void do_reap(Stream *s)
 {
-    int64_t dice = pick(1, 100);
-
-    if (dice <= 30) {
-        do_submit(s);
-    } else if (dice <= 68) {
-        do_pass(s);
-    } else if (dice <= 82) {
-        if (s->mode->lazy) {
-            do_head(s);
-        }
-    } else if (dice <= 87) {
-        do_cancel(s);
-    } else if (dice <= 89) {
-        do_delete_sq(s);
-    } else if (dice <= 91) {
-        do_configure(s);
-    } else if (dice <= 95) {
-        timer_at(s, s->now);
-    } else if (dice <= 97) {
-        do_elsewhere(s);
+    if (s->mode->guest == LAZY) {
+        do_head(s);
+    } else if (s->mode->guest == RECORDS && s->interrupted) {
+        do_handler(s);
     }
 }
 
-static void stream_init(Stream *s, const Mode *mode, unsigned *irqs)
+static void do_something(Stream *s)
+{
+    static const struct {
+        int weight;
+        void (*event)(Stream *s);
+    } events[] = {
+        { 30, do_submit }, { 38, do_pass }, { 14, do_reap }, { 5, do_cancel },
+        { 2, do_delete_sq }, { 2, do_configure }, { 4, timer_now },
+        { 2, do_elsewhere }, { 1, do_records }, { 2, do_mask },
+        { 1, do_disable }, { 4, do_pointer },
+    };
+    unsigned i = 0;
+    int dice = pick(1, 105);
+
+    while (dice > events[i].weight) {
+        dice -= events[i++].weight;
+    }
+    events[i].event(s);
+}
+
+static void stream_init(Stream *s, const Mode *mode, unsigned *irqs,
+                        unsigned *irqs_urgent)
 {
     uint32_t size = PICK_OF(2, 3, 4, 5, 8, 16, 31, 64, 256);
     unsigned i;
@@ -353,6 +501,7 @@ static void stream_init(Stream *s, const Mode *mode, unsigned *irqs)
     memset(s, 0, sizeof(*s));
     s->mode = mode;
     s->irqs = irqs;
+    s->irqs_urgent = irqs_urgent;
     s->config = random_config(mode->policy);
     cint_scope_init(&s->scope);
     cint_cq_init(&s->cq, &s->scope, size, &s->config);
@@ -365,6 +514,9 @@ static void stream_init(Stream *s, const Mode *mode, unsigned *irqs)
     /* The free-running indices wrap in every second stream. */
     s->start = one_in(2) ? 0 : UINT32_MAX - pick(0, 100);
     s->cq.head = s->cq.tail = s->start;
+    if (mode->guest == RECORDS) {
+        do_records(s);
+    }
 }
 
 /* After the last event the deadlines still run out, and nothing is left. */
@@ -374,23 +526,30 @@ static void stream_end(Stream *s)
         timer_at(s, MAX(s->now, cint_deadline(&s->cq)));
     }
     require(s, s->cq.pending == 0);
-    require(s, s->covered + s->avoided == s->model.nr_cqes);
-    require(s, s->mode->lazy || s->avoided == 0);
+    require(s, s->covered + s->avoided == s->model.nr_cqes + s->again);
+    require(s, s->mode->guest != EAGER || s->avoided == 0);
+    if (s->interrupted && s->mode->guest == RECORDS) {
+        do_handler(s);
+    }
+    require(s, s->mode->guest == LAZY || s->cq.head == s->cq.tail);
 }
 
 /* A generator that stopped generating would pass everything. */
-static void check_variety(const Mode *mode, const unsigned *irqs)
+static void check_variety(const Mode *mode, const unsigned *irqs,
+                          unsigned irqs_urgent)
 {
     static const CintReason all[] = {
         NVME_CINT_REASON_DRAIN, NVME_CINT_REASON_PRESSURE,
         NVME_CINT_REASON_MAX_HOLD, NVME_CINT_REASON_ERROR,
         NVME_CINT_REASON_KICK, NVME_CINT_REASON_RECONF,
+        NVME_CINT_REASON_STORM,
     };
     static const CintReason any[] = {
         NVME_CINT_REASON_EACH, NVME_CINT_REASON_THR,
         NVME_CINT_REASON_QUIET, NVME_CINT_REASON_TIME,
         NVME_CINT_REASON_RATIO, NVME_CINT_REASON_LOW_CIF,
-        NVME_CINT_REASON_LOW_IOPS,
+        NVME_CINT_REASON_LOW_IOPS, NVME_CINT_REASON_URGENT,
+        NVME_CINT_REASON_BARRIER, NVME_CINT_REASON_POINTER,
     };
     unsigned i;
 
@@ -405,16 +564,20 @@ static void check_variety(const Mode *mode, const unsigned *irqs)
     for (i = 0; mode->policy < 0 && i < G_N_ELEMENTS(any); i++) {
         g_assert_cmpuint(irqs[any[i]], >, 0);
     }
+    g_test_message("%u of the urgent class", irqs_urgent);
+    if (mode->policy < 0 || mode->policy == NVME_CINT_POLICY_CINT) {
+        g_assert_cmpint(irqs_urgent > 0, ==, mode->guest != EAGER);
+    }
 }
 
 static void test_streams(gconstpointer mode)
 {
-    unsigned irqs[NVME_CINT_NR_REASONS] = { 0 };
+    unsigned irqs[NVME_CINT_NR_REASONS] = { 0 }, irqs_urgent = 0;
     Stream *s = g_new(Stream, 1);
     unsigned i, event;
 
     for (i = 0; i < STREAMS; i++) {
-        stream_init(s, mode, irqs);
+        stream_init(s, mode, irqs, &irqs_urgent);
         for (event = 0; event < EVENTS; event++) {
             advance(s, random_time(s));
             do_something(s);
@@ -422,30 +585,34 @@ static void test_streams(gconstpointer mode)
         }
         stream_end(s);
     }
-    check_variety(mode, irqs);
+    check_variety(mode, irqs, irqs_urgent);
     g_free(s);
 }
 
 int main(int argc, char **argv)
 {
     static const char *const policy[] = {
-        "any-policy", "default", "static", "adaptive", "vic",
+        "any-policy", "default", "static", "adaptive", "vic", "cint",
+        "pointer",
     };
-    static Mode mode[G_N_ELEMENTS(policy) * 4];
+    static const char *const guest[] = {
+        [EAGER] = "eager", [LAZY] = "lazy", [RECORDS] = "records",
+    };
+    static Mode mode[G_N_ELEMENTS(policy) * NR_GUESTS * 2];
     Mode *m = mode;
     unsigned i, kind;
 
     g_test_init(&argc, &argv, NULL);
     for (i = 0; i < G_N_ELEMENTS(policy); i++) {
-        for (kind = 0; kind < 4; kind++, m++) {
+        for (kind = 0; kind < NR_GUESTS * 2; kind++, m++) {
             *m = (Mode) {
-                .name = g_strdup_printf("/random/%s/%s-guest%s", policy[i],
-                                        kind & 1 ? "lazy" : "eager",
-                                        kind & 2 ? "/late-timers" : ""),
                 .policy = (int)i - 1,
-                .lazy = kind & 1,
-                .late = kind & 2,
+                .guest = kind / 2,
+                .late = kind % 2,
             };
+            m->name = g_strdup_printf("/random/%s/%s-guest%s", policy[i],
+                                      guest[m->guest],
+                                      m->late ? "/late-timers" : "");
             g_test_add_data_func(m->name, m, test_streams);
         }
     }

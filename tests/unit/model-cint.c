@@ -1,0 +1,98 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * The slow second engine's hints: no list and no fences, but all the commands
+ * ever submitted, looked through for what keeps a Barrier waiting.
+ */
+#include <glib.h>
+
+#include "model-cint.h"
+#include "model-storm.h"
+
+void model_infer(Model *model, unsigned sq)
+{
+    ModelCmd *last = NULL, *cmd;
+    unsigned batch = 0, i;
+
+    for (i = 0; i < model->nr_cmds; i++) {
+        cmd = &model->cmd[i];
+        if (cmd->sq == sq && !cmd->announced) {
+            cmd->announced = true;
+            last = cmd;
+            batch++;
+        }
+    }
+    if (!last || last->state != MODEL_FLYING || last->given ||
+        model->config.infer == CINT_INFER_OFF) {
+        return;
+    }
+    last->hints = NVME_CINT_HINT_BARRIER;
+    if (model->config.infer == CINT_INFER_ALL && batch == 1 &&
+        model_inflight(model) == 1) {
+        last->hints = NVME_CINT_HINT_URGENT;
+    }
+}
+
+static bool barrier_waits(const Model *model, unsigned barrier)
+{
+    unsigned sq = model->cmd[barrier].sq, i = barrier + 1;
+
+    while (i-- > 0) {
+        const ModelCmd *cmd = &model->cmd[i];
+
+        if (cmd->sq != sq) {
+            continue;
+        }
+        if (model->config.barrier == CINT_BARRIER_GENERATION &&
+            i != barrier && cmd->hints == NVME_CINT_HINT_BARRIER) {
+            return false;
+        }
+        if (cmd->state == MODEL_FLYING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+unsigned model_barriers_waiting(const Model *model, unsigned sq)
+{
+    unsigned i, n = 0;
+
+    for (i = 0; i < model->nr_cmds; i++) {
+        n += model->cmd[i].sq == sq &&
+             model->cmd[i].hints == NVME_CINT_HINT_BARRIER &&
+             barrier_waits(model, i);
+    }
+    return n;
+}
+
+static bool heeds_hints(const Model *model)
+{
+    return !model_storm(model).retuning;
+}
+
+bool model_is_urgent_class(const Model *model, unsigned cmd)
+{
+    return model->config.policy == NVME_CINT_POLICY_CINT &&
+           model->config.ooo && model->has_record &&
+           model->cmd[cmd].hints == NVME_CINT_HINT_URGENT &&
+           model->cmd[cmd].driver_knows && heeds_hints(model);
+}
+
+CintReason model_cint_complete(const Model *model, unsigned cmd,
+                               bool satisfied)
+{
+    uint8_t hints = model->cmd[cmd].hints;
+
+    if (!heeds_hints(model)) {
+        return NVME_CINT_REASON_NONE;
+    }
+    if (model->config.barrier == CINT_BARRIER_RELAXED) {
+        satisfied = hints == NVME_CINT_HINT_BARRIER;
+    }
+    if (satisfied) {
+        return NVME_CINT_REASON_BARRIER;
+    }
+    return hints == NVME_CINT_HINT_URGENT ? NVME_CINT_REASON_URGENT
+                                          : NVME_CINT_REASON_NONE;
+}
