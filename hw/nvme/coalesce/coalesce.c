@@ -112,7 +112,10 @@ static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
     return action;
 }
 
-/* Tells of the CQE just posted. Those before it go on waiting. */
+/*
+ * Tells of the CQE just posted. Those before it go on waiting; without any it
+ * has set no deadline and retains nothing.
+ */
 static CintAction fire_urgent(CintCq *cq, int64_t now)
 {
     CintAction action = {
@@ -121,9 +124,7 @@ static CintAction fire_urgent(CintCq *cq, int64_t now)
         .covered = 1,
     };
 
-    if (!--cq->pending) {
-        disarm(cq);
-    }
+    cq->pending--;
     message_sent(cq, now);
     return action;
 }
@@ -268,9 +269,10 @@ static int64_t hold_deadline(const CintCq *cq)
     return cq->first_ns + cq->config.max_hold_ns;
 }
 
+/* With something pending, that is. */
 static bool drained(const CintCq *cq)
 {
-    return cq->drain && cq->pending && !cq->inflight;
+    return cq->drain && !cq->inflight;
 }
 
 /* Commands went away. @fence: what they leave satisfies a strict Barrier. */
@@ -450,7 +452,6 @@ CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
         cq->pressure = fill_level(cq);
     }
     if (!cq->pending) {
-        cq->retained = 0;
         cq->held = CINT_HELD_NOT;
         disarm(cq);
     }
