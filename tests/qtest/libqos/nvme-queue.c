@@ -407,31 +407,38 @@ void qnvme_ring_cq(QNvmeCq *cq)
 
 /* ---- Queues: completion ---- */
 
-bool qnvme_peek(const QNvmeCq *cq, uint32_t i, NvmeCqe *cqe)
+static void cqe_to_cpu(NvmeCqe *cqe)
 {
-    uint32_t index = (cq->head + i) % cq->entries;
-    bool phase = cq->phase ^ (cq->head + i >= cq->entries);
-
-    qtest_memread(cq->ctrl->qts, cq->addr + index * CQE_SIZE, cqe, CQE_SIZE);
     cqe->result = le32_to_cpu(cqe->result);
     cqe->dw1 = le32_to_cpu(cqe->dw1);
     cqe->sq_head = le16_to_cpu(cqe->sq_head);
     cqe->sq_id = le16_to_cpu(cqe->sq_id);
     cqe->cid = le16_to_cpu(cqe->cid);
     cqe->status = le16_to_cpu(cqe->status);
+}
+
+bool qnvme_peek(const QNvmeCq *cq, uint32_t i, NvmeCqe *cqe)
+{
+    uint32_t index = (cq->head + i) % cq->entries;
+    bool phase = cq->phase ^ (cq->head + i >= cq->entries);
+
+    qtest_memread(cq->ctrl->qts, cq->addr + index * CQE_SIZE, cqe, CQE_SIZE);
+    cqe_to_cpu(cqe);
     return (cqe->status & 1) == phase;
 }
 
-uint32_t qnvme_visible(const QNvmeCq *cq)
+uint32_t qnvme_peek_all(const QNvmeCq *cq, NvmeCqe *cqes)
 {
-    g_autofree NvmeCqe *cqes = g_new(NvmeCqe, cq->entries);
+    g_autofree NvmeCqe *ring = g_new(NvmeCqe, cq->entries);
     bool phase = cq->phase;
     uint32_t index = cq->head;
     uint32_t count;
 
-    qtest_memread(cq->ctrl->qts, cq->addr, cqes, cq->entries * CQE_SIZE);
+    qtest_memread(cq->ctrl->qts, cq->addr, ring, cq->entries * CQE_SIZE);
     for (count = 0; count < cq->entries; count++) {
-        if ((le16_to_cpu(cqes[index].status) & 1) != phase) {
+        cqes[count] = ring[index];
+        cqe_to_cpu(&cqes[count]);
+        if ((cqes[count].status & 1) != phase) {
             break;
         }
         index = (index + 1) % cq->entries;
@@ -440,23 +447,38 @@ uint32_t qnvme_visible(const QNvmeCq *cq)
     return count;
 }
 
-void qnvme_consume(QNvmeCq *cq, uint32_t count)
+uint32_t qnvme_visible(const QNvmeCq *cq)
+{
+    g_autofree NvmeCqe *cqes = g_new(NvmeCqe, cq->entries);
+
+    return qnvme_peek_all(cq, cqes);
+}
+
+static void consume_one(QNvmeCq *cq, const NvmeCqe *cqe)
 {
     QNvmeCtrl *n = cq->ctrl;
-    QNvmeSq *sq;
-    NvmeCqe cqe;
+    QNvmeSq *sq = cqe->sq_id ? n->sqs[cqe->sq_id % QNVME_MAX_QUEUES]
+                             : &n->admin_sq;
 
-    while (count--) {
-        if (!qnvme_peek(cq, 0, &cqe)) {
-            g_error("CQ %u: no CQE at index %u to reap", cq->id, cq->head);
-        }
-        sq = cqe.sq_id ? n->sqs[cqe.sq_id % QNVME_MAX_QUEUES] : &n->admin_sq;
-        if (sq) {
-            sq->head = cqe.sq_head;
-        }
-        cq->reaped++;
-        cq->head = (cq->head + 1) % cq->entries;
-        cq->phase ^= !cq->head;
+    if (sq) {
+        sq->head = cqe->sq_head;
+    }
+    cq->reaped++;
+    cq->head = (cq->head + 1) % cq->entries;
+    cq->phase ^= !cq->head;
+}
+
+void qnvme_consume(QNvmeCq *cq, uint32_t count)
+{
+    g_autofree NvmeCqe *cqes = g_new(NvmeCqe, cq->entries);
+    uint32_t i, visible = qnvme_peek_all(cq, cqes);
+
+    if (count > visible) {
+        g_error("CQ %u: no CQE at index %u to reap", cq->id,
+                (cq->head + visible) % cq->entries);
+    }
+    for (i = 0; i < count; i++) {
+        consume_one(cq, &cqes[i]);
     }
 }
 

@@ -48,7 +48,7 @@
 
 #define QNVME_PAGE_SIZE     4096
 #define QNVME_MAX_VECTORS   128
-#define QNVME_MAX_QUEUES    128
+#define QNVME_MAX_QUEUES    512
 #define QNVME_TIMEOUT_S     10
 #define QNVME_ADMIN_ENTRIES 32
 
@@ -258,6 +258,14 @@ uint32_t qnvme_visible(const QNvmeCq *cq);
  * Returns: false if it has not been posted
  */
 bool qnvme_peek(const QNvmeCq *cq, uint32_t i, NvmeCqe *cqe);
+
+/**
+ * qnvme_peek_all: reads all unreaped CQEs, in CPU byte order
+ * @cqes: room for as many as the queue has entries
+ *
+ * Returns: how many there are
+ */
+uint32_t qnvme_peek_all(const QNvmeCq *cq, NvmeCqe *cqes);
 
 /** qnvme_status: status code and flags of a CQE, without the phase tag */
 static inline uint16_t qnvme_status(const NvmeCqe *cqe)
