@@ -28,6 +28,8 @@
                     "cint.static-thr=50,cint.max-hold=0"
 #define ADAPTIVE    ",cint.policy=adaptive,cint.delta=60000,cint.thr=50," \
                     "cint.max-hold=0"
+#define HINTS       ",cint.policy=cint,cint.delta=60000,cint.thr=50," \
+                    "cint.max-hold=0"
 /* Skips every second completion from the first one on; see cint_boot(). */
 #define VIC         ",cint.policy=vic,cint.vic-ratios=coarse," \
                     "cint.cif-threshold=2,cint.epoch=1,cint.max-hold=90000"
@@ -44,10 +46,15 @@ const CintCase cint_cases[] = {
     { "adaptive-drain", MEDIA ",cint.time=virtual,cint.drain=on" ADAPTIVE },
     { "vic", MEDIA ",cint.time=virtual" VIC },
     { "vic-without-drain", MEDIA ",cint.time=virtual,cint.drain=off" VIC },
+    { "cint", MEDIA ",cint.time=virtual" HINTS },
+    { "cint-inferring",
+      MEDIA ",cint.time=virtual,cint.drain=off,cint.infer=all,"
+      "cint.barrier=strict" HINTS },
     { "default-real", MEDIA ",cint.time=real" DEFAULT },
     { "static-real", MEDIA ",cint.time=real" STATIC },
     { "adaptive-real", MEDIA ",cint.time=real" ADAPTIVE },
     { "vic-real", MEDIA ",cint.time=real" VIC },
+    { "cint-real", MEDIA ",cint.time=real" HINTS },
     { "adaptive-ioeventfd", MEDIA ",cint.time=real,ioeventfd=on" ADAPTIVE },
     { NULL },
 };

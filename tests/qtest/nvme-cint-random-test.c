@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * Random sequences of what a guest and a user may do: submissions, polling,
- * interrupts, aborts, deletions, changes of policy. At rest points a guest
- * that looks only after an interrupt must find every completion. A failure
- * repeats with "--seed" and the random seed that the test prints.
+ * interrupts, aborts, deletions, changes of policy, hints, pointers. At rest
+ * points a guest that looks only after an interrupt must find every
+ * completion. A failure repeats with "--seed" and the random seed that the
+ * test prints.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "nvme-cint-common.h"
+#include "nvme-cint-driver.h"
 
 #define NR_QUEUES   3
 #define MAX_OUT     60
@@ -17,7 +18,8 @@ typedef struct Fuzz {
     CintTest *t;
     QNvmeSq *sqs[NR_QUEUES];
     uint32_t submitted[NR_QUEUES];
-    bool vic;           /* needs a hold limit */
+    bool vic;           /* vic or pointer, which need a hold limit */
+    uint64_t regs;      /* offset of the pointer registers in BAR0 */
 } Fuzz;
 
 static void fuzz_submit(Fuzz *f, int q)
@@ -39,6 +41,10 @@ static void fuzz_submit(Fuzz *f, int q)
         case 3:
             qnvme_push_write(sq, &f->t->buf, 0, 4096);
             break;
+        case 4:
+        case 5:
+            cint_push_hint(f->t, sq, g_test_rand_int_range(1, 4));
+            break;
         default:
             qnvme_push_read(sq, &f->t->buf, 0, 4096);
         }
@@ -59,11 +65,12 @@ static void fuzz_reap(Fuzz *f, int q)
 static void fuzz_policy(Fuzz *f)
 {
     static const char *const policies[] = {
-        "default", "static", "adaptive", "vic",
+        "default", "static", "adaptive", "vic", "cint", "pointer",
     };
-    const char *policy = policies[g_test_rand_int_range(0, 4)];
+    const char *policy =
+        policies[g_test_rand_int_range(0, ARRAY_SIZE(policies))];
 
-    f->vic = !strcmp(policy, "vic");
+    f->vic = !strcmp(policy, "vic") || !strcmp(policy, "pointer");
     if (f->vic) {
         cint_set_number(f->t, "cint.max-hold", 90000);
     }
@@ -81,7 +88,9 @@ static void fuzz_queue_config(Fuzz *f, uint16_t cqid)
 {
     NvmeCintFeature c = cint_get_config(f->t, cqid, 0);
 
-    c.policy = g_test_rand_int_range(0, NVME_CINT_POLICY_VIC + 1);
+    c.policy = g_test_rand_int_range(0, NVME_CINT_POLICY_POINTER + 1);
+    c.barrier = g_test_rand_int_range(0, 3);
+    c.infer = g_test_rand_int_range(0, 3);
     c.delta_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));
     c.thr = cpu_to_le16(g_test_rand_int_range(0, 20));
     c.static_time_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));
@@ -98,12 +107,19 @@ static void fuzz_queue_config(Fuzz *f, uint16_t cqid)
     g_assert_cmphex(cint_set_config(f->t, cqid, &c), ==, 0);
 }
 
+static void fuzz_pointer(Fuzz *f, uint16_t cqid)
+{
+    qnvme_reg_write(f->t->nvme, f->regs + cqid * 4,
+                    (uint32_t)g_test_rand_bit() << 31 |
+                    g_test_rand_int_range(0, 66));
+}
+
 static void fuzz_configure(Fuzz *f)
 {
     CintTest *t = f->t;
     uint32_t vector = g_test_rand_int_range(1, NR_QUEUES + 1);
 
-    switch (g_test_rand_int_range(0, 11)) {
+    switch (g_test_rand_int_range(0, 15)) {
     case 0 ... 1:
         fuzz_policy(f);
         break;
@@ -135,6 +151,16 @@ static void fuzz_configure(Fuzz *f)
         break;
     case 9 ... 10:
         fuzz_queue_config(f, vector);
+        break;
+    case 11:
+        cint_set_word(t, "cint.infer", g_test_rand_bit() ? "all" : "off");
+        break;
+    case 12:
+        cint_set_word(t, "cint.barrier",
+                      g_test_rand_bit() ? "strict" : "generation");
+        break;
+    case 13 ... 14:
+        fuzz_pointer(f, vector);
         break;
     }
 }
@@ -192,6 +218,7 @@ static void test_random(const void *opts)
     Fuzz f = { .t = cint_boot(opts), .vic = strstr(opts, "policy=vic") };
     int q, i, round;
 
+    f.regs = cint_pointer_regs(f.t);
     qtest_qom_set_bool(f.t->qts, "/machine/peripheral/nvme0", "cint.each-cqe",
                        true);
     for (q = 0; q < NR_QUEUES; q++) {

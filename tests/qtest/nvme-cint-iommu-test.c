@@ -1,0 +1,168 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Status records behind an IOMMU: their address is the guest's, translated
+ * like that of any other DMA. The tables are built by hand: all memory is
+ * mapped as it is, and one further page where a test asks for it.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "nvme-cint-driver.h"
+
+#define IOMMU_ARGS \
+    "-machine q35 -device intel-iommu,aw-bits=39 " CINT_NULL_DISK
+#define OPTS        CINT_PURE ",cint.policy=cint,cint.delta=1000000000"
+
+/* VT-d registers and structures: legacy mode, second-level translation. */
+#define VTD_BASE        0xfed90000ull
+#define VTD_GCMD        0x18
+#define VTD_GSTS        0x1c
+#define VTD_RTADDR      0x20
+#define GCMD_TE         (1u << 31)
+#define GCMD_SRTP       (1u << 30)
+#define PRESENT         1ull
+#define READ_WRITE      3ull
+#define LARGE_PAGE      (1ull << 7)
+#define CONTEXT_39_BIT  1ull
+#define CONTEXT_DOMAIN  (1ull << 8)
+
+#define MIB             0x100000ull
+#define RAM             (64 * MIB)
+/* Far from RAM and devices; its page directory has no other entry. */
+#define IOVA            0x40000000ull
+#define IOVA_UNMAPPED   (IOVA + QNVME_PAGE_SIZE)
+
+enum { URGENT = NVME_CINT_HINT_URGENT };
+
+static uint64_t new_table(CintTest *t)
+{
+    return qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE).addr;
+}
+
+static void set_entry(CintTest *t, uint64_t table, int index, uint64_t value)
+{
+    qtest_writeq(t->qts, table + index * sizeof(uint64_t), value);
+}
+
+static void command(CintTest *t, uint32_t bit)
+{
+    uint32_t on = qtest_readl(t->qts, VTD_BASE + VTD_GSTS) & GCMD_TE;
+
+    qtest_writel(t->qts, VTD_BASE + VTD_GCMD, on | bit);
+    g_assert_cmphex(qtest_readl(t->qts, VTD_BASE + VTD_GSTS) & bit, ==, bit);
+}
+
+/* Maps RAM as it is, and IOVA to @target. Returns the last level of IOVA. */
+static uint64_t translate(CintTest *t, uint64_t target)
+{
+    uint64_t root = new_table(t), context = new_table(t);
+    uint64_t top = new_table(t), identity = new_table(t);
+    uint64_t directory = new_table(t), pages = new_table(t);
+    int devfn = t->pdev->devfn;
+    uint64_t addr;
+
+    for (addr = 0; addr < RAM; addr += 2 * MIB) {
+        set_entry(t, identity, addr / (2 * MIB),
+                  addr | LARGE_PAGE | READ_WRITE);
+    }
+    set_entry(t, pages, 0, target | READ_WRITE);
+    set_entry(t, directory, 0, pages | READ_WRITE);
+    set_entry(t, top, 0, identity | READ_WRITE);
+    set_entry(t, top, 1, directory | READ_WRITE);
+    set_entry(t, context, 2 * devfn, top | PRESENT);
+    set_entry(t, context, 2 * devfn + 1, CONTEXT_39_BIT | CONTEXT_DOMAIN);
+    set_entry(t, root, 0, context | PRESENT);
+    qtest_writeq(t->qts, VTD_BASE + VTD_RTADDR, root);
+    command(t, GCMD_SRTP);
+    command(t, GCMD_TE);
+    return pages;
+}
+
+static CintTest *boot(uint64_t *records)
+{
+    CintTest *t = cint_boot_custom(NULL, IOMMU_ARGS, OPTS);
+
+    *records = cint_records_new(t, 4);
+    g_assert_cmphex(*records % QNVME_PAGE_SIZE, ==, 0);
+    cint_run(t, 1000);
+    return t;
+}
+
+static bool is_fatal(CintTest *t)
+{
+    return NVME_CSTS_CFS(qnvme_reg_read(t->nvme, NVME_REG_CSTS));
+}
+
+/* The records are where the tables say, not at the number given. */
+static void test_mapped(void)
+{
+    uint64_t records;
+    CintTest *t = boot(&records);
+    CintDriver *d;
+
+    translate(t, records);
+    g_assert_cmphex(cint_set_status(t, IOVA, 2, 0), ==, 0);
+    d = cint_driver_new(t, cint_queues(t, 1), records);
+    cint_driver_read(d, NVME_CINT_HINT_NONE);
+    cint_driver_read(d, URGENT);
+    qnvme_ring_sq(d->sq);
+    cint_run(t, 1000);
+    g_assert_cmpuint(cint_status(t, records, 1).class, ==, CINT_CLASS_URGENT);
+    g_assert_true(cint_driver_interrupt(d));
+    g_assert_cmpuint(d->completed, ==, 1);
+    cint_driver_rest(d);
+    g_assert_cmpuint(cint_status(t, records, 1).full_tail, ==, 2);
+    g_assert_false(is_fatal(t));
+    cint_driver_free(d);
+    cint_shutdown(t);
+}
+
+static void test_unmapped(void)
+{
+    uint64_t records;
+    CintTest *t = boot(&records);
+
+    translate(t, records);
+    g_assert_cmphex(cint_set_status(t, IOVA_UNMAPPED, 2, 0), ==, 0);
+    qnvme_create_cq(t->nvme, 1, 64, 1);
+    g_assert_true(is_fatal(t));
+    cint_shutdown(t);
+}
+
+/* The mapping goes away in the middle: the controller says that it is lost. */
+static void test_unmapped_later(void)
+{
+    uint64_t records, pages;
+    CintTest *t = boot(&records);
+    QNvmeSq *sq;
+
+    pages = translate(t, records);
+    g_assert_cmphex(cint_set_status(t, IOVA, 2, 0), ==, 0);
+    sq = cint_queues(t, 1);
+    cint_read_hint(t, sq, URGENT);
+    cint_run(t, 1000);
+    g_assert_true(qnvme_take_irq(t->nvme, 1));
+    g_assert_false(is_fatal(t));
+    set_entry(t, pages, 0, 0);
+    /* A new root table makes the IOMMU forget what it knows. */
+    command(t, GCMD_SRTP);
+    cint_read_hint(t, sq, URGENT);
+    cint_run(t, 1000);
+    g_assert_true(is_fatal(t));
+    g_assert_cmpuint(cint_status(t, records, 1).seq, ==, 1);
+    cint_shutdown(t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    if (!qtest_has_device("intel-iommu")) {
+        g_test_skip("this QEMU has no intel-iommu");
+        return g_test_run();
+    }
+    qtest_add_func("/nvme-cint/iommu/mapped", test_mapped);
+    qtest_add_func("/nvme-cint/iommu/unmapped-is-fatal", test_unmapped);
+    qtest_add_func("/nvme-cint/iommu/unmapped-later-is-fatal",
+                   test_unmapped_later);
+    return g_test_run();
+}
