@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from cint import agent, logpage, vm
 
 JOB_LIMIT_S = 120
+POLL_S = 0.001
 
 
 class Guest:
@@ -26,11 +27,14 @@ class Guest:
         self.vm = running
         self._last = 0
 
-    def command(self, **request: Any) -> agent.Message:
-        """Send one command and return the reply."""
+    def _send(self, request: dict[str, Any]) -> None:
         self._last += 1
         request = {"id": self._last, "timeout_s": JOB_LIMIT_S} | request
         self.vm.send(json.dumps(request).encode())
+
+    def command(self, **request: Any) -> agent.Message:
+        """Send one command and return the reply."""
+        self._send(request)
         while True:
             reply = self.vm.next_message(2 * JOB_LIMIT_S, f"command {request['cmd']}")
             if reply.get("id") == self._last:
@@ -60,6 +64,16 @@ class Guest:
         reply = self.command(cmd="fio", name=name, fio=text, args=["--eta=never"])
         assert agent.result_failure(reply) is None, reply
         return reply
+
+    def fio_meanwhile(self, name: str, text: str, step: Callable[[], None]) -> agent.Message:
+        """Run a fio job, which must succeed, and ``step`` again and again until it ends."""
+        self._send({"cmd": "fio", "name": name, "fio": text, "args": ["--eta=never"]})
+        while True:
+            reply = self.vm.try_message(POLL_S)
+            if reply and reply.get("id") == self._last:
+                assert agent.result_failure(reply) is None, reply
+                return reply
+            step()
 
     def stats(self) -> dict[str, Any]:
         """The device's counters, as the host sees them."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest as a whole: boot, I/O engines, data, policy changes under load."""
+"""The guest as a whole: boot, I/O engines, data, the log page."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -81,38 +80,3 @@ def test_log_page_adds_up(boot: Boot) -> None:
     assert last.cqes - first.cqes >= 2048
     assert sum(last.reasons.values()) == last.interrupts
     assert last.hold_count == last.cqes
-
-
-CHANGES = ({"cint.policy": "default"}, {"cint.policy": "static", "cint.static-time": 100_000,
-                                       "cint.static-thr": 32},
-           {"cint.policy": "adaptive", "cint.delta": 20_000}, {"cint.thr": 1}, {"cint.thr": 64})
-
-
-def test_policy_changes_under_load(logs: Path) -> None:
-    """No completion is lost when the policy changes with I/O in flight."""
-    guest = machine("adaptive", virtual=False, k=1)
-    with vm.Vm(guest, agent.Plan(then="serve"), logs) as running:
-        text = JOB.format(name="a", rw="randread", more=ENGINES["libaio"]) + (
-            "time_based\nruntime=3\n")
-        request = {"id": 1, "cmd": "fio", "name": "a", "fio": text, "args": ["--eta=never"],
-                   "timeout_s": 60}
-        running.expect("done", 30, "the agent does not serve")
-        running.send(json.dumps(request).encode())
-        while not (reply := poll(running)):
-            for change in CHANGES:
-                for name, value in change.items():
-                    running.qmp.set(name, value)
-        assert agent.result_failure(reply) is None
-        assert fiojson.parse(reply["fio"])["a"].ios > 100
-        running.send(b'{"id":2,"cmd":"exec","name":"dmesg","argv":["dmesg"],"timeout_s":20}')
-        while not (reply := poll(running)):
-            pass
-        assert agent.dmesg_trouble(str(reply["stdout"])) == []
-        running.send(b'{"id":3,"cmd":"poweroff"}')
-        running.wait_exit()
-
-
-def poll(running: vm.Vm) -> agent.Message | None:
-    """The next reply, or None if there is none within a moment."""
-    message = running.try_message(0.05)
-    return message if message and "id" in message else None
