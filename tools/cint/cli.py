@@ -32,6 +32,7 @@ VERBS = {
     "build": ("build", "build again after an edit (QEMU, kernel, guest image, engine)"),
     "run": ("run", "start an interactive guest with the cint device"),
     "compare": ("compare", "run fio in a guest under each policy and print a table"),
+    "replay": ("replay", "replay a recorded load through the policies, without a guest"),
     "report": ("report", "make report.html again from a results directory"),
     "calibrate": ("calibrate", "measure the guest's cost per I/O and per interrupt"),
     "test": ("selftest", "run all tests"),

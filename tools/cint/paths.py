@@ -41,8 +41,9 @@ DISTRO_KERNEL = DISTRO / "vmlinuz"
 DISTRO_MODULES = DISTRO / "modules"
 DISTRO_INITRAMFS = DISTRO / "initramfs.cpio.gz"
 
-#: The policy engine by itself, with its unit tests.
+#: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"
+REPLAY = ENGINE_BUILD / "replay/cint-replay"
 
 #: The model of the interrupt handshake, a directory for each check.
 MODEL_BUILD = BUILD / "model"
@@ -50,6 +51,7 @@ MODEL_BUILD = BUILD / "model"
 #: What the repository holds for each of them.
 OVERLAY_NVME = ROOT / "hw/nvme"
 OVERLAY_QTEST = ROOT / "tests/qtest"
+REPLAY_SRC = ROOT / "replay"
 QEMU_PATCHES = ROOT / "qemu-patches/10.0"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"

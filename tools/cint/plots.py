@@ -49,7 +49,7 @@ FIGURES = (
 )
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
     """matplotlib without a display and without files in the home directory."""
     os.environ.setdefault("MPLCONFIGDIR", str(paths.BUILD / "matplotlib"))
     import matplotlib  # noqa: PLC0415 - slow to import, only needed here
@@ -137,7 +137,7 @@ def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> 
     workloads = list(dict.fromkeys(r.workload for r in rows))
     if not any(r.values.get(m) is not None for r in rows for m, _ in series):
         return None
-    plt = _pyplot()
+    plt = pyplot()
     log = _needs_log(rows, series)
     count = len(workloads)
     policies = len({r.policy for r in rows})

@@ -78,8 +78,8 @@ def _kernel_checkpatch(path: Path) -> Command:
 
 
 def _style_checks() -> list[Command]:
-    """QEMU's style for what is built in QEMU, the kernel's for the guest's patches."""
-    files = [path for directory in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST)
+    """QEMU's style for what is built in QEMU and for the replay, the kernel's for its patches."""
+    files = [path for directory in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.REPLAY_SRC)
              for path in sorted(directory.rglob("*.[ch]"))]
     return [
         *(_checkpatch(path, "-f") for path in files),
@@ -185,6 +185,14 @@ def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]
 def _guest_names(marker: str) -> Callable[[Options], list[str]]:
     return lambda options: testing.list_pytest(paths.ROOT / "tests/guest",
                                                _marker(options, marker))
+
+
+def _replay(options: Options) -> Iterator[Result]:
+    yield from testing.run_pytest("replay", paths.ROOT / "tests/replay", pattern=options.pattern)
+
+
+def _replay_names(options: Options) -> list[str]:
+    return testing.list_pytest(paths.ROOT / "tests/replay")
 
 
 # --- programs of meson --------------------------------------------------------------------
@@ -311,6 +319,8 @@ SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
     Suite("tool", "the tool's own tests", (), _tool, _tool_names),
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
+    Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
+          _replay_names),
     Suite("model", "the interrupt handshake, every order of events", ("packages",),
           _model, _model_names),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),

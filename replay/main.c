@@ -1,0 +1,36 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "replay.h"
+
+static void run(const Setup *setup)
+{
+    Input in;
+    Event event;
+    Replay *replay;
+
+    input_open(&in, setup->path);
+    replay = replay_new(setup, &in);
+    while (setup->next(&in, &event)) {
+        replay_event(replay, &event);
+    }
+    replay_finish(replay);
+    output_summary(replay);
+    output_flush();
+    replay_free(replay);
+    input_close(&in);
+}
+
+int main(int argc, char **argv)
+{
+    Setup setup;
+
+    setup_from_args(&setup, argc, argv);
+    if (setup.bench) {
+        bench(&setup);
+    } else {
+        run(&setup);
+    }
+    setup_free(&setup);
+    return 0;
+}
