@@ -113,7 +113,7 @@ static void send_irq(NvmeCintCq *c, const CintAction *action, int64_t now)
 
     trace_pci_nvme_cint_irq(cq->cqid, cq->vector, fire_name(action->fire),
                             cint_reason_name(action->reason), action->covered,
-                            nvme_cint_oldest_hold(c, action, now));
+                            nvme_cint_oldest_hold(c, action, now), now);
     nvme_cint_count_irq(c, action, now);
     cq->ctrl->cint->vector_irqs[cq->vector]++;
     nvme_cint_publish(c, action);
@@ -160,7 +160,7 @@ static void sync_head(NvmeCintCq *c, uint32_t tail, int64_t now)
         return;
     }
 
-    trace_pci_nvme_cint_head(cq->cqid, cq->head);
+    trace_pci_nvme_cint_head(cq->cqid, cq->head, now);
     nvme_cint_count_reaped(c, now);
     nvme_cint_act(c, cint_head(&c->engine, now, head), now);
     if (pending && !c->engine.pending) {
@@ -425,7 +425,7 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
     sync_head(c, (cq->tail + cq->size - 1) % cq->size, now);
     nvme_cint_count_post(c, r, now);
     trace_pci_nvme_cint_post(cq->cqid, req->sq->sqid, nvme_cid(req),
-                             r->cmd.hints, cq->tail);
+                             r->cmd.hints, req->status, cq->tail, now);
     action = cint_complete(&req->sq->cint->engine, &r->cmd, now, req->status);
     nvme_cint_act(c, action, now);
 }
@@ -504,7 +504,7 @@ static void end_batch(NvmeCintSq *s, int64_t now)
 {
     NvmeCintCq *c = cint_cq(s->sq);
 
-    trace_pci_nvme_cint_doorbell(s->sq->sqid, s->fetched);
+    trace_pci_nvme_cint_doorbell(s->sq->sqid, s->fetched, now);
     s->fetched = 0;
     if (c->coalesce) {
         nvme_cint_act(c, cint_doorbell(&s->engine, now), now);
@@ -526,7 +526,7 @@ static void submit_io(NvmeSQueue *sq, NvmeRequest *req, NvmeCintReq *r,
         nvme_cint_act(c, action, now);
         trace_pci_nvme_cint_submit(c->cq->cqid, sq->sqid, nvme_cid(req),
                                    r->cmd.hints, r->cmd.sources,
-                                   c->engine.inflight);
+                                   c->engine.inflight, now);
     }
     if (cint->media.params.slots) {
         nvme_cint_take_slot(cint, sq->cint, r);

@@ -327,7 +327,7 @@ SUITES = (
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("identity", "cint=off against the stock binary", ("qemu",),
           _qtest_suite("identity"), _qtest_names("identity")),
-    Suite("guest", "guests that boot and run fio", ("qemu", "linux", "image"),
+    Suite("guest", "guests that boot and run fio", ("engine", "qemu", "linux", "image"),
           _guest_suite("guest", "not figures"), _guest_names("not figures")),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
           _guest_suite("figures", "figures"), _guest_names("figures")),
