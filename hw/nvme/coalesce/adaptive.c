@@ -8,8 +8,8 @@
  */
 #include "policy.h"
 
-static CintReason adaptive_complete(CintCq *cq, int64_t now,
-                                    const CintCmd *cmd, bool fence)
+CintReason cint_adaptive_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
+                                  bool fence)
 {
     /* ">=": thr 0 and 1 both interrupt on every completion. */
     if (cq->retained >= cq->thr) {
@@ -26,6 +26,6 @@ static CintReason adaptive_timer(CintCq *cq, int64_t now)
 
 const CintPolicyOps cint_policy_adaptive = {
     .drain = false,
-    .complete = adaptive_complete,
+    .complete = cint_adaptive_complete,
     .timer = adaptive_timer,
 };

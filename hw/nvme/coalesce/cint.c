@@ -23,9 +23,8 @@ static bool heeds_hints(const CintCq *cq)
  */
 bool cint_is_urgent_class(const CintCq *cq, const CintCmd *cmd)
 {
-    return cmd->hints == NVME_CINT_HINT_URGENT &&
-           cmd->sources & (1u << NVME_CINT_SOURCE_CDW0) &&
-           cq->has_record && cq->config.ooo &&
+    return cq->has_record && cmd->hints == NVME_CINT_HINT_URGENT &&
+           cmd->sources & (1u << NVME_CINT_SOURCE_CDW0) && cq->config.ooo &&
            cq->config.policy == NVME_CINT_POLICY_CINT && heeds_hints(cq);
 }
 
@@ -55,7 +54,9 @@ static CintReason urgent_complete(CintCq *cq, int64_t now, const CintCmd *cmd)
 static CintReason cint_policy_complete(CintCq *cq, int64_t now,
                                        const CintCmd *cmd, bool fence)
 {
-    if (heeds_hints(cq)) {
+    bool nothing_said = cmd->hints == NVME_CINT_HINT_NONE && !fence;
+
+    if (!nothing_said && heeds_hints(cq)) {
         if (satisfies_barrier(cq, cmd, fence)) {
             return NVME_CINT_REASON_BARRIER;
         }
@@ -63,7 +64,7 @@ static CintReason cint_policy_complete(CintCq *cq, int64_t now,
             return urgent_complete(cq, now, cmd);
         }
     }
-    return cint_policy_adaptive.complete(cq, now, cmd, fence);
+    return cint_adaptive_complete(cq, now, cmd, fence);
 }
 
 /* Cancelled commands satisfy strict Barriers as completed ones do. */

@@ -94,7 +94,9 @@ static void message_sent(CintCq *cq, int64_t now)
     cq->message_sent = true;
     cq->rung = false;
     cq->held = CINT_HELD_NOT;
-    cint_storm_sent(cq, now);
+    if (cq->storm.gap_ns) {
+        cint_storm_sent(cq, now);
+    }
 }
 
 static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
@@ -152,8 +154,8 @@ static CintAction hold(CintCq *cq, CintHeld why)
 static CintAction limit_rate(CintCq *cq, int64_t now, CintFire class,
                              CintReason reason)
 {
-    return cint_storm_holds(cq, now) ? hold(cq, CINT_HELD_STORM)
-                                     : fire(cq, now, class, reason);
+    return cq->storm.gap_ns && cint_storm_holds(cq, now) ?
+           hold(cq, CINT_HELD_STORM) : fire(cq, now, class, reason);
 }
 
 /* Max-hold and reconfigure never ask: they fire by themselves. */
@@ -174,13 +176,9 @@ static bool guest_is_active(const CintCq *cq, int64_t now)
            now - cq->message_ns < (int64_t)cq->config.kick_window_ns;
 }
 
-/* An interrupt is due for @reason, if that is one. Sends or holds it. */
-static CintAction deliver(CintCq *cq, int64_t now, CintFire class,
-                          CintReason reason)
+static CintAction deliver_limited(CintCq *cq, int64_t now, CintFire class,
+                                  CintReason reason)
 {
-    if (reason == NVME_CINT_REASON_NONE) {
-        return cq->held ? hold(cq, cq->held) : no_action;
-    }
     if (bypasses_limits(reason)) {
         return fire_full(cq, now, reason);
     }
@@ -188,6 +186,22 @@ static CintAction deliver(CintCq *cq, int64_t now, CintFire class,
         return hold(cq, CINT_HELD_KICK);
     }
     return limit_rate(cq, now, class, reason);
+}
+
+/*
+ * An interrupt is due for @reason, if that is one. Sends or holds it. Most
+ * queues have neither of the limits.
+ */
+static CintAction deliver(CintCq *cq, int64_t now, CintFire class,
+                          CintReason reason)
+{
+    if (reason == NVME_CINT_REASON_NONE) {
+        return cq->held ? hold(cq, cq->held) : no_action;
+    }
+    if (cq->config.kick_window_ns || cq->storm.gap_ns) {
+        return deliver_limited(cq, now, class, reason);
+    }
+    return fire(cq, now, class, reason);
 }
 
 static CintAction deliver_full(CintCq *cq, int64_t now, CintReason reason)
@@ -233,6 +247,15 @@ static uint32_t outstanding(const CintCq *cq)
     return cq->tail - cq->head;
 }
 
+/* @used: at least pressure_from. */
+static uint32_t high_level(const CintCq *cq, uint32_t used)
+{
+    uint32_t step = cq->size / 16 ? cq->size / 16 : 1;
+
+    return used >= cq->size - 1 ? cq->size
+                                : 1 + (used - cq->pressure_from) / step;
+}
+
 /*
  * How full the queue is, in steps that each deserve one interrupt: 0 below
  * three quarters, then one step for each further sixteenth, and one for full.
@@ -240,13 +263,8 @@ static uint32_t outstanding(const CintCq *cq)
 static uint32_t fill_level(const CintCq *cq)
 {
     uint32_t used = outstanding(cq);
-    uint32_t threshold = cq->size - cq->size / 4;
-    uint32_t step = cq->size / 16 ? cq->size / 16 : 1;
 
-    if (used >= cq->size - 1) {
-        return cq->size;
-    }
-    return used < threshold ? 0 : 1 + (used - threshold) / step;
+    return used < cq->pressure_from ? 0 : high_level(cq, used);
 }
 
 /* Says so once for each level reached, not for every CQE of a slow guest. */
@@ -310,6 +328,7 @@ void cint_cq_init(CintCq *cq, CintScope *scope, uint32_t size,
     memset(cq, 0, sizeof(*cq));
     cq->scope = scope;
     cq->size = size;
+    cq->pressure_from = size - (size < 4 ? 1 : size / 4);
     disarm(cq);
     apply_config(cq, config);
     enter_policy(cq);
@@ -392,7 +411,8 @@ CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
 {
     CintCq *cq = sq->cq;
     bool fence = retire(sq, cmd);
-    bool urgent_class = cint_is_urgent_class(cq, cmd);
+    bool urgent_class = cmd->hints == NVME_CINT_HINT_URGENT &&
+                        cint_is_urgent_class(cq, cmd);
     CintReason reason;
 
     count_cqe(cq, now, urgent_class);
@@ -410,6 +430,10 @@ CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
     }
     if (error) {
         reason = NVME_CINT_REASON_ERROR;
+    }
+    /* What most completions come to, said early. */
+    if (reason == NVME_CINT_REASON_NONE && !cq->held) {
+        return no_action;
     }
     if (reason != NVME_CINT_REASON_URGENT) {
         urgent_class = false;

@@ -226,6 +226,7 @@ typedef struct CintCq {
     /* CQEs that count toward thr: pending ones, and those kept behind one. */
     uint32_t retained;
     uint32_t pressure;          /* fill level last reported, 0 = below 3/4 */
+    uint32_t pressure_from;     /* CQEs that are 3/4 */
     int64_t first_ns;           /* when pending left 0 */
     int64_t deadline;           /* the policy's own */
 

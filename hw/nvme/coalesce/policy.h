@@ -47,6 +47,10 @@ extern const CintPolicyOps cint_policy_vic;
 extern const CintPolicyOps cint_policy_cint;
 extern const CintPolicyOps cint_policy_pointer;
 
+/* adaptive.c: what policy cint does with a completion without a say. */
+CintReason cint_adaptive_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
+                                  bool fence);
+
 /* cint.c: @cmd, completing now, gets an interrupt for Urgent entries only. */
 bool cint_is_urgent_class(const CintCq *cq, const CintCmd *cmd);
 
