@@ -222,6 +222,30 @@ static void test_queue_without_record(void)
     cint_shutdown(t);
 }
 
+/* A message tells of one queue only, whoever else is on its vector. */
+static void test_shared_vector(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=cint,cint.delta=6000");
+    uint64_t records = cint_records_on(t, 3);
+    QNvmeSq *sqs[3];
+    int id;
+
+    for (id = 1; id <= 2; id++) {
+        sqs[id] = qnvme_create_sq(t->nvme, id, 64,
+                                  qnvme_create_cq(t->nvme, id, 64, 1));
+    }
+    cint_zero(t);
+    cint_read_hint(t, sqs[1], NONE);
+    cint_read_hint(t, sqs[2], URGENT);
+    cint_expect_irq_at(t, sqs[2]->cq, CINT_LATENCY);
+    expect_status(t, records, 1, 0, 0, 0);
+    expect_status(t, records, 2, 0, 1, 1);
+    cint_expect_irq_at(t, sqs[1]->cq, CINT_LATENCY + 6000);
+    expect_status(t, records, 1, 1, 1, 1);
+    expect_status(t, records, 2, 0, 1, 1);
+    cint_shutdown(t);
+}
+
 static void test_deleted_queue(void)
 {
     CintTest *t = cint_boot(CINT_PURE PATIENT);
@@ -377,6 +401,7 @@ int main(int argc, char **argv)
     ADD("record/is-written-after-the-cqe", test_after_the_cqe);
     ADD("queue/creation-clears-its-record", test_creation_clears);
     ADD("queue/without-record-is-never-urgent", test_queue_without_record);
+    ADD("queue/two-on-one-vector", test_shared_vector);
     ADD("queue/deleted-writes-nothing", test_deleted_queue);
     ADD("queue/reset-switches-off", test_reset_clears);
     ADD("pending/switched-off", test_switched_off);
