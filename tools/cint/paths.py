@@ -27,7 +27,8 @@ QEMU_STOCK = BUILD / "qemu-stock/qemu-system-x86_64"
 LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
 KERNEL = LINUX_BUILD / "arch/x86/boot/bzImage"
-VMLINUX = LINUX_BUILD / "vmlinux"
+#: The same source with checks of its own, for slow tests.
+LINUX_DEBUG_BUILD = BUILD / "linux-debug"
 
 FIO_SRC = SRC / "fio"
 FIO_BUILD = BUILD / "fio"
