@@ -225,7 +225,8 @@ def _last_words(message: Message) -> str:
     return f": {text.splitlines()[-1][:200]}" if text else ""
 
 
-_TROUBLE = re.compile(r"\bBUG\b|WARNING:|Oops|Call Trace|rcu.*stall|"
+_TROUBLE = re.compile(r"\bBUG\b|WARNING:|Oops|Call Trace|rcu.*stall|nobody cared|"
+                      r"genctr mismatch|invalid id|could not locate request|"
                       r"(?i:timeout|timed out|completion polled|i/o error|soft lockup|hung.task)")
 # Lines that hold one of those words and mean no harm.
 _HARMLESS = re.compile(r"Command line:|Kernel command line|watchdog: .*(disabled|enabled)|"
