@@ -25,6 +25,8 @@ PACKAGES = (
     "libaio-dev", "libjansson-dev", "busybox-static", "nvme-cli",
     # the model of the interrupt handshake
     "spin",
+    # file systems for the guest's tests
+    "e2fsprogs", "xfsprogs",
 )  # fmt: skip
 
 _INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
