@@ -179,6 +179,9 @@ static void read_fields(const Input *in, Fields *fields, const char *p)
         }
         key = p;
         length = word_length(p);
+        if (!length) {
+            input_error(in, "expected a word, found a NUL byte");
+        }
         p = skip_blanks(p + length);
         read_pair(in, fields, key, length, p, word_length(p));
     }
