@@ -34,6 +34,7 @@ VERBS = {
     "compare": ("compare", "run fio in a guest under each policy and print a table"),
     "replay": ("replay", "replay a recorded load through the policies, without a guest"),
     "report": ("report", "make report.html again from a results directory"),
+    "bench": ("bench", "count what the engine and the device cost, against aims"),
     "calibrate": ("calibrate", "measure the guest's cost per I/O and per interrupt"),
     "test": ("selftest", "run all tests"),
     "doctor": ("doctor", "report on this machine: accelerators, versions, space"),

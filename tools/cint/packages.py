@@ -27,6 +27,8 @@ PACKAGES = (
     "spin",
     # file systems for the guest's tests
     "e2fsprogs", "xfsprogs",
+    # sanitizers and fuzzing; counting instructions
+    "clang", "libclang-rt-dev", "llvm", "valgrind", "binutils",
 )  # fmt: skip
 
 _INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")

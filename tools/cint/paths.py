@@ -45,6 +45,11 @@ DISTRO_INITRAMFS = DISTRO / "initramfs.cpio.gz"
 #: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"
 REPLAY = ENGINE_BUILD / "replay/cint-replay"
+#: Both again with the sanitizers, the engine with its fuzz targets.
+ENGINE_ASAN = BUILD / "engine-asan"
+QEMU_ASAN = BUILD / "qemu-asan"
+#: Inputs that long fuzz runs found worth keeping, beside those in the repository.
+FUZZ = BUILD / "fuzz"
 
 #: The model of the interrupt handshake, a directory for each check.
 MODEL_BUILD = BUILD / "model"

@@ -40,6 +40,9 @@ CONFIGURE = (
     "--firmwarepath=" + ":".join(map(str, paths.FIRMWARE_DIRS)),
 )
 
+#: Optimised a little, or the tests take longer than their limits.
+SANITIZERS = ("--enable-asan", "--enable-ubsan", "-Doptimization=1")
+
 _TARGETS = ("qemu-system-x86_64", "qemu-img", "tests/qtest/qos-test")
 
 
@@ -52,27 +55,27 @@ def _env() -> dict[str, str]:
     return {**steps.ccache_env(), "PATH": f"{paths.VENV / 'bin'}:{os.environ['PATH']}"}
 
 
-def _configure(step: steps.Step, source: Path) -> None:
-    shutil.rmtree(paths.QEMU_BUILD, ignore_errors=True)
-    paths.QEMU_BUILD.mkdir(parents=True)
-    step.run([source / "configure", f"--python={_python()}", *CONFIGURE, "--cc=ccache gcc"],
-             cwd=paths.QEMU_BUILD, env=_env())
+def _configure(step: steps.Step, source: Path, build_dir: Path, *options: str) -> None:
+    shutil.rmtree(build_dir, ignore_errors=True)
+    build_dir.mkdir(parents=True)
+    step.run([source / "configure", f"--python={_python()}", *CONFIGURE, *options,
+              "--cc=ccache gcc"], cwd=build_dir, env=_env())
 
 
-def _link_firmware() -> None:
+def _link_firmware(build_dir: Path) -> None:
     """Let a QEMU run from its build directory find the firmware packages.
 
     There it looks below qemu-bundle/ for everything that has an absolute path.
     """
     for path in paths.FIRMWARE_DIRS:
-        link = paths.QEMU_BUILD / "qemu-bundle" / path.relative_to("/")
+        link = build_dir / "qemu-bundle" / path.relative_to("/")
         if not link.is_symlink():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path)
 
 
-def _ninja(step: steps.Step, jobs: int, *targets: str) -> None:
-    step.run([paths.VENV / "bin/ninja", "-C", paths.QEMU_BUILD, f"-j{jobs}", *targets],
+def _ninja(step: steps.Step, build_dir: Path, jobs: int, *targets: str) -> None:
+    step.run([paths.VENV / "bin/ninja", "-C", build_dir, f"-j{jobs}", *targets],
              env=_env(), parse=steps.ninja_progress)
 
 
@@ -95,10 +98,10 @@ def _build_stock(tree: patches.Tree, jobs: int) -> None:
     if not fresh.current(inputs, configured):
         fresh.remove()
         with steps.step("qemu-configure", f"Configure {tree.label}") as step:
-            _configure(step, tree.root)
+            _configure(step, tree.root, paths.QEMU_BUILD)
         fresh.write(inputs)
     with steps.step("qemu-stock", "Build QEMU as it is (stock)") as step:
-        _ninja(step, jobs, "qemu-system-x86_64")
+        _ninja(step, paths.QEMU_BUILD, jobs, "qemu-system-x86_64")
         paths.QEMU_STOCK.parent.mkdir(parents=True, exist_ok=True)
         temporary = paths.QEMU_STOCK.with_suffix(".tmp")
         shutil.copy2(paths.QEMU, temporary)
@@ -106,15 +109,16 @@ def _build_stock(tree: patches.Tree, jobs: int) -> None:
     stamp.write(inputs)
 
 
-def qtest_programs() -> list[Path]:
+def qtest_programs(build_dir: Path | None = None) -> list[Path]:
     """QEMU's test programs about nvme: ours, and qos-test, which holds QEMU's own."""
-    path = paths.QEMU_BUILD / "meson-info/intro-tests.json"
+    build_dir = build_dir or paths.QEMU_BUILD
+    path = build_dir / "meson-info/intro-tests.json"
     if not path.exists():
         return []
     names = {str(test["name"]).removeprefix("qtest-x86_64/")
              for test in json.loads(path.read_text("utf-8"))}
     found = sorted(name for name in names if name.startswith("nvme-"))
-    return [paths.QEMU_BUILD / "tests/qtest" / name for name in [*found, "qos-test"]]
+    return [build_dir / "tests/qtest" / name for name in [*found, "qos-test"]]
 
 
 def version(binary: Path) -> str:
@@ -127,6 +131,30 @@ def version(binary: Path) -> str:
     return done.stdout.splitlines()[0] if done.stdout else done.stderr.strip()
 
 
+def _build_all(step: steps.Step, build_dir: Path, jobs: int) -> None:
+    """The binary and the test programs."""
+    _ninja(step, build_dir, jobs, *_TARGETS)
+    # Only now meson has read the patched list of tests.
+    tests = [str(path.relative_to(build_dir)) for path in qtest_programs(build_dir)]
+    _ninja(step, build_dir, jobs, *tests)
+
+
+def build_asan(own: Path | None, jobs: int) -> bool:
+    """Build QEMU with our device once more, with sanitizers, from the tree that build() left."""
+    worked = build(own, jobs)
+    tree = trees.prepare(sources.QEMU, own)
+    inputs = {**_base_inputs(tree), "sanitizers": list(SANITIZERS)}
+    stamp = steps.Stamp("qemu-asan")
+    with steps.step("qemu-asan", f"Build {tree.label} with sanitizers") as step:
+        if not stamp.current(inputs, paths.QEMU_ASAN / "build.ninja"):
+            stamp.remove()
+            _configure(step, tree.root, paths.QEMU_ASAN, *SANITIZERS)
+            _link_firmware(paths.QEMU_ASAN)
+            stamp.write(inputs)
+        _build_all(step, paths.QEMU_ASAN, jobs)
+    return worked
+
+
 def build(own: Path | None, jobs: int) -> bool:
     """Build QEMU with our device; True when there was something to do.
 
@@ -134,7 +162,7 @@ def build(own: Path | None, jobs: int) -> bool:
     """
     tree = trees.prepare(sources.QEMU, own)
     _build_stock(tree, jobs)
-    _link_firmware()
+    _link_firmware(paths.QEMU_BUILD)
     changed = patches.apply_series(tree, patches.read_series(paths.QEMU_PATCHES))
     changed += patches.apply_overlay(tree, patches.overlay_map())
     inputs = {
@@ -148,9 +176,6 @@ def build(own: Path | None, jobs: int) -> bool:
         return False
     stamp.remove()
     with steps.step("qemu", f"Build QEMU with the cint device ({tree.label})") as step:
-        _ninja(step, jobs, *_TARGETS)
-        # Only now meson has read the patched list of tests.
-        tests = [str(path.relative_to(paths.QEMU_BUILD)) for path in qtest_programs()]
-        _ninja(step, jobs, *tests)
+        _build_all(step, paths.QEMU_BUILD, jobs)
     stamp.write(inputs, version=version(paths.QEMU), source=tree.label)
     return not done

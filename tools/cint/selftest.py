@@ -47,7 +47,8 @@ def _chosen(names: list[str]) -> list[suites.Suite]:
 
 def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
     """Build what the chosen suites need, and nothing else."""
-    targets = {target for suite in chosen for target in suite.targets}
+    targets = {target for suite in chosen
+               for target in (*suite.targets, *(suite.full_targets if args.full else ()))}
     built = tuple(targets - {"sources", "packages"})
     if targets:
         setup.ensure(args, built)

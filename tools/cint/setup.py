@@ -26,7 +26,7 @@ from cint.errors import CintError
 TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
-OPTIONAL = ("distro",)
+OPTIONAL = ("engine-asan", "qemu-asan", "distro")
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -131,13 +131,21 @@ def _engine(args: argparse.Namespace) -> bool:
     return engine_build.build(jobs(args))
 
 
+def _engine_asan(args: argparse.Namespace) -> bool:
+    return engine_build.build_asan(jobs(args))
+
+
+def _qemu_asan(args: argparse.Namespace) -> bool:
+    return qemu_build.build_asan(args.qemu_src, jobs(args))
+
+
 def _distro(args: argparse.Namespace) -> bool:
     worked = image.build(jobs(args))
     return distro.build() or worked
 
 
 _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
-             "distro": _distro}
+             "engine-asan": _engine_asan, "qemu-asan": _qemu_asan, "distro": _distro}
 
 
 def run(args: argparse.Namespace) -> int:

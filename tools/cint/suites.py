@@ -4,11 +4,14 @@
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import model, paths, qemu_build, sources, testing
+from cint import bench, fuzzing, model, paths, qemu_build, sources, testing
+from cint.errors import CintError
 from cint.testing import Command, Result
 
 #: Seconds for one case of a qtest program; the slowest take about two.
@@ -33,6 +36,8 @@ class Suite:
     targets: tuple[str, ...]
     run: Callable[[Options], Iterator[Result]]
     names: Callable[[Options], list[str]] | None = None
+    #: What must be built besides for --full.
+    full_targets: tuple[str, ...] = ()
 
 
 def _run_selected(commands: list[Command], options: Options, jobs: int) -> Iterator[Result]:
@@ -207,12 +212,12 @@ def _meson_tests(build: Path) -> list[dict[str, object]]:
     return [test for test in found if isinstance(test, dict)]
 
 
-def _unit_programs() -> list[Command]:
+def _unit_programs(build: Path = paths.ENGINE_BUILD) -> list[Command]:
     commands = []
-    for test in _meson_tests(paths.ENGINE_BUILD):
+    for test in _meson_tests(build):
         words = test["cmd"]
         assert isinstance(words, list)
-        commands.append(Command("unit", str(test["name"]), tuple(words), cwd=paths.ENGINE_BUILD,
+        commands.append(Command("unit", str(test["name"]), tuple(words), cwd=build,
                                 limit_s=300.0))
     return commands
 
@@ -237,11 +242,11 @@ def _unit_names(options: Options) -> list[str]:
             for case in _cases(Path(command.argv[0]))]
 
 
-def _qtest_env() -> tuple[tuple[str, str], ...]:
+def _qtest_env(build: Path = paths.QEMU_BUILD) -> tuple[tuple[str, str], ...]:
     return (
-        ("QTEST_QEMU_BINARY", str(paths.QEMU)),
+        ("QTEST_QEMU_BINARY", str(build / paths.QEMU.name)),
         ("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),
-        ("QTEST_QEMU_IMG", str(paths.QEMU_BUILD / "qemu-img")),
+        ("QTEST_QEMU_IMG", str(build / "qemu-img")),
         ("PYTHON", str(paths.VENV / "bin/python")),
         ("G_TEST_DBUS_DAEMON", str(paths.QEMU_SRC / "tests/dbus-vmstate-daemon.sh")),
     )
@@ -267,10 +272,10 @@ def _case_judge(code: int, output: str) -> str | None:
     return f"ended by signal {-code}" if code < 0 else f"exit code {code}, {len(found)} results"
 
 
-def _qtest_commands(suite: str) -> list[Command]:
+def _qtest_commands(suite: str, build: Path = paths.QEMU_BUILD) -> list[Command]:
     """Each case by itself: one that hangs or aborts takes no other with it."""
     commands = []
-    for program in qemu_build.qtest_programs():
+    for program in qemu_build.qtest_programs(build):
         is_identity = "identity" in program.name
         if is_identity != (suite == "identity"):
             continue
@@ -279,7 +284,7 @@ def _qtest_commands(suite: str) -> list[Command]:
                 continue
             name = program.name + _short_case(program.name, case)
             argv = (str(program), "--tap", "-k", "-p", case)
-            commands.append(Command(suite, name, argv, cwd=paths.QEMU_BUILD, env=_qtest_env(),
+            commands.append(Command(suite, name, argv, cwd=build, env=_qtest_env(build),
                                     limit_s=_QTEST_LIMIT_S, judge=_case_judge))
     return commands
 
@@ -315,6 +320,59 @@ def _model_names(options: Options) -> list[str]:
     return [command.name for command in model.commands(options.full)]
 
 
+# --- sanitizers, fuzzing, cost ------------------------------------------------------------
+
+
+def _fuzz_commands(options: Options) -> list[Command]:
+    commands = fuzzing.target_commands(options.full)
+    commands += map(fuzzing.sanitized, _unit_programs(paths.ENGINE_ASAN))
+    if options.full:
+        commands += map(fuzzing.sanitized, _qtest_commands("qtest", paths.QEMU_ASAN))
+    return commands
+
+
+def _fuzz(options: Options) -> Iterator[Result]:
+    yield from _run_selected(_fuzz_commands(options), options, options.jobs)
+
+
+def _fuzz_names(options: Options) -> list[str]:
+    return [command.name for command in _fuzz_commands(options)]
+
+
+def _bench_names(options: Options) -> list[str]:
+    return [*bench.arms(), "state", *(["device"] if options.full else [])]
+
+
+def _bench_checks(name: str) -> list[bench.Check]:
+    if name == "state":
+        return bench.state_checks(bench.state_bytes())
+    if name == "device":
+        return bench.device_checks([bench.count_device(arm) for arm in ("stock", "off")])
+    return bench.count_checks([bench.count_engine(name, queues) for queues in bench.QUEUES])
+
+
+def _bench_result(name: str) -> Result:
+    started = time.monotonic()
+    log = testing.log_path("bench", name)
+    try:
+        checks = _bench_checks(name)
+    except CintError as problem:
+        return Result("bench", name, testing.FAILED, time.monotonic() - started, problem.log or log,
+                      problem.message)
+    log.write_text("".join(f"{check}\n" for check in checks), encoding="utf-8")
+    missed = [f"{check.what}: {check.value:.1f} {check.unit}, aim {check.aim:g}"
+              for check in checks if not check.within(bench.SLACK)]
+    return Result("bench", name, testing.FAILED if missed else testing.PASSED,
+                  time.monotonic() - started, log, "; ".join(missed))
+
+
+def _bench(options: Options) -> Iterator[Result]:
+    names = _bench_names(options)
+    chosen = [name for name in names if testing.selected(name, options.pattern, names)]
+    with ThreadPoolExecutor(max_workers=max(options.jobs, 1)) as pool:
+        yield from pool.map(_bench_result, chosen)
+
+
 SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
     Suite("tool", "the tool's own tests", (), _tool, _tool_names),
@@ -323,6 +381,10 @@ SUITES = (
           _replay_names),
     Suite("model", "the interrupt handshake, every order of events", ("packages",),
           _model, _model_names),
+    Suite("bench", "instructions of the engine, against aims", ("engine",), _bench, _bench_names,
+          full_targets=("qemu",)),
+    Suite("fuzz", "sanitizers, fuzz targets; with --full QEMU with sanitizers",
+          ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu-asan",)),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("identity", "cint=off against the stock binary", ("qemu",),

@@ -188,7 +188,7 @@ def test_a_failure_is_shown_with_log_and_rerun(
 def test_unknown_suites_name_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
         selftest._chosen(["nothing"])
-    known = "lint, tool, unit, replay, model, qtest, identity, guest, figures"
+    known = "lint, tool, unit, replay, model, bench, fuzz, qtest, identity, guest, figures"
     assert known in (caught.value.hint or "")
 
 
