@@ -37,6 +37,7 @@ VERBS = {
     "bench": ("bench", "count what the engine and the device cost, against aims"),
     "calibrate": ("calibrate", "measure the guest's cost per I/O and per interrupt"),
     "test": ("selftest", "run all tests"),
+    "patches": ("series", "check the patch series, or make one again from a git tree"),
     "doctor": ("doctor", "report on this machine: accelerators, versions, space"),
     "clean": ("clean", "remove what was built"),
 }
@@ -51,7 +52,8 @@ EPILOG = """start with:
   ./cint test           set up if needed, then all tests
 
 exit codes:
-  0 ok   1 failed   2 wrong usage   77 skipped   124 time limit   130 interrupted
+  0 ok   1 failed   2 wrong usage   77 skipped   124 time limit
+  125 cannot be tested (test: something does not build or boot)   130 interrupted
 
 environment:
   CINT_PYTHON           the Python (>= 3.11, with venv) to make the environment with
@@ -81,6 +83,9 @@ def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
         (("--linux-src",), {"metavar": "DIR", "type": _tree("Kconfig", "drivers/nvme"),
                             "help": "use this Linux tree instead of the distribution's source; "
                                     "it is never changed (a copy is patched)"}),
+        (("--linux-as-is",), {"action": "store_true",
+                              "help": "do not apply cint's patches to the tree of --linux-src "
+                                      "(they are not, if it has some of them as commits)"}),
         (("-j", "--jobs"), {"metavar": "N", "type": _positive,
                             "help": "compile this many files at once (default: the CPUs)"}),
         (("-v", "--verbose"), {"action": "count", "help": "say more"}),

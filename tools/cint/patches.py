@@ -8,12 +8,15 @@ rebuilds only what it touches, and an interrupted run is repaired by the next on
 No fuzz is allowed: a patch that does not fit stops with its name, the file and the version.
 """
 
+import email.parser
+import email.policy
 import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +78,16 @@ def touched_files(patch: Path) -> list[str]:
     return sorted({name for pair in pairs for name in pair})
 
 
+def subjects(patches: Iterable[Path]) -> list[str]:
+    """The commits' subjects, as git log would show them."""
+    found = []
+    for patch in patches:
+        with patch.open(encoding="utf-8", errors="replace") as stream:
+            header = email.parser.HeaderParser(policy=email.policy.default).parse(stream)
+        found.append(re.sub(r"^\[PATCH[^]]*\] ", "", str(header["Subject"])))
+    return found
+
+
 def _load_index(tree: Tree) -> dict[str, bool]:
     try:
         return {str(k): bool(v) for k, v in json.loads(tree.index.read_text("utf-8")).items()}
@@ -105,18 +118,18 @@ def _remember(tree: Tree, names: Iterable[str]) -> dict[str, bool]:
     return index
 
 
-def apply_series(tree: Tree, patches: list[Path]) -> list[str]:
-    """Make the tree "pristine + patches"; return the files that were written.
+def _touched(patches: Iterable[Path]) -> list[str]:
+    return sorted({name for patch in patches for name in touched_files(patch)})
 
-    With an empty list the tree becomes pristine again.
-    """
-    touched = sorted({name for patch in patches for name in touched_files(patch)})
-    index = _remember(tree, touched)
+
+@contextmanager
+def _patched(tree: Tree, patches: list[Path], index: dict[str, bool]) -> Iterator[Path]:
+    """A scratch directory with the patched files; the tree is only read."""
     scratch = tree.root.with_name(tree.root.name + ".patching")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
         scratch.mkdir(parents=True)
-        for name in touched:
+        for name in _touched(patches):
             source = _pristine(tree, name, index)
             if source.exists():
                 target = scratch / name
@@ -125,9 +138,26 @@ def apply_series(tree: Tree, patches: list[Path]) -> list[str]:
                 shutil.copymode(source, target)
         for patch in patches:
             _apply_one(tree, patch, scratch)
-        changed = [name for name in touched if _install(scratch / name, tree.root / name)]
+        yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def check_series(tree: Tree, patches: list[Path]) -> None:
+    """Raise the error that applying the series would, and change nothing."""
+    with _patched(tree, patches, _load_index(tree)):
+        pass
+
+
+def apply_series(tree: Tree, patches: list[Path]) -> list[str]:
+    """Make the tree "pristine + patches"; return the files that were written.
+
+    With an empty list the tree becomes pristine again.
+    """
+    touched = _touched(patches)
+    index = _remember(tree, touched)
+    with _patched(tree, patches, index) as scratch:
+        changed = [name for name in touched if _install(scratch / name, tree.root / name)]
     leftover = sorted(set(index) - set(touched) - {REPLACED})
     changed += [name for name in leftover
                 if _install(_pristine(tree, name, index), tree.root / name)]

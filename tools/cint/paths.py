@@ -26,9 +26,14 @@ QEMU_STOCK = BUILD / "qemu-stock/qemu-system-x86_64"
 
 LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
-KERNEL = LINUX_BUILD / "arch/x86/boot/bzImage"
 #: The same source with checks of its own, for slow tests.
 LINUX_DEBUG_BUILD = BUILD / "linux-debug"
+#: A person's own trees and their kernels' objects are kept apart: neither spoils the
+#: others. The places relative to each other are the same, as the compiler cache needs.
+OWN = BUILD / "own"
+#: Links to the kernel that was built last: the one guests boot.
+KERNEL = BUILD / "kernel/bzImage"
+VMLINUX = BUILD / "kernel/vmlinux"
 
 FIO_SRC = SRC / "fio"
 FIO_BUILD = BUILD / "fio"

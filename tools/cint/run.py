@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
-from cint import compare, device, distro, host, settings, ui, vm
+from cint import compare, device, distro, host, paths, settings, ui, vm
 from cint.errors import EXIT_OK, CintError, UsageError
 
 DEFAULT_MEMORY_MIB = 1024
 OWN_MEMORY_MIB = 2048
+GDB_PORT = 1234
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +29,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Start a guest with a cint NVMe device on this terminal.\n"
         "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.",
-        epilog="your own guest: ./cint run -- -drive file=my.qcow2,if=virtio\n"
+        epilog="debug the kernel: ./cint run --gdb\n"
+        "your own guest: ./cint run -- -drive file=my.qcow2,if=virtio\n"
         "                by hand: ./cint run --print\n"
         f"policies: {device.POLICY_HELP}\n"
         f"media: {', '.join(device.PROFILES)}")
@@ -47,6 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="further properties for -device nvme, appended last")
     add("--trace", metavar="PATTERN", action="append", default=[],
         help="QEMU trace events to print; 'cint' means pci_nvme_cint_*; may be repeated")
+    add("--gdb", metavar="PORT", nargs="?", type=settings.count(1, 65535, "--gdb"),
+        const=GDB_PORT, help=f"wait for a debugger before the first instruction "
+        f"(default port: {GDB_PORT}, on this machine only)")
     add("--print", action="store_true", help="print the QEMU command line and do nothing")
     add("own", nargs="*", metavar="-- QEMU-ARGUMENT",
         help="arguments of your own guest (after --)")
@@ -71,8 +77,26 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(args.drive), trace=tuple(args.trace),
-                         own_guest=bool(own), extra=(*_terminal(own), *own))
+                         own_guest=bool(own), append=_debug_options(args),
+                         extra=(*_terminal(own), *_debug_stub(args), *own))
     return distro.dress(machine, args.guest)
+
+
+def _debug_options(args: argparse.Namespace) -> tuple[str, ...]:
+    """Kernel options: the symbols' addresses hold only where the kernel was linked to."""
+    return ("nokaslr",) if args.gdb else ()
+
+
+def _debug_stub(args: argparse.Namespace) -> tuple[str, ...]:
+    """QEMU's options: stopped, with a stub that only this machine reaches (-s is open to all)."""
+    return ("-gdb", f"tcp:127.0.0.1:{args.gdb}", "-S") if args.gdb else ()
+
+
+def gdb_line(machine: vm.Machine, port: int) -> str:
+    """What to type in another terminal."""
+    ours = machine.kernel == paths.KERNEL and not machine.own_guest
+    symbols = [str(paths.VMLINUX.resolve())] if ours else []
+    return shlex.join(["gdb", *symbols, "-ex", f"target remote :{port}"])
 
 
 def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,6 +122,10 @@ def run(args: argparse.Namespace) -> int:
         print(vm.shell_line(argv))
         return EXIT_OK
     vm.check_files(machine)
+    if args.gdb:
+        ui.info(f"waiting for gdb: {gdb_line(machine, args.gdb)}")
+        ui.info("  there: hbreak nvme_irq, continue; breakpoints before the kernel has set up "
+                "its pages must be hardware ones")
     ui.info(f"accelerator: {accel.name} ({accel.reason}); end with Ctrl-A x")
     sys.stdout.flush()
     try:

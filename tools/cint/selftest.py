@@ -3,14 +3,15 @@
 
 import argparse
 import re
+import shlex
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from cint import paths, setup, sources, suites, testing, ui
-from cint.errors import EXIT_FAILED, EXIT_OK, UsageError
+from cint import agent, paths, session, setup, sources, steps, suites, testing, ui, vm
+from cint.errors import EXIT_FAILED, EXIT_OK, EXIT_UNTESTABLE, CintError, UsageError
 from cint.testing import Result
 
 #: Lines of a failed test's log that are shown.
@@ -27,9 +28,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "test", help="run all tests", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Set up what is missing, then run the test suites:\n\n" + listing,
         epilog="Each result is printed as it happens; the last line is `N passed, N failed`.\n"
-        "Logs are in build/logs/test/. Exit code 0 when nothing failed, else 1.",
+        "Logs are in build/logs/test/. Exit code 0 when nothing failed, 1 when a test did, 125\n"
+        "when nothing could be tested because something does not build or the kernel of\n"
+        "--linux-src does not boot: git bisect run skips such a commit.",
     )
     parser.add_argument("suite", nargs="*", metavar="SUITE", help="only these suites")
+    parser.add_argument("--suite", dest="more", metavar="SUITE", action="append", default=[],
+                        help="the same; may be repeated")
     parser.add_argument("-k", dest="pattern", metavar="NAME",
                         help="only the test of that name, or those whose name contains it")
     parser.add_argument("--full", action="store_true", help="also the tests marked slow")
@@ -57,7 +62,35 @@ def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
             sources.unpack(package)
 
 
-def show(result: Result) -> None:
+def _boot_once() -> None:
+    """A kernel that does not come up at all is no failed test: nothing was tested."""
+    machine = vm.Machine((("cint", "on"),))
+    with steps.step("boot", "Boot the kernel of --linux-src once"):
+        session.run_task(session.Task("boot", machine, agent.Plan(), paths.TEST_LOGS / "boot"))
+
+
+def _prepare_or_skip(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
+    """Prepare; what goes wrong here says nothing about the tests."""
+    try:
+        _prepare(args, chosen)
+        if args.linux_src and any("linux" in suite.targets for suite in chosen):
+            _boot_once()
+    except UsageError:
+        raise
+    except CintError as problem:
+        problem.code = EXIT_UNTESTABLE
+        raise
+
+
+def _trees(args: argparse.Namespace) -> str:
+    """The options that choose what is tested, for a command that runs a test again."""
+    own = {"--qemu-src": args.qemu_src, "--linux-src": args.linux_src}
+    words = [word for option, tree in own.items() if tree for word in (option, str(tree))]
+    words += ["--linux-as-is"] if args.linux_as_is else []
+    return f" {shlex.join(words)}" if words else ""
+
+
+def show(result: Result, options: str = "") -> None:
     """Print one result; of a failed test also why, its log's end and how to run it again."""
     mark, colour = _MARKS[result.status]
     text = f"{ui.paint_out(f'{mark:<5}', colour)}{result.suite}: {result.name} " \
@@ -66,7 +99,7 @@ def show(result: Result) -> None:
         text += f": {result.reason}"
     _say(text)
     if result.status == testing.FAILED:
-        _show_failure(result)
+        _show_failure(result, options)
 
 
 def _say(text: str) -> None:
@@ -85,13 +118,13 @@ def _tail(log: Path) -> list[str]:
     return [line for line in lines if not re.match(r"# (Start|End) of ", line)][-_TAIL:]
 
 
-def _show_failure(result: Result) -> None:
+def _show_failure(result: Result, options: str) -> None:
     _say(f"     {result.reason}")
     if result.log is not None:
         for line in _tail(result.log):
             _say(f"     | {line[:300]}")
         _say(f"     log: {paths.display(result.log)}")
-    _say(f"     run just this: {result.rerun}")
+    _say(f"     run just this: {result.rerun}{options}")
 
 
 def _run_suite(suite: suites.Suite, options: suites.Options) -> Iterator[Result]:
@@ -118,31 +151,32 @@ def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    chosen = _chosen(args.suite)
+    chosen = _chosen([*args.suite, *args.more])
     options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern)
     if args.list:
         return _list(chosen, options)
-    _prepare(args, chosen)
+    _prepare_or_skip(args, chosen)
     counts: Counter[str] = Counter()
     failed: list[Result] = []
     started = time.monotonic()
     for suite in chosen:
         for result in _run_suite(suite, options):
-            show(result)
+            show(result, _trees(args))
             counts[result.status] += 1
             if result.status == testing.FAILED:
                 failed.append(result)
     if args.pattern and not counts:
         raise UsageError(f"no test's name contains {args.pattern!r}",
                          hint="./cint test --list names them")
-    return _finish(counts, failed, time.monotonic() - started)
+    again = [result.rerun + _trees(args) for result in failed]
+    return _finish(counts, again, time.monotonic() - started)
 
 
-def _finish(counts: "Counter[str]", failed: list[Result], seconds: float) -> int:
+def _finish(counts: "Counter[str]", failed: list[str], seconds: float) -> int:
     if failed:
         _say("failed:")
-        for result in failed:
-            _say(f"  {result.rerun}")
+        for command in failed:
+            _say(f"  {command}")
     ui.info(f"tests took {ui.duration(seconds)}")
     sys.stderr.flush()
     _say(summary(counts))

@@ -20,7 +20,7 @@ from cint import (
     steps,
     ui,
 )
-from cint.errors import CintError
+from cint.errors import CintError, UsageError
 
 #: What can be built, in the order it is built.
 TARGETS = ("engine", "qemu", "linux", "image")
@@ -120,7 +120,11 @@ def _qemu(args: argparse.Namespace) -> bool:
 
 
 def _linux(args: argparse.Namespace) -> bool:
-    return linux_build.build(args.linux_src, jobs(args))
+    as_is = bool(getattr(args, "linux_as_is", False))
+    if as_is and args.linux_src is None:
+        raise UsageError("--linux-as-is: which tree is to be taken as it is?",
+                         hint="name it with --linux-src DIR")
+    return linux_build.build(args.linux_src, jobs(args), as_is=as_is)
 
 
 def _image(args: argparse.Namespace) -> bool:

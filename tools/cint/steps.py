@@ -34,7 +34,8 @@ _ERROR = re.compile(
 )
 #: Lines that only say that something before them failed.
 _ECHO = re.compile(
-    r"^(ninja: |make(\[\d+\])?: |\[\d+/\d+\] |FAILED: |\s*[\^~|]+\s*$)|errors? generated|cc1: all"
+    r"^(ninja: |make(\[\d+\])?: |\[\d+/\d+\] |FAILED: |\s*[\^~|]+\s*$|\s*\d+ \| )"
+    r"|errors? generated|cc1: all"
 )
 
 

@@ -7,10 +7,12 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from cint import patches, sources, steps, ui
+from cint import patches, paths, sources, steps, ui
 
 #: What a build inside a tree leaves behind.
 _PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".d")
+#: How far back a tree is searched for patches of ours.
+_RECENT = 1000
 _SKIPPED = {".git", "build", "include/config", "include/generated",
             "arch/x86/include/generated", ".config", ".config.old"}
 
@@ -30,7 +32,7 @@ def _prepare_own(package: sources.Package, own: Path) -> patches.Tree:
     if not any(version == series or version.startswith(series + ".") for series in package.series):
         ui.warn(f"{label} was never verified with cint",
                 f"verified: {package.title} {', '.join(package.series)}")
-    farm = package.tree.with_name(f"{package.name}-own")
+    farm = paths.OWN / "src" / package.name
     tree = patches.Tree(farm, label, origin=own, verified=False)
     marker = steps.Stamp(f"{package.name}-own")
     if not marker.current({"origin": str(own)}):
@@ -46,15 +48,29 @@ def _prepare_own(package: sources.Package, own: Path) -> patches.Tree:
 def own_version(own: Path) -> str:
     """The version a tree says it has: QEMU's VERSION file or Linux's Makefile."""
     version = own / "VERSION"
-    if version.is_file():
-        return version.read_text("utf-8").strip()
+    file = version if version.is_file() else own / "Makefile"
+    return parse_version(file.read_text("utf-8", errors="replace"))
+
+
+def parse_version(text: str) -> str:
+    """The version in QEMU's VERSION file or at the top of Linux's Makefile."""
+    if "=" not in text:
+        return text.strip()
     values: dict[str, str] = {}
-    for line in (own / "Makefile").read_text("utf-8", errors="replace").splitlines()[:8]:
+    for line in text.splitlines()[:8]:
         key, _, value = line.partition("=")
         values[key.strip()] = value.strip()
     if "VERSION" not in values:
         return "of unknown version"
     return ".".join(values.get(key, "0") for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+
+
+def committed(own: Path, subjects: list[str]) -> list[str]:
+    """Those of `subjects` that are among the last commits of a person's git tree."""
+    done = subprocess.run(["git", "-C", own, "log", f"-{_RECENT}", "--format=%s"],
+                          capture_output=True, text=True, errors="replace", check=False)
+    known = set(done.stdout.splitlines()) if (own / ".git").exists() else set()
+    return [subject for subject in subjects if subject in known]
 
 
 def source_files(origin: Path) -> list[str]:
@@ -65,7 +81,9 @@ def source_files(origin: Path) -> list[str]:
     )
     if done.returncode == 0 and (origin / ".git").exists():
         names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
-        return [name for name in names if name and (origin / name).is_file()]
+        # os.path, not pathlib: a kernel has 86,000 files.
+        top = os.path.join(origin, "")  # noqa: PTH118
+        return [name for name in names if name and os.path.isfile(top + name)]  # noqa: PTH113
     return list(_walk(origin))
 
 
@@ -85,17 +103,31 @@ def link_farm(origin: Path, farm: Path, keep: set[str]) -> int:
     Files in `keep` (patched or overlaid) are left alone. Returns the number of files.
     """
     wanted = set(source_files(origin))
-    for directory, _, files in os.walk(farm):
-        for name in files:
-            path = Path(directory) / name
-            inside = str(path.relative_to(farm))
-            if inside not in wanted and inside not in keep:
-                path.unlink()
-    for inside in sorted(wanted):
+    present = dict(entries(farm))
+    for inside in present:
+        if inside not in wanted and inside not in keep:
+            (farm / inside).unlink()
+    missing = {inside for inside in wanted
+               if not (present.get(inside) or (inside in keep and inside in present))}
+    for directory in {os.path.dirname(inside) for inside in missing}:  # noqa: PTH120
+        (farm / directory).mkdir(parents=True, exist_ok=True)
+    for inside in missing:
         link = farm / inside
-        if link.is_symlink() or (inside in keep and link.exists()):
-            continue
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
+        if inside in present:
+            link.unlink()
         link.symlink_to(origin / inside)
     return len(wanted)
+
+
+def entries(top: Path | str, below: str = "") -> Iterable[tuple[str, bool]]:
+    """(path inside `top`, whether it is a link) of every file below."""
+    try:
+        with os.scandir(top) as scan:
+            found = list(scan)
+    except FileNotFoundError:
+        return
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            yield from entries(entry.path, f"{below}{entry.name}/")
+        else:
+            yield f"{below}{entry.name}", entry.is_symlink()

@@ -15,6 +15,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in {
         "BUILD": build, "LOGS": build / "logs", "STAMPS": build / "stamps", "SRC": build / "src",
         "LOCK": build / "lock", "TEST_LOGS": build / "logs/test", "DOWNLOADS": tmp_path / "down",
+        "OWN": build / "own",
         "CACHE": tmp_path / "cache", "APT": tmp_path / "apt", "RESULTS": tmp_path / "results",
     }.items():
         monkeypatch.setattr(paths, name, value)

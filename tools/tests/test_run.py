@@ -5,7 +5,7 @@ import argparse
 
 import pytest
 
-from cint import run
+from cint import paths, run
 from cint.errors import UsageError
 
 
@@ -56,6 +56,24 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     for words in ("-trace 'pci_nvme_cint_*'", "cint.thr=32", ",cint.thr=8", "-smp 2", "-m 512",
                   "cint.media=zssd"):
         assert words in text
+
+
+def test_waiting_for_a_debugger(capsys: pytest.CaptureFixture[str]) -> None:
+    text = line(capsys, "--gdb")
+    assert "-gdb tcp:127.0.0.1:1234" in text and "-S" in text.split()
+    assert "nokaslr" in text
+    text = line(capsys, "--gdb", "4321", "--", "-nographic")
+    assert "-gdb tcp:127.0.0.1:4321" in text and "-nographic" in text
+    assert "-gdb" not in line(capsys)
+    with pytest.raises(UsageError, match="--gdb 0: must be a number from 1 to 65535"):
+        parse("--gdb", "0")
+
+
+def test_the_debugger_is_told_where_the_symbols_are() -> None:
+    ours = run.vm.Machine()
+    assert run.gdb_line(ours, 1234) == \
+        f"gdb {paths.VMLINUX.resolve()} -ex 'target remote :1234'"
+    assert run.gdb_line(run.vm.Machine(own_guest=True), 9) == "gdb -ex 'target remote :9'"
 
 
 def test_the_distributions_kernel(capsys: pytest.CaptureFixture[str]) -> None:

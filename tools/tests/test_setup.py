@@ -2,8 +2,10 @@
 """Checks of the machine, packages, kernel configuration, own trees, cleaning."""
 
 import argparse
+import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from cint import (
     host,
     linux_build,
     packages,
+    patches,
     paths,
     qemu_build,
     setup,
@@ -132,6 +135,87 @@ def test_qtest_programs_are_those_about_nvme(
     info.write_text('[{"name": "qtest-x86_64/nvme-x-test"}, {"name": "qtest-x86_64/ahci-test"},'
                     '{"name": "qtest-x86_64/qos-test"}]')
     assert [path.name for path in qemu_build.qtest_programs()] == ["nvme-x-test", "qos-test"]
+
+
+def a_patch(directory: Path, name: str, subject: str) -> None:
+    (directory / name).write_text(f"From: A <a@example.org>\nSubject: [PATCH 1/2] {subject}\n\n")
+
+
+@pytest.mark.parametrize(("commits", "as_is", "applied"), [
+    (("unrelated",), False, ["1.patch", "2.patch"]),
+    (("unrelated",), True, []),
+    (("first",), False, []),
+    (("second", "first"), False, []),
+])
+def test_a_tree_with_patches_of_ours_gets_no_more_of_them(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, commits: tuple[str, ...], as_is: bool,
+    applied: list[str],
+) -> None:
+    series, own = sandbox / "series", sandbox / "own"
+    series.mkdir()
+    a_patch(series, "1.patch", "first")
+    a_patch(series, "2.patch", "second")
+    (series / "series").write_text("1.patch\n2.patch\n")
+    monkeypatch.setattr(paths, "GUEST_PATCHES", series)
+    subprocess.run(["git", "init", "-q", own], check=True)
+    for subject in commits:
+        subprocess.run(["git", "-C", own, "-c", "user.name=A", "-c", "user.email=a@example.org",
+                        "commit", "-q", "--allow-empty", "-m", subject], check=True)
+    assert [path.name for path in linux_build.series_for(own, as_is)] == applied
+    assert len(linux_build.series_for(None, False)) == 2
+
+
+def test_the_kernel_that_was_built_last_is_booted(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "KERNEL", sandbox / "build/kernel/bzImage")
+    monkeypatch.setattr(paths, "VMLINUX", sandbox / "build/kernel/vmlinux")
+    for name in ("linux", "own/linux", "linux"):
+        objects = sandbox / "build" / name
+        (objects / "arch/x86/boot").mkdir(parents=True, exist_ok=True)
+        (objects / "arch/x86/boot/bzImage").write_text(name)
+        (objects / "vmlinux").write_text(f"{name} symbols")
+        linux_build._select(replace(linux_build.MEASURED, directory=objects))
+        assert paths.KERNEL.read_text() == name
+        assert paths.VMLINUX.read_text() == f"{name} symbols"
+
+
+def test_objects_of_another_own_tree_are_not_used(sandbox: Path) -> None:
+    kept = sandbox / "build/own/linux/a.o"
+    linux_build._forget_another_tree(sandbox / "one")
+    kept.parent.mkdir(parents=True)
+    kept.write_text("object")
+    linux_build._forget_another_tree(sandbox / "one")
+    assert kept.exists()
+    linux_build._forget_another_tree(sandbox / "two")
+    assert not kept.exists()
+
+
+def test_configuring_is_skipped_only_when_it_would_change_nothing(sandbox: Path) -> None:
+    tree = patches.Tree(sandbox / "tree", "Linux", origin=sandbox / "own")
+    objects = paths.OWN / "linux"
+    kernel = replace(linux_build.MEASURED, directory=objects)
+    for path in (tree.root / "drivers", objects):
+        path.mkdir(parents=True)
+    kconfig = tree.root / "drivers/Kconfig.x"
+    for path in (kconfig, objects / ".config", objects / "cint.configured"):
+        path.touch()
+    (objects / "cint.config").write_text("CONFIG_A=y\n")
+    os.utime(kconfig, (1, 1))
+    assert linux_build._is_configured(kernel, tree, "CONFIG_A=y\n")
+    assert not linux_build._is_configured(kernel, tree, "CONFIG_A=n\n")
+    os.utime(kconfig)
+    os.utime(objects / "cint.configured", (5, 5))
+    assert not linux_build._is_configured(kernel, tree, "CONFIG_A=y\n")
+    os.utime(kconfig, (1, 1))
+    (objects / "cint.configured").unlink()
+    assert not linux_build._is_configured(kernel, tree, "CONFIG_A=y\n")
+
+
+def test_a_tree_as_it_is_must_be_named() -> None:
+    args = argparse.Namespace(linux_src=None, linux_as_is=True, jobs=1)
+    with pytest.raises(UsageError, match="--linux-as-is: which tree"):
+        setup._linux(args)
 
 
 # --- a person's own tree ------------------------------------------------------------------

@@ -28,6 +28,8 @@ def test_counter_never_shows_more_than_its_total() -> None:
     [
         (["a.c:1:2: error: 'x' undeclared", "  1 | x", "    | ^", "ninja: build stopped: "
           "subcommand failed."], "a.c:1:2: error: 'x' undeclared"),
+        (["/a.c:9:2: error: #error no", "  9 | #error no", "    |  ^~~~~",
+          "make: *** [Makefile:1: a.o] Error 1"], "/a.c:9:2: error: #error no"),
         (["ld: undefined reference to `f'", "collect2: error: ld returned 1 exit status"],
          "collect2: error: ld returned 1 exit status"),
         (["E: Unable to locate package foo"], "E: Unable to locate package foo"),

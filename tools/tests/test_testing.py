@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cint import selftest, suites, testing
-from cint.errors import UsageError
+from cint import cli, selftest, suites, testing
+from cint.errors import CintError, UsageError
 from cint.testing import FAILED, PASSED, SKIPPED, Command
 
 
@@ -183,6 +183,55 @@ def test_a_failure_is_shown_with_log_and_rerun(
     for text in ("exit code 1: x: error: bad", "| x: error: bad", "demo/a_b.log",
                  "run just this: ./cint test demo -k '/a/b'"):
         assert text in shown
+
+
+def in_test(monkeypatch: pytest.MonkeyPatch, *words: str, build: object = None,
+            boot: object = None, status: str = PASSED) -> int:
+    """`cint test` with a suite of one test; what is built and booted only says how it went."""
+
+    def told(outcome: object) -> object:
+        def call(*args: object) -> None:
+            if isinstance(outcome, Exception):
+                raise outcome
+        return call
+
+    suite = suites.Suite("demo", "a demo", ("linux",),
+                         lambda options: iter([testing.Result("demo", "x", status, 0.0)]))
+    monkeypatch.setattr(suites, "SUITES", (suite,))
+    monkeypatch.setattr("cint.setup.ensure", told(build))
+    monkeypatch.setattr("cint.session.run_task", told(boot))
+    monkeypatch.setattr(cli, "_tree", lambda *needed: Path)
+    return cli.main(["test", *words])
+
+
+OWN = ("--linux-src", "/somewhere")
+
+
+@pytest.mark.parametrize(("words", "outcome", "code"), [
+    (OWN, {}, 0),
+    (OWN, {"status": FAILED}, 1),
+    (OWN, {"build": CintError("does not compile")}, 125),
+    (OWN, {"boot": CintError("the guest did not boot", code=124)}, 125),
+    # The tests themselves tell whether the project's own kernel boots.
+    ((), {"boot": CintError("not asked for")}, 0),
+    ((), {"build": CintError("does not compile")}, 125),
+    ((*OWN, "nothing"), {}, 2),
+    ((*OWN, "--suite", "nothing"), {}, 2),
+    ((*OWN, "--suite", "demo"), {}, 0),
+])
+def test_exit_codes_suit_a_bisection(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
+                                     words: tuple[str, ...], outcome: dict[str, object],
+                                     code: int) -> None:
+    assert in_test(monkeypatch, *words, **outcome) == code  # type: ignore[arg-type]
+
+
+def test_what_failed_is_run_again_with_the_same_tree(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert in_test(monkeypatch, *OWN, "--linux-as-is", status=FAILED) == 1
+    again = "./cint test demo -k 'x' --linux-src /somewhere --linux-as-is"
+    shown = capsys.readouterr().out
+    assert f"run just this: {again}\n" in shown and f"\n  {again}\n" in shown
 
 
 def test_unknown_suites_name_the_known_ones() -> None:
