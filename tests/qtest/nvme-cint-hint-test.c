@@ -319,6 +319,26 @@ static void test_no_starvation(void)
     cint_shutdown(t);
 }
 
+/* Urgent entries with no other before them do not count, reaped or not. */
+static void test_urgent_alone_does_not_count(void)
+{
+    CintTest *t = cint_boot(CINT_PURE CINT ",cint.thr=9");
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    cint_records_on(t, 2);
+    cint_zero(t);
+    for (i = 0; i < 10; i++) {
+        submit(t, sq, URGENT, NONE);
+        cint_expect_irq_at(t, sq->cq, (i + 1) * CINT_LATENCY);
+    }
+    submit(t, sq, NONE, NONE);
+    cint_expect_irq_at(t, sq->cq, 11 * CINT_LATENCY + 6000);
+    cint_expect_reason(t, sq->cq, QUIET, 1);
+    cint_expect_reason(t, sq->cq, URGENT, 10);
+    cint_shutdown(t);
+}
+
 static void test_max_hold_ends_urgent_stream(void)
 {
     CintTest *t = cint_boot(CINT_EXACT ",cint.drain=off,cint.max-hold=12000"
@@ -455,6 +475,8 @@ int main(int argc, char **argv)
              "generation");
     ADD("class/urgent-from-cdw0-only", test_class_by_place);
     ADD("class/unmarked-are-released-by-thr", test_no_starvation);
+    ADD("class/urgent-alone-does-not-count",
+        test_urgent_alone_does_not_count);
     ADD("class/unmarked-are-released-by-max-hold",
         test_max_hold_ends_urgent_stream);
     ADD("class/property-ooo", test_ooo_property);
