@@ -45,6 +45,7 @@ typedef struct World {
     Input in;
     int64_t now;
     bool late;                  /* a timer was late */
+    bool pure;                  /* queues begin without drain and max-hold */
     CintScope scope;
     Queue queue[CQS];
     CintSq sq[SQS];
@@ -498,6 +499,10 @@ static void make_queue(World *w, Queue *q, uint32_t start)
     unsigned sq;
 
     cint_config_init(&config);
+    if (w->pure) {
+        config.drain = CINT_OFF;
+        config.max_hold_ns = 0;
+    }
     next_config(w, &config);
     cint_cq_init(&q->cq, &w->scope,
                  sizes[next_below(w, sizeof(sizes) / sizeof(sizes[0]))],
@@ -565,6 +570,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w->in = (Input) { .next = data, .end = data + size };
     what = next(w);
     w->late = what & 1;
+    w->pure = what & 16;
     w->now = what & 2 ? 1ll << 62 : 0;
     cint_scope_init(&w->scope);
     make_queue(w, &w->queue[0], what & 4 ? UINT32_MAX - 40 : 0);
