@@ -59,19 +59,30 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 # ---- guests -------------------------------------------------------------
 
-def _append(settings: Settings) -> tuple[str, ...]:
+def _hint_words(settings: Settings, policy: device.Policy) -> tuple[str, ...]:
+    """What the guest's driver is told about hints.
+
+    Out of order, its handler takes exactly what an interrupt is for. That belongs to
+    the rows that are about it: with any other policy the handler takes all it finds,
+    as a driver that knows of none of this does.
+    """
+    if settings.guest == "distro":  # whose kernel knows neither option
+        return ()
+    if not settings.hints:
+        return ("nvme.irq_hints=0",)
+    return () if policy.properties.get("cint.ooo") == "on" else ("nvme.ooo_urgent=0",)
+
+
+def _append(settings: Settings, policy: device.Policy) -> tuple[str, ...]:
     cost = settings.cost_applied_ns
-    # the distribution's kernel does not know the option
-    off = not settings.hints and settings.guest != "distro"
-    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()),
-            *(("nvme.irq_hints=0",) if off else ()))
+    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, policy))
 
 
 def machine_for(settings: Settings, policy: device.Policy, accel: host.Accel) -> vm.Machine:
     """The guest for one policy."""
     props = device.device_properties(policy, settings.media, settings.k, settings.virtual)
     opts = "" if policy.kind == "stock" else settings.device_opts
-    machine = vm.Machine(props, opts, append=_append(settings), vcpus=settings.vcpus,
+    machine = vm.Machine(props, opts, append=_append(settings, policy), vcpus=settings.vcpus,
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive))
     return distro.dress(machine, settings.guest)

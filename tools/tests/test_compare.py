@@ -82,15 +82,24 @@ def test_without_hints_the_device_infers_them(words: tuple[str, ...]) -> None:
     assert any("the device infers them" in n for n in notes(got))
 
 
-def test_the_driver_is_told_to_give_no_hints() -> None:
+def append(policy: str, *words: str) -> tuple[str, ...]:
+    """What the guest's kernel is told for a policy."""
     accel = compare.choose_accel(virtual=True)
+    got = chosen("--policy", policy, *words)
+    return compare.machine_for(got, got.policies[0], accel).append
 
-    def append(*words: str) -> tuple[str, ...]:
-        got = chosen("--policy", "cint", *words)
-        return compare.machine_for(got, got.policies[0], accel).append
 
-    assert "nvme.irq_hints=0" in append("--hints", "off")
-    assert not any("irq_hints" in w for w in (*append(), *append("--guest", "distro")))
+def test_only_the_rows_about_it_reap_out_of_order() -> None:
+    for policy in ("default", "adaptive", "cint", "cint:ooo=off"):
+        assert "nvme.ooo_urgent=0" in append(policy)
+    for policy in ("cint+ooo", "cint:ooo=on"):
+        assert not any("ooo_urgent" in w for w in append(policy))
+
+
+def test_the_driver_is_told_to_give_no_hints() -> None:
+    assert "nvme.irq_hints=0" in append("cint", "--hints", "off")
+    assert not any("irq_hints" in w for w in append("cint"))
+    assert not any("nvme." in w for w in append("cint", "--guest", "distro", "--irq-cost", "0"))
 
 
 def test_fio_marks_jobs_only_where_the_kernel_takes_hints() -> None:
