@@ -32,6 +32,7 @@ def tab1() -> base.Points:
     return run(vic.TAB1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [
     pytest.param(q, marks=pytest.mark.xfail(strict=True, reason=BORDER)) if q in BORDERS else q
     for q in vic.TAB1_DEPTHS])
@@ -40,11 +41,13 @@ def test_tab1(tab1: base.Points, depth: int) -> None:
     assert [str(f) for f in failures] == []
 
 
+@pytest.mark.slow
 def test_tab1_runs_for_ten_epochs(tab1: base.Points) -> None:
     """One probe an epoch; the first one is not among the ratios."""
     assert {len(p.ratios) for p in tab1.values()} == {vic.TAB1_SHAPE.probes - 1}
 
 
+@pytest.mark.slow
 def test_epoch_is_scaled(tab1: base.Points) -> None:
     figure = vic.TAB1
     properties = dict(figure.settings().policies[0].properties)

@@ -4,6 +4,8 @@
 Loaded with `-p cint.pytest_events`. Writes one JSON object a line to the file descriptor
 in CINT_TEST_EVENTS, and the report of each test to a file in CINT_TEST_LOGS. When
 CINT_TEST_FILTER is set, only tests with that name, or whose name contains it, run.
+CINT_TEST_SHARE=i/n leaves every n-th file, from the i-th on: several processes then share
+a directory, and the file descriptor, to which lines of this size are written in one piece.
 """
 
 import json
@@ -14,10 +16,14 @@ from typing import Any
 
 import pytest
 
+#: Keeps an event below PIPE_BUF.
+_REASON_LIMIT = 1000
+
 _open: dict[str, dict[str, Any]] = {}
 
 
 def _emit(event: dict[str, Any]) -> None:
+    event["reason"] = event["reason"][:_REASON_LIMIT]
     os.write(int(os.environ["CINT_TEST_EVENTS"]), (json.dumps(event) + "\n").encode())
 
 
@@ -35,20 +41,37 @@ def short_name(nodeid: str) -> str:
     return f"{Path(path).stem}::{rest}" if rest else Path(path).stem
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep only the tests that were asked for."""
+def _share() -> tuple[int, int]:
+    """Which of how many processes this is."""
+    share, _, shares = os.environ.get("CINT_TEST_SHARE", "0/1").partition("/")
+    return int(share), int(shares)
+
+
+def _of_this_share(items: list[pytest.Item]) -> list[pytest.Item]:
+    share, shares = _share()
+    mine = set(sorted({item.path for item in items})[share::shares])
+    return [item for item in items if item.path in mine]
+
+
+def _asked_for(items: list[pytest.Item]) -> list[pytest.Item]:
     wanted = os.environ.get("CINT_TEST_FILTER")
     if not wanted:
-        return
+        return items
     exact = [item for item in items if short_name(item.nodeid) == wanted]
-    keep = exact or [item for item in items if wanted in short_name(item.nodeid)]
+    return exact or [item for item in items if wanted in short_name(item.nodeid)]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep only the tests that were asked for, and this process's share of them."""
+    keep = _of_this_share(_asked_for(items))
     config.hook.pytest_deselected(items=[item for item in items if item not in keep])
     items[:] = keep
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """A file that cannot be imported is a failed test."""
-    if report.failed:
+    """A file that cannot be imported is a failed test, which the first process tells."""
+    if report.failed and _share()[0] == 0:
         name = short_name(report.nodeid) or "collection"
         _emit({"name": name, "status": "failed", "seconds": 0.0,
                "log": _log(name, str(report.longrepr)), "reason": "cannot be imported"})

@@ -181,8 +181,9 @@ def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]
     def run(options: Options) -> Iterator[Result]:
         directory = paths.ROOT / "tests/guest"
         if any(directory.glob("**/test_*.py")):
+            # most guests have one CPU and use no more than one of the host's
             yield from testing.run_pytest(name, directory, marker=_marker(options, marker),
-                                          pattern=options.pattern)
+                                          pattern=options.pattern, shares=min(options.jobs, 2))
 
     return run
 

@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,8 +189,12 @@ def run_tap(command: Command, strip: str = "") -> Iterator[Result]:
 
 
 def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | None = None,
-               env: Mapping[str, str] | None = None, limit_s: float = 3000.0) -> Iterator[Result]:
-    """Run the pytest files of `directory`; results as they happen."""
+               shares: int = 1, env: Mapping[str, str] | None = None,
+               limit_s: float = 3000.0) -> Iterator[Result]:
+    """Run the pytest files of `directory`; results as they happen.
+
+    With `shares`, that many processes run at once, each with its part of the files.
+    """
     logs = paths.TEST_LOGS / suite
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / "pytest.log"
@@ -204,10 +209,12 @@ def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | 
                 "CINT_TEST_FILTER": pattern or "", **(env or {})}
     started = time.monotonic()
     count = 0
-    with log.open("w") as stream, subprocess.Popen(
-        argv, cwd=paths.ROOT, env=settings, stdin=subprocess.DEVNULL, stdout=stream,
-        stderr=subprocess.STDOUT, pass_fds=(writer,), process_group=0,
-    ) as child:
+    with log.open("w") as stream, ExitStack() as running:
+        children = [running.enter_context(subprocess.Popen(
+            argv, cwd=paths.ROOT, env={**settings, "CINT_TEST_SHARE": f"{share}/{shares}"},
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+            pass_fds=(writer,), process_group=0,
+        )) for share in range(shares)]
         os.close(writer)
         try:
             for event in _events(reader, started + limit_s):
@@ -216,20 +223,26 @@ def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | 
                              Path(event["log"]), event["reason"])
             timed_out = time.monotonic() >= started + limit_s
             if timed_out:
-                steps.end_group(child)
-            code = child.wait()
+                _end_all(children)
+            codes = {child.wait() for child in children}
         except BaseException:
-            steps.end_group(child)
+            _end_all(children)
             raise
         finally:
             os.close(reader)
     # 0 all passed, 1 some failed (told already), 5 none collected.
-    nothing = code == 5 and not count
-    if timed_out or code not in (0, 1, 5) or (code == 1 and not count):
-        why = f"not finished after {limit_s:.0f} s" if timed_out else f"pytest ended with {code}"
+    bad = codes - {0, 1, 5} or (codes & {1} if not count else set())
+    if timed_out or bad:
+        why = (f"not finished after {limit_s:.0f} s" if timed_out
+               else f"pytest ended with {min(bad)}")
         yield Result(suite, "pytest", FAILED, time.monotonic() - started, log, why)
-    elif nothing and not pattern:
+    elif codes == {5} and not count and not pattern:
         yield Result(suite, "pytest", SKIPPED, 0.0, log, f"no tests in {paths.display(directory)}")
+
+
+def _end_all(children: Sequence[subprocess.Popen[bytes]]) -> None:
+    for child in children:
+        steps.end_group(child)
 
 
 def list_pytest(directory: Path, marker: str = "") -> list[str]:

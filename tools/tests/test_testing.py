@@ -151,6 +151,20 @@ def test_pytest_runs_one_test_alone(sandbox: Path, python_here: None) -> None:
         == ["test_some::test_good"]
 
 
+def test_processes_share_the_files(sandbox: Path, python_here: None) -> None:
+    (sandbox / "t").mkdir()
+    for name in "abc":
+        (sandbox / f"t/test_{name}.py").write_text(
+            "import os\ndef test_who():\n    print('share', os.environ['CINT_TEST_SHARE'])\n")
+    (sandbox / "t/test_broken.py").write_text("import no_such_module\n")
+    found = list(testing.run_pytest("demo", sandbox / "t", shares=2))
+    assert sorted(result.name for result in found) \
+        == ["test_a::test_who", "test_b::test_who", "test_broken", "test_c::test_who"]
+    logs = {r.name: r.log.read_text() for r in found if r.log is not None}
+    assert ["share 0/2" in logs[f"test_{name}::test_who"] for name in "abc"] \
+        == [True, False, True]
+
+
 def test_an_expected_failure_says_why(sandbox: Path, python_here: None) -> None:
     (sandbox / "t").mkdir()
     (sandbox / "t" / "test_x.py").write_text(
