@@ -4,6 +4,7 @@
  * Golden vectors of policy cint: Urgent, Barrier and the urgent class (see
  * test-vectors.c for what is shown of each).
  */
+#include "golden.h"
 #include "rival-cint.h"
 #include "sim.h"
 
@@ -194,11 +195,6 @@ static const Vector vectors[] = {
     },
 };
 
-typedef struct Case {
-    const Vector *vector;
-    const RivalAnswer *rival;
-} Case;
-
 static CintConfig load_config(const CintLoad *load)
 {
     static const CintBarrier barrier[] = {
@@ -247,66 +243,59 @@ static Sim *engine_run(const CintLoad *load)
     return sim;
 }
 
-static void test_engine(gconstpointer opaque)
+static void test_engine(const void *opaque)
 {
-    const Case *c = opaque;
-    Sim *sim = engine_run(&c->vector->load);
+    const Vector *vector = opaque;
+    Sim *sim = engine_run(&vector->load);
     char *irqs = sim_irqs(sim), *moves = sim_moves(sim);
 
-    sim_same("the engine's list of interrupts", irqs, c->vector->out);
-    sim_same("the guest's movement of the head", moves, c->vector->heads);
+    sim_same("the engine's list of interrupts", irqs, vector->out);
+    sim_same("the guest's movement of the head", moves, vector->heads);
     g_free(irqs);
     g_free(moves);
     g_free(sim);
 }
 
-static void test_model(gconstpointer opaque)
+static char *model(const void *opaque, const void *reading)
+{
+    const Vector *vector = opaque;
+
+    return rival_cint_run(&vector->load, reading);
+}
+
+static void add_vector(const Vector *vector)
 {
     static const CintReading ours;
-    const Case *c = opaque;
-    char *got = rival_cint_run(&c->vector->load, &ours);
+    static const GoldenSuite suite = {
+        .path = "/cint-vectors",
+        .test_engine = test_engine,
+        .model = model,
+        .ours = &ours,
+    };
+    const RivalAnswer *rival;
+    GoldenCase c = {
+        .suite = &suite,
+        .name = vector->name,
+        .vector = vector,
+        .out = vector->out,
+    };
 
-    sim_same("the independent model's list of interrupts", got,
-             c->vector->out);
-    g_free(got);
-}
-
-static void test_rival(gconstpointer opaque)
-{
-    const Case *c = opaque;
-    char *got = rival_cint_run(&c->vector->load, &c->rival->reading);
-
-    sim_same("the rival's list of interrupts", got, c->rival->out);
-    g_assert_cmpstr(c->vector->out, !=, c->rival->out);
-    g_free(got);
-}
-
-static void add(const Vector *vector, const RivalAnswer *rival,
-                const char *claim, const char *object, GTestDataFunc func)
-{
-    char *path = g_strdup_printf("/cint-vectors/%s/%s%s", vector->name, claim,
-                                 object);
-    Case *c = g_new(Case, 1);
-
-    *c = (Case) { .vector = vector, .rival = rival };
-    g_test_add_data_func_full(path, c, func, g_free);
-    g_free(path);
+    golden_add(&c);
+    for (rival = vector->rivals; rival->name; rival++) {
+        c.rival = rival->name;
+        c.reading = &rival->reading;
+        c.rival_out = rival->out;
+        golden_add(&c);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    const RivalAnswer *rival;
     unsigned i;
 
     g_test_init(&argc, &argv, NULL);
     for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add(&vectors[i], NULL, "engine-interrupts-as-expected", "",
-            test_engine);
-        add(&vectors[i], NULL, "independent-model-agrees", "", test_model);
-        for (rival = vectors[i].rivals; rival->name; rival++) {
-            add(&vectors[i], rival, "is-told-apart-from/", rival->name,
-                test_rival);
-        }
+        add_vector(&vectors[i]);
     }
     return g_test_run();
 }

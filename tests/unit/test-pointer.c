@@ -4,6 +4,7 @@
  * Policy pointer: golden vectors V8 with the answers of rival readings (see
  * test-vectors.c), and what each state of the pointer means.
  */
+#include "golden.h"
 #include "rival-pointer.h"
 #include "sim.h"
 
@@ -57,11 +58,6 @@ static const Vector vectors[] = {
     },
 };
 
-typedef struct Case {
-    const Vector *vector;
-    const RivalAnswer *rival;
-} Case;
-
 /* A guest that reaps when told only: the head is to stay. */
 static Sim *start_at(uint32_t size, uint32_t index)
 {
@@ -112,34 +108,20 @@ static char *engine_run(const PointerLoad *load)
     return out;
 }
 
-static void test_engine(gconstpointer opaque)
+static void test_engine(const void *opaque)
 {
-    const Case *c = opaque;
-    char *got = engine_run(&c->vector->load);
+    const Vector *vector = opaque;
+    char *got = engine_run(&vector->load);
 
-    sim_same("the engine's list of interrupts", got, c->vector->out);
+    sim_same("the engine's list of interrupts", got, vector->out);
     g_free(got);
 }
 
-static void test_model(gconstpointer opaque)
+static char *model(const void *opaque, const void *reading)
 {
-    static const PointerReading ours;
-    const Case *c = opaque;
-    char *got = rival_pointer_run(&c->vector->load, &ours);
+    const Vector *vector = opaque;
 
-    sim_same("the independent model's list of interrupts", got,
-             c->vector->out);
-    g_free(got);
-}
-
-static void test_rival(gconstpointer opaque)
-{
-    const Case *c = opaque;
-    char *got = rival_pointer_run(&c->vector->load, &c->rival->reading);
-
-    sim_same("the rival's list of interrupts", got, c->rival->out);
-    g_assert_cmpstr(c->vector->out, !=, c->rival->out);
-    g_free(got);
+    return rival_pointer_run(&vector->load, reading);
 }
 
 /* @head, @ptr and @tail are indices of a queue with @size entries. */
@@ -416,31 +398,38 @@ static void test_conflict(void)
     g_assert_nonnull(cint_config_conflict(&config));
 }
 
-static void add(const Vector *vector, const RivalAnswer *rival,
-                const char *claim, const char *object, GTestDataFunc func)
+static void add_vector(const Vector *vector)
 {
-    char *path = g_strdup_printf("/pointer/%s/%s%s", vector->name, claim,
-                                 object);
-    Case *c = g_new(Case, 1);
+    static const PointerReading ours;
+    static const GoldenSuite suite = {
+        .path = "/pointer",
+        .test_engine = test_engine,
+        .model = model,
+        .ours = &ours,
+    };
+    const RivalAnswer *rival;
+    GoldenCase c = {
+        .suite = &suite,
+        .name = vector->name,
+        .vector = vector,
+        .out = vector->out,
+    };
 
-    *c = (Case) { .vector = vector, .rival = rival };
-    g_test_add_data_func_full(path, c, func, g_free);
-    g_free(path);
+    golden_add(&c);
+    for (rival = vector->rivals; rival->name; rival++) {
+        c.rival = rival->name;
+        c.reading = &rival->reading;
+        c.rival_out = rival->out;
+        golden_add(&c);
+    }
 }
 
 static void add_vectors(void)
 {
-    const RivalAnswer *rival;
     unsigned i;
 
     for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add(&vectors[i], NULL, "engine-interrupts-as-expected", "",
-            test_engine);
-        add(&vectors[i], NULL, "independent-model-agrees", "", test_model);
-        for (rival = vectors[i].rivals; rival->name; rival++) {
-            add(&vectors[i], rival, "is-told-apart-from/", rival->name,
-                test_rival);
-        }
+        add_vector(&vectors[i]);
     }
 }
 

@@ -6,6 +6,7 @@
  * answer; so does an independent model; and each rival reading of the papers
  * gives another one, the one noted down here, so the vector discriminates.
  */
+#include "golden.h"
 #include "rival.h"
 #include "sim.h"
 
@@ -180,11 +181,6 @@ static const Vector vectors[] = {
     },
 };
 
-typedef struct Case {
-    const Vector *vector;
-    const RivalAnswer *rival;
-} Case;
-
 static CintConfig vector_config(const Vector *vector)
 {
     switch (vector->policy) {
@@ -219,8 +215,9 @@ static char *engine_run(const CintConfig *config, const int64_t *in)
     return out;
 }
 
-static char *model_run(const Vector *vector, const Reading *reading)
+static char *model(const void *opaque, const void *reading)
 {
+    const Vector *vector = opaque;
     static const RivalScheme scheme[CINT_NR_POLICIES] = {
         [NVME_CINT_POLICY_DEFAULT]  = RIVAL_EACH,
         [NVME_CINT_POLICY_STATIC]   = RIVAL_FROM_FIRST,
@@ -230,40 +227,19 @@ static char *model_run(const Vector *vector, const Reading *reading)
         .scheme = scheme[vector->policy],
         .window_ns = vector->window_ns,
         .thr = vector->thr,
-        .reading = *reading,
+        .reading = *(const Reading *)reading,
     };
 
     return rival_run(&rival, vector->in);
 }
 
-static void test_engine(gconstpointer opaque)
+static void test_engine(const void *opaque)
 {
-    const Case *c = opaque;
-    CintConfig config = vector_config(c->vector);
-    char *got = engine_run(&config, c->vector->in);
+    const Vector *vector = opaque;
+    CintConfig config = vector_config(vector);
+    char *got = engine_run(&config, vector->in);
 
-    sim_same("the engine's list of interrupts", got, c->vector->out);
-    g_free(got);
-}
-
-static void test_model(gconstpointer opaque)
-{
-    static const Reading ours;
-    const Case *c = opaque;
-    char *got = model_run(c->vector, &ours);
-
-    sim_same("the independent model's list of interrupts", got,
-             c->vector->out);
-    g_free(got);
-}
-
-static void test_rival(gconstpointer opaque)
-{
-    const Case *c = opaque;
-    char *got = model_run(c->vector, &c->rival->reading);
-
-    sim_same("the rival's list of interrupts", got, c->rival->out);
-    g_assert_cmpstr(c->vector->out, !=, c->rival->out);
+    sim_same("the engine's list of interrupts", got, vector->out);
     g_free(got);
 }
 
@@ -293,32 +269,39 @@ static void test_register_off_by_one(void)
     g_free(got);
 }
 
-static void add(const Vector *vector, const RivalAnswer *rival,
-                const char *claim, const char *object, GTestDataFunc func)
+static void add_vector(const Vector *vector)
 {
-    char *path = g_strdup_printf("/vectors/%s/%s%s", vector->name, claim,
-                                 object);
-    Case *c = g_new(Case, 1);
+    static const Reading ours;
+    static const GoldenSuite suite = {
+        .path = "/vectors",
+        .test_engine = test_engine,
+        .model = model,
+        .ours = &ours,
+    };
+    const RivalAnswer *rival;
+    GoldenCase c = {
+        .suite = &suite,
+        .name = vector->name,
+        .vector = vector,
+        .out = vector->out,
+    };
 
-    *c = (Case) { .vector = vector, .rival = rival };
-    g_test_add_data_func_full(path, c, func, g_free);
-    g_free(path);
+    golden_add(&c);
+    for (rival = vector->rivals; rival->name; rival++) {
+        c.rival = rival->name;
+        c.reading = &rival->reading;
+        c.rival_out = rival->out;
+        golden_add(&c);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    const RivalAnswer *rival;
     unsigned i;
 
     g_test_init(&argc, &argv, NULL);
     for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add(&vectors[i], NULL, "engine-interrupts-as-expected", "",
-            test_engine);
-        add(&vectors[i], NULL, "independent-model-agrees", "", test_model);
-        for (rival = vectors[i].rivals; rival->name; rival++) {
-            add(&vectors[i], rival, "is-told-apart-from/", rival->name,
-                test_rival);
-        }
+        add_vector(&vectors[i]);
     }
     g_test_add_func("/vectors/V10/default/each-cqe-off-shares-per-pass",
                     test_each_cqe_off);

@@ -5,6 +5,7 @@
  * worked by hand. As in test-vectors.c, the engine gives the expected answer,
  * an independent implementation too, and each rival reading another one.
  */
+#include "golden.h"
 #include "rival-vic.h"
 #include "sim.h"
 
@@ -206,11 +207,6 @@ static const Vector vectors[] = {
     },
 };
 
-typedef struct Case {
-    const Vector *vector;
-    const RivalAnswer *rival;
-} Case;
-
 /* Submits or cancels until the next completion finds @cif in flight. */
 static void bring_in_flight(Sim *sim, uint32_t cif)
 {
@@ -255,34 +251,20 @@ static char *engine_run(const VicLoad *load)
     return out;
 }
 
-static void test_engine(gconstpointer opaque)
+static void test_engine(const void *opaque)
 {
-    const Case *c = opaque;
-    char *got = engine_run(&c->vector->load);
+    const Vector *vector = opaque;
+    char *got = engine_run(&vector->load);
 
-    sim_same("the engine's list of interrupts", got, c->vector->out);
+    sim_same("the engine's list of interrupts", got, vector->out);
     g_free(got);
 }
 
-static void test_model(gconstpointer opaque)
+static char *model(const void *opaque, const void *reading)
 {
-    static const VicReading ours;
-    const Case *c = opaque;
-    char *got = rival_vic_run(&c->vector->load, &ours);
+    const Vector *vector = opaque;
 
-    sim_same("the independent model's list of interrupts", got,
-             c->vector->out);
-    g_free(got);
-}
-
-static void test_rival(gconstpointer opaque)
-{
-    const Case *c = opaque;
-    char *got = rival_vic_run(&c->vector->load, &c->rival->reading);
-
-    sim_same("the rival's list of interrupts", got, c->rival->out);
-    g_assert_cmpstr(c->vector->out, !=, c->rival->out);
-    g_free(got);
+    return rival_vic_run(&vector->load, reading);
 }
 
 static const uint32_t map_cif[] = {
@@ -355,16 +337,30 @@ static const RivalAnswer maps[] = {
       "1/1 4/5 4/5 3/4 3/4 2/3 2/3 1/2 1/2 1/3 1/8 1/16 1/16 1/16 " },
 };
 
-static void add(const Vector *vector, const RivalAnswer *rival,
-                const char *claim, const char *object, GTestDataFunc func)
+static void add_vector(const Vector *vector)
 {
-    char *path = g_strdup_printf("/vic-vectors/%s/%s%s", vector->name, claim,
-                                 object);
-    Case *c = g_new(Case, 1);
+    static const VicReading ours;
+    static const GoldenSuite suite = {
+        .path = "/vic-vectors",
+        .test_engine = test_engine,
+        .model = model,
+        .ours = &ours,
+    };
+    const RivalAnswer *rival;
+    GoldenCase c = {
+        .suite = &suite,
+        .name = vector->name,
+        .vector = vector,
+        .out = vector->out,
+    };
 
-    *c = (Case) { .vector = vector, .rival = rival };
-    g_test_add_data_func_full(path, c, func, g_free);
-    g_free(path);
+    golden_add(&c);
+    for (rival = vector->rivals; rival->name; rival++) {
+        c.rival = rival->name;
+        c.reading = &rival->reading;
+        c.rival_out = rival->out;
+        golden_add(&c);
+    }
 }
 
 static void add_maps(void)
@@ -384,18 +380,11 @@ static void add_maps(void)
 
 int main(int argc, char **argv)
 {
-    const RivalAnswer *rival;
     unsigned i;
 
     g_test_init(&argc, &argv, NULL);
     for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add(&vectors[i], NULL, "engine-interrupts-as-expected", "",
-            test_engine);
-        add(&vectors[i], NULL, "independent-model-agrees", "", test_model);
-        for (rival = vectors[i].rivals; rival->name; rival++) {
-            add(&vectors[i], rival, "is-told-apart-from/", rival->name,
-                test_rival);
-        }
+        add_vector(&vectors[i]);
     }
     add_maps();
     return g_test_run();
