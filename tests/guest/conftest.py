@@ -16,7 +16,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from cint import compare, device, measure, paths, session, settings, vm, workloads
+from cint import paths
+from cint.device import properties
+from cint.guest import session, vm
+from cint.measure import comparison, sampling, settings, workloads
 
 #: One instruction per ns, a third of the machine that the papers measured.
 SCALE = 3.0
@@ -47,22 +50,22 @@ def make_settings(policies: str, jobs: Sequence[workloads.Workload], runtime_s: 
                   media: str = "optane") -> settings.Settings:
     """Settings of a comparison in virtual time, as ./cint compare would have them."""
     return settings.Settings(
-        device.parse_policies(policies), jobs, device.parse_media(media), True, 1,
+        properties.parse_policies(policies), jobs, properties.parse_media(media), True, 1,
         workloads.Timing(runtime_s, runtime_s / 10), 1, SCALE, cost_ns, False, None, "",
         "(a test)")
 
 
-def run_policies(chosen: settings.Settings, directory: Path) -> list[measure.Row]:
+def run_policies(chosen: settings.Settings, directory: Path) -> list[sampling.Row]:
     """Run a comparison and return its rows; a noisy guest kernel is a failure."""
-    outcomes = compare.run_guests(chosen, compare.choose_accel(True), directory)
+    outcomes = comparison.run_guests(chosen, comparison.choose_accel(True), directory)
     for outcome in outcomes:
         assert outcome.trouble == [], f"{outcome.name}: kernel messages"
-    assert not chosen.cost_ns or compare.in_force(chosen, outcomes), "no interrupt cost"
-    return compare.rows_from(chosen, [s for o in outcomes
-                                      for s in compare.samples_from(chosen, o)])
+    assert not chosen.cost_ns or comparison.in_force(chosen, outcomes), "no interrupt cost"
+    return comparison.rows_from(chosen, [s for o in outcomes
+                                         for s in comparison.samples_from(chosen, o)])
 
 
-def value(rows: Sequence[measure.Row], policy: str, workload: str, metric: str,
+def value(rows: Sequence[sampling.Row], policy: str, workload: str, metric: str,
           job: str | None = None) -> float:
     """One number of the table."""
     found = [r.values.get(metric) for r in rows
@@ -88,8 +91,8 @@ def boot(logs: Path) -> Boot:
 def machine(policy: str, media: str = "optane", virtual: bool = True, k: float = SCALE,
             **more: object) -> vm.Machine:
     """A guest with one policy."""
-    chosen = compare.choose_accel(virtual)
-    props = device.device_properties(device.parse_policy(policy), device.parse_media(media), k,
-                                     virtual)
+    chosen = comparison.choose_accel(virtual)
+    props = properties.device_properties(properties.parse_policy(policy),
+                                         properties.parse_media(media), k, virtual)
     return vm.Machine(props, virtual=virtual, accel=chosen.name, cpu=chosen.cpu,
                       **more)  # type: ignore[arg-type]

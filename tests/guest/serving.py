@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cint import agent, logpage, vm
+from cint.device import logpage
+from cint.guest import agent, vm
 
 JOB_LIMIT_S = 120
 POLL_S = 0.001

@@ -13,8 +13,9 @@ from pathlib import Path
 from conftest import machine
 from serving import Guest, serving
 
-from cint import fiojson, vm
-from cint.qmp import QmpError
+from cint.guest import vm
+from cint.guest.qmp import QmpError
+from cint.measure import fiojson
 
 MIB = 1 << 20
 SIZE = 8 * MIB

@@ -11,8 +11,13 @@ import pytest
 from conftest import SCALE, make_settings, value
 from serving import Guest, guest_interrupts, serving, totals
 
-from cint import agent, compare, device, distro, fiojson, paths, steps, vm, workloads
+from cint import paths, steps
+from cint.build import distro
+from cint.device import properties
 from cint.errors import CintError
+from cint.guest import agent, kinds, vm
+from cint.measure import comparison, fiojson, workloads
+from cint.results import assembly
 
 MIB = 1 << 20
 SIZE = 8 * MIB
@@ -79,11 +84,12 @@ def disk(tmp_path: Path) -> vm.Backend:
 
 def plain_machine(backend: vm.Backend) -> vm.Machine:
     """A guest in real time with the device as a user gets it: drain and max-hold on."""
-    accel = compare.choose_accel(False)
-    props = device.device_properties(device.parse_policy("default"),
-                                     device.parse_media(MEDIA), 1, virtual=False, paper=False)
+    accel = comparison.choose_accel(False)
+    props = properties.device_properties(properties.parse_policy("default"),
+                                         properties.parse_media(MEDIA), 1, virtual=False,
+                                         paper=False)
     machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, backend=backend)
-    return distro.dress(machine, "distro")
+    return kinds.dress(machine, "distro")
 
 
 def check_policy(guest: Guest, number: int, policy: str) -> None:
@@ -124,7 +130,7 @@ def check_no_hints(guest: Guest) -> None:
 
 def test_every_policy(built: str, disk: vm.Backend, logs: Path) -> None:
     """One boot: fio's checksums hold, and nothing timed out, under every policy."""
-    with serving(plain_machine(disk), logs, distro.BOOT_LIMIT_S) as guest:
+    with serving(plain_machine(disk), logs, kinds.BOOT_LIMIT_S) as guest:
         assert guest.vm.hello["kernel"] == built
         assert guest.shell("ls /sys/module/nvme/parameters").find("irq_cost_ns") < 0
         check_no_hints(guest)
@@ -142,17 +148,17 @@ def test_virtual_time(built: str, logs: Path) -> None:
     """A comparison as ./cint compare --guest distro makes it; it says what it lacks."""
     chosen = replace(make_settings("default,adaptive", [workloads.BUILT_IN["async"]], 0.05,
                                    cost_ns=0),
-                     guest="distro", boot_limit_s=distro.BOOT_LIMIT_S)
-    accel = compare.choose_accel(True)
-    outcomes = compare.run_guests(chosen, accel, logs)
+                     guest="distro", boot_limit_s=kinds.BOOT_LIMIT_S)
+    accel = comparison.choose_accel(True)
+    outcomes = comparison.run_guests(chosen, accel, logs)
     assert [o.trouble for o in outcomes] == [[], []]
     assert [o.hello["kernel"] for o in outcomes] == [built, built]
-    samples = [s for o in outcomes for s in compare.samples_from(chosen, o)]
-    rows = compare.rows_from(chosen, samples)
+    samples = [s for o in outcomes for s in comparison.samples_from(chosen, o)]
+    rows = comparison.rows_from(chosen, samples)
     assert chosen.k == SCALE
     assert (value(rows, "adaptive", "async", "ios_per_irq")
             > 4 * value(rows, "default", "async", "ios_per_irq"))
-    notes = " ".join(compare.notes_for(chosen, outcomes, accel, samples))
+    notes = " ".join(assembly.notes_for(chosen, outcomes, accel, samples))
     assert "uncalibrated" in notes
     assert "not patched" in notes
     assert agent.dmesg_trouble(outcomes[0].dmesg) == []

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 from conftest import log_root, make_settings, run_policies, value
 
-from cint import measure, workloads
+from cint.measure import sampling, workloads
 
 pytestmark = pytest.mark.figures
 
@@ -25,7 +25,7 @@ SYNC = workloads.BUILT_IN["sync"]
 ASYNC = workloads.Workload("async", "J-AIO(512,16,16)",
                            workloads.COMMON + workloads.async_job(512, 16, 16))
 
-Rows = Sequence[measure.Row]
+Rows = Sequence[sampling.Row]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import Boot, machine
 
-from cint import agent, fiojson, logpage, vm
+from cint.device import logpage
+from cint.guest import agent, vm
+from cint.measure import fiojson
 
 ENGINES = {
     "psync": "ioengine=psync",

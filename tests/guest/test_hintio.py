@@ -8,7 +8,8 @@ from pathlib import Path
 from conftest import machine
 from serving import Guest, serving
 
-from cint import agent, logpage
+from cint.device import logpage
+from cint.guest import agent
 
 DEV = "/dev/nvme0n1"
 #: What hintio --help says of its exit codes.

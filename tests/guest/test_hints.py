@@ -19,7 +19,9 @@ import pytest
 from conftest import log_root
 from serving import Guest, serving
 
-from cint import compare, device, vm
+from cint.device import properties
+from cint.guest import vm
+from cint.measure import comparison
 
 SYNC, BATCH, FSYNC, JOURNAL, MSYNC, READ = 1, 2, 4, 8, 16, 32
 DEFAULT = 63
@@ -94,9 +96,9 @@ def namespace(number: int, image: Path) -> tuple[str, ...]:
 
 def hint_machine(*append: str, extra: tuple[str, ...] = ()) -> vm.Machine:
     """A guest in real time whose device interrupts for each completion."""
-    accel = compare.choose_accel(False)
-    props = device.device_properties(device.parse_policy("default"),
-                                     device.parse_media("optane"), 1, virtual=False)
+    accel = comparison.choose_accel(False)
+    props = properties.device_properties(properties.parse_policy("default"),
+                                         properties.parse_media("optane"), 1, virtual=False)
     return vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, append=append,
                       vcpus=2, extra=extra)
 

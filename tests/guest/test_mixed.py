@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conftest import make_settings, run_policies, value
 
-from cint import measure, workloads
+from cint.measure import sampling, workloads
 
 RUNTIME_S = 0.1
 #: With hints the sync job waits no longer than under default, up to this share,
@@ -28,13 +28,13 @@ PREFERRED = replace(MIXED, name="preferred",
 
 
 def run(policies: str, jobs: Sequence[workloads.Workload], logs: Path,
-        hints: bool = True) -> list[measure.Row]:
+        hints: bool = True) -> list[sampling.Row]:
     """The whole-workload rows."""
     chosen = replace(make_settings(policies, jobs, RUNTIME_S), hints=hints)
     return [r for r in run_policies(chosen, logs) if r.job is None]
 
 
-def calibrated(rows: Sequence[measure.Row], policy: str, workload: str, latency: str) -> bool:
+def calibrated(rows: Sequence[sampling.Row], policy: str, workload: str, latency: str) -> bool:
     """Whether the policy has default's latency at a fraction of its interrupts."""
     late, merged = (value(rows, policy, workload, m) / value(rows, "default", workload, m)
                     for m in (latency, "ios_per_irq"))

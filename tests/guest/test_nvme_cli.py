@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from serving import Guest, guest_interrupts, serving, totals
 
-from cint import agent, compare, device, logpage, vm
+from cint.device import logpage, properties
+from cint.guest import agent, vm
+from cint.measure import comparison
 
 DEV = "/dev/nvme0"
 MIB = 1 << 20
@@ -49,9 +51,10 @@ Config = dict[str, Any]
 @pytest.fixture
 def guest(logs: Path) -> Iterator[Guest]:
     """Our guest, policy default; its kernel must have nothing to complain about."""
-    accel = compare.choose_accel(False)
-    props = device.device_properties(device.parse_policy("default"),
-                                     device.parse_media(MEDIA), 1, virtual=False, paper=False)
+    accel = comparison.choose_accel(False)
+    props = properties.device_properties(properties.parse_policy("default"),
+                                         properties.parse_media(MEDIA), 1, virtual=False,
+                                         paper=False)
     machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu)
     with serving(machine, logs) as running:
         yield running

@@ -18,8 +18,12 @@ import pytest
 from conftest import Boot
 from serving import Guest, serving
 
-from cint import agent, compare, fiojson, linux_build, logpage, paths, steps, vm
+from cint import paths, steps
+from cint.build import linux
+from cint.device import logpage
 from cint.errors import CintError
+from cint.guest import agent, vm
+from cint.measure import comparison, fiojson
 
 MIB = 1 << 20
 SYSFS = "/sys/class/nvme/nvme0"
@@ -135,14 +139,14 @@ ON_ONE_CPU = mix().replace("[global]", "[global]\ncpus_allowed=0")
 def waiting_machine(backend: vm.Backend, append: tuple[str, ...] = (SYNC_ONLY,),
                     device_opts: str = "") -> vm.Machine:
     """A guest whose unmarked completions wait."""
-    accel = compare.choose_accel(True)
+    accel = comparison.choose_accel(True)
     return vm.Machine(tuple(WAITING.items()), virtual=True, accel=accel.name, cpu=accel.cpu,
                       backend=backend, device_opts=device_opts, append=append)
 
 
 def shaken_machine(backend: vm.Backend, kernel: Path = paths.KERNEL) -> vm.Machine:
     """The same in real time, with two CPUs and a queue for polling."""
-    accel = compare.choose_accel(False)
+    accel = comparison.choose_accel(False)
     return replace(waiting_machine(backend, (SYNC_ONLY, "nvme.poll_queues=1")), virtual=False,
                    accel=accel.name, cpu=accel.cpu, vcpus=2, kernel=kernel)
 
@@ -317,12 +321,12 @@ def debug_kernel() -> Path:
     """The kernel that checks itself: lock order, sleeping where it may not, use after free."""
     try:
         with steps.build_lock():
-            linux_build.build(None, os.cpu_count() or 1, linux_build.DEBUG)
+            linux.build(None, os.cpu_count() or 1, linux.DEBUG)
     except CintError as problem:
-        if linux_build.DEBUG.image.exists():
+        if linux.DEBUG.image.exists():
             raise
         pytest.skip(f"no kernel with debugging: {problem.message}")
-    return linux_build.DEBUG.image
+    return linux.DEBUG.image
 
 
 @pytest.mark.slow

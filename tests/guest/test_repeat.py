@@ -8,28 +8,28 @@ from pathlib import Path
 import pytest
 from conftest import make_settings, run_policies
 
-from cint import measure, workloads
+from cint.measure import sampling, workloads
 
 AGREE = 0.005
 
 
-def run(directory: Path) -> list[measure.Row]:
+def run(directory: Path) -> list[sampling.Row]:
     """All workloads under the two policies furthest apart."""
     chosen = make_settings("default,adaptive", list(workloads.BUILT_IN.values()), 0.15)
     return run_policies(chosen, directory)
 
 
 @pytest.fixture
-def two_runs(logs: Path) -> tuple[list[measure.Row], list[measure.Row]]:
+def two_runs(logs: Path) -> tuple[list[sampling.Row], list[sampling.Row]]:
     """The same comparison twice."""
     return run(logs / "first"), run(logs / "second")
 
 
-def test_two_runs_agree(two_runs: tuple[list[measure.Row], list[measure.Row]]) -> None:
+def test_two_runs_agree(two_runs: tuple[list[sampling.Row], list[sampling.Row]]) -> None:
     apart = []
     for one, two in zip(*two_runs, strict=True):
         assert (one.policy, one.workload, one.job) == (two.policy, two.workload, two.job)
-        for metric in measure.METRICS:
+        for metric in sampling.METRICS:
             a, b = one.values.get(metric), two.values.get(metric)
             assert (a is None) == (b is None)
             if a and b and abs(a / b - 1) > AGREE:

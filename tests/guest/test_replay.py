@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import Boot, machine
 
-from cint import agent, paths
+from cint import paths
+from cint.guest import agent
 
 JOB = """\
 [batches]

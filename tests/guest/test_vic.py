@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 from conftest import log_root
 
-from cint import scale
+from cint.device import scale
 from cint.figures import base, vic
 
 pytestmark = pytest.mark.figures

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from cint import paths, sweep
+from cint import paths
+from cint.measure import sweep
 
 HERE = Path(__file__).parent
 

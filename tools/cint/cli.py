@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line: verbs, global options, errors and exit codes.
 
-Each verb is a module with `add_parser(subparsers)` and `run(args) -> int`. Only the
-module of the verb that was typed is imported, which keeps ./cint quick.
+Each verb is a module of cint.verbs with `add_parser(subparsers)` and `run(args) -> int`.
+Only the module of the verb that was typed is imported, which keeps ./cint quick.
 """
 
 import argparse
@@ -26,20 +26,20 @@ from cint.errors import (
     UsageError,
 )
 
-#: verb: (module, what it does in one line)
+#: verb, which is also the name of its module in cint.verbs: what it does in one line
 VERBS = {
-    "setup": ("setup", "install what is needed, get the sources, build everything"),
-    "build": ("build", "build again after an edit (QEMU, kernel, guest image, engine)"),
-    "run": ("run", "start an interactive guest with the cint device"),
-    "compare": ("compare", "run fio in a guest under each policy and print a table"),
-    "replay": ("replay", "replay a recorded load through the policies, without a guest"),
-    "report": ("report", "make report.html again from a results directory"),
-    "bench": ("bench", "count what the engine and the device cost, against aims"),
-    "calibrate": ("calibrate", "measure the guest's cost per I/O and per interrupt"),
-    "test": ("selftest", "run all tests"),
-    "patches": ("series", "check the patch series, or make one again from a git tree"),
-    "doctor": ("doctor", "report on this machine: accelerators, versions, space"),
-    "clean": ("clean", "remove what was built"),
+    "setup": "install what is needed, get the sources, build everything",
+    "build": "build again after an edit (QEMU, kernel, guest image, engine)",
+    "run": "start an interactive guest with the cint device",
+    "compare": "run fio in a guest under each policy and print a table",
+    "replay": "replay a recorded load through the policies, without a guest",
+    "report": "make report.html again from a results directory",
+    "bench": "count what the engine and the device cost, against aims",
+    "calibrate": "measure the guest's cost per I/O and per interrupt",
+    "test": "run all tests",
+    "patches": "check the patch series, or make one again from a git tree",
+    "doctor": "report on this machine: accelerators, versions, space",
+    "clean": "remove what was built",
 }
 
 DESCRIPTION = """QEMU's NVMe controller with calibrated interrupts: build it, run it, and compare
@@ -119,7 +119,7 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
         parser.add_argument(*flags, **options)  # type: ignore[arg-type]
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", title="commands",
                                   parser_class=_Parser)
-    for verb, (_, text) in VERBS.items():
+    for verb, text in VERBS.items():
         if verb in argv:
             module = load(verb)
             module.add_parser(verbs)
@@ -142,7 +142,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def load(verb: str) -> ModuleType:
     """The module of a verb."""
-    return importlib.import_module(f"cint.{VERBS[verb][0]}")
+    return importlib.import_module(f"cint.verbs.{verb}")
 
 
 def _words_before_dashes(argv: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from cint import logpage
+from cint.device import logpage
 
 INTERRUPTS = """\
            CPU0       CPU1

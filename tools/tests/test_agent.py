@@ -6,8 +6,8 @@ import json
 import pytest
 from canned import snap
 
-from cint import agent
-from cint.agent import AgentError
+from cint.guest import agent
+from cint.guest.agent import AgentError
 
 
 def test_plan() -> None:

@@ -3,8 +3,8 @@
 
 import pytest
 
-from cint import bench, callgrind
-from cint.bench import Check, DeviceRow, EngineRow
+from cint.selftest import bench, callgrind
+from cint.selftest.bench import Check, DeviceRow, EngineRow
 
 PROFILE = """\
 # callgrind format

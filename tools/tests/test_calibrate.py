@@ -7,55 +7,57 @@ from pathlib import Path
 import pytest
 from canned import sync_result
 
-from cint import calibrate, session
-from cint.calibrate import Point
 from cint.errors import CintError
+from cint.guest import session
+from cint.measure import calibration
+from cint.measure.calibration import Point
+from cint.verbs import calibrate
 
 
 def line(c_io: float, c_irq: float, noise: float = 0.0) -> list[Point]:
     """Points on a line, with alternating noise."""
     return [Point(thr, thr, (c_io + c_irq / thr) * (1 + noise * (-1) ** n), 1.0)
-            for n, thr in enumerate(calibrate.THRESHOLDS)]
+            for n, thr in enumerate(calibration.THRESHOLDS)]
 
 
 def test_fit_finds_the_line() -> None:
-    found = calibrate.fit(line(7350.0, 1500.0))
+    found = calibration.fit(line(7350.0, 1500.0))
     assert found.c_io_ns == pytest.approx(7350)
     assert found.c_irq_ns == pytest.approx(1500)
     assert found.worst < 1e-9
 
 
 def test_fit_says_how_bad_it_is() -> None:
-    assert calibrate.fit(line(7350.0, 1500.0, 0.02)).worst == pytest.approx(0.02, abs=0.015)
+    assert calibration.fit(line(7350.0, 1500.0, 0.02)).worst == pytest.approx(0.02, abs=0.015)
 
 
 def test_nothing_to_fit() -> None:
     with pytest.raises(CintError, match="did not vary"):
-        calibrate.fit([Point(t, 1.0, 100.0, 1.0) for t in (1, 2, 4)])
+        calibration.fit([Point(t, 1.0, 100.0, 1.0) for t in (1, 2, 4)])
 
 
 @pytest.mark.parametrize(("c_io", "c_irq", "scale", "cost"), [
     (7350.0, 180.0, 3.0, 740), (2450.0, 800.0, 1.0, 0), (2450.0, 2000.0, 1.0, 0)])
 def test_proposal(c_io: float, c_irq: float, scale: float, cost: int) -> None:
-    got = calibrate.proposal(calibrate.Fit(c_io, c_irq, 0.0))
+    got = calibration.proposal(calibration.Fit(c_io, c_irq, 0.0))
     assert got == {"cpu_scale": pytest.approx(scale), "irq_cost_ns": cost}
 
 
 def test_points_come_from_the_device() -> None:
     outcome = session.Outcome("thr 4", results={"async": sync_result("async", irqs=250)})
-    got = calibrate.point(4, outcome)
+    got = calibration.point(4, outcome)
     assert got.ios_per_irq == 4.0
     assert got.ns_per_io == pytest.approx(20_000)
     message = sync_result("async")
     message["after"]["nvme_log"] = None
     with pytest.raises(CintError, match="no counters"):
-        calibrate.point(4, session.Outcome("thr 4", results={"async": message}))
+        calibration.point(4, session.Outcome("thr 4", results={"async": message}))
 
 
 def test_stored_and_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "CALIBRATION_FILE", tmp_path / "stamps/calibration.json")
     points = line(7350.0, 180.0)
-    document = calibrate.document_for(points, calibrate.fit(points))
+    document = calibrate.document_for(points, calibration.fit(points))
     calibrate.store(document)
     stored = json.loads((tmp_path / "stamps/calibration.json").read_text(encoding="utf-8"))
     assert stored["proposal"] == {"cpu_scale": 3.0, "irq_cost_ns": 740}
@@ -63,7 +65,7 @@ def test_stored_and_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_guest_is_unscaled(tmp_path: Path) -> None:
-    task = calibrate.task_for(8, 0.5, tmp_path)
+    task = calibration.task_for(8, 0.5, tmp_path)
     assert dict(task.machine.properties)["cint.thr"] == 8
     assert task.machine.append == ()
     assert "runtime=500000us" in str(task.plan.jobs[0].fio)

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cint import clean, cli, paths
+from cint import cli, paths
 from cint.errors import EXIT_TIMEOUT, CintError
+from cint.verbs import clean
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""settings.py and compare.py, to the end with a program that stands in for QEMU."""
+"""Options and runs of a comparison, to the end with a program that stands in for QEMU."""
 
 import argparse
 import csv
@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cint import cli, compare, measure, paths, results, session, settings, table
+from cint import cli, paths
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -21,6 +21,10 @@ from cint.errors import (
     CintError,
     UsageError,
 )
+from cint.guest import session
+from cint.measure import comparison, sampling, settings
+from cint.results import assembly, documents, table
+from cint.verbs import compare
 
 FAKE = Path(__file__).with_name("fake_qemu.py")
 
@@ -39,7 +43,7 @@ def chosen(*words: str) -> settings.Settings:
 
 def notes(got: settings.Settings, *outcomes: session.Outcome) -> list[str]:
     """The remarks under the table, without samples."""
-    return compare.notes_for(got, outcomes, compare.choose_accel(virtual=True), [])
+    return assembly.notes_for(got, outcomes, comparison.choose_accel(virtual=True), [])
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +88,9 @@ def test_without_hints_the_device_infers_them(words: tuple[str, ...]) -> None:
 
 def append(policy: str, *words: str) -> tuple[str, ...]:
     """What the guest's kernel is told for a policy."""
-    accel = compare.choose_accel(virtual=True)
+    accel = comparison.choose_accel(virtual=True)
     got = chosen("--policy", policy, *words)
-    return compare.machine_for(got, got.policies[0], accel).append
+    return comparison.machine_for(got, got.policies[0], accel).append
 
 
 def test_only_the_rows_about_it_reap_out_of_order() -> None:
@@ -104,7 +108,7 @@ def test_the_driver_is_told_to_give_no_hints() -> None:
 
 def test_fio_marks_jobs_only_where_the_kernel_takes_hints() -> None:
     for words, there in (((), True), (("--hints", "off"), True), (("--guest", "distro"), False)):
-        plan = compare.plan_for(chosen("--workload", "mixed", *words))
+        plan = comparison.plan_for(chosen("--workload", "mixed", *words))
         assert ("hint=unmarked" in str(plan.jobs[-1].fio)) is there
 
 
@@ -112,13 +116,13 @@ def test_cint_without_any_hint_is_a_warning() -> None:
     got = chosen("--policy", "default,cint")
     said = {session.FACTS_JOB: {"stdout": "irq_hints=N\n"}}
     outcomes = [session.Outcome(p.name, results=said) for p in got.policies]
-    accel = compare.choose_accel(virtual=True)
+    accel = comparison.choose_accel(virtual=True)
 
     def warned(hints: dict[str, int]) -> bool:
-        rows = [measure.Row(p, "sync", None, {}, hints=h)
+        rows = [sampling.Row(p, "sync", None, {}, hints=h)
                 for p, h in (("default", {"urgent": 5}), ("cint", hints))]
         return any(n.startswith("warning: no command") and "nvme.irq_hints: N" in n
-                   for n in compare.notes_for(got, outcomes, accel, rows))
+                   for n in assembly.notes_for(got, outcomes, accel, rows))
 
     assert warned({"none": 9})
     assert warned({})
@@ -187,12 +191,12 @@ def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plan_repeats_the_workloads_in_one_boot() -> None:
-    plan = compare.plan_for(chosen("--repeat", "2", "--workload", "sync,async"))
+    plan = comparison.plan_for(chosen("--repeat", "2", "--workload", "sync,async"))
     assert [j.name for j in plan.jobs] == ["cint-facts", "sync/0", "async/0", "sync/1", "async/1"]
     seeds = [j.fio.partition("randseed=")[2][0] for j in plan.jobs if j.fio]
     assert seeds == ["1", "1", "2", "2"]
     assert len(plan.setup) == 1
-    assert compare.plan_for(chosen("--cpu-scale", "1")).setup == ()
+    assert comparison.plan_for(chosen("--cpu-scale", "1")).setup == ()
 
 
 # ---- to the end ---------------------------------------------------------
@@ -203,14 +207,14 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", f"{FAKE.parent}:{FAKE.parents[1]}")
     for name in ("QEMU", "KERNEL", "INITRAMFS"):
         monkeypatch.setattr(paths, name, FAKE)
-    plain = compare.machine_for
+    plain = comparison.machine_for
 
     def machine_for(*words: Any) -> Any:
         return dataclasses.replace(plain(*words), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
 
-    monkeypatch.setattr(compare, "machine_for", machine_for)
+    monkeypatch.setattr(comparison, "machine_for", machine_for)
     monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr("cint.setup.ensure", lambda *_: False)
+    monkeypatch.setattr("cint.build.setup.ensure", lambda *_: False)
     return tmp_path
 
 
@@ -227,7 +231,7 @@ def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None
                     "report.html", "logs"}
     assert {p.name for p in (latest / "logs").iterdir()} == {"default", "static100", "static20",
                                                             "adaptive", "vic", "cint", "cint-ooo"}
-    document = results.load(latest)
+    document = documents.load(latest)
     with (latest / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(document["rows"]) == 7 * 5
@@ -240,13 +244,13 @@ def test_json_is_one_valid_document(fake: Path, capfd: pytest.CaptureFixture[str
     captured = capfd.readouterr()
     document, end = json.JSONDecoder().raw_decode(captured.out)
     assert captured.out[end:] == "\n"
-    assert document == results.load(fake / "results/latest")
-    schema = json.loads(results.SCHEMA_FILE.read_text(encoding="utf-8"))
+    assert document == documents.load(fake / "results/latest")
+    schema = json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     assert document["policies"][0]["qemu"][0] == str(FAKE)
     assert document["irq_cost"] == {"reported_ns": 740, "applied_ns": 2220, "in_force": True}
-    assert results.rows_from(document)[0].values["iops"] == pytest.approx(150_000)
+    assert documents.rows_from(document)[0].values["iops"] == pytest.approx(150_000)
 
 
 def test_a_failure_leaves_standard_output_empty(
@@ -276,8 +280,8 @@ def test_no_field_of_the_golden_results_has_gone(
     document: dict[str, Any] = {}
     for _ in range(2):
         compare.run(parse("--no-plots", "--policy", "default,adaptive"))
-        document = results.load(fake / "results/latest")
-    golden = results.load(Path(__file__).with_name("golden"))
+        document = documents.load(fake / "results/latest")
+    golden = documents.load(Path(__file__).with_name("golden"))
     data = {f".rows.lateness.{n}" for n in ("count", "mean_us", "p50_us", "p99_us", "max_us")}
     assert key_paths(golden) - key_paths(document) <= data
 
@@ -296,7 +300,7 @@ def test_the_last_result_stands_beside_the_new_one(
     assert "Beside the last result" in (fake / "results/latest/report.html").read_text()
     compare.run(parse(*words, "--no-previous"))
     assert "before (" not in capsys.readouterr().out
-    assert results.load(fake / "results/latest")["previous"] is None
+    assert documents.load(fake / "results/latest")["previous"] is None
     compare.run(parse(*words, "--runtime", "2"))
     assert "before (" not in capsys.readouterr().out
 
@@ -313,7 +317,7 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> No
 def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
     got = chosen("--irq-cost", "100")
     outcome = session.Outcome("default")
-    assert not compare.in_force(got, [outcome])
+    assert not comparison.in_force(got, [outcome])
     assert any("uncalibrated" in n for n in notes(got, outcome))
     assert any("uncalibrated" in n for n in notes(chosen("--irq-cost", "0")))
 
@@ -321,9 +325,9 @@ def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
 def test_late_timers_are_said() -> None:
     got = chosen("--time", "real", "--policy", "stock,static20,adaptive")
     late = {"count": 10, "mean_us": 8.0, "p50_us": 8.192, "p99_us": 9.0, "max_us": 9.0}
-    rows = [measure.Row("stock", "sync", None, {})]
-    rows += [measure.Row(p, "sync", None, {}, lateness=late) for p in ("static20", "adaptive")]
-    assert compare.lateness_notes(got, rows) == [
+    rows = [sampling.Row("stock", "sync", None, {})]
+    rows += [sampling.Row(p, "sync", None, {}, lateness=late) for p in ("static20", "adaptive")]
+    assert assembly.lateness_notes(got, rows) == [
         "static20: asked for 20 us, got 28.0 us in sync: timers ran 8.0 us late on average",
         "warning: adaptive: asked for 6 us, got 14.0 us in sync: timers ran 8.0 us late on "
         "average; the policy could not be kept"]
@@ -334,7 +338,7 @@ def test_real_time_table_has_the_stock_device_and_the_warning(
 ) -> None:
     got = chosen("--time", "real", "--policy", "stock,default,adaptive", "--workload",
                  "sync,mixed", "--runtime", "1")
-    document = results.load(Path(__file__).with_name("golden"))
+    document = documents.load(Path(__file__).with_name("golden"))
     compare.print_table(got, document, Path("/x"))
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("stock ") for line in lines)
@@ -357,7 +361,7 @@ def test_results_are_never_overwritten(fake: Path) -> None:
 
 
 def test_two_directories_in_one_second(fake: Path) -> None:
-    made = {results.new_directory(None, "compare") for _ in range(3)}
+    made = {documents.new_directory(None, "compare") for _ in range(3)}
     assert len(made) == 3
 
 
@@ -365,7 +369,7 @@ def test_two_directories_in_one_second(fake: Path) -> None:
 def test_other_results_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(CintError):
-        results.load(tmp_path)
+        documents.load(tmp_path)
 
 
 # ---- the table ----------------------------------------------------------
@@ -379,14 +383,14 @@ def test_numbers(value: float | None, text: str) -> None:
 
 
 def test_width_with_extreme_values() -> None:
-    values: dict[str, float | None] = dict.fromkeys(measure.METRICS, 9_999_999.0)
-    ratios = dict.fromkeys(measure.RATIOS, 999.9)
+    values: dict[str, float | None] = dict.fromkeys(sampling.METRICS, 9_999_999.0)
+    ratios = dict.fromkeys(sampling.RATIOS, 999.9)
     name = "static:time=123456us,thr=65535"
-    rows = [measure.Row(name, "sync", None, values, 0.1, ratios),
-            measure.Row(name, "sync", "a job with quite a long name", {}, None)]
+    rows = [sampling.Row(name, "sync", None, values, 0.1, ratios),
+            sampling.Row(name, "sync", "a job with quite a long name", {}, None)]
     lines = table.format_rows(rows, {"sync": "x" * 300}, "default")
     assert max(len(line) for line in lines) <= table.WIDTH
 
 
 def test_virtual_time_is_tcg() -> None:
-    assert compare.choose_accel(virtual=True).name == "tcg"
+    assert comparison.choose_accel(virtual=True).name == "tcg"

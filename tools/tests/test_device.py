@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""device.py: what is typed, and the device properties that it means."""
+"""properties.py: what is typed, and the device properties that it means."""
 
 import re
 
 import pytest
 
-from cint import device, paths
+from cint import paths
+from cint.device import properties as device
 from cint.errors import UsageError
 
 

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cint import compare, distro, image, paths, settings, sources, steps, vm
+from cint import paths, steps
+from cint.build import distro, image, sources
 from cint.errors import UsageError
+from cint.guest import kinds, vm
+from cint.measure import comparison, settings
+from cint.results import assembly
 
 SHOW = """\
 Package: linux-image-amd64
@@ -170,7 +174,7 @@ def test_kernel_and_modules_come_out_of_the_package(package: Path) -> None:
     assert (paths.DISTRO_MODULES / "nvme.ko").read_bytes() == b"nvme"
     assert (paths.DISTRO_MODULES / "load-order").read_text() == (
         "/lib/modules/qemu_fw_cfg.ko\n/lib/modules/nvme.ko\n")
-    assert "linux-image-6.12.107+deb13-amd64 6.12.107-1" in distro.note()
+    assert "linux-image-6.12.107+deb13-amd64 6.12.107-1" in kinds.note()
     assert not (paths.DISTRO / "unpacked").exists()
     package.unlink()
     assert not distro.build()
@@ -193,33 +197,33 @@ def parse(*words: str) -> settings.Settings:
 
 
 def test_the_guest_has_its_own_kernel_image_and_options() -> None:
-    machine = distro.dress(vm.Machine(append=("last",)), "distro")
+    machine = kinds.dress(vm.Machine(append=("last",)), "distro")
     assert (machine.kernel, machine.initramfs) == (paths.DISTRO_KERNEL, paths.DISTRO_INITRAMFS)
     text = vm.kernel_cmdline(machine)
     assert "lapic_timer_khz" not in text
     assert text.endswith("nolapic_timer last")
     assert "nolapic_timer" not in vm.kernel_cmdline(
-        distro.dress(vm.Machine(vcpus=2), "distro"))
-    assert distro.dress(vm.Machine(), "cint") == vm.Machine()
+        kinds.dress(vm.Machine(vcpus=2), "distro"))
+    assert kinds.dress(vm.Machine(), "cint") == vm.Machine()
 
 
 def test_results_are_uncalibrated() -> None:
     chosen = parse("--guest", "distro")
     assert chosen.cost_applied_ns == 0
-    assert chosen.boot_limit_s == distro.BOOT_LIMIT_S
+    assert chosen.boot_limit_s == kinds.BOOT_LIMIT_S
     assert "--guest distro" in chosen.repeat_command
-    notes = compare.notes_for(chosen, [], compare.choose_accel(True), [])
+    notes = assembly.notes_for(chosen, [], comparison.choose_accel(True), [])
     assert "not patched" in notes[0]
     assert any("no nvme.irq_cost_ns; throughput ratios are uncalibrated" in n for n in notes)
-    assert compare.parameters_for(chosen)["guest"] == "distro"
-    assert "linux" not in distro.targets("distro")
+    assert assembly.parameters_for(chosen)["guest"] == "distro"
+    assert "linux" not in kinds.targets("distro")
 
 
 def test_our_guest_is_the_default() -> None:
     chosen = parse()
     assert (chosen.guest, chosen.boot_limit_s) == ("cint", vm.BOOT_LIMIT_S)
     assert "--guest" not in chosen.repeat_command
-    assert "distro" not in distro.targets("cint")
+    assert "distro" not in kinds.targets("cint")
     assert parse("--guest", "distro", "--boot-limit", "7").boot_limit_s == 7
 
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 from canned import log, record
 
-from cint import workloads
 from cint.errors import CintError
 from cint.figures import choosing, probe, vic
 from cint.figures.base import Failure, Figure, Point
+from cint.measure import workloads
 
 FIGURES = (vic.TAB1, vic.TAB1_EXACT, vic.TAB23, vic.TAB45, vic.TAB6, vic.LOW, vic.LOW_RATE,
            choosing.FIG18, choosing.FIG19, choosing.fig18_delta(3.25))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cint import patches, paths
+from cint import paths
+from cint.build import patches
 
 HEADER = paths.OVERLAY_NVME / "cint-abi.h"
 COPY = "drivers/nvme/host/irq-hints.h"

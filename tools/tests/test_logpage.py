@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from canned import log, record
 
-from cint import logpage, paths
-from cint.logpage import LogPageError
+from cint import paths
+from cint.device import logpage
+from cint.device.logpage import LogPageError
 
 HEADER = paths.OVERLAY_NVME / "cint-abi.h"
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""fiojson.py and measure.py: from results to rows."""
+"""fiojson.py and sampling.py: from results to rows."""
 
 from typing import Any
 
 import pytest
 from canned import fio, fio_job, log, record, result, snap, sync_result
 
-from cint import fiojson, measure
-from cint.fiojson import FioError
+from cint.measure import fiojson, sampling
+from cint.measure.fiojson import FioError
 
 
 def test_percentiles_from_bins() -> None:
@@ -39,14 +39,14 @@ def test_bad_fio(document: Any) -> None:
         fiojson.parse(document)
 
 
-def sample(message: dict[str, Any], policy: str = "default", repeat: int = 0) -> measure.Sample:
+def sample(message: dict[str, Any], policy: str = "default", repeat: int = 0) -> sampling.Sample:
     """A sample of the workload that the message is named after."""
-    return measure.sample(policy, message["name"], repeat, message, 1)
+    return sampling.sample(policy, message["name"], repeat, message, 1)
 
 
 def test_row_is_in_reported_time() -> None:
     one = sample(sync_result("sync", iops=50_000.0, lat_ns=20_000, irqs=500))
-    row, = measure.rows([one], 2.0, None, False)
+    row, = sampling.rows([one], 2.0, None, False)
     assert row.values["iops"] == pytest.approx(100_000)
     assert row.values["p50_us"] == pytest.approx(10)
     assert row.values["p999_us"] == pytest.approx(20)
@@ -61,17 +61,17 @@ def test_row_is_in_reported_time() -> None:
 def test_hints_are_those_of_this_run() -> None:
     before, after = (log(record(1, cqes, cqes, {1: cqes}, urgent=urgent))
                      for cqes, urgent in ((100, 40), (250, 60)))
-    delta = measure.device_delta(before, after)
+    delta = sampling.device_delta(before, after)
     assert delta is not None
     assert (delta.hints, delta.sources) == ({"none": 130, "urgent": 20}, {"cdw0": 20})
-    same = measure.device_delta(after, after)
+    same = sampling.device_delta(after, after)
     assert same is not None
     assert (same.hints, same.sources, same.reasons) == ({}, {}, {})
 
 
 def test_mixed_is_split() -> None:
     one = sample(sync_result("mixed", iops=10_000.0, lat_ns=20_000))
-    whole, async_job, sync_job = measure.rows([one], 1.0, "sync", True)
+    whole, async_job, sync_job = sampling.rows([one], 1.0, "sync", True)
     assert (whole.job, async_job.job, sync_job.job) == (None, "async", "sync")
     assert whole.values["iops"] == pytest.approx(20_000)
     assert whole.values["p50_us"] == sync_job.values["p50_us"] == pytest.approx(20)
@@ -82,7 +82,7 @@ def test_mixed_is_split() -> None:
 def test_repeats_give_median_and_spread() -> None:
     samples = [sample(sync_result("sync", iops=i), repeat=n)
                for n, i in enumerate((100.0, 110.0, 90.0))]
-    row, = measure.rows(samples, 1.0, None, False)
+    row, = sampling.rows(samples, 1.0, None, False)
     assert row.values["iops"] == pytest.approx(100)
     assert row.spread == pytest.approx(0.2)
 
@@ -90,7 +90,7 @@ def test_repeats_give_median_and_spread() -> None:
 def test_stock_device_has_no_device_columns() -> None:
     message = result("sync", fio(fio_job("sync", 1000.0, {100: 1000})), snap(0, 0, 0),
                      snap(10**9, 900, 40))
-    row, = measure.rows([sample(message)], 1.0, None, False)
+    row, = sampling.rows([sample(message)], 1.0, None, False)
     assert row.values["device_irqs"] is None
     assert row.values["hold_us"] is None
     assert row.values["guest_irqs"] == pytest.approx(900)
@@ -102,20 +102,20 @@ def test_no_interrupt_at_all() -> None:
     page = log(record(1, 5, 0))
     message = result("sync", fio(fio_job("sync", 1.0, {1: 1})), snap(0, 0, 0, log(record(1, 0, 0))),
                      snap(1, 0, 0, page))
-    row, = measure.rows([sample(message)], 1.0, None, False)
+    row, = sampling.rows([sample(message)], 1.0, None, False)
     assert row.values["ios_per_irq"] is None
     assert row.values["device_irqs"] == 0
 
 
 def test_ratios() -> None:
-    rows = [*measure.rows([sample(sync_result("sync", iops=100.0))], 1.0, None, False),
-            *measure.rows([sample(sync_result("sync", iops=80.0, irqs=100), "adaptive")],
-                          1.0, None, False)]
-    base, other = measure.with_ratios(rows, "default")
+    rows = [*sampling.rows([sample(sync_result("sync", iops=100.0))], 1.0, None, False),
+            *sampling.rows([sample(sync_result("sync", iops=80.0, irqs=100), "adaptive")],
+                           1.0, None, False)]
+    base, other = sampling.with_ratios(rows, "default")
     assert base.ratios["iops"] == pytest.approx(1)
     assert other.ratios["iops"] == pytest.approx(0.8)
     assert other.ratios["ios_per_irq"] == pytest.approx(10)
-    assert measure.with_ratios(rows, "stock")[0].ratios["iops"] is None
+    assert sampling.with_ratios(rows, "stock")[0].ratios["iops"] is None
 
 
 def test_cpu_share_is_that_of_the_jobs_proper() -> None:

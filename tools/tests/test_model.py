@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from cint import model
-from cint.model import Check
+from cint.selftest import model
+from cint.selftest.model import Check
 
 PROOF = Check("safety/x", "N=3")
 MUTATION = Check("mutation/x", "M_X", finds=model.LOST)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cint import patches, paths
+from cint import paths
+from cint.build import patches
 from cint.errors import CintError
 
 CHANGE = """\

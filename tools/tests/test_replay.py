@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cint import cli, paths, replay, setup, sweep
+from cint import cli, paths
+from cint.build import setup
 from cint.errors import UsageError
-from cint.sweep import Cell, Point
+from cint.measure import sweep
+from cint.measure.sweep import Cell, Point
+from cint.verbs import replay
 
 
 @pytest.fixture

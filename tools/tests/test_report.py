@@ -13,8 +13,12 @@ import jsonschema
 import pytest
 from canned import fio, fio_job, log, record, result, snap
 
-from cint import charts, cli, logpage, measure, paths, previous, reading, report, results, timers
+from cint import cli, paths
+from cint.device import logpage
 from cint.errors import CintError
+from cint.measure import sampling
+from cint.results import charts, documents, lateness, previous, sentences, webpage
+from cint.verbs import report
 
 GOLDEN = Path(__file__).with_name("golden") / "results.json"
 VOID = {"meta", "br", "rect"}
@@ -23,7 +27,7 @@ VOID = {"meta", "br", "rect"}
 @pytest.fixture
 def document() -> dict[str, Any]:
     """The committed results: real time, with the stock device and late timers."""
-    return results.load(GOLDEN)
+    return documents.load(GOLDEN)
 
 
 class Page(HTMLParser):
@@ -59,7 +63,7 @@ class Page(HTMLParser):
 
 def test_the_golden_results_are_valid(document: dict[str, Any]) -> None:
     """Results made by an older tool stay valid: the schema is only added to."""
-    schema = json.loads(results.SCHEMA_FILE.read_text(encoding="utf-8"))
+    schema = json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     jsonschema.validate(without_additions(document), schema)
@@ -78,7 +82,7 @@ def without_additions(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def test_a_report_of_older_results(document: dict[str, Any]) -> None:
-    Page(report.render(without_additions(document)))
+    Page(webpage.render(without_additions(document)))
 
 
 @pytest.mark.parametrize("break_it", [
@@ -86,7 +90,7 @@ def test_a_report_of_older_results(document: dict[str, Any]) -> None:
     lambda d: d["rows"][0].update(iops="fast"), lambda d: d.update(time="unreal"),
     lambda d: d["previous"]["rows"][0].pop("change")])
 def test_the_schema_refuses(document: dict[str, Any], break_it: Any) -> None:
-    schema = json.loads(results.SCHEMA_FILE.read_text(encoding="utf-8"))
+    schema = json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8"))
     break_it(document)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema)
@@ -95,7 +99,7 @@ def test_the_schema_refuses(document: dict[str, Any], break_it: Any) -> None:
 # ---- the page -------------------------------------------------------------
 
 def test_the_page_needs_nothing_else(document: dict[str, Any]) -> None:
-    text = report.render(document)
+    text = webpage.render(document)
     page = Page(text)
     assert {"script", "link", "iframe", "object", "img"}.isdisjoint(tag for tag, _ in page.tags)
     assert not [a for _, attrs in page.tags for a in attrs if a in ("src", "href", "srcset")]
@@ -107,7 +111,7 @@ def test_the_page_needs_nothing_else(document: dict[str, Any]) -> None:
 
 
 def test_the_page_is_accessible(document: dict[str, Any]) -> None:
-    page = Page(report.render(document))
+    page = Page(webpage.render(document))
     assert page.all("html") == [{"lang": "en"}]
     assert all(a.get("role") == "img" and a.get("aria-label") for a in page.all("svg"))
     assert all(a.get("scope") in ("row", "col") for a in page.all("th"))
@@ -116,7 +120,7 @@ def test_the_page_is_accessible(document: dict[str, Any]) -> None:
 
 
 def test_the_page_has_everything(document: dict[str, Any]) -> None:
-    text = report.render(document)
+    text = webpage.render(document)
     shown = Page(text).text
     for words in ("stock", "adaptive", "In short", "Reasons of interrupts", "no completion for",
                   "Timers in real time", "Beside the last result", "QEMU for stock",
@@ -130,19 +134,19 @@ def test_the_page_has_everything(document: dict[str, Any]) -> None:
 def test_text_of_others_is_escaped(document: dict[str, Any]) -> None:
     evil = "<script>alert(1)</script>\"'&"
     document["policies"][1]["name"] = document["repeat_command"] = evil
-    document["notes"].append(f"{timers.WARNING}{evil}")
+    document["notes"].append(f"{lateness.WARNING}{evil}")
     document["workloads"][0]["fio"] = document["workloads"][0]["title"] = evil
     for row in document["rows"]:
         row["policy"] = evil
         row["reasons"] = {evil: 3}
-    assert "script" not in {tag for tag, _ in Page(report.render(document)).tags}
+    assert "script" not in {tag for tag, _ in Page(webpage.render(document)).tags}
 
 
 def test_charts_say_in_words_what_they_show(document: dict[str, Any]) -> None:
-    rows = [r for r in results.rows_from(document) if r.workload == "sync"]
+    rows = [r for r in documents.rows_from(document) if r.workload == "sync"]
     words = charts.describe(charts.CHARTS[2], "sync", rows)
     assert words.startswith("Interrupts in sync, thousand interrupts per second. stock: guest ")
-    unknown = [measure.Row("a", "sync", None, {})]
+    unknown = [sampling.Row("a", "sync", None, {})]
     assert charts.draw(charts.CHARTS[0], "sync", unknown) is None
 
 
@@ -154,7 +158,7 @@ def test_report_verb(document: dict[str, Any], tmp_path: Path,
     assert capsys.readouterr().out == f"{paths.display(tmp_path / 'report.html')}\n"
     assert cli.main(["report", str(tmp_path)]) == 0
     assert (tmp_path / "report.html").read_text() == first
-    assert first == report.render(document)
+    assert first == webpage.render(document)
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", '{"schema": 9}', '{"schema": 1}'])
@@ -178,13 +182,13 @@ def test_report_says_what_is_wrong(tmp_path: Path) -> None:
 
 def two_rows(document: dict[str, Any], **values: float) -> str:
     """The paragraph about one workload under two policies, of which the second is `values`."""
-    base = dict.fromkeys(measure.METRICS, 100.0)
+    base = dict.fromkeys(sampling.METRICS, 100.0)
     document["workloads"] = document["workloads"][:1]
-    document["rows"] = [measure.Row(name, "sync", None, given).as_dict()
+    document["rows"] = [sampling.Row(name, "sync", None, given).as_dict()
                         for name, given in (("default", base), ("adaptive", base | values))]
     document |= {"time": "virtual", "quick": False, "baseline": "default"}
     document["irq_cost"]["in_force"] = True
-    return reading.paragraph(document)
+    return sentences.paragraph(document)
 
 
 def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
@@ -199,27 +203,27 @@ def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
 
 
 def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
-    base = dict.fromkeys(measure.METRICS, 100.0)
-    rows = [measure.Row("default", "mixed", None, base),
-            measure.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
-            measure.Row("cint", "mixed", None, base | {"mean_us": 102.0, "device_irqs": 25.0})]
-    document["rows"] = [r.as_dict() for r in measure.with_ratios(rows, "default")]
+    base = dict.fromkeys(sampling.METRICS, 100.0)
+    rows = [sampling.Row("default", "mixed", None, base),
+            sampling.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
+            sampling.Row("cint", "mixed", None, base | {"mean_us": 102.0, "device_irqs": 25.0})]
+    document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
     document["workloads"] = [w for w in document["workloads"] if w["name"] == "mixed"]
     document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
     document["baseline"] = "default"
     said = "under cint the sync job's latency is 1.02 times default's, at 0.25 times its interrupts"
-    assert said in reading.paragraph(document)
+    assert said in sentences.paragraph(document)
     document["policies"][2]["kind"] = "adaptive"
-    assert "at 0.25 times" not in reading.paragraph(document)
+    assert "at 0.25 times" not in sentences.paragraph(document)
 
 
 def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
-    assert "Hints of commands" not in report.render(document)
+    assert "Hints of commands" not in webpage.render(document)
     document["rows"][0]["hints"] = {"none": 30, "urgent": 10}
     document["rows"][0]["job"] = None
-    page = report.render(document)
-    assert "Hints of commands" in page
-    assert "25.0 %" in page
+    text = webpage.render(document)
+    assert "Hints of commands" in text
+    assert "25.0 %" in text
 
 
 def test_small_differences_are_none(document: dict[str, Any]) -> None:
@@ -230,10 +234,10 @@ def test_small_differences_are_none(document: dict[str, Any]) -> None:
 
 
 def test_the_reading_names_its_limits(document: dict[str, Any]) -> None:
-    assert any("could not keep the times of adaptive" in s for s in reading.limits(document))
+    assert any("could not keep the times of adaptive" in s for s in sentences.limits(document))
     document |= {"time": "virtual", "quick": True}
     document["irq_cost"]["in_force"] = False
-    text = " ".join(reading.limits(document))
+    text = " ".join(sentences.limits(document))
     assert "too short" in text
     assert "nothing extra" in text
 
@@ -345,16 +349,16 @@ def late_record(lateness: Mapping[int, int]) -> bytes:
     return plain[:at] + packed + plain[at + len(packed):]
 
 
-def late_row(lateness: Mapping[int, int]) -> measure.Row:
+def late_row(lateness: Mapping[int, int]) -> sampling.Row:
     """A row of a job during which the timers ran late."""
     message = result("sync", fio(fio_job("sync", 1000.0, {100: 1000})),
                      snap(0, 0, 0, log(record(1, 0, 0))),
                      snap(10**9, 500, 0, log(late_record(lateness))))
-    one = measure.sample("adaptive", "sync", 0, message, 1)
-    entry = results.sample_dict(one)["device"]["lateness"]
+    one = sampling.sample("adaptive", "sync", 0, message, 1)
+    entry = documents.sample_dict(one)["device"]["lateness"]
     assert entry["count"] == sum(lateness.values())
     assert entry["buckets"] == list(one.device.lateness.buckets) if one.device else False
-    return measure.rows([one], 1.0, None, False)[0]
+    return sampling.rows([one], 1.0, None, False)[0]
 
 
 def test_lateness_comes_from_the_device() -> None:
@@ -367,22 +371,22 @@ def test_lateness_comes_from_the_device() -> None:
 
 def test_asked_and_achieved() -> None:
     properties = {"adaptive": {"cint.delta": 6000}, "default": {}}
-    kept, = timers.collect(properties, [late_row({1000: 100})])
+    kept, = lateness.collect(properties, [late_row({1000: 100})])
     assert (kept.asked_us, kept.got_us, kept.broken) == (6.0, 7.0, False)
-    assert timers.notes([kept]) == ["adaptive: asked for 6 us, got 7.0 us in sync: timers ran "
+    assert lateness.notes([kept]) == ["adaptive: asked for 6 us, got 7.0 us in sync: timers ran "
                                     "1.0 us late on average"]
-    broken, = timers.collect(properties, [late_row({8000: 100})])
-    note, = timers.notes([kept, broken])
+    broken, = lateness.collect(properties, [late_row({8000: 100})])
+    note, = lateness.notes([kept, broken])
     assert note.startswith("warning: adaptive: asked for 6 us, got 14.0 us")
     assert note.endswith("; the policy could not be kept")
-    lines = timers.format_lines([kept, broken])
+    lines = lateness.format_lines([kept, broken])
     assert lines[-1].endswith("too late")
     assert max(len(line) for line in lines) <= 120
-    assert timers.format_lines([]) == []
+    assert lateness.format_lines([]) == []
 
 
 def test_virtual_time_has_no_timers_to_show(document: dict[str, Any]) -> None:
-    assert {t.policy for t in timers.of_document(document)} == {"adaptive"}
+    assert {t.policy for t in lateness.of_document(document)} == {"adaptive"}
     document["time"] = "virtual"
-    assert timers.of_document(document) == []
-    assert "Timers in real time" not in report.render(document)
+    assert lateness.of_document(document) == []
+    assert "Timers in real time" not in webpage.render(document)

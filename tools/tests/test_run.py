@@ -5,8 +5,9 @@ import argparse
 
 import pytest
 
-from cint import paths, run
+from cint import paths
 from cint.errors import UsageError
+from cint.verbs import run
 
 
 def parse(*words: str) -> argparse.Namespace:

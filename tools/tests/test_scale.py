@@ -3,9 +3,10 @@
 
 import pytest
 
-from cint import paths, scale
+from cint import paths
+from cint.device import scale
+from cint.device.scale import Kind
 from cint.errors import UsageError
-from cint.scale import Kind
 
 
 @pytest.mark.parametrize("entry", scale.TABLE, ids=lambda e: f"{e.where}:{e.name}")

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cint import patches, paths, series
+from cint import paths
+from cint.build import patches
 from cint.errors import CintError, UsageError
+from cint.verbs import patches as patches_verb
 
 LONG = "b: a second change, whose subject is long enough to be folded in a mail"
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 7\n"
@@ -59,7 +61,7 @@ def listed() -> list[str]:
 def test_refresh_writes_the_series_and_again_changes_nothing(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert series.run(options("refresh", tree)) == 0
+    assert patches_verb.run(options("refresh", tree)) == 0
     assert listed() == ["0001-a-first-change.patch",
                         "0002-b-a-second-change-whose-subject-is-long-enough-to-be.patch"]
     assert not (paths.GUEST_PATCHES / "gone.patch").exists()
@@ -70,38 +72,38 @@ def test_refresh_writes_the_series_and_again_changes_nothing(
     assert patches.subjects(patches.read_series(paths.GUEST_PATCHES)) == [
         "a: first change", LONG]
     assert "2 new, 0 changed, 1 gone" in capsys.readouterr().err
-    assert series.run(options("refresh", tree)) == 0
+    assert patches_verb.run(options("refresh", tree)) == 0
     assert "0 new, 0 changed, 0 gone" in capsys.readouterr().err
 
 
 def test_what_refresh_wrote_applies_to_the_base(tree: Path) -> None:
-    series.run(options("refresh", tree))
+    patches_verb.run(options("refresh", tree))
     with pytest.raises(CintError, match="has 2 of the 2 patches as commits"):
-        series.run(options("check", tree))
+        patches_verb.run(options("check", tree))
     git(tree, "checkout", "-q", "v6.12.7")
-    assert series.run(options("check", tree)) == 0
+    assert patches_verb.run(options("check", tree)) == 0
     (tree / "a").write_text("one\ndeux\nthree\n")
     with pytest.raises(CintError, match=r"0001-a-first-change\.patch does not apply to Linux 6"):
-        series.run(options("check", tree))
+        patches_verb.run(options("check", tree))
     # Checking is reading only.
     assert (tree / "a").read_text() == "one\ndeux\nthree\n"
     assert not (tree / "b").exists()
 
 
 def test_a_persons_settings_make_no_other_patches(tree: Path) -> None:
-    series.run(options("refresh", tree))
+    patches_verb.run(options("refresh", tree))
     before = {path.name: path.read_text() for path in paths.GUEST_PATCHES.iterdir()}
     for key, value in (("core.abbrev", "30"), ("format.signature", "me"),
                        ("format.attach", "x"), ("format.coverLetter", "true")):
         git(tree, "config", key, value)
-    series.run(options("refresh", tree))
+    patches_verb.run(options("refresh", tree))
     assert {path.name: path.read_text() for path in paths.GUEST_PATCHES.iterdir()} == before
 
 
 def refused(tree: Path, base: str | None = None) -> str:
     before = sorted(path.name for path in paths.GUEST_PATCHES.iterdir())
     with pytest.raises(CintError) as caught:
-        series.run(options("refresh", tree, base))
+        patches_verb.run(options("refresh", tree, base))
     assert sorted(path.name for path in paths.GUEST_PATCHES.iterdir()) == before
     return caught.value.message
 
@@ -139,7 +141,7 @@ def test_a_tree_without_tags_needs_a_base(tree: Path) -> None:
     base = git(tree, "rev-parse", "v6.12.7")
     git(tree, "tag", "-d", "v6.12.7")
     assert "has no tag v6.12* before HEAD" in refused(tree)
-    assert series.run(options("refresh", tree, base)) == 0
+    assert patches_verb.run(options("refresh", tree, base)) == 0
     assert len(listed()) == 2
 
 
@@ -150,6 +152,6 @@ def test_no_git_tree_is_refused(tree: Path, sandbox: Path) -> None:
 
 def test_usage() -> None:
     with pytest.raises(UsageError, match="which git tree"):
-        series.run(options("refresh"))
+        patches_verb.run(options("refresh"))
     with pytest.raises(UsageError, match="only with refresh"):
-        series.run(options("check", base="x"))
+        patches_verb.run(options("check", base="x"))

@@ -10,22 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cint import (
-    bootstrap,
-    clean,
-    cli,
-    host,
-    linux_build,
-    packages,
-    patches,
-    paths,
-    qemu_build,
-    setup,
-    sources,
-    steps,
-    trees,
-)
+from cint import bootstrap, cli, host, paths, steps
+from cint.build import linux, packages, patches, qemu, setup, sources, trees
 from cint.errors import CintError, UsageError
+from cint.verbs import clean
 
 
 def usage(free: int) -> object:
@@ -108,20 +96,20 @@ CONFIG = 'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x y"\n# other\nCONFIG_N=n
 
 
 def test_kernel_configuration_is_parsed() -> None:
-    assert linux_build.parse_config(CONFIG) == {
+    assert linux.parse_config(CONFIG) == {
         "CONFIG_A": "y", "CONFIG_B": "n", "CONFIG_C": '"x y"', "CONFIG_N": "n"}
 
 
 def test_lost_symbols_are_found() -> None:
     wanted = {"CONFIG_A": "y", "CONFIG_B": "n", "CONFIG_D": "16"}
-    assert linux_build.lost_symbols(wanted, {"CONFIG_A": "y", "CONFIG_D": "8"}) \
+    assert linux.lost_symbols(wanted, {"CONFIG_A": "y", "CONFIG_D": "8"}) \
         == ["CONFIG_D=16 (is 8)"]
-    assert linux_build.lost_symbols(wanted, {"CONFIG_D": "16"}) == ["CONFIG_A=y (is n)"]
+    assert linux.lost_symbols(wanted, {"CONFIG_D": "16"}) == ["CONFIG_A=y (is n)"]
 
 
 def test_every_fragment_names_symbols() -> None:
-    for path in linux_build.MEASURED.fragments:
-        wanted = linux_build.parse_config(path.read_text())
+    for path in linux.MEASURED.fragments:
+        wanted = linux.parse_config(path.read_text())
         assert "CONFIG_BLK_DEV_NVME" in wanted
 
 
@@ -129,12 +117,12 @@ def test_qtest_programs_are_those_about_nvme(
     sandbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "QEMU_BUILD", sandbox / "qemu")
-    assert qemu_build.qtest_programs() == []
+    assert qemu.qtest_programs() == []
     info = sandbox / "qemu/meson-info/intro-tests.json"
     info.parent.mkdir(parents=True)
     info.write_text('[{"name": "qtest-x86_64/nvme-x-test"}, {"name": "qtest-x86_64/ahci-test"},'
                     '{"name": "qtest-x86_64/qos-test"}]')
-    assert [path.name for path in qemu_build.qtest_programs()] == ["nvme-x-test", "qos-test"]
+    assert [path.name for path in qemu.qtest_programs()] == ["nvme-x-test", "qos-test"]
 
 
 def a_patch(directory: Path, name: str, subject: str) -> None:
@@ -161,8 +149,8 @@ def test_a_tree_with_patches_of_ours_gets_no_more_of_them(
     for subject in commits:
         subprocess.run(["git", "-C", own, "-c", "user.name=A", "-c", "user.email=a@example.org",
                         "commit", "-q", "--allow-empty", "-m", subject], check=True)
-    assert [path.name for path in linux_build.series_for(own, as_is)] == applied
-    assert len(linux_build.series_for(None, False)) == 2
+    assert [path.name for path in linux.series_for(own, as_is)] == applied
+    assert len(linux.series_for(None, False)) == 2
 
 
 def test_the_kernel_that_was_built_last_is_booted(
@@ -175,26 +163,26 @@ def test_the_kernel_that_was_built_last_is_booted(
         (objects / "arch/x86/boot").mkdir(parents=True, exist_ok=True)
         (objects / "arch/x86/boot/bzImage").write_text(name)
         (objects / "vmlinux").write_text(f"{name} symbols")
-        linux_build._select(replace(linux_build.MEASURED, directory=objects))
+        linux._select(replace(linux.MEASURED, directory=objects))
         assert paths.KERNEL.read_text() == name
         assert paths.VMLINUX.read_text() == f"{name} symbols"
 
 
 def test_objects_of_another_own_tree_are_not_used(sandbox: Path) -> None:
     kept = sandbox / "build/own/linux/a.o"
-    linux_build._forget_another_tree(sandbox / "one")
+    linux._forget_another_tree(sandbox / "one")
     kept.parent.mkdir(parents=True)
     kept.write_text("object")
-    linux_build._forget_another_tree(sandbox / "one")
+    linux._forget_another_tree(sandbox / "one")
     assert kept.exists()
-    linux_build._forget_another_tree(sandbox / "two")
+    linux._forget_another_tree(sandbox / "two")
     assert not kept.exists()
 
 
 def test_configuring_is_skipped_only_when_it_would_change_nothing(sandbox: Path) -> None:
     tree = patches.Tree(sandbox / "tree", "Linux", origin=sandbox / "own")
     objects = paths.OWN / "linux"
-    kernel = replace(linux_build.MEASURED, directory=objects)
+    kernel = replace(linux.MEASURED, directory=objects)
     for path in (tree.root / "drivers", objects):
         path.mkdir(parents=True)
     kconfig = tree.root / "drivers/Kconfig.x"
@@ -202,14 +190,14 @@ def test_configuring_is_skipped_only_when_it_would_change_nothing(sandbox: Path)
         path.touch()
     (objects / "cint.config").write_text("CONFIG_A=y\n")
     os.utime(kconfig, (1, 1))
-    assert linux_build._is_configured(kernel, tree, "CONFIG_A=y\n")
-    assert not linux_build._is_configured(kernel, tree, "CONFIG_A=n\n")
+    assert linux._is_configured(kernel, tree, "CONFIG_A=y\n")
+    assert not linux._is_configured(kernel, tree, "CONFIG_A=n\n")
     os.utime(kconfig)
     os.utime(objects / "cint.configured", (5, 5))
-    assert not linux_build._is_configured(kernel, tree, "CONFIG_A=y\n")
+    assert not linux._is_configured(kernel, tree, "CONFIG_A=y\n")
     os.utime(kconfig, (1, 1))
     (objects / "cint.configured").unlink()
-    assert not linux_build._is_configured(kernel, tree, "CONFIG_A=y\n")
+    assert not linux._is_configured(kernel, tree, "CONFIG_A=y\n")
 
 
 def test_a_tree_as_it_is_must_be_named() -> None:
@@ -239,7 +227,7 @@ def package(sandbox: Path) -> sources.Package:
 def test_an_own_tree_is_linked_not_copied(
     sandbox: Path, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cint.patches.overlay_map", lambda: {"hw/nvme/ctrl.c": Path("x")})
+    monkeypatch.setattr("cint.build.patches.overlay_map", lambda: {"hw/nvme/ctrl.c": Path("x")})
     tree = trees.prepare(package(sandbox), own)
     assert (tree.root / "hw/nvme/ctrl.c").readlink() == own / "hw/nvme/ctrl.c"
     assert not (tree.root / "hw/nvme/ctrl.o").exists()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cint import paths, sources, steps
+from cint import paths, steps
+from cint.build import sources
 from cint.errors import CintError
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cint import cli, selftest, suites, testing
+from cint import cli
 from cint.errors import CintError, UsageError
-from cint.testing import FAILED, PASSED, SKIPPED, Command
+from cint.selftest import runner, suites
+from cint.selftest.runner import FAILED, PASSED, SKIPPED, Command
+from cint.verbs import test
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,7 @@ from cint.testing import FAILED, PASSED, SKIPPED, Command
     ],
 )
 def test_parse_tap(line: str, parsed: tuple[str, str, str] | None) -> None:
-    assert testing.parse_tap(line) == parsed
+    assert runner.parse_tap(line) == parsed
 
 
 def shell(text: str, name: str = "prog", **more: object) -> Command:
@@ -34,7 +36,7 @@ def shell(text: str, name: str = "prog", **more: object) -> Command:
 
 
 def outcomes(command: Command) -> list[tuple[str, str]]:
-    return [(result.name, result.status) for result in testing.run_tap(command)]
+    return [(result.name, result.status) for result in runner.run_tap(command)]
 
 
 def test_each_line_of_tap_is_a_result(sandbox: Path) -> None:
@@ -44,7 +46,7 @@ def test_each_line_of_tap_is_a_result(sandbox: Path) -> None:
 
 
 def test_a_tap_program_that_aborts_is_one_more_failure(sandbox: Path) -> None:
-    results = list(testing.run_tap(shell("echo 1..3; echo ok 1 /a; kill -ABRT $$")))
+    results = list(runner.run_tap(shell("echo 1..3; echo ok 1 /a; kill -ABRT $$")))
     assert [(result.name, result.status) for result in results] == [("prog/a", PASSED),
                                                                     ("prog", FAILED)]
     assert results[1].reason.startswith("1 of 3 tests ran; ended by signal 6")
@@ -55,7 +57,7 @@ def test_a_tap_program_without_tests_fails(sandbox: Path) -> None:
 
 
 def test_a_tap_program_that_hangs_fails(sandbox: Path) -> None:
-    (first, last) = testing.run_tap(shell("echo 1..2; echo ok 1 /a; sleep 60", limit_s=0.3))
+    (first, last) = runner.run_tap(shell("echo 1..2; echo ok 1 /a; sleep 60", limit_s=0.3))
     assert (first.status, last.status) == (PASSED, FAILED)
     assert "not finished after" in last.reason
 
@@ -70,27 +72,27 @@ def test_a_tap_program_that_hangs_fails(sandbox: Path) -> None:
     ],
 )
 def test_commands(sandbox: Path, text: str, status: str, reason: str) -> None:
-    result = testing.run_command(shell(text, limit_s=0.4))
+    result = runner.run_command(shell(text, limit_s=0.4))
     assert (result.status, result.reason) == (status, reason)
     assert result.log is not None and result.log.exists()
 
 
 def test_a_missing_program_is_a_failure_not_a_crash(sandbox: Path) -> None:
-    result = testing.run_command(Command("demo", "x", ("./no-such-program",)))
+    result = runner.run_command(Command("demo", "x", ("./no-such-program",)))
     assert (result.status, result.reason) == (FAILED, "cannot run ./no-such-program: No such file "
                                                       "or directory")
 
 
 def test_commands_run_side_by_side(sandbox: Path) -> None:
     commands = [shell("sleep 0.3", "slow"), shell("true", "quick")]
-    assert [result.name for result in testing.run_commands(commands, 2)] == ["quick", "slow"]
+    assert [result.name for result in runner.run_commands(commands, 2)] == ["quick", "slow"]
 
 
 def test_selection_prefers_the_exact_name() -> None:
     names = ["a/b", "a/bc"]
-    assert [name for name in names if testing.selected(name, "a/b", names)] == ["a/b"]
-    assert [name for name in names if testing.selected(name, "a", names)] == names
-    assert [name for name in names if testing.selected(name, None, names)] == names
+    assert [name for name in names if runner.selected(name, "a/b", names)] == ["a/b"]
+    assert [name for name in names if runner.selected(name, "a", names)] == names
+    assert [name for name in names if runner.selected(name, None, names)] == names
 
 
 PYTEST_FILE = """\
@@ -124,8 +126,8 @@ def python_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
 
 
-def run_pytest(directory: Path, **more: object) -> dict[str, testing.Result]:
-    found = testing.run_pytest("demo", directory, **more)  # type: ignore[arg-type]
+def run_pytest(directory: Path, **more: object) -> dict[str, runner.Result]:
+    found = runner.run_pytest("demo", directory, **more)  # type: ignore[arg-type]
     return {result.name: result for result in found}
 
 
@@ -157,7 +159,7 @@ def test_processes_share_the_files(sandbox: Path, python_here: None) -> None:
         (sandbox / f"t/test_{name}.py").write_text(
             "import os\ndef test_who():\n    print('share', os.environ['CINT_TEST_SHARE'])\n")
     (sandbox / "t/test_broken.py").write_text("import no_such_module\n")
-    found = list(testing.run_pytest("demo", sandbox / "t", shares=2))
+    found = list(runner.run_pytest("demo", sandbox / "t", shares=2))
     assert sorted(result.name for result in found) \
         == ["test_a::test_who", "test_b::test_who", "test_broken", "test_c::test_who"]
     logs = {r.name: r.log.read_text() for r in found if r.log is not None}
@@ -183,15 +185,15 @@ def test_pytest_without_tests_is_a_skip(sandbox: Path, python_here: None) -> Non
 
 
 def test_the_last_line() -> None:
-    assert selftest.summary(Counter({PASSED: 3})) == "3 passed, 0 failed"
-    assert selftest.summary(Counter({PASSED: 3, FAILED: 1, SKIPPED: 2})) \
+    assert test.summary(Counter({PASSED: 3})) == "3 passed, 0 failed"
+    assert test.summary(Counter({PASSED: 3, FAILED: 1, SKIPPED: 2})) \
         == "3 passed, 1 failed, 2 skipped"
 
 
 def test_a_failure_is_shown_with_log_and_rerun(
     sandbox: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    selftest.show(testing.run_command(shell("echo 'x: error: bad'; exit 1", "/a/b")))
+    test.show(runner.run_command(shell("echo 'x: error: bad'; exit 1", "/a/b")))
     shown = capsys.readouterr().out
     assert shown.startswith("FAIL demo: /a/b (")
     for text in ("exit code 1: x: error: bad", "| x: error: bad", "demo/a_b.log",
@@ -210,10 +212,10 @@ def in_test(monkeypatch: pytest.MonkeyPatch, *words: str, build: object = None,
         return call
 
     suite = suites.Suite("demo", "a demo", ("linux",),
-                         lambda options: iter([testing.Result("demo", "x", status, 0.0)]))
+                         lambda options: iter([runner.Result("demo", "x", status, 0.0)]))
     monkeypatch.setattr(suites, "SUITES", (suite,))
-    monkeypatch.setattr("cint.setup.ensure", told(build))
-    monkeypatch.setattr("cint.session.run_task", told(boot))
+    monkeypatch.setattr("cint.build.setup.ensure", told(build))
+    monkeypatch.setattr("cint.guest.session.run_task", told(boot))
     monkeypatch.setattr(cli, "_tree", lambda *needed: Path)
     return cli.main(["test", *words])
 
@@ -250,7 +252,7 @@ def test_what_failed_is_run_again_with_the_same_tree(
 
 def test_unknown_suites_name_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
-        selftest._chosen(["nothing"])
+        test._chosen(["nothing"])
     known = "lint, tool, unit, replay, model, bench, fuzz, qtest, identity, guest, figures"
     assert known in (caught.value.hint or "")
 

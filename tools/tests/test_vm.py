@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cint import agent, device, session, vm
+from cint.device import properties
 from cint.errors import EXIT_TIMEOUT, CintError
+from cint.guest import agent, session, vm
 
 FAKE = Path(__file__).with_name("fake_qemu.py")
 PLAN = agent.Plan((session.facts_job(), agent.Job("sync", fio="[sync]\n")))
@@ -15,8 +16,8 @@ PLAN = agent.Plan((session.facts_job(), agent.Job("sync", fio="[sync]\n")))
 
 def machine() -> vm.Machine:
     """A guest of the fake QEMU; any file will do as kernel and image."""
-    props = device.device_properties(device.parse_policy("adaptive"),
-                                     device.parse_media("optane"), 3, virtual=True)
+    props = properties.device_properties(properties.parse_policy("adaptive"),
+                                         properties.parse_media("optane"), 3, virtual=True)
     return vm.Machine(props, qemu=FAKE, kernel=FAKE, initramfs=FAKE)
 
 

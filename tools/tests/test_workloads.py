@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cint import workloads
 from cint.errors import UsageError
-from cint.workloads import Timing
+from cint.measure import workloads
+from cint.measure.workloads import Timing
 
 TIMING = Timing(1.0, 0.05, seed=3)
 

@@ -3,4 +3,6 @@
 
 A job says what to boot and what to run; its ``check`` reads the points that
 came out and returns what failed.  docs/figures.md has what was measured.
+
+May import: base, device, guest, measure.
 """

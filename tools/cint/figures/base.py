@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cint import compare, device, measure, scale, session, settings
+from cint.device import properties, scale
 from cint.errors import CintError
 from cint.figures import probe
-from cint.workloads import Timing, Workload
+from cint.guest import session
+from cint.measure import comparison, sampling, settings
+from cint.measure.workloads import Timing, Workload
 
 #: Used for what a job does not give: fio's own job texts carry their times.
 _TIMING = Timing(1.0, 0.1)
@@ -80,26 +82,27 @@ class Figure:
     def settings(self) -> settings.Settings:
         """The figure as ./cint compare would have it."""
         return settings.Settings(
-            device.parse_policies(self.policies), self.workloads, device.parse_media(self.media),
-            True, 1, _TIMING, 1, self.cpu_scale, self.cost_ns, False, None, "", self.name)
+            properties.parse_policies(self.policies), self.workloads,
+            properties.parse_media(self.media), True, 1, _TIMING, 1, self.cpu_scale,
+            self.cost_ns, False, None, "", self.name)
 
 
 def run(figure: Figure, directory: Path) -> list[session.Outcome]:
     """Boot the figure's guests; logs go to ``directory``/*policy*."""
     chosen = figure.settings()
-    accel = compare.choose_accel(True)
-    plan = compare.plan_for(chosen)
+    accel = comparison.choose_accel(True)
+    plan = comparison.plan_for(chosen)
     plan = replace(plan, setup=(*plan.setup, probe.install()))
     tasks = []
     for policy in chosen.policies:
-        machine = replace(compare.machine_for(chosen, policy, accel), trace=figure.trace)
+        machine = replace(comparison.machine_for(chosen, policy, accel), trace=figure.trace)
         tasks.append(session.Task(policy.name, machine, plan, directory / policy.slug,
-                                  compare.longest_job(chosen)))
+                                  comparison.longest_job(chosen)))
     outcomes = session.run_tasks(tasks, session.workers(True, len(tasks)))
     for outcome in outcomes:
         if outcome.trouble:
             raise CintError(f"{figure.name}: {outcome.name}: guest kernel: {outcome.trouble[0]}")
-    if chosen.cost_ns and not compare.in_force(chosen, outcomes):
+    if chosen.cost_ns and not comparison.in_force(chosen, outcomes):
         raise CintError(f"{figure.name}: the guest kernel does not spend the interrupt cost")
     return outcomes
 
@@ -107,15 +110,15 @@ def run(figure: Figure, directory: Path) -> list[session.Outcome]:
 def points(figure: Figure, outcomes: Sequence[session.Outcome]) -> dict[tuple[str, str], Point]:
     """The points of a run."""
     chosen = figure.settings()
-    rows = compare.rows_from(chosen, [s for o in outcomes
-                                      for s in compare.samples_from(chosen, o)])
-    texts = {(o.name, w.name): str(o.results[compare.job_name(w, 0)].get("stdout") or "")
+    rows = comparison.rows_from(chosen, [s for o in outcomes
+                                         for s in comparison.samples_from(chosen, o)])
+    texts = {(o.name, w.name): str(o.results[comparison.job_name(w, 0)].get("stdout") or "")
              for o in outcomes for w in chosen.workloads}
     return {(r.policy, r.workload): _point(r, texts[r.policy, r.workload], chosen.k)
             for r in rows if r.job is None}
 
 
-def _point(row: measure.Row, text: str, k: float) -> Point:
+def _point(row: sampling.Row, text: str, k: float) -> Point:
     merged = row.values.get("ios_per_irq")
     whole = Point(row.values.get("iops") or 0.0, row.values.get("mean_us") or 0.0,
                   1 / merged if merged else 0.0, reasons=row.reasons)

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from cint import agent, compare, logpage, scale, session
+from cint.device import logpage, scale
 from cint.errors import CintError
 from cint.figures.base import Failure, Figure, Points, at_least, at_most, near
-from cint.workloads import Workload, async_job
+from cint.guest import agent, session
+from cint.measure import comparison
+from cint.measure.workloads import Workload, async_job
 
 _GLOBAL = """\
 [global]
@@ -75,7 +77,7 @@ def measured_gaps(figure: Figure, outcome: session.Outcome, log: Path) -> dict[s
     text = log.read_text(encoding="utf-8", errors="replace")
     gaps = {}
     for workload in figure.workloads:
-        message = outcome.results[compare.job_name(workload, 0)]
+        message = outcome.results[comparison.job_name(workload, 0)]
         first, last = (_device_time(message.get(edge)) for edge in ("before", "after"))
         gaps[workload.name] = gaps_us(due_times(text, first, last), figure.cpu_scale)
     return gaps

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cint import agent, logpage
+from cint.device import logpage
 from cint.errors import CintError
+from cint.guest import agent
 
 SCRIPT_PATH = "/tmp/cint-probe"
 MARK = "cint-probe"

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cint import scale, settings
+from cint.device import scale
 from cint.figures import probe
 from cint.figures.base import Failure, Figure, Points, at_least, at_most, known, less, near
-from cint.workloads import Workload, async_job, sync_job
+from cint.measure import settings
+from cint.measure.workloads import Workload, async_job, sync_job
 
 K = settings.DEFAULT_SCALE
 EPOCH_S = 0.2

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that runs the distribution's own kernel, as the distribution built it.
+
+It shows that cint needs nothing of the guest: kernel and modules come from Debian's
+package, only the root file system (agent, fio, nvme-cli, busybox) is ours.  The package
+is looked for as the sources are (see sources.py), through a private apt root; nothing is
+installed.  The package holds compressed modules and no list of what needs what, so that
+list is made here by depmod, and the few modules that the guest needs are put into the
+image uncompressed, in the order in which the agent loads them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import image, sources
+
+#: The kernel that the package linux-image-amd64 stands for, else the smaller one for
+#: virtual machines, of Debian 13; Debian 12's if the mirror has none of them.
+KERNEL = sources.Package(
+    name="linux-image", title="distribution's kernel", series=("6.12", "6.1"),
+    verified=("6.12.107-1", "6.12.117-1", "6.12.117-1~deb12u1", "6.1.192-2"),
+    releases=("trixie", "bookworm"), tree=paths.DISTRO,
+)
+_KERNEL_NAME = re.compile(r"linux-image-\d+\.\d+\.\d+[+-][0-9a-z.]+(-cloud)?-amd64")
+
+#: Modules that the guest needs, where they are not built in.
+MODULES = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "nvme")
+
+#: Modules' file names say how they are compressed: program and its package.
+_DECOMPRESSORS = {".xz": ("xz", "xz-utils"), ".zst": ("zstd", "zstd")}
+
+_LOAD_ORDER = "load-order"
+_GUEST_MODULES = "/lib/modules"
+
+
+# --- the package -------------------------------------------------------------------------
+
+
+def parse_packages(text: str, release: str) -> list[sources.Candidate]:
+    """The kernels in `apt-cache show` output."""
+    found: list[sources.Candidate] = []
+    for stanza in text.split("\n\n"):
+        fields = dict(re.findall(r"^(Package|Version|Filename|Size|SHA256): (.+)$", stanza,
+                                 re.MULTILINE))
+        if len(fields) < 5 or not _KERNEL_NAME.fullmatch(fields["Package"]):
+            continue
+        file = (fields["Filename"].rpartition("/")[2], int(fields["Size"]), fields["SHA256"])
+        found.append(sources.Candidate(fields["Package"], fields["Version"], release, (file,)))
+    return found
+
+
+def _list(step: steps.Step, release: str) -> list[sources.Candidate]:
+    """What the index of `release` offers, in the order to try."""
+    apt_cache = ["apt-cache", *sources.apt_options(release, "deb")]
+    names = subprocess.run([*apt_cache, "pkgnames", "linux-image-"], capture_output=True,
+                           text=True, check=False).stdout.split()
+    wanted = sorted(name for name in names if _KERNEL_NAME.fullmatch(name))
+    step.write(f"kernels in {release}: {' '.join(wanted) or 'none'}")
+    if not wanted:
+        return []
+    done = subprocess.run([*apt_cache, "show", *wanted], capture_output=True, text=True,
+                          check=False)
+    return order(parse_packages(done.stdout, release))
+
+
+def order(listed: Iterable[sources.Candidate]) -> list[sources.Candidate]:
+    """Kernels in the order to try: the usual one before the cloud one, then as sources are."""
+    cloud: list[sources.Candidate] = []
+    usual: list[sources.Candidate] = []
+    for candidate in listed:
+        (cloud if "-cloud-" in candidate.package else usual).append(candidate)
+    return [*sources.order_candidates(KERNEL, usual), *sources.order_candidates(KERNEL, cloud)]
+
+
+def _download(step: steps.Step, candidate: sources.Candidate) -> bool:
+    return sources.download(step, KERNEL, candidate,
+                            ["apt-get", *sources.apt_options(candidate.release, "deb"),
+                             "download", f"{candidate.package}={candidate.version}"])
+
+
+def fetch() -> sources.Candidate:
+    """The kernel package, from the cache or else the first that the mirror really has."""
+    have = sources.downloaded(KERNEL)
+    if have:
+        return have[0]
+    tried: list[str] = []
+    with steps.step("distro-download", "Download the distribution's kernel") as step:
+        for release in KERNEL.releases:
+            sources.update_lists(step, release, "deb")
+            for candidate in _list(step, release):
+                if _download(step, candidate):
+                    step.summary(f"{candidate.package}, {ui.size(candidate.size)}")
+                    return candidate
+                tried.append(candidate.version)
+        what = f"tried {', '.join(tried)}" if tried else "the index lists none"
+        raise step.fail(f"the package mirror has no kernel of Debian 12 or 13 ({what})",
+                        "try later or another mirror (CINT_DEBIAN_MIRROR=URL), or use "
+                        "--guest cint")
+
+
+# --- its modules -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module of the kernel: its file, relative to the kernel's module directory."""
+
+    name: str
+    path: str
+
+
+def module_name(path: str) -> str:
+    """`kernel/drivers/nvme/host/nvme-core.ko.xz` -> `nvme_core`."""
+    return path.rpartition("/")[2].partition(".ko")[0].replace("-", "_")
+
+
+def load_order(dep: str, builtin: str, wanted: Iterable[str]) -> list[Module]:
+    """`wanted` and what they need, each after what it needs, without what is built in.
+
+    `dep` and `builtin` are the texts of modules.dep and modules.builtin.  ValueError
+    names a module that the kernel does not have.
+    """
+    needs: dict[str, tuple[str, list[str]]] = {}
+    for line in dep.splitlines():
+        path, _, rest = line.partition(":")
+        needs[module_name(path)] = (path, rest.split())
+    inside = {module_name(path) for path in builtin.splitlines()}
+    found: dict[str, Module] = {}
+    for name in wanted:
+        if name in inside:
+            continue
+        if name not in needs:
+            raise ValueError(name)
+        path, others = needs[name]
+        # depmod lists what is to be loaded first last.
+        for one in (*reversed(others), path):
+            found.setdefault(module_name(one), Module(module_name(one), one))
+    return list(found.values())
+
+
+def _decompress(step: steps.Step, source: Path, target: Path) -> None:
+    """Write a module as the kernel's finit_module() takes it without any option."""
+    program, package_name = _DECOMPRESSORS.get(source.suffix, ("", ""))
+    if not program:
+        shutil.copyfile(source, target)
+        return
+    if not shutil.which(program):
+        raise step.fail(f"{source.name} needs the program {program}",
+                        f"install it:  apt-get install {package_name}")
+    with target.open("wb") as out:
+        done = subprocess.run([program, "-dc", str(source)], stdout=out, check=False,
+                              stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise step.fail(f"{program}: {done.stderr.strip()}", "run the command again")
+
+
+def _take_modules(step: steps.Step, root: Path, release: str) -> list[str]:
+    """Fill paths.DISTRO_MODULES from an unpacked package; the names, in load order."""
+    directory = root / "lib/modules" / release
+    step.update("finding out which module needs which")
+    step.run(["/sbin/depmod", "-b", root, release])
+    try:
+        chosen = load_order((directory / "modules.dep").read_text("utf-8"),
+                            (directory / "modules.builtin").read_text("utf-8"), MODULES)
+    except ValueError as missing:
+        raise step.fail(f"{release} has no module {missing}",
+                        "this version cannot be used; use --guest cint") from None
+    target = paths.DISTRO_MODULES
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for module in chosen:
+        _decompress(step, directory / module.path, target / f"{module.name}.ko")
+    lines = [f"{_GUEST_MODULES}/{module.name}.ko\n" for module in chosen]
+    steps.write_atomic(target / _LOAD_ORDER, "".join(lines))
+    return [module.name for module in chosen]
+
+
+def _unpack(step: steps.Step, candidate: sources.Candidate) -> tuple[str, list[str]]:
+    """Take kernel and modules out of the package; the kernel's release, the modules' names."""
+    directory = sources.download_directory(KERNEL, candidate.version)
+    (name, _, digest), = candidate.files
+    if steps.hash_file(directory / name) != digest:
+        shutil.rmtree(directory)
+        raise step.fail(f"damaged download: {name}", "removed; run the command again")
+    root = paths.DISTRO / "unpacked"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    step.run(["dpkg-deb", "-x", directory / name, root])
+    if not (root / "lib").exists():
+        # Debian 13's packages have everything below usr; depmod wants it as it is installed.
+        (root / "lib").symlink_to("usr/lib")
+    kernels = sorted((root / "boot").glob("vmlinuz-*"))
+    if len(kernels) != 1:
+        raise step.fail(f"{name} holds {len(kernels)} kernels", "it should be one; report this")
+    release = kernels[0].name.removeprefix("vmlinuz-")
+    modules = _take_modules(step, root, release)
+    shutil.copyfile(kernels[0], paths.DISTRO_KERNEL)
+    shutil.rmtree(root)
+    return release, modules
+
+
+# --- build -------------------------------------------------------------------------------
+
+
+def _build_kernel() -> bool:
+    stamp = steps.Stamp("distro-kernel")
+    outputs = (paths.DISTRO_KERNEL, paths.DISTRO_MODULES / _LOAD_ORDER)
+    facts = stamp.facts()
+    inputs = {"version": facts.get("version"), "modules": MODULES}
+    if facts and stamp.current(inputs, *outputs):
+        return False
+    candidate = fetch()
+    if candidate.version not in KERNEL.verified:
+        ui.warn(f"the distribution's kernel {candidate.version} was never verified with cint",
+                f"verified: {', '.join(KERNEL.verified)}")
+    stamp.remove()
+    with steps.step("distro-kernel", "Unpack the distribution's kernel") as step:
+        release, modules = _unpack(step, candidate)
+        step.summary(f"{release}, modules: {' '.join(modules) or 'none needed'}")
+    stamp.write({"version": candidate.version, "modules": MODULES}, version=candidate.version,
+                package=candidate.package, release=release, modules=modules)
+    return True
+
+
+def build() -> bool:
+    """Make kernel and image of the guest; True when there was something to do.
+
+    fio and the agent must have been built (image.build()).
+    """
+    worked = _build_kernel()
+    return image.build_distro() or worked
+
+
+def package() -> str:
+    """The package that the guest's kernel is from, with its version."""
+    facts = steps.Stamp("distro-kernel").facts()
+    return f"{facts.get('package', 'unknown')} {facts.get('version', '')}".strip()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest images: fio, agent and tools built by the recipes in images/, then packed."""
+
+import shutil
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import sources
+
+_COMPILER = {"CC": "ccache gcc"}
+_FIO = paths.GUEST / "fio"
+_AGENT = paths.GUEST / "agent"
+_HINTIO = paths.GUEST / "hintio"
+
+#: Programs taken from the distribution as they are: (name, where to look).
+_TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
+
+
+def _build_fio(jobs: int) -> bool:
+    source = sources.unpack(sources.FIO)
+    recipe = paths.IMAGES / "build-fio.sh"
+    inputs = {"source": source.version,
+              "recipe": steps.hash_files([recipe, *(paths.IMAGES / "fio").glob("*.[ch]")])}
+    stamp = steps.Stamp("fio")
+    if stamp.current(inputs, _FIO):
+        return False
+    stamp.remove()
+    with steps.step("fio", f"Build fio for the guest ({source.version})") as step:
+        shutil.rmtree(paths.FIO_BUILD, ignore_errors=True)
+        paths.GUEST.mkdir(parents=True, exist_ok=True)
+        step.run(["sh", recipe, source.tree, paths.FIO_BUILD, _FIO, f"-j{jobs}"],
+                 env={**steps.ccache_env(), **_COMPILER},
+                 parse=steps.counter(r".*gcc.* -c ", 180))
+    stamp.write(inputs, version=source.version)
+    return True
+
+
+def _build_own(name: str, title: str) -> bool:
+    """Build one of our programs for the guest: images/NAME/ by images/build-NAME.sh."""
+    out = paths.GUEST / name
+    recipe = paths.IMAGES / f"build-{name}.sh"
+    parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
+    inputs = {"parts": steps.hash_files([recipe, *parts])}
+    stamp = steps.Stamp(name)
+    if stamp.current(inputs, out):
+        return False
+    stamp.remove()
+    with steps.step(name, title) as step:
+        paths.GUEST.mkdir(parents=True, exist_ok=True)
+        step.run(["sh", recipe, out], env={**steps.ccache_env(), **_COMPILER})
+    stamp.write(inputs)
+    return True
+
+
+def _identity(path: str) -> list[object]:
+    """A program of the distribution, without reading it: its size and time."""
+    facts = Path(path).stat() if Path(path).exists() else None
+    return [path, facts.st_size, facts.st_mtime_ns] if facts else [path]
+
+
+def build(jobs: int) -> bool:
+    """Build the initramfs and its manifest; True when there was something to do."""
+    worked = _build_fio(jobs)
+    worked = _build_own("agent", "Build the guest agent") or worked
+    worked = _build_own("hintio", "Build hintio for the guest") or worked
+    return _pack("image", "Make the guest image", paths.INITRAMFS) or worked
+
+
+def build_distro() -> bool:
+    """Build the initramfs with the modules of the distribution's kernel; needs build()."""
+    return _pack("distro-image", "Make the image for the distribution's kernel",
+                 paths.DISTRO_INITRAMFS, paths.DISTRO_MODULES)
+
+
+def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool:
+    """Make one initramfs and, beside it, its manifest."""
+    recipe = paths.IMAGES / "mkimage.py"
+    more = sorted(modules.iterdir()) if modules else []
+    inputs = {
+        "parts": steps.hash_files([_FIO, _AGENT, _HINTIO, recipe, *more]),
+        "taken": [_identity(path) for path in _TAKEN],
+    }
+    stamp = steps.Stamp(name)
+    if stamp.current(inputs, out, out.with_name(paths.MANIFEST.name)):
+        return False
+    stamp.remove()
+    with steps.step(name, title) as step:
+        words: list[str | Path] = ["--modules", modules] if modules else []
+        step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
+                  "--tool", _HINTIO, *words, "--out", out])
+        step.summary(ui.size(out.stat().st_size))
+    stamp.write(inputs)
+    return True

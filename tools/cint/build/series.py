@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The patch series: checked against a source, or made again from a git tree.
+
+The series in the repository are what counts; a git tree with the same patches as
+commits is where one works on them. `refresh` writes them from there, `check` proves
+that they apply to the source they are for without fuzz.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import patches, sources, trees
+from cint.errors import EXIT_OK, CintError, UsageError
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series of ours: whose source it is for, and where it is."""
+
+    package: sources.Package
+    directory: Path
+    #: The file of that source that names its version.
+    version_file: str
+    option: str
+
+    def own(self, args: argparse.Namespace) -> Path | None:
+        """The person's own tree, if one is named."""
+        found = getattr(args, self.option.strip("-").replace("-", "_"))
+        return Path(found) if found else None
+
+
+def all_series() -> tuple[Series, ...]:
+    """The series of the repository."""
+    return (Series(sources.LINUX, paths.GUEST_PATCHES, "Makefile", "--linux-src"),
+            Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src"))
+
+
+# --- check ------------------------------------------------------------------------------------
+
+
+def check(args: argparse.Namespace) -> int:
+    """Apply each series in a scratch directory."""
+    own = [series for series in all_series() if series.own(args)]
+    for series in own or all_series():
+        listed = patches.read_series(series.directory)
+        tree = _tree(series, series.own(args), listed)
+        patches.check_series(tree, listed)
+        ui.info(f"{len(listed)} patches of {paths.display(series.directory)} apply to "
+                f"{tree.label} without fuzz")
+    return EXIT_OK
+
+
+def _tree(series: Series, own: Path | None, listed: list[Path]) -> patches.Tree:
+    """The source to check against; a person's own is only read."""
+    if own is None:
+        with steps.build_lock():
+            return trees.prepare(series.package, None)
+    present = trees.committed(own, patches.subjects(listed))
+    if present:
+        raise CintError(f"{own} has {len(present)} of the {len(listed)} patches as commits: "
+                        "they cannot be applied to it again",
+                        hint="name a tree without them, or leave the option out")
+    label = f"{series.package.title} {trees.own_version(own)} ({own})"
+    # Nothing is installed in `root`: it only says where the scratch directory is.
+    return patches.Tree(paths.SRC / f"{series.package.name}-check", label, origin=own)
+
+
+# --- refresh ----------------------------------------------------------------------------------
+
+
+def _git(tree: Path, *words: str) -> str:
+    """Run git in a person's tree, whatever their own settings are."""
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
+           "LC_ALL": "C.UTF-8"}
+    # A tree that belongs to another user is read all the same: nothing of it is executed.
+    done = subprocess.run(["git", "-C", tree, "-c", f"safe.directory={tree}", *words],
+                          capture_output=True, text=True, errors="replace", env=env, check=False)
+    if done.returncode:
+        why = steps.meaningful_error(done.stderr.splitlines())
+        raise CintError(f"{tree}: git {words[0]}: {why}")
+    return done.stdout
+
+
+def _check_clean(tree: Path) -> None:
+    changed = [line[3:] for line in
+               _git(tree, "status", "--porcelain", "--untracked-files=no").splitlines()]
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise CintError(f"{tree} is dirty: {changed[0]}{more} differs from the last commit",
+                        hint="commit the changes to the patch they belong to "
+                             "(git commit --fixup, git rebase --autosquash), or stash them")
+
+
+def version_at(series: Series, tree: Path, revision: str) -> str:
+    """The version of the source at a commit."""
+    text = _git(tree, "show", f"{revision}:{series.version_file}")
+    return trees.parse_version(text)
+
+
+def find_base(series: Series, tree: Path, named: str | None) -> str:
+    """The commit before the series: named, or the last tag of a version the series is for."""
+    if named is not None:
+        return named
+    for version in series.package.series:
+        try:
+            return _git(tree, "describe", "--tags", "--abbrev=0", "--match",
+                        f"v{version}*", "HEAD").strip()
+        except CintError:
+            continue
+    wanted = " or ".join(f"v{version}*" for version in series.package.series)
+    raise CintError(f"{tree} has no tag {wanted} before HEAD, so the base of the series is unknown",
+                    hint="name the commit that the first patch is based on with --base REV")
+
+
+def check_base(series: Series, tree: Path, base: str) -> list[str]:
+    """The commits of the series, oldest first, if `base` is what they are based on."""
+    try:
+        _git(tree, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}")
+    except CintError:
+        raise UsageError(f"--base {base}: {tree} has no such commit") from None
+    version = version_at(series, tree, base)
+    wanted = series.package.series
+    if not any(version == good or version.startswith(f"{good}.") for good in wanted):
+        raise CintError(f"{base} is {series.package.title} {version}, and "
+                        f"{paths.display(series.directory)} is for {' or '.join(wanted)}",
+                        hint="rebase the patches, or name the right base with --base REV")
+    try:
+        _git(tree, "merge-base", "--is-ancestor", base, "HEAD")
+    except CintError:
+        raise CintError(f"{base} is not before HEAD in {tree}",
+                        hint="check out the branch with the series") from None
+    merges = _git(tree, "rev-list", "--merges", f"{base}..HEAD").split()
+    if merges:
+        raise CintError(f"{tree} has a merge since {base} ({merges[0][:12]}): a series is a line",
+                        hint=f"git rebase {base}")
+    commits = _git(tree, "rev-list", "--reverse", f"{base}..HEAD").split()
+    if not commits:
+        raise CintError(f"{tree} has no commits since {base}", hint="is the right branch out?")
+    return commits
+
+
+def _format(tree: Path, base: str, target: Path) -> list[Path]:
+    """The patches as files, the same whatever clone and git they are made from."""
+    listed = _git(tree, "-c", "core.abbrev=12", "format-patch", "--zero-commit", "--no-signature",
+                  "--no-base", "--no-thread", "--no-attach", "--no-cover-letter",
+                  "--output-directory", str(target), f"{base}..HEAD")
+    return [Path(line) for line in listed.splitlines()]
+
+
+def _remarks(directory: Path) -> list[str]:
+    """The remarks of the series file, which stay."""
+    series = directory / "series"
+    lines = series.read_text("utf-8").splitlines() if series.exists() else []
+    return [line for line in lines if line.startswith("#")]
+
+
+def _install(made: Sequence[Path], directory: Path, remarks: list[str]) -> tuple[int, int, int]:
+    """Put the patches in place; how many are new, changed and gone."""
+    directory.mkdir(parents=True, exist_ok=True)
+    before = {path.name: path.read_bytes() for path in directory.glob("*.patch")}
+    names = [path.name for path in made]
+    new = changed = 0
+    for path in made:
+        content = path.read_bytes()
+        if before.get(path.name) == content:
+            continue
+        new, changed = (new, changed + 1) if path.name in before else (new + 1, changed)
+        temporary = directory / f".{path.name}.cint"
+        temporary.write_bytes(content)
+        temporary.replace(directory / path.name)
+    # The list last: until then the old one names files that are still there.
+    steps.write_atomic(directory / "series", "".join(f"{line}\n" for line in [*remarks, *names]))
+    gone = set(before) - set(names)
+    for name in gone:
+        (directory / name).unlink()
+    return new, changed, len(gone)
+
+
+def _with_base(remarks: list[str], title: str, version: str) -> list[str]:
+    """The remarks, with the version that they name brought up to date."""
+    pattern = rf"\b{re.escape(title)} v?\d+(\.\d+)*\b"
+    return [re.sub(pattern, f"{title} v{version}", line) for line in remarks]
+
+
+def refresh_one(series: Series, tree: Path, named_base: str | None) -> None:
+    """Write one series from its tree."""
+    if not (tree / ".git").exists():
+        raise CintError(f"{tree} is not a git tree: there are no commits to make patches from",
+                        hint=f"{series.option} names a clone with the series as commits")
+    _check_clean(tree)
+    base = find_base(series, tree, named_base)
+    commits = check_base(series, tree, base)
+    target = Path(tempfile.mkdtemp(prefix="cint-patches-"))
+    try:
+        made = _format(tree, base, target)
+        if len(made) != len(commits):
+            raise CintError(f"{tree}: {len(commits)} commits since {base} gave {len(made)} patches",
+                            hint="a commit without changes cannot be a patch")
+        version = version_at(series, tree, base)
+        remarks = _with_base(_remarks(series.directory), series.package.title, version)
+        new, changed, gone = _install(made, series.directory, remarks)
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
+    ui.info(f"{paths.display(series.directory)}: {len(made)} patches since {base}: "
+            f"{new} new, {changed} changed, {gone} gone")
+
+
+def refresh(args: argparse.Namespace) -> int:
+    """Write the series whose trees are named."""
+    named = [(series, own) for series in all_series() if (own := series.own(args))]
+    if not named:
+        raise UsageError("patches refresh: which git tree has the series as commits?",
+                         hint="name it with --linux-src DIR or --qemu-src DIR")
+    if args.base and len(named) > 1:
+        raise UsageError("--base: of which of the two trees?", hint="refresh one at a time")
+    for series, own in named:
+        refresh_one(series, own, args.base)
+    return EXIT_OK

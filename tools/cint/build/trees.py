@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Source trees ready to be patched: the distribution's, or a person's own."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import patches, sources
+
+#: What a build inside a tree leaves behind.
+_PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".d")
+#: How far back a tree is searched for patches of ours.
+_RECENT = 1000
+_SKIPPED = {".git", "build", "include/config", "include/generated",
+            "arch/x86/include/generated", ".config", ".config.old"}
+
+
+def prepare(package: sources.Package, own: Path | None) -> patches.Tree:
+    """The tree to patch and build. A person's own tree is never changed: it is linked."""
+    if own is None:
+        source = sources.unpack(package)
+        return patches.Tree(source.tree, f"{package.title} {source.version}",
+                            verified=source.verified)
+    return _prepare_own(package, own)
+
+
+def _prepare_own(package: sources.Package, own: Path) -> patches.Tree:
+    version = own_version(own)
+    label = f"{package.title} {version} ({own})"
+    if not any(version == series or version.startswith(series + ".") for series in package.series):
+        ui.warn(f"{label} was never verified with cint",
+                f"verified: {package.title} {', '.join(package.series)}")
+    farm = paths.OWN / "src" / package.name
+    tree = patches.Tree(farm, label, origin=own, verified=False)
+    marker = steps.Stamp(f"{package.name}-own")
+    if not marker.current({"origin": str(own)}):
+        shutil.rmtree(farm, ignore_errors=True)
+        shutil.rmtree(tree.store, ignore_errors=True)
+    with steps.step(f"{package.name}-link", f"Link {label}") as step:
+        count = link_farm(own, farm, patches.own_files(tree))
+        step.summary(f"{count} files")
+    marker.write({"origin": str(own)})
+    return tree
+
+
+def own_version(own: Path) -> str:
+    """The version a tree says it has: QEMU's VERSION file or Linux's Makefile."""
+    version = own / "VERSION"
+    file = version if version.is_file() else own / "Makefile"
+    return parse_version(file.read_text("utf-8", errors="replace"))
+
+
+def parse_version(text: str) -> str:
+    """The version in QEMU's VERSION file or at the top of Linux's Makefile."""
+    if "=" not in text:
+        return text.strip()
+    values: dict[str, str] = {}
+    for line in text.splitlines()[:8]:
+        key, _, value = line.partition("=")
+        values[key.strip()] = value.strip()
+    if "VERSION" not in values:
+        return "of unknown version"
+    return ".".join(values.get(key, "0") for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+
+
+def committed(own: Path, subjects: list[str]) -> list[str]:
+    """Those of `subjects` that are among the last commits of a person's git tree."""
+    done = subprocess.run(["git", "-C", own, "log", f"-{_RECENT}", "--format=%s"],
+                          capture_output=True, text=True, errors="replace", check=False)
+    known = set(done.stdout.splitlines()) if (own / ".git").exists() else set()
+    return [subject for subject in subjects if subject in known]
+
+
+def source_files(origin: Path) -> list[str]:
+    """The source files of a person's tree: what git knows, else all but build products."""
+    done = subprocess.run(
+        ["git", "-C", origin, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True, check=False,
+    )
+    if done.returncode == 0 and (origin / ".git").exists():
+        names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+        # os.path, not pathlib: a kernel has 86,000 files.
+        top = os.path.join(origin, "")  # noqa: PTH118
+        return [name for name in names if name and os.path.isfile(top + name)]  # noqa: PTH113
+    return list(_walk(origin))
+
+
+def _walk(origin: Path) -> Iterable[str]:
+    for directory, subdirectories, files in os.walk(origin):
+        where = Path(directory).relative_to(origin)
+        subdirectories[:] = [name for name in subdirectories if str(where / name) not in _SKIPPED]
+        for name in files:
+            inside = str(where / name)
+            if inside not in _SKIPPED and not name.endswith(_PRODUCTS):
+                yield inside
+
+
+def link_farm(origin: Path, farm: Path, keep: set[str]) -> int:
+    """Make `farm` a tree of symbolic links to the source files of `origin`.
+
+    Files in `keep` (patched or overlaid) are left alone. Returns the number of files.
+    """
+    wanted = set(source_files(origin))
+    present = dict(entries(farm))
+    for inside in present:
+        if inside not in wanted and inside not in keep:
+            (farm / inside).unlink()
+    missing = {inside for inside in wanted
+               if not (present.get(inside) or (inside in keep and inside in present))}
+    for directory in {os.path.dirname(inside) for inside in missing}:  # noqa: PTH120
+        (farm / directory).mkdir(parents=True, exist_ok=True)
+    for inside in missing:
+        link = farm / inside
+        if inside in present:
+            link.unlink()
+        link.symlink_to(origin / inside)
+    return len(wanted)
+
+
+def entries(top: Path | str, below: str = "") -> Iterable[tuple[str, bool]]:
+    """(path inside `top`, whether it is a link) of every file below."""
+    try:
+        with os.scandir(top) as scan:
+            found = list(scan)
+    except FileNotFoundError:
+        return
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            yield from entries(entry.path, f"{below}{entry.name}/")
+        else:
+            yield f"{below}{entry.name}", entry.is_symlink()

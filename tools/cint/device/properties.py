@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Policies and media as a person types them, and the device properties they mean.
+
+A policy is typed as a name (``adaptive``), a name with a number in
+microseconds (``static20``) or a free form (``static:time=50us,thr=16``).  All
+values here are *reported* values; :func:`device_properties` applies the CPU
+scale (see scale.py) when it makes the QEMU command line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from cint.device import scale
+from cint.errors import UsageError
+
+NS_PER = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
+
+DEFAULT_DELTA_NS = 6_000
+DEFAULT_THR = 32
+DEFAULT_POLICIES = "default,static100,static20,adaptive,vic,cint,cint+ooo"
+#: For guests whose driver gives no hints, and so has no handler for the urgent class either.
+HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
+MAX_TIME_NS = 10 * NS_PER["s"]
+# The largest values that the device takes, after scaling.
+MAX_APPLIED = {"cint.delta": NS_PER["s"], "cint.static-time": NS_PER["s"],
+               "cint.max-hold": 10 * NS_PER["s"], "cint.kick-window": NS_PER["s"],
+               "cint.epoch": 60_000, "cint.iops-threshold": 100_000_000}
+MAX_THR = 65535
+MAX_IOPS = 100_000_000
+MAX_IRQ_RATE = 1_000_000_000
+MAX_EWMA_SHIFT = 16
+# The device's own max-hold. Policies without a timer of their own cannot have it off.
+MAX_HOLD_NS = 10 * NS_PER["ms"]
+TIMERLESS = ("vic", "pointer")
+
+# One line of tool output cannot hold more, and each policy costs a boot.
+MAX_POLICIES = 32
+
+Value = int | str
+Parser = Callable[[str, str], Value]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One policy with its parameters.
+
+    ``name`` is what identifies the policy in tables and results; ``kind`` is
+    ``stock`` (no cint at all) or a value of ``cint.policy``; ``properties``
+    are device properties with reported values.
+    """
+
+    name: str
+    kind: str
+    label: str
+    properties: Mapping[str, Value]
+
+    @property
+    def slug(self) -> str:
+        """The name, made safe as a directory name."""
+        return re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-")
+
+
+@dataclass(frozen=True)
+class Media:
+    """A media profile: times in ns, bandwidth in bytes per second.
+
+    0 units means as many as there are commands, 0 bandwidth no limit.
+    """
+
+    name: str
+    read_ns: int
+    write_ns: int
+    units: int = 0
+    jitter_ns: int = 0
+    read_per_kib_ns: int = 0
+    write_per_kib_ns: int = 0
+    read_bandwidth: int = 0
+    write_bandwidth: int = 0
+    overrides: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def profile(self) -> str:
+        """The name of the device's own profile."""
+        return self.name.partition(":")[0]
+
+
+# ---- values -------------------------------------------------------------
+
+def parse_time(text: str, what: str) -> int:
+    """Parse ``6us`` to nanoseconds; raise :class:`UsageError` naming ``what``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", text)
+    if not match:
+        raise UsageError(f"{what}={text}: not a time; give a number and a unit "
+                        "(ns, us, ms or s), for example 6us")
+    ns = round(float(match[1]) * NS_PER[match[2]])
+    if ns > MAX_TIME_NS:
+        raise UsageError(f"{what}={text}: must be at most 10s")
+    return ns
+
+
+def format_time(ns: float) -> str:
+    """Nanoseconds as a short text that :func:`parse_time` reads back."""
+    for unit in ("s", "ms", "us"):
+        if ns >= NS_PER[unit]:
+            return f"{ns / NS_PER[unit]:.6g}{unit}"
+    return f"{ns:.6g}ns"
+
+
+def _parse_int(text: str, what: str) -> int:
+    if not re.fullmatch(r"\d{1,18}", text):
+        raise UsageError(f"{what}={text}: not a whole number")
+    return int(text)
+
+
+def _number(low: int, high: int) -> Parser:
+    def parse(text: str, what: str) -> int:
+        if not re.fullmatch(r"\d{1,18}", text) or not low <= int(text) <= high:
+            raise UsageError(f"{what}={text}: not a number from {low} to {high}")
+        return int(text)
+    return parse
+
+
+_parse_count = _number(0, MAX_THR)
+
+
+def _parse_epoch(text: str, what: str) -> int:
+    """A time in whole milliseconds, the device's unit for it."""
+    ms, rest = divmod(parse_time(text, what), NS_PER["ms"])
+    if rest or not ms:
+        raise UsageError(f"{what}={text}: must be whole milliseconds, at least 1ms")
+    return ms
+
+
+def _parse_needed_hold(text: str, what: str) -> int:
+    ns = parse_time(text, what)
+    if not ns:
+        raise UsageError(f"{what}={text}: cannot be off under {what.partition(':')[0]}, which has "
+                         "no timer of its own; give a time such as 10ms")
+    return ns
+
+
+def _one_of(*names: str) -> Parser:
+    def parse(text: str, what: str) -> str:
+        if text not in names:
+            raise UsageError(f"{what}={text}: must be {', '.join(names[:-1])} or {names[-1]}")
+        return text
+    return parse
+
+
+_parse_bool = _one_of("on", "off")
+
+_COMMON: dict[str, tuple[str, Parser]] = {
+    "drain": ("cint.drain", _one_of("auto", "on", "off")),
+    "max-hold": ("cint.max-hold", parse_time),
+    "kick-window": ("cint.kick-window", parse_time),
+    "max-irq-rate": ("cint.max-irq-rate", _number(0, MAX_IRQ_RATE)),
+    "ewma-shift": ("cint.ewma-shift", _number(1, MAX_EWMA_SHIFT)),
+}
+_NEEDED_HOLD = {"max-hold": ("cint.max-hold", _parse_needed_hold)}
+#: What ends a burst, and what a storm may change.
+_BURST: dict[str, tuple[str, Parser]] = {
+    "delta": ("cint.delta", parse_time),
+    "thr": ("cint.thr", _parse_count),
+    "storm": ("cint.storm", _one_of("hold", "retune")),
+}
+_PARAMETERS: dict[str, dict[str, tuple[str, Parser]]] = {
+    "stock": {},
+    "default": {"each-cqe": ("cint.each-cqe", _parse_bool), **_COMMON},
+    "static": {"time": ("cint.static-time", parse_time),
+               "thr": ("cint.static-thr", _parse_count), **_COMMON},
+    "adaptive": {**_BURST, **_COMMON},
+    "vic": {"cif-threshold": ("cint.cif-threshold", _number(2, MAX_THR)),
+            "iops-threshold": ("cint.iops-threshold", _number(0, MAX_IOPS)),
+            "epoch": ("cint.epoch", _parse_epoch),
+            "max-skip": ("cint.max-skip", _parse_count),
+            "scope": ("cint.vic-scope", _one_of("controller", "cq")),
+            "ratios": ("cint.vic-ratios", _one_of("full", "coarse")),
+            **_COMMON, **_NEEDED_HOLD},
+    "cint": {**_BURST,
+             "barrier": ("cint.barrier", _one_of("relaxed", "strict", "generation")),
+             "ooo": ("cint.ooo", _parse_bool),
+             "infer": ("cint.infer", _one_of("off", "batch", "all")), **_COMMON},
+    "pointer": {**_COMMON, **_NEEDED_HOLD},
+}
+_DEFAULTS: dict[str, dict[str, Value]] = {
+    "stock": {},
+    "default": {},
+    "static": {"cint.static-time": 100_000, "cint.static-thr": DEFAULT_THR},
+    "adaptive": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR},
+    "vic": {"cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200},
+    # Off unless asked for, which the name "cint+ooo" does: the rows tell what it adds.
+    "cint": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR, "cint.ooo": "off"},
+    "pointer": {},
+}
+#: Names for a policy with some of its parameters.
+_ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
+    "cint+ooo": ("cint", {"cint.ooo": "on"}),
+}
+# What may follow a media name: the field it overrides, or None when it has no
+# field here and is handed on as it is.
+_MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
+    "read-latency": ("read_ns", parse_time),
+    "write-latency": ("write_ns", parse_time),
+    "read-per-kib": ("read_per_kib_ns", parse_time),
+    "write-per-kib": ("write_per_kib_ns", parse_time),
+    "jitter": ("jitter_ns", parse_time),
+    "units": ("units", _parse_count),
+    "read-bandwidth": ("read_bandwidth", _parse_int),
+    "write-bandwidth": ("write_bandwidth", _parse_int),
+    "slots": (None, _parse_count),
+    "seed": (None, _parse_int),
+}
+POLICY_HELP = ("default, adaptive, static<us> (static100, static20), vic, cint, cint+ooo, pointer, "
+               "stock (with --time real), or static:time=50us,thr=16, adaptive:delta=10us,thr=64, "
+               "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000")
+
+# The profiles of hw/nvme/cint-media.c.  They are repeated here because the
+# device is given every latency explicitly, multiplied by the CPU scale; a
+# test compares the two lists.
+PROFILES: dict[str, Media] = {m.name: m for m in (
+    Media("none", 0, 0),
+    Media("optane", 7_000, 7_000, 8, read_bandwidth=550_000 * 4096,
+          write_bandwidth=500_000 * 4096),
+    Media("p3700", 76_000, 76_000, 40, jitter_ns=48_000),
+    Media("gen2", 3_500, 3_500, 8),
+    Media("sata", 100_000, 100_000, 8),
+    Media("dram", 2_900, 2_900, 1),
+    Media("zssd", 11_160, 2_160, 64, read_per_kib_ns=210, write_per_kib_ns=460,
+          read_bandwidth=3_200_000_000, write_bandwidth=2_150_000_000),
+    Media("ram", 0, 0),
+    Media("ssd80", 80_000, 80_000, 64),
+    Media("array", 260_000, 260_000, 14),
+    Media("custom", 0, 0),
+)}
+
+
+# ---- policies -----------------------------------------------------------
+
+def split_list(text: str) -> list[str]:
+    """Split ``default,static:time=50us,thr=16`` at the commas between names.
+
+    A piece such as ``thr=16`` belongs to the name before it.
+    """
+    parts: list[str] = []
+    for piece in text.split(","):
+        if parts and "=" in piece and ":" not in piece:
+            parts[-1] += "," + piece
+        else:
+            parts.append(piece)
+    return [p.strip() for p in parts]
+
+
+def _settings(text: str, owner: str, keys: Mapping[str, Parser]) -> dict[str, Value]:
+    """Parse ``k=v,k=v`` with the parsers in ``keys``."""
+    values: dict[str, Value] = {}
+    for item in text.split(","):
+        key, sep, value = item.partition("=")
+        if not sep or key not in keys:
+            valid = ", ".join(keys) or "none"
+            raise UsageError(f"{owner}: unknown parameter '{key}'; valid: {valid}")
+        values[key] = keys[key](value, f"{owner}:{key}")
+    return values
+
+
+def _label(kind: str, props: Mapping[str, Value]) -> str:
+    if kind == "static":
+        return (f"static {format_time(int(props['cint.static-time']))} "
+                f"thr {props['cint.static-thr']}")
+    if kind in ("adaptive", "cint"):
+        name = "cint+ooo" if props.get("cint.ooo") == "on" else kind
+        return f"{name} {format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
+    if kind == "vic":
+        return f"vic cif {props['cint.cif-threshold']} epoch {props['cint.epoch']}ms"
+    return kind
+
+
+def parse_policy(text: str) -> Policy:
+    """Parse one policy; raise :class:`UsageError` naming what is valid."""
+    head, _, rest = text.partition(":")
+    match = re.fullmatch(r"static(\d+)", head)
+    kind, more = _ALIASES.get(head, ("static" if match else head, {}))
+    if kind not in _PARAMETERS:
+        raise UsageError(f"unknown policy '{text}'; valid: {POLICY_HELP}")
+    props = _DEFAULTS[kind] | more
+    if match:
+        props["cint.static-time"] = parse_time(match[1] + "us", "static")
+    if rest or text.endswith(":"):
+        table = _PARAMETERS[kind]
+        given = _settings(rest, kind, {k: p for k, (_, p) in table.items()})
+        props |= {table[k][0]: v for k, v in given.items()}
+    return Policy(text, kind, _label(kind, props), props)
+
+
+def inferred(policy: Policy) -> Policy:
+    """The policy for a guest that gives no hints: under cint the device infers them."""
+    if policy.kind != "cint" or "cint.infer" in policy.properties:
+        return policy
+    return replace(policy, label=f"{policy.label} inferred",
+                   properties={**policy.properties, "cint.infer": "all"})
+
+
+def parse_policies(text: str) -> list[Policy]:
+    """Parse a comma-separated list, refusing repeats and empty names."""
+    policies = [parse_policy(p) for p in split_list(text)]
+    if len(policies) > MAX_POLICIES:
+        raise UsageError(f"--policy: {len(policies)} policies; at most {MAX_POLICIES}")
+    seen: set[str] = set()
+    for policy in policies:
+        if policy.slug in seen:
+            raise UsageError(f"--policy: '{policy.name}' is given twice")
+        seen.add(policy.slug)
+    return policies
+
+
+# ---- media --------------------------------------------------------------
+
+def parse_media(text: str) -> Media:
+    """Parse ``optane`` or ``optane:read-latency=10us,units=4``."""
+    head, _, rest = text.partition(":")
+    if head not in PROFILES:
+        raise UsageError(f"unknown media '{head}'; valid: {', '.join(PROFILES)}")
+    if not rest:
+        return PROFILES[head]
+    if head == "none":
+        raise UsageError(f"--media {text}: the profile 'none' has no parameters",
+                         hint="use custom:read-latency=10us")
+    given = _settings(rest, f"media {head}", {k: p for k, (_, p) in _MEDIA_KEYS.items()})
+    fields = {field: int(given[key]) for key, (field, _) in _MEDIA_KEYS.items()
+              if field and key in given}
+    return replace(PROFILES[head], name=text, overrides=tuple(given.items()), **fields)
+
+
+def media_properties(media: Media, k: float) -> dict[str, Value]:
+    """Device properties of ``media``, applied at scale ``k``.
+
+    At k = 1 the profile's own numbers stand and only what was asked for is
+    said; otherwise every time and rate is.
+    """
+    props: dict[str, Value] = {"cint.media": media.profile}
+    given = dict(media.overrides)
+    for key, (field, _) in _MEDIA_KEYS.items():
+        name = f"cint.media.{key}"
+        value = getattr(media, field) if field else given.get(key)
+        scaled = scale.entry("device", name) is not None and k != 1 and value
+        if value is not None and (key in given or scaled):
+            props[name] = scale.apply_int("device", name, int(value), k)
+    return props
+
+
+# ---- the device ---------------------------------------------------------
+
+def device_properties(policy: Policy, media: Media, k: float, virtual: bool,
+                      paper: bool = True) -> list[tuple[str, Value]]:
+    """Properties of ``-device nvme`` for one run, in command-line order.
+
+    ``paper`` switches drain and max-hold off, as the papers' figures have it,
+    unless the policy itself was given a value.  Under a policy without a timer
+    max-hold keeps the device's default, scaled.
+    """
+    if policy.kind == "stock":
+        return []
+    props: dict[str, Value] = {"cint": "on", "cint.policy": policy.kind,
+                               "cint.time": "virtual" if virtual else "real"}
+    props |= media_properties(media, k)
+    hold = MAX_HOLD_NS if policy.kind in TIMERLESS else 0
+    extras: dict[str, Value] = {"cint.drain": "off", "cint.max-hold": hold} if paper else {}
+    for name, value in (extras | dict(policy.properties)).items():
+        props[name] = _applied(policy, name, value, k)
+    return list(props.items())
+
+
+def _applied(policy: Policy, name: str, value: Value, k: float) -> Value:
+    if not isinstance(value, int):
+        return value
+    scaled = scale.apply_int("device", name, value, k)
+    if scaled > MAX_APPLIED.get(name, scaled):
+        limit = scale.undo("device", name, MAX_APPLIED[name], k)
+        raise UsageError(f"policy '{policy.name}': {name.removeprefix('cint.')} is "
+                         f"{_shown(name, value)}, but at scale {k:g} the device takes at most "
+                         f"{_shown(name, limit)}")
+    return scaled
+
+
+def _shown(name: str, value: float) -> str:
+    row = scale.entry("device", name)
+    if row is None or row.unit not in NS_PER:
+        return f"{value:g}"
+    return format_time(value * NS_PER[row.unit])
+
+
+def join_properties(driver: str, props: Iterable[tuple[str, Value]]) -> str:
+    """``driver,name=value,...`` for -device; commas in values are doubled."""
+    items = [f"{name}={str(value).replace(',', ',,')}" for name, value in props]
+    return ",".join([driver, *items])

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The kinds of guest: with our kernel, or with the distribution's own, as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cint import paths
+from cint.build import distro
+from cint.errors import UsageError
+from cint.guest import vm
+
+#: What --guest takes.
+GUESTS = ("cint", "distro")
+#: Seconds a boot may take; it takes three to five times as long as that of our kernel.
+BOOT_LIMIT_S = 300.0
+#: Options in place of ours, which only our kernel knows.
+CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.distro.virtual"
+
+
+def dress(machine: vm.Machine, guest: str) -> vm.Machine:
+    """The machine with the kernel and image of `guest`, one of GUESTS."""
+    if guest != "distro":
+        return machine
+    # In virtual time calibrating the APIC timer costs the host about 4 s, and our option that
+    # spares it is unknown to this kernel.  This one would take high resolution timers away
+    # from several vCPUs, so they wait.
+    timer = ("nolapic_timer",) if machine.virtual and machine.vcpus == 1 else ()
+    return replace(machine, kernel=paths.DISTRO_KERNEL, initramfs=paths.DISTRO_INITRAMFS,
+                   cmdline_virtual=CMDLINE_VIRTUAL, append=(*timer, *machine.append))
+
+
+def check(guest: str, irq_cost: str | None) -> None:
+    """Refuse what the distribution's kernel cannot do."""
+    if guest == "distro" and irq_cost not in (None, "0", "0ns"):
+        raise UsageError(f"--irq-cost {irq_cost}: the distribution's kernel has no "
+                         "nvme.irq_cost_ns", hint="leave it out, or use --guest cint")
+
+
+def targets(guest: str) -> tuple[str, ...]:
+    """What setup.ensure() must build for `guest`."""
+    return ("qemu", "image", "distro") if guest == "distro" else ("qemu", "linux", "image")
+
+
+def note() -> str:
+    """What a print of results says about this guest."""
+    return f"guest: the distribution's own kernel, {distro.package()}, not patched"

@@ -1,0 +1,513 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest: QEMU's command line, and a running one from start to end.
+
+A guest is started with sockets that this process listens on, so nothing has
+to wait for QEMU to create them.  A guest that does not boot, hangs or dies
+ends with an error that carries the last console lines.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from cint import paths
+from cint.device.properties import Value, join_properties
+from cint.errors import EXIT_TIMEOUT, CintError
+from cint.guest import agent
+from cint.guest.qmp import Qmp, QmpError
+
+BOOT_LIMIT_S = 90.0
+EXIT_LIMIT_S = 20.0
+CONSOLE_LINES = 20
+POLL_S = 0.05
+NVME_ID = "nvme0"
+# A fixed start and the virtual clock: without them the guest's first second
+# depends on the host's clock.
+VIRTUAL_ARGS = ("-icount", "shift=0,sleep=off",
+                "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1")
+CMDLINE = paths.KERNEL_CONFIG / "cmdline"
+CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.virtual"
+
+
+class VmError(CintError):
+    """The guest did not do what it should; the message is one line."""
+
+
+class CancelledError(VmError):
+    """The caller asked the guest to end."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What holds the namespace's data: nothing (null-co) or a raw file."""
+
+    path: Path | None = None
+    size: int = 1 << 30
+
+    def args(self) -> list[str]:
+        """The -blockdev option for node ``d0``."""
+        if self.path is not None:
+            name = str(self.path).replace(",", ",,")
+            return ["-blockdev", f"driver=file,node-name=d0,filename={name}"]
+        return ["-blockdev", f"driver=null-co,node-name=d0,size={self.size},read-zeroes=on"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One guest, as far as the command line tells.
+
+    ``properties`` are those of ``-device nvme`` after id, serial and drive;
+    ``device_opts`` is appended to them as it is.  ``own_guest`` leaves our
+    kernel, initramfs and agent out.
+    """
+
+    properties: Sequence[tuple[str, Value]] = ()
+    device_opts: str = ""
+    qemu: Path = paths.QEMU
+    kernel: Path = paths.KERNEL
+    initramfs: Path = paths.INITRAMFS
+    cmdline_virtual: Path = CMDLINE_VIRTUAL
+    append: tuple[str, ...] = ()
+    vcpus: int = 1
+    memory_mib: int = 1024
+    virtual: bool = True
+    accel: str = "tcg"
+    cpu: str = "max"
+    backend: Backend = field(default_factory=Backend)
+    trace: tuple[str, ...] = ()
+    own_guest: bool = False
+    extra: tuple[str, ...] = ()
+
+
+# ---- the command line ---------------------------------------------------
+
+def kernel_options(path: Path) -> list[str]:
+    """Kernel options from a file: one a line, ``#`` begins a remark."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as err:
+        raise VmError(f"{paths.display(path)}: {err.strerror}",
+                      hint="the checkout is not complete") from None
+    words = [line.partition("#")[0].strip() for line in lines]
+    return [w for w in words if w]
+
+
+def kernel_cmdline(machine: Machine) -> str:
+    """The text of -append; later options win over earlier ones."""
+    virtual = kernel_options(machine.cmdline_virtual) if machine.virtual else []
+    return " ".join([*kernel_options(CMDLINE), *virtual, *machine.append])
+
+
+def _accel_args(machine: Machine) -> list[str]:
+    if machine.virtual:
+        return ["-accel", "tcg,thread=single", "-cpu", machine.cpu, *VIRTUAL_ARGS]
+    accel = "kvm" if machine.accel == "kvm" else "tcg,thread=multi"
+    return ["-accel", accel, "-cpu", machine.cpu]
+
+
+def nvme_arg(machine: Machine) -> str:
+    """The value of -device for the NVMe controller."""
+    fixed: list[tuple[str, Value]] = [("id", NVME_ID), ("serial", "cint"), ("drive", "d0")]
+    text = join_properties("nvme", [*fixed, *machine.properties])
+    return f"{text},{machine.device_opts}" if machine.device_opts else text
+
+
+def _trace_args(patterns: Sequence[str]) -> list[str]:
+    """-trace options; ``cint`` stands for all of the project's events.
+
+    Events are printed by the log backend. The simple backend, which is built
+    in too, would leave a file trace-PID in the current directory.
+    """
+    names = ["pci_nvme_cint_*" if p == "cint" else p for p in patterns]
+    if names:
+        names.append("file=/dev/null")
+    return [word for name in names for word in ("-trace", name)]
+
+
+def machine_args(machine: Machine) -> list[str]:
+    """QEMU's command line without console, control and agent channels."""
+    args = [str(machine.qemu)]
+    if not machine.own_guest:
+        args += ["-nodefaults", "-no-user-config"]
+    args += [*paths.firmware_args(), "-machine", "q35", *_accel_args(machine),
+             "-smp", str(machine.vcpus), "-m", str(machine.memory_mib)]
+    if not machine.own_guest:
+        args += ["-no-reboot", "-kernel", str(machine.kernel),
+                 "-initrd", str(machine.initramfs), "-append", kernel_cmdline(machine)]
+    args += [*machine.backend.args(), "-device", nvme_arg(machine)]
+    return [*args, *_trace_args(machine.trace), *machine.extra]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Files and sockets of one running guest."""
+
+    directory: Path
+    logs: Path
+
+    @property
+    def console(self) -> Path:
+        """What the guest prints."""
+        return self.logs / "console.log"
+
+    @property
+    def log(self) -> Path:
+        """QEMU's command line and what it prints."""
+        return self.logs / "qemu.log"
+
+    @property
+    def agent_log(self) -> Path:
+        """Every message of the agent."""
+        return self.logs / "agent.log"
+
+    @property
+    def socket(self) -> Path:
+        """Where an agent that takes commands is connected."""
+        return self.directory / "agent"
+
+    @property
+    def qmp(self) -> Path:
+        """Control socket."""
+        return self.directory / "qmp"
+
+    @property
+    def plan(self) -> Path:
+        """The file behind the fw_cfg plan."""
+        return self.directory / "plan"
+
+
+def plan_args(plan: Path) -> list[str]:
+    """Hand the plan to the guest before it boots."""
+    return ["-fw_cfg", f"name={agent.PLAN_FILE},file={plan}"]
+
+
+def agent_args(chardev: str) -> list[str]:
+    """The virtio-serial port that the agent speaks on.
+
+    Without ioeventfd the guest's write is done when it returns, at no time of
+    the guest's: with it, it would be done at some time of the host's.
+    """
+    return ["-chardev", f"{chardev},id=agent", "-device", "virtio-serial-pci,ioeventfd=off",
+            "-device", f"virtserialport,chardev=agent,name={agent.PORT_NAME}"]
+
+
+def channel_args(channels: Channels, serve: bool) -> list[str]:
+    """Console log, QMP, agent port and plan of an unattended guest.
+
+    The agent's messages go to a file, which never makes the guest wait; only
+    an agent that takes commands needs a socket.
+    """
+    port = f"socket,path={channels.socket}" if serve else f"file,path={channels.agent_log}"
+    return ["-display", "none", "-chardev", f"file,id=console,path={channels.console}",
+            "-serial", "chardev:console",
+            "-chardev", f"socket,id=qmp,path={channels.qmp}",
+            "-mon", "chardev=qmp,mode=control",
+            *agent_args(port), *plan_args(channels.plan)]
+
+
+def shell_line(args: Sequence[str]) -> str:
+    """A command line that can be pasted, one option a line."""
+    lines: list[str] = []
+    for arg in args:
+        quoted = shlex.quote(arg)
+        is_value = bool(lines) and not arg.startswith("-") and lines[-1].count(" ") == 0
+        if is_value and lines[-1].startswith("-"):
+            lines[-1] += " " + quoted
+        else:
+            lines.append(quoted)
+    return " \\\n  ".join(lines)
+
+
+# ---- a running guest ----------------------------------------------------
+
+def check_files(machine: Machine) -> None:
+    """Say plainly which built file is missing."""
+    needed = [(machine.qemu, "QEMU")]
+    if not machine.own_guest:
+        needed += [(machine.kernel, "the guest kernel"), (machine.initramfs, "the guest image")]
+    for path, what in needed:
+        if not path.exists():
+            raise VmError(f"{what} is not built: {paths.display(path)} does not exist",
+                          hint="run ./cint setup")
+
+
+class Vm:
+    """A guest from start to end; use as a context manager.
+
+    ``logs`` receives console.log, qemu.log and agent.log.  All methods are
+    for one thread; a second thread only reads the agent's socket.
+    """
+
+    def __init__(self, machine: Machine, plan: agent.Plan, logs: Path,
+                 boot_limit_s: float = BOOT_LIMIT_S,
+                 cancel: threading.Event | None = None) -> None:
+        self.machine = machine
+        self.plan = plan
+        self.logs = logs
+        self.boot_limit_s = boot_limit_s
+        self._cancel = cancel or threading.Event()
+        self.boot_wall_s = 0.0
+        self.hello: agent.Message = {}
+        self.argv: list[str] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: queue.Queue[bytes | CintError | None] = queue.Queue()
+        self._directory: Path | None = None
+        self._qmp: Qmp | None = None
+        self._agent: socket.socket | None = None
+        self._listeners: list[socket.socket] = []
+
+    # -- start and end --
+
+    def __enter__(self) -> Vm:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start QEMU and wait until the agent says hello."""
+        check_files(self.machine)
+        self.logs.mkdir(parents=True, exist_ok=True)
+        # Not below logs: the path of a unix socket must be short.
+        self._directory = Path(tempfile.mkdtemp(prefix="cint-"))
+        channels = Channels(self._directory, self.logs)
+        channels.plan.write_text(self.plan.to_json(), encoding="utf-8")
+        for path in (channels.console, channels.agent_log):
+            path.write_bytes(b"")
+        serve = self.plan.then == "serve"
+        agent_listener = self._listen(channels.socket) if serve else None
+        qmp_listener = self._listen(channels.qmp)
+        self.argv = [*machine_args(self.machine), *channel_args(channels, serve)]
+        started = time.monotonic()
+        self._spawn(channels)
+        self._agent = self._accept(agent_listener) if agent_listener else None
+        reader = self._read_socket if serve else self._read_file
+        threading.Thread(target=self._read_agent, args=(reader,), daemon=True).start()
+        self._qmp = self._control(self._accept(qmp_listener))
+        self.hello = self.expect("hello", self.boot_limit_s, "the guest did not boot")
+        agent.check_hello(self.hello)
+        self.boot_wall_s = time.monotonic() - started
+
+    def _control(self, connection: socket.socket) -> Qmp:
+        try:
+            return Qmp(connection)
+        except QmpError:
+            # A property that QEMU refuses ends it just now: say its own words.
+            connection.close()
+            raise self._gone("QEMU did not start") from None
+
+    def _spawn(self, channels: Channels) -> None:
+        with channels.log.open("wb") as log:
+            log.write((shell_line(self.argv) + "\n").encode())
+            log.flush()
+            self._process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log,
+                                             stderr=subprocess.STDOUT, start_new_session=True)
+
+    def stop(self) -> None:
+        """End QEMU if it still runs and remove the sockets."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for closable in (self._qmp, self._agent, *self._listeners):
+            if closable is not None:
+                closable.close()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def wait_exit(self, limit_s: float = EXIT_LIMIT_S) -> None:
+        """Wait until the guest has powered off."""
+        assert self._process is not None
+        try:
+            status = self._process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise self.failure(f"the guest did not power off within {limit_s:.0f} s",
+                               EXIT_TIMEOUT) from None
+        if status != 0:
+            raise self.failure(f"QEMU ended with status {status}{self._qemu_words()}")
+
+    @property
+    def qmp(self) -> Qmp:
+        """The control session; using it while a measurement runs is harmless in
+        virtual time (time stands still) but not in real time."""
+        assert self._qmp is not None
+        return self._qmp
+
+    # -- messages --
+
+    def messages(self, limit_s: float, what: str) -> Iterator[agent.Message]:
+        """Yield the agent's messages until ``done``.
+
+        ``limit_s`` is the longest silence, in seconds of the host's clock.
+        """
+        while True:
+            message = self.next_message(limit_s, what)
+            yield message
+            if message.get("type") == "done":
+                return
+
+    def next_message(self, limit_s: float, what: str) -> agent.Message:
+        """The agent's next message; its ``error`` messages are raised."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                item = self._lines.get(timeout=min(0.5, max(deadline - time.monotonic(), 0.01)))
+            except queue.Empty:
+                if self._cancel.is_set():
+                    raise CancelledError("stopped because another guest failed") from None
+                if time.monotonic() > deadline:
+                    raise self.failure(f"{what}: silence for {limit_s:.0f} s",
+                                       EXIT_TIMEOUT) from None
+                continue
+            return self._take(item, what)
+
+    def try_message(self, limit_s: float) -> agent.Message | None:
+        """A message if one comes within ``limit_s``, else None."""
+        try:
+            item = self._lines.get(timeout=limit_s)
+        except queue.Empty:
+            return None
+        return self._take(item, "waiting")
+
+    def _take(self, item: bytes | CintError | None, what: str) -> agent.Message:
+        if item is None:
+            raise self._gone(what)
+        if isinstance(item, CintError):
+            raise item
+        return self._decode(item)
+
+    def expect(self, kind: str, limit_s: float, what: str) -> agent.Message:
+        """Skip messages until one of type ``kind`` comes."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            message = self.next_message(max(deadline - time.monotonic(), 0.01), what)
+            if message.get("type") == kind:
+                return message
+
+    def send(self, line: bytes) -> None:
+        """Send one line to an agent that serves (real-time use only)."""
+        assert self._agent is not None
+        self._agent.sendall(line + b"\n")
+
+    def _decode(self, line: bytes) -> agent.Message:
+        message = agent.parse_line(line)
+        if message.get("type") == "error":
+            raise self.failure(f"the guest agent reports: {message.get('message', '?')}")
+        return message
+
+    # -- trouble --
+
+    def console_tail(self, count: int = CONSOLE_LINES) -> list[str]:
+        """The last lines of the guest's console."""
+        return _tail(self.logs / "console.log", count)
+
+    def failure(self, message: str, code: int = 1) -> VmError:
+        """An error with the last console lines as its hint."""
+        tail = self.console_tail()
+        hint = "the console is empty"
+        if tail:
+            hint = "last console lines:\n" + "\n".join(f"        | {line}" for line in tail)
+        return VmError(message, hint=hint, log=self.logs / "console.log", code=code)
+
+    def _qemu_words(self) -> str:
+        tail = [t for t in _tail(self.logs / "qemu.log", 3) if "qemu-system" in t]
+        if not tail:
+            return ""
+        # QEMU repeats the whole -device option before it says what is wrong.
+        words = re.sub(r"(-device \w+),\S*: ", r"\1: ", tail[-1])
+        return f": {words.removeprefix(self.machine.qemu.name + ': ')}"
+
+    def _gone(self, what: str) -> VmError:
+        assert self._process is not None
+        try:
+            status: int | None = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            status = None
+        if status:
+            words = self._qemu_words()
+            return VmError(f"QEMU ended with status {status}{words}",
+                           hint=None if words else "see the log", log=self.logs / "qemu.log")
+        return self.failure(f"{what}: the guest ended early")
+
+    # -- sockets --
+
+    def _listen(self, path: Path) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+        listener.listen(1)
+        listener.settimeout(0.2)
+        self._listeners.append(listener)
+        return listener
+
+    def _accept(self, listener: socket.socket) -> socket.socket:
+        deadline = time.monotonic() + EXIT_LIMIT_S
+        while time.monotonic() < deadline:
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                if self._process is not None and self._process.poll() is not None:
+                    raise self._gone("QEMU did not start") from None
+                continue
+            connection.settimeout(None)
+            return connection
+        raise VmError("QEMU did not open its sockets", log=self.logs / "qemu.log")
+
+    def _read_agent(self, reader: Callable[[], Iterator[bytes]]) -> None:
+        buffer = agent.LineBuffer()
+        try:
+            for data in reader():
+                for line in buffer.feed(data):
+                    self._lines.put(line)
+        except CintError as err:
+            self._lines.put(err)
+        except OSError:
+            pass  # the socket was closed by stop()
+        self._lines.put(None)
+
+    def _read_socket(self) -> Iterator[bytes]:
+        assert self._agent is not None
+        with (self.logs / "agent.log").open("ab", buffering=0) as log:
+            while data := self._agent.recv(1 << 16):
+                log.write(data)
+                yield data
+
+    def _read_file(self) -> Iterator[bytes]:
+        process = self._process
+        assert process is not None
+        with (self.logs / "agent.log").open("rb") as log:
+            while True:
+                # Ask before reading: what was written before the end is read.
+                ended = process.poll() is not None
+                data = log.read(1 << 16)
+                if data:
+                    yield data
+                elif ended:
+                    return
+                else:
+                    time.sleep(POLL_S)
+
+
+def _tail(path: Path, count: int) -> list[str]:
+    try:
+        text = path.read_bytes()[-65536:].decode("utf-8", "replace")
+    except OSError:
+        return []
+    clean = "".join(c for c in text if c in "\n\t" or c.isprintable())
+    return [line.rstrip() for line in clean.splitlines() if line.strip()][-count:]

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The options of `cint compare`, checked and put together.
+
+All times and rates here are reported ones, that is, those of the machine the
+guest stands for; scale.py turns them into what guest and device are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cint import paths
+from cint.device import properties, scale
+from cint.errors import UsageError
+from cint.guest import kinds, vm
+from cint.measure import workloads
+from cint.measure.workloads import Timing, Workload
+
+DEFAULT_SCALE = 3.0
+# The papers' cost of one interrupt: about 1500 cycles, 740 ns.
+DEFAULT_COST_NS = 740
+MAX_COST_NS = 100_000
+DEFAULT_RUNTIME_S = 0.5
+DEFAULT_RAMP_S = 0.05
+QUICK_RUNTIME_S = 0.1
+REAL_RUNTIME_S = 5.0
+MAX_VCPUS = 16
+CALIBRATION_FILE = paths.STAMPS / "calibration.json"
+MAX_COST_GUEST_NS = 1_000_000  # what nvme.irq_cost_ns takes
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the result; times are reported times."""
+
+    policies: Sequence[properties.Policy]
+    workloads: Sequence[Workload]
+    media: properties.Media
+    virtual: bool
+    vcpus: int
+    timing: Timing
+    repeat: int
+    cpu_scale: float
+    cost_ns: int
+    quick: bool
+    drive: Path | None
+    device_opts: str
+    repeat_command: str
+    boot_limit_s: float = vm.BOOT_LIMIT_S
+    guest: str = "cint"
+    hints: bool = True
+
+    @property
+    def k(self) -> float:
+        """The factor of scale.py."""
+        return self.cpu_scale if self.virtual else 1.0
+
+    @property
+    def cost_applied_ns(self) -> int:
+        """The value of nvme.irq_cost_ns."""
+        return scale.apply_int("guest", "nvme.irq_cost_ns", self.cost_ns, self.k)
+
+    @property
+    def baseline(self) -> str:
+        """The policy that ratios refer to."""
+        names = [p.name for p in self.policies]
+        return "default" if "default" in names else names[0]
+
+
+# ---- options ------------------------------------------------------------
+
+def _seconds(text: str) -> float:
+    value = text if text[-1:].isalpha() else text + "s"
+    seconds = properties.parse_time(value, "time") / 1e9
+    if seconds <= 0:
+        raise UsageError(f"{text}: a run needs more than no time")
+    return seconds
+
+
+def count(low: int, high: int, what: str) -> Callable[[str], int]:
+    """A parser of whole numbers from ``low`` to ``high`` for the option ``what``."""
+    def parse(text: str) -> int:
+        if not text.isdigit() or not low <= int(text) <= high:
+            raise UsageError(f"{what} {text}: must be a number from {low} to {high}")
+        return int(text)
+    return parse
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options, shared with tests."""
+    add = parser.add_argument
+    add("--policy", metavar="LIST", help="policies, separated by commas")
+    add("--workload", metavar="LIST", default=None,
+        help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
+    add("--fio", metavar="JOBFILE", type=Path,
+        help="your own fio job file instead; ${DEVICE} in it is the namespace")
+    add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
+    add("--time", choices=("virtual", "real"), default="virtual",
+        help="virtual (default): repeatable, independent of the host's load; "
+             "real: KVM if it works, with the stock device as a further row")
+    add("--guest", choices=kinds.GUESTS, default="cint",
+        help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--hints", choices=("on", "off"),
+        help="off: our kernel's driver passes no hints to the device, which then infers them "
+             "under cint, as with --guest distro (default: on)")
+    add("--vcpus", metavar="N", type=count(1, MAX_VCPUS, "--vcpus"), default=1,
+        help="CPUs of the guest (default: 1)")
+    add("--runtime", metavar="TIME", type=_seconds,
+        help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
+             f"{REAL_RUNTIME_S:g}s in real time)")
+    add("--repeat", metavar="N", type=count(1, 100, "--repeat"), default=1,
+        help="run each job N times in the same boot and print the median (default: 1)")
+    add("--cpu-scale", metavar="K", default=None,
+        help=f"how much slower the guest's CPU is than the one it stands for "
+             f"(default: {DEFAULT_SCALE:g}); 'calibrated' takes what ./cint calibrate proposed")
+    add("--irq-cost", metavar="NS", default=None,
+        help=f"cost of one interrupt, ns (default: {DEFAULT_COST_NS} in virtual time, else 0); "
+             "'calibrated' takes what ./cint calibrate proposed")
+    add("--drive", metavar="FILE", type=Path,
+        help="raw file behind the namespace (default: none, reads give zeroes)")
+    add("--device-opts", metavar="TEXT", default="",
+        help="further properties for -device nvme, appended last")
+    add("--out", metavar="DIR", type=Path, help="directory for the results (new or empty)")
+    add("--json", action="store_true",
+        help="print results.json, and nothing else, to standard output")
+    add("--no-previous", action="store_true",
+        help="do not show the last result beside this one")
+    add("--quick", action="store_true", help="very short jobs; not good enough for conclusions")
+    add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
+    add("--boot-limit", metavar="S", type=count(1, 3600, "--boot-limit"),
+        help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
+             f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro)")
+    add("--dry-run", action="store_true",
+        help="print QEMU's command lines, the kernel's, the fio jobs and what is scaled")
+
+
+def load_calibration() -> dict[str, Any] | None:
+    """What ./cint calibrate stored, or None."""
+    try:
+        stored = json.loads(CALIBRATION_FILE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return stored if isinstance(stored, dict) else None
+
+
+def _calibrated(name: str, option: str) -> float:
+    stored = load_calibration()
+    if stored is None or name not in stored.get("proposal", {}):
+        raise UsageError(f"{option} calibrated: there is no calibration yet",
+                         hint="run ./cint calibrate first")
+    return float(stored["proposal"][name])
+
+
+def parse_scale(text: str | None) -> float:
+    """The value of --cpu-scale."""
+    if text is None:
+        return DEFAULT_SCALE
+    if text == "calibrated":
+        return _calibrated("cpu_scale", "--cpu-scale")
+    try:
+        return scale.check_scale(float(text))
+    except ValueError:
+        raise UsageError(f"--cpu-scale {text}: give a number such as 3, or 'calibrated'") from None
+
+
+def parse_cost(text: str | None, virtual: bool) -> int:
+    """The value of --irq-cost in ns."""
+    if text is None:
+        return DEFAULT_COST_NS if virtual else 0
+    if text == "calibrated":
+        return round(_calibrated("irq_cost_ns", "--irq-cost"))
+    digits = text.removesuffix("ns")
+    if not digits.isdigit() or int(digits) > MAX_COST_NS:
+        raise UsageError(f"--irq-cost {text}: give ns from 0 (none) to {MAX_COST_NS}, "
+                         "or 'calibrated'")
+    return int(digits)
+
+
+def _runtime(args: argparse.Namespace, virtual: bool) -> float:
+    if args.runtime is not None:
+        return float(args.runtime)
+    if args.quick:
+        return QUICK_RUNTIME_S
+    return DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
+
+
+def _hints(args: argparse.Namespace) -> bool:
+    """Whether the guest's driver gives the device hints."""
+    if args.guest == "distro" and args.hints == "on":
+        raise UsageError("--hints on: the distribution's kernel has no hints",
+                         hint="leave it out, or use --guest cint")
+    return not (args.guest == "distro" or args.hints == "off")
+
+
+def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy]:
+    hints = _hints(args)
+    default = properties.DEFAULT_POLICIES if hints else properties.HINTLESS_POLICIES
+    policies = properties.parse_policies(
+        args.policy or (default if virtual else f"stock,{default}"))
+    if not hints:
+        policies = [properties.inferred(p) for p in policies]
+    if virtual and any(p.kind == "stock" for p in policies):
+        raise UsageError("--policy stock: the stock device completes requests in real time and "
+                         "means nothing in virtual time", hint="compare it with --time real")
+    return policies
+
+
+def _workloads(args: argparse.Namespace) -> list[Workload]:
+    names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
+    chosen = workloads.parse_workloads(names) if names else []
+    if args.fio:
+        chosen.append(workloads.load_job_file(args.fio))
+    return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
+
+
+def _boot_limit(args: argparse.Namespace) -> float:
+    if args.boot_limit is not None:
+        return float(args.boot_limit)
+    return kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
+
+
+def settings_from(args: argparse.Namespace) -> Settings:
+    """Check the options and put them together; raise :class:`UsageError`."""
+    virtual = args.time == "virtual"
+    cpu_scale = parse_scale(args.cpu_scale) if virtual else 1.0
+    if not virtual and args.cpu_scale is not None:
+        raise UsageError("--cpu-scale: only with --time virtual")
+    if args.drive is not None and not args.drive.is_file():
+        raise UsageError(f"--drive {args.drive}: there is no such file")
+    kinds.check(args.guest, args.irq_cost)
+    cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
+    timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
+    settings = Settings(_policies(args, virtual), _workloads(args),
+                        properties.parse_media(args.media), virtual, args.vcpus, timing,
+                        args.repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
+                        repeat_command(args), _boot_limit(args), args.guest,
+                        _hints(args))
+    if settings.cost_applied_ns > MAX_COST_GUEST_NS:
+        raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
+                         f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
+    return settings
+
+
+#: Options that decide the result, in the order of the repeat command.
+_DECISIVE = ("policy", "workload", "fio", "media", "time", "guest", "hints", "vcpus", "runtime",
+             "repeat", "cpu_scale", "irq_cost", "drive", "device_opts")
+_DEFAULTS = {"media": "optane", "time": "virtual", "guest": "cint", "hints": "on", "vcpus": 1,
+             "repeat": 1, "device_opts": ""}
+
+
+def repeat_command(args: argparse.Namespace) -> str:
+    """The command that gives the same result, without options that do not matter."""
+    words = ["./cint", "compare"]
+    for name in _DECISIVE:
+        value = getattr(args, name)
+        if value is None or value == _DEFAULTS.get(name):
+            continue
+        if value == "calibrated":
+            value = _calibrated({"irq_cost": "irq_cost_ns"}.get(name, name), f"--{name}")
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        words += [f"--{name.replace('_', '-')}", text]
+    if args.quick:
+        words.append("--quick")
+    return shlex.join(words)

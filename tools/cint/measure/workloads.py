@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""fio job texts: the built-in workloads and a person's own job file.
+
+``runtime`` and ``ramp_time`` here are reported seconds; the texts carry the
+applied ones (multiplied by the CPU scale, see scale.py).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cint.device import scale
+from cint.errors import UsageError
+
+DEVICE_NODE = "/dev/nvme0n1"
+DEFAULT_WORKLOADS = "sync,async,mixed"
+MAX_JOB_FILE = 64 * 1024
+
+# fio's clocksource=clock_gettime goes through the vDSO: no system call and,
+# unlike clocksource=cpu, no calibration loop at the start of each job.
+#
+# The two commands report the CPU's time at the edges of the jobs proper, on
+# fio's own standard output: fio's start and end wait and would dilute it.
+# (In a fio job file ';' and '#' begin a remark, and ${X} is fio's own.)
+# The parentheses are for the redirection that fio adds.
+EDGE = "(echo cint-{name} $(cat /proc/uptime) $(head -n1 /proc/stat) >>/proc/$PPID/fd/1)"
+COMMON = """\
+[global]
+filename={device}
+direct=1
+rw=randread
+bs=4k
+size=1G
+time_based
+runtime={runtime_us}us
+ramp_time={ramp_us}us
+norandommap=1
+random_generator=lfsr
+randseed={seed}
+clocksource=clock_gettime
+cpus_allowed=0
+thread=1
+exec_prerun={pre}
+exec_postrun={post}
+"""
+SYNC = """\
+[sync]
+ioengine=psync
+iodepth=1
+"""
+ASYNC = """\
+[async]
+ioengine=libaio
+iodepth={depth}
+iodepth_batch_submit={submit}
+iodepth_batch_complete_min={complete}
+iodepth_batch_complete_max={complete_max}
+"""
+
+
+# Where the guest's kernel takes hints: nobody waits for any one of these reads.
+# Without it each would be the last of a batch of one, and a Barrier.
+UNMARKED = ASYNC.replace("ioengine=libaio", "ioengine=hint_libaio\nhint=unmarked")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A fio job file and what the tables call it.
+
+    ``latency_job`` names the job whose latency speaks for the workload (None:
+    all jobs together); ``split`` asks for a table row for each job.
+    ``marked`` is the job file for guests whose kernel takes hints, where it is
+    another one (see :func:`for_guest`).  ``scaled`` lists what was changed in
+    a person's own job file.
+    """
+
+    name: str
+    title: str
+    template: str
+    latency_job: str | None = None
+    split: bool = False
+    own: bool = False
+    scaled: tuple[str, ...] = field(default=())
+    marked: str | None = None
+
+
+def for_guest(workload: Workload, takes_hints: bool) -> Workload:
+    """The workload as this guest's kernel can run it."""
+    if workload.marked is None or not takes_hints:
+        return replace(workload, marked=None)
+    return replace(workload, template=workload.marked, marked=None)
+
+
+def sync_job() -> str:
+    """J-SYNC(1)."""
+    return SYNC
+
+
+def async_job(depth: int, submit: int, complete: int, job: str = ASYNC) -> str:
+    """J-AIO(depth, submit, complete): experiments' notation."""
+    return job.format(depth=depth, submit=submit, complete=complete,
+                        complete_max=depth if complete == 1 else complete)
+
+
+BUILT_IN: dict[str, Workload] = {w.name: w for w in (
+    Workload("sync", "psync 4k random reads, depth 1", COMMON + sync_job()),
+    Workload("async", "libaio 4k random reads, depth 256 in batches of 16",
+             COMMON + async_job(256, 16, 16)),
+    # cinterrupts' Figure 10
+    Workload("mixed", "the sync job and libaio 4k random reads at depth 16 on one CPU",
+             COMMON + async_job(16, 1, 1) + sync_job(), latency_job="sync", split=True,
+             marked=COMMON + async_job(16, 1, 1, UNMARKED) + sync_job()),
+)}
+
+
+def parse_workloads(text: str) -> list[Workload]:
+    """Parse ``sync,async``; raise :class:`UsageError` naming what is valid."""
+    chosen: list[Workload] = []
+    for name in (n.strip() for n in text.split(",")):
+        if name not in BUILT_IN:
+            raise UsageError(f"unknown workload '{name}'; valid: {', '.join(BUILT_IN)}, "
+                            "or --fio JOBFILE for your own")
+        if BUILT_IN[name] in chosen:
+            raise UsageError(f"--workload: '{name}' is given twice")
+        chosen.append(BUILT_IN[name])
+    return chosen
+
+
+# ---- a person's own job file -------------------------------------------
+
+_OPTION = re.compile(r"^(\s*)([a-z0-9_]+)(\s*=\s*)(.*?)(\s*)$")
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_RATES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+# Refused: they would send the guest's results somewhere the tool cannot see,
+# or reach for something that is not in the guest.
+_REFUSED = ("output", "output-format", "client", "remote-config")
+
+
+def load_job_file(path: Path) -> Workload:
+    """Read a fio job file; it may use ${DEVICE} for the namespace's node."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as err:
+        raise UsageError(f"--fio {path}: cannot be read ({err})") from None
+    if len(text) > MAX_JOB_FILE:
+        raise UsageError(f"--fio {path}: larger than {MAX_JOB_FILE // 1024} KiB")
+    sections = re.findall(r"^\s*\[([^\]]+)\]", text, re.MULTILINE)
+    if not [s for s in sections if s.lower() != "global"]:
+        raise UsageError(f"--fio {path}: no job section; a fio job file has lines such as [job1]")
+    for line in text.splitlines():
+        option = _OPTION.match(line)
+        if option and option[2] in _REFUSED:
+            raise UsageError(f"--fio {path}: the option '{option[2]}' cannot be used here")
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
+    return Workload(name, f"{path.name} ({len(sections)} sections)", text,
+                    split=len(set(sections) - {"global"}) > 1, own=True)
+
+
+def _scale_time(value: str, default_unit: str, k: float) -> str | None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", value.lower())
+    if not match:
+        return None
+    unit = match[2] or default_unit
+    if unit not in _SECONDS:
+        return None
+    return f"{round(float(match[1]) * _SECONDS[unit] * 1e6 * k)}us"
+
+
+def _scale_rate(value: str, k: float) -> str | None:
+    parts = []
+    for part in value.lower().split(","):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?", part.strip())
+        if part.strip() and not match:
+            return None
+        parts.append(str(max(1, round(float(match[1]) * _RATES[match[2]] / k))) if match else "")
+    return ",".join(parts)
+
+
+def _scale_option(name: str, value: str, k: float) -> str | None:
+    """The applied value of a fio option, or None when it stays as it is."""
+    row = scale.entry("fio", name)
+    if row is None:
+        return None
+    if row.kind is scale.Kind.TIME:
+        return _scale_time(value, row.unit, k)
+    return _scale_rate(value, k)
+
+
+def scale_job_text(text: str, k: float) -> tuple[str, list[str]]:
+    """Scale every option of the table in a fio job text.
+
+    Returns the new text and one remark for each line changed.
+    """
+    if k == 1:
+        return text, []
+    lines: list[str] = []
+    remarks: list[str] = []
+    for line in text.splitlines():
+        match = _OPTION.match(line)
+        value = _scale_option(match[2], match[4], k) if match else None
+        if match is None or value is None:
+            lines.append(line)
+            continue
+        remarks.append(f"{match[2]}={match[4]} -> {value}")
+        lines.append(f"{match[1]}{match[2]}={value}")
+    return "\n".join(lines) + "\n", remarks
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Reported seconds of one job, and the seed of its random numbers."""
+
+    runtime_s: float
+    ramp_s: float
+    seed: int = 1
+
+
+def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NODE) -> str:
+    """The job text that the guest's fio is given."""
+    if workload.own:
+        return scale_job_text(workload.template.replace("${DEVICE}", device), k)[0]
+    return workload.template.format(
+        device=device, seed=timing.seed,
+        pre=EDGE.format(name="pre"), post=EDGE.format(name="post"),
+        runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),
+        ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
+
+
+def guest_seconds(workload: Workload, timing: Timing, k: float) -> float:
+    """How long the job takes in the guest, in guest seconds (an estimate)."""
+    if not workload.own:
+        return (timing.runtime_s + timing.ramp_s) * k
+    text = scale_job_text(workload.template, k)[0]
+    total = 0.0
+    for name in ("runtime", "timeout", "ramp_time", "startdelay"):
+        found = re.findall(rf"^\s*{name}\s*=\s*(\S+)", text, re.MULTILINE)
+        seconds = [_scale_time(v, "s", 1) for v in found]
+        total += max((int(s[:-2]) / 1e6 for s in seconds if s), default=0.0)
+    return total or 60.0

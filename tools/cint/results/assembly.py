@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""results.json of a comparison: what was asked for, where it ran, what came of it, and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from cint import host
+from cint.device import properties, scale
+from cint.guest import kinds, session
+from cint.measure import comparison, sampling, workloads
+from cint.measure.settings import Settings, load_calibration
+from cint.measure.workloads import Workload
+from cint.results import documents, lateness
+
+
+def lateness_notes(settings: Settings, rows: Sequence[sampling.Row]) -> list[str]:
+    """Real time only: the time that each policy asked for, and the one it got."""
+    return lateness.notes(lateness.collect({p.name: p.properties for p in settings.policies}, rows))
+
+
+def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
+              accel: host.Accel, rows: Sequence[sampling.Row]) -> list[str]:
+    """Remarks that belong to every print of these results."""
+    notes = [kinds.note()] if settings.guest == "distro" else []
+    if not settings.virtual:
+        notes.append(f"real time on {accel.name}: {accel.reason}")
+        notes += lateness_notes(settings, rows)
+    if settings.virtual:
+        notes.append(_scale_note(settings))
+        if settings.vcpus > 1:
+            notes.append("several CPUs in virtual time share the one instruction per ns, and not "
+                         "evenly: right only while one of them is busy at a time")
+    if comparison.in_force(settings, outcomes):
+        notes.append(f"interrupt cost: {settings.cost_ns} ns each "
+                     f"({settings.cost_applied_ns} ns in the guest)")
+    elif settings.virtual:
+        notes.append("interrupt cost: none"
+                     + (", because the guest kernel has no nvme.irq_cost_ns"
+                        if settings.cost_applied_ns or settings.guest == "distro" else "")
+                     + "; throughput ratios are uncalibrated")
+    if any(p.kind == "stock" for p in settings.policies):
+        notes.append("stock: the device without cint; it has no media model (its backend answers "
+                     "at once) and no counters")
+    notes += hint_notes(settings, outcomes, rows)
+    if settings.quick:
+        notes.append("--quick: jobs too short for conclusions")
+    for outcome in outcomes:
+        notes += [f"{outcome.name}: guest kernel: {line}" for line in outcome.trouble[:3]]
+    return notes
+
+
+def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
+               rows: Sequence[sampling.Row]) -> list[str]:
+    """What cint had to go by; and that pointer has nothing to go by."""
+    notes = []
+    cint = [p.name for p in settings.policies if p.kind == "cint"]
+    if cint and not settings.hints:
+        notes.append("hints: this guest gives none; under cint the device infers them from "
+                     "doorbell writes")
+    elif cint and not any(marked(r) for r in rows if r.policy in cint):
+        notes.append("warning: no command under cint had a hint: does the guest's kernel give any? "
+                     + _said(outcomes, "irq_hints"))
+    if any(p.kind == "pointer" for p in settings.policies):
+        notes.append("pointer: a driver that does not write the queues' interrupt pointers, as "
+                     "here, gets an interrupt for each completion, as under default")
+    return notes
+
+
+def marked(row: sampling.Row) -> int:
+    """Commands with a hint."""
+    return sum(count for name, count in row.hints.items() if name != "none")
+
+
+def _said(outcomes: Sequence[session.Outcome], fact: str) -> str:
+    """What the guests say of a fact."""
+    said = {o.facts.get(fact, "not there") for o in outcomes}
+    return f"(nvme.{fact}: {', '.join(sorted(said))})"
+
+
+def _scale_note(settings: Settings) -> str:
+    text = f"virtual time: 1 instruction per ns, cpu-scale {settings.cpu_scale:g}"
+    stored = load_calibration()
+    proposal = stored["proposal"] if stored else None
+    if proposal:
+        text += (f" (calibration proposes {proposal['cpu_scale']:.2f} and "
+                 f"{proposal['irq_cost_ns']:.0f} ns)")
+    return text + "; figures are converted back"
+
+
+def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel: host.Accel,
+                 wall_s: float) -> documents.Document:
+    """The content of results.json."""
+    samples = [s for o in outcomes for s in comparison.samples_from(settings, o)]
+    rows = comparison.rows_from(settings, samples)
+    image = documents.image_versions()
+    fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
+    return {
+        "schema": documents.SCHEMA, "kind": "compare", "created": documents.utc_now(),
+        "repeat_command": settings.repeat_command, "wall_s": round(wall_s, 3),
+        "quick": settings.quick, "tool": {"version": documents.tool_version()},
+        "host": documents.host_info(),
+        "versions": {"qemu": documents.qemu_version(),
+                     "kernel": str(outcomes[0].hello.get("kernel", "unknown")),
+                     "fio": str(fio).removeprefix("fio-"), "image": image},
+        "time": "virtual" if settings.virtual else "real",
+        "accel": {"name": accel.name, "cpu": accel.cpu, "reason": accel.reason},
+        "scale": {"k": settings.k, "cpu_scale": settings.cpu_scale,
+                  "table": scale.as_rows(settings.k)},
+        "irq_cost": {"reported_ns": settings.cost_ns, "applied_ns": settings.cost_applied_ns,
+                     "in_force": comparison.in_force(settings, outcomes)},
+        "calibration": load_calibration(),
+        "parameters": parameters_for(settings), "baseline": settings.baseline,
+        "policies": [_policy_entry(settings, p, o)
+                     for p, o in zip(settings.policies, outcomes, strict=True)],
+        "workloads": [_workload_entry(settings, w) for w in settings.workloads],
+        "rows": [r.as_dict() for r in rows],
+        "samples": [documents.sample_dict(s) for s in samples],
+        "notes": notes_for(settings, outcomes, accel, rows)}
+
+
+def parameters_for(settings: Settings) -> dict[str, Any]:
+    """What was asked for, reported times."""
+    media = asdict(settings.media)
+    return {"media": media | {"overrides": dict(settings.media.overrides)},
+            "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
+            "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
+            "repeat": settings.repeat,
+            "drive": str(settings.drive) if settings.drive else None,
+            "device_opts": settings.device_opts}
+
+
+def _policy_entry(settings: Settings, policy: properties.Policy,
+                  outcome: session.Outcome) -> dict[str, Any]:
+    props = properties.device_properties(policy, settings.media, settings.k, settings.virtual)
+    return {"name": policy.name, "kind": policy.kind, "label": policy.label,
+            "properties": dict(policy.properties), "applied": dict(props),
+            "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
+            "first_io_s": outcome.hello.get("first_io_s"), "facts": dict(outcome.facts),
+            "kernel_trouble": outcome.trouble}
+
+
+def _workload_entry(settings: Settings, workload: Workload) -> dict[str, Any]:
+    scaled = (workloads.scale_job_text(workload.template, settings.k)[1]
+              if workload.own else [])
+    return {"name": workload.name, "title": workload.title, "latency_job": workload.latency_job,
+            "fio": workloads.render(workload, settings.timing, settings.k), "scaled": scaled}

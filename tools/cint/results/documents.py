@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The results directory: results.json (versioned), results.csv, logs, plots.
+
+``docs/results.schema.json`` is the JSON Schema of results.json.  ``schema`` is
+its version: it grows when a field changes its meaning or goes away; new fields
+do not raise it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cint import host, paths
+from cint.device import logpage
+from cint.errors import CintError
+from cint.measure import sampling
+
+SCHEMA = 1
+SCHEMA_FILE = paths.ROOT / "docs/results.schema.json"
+
+Document = dict[str, Any]
+
+
+def new_directory(out: Path | None, kind: str) -> Path:
+    """Make the directory of one run and return it.
+
+    ``out`` is the person's own choice; it may exist only if it is empty, so
+    that no result is ever overwritten.
+    """
+    if out is not None:
+        return _own_directory(out)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    for suffix in ("", *(f"-{n}" for n in range(2, 100))):
+        path = paths.RESULTS / f"{stamp}-{kind}{suffix}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return path
+    raise CintError(f"cannot make a new directory in {paths.display(paths.RESULTS)}")
+
+
+def _own_directory(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise CintError(f"--out {out}: the directory is not empty",
+                            hint="name a new one; results are never overwritten")
+    except OSError as err:
+        raise CintError(f"--out {out}: {err.strerror}") from None
+    return out.resolve()
+
+
+def point_latest(directory: Path) -> None:
+    """Let results/latest name ``directory`` when it is inside results/."""
+    if directory.parent != paths.RESULTS:
+        return
+    link = paths.RESULTS / f".latest-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(directory.name)
+    link.replace(paths.RESULTS / "latest")
+
+
+# ---- provenance ---------------------------------------------------------
+
+def _output(argv: Sequence[str]) -> str | None:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 and done.stdout.strip() else None
+
+
+def tool_version() -> str:
+    """`git describe` of this checkout, or ``unknown``."""
+    git = ["git", "-C", str(paths.ROOT), "describe", "--always", "--dirty", "--tags"]
+    return _output(git) or "unknown"
+
+
+def qemu_version(qemu: Path = paths.QEMU) -> str:
+    """The first line of QEMU's --version."""
+    return (_output([str(qemu), "--version"]) or "unknown").splitlines()[0]
+
+
+def image_versions() -> dict[str, Any]:
+    """What the guest image says about itself: its programs' versions and its checksum."""
+    try:
+        manifest = json.loads(paths.MANIFEST.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(manifest, dict):
+        return {}
+    image = manifest.get("image")
+    return {**manifest.get("versions", {}),
+            "sha256": image.get("sha256") if isinstance(image, dict) else None}
+
+
+def host_info() -> dict[str, Any]:
+    """The machine that ran it."""
+    return {"cpu": host.cpu_model(), "cpus": host.cpu_count(), "kernel": platform.release(),
+            "memory_mib": host.memory_bytes() >> 20}
+
+
+def utc_now() -> str:
+    """The time now as results.json has it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ---- files --------------------------------------------------------------
+
+def _hist_dict(hist: logpage.Hist) -> dict[str, Any]:
+    """A distribution as results.json has it; bounds because buckets are powers of two wide."""
+    return {"count": hist.count, "sum_ns": hist.sum_ns, "max_ns": hist.max_ns,
+            "p50_ns": hist.at_most_ns(50), "p99_ns": hist.at_most_ns(99),
+            "buckets": list(hist.buckets)}
+
+
+def sample_dict(one: sampling.Sample) -> dict[str, Any]:
+    """One sample as results.json has it: guest time, nothing converted."""
+    device = None
+    if one.device is not None:
+        device = {"cqes": one.device.cqes, "interrupts": one.device.interrupts,
+                  "mean_hold_ns": one.device.mean_hold_ns,
+                  "mean_lateness_ns": one.device.lateness.mean_ns,
+                  "lateness": _hist_dict(one.device.lateness),
+                  "reasons": dict(one.device.reasons),
+                  "urgent_interrupts": one.device.urgent_interrupts,
+                  "hints": dict(one.device.hints), "sources": dict(one.device.sources)}
+    jobs = {name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns,
+                   "runtime_ms": j.runtime_ms, "usr_percent": j.usr_percent,
+                   "sys_percent": j.sys_percent,
+                   "bins": [[v, j.bins[v]] for v in sorted(j.bins)]}
+            for name, j in one.jobs.items()}
+    return {"policy": one.policy, "workload": one.workload, "repeat": one.repeat,
+            "elapsed_s": one.elapsed_s, "guest_interrupts": one.guest_interrupts,
+            "cpu_share": one.cpu_share, "device": device, "jobs": jobs}
+
+
+def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
+    """Write results.json."""
+    path = directory / "results.json"
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+CSV_COLUMNS = ("workload", "policy", "job", *sampling.METRICS, "spread",
+               *(f"{name}_ratio" for name in sampling.RATIOS))
+
+
+def _csv_row(row: sampling.Row) -> list[Any]:
+    values = [row.values.get(m) for m in sampling.METRICS]
+    ratios = [row.ratios.get(m) for m in sampling.RATIOS]
+    numbers = [f"{v:.6g}" if v is not None else "" for v in [*values, row.spread, *ratios]]
+    return [row.workload, row.policy, row.job or "", *numbers]
+
+
+def write_csv(directory: Path, table: Iterable[sampling.Row]) -> Path:
+    """Write results.csv: one line a row, reported units, empty where unknown."""
+    path = directory / "results.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(CSV_COLUMNS)
+        writer.writerows(_csv_row(row) for row in table)
+    return path
+
+
+def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
+    """The rows of a results.json, for plots and comparisons of two runs."""
+    return [sampling.Row(r["policy"], r["workload"], r["job"],
+                         {m: r[m] for m in sampling.METRICS}, r["spread"], r["ratios"],
+                         r["reasons"], r.get("lateness", {}), r.get("hints", {}))
+            for r in document["rows"]]
+
+
+def load(path: Path) -> Document:
+    """Read a results.json (or the directory that holds one)."""
+    file = path / "results.json" if path.is_dir() else path
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as err:
+        raise CintError(f"{file}: cannot be read ({err})") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise CintError(f"{file}: not results of schema {SCHEMA}")
+    return document

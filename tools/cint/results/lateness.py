@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Real time honestly: what the device's timers were asked for, and what they kept.
+
+A policy asks for a time (delta, or the static aggregation time); the host wakes
+QEMU later than that.  The device counts how much later, so a comparison can say
+which policies were not the ones that were asked for.  In virtual time timers
+are exact and none of this is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cint.measure import sampling
+from cint.results import documents, table
+
+#: Notes that begin with this are shown as warnings.
+WARNING = "warning: "
+_TIMES = ("cint.delta", "cint.static-time")
+
+
+@dataclass(frozen=True)
+class Timer:
+    """One policy's timers in one workload; reported us.  Percentiles are upper bounds."""
+
+    policy: str
+    workload: str
+    count: float
+    asked_us: float
+    mean_us: float
+    p50_us: float
+    p99_us: float
+    max_us: float
+
+    @property
+    def got_us(self) -> float:
+        """The time achieved, on average."""
+        return self.asked_us + self.mean_us
+
+    @property
+    def broken(self) -> bool:
+        """Whether the policy was another one than asked: later than the whole time asked."""
+        return self.mean_us > self.asked_us
+
+
+def asked_us(properties: Mapping[str, Any]) -> float | None:
+    """The time a policy asks for, reported us; None for a policy without one."""
+    times = [properties[name] for name in _TIMES if properties.get(name)]
+    return float(times[0]) / 1000 if times else None
+
+
+def collect(properties: Mapping[str, Mapping[str, Any]],
+            rows: Iterable[sampling.Row]) -> list[Timer]:
+    """The timers of all rows; ``properties`` are those of each policy, by name."""
+    found = []
+    for row in rows:
+        asked = asked_us(properties.get(row.policy, {}))
+        if asked is None or not row.lateness:
+            continue
+        late = {name: value or 0.0 for name, value in row.lateness.items()}
+        found.append(Timer(row.policy, row.workload, late["count"], asked, late["mean_us"],
+                           late["p50_us"], late["p99_us"], late["max_us"]))
+    return found
+
+
+def of_document(document: Mapping[str, Any]) -> list[Timer]:
+    """The timers of a results.json; none in virtual time."""
+    if document["time"] != "real":
+        return []
+    properties = {p["name"]: p["properties"] for p in document["policies"]}
+    return collect(properties, documents.rows_from(document))
+
+
+def notes(timers: Sequence[Timer]) -> list[str]:
+    """One remark for each policy, about the workload in which its timers ran latest."""
+    worst: dict[str, Timer] = {}
+    for one in timers:
+        if one.policy not in worst or one.mean_us > worst[one.policy].mean_us:
+            worst[one.policy] = one
+    return [_note(one) for one in worst.values()]
+
+
+def _note(one: Timer) -> str:
+    text = (f"{one.policy}: asked for {one.asked_us:g} us, got {one.got_us:.1f} us in "
+            f"{one.workload}: timers ran {one.mean_us:.1f} us late on average")
+    return f"{WARNING}{text}; the policy could not be kept" if one.broken else text
+
+
+HEAD = ("policy", "workload", "asked", "got", "late: mean", "p50 <=", "p99 <=", "max <=", "timers")
+
+
+def cells(one: Timer) -> list[str]:
+    """One line of the table, in the order of HEAD."""
+    times = (one.asked_us, one.got_us, one.mean_us, one.p50_us, one.p99_us, one.max_us)
+    return [one.policy, one.workload, *(table.number(t) for t in times), f"{one.count:.0f}"]
+
+
+def format_lines(timers: Sequence[Timer], paint: table.Paint = table.plain) -> list[str]:
+    """The table of timers as lines of at most 120 columns; empty without timers."""
+    if not timers:
+        return []
+    lines = ["", paint("timers in real time: asked for, achieved, and how late they ran (us)",
+                       "bold"), paint(_line(HEAD), "dim")]
+    for one in timers:
+        text = _line(cells(one)) + ("  too late" if one.broken else "")
+        lines.append(paint(text, "yellow") if one.broken else text)
+    return lines
+
+
+def _line(words: Sequence[str]) -> str:
+    policy, workload, *numbers = words
+    return (f"{table.cut(policy, table.MAX_NAME):{table.MAX_NAME}} {table.cut(workload, 12):12}"
+            + "".join(f"{n:>9}" if i != 2 else f"{n:>12}" for i, n in enumerate(numbers)))

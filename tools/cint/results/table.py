@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The terminal table of a comparison: at most 120 columns, units in its head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cint.measure import sampling
+
+WIDTH = 120
+MIN_NAME = 14
+MAX_NAME = 26
+
+Paint = Callable[..., str]
+
+
+def plain(text: str, *styles: str) -> str:
+    return text
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: two head lines, what to show and how."""
+
+    head: str
+    unit: str
+    width: int
+    metric: str
+    factor: float = 1.0
+    ratio: bool = False
+
+
+COLUMNS = (
+    Column("IOPS", "k/s", 8, "iops", 1e-3),
+    Column("", "x", 6, "iops", ratio=True),
+    Column("mean", "us", 8, "mean_us"),
+    Column("", "x", 6, "mean_us", ratio=True),
+    Column("p50", "us", 7, "p50_us"),
+    Column("p99", "us", 7, "p99_us"),
+    Column("p99.9", "us", 8, "p999_us"),
+    Column("device", "kirq/s", 8, "device_irqs", 1e-3),
+    Column("", "x", 6, "device_irqs", ratio=True),
+    Column("guest", "kirq/s", 8, "guest_irqs", 1e-3),
+    Column("I/Os", "per irq", 8, "ios_per_irq"),
+    Column("hold", "us", 7, "hold_us"),
+    Column("CPU", "%", 6, "cpu_percent"),
+)
+
+
+def number(value: float | None) -> str:
+    """Four or five digits; never wider than six characters."""
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    for limit, letter in ((1e8, "G"), (1e5, "M"), (1e2, "k")):
+        if size >= limit * 999.995:
+            return f"{value / limit / 10:.0f}{letter}"
+    if size >= 999.95:
+        return f"{value:.0f}"
+    if size >= 99.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.1 else f"{value:.3f}"
+
+
+def _cell(column: Column, row: sampling.Row) -> str:
+    source: Mapping[str, float | None] = row.ratios if column.ratio else row.values
+    value = source.get(column.metric)
+    if value is None:
+        # An empty ratio is no news; an empty value says that it is not known.
+        return "" if column.ratio or row.job is not None else "-"
+    return number(value * column.factor)
+
+
+def cut(text: str, width: int) -> str:
+    """`text`, or its beginning and an ellipsis."""
+    return text if len(text) <= width else text[:width - 1] + "…"
+
+
+def _line(name: str, cells: Sequence[str], width: int) -> str:
+    body = "".join(cell.rjust(c.width) for cell, c in zip(cells, COLUMNS, strict=True))
+    return (cut(name, width).ljust(width) + body).rstrip()
+
+
+def _name(row: sampling.Row) -> str:
+    return row.policy if row.job is None else f"  {row.job} job"
+
+
+def format_rows(rows: Sequence[sampling.Row], titles: Mapping[str, str],
+                baseline: str, paint: Paint = plain) -> list[str]:
+    """The table as lines; ``titles`` says what each workload is."""
+    longest = max((len(_name(r)) for r in rows), default=0)
+    width = min(max(longest, MIN_NAME), MAX_NAME)
+    lines: list[str] = []
+    for workload in dict.fromkeys(r.workload for r in rows):
+        mine = [r for r in rows if r.workload == workload]
+        lines += ["", paint(cut(f"{workload}: {titles.get(workload, '')}", WIDTH), "bold"),
+                  paint(_line("policy", [c.head for c in COLUMNS], width), "dim"),
+                  paint(_line("", [c.unit for c in COLUMNS], width), "dim")]
+        for row in mine:
+            text = _line(_name(row), [_cell(c, row) for c in COLUMNS], width)
+            lines.append(paint(text, "dim") if row.job is not None else text)
+    lines += ["", f"x: ratio to '{baseline}' in the same workload. "
+                  "hold: from a completion's post to its interrupt, mean."]
+    return lines

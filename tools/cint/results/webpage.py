@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""report.html: a comparison as one page that needs nothing else.
+
+Everything is in the file (style sheet, drawings); it holds no script and asks
+nobody for anything, which its Content-Security-Policy also makes sure of.
+`cint report DIR` makes it again from results.json.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from cint.errors import CintError
+from cint.measure import sampling
+from cint.results import charts, documents, lateness, previous, sentences, table
+
+FILE = "report.html"
+STYLE_FILE = Path(__file__).with_name("report.css")
+
+Document = Mapping[str, Any]
+
+
+def write(document: Document, directory: Path) -> Path:
+    """Write report.html into the results directory and return its path."""
+    path = directory / FILE
+    try:
+        text = render(document)
+    except (KeyError, TypeError, AttributeError) as err:
+        raise CintError(f"{directory / 'results.json'}: not results of ./cint compare "
+                        f"({type(err).__name__}: {err})") from None
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+# ---- pieces -------------------------------------------------------------
+
+def _tag(name: str, content: str, **attributes: str) -> str:
+    """An element; ``content`` is HTML, attribute values are plain text."""
+    words = "".join(f' {k.rstrip("_").replace("_", "-")}="{escape(v)}"'
+                    for k, v in attributes.items())
+    return f"<{name}{words}>{content}</{name}>"
+
+
+def _table(caption: str, head: Sequence[str], body: Iterable[str], kind: str = "") -> str:
+    """A table that scrolls by itself when it is wider than the screen.
+
+    ``head`` and ``body`` (rows, with their tags) are HTML.
+    """
+    cells = "".join(_tag("th", h, scope="col") for h in head)
+    inner = _tag("thead", _tag("tr", cells)) + _tag("tbody", "\n".join(body))
+    # The title stands outside, where it wraps instead of scrolling out of view.
+    return (_tag("p", escape(caption), class_="cap")
+            + _tag("div", _tag("table", inner, class_=kind, aria_label=caption), class_="scroll",
+                   tabindex="0", role="region", aria_label=caption))
+
+
+def _row(name: str, cells: Iterable[str], kind: str = "") -> str:
+    """A table row; ``cells`` are HTML."""
+    words = {"class_": kind} if kind else {}
+    return _tag("tr", _tag("th", escape(name), scope="row")
+                + "".join(_tag("td", c) for c in cells), **words)
+
+
+def _pairs(caption: str, pairs: Iterable[tuple[str, object]]) -> str:
+    return _table(caption, ("name", "value"),
+                  [_row(name, [escape(str(value))]) for name, value in pairs], "text wide")
+
+
+def _details(summary: str, content: str) -> str:
+    return _tag("details", _tag("summary", escape(summary)) + content)
+
+
+def _pre(text: str) -> str:
+    return _tag("pre", escape(text))
+
+
+def _section(title: str, content: str) -> str:
+    return f"\n<section>\n{_tag('h2', escape(title))}\n{content}\n</section>" if content else ""
+
+
+# ---- the parts of the page ----------------------------------------------
+
+def _top(document: Document) -> str:
+    made = f"{document['created'].replace('T', ' ').replace('Z', ' UTC')}"
+    parts = [_tag("h1", "NVMe interrupt policies compared"),
+             _tag("p", escape(f"{made}, cint {document['tool']['version']}"), class_="dim"),
+             _tag("p", escape(sentences.compared(document)))]
+    warnings = [n.removeprefix(lateness.WARNING) for n in document["notes"]
+                if n.startswith(lateness.WARNING)]
+    parts += [_tag("p", f"<strong>Warning:</strong> {escape(w)}.", class_="warn")
+              for w in warnings]
+    return "\n".join(parts)
+
+
+def _plots(document: Document) -> str:
+    parts = []
+    for chart, drawings in charts.draw_all(document):
+        figures = [_tag("figure", _tag("figcaption", escape(title)) + svg)
+                   for title, svg in drawings]
+        parts.append(_tag("h3", escape(f"{chart.title}, {chart.unit}"))
+                     + _tag("div", "\n".join(figures), class_="plots"))
+    legend = (f"Numbers in brackets: ratio to {document['baseline']} in the same workload. "
+              "Latencies are those from submission to completion as fio sees them.")
+    return "\n".join([*parts, _tag("p", escape(legend), class_="dim")])
+
+
+#: What the page's tables show: head, unit, metric, factor.
+_COLUMNS = (("IOPS", "k/s", "iops", 1e-3), ("mean", "us", "mean_us", 1.0),
+            ("p50", "us", "p50_us", 1.0), ("p99", "us", "p99_us", 1.0),
+            ("p99.9", "us", "p999_us", 1.0), ("device", "kirq/s", "device_irqs", 1e-3),
+            ("guest", "kirq/s", "guest_irqs", 1e-3), ("I/Os per irq", "", "ios_per_irq", 1.0),
+            ("hold", "us", "hold_us", 1.0), ("CPU", "%", "cpu_percent", 1.0))
+
+
+def _value_cell(row: sampling.Row, metric: str, factor: float) -> str:
+    value, ratio = row.values.get(metric), row.ratios.get(metric)
+    if value is None:
+        return "" if row.job is not None else "-"
+    text = table.number(value * factor)
+    return text if ratio is None else text + _tag("small", f"{table.number(ratio)}x")
+
+
+def _result_rows(document: Document, workload: str) -> list[str]:
+    found = []
+    for row in documents.rows_from(document):
+        if row.workload != workload:
+            continue
+        cells = [_value_cell(row, metric, factor) for _, _, metric, factor in _COLUMNS]
+        name = row.policy if row.job is None else f"{row.job} job"
+        found.append(_row(name, cells, "job" if row.job is not None else ""))
+    return found
+
+
+def _results(document: Document) -> str:
+    head = ["policy", *(f"{escape(n)}{_tag('small', escape(u)) if u else ''}"
+                        for n, u, _, _ in _COLUMNS)]
+    parts = []
+    for one in document["workloads"]:
+        title = f"{one['name']}: {one['title']}"
+        if one.get("latency_job"):
+            title += f"; latency: the {one['latency_job']} job's"
+        parts.append(_table(title, head, _result_rows(document, one["name"])))
+    key = (f"x: ratio to {document['baseline']} in the same workload. device, guest: interrupts "
+           "counted by the device and by the guest's kernel. hold: from a completion's post to "
+           "its interrupt, mean. -: not known.")
+    return "\n".join([*parts, _tag("p", escape(key), class_="dim")])
+
+
+def _previous(document: Document) -> str:
+    before = document.get("previous")
+    if not before:
+        return ""
+    head = ["workload", "policy", *(escape(name) for name, _, _ in previous.SHOWN)]
+    body = []
+    for entry in (e for e in before["rows"] if e["job"] is None):
+        cells = [previous.cell(entry["values"][m], entry["change"][m], factor)
+                 for _, m, factor in previous.SHOWN]
+        body.append(_row(entry["workload"], [escape(c) for c in (entry["policy"], *cells)]))
+    changed = [f"{name} {old}, now {new}" for name, (old, new) in before["changed"].items()]
+    text = f"Different since: {'; '.join(changed)}." if changed else "The versions are the same."
+    return (_table(f"The values of {before['directory']}, and the change since", head, body, "two")
+            + _tag("p", escape(text), class_="dim"))
+
+
+def _timers(document: Document) -> str:
+    found = lateness.of_document(document)
+    if not found:
+        return ""
+    rows = []
+    for one in found:
+        name, *cells = lateness.cells(one)
+        marked = f"{name} (too late)" if one.broken else name
+        rows.append(_row(marked, [escape(c) for c in cells], "late" if one.broken else ""))
+    text = ("The host wakes QEMU's timers late. got: the time asked for plus the mean lateness, "
+            "for interrupts that a timer sent. Percentiles and maxima are upper bounds: the device "
+            "counts in buckets that are powers of two wide. too late: by more than the whole time "
+            "asked for, on average.")
+    return (_table("Asked for, achieved and lateness, us", [escape(h) for h in lateness.HEAD], rows,
+                   "two")
+            + _tag("p", escape(text), class_="dim"))
+
+
+#: What the device's reasons mean.
+REASONS = {
+    "none": "no reason recorded", "each": "one for each completion", "urgent": "urgent command",
+    "barrier": "barrier command", "thr": "threshold reached",
+    "quiet": "no completion for delta", "time": "aggregation time over",
+    "ratio": "vIC: the ratio's turn", "low-cif": "vIC: few commands in flight",
+    "low-iops": "vIC: low rate", "pointer": "pointer reached",
+    "drain": "nothing more in flight", "pressure": "queue nearly full",
+    "max-hold": "held for the longest time allowed", "error": "error completion",
+    "storm": "storm limiter", "kick": "the guest looked too early",
+    "reconfigure": "policy or parameter changed", "admin": "admin queue",
+}
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count}{_tag('small', f'{100 * count / total:.1f} %')}" if count else "0"
+
+
+#: What the hints of commands mean.
+HINTS = {"none": "unmarked", "urgent": "somebody waits for it", "barrier": "last of a batch",
+         "both": "acts as unmarked"}
+
+
+def _counts(document: Document, title: str, of: Callable[[sampling.Row], Mapping[str, int]],
+            words: Mapping[str, str]) -> str:
+    """A table of counts by name, with each name's share."""
+    rows = [(r, of(r)) for r in documents.rows_from(document) if r.job is None and of(r)]
+    names = list(dict.fromkeys(n for _, counts in rows for n in counts))
+    if not rows:
+        return ""
+    head = ["workload", "policy", *(f"{escape(n)}{_tag('small', escape(words.get(n, '')))}"
+                                    for n in names)]
+    body = []
+    for row, counts in rows:
+        total = sum(counts.values())
+        cells = [escape(row.policy), *(_share(counts.get(n, 0), total) for n in names)]
+        body.append(_row(row.workload, cells))
+    return _table(title, head, body, "two")
+
+
+def _reasons(document: Document) -> str:
+    return _counts(document, "Interrupts by reason, last repeat", lambda r: r.reasons, REASONS)
+
+
+def _hints(document: Document) -> str:
+    return _counts(document, "Completed commands by hint, last repeat", lambda r: r.hints, HINTS)
+
+
+def _text(value: object) -> str:
+    """A value of results.json for a person."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}={v}" for k, v in value.items() if v != {}) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value in (None, "") else str(value)
+
+
+def _parameters(document: Document) -> str:
+    scale, cost = document["scale"], document["irq_cost"]
+    force = "" if cost["in_force"] or not cost["applied_ns"] else " (not in force)"
+    pairs: list[tuple[str, object]] = [
+        ("time", document["time"]),
+        ("accelerator", f"{document['accel']['name']}: {document['accel']['reason']}"),
+        ("cpu-scale", f"{scale['k']:g}"),
+        ("interrupt cost", f"{cost['reported_ns']} ns, {cost['applied_ns']} ns in the guest"
+         + force),
+        *((name.replace("_", " "), _text(v)) for name, v in document["parameters"].items())]
+    policies = [_row(p["name"], [escape(_text(p["properties"])), escape(_text(p["applied"]))])
+                for p in document["policies"]]
+    return (_pairs("Parameters, reported values", pairs)
+            + _table("Policies", ("policy", "asked for", "given to the device"), policies,
+                     "text wide"))
+
+
+def _versions(document: Document) -> str:
+    host, versions = document["host"], document["versions"]
+    pairs: list[tuple[str, object]] = [
+        ("cint", document["tool"]["version"]), ("QEMU", versions["qemu"]),
+        ("guest's kernel", versions["kernel"]), ("fio", versions["fio"]),
+        ("guest's image", _text(versions["image"])),
+        ("host", f"{host['cpu']}, {host['cpus']} CPUs, {host['memory_mib']} MiB, "
+                 f"kernel {host['kernel']}"),
+        ("guests took", f"{document['wall_s']:.0f} s")]
+    return _pairs("Versions and machine", pairs)
+
+
+def _commands(document: Document) -> str:
+    parts = [_details(f"QEMU for {p['name']}", _pre(shlex.join(p["qemu"])))
+             for p in document["policies"]]
+    parts += [_details(f"fio job {w['name']}, as the guest had it", _pre(w["fio"]))
+              for w in document["workloads"]]
+    if document["scale"]["k"] != 1:
+        rows = [_row(f"{s['where']}: {s['name']}", [escape(_factor(s)), escape(s["note"])])
+                for s in document["scale"]["table"]]
+        parts.append(_details("What was scaled", _table(
+            "Factor from the reported value to the guest's", ("name", "factor", "note"), rows,
+            "text wide")))
+    return "\n".join(parts)
+
+
+def _factor(entry: Document) -> str:
+    return "not scaled" if entry["factor"] is None else f"{entry['factor']:g}"
+
+
+def _notes(document: Document) -> str:
+    found = [n.removeprefix(lateness.WARNING) for n in document["notes"]]
+    return _tag("ul", "".join(_tag("li", escape(n)) for n in found)) if found else ""
+
+
+def _repeat(document: Document) -> str:
+    return (_pre(document["repeat_command"])
+            + _tag("p", "Beside this page: results.json (everything, with a schema), results.csv "
+                        "(the table) and logs.", class_="dim"))
+
+
+PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
+    ("Plots", _plots), ("Results", _results), ("Beside the last result", _previous),
+    ("Timers in real time", _timers),
+    ("Reasons of interrupts", _reasons), ("Hints of commands", _hints), ("Notes", _notes),
+    ("How to repeat it", _repeat), ("Parameters", _parameters), ("Versions", _versions),
+    ("Command lines and jobs", _commands))
+
+
+def render(document: Document) -> str:
+    """The whole page."""
+    title = f"Interrupt policies: {', '.join(p['name'] for p in document['policies'])}"
+    body = [_top(document), _section("In short", _tag("p", escape(sentences.paragraph(document)))),
+            *(_section(name, part(document)) for name, part in PARTS)]
+    style = STYLE_FILE.read_text(encoding="utf-8")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{"".join(body)}
+</main>
+</body>
+</html>
+"""

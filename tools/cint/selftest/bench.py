@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the engine and the device cost, and whether that is what was aimed at."""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cint import paths
+from cint.build import qemu
+from cint.errors import CintError
+from cint.selftest import callgrind
+from cint.selftest.runner import PASSED, Command, run_command
+
+PROGRAM = paths.ENGINE_BUILD / "tests/bench/bench-engine"
+OBJECTS = paths.ENGINE_BUILD / "libcoalesce.a.p"
+
+QUEUES = (1, 64)
+#: Enough that a vIC epoch or two end in virtual time, and few enough for callgrind.
+COUNTED = 4096
+TIMED = 1_000_000
+
+#: Instructions of cint_complete() with all it calls, the interrupt included.
+AIM_POLICY = 120
+#: The same with settings that cost more: strict Barriers, limiters.
+AIM_VARIANT = 200
+#: vIC's own decision (its Algorithm 2), a part of that.
+AIM_VIC = 60
+#: ns for all events of an I/O. Printed only: it says as much of the machine's load.
+AIM_NS = 50
+#: What the test of the aims adds, because another compiler counts a little differently.
+SLACK = 1.15
+#: 64 queues may cost that much more than one.
+AIM_FLAT = 0.10
+AIM_STATE = 1024
+#: What cint=off may add to the instructions of a read of the stock device.
+AIM_OFF = 0.005
+
+#: What a caller of the engine calls for an I/O.
+EVENTS = ("submit", "doorbell", "complete", "pass_end", "head", "pointer", "timer", "deadline")
+
+#: Reads of one device run, and those of the run it is compared with.
+READS = 20_000
+#: Milliseconds for a batch of reads to be done under callgrind, before the first look.
+PATIENCE_MS = 700
+
+
+@dataclass(frozen=True)
+class EngineRow:
+    """One arm with one number of queues; instructions and ns for each completion."""
+
+    arm: str
+    queues: int
+    policy: float
+    complete: float
+    events: float
+    interrupts: float
+    ns: float | None
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """One configuration of the controller; instructions for each read."""
+
+    arm: str
+    nvme: float
+    qemu: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """A figure and what it is to be at the most."""
+
+    what: str
+    value: float
+    aim: float
+    unit: str
+
+    def within(self, slack: float) -> bool:
+        """Whether the aim is met but for a factor."""
+        return self.value <= self.aim * slack
+
+    @property
+    def passed(self) -> bool:
+        """Whether the aim is met."""
+        return self.within(1)
+
+
+def aim_of(arm: str) -> int:
+    """The instructions that a completion may take."""
+    # Most of vIC's completions interrupt at once, which the others spread.
+    return AIM_VARIANT if "-" in arm or arm == "vic" else AIM_POLICY
+
+
+# --- the engine ---------------------------------------------------------------------------
+
+
+def _program_json(*words: str) -> dict[str, Any]:
+    try:
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as problem:
+        raise CintError(f"{paths.display(PROGRAM)} {' '.join(words)} failed: {problem}",
+                        hint="build it with ./cint build engine") from None
+    loaded = json.loads(done.stdout)
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def policies() -> list[str]:
+    """The policies that the engine has."""
+    return [str(name) for name in _program_json()["policies"]]
+
+
+def arms() -> list[str]:
+    """What the program can run: the policies, and some with settings."""
+    return [*policies(), *map(str, _program_json()["variants"])]
+
+
+def state_bytes() -> dict[str, int]:
+    """Sizes of the engine's state."""
+    return dict(_program_json()["bytes"])
+
+
+def event_costs(profile: callgrind.Profile) -> dict[str, int]:
+    """Instructions by the engine's function that was called, with all that it calls."""
+    names = {f"cint_{event}": event for event in EVENTS}
+    costs = dict.fromkeys(EVENTS, 0)
+    for (_, called), cost in profile.calls.items():
+        if called in names:
+            costs[names[called]] += cost
+    return costs
+
+
+def policy_cost(profile: callgrind.Profile) -> int:
+    """Instructions of the policies' own functions, where a completion asks them."""
+    return sum(cost for (caller, called), cost in profile.calls.items()
+               if caller == "cint_complete" and called.endswith("_complete"))
+
+
+def count_engine(arm: str, queues: int) -> EngineRow:
+    """Count one arm's instructions."""
+    words = [arm, str(queues), str(COUNTED)]
+    with tempfile.TemporaryDirectory(prefix="cint-bench-") as place:
+        out = Path(place) / "callgrind.out"
+        profile = callgrind.run(f"{arm}-{queues}", [str(PROGRAM), *words], out,
+                                ["--toggle-collect=bench_rounds*"])
+    counted = _program_json(*words)
+    costs = event_costs(profile)
+    completions = counted["completions"]
+    return EngineRow(arm, queues, policy_cost(profile) / completions,
+                     costs["complete"] / completions, sum(costs.values()) / completions,
+                     counted["interrupts"] / completions, None)
+
+
+def time_engine(row: EngineRow) -> EngineRow:
+    """The row with its time."""
+    found = _program_json(row.arm, str(row.queues), str(TIMED))
+    return replace(row, ns=found["ns"])
+
+
+def text_sizes() -> dict[str, int]:
+    """Bytes of machine code by source file of the engine."""
+    found = {}
+    for path in sorted(OBJECTS.glob("*.o")):
+        done = subprocess.run(["size", "-A", "-d", path], capture_output=True, text=True,
+                              check=True)
+        name = path.name.removeprefix("hw_nvme_coalesce_").removesuffix(".c.o")
+        found[name] = sum(int(size) for size in
+                          re.findall(r"^\.text\S*\s+(\d+)", done.stdout, re.MULTILINE))
+    if not found:
+        raise CintError(f"no objects of the engine in {paths.display(OBJECTS)}",
+                        hint="build it with ./cint build engine")
+    return found
+
+
+def count_checks(rows: Sequence[EngineRow]) -> list[Check]:
+    """Instructions against their aims, and that they do not grow with the queues."""
+    checks = [Check(f"{row.arm}, {row.queues} queues", row.complete, aim_of(row.arm),
+                    "instructions") for row in rows]
+    checks += [Check(f"{row.arm}, {row.queues} queues, vIC's decision", row.policy, AIM_VIC,
+                     "instructions") for row in rows if row.arm.startswith("vic")]
+    one = {row.arm: row for row in rows if row.queues == QUEUES[0]}
+    return checks + [Check(f"{row.arm}, {row.queues} queues against {QUEUES[0]}",
+                           100 * (row.complete / one[row.arm].complete - 1), 100 * AIM_FLAT, "%")
+                     for row in rows if row.queues != QUEUES[0] and row.arm in one]
+
+
+def state_checks(state: dict[str, int]) -> list[Check]:
+    """The state's size against its aim."""
+    return [Check("state of a CQ and its SQ", state["cq"] + state["sq"], AIM_STATE, "bytes")]
+
+
+# --- the device ---------------------------------------------------------------------------
+
+
+def device_arms() -> dict[str, tuple[Path, str]]:
+    """By name: the binary and the device's options."""
+    known = {"stock": (paths.QEMU_STOCK, ""), "off": (paths.QEMU, "cint=off")}
+    for policy in policies():
+        known[policy] = (paths.QEMU, f"cint=on,cint.policy={policy}")
+    return known
+
+
+def _cost_program() -> str:
+    for program in qemu.qtest_programs():
+        if program.name == "nvme-cint-cost-test":
+            return str(program)
+    raise CintError("QEMU's build has no nvme-cint-cost-test",
+                    hint="build it with ./cint build qemu")
+
+
+def _count_device(arm: str, reads: int) -> callgrind.Profile:
+    binary, options = device_arms()[arm]
+    with tempfile.TemporaryDirectory(prefix="cint-bench-") as place:
+        out = Path(place) / "callgrind.out"
+        env = (("QTEST_QEMU_BINARY", " ".join(callgrind.command([str(binary)], out))),
+               ("CINT_COST_READS", str(reads)), ("CINT_COST_OPTS", options),
+               ("CINT_COST_WAIT_MS", str(PATIENCE_MS)))
+        done = run_command(Command("bench", f"device-{arm}-{reads}", (_cost_program(),),
+                                   cwd=paths.QEMU_BUILD, env=env, limit_s=900.0))
+        if done.status != PASSED:
+            raise CintError(f"{done.name}: {done.reason}", log=done.log)
+        return callgrind.load(out)
+
+
+def _in_nvme(profile: callgrind.Profile) -> int:
+    """Instructions of the device's own source files and of its generated trace functions."""
+    return sum(cost for file, cost in profile.files.items() if re.search(r"hw[/_]nvme", file))
+
+
+def count_device(arm: str) -> DeviceRow:
+    """Count the instructions of a read: those of a run with reads less those of one without."""
+    without, reads = _count_device(arm, 0), _count_device(arm, READS)
+    return DeviceRow(arm, (_in_nvme(reads) - _in_nvme(without)) / READS,
+                     (reads.total - without.total) / READS)
+
+
+def device_checks(rows: Sequence[DeviceRow]) -> list[Check]:
+    """What cint=off adds to the stock device's read.
+
+    Only what is added in hw/nvme counts: it is the same in each run, while the rest has
+    QEMU's main loop in it, which turns more often the busier the machine is.
+    """
+    by_name = {row.arm: row for row in rows}
+    stock, off = by_name["stock"], by_name["off"]
+    return [Check("a read with cint=off against stock", 100 * (off.nvme - stock.nvme) / stock.qemu,
+                  100 * AIM_OFF, "%")]
+
+
+
+
+def need_tools() -> None:
+    """Stop when a program is missing that counts or measures."""
+    for tool, package in (("valgrind", "valgrind"), ("size", "binutils")):
+        if not shutil.which(tool):
+            raise CintError(f"{tool} is not installed", hint=f"apt-get install {package}")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The commands of suite fuzz: programs built with sanitizers, and fuzz targets."""
+
+import shutil
+from pathlib import Path
+
+from cint import paths
+from cint.build import engine
+from cint.selftest.runner import Command
+
+#: Inputs a fuzz target tries beside its corpus, and with --full. Counts and not times: a slow
+#: machine tests as much as a quick one.
+RUNS = {"engine": (60_000, 4_000_000), "replay": (5_000, 200_000)}
+#: Rounds of nvme-cint-fuzz-test for each of its cases, with --full.
+LONG_ROUNDS = 40
+
+#: The first mistake ends the process. Tests free nothing at their end, so leaks are no news.
+SANITIZERS = (
+    ("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0"),
+    ("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1"),
+)
+
+#: Targets that say on standard error what is wrong with their input: nearly all of it.
+_TALKERS = ("replay",)
+
+SOURCES = paths.ROOT / "tests/fuzz"
+CORPUS = SOURCES / "corpus"
+
+
+def targets() -> list[str]:
+    """The names of the fuzz targets that were built."""
+    return [path.stem.removeprefix("fuzz-") for path in sorted(SOURCES.glob("fuzz-*.c"))
+            if (paths.ENGINE_ASAN / "tests/fuzz" / path.stem).exists()]
+
+
+def _kept(target: str, full: bool) -> Path:
+    """Where the target writes inputs that reach something new.
+
+    Long runs go on from what earlier ones found; a short one is the same each time.
+    """
+    directory = paths.FUZZ / (target if full else f"{target}-short")
+    if not full:
+        shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _target_command(target: str, full: bool) -> Command:
+    program = paths.ENGINE_ASAN / "tests/fuzz" / f"fuzz-{target}"
+    kept = _kept(target, full)
+    words = [str(program), f"-runs={RUNS[target][full]}", "-max_len=2000"]
+    words += [] if full else ["-seed=1"]
+    if engine.has_fuzzer():
+        # Also where an input that ends the target is written.
+        words += [f"-artifact_prefix={kept}/", "-timeout=20", "-print_final_stats=1",
+                  *(["-close_fd_mask=2"] if target in _TALKERS else []), str(kept)]
+    words.append(str(CORPUS / target))
+    return Command("fuzz", f"fuzz-{target}", tuple(words), cwd=kept, env=SANITIZERS,
+                   limit_s=3600.0 if full else 300.0)
+
+
+def target_commands(full: bool) -> list[Command]:
+    """Each fuzz target over its corpus and beyond."""
+    return [_target_command(target, full) for target in targets()]
+
+
+def sanitized(command: Command, prefix: str = "asan ") -> Command:
+    """The same command of a build with sanitizers, under another name."""
+    env = (*command.env, *SANITIZERS)
+    if command.name.startswith("nvme-cint-fuzz-test"):
+        env = (*env, ("CINT_FUZZ_ROUNDS", str(LONG_ROUNDS)))
+    return Command("fuzz", prefix + command.name, command.argv, command.cwd, env,
+                   limit_s=5 * command.limit_s, judge=command.judge)

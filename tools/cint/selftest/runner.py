@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Running test programs of different kinds so that their results add up.
+
+Every kind (a command, a TAP program, pytest) becomes a stream of `Result`.
+"""
+
+import json
+import os
+import re
+import select
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cint import paths, steps
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one test."""
+
+    suite: str
+    name: str
+    status: str
+    seconds: float
+    log: Path | None = None
+    reason: str = ""
+
+    @property
+    def rerun(self) -> str:
+        """The command that runs just this test again."""
+        return f"./cint test {self.suite} -k '{self.name}'"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A test that is a command: exit code 0 passes, 77 is a skip."""
+
+    suite: str
+    name: str
+    argv: tuple[str, ...]
+    cwd: Path = paths.ROOT
+    env: tuple[tuple[str, str], ...] = ()
+    limit_s: float = 120.0
+    #: Looks at exit code and output; returns why the test failed, or None.
+    judge: Callable[[int, str], str | None] | None = None
+
+
+def selected(name: str, pattern: str | None, names: Sequence[str]) -> bool:
+    """Whether `-k pattern` selects `name`: the exact name if there is one, else a part of it."""
+    if not pattern:
+        return True
+    return name == pattern if pattern in names else pattern in name
+
+
+def log_path(suite: str, name: str) -> Path:
+    """build/logs/test/<suite>/<name>.log"""
+    safe = re.sub(r"[^A-Za-z0-9_.=-]+", "_", name).strip("_")[-150:]
+    path = paths.TEST_LOGS / suite / f"{safe}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _capture(command: Command, log: Path) -> tuple[int | None, str]:
+    """Run into `log`; the exit code, or None at the time limit, and the output."""
+    with log.open("w+", encoding="utf-8", errors="replace") as stream:
+        settings = " ".join(f"{key}={value}" for key, value in command.env)
+        stream.write(f"+ cd {command.cwd} && {settings} {' '.join(command.argv)}\n")
+        stream.flush()
+        start = stream.tell()
+        with subprocess.Popen(
+            command.argv, cwd=command.cwd, env={**os.environ, **dict(command.env)},
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, process_group=0,
+        ) as child:
+            try:
+                code: int | None = child.wait(timeout=command.limit_s)
+            except subprocess.TimeoutExpired:
+                steps.end_group(child)
+                code = None
+            except BaseException:
+                steps.end_group(child)
+                raise
+        stream.seek(start)
+        return code, stream.read()
+
+
+def _exit_reason(code: int, output: str) -> str:
+    if code < 0:
+        return f"ended by signal {-code}: {steps.meaningful_error(output.splitlines())}"
+    return f"exit code {code}: {steps.meaningful_error(output.splitlines())}"
+
+
+def run_command(command: Command) -> Result:
+    """Run one command as one test."""
+    log = log_path(command.suite, command.name)
+    started = time.monotonic()
+
+    def result(status: str, reason: str = "") -> Result:
+        seconds = time.monotonic() - started
+        return Result(command.suite, command.name, status, seconds, log, reason)
+
+    try:
+        code, output = _capture(command, log)
+    except OSError as problem:
+        return result(FAILED, f"cannot run {command.argv[0]}: {problem.strerror}")
+    if code is None:
+        return result(FAILED, f"not finished after {command.limit_s:.0f} s")
+    if command.judge is not None:
+        why = command.judge(code, output)
+        return result(FAILED if why else PASSED, why or "")
+    if code == 77:
+        return result(SKIPPED, steps.meaningful_error(output.splitlines()))
+    return result(FAILED, _exit_reason(code, output)) if code else result(PASSED)
+
+
+def run_commands(commands: Sequence[Command], jobs: int) -> Iterator[Result]:
+    """Run commands side by side; results in the order they end."""
+    pool = ThreadPoolExecutor(max_workers=max(jobs, 1))
+    try:
+        for future in as_completed([pool.submit(run_command, command) for command in commands]):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# --- TAP ----------------------------------------------------------------------------------
+
+_TAP = re.compile(
+    r"^(not )?ok\b\s*\d*\s*(?:- )?(.*?)\s*(?:#\s*(SKIP|TODO)\b\s*(.*))?$", re.IGNORECASE
+)
+
+
+def parse_tap(line: str) -> tuple[str, str, str] | None:
+    """(name, status, reason) of a TAP result line at the outermost level, else None."""
+    match = _TAP.match(line)
+    if match is None:
+        return None
+    name = match[2] or "?"
+    directive = (match[3] or "").upper()
+    if directive == "SKIP":
+        return name, SKIPPED, match[4]
+    if match[1]:
+        return name, (SKIPPED if directive == "TODO" else FAILED), match[4] or ""
+    return name, PASSED, ""
+
+
+def tap_planned(output: str) -> int | None:
+    """The number of tests a TAP program announced."""
+    match = re.search(r"^1\.\.(\d+)", output, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def run_tap(command: Command, strip: str = "") -> Iterator[Result]:
+    """Run a TAP program; one result for each test in it.
+
+    A program that ends early, or with an error that no test explains, is one more failure.
+    `strip` is removed from the names, and `command.name` put before them.
+    """
+    log = log_path(command.suite, command.name)
+    started = time.monotonic()
+    code, output = _capture(command, log)
+    seconds = time.monotonic() - started
+    found = [parsed for parsed in map(parse_tap, output.splitlines()) if parsed]
+    share = seconds / max(len(found), 1)
+    for name, status, reason in found:
+        shown = f"{command.name}{name.removeprefix(strip)}"
+        yield Result(command.suite, shown, status, share, log, reason)
+    planned = tap_planned(output)
+    failed = any(status == FAILED for _, status, _ in found)
+    why = None
+    if code is None:
+        why = f"not finished after {command.limit_s:.0f} s"
+    elif (code and not failed) or (planned is not None and len(found) < planned):
+        why = f"{len(found)} of {planned} tests ran; {_exit_reason(code, output)}"
+    elif planned is None and not found:
+        why = "no tests in the output"
+    if why:
+        yield Result(command.suite, command.name, FAILED, seconds, log, why)
+
+
+# --- pytest -------------------------------------------------------------------------------
+
+
+def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | None = None,
+               shares: int = 1, env: Mapping[str, str] | None = None,
+               limit_s: float = 3000.0) -> Iterator[Result]:
+    """Run the pytest files of `directory`; results as they happen.
+
+    With `shares`, that many processes run at once, each with its part of the files.
+    """
+    logs = paths.TEST_LOGS / suite
+    logs.mkdir(parents=True, exist_ok=True)
+    log = logs / "pytest.log"
+    reader, writer = os.pipe()
+    argv = [str(paths.VENV / "bin/python"), "-m", "pytest", "-q", "--continue-on-collection-errors",
+            "-p", "cint.selftest.pytest_events",
+            "-p", "no:cacheprovider", "-c", str(paths.TOOLS / "pyproject.toml"),
+            "--rootdir", str(paths.ROOT), str(directory)]
+    if marker:
+        argv += ["-m", marker]
+    settings = {**os.environ, "CINT_TEST_EVENTS": str(writer), "CINT_TEST_LOGS": str(logs),
+                "CINT_TEST_FILTER": pattern or "", **(env or {})}
+    started = time.monotonic()
+    count = 0
+    with log.open("w") as stream, ExitStack() as running:
+        children = [running.enter_context(subprocess.Popen(
+            argv, cwd=paths.ROOT, env={**settings, "CINT_TEST_SHARE": f"{share}/{shares}"},
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+            pass_fds=(writer,), process_group=0,
+        )) for share in range(shares)]
+        os.close(writer)
+        try:
+            for event in _events(reader, started + limit_s):
+                count += 1
+                yield Result(suite, event["name"], event["status"], event["seconds"],
+                             Path(event["log"]), event["reason"])
+            timed_out = time.monotonic() >= started + limit_s
+            if timed_out:
+                _end_all(children)
+            codes = {child.wait() for child in children}
+        except BaseException:
+            _end_all(children)
+            raise
+        finally:
+            os.close(reader)
+    # 0 all passed, 1 some failed (told already), 5 none collected.
+    bad = codes - {0, 1, 5} or (codes & {1} if not count else set())
+    if timed_out or bad:
+        why = (f"not finished after {limit_s:.0f} s" if timed_out
+               else f"pytest ended with {min(bad)}")
+        yield Result(suite, "pytest", FAILED, time.monotonic() - started, log, why)
+    elif codes == {5} and not count and not pattern:
+        yield Result(suite, "pytest", SKIPPED, 0.0, log, f"no tests in {paths.display(directory)}")
+
+
+def _end_all(children: Sequence[subprocess.Popen[bytes]]) -> None:
+    for child in children:
+        steps.end_group(child)
+
+
+def list_pytest(directory: Path, marker: str = "") -> list[str]:
+    """The names of the tests in `directory`, without running them."""
+    argv = [str(paths.VENV / "bin/python"), "-m", "pytest", "--collect-only", "-q",
+            "-p", "no:cacheprovider", "-c", str(paths.TOOLS / "pyproject.toml"),
+            "--rootdir", str(paths.ROOT), str(directory), *(["-m", marker] if marker else [])]
+    done = subprocess.run(argv, cwd=paths.ROOT, capture_output=True, text=True, check=False)
+    return [f"{Path(path).stem}::{rest}" for path, mark, rest
+            in (line.partition("::") for line in done.stdout.splitlines()) if mark]
+
+
+def _events(reader: int, deadline: float) -> Iterator[dict[str, Any]]:
+    """JSON lines from a pipe until it is closed or the time is over."""
+    pending = b""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([reader], [], [], left)[0]:
+            return
+        chunk = os.read(reader, 65536)
+        if not chunk:
+            return
+        *lines, pending = (pending + chunk).split(b"\n")
+        for line in lines:
+            yield json.loads(line)

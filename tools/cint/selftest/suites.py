@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The test suites of `cint test`, in the order they run."""
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths
+from cint.build import qemu, sources
+from cint.errors import CintError
+from cint.selftest import bench, fuzz, model, runner
+from cint.selftest.runner import Command, Result
+
+#: Seconds for one case of a qtest program; the slowest take about two.
+_QTEST_LIMIT_S = 90.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `cint test` was asked for."""
+
+    jobs: int = 1
+    full: bool = False
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A group of tests, what must be built for it and how its tests run."""
+
+    name: str
+    title: str
+    targets: tuple[str, ...]
+    run: Callable[[Options], Iterator[Result]]
+    names: Callable[[Options], list[str]] | None = None
+    #: What must be built besides for --full.
+    full_targets: tuple[str, ...] = ()
+
+
+def _run_selected(commands: list[Command], options: Options, jobs: int) -> Iterator[Result]:
+    names = [command.name for command in commands]
+    chosen = [command for command in commands
+              if runner.selected(command.name, options.pattern, names)]
+    yield from runner.run_commands(chosen, jobs)
+
+
+# --- lint ---------------------------------------------------------------------------------
+
+
+def _checkpatch_judge(code: int, output: str) -> str | None:
+    """checkpatch's exit code also counts notes that are no fault of the code."""
+    summary = re.search(r"^total: (\d+) errors, (\d+) warnings(?:, (\d+) checks)?", output,
+                        re.MULTILINE)
+    if summary is None:
+        return f"checkpatch did not finish (exit code {code})"
+    faults = re.findall(r"^(?:ERROR|WARNING|CHECK)(?::\w+)?: .*$", output, re.MULTILINE)
+    # New files are in our own tree's care, not in upstream's MAINTAINERS.
+    real = [fault for fault in faults if "does MAINTAINERS need updating" not in fault]
+    return f"{len(real)} faults, first: {real[0]}" if real else None
+
+
+def _checkpatch(path: Path, *options: str) -> Command:
+    """QEMU's checkpatch on one of our files or patches.
+
+    It runs in the checkout, where our files have the same names as in QEMU's tree:
+    some rules hold for tests/ only.
+    """
+    name = str(path.relative_to(paths.ROOT))
+    script = sources.QEMU.tree / "scripts/checkpatch.pl"
+    words = ("perl", str(script), "--no-tree", *options, name)
+    return Command("lint", f"checkpatch {name}", words, judge=_checkpatch_judge)
+
+
+def _kernel_checkpatch(path: Path) -> Command:
+    """The kernel's checkpatch on a patch. Whatever git knows it takes for a source file."""
+    name = f"checkpatch {path.relative_to(paths.ROOT)}"
+    words = ("perl", "scripts/checkpatch.pl", "--strict", str(path))
+    return Command("lint", name, words, cwd=sources.LINUX.tree, env=(("GIT_DIR", "none"),),
+                   judge=_checkpatch_judge)
+
+
+def _style_checks() -> list[Command]:
+    """QEMU's style for what is built in QEMU and for the replay, the kernel's for its patches."""
+    files = [path for directory in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.REPLAY_SRC)
+             for path in sorted(directory.rglob("*.[ch]"))]
+    return [
+        *(_checkpatch(path, "-f") for path in files),
+        *(_checkpatch(path) for path in sorted(paths.QEMU_PATCHES.glob("*.patch"))),
+        *(_kernel_checkpatch(path) for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
+    ]
+
+
+def python_places() -> list[str]:
+    """Where the checkout has Python."""
+    places = [paths.TOOLS, paths.IMAGES, paths.ROOT / "tests"]
+    return [str(place) for place in places if any(place.rglob("*.py"))]
+
+
+def _python_checks() -> list[Command]:
+    config = str(paths.TOOLS / "pyproject.toml")
+    tools = paths.VENV / "bin"
+    typed = [str(paths.TOOLS / "cint")]
+    typed += [str(path) for path in sorted(paths.IMAGES.glob("*.py"))]
+    return [
+        Command("lint", "ruff", (str(tools / "ruff"), "check", "--no-cache", "--config", config,
+                                 *python_places())),
+        Command("lint", "mypy", (str(tools / "mypy"), "--config-file", config,
+                                 "--cache-dir", str(paths.BUILD / "mypy"), *typed)),
+    ]
+
+
+def licence_missing(files: list[Path]) -> list[str]:
+    """The source files without a licence line near their top."""
+    bad = []
+    for path in files:
+        head = path.read_text("utf-8", errors="replace")[:1000]
+        if "SPDX-License-Identifier:" not in head:
+            bad.append(str(path.relative_to(paths.ROOT)))
+    return bad
+
+
+def _own_sources() -> list[Path]:
+    skip = {"build", "results", ".git"}
+    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml"}
+    return [path for top in paths.ROOT.iterdir() if top.name not in skip
+            for path in ([top] if top.is_file() else sorted(top.rglob("*")))
+            if path.is_file() and path.suffix in kinds]
+
+
+def _licences() -> Result:
+    log = runner.log_path("lint", "licences")
+    bad = licence_missing(_own_sources())
+    log.write_text("\n".join(bad) + "\n", encoding="utf-8")
+    why = f"no SPDX-License-Identifier in {', '.join(bad[:3])}" if bad else ""
+    return Result("lint", "licences", runner.FAILED if bad else runner.PASSED, 0.0, log, why)
+
+
+def _shell_checks() -> list[Command]:
+    scripts = [paths.ROOT / "cint", paths.ROOT / ".ci/run", *sorted(paths.IMAGES.glob("*.sh"))]
+    checks = [Command("lint", f"sh {path.relative_to(paths.ROOT)}", ("sh", "-n", str(path)))
+              for path in scripts]
+    checker = shutil.which("shellcheck")
+    if checker:
+        checks.append(Command("lint", "shellcheck", (checker, *map(str, scripts))))
+    return checks
+
+
+def _lint_commands() -> list[Command]:
+    return [*_python_checks(), *_shell_checks(), *_style_checks()]
+
+
+def _lint(options: Options) -> Iterator[Result]:
+    if runner.selected("licences", options.pattern, ["licences"]):
+        yield _licences()
+    yield from _run_selected(_lint_commands(), options, options.jobs)
+
+
+def _lint_names(options: Options) -> list[str]:
+    return ["licences", *(command.name for command in _lint_commands())]
+
+
+# --- pytest -------------------------------------------------------------------------------
+
+
+def _tool(options: Options) -> Iterator[Result]:
+    yield from runner.run_pytest("tool", paths.TOOLS / "tests", pattern=options.pattern)
+
+
+def _tool_names(options: Options) -> list[str]:
+    return runner.list_pytest(paths.TOOLS / "tests")
+
+
+def _marker(options: Options, *words: str) -> str:
+    return " and ".join([*words, *([] if options.full else ["not slow"])])
+
+
+def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]]:
+    def run(options: Options) -> Iterator[Result]:
+        directory = paths.ROOT / "tests/guest"
+        if any(directory.glob("**/test_*.py")):
+            # most guests have one CPU and use no more than one of the host's
+            yield from runner.run_pytest(name, directory, marker=_marker(options, marker),
+                                         pattern=options.pattern, shares=min(options.jobs, 2))
+
+    return run
+
+
+def _guest_names(marker: str) -> Callable[[Options], list[str]]:
+    return lambda options: runner.list_pytest(paths.ROOT / "tests/guest",
+                                              _marker(options, marker))
+
+
+def _replay(options: Options) -> Iterator[Result]:
+    yield from runner.run_pytest("replay", paths.ROOT / "tests/replay", pattern=options.pattern)
+
+
+def _replay_names(options: Options) -> list[str]:
+    return runner.list_pytest(paths.ROOT / "tests/replay")
+
+
+# --- programs of meson --------------------------------------------------------------------
+
+
+def _meson_tests(build: Path) -> list[dict[str, object]]:
+    """The tests meson knows, from its introspection file."""
+    path = build / "meson-info/intro-tests.json"
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text("utf-8"))
+    return [test for test in found if isinstance(test, dict)]
+
+
+def _unit_programs(build: Path = paths.ENGINE_BUILD) -> list[Command]:
+    commands = []
+    for test in _meson_tests(build):
+        words = test["cmd"]
+        assert isinstance(words, list)
+        commands.append(Command("unit", str(test["name"]), tuple(words), cwd=build,
+                                limit_s=300.0))
+    return commands
+
+
+def _program_selected(command: Command, pattern: str | None) -> bool:
+    """Whether a pattern can select tests of this program: they are named after it."""
+    return not pattern or pattern.startswith(command.name) or pattern in command.name \
+        or "/" in pattern
+
+
+def _unit(options: Options) -> Iterator[Result]:
+    for command in _unit_programs():
+        if not _program_selected(command, options.pattern):
+            continue
+        for result in runner.run_tap(command):
+            if not options.pattern or options.pattern in result.name:
+                yield result
+
+
+def _unit_names(options: Options) -> list[str]:
+    return [command.name + case for command in _unit_programs()
+            for case in _cases(Path(command.argv[0]))]
+
+
+def _qtest_env(build: Path = paths.QEMU_BUILD) -> tuple[tuple[str, str], ...]:
+    return (
+        ("QTEST_QEMU_BINARY", str(build / paths.QEMU.name)),
+        ("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),
+        ("QTEST_QEMU_IMG", str(build / "qemu-img")),
+        ("PYTHON", str(paths.VENV / "bin/python")),
+        ("G_TEST_DBUS_DAEMON", str(paths.QEMU_SRC / "tests/dbus-vmstate-daemon.sh")),
+    )
+
+
+def _cases(program: Path) -> list[str]:
+    """The test paths in a GLib test program."""
+    listing = Command("qtest", f"{program.name}-list", (str(program), "-l"),
+                      cwd=paths.QEMU_BUILD, env=_qtest_env())
+    result = runner.run_command(listing)
+    text = result.log.read_text("utf-8", errors="replace") if result.log else ""
+    return [line for line in text.splitlines() if line.startswith("/")]
+
+
+def _case_judge(code: int, output: str) -> str | None:
+    """One case in a process of its own: it must have run, and have said so."""
+    found = [parsed for parsed in map(runner.parse_tap, output.splitlines()) if parsed]
+    if code == 0 and found and all(status != runner.FAILED for _, status, _ in found):
+        return None
+    asserts = re.findall(r"^(?:#\s*)?(?:Bail out! )?(\S*ERROR:.*)$", output, re.MULTILINE)
+    if asserts:
+        return str(asserts[0])
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}, {len(found)} results"
+
+
+def _qtest_commands(suite: str, build: Path = paths.QEMU_BUILD) -> list[Command]:
+    """Each case by itself: one that hangs or aborts takes no other with it."""
+    commands = []
+    for program in qemu.qtest_programs(build):
+        is_identity = "identity" in program.name
+        if is_identity != (suite == "identity"):
+            continue
+        for case in _cases(program):
+            if program.name == "qos-test" and "/nvme/" not in case:
+                continue
+            name = program.name + _short_case(program.name, case)
+            argv = (str(program), "--tap", "-k", "-p", case)
+            commands.append(Command(suite, name, argv, cwd=build, env=_qtest_env(build),
+                                    limit_s=_QTEST_LIMIT_S, judge=_case_judge))
+    return commands
+
+
+def _short_case(program: str, case: str) -> str:
+    """`/x86_64/nvme/policy/x` -> `/policy/x`: without what all of them share."""
+    short = case.removeprefix("/x86_64")
+    if program == "qos-test":
+        return "/" + short.split("/nvme/", 1)[1]
+    return short
+
+
+def _qtest_suite(suite: str) -> Callable[[Options], Iterator[Result]]:
+    def run(options: Options) -> Iterator[Result]:
+        yield from _run_selected(_qtest_commands(suite), options, options.jobs)
+        directory = paths.ROOT / "tests/identity"
+        if suite == "identity" and any(directory.glob("test_*.py")):
+            yield from runner.run_pytest(suite, directory, pattern=options.pattern,
+                                         env=dict(_qtest_env()))
+
+    return run
+
+
+def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
+    return lambda options: [command.name for command in _qtest_commands(suite)]
+
+
+def _model(options: Options) -> Iterator[Result]:
+    yield from _run_selected(model.commands(options.full), options, options.jobs)
+
+
+def _model_names(options: Options) -> list[str]:
+    return [command.name for command in model.commands(options.full)]
+
+
+# --- sanitizers, fuzzing, cost ------------------------------------------------------------
+
+
+def _fuzz_commands(options: Options) -> list[Command]:
+    commands = fuzz.target_commands(options.full)
+    commands += map(fuzz.sanitized, _unit_programs(paths.ENGINE_ASAN))
+    if options.full:
+        commands += map(fuzz.sanitized, _qtest_commands("qtest", paths.QEMU_ASAN))
+    return commands
+
+
+def _fuzz(options: Options) -> Iterator[Result]:
+    yield from _run_selected(_fuzz_commands(options), options, options.jobs)
+
+
+def _fuzz_names(options: Options) -> list[str]:
+    return [command.name for command in _fuzz_commands(options)]
+
+
+def _bench_names(options: Options) -> list[str]:
+    return [*bench.arms(), "state", *(["device"] if options.full else [])]
+
+
+def _bench_checks(name: str) -> list[bench.Check]:
+    if name == "state":
+        return bench.state_checks(bench.state_bytes())
+    if name == "device":
+        return bench.device_checks([bench.count_device(arm) for arm in ("stock", "off")])
+    return bench.count_checks([bench.count_engine(name, queues) for queues in bench.QUEUES])
+
+
+def _bench_result(name: str) -> Result:
+    started = time.monotonic()
+    log = runner.log_path("bench", name)
+    try:
+        checks = _bench_checks(name)
+    except CintError as problem:
+        return Result("bench", name, runner.FAILED, time.monotonic() - started, problem.log or log,
+                      problem.message)
+    log.write_text("".join(f"{check}\n" for check in checks), encoding="utf-8")
+    missed = [f"{check.what}: {check.value:.1f} {check.unit}, aim {check.aim:g}"
+              for check in checks if not check.within(bench.SLACK)]
+    return Result("bench", name, runner.FAILED if missed else runner.PASSED,
+                  time.monotonic() - started, log, "; ".join(missed))
+
+
+def _bench(options: Options) -> Iterator[Result]:
+    names = _bench_names(options)
+    chosen = [name for name in names if runner.selected(name, options.pattern, names)]
+    with ThreadPoolExecutor(max_workers=max(options.jobs, 1)) as pool:
+        yield from pool.map(_bench_result, chosen)
+
+
+SUITES = (
+    Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
+    Suite("tool", "the tool's own tests", (), _tool, _tool_names),
+    Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
+    Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
+          _replay_names),
+    Suite("model", "the interrupt handshake, every order of events", ("packages",),
+          _model, _model_names),
+    Suite("bench", "instructions of the engine, against aims", ("engine",), _bench, _bench_names,
+          full_targets=("qemu",)),
+    Suite("fuzz", "sanitizers, fuzz targets; with --full QEMU with sanitizers",
+          ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu-asan",)),
+    Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
+          _qtest_suite("qtest"), _qtest_names("qtest")),
+    Suite("identity", "cint=off against the stock binary", ("qemu",),
+          _qtest_suite("identity"), _qtest_names("identity")),
+    Suite("guest", "guests that boot and run fio", ("engine", "qemu", "linux", "image"),
+          _guest_suite("guest", "not figures"), _guest_names("not figures")),
+    Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
+          _guest_suite("figures", "figures"), _guest_names("figures")),
+)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint compare`: run fio in a guest under each policy and print a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from cint import host, paths, ui
+from cint.device import properties, scale
+from cint.errors import EXIT_OK
+from cint.guest import kinds, vm
+from cint.measure import comparison, workloads
+from cint.measure.settings import Settings, add_options, settings_from
+from cint.results import assembly, documents, lateness, plots, previous, table, webpage
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "compare", help="run fio in a guest under each policy and print a table",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Boot a guest once per policy, run fio in it, and print a comparison.\n"
+        "The table goes to standard output, everything else to standard error; results.json,\n"
+        "results.csv, report.html, plots and logs go to a new directory in results/.",
+        epilog=f"policies: {properties.POLICY_HELP}\n"
+        f"          default: {properties.DEFAULT_POLICIES}\n"
+        f"media:    {', '.join(properties.PROFILES)}; optane:read-latency=10us,units=4\n"
+        "times:    all times and rates are those of the machine that the guest stands for;\n"
+        "          what is scaled for --cpu-scale is in docs/scaling.md\n"
+        "\n"
+        "exit codes:\n"
+        "  0 compared   1 a guest, a job or a build failed   2 wrong usage\n"
+        "  124 a guest took too long   130 interrupted\n"
+        "  With --json, standard output is one JSON document at 0 and empty otherwise.")
+    add_options(parser)
+
+
+# ---- what is said -------------------------------------------------------
+
+
+def print_table(settings: Settings, document: documents.Document, where: Path) -> None:
+    """The table on standard output."""
+    titles = {w.name: w.title for w in settings.workloads}
+    for workload in settings.workloads:
+        if workload.latency_job:
+            titles[workload.name] += f"; latency: the {workload.latency_job} job's"
+    paint = ui.paint if sys.stdout.isatty() else table.plain
+    lines = table.format_rows(documents.rows_from(document), titles, settings.baseline, paint)
+    lines += lateness.format_lines(lateness.of_document(document), paint)
+    lines += previous.format_lines(document.get("previous"), paint)
+    lines += ["", *(_note_line(note, paint) for note in document["notes"])]
+    lines += [f"repeat: {settings.repeat_command}", f"results: {paths.display(where)}",
+              f"report: {paths.display(where / webpage.FILE)}"]
+    print("\n".join(lines).lstrip("\n"))
+
+
+def _note_line(note: str, paint: table.Paint) -> str:
+    text = f"{note}."
+    return paint(text, "yellow") if note.startswith(lateness.WARNING) else text
+
+
+def dry_run_text(settings: Settings, accel: host.Accel) -> str:
+    """What would run, in a form that can be copied."""
+    parts = []
+    for policy in settings.policies:
+        machine = comparison.machine_for(settings, policy, accel)
+        parts += [f"# QEMU for policy {policy.name}", vm.shell_line(vm.machine_args(machine)), ""]
+    parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
+    for workload in settings.workloads:
+        text = workloads.render(workload, settings.timing, settings.k)
+        parts += [f"# fio job {workload.name}", text]
+    if settings.virtual:
+        parts += [f"# scaled by k = {settings.k:g}", scale.as_markdown()]
+    return "\n".join(parts)
+
+
+# ---- the run ------------------------------------------------------------
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb; the exit code."""
+    settings = settings_from(args)
+    if args.dry_run:
+        print(dry_run_text(settings, comparison.choose_accel(settings.virtual)))
+        return EXIT_OK
+    from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
+
+    setup.ensure(args, kinds.targets(settings.guest))
+    accel = comparison.choose_accel(settings.virtual)
+    directory = documents.new_directory(args.out, "compare")
+    started = time.monotonic()
+    outcomes = comparison.run_guests(settings, accel, directory)
+    document = assembly.document_for(settings, outcomes, accel, time.monotonic() - started)
+    document["previous"] = None if args.no_previous else previous.find(document)
+    write_all(document, directory, plot=not args.no_plots)
+    if args.json:
+        print(json.dumps(document, indent=1))
+    else:
+        print_table(settings, document, directory)
+    return EXIT_OK
+
+
+def write_all(document: documents.Document, directory: Path, plot: bool) -> None:
+    """Write every file of the results directory."""
+    documents.write_json(directory, document)
+    documents.write_csv(directory, documents.rows_from(document))
+    webpage.write(document, directory)
+    documents.point_latest(directory)
+    if not plot:
+        return
+    try:
+        plots.write(document, directory)
+    except (ImportError, OSError) as err:
+        ui.warn(f"no plots: {err}", "results.json and results.csv are complete")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint doctor`: what this machine is and has, and what to do where something is missing."""
+
+import argparse
+import json
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cint import __version__, host, paths, steps, ui
+from cint.build import packages, setup, sources
+from cint.errors import EXIT_FAILED, EXIT_OK, CintError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `state`: ok, note (works, but know it) or bad (fix it)."""
+
+    topic: str
+    state: str
+    text: str
+    fix: str | None = None
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "doctor", help="report on this machine: accelerators, versions, space",
+        description="Report on this machine: distribution, space, package mirror, versions of "
+        "everything built, and accelerators, which are really tried by starting a tiny guest. "
+        "Exit code 1 when something must be fixed before cint can work.",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+
+def _distribution() -> Finding:
+    found = host.distribution()
+    text = f"{found.name}, Linux {platform.release()}, {host.machine()}"
+    if found.verified and host.machine() == "x86_64":
+        return Finding("distribution", "ok", text)
+    return Finding("distribution", "note", f"{text}: cint was verified on Debian 12 and 13, x86-64",
+                   "use `./cint setup --force`, or a Debian container")
+
+
+def _size() -> Finding:
+    text = f"{host.cpu_count()} CPUs ({host.cpu_model()}), {ui.size(host.memory_bytes())} memory"
+    if host.memory_bytes() < 3_500_000_000:
+        return Finding("machine", "note", f"{text}: little memory", "compile with -j1")
+    return Finding("machine", "ok", text)
+
+
+def _space(topic: str, path: Path, needed: int) -> Finding:
+    free = shutil.disk_usage(setup.existing(path)).free
+    text = f"{ui.size(free)} free for {path}"
+    if setup.is_set_up() or free >= needed:
+        return Finding(topic, "ok", text)
+    return Finding(topic, "bad", f"{text}; a first set-up needs {ui.size(needed)}",
+                   "free some space, or set XDG_CACHE_HOME to another disk for the cache")
+
+
+def _packages() -> Finding:
+    names = packages.missing()
+    if not names:
+        return Finding("packages", "ok", f"all {len(packages.PACKAGES)} needed are installed")
+    return Finding("packages", "note", f"missing: {' '.join(names)}",
+                   f"./cint setup installs them, or: {packages.install_command(names)}")
+
+
+def _mirror() -> Finding:
+    try:
+        return Finding("mirror", "ok", sources.find_mirror().main)
+    except CintError as problem:
+        have = all(sources.downloaded(package) for package in sources.ALL)
+        return Finding("mirror", "note" if have else "bad", problem.message, problem.hint)
+
+
+def _ccache() -> Finding:
+    if not shutil.which("ccache"):
+        return Finding("ccache", "note", "not installed", "./cint setup installs it")
+    done = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=False,
+                          env={"CCACHE_DIR": str(paths.CCACHE), "PATH": "/usr/bin:/bin"})
+    stats = dict(line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
+    size = int(stats.get("cache_size_kibibyte", "0")) * 1024
+    hits = int(stats.get("direct_cache_hit", "0")) + int(stats.get("preprocessed_cache_hit", "0"))
+    misses = int(stats.get("cache_miss", "0"))
+    return Finding("ccache", "ok", f"{ui.size(size)} in {paths.CCACHE}, {hits} hits, "
+                                   f"{misses} misses")
+
+
+def _accelerator(accel: host.Accel) -> Finding:
+    tried = "; ".join(f"{probe.accel} -cpu {probe.cpu}: "
+                      f"{'works' if probe.works else probe.reason}" for probe in accel.probes)
+    text = f"{accel.name.upper()} for --time real" + (f" (tried {tried})" if tried else
+                                                     f" ({accel.reason})")
+    if accel.name == "kvm":
+        return Finding("accelerator", "ok", text)
+    if accel.name == "none":
+        return Finding("accelerator", "bad", text, "build again: ./cint clean && ./cint setup")
+    return Finding("accelerator", "note", text, "virtual time, the default, uses TCG anyway; "
+                                                "for KVM use a machine where it works")
+
+
+def versions() -> dict[str, str | None]:
+    """What is built, from which version; None when it is not built."""
+    manifest: dict[str, Any] = {}
+    try:
+        manifest = json.loads(paths.MANIFEST.read_text("utf-8"))
+    except (OSError, ValueError):
+        pass  # the image is not built
+    qemu, linux = steps.Stamp("qemu").facts(), steps.Stamp("linux").facts()
+    built: dict[str, str | None] = {
+        "cint": __version__,
+        "python": platform.python_version(),
+        "qemu": qemu.get("version"),
+        "qemu source": qemu.get("source"),
+        "kernel": linux.get("release"),
+        "kernel source": linux.get("source"),
+    }
+    listed = manifest.get("versions", manifest)
+    for name in ("fio", "nvme-cli", "busybox"):
+        value = listed.get(name) if isinstance(listed, dict) else None
+        built[name] = str(value) if value else None
+    return built
+
+
+def _versions(built: dict[str, str | None]) -> list[Finding]:
+    return [Finding(name, "ok" if value else "note", value or "not built yet",
+                    None if value else "./cint setup") for name, value in built.items()]
+
+
+def examine() -> tuple[list[Finding], dict[str, Any]]:
+    """The findings in order, and the facts for --json."""
+    accel = host.choose_accel(again=True)
+    built = versions()
+    findings = [
+        _distribution(), _size(),
+        _space("space", paths.BUILD, setup.NEEDED_BUILD),
+        _space("cache", paths.CACHE, setup.NEEDED_CACHE),
+        _packages(), _mirror(), _ccache(), _accelerator(accel), *_versions(built),
+    ]
+    facts = {
+        "schema": SCHEMA,
+        "distribution": asdict(host.distribution()),
+        "kernel": platform.release(),
+        "machine": host.machine(),
+        "cpu": host.cpu_model(),
+        "cpus": host.cpu_count(),
+        "memory_bytes": host.memory_bytes(),
+        "accelerator": asdict(accel),
+        "versions": built,
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return findings, facts
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    marks = {"ok": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "red")}
+    for finding in findings:
+        mark, colour = marks[finding.state]
+        print(f"{ui.paint_out(f'{mark:<5}', colour)}{finding.topic:<14} {finding.text}")
+        if finding.fix:
+            print(f"{'':<20}to do: {finding.fix}")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    findings, facts = examine()
+    if args.json:
+        print(json.dumps(facts, indent=1))
+    else:
+        _show(findings)
+    return EXIT_FAILED if any(finding.state == "bad" for finding in findings) else EXIT_OK

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint run`: an interactive guest with the cint device.
+
+Without arguments of one's own it boots the project's kernel and image and
+gives a shell on this terminal.  Arguments after ``--`` are the person's own
+guest: QEMU gets them as they are, and the kernel and image stay out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from cint import host, paths, ui
+from cint.device import properties
+from cint.errors import EXIT_OK, CintError, UsageError
+from cint.guest import kinds, vm
+from cint.measure import comparison, settings
+
+DEFAULT_MEMORY_MIB = 1024
+OWN_MEMORY_MIB = 2048
+GDB_PORT = 1234
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "run", help="start an interactive guest with the cint device",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Start a guest with a cint NVMe device on this terminal.\n"
+        "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.",
+        epilog="debug the kernel: ./cint run --gdb\n"
+        "your own guest: ./cint run -- -drive file=my.qcow2,if=virtio\n"
+        "                by hand: ./cint run --print\n"
+        f"policies: {properties.POLICY_HELP}\n"
+        f"media: {', '.join(properties.PROFILES)}")
+    add = parser.add_argument
+    add("--policy", metavar="POLICY", default="cint+ooo", help="(default: cint+ooo)")
+    add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
+    add("--time", choices=("virtual", "real"), default="real",
+        help="real (default) or virtual: one instruction per ns, unscaled")
+    add("--guest", choices=kinds.GUESTS, default="cint",
+        help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--vcpus", metavar="N", type=settings.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
+    add("--memory", metavar="MIB", type=settings.count(64, 1 << 20, "--memory"),
+        help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
+    add("--drive", metavar="FILE", type=Path,
+        help="raw file behind the NVMe namespace (default: none, reads give zeroes)")
+    add("--device-opts", metavar="TEXT", default="",
+        help="further properties for -device nvme, appended last")
+    add("--trace", metavar="PATTERN", action="append", default=[],
+        help="QEMU trace events to print; 'cint' means pci_nvme_cint_*; may be repeated")
+    add("--gdb", metavar="PORT", nargs="?", type=settings.count(1, 65535, "--gdb"),
+        const=GDB_PORT, help=f"wait for a debugger before the first instruction "
+        f"(default port: {GDB_PORT}, on this machine only)")
+    add("--print", action="store_true", help="print the QEMU command line and do nothing")
+    add("own", nargs="*", metavar="-- QEMU-ARGUMENT",
+        help="arguments of your own guest (after --)")
+
+
+def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
+    """The guest that the options describe."""
+    policies = properties.parse_policies(args.policy)
+    if len(policies) > 1:
+        raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
+    virtual = args.time == "virtual"
+    own = tuple(args.own)
+    if own and args.guest != "cint":
+        raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
+    if args.drive is not None and not args.drive.is_file():
+        raise UsageError(f"--drive {args.drive}: there is no such file")
+    # only our kernel gives hints
+    policy = properties.inferred(policies[0]) if own or args.guest == "distro" else policies[0]
+    props = properties.device_properties(policy, properties.parse_media(args.media), 1, virtual,
+                                         paper=False)
+    memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
+    machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
+                         virtual=virtual, accel=accel.name, cpu=accel.cpu,
+                         backend=vm.Backend(args.drive), trace=tuple(args.trace),
+                         own_guest=bool(own), append=_debug_options(args),
+                         extra=(*_terminal(own), *_debug_stub(args), *own))
+    return kinds.dress(machine, args.guest)
+
+
+def _debug_options(args: argparse.Namespace) -> tuple[str, ...]:
+    """Kernel options: the symbols' addresses hold only where the kernel was linked to."""
+    return ("nokaslr",) if args.gdb else ()
+
+
+def _debug_stub(args: argparse.Namespace) -> tuple[str, ...]:
+    """QEMU's options: stopped, with a stub that only this machine reaches (-s is open to all)."""
+    return ("-gdb", f"tcp:127.0.0.1:{args.gdb}", "-S") if args.gdb else ()
+
+
+def gdb_line(machine: vm.Machine, port: int) -> str:
+    """What to type in another terminal."""
+    ours = machine.kernel == paths.KERNEL and not machine.own_guest
+    symbols = [str(paths.VMLINUX.resolve())] if ours else []
+    return shlex.join(["gdb", *symbols, "-ex", f"target remote :{port}"])
+
+
+def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
+    """Console on this terminal, unless the person's arguments say where to."""
+    said = {"-nographic", "-display", "-serial", "-monitor", "-vnc", "-daemonize"}
+    if said & {f"-{a.lstrip('-')}" for a in own if a.startswith("-")}:
+        return ()
+    return ("-display", "none", "-serial", "mon:stdio")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb; the exit code is QEMU's."""
+    properties.parse_policies(args.policy)
+    properties.parse_media(args.media)
+    if not args.print:
+        from cint.build import setup  # noqa: PLC0415 - not needed for --print
+
+        setup.ensure(args, ("qemu",) if args.own else kinds.targets(args.guest))
+    accel = comparison.choose_accel(args.time == "virtual")
+    machine = machine_for(args, accel)
+    argv = vm.machine_args(machine)
+    if args.print:
+        print(vm.shell_line(argv))
+        return EXIT_OK
+    vm.check_files(machine)
+    if args.gdb:
+        ui.info(f"waiting for gdb: {gdb_line(machine, args.gdb)}")
+        ui.info("  there: hbreak nvme_irq, continue; breakpoints before the kernel has set up "
+                "its pages must be hardware ones")
+    ui.info(f"accelerator: {accel.name} ({accel.reason}); end with Ctrl-A x")
+    sys.stdout.flush()
+    try:
+        os.execv(argv[0], argv)
+    except OSError as err:
+        raise CintError(f"{argv[0]} cannot be started: {err.strerror}") from None
+
+

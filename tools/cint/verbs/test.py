@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint test`: set up if needed, then run the test suites and count what passed."""
+
+import argparse
+import re
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import setup, sources
+from cint.errors import EXIT_FAILED, EXIT_OK, EXIT_UNTESTABLE, CintError, UsageError
+from cint.guest import agent, session, vm
+from cint.selftest import runner, suites
+from cint.selftest.runner import Result
+
+#: Lines of a failed test's log that are shown.
+_TAIL = 15
+
+_MARKS = {runner.PASSED: ("ok", "green"), runner.FAILED: ("FAIL", "red"),
+          runner.SKIPPED: ("skip", "yellow")}
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the verb to the command line."""
+    listing = "\n".join(f"  {suite.name:<10} {suite.title}" for suite in suites.SUITES)
+    parser = subparsers.add_parser(
+        "test", help="run all tests", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Set up what is missing, then run the test suites:\n\n" + listing,
+        epilog="Each result is printed as it happens; the last line is `N passed, N failed`.\n"
+        "Logs are in build/logs/test/. Exit code 0 when nothing failed, 1 when a test did, 125\n"
+        "when nothing could be tested because something does not build or the kernel of\n"
+        "--linux-src does not boot: git bisect run skips such a commit.",
+    )
+    parser.add_argument("suite", nargs="*", metavar="SUITE", help="only these suites")
+    parser.add_argument("--suite", dest="more", metavar="SUITE", action="append", default=[],
+                        help="the same; may be repeated")
+    parser.add_argument("-k", dest="pattern", metavar="NAME",
+                        help="only the test of that name, or those whose name contains it")
+    parser.add_argument("--full", action="store_true", help="also the tests marked slow")
+    parser.add_argument("--list", action="store_true", help="only list the tests")
+
+
+def _chosen(names: list[str]) -> list[suites.Suite]:
+    known = {suite.name: suite for suite in suites.SUITES}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(f"there is no test suite {unknown[0]!r}",
+                         hint=f"suites: {', '.join(known)}")
+    return [suite for suite in suites.SUITES if not names or suite.name in names]
+
+
+def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
+    """Build what the chosen suites need, and nothing else."""
+    targets = {target for suite in chosen
+               for target in (*suite.targets, *(suite.full_targets if args.full else ()))}
+    built = tuple(targets - {"sources", "packages"})
+    if targets:
+        setup.ensure(args, built)
+    if "sources" in targets:
+        for package in (sources.QEMU, sources.LINUX):
+            sources.unpack(package)
+
+
+def _boot_once() -> None:
+    """A kernel that does not come up at all is no failed test: nothing was tested."""
+    machine = vm.Machine((("cint", "on"),))
+    with steps.step("boot", "Boot the kernel of --linux-src once"):
+        session.run_task(session.Task("boot", machine, agent.Plan(), paths.TEST_LOGS / "boot"))
+
+
+def _prepare_or_skip(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
+    """Prepare; what goes wrong here says nothing about the tests."""
+    try:
+        _prepare(args, chosen)
+        if args.linux_src and any("linux" in suite.targets for suite in chosen):
+            _boot_once()
+    except UsageError:
+        raise
+    except CintError as problem:
+        problem.code = EXIT_UNTESTABLE
+        raise
+
+
+def _trees(args: argparse.Namespace) -> str:
+    """The options that choose what is tested, for a command that runs a test again."""
+    own = {"--qemu-src": args.qemu_src, "--linux-src": args.linux_src}
+    words = [word for option, tree in own.items() if tree for word in (option, str(tree))]
+    words += ["--linux-as-is"] if args.linux_as_is else []
+    return f" {shlex.join(words)}" if words else ""
+
+
+def show(result: Result, options: str = "") -> None:
+    """Print one result; of a failed test also why, its log's end and how to run it again."""
+    mark, colour = _MARKS[result.status]
+    text = f"{ui.paint_out(f'{mark:<5}', colour)}{result.suite}: {result.name} " \
+           f"({ui.duration(result.seconds)})"
+    if result.status == runner.SKIPPED:
+        text += f": {result.reason}"
+    _say(text)
+    if result.status == runner.FAILED:
+        _show_failure(result, options)
+
+
+def _say(text: str) -> None:
+    """A line of the report on standard output, clear of a progress line on the terminal."""
+    if ui.Progress.active is not None:
+        ui.Progress.active.erase()
+    print(text, flush=True)
+
+
+def _tail(log: Path) -> list[str]:
+    """The last lines of a log, without those that only announce groups of tests."""
+    try:
+        lines = log.read_text("utf-8", errors="replace").rstrip().splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if not re.match(r"# (Start|End) of ", line)][-_TAIL:]
+
+
+def _show_failure(result: Result, options: str) -> None:
+    _say(f"     {result.reason}")
+    if result.log is not None:
+        for line in _tail(result.log):
+            _say(f"     | {line[:300]}")
+        _say(f"     log: {paths.display(result.log)}")
+    _say(f"     run just this: {result.rerun}{options}")
+
+
+def _run_suite(suite: suites.Suite, options: suites.Options) -> Iterator[Result]:
+    with ui.Progress(f"{suite.name} tests") as progress:
+        for count, result in enumerate(suite.run(options), 1):
+            progress.update(f"[{count}]")
+            yield result
+
+
+def summary(counts: "Counter[str]") -> str:
+    """The last line: `N passed, N failed`, and what was skipped if anything was."""
+    text = f"{counts[runner.PASSED]} passed, {counts[runner.FAILED]} failed"
+    skipped = counts[runner.SKIPPED]
+    return f"{text}, {skipped} skipped" if skipped else text
+
+
+def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
+    for suite in chosen:
+        print(f"{suite.name}: {suite.title}")
+        for name in suite.names(options) if suite.names else []:
+            print(f"  {name}")
+    return EXIT_OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    chosen = _chosen([*args.suite, *args.more])
+    options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern)
+    if args.list:
+        return _list(chosen, options)
+    _prepare_or_skip(args, chosen)
+    counts: Counter[str] = Counter()
+    failed: list[Result] = []
+    started = time.monotonic()
+    for suite in chosen:
+        for result in _run_suite(suite, options):
+            show(result, _trees(args))
+            counts[result.status] += 1
+            if result.status == runner.FAILED:
+                failed.append(result)
+    if args.pattern and not counts:
+        raise UsageError(f"no test's name contains {args.pattern!r}",
+                         hint="./cint test --list names them")
+    again = [result.rerun + _trees(args) for result in failed]
+    return _finish(counts, again, time.monotonic() - started)
+
+
+def _finish(counts: "Counter[str]", failed: list[str], seconds: float) -> int:
+    if failed:
+        _say("failed:")
+        for command in failed:
+            _say(f"  {command}")
+    ui.info(f"tests took {ui.duration(seconds)}")
+    sys.stderr.flush()
+    _say(summary(counts))
+    return EXIT_FAILED if failed else EXIT_OK
