@@ -150,7 +150,7 @@ def check_base(series: Series, tree: Path, base: str) -> list[str]:
 def _format(tree: Path, base: str, target: Path) -> list[Path]:
     """The patches as files, the same whatever clone and git they are made from."""
     listed = _git(tree, "-c", "core.abbrev=12", "format-patch", "--zero-commit", "--no-signature",
-                  "--no-base", "--no-thread", "--no-attach", "--no-cover-letter",
+                  "--no-numbered", "--no-base", "--no-thread", "--no-attach", "--no-cover-letter",
                   "--output-directory", str(target), f"{base}..HEAD")
     return [Path(line) for line in listed.splitlines()]
 
