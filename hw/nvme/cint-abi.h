@@ -42,7 +42,6 @@ enum NvmeCintPolicyId {
     NVME_CINT_POLICY_VIC        = 3,
     NVME_CINT_POLICY_CINT       = 4,
     NVME_CINT_POLICY_POINTER    = 5,
-    NVME_CINT_POLICY_AUTO       = 6,
 };
 
 /* Why an interrupt was sent: indices into the log page's reason counters. */

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from cint import paths
 from cint.device import properties
-from cint.guest import session, vm
+from cint.guest import agent, session, vm
 from cint.measure import comparison, sampling, settings, workloads
 
 #: One instruction per ns, a third of the machine that the papers measured.
@@ -80,7 +80,7 @@ Boot = Callable[..., session.Outcome]
 @pytest.fixture
 def boot(logs: Path) -> Boot:
     """A function that runs a plan in a guest and checks the kernel's messages."""
-    def run(machine: vm.Machine, plan: session.agent.Plan, name: str = "guest",
+    def run(machine: vm.Machine, plan: agent.Plan, name: str = "guest",
             seconds: float = 30.0) -> session.Outcome:
         outcome = session.run_task(session.Task(name, machine, plan, logs / name, seconds))
         assert outcome.trouble == []

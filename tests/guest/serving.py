@@ -113,5 +113,5 @@ def totals(result: agent.Message) -> logpage.Totals:
 
 def guest_interrupts(result: agent.Message) -> int:
     """What the guest's kernel counted during a job."""
-    return agent.queue_interrupts(*(agent.parse_snapshot(result[s])
-                                    for s in ("before", "after")))
+    before, after = (agent.parse_snapshot(result[edge]) for edge in ("before", "after"))
+    return agent.queue_interrupts(before, after)

@@ -158,7 +158,7 @@ def test_virtual_time(built: str, logs: Path) -> None:
     assert chosen.k == SCALE
     assert (value(rows, "adaptive", "async", "ios_per_irq")
             > 4 * value(rows, "default", "async", "ios_per_irq"))
-    notes = " ".join(assembly.notes_for(chosen, outcomes, accel, samples))
+    notes = " ".join(assembly.notes_for(chosen, outcomes, accel, rows))
     assert "uncalibrated" in notes
     assert "not patched" in notes
     assert agent.dmesg_trouble(outcomes[0].dmesg) == []

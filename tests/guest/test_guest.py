@@ -48,7 +48,7 @@ def test_every_engine(boot: Boot, policy: str) -> None:
 
 def test_boot_is_quick(boot: Boot) -> None:
     """From QEMU's start to the first read; the best of three, since the host may be busy."""
-    taken = []
+    taken: list[float] = []
     while not taken or (min(taken) > BOOT_LIMIT_S and len(taken) < 3):
         outcome = boot(machine("adaptive"), agent.Plan())
         assert outcome.hello["nvme"][0]["cint"] is True

@@ -208,7 +208,9 @@ def test_parameters_change_on_the_way() -> None:
 def _random_load(seed: int, commands: int) -> str:
     """Batches with all hints from three queues, done out of order; now and then one fails."""
     rng = random.Random(seed)
-    lines, flying, now, cid = [], [], 0, 0
+    lines: list[str] = []
+    flying: list[tuple[int, int]] = []
+    now = cid = 0
     while cid < commands or flying:
         now += rng.choice((0, 1, 50, 700, 6000, 40_000))
         if cid < commands and len(flying) < 60 and rng.random() < 0.3:

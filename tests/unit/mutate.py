@@ -114,7 +114,7 @@ MUTANTS = {
 }
 
 # What runs for a file: the test's own sources.
-TESTS = {
+TESTS: dict[str, list[tuple[str, ...]]] = {
     "model/arb.c": [("test-arb.c", "model-arb.c")],
     "model/media.c": [("test-media.c",)],
 }
@@ -138,9 +138,10 @@ def survives(name: str, text: str, place: Path, flags: list[str]) -> bool:
     sources = [mutant if source == name else ROOT / "hw/nvme" / source for source in SOURCES[name]]
     for test in TESTS[name]:
         binary = place / "test"
-        words = ["gcc", "-w", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-                 f"-I{(ROOT / 'hw/nvme' / name).parent}", f"-I{UNIT}",
-                 *(UNIT / source for source in test), *sources, "-o", binary, *flags]
+        words: list[str | Path] = [
+            "gcc", "-w", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+            f"-I{(ROOT / 'hw/nvme' / name).parent}", f"-I{UNIT}",
+            *(UNIT / source for source in test), *sources, "-o", binary, *flags]
         subprocess.run(words, check=True)
         try:
             ran = subprocess.run([binary, "--tap"], timeout=60, check=False,

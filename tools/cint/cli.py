@@ -52,7 +52,7 @@ EPILOG = """start with:
   ./cint test           set up if needed, then all tests
 
 exit codes:
-  0 ok   1 failed   2 wrong usage   77 skipped   124 time limit
+  0 ok   1 failed   2 wrong usage   124 time limit
   125 cannot be tested (test: something does not build or boot)   130 interrupted
 
 environment:

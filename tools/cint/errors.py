@@ -6,7 +6,6 @@ from pathlib import Path
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-EXIT_SKIPPED = 77
 EXIT_TIMEOUT = 124
 #: What `git bisect run` takes for "skip this commit".
 EXIT_UNTESTABLE = 125

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from cint import paths
+from cint.device import logpage
 from cint.device import properties as device
 from cint.errors import UsageError
 
@@ -85,7 +86,9 @@ def test_scaled() -> None:
     got = properties("adaptive", k=3)
     assert (got["cint.delta"], got["cint.thr"]) == (18_000, 32)
     assert got["cint.media.read-latency"] == 21_000
-    assert got["cint.media.units"] == 8 if "cint.media.units" in got else True
+    # Counts are not scaled: the profile of the device has them.
+    assert "cint.media.units" not in got
+    assert properties("adaptive", k=3, media="optane:units=4")["cint.media.units"] == 4
     zssd = properties("static20", k=2, media="zssd")
     assert zssd["cint.media.read-bandwidth"] == 1_600_000_000
     assert zssd["cint.media.write-per-kib"] == 920
@@ -243,7 +246,12 @@ def test_profiles_are_those_of_the_device() -> None:
 
 def test_policies_are_those_of_the_device() -> None:
     text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
-    names = set(re.findall(r'\.name = "([\w-]+)"', text))
-    used = {prop.removeprefix("cint.") for kind in ("default", "static", "adaptive", "vic")
+    listed = re.search(r"\bcint_policy_names\[\] = {(.*?)};", text, re.DOTALL)
+    assert listed is not None
+    policies = re.findall(r'"(\w+)"', listed[1])
+    assert set(policies) == set(device._PARAMETERS) - {"stock"}
+    assert policies == list(logpage.POLICIES)
+    parameters = set(re.findall(r'\.name = "([\w-]+)"', text))
+    used = {prop.removeprefix("cint.") for kind in policies
             for prop, _ in device._PARAMETERS[kind].values()}
-    assert used <= names
+    assert used <= parameters

@@ -165,7 +165,7 @@ def test_options_of_both_programs_are_the_same() -> None:
     """What the verb hands on is what the program's own help names."""
     source = (paths.REPLAY_SRC / "options.c").read_text("utf-8")
     parser = cli.build_parser(["replay"])
-    help_text = parser._subparsers._group_actions[0].choices["replay"].format_help()  # type: ignore[union-attr]
+    help_text = parser._subparsers._group_actions[0].choices["replay"].format_help()  # type: ignore[union-attr, index]
     for name in ("policy", "set", "extras", "cq-size", "guest", "record", "from-trace", "cq",
                  "irqs", "json", "bench"):
         assert f'"{name}"' in source

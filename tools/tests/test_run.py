@@ -7,6 +7,7 @@ import pytest
 
 from cint import paths
 from cint.errors import UsageError
+from cint.guest import vm
 from cint.verbs import run
 
 
@@ -71,10 +72,10 @@ def test_waiting_for_a_debugger(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_debugger_is_told_where_the_symbols_are() -> None:
-    ours = run.vm.Machine()
+    ours = vm.Machine()
     assert run.gdb_line(ours, 1234) == \
         f"gdb {paths.VMLINUX.resolve()} -ex 'target remote :1234'"
-    assert run.gdb_line(run.vm.Machine(own_guest=True), 9) == "gdb -ex 'target remote :9'"
+    assert run.gdb_line(vm.Machine(own_guest=True), 9) == "gdb -ex 'target remote :9'"
 
 
 def test_the_distributions_kernel(capsys: pytest.CaptureFixture[str]) -> None:

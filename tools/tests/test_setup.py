@@ -17,7 +17,7 @@ from cint.verbs import clean
 
 
 def usage(free: int) -> object:
-    return lambda path: shutil._ntuple_diskusage(free, 0, free)  # type: ignore[attr-defined]
+    return lambda path: shutil._ntuple_diskusage(free, 0, free)
 
 
 def test_little_space_says_how_much_is_needed(

@@ -21,7 +21,7 @@ from cint.errors import CintError
 MAGIC = b"CINT"
 VERSION = 1
 
-POLICIES = ("default", "static", "adaptive", "vic", "cint", "pointer", "auto")
+POLICIES = ("default", "static", "adaptive", "vic", "cint", "pointer")
 REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio", "low-cif",
            "low-iops", "pointer", "drain", "pressure", "max-hold", "error", "storm", "kick",
            "reconfigure", "admin")

@@ -79,10 +79,6 @@ TABLE: tuple[Entry, ...] = (
           "busy-wait that stands for interrupt exit and entry"),
     Entry("sched/base_slice_ns", Kind.TIME, "guest", "ns",
           "scheduler slice (debugfs)"),
-    Entry("io_poll_delay", Kind.TIME, "guest", "us",
-          "hybrid polling sleep; -1 and 0 are modes and stay"),
-    Entry("steering period", Kind.TIME, "guest", "ms",
-          "application steering of the block layer"),
     # fio.
     Entry("runtime", Kind.TIME, "fio", "s", "--runtime is reported time"),
     Entry("ramp_time", Kind.TIME, "fio", "s", ""),

@@ -157,11 +157,11 @@ def tap_planned(output: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def run_tap(command: Command, strip: str = "") -> Iterator[Result]:
+def run_tap(command: Command) -> Iterator[Result]:
     """Run a TAP program; one result for each test in it.
 
     A program that ends early, or with an error that no test explains, is one more failure.
-    `strip` is removed from the names, and `command.name` put before them.
+    `command.name` is put before their names.
     """
     log = log_path(command.suite, command.name)
     started = time.monotonic()
@@ -170,7 +170,7 @@ def run_tap(command: Command, strip: str = "") -> Iterator[Result]:
     found = [parsed for parsed in map(parse_tap, output.splitlines()) if parsed]
     share = seconds / max(len(found), 1)
     for name, status, reason in found:
-        shown = f"{command.name}{name.removeprefix(strip)}"
+        shown = f"{command.name}{name}"
         yield Result(command.suite, shown, status, share, log, reason)
     planned = tap_planned(output)
     failed = any(status == FAILED for _, status, _ in found)

@@ -105,16 +105,24 @@ def python_places() -> list[str]:
     return [str(place) for place in places if any(place.rglob("*.py"))]
 
 
+def _mypy(directory: Path, *more: Path) -> Command:
+    """mypy on the Python of a directory; a test's neighbours are imported by their bare names."""
+    name = f"mypy {directory.relative_to(paths.ROOT)}"
+    # One cache each: they run at the same time.
+    cache = paths.BUILD / "mypy" / directory.relative_to(paths.ROOT)
+    words = (str(paths.VENV / "bin/mypy"), "--config-file", str(paths.TOOLS / "pyproject.toml"),
+             "--cache-dir", str(cache), str(directory), *map(str, more))
+    return Command("lint", name, words, env=() if more else (("MYPYPATH", str(directory)),))
+
+
 def _python_checks() -> list[Command]:
-    config = str(paths.TOOLS / "pyproject.toml")
-    tools = paths.VENV / "bin"
-    typed = [str(paths.TOOLS / "cint")]
-    typed += [str(path) for path in sorted(paths.IMAGES.glob("*.py"))]
+    ruff = (str(paths.VENV / "bin/ruff"), "check", "--no-cache", "--config",
+            str(paths.TOOLS / "pyproject.toml"))
+    tests = [path for path in sorted((paths.ROOT / "tests").iterdir()) if any(path.glob("*.py"))]
     return [
-        Command("lint", "ruff", (str(tools / "ruff"), "check", "--no-cache", "--config", config,
-                                 *python_places())),
-        Command("lint", "mypy", (str(tools / "mypy"), "--config-file", config,
-                                 "--cache-dir", str(paths.BUILD / "mypy"), *typed)),
+        Command("lint", "ruff", (*ruff, *python_places())),
+        _mypy(paths.TOOLS / "cint", *sorted(paths.IMAGES.glob("*.py"))),
+        *map(_mypy, (paths.TOOLS / "tests", *tests)),
     ]
 
 
@@ -307,10 +315,6 @@ def _short_case(program: str, case: str) -> str:
 def _qtest_suite(suite: str) -> Callable[[Options], Iterator[Result]]:
     def run(options: Options) -> Iterator[Result]:
         yield from _run_selected(_qtest_commands(suite), options, options.jobs)
-        directory = paths.ROOT / "tests/identity"
-        if suite == "identity" and any(directory.glob("test_*.py")):
-            yield from runner.run_pytest(suite, directory, pattern=options.pattern,
-                                         env=dict(_qtest_env()))
 
     return run
 
