@@ -22,8 +22,10 @@
  */
 #include "qemu/osdep.h"
 
-#include "cint.h"
-#include "trace.h"
+#include "cint-arb.h"
+
+/* Weighted round robin with urgent class, in CC.AMS. */
+#define CC_AMS_WRR          0x1
 
 #define BURST(arb)          ((arb) & 0x7)
 #define WEIGHT(arb, class)  ((((arb) >> weight_shift[class]) & 0xff) + 1)
@@ -47,13 +49,13 @@ void nvme_cint_arb_init(NvmeCint *cint)
 
 static bool is_weighted(const NvmeCint *cint)
 {
-    return NVME_CC_AMS(ldl_le_p(&cint->n->bar.cc)) == NVME_CINT_CC_AMS_WRR;
+    return NVME_CC_AMS(ldl_le_p(&cint->n->bar.cc)) == CC_AMS_WRR;
 }
 
-/* The line @s waits in: its priority's, or the one that all share. */
-static uint8_t line_of(const NvmeCint *cint, const NvmeCintSq *s)
+/* The line @csq waits in: its priority's, or the one that all share. */
+static uint8_t line_of(const NvmeCint *cint, const NvmeCintSq *csq)
 {
-    return is_weighted(cint) ? s->priority : NVME_CINT_PRIO_URGENT;
+    return is_weighted(cint) ? csq->priority : NVME_CINT_PRIO_URGENT;
 }
 
 static bool anyone_waits(const NvmeCint *cint)
@@ -108,10 +110,10 @@ static int weighted_class(NvmeCint *cint)
 /* First in the line of @class, or the one in the middle of its burst. */
 static NvmeCintSq *first_in_line(NvmeCint *cint, int class)
 {
-    NvmeCintSq *s = cint->burst_sq;
+    NvmeCintSq *csq = cint->burst_sq;
 
-    if (s && s->waiting && s->line == class && cint->burst_left) {
-        return s;
+    if (csq && csq->waiting && csq->line == class && cint->burst_left) {
+        return csq;
     }
     return QTAILQ_FIRST(&cint->waiting[class]);
 }
@@ -130,111 +132,111 @@ static NvmeCintSq *next_sq(NvmeCint *cint)
     return first_in_line(cint, class);
 }
 
-static void count_burst(NvmeCint *cint, NvmeCintSq *s)
+static void count_burst(NvmeCint *cint, NvmeCintSq *csq)
 {
     uint32_t burst = BURST(cint->arbitration);
 
-    if (cint->burst_sq != s || !cint->burst_left) {
-        cint->burst_sq = s;
+    if (cint->burst_sq != csq || !cint->burst_left) {
+        cint->burst_sq = csq;
         cint->burst_left = burst == NVME_ARB_AB_NOLIMIT ? 1 : 1u << burst;
     }
     cint->burst_left--;
 }
 
-static void leave_line(NvmeCint *cint, NvmeCintSq *s)
+static void leave_line(NvmeCint *cint, NvmeCintSq *csq)
 {
-    if (s->waiting) {
-        QTAILQ_REMOVE(&cint->waiting[s->line], s, entry);
-        s->waiting = false;
+    if (csq->waiting) {
+        QTAILQ_REMOVE(&cint->waiting[csq->line], csq, entry);
+        csq->waiting = false;
+    }
+}
+
+void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
+{
+    if (csq->sq->ctrl->cint->virtual_time) {
+        timer_mod(csq->fetch_timer, nvme_cint_now() + delay_ns);
+    } else {
+        qemu_bh_schedule(csq->fetch_bh);
     }
 }
 
 static void give_slots(NvmeCint *cint)
 {
-    NvmeCintSq *s;
+    NvmeCintSq *csq;
 
-    while (has_free_slot(cint) && (s = next_sq(cint))) {
-        count_burst(cint, s);
-        leave_line(cint, s);
-        s->grants++;
+    while (has_free_slot(cint) && (csq = next_sq(cint))) {
+        count_burst(cint, csq);
+        leave_line(cint, csq);
+        csq->grants++;
         cint->slots_granted++;
-        nvme_cint_kick_sq(s->sq);
+        nvme_cint_wake_sq(csq, 0);
     }
 }
 
-/*
- * With shadow doorbells sq->tail comes straight from guest memory. The head
- * never meets one that is no index of the queue, and in virtual time all that
- * fetching happens at one instant: the main loop would not get a turn again.
- */
-static bool is_wrong_tail(const NvmeSQueue *sq)
+bool nvme_cint_has_slot(NvmeCintSq *csq)
 {
-    if (sq->tail < sq->size) {
-        return false;
-    }
-    trace_pci_nvme_ub_db_wr_invalid_sqtail(sq->sqid, sq->tail);
-    return true;
-}
+    NvmeCint *cint = csq->sq->ctrl->cint;
 
-/*
- * A queue with a grant may use it. One without goes on by itself only while
- * slots are free and nobody waits.
- */
-bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
-{
-    NvmeCint *cint = sq->ctrl->cint;
-    NvmeCintSq *s = sq->cint;
-
-    if (is_wrong_tail(sq)) {
-        sq->tail = sq->head;
-        return false;
-    }
-    nvme_cint_mark_shadow_batch(sq);
-    if (!cint->media.params.slots || !sq->sqid || s->grants) {
+    if (!cint->media.params.slots || !csq->sq->sqid || csq->grants) {
         return true;
     }
+    /* One without a grant goes on only while slots are free for all. */
     if (!anyone_waits(cint) && has_free_slot(cint)) {
         return true;
     }
-    if (!s->waiting) {
-        s->waiting = true;
-        s->line = line_of(cint, s);
-        QTAILQ_INSERT_TAIL(&cint->waiting[s->line], s, entry);
+    if (!csq->waiting) {
+        csq->waiting = true;
+        csq->line = line_of(cint, csq);
+        QTAILQ_INSERT_TAIL(&cint->waiting[csq->line], csq, entry);
     }
     return false;
 }
 
-void nvme_cint_take_slot(NvmeCint *cint, NvmeCintSq *s, NvmeCintReq *r)
+void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq)
 {
-    if (s->grants) {
-        s->grants--;
+    NvmeCint *cint = csq->sq->ctrl->cint;
+
+    if (!cint->media.params.slots) {
+        return;
+    }
+    if (csq->grants) {
+        csq->grants--;
         cint->slots_granted--;
     }
-    r->holds_slot = true;
+    creq->holds_slot = true;
     cint->slots_used++;
 }
 
-void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *r)
+void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *creq)
 {
-    if (r->holds_slot) {
-        r->holds_slot = false;
+    if (creq->holds_slot) {
+        creq->holds_slot = false;
         cint->slots_used--;
         give_slots(cint);
     }
 }
 
-void nvme_cint_return_grants(NvmeCint *cint, NvmeCintSq *s)
+void nvme_cint_slots_changed(NvmeCint *cint)
 {
-    cint->slots_granted -= s->grants;
-    s->grants = 0;
     give_slots(cint);
 }
 
-void nvme_cint_forget_sq(NvmeCint *cint, NvmeCintSq *s)
+void nvme_cint_return_grants(NvmeCintSq *csq)
 {
-    leave_line(cint, s);
-    if (cint->burst_sq == s) {
+    NvmeCint *cint = csq->sq->ctrl->cint;
+
+    cint->slots_granted -= csq->grants;
+    csq->grants = 0;
+    give_slots(cint);
+}
+
+void nvme_cint_arb_forget(NvmeCintSq *csq)
+{
+    NvmeCint *cint = csq->sq->ctrl->cint;
+
+    leave_line(cint, csq);
+    if (cint->burst_sq == csq) {
         cint->burst_sq = NULL;
     }
-    nvme_cint_return_grants(cint, s);
+    nvme_cint_return_grants(csq);
 }

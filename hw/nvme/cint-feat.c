@@ -11,7 +11,10 @@
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
 
-#include "cint.h"
+#include "cint-arb.h"
+#include "cint-cq.h"
+#include "cint-hooks.h"
+#include "cint-status.h"
 #include "trace.h"
 
 #define STATIC_UNIT_NS  100000      /* of 08h's aggregation time */
@@ -21,9 +24,8 @@
 /* The I/O completion queue that CDW11 names, NULL if there is none. */
 static NvmeCintCq *named_cq(NvmeCtrl *n, uint32_t dw11)
 {
-    bool exists = dw11 && dw11 <= n->params.max_ioqpairs && n->cq[dw11];
-
-    return exists ? n->cq[dw11]->cint : NULL;
+    return dw11 && dw11 <= n->params.max_ioqpairs ? nvme_cint_cq_at(n, dw11)
+                                                  : NULL;
 }
 
 /* Feature 08h. A register of 0 in either field means no aggregation. */
@@ -46,7 +48,7 @@ static void set_aggregation(CintConfig *config, uint32_t value)
 /* What D0h has set otherwise, for one queue or for all, stays as it is. */
 static uint16_t set_coalescing(NvmeCtrl *n, uint32_t value)
 {
-    NvmeCintCq *c;
+    NvmeCintCq *ccq;
     uint32_t i;
 
     if (value >> 16) {
@@ -54,12 +56,12 @@ static uint16_t set_coalescing(NvmeCtrl *n, uint32_t value)
     }
     set_aggregation(&n->cint->config, value);
     for (i = 1; i <= n->params.max_ioqpairs; i++) {
-        c = named_cq(n, i);
-        if (c) {
-            CintConfig config = c->engine.config;
+        ccq = named_cq(n, i);
+        if (ccq) {
+            CintConfig config = ccq->engine.config;
 
             set_aggregation(&config, value);
-            nvme_cint_reconfigure_cq(c, &config);
+            nvme_cint_cq_configure(ccq, &config);
         }
     }
     return NVME_SUCCESS;
@@ -82,6 +84,19 @@ static bool is_usable_vector(NvmeCtrl *n, uint16_t vector)
                                        : vector == 0;
 }
 
+/* Nothing of the admin queue's vector is coalesced while none shares it. */
+static bool is_admin_only(NvmeCtrl *n, uint16_t vector)
+{
+    uint32_t i;
+
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        if (named_cq(n, i) && n->cq[i]->vector == vector) {
+            return false;
+        }
+    }
+    return vector == n->admin_cq.vector;
+}
+
 static uint16_t get_vector_config(NvmeCtrl *n, uint32_t dw11,
                                   const unsigned long *cd, uint32_t *result)
 {
@@ -91,10 +106,27 @@ static uint16_t get_vector_config(NvmeCtrl *n, uint32_t dw11,
         return INVALID;
     }
     *result = vector;
-    if (cd && test_bit(vector, cd)) {
+    if (is_admin_only(n, vector) || (cd && test_bit(vector, cd))) {
         *result |= NVME_INTVC_NOCOALESCING;
     }
     return NVME_SUCCESS;
+}
+
+static void disable_vector(NvmeCtrl *n, uint16_t vector, bool disabled)
+{
+    uint32_t i;
+
+    if (disabled == !!test_bit(vector, n->cint->cd)) {
+        return;
+    }
+    change_bit(vector, n->cint->cd);
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        NvmeCintCq *ccq = named_cq(n, i);
+
+        if (ccq && ccq->cq->vector == vector) {
+            nvme_cint_cq_disable(ccq, disabled);
+        }
+    }
 }
 
 static uint16_t set_vector_config(NvmeCtrl *n, uint32_t value)
@@ -105,7 +137,7 @@ static uint16_t set_vector_config(NvmeCtrl *n, uint32_t value)
         !is_usable_vector(n, vector)) {
         return INVALID;
     }
-    nvme_cint_disable_vector(n, vector, value & NVME_INTVC_NOCOALESCING);
+    disable_vector(n, vector, value & NVME_INTVC_NOCOALESCING);
     return NVME_SUCCESS;
 }
 
@@ -205,14 +237,26 @@ static uint16_t get_config(NvmeCtrl *n, uint32_t dw11, bool current,
     return nvme_c2h(n, &f, sizeof(f), req);
 }
 
+static void configure_all(NvmeCtrl *n, const CintConfig *config)
+{
+    uint32_t i;
+
+    n->cint->config = *config;
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        if (named_cq(n, i)) {
+            nvme_cint_cq_configure(named_cq(n, i), config);
+        }
+    }
+}
+
 static uint16_t set_config(NvmeCtrl *n, uint32_t dw11, NvmeRequest *req)
 {
-    NvmeCintCq *c = named_cq(n, dw11);
+    NvmeCintCq *ccq = named_cq(n, dw11);
     NvmeCintFeature f;
     CintConfig config;
     uint16_t status;
 
-    if (dw11 != NVME_CINT_ALL_CQS && !c) {
+    if (dw11 != NVME_CINT_ALL_CQS && !ccq) {
         return INVALID;
     }
     status = nvme_h2c(n, &f, sizeof(f), req);
@@ -224,9 +268,9 @@ static uint16_t set_config(NvmeCtrl *n, uint32_t dw11, NvmeRequest *req)
         return INVALID;
     }
     if (dw11 == NVME_CINT_ALL_CQS) {
-        nvme_cint_reconfigure(n, &config);
+        configure_all(n, &config);
     } else {
-        nvme_cint_reconfigure_cq(c, &config);
+        nvme_cint_cq_configure(ccq, &config);
     }
     return NVME_SUCCESS;
 }
@@ -240,6 +284,13 @@ static uint16_t check_nsid(NvmeCtrl *n, const NvmeRequest *req)
     }
     return nsid > NVME_MAX_NAMESPACES ? NVME_INVALID_NSID | NVME_DNR
                                       : NVME_FEAT_NOT_NS_SPEC | NVME_DNR;
+}
+
+bool nvme_cint_do_has_feature(uint8_t fid)
+{
+    return fid == NVME_ARBITRATION || fid == NVME_INTERRUPT_COALESCING ||
+           fid == NVME_INTERRUPT_VECTOR_CONF || fid == NVME_CINT_FID_CONFIG ||
+           fid == NVME_CINT_FID_STATUS;
 }
 
 uint16_t nvme_cint_get_feature(NvmeCtrl *n, NvmeRequest *req)

@@ -12,8 +12,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 
-#include "cint.h"
-#include "trace.h"
+#include "cint-hints.h"
 
 static uint8_t hint_id(bool urgent, bool barrier)
 {
@@ -54,25 +53,26 @@ static uint32_t slot_before(const NvmeSQueue *sq, uint32_t index)
     return index ? index - 1 : sq->size - 1;
 }
 
-void nvme_cint_mark_batch(NvmeSQueue *sq)
+void nvme_cint_mark_batch(NvmeCintSq *csq)
 {
-    NvmeCintSq *s = sq->cint;
+    const NvmeSQueue *sq = csq->sq;
 
     /* A shadow tail is whatever the guest has written. */
     if (sq->head != sq->tail && sq->tail < sq->size) {
-        set_bit(slot_before(sq, sq->tail), s->batch_ends);
-        s->marked = sq->tail;
+        set_bit(slot_before(sq, sq->tail), csq->batch_ends);
+        csq->marked = sq->tail;
     }
 }
 
-void nvme_cint_mark_shadow_batch(NvmeSQueue *sq)
+void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
 {
-    if (sq->ctrl->dbbuf_enabled && sq->head == sq->cint->marked) {
-        nvme_cint_mark_batch(sq);
+    if (csq->sq->ctrl->dbbuf_enabled && csq->sq->head == csq->marked) {
+        nvme_cint_mark_batch(csq);
     }
 }
 
-bool nvme_cint_ends_batch(NvmeSQueue *sq)
+bool nvme_cint_ends_batch(NvmeCintSq *csq)
 {
-    return test_and_clear_bit(slot_before(sq, sq->head), sq->cint->batch_ends);
+    return test_and_clear_bit(slot_before(csq->sq, csq->sq->head),
+                              csq->batch_ends);
 }

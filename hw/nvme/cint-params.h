@@ -33,6 +33,7 @@ typedef struct NvmeCintDeviceParams {
 
 typedef struct NvmeCintParams {
     bool on;
+    bool freeze_records;        /* x-cint-freeze-records */
     /* Bit i: row i of the table was set by the user. */
     uint32_t device_set;
     uint32_t config_set;

@@ -5,16 +5,25 @@
  *
  * Two tables say everything about them: cint_params[] of the engine and
  * nvme_cint_device_params[] here. All but cint and cint.time can be changed
- * while the machine runs (qom-set); a change of an engine parameter becomes
- * the template for later queues and overwrites every existing one.
+ * while the machine runs (qom-set). A change of an engine parameter holds for
+ * every existing queue and for later ones; what a guest has set of the others,
+ * for one queue or for all, stays.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qemu/units.h"
 #include "hw/qdev-core.h"
+#include "system/cpu-timers.h"
+#include "system/qtest.h"
+#include "system/replay.h"
 
-#include "cint.h"
+#include "cint-arb.h"
+#include "cint-cq.h"
+#include "cint-hooks.h"
+#include "cint-log.h"
+#include "cint-notify.h"
+#include "cint-props.h"
 
 static const char *const time_names[] = {
     [NVME_CINT_TIME_AUTO]       = "auto",
@@ -269,35 +278,82 @@ static bool check_config(const CintConfig *config, Error **errp)
     return true;
 }
 
-/*
- * Gives @param the value it has in @params for every queue. What Set Features
- * changed of the other parameters stays.
- */
-static bool reconfigure(NvmeCtrl *n, const CintParam *param,
-                        NvmeCintParams *params, Error **errp)
+/* The configuration of queue @cqid; 0 is that of queues created later. */
+static CintConfig *config_of(NvmeCtrl *n, uint32_t cqid)
 {
-    CintConfig config = n->cint->config;
+    NvmeCintCq *ccq = cqid ? nvme_cint_cq_at(n, cqid) : NULL;
 
-    *cint_config_field(&config, param) = *param_field(params, param);
-    if (!check_config(&config, errp) || !check_config(&params->config, errp)) {
+    return cqid ? (ccq ? &ccq->engine.config : NULL) : &n->cint->config;
+}
+
+/*
+ * What refines one policy and makes no sense under another goes back to its
+ * default, so that one step leads from any policy to any other.
+ */
+static void fit_to_policy(CintConfig *config)
+{
+    static const size_t refinements[] = {
+        offsetof(CintConfig, each_cqe), offsetof(CintConfig, storm),
+    };
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(refinements); i++) {
+        const CintParam *param = config_param(refinements[i]);
+
+        if (cint_config_conflict(config)) {
+            *cint_config_field(config, param) = param->def;
+        }
+    }
+}
+
+static CintConfig with_change(const CintConfig *old, const CintParam *param,
+                              uint64_t value)
+{
+    CintConfig config = *old;
+
+    *cint_config_field(&config, param) = value;
+    if (param->offset == offsetof(CintConfig, policy)) {
+        fit_to_policy(&config);
+    }
+    return config;
+}
+
+/*
+ * Gives @param the value it has in @params for every queue, or for none if
+ * that does not go with what one of them has otherwise.
+ */
+static bool configure(NvmeCtrl *n, const CintParam *param,
+                      NvmeCintParams *params, Error **errp)
+{
+    uint64_t value = *param_field(params, param);
+    CintConfig config;
+    uint32_t i;
+
+    params->config = with_change(&params->config, param, value);
+    if (!check_config(&params->config, errp)) {
         return false;
     }
-    nvme_cint_reconfigure(n, &config);
+    for (i = 0; i <= n->params.max_ioqpairs; i++) {
+        if (config_of(n, i)) {
+            config = with_change(config_of(n, i), param, value);
+            if (!check_config(&config, errp)) {
+                return false;
+            }
+        }
+    }
+    n->cint->config = with_change(&n->cint->config, param, value);
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        if (config_of(n, i)) {
+            config = with_change(config_of(n, i), param, value);
+            nvme_cint_cq_configure(nvme_cint_cq_at(n, i), &config);
+        }
+    }
     return true;
 }
 
-/* Applies @params, in which @param is new, to the running controller. */
-static bool apply_running(NvmeCtrl *n, const CintParam *param,
-                          NvmeCintParams *params, Error **errp)
+static bool configure_device(NvmeCtrl *n, const CintParam *param,
+                             NvmeCintParams *params, Error **errp)
 {
-    if (!n->cint) {
-        error_setg(errp, "cint.%s needs cint=on, which is decided at start",
-                   param->name);
-        return false;
-    }
-    if (!is_device_param(param)) {
-        return reconfigure(n, param, params, errp);
-    }
     if (param == &nvme_cint_device_params[ROW_TIME]) {
         error_setg(errp, "cint.time is decided at start");
         return false;
@@ -309,7 +365,27 @@ static bool apply_running(NvmeCtrl *n, const CintParam *param,
         return false;
     }
     nvme_cint_media_configure(&n->cint->media, &params->device);
+    nvme_cint_slots_changed(n->cint);
     return true;
+}
+
+/* Applies @params, in which @param is new, to the running controller. */
+static bool apply_running(NvmeCtrl *n, const CintParam *param,
+                          NvmeCintParams *params, Error **errp)
+{
+    NvmeCintEntry entry;
+    bool done;
+
+    if (!n->cint) {
+        error_setg(errp, "cint.%s needs cint=on, which is decided at start",
+                   param->name);
+        return false;
+    }
+    entry = nvme_cint_enter(n);
+    done = is_device_param(param) ? configure_device(n, param, params, errp)
+                                  : configure(n, param, params, errp);
+    nvme_cint_leave(entry);
+    return done;
 }
 
 static void set_param(Object *obj, Visitor *v, const char *name, void *opaque,
@@ -345,6 +421,16 @@ static void set_cint(Object *obj, bool value, Error **errp)
     NVME(obj)->params.cint.on = value;
 }
 
+static bool get_freeze(Object *obj, Error **errp)
+{
+    return NVME(obj)->params.cint.freeze_records;
+}
+
+static void set_freeze(Object *obj, bool value, Error **errp)
+{
+    NVME(obj)->params.cint.freeze_records = value;
+}
+
 static void add_param(ObjectClass *oc, const CintParam *param)
 {
     static const char *const types[] = {
@@ -377,6 +463,10 @@ void nvme_cint_class_init(ObjectClass *oc)
     for (i = 0; i < NR_DEVICE_PARAMS; i++) {
         add_param(oc, &nvme_cint_device_params[i]);
     }
+    object_class_property_add_bool(oc, "x-cint-freeze-records", get_freeze,
+                                   set_freeze);
+    object_class_property_set_description(oc, "x-cint-freeze-records",
+        "for tests of drivers only: status records are not written any more");
     object_class_property_add(oc, "cint-stats", "NvmeCintStats",
                               nvme_cint_get_stats, NULL, NULL, NULL);
     object_class_property_set_description(oc, "cint-stats",
@@ -437,6 +527,41 @@ static void resolve_media(NvmeCintParams *params)
     }
 }
 
+bool nvme_cint_wants_virtual_time(const NvmeCtrl *n)
+{
+    uint64_t time = n->params.cint.device.time;
+
+    return time == NVME_CINT_TIME_VIRTUAL ||
+           (time == NVME_CINT_TIME_AUTO && icount_enabled());
+}
+
+/*
+ * A virtual clock that moves with the instructions of the vCPUs can wait for
+ * data; any other would stop the whole machine for as long as that takes.
+ */
+static bool check_time(const NvmeCtrl *n, Error **errp)
+{
+    if (!nvme_cint_wants_virtual_time(n)) {
+        return true;
+    }
+    if (!icount_enabled() && !qtest_enabled()) {
+        error_setg(errp, "cint.time=virtual needs -icount; without it use "
+                   "cint.time=real");
+        return false;
+    }
+    if (replay_mode != REPLAY_MODE_NONE) {
+        error_setg(errp, "cint.time=virtual does not work with record/replay; "
+                   "use cint.time=real");
+        return false;
+    }
+    if (n->params.ioeventfd) {
+        error_setg(errp, "cint.time=virtual needs ioeventfd=off: event "
+                   "notifiers run in real time");
+        return false;
+    }
+    return true;
+}
+
 bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
 {
     NvmeCintParams *params = &n->params.cint;
@@ -448,7 +573,7 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
         error_setg(errp, "cint=on does not support sriov_max_vfs");
         return false;
     }
-    if (!check_overrides(params, errp) ||
+    if (!check_overrides(params, errp) || !check_time(n, errp) ||
         !check_config(&params->config, errp)) {
         return false;
     }

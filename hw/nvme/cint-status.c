@@ -1,85 +1,38 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * cint: interrupt status records in the guest's memory (feature D1h), from
- * which a driver learns what an interrupt that may have merged with others
- * allows it to reap.
- *
- * Order matters: CQEs, record, message. The CQEs were written by the posting
- * pass that calls in here, each DMA access below begins with a barrier, and
- * the message follows when the caller returns. full_tail is the last thing
- * stored of a record, in one piece, so whoever reads it sees the CQEs that it
- * counts.
+ * cint: feature D1h. A driver gives memory for the interrupt status records,
+ * from which it learns what an interrupt that may have merged with others
+ * allows it to reap. cint-notify.c writes them.
  */
 #include "qemu/osdep.h"
 #include "qemu/range.h"
 #include "system/hostmem.h"
 
-#include "cint.h"
+#include "cint-cq.h"
+#include "cint-status.h"
 #include "trace.h"
 
 #define RECORD_SIZE     sizeof(NvmeCintRecord)
 
-static bool has_record(const NvmeCint *cint, const NvmeCQueue *cq)
+/* Registers of this function, wherever the guest has put them. */
+static bool overlaps_bar(NvmeCtrl *n, hwaddr addr, uint64_t size)
 {
-    return cq->cqid && cq->cqid < cint->status.records;
-}
+    int i;
 
-static void fail(NvmeCtrl *n, hwaddr addr)
-{
-    trace_pci_nvme_cint_err_status(addr);
-    stl_le_p(&n->bar.csts, NVME_CSTS_FAILED);
-}
+    for (i = 0; i < PCI_NUM_REGIONS; i++) {
+        const PCIIORegion *bar = &n->parent_obj.io_regions[i];
 
-static void write_record(NvmeCintCq *c, NvmeCintRecord *record)
-{
-    NvmeCtrl *n = c->cq->ctrl;
-    PCIDevice *pci = PCI_DEVICE(n);
-    hwaddr addr = n->cint->status.addr + c->cq->cqid * RECORD_SIZE;
-    size_t rest = offsetof(NvmeCintRecord, seq);
-
-    QEMU_BUILD_BUG_ON(sizeof(NvmeCintRecord) != 64);
-    QEMU_BUILD_BUG_ON(offsetof(NvmeCintRecord, full_tail) != 0);
-
-    record->seq = cpu_to_le32(c->messages);
-    record->tail = cpu_to_le32(c->engine.tail);
-    if (pci_dma_write(pci, addr + rest, (uint8_t *)record + rest,
-                      RECORD_SIZE - rest) ||
-        stl_le_pci_dma(pci, addr, c->full_tail, MEMTXATTRS_UNSPECIFIED)) {
-        fail(n, addr);
+        if (bar->size && bar->addr != PCI_BAR_UNMAPPED &&
+            !(bar->type & PCI_BASE_ADDRESS_SPACE_IO) &&
+            ranges_overlap(addr, size, bar->addr, bar->size)) {
+            return true;
+        }
     }
+    return false;
 }
 
-void nvme_cint_publish(NvmeCintCq *c, const CintAction *action)
-{
-    NvmeCintRecord record = {
-        .class = action->fire == CINT_FIRE_URGENT ? NVME_CINT_CLASS_URGENT
-                                                  : NVME_CINT_CLASS_FULL,
-        .reason = action->reason,
-    };
-
-    c->messages++;
-    if (action->fire == CINT_FIRE_FULL) {
-        c->full_tail = c->engine.tail;
-    }
-    if (c->engine.has_record) {
-        write_record(c, &record);
-    }
-}
-
-void nvme_cint_init_record(NvmeCintCq *c)
-{
-    NvmeCintRecord record = { 0 };
-    bool exists = has_record(c->cq->ctrl->cint, c->cq);
-
-    /* Everything posted before the record may be reaped. */
-    c->full_tail = c->engine.tail;
-    if (exists) {
-        write_record(c, &record);
-    }
-    nvme_cint_set_record(c, exists && c->coalesce);
-}
-
+/* The CMB may lie where its own registers say, not where its BAR is. */
 static bool overlaps_own_memory(NvmeCtrl *n, hwaddr addr, uint64_t size)
 {
     hwaddr cmb = n->params.legacy_cmb ? n->cmb.mem.addr : n->cmb.cba;
@@ -106,6 +59,7 @@ static bool is_valid(NvmeCtrl *n, const NvmeCintStatus *status)
     return status->addr % RECORD_SIZE == 0 && status->records &&
            status->records <= n->params.max_ioqpairs + 1 &&
            status->addr + size > status->addr &&
+           !overlaps_bar(n, status->addr, size) &&
            !overlaps_own_memory(n, status->addr, size);
 }
 
@@ -140,8 +94,10 @@ uint16_t nvme_cint_set_status(NvmeCtrl *n, NvmeRequest *req)
 
     n->cint->status = status;
     for (i = 1; i <= n->params.max_ioqpairs; i++) {
-        if (n->cq[i]) {
-            nvme_cint_init_record(n->cq[i]->cint);
+        NvmeCintCq *ccq = nvme_cint_cq_at(n, i);
+
+        if (ccq) {
+            nvme_cint_cq_status_changed(ccq);
         }
     }
     return NVME_SUCCESS;

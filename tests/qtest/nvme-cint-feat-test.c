@@ -186,10 +186,13 @@ static void test_vector_register(void)
     uint32_t v;
 
     for (v = 0; v < 65; v++) {
-        g_assert_cmphex(get(t, VECTOR, CURRENT, v), ==, v);
+        /* The admin queue's, which no other has here, is never coalesced. */
+        uint32_t initial = v ? v : CD;
+
+        g_assert_cmphex(get(t, VECTOR, CURRENT, v), ==, initial);
         g_assert_cmphex(set(t, VECTOR, CD | v), ==, 0);
         g_assert_cmphex(get(t, VECTOR, CURRENT, v), ==, CD | v);
-        g_assert_cmphex(get(t, VECTOR, DEFAULT, v), ==, v);
+        g_assert_cmphex(get(t, VECTOR, DEFAULT, v), ==, initial);
         g_assert_cmphex(get(t, VECTOR, SUPPORTED, v), ==, CHANGEABLE);
     }
     g_assert_cmphex(set(t, VECTOR, 7), ==, 0);

@@ -1,0 +1,334 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: one completion queue and its engine. See cint-cq.h.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/msix.h"
+
+#include "cint-arb.h"
+#include "cint-cq.h"
+#include "cint-hooks.h"
+#include "cint-notify.h"
+#include "trace.h"
+
+static bool is_masked(const NvmeCintCq *ccq)
+{
+    PCIDevice *pci = ccq->cq->ctrl->cint->pci;
+
+    return msix_enabled(pci) && msix_is_masked(pci, ccq->cq->vector);
+}
+
+static const char *fire_name(CintFire fire)
+{
+    return fire == CINT_FIRE_URGENT ? "urgent" : "full";
+}
+
+/* ---- What the engine decides ---- */
+
+/*
+ * A deadline that moves later, as adaptive's does with every completion,
+ * leaves the timer alone: it expires early once, finds nothing to do and is
+ * set again here. That costs less than moving it for each CQE.
+ */
+static void arm_irq_timer(NvmeCintCq *ccq)
+{
+    int64_t deadline = cint_deadline(&ccq->engine);
+
+    if (deadline != ccq->deadline_ns) {
+        ccq->deadline_ns = deadline;
+        trace_pci_nvme_cint_arm(ccq->cq->cqid, deadline);
+    }
+    if (deadline < ccq->armed_ns) {
+        ccq->armed_ns = deadline;
+        timer_mod(ccq->irq_timer, deadline);
+    }
+}
+
+/* Looking for the oldest CQE is dear: only if somebody asked. */
+static void trace_irq(const NvmeCintCq *ccq, const CintAction *action,
+                      int64_t now)
+{
+    int64_t hold;
+
+    if (!trace_event_get_state_backends(TRACE_PCI_NVME_CINT_IRQ)) {
+        return;
+    }
+    hold = nvme_cint_stats_oldest_hold(&ccq->stats, action, now);
+    trace_pci_nvme_cint_irq(ccq->cq->cqid, ccq->cq->vector,
+                            fire_name(action->fire),
+                            cint_reason_name(action->reason), action->covered,
+                            hold, now);
+}
+
+static void trace_storm(NvmeCintCq *ccq)
+{
+    bool storm = cint_storm_active(&ccq->engine);
+
+    if (storm != ccq->storm) {
+        ccq->storm = storm;
+        trace_pci_nvme_cint_storm(ccq->cq->cqid, cint_storm_ewma(&ccq->engine),
+                                  storm ? "on" : "off");
+    }
+}
+
+void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now)
+{
+    if (action.fire != CINT_FIRE_NONE) {
+        trace_irq(ccq, &action, now);
+        nvme_cint_stats_irq(&ccq->stats, &action, is_masked(ccq), now);
+        nvme_cint_notice(ccq, &action);
+        trace_storm(ccq);
+    }
+    arm_irq_timer(ccq);
+}
+
+/* ---- What passed before an event ---- */
+
+/* A deadline at or before an event expires before the event. */
+static void expire_deadlines(NvmeCintCq *ccq, int64_t now)
+{
+    int64_t deadline;
+
+    if (ccq->engine.config.max_irq_rate) {
+        /* The message a masked vector gets is no interrupt yet. */
+        cint_set_masked(&ccq->engine, is_masked(ccq));
+    }
+    while ((deadline = cint_deadline(&ccq->engine)) <= now) {
+        CintAction action = cint_timer(&ccq->engine, deadline);
+
+        if (action.fire != CINT_FIRE_NONE) {
+            nvme_cint_stats_late(&ccq->stats, now - deadline);
+        }
+        nvme_cint_cq_act(ccq, action, now);
+    }
+}
+
+/*
+ * Tells the engine how far the guest has consumed the queue, of which the
+ * engine knows the CQEs before @tail. With shadow doorbells cq->head comes
+ * straight from guest memory; one that is no index of the queue is ignored.
+ */
+static void sync_head(NvmeCintCq *ccq, uint32_t tail, int64_t now)
+{
+    NvmeCQueue *cq = ccq->cq;
+    uint32_t outstanding, head, pending = ccq->engine.pending;
+
+    if (cq->head >= cq->size) {
+        return;
+    }
+    outstanding = (tail + cq->size - cq->head) % cq->size;
+    head = ccq->engine.tail - outstanding;
+    if (head == ccq->engine.head) {
+        return;
+    }
+
+    trace_pci_nvme_cint_head(cq->cqid, cq->head, now);
+    nvme_cint_stats_reaped(&ccq->stats, cq->head, now);
+    nvme_cint_cq_act(ccq, cint_head(&ccq->engine, now, head), now);
+    if (pending && !ccq->engine.pending) {
+        ccq->stats.log.avoided++;
+        trace_pci_nvme_cint_avoid(cq->cqid, "reaped");
+    }
+    nvme_cint_consumed(ccq);
+}
+
+void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
+{
+    /* With shadow doorbells not every update of the head traps. */
+    if (ccq->cq->ctrl->dbbuf_enabled) {
+        nvme_update_cq_head(ccq->cq);
+        sync_head(ccq, ccq->cq->tail, now);
+    }
+    expire_deadlines(ccq, now);
+}
+
+static void irq_timer_cb(void *opaque)
+{
+    NvmeCintCq *ccq = opaque;
+    NvmeCintEntry entry = nvme_cint_enter(ccq->cq->ctrl);
+
+    ccq->armed_ns = CINT_NO_DEADLINE;
+    nvme_cint_cq_catch_up(ccq, nvme_cint_now());
+    arm_irq_timer(ccq);
+    nvme_cint_leave(entry);
+}
+
+/* ---- Commands ---- */
+
+void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
+                         uint8_t sources, int64_t now)
+{
+    NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
+    CintAction action;
+
+    if (!ccq->coalesce) {
+        return;
+    }
+    expire_deadlines(ccq, now);
+    action = cint_submit(&csq->engine, &creq->cmd, now, hints, sources);
+    nvme_cint_cq_act(ccq, action, now);
+    trace_pci_nvme_cint_submit(ccq->cq->cqid, csq->sq->sqid,
+                               nvme_cid(creq->req), creq->cmd.hints,
+                               creq->cmd.sources, ccq->engine.inflight, now);
+}
+
+void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now)
+{
+    NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
+
+    if (ccq->coalesce) {
+        nvme_cint_cq_act(ccq, cint_doorbell(&csq->engine, now), now);
+    }
+}
+
+void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now)
+{
+    NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
+
+    if (ccq->coalesce) {
+        expire_deadlines(ccq, now);
+        nvme_cint_cq_act(ccq, cint_delete_sq(&csq->engine, now), now);
+    }
+}
+
+void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
+{
+    NvmeCintCq *ccq = cq->cint;
+    NvmeCintReq *creq = nvme_cint_req(req);
+    NvmeCintSq *csq = req->sq->cint;
+    int64_t now = nvme_cint_now();
+
+    ccq->pass_cqes++;
+    ccq->stats.log.cqes++;
+    nvme_cint_put_slot(cq->ctrl->cint, creq);
+    if (!ccq->coalesce) {
+        return;
+    }
+    expire_deadlines(ccq, now);
+    sync_head(ccq, (cq->tail + cq->size - 1) % cq->size, now);
+    nvme_cint_stats_posted(&ccq->stats, &creq->cmd, now);
+    trace_pci_nvme_cint_post(cq->cqid, req->sq->sqid, nvme_cid(req),
+                             creq->cmd.hints, req->status, cq->tail, now);
+    nvme_cint_cq_act(ccq, cint_complete(&csq->engine, &creq->cmd, now,
+                                        req->status), now);
+}
+
+/* Stock code interrupts for queues that are never coalesced. */
+static void count_stock_irq(NvmeCintCq *ccq)
+{
+    ccq->stats.log.irqs_full++;
+    ccq->stats.log.irqs_by_reason[NVME_CINT_REASON_ADMIN]++;
+    ccq->cq->ctrl->cint->vector_irqs[ccq->cq->vector]++;
+}
+
+/*
+ * Whether the queue looks empty is not asked for the engine's sake: with
+ * shadow doorbells a wrong head can make it look so.
+ */
+bool nvme_cint_do_pass_end(NvmeCQueue *cq)
+{
+    NvmeCintCq *ccq = cq->cint;
+    int64_t now = nvme_cint_now();
+    bool is_empty = cq->tail == cq->head;
+
+    ccq->stats.log.reruns += !ccq->pass_cqes && !is_empty;
+    ccq->pass_cqes = 0;
+    if (ccq->coalesce) {
+        nvme_cint_cq_act(ccq, cint_pass_end(&ccq->engine, now), now);
+        return true;
+    }
+    if (cq->irq_enabled && !is_empty) {
+        count_stock_irq(ccq);
+    }
+    return false;
+}
+
+bool nvme_cint_do_head(NvmeCQueue *cq)
+{
+    NvmeCintCq *ccq = cq->cint;
+    int64_t now = nvme_cint_now();
+    NvmeCintEntry entry;
+
+    if (!ccq->coalesce) {
+        return false;
+    }
+    entry = nvme_cint_enter(cq->ctrl);
+    expire_deadlines(ccq, now);
+    sync_head(ccq, cq->tail, now);
+    nvme_cint_leave(entry);
+    return true;
+}
+
+/* ---- Changes ---- */
+
+void nvme_cint_cq_configure(NvmeCintCq *ccq, const CintConfig *config)
+{
+    int64_t now = nvme_cint_now();
+
+    /* A queue that is never coalesced has nothing pending: it only stores. */
+    trace_pci_nvme_cint_policy(ccq->cq->cqid,
+                               cint_policy_names[ccq->engine.config.policy],
+                               cint_policy_names[config->policy]);
+    expire_deadlines(ccq, now);
+    nvme_cint_cq_act(ccq, cint_configure(&ccq->engine, now, config), now);
+}
+
+void nvme_cint_cq_disable(NvmeCintCq *ccq, bool disabled)
+{
+    int64_t now = nvme_cint_now();
+
+    if (ccq->coalesce) {
+        expire_deadlines(ccq, now);
+        nvme_cint_cq_act(ccq, cint_disable(&ccq->engine, now, disabled), now);
+    }
+}
+
+/*
+ * What was due before the change goes to the record there was. The engine
+ * hears of the new one when it is written.
+ */
+void nvme_cint_cq_status_changed(NvmeCintCq *ccq)
+{
+    NvmeCQueue *cq = ccq->cq;
+    const NvmeCintStatus *status = &cq->ctrl->cint->status;
+    int64_t now = nvme_cint_now();
+    bool has_record = cq->cqid && cq->cqid < status->records;
+
+    expire_deadlines(ccq, now);
+    nvme_cint_set_record(ccq, has_record, status->addr +
+                                          cq->cqid * sizeof(NvmeCintRecord));
+    nvme_cint_cq_act(ccq, cint_set_record(&ccq->engine, now,
+                                          has_record && ccq->coalesce), now);
+}
+
+/* ---- Life ---- */
+
+void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq)
+{
+    NvmeCint *cint = cq->ctrl->cint;
+
+    ccq->cq = cq;
+    ccq->coalesce = cq->cqid && cq->irq_enabled;
+    ccq->armed_ns = ccq->deadline_ns = CINT_NO_DEADLINE;
+    ccq->irq_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, irq_timer_cb, ccq);
+    nvme_cint_stats_init(&ccq->stats, cq->size);
+    cint_cq_init(&ccq->engine, &cint->scope, cq->size, &cint->config);
+    cint_disable(&ccq->engine, nvme_cint_now(),
+                 test_bit(cq->vector, cint->cd));
+    nvme_cint_cq_status_changed(ccq);
+}
+
+void nvme_cint_cq_stop(NvmeCintCq *ccq)
+{
+    ccq->coalesce = false;
+    timer_del(ccq->irq_timer);
+    nvme_cint_drop_notices(ccq);
+}
+
+void nvme_cint_cq_free(NvmeCintCq *ccq)
+{
+    nvme_cint_drop_notices(ccq);
+    timer_free(ccq->irq_timer);
+    nvme_cint_stats_free(&ccq->stats);
+}

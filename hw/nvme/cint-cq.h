@@ -1,0 +1,45 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: one completion queue. Turns what happens to it into the engine's
+ * events, and the engine's actions into notices. No function here sends
+ * anything or lets go of the queue: messages leave at the end of the entry
+ * (cint-notify.h), which is the caller's to frame.
+ */
+#ifndef HW_NVME_CINT_CQ_H
+#define HW_NVME_CINT_CQ_H
+
+#include "cint-state.h"
+
+void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq);
+void nvme_cint_cq_free(NvmeCintCq *ccq);
+
+/* From here to its end no interrupt of the queue is due. */
+void nvme_cint_cq_stop(NvmeCintCq *ccq);
+
+/* Tells the engine what passed before @now: deadlines, and the CQ head. */
+void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now);
+
+/* Does what an event of the engine has led to; sets the timer. */
+void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now);
+
+/* A command with @hints was fetched from @csq; its @sources said them. */
+void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
+                         uint8_t sources, int64_t now);
+
+/* The last SQE of a batch was fetched from @csq. */
+void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now);
+
+/* @csq goes away with what it has in flight. */
+void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now);
+
+/* @config holds from now on. */
+void nvme_cint_cq_configure(NvmeCintCq *ccq, const CintConfig *config);
+
+/* Feature 09h: the queue's vector is not to be coalesced, or is again. */
+void nvme_cint_cq_disable(NvmeCintCq *ccq, bool disabled);
+
+/* Feature D1h as NvmeCint.status has it now. */
+void nvme_cint_cq_status_changed(NvmeCintCq *ccq);
+
+#endif /* HW_NVME_CINT_CQ_H */

@@ -1,0 +1,259 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: statistics of each completion queue, read by the guest as log page
+ * D0h and by the host as QOM property "cint-stats". Both show the same record.
+ */
+#include "qemu/osdep.h"
+#include "qapi/visitor.h"
+
+#include "cint-hooks.h"
+#include "cint-log.h"
+#include "cint-state.h"
+#include "trace.h"
+
+static void read_record(NvmeCintCq *ccq, NvmeCintLogRecord *record)
+{
+    CintCq *engine = &ccq->engine;
+
+    *record = ccq->stats.log;
+    record->cqid = ccq->cq->cqid;
+    record->vector = ccq->cq->vector;
+    record->policy = engine->config.policy;
+    record->irq_enabled = ccq->cq->irq_enabled;
+    record->cq_size = ccq->cq->size;
+    record->inflight = engine->inflight;
+    record->delta_ns = engine->delta_ns;
+    record->thr = engine->thr;
+    record->pending = engine->pending;
+    record->storm_ewma_ns = cint_storm_ewma(engine);
+    record->storm_held = engine->storm.held;
+    if (engine->config.policy == NVME_CINT_POLICY_VIC) {
+        record->ratio_up = cint_vic_epoch(engine)->up;
+        record->ratio_skip = cint_vic_epoch(engine)->skip;
+    }
+}
+
+static void record_to_le(NvmeCintLogRecord *record)
+{
+    uint64_t *counter = &record->cqes;
+    uint64_t *end = (uint64_t *)record->rsvd2352;
+
+    QEMU_BUILD_BUG_ON(sizeof(NvmeCintLogRecord) != 2560);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, cqes) != 32);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, irqs_by_reason) != 192);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, hold) != 448);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, rsvd2352) != 2352);
+
+    record->cqid = cpu_to_le16(record->cqid);
+    record->vector = cpu_to_le16(record->vector);
+    record->cq_size = cpu_to_le32(record->cq_size);
+    record->inflight = cpu_to_le32(record->inflight);
+    record->delta_ns = cpu_to_le64(record->delta_ns);
+    record->thr = cpu_to_le32(record->thr);
+    record->pending = cpu_to_le32(record->pending);
+    for (; counter < end; counter++) {
+        *counter = cpu_to_le64(*counter);
+    }
+}
+
+static uint32_t count_queues(NvmeCtrl *n)
+{
+    uint32_t i, queues = 0;
+
+    for (i = 0; i <= n->params.max_ioqpairs; i++) {
+        queues += !!nvme_cint_cq_at(n, i);
+    }
+    return queues;
+}
+
+static void reset_counters(NvmeCtrl *n)
+{
+    uint32_t i;
+
+    for (i = 0; i <= n->params.max_ioqpairs; i++) {
+        NvmeCintCq *ccq = nvme_cint_cq_at(n, i);
+
+        if (ccq) {
+            nvme_cint_stats_reset(&ccq->stats);
+            ccq->engine.storm.held = 0;
+        }
+    }
+}
+
+uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
+                       NvmeRequest *req)
+{
+    uint32_t i, records = count_queues(n);
+    size_t size = sizeof(NvmeCintLogHeader) +
+                  records * sizeof(NvmeCintLogRecord);
+    g_autofree uint8_t *page = NULL;
+    NvmeCintLogHeader *header;
+    NvmeCintLogRecord *record;
+    uint8_t lsp = (le32_to_cpu(req->cmd.cdw10) >> 8) & 0xf;
+    uint16_t status;
+
+    if (off >= size) {
+        trace_pci_nvme_err_invalid_log_page_offset(off, size);
+        return NVME_INVALID_FIELD | NVME_DNR;
+    }
+
+    page = g_malloc0(size);
+    header = (NvmeCintLogHeader *)page;
+    header->magic = cpu_to_le32(NVME_CINT_MAGIC);
+    header->version = cpu_to_le16(NVME_CINT_VERSION);
+    header->header_size = cpu_to_le16(sizeof(*header));
+    header->record_size = cpu_to_le32(sizeof(*record));
+    header->records = cpu_to_le16(records);
+    header->policy = n->cint->config.policy;
+    header->virtual_time = n->cint->virtual_time;
+    header->time_ns = cpu_to_le64(nvme_cint_now());
+
+    record = (NvmeCintLogRecord *)(header + 1);
+    for (i = 0; i <= n->params.max_ioqpairs; i++) {
+        if (nvme_cint_cq_at(n, i)) {
+            read_record(nvme_cint_cq_at(n, i), record);
+            record_to_le(record);
+            record++;
+        }
+    }
+
+    status = nvme_c2h(n, page + off, MIN(size - off, len), req);
+    if (!status && (lsp & NVME_CINT_LSP_RESET)) {
+        reset_counters(n);
+    }
+    return status;
+}
+
+bool nvme_cint_irq_statistics(InterruptStatsProvider *obj,
+                              uint64_t **irq_counts, unsigned int *nb_irqs)
+{
+    NvmeCtrl *n = NVME(obj);
+
+    *irq_counts = n->cint ? n->cint->vector_irqs : NULL;
+    *nb_irqs = n->cint ? n->params.msix_qsize : 0;
+    return true;
+}
+
+/*
+ * QOM
+ */
+
+static void visit_u64(Visitor *v, const char *name, uint64_t value)
+{
+    visit_type_uint64(v, name, &value, &error_abort);
+}
+
+static void visit_text(Visitor *v, const char *name, const char *text)
+{
+    char *value = (char *)text;
+
+    visit_type_str(v, name, &value, &error_abort);
+}
+
+static void visit_reasons(Visitor *v, const NvmeCintLogRecord *record)
+{
+    int i;
+
+    visit_start_struct(v, "irqs-by-reason", NULL, 0, &error_abort);
+    for (i = NVME_CINT_REASON_EACH; i <= NVME_CINT_REASON_ADMIN; i++) {
+        visit_u64(v, cint_reason_name(i), record->irqs_by_reason[i]);
+    }
+    visit_end_struct(v, NULL);
+}
+
+static void visit_hist(Visitor *v, const char *name, const NvmeCintHist *hist)
+{
+    int i;
+
+    visit_start_struct(v, name, NULL, 0, &error_abort);
+    visit_u64(v, "sum-ns", hist->sum_ns);
+    visit_u64(v, "max-ns", hist->max_ns);
+    visit_start_list(v, "buckets", NULL, 0, &error_abort);
+    for (i = 0; i < NVME_CINT_HIST_BUCKETS; i++) {
+        visit_u64(v, NULL, hist->bucket[i]);
+    }
+    visit_end_list(v, NULL);
+    visit_end_struct(v, NULL);
+}
+
+static void visit_record(Visitor *v, const NvmeCintLogRecord *record)
+{
+    static const char *const hints[NVME_CINT_NR_HINTS] = {
+        "cmds-unmarked", "cmds-urgent", "cmds-barrier", "cmds-both-hints",
+    };
+    static const char *const sources[] = {
+        [NVME_CINT_SOURCE_CDW0]     = "hints-cdw0",
+        [NVME_CINT_SOURCE_CDW13]    = "hints-cdw13",
+        [NVME_CINT_SOURCE_INFERRED] = "hints-inferred",
+    };
+    static const char *const classes[NVME_CINT_NR_CLASSES] = {
+        "unmarked", "urgent", "barrier",
+    };
+    int i;
+
+    visit_start_struct(v, NULL, NULL, 0, &error_abort);
+    visit_u64(v, "cqid", record->cqid);
+    visit_u64(v, "vector", record->vector);
+    visit_text(v, "policy", cint_policy_names[record->policy]);
+    visit_u64(v, "size", record->cq_size);
+    visit_u64(v, "inflight", record->inflight);
+    visit_u64(v, "pending", record->pending);
+    visit_u64(v, "delta-ns", record->delta_ns);
+    visit_u64(v, "thr", record->thr);
+    visit_u64(v, "cqes", record->cqes);
+    visit_u64(v, "irqs", record->irqs_full + record->irqs_urgent);
+    visit_u64(v, "irqs-full", record->irqs_full);
+    visit_u64(v, "irqs-urgent", record->irqs_urgent);
+    visit_u64(v, "irqs-masked", record->irqs_masked);
+    visit_reasons(v, record);
+    visit_u64(v, "avoided", record->avoided);
+    visit_u64(v, "ratio-up", record->ratio_up);
+    visit_u64(v, "ratio-skip", record->ratio_skip);
+    visit_u64(v, "reruns", record->reruns);
+    for (i = 0; i < NVME_CINT_NR_HINTS; i++) {
+        visit_u64(v, hints[i], record->cmds_by_hint[i]);
+    }
+    for (i = 0; i < ARRAY_SIZE(sources); i++) {
+        visit_u64(v, sources[i], record->cmds_by_source[i]);
+    }
+    visit_u64(v, "storm-ewma-ns", record->storm_ewma_ns);
+    visit_u64(v, "storm-held", record->storm_held);
+    visit_u64(v, "pointer-arms", record->pointer_arms);
+    visit_u64(v, "pointer-rejects", record->pointer_rejects);
+    for (i = 0; i < NVME_CINT_NR_CLASSES; i++) {
+        g_autofree char *hold = g_strdup_printf("hold-%s", classes[i]);
+        g_autofree char *reap = g_strdup_printf("reap-%s", classes[i]);
+
+        visit_hist(v, hold, &record->hold[i]);
+        visit_hist(v, reap, &record->reap[i]);
+    }
+    visit_hist(v, "lateness", &record->lateness);
+    visit_end_struct(v, NULL);
+}
+
+void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
+                         void *opaque, Error **errp)
+{
+    NvmeCtrl *n = NVME(obj);
+    NvmeCintLogRecord record;
+    uint32_t i;
+
+    if (!visit_start_struct(v, name, NULL, 0, errp)) {
+        return;
+    }
+    visit_text(v, "policy", n->cint ?
+               cint_policy_names[n->cint->config.policy] : "off");
+    visit_text(v, "time", n->cint && n->cint->virtual_time ? "virtual"
+                                                           : "real");
+    visit_u64(v, "time-ns", nvme_cint_now());
+    visit_start_list(v, "queues", NULL, 0, &error_abort);
+    for (i = 0; n->cint && i <= n->params.max_ioqpairs; i++) {
+        if (nvme_cint_cq_at(n, i)) {
+            read_record(nvme_cint_cq_at(n, i), &record);
+            visit_record(v, &record);
+        }
+    }
+    visit_end_list(v, NULL);
+    visit_end_struct(v, NULL);
+}

@@ -1,0 +1,24 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: commands that wait for the medium, and when posting runs. See
+ * cint-park.c.
+ */
+#ifndef HW_NVME_CINT_PARK_H
+#define HW_NVME_CINT_PARK_H
+
+#include "cint-state.h"
+
+void nvme_cint_park_init(NvmeCintCq *ccq);
+void nvme_cint_park_free(NvmeCintCq *ccq);
+
+/* @creq was fetched: the medium is done with it at creq->due_ns. */
+void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq);
+
+/* It waits no longer, if it did; @ccq is the queue it was to be posted to. */
+void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq);
+
+/* None of them does: whoever has them in hand cancels or drops them. */
+void nvme_cint_empty_media(NvmeCintCq *ccq);
+
+#endif /* HW_NVME_CINT_PARK_H */

@@ -1,0 +1,195 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: fetching from one submission queue: doorbells, batches, and what
+ * happens to a command between its fetch and its execution. In real time SQEs
+ * are fetched in a bottom half, as in the stock model; in virtual time in a
+ * timer of the virtual clock, see cint-park.c.
+ */
+#include "qemu/osdep.h"
+#include "hw/qdev-core.h"
+
+#include "cint-arb.h"
+#include "cint-cq.h"
+#include "cint-hints.h"
+#include "cint-hooks.h"
+#include "cint-notify.h"
+#include "cint-park.h"
+#include "cint-sq.h"
+#include "trace.h"
+
+/* ---- When to fetch ---- */
+
+void nvme_cint_do_run_sq(NvmeSQueue *sq)
+{
+    NvmeCintEntry entry = nvme_cint_enter(sq->ctrl);
+
+    nvme_process_sq(sq);
+    nvme_cint_return_grants(sq->cint);
+    nvme_cint_leave(entry);
+}
+
+static void fetch_cb(void *opaque)
+{
+    NvmeCintSq *csq = opaque;
+
+    nvme_cint_do_run_sq(csq->sq);
+}
+
+void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns)
+{
+    nvme_cint_wake_sq(sq->cint, delay_ns);
+}
+
+void nvme_cint_do_doorbell(NvmeSQueue *sq)
+{
+    nvme_cint_mark_batch(sq->cint);
+    nvme_cint_wake_sq(sq->cint, 0);
+}
+
+/*
+ * With shadow doorbells sq->tail comes straight from guest memory. The head
+ * never meets one that is no index of the queue, and in virtual time all that
+ * fetching happens at one instant: the main loop would not get a turn again.
+ */
+static bool is_wrong_tail(const NvmeSQueue *sq)
+{
+    if (sq->tail < sq->size) {
+        return false;
+    }
+    trace_pci_nvme_ub_db_wr_invalid_sqtail(sq->sqid, sq->tail);
+    return true;
+}
+
+bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
+{
+    if (is_wrong_tail(sq)) {
+        sq->tail = sq->head;
+        return false;
+    }
+    nvme_cint_mark_shadow_batch(sq->cint);
+    return nvme_cint_has_slot(sq->cint);
+}
+
+/* ---- What was fetched ---- */
+
+static bool is_rw(uint8_t opcode)
+{
+    return opcode == NVME_CMD_READ || opcode == NVME_CMD_WRITE;
+}
+
+/* Reads, compares and verifies take the media's read path. */
+static bool is_write(uint8_t opcode)
+{
+    return opcode != NVME_CMD_READ && opcode != NVME_CMD_COMPARE &&
+           opcode != NVME_CMD_VERIFY;
+}
+
+/* Bytes the media moves; 0 for commands without a length in blocks. */
+static uint64_t media_bytes(NvmeCtrl *n, const NvmeCmd *cmd)
+{
+    const NvmeRwCmd *rw = (const NvmeRwCmd *)cmd;
+    NvmeNamespace *ns = nvme_ns(n, le32_to_cpu(cmd->nsid));
+
+    if (!ns || (!is_rw(cmd->opcode) && cmd->opcode != NVME_CMD_ZONE_APPEND)) {
+        return 0;
+    }
+    return nvme_l2b(ns, (uint64_t)le16_to_cpu(rw->nlb) + 1);
+}
+
+static void end_batch(NvmeCintSq *csq, int64_t now)
+{
+    trace_pci_nvme_cint_doorbell(csq->sq->sqid, csq->fetched, now);
+    csq->fetched = 0;
+    nvme_cint_cq_batch_end(csq, now);
+}
+
+static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
+{
+    NvmeSQueue *sq = csq->sq;
+    NvmeCint *cint = sq->ctrl->cint;
+    const NvmeCmd *cmd = &creq->req->cmd;
+    uint8_t hints, sources;
+
+    hints = nvme_cint_decode_hints(cmd, &sources);
+    nvme_cint_cq_submit(csq, creq, hints, sources, now);
+    nvme_cint_take_slot(csq, creq);
+    creq->due_ns = nvme_cint_media_schedule(&cint->media, now,
+                                            is_write(cmd->opcode),
+                                            media_bytes(sq->ctrl, cmd));
+    trace_pci_nvme_cint_media(sq->cqid, sq->sqid, nvme_cid(creq->req),
+                              creq->due_ns);
+}
+
+/* An Asynchronous Event Request ends when an event comes: nobody may wait. */
+static bool waits_for_event(const NvmeSQueue *sq, const NvmeRequest *req)
+{
+    return !sq->sqid && req->cmd.opcode == NVME_ADM_CMD_ASYNC_EV_REQ;
+}
+
+void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
+{
+    NvmeCint *cint = sq->ctrl->cint;
+    NvmeCintSq *csq = sq->cint;
+    NvmeCintReq *creq = nvme_cint_req(req);
+    int64_t now = nvme_cint_now();
+
+    csq->fetched++;
+    creq->ready = false;
+    creq->in_media = false;
+    creq->holds_slot = false;
+    creq->due_ns = now;
+    if (sq->sqid) {
+        submit_io(csq, creq, now);
+    }
+    if (nvme_cint_ends_batch(csq)) {
+        end_batch(csq, now);
+    }
+    if (!waits_for_event(sq, req) &&
+        (cint->virtual_time ||
+         cint->media.params.media != NVME_CINT_MEDIA_NONE)) {
+        nvme_cint_enter_media(nvme_cint_cq_of(sq), creq);
+    }
+}
+
+/* ---- Life ---- */
+
+void nvme_cint_do_set_priority(NvmeSQueue *sq, uint8_t priority)
+{
+    sq->cint->priority = priority;
+}
+
+void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
+{
+    MemReentrancyGuard *guard = &DEVICE(sq->ctrl)->mem_reentrancy_guard;
+    uint32_t i;
+
+    csq->sq = sq;
+    csq->reqs = g_new0(NvmeCintReq, sq->size);
+    for (i = 0; i < sq->size; i++) {
+        csq->reqs[i].req = &sq->io_req[i];
+    }
+    csq->batch_ends = bitmap_new(sq->size);
+    csq->fetch_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, fetch_cb, csq);
+    csq->fetch_bh = qemu_bh_new_guarded(fetch_cb, csq, guard);
+    cint_sq_init(&csq->engine, &nvme_cint_cq_of(sq)->engine);
+}
+
+void nvme_cint_sq_free(NvmeCintSq *csq)
+{
+    NvmeSQueue *sq = csq->sq;
+    uint32_t i;
+
+    for (i = 0; i < sq->size; i++) {
+        nvme_cint_leave_media(nvme_cint_cq_of(sq), &csq->reqs[i]);
+        nvme_cint_put_slot(sq->ctrl->cint, &csq->reqs[i]);
+        /* What is dropped here is not posted, where this usually happens. */
+        nvme_sg_unmap(&sq->io_req[i].sg);
+    }
+    nvme_cint_arb_forget(csq);
+    nvme_cint_cq_delete_sq(csq, nvme_cint_now());
+    timer_free(csq->fetch_timer);
+    qemu_bh_delete(csq->fetch_bh);
+    g_free(csq->batch_ends);
+    g_free(csq->reqs);
+}

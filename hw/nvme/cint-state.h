@@ -1,0 +1,149 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: what the device keeps of a controller, a queue and a command. Types
+ * only; each part says which file changes it. In the files of the glue a
+ * variable of each type has one name:
+ *
+ *   n     NvmeCtrl          cint  NvmeCint
+ *   cq    NvmeCQueue        ccq   NvmeCintCq
+ *   sq    NvmeSQueue        csq   NvmeCintSq
+ *   req   NvmeRequest       creq  NvmeCintReq
+ *
+ * Everything is touched under the BQL only. What belongs to one queue hangs
+ * off that queue; what NvmeCint holds beside configuration is shared by all:
+ * commands in flight and vIC's epoch, media, slots, counters by vector.
+ */
+#ifndef HW_NVME_CINT_STATE_H
+#define HW_NVME_CINT_STATE_H
+
+#include "qemu/bitmap.h"
+#include "qemu/timer.h"
+
+#include "cint-media.h"
+#include "cint-stats.h"
+#include "nvme.h"
+
+/* One command in flight. Lives in an array parallel to NvmeSQueue.io_req. */
+typedef struct NvmeCintReq {
+    NvmeRequest *req;
+    CintCmd cmd;
+    /* cint-park.c */
+    int64_t due_ns;             /* when the media is done with it */
+    bool in_media;              /* linked into its CQ's media list */
+    bool ready;                 /* the block layer is done with it */
+    QTAILQ_ENTRY(NvmeCintReq) entry;
+    /* cint-arb.c */
+    bool holds_slot;
+} NvmeCintReq;
+
+/* Priorities of Create I/O Submission Queue (QPRIO). */
+typedef enum NvmeCintPriority {
+    NVME_CINT_PRIO_URGENT,
+    NVME_CINT_PRIO_HIGH,
+    NVME_CINT_PRIO_MEDIUM,
+    NVME_CINT_PRIO_LOW,
+    NVME_CINT_NR_PRIORITIES,
+} NvmeCintPriority;
+
+typedef struct NvmeCintSq {
+    NvmeSQueue *sq;
+    CintSq engine;
+    NvmeCintReq *reqs;
+    /* cint-sq.c: where fetching runs, by the notion of time. */
+    QEMUBH *fetch_bh;
+    QEMUTimer *fetch_timer;
+    /* cint-hints.c */
+    uint32_t fetched;           /* SQEs since the last batch boundary */
+    unsigned long *batch_ends;  /* bit i: slot i holds a batch's last SQE */
+    uint32_t marked;            /* tail of the newest batch marked there */
+    /* cint-arb.c */
+    uint32_t grants;            /* media slots given to it, not yet used */
+    uint8_t priority;           /* NvmeCintPriority, from Create SQ */
+    uint8_t line;               /* which of NvmeCint.waiting it stands in */
+    bool waiting;               /* it does */
+    QTAILQ_ENTRY(NvmeCintSq) entry;
+} NvmeCintSq;
+
+/* What the guest is still to be told. cint-notify.c */
+typedef struct NvmeCintNotice {
+    hwaddr record_addr;         /* of the status record */
+    bool has_record;            /* there is one: nothing else allows its DMA */
+    bool stale;                 /* it does not yet say what was decided */
+    bool signalled;             /* counted in NvmeCtrl.cq_pending */
+    uint8_t class, reason;      /* of the last interrupt */
+    uint32_t seq;               /* interrupts decided on, free running */
+    uint32_t full_tail;         /* CQEs posted at the last full one */
+    uint32_t unsent;            /* messages */
+    QTAILQ_ENTRY(NvmeCintCq) entry;     /* linked while unsent > 0 */
+} NvmeCintNotice;
+
+typedef struct NvmeCintCq {
+    NvmeCQueue *cq;
+    CintCq engine;
+    NvmeCintStats stats;
+    NvmeCintNotice notice;
+    /* cint-cq.c */
+    bool coalesce;              /* false: never, as for admin and IEN=0 */
+    QEMUTimer *irq_timer;       /* runs the engine's deadline */
+    int64_t armed_ns;           /* what irq_timer is set to */
+    int64_t deadline_ns;        /* last one traced */
+    uint32_t pass_cqes;         /* posted in this pass */
+    bool storm;                 /* state last traced */
+    /* cint-regs.c */
+    uint32_t pointer_index;     /* as last armed */
+    /* cint-park.c: what waits for the media, and where posting runs. */
+    QTAILQ_HEAD(, NvmeCintReq) media;   /* in order of due_ns */
+    QEMUBH *post_bh;
+    QEMUTimer *post_timer;
+    int64_t post_ns;            /* a posting pass was asked for */
+} NvmeCintCq;
+
+typedef struct NvmeCint {
+    NvmeCtrl *n;
+    PCIDevice *pci;             /* the same, without a checked cast */
+    bool virtual_time;
+    CintConfig config;          /* for queues created from now on */
+    NvmeCintStatus status;      /* feature D1h, in CPU order, likewise */
+    CintScope scope;
+    /* Feature 09h: vectors whose I/O queues are not coalesced. */
+    DECLARE_BITMAP(cd, PCI_MSIX_FLAGS_QSIZE + 1);
+    NvmeCintMedia media;
+    /* cint-notify.c */
+    uint32_t depth;             /* entries into the device now under way */
+    QTAILQ_HEAD(, NvmeCintCq) outbox;
+    uint64_t *vector_irqs;      /* interrupts decided on, by vector */
+    /* cint-arb.c */
+    uint32_t slots_used;
+    uint32_t slots_granted;
+    /* SQs that have SQEs and no slot, by priority. */
+    QTAILQ_HEAD(, NvmeCintSq) waiting[NVME_CINT_NR_PRIORITIES];
+    uint32_t credits[NVME_CINT_NR_PRIORITIES];
+    uint32_t arbitration;       /* feature 01h */
+    NvmeCintSq *burst_sq;       /* the queue in its burst, or NULL */
+    uint32_t burst_left;
+} NvmeCint;
+
+static inline int64_t nvme_cint_now(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static inline NvmeCintReq *nvme_cint_req(const NvmeRequest *req)
+{
+    return &req->sq->cint->reqs[req - req->sq->io_req];
+}
+
+/* The queue that @sq's completions go to. */
+static inline NvmeCintCq *nvme_cint_cq_of(const NvmeSQueue *sq)
+{
+    return sq->ctrl->cq[sq->cqid]->cint;
+}
+
+/* The queue with identifier @cqid (at most max_ioqpairs), NULL if none. */
+static inline NvmeCintCq *nvme_cint_cq_at(const NvmeCtrl *n, uint32_t cqid)
+{
+    return n->cq[cqid] ? n->cq[cqid]->cint : NULL;
+}
+
+#endif /* HW_NVME_CINT_STATE_H */

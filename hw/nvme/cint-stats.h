@@ -1,0 +1,53 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cint: counters and time distributions of one completion queue. They only
+ * accumulate: nothing here knows a queue, a device or a clock. Indices are CQ
+ * indices, times are ns of the device's clock.
+ */
+#ifndef HW_NVME_CINT_STATS_H
+#define HW_NVME_CINT_STATS_H
+
+#include "coalesce/coalesce.h"
+
+/* A posted CQE the guest has not consumed, for hold and reap times. */
+typedef struct NvmeCintPosted {
+    int64_t post_ns;
+    int64_t irq_ns;             /* -1 until an interrupt covers it */
+    uint8_t class;              /* index into NvmeCintLogRecord.hold */
+} NvmeCintPosted;
+
+typedef struct NvmeCintStats {
+    NvmeCintLogRecord log;      /* counters and distributions only */
+    uint32_t size;              /* entries of the queue, and of posted */
+    uint32_t first_uncovered;   /* CQ index: no interrupt sent yet */
+    uint32_t first_unreaped;    /* CQ index: not consumed yet */
+    uint32_t next_slot;         /* CQ index: for the next CQE */
+    NvmeCintPosted *posted;
+} NvmeCintStats;
+
+void nvme_cint_stats_init(NvmeCintStats *stats, uint32_t size);
+void nvme_cint_stats_free(NvmeCintStats *stats);
+
+/* All counters start anew; what is posted stays known. */
+void nvme_cint_stats_reset(NvmeCintStats *stats);
+
+/* The CQE of @cmd was posted. */
+void nvme_cint_stats_posted(NvmeCintStats *stats, const CintCmd *cmd,
+                            int64_t now);
+
+/* An interrupt was decided on. @masked: its message stays in the PBA. */
+void nvme_cint_stats_irq(NvmeCintStats *stats, const CintAction *action,
+                         bool masked, int64_t now);
+
+/* ns that the oldest CQE waited which @action is to tell of. */
+int64_t nvme_cint_stats_oldest_hold(const NvmeCintStats *stats,
+                                    const CintAction *action, int64_t now);
+
+/* The guest consumed everything before @head. */
+void nvme_cint_stats_reaped(NvmeCintStats *stats, uint32_t head, int64_t now);
+
+/* An interrupt went out @ns after its deadline. */
+void nvme_cint_stats_late(NvmeCintStats *stats, int64_t ns);
+
+#endif /* HW_NVME_CINT_STATS_H */

@@ -1,0 +1,168 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Pin interrupts with more than one queue: what a queue holds back is no
+ * reason for the pin to be asserted.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_regs.h"
+#include "nvme-cint-common.h"
+
+#define HOLD_NS     CINT_SECOND
+#define HOLDS \
+    "cint=on,cint.drain=off,cint.max-hold=0,cint.policy=static," \
+    "cint.static-time=1000000000,cint.static-thr=50"
+#define REAL        ",cint.time=real"
+#define VIRTUAL     ",cint.time=virtual"
+
+static bool pin(CintTest *t)
+{
+    cint_let_run(t);
+    return qpci_config_readw(t->pdev, PCI_STATUS) & PCI_STATUS_INTERRUPT;
+}
+
+static void set_msix(CintTest *t, bool on)
+{
+    uint8_t cap = qpci_find_capability(t->pdev, PCI_CAP_ID_MSIX, 0);
+    uint16_t control = qpci_config_readw(t->pdev, cap + PCI_MSIX_FLAGS);
+
+    control &= ~PCI_MSIX_FLAGS_ENABLE;
+    qpci_config_writew(t->pdev, cap + PCI_MSIX_FLAGS,
+                       control | (on ? PCI_MSIX_FLAGS_ENABLE : 0));
+    t->pdev->msix_enabled = on;
+}
+
+static QNvmeSq *queues_on(CintTest *t, uint16_t id, uint16_t vector)
+{
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, id, CINT_ENTRIES, vector);
+
+    return qnvme_create_sq(t->nvme, id, CINT_ENTRIES, cq);
+}
+
+static void read_and_post(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    cint_read(t, sq, count);
+    cint_let_run(t);
+    cint_run(t, 1);
+    qnvme_wait_cqes(sq->cq, count);
+}
+
+static void any_admin_command(CintTest *t)
+{
+    g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0, &t->buf), ==,
+                    0);
+}
+
+/* ---- Several queues on the pin ---- */
+
+/* An admin command that comes and goes leaves the pin as it was. */
+static void test_held_and_admin(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sqs[2];
+    int i;
+
+    set_msix(t, false);
+    for (i = 0; i < 2; i++) {
+        sqs[i] = queues_on(t, i + 1, 0);
+    }
+    cint_zero(t);
+    for (i = 0; i < 2; i++) {
+        read_and_post(t, sqs[i], 1);
+    }
+    g_assert_false(pin(t));
+    any_admin_command(t);
+    g_assert_false(pin(t));
+
+    cint_run_to(t, HOLD_NS + 100);
+    g_assert_true(pin(t));
+    any_admin_command(t);
+    g_assert_true(pin(t));
+    qnvme_reap(sqs[0]->cq, 1);
+    g_assert_true(pin(t));
+    qnvme_reap(sqs[1]->cq, 1);
+    g_assert_false(pin(t));
+    cint_shutdown(t);
+}
+
+/* One queue's interrupt is over when that queue is reaped. */
+static void test_held_and_due(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *held, *due;
+
+    set_msix(t, false);
+    due = queues_on(t, 1, 0);
+    held = queues_on(t, 2, 0);
+    cint_zero(t);
+    read_and_post(t, due, 1);
+    cint_run_to(t, HOLD_NS / 2);
+    read_and_post(t, held, 1);
+    g_assert_false(pin(t));
+    cint_run_to(t, HOLD_NS + 100);
+    g_assert_true(pin(t));
+    qnvme_reap(due->cq, 1);
+    g_assert_false(pin(t));
+    cint_run_to(t, 2 * HOLD_NS);
+    g_assert_true(pin(t));
+    qnvme_reap(held->cq, 1);
+    g_assert_false(pin(t));
+    cint_shutdown(t);
+}
+
+/* A queue that is deleted while it holds something owes nothing. */
+static void test_held_and_deleted(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq;
+    QNvmeCq *cq;
+
+    set_msix(t, false);
+    sq = queues_on(t, 1, 0);
+    cq = sq->cq;
+    cint_zero(t);
+    read_and_post(t, sq, 3);
+    /* Deleting the SQ sends what its CQ holds. */
+    qnvme_delete_sq(sq);
+    cint_run_to(t, HOLD_NS + 100);
+    g_assert_true(pin(t));
+    qnvme_delete_cq(cq);
+    any_admin_command(t);
+    g_assert_false(pin(t));
+    cint_run_to(t, 3 * HOLD_NS);
+    g_assert_false(pin(t));
+    cint_shutdown(t);
+}
+
+static const struct {
+    const char *name;
+    const char *opts;
+} times[] = {
+    { "virtual", HOLDS VIRTUAL },
+    { "real", HOLDS REAL },
+};
+
+static const struct {
+    const char *name;
+    void (*run)(const void *opts);
+} tests[] = {
+    { "cqes-held-and-an-admin-command", test_held_and_admin },
+    { "cqes-held-and-another-queue-due", test_held_and_due },
+    { "cqes-held-and-the-queue-deleted", test_held_and_deleted },
+};
+
+int main(int argc, char **argv)
+{
+    size_t i, k;
+
+    g_test_init(&argc, &argv, NULL);
+    for (i = 0; i < ARRAY_SIZE(tests); i++) {
+        for (k = 0; k < ARRAY_SIZE(times); k++) {
+            g_autofree char *path = g_strdup_printf(
+                "/nvme-cint/pin/%s/%s", tests[i].name, times[k].name);
+
+            qtest_add_data_func(path, times[k].opts, tests[i].run);
+        }
+    }
+    return g_test_run();
+}

@@ -1,0 +1,273 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A guest that aims the controller's messages and status records at the
+ * controller's own registers. Whatever sets such a write off, a doorbell, a
+ * deadline or the operator, it must not get there: CC would be written from
+ * within the queue that a write to CC frees.
+ */
+#include "qemu/osdep.h"
+#include "qemu/units.h"
+#include "hw/pci/pci_regs.h"
+#include "nvme-cint-common.h"
+#include "nvme-cint-driver.h"
+
+#define BASE        "cint=on,cint.max-hold=0,cint.drain=off"
+#define STATIC      ",cint.policy=static,cint.static-time=1000000," \
+                    "cint.static-thr=50"
+#define KICK        ",cint.policy=default,cint.kick-window=100000"
+#define REAL        ",cint.time=real"
+#define VIRTUAL     ",cint.time=virtual"
+#define EVENTFD     REAL ",ioeventfd=on"
+
+#define STATIC_NS   1000000
+#define WINDOW_NS   100000
+#define SQ_TAIL     0x1008      /* doorbells of queue pair 1 */
+#define CQ_HEAD     0x100c
+
+/* ---- The guest's aim ---- */
+
+/* From here on messages of vector 1 say CC.EN = 0. */
+static void aim_message(CintTest *t)
+{
+    qnvme_vector_target(t->nvme, 1, t->nvme->bar.addr + NVME_REG_CC, 0, false);
+}
+
+static void expect_enabled(CintTest *t)
+{
+    cint_let_run(t);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 1);
+    g_assert_cmphex(NVME_CSTS_RDY(qnvme_reg_read(t->nvme, NVME_REG_CSTS)), ==,
+                    1);
+}
+
+static void expect_works_after_reset(CintTest *t)
+{
+    QNvmeSq *sq;
+
+    qnvme_reset(t->nvme);
+    qnvme_enable(t->nvme);
+    sq = cint_queues(t, 1);
+    cint_count_messages(t, 1);
+    cint_read(t, sq, 3);
+    cint_let_run(t);
+    cint_run(t, CINT_SECOND);
+    cint_let_run(t);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 3);
+    g_assert_cmpuint(cint_messages(t), >=, 1);
+    cint_shutdown(t);
+}
+
+static void expect_unharmed(CintTest *t)
+{
+    expect_enabled(t);
+    expect_works_after_reset(t);
+}
+
+/* Reads and waits until all that can be posted is. */
+static void read_and_post(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    uint32_t visible = qnvme_visible(sq->cq);
+
+    cint_read(t, sq, count);
+    cint_let_run(t);
+    cint_run(t, 1);
+    qnvme_wait_cqes(sq->cq, visible + count);
+}
+
+static QNvmeSq *boot_with_cqes_held(const char *opts, CintTest **t)
+{
+    QNvmeSq *sq;
+
+    *t = cint_boot(opts);
+    sq = cint_queues(*t, 1);
+    read_and_post(*t, sq, 3);
+    g_assert_false(qnvme_irq_pending((*t)->nvme, 1));
+    return sq;
+}
+
+/* ---- What sets the message off ---- */
+
+static void by_deadline(CintTest *t)
+{
+    cint_run(t, 2 * STATIC_NS);
+}
+
+static void by_policy(CintTest *t)
+{
+    cint_set_word(t, "cint.policy", "adaptive");
+}
+
+static void by_parameter(CintTest *t)
+{
+    cint_set_number(t, "cint.thr", 16);
+}
+
+static void by_feature(CintTest *t)
+{
+    NvmeCintFeature f = cint_get_config(t, 1, 0);
+
+    f.thr = cpu_to_le16(16);
+    g_assert_cmphex(cint_set_config(t, 1, &f), ==, 0);
+}
+
+/* A stopped machine's deadlines are still due when the operator interferes. */
+static void by_parameter_when_late(CintTest *t)
+{
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    cint_run(t, 2 * STATIC_NS);
+    cint_set_number(t, "cint.thr", 16);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+}
+
+/* The same when the guest submits, which eventfds hand to a notifier. */
+static void by_submission_when_late(CintTest *t)
+{
+    QNvmeSq *sq = t->nvme->sqs[1];
+
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    cint_run(t, 2 * STATIC_NS);
+    qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    qnvme_reg_write(t->nvme, SQ_TAIL, sq->tail);
+    cint_let_run(t);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+}
+
+typedef struct Trigger {
+    const char *name;
+    const char *opts;
+    void (*run)(CintTest *t);
+} Trigger;
+
+static const Trigger triggers[] = {
+    { "deadline/real", BASE STATIC REAL, by_deadline },
+    { "deadline/virtual", BASE STATIC VIRTUAL, by_deadline },
+    { "feature/real", BASE STATIC REAL, by_feature },
+    { "feature/virtual", BASE STATIC VIRTUAL, by_feature },
+    { "policy/real", BASE STATIC REAL, by_policy },
+    { "policy/virtual", BASE STATIC VIRTUAL, by_policy },
+    { "parameter/real", BASE STATIC REAL, by_parameter },
+    { "parameter/virtual", BASE STATIC VIRTUAL, by_parameter },
+    { "late-parameter/real", BASE STATIC REAL, by_parameter_when_late },
+    { "late-submission/real", BASE STATIC REAL, by_submission_when_late },
+    { "late-submission/eventfd", BASE STATIC EVENTFD,
+      by_submission_when_late },
+};
+
+static void test_message(const void *opaque)
+{
+    const Trigger *trigger = opaque;
+    CintTest *t;
+
+    boot_with_cqes_held(trigger->opts, &t);
+    if (strstr(trigger->opts, "ioeventfd")) {
+        qnvme_use_shadow_doorbells(t->nvme);
+        /* The first pass repairs what the doorbells' memory does not say. */
+        qtest_writel(t->qts, t->nvme->shadow + SQ_TAIL - 0x1000,
+                     t->nvme->sqs[1]->tail + 1);
+    }
+    aim_message(t);
+    trigger->run(t);
+    expect_unharmed(t);
+}
+
+/*
+ * The guest has rung since the last message, so what it is owed waits for its
+ * next doorbell write: the head of the completion queue.
+ */
+static void test_head(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    qnvme_use_shadow_doorbells(t->nvme);
+    read_and_post(t, sq, 1);
+    cint_expect_irq_now(t, sq->cq);
+    qnvme_reap(sq->cq, 1);
+    qnvme_reg_write(t->nvme, CQ_HEAD, sq->cq->head);
+    cint_let_run(t);
+    read_and_post(t, sq, 3);
+    g_assert_false(qnvme_irq_pending(t->nvme, 1));
+
+    aim_message(t);
+    qnvme_consume(sq->cq, 1);
+    qtest_writel(t->qts, t->nvme->shadow + CQ_HEAD - 0x1000, sq->cq->head);
+    qnvme_reg_write(t->nvme, CQ_HEAD, sq->cq->head);
+    expect_unharmed(t);
+}
+
+/* ---- Records ---- */
+
+/* No record may lie in registers, doorbells or the MSI-X table. */
+static void test_records_refused(void)
+{
+    static const int64_t offsets[] = {
+        -CINT_RECORD_SIZE, 0, 0x1000, 0x2000, 0x3fc0,
+    };
+    CintTest *t = cint_boot(BASE STATIC REAL);
+    uint64_t bar = t->nvme->bar.addr;
+    size_t i;
+
+    cint_queues(t, 1);
+    for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+        g_assert_cmphex(cint_set_status(t, bar + offsets[i], 2, 0), ==,
+                        NVME_INVALID_FIELD | NVME_DNR);
+    }
+    cint_set_number(t, "cint.thr", 16);
+    expect_unharmed(t);
+}
+
+static void move_bar(CintTest *t, uint64_t to)
+{
+    qpci_config_writel(t->pdev, PCI_BASE_ADDRESS_0, to);
+    t->nvme->bar.addr = to;
+    t->pdev->msix_table_bar.addr = to;
+    t->pdev->msix_pba_bar.addr = to;
+}
+
+/*
+ * The registers were somewhere else when the controller looked at where the
+ * records are to be. A record that cannot be written is fatal (CSTS.CFS), and
+ * no more than that.
+ */
+static void test_registers_moved_under_records(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    uint64_t to = t->nvme->bar.addr + 16 * MiB;
+    QNvmeSq *sq;
+
+    g_assert_cmphex(cint_set_status(t, to - CINT_RECORD_SIZE, 2, 0), ==, 0);
+    move_bar(t, to);
+    sq = cint_queues(t, 1);
+    read_and_post(t, sq, 3);
+    cint_set_number(t, "cint.thr", 16);
+    cint_let_run(t);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 1);
+    g_assert_cmphex(qnvme_reg_read(t->nvme, NVME_REG_CSTS), ==,
+                    NVME_CSTS_FAILED);
+    expect_works_after_reset(t);
+}
+
+int main(int argc, char **argv)
+{
+    size_t i;
+
+    g_test_init(&argc, &argv, NULL);
+    for (i = 0; i < ARRAY_SIZE(triggers); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/self/message/by-%s", triggers[i].name);
+
+        qtest_add_data_func(path, &triggers[i], test_message);
+    }
+    qtest_add_data_func("/nvme-cint/self/message/by-head/real",
+                        BASE KICK REAL, test_head);
+    qtest_add_data_func("/nvme-cint/self/message/by-head/eventfd",
+                        BASE KICK EVENTFD, test_head);
+    qtest_add_func("/nvme-cint/self/records/refused", test_records_refused);
+    qtest_add_data_func("/nvme-cint/self/records/registers-moved/real",
+                        BASE STATIC REAL, test_registers_moved_under_records);
+    qtest_add_data_func("/nvme-cint/self/records/registers-moved/virtual",
+                        BASE STATIC VIRTUAL,
+                        test_registers_moved_under_records);
+    return g_test_run();
+}
