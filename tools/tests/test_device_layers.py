@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The layers of hw/nvme."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cint import paths
+from cint.selftest import device_layers as layers
+
+TABLE = """\
+# from the top
+top
+middle
+bottom.c
+bottom.h
+"""
+
+TREE = {
+    "layers.txt": TABLE,
+    "top.c": '#include "middle.h"\n\nint top(void)\n{\n    return middle(1);\n}\n',
+    "middle.h": '#include "bottom.h"\n\nint middle(int x);\n',
+    "middle.c": '#include "middle.h"\n\nint middle(int x)\n{\n    return bottom(x);\n}\n',
+    "bottom.h": "int bottom(int x);\nstatic inline int low(int x)\n{\n    return bottom(x);\n}\n",
+    "bottom.c": '#include "bottom.h"\n\nint bottom(int x)\n{\n    return x;\n}\n',
+}
+
+
+def _tree(tmp_path: Path, **changes: str) -> Path:
+    for name, text in {**TREE, **{key.replace("_", "."): text
+                                  for key, text in changes.items()}}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_a_tree_in_layers_has_no_faults(tmp_path: Path) -> None:
+    directory = _tree(tmp_path)
+    assert layers.faults(directory) == []
+    assert layers.uses(directory) == {"top.c": {"middle.c"}, "middle.c": {"bottom.c"},
+                                      "bottom.c": set()}
+
+
+@pytest.mark.parametrize(("name", "text", "fault"), [
+    ("middle_h", '#include "top.h"\n', ""),
+    ("bottom_h", '#include "middle.h"\n', "bottom.h includes middle.h"),
+    ("bottom_c", "int bottom(int x)\n{\n    return top();\n}\n", "bottom.c uses top.c"),
+    ("middle_c", "int middle(int x)\n{\n    return top();\n}\n", "middle.c uses top.c"),
+    ("new_c", "int f;\n", "new.c is not in layers.txt"),
+    ("layers_txt", TABLE + "gone\n", "layers.txt names gone"),
+    # what a comment says is no use
+    ("bottom_c", "/* top() */\nint bottom(int x)\n{\n    return x;\n}\n", ""),
+])
+def test_faults(tmp_path: Path, name: str, text: str, fault: str) -> None:
+    found = layers.faults(_tree(tmp_path, **{name: text}))
+    assert [line for line in found if line.startswith(fault)] if fault else found == []
+
+
+def test_an_inline_function_stands_for_what_it_calls(tmp_path: Path) -> None:
+    directory = _tree(tmp_path, top_c="int top(void)\n{\n    return low(1);\n}\n")
+    assert layers.uses(directory)["top.c"] == {"bottom.c"}
+
+
+def test_cycles() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
+    assert layers.cycles(graph) == [["b", "c"]]
+    assert layers.cycles({"a": {"a"}}) == [["a"]]
+
+
+#: What the engine still does against the table.
+UPWARDS = {"coalesce/storm.c uses coalesce/coalesce.c, which is not below it"}
+
+
+def test_the_tree_keeps_its_layers() -> None:
+    assert set(layers.faults(paths.OVERLAY_NVME)) <= UPWARDS
+    assert layers.cycles(layers.includes(paths.OVERLAY_NVME)) == []
+
+
+def test_the_hooks_see_no_state() -> None:
+    """ctrl.c gets declarations: no structure of cint's, no header that has one."""
+    text = (paths.OVERLAY_NVME / "cint-hooks.h").read_text("utf-8")
+    assert re.findall(r'#include "(cint-.*|coalesce/.*)"', text) == []
+    assert re.findall(r"->cint->", text) == []
+    assert "typedef" not in text
+    added = [line for patch in sorted(paths.QEMU_PATCHES.glob("*.patch"))
+             for line in patch.read_text("utf-8").splitlines()
+             if line.startswith('+#include "cint')]
+    assert added == ['+#include "cint-hooks.h"', '+#include "cint-params.h"']
+
+
+def _added_lines(patch: Path) -> int:
+    """Lines that a patch adds to .c files of hw/nvme."""
+    text = patch.read_text("utf-8")
+    if re.search(r"^Subject: .*\bmove\b", text, re.MULTILINE):
+        return 0
+    count, counts = 0, False
+    for line in text.splitlines():
+        if line.startswith("diff --git "):
+            counts = re.search(r" b/hw/nvme/\w+\.c$", line) is not None
+        elif counts and line.startswith("+") and not line.startswith("+++ "):
+            count += 1
+    return count
+
+
+def test_few_lines_are_added_to_qemus_own_files() -> None:
+    assert sum(map(_added_lines, paths.QEMU_PATCHES.glob("*.patch"))) <= 120
+
+
+#: Where a policy may be known by name, beside its own file: the guest's numbers, the table
+#: that lists them, and the parameters' names and rows.
+TABLES = {"cint-abi.h", "coalesce/coalesce.c", "coalesce/params.c"}
+
+
+def test_policies_are_known_to_their_files_and_the_tables() -> None:
+    known = {("coalesce/coalesce.h", "pointer"), ("cint-regs.c", "pointer"), ("cint-log.c", "vic")}
+    strangers = {(file, name) for file, name in layers.policies_named(paths.OVERLAY_NVME)
+                 if file not in TABLES and file != f"coalesce/{name}.c"}
+    assert strangers <= known
