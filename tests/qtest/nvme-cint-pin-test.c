@@ -1,8 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Pin interrupts with more than one queue: what a queue holds back is no
- * reason for the pin to be asserted.
+ * Pin interrupts with more than one queue, and the way from messages to the
+ * pin: what a queue holds back is no reason for the pin to be asserted, and a
+ * vector that the pin does not have is none.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
@@ -134,6 +135,44 @@ static void test_held_and_deleted(const void *opts)
     cint_shutdown(t);
 }
 
+/* ---- Vectors that the pin does not have ---- */
+
+/* The pin's mask registers have 32 bits; the MSI-X table has more entries. */
+static void high_vector(const char *opts, bool held)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = queues_on(t, 1, 40);
+
+    if (held) {
+        read_and_post(t, sq, 3);
+    }
+    set_msix(t, false);
+    if (!held) {
+        read_and_post(t, sq, 3);
+    }
+    cint_run(t, 3 * HOLD_NS);
+    any_admin_command(t);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 3);
+    qnvme_reap(sq->cq, 3);
+    g_assert_false(pin(t));
+
+    set_msix(t, true);
+    qnvme_take_irq(t->nvme, 40);
+    read_and_post(t, sq, 3);
+    g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 3);
+    cint_shutdown(t);
+}
+
+static void test_high_vector(const void *opts)
+{
+    high_vector(opts, false);
+}
+
+static void test_high_vector_held(const void *opts)
+{
+    high_vector(opts, true);
+}
+
 static const struct {
     const char *name;
     const char *opts;
@@ -149,6 +188,8 @@ static const struct {
     { "cqes-held-and-an-admin-command", test_held_and_admin },
     { "cqes-held-and-another-queue-due", test_held_and_due },
     { "cqes-held-and-the-queue-deleted", test_held_and_deleted },
+    { "high-vector", test_high_vector },
+    { "high-vector-with-cqes-held", test_high_vector_held },
 };
 
 int main(int argc, char **argv)
@@ -164,5 +205,7 @@ int main(int argc, char **argv)
             qtest_add_data_func(path, times[k].opts, tests[i].run);
         }
     }
+    qtest_add_data_func("/nvme-cint/pin/high-vector/cint-off", "",
+                        test_high_vector);
     return g_test_run();
 }

@@ -64,6 +64,8 @@ OVERLAY_NVME = ROOT / "hw/nvme"
 OVERLAY_QTEST = ROOT / "tests/qtest"
 REPLAY_SRC = ROOT / "replay"
 QEMU_PATCHES = ROOT / "qemu-patches/10.0"
+#: For QEMU as it is: what could be mailed today.
+QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"
 KERNEL_CONFIG = IMAGES / "kernel"

@@ -50,8 +50,9 @@ def tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return found
 
 
-def options(what: str, linux: Path | None = None, base: str | None = None) -> argparse.Namespace:
-    return argparse.Namespace(what=what, linux_src=linux, qemu_src=None, base=base)
+def options(what: str, linux: Path | None = None, base: str | None = None,
+            series: str | None = None) -> argparse.Namespace:
+    return argparse.Namespace(what=what, linux_src=linux, qemu_src=None, base=base, series=series)
 
 
 def listed() -> list[str]:
@@ -155,3 +156,46 @@ def test_usage() -> None:
         patches_verb.run(options("refresh"))
     with pytest.raises(UsageError, match="only with refresh"):
         patches_verb.run(options("check", base="x"))
+
+
+# --- what two series share ------------------------------------------------------------------
+
+
+def a_series(directory: Path, **texts: str) -> list[Path]:
+    """A series of patches with these texts, by subject."""
+    directory.mkdir()
+    lines = []
+    for number, (subject, text) in enumerate(texts.items(), 1):
+        name = f"{number:04}-{subject}.patch"
+        (directory / name).write_text(f"From 0\nSubject: [PATCH {number}/{len(texts)}] {subject}\n"
+                                      f"\n{text}\n")
+        lines.append(name)
+    (directory / "series").write_text("\n".join(lines) + "\n")
+    return patches.read_series(directory)
+
+
+def test_the_device_begins_with_patches_of_the_upstream_series() -> None:
+    ours = patches.read_series(paths.QEMU_PATCHES)
+    upstream = patches.read_series(paths.QEMU_UPSTREAM_PATCHES)
+    patches.check_shared(ours, upstream)
+    assert len(patches.shared_patches(ours, upstream)) >= 2
+
+
+def test_shared_patches_are_the_same_and_come_first(tmp_path: Path) -> None:
+    upstream = a_series(tmp_path / "upstream", fix="a", batch="b", feature="c")
+    patches.check_shared(a_series(tmp_path / "good", fix="a", batch="b", own="x"), upstream)
+    for name, texts, says in (
+            ("none", {"own": "x"}, "does not begin"),
+            ("late", {"own": "x", "fix": "a"}, "does not begin"),
+            ("other", {"fix": "A", "own": "x"}, "differs from"),
+            ("order", {"batch": "b", "fix": "a"}, "differs from"),
+            ("gap", {"fix": "a", "feature": "c"}, "differs from")):
+        with pytest.raises(CintError, match=says):
+            patches.check_shared(a_series(tmp_path / name, **texts), upstream)
+
+
+def test_only_a_series_that_exists_is_refreshed(tree: Path) -> None:
+    with pytest.raises(UsageError, match=r"--series 9\.9"):
+        patches_verb.run(options("refresh", tree, series="9.9"))
+    with pytest.raises(UsageError, match="--series: only with refresh"):
+        patches_verb.run(options("check", series="10.0"))

@@ -88,6 +88,35 @@ def subjects(patches: Iterable[Path]) -> list[str]:
     return found
 
 
+def shared_patches(series: list[Path], upstream: list[Path]) -> list[Path]:
+    """The patches of `series` that `upstream` has too, by their subjects."""
+    known = set(subjects(upstream))
+    return [patch for patch, subject in zip(series, subjects(series), strict=True)
+            if subject in known]
+
+
+def _unnumbered(patch: Path) -> str:
+    """The text of a patch without its place in its series."""
+    return re.sub(r"^Subject: \[PATCH[^]]*\]", "Subject:", patch.read_text("utf-8"), count=1,
+                  flags=re.MULTILINE)
+
+
+def check_shared(series: list[Path], upstream: list[Path]) -> None:
+    """Raise an error unless `series` begins with patches of `upstream`, which are the same there.
+
+    Whoever compares with QEMU "with the same upstream patches" means these.
+    """
+    shared = shared_patches(series, upstream)
+    if not shared or shared != series[:len(shared)]:
+        raise CintError(f"{paths.display(series[0].parent)} does not begin with the patches that "
+                        f"it has from {paths.display(upstream[0].parent)}")
+    for patch, original in zip(shared, upstream, strict=False):
+        if _unnumbered(patch) != _unnumbered(original):
+            raise CintError(f"{paths.display(patch)} differs from {paths.display(original)}",
+                            hint="the patches that both series have are the same, in the same "
+                                 "order: write both again (./cint patches refresh)")
+
+
 def _load_index(tree: Tree) -> dict[str, bool]:
     try:
         return {str(k): bool(v) for k, v in json.loads(tree.index.read_text("utf-8")).items()}

@@ -30,6 +30,8 @@ class Series:
     #: The file of that source that names its version.
     version_file: str
     option: str
+    #: Whether it is the series of its source that is meant when none is named.
+    first: bool = True
 
     def own(self, args: argparse.Namespace) -> Path | None:
         """The person's own tree, if one is named."""
@@ -40,7 +42,18 @@ class Series:
 def all_series() -> tuple[Series, ...]:
     """The series of the repository."""
     return (Series(sources.LINUX, paths.GUEST_PATCHES, "Makefile", "--linux-src"),
-            Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src"))
+            Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src"),
+            Series(sources.QEMU, paths.QEMU_UPSTREAM_PATCHES, "VERSION", "--qemu-src", first=False))
+
+
+def _named(name: str | None) -> list[Series]:
+    """The series of that name, or the first one of each source."""
+    found = [series for series in all_series()
+             if (series.directory.name == name if name else series.first)]
+    if not found:
+        names = ", ".join(series.directory.name for series in all_series())
+        raise UsageError(f"--series {name}: there is no such series", hint=f"series: {names}")
+    return found
 
 
 # --- check ------------------------------------------------------------------------------------
@@ -48,6 +61,8 @@ def all_series() -> tuple[Series, ...]:
 
 def check(args: argparse.Namespace) -> int:
     """Apply each series in a scratch directory."""
+    patches.check_shared(patches.read_series(paths.QEMU_PATCHES),
+                         patches.read_series(paths.QEMU_UPSTREAM_PATCHES))
     own = [series for series in all_series() if series.own(args)]
     for series in own or all_series():
         listed = patches.read_series(series.directory)
@@ -215,7 +230,7 @@ def refresh_one(series: Series, tree: Path, named_base: str | None) -> None:
 
 def refresh(args: argparse.Namespace) -> int:
     """Write the series whose trees are named."""
-    named = [(series, own) for series in all_series() if (own := series.own(args))]
+    named = [(series, own) for series in _named(args.series) if (own := series.own(args))]
     if not named:
         raise UsageError("patches refresh: which git tree has the series as commits?",
                          hint="name it with --linux-src DIR or --qemu-src DIR")

@@ -94,7 +94,8 @@ def _style_checks() -> list[Command]:
              for path in sorted(directory.rglob("*.[ch]"))]
     return [
         *(_checkpatch(path, "-f") for path in files),
-        *(_checkpatch(path) for path in sorted(paths.QEMU_PATCHES.glob("*.patch"))),
+        *(_checkpatch(path) for place in (paths.QEMU_PATCHES, paths.QEMU_UPSTREAM_PATCHES)
+          for path in sorted(place.glob("*.patch"))),
         *(_kernel_checkpatch(path) for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
     ]
 

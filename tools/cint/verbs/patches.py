@@ -21,12 +21,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--base", metavar="REV",
                         help="refresh: the commit that the series is based on "
                              "(default: the last tag of that version before HEAD)")
+    parser.add_argument("--series", metavar="NAME",
+                        help="refresh: which series of that source, as its directory is called "
+                             "(default: the device's and the guest's)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     if args.what == "refresh":
         return series.refresh(args)
-    if args.base:
-        raise UsageError("--base: only with refresh")
+    for option in ("base", "series"):
+        if getattr(args, option):
+            raise UsageError(f"--{option}: only with refresh")
     return series.check(args)
