@@ -23,35 +23,43 @@ static const char help[] =
 "Reads or writes FILE with the kernel's completion hints, then says what it did.\n"
 "\n"
 "  --op=read|write       what to do (read)\n"
-"  --api=NAME            read (read and write), pread, preadv2, aio, uring or\n"
-"                        mmap (preadv2)\n"
+"  --api=NAME            read (read and write), pread, preadv2, aio, aio32 (by the\n"
+"                        system calls of 32-bit programs), uring or mmap (preadv2)\n"
 "  --hint=HINT           default: none given, the kernel's own rules decide;\n"
 "                        urgent, barrier, or unmarked: not even by those rules\n"
-"  --mark=all|last       the hint goes to all I/Os or to each batch's last (all)\n"
+"  --mark=all|first|last the hint goes to all I/Os, or to one of each batch (all)\n"
 "  --size=BYTES          of one I/O; k, m and g are understood (4k)\n"
 "  --count=N             I/Os altogether, 0 to do nothing but --sync (1)\n"
 "  --offset=BYTES        of the first (0)\n"
 "  --stride=BYTES        from one to the next (the size)\n"
 "  --batch=N             I/Os of one submission; aio and uring (1)\n"
 "  --link                each waits for the one before it; uring\n"
+"  --async               a worker of the kernel issues each (IOSQE_ASYNC); uring\n"
+"  --tail=nop|timeout    end each batch with an entry that is no I/O; uring\n"
 "  --sqpoll              a kernel thread submits; uring\n"
+"  --iopoll              the caller polls for completions; uring\n"
+"  --sqe128              entries of 128 bytes; uring\n"
+"  --no-sqarray          entries in the order of the ring; uring\n"
+"  --nonblock            open the file with O_NONBLOCK\n"
 "  --huge                buffers in huge pages, which must have been reserved\n"
 "  --buffered            through the page cache instead of O_DIRECT\n"
 "  --create              make the file, or empty it\n"
-"  --sync=HOW            fsync, fdatasync, syncfs or msync, after all I/Os (none)\n"
+"  --sync=HOW            fsync, fdatasync, range (sync_file_range with all its flags),\n"
+"                        sync, syncfs or msync, after all I/Os (none)\n"
 "\n"
 "Exit status: 0 done, 1 failed, 2 wrong usage, 77 the kernel has no hints.\n";
 
 static const char *const ops[] = { "read", "write", NULL };
 static const char *const apis[] = {
-    "read", "pread", "preadv2", "aio", "uring", "mmap", NULL
+    "read", "pread", "preadv2", "aio", "aio32", "uring", "mmap", NULL
 };
 static const char *const hints[] = {
     "default", "urgent", "barrier", "unmarked", NULL
 };
-static const char *const marks[] = { "all", "last", NULL };
+static const char *const marks[] = { "all", "first", "last", NULL };
+static const char *const tails[] = { "none", "nop", "timeout", NULL };
 static const char *const syncs[] = {
-    "none", "fsync", "fdatasync", "syncfs", "msync", NULL
+    "none", "fsync", "fdatasync", "range", "sync", "syncfs", "msync", NULL
 };
 static const int hint_flags[] = {
     0, RWF_URGENT, RWF_BARRIER, RWF_URGENT | RWF_BARRIER
@@ -59,8 +67,9 @@ static const int hint_flags[] = {
 
 enum {
     OPT_OP = 1, OPT_API, OPT_HINT, OPT_MARK, OPT_SIZE, OPT_COUNT, OPT_OFFSET,
-    OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_SQPOLL, OPT_HUGE, OPT_BUFFERED,
-    OPT_CREATE, OPT_SYNC, OPT_HELP,
+    OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_ASYNC, OPT_TAIL, OPT_SQPOLL,
+    OPT_IOPOLL, OPT_SQE128, OPT_NO_SQARRAY, OPT_NONBLOCK, OPT_HUGE,
+    OPT_BUFFERED, OPT_CREATE, OPT_SYNC, OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -74,7 +83,13 @@ static const struct option options[] = {
     { "stride", required_argument, NULL, OPT_STRIDE },
     { "batch", required_argument, NULL, OPT_BATCH },
     { "link", no_argument, NULL, OPT_LINK },
+    { "async", no_argument, NULL, OPT_ASYNC },
+    { "tail", required_argument, NULL, OPT_TAIL },
     { "sqpoll", no_argument, NULL, OPT_SQPOLL },
+    { "iopoll", no_argument, NULL, OPT_IOPOLL },
+    { "sqe128", no_argument, NULL, OPT_SQE128 },
+    { "no-sqarray", no_argument, NULL, OPT_NO_SQARRAY },
+    { "nonblock", no_argument, NULL, OPT_NONBLOCK },
     { "huge", no_argument, NULL, OPT_HUGE },
     { "buffered", no_argument, NULL, OPT_BUFFERED },
     { "create", no_argument, NULL, OPT_CREATE },
@@ -125,10 +140,13 @@ void check_io(const struct work *w, int64_t result)
 struct io work_io(const struct work *w, unsigned long first, unsigned n,
                   unsigned i)
 {
+    bool marked = w->mark == MARK_ALL ||
+                  i == (w->mark == MARK_FIRST ? 0 : n - 1);
+
     return (struct io) {
         .offset = w->offset + (first + i) * w->stride,
         .data = w->buffer + i * w->size,
-        .flags = !w->last_only || i == n - 1 ? w->flags : 0,
+        .flags = marked ? w->flags : 0,
     };
 }
 
@@ -174,6 +192,29 @@ static uint64_t number(const char *option, const char *text, uint64_t low,
     return value;
 }
 
+/* Options without a value. */
+static void parse_flag(struct work *w, int option)
+{
+    bool *const flags[OPT_HELP] = {
+        [OPT_LINK] = &w->link,
+        [OPT_ASYNC] = &w->async,
+        [OPT_SQPOLL] = &w->sqpoll,
+        [OPT_IOPOLL] = &w->iopoll,
+        [OPT_SQE128] = &w->sqe128,
+        [OPT_NO_SQARRAY] = &w->no_sqarray,
+        [OPT_NONBLOCK] = &w->nonblock,
+        [OPT_HUGE] = &w->huge,
+        [OPT_BUFFERED] = &w->buffered,
+        [OPT_CREATE] = &w->create,
+    };
+
+    if (option < 1 || option >= OPT_HELP || !flags[option]) {
+        /* getopt has said what is wrong */
+        exit(EXIT_USAGE);
+    }
+    *flags[option] = true;
+}
+
 static void parse_one(struct work *w, int option)
 {
     switch (option) {
@@ -187,7 +228,7 @@ static void parse_one(struct work *w, int option)
         w->flags = hint_flags[choice("hint", optarg, hints)];
         break;
     case OPT_MARK:
-        w->last_only = choice("mark", optarg, marks);
+        w->mark = choice("mark", optarg, marks);
         break;
     case OPT_SIZE:
         w->size = number("size", optarg, 1, SIZE_LIMIT);
@@ -204,20 +245,8 @@ static void parse_one(struct work *w, int option)
     case OPT_BATCH:
         w->batch = number("batch", optarg, 1, BATCH_MAX);
         break;
-    case OPT_LINK:
-        w->link = true;
-        break;
-    case OPT_SQPOLL:
-        w->sqpoll = true;
-        break;
-    case OPT_HUGE:
-        w->huge = true;
-        break;
-    case OPT_BUFFERED:
-        w->buffered = true;
-        break;
-    case OPT_CREATE:
-        w->create = true;
+    case OPT_TAIL:
+        w->tail = choice("tail", optarg, tails);
         break;
     case OPT_SYNC:
         w->sync = choice("sync", optarg, syncs);
@@ -226,24 +255,30 @@ static void parse_one(struct work *w, int option)
         fputs(help, stdout);
         exit(EXIT_SUCCESS);
     default:
-        /* getopt has said what is wrong */
-        exit(EXIT_USAGE);
+        parse_flag(w, option);
     }
 }
 
 static void check_options(const struct work *w)
 {
-    bool batches = w->api == API_AIO || w->api == API_URING;
+    bool batches = w->api >= API_AIO && w->api <= API_URING;
+    bool of_uring = w->link || w->async || w->tail || w->sqpoll || w->iopoll ||
+                    w->sqe128 || w->no_sqarray;
 
     if (w->flags && (w->api < API_PREADV2 || w->api == API_MMAP)) {
-        usage("--api=%s takes no hint; valid: preadv2, aio, uring",
+        usage("--api=%s takes no hint; valid: preadv2, aio, aio32, uring",
               apis[w->api]);
     }
     if (w->batch > 1 && !batches) {
-        usage("--api=%s has no batches; valid: aio, uring", apis[w->api]);
+        usage("--api=%s has no batches; valid: aio, aio32, uring",
+              apis[w->api]);
     }
-    if ((w->link || w->sqpoll) && w->api != API_URING) {
-        usage("--link and --sqpoll are of --api=uring");
+    if (of_uring && w->api != API_URING) {
+        usage("--link, --async, --tail, --sqpoll, --iopoll, --sqe128 and "
+              "--no-sqarray are of --api=uring");
+    }
+    if (w->tail && w->iopoll) {
+        usage("--tail: a ring that is polled takes nothing but I/O");
     }
     if (w->sync == SYNC_MSYNC && w->api != API_MMAP) {
         usage("--sync=msync is of --api=mmap");
@@ -314,6 +349,7 @@ static void open_file(struct work *w)
     /* a shared mapping to write to must be readable as well */
     flags |= !w->write ? O_RDONLY : w->api == API_MMAP ? O_RDWR : O_WRONLY;
     flags |= w->create ? O_CREAT | O_TRUNC : 0;
+    flags |= w->nonblock ? O_NONBLOCK : 0;
     w->fd = open(w->file, flags, 0644);
     if (w->fd < 0) {
         fail(w, "open", errno);
@@ -342,7 +378,7 @@ int main(int argc, char **argv)
     parse(&w, argc, argv);
     allocate(&w);
     open_file(&w);
-    if (w.api == API_AIO) {
+    if (w.api == API_AIO || w.api == API_AIO32) {
         aio_run(&w);
     } else if (w.api == API_URING) {
         ring_run(&w);
@@ -352,7 +388,7 @@ int main(int argc, char **argv)
     plain_sync(&w);
     printf("op=%s api=%s hint=%s mark=%s ios=%lu batches=%lu bytes=%" PRIu64
            " sync=%s\n", ops[w.write], apis[w.api], hint_name(w.flags),
-           marks[w.last_only], w.count, (w.count + w.batch - 1) / w.batch,
+           marks[w.mark], w.count, (w.count + w.batch - 1) / w.batch,
            (uint64_t)w.count * w.size, syncs[w.sync]);
     return EXIT_SUCCESS;
 }

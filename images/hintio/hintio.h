@@ -23,15 +23,26 @@
 
 #define BATCH_MAX 4096
 
-enum api { API_READ, API_PREAD, API_PREADV2, API_AIO, API_URING, API_MMAP };
-enum syncing { SYNC_NONE, SYNC_FSYNC, SYNC_FDATASYNC, SYNC_SYNCFS, SYNC_MSYNC };
+enum api {
+    API_READ, API_PREAD, API_PREADV2, API_AIO, API_AIO32, API_URING, API_MMAP
+};
+enum mark { MARK_ALL, MARK_FIRST, MARK_LAST };
+enum tail { TAIL_NONE, TAIL_NOP, TAIL_TIMEOUT };
+enum syncing {
+    SYNC_NONE, SYNC_FSYNC, SYNC_FDATASYNC, SYNC_RANGE, SYNC_SYNC, SYNC_SYNCFS,
+    SYNC_MSYNC
+};
 
 struct work {
     const char *file;
     enum api api;
+    enum mark mark;
+    enum tail tail;
     enum syncing sync;
-    bool write, buffered, create, link, sqpoll, huge, last_only;
-    int flags;              /* RWF_*, of all I/Os or of each batch's last */
+    bool write, buffered, create, huge, nonblock;
+    bool link, async;       /* of io_uring's SQEs */
+    bool sqpoll, iopoll, sqe128, no_sqarray;    /* of the ring */
+    int flags;              /* RWF_*, of the I/Os that @mark names */
     size_t size;            /* bytes of one I/O */
     uint64_t offset;        /* of the first */
     uint64_t stride;        /* from one to the next */

@@ -3,6 +3,7 @@
 #include "hintio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -99,6 +100,14 @@ void plain_sync(struct work *w)
         break;
     case SYNC_FDATASYNC:
         ret = fdatasync(w->fd);
+        break;
+    case SYNC_RANGE:
+        ret = sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE |
+                              SYNC_FILE_RANGE_WRITE |
+                              SYNC_FILE_RANGE_WAIT_AFTER);
+        break;
+    case SYNC_SYNC:
+        sync();
         break;
     case SYNC_SYNCFS:
         ret = syncfs(w->fd);

@@ -11,11 +11,20 @@
 #include <unistd.h>
 
 #define SQPOLL_IDLE_MS 1000
+#define TAIL_NS 1000
+/* user_data of what ends a batch and is no I/O */
+#define IS_TAIL 1
+
+/* since Linux 6.6; older headers lack it */
+#ifndef IORING_SETUP_NO_SQARRAY
+#define IORING_SETUP_NO_SQARRAY (1u << 16)
+#endif
 
 struct ring {
     int fd;
-    struct io_uring_sqe *sqes;
-    uint32_t *array;
+    uint8_t *sqes;
+    size_t sqe_size;
+    uint32_t *array;        /* NULL: SQEs are taken in the ring's order */
     uint32_t sq_mask, cq_mask;
     _Atomic uint32_t *sq_tail, *sq_flags, *cq_head, *cq_tail;
     struct io_uring_cqe *cqes;
@@ -32,24 +41,34 @@ static void *map(const struct work *w, int fd, size_t len, off_t what)
     return p;
 }
 
+static uint32_t setup_flags(const struct work *w)
+{
+    return (w->sqpoll ? IORING_SETUP_SQPOLL : 0) |
+           (w->iopoll ? IORING_SETUP_IOPOLL : 0) |
+           (w->sqe128 ? IORING_SETUP_SQE128 : 0) |
+           (w->no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
+}
+
 static void open_ring(const struct work *w, struct ring *r)
 {
     struct io_uring_params p = {
-        .flags = w->sqpoll ? IORING_SETUP_SQPOLL : 0,
+        .flags = setup_flags(w),
         .sq_thread_idle = SQPOLL_IDLE_MS,
     };
     uint8_t *sq, *cq;
 
-    r->fd = syscall(SYS_io_uring_setup, w->batch, &p);
+    r->fd = syscall(SYS_io_uring_setup, w->batch + (w->tail != TAIL_NONE), &p);
     if (r->fd < 0) {
         fail(w, "io_uring_setup", errno);
     }
-    sq = map(w, r->fd, p.sq_off.array + p.sq_entries * sizeof(uint32_t),
+    /* both rings are in one piece of memory, the array last if there is one */
+    sq = map(w, r->fd, p.cq_off.cqes + p.cq_entries * sizeof(*r->cqes) +
+             (w->no_sqarray ? 0 : p.sq_entries * sizeof(uint32_t)),
              IORING_OFF_SQ_RING);
-    cq = map(w, r->fd, p.cq_off.cqes + p.cq_entries * sizeof(*r->cqes),
-             IORING_OFF_CQ_RING);
-    r->sqes = map(w, r->fd, p.sq_entries * sizeof(*r->sqes), IORING_OFF_SQES);
-    r->array = (uint32_t *)(sq + p.sq_off.array);
+    cq = sq;
+    r->sqe_size = sizeof(struct io_uring_sqe) << w->sqe128;
+    r->sqes = map(w, r->fd, p.sq_entries * r->sqe_size, IORING_OFF_SQES);
+    r->array = w->no_sqarray ? NULL : (uint32_t *)(sq + p.sq_off.array);
     r->sq_mask = *(uint32_t *)(sq + p.sq_off.ring_mask);
     r->sq_tail = (_Atomic uint32_t *)(sq + p.sq_off.tail);
     r->sq_flags = (_Atomic uint32_t *)(sq + p.sq_off.flags);
@@ -64,7 +83,7 @@ static void fill(const struct work *w, struct io_uring_sqe *sqe, struct io io,
 {
     *sqe = (struct io_uring_sqe) {
         .opcode = w->write ? IORING_OP_WRITE : IORING_OP_READ,
-        .flags = link ? IOSQE_IO_LINK : 0,
+        .flags = (link ? IOSQE_IO_LINK : 0) | (w->async ? IOSQE_ASYNC : 0),
         .fd = w->fd,
         .off = io.offset,
         .addr = (uintptr_t)io.data,
@@ -73,19 +92,50 @@ static void fill(const struct work *w, struct io_uring_sqe *sqe, struct io io,
     };
 }
 
-/* With SQPOLL, nothing may be seen of a batch before all of it is there. */
-static void submit(const struct work *w, struct ring *r, unsigned long first,
-                   unsigned n)
+static void fill_tail(const struct work *w, struct io_uring_sqe *sqe)
 {
-    uint32_t tail = atomic_load_explicit(r->sq_tail, memory_order_relaxed);
+    static const struct __kernel_timespec soon = { .tv_nsec = TAIL_NS };
 
-    for (unsigned i = 0; i < n; i++) {
-        uint32_t slot = (tail + i) & r->sq_mask;
+    *sqe = (struct io_uring_sqe) { .opcode = IORING_OP_NOP, .fd = -1,
+                                   .user_data = IS_TAIL };
+    if (w->tail == TAIL_TIMEOUT) {
+        sqe->opcode = IORING_OP_TIMEOUT;
+        sqe->addr = (uintptr_t)&soon;
+        sqe->len = 1;
+    }
+}
 
-        fill(w, &r->sqes[slot], work_io(w, first, n, i), w->link && i < n - 1);
+/* The SQE that the kernel takes as number @at. */
+static struct io_uring_sqe *sqe_at(struct ring *r, uint32_t at)
+{
+    uint32_t slot = at & r->sq_mask;
+
+    if (r->array) {
         r->array[slot] = slot;
     }
-    atomic_store_explicit(r->sq_tail, tail + n, memory_order_release);
+    return (struct io_uring_sqe *)(r->sqes + slot * r->sqe_size);
+}
+
+/*
+ * Make the @n I/Os from @first on and what follows them visible to the kernel;
+ * returns how many entries these are. With SQPOLL, nothing may be seen of a
+ * batch before all of it is there.
+ */
+static unsigned submit(const struct work *w, struct ring *r,
+                       unsigned long first, unsigned n)
+{
+    uint32_t tail = atomic_load_explicit(r->sq_tail, memory_order_relaxed);
+    uint32_t end = tail;
+
+    for (unsigned i = 0; i < n; i++) {
+        fill(w, sqe_at(r, end++), work_io(w, first, n, i),
+             w->link && i < n - 1);
+    }
+    if (w->tail != TAIL_NONE) {
+        fill_tail(w, sqe_at(r, end++));
+    }
+    atomic_store_explicit(r->sq_tail, end, memory_order_release);
+    return end - tail;
 }
 
 /* Hand over @n entries (or wake the thread that takes them); wait for one. */
@@ -117,7 +167,11 @@ static unsigned collect(const struct work *w, struct ring *r)
     unsigned n = tail - head;
 
     for (; head != tail; head++) {
-        check_io(w, r->cqes[head & r->cq_mask].res);
+        const struct io_uring_cqe *cqe = &r->cqes[head & r->cq_mask];
+
+        if (cqe->user_data != IS_TAIL) {
+            check_io(w, cqe->res);
+        }
     }
     atomic_store_explicit(r->cq_head, head, memory_order_release);
     return n;
@@ -132,7 +186,7 @@ void ring_run(struct work *w)
         unsigned long left = w->count - at;
         unsigned n = left < w->batch ? left : w->batch;
 
-        submit(w, &r, at, n);
+        n = submit(w, &r, at, n);
         enter(w, &r, n);
         for (unsigned got = collect(w, &r); got < n; got += collect(w, &r)) {
             enter(w, &r, 0);

@@ -49,6 +49,9 @@ COUNTS = (
     ("--api=uring --count=6 --batch=3 --stride=64k --link", 6),
     ("--api=uring --count=6 --batch=3 --stride=64k --sqpoll", 6),
     ("--api=uring --op=write --count=9 --batch=4 --stride=64k", 9),
+    ("--api=uring --count=6 --batch=3 --stride=64k --tail=nop --async", 6),
+    ("--api=uring --count=6 --batch=3 --stride=64k --tail=timeout --sqe128", 6),
+    ("--api=uring --count=6 --batch=3 --stride=64k --no-sqarray --nonblock", 6),
 )
 
 
@@ -69,9 +72,10 @@ def check_flags(guest: Guest) -> None:
             name = "none" if hint == "unmarked" else hint
             assert {n: c for n, c in seen.items() if c} == {name: 8}, (api, hint)
     for api in ("aio", "uring"):
-        _, seen = counted(guest, f"hintio --api={api} --hint=urgent --mark=last --count=10 "
-                                 f"--batch=4 --stride=64k {DEV}")
-        assert seen["urgent"] == 3, (api, seen)
+        for mark in ("first", "last"):
+            _, seen = counted(guest, f"hintio --api={api} --hint=urgent --mark={mark} --count=10 "
+                                     f"--batch=4 --stride=64k {DEV}")
+            assert seen["urgent"] == 3, (api, mark, seen)
 
 
 FIO = """\
@@ -112,8 +116,11 @@ def check_fio(guest: Guest) -> None:
 def check_refusals(guest: Guest) -> None:
     """Wrong usage is one line that names what is valid."""
     for arguments, named in ((f"--hint=foo {DEV}", "default, urgent, barrier, unmarked"),
-                             (f"--api=read --hint=urgent {DEV}", "preadv2, aio, uring"),
-                             (f"--batch=2 {DEV}", "aio, uring"), (f"--size=0 {DEV}", "1 to"),
+                             (f"--api=read --hint=urgent {DEV}", "preadv2, aio, aio32, uring"),
+                             (f"--batch=2 {DEV}", "aio, aio32, uring"),
+                             (f"--api=aio --tail=nop {DEV}", "are of --api=uring"),
+                             (f"--api=uring --iopoll --tail=nop {DEV}", "nothing but I/O"),
+                             (f"--size=0 {DEV}", "1 to"),
                              ("", "one file")):
         assert named in refused(guest, arguments, USAGE)
     assert "/nowhere" in refused(guest, "/nowhere", 1)
