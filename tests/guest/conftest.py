@@ -16,8 +16,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from cint import paths
+from cint import paths, steps
+from cint.build import linux
 from cint.device import properties
+from cint.errors import CintError
 from cint.guest import agent, session, vm
 from cint.measure import comparison, sampling, settings, workloads
 
@@ -43,6 +45,28 @@ def log_root() -> Path:
 def logs(request: pytest.FixtureRequest) -> Path:
     """The directory for the logs of this test's guests."""
     return log_root() / re.sub(r"[^A-Za-z0-9.]+", "-", request.node.name).strip("-")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> vm.Backend:
+    """A namespace that keeps what is written."""
+    image = tmp_path / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(256 << 20)
+    return vm.Backend(image)
+
+
+@pytest.fixture(scope="session")
+def debug_kernel() -> Path:
+    """The kernel that checks itself: lock order, sleeping where it may not, use after free."""
+    try:
+        with steps.build_lock():
+            linux.build(None, os.cpu_count() or 1, linux.DEBUG)
+    except CintError as problem:
+        if linux.DEBUG.image.exists():
+            raise
+        pytest.skip(f"no kernel with debugging: {problem.message}")
+    return linux.DEBUG.image
 
 
 def make_settings(policies: str, jobs: Sequence[workloads.Workload], runtime_s: float,

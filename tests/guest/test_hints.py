@@ -9,133 +9,81 @@ must count nothing marked without them, so that a case that cannot fail shows.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from conftest import log_root
+from marks import (
+    BATCH,
+    BDEV,
+    DEFAULT,
+    EXT4,
+    FAST,
+    FSYNC,
+    JOURNAL,
+    MSYNC,
+    POLICY,
+    READ,
+    SYNC,
+    VFAT,
+    XFS,
+    Marks,
+    hint_machine,
+    hintio,
+    make_disk,
+    marks,
+    names,
+    namespace,
+    set_policy,
+)
 from serving import Guest, serving
 
-from cint.device import properties
-from cint.guest import vm
-from cint.measure import comparison
-
-SYNC, BATCH, FSYNC, JOURNAL, MSYNC, READ = 1, 2, 4, 8, 16, 32
-DEFAULT = 63
-POLICY = "/sys/module/block/parameters/irq_hints"
-DISK_SIZE = 512 << 20  # XFS refuses less than 300 MB
-BDEV, EXT4, XFS = "/tmp/ns1", "/mnt/ext4", "/mnt/xfs"
-
-#: Namespaces are found at the same time, so their names do not tell which is which.
-NAMES = """\
-for n in 1 2 3; do
-    for i in $(seq 200); do
-        f=$(grep -lx $n /sys/block/nvme0n*/nsid) && break
-        sleep 0.05
-    done
-    ln -s /dev/$(basename $(dirname $f)) /tmp/ns$n
-done
-"""
-
-
-@dataclass(frozen=True)
-class Marks:
-    """Commands of all I/O queues, by hint."""
-
-    unmarked: int = 0
-    urgent: int = 0
-    barrier: int = 0
-
-    @property
-    def total(self) -> int:
-        """Commands."""
-        return self.unmarked + self.urgent + self.barrier
-
-
-def counters(guest: Guest) -> tuple[int, ...]:
-    """The device's counters now; both hints at once must never be on the wire."""
-    queues = [q for q in guest.stats()["queues"] if q["cqid"]]
-    assert sum(q["cmds-both-hints"] for q in queues) == 0
-    return tuple(sum(q[f"cmds-{name}"] for q in queues)
-                 for name in ("unmarked", "urgent", "barrier"))
-
-
-def marks(guest: Guest, script: str, policy: int = DEFAULT) -> Marks:
-    """What a script in the guest sends under a policy."""
-    guest.shell(f"echo {policy} > {POLICY}")
-    before = counters(guest)
-    guest.shell(script)
-    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
-
-
-def hintio(options: str, file: str = BDEV) -> str:
-    """The command line of the tool that does the I/O."""
-    return f"hintio {options} {file} >/dev/null"
-
-
-def make_disk(path: Path, *mkfs: str) -> Path:
-    """A raw image with a file system; the test is skipped without the tool for it."""
-    tool = shutil.which(mkfs[0], path="/usr/sbin:/sbin:/usr/bin:/bin")
-    if tool is None:
-        pytest.skip(f"{mkfs[0]} is not installed")
-    with path.open("wb") as file:
-        file.truncate(DISK_SIZE)
-    subprocess.run([tool, *mkfs[1:], str(path)], check=True, capture_output=True)
-    return path
-
-
-def namespace(number: int, image: Path) -> tuple[str, ...]:
-    """QEMU's options for one more namespace."""
-    name = str(image).replace(",", ",,")
-    return ("-blockdev", f"driver=file,node-name=d{number},filename={name}",
-            "-device", f"nvme-ns,bus={vm.NVME_ID},drive=d{number},nsid={number}")
-
-
-def hint_machine(*append: str, extra: tuple[str, ...] = ()) -> vm.Machine:
-    """A guest in real time whose device interrupts for each completion."""
-    accel = comparison.choose_accel(False)
-    props = properties.device_properties(properties.parse_policy("default"),
-                                         properties.parse_media("optane"), 1, virtual=False)
-    return vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, append=append,
-                      vcpus=2, extra=extra)
+MKFS_EXT4 = ("mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0")
 
 
 @pytest.fixture(scope="module")
-def disks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Images with ext4 and XFS."""
+def disks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Images of namespaces 2 to 5: ext4, XFS, one the guest formats, ext4 with fast commits."""
     root = tmp_path_factory.mktemp("disks")
-    return (make_disk(root / "ext4", "mkfs.ext4", "-q", "-b", "4096",
-                      "-E", "lazy_itable_init=0,lazy_journal_init=0"),
-            make_disk(root / "xfs", "mkfs.xfs", "-q"))
+    return (make_disk(root / "ext4", *MKFS_EXT4), make_disk(root / "xfs", "mkfs.xfs", "-q"),
+            make_disk(root / "vfat"), make_disk(root / "fast", *MKFS_EXT4, "-O", "fast_commit"))
 
 
 @pytest.fixture(scope="module")
-def guest(disks: tuple[Path, Path]) -> Iterator[Guest]:
-    """One guest for all cases: a block device, ext4 and XFS behind one controller."""
-    extra = namespace(2, disks[0]) + namespace(3, disks[1])
-    with serving(hint_machine(extra=extra), log_root() / "hints") as running:
-        running.shell(f"{NAMES}echo 4 > /proc/sys/vm/nr_hugepages")
+def guest(disks: tuple[Path, ...]) -> Iterator[Guest]:
+    """One guest for all cases: a block device and file systems behind one controller."""
+    extra = [word for i, disk in enumerate(disks) for word in namespace(2 + i, disk)]
+    machine = hint_machine(extra=tuple(extra))
+    with serving(machine, log_root() / "hints") as running:
+        running.shell(f"{names(1 + len(disks))} echo 4 > /proc/sys/vm/nr_hugepages;"
+                      f"mkdosfs /tmp/ns4")
         yield running
 
 
 @pytest.fixture(scope="module")
 def files(guest: Guest) -> Iterator[Guest]:
-    """The guest with both file systems, for the cases after those of the block device."""
+    """The guest with its file systems, for the cases after those of the block device."""
     guest.shell(
         # No writeback but what a test asks for; XFS's own is a worker of the log.
         "set -e; echo 0 > /proc/sys/vm/dirty_writeback_centisecs;"
         "echo 720000 > /proc/sys/fs/xfs/xfssyncd_centisecs;"
-        f"mkdir -p {EXT4} {XFS};"
+        f"mkdir -p {EXT4} {XFS} {VFAT} {FAST} /mnt/over;"
         f"mount -t ext4 -o commit=900 /tmp/ns2 {EXT4};"
         f"mount -t xfs /tmp/ns3 {XFS};"
-        f"for d in {EXT4} {XFS}; do"
-        " dd if=/dev/zero of=$d/file bs=1M count=32 2>/dev/null; done; sync")
+        f"mount -t vfat /tmp/ns4 {VFAT};"
+        f"mount -t ext4 -o commit=900 /tmp/ns5 {FAST};"
+        f"mkdir {EXT4}/lower {EXT4}/upper {EXT4}/work;"
+        f"for f in {EXT4}/file {EXT4}/lower/file {XFS}/file {VFAT}/file; do"
+        " dd if=/dev/zero of=$f bs=1M count=32 2>/dev/null; done;"
+        "mount -t overlay overlay -o"
+        f" lowerdir={EXT4}/lower,upperdir={EXT4}/upper,workdir={EXT4}/work {OVER};"
+        "sync")
     yield guest
-    guest.shell(f"umount {EXT4} {XFS}")
+    guest.shell(f"umount {OVER}; umount {EXT4} {XFS} {VFAT} {FAST}")
 
+
+OVER = "/mnt/over"
 
 Case = tuple[str, str, int, Marks]
 
@@ -169,10 +117,28 @@ DIRECT: tuple[Case, ...] = (
      Marks(urgent=8)),
     ("uring-unmarked", "--api=uring --batch=8 --count=8 --stride=64k --hint=unmarked", 0,
      Marks(8)),
+    # a batch may end with what is no I/O, and an entry be issued by a worker
+    ("uring-nop", "--api=uring --batch=8 --count=16 --stride=64k --tail=nop", BATCH,
+     Marks(14, barrier=2)),
+    ("uring-timeout", "--api=uring --batch=8 --count=16 --stride=64k --tail=timeout", BATCH,
+     Marks(14, barrier=2)),
+    ("uring-async", "--api=uring --batch=8 --count=8 --stride=64k --async", BATCH,
+     Marks(7, barrier=1)),
+    ("uring-sqe128", "--api=uring --batch=8 --count=16 --stride=64k --sqe128 --tail=nop", BATCH,
+     Marks(14, barrier=2)),
+    ("uring-no-sqarray", "--api=uring --batch=8 --count=16 --stride=64k --no-sqarray --tail=nop",
+     BATCH, Marks(14, barrier=2)),
     ("uring-link", "--api=uring --batch=4 --count=4 --stride=64k --link", BATCH,
      Marks(barrier=4)),
     # eight adjacent reads become one command, which must not lose the hint
     ("merge", "--api=aio --batch=8 --count=8", BATCH, Marks(barrier=1)),
+    # of the first, who waits for it alone, and the last, which ends the batch: it is urgent
+    ("merge-both", "--api=aio --batch=8 --count=8 --hint=urgent --mark=first", 0,
+     Marks(urgent=1)),
+    ("merge-both-uring", "--api=uring --batch=8 --count=8 --hint=urgent --mark=first", 0,
+     Marks(urgent=1)),
+    ("merge-both-write", "--op=write --api=aio --batch=8 --count=8 --hint=urgent --mark=first", 0,
+     Marks(urgent=1)),
     ("merge-urgent", "--api=aio --batch=8 --count=8 --hint=urgent --mark=last", 0,
      Marks(urgent=1)),
     # contiguous memory goes by SGL, which has flags of its own in the same byte
@@ -181,11 +147,14 @@ DIRECT: tuple[Case, ...] = (
 )
 
 
-def check(guest: Guest, script: str, bit: int, wanted: Marks) -> None:
+def both_ways(guest: Guest, script: str, bit: int) -> tuple[Marks, Marks]:
+    """What a script sends under one bit of the policy, and under all others."""
+    return marks(guest, script, bit), marks(guest, script, DEFAULT & ~bit)
+
+
+def expected(bit: int, wanted: Marks) -> tuple[Marks, Marks]:
     """The hints are there under the one bit that makes them, and only then."""
-    assert marks(guest, script, bit) == wanted
-    without = marks(guest, script, DEFAULT & ~bit)
-    assert without == (wanted if bit == 0 else Marks(wanted.total))
+    return wanted, (wanted if bit == 0 else Marks(wanted.total))
 
 
 def check_file(guest: Guest, script: str, bit: int, wanted: Marks) -> None:
@@ -198,10 +167,23 @@ def check_file(guest: Guest, script: str, bit: int, wanted: Marks) -> None:
         assert without.unmarked >= wanted.total
 
 
-@pytest.mark.parametrize(("options", "bit", "wanted"), [c[1:] for c in DIRECT],
-                         ids=[c[0] for c in DIRECT])
-def test_block_device(guest: Guest, options: str, bit: int, wanted: Marks) -> None:
-    check(guest, hintio(options), bit, wanted)
+def test_block_device(guest: Guest) -> None:
+    wrong = {name: got for name, options, bit, wanted in DIRECT
+             if (got := both_ways(guest, hintio(options), bit)) != expected(bit, wanted)}
+    assert wrong == {}
+
+
+def test_again_from_worker(guest: Guest) -> None:
+    """An I/O that would have blocked in the submission is issued again, with its hint."""
+    depth = "/sys/block/$(basename $(readlink /tmp/ns1))/queue/nr_requests"
+    event = "/sys/kernel/tracing/events/io_uring/io_uring_queue_async_work"
+    guest.shell("mount -t tracefs none /sys/kernel/tracing 2>/dev/null;"
+                f"cat {depth} > /tmp/depth; echo 4 > {depth}; echo 1 > {event}/enable")
+    found = marks(guest, hintio("--api=uring --batch=16 --count=16 --stride=64k"), BATCH)
+    again = guest.shell(f"echo 0 > {event}/enable; cat /tmp/depth > {depth};"
+                        "grep -c queue_async_work: /sys/kernel/tracing/trace; true")
+    assert int(again) > 0, "nothing had to be issued again"
+    assert found == Marks(15, barrier=1)
 
 
 @pytest.mark.parametrize("size", ["1m", "2m"])
@@ -246,17 +228,25 @@ def test_buffered_block_device(guest: Guest) -> None:
     assert marks(guest, script, DEFAULT & ~FSYNC & ~READ).urgent == 0
 
 
-@pytest.mark.parametrize("where", [EXT4, XFS])
+@pytest.mark.parametrize("where", [EXT4, XFS, VFAT, OVER])
 def test_direct_file(files: Guest, where: str) -> None:
-    """iomap passes on what the block device's own direct I/O does."""
+    """iomap, the older direct I/O and overlayfs do as the block device's own direct I/O does."""
     file = f"{where}/file"
     check_file(files, hintio("--api=pread --count=4", file), SYNC, Marks(urgent=4))
-    check_file(files, hintio("--api=preadv2 --count=4 --hint=unmarked", file), 0, Marks(4))
+    for hint, wanted in (("unmarked", Marks(4)), ("urgent", Marks(urgent=4)),
+                         ("barrier", Marks(barrier=4))):
+        check_file(files, hintio(f"--api=preadv2 --count=4 --hint={hint}", file), 0, wanted)
     check_file(files, hintio("--api=aio --batch=8 --count=8 --stride=64k", file), BATCH,
                Marks(7, barrier=1))
     check_file(files, hintio("--api=aio --size=2m", file), BATCH, Marks(3, barrier=1))
     check_file(files, hintio("--api=uring --batch=8 --count=8 --stride=64k", file), BATCH,
                Marks(7, barrier=1))
+
+
+def test_extending_write(files: Guest) -> None:
+    """The submission waits for a write that extends a file, although it is asynchronous."""
+    script = hintio("--op=write --api=aio --create", f"{EXT4}/longer")
+    check_file(files, script, SYNC, Marks(urgent=1))
 
 
 DIRTY = "dd if=/dev/zero of={0}/new bs=64k count=4 conv=notrunc 2>/dev/null; "
@@ -300,7 +290,32 @@ def test_syncfs(files: Guest, where: str) -> None:
     assert marks(files, script, DEFAULT & ~FSYNC & ~JOURNAL & ~READ).urgent == 0
 
 
-@pytest.mark.parametrize("where", [EXT4, XFS])
+@pytest.mark.parametrize("where", [EXT4, XFS, VFAT])
+@pytest.mark.parametrize("sync", ["sync", "range"])
+def test_sync(files: Guest, where: str, sync: str) -> None:
+    """sync(2), and sync_file_range(2) that waits."""
+    script = DIRTY.format(where) + hintio(f"--op=write --count=0 --sync={sync}", f"{where}/new")
+    found = marks(files, script, FSYNC)
+    assert found.urgent >= 1
+    assert found.barrier == 0
+    assert marks(files, script, DEFAULT & ~FSYNC & ~JOURNAL & ~READ).urgent == 0
+
+
+def test_fast_commit(files: Guest) -> None:
+    """ext4: the last block of a fast commit is urgent, and so is the flush before it."""
+    name = f"{FAST}/quick"
+    write = hintio("--op=write --api=pread --buffered --offset={0}k --sync=fsync", name)
+    fast = "grep -h commits /proc/fs/ext4/*/fc_info"
+    files.shell(f"touch {name}; sync; " + write.format(0))
+    before = files.shell(fast)
+    found = marks(files, write.format(4), JOURNAL)
+    assert files.shell(fast) != before, "no fast commit"
+    assert found.urgent == 2
+    assert found.barrier == 0, "that would be a full commit"
+    assert marks(files, write.format(8), DEFAULT & ~JOURNAL & ~FSYNC & ~READ).urgent == 0
+
+
+@pytest.mark.parametrize("where", [EXT4, XFS, VFAT])
 def test_msync(files: Guest, where: str) -> None:
     """Of the pieces of a mapping that msync writes the last one is marked."""
     script = hintio("--op=write --api=mmap --stride=1m --count=8 --sync=msync", f"{where}/file")
@@ -326,7 +341,7 @@ def test_background_writeback(files: Guest, where: str) -> None:
     assert found.total == found.unmarked >= 1
 
 
-@pytest.mark.parametrize("where", [EXT4, XFS])
+@pytest.mark.parametrize("where", [EXT4, XFS, VFAT])
 @pytest.mark.parametrize("api", ["read", "mmap"])
 def test_page_cache_misses(files: Guest, where: str, api: str) -> None:
     """A miss is urgent; what readahead fetches beyond it is not."""
@@ -346,22 +361,107 @@ def test_readahead(files: Guest, where: str) -> None:
     assert found.unmarked > found.urgent, "readahead in advance"
 
 
+#: A device that only interrupts for a Barrier, or long after it should have.
+WAITS = (("cint.policy", "cint"), ("cint.thr", 65535), ("cint.delta", 100_000_000),
+         ("cint.max-hold", 0), ("cint.drain", "off"))
+
+
+def interrupts_for(guest: Guest, reason: str, script: str, policy: int) -> int:
+    """Interrupts that the device sent for one reason while a script ran."""
+    def count() -> int:
+        return sum(int(q["irqs-by-reason"][reason]) for q in guest.stats()["queues"] if q["cqid"])
+
+    set_policy(guest, policy)
+    before = count()
+    guest.shell(script)
+    return count() - before
+
+
+#: Batches that end with a Barrier: what makes them, the bit for it, and how many there are.
+BATCHES = {
+    "aio": (hintio("--api=aio --batch=16 --count=32 --stride=64k"), BATCH, 2),
+    "aio-merged": (hintio("--api=aio --batch=16 --count=32"), BATCH, 2),
+    "aio-split": (hintio("--api=aio --size=2m"), BATCH, 1),
+    "aio-write": (hintio("--op=write --api=aio --batch=16 --count=32 --stride=64k"), BATCH, 2),
+    "uring": (hintio("--api=uring --batch=16 --count=32 --stride=64k --tail=nop"), BATCH, 2),
+    "uring-link": (hintio("--api=uring --batch=4 --count=4 --stride=64k --link"), BATCH, 4),
+    **{f"aio{where}": (hintio("--api=aio --batch=16 --count=32 --stride=64k", f"{where}/file"),
+                       BATCH, 2) for where in (EXT4, XFS, VFAT)},
+    **{f"msync{where}": (hintio("--op=write --api=mmap --stride=1m --count=8 --sync=msync",
+                                f"{where}/file"), MSYNC, 1) for where in (EXT4, XFS, VFAT)},
+    "jbd2": (f"rm -f {EXT4}/e; {hintio('--op=write --count=0 --create --sync=fsync', EXT4 + '/e')}",
+             JOURNAL, 1),
+}
+
+
+def test_barriers_interrupt(files: Guest) -> None:
+    """Each batch costs one interrupt with that reason, and none with its bit off."""
+    old = {name: files.vm.qmp.get(name) for name, _ in WAITS}
+    for name, value in WAITS:
+        files.vm.qmp.set(name, value)
+    found = {name: (interrupts_for(files, "barrier", script, bit),
+                    interrupts_for(files, "barrier", script, DEFAULT & ~bit))
+             for name, (script, bit, _) in BATCHES.items()}
+    for name, value in reversed(old.items()):
+        files.vm.qmp.set(name, value)
+    assert found == {name: (batches, 0) for name, (_, _, batches) in BATCHES.items()}
+
+
+def sgl_transfers(guest: Guest, script: str) -> int:
+    """How often the device read an SGL meanwhile."""
+    log = guest.vm.logs / "qemu.log"
+    event = {"name": "pci_nvme_map_sgl"}
+    guest.vm.qmp.execute("trace-event-set-state", enable=True, **event)
+    before = log.read_text(errors="replace").count(event["name"])
+    guest.shell(script)
+    guest.vm.qmp.execute("trace-event-set-state", enable=False, **event)
+    return log.read_text(errors="replace").count(event["name"]) - before
+
+
+def test_sgl(guest: Guest) -> None:
+    """The cases for it go by SGL, which has flags in the byte of the hints."""
+    limit = "/sys/module/nvme/parameters/sgl_threshold"
+    script = hintio("--api=preadv2 --size=512k --huge --hint=urgent --count=2")
+    assert sgl_transfers(guest, script) == 2
+    guest.shell(f"cat {limit} > /tmp/limit; echo 0 > {limit}")
+    assert sgl_transfers(guest, script) == 0
+    assert marks(guest, script) == Marks(urgent=2)
+    guest.shell(f"cat /tmp/limit > {limit}")
+
+
 def test_who_may_not(guest: Guest) -> None:
     """A value with unknown bits is refused and changes nothing."""
-    guest.shell(f"echo 5 > {POLICY}")
+    set_policy(guest, 5)
     for wrong in ("64", "-1", "all"):
         assert guest.try_shell(f"echo {wrong} > {POLICY}")["exit"] != 0
     assert guest.shell(f"cat {POLICY}").strip() == "5"
 
 
+#: The kernel's own suites: name and how many cases they have at least.
+KUNIT = {"blk-irq-hints": 5, "nvme_ooo": 5}
+
+
+def passed(results: str) -> dict[str, int]:
+    """Suites of a KUnit report in which all went well, with the number of cases that ran."""
+    lines = [line.split() for line in results.splitlines()]
+    assert [words for words in lines if words[:2] == ["not", "ok"]] == []
+    assert [words for words in lines if "SKIP" in words] == []
+    suites, cases = {}, 0
+    for words, line in zip(lines, results.splitlines(), strict=True):
+        if words[:1] == ["ok"] and line.startswith(" "):
+            cases += 1
+        elif words[:1] == ["ok"]:
+            suites[words[2]], cases = cases, 0
+    return suites
+
+
 def test_driver_switch_and_kunit(logs: Path) -> None:
     """nvme.irq_hints=0 sends nothing marked; the kernel's own tests pass."""
     with serving(hint_machine("nvme.irq_hints=0", "kunit.enable=1"), logs) as guest:
-        guest.shell(NAMES.replace("1 2 3", "1"))
+        guest.shell(names(1))
         assert marks(guest, hintio("--api=pread --count=4")) == Marks(4)
         assert marks(guest, hintio("--api=preadv2 --hint=urgent --count=4")) == Marks(4)
         results = guest.shell("mount -t debugfs none /sys/kernel/debug 2>/dev/null;"
                               "cat /sys/kernel/debug/kunit/*/results")
-        lines = [line.split() for line in results.splitlines()]
-        assert "blk-irq-hints" in {words[-1] for words in lines if words[:1] == ["ok"]}
-        assert [words for words in lines if words[:2] == ["not", "ok"]] == []
+        ran = passed(results)
+        assert {name: min(count, ran.get(name, 0)) for name, count in KUNIT.items()} == KUNIT

@@ -8,7 +8,6 @@ page D0h), and a command that timed out shows in the kernel's messages, which ev
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +17,8 @@ import pytest
 from conftest import Boot
 from serving import Guest, serving
 
-from cint import paths, steps
-from cint.build import linux
+from cint import paths
 from cint.device import logpage
-from cint.errors import CintError
 from cint.guest import agent, vm
 from cint.measure import comparison, fiojson
 
@@ -72,9 +69,7 @@ ioengine=libaio
 iodepth=1
 """
 RESETS = 4
-#: Resets, CPUs that come and go, and the switches, all under load.
-CHAOS = f"""\
-cat > /tmp/poll.fio <<EOF
+POLL = """\
 [poll]
 filename=/dev/nvme0n1
 direct=1
@@ -85,7 +80,9 @@ hipri=1
 iodepth=4
 size=2M
 offset=128M
-EOF
+"""
+#: Resets, CPUs that come and go, and the switches, all under load.
+CHAOS = f"""\
 load() {{
     while [ ! -e /tmp/stop ]; do
         fio --eta=never $1 > $1.out 2>&1 || {{ cat $1.out; touch $1.failed; return; }}
@@ -149,15 +146,6 @@ def shaken_machine(backend: vm.Backend, kernel: Path = paths.KERNEL) -> vm.Machi
     accel = comparison.choose_accel(False)
     return replace(waiting_machine(backend, (SYNC_ONLY, "nvme.poll_queues=1")), virtual=False,
                    accel=accel.name, cpu=accel.cpu, vcpus=2, kernel=kernel)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> vm.Backend:
-    """A namespace that keeps what is written."""
-    image = tmp_path / "disk.img"
-    with image.open("wb") as file:
-        file.truncate(256 * MIB)
-    return vm.Backend(image)
 
 
 def shell(name: str, script: str) -> agent.Job:
@@ -295,6 +283,7 @@ def change_policies(guest: Guest) -> None:
 def shake(shaken: Guest) -> None:
     """Resets, CPUs offline, switches, policies, polling, removal: all under verified load."""
     shaken.write_file("/tmp/mix.fio", mix(numjobs=2).encode())
+    shaken.write_file("/tmp/poll.fio", POLL.encode())
     runs = shaken.shell(CHAOS)
     assert int(runs) > 0
     setups = re.findall(r"(\d+/\d+/\d+) default/read/poll queues", shaken.shell("dmesg"))
@@ -314,19 +303,6 @@ def test_nothing_is_lost(disk: vm.Backend, logs: Path) -> None:
     """All that may happen to a driver, in one boot."""
     with serving(shaken_machine(disk), logs) as guest:
         shake(guest)
-
-
-@pytest.fixture(scope="module")
-def debug_kernel() -> Path:
-    """The kernel that checks itself: lock order, sleeping where it may not, use after free."""
-    try:
-        with steps.build_lock():
-            linux.build(None, os.cpu_count() or 1, linux.DEBUG)
-    except CintError as problem:
-        if linux.DEBUG.image.exists():
-            raise
-        pytest.skip(f"no kernel with debugging: {problem.message}")
-    return linux.DEBUG.image
 
 
 @pytest.mark.slow

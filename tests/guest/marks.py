@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a guest marks, as the device counts it: helpers for the tests of hints.
+
+Each test runs a program in the guest and looks at the device's counters of commands by hint before
+and after. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from serving import Guest
+
+from cint.device import properties
+from cint.guest import vm
+from cint.measure import comparison
+
+SYNC, BATCH, FSYNC, JOURNAL, MSYNC, READ = 1, 2, 4, 8, 16, 32
+DEFAULT = 63
+POLICY = "/sys/module/block/parameters/irq_hints"
+DISK_SIZE = 512 << 20  # XFS refuses less than 300 MB
+BDEV = "/tmp/ns1"
+EXT4, XFS, VFAT, FAST = "/mnt/ext4", "/mnt/xfs", "/mnt/vfat", "/mnt/fast"
+
+#: Names for namespaces: they are found at the same time, in any order.
+_NAME = """\
+for i in $(seq 200); do
+    f=$(grep -lx {0} /sys/block/nvme0n*/nsid) && break
+    sleep 0.05
+done
+ln -s /dev/$(basename $(dirname $f)) /tmp/ns{0}
+"""
+
+
+def names(count: int) -> str:
+    """A script that links namespace N to /tmp/nsN."""
+    return "".join(_NAME.format(number) for number in range(1, count + 1))
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Commands of all I/O queues, by hint."""
+
+    unmarked: int = 0
+    urgent: int = 0
+    barrier: int = 0
+
+    @property
+    def total(self) -> int:
+        """Commands."""
+        return self.unmarked + self.urgent + self.barrier
+
+
+def counters(guest: Guest) -> tuple[int, ...]:
+    """The device's counters now; both hints at once must never be on the wire."""
+    queues = [q for q in guest.stats()["queues"] if q["cqid"]]
+    assert sum(q["cmds-both-hints"] for q in queues) == 0
+    return tuple(sum(q[f"cmds-{name}"] for q in queues)
+                 for name in ("unmarked", "urgent", "barrier"))
+
+
+def set_policy(guest: Guest, policy: int) -> None:
+    """Which I/O the guest's kernel marks by itself."""
+    guest.shell(f"echo {policy} > {POLICY}")
+
+
+def marks(guest: Guest, script: str, policy: int = DEFAULT) -> Marks:
+    """What a script in the guest sends under a policy."""
+    set_policy(guest, policy)
+    before = counters(guest)
+    guest.shell(script)
+    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+
+
+def hintio(options: str, file: str = BDEV) -> str:
+    """The command line of the tool that does the I/O."""
+    return f"hintio {options} {file} >/dev/null"
+
+
+def make_disk(path: Path, *mkfs: str) -> Path:
+    """A raw image, with a file system if asked for; skips without the tool for it."""
+    with path.open("wb") as file:
+        file.truncate(DISK_SIZE)
+    if mkfs:
+        tool = shutil.which(mkfs[0], path="/usr/sbin:/sbin:/usr/bin:/bin")
+        if tool is None:
+            pytest.skip(f"{mkfs[0]} is not installed")
+        subprocess.run([tool, *mkfs[1:], str(path)], check=True, capture_output=True)
+    return path
+
+
+def namespace(number: int, image: Path) -> tuple[str, ...]:
+    """QEMU's options for one more namespace."""
+    name = str(image).replace(",", ",,")
+    return ("-blockdev", f"driver=file,node-name=d{number},filename={name}",
+            "-device", f"nvme-ns,bus={vm.NVME_ID},drive=d{number},nsid={number}")
+
+
+def hint_machine(*append: str, extra: tuple[str, ...] = ()) -> vm.Machine:
+    """A guest in real time whose device interrupts for each completion."""
+    accel = comparison.choose_accel(False)
+    props = properties.device_properties(properties.parse_policy("default"),
+                                     properties.parse_media("optane"), 1, virtual=False)
+    return vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, append=append,
+                      vcpus=2, extra=extra)
