@@ -12,8 +12,8 @@ import pytest
 from canned import log, record
 
 from cint.errors import CintError
-from cint.figures import choosing, probe, vic
-from cint.figures.base import Failure, Figure, Point
+from cint.figures import base, choosing, probe, vic
+from cint.figures.base import Deviation, Failure, Figure, Point
 from cint.measure import workloads
 
 FIGURES = (vic.TAB1, vic.TAB1_EXACT, vic.TAB23, vic.TAB45, vic.TAB6, vic.LOW, vic.LOW_RATE,
@@ -37,6 +37,28 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
 
 def test_names_are_unique() -> None:
     assert len({f.name for f in FIGURES}) == len(FIGURES)
+
+
+# ---- deviations ---------------------------------------------------------
+
+KNOWN = Deviation(0.5, 0.6, "the medium is too even")
+
+
+def test_a_deviation_is_explained() -> None:
+    said = KNOWN.explain(base.at_most("gaps", 0.54, 1 / 3))
+    assert said == "gaps: 0.54, must be at most 0.3333; expected here from 0.5 to 0.6: " \
+                   "the medium is too even"
+
+
+@pytest.mark.parametrize(("failures", "why"), [
+    (base.at_most("gaps", 0.3, 1 / 3), "the claim holds now"),
+    (base.at_most("gaps", 0.61, 1 / 3), "gaps: 0.61, must be .*, expected here from 0.5 to 0.6"),
+    (base.at_most("gaps", 0.49, 1 / 3), "expected here from 0.5 to 0.6"),
+    ([*base.at_most("gaps", 0.54, 0), *base.at_most("times", 2, 1)], "times: 2"),
+])
+def test_other_deviations_are_failures(failures: list[Failure], why: str) -> None:
+    with pytest.raises(AssertionError, match=why):
+        KNOWN.explain(failures)
 
 
 # ---- the probe ----------------------------------------------------------

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Test programs of all kinds become results that add up."""
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from cint import cli
+from cint import cli, paths
 from cint.errors import CintError, UsageError
 from cint.selftest import runner, suites
 from cint.selftest.runner import FAILED, PASSED, SKIPPED, Command
@@ -167,15 +168,27 @@ def test_processes_share_the_files(sandbox: Path, python_here: None) -> None:
         == [True, False, True]
 
 
-def test_an_expected_failure_says_why(sandbox: Path, python_here: None) -> None:
+def test_an_expected_failure_says_why(
+    sandbox: Path, python_here: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     (sandbox / "t").mkdir()
     (sandbox / "t" / "test_x.py").write_text(
         "import pytest\n"
-        "@pytest.mark.xfail(strict=True, reason='the medium is too even')\n"
-        "def test_claim():\n    assert 1 == 2\n")
+        "def test_claim():\n    pytest.xfail('the medium is too even')\n")
     result, = run_pytest(sandbox / "t").values()
-    assert result.status == SKIPPED
-    assert result.reason == "expected failure: the medium is too even"
+    assert result.status == runner.EXPECTED
+    assert result.reason == "the medium is too even"
+    test.show(result)
+    assert re.fullmatch(r"xfail demo: test_x::test_claim \(.*\): the medium is too even\n",
+                        capsys.readouterr().out)
+
+
+def test_only_the_helper_with_bounds_expects_failures() -> None:
+    """pytest's own mark has no bounds and takes any exception for what was expected."""
+    helper = paths.ROOT / "tests/guest/claims.py"
+    assert "pytest.xfail(" in helper.read_text("utf-8")
+    for path in (paths.ROOT / "tests").rglob("*.py"):
+        assert path == helper or "xfail" not in path.read_text("utf-8"), path
 
 
 def test_pytest_without_tests_is_a_skip(sandbox: Path, python_here: None) -> None:
@@ -187,7 +200,10 @@ def test_pytest_without_tests_is_a_skip(sandbox: Path, python_here: None) -> Non
 def test_the_last_line() -> None:
     assert test.summary(Counter({PASSED: 3})) == "3 passed, 0 failed"
     assert test.summary(Counter({PASSED: 3, FAILED: 1, SKIPPED: 2})) \
-        == "3 passed, 1 failed, 2 skipped"
+        == "2 skipped\n3 passed, 1 failed"
+    assert test.summary(Counter({runner.EXPECTED: 1})) == "1 expected failure\n0 passed, 0 failed"
+    assert test.summary(Counter({PASSED: 9, SKIPPED: 1, runner.EXPECTED: 2})) \
+        == "2 expected failures\n1 skipped\n9 passed, 0 failed"
 
 
 def test_a_failure_is_shown_with_log_and_rerun(

@@ -27,11 +27,29 @@ class Failure:
     """A claim that does not hold: which one, what was found, what it needs."""
 
     claim: str
-    found: str
+    found: float
     wanted: str
 
     def __str__(self) -> str:
-        return f"{self.claim}: {self.found}, must be {self.wanted}"
+        return f"{self.claim}: {self.found:.4g}, must be {self.wanted}"
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A claim that is known not to hold here: where its value lies instead, and why."""
+
+    low: float
+    high: float
+    reason: str
+
+    def explain(self, failures: Sequence[Failure]) -> str:
+        """What to say of it; AssertionError unless exactly this is what was found."""
+        assert failures, f"the claim holds now, no deviation is left to expect: {self.reason}"
+        assert len(failures) == 1, [str(failure) for failure in failures]
+        found = failures[0]
+        bounds = f"expected here from {self.low:g} to {self.high:g}"
+        assert self.low <= found.found <= self.high, f"{found}, {bounds}"
+        return f"{found}; {bounds}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -142,22 +160,22 @@ def near(claim: str, found: float, wanted: float, rel: float) -> list[Failure]:
     """``found`` within ``rel`` (a share) of ``wanted``."""
     if wanted and abs(found / wanted - 1) <= rel:
         return []
-    return [Failure(claim, f"{found:.4g}", f"{wanted:.4g} +-{100 * rel:g} %")]
+    return [Failure(claim, found, f"{wanted:.4g} +-{100 * rel:g} %")]
 
 
 def at_least(claim: str, found: float, least: float) -> list[Failure]:
     """``found`` >= ``least``."""
-    return [] if found >= least else [Failure(claim, f"{found:.4g}", f"at least {least:.4g}")]
+    return [] if found >= least else [Failure(claim, found, f"at least {least:.4g}")]
 
 
 def at_most(claim: str, found: float, most: float) -> list[Failure]:
     """``found`` <= ``most``."""
-    return [] if found <= most else [Failure(claim, f"{found:.4g}", f"at most {most:.4g}")]
+    return [] if found <= most else [Failure(claim, found, f"at most {most:.4g}")]
 
 
 def less(claim: str, found: float, limit: float) -> list[Failure]:
     """``found`` < ``limit``."""
-    return [] if found < limit else [Failure(claim, f"{found:.4g}", f"less than {limit:.4g}")]
+    return [] if found < limit else [Failure(claim, found, f"less than {limit:.4g}")]
 
 
 def known(claim: str, value: float | None) -> float:

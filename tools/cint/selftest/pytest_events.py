@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """pytest plugin of `cint test`: tells each result as it happens.
 
-Loaded with `-p cint.pytest_events`. Writes one JSON object a line to the file descriptor
+Loaded with `-p cint.selftest.pytest_events`. Writes one JSON object a line to the file descriptor
 in CINT_TEST_EVENTS, and the report of each test to a file in CINT_TEST_LOGS. When
 CINT_TEST_FILTER is set, only tests with that name, or whose name contains it, run.
 CINT_TEST_SHARE=i/n leaves every n-th file, from the i-th on: several processes then share
@@ -80,13 +80,15 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def _status(report: pytest.TestReport) -> str:
     if report.failed:
         return "failed"
-    return "skipped" if report.skipped else "passed"
+    if report.skipped:
+        return "expected" if hasattr(report, "wasxfail") else "skipped"
+    return "passed"
 
 
 def _reason(report: pytest.TestReport) -> str:
     expected = getattr(report, "wasxfail", None)
     if expected is not None:
-        return f"expected failure: {expected.removeprefix('reason: ')}"
+        return str(expected).removeprefix("reason: ")
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")
     text = str(report.longrepr or "")

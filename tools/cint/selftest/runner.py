@@ -20,6 +20,8 @@ from typing import Any
 from cint import paths, steps
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+#: A claim that is known not to hold failed as it is expected to, within its bounds.
+EXPECTED = "expected"
 
 
 @dataclass(frozen=True)

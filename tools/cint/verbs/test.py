@@ -21,7 +21,7 @@ from cint.selftest.runner import Result
 _TAIL = 15
 
 _MARKS = {runner.PASSED: ("ok", "green"), runner.FAILED: ("FAIL", "red"),
-          runner.SKIPPED: ("skip", "yellow")}
+          runner.SKIPPED: ("skip", "yellow"), runner.EXPECTED: ("xfail", "yellow")}
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -31,6 +31,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "test", help="run all tests", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Set up what is missing, then run the test suites:\n\n" + listing,
         epilog="Each result is printed as it happens; the last line is `N passed, N failed`.\n"
+        "A line above it counts expected failures: claims of the papers that are known not to\n"
+        "hold here, each with the bounds of its deviation; outside of them it is a failure.\n"
         "Logs are in build/logs/test/. Exit code 0 when nothing failed, 1 when a test did, 125\n"
         "when nothing could be tested because something does not build or the kernel of\n"
         "--linux-src does not boot: git bisect run skips such a commit.",
@@ -96,9 +98,9 @@ def _trees(args: argparse.Namespace) -> str:
 def show(result: Result, options: str = "") -> None:
     """Print one result; of a failed test also why, its log's end and how to run it again."""
     mark, colour = _MARKS[result.status]
-    text = f"{ui.paint_out(f'{mark:<5}', colour)}{result.suite}: {result.name} " \
+    text = f"{ui.paint_out(f'{mark:<4} ', colour)}{result.suite}: {result.name} " \
            f"({ui.duration(result.seconds)})"
-    if result.status == runner.SKIPPED:
+    if result.status in (runner.SKIPPED, runner.EXPECTED):
         text += f": {result.reason}"
     _say(text)
     if result.status == runner.FAILED:
@@ -138,10 +140,11 @@ def _run_suite(suite: suites.Suite, options: suites.Options) -> Iterator[Result]
 
 
 def summary(counts: "Counter[str]") -> str:
-    """The last line: `N passed, N failed`, and what was skipped if anything was."""
-    text = f"{counts[runner.PASSED]} passed, {counts[runner.FAILED]} failed"
-    skipped = counts[runner.SKIPPED]
-    return f"{text}, {skipped} skipped" if skipped else text
+    """The last lines: `N passed, N failed`; what is neither, if anything, above it."""
+    expected, skipped = counts[runner.EXPECTED], counts[runner.SKIPPED]
+    lines = [f"{expected} expected failure{'s' if expected > 1 else ''}"] if expected else []
+    lines += [f"{skipped} skipped"] if skipped else []
+    return "\n".join([*lines, f"{counts[runner.PASSED]} passed, {counts[runner.FAILED]} failed"])
 
 
 def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
