@@ -4,13 +4,14 @@
 import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cint import cli, paths
 from cint.errors import CintError, UsageError
-from cint.selftest import runner, suites
+from cint.selftest import fuzz, runner, suites
 from cint.selftest.runner import FAILED, PASSED, SKIPPED, Command
 from cint.verbs import test
 
@@ -298,7 +299,34 @@ def test_checkpatch_verdicts(output: str, verdict: str | None) -> None:
         (-6, "# ERROR:../a.c:1:test_x: assertion failed: (1 == 2)\n",
          "ERROR:../a.c:1:test_x: assertion failed: (1 == 2)"),
         (-11, "ok 1 /x\n", "ended by signal 11"),
+        (0, "1..1\nok 1 /x # SKIP no stock QEMU\n", None),
+        (77, "1..1\nok 1 /x # SKIP no stock QEMU\n", None),
+        (77, "1..1\nok 1 /x\n", "exit code 77, 1 results"),
+        (1, "1..1\nok 1 /x # SKIP no stock QEMU\n", "exit code 1, 1 results"),
     ],
 )
 def test_qtest_verdicts(code: int, output: str, verdict: str | None) -> None:
     assert suites._case_judge(code, output) == verdict
+
+
+@pytest.mark.parametrize(("script", "status", "reason"), [
+    ("echo 'ok 1 /x # SKIP no stock QEMU'", SKIPPED, "no stock QEMU"),
+    ("echo 'ok 1 /x # SKIP no stock QEMU'; exit 77", SKIPPED, "no stock QEMU"),
+    ("echo 'ok 1 /x # SKIP'", SKIPPED, "the test says no more"),
+    ("echo 'ok 1 /x # SKIP'; echo 'ok 2 /y'", PASSED, ""),
+    ("echo 'ok 1 /x'", PASSED, ""),
+    ("echo 'ok 1 /x # SKIP'; exit 1", FAILED, "exit code 1, 1 results"),
+])
+def test_a_qtest_that_is_skipped_has_not_passed(sandbox: Path, script: str, status: str,
+                                                reason: str) -> None:
+    case = replace(shell(script, "x"), judge=suites._case_judge, skipped=suites._case_skipped)
+    result = runner.run_command(case)
+    assert (result.status, result.reason) == (status, reason)
+
+
+def test_each_case_of_a_qtest_can_say_that_it_was_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cint.build.qemu.qtest_programs", lambda build: [Path("x/nvme-x-test")])
+    monkeypatch.setattr(suites, "_cases", lambda program: ["/x86_64/nvme/a"])
+    case, = suites._qtest_commands("qtest")
+    assert case.skipped is suites._case_skipped
+    assert fuzz.sanitized(case).skipped is suites._case_skipped

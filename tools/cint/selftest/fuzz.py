@@ -2,6 +2,7 @@
 """The commands of suite fuzz: programs built with sanitizers, and fuzz targets."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from cint import paths
@@ -69,5 +70,5 @@ def sanitized(command: Command, prefix: str = "asan ") -> Command:
     env = (*command.env, *SANITIZERS)
     if command.name.startswith("nvme-cint-fuzz-test"):
         env = (*env, ("CINT_FUZZ_ROUNDS", str(LONG_ROUNDS)))
-    return Command("fuzz", prefix + command.name, command.argv, command.cwd, env,
-                   limit_s=5 * command.limit_s, judge=command.judge)
+    return replace(command, suite="fuzz", name=prefix + command.name, env=env,
+                   limit_s=5 * command.limit_s)

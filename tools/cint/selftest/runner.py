@@ -53,6 +53,8 @@ class Command:
     limit_s: float = 120.0
     #: Looks at exit code and output; returns why the test failed, or None.
     judge: Callable[[int, str], str | None] | None = None
+    #: Looks at the output when nothing failed; returns why the test did not run, or None.
+    skipped: Callable[[str], str | None] | None = None
 
 
 def selected(name: str, pattern: str | None, names: Sequence[str]) -> bool:
@@ -115,8 +117,10 @@ def run_command(command: Command) -> Result:
     if code is None:
         return result(FAILED, f"not finished after {command.limit_s:.0f} s")
     if command.judge is not None:
-        why = command.judge(code, output)
-        return result(FAILED if why else PASSED, why or "")
+        if why := command.judge(code, output):
+            return result(FAILED, why)
+        missing = command.skipped(output) if command.skipped else None
+        return result(SKIPPED, missing) if missing else result(PASSED)
     if code == 77:
         return result(SKIPPED, steps.meaningful_error(output.splitlines()))
     return result(FAILED, _exit_reason(code, output)) if code else result(PASSED)
@@ -153,6 +157,11 @@ def parse_tap(line: str) -> tuple[str, str, str] | None:
     return name, PASSED, ""
 
 
+def tap_results(output: str) -> list[tuple[str, str, str]]:
+    """All results of a TAP program, as :func:`parse_tap` gives them."""
+    return [parsed for parsed in map(parse_tap, output.splitlines()) if parsed]
+
+
 def tap_planned(output: str) -> int | None:
     """The number of tests a TAP program announced."""
     match = re.search(r"^1\.\.(\d+)", output, re.MULTILINE)
@@ -169,7 +178,7 @@ def run_tap(command: Command) -> Iterator[Result]:
     started = time.monotonic()
     code, output = _capture(command, log)
     seconds = time.monotonic() - started
-    found = [parsed for parsed in map(parse_tap, output.splitlines()) if parsed]
+    found = tap_results(output)
     share = seconds / max(len(found), 1)
     for name, status, reason in found:
         shown = f"{command.name}{name}"
