@@ -267,6 +267,35 @@ def test_what_failed_is_run_again_with_the_same_tree(
     assert f"run just this: {again}\n" in shown and f"\n  {again}\n" in shown
 
 
+def test_random_tests_run_again_with_the_same_seed(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert in_test(monkeypatch, status=FAILED) == 1
+    shown = capsys.readouterr()
+    assert "random tests: seed 1\n" in shown.err and "--seed" not in shown.out
+    assert in_test(monkeypatch, "--seed", "77", status=FAILED) == 1
+    shown = capsys.readouterr()
+    assert "random tests: seed 77\n" in shown.err
+    assert "run just this: ./cint test demo -k 'x' --seed 77\n" in shown.out
+    assert in_test(monkeypatch, "--seed", "random", status=FAILED) == 1
+    shown = capsys.readouterr()
+    drawn = re.search(r"random tests: seed (\d+)\n", shown.err)
+    assert drawn is not None
+    assert f"--seed {drawn[1]}\n" in shown.out
+
+
+@pytest.mark.parametrize("text", ["0", "4294967296", "-1", "x", "1.5", ""])
+def test_seeds_refused(sandbox: Path, monkeypatch: pytest.MonkeyPatch, text: str,
+                       capsys: pytest.CaptureFixture[str]) -> None:
+    assert in_test(monkeypatch, f"--seed={text}") == 2
+    assert "must be a number from 1 to 4294967295, or random" in capsys.readouterr().err
+
+
+def test_a_program_gets_the_seed_as_it_prints_it() -> None:
+    found = suites.seeded(shell("x"), suites.Options(seed=255))
+    assert found.argv[-2:] == ("--seed", "R02S000000000000000000000000000000ff")
+
+
 def test_unknown_suites_name_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
         test._chosen(["nothing"])

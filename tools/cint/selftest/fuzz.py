@@ -46,11 +46,11 @@ def _kept(target: str, full: bool) -> Path:
     return directory
 
 
-def _target_command(target: str, full: bool) -> Command:
+def _target_command(target: str, full: bool, seed: int) -> Command:
     program = paths.ENGINE_ASAN / "tests/fuzz" / f"fuzz-{target}"
     kept = _kept(target, full)
     words = [str(program), f"-runs={RUNS[target][full]}", "-max_len=2000"]
-    words += [] if full else ["-seed=1"]
+    words.append(f"-seed={seed}")
     if engine.has_fuzzer():
         # Also where an input that ends the target is written.
         words += [f"-artifact_prefix={kept}/", "-timeout=20", "-print_final_stats=1",
@@ -60,9 +60,9 @@ def _target_command(target: str, full: bool) -> Command:
                    limit_s=3600.0 if full else 300.0)
 
 
-def target_commands(full: bool) -> list[Command]:
+def target_commands(full: bool, seed: int) -> list[Command]:
     """Each fuzz target over its corpus and beyond."""
-    return [_target_command(target, full) for target in targets()]
+    return [_target_command(target, full, seed) for target in targets()]
 
 
 def sanitized(command: Command, prefix: str = "asan ") -> Command:

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths
@@ -19,6 +19,11 @@ from cint.selftest.runner import Command, Result
 #: Seconds for one case of a qtest program; the slowest take about two.
 _QTEST_LIMIT_S = 90.0
 
+#: Without --seed: the same numbers each time, so that what passed once passes again.
+SEED = 1
+#: libFuzzer's seed has 32 bits, and takes 0 for a seed of its own.
+SEEDS = range(1, 1 << 32)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -27,6 +32,8 @@ class Options:
     jobs: int = 1
     full: bool = False
     pattern: str | None = None
+    #: Of the random numbers of GLib's test programs and the fuzz targets.
+    seed: int = SEED
 
 
 @dataclass(frozen=True)
@@ -238,6 +245,11 @@ def _unit_programs(build: Path = paths.ENGINE_BUILD) -> list[Command]:
     return commands
 
 
+def seeded(command: Command, options: Options) -> Command:
+    """A GLib test program with the seed of its random numbers, in the form that it prints."""
+    return replace(command, argv=(*command.argv, "--seed", f"R02S{options.seed:032x}"))
+
+
 def _program_selected(command: Command, pattern: str | None) -> bool:
     """Whether a pattern can select tests of this program: they are named after it."""
     return not pattern or pattern.startswith(command.name) or pattern in command.name \
@@ -248,7 +260,7 @@ def _unit(options: Options) -> Iterator[Result]:
     for command in _unit_programs():
         if not _program_selected(command, options.pattern):
             continue
-        for result in runner.run_tap(command):
+        for result in runner.run_tap(seeded(command, options)):
             if not options.pattern or options.pattern in result.name:
                 yield result
 
@@ -325,7 +337,8 @@ def _short_case(program: str, case: str) -> str:
 
 def _qtest_suite(suite: str) -> Callable[[Options], Iterator[Result]]:
     def run(options: Options) -> Iterator[Result]:
-        yield from _run_selected(_qtest_commands(suite), options, options.jobs)
+        commands = [seeded(command, options) for command in _qtest_commands(suite)]
+        yield from _run_selected(commands, options, options.jobs)
 
     return run
 
@@ -346,11 +359,11 @@ def _model_names(options: Options) -> list[str]:
 
 
 def _fuzz_commands(options: Options) -> list[Command]:
-    commands = fuzz.target_commands(options.full)
-    commands += map(fuzz.sanitized, _unit_programs(paths.ENGINE_ASAN))
+    programs = _unit_programs(paths.ENGINE_ASAN)
     if options.full:
-        commands += map(fuzz.sanitized, _qtest_commands("qtest", paths.QEMU_ASAN))
-    return commands
+        programs += _qtest_commands("qtest", paths.QEMU_ASAN)
+    return [*fuzz.target_commands(options.full, options.seed),
+            *(fuzz.sanitized(seeded(program, options)) for program in programs)]
 
 
 def _fuzz(options: Options) -> Iterator[Result]:

@@ -3,6 +3,7 @@
 
 import argparse
 import re
+import secrets
 import shlex
 import sys
 import time
@@ -43,7 +44,19 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("-k", dest="pattern", metavar="NAME",
                         help="only the test of that name, or those whose name contains it")
     parser.add_argument("--full", action="store_true", help="also the tests marked slow")
+    parser.add_argument("--seed", metavar="N|random", type=_seed, default=suites.SEED,
+                        help="of the random tests; random: another one each time "
+                             f"(default: {suites.SEED})")
     parser.add_argument("--list", action="store_true", help="only list the tests")
+
+
+def _seed(text: str) -> int:
+    low, high = suites.SEEDS[0], suites.SEEDS[-1]
+    if text == "random":
+        return secrets.choice(suites.SEEDS)
+    if not text.isdigit() or int(text) not in suites.SEEDS:
+        raise UsageError(f"--seed {text}: must be a number from {low} to {high}, or random")
+    return int(text)
 
 
 def _chosen(names: list[str]) -> list[suites.Suite]:
@@ -87,11 +100,12 @@ def _prepare_or_skip(args: argparse.Namespace, chosen: list[suites.Suite]) -> No
         raise
 
 
-def _trees(args: argparse.Namespace) -> str:
+def _again(args: argparse.Namespace) -> str:
     """The options that choose what is tested, for a command that runs a test again."""
     own = {"--qemu-src": args.qemu_src, "--linux-src": args.linux_src}
     words = [word for option, tree in own.items() if tree for word in (option, str(tree))]
     words += ["--linux-as-is"] if args.linux_as_is else []
+    words += ["--seed", str(args.seed)] if args.seed != suites.SEED else []
     return f" {shlex.join(words)}" if words else ""
 
 
@@ -158,23 +172,25 @@ def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     chosen = _chosen([*args.suite, *args.more])
-    options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern)
+    options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern,
+                             seed=args.seed)
     if args.list:
         return _list(chosen, options)
     _prepare_or_skip(args, chosen)
+    ui.info(f"random tests: seed {args.seed}")
     counts: Counter[str] = Counter()
     failed: list[Result] = []
     started = time.monotonic()
     for suite in chosen:
         for result in _run_suite(suite, options):
-            show(result, _trees(args))
+            show(result, _again(args))
             counts[result.status] += 1
             if result.status == runner.FAILED:
                 failed.append(result)
     if args.pattern and not counts:
         raise UsageError(f"no test's name contains {args.pattern!r}",
                          hint="./cint test --list names them")
-    again = [result.rerun + _trees(args) for result in failed]
+    again = [result.rerun + _again(args) for result in failed]
     return _finish(counts, again, time.monotonic() - started)
 
 
