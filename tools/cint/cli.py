@@ -44,7 +44,7 @@ VERBS = {
 
 DESCRIPTION = """QEMU's NVMe controller with calibrated interrupts: build it, run it, and compare
 interrupt coalescing policies in a guest. The first run of a command sets up what
-it needs; nothing has to be installed beforehand on Debian 12 or 13 (x86-64).
+it needs; nothing has to be installed beforehand on Debian 12 (x86-64; 13 is untried).
 """
 
 EPILOG = """start with:

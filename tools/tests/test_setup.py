@@ -62,6 +62,21 @@ def test_another_distribution(
     assert "--force" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(("release", "missing", "said"), [
+    ("12", ["gcc"], False), ("13", ["gcc"], True), ("13", [], False)])
+def test_a_distribution_that_was_never_tried_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], release: str,
+    missing: list[str], said: bool
+) -> None:
+    text = f'PRETTY_NAME="Debian {release}"\nID=debian\nVERSION_ID="{release}"\n'
+    monkeypatch.setattr(host, "distribution", lambda: host.parse_os_release(text))
+    monkeypatch.setattr(host, "machine", lambda: "x86_64")
+    monkeypatch.setattr(packages, "missing", lambda: missing)
+    setup.check_machine(force=False)
+    shown = capsys.readouterr().err
+    assert ("Debian 13: cint was tried on Debian 12 only" in shown) == said
+
+
 # --- packages -----------------------------------------------------------------------------
 
 

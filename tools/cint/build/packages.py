@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cint import steps
 from cint.errors import CintError
 
-#: Package names of Debian 12 and 13, by what they are for.
+#: Package names of Debian 12, and as far as known of 13, by what they are for.
 PACKAGES = (
     # compilers and build tools
     "gcc", "libc6-dev", "make", "ccache", "pkg-config", "ninja-build",
@@ -73,7 +73,7 @@ def install() -> None:
     if not shutil.which("apt-get"):
         raise CintError(
             f"these Debian packages are missing and there is no apt-get: {' '.join(names)}",
-            hint="cint sets itself up on Debian 12 and 13; elsewhere run it in a Debian container",
+            hint="cint sets itself up on Debian 12; elsewhere run it in a Debian container",
         )
     privilege = _privilege()
     if privilege is None:

@@ -69,11 +69,16 @@ def check_machine(force: bool) -> None:
     """Stop on a machine cint cannot build on; warn on one it was never tried on."""
     if host.machine() != "x86_64":
         raise CintError(f"this machine is {host.machine()}; only x86-64 hosts are supported",
-                        hint="use an x86-64 machine with Debian 12 or 13")
+                        hint="use an x86-64 machine with Debian 12")
     distribution = host.distribution()
     if distribution.verified:
         return
-    text = f"{distribution.name} is not supported: cint was verified on Debian 12 and 13 only"
+    if distribution.expected:
+        if packages.missing():
+            ui.warn(f"{distribution.name}: cint was tried on Debian 12 only",
+                    "the packages and sources of Debian 13 are known; please report what fails")
+        return
+    text = f"{distribution.name} is not supported: cint was tried on Debian 12 only"
     if packages.missing() and not force:
         raise CintError(text, hint="try anyway with `./cint setup --force`, or use a Debian "
                                    "container; the sources need a Debian mirror "
