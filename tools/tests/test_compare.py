@@ -22,7 +22,7 @@ from cint.errors import (
     UsageError,
 )
 from cint.guest import session
-from cint.measure import comparison, sampling, settings
+from cint.measure import comparison, metrics, sampling, settings
 from cint.results import assembly, documents, table
 from cint.verbs import compare
 
@@ -383,8 +383,8 @@ def test_numbers(value: float | None, text: str) -> None:
 
 
 def test_width_with_extreme_values() -> None:
-    values: dict[str, float | None] = dict.fromkeys(sampling.METRICS, 9_999_999.0)
-    ratios = dict.fromkeys(sampling.RATIOS, 999.9)
+    values: dict[str, float | None] = dict.fromkeys(metrics.NAMES, 9_999_999.0)
+    ratios = dict.fromkeys(metrics.RATIOS, 999.9)
     name = "static:time=123456us,thr=65535"
     rows = [sampling.Row(name, "sync", None, values, 0.1, ratios),
             sampling.Row(name, "sync", "a job with quite a long name", {}, None)]

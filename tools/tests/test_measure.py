@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """fiojson.py and sampling.py: from results to rows."""
 
+import json
 from typing import Any
 
 import pytest
 from canned import fio, fio_job, log, record, result, snap, sync_result
 
-from cint.measure import fiojson, sampling
+from cint import paths
+from cint.measure import fiojson, metrics, sampling
 from cint.measure.fiojson import FioError
 
 
@@ -127,3 +129,14 @@ def test_cpu_share_is_that_of_the_jobs_proper() -> None:
                             "cint-post 11.20 3.0 cpu 1 0 1 530 0 0 0 0 0 0\n"
                             "cint-post 11.25 3.0 cpu 1 0 1 535 0 0 0 0 0 0\nnoise\n")
     assert sample(message).cpu_share == pytest.approx(0.8)
+
+
+def test_the_schema_has_every_metric() -> None:
+    schema = json.loads((paths.ROOT / "docs/results.schema.json").read_text("utf-8"))
+    rows = schema["$defs"]["row"]
+    assert set(metrics.NAMES) <= set(rows["properties"]) & set(rows["required"])
+
+
+def test_every_metric_that_is_drawn_is_in_the_unit_of_its_drawing() -> None:
+    for drawing in metrics.DRAWINGS:
+        assert len({(metric.unit, metric.factor) for metric in drawing.metrics}) == 1, drawing.name

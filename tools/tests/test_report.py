@@ -16,7 +16,7 @@ from canned import fio, fio_job, log, record, result, snap
 from cint import cli, paths
 from cint.device import logpage
 from cint.errors import CintError
-from cint.measure import sampling
+from cint.measure import metrics, sampling
 from cint.results import charts, documents, lateness, previous, sentences, webpage
 from cint.verbs import report
 
@@ -144,10 +144,10 @@ def test_text_of_others_is_escaped(document: dict[str, Any]) -> None:
 
 def test_charts_say_in_words_what_they_show(document: dict[str, Any]) -> None:
     rows = [r for r in documents.rows_from(document) if r.workload == "sync"]
-    words = charts.describe(charts.CHARTS[2], "sync", rows)
+    words = charts.describe(metrics.DRAWINGS[2], "sync", rows)
     assert words.startswith("Interrupts in sync, thousand interrupts per second. stock: guest ")
     unknown = [sampling.Row("a", "sync", None, {})]
-    assert charts.draw(charts.CHARTS[0], "sync", unknown) is None
+    assert charts.draw(metrics.DRAWINGS[0], "sync", unknown) is None
 
 
 def test_report_verb(document: dict[str, Any], tmp_path: Path,
@@ -182,7 +182,7 @@ def test_report_says_what_is_wrong(tmp_path: Path) -> None:
 
 def two_rows(document: dict[str, Any], **values: float) -> str:
     """The paragraph about one workload under two policies, of which the second is `values`."""
-    base = dict.fromkeys(sampling.METRICS, 100.0)
+    base = dict.fromkeys(metrics.NAMES, 100.0)
     document["workloads"] = document["workloads"][:1]
     document["rows"] = [sampling.Row(name, "sync", None, given).as_dict()
                         for name, given in (("default", base), ("adaptive", base | values))]
@@ -203,7 +203,7 @@ def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
 
 
 def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
-    base = dict.fromkeys(sampling.METRICS, 100.0)
+    base = dict.fromkeys(metrics.NAMES, 100.0)
     rows = [sampling.Row("default", "mixed", None, base),
             sampling.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
             sampling.Row("cint", "mixed", None, base | {"mean_us": 102.0, "device_irqs": 25.0})]

@@ -20,7 +20,7 @@ from typing import Any
 
 from cint.device import logpage, scale
 from cint.guest import agent
-from cint.measure import fiojson
+from cint.measure import fiojson, metrics
 
 USER_HZ = 100
 
@@ -126,13 +126,6 @@ def sample(policy: str, workload: str, repeat: int, message: agent.Message,
 
 # ---- rows ---------------------------------------------------------------
 
-#: Columns with a ratio against the baseline.
-RATIOS = ("iops", "mean_us", "p50_us", "p99_us", "p999_us", "device_irqs", "guest_irqs",
-          "ios_per_irq")
-METRICS = ("iops", "mean_us", "p50_us", "p99_us", "p999_us", "device_irqs", "guest_irqs",
-           "ios_per_irq", "hold_us", "cpu_percent")
-
-
 @dataclass(frozen=True)
 class Row:
     """One line of the table; reported time.  ``job`` is None for the whole workload.
@@ -154,7 +147,7 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
         return {"policy": self.policy, "workload": self.workload, "job": self.job,
-                **{m: self.values.get(m) for m in METRICS}, "spread": self.spread,
+                **{m: self.values.get(m) for m in metrics.NAMES}, "spread": self.spread,
                 "ratios": dict(self.ratios), "reasons": dict(self.reasons),
                 "lateness": dict(self.lateness), "hints": dict(self.hints)}
 
@@ -255,4 +248,4 @@ def _ratio_row(row: Row, base: Row | None) -> Row:
         mine, other = row.values.get(metric), base.values.get(metric) if base else None
         return mine / other if mine is not None and other else None
 
-    return dataclasses.replace(row, ratios={m: ratio(m) for m in RATIOS})
+    return dataclasses.replace(row, ratios={m: ratio(m) for m in metrics.RATIOS})

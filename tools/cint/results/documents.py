@@ -21,7 +21,7 @@ from typing import Any
 from cint import host, paths
 from cint.device import logpage
 from cint.errors import CintError
-from cint.measure import sampling
+from cint.measure import metrics, sampling
 
 SCHEMA = 1
 SCHEMA_FILE = paths.ROOT / "docs/results.schema.json"
@@ -153,13 +153,13 @@ def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
     return path
 
 
-CSV_COLUMNS = ("workload", "policy", "job", *sampling.METRICS, "spread",
-               *(f"{name}_ratio" for name in sampling.RATIOS))
+CSV_COLUMNS = ("workload", "policy", "job", *metrics.NAMES, "spread",
+               *(f"{name}_ratio" for name in metrics.RATIOS))
 
 
 def _csv_row(row: sampling.Row) -> list[Any]:
-    values = [row.values.get(m) for m in sampling.METRICS]
-    ratios = [row.ratios.get(m) for m in sampling.RATIOS]
+    values = [row.values.get(m) for m in metrics.NAMES]
+    ratios = [row.ratios.get(m) for m in metrics.RATIOS]
     numbers = [f"{v:.6g}" if v is not None else "" for v in [*values, row.spread, *ratios]]
     return [row.workload, row.policy, row.job or "", *numbers]
 
@@ -177,7 +177,7 @@ def write_csv(directory: Path, table: Iterable[sampling.Row]) -> Path:
 def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
     return [sampling.Row(r["policy"], r["workload"], r["job"],
-                         {m: r[m] for m in sampling.METRICS}, r["spread"], r["ratios"],
+                         {m: r[m] for m in metrics.NAMES}, r["spread"], r["ratios"],
                          r["reasons"], r.get("lateness", {}), r.get("hints", {}))
             for r in document["rows"]]
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cint import paths
-from cint.measure import sampling
+from cint.measure import metrics, sampling
+from cint.measure.metrics import Drawing
 from cint.results import documents, table
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
@@ -27,28 +27,6 @@ LOG_RATIO = 20.0
 HEIGHT_IN = 3.8
 # A wider figure has its workloads below each other.
 MAX_WIDTH_IN = 16.0
-LATENCIES = (("p50_us", "p50"), ("mean_us", "mean"), ("p99_us", "p99"), ("p999_us", "p99.9"))
-INTERRUPTS = (("device_irqs", "device"), ("guest_irqs", "guest"))
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One PNG: its file name, title, the metrics shown and their unit."""
-
-    name: str
-    title: str
-    series: Sequence[tuple[str, str]]
-    factor: float
-    label: str
-
-
-FIGURES = (
-    Figure("latency", "Latency by policy", LATENCIES, 1.0, "latency, us"),
-    Figure("iops", "Throughput by policy", (("iops", "IOPS"),), 1e-3,
-           "thousand I/Os per second"),
-    Figure("interrupts", "Interrupts by policy", INTERRUPTS, 1e-3,
-           "thousand interrupts per second"),
-)
 
 
 def pyplot() -> Any:
@@ -89,11 +67,11 @@ def _finish(plt: Any, figure: Any, document: Mapping[str, Any], path: Path) -> P
     return path
 
 
-def _needs_log(rows: Sequence[sampling.Row], series: Sequence[tuple[str, str]]) -> bool:
+def _needs_log(rows: Sequence[sampling.Row], drawing: Drawing) -> bool:
     """Whether some workload's bars are too far apart for a linear axis."""
     for workload in {r.workload for r in rows}:
-        values = [r.values.get(m) or 0.0 for r in rows if r.workload == workload
-                  for m, _ in series]
+        values = [r.values.get(m.name) or 0.0 for r in rows if r.workload == workload
+                  for m in drawing.metrics]
         positive = [v for v in values if v > 0]
         if positive and max(positive) / min(positive) > LOG_RATIO:
             return True
@@ -112,17 +90,22 @@ def _axis(axis: Any, values: Sequence[float], label: str, log: bool) -> None:
         axis.set_ylim(0, max(positive) * 1.18)
 
 
-def _bars(axis: Any, rows: Sequence[sampling.Row], figure_of: Figure, log: bool) -> None:
+def _axis_label(drawing: Drawing) -> str:
+    """The unit, with what it is of where it is a short one."""
+    return drawing.unit if " " in drawing.unit else f"{drawing.title.lower()}, {drawing.unit}"
+
+
+def _bars(axis: Any, rows: Sequence[sampling.Row], drawing: Drawing, log: bool) -> None:
     """Grouped bars: a group for each row, a bar for each metric."""
-    series = figure_of.series
+    series = drawing.metrics
     width = 0.8 / len(series)
     shown: list[float] = []
-    for index, (metric, name) in enumerate(series):
-        known = [(x, row.values.get(metric)) for x, row in enumerate(rows)]
-        points = [(x, v * figure_of.factor) for x, v in known if v is not None]
+    for index, metric in enumerate(series):
+        known = [(x, row.values.get(metric.name)) for x, row in enumerate(rows)]
+        points = [(x, v * metric.factor) for x, v in known if v is not None]
         places = [x + (index - (len(series) - 1) / 2) * width for x, _ in points]
         heights = [v for _, v in points]
-        bars = axis.bar(places, heights, width * 0.92, label=name,
+        bars = axis.bar(places, heights, width * 0.92, label=metric.series,
                         color=COLOURS[index % len(COLOURS)])
         axis.bar_label(bars, [table.number(v) for v in heights], fontsize=6, padding=1,
                        rotation=90 if len(series) * len(rows) > 9 else 0)
@@ -130,17 +113,17 @@ def _bars(axis: Any, rows: Sequence[sampling.Row], figure_of: Figure, log: bool)
     axis.set_xticks(range(len(rows)))
     axis.set_xticklabels([r.policy.replace(":", ":\n").replace(",", ",\n") for r in rows],
                          rotation=30 if len(rows) > 5 else 0, fontsize=8)
-    _axis(axis, shown, figure_of.label, log)
+    _axis(axis, shown, _axis_label(drawing), log)
 
 
-def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> Path | None:
-    series = figure_of.series
+def _figure(document: Mapping[str, Any], directory: Path, drawing: Drawing) -> Path | None:
+    series = drawing.metrics
     rows = [r for r in documents.rows_from(document) if r.job is None]
     workloads = list(dict.fromkeys(r.workload for r in rows))
-    if not any(r.values.get(m) is not None for r in rows for m, _ in series):
+    if not any(r.values.get(m.name) is not None for r in rows for m in series):
         return None
     plt = pyplot()
-    log = _needs_log(rows, series)
+    log = _needs_log(rows, drawing)
     count = len(workloads)
     policies = len({r.policy for r in rows})
     width = max(3.6, 0.28 * policies * len(series) + 1.2)
@@ -151,18 +134,18 @@ def _figure(document: Mapping[str, Any], directory: Path, figure_of: Figure) -> 
     speaks = {w["name"]: w.get("latency_job") for w in document["workloads"]}
     for axis, workload in zip(axes.flat, workloads, strict=True):
         mine = [r for r in rows if r.workload == workload]
-        _bars(axis, mine, figure_of, log)
-        job = speaks.get(workload) if figure_of.name == "latency" else None
+        _bars(axis, mine, drawing, log)
+        job = speaks.get(workload) if drawing.name == "latency" else None
         axis.set_title(f"{workload} ({job} job)" if job else workload)
     if len(series) > 1:
         handles, names = axes[0][0].get_legend_handles_labels()
         figure.legend(handles, names, frameon=False, fontsize=8, ncols=len(series),
                       loc="upper right")
-    figure.suptitle(figure_of.title, x=0.01, ha="left", fontsize=11)
-    return _finish(plt, figure, document, directory / f"{figure_of.name}.png")
+    figure.suptitle(f"{drawing.title} by policy", x=0.01, ha="left", fontsize=11)
+    return _finish(plt, figure, document, directory / f"{drawing.name}.png")
 
 
 def write(document: Mapping[str, Any], directory: Path) -> list[Path]:
     """Write latency.png, iops.png and interrupts.png; return those written."""
-    made = [_figure(document, directory, figure) for figure in FIGURES]
+    made = [_figure(document, directory, drawing) for drawing in metrics.DRAWINGS if drawing.png]
     return [path for path in made if path is not None]

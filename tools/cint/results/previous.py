@@ -14,14 +14,11 @@ from typing import Any
 
 from cint import paths
 from cint.errors import CintError
-from cint.measure import sampling
+from cint.measure import metrics, sampling
 from cint.results import documents, table
 
 Document = Mapping[str, Any]
 
-#: What the terminal shows: head, metric, factor.
-SHOWN = (("IOPS k/s", "iops", 1e-3), ("mean us", "mean_us", 1.0), ("p99 us", "p99_us", 1.0),
-         ("device kirq/s", "device_irqs", 1e-3), ("I/Os per irq", "ios_per_irq", 1.0))
 _CELL = 18
 
 
@@ -87,9 +84,9 @@ def changed(old: Document, new: Document) -> dict[str, list[str]]:
 
 
 def _entry(row: sampling.Row, other: sampling.Row) -> dict[str, Any]:
-    values = {m: other.values.get(m) for m in sampling.METRICS}
+    values = {m: other.values.get(m) for m in metrics.NAMES}
     return {"policy": row.policy, "workload": row.workload, "job": row.job, "values": values,
-            "change": {m: change(values[m], row.values.get(m)) for m in sampling.METRICS}}
+            "change": {m: change(values[m], row.values.get(m)) for m in metrics.NAMES}}
 
 
 def change(before: float | None, now: float | None) -> float | None:
@@ -107,6 +104,11 @@ def cell(before: float | None, fraction: float | None, factor: float = 1.0) -> s
         return "-"
     text = table.number(before * factor)
     return text if fraction is None else f"{text} ({percent(fraction)})"
+
+
+def compared(row: Document, metric: metrics.Metric) -> str:
+    """The cell of one metric."""
+    return cell(row["values"][metric.name], row["change"][metric.name], metric.factor)
 
 
 def percent(fraction: float) -> str:
@@ -127,11 +129,11 @@ def format_lines(previous: Document | None, paint: Callable[..., str] = table.pl
     if previous is None:
         return []
     rows = [r for r in previous["rows"] if r["job"] is None]
-    head = "".join(f"{name:>{_CELL}}" for name, _, _ in SHOWN)
+    head = "".join(f"{metric.title:>{_CELL}}" for metric in metrics.COMPARED)
     lines = ["", paint(table.cut(title(previous), table.WIDTH), "bold"),
              paint(f"{'':{table.MAX_NAME}}{head}", "dim")]
     for row in rows:
-        shown = [cell(row["values"][m], row["change"][m], f) for _, m, f in SHOWN]
+        shown = [compared(row, metric) for metric in metrics.COMPARED]
         name = table.cut(f"{row['workload']} {row['policy']}", table.MAX_NAME)
         lines.append(f"{name:{table.MAX_NAME}}" + "".join(f"{c:>{_CELL}}" for c in shown))
     return lines

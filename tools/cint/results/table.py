@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cint.measure import sampling
+from cint.measure import metrics, sampling
 
 WIDTH = 120
 MIN_NAME = 14
 MAX_NAME = 26
+RATIO_WIDTH = 6
 
 Paint = Callable[..., str]
 
@@ -21,31 +22,29 @@ def plain(text: str, *styles: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: two head lines, what to show and how."""
+    """One column: a metric's value, or its ratio to the baseline."""
 
-    head: str
-    unit: str
-    width: int
-    metric: str
-    factor: float = 1.0
+    metric: metrics.Metric
     ratio: bool = False
 
+    @property
+    def head(self) -> str:
+        """The first head line."""
+        return "" if self.ratio else self.metric.head
 
-COLUMNS = (
-    Column("IOPS", "k/s", 8, "iops", 1e-3),
-    Column("", "x", 6, "iops", ratio=True),
-    Column("mean", "us", 8, "mean_us"),
-    Column("", "x", 6, "mean_us", ratio=True),
-    Column("p50", "us", 7, "p50_us"),
-    Column("p99", "us", 7, "p99_us"),
-    Column("p99.9", "us", 8, "p999_us"),
-    Column("device", "kirq/s", 8, "device_irqs", 1e-3),
-    Column("", "x", 6, "device_irqs", ratio=True),
-    Column("guest", "kirq/s", 8, "guest_irqs", 1e-3),
-    Column("I/Os", "per irq", 8, "ios_per_irq"),
-    Column("hold", "us", 7, "hold_us"),
-    Column("CPU", "%", 6, "cpu_percent"),
-)
+    @property
+    def unit(self) -> str:
+        """The second one."""
+        return "x" if self.ratio else self.metric.unit
+
+    @property
+    def width(self) -> int:
+        """Of the terminal's columns."""
+        return RATIO_WIDTH if self.ratio else self.metric.width
+
+
+COLUMNS = tuple(Column(metric, ratio) for metric in metrics.TABLE
+                for ratio in (False, True) if metric.ratio_column or not ratio)
 
 
 def number(value: float | None) -> str:
@@ -67,11 +66,11 @@ def number(value: float | None) -> str:
 
 def _cell(column: Column, row: sampling.Row) -> str:
     source: Mapping[str, float | None] = row.ratios if column.ratio else row.values
-    value = source.get(column.metric)
+    value = source.get(column.metric.name)
     if value is None:
         # An empty ratio is no news; an empty value says that it is not known.
         return "" if column.ratio or row.job is not None else "-"
-    return number(value * column.factor)
+    return number(value if column.ratio else value * column.metric.factor)
 
 
 def cut(text: str, width: int) -> str:

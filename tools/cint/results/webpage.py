@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cint.errors import CintError
-from cint.measure import sampling
+from cint.measure import metrics, sampling
 from cint.results import charts, documents, lateness, previous, sentences, table
 
 FILE = "report.html"
@@ -110,19 +110,11 @@ def _plots(document: Document) -> str:
     return "\n".join([*parts, _tag("p", escape(legend), class_="dim")])
 
 
-#: What the page's tables show: head, unit, metric, factor.
-_COLUMNS = (("IOPS", "k/s", "iops", 1e-3), ("mean", "us", "mean_us", 1.0),
-            ("p50", "us", "p50_us", 1.0), ("p99", "us", "p99_us", 1.0),
-            ("p99.9", "us", "p999_us", 1.0), ("device", "kirq/s", "device_irqs", 1e-3),
-            ("guest", "kirq/s", "guest_irqs", 1e-3), ("I/Os per irq", "", "ios_per_irq", 1.0),
-            ("hold", "us", "hold_us", 1.0), ("CPU", "%", "cpu_percent", 1.0))
-
-
-def _value_cell(row: sampling.Row, metric: str, factor: float) -> str:
-    value, ratio = row.values.get(metric), row.ratios.get(metric)
+def _value_cell(row: sampling.Row, metric: metrics.Metric) -> str:
+    value, ratio = row.values.get(metric.name), row.ratios.get(metric.name)
     if value is None:
         return "" if row.job is not None else "-"
-    text = table.number(value * factor)
+    text = table.number(value * metric.factor)
     return text if ratio is None else text + _tag("small", f"{table.number(ratio)}x")
 
 
@@ -131,15 +123,15 @@ def _result_rows(document: Document, workload: str) -> list[str]:
     for row in documents.rows_from(document):
         if row.workload != workload:
             continue
-        cells = [_value_cell(row, metric, factor) for _, _, metric, factor in _COLUMNS]
+        cells = [_value_cell(row, metric) for metric in metrics.TABLE]
         name = row.policy if row.job is None else f"{row.job} job"
         found.append(_row(name, cells, "job" if row.job is not None else ""))
     return found
 
 
 def _results(document: Document) -> str:
-    head = ["policy", *(f"{escape(n)}{_tag('small', escape(u)) if u else ''}"
-                        for n, u, _, _ in _COLUMNS)]
+    head = ["policy", *(escape(metric.head) + _tag("small", escape(metric.unit))
+                        for metric in metrics.TABLE)]
     parts = []
     for one in document["workloads"]:
         title = f"{one['name']}: {one['title']}"
@@ -156,11 +148,10 @@ def _previous(document: Document) -> str:
     before = document.get("previous")
     if not before:
         return ""
-    head = ["workload", "policy", *(escape(name) for name, _, _ in previous.SHOWN)]
+    head = ["workload", "policy", *(escape(metric.title) for metric in metrics.COMPARED)]
     body = []
     for entry in (e for e in before["rows"] if e["job"] is None):
-        cells = [previous.cell(entry["values"][m], entry["change"][m], factor)
-                 for _, m, factor in previous.SHOWN]
+        cells = [previous.compared(entry, metric) for metric in metrics.COMPARED]
         body.append(_row(entry["workload"], [escape(c) for c in (entry["policy"], *cells)]))
     changed = [f"{name} {old}, now {new}" for name, (old, new) in before["changed"].items()]
     text = f"Different since: {'; '.join(changed)}." if changed else "The versions are the same."

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The one table of what a row has: names, units, and where each number is shown.
+
+results.json, results.csv, the terminal's table, the page, the drawings and the
+block about the last result are all made from it. A new metric is a line here
+and a value in :mod:`cint.measure.sampling`; docs/results.schema.json has it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a row.
+
+    ``name`` is its key in results.json; what a person sees is the value times
+    ``factor``, in ``unit``. ``width`` is that of its column on the terminal.
+    """
+
+    name: str
+    head: str
+    unit: str
+    width: int
+    factor: float = 1.0
+    #: Whether it has a ratio to the baseline, and a column for it on the terminal.
+    ratio: bool = True
+    ratio_column: bool = False
+    #: Whether it stands in the block that compares with the last result.
+    compared: bool = False
+    #: Its name beside a bar, where that is not the column's.
+    bar: str = ""
+
+    @property
+    def title(self) -> str:
+        """Head and unit in one line."""
+        return f"{self.head} {self.unit}"
+
+    @property
+    def series(self) -> str:
+        """Its name in a drawing."""
+        return self.bar or self.head
+
+
+TABLE = (
+    Metric("iops", "IOPS", "k/s", 8, 1e-3, ratio_column=True, compared=True),
+    Metric("mean_us", "mean", "us", 8, ratio_column=True, compared=True),
+    Metric("p50_us", "p50", "us", 7),
+    Metric("p99_us", "p99", "us", 7, compared=True),
+    Metric("p999_us", "p99.9", "us", 8),
+    Metric("device_irqs", "device", "kirq/s", 8, 1e-3, ratio_column=True, compared=True),
+    Metric("guest_irqs", "guest", "kirq/s", 8, 1e-3),
+    Metric("ios_per_irq", "I/Os", "per irq", 8, compared=True),
+    Metric("hold_us", "hold", "us", 7, ratio=False),
+    Metric("cpu_percent", "CPU", "%", 6, ratio=False, bar="busy"),
+)
+
+NAMES = tuple(metric.name for metric in TABLE)
+RATIOS = tuple(metric.name for metric in TABLE if metric.ratio)
+COMPARED = tuple(metric for metric in TABLE if metric.compared)
+
+
+def named(*names: str) -> tuple[Metric, ...]:
+    """The metrics of these names, in this order."""
+    known = {metric.name: metric for metric in TABLE}
+    return tuple(known[name] for name in names)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Metrics that are drawn together, as bars on one axis."""
+
+    name: str
+    title: str
+    unit: str
+    metrics: Sequence[Metric]
+    #: The end of the axis, when the unit has one.
+    full: float = 0.0
+    #: Whether there is a PNG of it beside results.json.
+    png: bool = True
+
+
+DRAWINGS = (
+    Drawing("iops", "Throughput", "thousand I/Os per second", named("iops")),
+    Drawing("latency", "Latency", "us", named("p50_us", "mean_us", "p99_us", "p999_us")),
+    Drawing("interrupts", "Interrupts", "thousand interrupts per second",
+            named("device_irqs", "guest_irqs")),
+    Drawing("cpu", "CPU", "% of the guest's CPUs", named("cpu_percent"), 100.0, png=False),
+)
