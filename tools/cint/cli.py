@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import NoReturn
 
-from cint import __version__, paths, ui
+from cint import __version__, paths, ui, units
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -41,6 +41,9 @@ VERBS = {
     "doctor": "report on this machine: accelerators, versions, space",
     "clean": "remove what was built",
 }
+
+#: More compilers at once than any machine has CPUs.
+MAX_JOBS = 9999
 
 DESCRIPTION = """QEMU's NVMe controller with calibrated interrupts: build it, run it, and compare
 interrupt coalescing policies in a guest. The first run of a command sets up what
@@ -86,7 +89,7 @@ def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
         (("--linux-as-is",), {"action": "store_true",
                               "help": "do not apply cint's patches to the tree of --linux-src "
                                       "(they are not, if it has some of them as commits)"}),
-        (("-j", "--jobs"), {"metavar": "N", "type": _positive,
+        (("-j", "--jobs"), {"metavar": "N", "type": units.count(1, MAX_JOBS, "-j"),
                             "help": "compile this many files at once (default: the CPUs)"}),
         (("-v", "--verbose"), {"action": "count", "help": "say more"}),
         (("--no-color",), {"action": "store_true", "help": "no colours"}),
@@ -102,12 +105,6 @@ def _tree(*needed: str) -> Callable[[str], Path]:
         return path
 
     return parse
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of jobs (1 or more)")
-    return int(text)
 
 
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:

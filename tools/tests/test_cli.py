@@ -72,7 +72,7 @@ def test_our_own_mistakes_show_no_traceback(
     [
         (["nothing"], "nothing"),
         (["clean", "--nothing"], "unrecognized arguments: --nothing"),
-        (["-j", "0", "clean"], "'0' is not a number of jobs"),
+        (["-j", "0", "clean"], "-j 0: must be a number from 1 to 9999"),
         (["--qemu-src", "/", "clean"], "/ has no configure: not the right source tree"),
     ],
 )

@@ -13,27 +13,26 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from cint import units
 from cint.device import scale
 from cint.errors import UsageError
-
-NS_PER = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 
 DEFAULT_DELTA_NS = 6_000
 DEFAULT_THR = 32
 DEFAULT_POLICIES = "default,static100,static20,adaptive,vic,cint,cint+ooo"
 #: For guests whose driver gives no hints, and so has no handler for the urgent class either.
 HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
-MAX_TIME_NS = 10 * NS_PER["s"]
 # The largest values that the device takes, after scaling.
-MAX_APPLIED = {"cint.delta": NS_PER["s"], "cint.static-time": NS_PER["s"],
-               "cint.max-hold": 10 * NS_PER["s"], "cint.kick-window": NS_PER["s"],
+MAX_APPLIED = {"cint.delta": units.NS_PER["s"], "cint.static-time": units.NS_PER["s"],
+               "cint.max-hold": 10 * units.NS_PER["s"], "cint.kick-window": units.NS_PER["s"],
                "cint.epoch": 60_000, "cint.iops-threshold": 100_000_000}
 MAX_THR = 65535
 MAX_IOPS = 100_000_000
+MAX_INT = 10**18 - 1
 MAX_IRQ_RATE = 1_000_000_000
 MAX_EWMA_SHIFT = 16
 # The device's own max-hold. Policies without a timer of their own cannot have it off.
-MAX_HOLD_NS = 10 * NS_PER["ms"]
+MAX_HOLD_NS = 10 * units.NS_PER["ms"]
 TIMERLESS = ("vic", "pointer")
 
 # One line of tool output cannot hold more, and each policy costs a boot.
@@ -89,53 +88,24 @@ class Media:
 
 # ---- values -------------------------------------------------------------
 
-def parse_time(text: str, what: str) -> int:
-    """Parse ``6us`` to nanoseconds; raise :class:`UsageError` naming ``what``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", text)
-    if not match:
-        raise UsageError(f"{what}={text}: not a time; give a number and a unit "
-                        "(ns, us, ms or s), for example 6us")
-    ns = round(float(match[1]) * NS_PER[match[2]])
-    if ns > MAX_TIME_NS:
-        raise UsageError(f"{what}={text}: must be at most 10s")
-    return ns
-
-
-def format_time(ns: float) -> str:
-    """Nanoseconds as a short text that :func:`parse_time` reads back."""
-    for unit in ("s", "ms", "us"):
-        if ns >= NS_PER[unit]:
-            return f"{ns / NS_PER[unit]:.6g}{unit}"
-    return f"{ns:.6g}ns"
-
-
-def _parse_int(text: str, what: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text):
-        raise UsageError(f"{what}={text}: not a whole number")
-    return int(text)
-
-
 def _number(low: int, high: int) -> Parser:
-    def parse(text: str, what: str) -> int:
-        if not re.fullmatch(r"\d{1,18}", text) or not low <= int(text) <= high:
-            raise UsageError(f"{what}={text}: not a number from {low} to {high}")
-        return int(text)
-    return parse
+    return lambda text, what: units.parse_count(text, what, low, high)
 
 
 _parse_count = _number(0, MAX_THR)
+_parse_int = _number(0, MAX_INT)
 
 
 def _parse_epoch(text: str, what: str) -> int:
     """A time in whole milliseconds, the device's unit for it."""
-    ms, rest = divmod(parse_time(text, what), NS_PER["ms"])
+    ms, rest = divmod(units.parse_time(text, what), units.NS_PER["ms"])
     if rest or not ms:
         raise UsageError(f"{what}={text}: must be whole milliseconds, at least 1ms")
     return ms
 
 
 def _parse_needed_hold(text: str, what: str) -> int:
-    ns = parse_time(text, what)
+    ns = units.parse_time(text, what)
     if not ns:
         raise UsageError(f"{what}={text}: cannot be off under {what.partition(':')[0]}, which has "
                          "no timer of its own; give a time such as 10ms")
@@ -154,22 +124,22 @@ _parse_bool = _one_of("on", "off")
 
 _COMMON: dict[str, tuple[str, Parser]] = {
     "drain": ("cint.drain", _one_of("auto", "on", "off")),
-    "max-hold": ("cint.max-hold", parse_time),
-    "kick-window": ("cint.kick-window", parse_time),
+    "max-hold": ("cint.max-hold", units.parse_time),
+    "kick-window": ("cint.kick-window", units.parse_time),
     "max-irq-rate": ("cint.max-irq-rate", _number(0, MAX_IRQ_RATE)),
     "ewma-shift": ("cint.ewma-shift", _number(1, MAX_EWMA_SHIFT)),
 }
 _NEEDED_HOLD = {"max-hold": ("cint.max-hold", _parse_needed_hold)}
 #: What ends a burst, and what a storm may change.
 _BURST: dict[str, tuple[str, Parser]] = {
-    "delta": ("cint.delta", parse_time),
+    "delta": ("cint.delta", units.parse_time),
     "thr": ("cint.thr", _parse_count),
     "storm": ("cint.storm", _one_of("hold", "retune")),
 }
 _PARAMETERS: dict[str, dict[str, tuple[str, Parser]]] = {
     "stock": {},
     "default": {"each-cqe": ("cint.each-cqe", _parse_bool), **_COMMON},
-    "static": {"time": ("cint.static-time", parse_time),
+    "static": {"time": ("cint.static-time", units.parse_time),
                "thr": ("cint.static-thr", _parse_count), **_COMMON},
     "adaptive": {**_BURST, **_COMMON},
     "vic": {"cif-threshold": ("cint.cif-threshold", _number(2, MAX_THR)),
@@ -202,11 +172,11 @@ _ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
 # What may follow a media name: the field it overrides, or None when it has no
 # field here and is handed on as it is.
 _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
-    "read-latency": ("read_ns", parse_time),
-    "write-latency": ("write_ns", parse_time),
-    "read-per-kib": ("read_per_kib_ns", parse_time),
-    "write-per-kib": ("write_per_kib_ns", parse_time),
-    "jitter": ("jitter_ns", parse_time),
+    "read-latency": ("read_ns", units.parse_time),
+    "write-latency": ("write_ns", units.parse_time),
+    "read-per-kib": ("read_per_kib_ns", units.parse_time),
+    "write-per-kib": ("write_per_kib_ns", units.parse_time),
+    "jitter": ("jitter_ns", units.parse_time),
     "units": ("units", _parse_count),
     "read-bandwidth": ("read_bandwidth", _parse_int),
     "write-bandwidth": ("write_bandwidth", _parse_int),
@@ -267,11 +237,11 @@ def _settings(text: str, owner: str, keys: Mapping[str, Parser]) -> dict[str, Va
 
 def _label(kind: str, props: Mapping[str, Value]) -> str:
     if kind == "static":
-        return (f"static {format_time(int(props['cint.static-time']))} "
+        return (f"static {units.format_time(int(props['cint.static-time']))} "
                 f"thr {props['cint.static-thr']}")
     if kind in ("adaptive", "cint"):
         name = "cint+ooo" if props.get("cint.ooo") == "on" else kind
-        return f"{name} {format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
+        return f"{name} {units.format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
     if kind == "vic":
         return f"vic cif {props['cint.cif-threshold']} epoch {props['cint.epoch']}ms"
     return kind
@@ -286,7 +256,7 @@ def parse_policy(text: str) -> Policy:
         raise UsageError(f"unknown policy '{text}'; valid: {POLICY_HELP}")
     props = _DEFAULTS[kind] | more
     if match:
-        props["cint.static-time"] = parse_time(match[1] + "us", "static")
+        props["cint.static-time"] = units.parse_time(match[1] + "us", "static")
     if rest or text.endswith(":"):
         table = _PARAMETERS[kind]
         given = _settings(rest, kind, {k: p for k, (_, p) in table.items()})
@@ -386,9 +356,9 @@ def _applied(policy: Policy, name: str, value: Value, k: float) -> Value:
 
 def _shown(name: str, value: float) -> str:
     row = scale.entry("device", name)
-    if row is None or row.unit not in NS_PER:
+    if row is None or row.unit not in units.NS_PER:
         return f"{value:g}"
-    return format_time(value * NS_PER[row.unit])
+    return units.format_time(value * units.NS_PER[row.unit])
 
 
 def join_properties(driver: str, props: Iterable[tuple[str, Value]]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import host, ui
+from cint import host, ui, units
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, kinds, session, vm
@@ -141,7 +141,7 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path) -> list[s
     total = len(tasks) * settings.repeat * len(settings.workloads)
     ui.info(f"comparing {_many(len(tasks), 'policy', 'policies')} in "
             f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
-            f"{properties.format_time(settings.timing.runtime_s * 1e9)}, "
+            f"{units.format_time(settings.timing.runtime_s * 1e9)}, "
             f"{_many(at_once, 'guest')} at a time")
     with ui.Progress("compare") as progress:
         return session.run_tasks(tasks, at_once, _Counter(progress, total).notify)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cint import paths
+from cint import paths, units
 from cint.device import properties, scale
 from cint.errors import UsageError
 from cint.guest import kinds, vm
@@ -76,20 +76,10 @@ class Settings:
 # ---- options ------------------------------------------------------------
 
 def _seconds(text: str) -> float:
-    value = text if text[-1:].isalpha() else text + "s"
-    seconds = properties.parse_time(value, "time") / 1e9
+    seconds = units.parse_time(text, "--runtime", default_unit="s") / 1e9
     if seconds <= 0:
-        raise UsageError(f"{text}: a run needs more than no time")
+        raise UsageError(f"--runtime {text}: a run needs more than no time")
     return seconds
-
-
-def count(low: int, high: int, what: str) -> Callable[[str], int]:
-    """A parser of whole numbers from ``low`` to ``high`` for the option ``what``."""
-    def parse(text: str) -> int:
-        if not text.isdigit() or not low <= int(text) <= high:
-            raise UsageError(f"{what} {text}: must be a number from {low} to {high}")
-        return int(text)
-    return parse
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -109,12 +99,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--hints", choices=("on", "off"),
         help="off: our kernel's driver passes no hints to the device, which then infers them "
              "under cint, as with --guest distro (default: on)")
-    add("--vcpus", metavar="N", type=count(1, MAX_VCPUS, "--vcpus"), default=1,
+    add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
         help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
              f"{REAL_RUNTIME_S:g}s in real time)")
-    add("--repeat", metavar="N", type=count(1, 100, "--repeat"), default=1,
+    add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"), default=1,
         help="run each job N times in the same boot and print the median (default: 1)")
     add("--cpu-scale", metavar="K", default=None,
         help=f"how much slower the guest's CPU is than the one it stands for "
@@ -133,7 +123,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="do not show the last result beside this one")
     add("--quick", action="store_true", help="very short jobs; not good enough for conclusions")
     add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
-    add("--boot-limit", metavar="S", type=count(1, 3600, "--boot-limit"),
+    add("--boot-limit", metavar="S", type=units.count(1, 3600, "--boot-limit"),
         help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
              f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro)")
     add("--dry-run", action="store_true",
@@ -175,11 +165,11 @@ def parse_cost(text: str | None, virtual: bool) -> int:
         return DEFAULT_COST_NS if virtual else 0
     if text == "calibrated":
         return round(_calibrated("irq_cost_ns", "--irq-cost"))
-    digits = text.removesuffix("ns")
-    if not digits.isdigit() or int(digits) > MAX_COST_NS:
+    cost = units.whole(text.removesuffix("ns"), 0, MAX_COST_NS)
+    if cost is None:
         raise UsageError(f"--irq-cost {text}: give ns from 0 (none) to {MAX_COST_NS}, "
                          "or 'calibrated'")
-    return int(digits)
+    return cost
 
 
 def _runtime(args: argparse.Namespace, virtual: bool) -> float:

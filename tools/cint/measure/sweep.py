@@ -10,11 +10,11 @@ levelled off when no larger thr of the grid is more than 2 % better.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cint import units
 from cint.device import properties
 from cint.errors import UsageError
 from cint.measure import calibration
@@ -22,7 +22,7 @@ from cint.measure import calibration
 POINTS = 16
 PLATEAU = 1.02
 QUANTILES = ("50", "90", "95", "99", "99.9")
-LIMITS = {"delta": (0, properties.NS_PER["s"]), "thr": (0, properties.MAX_THR)}
+LIMITS = {"delta": (0, units.NS_PER["s"]), "thr": (0, properties.MAX_THR)}
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,20 @@ def spaced(low: int, high: int) -> list[int]:
 
 
 def _bounds(name: str, text: str) -> tuple[int, int]:
-    parse = properties.parse_time if name == "delta" else _parse_thr
-    low_text, dots, high_text = text.partition("..")
-    low = parse(low_text, name)
-    high = parse(high_text, name) if dots else low
     least, most = LIMITS[name]
+
+    def parse(part: str) -> int:
+        if name == "delta":
+            return units.parse_time(part, f"--sweep {name}")
+        return units.parse_count(part, f"--sweep {name}", least, most)
+
+    low_text, dots, high_text = text.partition("..")
+    low = parse(low_text)
+    high = parse(high_text) if dots else low
     if not least <= low <= high <= most or not high:
         raise UsageError(f"--sweep {name}={text}: must run upwards, from {least} to {most} "
                          "at most" + (" ns" if name == "delta" else ""))
     return low, high
-
-
-def _parse_thr(text: str, what: str) -> int:
-    if not re.fullmatch(r"\d{1,5}", text):
-        raise UsageError(f"--sweep {what}={text}: not a number; give thr=1..256 or thr=32")
-    return int(text)
 
 
 def parse_grid(text: str) -> list[Point]:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cint import units
 from cint.device import scale
 from cint.errors import UsageError
 
@@ -131,8 +132,10 @@ def parse_workloads(text: str) -> list[Workload]:
 # ---- a person's own job file -------------------------------------------
 
 _OPTION = re.compile(r"^(\s*)([a-z0-9_]+)(\s*=\s*)(.*?)(\s*)$")
-_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_RATES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+#: fio's own units; a number without one has that of its option.
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_RATES = {f"{prefix}{unit}": factor for unit in ("", "b", "ib")
+          for prefix, factor in {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.items()}
 # Refused: they would send the guest's results somewhere the tool cannot see,
 # or reach for something that is not in the guest.
 _REFUSED = ("output", "output-format", "client", "remote-config")
@@ -159,22 +162,18 @@ def load_job_file(path: Path) -> Workload:
 
 
 def _scale_time(value: str, default_unit: str, k: float) -> str | None:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", value.lower())
-    if not match:
-        return None
-    unit = match[2] or default_unit
-    if unit not in _SECONDS:
-        return None
-    return f"{round(float(match[1]) * _SECONDS[unit] * 1e6 * k)}us"
+    factors = {**_SECONDS, "": _SECONDS[default_unit]}
+    seconds = units.quantity(value.lower().replace(" ", ""), factors)
+    return None if seconds is None else f"{round(seconds * 1e6 * k)}us"
 
 
 def _scale_rate(value: str, k: float) -> str | None:
     parts = []
     for part in value.lower().split(","):
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?", part.strip())
-        if part.strip() and not match:
+        rate = units.quantity(part.strip(), _RATES)
+        if part.strip() and rate is None:
             return None
-        parts.append(str(max(1, round(float(match[1]) * _RATES[match[2]] / k))) if match else "")
+        parts.append("" if rate is None else str(max(1, round(rate / k))))
     return ",".join(parts)
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cint.device import properties
+from cint import units
 from cint.errors import EXIT_OK, UsageError
 from cint.measure.sweep import Sweep
 from cint.results import plots
@@ -20,9 +20,9 @@ def report(result: Sweep, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(asdict(result)))
         return EXIT_OK
-    delta = properties.format_time(result.delta_ns)
+    delta = units.format_time(result.delta_ns)
     print(f"{result.quantile} % of the gaps between {result.completions} completions are at most "
-          f"{properties.format_time(result.gap_ns)}")
+          f"{units.format_time(result.gap_ns)}")
     if result.delta_clipped:
         print(f"delta={delta} is the grid's largest and spans fewer: let --sweep go further")
     print(f"proposed for policy {result.policy}: delta={delta}, thr={result.thr}")
@@ -30,10 +30,10 @@ def report(result: Sweep, *, as_json: bool) -> int:
           f"{'hold mean':>10} {'hold p99':>10} {'CPU ns/IO':>10}   (delta={delta})")
     for cell in result.column:
         mark = "  <- proposed" if cell.thr == result.thr else ""
-        mean = properties.format_time(round(cell.hold_mean_ns))
+        mean = units.format_time(round(cell.hold_mean_ns))
         print(f"{cell.thr:>6} {cell.interrupts:>11} {cell.interrupts_per_s:>11.0f} "
               f"{cell.cqes_per_interrupt:>10.2f} {mean:>10} "
-              f"{properties.format_time(cell.hold_p99_ns):>10} {cell.cost_ns:>10.0f}{mark}")
+              f"{units.format_time(cell.hold_p99_ns):>10} {cell.cost_ns:>10.0f}{mark}")
     return EXIT_OK
 
 
@@ -49,7 +49,7 @@ def _panel(plt: Any, axis: Any, result: Sweep, title: str, values: Sequence[floa
     image = axis.imshow(rows, origin="lower", aspect="auto", norm=norm,
                         cmap=colours.with_extremes(bad=colours(0.0)))
     axis.figure.colorbar(image, ax=axis)
-    axis.set_xticks(range(len(deltas)), [properties.format_time(d) for d in deltas], rotation=60,
+    axis.set_xticks(range(len(deltas)), [units.format_time(d) for d in deltas], rotation=60,
                     fontsize=7)
     axis.set_yticks(range(len(thrs)), [str(t) for t in thrs], fontsize=7)
     axis.set_xlabel("delta")
@@ -67,7 +67,7 @@ def draw(result: Sweep, source: str, path: Path) -> None:
     _panel(plt, axes[0], result, "Interrupts per second", [c.interrupts_per_s for c in cells])
     _panel(plt, axes[1], result, "Added latency, mean, us", [c.hold_mean_ns / 1e3 for c in cells])
     figure.suptitle(f"{result.policy} over {result.completions} completions of {source}; "
-                    f"proposed delta={properties.format_time(result.delta_ns)}, thr={result.thr}",
+                    f"proposed delta={units.format_time(result.delta_ns)}, thr={result.thr}",
                     fontsize=9)
     figure.tight_layout()
     try:

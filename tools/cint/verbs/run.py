@@ -14,7 +14,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from cint import host, paths, ui
+from cint import host, paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import kinds, vm
@@ -44,8 +44,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="real (default) or virtual: one instruction per ns, unscaled")
     add("--guest", choices=kinds.GUESTS, default="cint",
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
-    add("--vcpus", metavar="N", type=settings.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
-    add("--memory", metavar="MIB", type=settings.count(64, 1 << 20, "--memory"),
+    add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
+    add("--memory", metavar="MIB", type=units.count(64, 1 << 20, "--memory"),
         help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
     add("--drive", metavar="FILE", type=Path,
         help="raw file behind the NVMe namespace (default: none, reads give zeroes)")
@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="further properties for -device nvme, appended last")
     add("--trace", metavar="PATTERN", action="append", default=[],
         help="QEMU trace events to print; 'cint' means pci_nvme_cint_*; may be repeated")
-    add("--gdb", metavar="PORT", nargs="?", type=settings.count(1, 65535, "--gdb"),
+    add("--gdb", metavar="PORT", nargs="?", type=units.count(1, 65535, "--gdb"),
         const=GDB_PORT, help=f"wait for a debugger before the first instruction "
         f"(default port: {GDB_PORT}, on this machine only)")
     add("--print", action="store_true", help="print the QEMU command line and do nothing")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import paths, steps, ui, units
 from cint.build import setup, sources
 from cint.errors import EXIT_FAILED, EXIT_OK, EXIT_UNTESTABLE, CintError, UsageError
 from cint.guest import agent, session, vm
@@ -51,12 +51,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _seed(text: str) -> int:
-    low, high = suites.SEEDS[0], suites.SEEDS[-1]
     if text == "random":
         return secrets.choice(suites.SEEDS)
-    if not text.isdigit() or int(text) not in suites.SEEDS:
-        raise UsageError(f"--seed {text}: must be a number from {low} to {high}, or random")
-    return int(text)
+    seed = units.whole(text, suites.SEEDS[0], suites.SEEDS[-1])
+    if seed is None:
+        raise UsageError(f"--seed {text}: must be a number from {suites.SEEDS[0]} to "
+                         f"{suites.SEEDS[-1]}, or random")
+    return seed
 
 
 def _chosen(names: list[str]) -> list[suites.Suite]:
