@@ -20,8 +20,8 @@ BORDER = ("one completion that waits for its interrupt leaves the commands in fl
           "table's row: part of the epochs have the ratio of the row before; test_tab1_inside has "
           "depths that stay in the row")
 #: Interrupts per I/O at depths that are the first of their row.
-BORDERS = {16: base.Deviation(0.56, 0.63, BORDER), 24: base.Deviation(0.39, 0.44, BORDER),
-           64: base.Deviation(0.134, 0.149, BORDER), 128: base.Deviation(0.0665, 0.0735, BORDER)}
+BORDERS = {16: base.Deviation(0.55, 0.62, BORDER), 24: base.Deviation(0.40, 0.46, BORDER),
+           64: base.Deviation(0.134, 0.149, BORDER), 128: base.Deviation(0.0665, 0.0715, BORDER)}
 
 
 def run(figure: base.Figure) -> base.Points:
