@@ -57,6 +57,10 @@ mtype:command command = none;
 byte tail, head_seen;
 bool armed, stalled, device_busy;
 bool recording = true;
+#ifdef TOGGLE
+/* The place that the device knows for the record is one the driver gave. */
+bool offered = true;
+#endif
 
 /* The driver. [head, scan) was looked at; what is reaped there has its bit. */
 byte head, scan;
@@ -106,6 +110,9 @@ inline write_record(posted)
     d_step {
         if
         :: recording ->
+#ifdef TOGGLE
+            assert(offered);                    /* nothing else is written */
+#endif
 #ifdef M_CLASS_BYTE
             class_byte = class;
 #endif
@@ -228,10 +235,19 @@ inline execute()
 #ifndef M_ENABLE_WRITES_NOTHING
         full_tail = tail;
 #endif
-        d_step { recording = true; command = none }
+        d_step { recording = true; offered = true; command = none }
     :: command == disable ->
+#ifdef M_PLACE_FIRST
+        offered = false;
+#endif
+        /* What is due by now goes to the place there was. */
+        if
+        :: armed -> fire_deadline()
+        :: true
+        fi;
         d_step {
             recording = false;
+            offered = false;
             class = (armed -> full_class : held);
             armed = false
         };

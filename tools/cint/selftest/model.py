@@ -21,6 +21,7 @@ LOST = r"assertion violated \(unhandled==0\)"
 NO_ROOM = r"assertion violated +!\(stalled\)"
 HANDLED_TWICE = r"assertion violated \(cqe\[\(head%"
 OUT_OF_STEP = rf"{HANDLED_TWICE}|invalid end state"
+NOT_OFFERED = r"assertion violated offered"
 SLOT_GIVEN_BACK = r"assertion violated \(cqe\[\(cursor%"
 NEVER_REAPED = r"acceptance cycle"
 ENDLESS = r"non-progress cycle"
@@ -90,6 +91,8 @@ CHECKS = (
     Check("mutation/disable-does-not-fire", "TOGGLE M_DISABLE_SILENT", finds=LOST),
     Check("mutation/enable-does-not-write-the-count", "TOGGLE M_ENABLE_WRITES_NOTHING",
           finds=LOST),
+    Check("mutation/record-moves-before-its-deadline-is-served", "TOGGLE M_PLACE_FIRST",
+          finds=NOT_OFFERED),
     Check("mutation/event-index-after-the-head", "SHADOW M_EVENT_INDEX_LATE", finds=NO_ROOM),
     Check("mutation/deadline-never-fires", "M_DEADLINE_NEVER", "liveness", NEVER_REAPED),
     Check("mutation/deadline-goes-on-when-all-is-reaped", "M_DEADLINE_BLIND", "progress", ENDLESS),
