@@ -370,7 +370,7 @@ static bool configure_device(NvmeCtrl *n, const CintParam *param,
 }
 
 /* Applies @params, in which @param is new, to the running controller. */
-static bool apply_running(NvmeCtrl *n, const CintParam *param,
+static void apply_running(NvmeCtrl *n, const CintParam *param,
                           NvmeCintParams *params, Error **errp)
 {
     NvmeCintEntry entry;
@@ -379,13 +379,16 @@ static bool apply_running(NvmeCtrl *n, const CintParam *param,
     if (!n->cint) {
         error_setg(errp, "cint.%s needs cint=on, which is decided at start",
                    param->name);
-        return false;
+        return;
     }
     entry = nvme_cint_enter(n);
     done = is_device_param(param) ? configure_device(n, param, params, errp)
                                   : configure(n, param, params, errp);
+    if (done) {
+        /* Before the guest hears of it: it may reset the controller. */
+        n->params.cint = *params;
+    }
     nvme_cint_leave(entry);
-    return done;
 }
 
 static void set_param(Object *obj, Visitor *v, const char *name, void *opaque,
@@ -401,10 +404,11 @@ static void set_param(Object *obj, Visitor *v, const char *name, void *opaque,
     }
     *param_field(&params, param) = value;
     mark_set(&params, param);
-    if (DEVICE(obj)->realized && !apply_running(n, param, &params, errp)) {
-        return;
+    if (DEVICE(obj)->realized) {
+        apply_running(n, param, &params, errp);
+    } else {
+        n->params.cint = params;
     }
-    n->params.cint = params;
 }
 
 static bool get_cint(Object *obj, Error **errp)
