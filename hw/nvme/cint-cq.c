@@ -313,6 +313,7 @@ void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq)
     ccq->armed_ns = ccq->deadline_ns = CINT_NO_DEADLINE;
     ccq->irq_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, irq_timer_cb, ccq);
     nvme_cint_stats_init(&ccq->stats, cq->size);
+    nvme_cint_notify_init(ccq);
     cint_cq_init(&ccq->engine, &cint->scope, cq->size, &cint->config);
     cint_disable(&ccq->engine, nvme_cint_now(),
                  test_bit(cq->vector, cint->cd));
@@ -323,12 +324,12 @@ void nvme_cint_cq_stop(NvmeCintCq *ccq)
 {
     ccq->coalesce = false;
     timer_del(ccq->irq_timer);
-    nvme_cint_drop_notices(ccq);
+    nvme_cint_notify_stop(ccq);
 }
 
 void nvme_cint_cq_free(NvmeCintCq *ccq)
 {
-    nvme_cint_drop_notices(ccq);
+    nvme_cint_notify_free(ccq);
     timer_free(ccq->irq_timer);
     nvme_cint_stats_free(&ccq->stats);
 }

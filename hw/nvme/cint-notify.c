@@ -33,53 +33,69 @@ static void fail(NvmeCint *cint, hwaddr addr)
  * the last thing stored, in one piece, so whoever reads it sees the CQEs that
  * it counts.
  */
-static void write_record(NvmeCintCq *ccq, NvmeCintRecord *record)
+static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
 {
     NvmeCint *cint = ccq->cq->ctrl->cint;
-    hwaddr addr = ccq->notice.record_addr;
+    hwaddr addr = ccq->notices.record_addr;
+    NvmeCintRecord record = {
+        .seq = cpu_to_le32(ccq->notices.seq),
+        .class = notice->class,
+        .reason = notice->reason,
+        .tail = cpu_to_le32(ccq->engine.tail),
+    };
     size_t rest = offsetof(NvmeCintRecord, seq);
     MemTxAttrs attrs = { .memory = 1 };
 
     QEMU_BUILD_BUG_ON(sizeof(NvmeCintRecord) != 64);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintRecord, full_tail) != 0);
 
-    if (cint->n->params.cint.freeze_records) {
+    if (!ccq->notices.has_record || cint->n->params.cint.freeze_records) {
         return;
     }
-    record->seq = cpu_to_le32(ccq->notice.seq);
-    record->tail = cpu_to_le32(ccq->engine.tail);
-    if (pci_dma_rw(cint->pci, addr + rest, (uint8_t *)record + rest,
+    if (pci_dma_rw(cint->pci, addr + rest, (uint8_t *)&record + rest,
                    RECORD_SIZE - rest, DMA_DIRECTION_FROM_DEVICE, attrs) ||
-        stl_le_pci_dma(cint->pci, addr, ccq->notice.full_tail, attrs)) {
+        stl_le_pci_dma(cint->pci, addr, notice->full_tail, attrs)) {
         fail(cint, addr);
     }
 }
 
-/* Lets the record say what was decided last. */
-static void publish(NvmeCintCq *ccq)
+/* The record says what @notice does, and that one more message comes. */
+static void publish(NvmeCintCq *ccq, NvmeCintNotice *notice)
 {
-    NvmeCintRecord record = {
-        .class = ccq->notice.class,
-        .reason = ccq->notice.reason,
-    };
-
-    if (ccq->notice.stale && ccq->notice.has_record) {
-        write_record(ccq, &record);
+    if (!notice->published) {
+        notice->published = true;
+        ccq->notices.seq++;
+        write_record(ccq, notice);
     }
-    ccq->notice.stale = false;
+}
+
+static NvmeCintNotice *unsent_notice(NvmeCintCq *ccq, uint32_t i)
+{
+    return &ccq->notices.ring[(ccq->notices.first + i) % ccq->cq->size];
+}
+
+/* What is unsent goes out as one message, whose record is the old one. */
+static void settle(NvmeCintCq *ccq)
+{
+    NvmeCintNotices *notices = &ccq->notices;
+
+    if (notices->unsent) {
+        notices->first = (notices->first + notices->unsent - 1) %
+                         ccq->cq->size;
+        notices->unsent = 1;
+        publish(ccq, unsent_notice(ccq, 0));
+    }
 }
 
 void nvme_cint_set_record(NvmeCintCq *ccq, bool has_record, hwaddr addr)
 {
-    NvmeCintRecord record = { 0 };
+    NvmeCintNotice none = { .full_tail = ccq->engine.tail };
 
-    publish(ccq);
-    ccq->notice.has_record = has_record;
-    ccq->notice.record_addr = addr;
-    ccq->notice.full_tail = ccq->engine.tail;
-    if (has_record) {
-        write_record(ccq, &record);
-    }
+    settle(ccq);
+    ccq->notices.has_record = has_record;
+    ccq->notices.record_addr = addr;
+    ccq->notices.full_tail = none.full_tail;
+    write_record(ccq, &none);
 }
 
 /* ---- The pin ---- */
@@ -92,8 +108,8 @@ static bool has_told(const NvmeCintCq *ccq)
 
 static void count_pending(NvmeCintCq *ccq, bool pending)
 {
-    ccq->cq->ctrl->cq_pending += pending - ccq->notice.signalled;
-    ccq->notice.signalled = pending;
+    ccq->cq->ctrl->cq_pending += pending - ccq->notices.signalled;
+    ccq->notices.signalled = pending;
 }
 
 /*
@@ -102,7 +118,7 @@ static void count_pending(NvmeCintCq *ccq, bool pending)
  */
 void nvme_cint_consumed(NvmeCintCq *ccq)
 {
-    if (ccq->notice.signalled && !has_told(ccq)) {
+    if (ccq->notices.signalled && !has_told(ccq)) {
         count_pending(ccq, false);
         nvme_irq_deassert(ccq->cq->ctrl, ccq->cq);
     }
@@ -110,32 +126,54 @@ void nvme_cint_consumed(NvmeCintCq *ccq)
 
 /* ---- Messages ---- */
 
+/*
+ * Each has a record of its own, as far as the ring goes: it holds as many as
+ * the queue holds CQEs, and more are not told of in one entry.
+ */
 void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action)
 {
     NvmeCint *cint = ccq->cq->ctrl->cint;
-    NvmeCintNotice *notice = &ccq->notice;
+    NvmeCintNotices *notices = &ccq->notices;
+    bool is_full = action->fire == CINT_FIRE_FULL;
 
-    notice->seq++;
-    notice->reason = action->reason;
-    notice->class = action->fire == CINT_FIRE_URGENT ? NVME_CINT_CLASS_URGENT
-                                                     : NVME_CINT_CLASS_FULL;
-    if (action->fire == CINT_FIRE_FULL) {
-        notice->full_tail = ccq->engine.tail;
+    if (is_full) {
+        notices->full_tail = ccq->engine.tail;
     }
-    notice->stale = true;
+    if (!notices->unsent) {
+        QTAILQ_INSERT_TAIL(&cint->outbox, ccq, notices.entry);
+    }
+    notices->unsent = MIN(notices->unsent + 1, ccq->cq->size);
+    *unsent_notice(ccq, notices->unsent - 1) = (NvmeCintNotice) {
+        .full_tail = notices->full_tail,
+        .class = is_full ? NVME_CINT_CLASS_FULL : NVME_CINT_CLASS_URGENT,
+        .reason = action->reason,
+    };
     cint->vector_irqs[ccq->cq->vector]++;
-    if (!notice->unsent++) {
-        QTAILQ_INSERT_TAIL(&cint->outbox, ccq, notice.entry);
+}
+
+static void drop_notices(NvmeCintCq *ccq)
+{
+    if (ccq->notices.unsent) {
+        QTAILQ_REMOVE(&ccq->cq->ctrl->cint->outbox, ccq, notices.entry);
+        ccq->notices.unsent = 0;
     }
 }
 
-void nvme_cint_drop_notices(NvmeCintCq *ccq)
+void nvme_cint_notify_init(NvmeCintCq *ccq)
+{
+    ccq->notices.ring = g_new0(NvmeCintNotice, ccq->cq->size);
+}
+
+void nvme_cint_notify_stop(NvmeCintCq *ccq)
 {
     count_pending(ccq, false);
-    if (ccq->notice.unsent) {
-        QTAILQ_REMOVE(&ccq->cq->ctrl->cint->outbox, ccq, notice.entry);
-        ccq->notice.unsent = 0;
-    }
+    drop_notices(ccq);
+}
+
+void nvme_cint_notify_free(NvmeCintCq *ccq)
+{
+    nvme_cint_notify_stop(ccq);
+    g_free(ccq->notices.ring);
 }
 
 bool nvme_cint_do_drop_pending(NvmeCQueue *cq)
@@ -143,18 +181,20 @@ bool nvme_cint_do_drop_pending(NvmeCQueue *cq)
     if (!cq->cint->coalesce) {
         return false;
     }
-    nvme_cint_drop_notices(cq->cint);
+    nvme_cint_notify_stop(cq->cint);
     return true;
 }
 
 static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
 {
     NvmeCQueue *cq = ccq->cq;
+    NvmeCintNotice *notice = unsent_notice(ccq, 0);
 
-    if (!--ccq->notice.unsent) {
-        QTAILQ_REMOVE(&n->cint->outbox, ccq, notice.entry);
+    ccq->notices.first = (ccq->notices.first + 1) % cq->size;
+    if (!--ccq->notices.unsent) {
+        QTAILQ_REMOVE(&n->cint->outbox, ccq, notices.entry);
     }
-    publish(ccq);
+    publish(ccq, notice);
     if (has_told(ccq)) {
         count_pending(ccq, true);
     } else if (!msix_enabled(n->cint->pci)) {

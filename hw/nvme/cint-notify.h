@@ -42,15 +42,18 @@ void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action);
 
 /*
  * @ccq has a status record at @addr from now on, or none (@has_record false).
- * What was decided before goes to the old one. The new one says that all which
- * is posted may be reaped.
+ * What was decided before goes to the old one, as one message. The new one
+ * says that all which is posted may be reaped.
  */
 void nvme_cint_set_record(NvmeCintCq *ccq, bool has_record, hwaddr addr);
 
 /* The guest has consumed CQEs: does the pin still have a reason? */
 void nvme_cint_consumed(NvmeCintCq *ccq);
 
-/* @ccq goes away, or is about to: nothing of it is sent any more. */
-void nvme_cint_drop_notices(NvmeCintCq *ccq);
+void nvme_cint_notify_init(NvmeCintCq *ccq);
+
+/* @ccq is about to go away: nothing of it is sent any more. */
+void nvme_cint_notify_stop(NvmeCintCq *ccq);
+void nvme_cint_notify_free(NvmeCintCq *ccq);
 
 #endif /* HW_NVME_CINT_NOTIFY_H */

@@ -65,24 +65,30 @@ typedef struct NvmeCintSq {
     QTAILQ_ENTRY(NvmeCintSq) entry;
 } NvmeCintSq;
 
-/* What the guest is still to be told. cint-notify.c */
+/* An interrupt that was decided on and not sent yet. */
 typedef struct NvmeCintNotice {
+    uint32_t full_tail;         /* CQEs posted at the last full one */
+    uint8_t class, reason;
+    bool published;             /* its record was written, where it was then */
+} NvmeCintNotice;
+
+/* What the guest is told of a queue, and is still to be. cint-notify.c */
+typedef struct NvmeCintNotices {
     hwaddr record_addr;         /* of the status record */
     bool has_record;            /* there is one: nothing else allows its DMA */
-    bool stale;                 /* it does not yet say what was decided */
     bool signalled;             /* counted in NvmeCtrl.cq_pending */
-    uint8_t class, reason;      /* of the last interrupt */
-    uint32_t seq;               /* interrupts decided on, free running */
-    uint32_t full_tail;         /* CQEs posted at the last full one */
-    uint32_t unsent;            /* messages */
+    uint32_t seq;               /* messages, free running */
+    uint32_t full_tail;         /* as of the last notice */
+    uint32_t first, unsent;     /* of the ring, which has cq->size entries */
+    NvmeCintNotice *ring;
     QTAILQ_ENTRY(NvmeCintCq) entry;     /* linked while unsent > 0 */
-} NvmeCintNotice;
+} NvmeCintNotices;
 
 typedef struct NvmeCintCq {
     NvmeCQueue *cq;
     CintCq engine;
     NvmeCintStats stats;
-    NvmeCintNotice notice;
+    NvmeCintNotices notices;
     /* cint-cq.c */
     bool coalesce;              /* false: never, as for admin and IEN=0 */
     QEMUTimer *irq_timer;       /* runs the engine's deadline */

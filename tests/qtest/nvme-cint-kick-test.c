@@ -236,6 +236,49 @@ static void test_shadow_doorbells(void)
     cint_shutdown(t);
 }
 
+/*
+ * A window's end at which the rate limit takes over is no interrupt: two
+ * messages came by a deadline here, at the end of the first window and when
+ * the limit lets go.
+ */
+static void test_lateness(void)
+{
+    CintTest *t = cint_boot(MEDIA ",cint.policy=default,cint.max-hold=0,"
+                            "cint.kick-window=50000,cint.max-irq-rate=10000,"
+                            "cint.ewma-shift=1");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord record;
+    uint64_t late = 0;
+    int i;
+
+    /* A masked vector's messages are none to the rate limit. */
+    cint_count_messages(t, 1);
+    cint_zero(t);
+    cint_read(t, sq, 1);
+    cint_run_to(t, CINT_LATENCY);
+    g_assert_cmpuint(cint_messages(t), ==, 1);
+    qnvme_reap(sq->cq, 1);
+    cint_run_to(t, 1000);
+    cint_read(t, sq, 1);
+    cint_run_to(t, CINT_LATENCY + 50000 - 1);
+    g_assert_cmpuint(cint_messages(t), ==, 1);
+    cint_run_to(t, 51000);
+    g_assert_cmpuint(cint_messages(t), ==, 2);
+    cint_read(t, sq, 1);
+    cint_run_to(t, CINT_LATENCY + 150000 - 1);
+    g_assert_cmpuint(cint_messages(t), ==, 2);
+    cint_run_to(t, CINT_LATENCY + 150000);
+    g_assert_cmpuint(cint_messages(t), ==, 3);
+    cint_expect_reason(t, sq->cq, KICK, 1);
+    cint_expect_reason(t, sq->cq, STORM, 1);
+    record = cint_record(t, 1);
+    for (i = 0; i < NVME_CINT_HIST_BUCKETS; i++) {
+        late += record.lateness.bucket[i];
+    }
+    g_assert_cmpuint(late, ==, 2);
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -254,6 +297,7 @@ int main(int argc, char **argv)
     ADD("goes-with-adaptive", test_over_adaptive);
     ADD("goes-with-vic", test_over_vic);
     ADD("goes-with-shadow-doorbells", test_shadow_doorbells);
+    ADD("lateness-is-of-interrupts", test_lateness);
 #undef ADD
     return g_test_run();
 }

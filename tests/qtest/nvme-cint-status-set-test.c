@@ -203,6 +203,39 @@ static void test_own_registers(void)
     cint_shutdown(t);
 }
 
+static void freeze(CintTest *t, bool on)
+{
+    qtest_qom_set_bool(t->qts, "/machine/peripheral/nvme0",
+                       "x-cint-freeze-records", on);
+}
+
+static uint32_t seq_after_read(CintTest *t, QNvmeSq *sq, uint64_t records)
+{
+    cint_read(t, sq, 1);
+    cint_run(t, 1000);
+    g_assert_true(qnvme_take_irq(t->nvme, sq->cq->vector));
+    qnvme_reap(sq->cq, 1);
+    return cint_status(t, records, sq->cq->id).seq;
+}
+
+/* For tests of drivers: messages go on, and nothing is written of them. */
+static void test_frozen(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default");
+    uint64_t records = cint_records_on(t, 2), other;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    g_assert_cmpuint(seq_after_read(t, sq, records), ==, 1);
+    freeze(t, true);
+    g_assert_cmpuint(seq_after_read(t, sq, records), ==, 1);
+    other = cint_records_on(t, 2);
+    g_assert_cmphex(cint_status(t, other, 1).full_tail, ==, 0xa5a5a5a5);
+    g_assert_cmpuint(seq_after_read(t, sq, records), ==, 1);
+    freeze(t, false);
+    g_assert_cmpuint(seq_after_read(t, sq, other), ==, 4);
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -213,6 +246,7 @@ int main(int argc, char **argv)
     ADD("set/not-in-the-pmr", test_pmr);
     ADD("set/unwritable-address-is-fatal", test_unwritable);
     ADD("set/own-registers", test_own_registers);
+    ADD("set/frozen", test_frozen);
     ADD("get/select", test_select);
     ADD("identify/claims-records", test_identify);
 #undef ADD
