@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What goes wrong while the driver leaves completions in the queue: time-outs, aborts, errors.
+
+The other I/O goes on and its data carries checksums. The kernel may say what the test provoked, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import held
+import pytest
+from conftest import log_root
+from marks import BDEV, names
+from serving import Guest, serving
+from test_ooo import (
+    COUNTERS,
+    MIB,
+    SYNC_ONLY,
+    check_ios,
+    mix,
+    parse_counters,
+    shaken_machine,
+    waiting_machine,
+)
+
+from cint.guest import agent, session, vm
+
+#: Nothing but Urgent interrupts for longer than the driver waits: the others' time starts again
+#: with each of them.
+HELD_TOO_LONG = {"cint.delta": 1_000_000_000, "cint.max-hold": 0, "cint.thr": 65535}
+SLOW_STREAM = """\
+[global]
+filename=/dev/nvme0n1
+direct=1
+bs=4k
+rw=randwrite
+verify=crc32c
+verify_fatal=1
+[sync]
+ioengine=psync
+thinktime=300ms
+size=64k
+[async]
+ioengine=libaio
+iodepth=32
+iodepth_batch_complete_min=1
+size=256k
+offset=64M
+"""
+#: A namespace for commands that do not end as they should.
+SECOND = "/tmp/ns2"
+POLLED = r"timeout, completion polled"
+ABORTED = r"timeout, aborting|Abort status: 0x0"
+RESET = r"timeout, (reset|disable) controller"
+FAILED = r"I/O error|(?i:unrecovered read|critical medium error)"
+
+
+def unexpected(dmesg: str, *allowed: str) -> list[str]:
+    """Trouble in the kernel's messages, besides what a test provoked."""
+    return [line for line in agent.dmesg_trouble(dmesg)
+            if not re.search("|".join(allowed), line)]
+
+
+def test_held_too_long(disk: vm.Backend, logs: Path) -> None:
+    """The driver finds the completions of commands that timed out where it has left them."""
+    machine = waiting_machine(disk, (SYNC_ONLY, "nvme_core.io_timeout=1"))
+    properties = dict(machine.properties) | HELD_TOO_LONG
+    plan = agent.Plan((agent.Job("slow", fio=SLOW_STREAM, args=("--eta=never",)),
+                       agent.Job("counters", argv=agent.exec_argv(f"cat {COUNTERS}"))))
+    task = session.Task("held", replace(machine, properties=tuple(properties.items())), plan, logs)
+    outcome = session.run_task(task)
+    assert re.search(POLLED, outcome.dmesg), "nothing timed out"
+    assert unexpected(outcome.dmesg, POLLED) == []
+    check_ios(outcome.results["slow"], (320 << 10) // 4096)
+    counted = parse_counters(str(outcome.results["counters"]["stdout"]))
+    assert counted["held_max"] > 4
+    assert counted["held"] == 0
+
+
+@contextmanager
+def recovering(machine: vm.Machine, logs: Path, *allowed: str,
+               namespaces: int = 1) -> Iterator[Guest]:
+    """A guest that may say what is allowed; it must have behaved otherwise."""
+    with vm.Vm(machine, agent.Plan(then="serve"), logs, 3 * vm.BOOT_LIMIT_S) as running:
+        running.expect("done", 30, "the agent does not serve")
+        guest = Guest(running)
+        guest.shell(names(namespaces))
+        load = mix(numjobs=2).replace("/dev/nvme0n1", BDEV)
+        guest.write_file("/tmp/mix.fio", load.encode())
+        yield guest
+        assert unexpected(guest.shell("dmesg"), *allowed) == []
+        assert parse_counters(guest.shell(f"cat {COUNTERS}"))["held"] == 0
+        running.send(json.dumps({"id": 0, "cmd": "poweroff"}).encode())
+        running.wait_exit()
+
+
+LOAD = """\
+(fio --eta=never /tmp/mix.fio > /tmp/mix.out 2>&1 || touch /tmp/mix.failed; touch /tmp/mix.done) &
+"""
+LOADED = """\
+until [ -e /tmp/mix.done ]; do sleep 0.05; done
+[ ! -e /tmp/mix.failed ] || { cat /tmp/mix.out; exit 1; }
+rm /tmp/mix.done
+"""
+
+
+def test_abort(disk: vm.Backend, logs: Path) -> None:
+    """A command the backend holds back is aborted beside others whose completions are held."""
+    machine = shaken_machine(disk)
+    machine = replace(machine, extra=held.namespace(2),
+                      append=(*machine.append, "nvme_core.io_timeout=1"))
+    with recovering(machine, logs, ABORTED, POLLED, RESET, namespaces=2) as guest:
+        for hint in ("urgent", "unmarked"):
+            hold = held.Hold(guest, "read_aio")
+            guest.shell(f"dmesg -c > /dev/null; {LOAD}")
+            hold.start(f"hintio --hint={hint} --offset=1m {SECOND}")
+            guest.shell("until dmesg | grep -q 'timeout, aborting'; do sleep 0.05; done")
+            hold.release()
+            guest.shell(LOADED)
+
+
+#: A sector that cannot be read, far from where the load is.
+BAD_OFFSET = 200 * MIB
+
+
+def bad_backend(image: Path) -> tuple[str, ...]:
+    """QEMU's options for a third namespace on a file, of which one sector fails."""
+    return ("-blockdev", json.dumps({
+        "driver": "raw", "node-name": "bad",
+        "file": {"driver": "blkdebug",
+                 "inject-error": [{"event": "none", "iotype": "read", "errno": 5, "once": False,
+                                   "sector": BAD_OFFSET // 512}],
+                 "image": {"driver": "file", "filename": str(image)}}}))
+
+
+def check_errors(guest: Guest, device: str, tries: Sequence[str]) -> None:
+    """Each of several ways to read the bad sector fails, its neighbours are read."""
+    for options in tries:
+        for offset, good in ((BAD_OFFSET, False), (BAD_OFFSET + (64 << 10), True)):
+            reply = guest.try_shell(f"hintio {options} --offset={offset} {device}")
+            assert (reply["exit"] == 0) == good, (options, reply)
+            assert good or "No data available" in reply["stderr"]
+
+
+def test_errors(tmp_path: Path, disk: vm.Backend, logs: Path) -> None:
+    """Completions with an error are held, taken early and taken in order as any other."""
+    image = tmp_path / "bad.img"
+    with image.open("wb") as file:
+        file.truncate(256 * MIB)
+    machine = replace(shaken_machine(disk), extra=(
+        *bad_backend(image), "-device", f"nvme-ns,bus={vm.NVME_ID},drive=bad,nsid=2"))
+    with recovering(machine, logs, FAILED, namespaces=2) as guest:
+        guest.shell(LOAD)
+        check_errors(guest, SECOND, (
+            "--api=preadv2 --hint=urgent", "--api=preadv2 --hint=unmarked",
+            "--api=aio --batch=4 --count=4 --stride=1m --hint=unmarked",
+            "--api=aio --batch=4 --count=4 --stride=1m --hint=urgent --mark=last",
+            "--api=uring --batch=4 --count=4 --stride=1m"))
+        guest.shell(LOADED)
+        counted = parse_counters(guest.shell(f"cat {COUNTERS}"))
+        assert counted["reaped_ooo"] > 0
+
+
+#: How the driver lays out its queues: CPUs, what the kernel is told, the device is, and the driver
+#: says of it (default, read and polled queues).
+LAYOUTS = {
+    "threadirqs": (2, ("threadirqs",), "", "2/0/0"),
+    "write-queues": (2, ("nvme.write_queues=1",), "", "1/2/0"),
+    "few-queues": (4, (), "max_ioqpairs=2", "2/0/0"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout(disk: vm.Backend, layout: str) -> None:
+    """Out of order on other queues than one for each CPU."""
+    vcpus, append, device_opts, shown = LAYOUTS[layout]
+    machine = replace(shaken_machine(disk), vcpus=vcpus, append=(SYNC_ONLY, *append),
+                      device_opts=device_opts)
+    with serving(machine, log_root() / f"layout-{layout}") as guest:
+        found = re.findall(r"(\d+/\d+/\d+) default/read/poll queues", guest.shell("dmesg"))
+        assert found == [shown]
+        check_ios(guest.fio("mix", mix(numjobs=2)), 6 * MIB // 4096)
+        counted = parse_counters(guest.shell(f"cat {COUNTERS}"))
+        assert counted["held"] == 0
+        assert counted["reaped_ooo"] > 0
+        assert counted["urgent_only"] > 0
+
+
+def on_both(text: str) -> str:
+    """A fio job twice: for the first and the second controller."""
+    common, *jobs = re.split(r"(?=^\[)", text.replace("filename=/dev/nvme0n1\n", ""),
+                             flags=re.MULTILINE)[1:]
+    return common + "".join(job.replace("]\n", f"{number}]\nfilename=/dev/nvme{number}n1\n")
+                            for job in jobs for number in (0, 1))
+
+
+def test_two_controllers(tmp_path: Path, disk: vm.Backend, logs: Path) -> None:
+    """Each has its own records; one is switched while both are loaded."""
+    image = tmp_path / "second.img"
+    with image.open("wb") as file:
+        file.truncate(256 * MIB)
+    machine = shaken_machine(disk)
+    props = ",".join(f"{name}={value}" for name, value in machine.properties)
+    machine = replace(machine, extra=(
+        *vm.Backend(image).args()[:1], f"driver=file,node-name=second,filename={image}",
+        "-device", f"nvme,id=nvme1,serial=second,drive=second,{props}"))
+    with serving(machine, logs) as guest:
+        both = on_both(mix(numjobs=2))
+        switches = iter(range(1000))
+
+        def step() -> None:
+            on = next(switches) % 2
+            guest.vm.qmp.set("cint.policy", "cint" if on else "default",
+                             "/machine/peripheral/nvme1")
+
+        check_ios(guest.fio_meanwhile("both", both, step), 12 * MIB // 4096)
+        for number in (0, 1):
+            counted = parse_counters(guest.shell(f"cat {COUNTERS[:-1]}{number}"))
+            assert counted["held"] == 0
+            assert counted["irqs"] > 0
+        assert parse_counters(guest.shell(f"cat {COUNTERS}"))["reaped_ooo"] > 0
