@@ -111,6 +111,58 @@ static void test_held_and_due(const void *opts)
     cint_shutdown(t);
 }
 
+/* What is told of ends with its CQEs, also with others held behind them. */
+static void test_held_behind_told(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq;
+
+    set_msix(t, false);
+    sq = queues_on(t, 1, 0);
+    cint_zero(t);
+    read_and_post(t, sq, 2);
+    cint_run_to(t, HOLD_NS + 100);
+    g_assert_true(pin(t));
+    cint_read(t, sq, 1);
+    cint_let_run(t);
+    cint_run(t, 1);
+    qnvme_wait_cqes(sq->cq, 3);
+    qnvme_reap(sq->cq, 1);
+    g_assert_true(pin(t));
+    qnvme_reap(sq->cq, 1);
+    g_assert_false(pin(t));
+    cint_run_to(t, 2 * HOLD_NS + 300);
+    g_assert_true(pin(t));
+    qnvme_reap(sq->cq, 1);
+    g_assert_false(pin(t));
+    cint_shutdown(t);
+}
+
+/*
+ * A guest that polls is faster than a deadline that is late: both come to the
+ * controller with its doorbell write. There is nothing to assert the pin for.
+ */
+static void test_late_and_reaped(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq;
+
+    set_msix(t, false);
+    sq = queues_on(t, 1, 0);
+    read_and_post(t, sq, 1);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    cint_run(t, 2 * HOLD_NS);
+    g_assert_false(pin(t));
+    qnvme_reap(sq->cq, 1);
+    g_assert_false(pin(t));
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+    g_assert_false(pin(t));
+    read_and_post(t, sq, 1);
+    cint_run(t, 2 * HOLD_NS);
+    g_assert_true(pin(t));
+    cint_shutdown(t);
+}
+
 /* A queue that is deleted while it holds something owes nothing. */
 static void test_held_and_deleted(const void *opts)
 {
@@ -187,6 +239,8 @@ static const struct {
 } tests[] = {
     { "cqes-held-and-an-admin-command", test_held_and_admin },
     { "cqes-held-and-another-queue-due", test_held_and_due },
+    { "cqes-held-behind-others", test_held_behind_told },
+    { "late-and-reaped", test_late_and_reaped },
     { "cqes-held-and-the-queue-deleted", test_held_and_deleted },
     { "high-vector", test_high_vector },
     { "high-vector-with-cqes-held", test_high_vector_held },

@@ -5,6 +5,10 @@
  * controller's own registers. Whatever sets such a write off, a doorbell, a
  * deadline or the operator, it must not get there: CC would be written from
  * within the queue that a write to CC frees.
+ *
+ * And one that aims at the controller's configuration space, which belongs to
+ * the host bridge and is not guarded: there it asks for a function level reset.
+ * That comes, and whatever sent the message does not look back.
  */
 #include "qemu/osdep.h"
 #include "qemu/units.h"
@@ -217,6 +221,30 @@ static void test_records_refused(void)
     expect_unharmed(t);
 }
 
+/* Nor are they written to another device's registers. */
+static void test_records_over_another_device(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    /* Away from the controller's own registers. */
+    cint_count_messages(t, 1);
+    t->counter.addr += 16 * MiB;
+    qpci_config_writel(t->counter_dev, PCI_BASE_ADDRESS_0, t->counter.addr);
+    cint_count_messages(t, 1);
+    read_and_post(t, sq, 3);
+    cint_run(t, 2 * STATIC_NS);
+    cint_let_run(t);
+    g_assert_cmpuint(cint_messages(t), ==, 1);
+    /* Record 1 covers a register that sets the count to 0 when written to. */
+    g_assert_cmphex(cint_set_status(t, t->counter.addr - CINT_RECORD_SIZE, 2,
+                                    0), ==, 0);
+    g_assert_cmphex(qnvme_reg_read(t->nvme, NVME_REG_CSTS) & NVME_CSTS_FAILED,
+                    ==, NVME_CSTS_FAILED);
+    g_assert_cmpuint(cint_messages(t), ==, 1);
+    expect_works_after_reset(t);
+}
+
 static void move_bar(CintTest *t, uint64_t to)
 {
     qpci_config_writel(t->pdev, PCI_BASE_ADDRESS_0, to);
@@ -248,6 +276,119 @@ static void test_registers_moved_under_records(const void *opts)
     expect_works_after_reset(t);
 }
 
+/* ---- A message that resets ---- */
+
+#define ECAM            0xb0000000u     /* of the q35 machine, once enabled */
+#define PCIEXBAR        0x60
+
+static QNvmeSq *boot_with_ecam(const char *opts, CintTest **t)
+{
+    QPCIDevice *mch;
+    QNvmeSq *sq;
+
+    *t = cint_boot_custom(NULL, "-machine q35 " CINT_NULL_DISK, opts);
+    mch = qpci_device_find((*t)->bus, QPCI_DEVFN(0, 0));
+    qpci_config_writel(mch, PCIEXBAR + 4, 0);
+    qpci_config_writel(mch, PCIEXBAR, ECAM | 1);
+    g_free(mch);
+    sq = cint_queues(*t, 1);
+    return sq;
+}
+
+/* From here on messages of vector 1 ask for a function level reset. */
+static void aim_reset(CintTest *t)
+{
+    uint8_t control = qpci_find_capability(t->pdev, PCI_CAP_ID_EXP, 0) +
+                      PCI_EXP_DEVCTL;
+
+    qnvme_vector_target(t->nvme, 1,
+                        ECAM + (t->pdev->devfn << 12) + control,
+                        PCI_EXP_DEVCTL_BCR_FLR, false);
+}
+
+static uint32_t admin_vector(CintTest *t, uint32_t field)
+{
+    return qpci_io_readl(t->pdev, t->pdev->msix_table_bar,
+                         t->pdev->msix_table_off + field);
+}
+
+/* The reset takes configuration space and vectors with it. */
+static void expect_reset(CintTest *t, void (*run)(CintTest *t))
+{
+    uint8_t msix = qpci_find_capability(t->pdev, PCI_CAP_ID_MSIX, 0);
+    uint32_t addr = admin_vector(t, PCI_MSIX_ENTRY_LOWER_ADDR);
+    uint32_t data = admin_vector(t, PCI_MSIX_ENTRY_DATA);
+
+    aim_reset(t);
+    run(t);
+
+    cint_let_run(t);
+    g_assert_cmphex(qpci_config_readw(t->pdev, PCI_COMMAND) &
+                    PCI_COMMAND_MASTER, ==, 0);
+    qpci_config_writel(t->pdev, PCI_BASE_ADDRESS_0, t->nvme->bar.addr);
+    qpci_config_writel(t->pdev, PCI_BASE_ADDRESS_1, t->nvme->bar.addr >> 32);
+    qpci_config_writew(t->pdev, PCI_COMMAND,
+                       PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+    qpci_config_writew(t->pdev, msix + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE);
+    qnvme_vector_target(t->nvme, 0, addr, data, true);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 0);
+    expect_works_after_reset(t);
+}
+
+/* Set Features, of which no completion comes any more. */
+static void by_feature_unanswered(CintTest *t)
+{
+    NvmeCintFeature f = cint_get_config(t, 1, 0);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_SET_FEATURES,
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+        .cdw10 = cpu_to_le32(NVME_CINT_FID_CONFIG),
+        .cdw11 = cpu_to_le32(1),
+    };
+
+    f.thr = cpu_to_le16(16);
+    qtest_memwrite(t->qts, t->buf.addr, &f, sizeof(f));
+    qnvme_push(&t->nvme->admin_sq, &cmd);
+    qnvme_ring_sq(&t->nvme->admin_sq);
+    cint_let_run(t);
+    cint_run(t, 1);
+}
+
+static const Trigger resets[] = {
+    { "deadline/real", BASE STATIC REAL, by_deadline },
+    { "deadline/virtual", BASE STATIC VIRTUAL, by_deadline },
+    { "feature/real", BASE STATIC REAL, by_feature_unanswered },
+    { "feature/virtual", BASE STATIC VIRTUAL, by_feature_unanswered },
+    { "parameter/real", BASE STATIC REAL, by_parameter },
+    { "parameter/virtual", BASE STATIC VIRTUAL, by_parameter },
+};
+
+static void test_reset(const void *opaque)
+{
+    const Trigger *trigger = opaque;
+    CintTest *t;
+    QNvmeSq *sq = boot_with_ecam(trigger->opts, &t);
+
+    read_and_post(t, sq, 3);
+    expect_reset(t, trigger->run);
+}
+
+/* Three messages are due at the end of one pass; the first is the last. */
+static void by_pass(CintTest *t)
+{
+    cint_read(t, t->nvme->sqs[1], 3);
+    cint_let_run(t);
+    cint_run(t, 1);
+}
+
+static void test_reset_in_a_pass(const void *opts)
+{
+    CintTest *t;
+
+    boot_with_ecam(opts, &t);
+    expect_reset(t, by_pass);
+}
+
 int main(int argc, char **argv)
 {
     size_t i;
@@ -264,10 +405,24 @@ int main(int argc, char **argv)
     qtest_add_data_func("/nvme-cint/self/message/by-head/eventfd",
                         BASE KICK EVENTFD, test_head);
     qtest_add_func("/nvme-cint/self/records/refused", test_records_refused);
+    qtest_add_data_func("/nvme-cint/self/records/another-device",
+                        BASE STATIC REAL, test_records_over_another_device);
     qtest_add_data_func("/nvme-cint/self/records/registers-moved/real",
                         BASE STATIC REAL, test_registers_moved_under_records);
     qtest_add_data_func("/nvme-cint/self/records/registers-moved/virtual",
                         BASE STATIC VIRTUAL,
                         test_registers_moved_under_records);
+    for (i = 0; i < ARRAY_SIZE(resets); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/self/reset/by-%s", resets[i].name);
+
+        qtest_add_data_func(path, &resets[i], test_reset);
+    }
+    qtest_add_data_func("/nvme-cint/self/reset/in-a-pass/real",
+                        BASE ",cint.policy=default" REAL,
+                        test_reset_in_a_pass);
+    qtest_add_data_func("/nvme-cint/self/reset/in-a-pass/virtual",
+                        BASE ",cint.policy=default" VIRTUAL,
+                        test_reset_in_a_pass);
     return g_test_run();
 }
