@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from serving import Guest
 
+from cint import paths
 from cint.device import properties
 from cint.guest import vm
 from cint.measure import comparison
@@ -100,10 +101,11 @@ def namespace(number: int, image: Path) -> tuple[str, ...]:
             "-device", f"nvme-ns,bus={vm.NVME_ID},drive=d{number},nsid={number}")
 
 
-def hint_machine(*append: str, extra: tuple[str, ...] = ()) -> vm.Machine:
+def hint_machine(*append: str, extra: tuple[str, ...] = (),
+                 kernel: Path = paths.KERNEL) -> vm.Machine:
     """A guest in real time whose device interrupts for each completion."""
     accel = comparison.choose_accel(False)
     props = properties.device_properties(properties.parse_policy("default"),
                                      properties.parse_media("optane"), 1, virtual=False)
     return vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, append=append,
-                      vcpus=2, extra=extra)
+                      vcpus=2, extra=extra, kernel=kernel)

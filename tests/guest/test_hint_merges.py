@@ -17,6 +17,7 @@ from conftest import log_root
 from marks import BATCH, FSYNC, Marks, counters, hint_machine, hintio, marks, names, set_policy
 from serving import Guest, serving
 
+from cint import paths
 from cint.guest import vm
 
 HELD = "/tmp/ns2"
@@ -24,10 +25,10 @@ HELD = "/tmp/ns2"
 SCHEDULED = 64
 
 
-def busy_machine(kernel: Path | None = None) -> vm.Machine:
+def busy_machine(kernel: Path = paths.KERNEL) -> vm.Machine:
     """A guest that has one command at a time in flight."""
-    machine = hint_machine("nvme.io_queue_depth=2", extra=held.namespace(2))
-    return replace(machine, vcpus=1, kernel=kernel or machine.kernel)
+    machine = hint_machine("nvme.io_queue_depth=2", extra=held.namespace(2), kernel=kernel)
+    return replace(machine, vcpus=1)
 
 
 def schedule(guest: Guest, scheduler: str) -> None:
@@ -105,12 +106,18 @@ REQUEST_MERGES = {
 
 
 @pytest.mark.slow
-def test_other_ways_in(debug_kernel: Path, logs: Path) -> None:
-    """A scheduler that merges requests with each other, and 32-bit programs."""
+def test_requests_merge(debug_kernel: Path, logs: Path) -> None:
+    """A scheduler that merges requests with each other."""
     with serving(busy_machine(debug_kernel), logs, 3 * vm.BOOT_LIMIT_S) as debug:
         debug.shell(names(2))
         schedule(debug, "mq-deadline")
         assert wrong_merges(debug, BIO_MERGES | REQUEST_MERGES) == {}
+
+
+@pytest.mark.slow
+def test_32_bit_programs(debug_kernel: Path, logs: Path) -> None:
+    with serving(hint_machine(kernel=debug_kernel), logs, 3 * vm.BOOT_LIMIT_S) as debug:
+        debug.shell(names(1))
         for options, wanted in (("", Marks(14, barrier=2)), ("--hint=urgent", Marks(urgent=16)),
                                 ("--hint=urgent --mark=first", Marks(12, urgent=2, barrier=2))):
             script = hintio(f"--api=aio32 --batch=8 --count=16 --stride=64k {options}")

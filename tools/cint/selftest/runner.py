@@ -199,9 +199,13 @@ def run_tap(command: Command) -> Iterator[Result]:
 # --- pytest -------------------------------------------------------------------------------
 
 
+#: A suite that takes longer hangs.
+PYTEST_LIMIT_S = 3000.0
+
+
 def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | None = None,
                shares: int = 1, env: Mapping[str, str] | None = None,
-               limit_s: float = 3000.0) -> Iterator[Result]:
+               limit_s: float = PYTEST_LIMIT_S) -> Iterator[Result]:
     """Run the pytest files of `directory`; results as they happen.
 
     With `shares`, that many processes run at once, each with its part of the files.

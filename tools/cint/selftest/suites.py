@@ -199,13 +199,19 @@ def _marker(options: Options, *words: str) -> str:
     return " and ".join([*words, *([] if options.full else ["not slow"])])
 
 
+#: A kernel with its own checks, under emulation, in a thousand rounds.
+_PYTEST_FULL_LIMIT_S = 4 * 3600.0
+
+
 def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]]:
     def run(options: Options) -> Iterator[Result]:
         directory = paths.ROOT / "tests/guest"
         if any(directory.glob("**/test_*.py")):
             # most guests have one CPU and use no more than one of the host's
             yield from runner.run_pytest(name, directory, marker=_marker(options, marker),
-                                         pattern=options.pattern, shares=min(options.jobs, 2))
+                                         pattern=options.pattern, shares=min(options.jobs, 2),
+                                         limit_s=_PYTEST_FULL_LIMIT_S if options.full
+                                         else runner.PYTEST_LIMIT_S)
 
     return run
 
