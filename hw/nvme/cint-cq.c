@@ -95,7 +95,7 @@ static void expire_deadlines(NvmeCintCq *ccq, int64_t now)
         cint_set_masked(&ccq->engine, is_masked(ccq));
     }
     while ((deadline = cint_deadline(&ccq->engine)) <= now) {
-        CintAction action = cint_timer(&ccq->engine, deadline);
+        CintAction action = cint_timer_late(&ccq->engine, deadline, now);
 
         if (action.fire != CINT_FIRE_NONE) {
             nvme_cint_stats_late(&ccq->stats, now - deadline);

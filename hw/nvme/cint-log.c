@@ -15,6 +15,7 @@
 static void read_record(NvmeCintCq *ccq, NvmeCintLogRecord *record)
 {
     CintCq *engine = &ccq->engine;
+    uint32_t up = 0, skip = 0;
 
     *record = ccq->stats.log;
     record->cqid = ccq->cq->cqid;
@@ -27,11 +28,10 @@ static void read_record(NvmeCintCq *ccq, NvmeCintLogRecord *record)
     record->thr = engine->thr;
     record->pending = engine->pending;
     record->storm_ewma_ns = cint_storm_ewma(engine);
-    record->storm_held = engine->storm.held;
-    if (engine->config.policy == NVME_CINT_POLICY_VIC) {
-        record->ratio_up = cint_vic_epoch(engine)->up;
-        record->ratio_skip = cint_vic_epoch(engine)->skip;
-    }
+    record->storm_held = engine->storm_held;
+    cint_ratio(engine, &up, &skip);
+    record->ratio_up = up;
+    record->ratio_skip = skip;
 }
 
 static void record_to_le(NvmeCintLogRecord *record)
@@ -76,7 +76,7 @@ static void reset_counters(NvmeCtrl *n)
 
         if (ccq) {
             nvme_cint_stats_reset(&ccq->stats);
-            ccq->engine.storm.held = 0;
+            ccq->engine.storm_held = 0;
         }
     }
 }

@@ -99,8 +99,7 @@ void nvme_cint_write_reg(NvmeCtrl *n, hwaddr addr, uint64_t data,
     int64_t now = nvme_cint_now();
     NvmeCintEntry entry;
 
-    if (!is_dword(addr, size) || !ccq ||
-        ccq->engine.config.policy != NVME_CINT_POLICY_POINTER) {
+    if (!is_dword(addr, size) || !ccq || !cint_uses_pointer(&ccq->engine)) {
         trace_pci_nvme_ub_cint_reg(addr, size, data);
         return;
     }

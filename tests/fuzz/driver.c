@@ -6,6 +6,8 @@
  * those. It understands the few options of libFuzzer that cint's tool uses,
  * so that the tool need not know which of the two it has.
  *
+ * "-events=N" goes on until the target has had N events (see fuzz.h).
+ *
  * Every run has a generator of its own, so "-seed=S -first=N -runs=1" repeats
  * run N of seed S. The input that ends the process is written to crash-N.
  */
@@ -23,10 +25,13 @@
 
 #define MUTATIONS   8
 
+#define NO_LIMIT    (UINT64_MAX / 2)
+
 typedef struct Options {
     uint64_t seed;
     uint64_t first;
     uint64_t runs;
+    uint64_t events;        /* how many are enough, 0: @runs says it */
     uint64_t max_len;
 } Options;
 
@@ -184,6 +189,7 @@ static bool number(const char *word, const char *name, uint64_t *value)
 static bool parse(Options *options, const char *word)
 {
     return number(word, "-runs=", &options->runs) ||
+           number(word, "-events=", &options->events) ||
            number(word, "-first=", &options->first) ||
            number(word, "-seed=", &options->seed) ||
            (number(word, "-max_len=", &options->max_len) &&
@@ -206,17 +212,23 @@ int main(int argc, char **argv)
         if (argv[i][0] != '-') {
             try_path(argv[i], corpus);
         } else if (!parse(&options, argv[i])) {
-            fprintf(stderr, "%s: not one of -runs=, -first=, -seed= and "
-                    "-max_len= with a number\n", argv[i]);
+            fprintf(stderr, "%s: not one of -runs=, -events=, -first=, -seed= "
+                    "and -max_len= with a number\n", argv[i]);
             return 2;
         }
     }
     current.data = g_malloc(options.max_len + 1);
-    for (run = options.first; run < options.first + options.runs; run++) {
+    if (options.events) {
+        options.runs = NO_LIMIT;
+    }
+    for (run = options.first; run - options.first < options.runs; run++) {
+        if (options.events && fuzz_events >= options.events) {
+            break;
+        }
         try_random(&options, run, corpus);
     }
     fprintf(stderr, "Done %" PRIu64 " runs with seed %" PRIu64
-            ", %u inputs of the corpus\n",
-            options.runs, options.seed, corpus->len);
+            ", %u inputs of the corpus, %" PRIu64 " events\n",
+            run - options.first, options.seed, corpus->len, fuzz_events);
     return 0;
 }

@@ -23,6 +23,8 @@
 #define MAX_ENTRIES 256
 #define MAX_WAKEUPS 1000        /* deadlines until nothing is left to tell */
 
+uint64_t fuzz_events;
+
 typedef struct Input {
     const uint8_t *next, *end;
 } Input;
@@ -53,6 +55,7 @@ typedef struct World {
     bool flying[SQS][CMDS];
     bool visible[SQS][CMDS];    /* Urgent by CDW0 */
     uint32_t nr_flying[SQS];
+    uint32_t backlog[SQS];      /* published, not fetched */
 } World;
 
 #define require(condition) \
@@ -175,20 +178,23 @@ static void check_drained(Queue *q)
     const CintConfig *config = &q->cq.config;
     bool holds = config->kick_window_ns || config->max_irq_rate;
 
-    require(config->drain != CINT_ON || q->cq.inflight || holds ||
-            !waiting(q));
+    require(config->drain != CINT_ON || q->cq.inflight || q->cq.backlog ||
+            holds || !waiting(q));
 }
 
 static void check_queue(const World *w, Queue *q)
 {
-    uint32_t flying = 0;
+    uint32_t flying = 0, backlog = 0;
     unsigned sq;
 
     for (sq = q - w->queue; sq < SQS; sq += CQS) {
         require(w->sq[sq].inflight == w->nr_flying[sq]);
+        require(w->sq[sq].backlog == w->backlog[sq]);
         flying += w->nr_flying[sq];
+        backlog += w->backlog[sq];
     }
     require(q->cq.inflight == flying);
+    require(q->cq.backlog == backlog);
     require(q->cq.tail == q->posted);
     require(outstanding(q) < q->cq.size);
     require(q->cq.pending <= outstanding(q));
@@ -205,6 +211,8 @@ static void check(World *w)
 {
     require(w->scope.inflight ==
             w->queue[0].cq.inflight + w->queue[1].cq.inflight);
+    require(w->scope.backlog ==
+            w->queue[0].cq.backlog + w->queue[1].cq.backlog);
     check_queue(w, &w->queue[0]);
     check_queue(w, &w->queue[1]);
 }
@@ -316,6 +324,7 @@ static void do_submit(World *w, unsigned sq)
 
             w->flying[sq][i] = true;
             w->nr_flying[sq]++;
+            w->backlog[sq] -= w->backlog[sq] > 0;
             act(w, q, cint_submit(&w->sq[sq], &w->cmd[sq][i], w->now, hints,
                                   source));
             w->visible[sq][i] = hints == NVME_CINT_HINT_URGENT &&
@@ -410,20 +419,43 @@ static void do_delete_sq(World *w, unsigned sq)
 
     memset(w->flying[sq], 0, sizeof(w->flying[sq]));
     w->nr_flying[sq] = 0;
+    w->backlog[sq] = 0;
     act(w, q, cint_delete_sq(&w->sq[sq], w->now));
     cint_sq_init(&w->sq[sq], &q->cq);
 }
 
+/* Of its pair's, or the end of a batch alone, or both. */
 static void do_doorbell(World *w, unsigned sq)
 {
-    act(w, queue_of(w, sq), cint_doorbell(&w->sq[sq], w->now));
+    Queue *q = queue_of(w, sq);
+
+    switch (next_below(w, 4)) {
+    case 0:
+        act(w, q, cint_rang(&q->cq, w->now));
+        break;
+    case 1:
+        cint_batch_end(&w->sq[sq]);
+        break;
+    default:
+        act(w, q, cint_doorbell(&w->sq[sq], w->now));
+        break;
+    }
+}
+
+/* A tail that is new, or goes back. */
+static void do_publish(World *w, unsigned sq)
+{
+    w->backlog[sq] = next_below(w, 40);
+    act(w, queue_of(w, sq),
+        cint_published(&w->sq[sq], w->now, w->backlog[sq]));
 }
 
 static void do_timer(World *w, unsigned sq)
 {
     Queue *q = queue_of(w, sq);
+    int64_t due = cint_deadline(&q->cq);
 
-    act(w, q, cint_timer(&q->cq, w->now));
+    act(w, q, cint_timer_late(&q->cq, due < w->now ? due : w->now, w->now));
 }
 
 static void do_configure(World *w, unsigned sq)
@@ -527,7 +559,7 @@ static void do_reset(World *w, unsigned sq)
 static void do_rare(World *w, unsigned sq)
 {
     static void (*const rare[])(World *w, unsigned sq) = {
-        do_delete_sq, do_disable, do_timer, do_reset, do_mask,
+        do_delete_sq, do_disable, do_timer, do_reset, do_mask, do_record,
     };
 
     rare[next_below(w, sizeof(rare) / sizeof(rare[0]))](w, sq);
@@ -537,7 +569,7 @@ static void do_event(World *w)
 {
     static void (*const event[16])(World *w, unsigned sq) = {
         do_submit, do_submit, do_submit, do_pass, do_pass, do_pass, do_pass,
-        do_doorbell, do_head, do_head, do_cancel, do_configure, do_record,
+        do_doorbell, do_head, do_head, do_cancel, do_configure, do_publish,
         do_pointer, do_pointer_off, do_rare,
     };
     uint8_t what = next(w);
@@ -558,6 +590,7 @@ static void finish(World *w)
     }
     require(!waiting(&w->queue[0]) && !waiting(&w->queue[1]));
     require(w->scope.inflight == 0);
+    require(w->scope.backlog == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -578,6 +611,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (w->in.next < w->in.end) {
         do_event(w);
         check(w);
+        fuzz_events++;
     }
     finish(w);
     return 0;

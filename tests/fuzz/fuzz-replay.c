@@ -120,11 +120,14 @@ static void clean_up(void)
     g_strfreev(run.words);
 }
 
+uint64_t fuzz_events;   /* inputs */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *line;
     int fd;
 
+    fuzz_events++;
     if (!size) {
         return 0;
     }

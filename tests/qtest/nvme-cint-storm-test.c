@@ -367,8 +367,8 @@ static void test_retune(void)
     g_assert_cmpuint(r.storm_held, ==, 0);
     /* 10000 Urgent completions a second, coalesced as others are. */
     seen = load(&s, storm, 1, 400 * MS);
-    g_assert_cmpuint(seen->len, >, 0.5 * LIMIT * 300 * MS / CINT_SECOND);
-    g_assert_cmpuint(seen->len, <, 1.3 * LIMIT * 300 * MS / CINT_SECOND);
+    g_assert_cmpuint(seen->len, >, 0.95 * LIMIT * 300 * MS / CINT_SECOND);
+    g_assert_cmpuint(seen->len, <, 1.05 * LIMIT * 300 * MS / CINT_SECOND);
     g_array_free(seen, true);
     cint_expect_reason(s.t, s.sq->cq, STORM, 0);
 

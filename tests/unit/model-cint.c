@@ -66,17 +66,18 @@ unsigned model_barriers_waiting(const Model *model, unsigned sq)
     return n;
 }
 
-static bool heeds_hints(const Model *model)
-{
-    return !model_storm(model).retuning;
-}
-
-bool model_is_urgent_class(const Model *model, unsigned cmd)
+bool model_may_be_urgent_class(const Model *model, unsigned cmd)
 {
     return model->config.policy == NVME_CINT_POLICY_CINT &&
            model->config.ooo && model->has_record &&
            model->cmd[cmd].hints == NVME_CINT_HINT_URGENT &&
-           model->cmd[cmd].driver_knows && heeds_hints(model);
+           model->cmd[cmd].driver_knows;
+}
+
+bool model_is_urgent_class(const Model *model, unsigned cmd)
+{
+    return model_may_be_urgent_class(model, cmd) &&
+           !model_storm(model).retuning;
 }
 
 CintReason model_cint_complete(const Model *model, unsigned cmd,
@@ -84,9 +85,6 @@ CintReason model_cint_complete(const Model *model, unsigned cmd,
 {
     uint8_t hints = model->cmd[cmd].hints;
 
-    if (!heeds_hints(model)) {
-        return NVME_CINT_REASON_NONE;
-    }
     if (model->config.barrier == CINT_BARRIER_RELAXED) {
         satisfied = hints == NVME_CINT_HINT_BARRIER;
     }

@@ -14,8 +14,12 @@ void model_infer(Model *model, unsigned sq);
 /* How many Barriers of @sq wait, be it for themselves. */
 unsigned model_barriers_waiting(const Model *model, unsigned sq);
 
-/* @cmd, if it completed now, would get an interrupt of the urgent class. */
+/*
+ * @cmd, if it completed now, would get an interrupt of the urgent class; it
+ * would if nothing retuned.
+ */
 bool model_is_urgent_class(const Model *model, unsigned cmd);
+bool model_may_be_urgent_class(const Model *model, unsigned cmd);
 
 /*
  * What policy cint says of @cmd, which completed; @satisfied: a Barrier that

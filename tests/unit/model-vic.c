@@ -20,7 +20,7 @@ static uint32_t commands_in_flight(const Model *model)
     unsigned others = model->config.vic_scope == CINT_VIC_SCOPE_CONTROLLER
                       ? model->elsewhere : 0;
 
-    return 1 + model_inflight(model) + others;
+    return 1 + model_inflight(model) + model_backlog(model) + others;
 }
 
 /*

@@ -41,6 +41,16 @@ unsigned model_inflight_of(const Model *model, unsigned sq)
     return count_flying(model, sq);
 }
 
+unsigned model_backlog(const Model *model)
+{
+    unsigned i, n = 0;
+
+    for (i = 0; i < MODEL_SQS; i++) {
+        n += model->backlog[i];
+    }
+    return n;
+}
+
 unsigned model_outstanding(const Model *model)
 {
     unsigned i, n = 0;
@@ -105,14 +115,28 @@ static ModelCqe *newest(Model *model)
     return &model->cqe[model->nr_cqes - 1];
 }
 
-static void log_sign(Model *model, bool ring, int64_t t)
+static ModelSign *log_sign(Model *model, ModelSignKind kind, int64_t t)
 {
-    g_assert_cmpuint(model->nr_signs, <, MODEL_SIGNS);
-    model->sign[model->nr_signs++] = (ModelSign) {
-        .ring = ring,
-        .masked = !ring && model->masked,
-        .t = t,
-    };
+    ModelSign *sign = &model->sign[model->nr_signs++];
+
+    g_assert_cmpuint(model->nr_signs, <=, MODEL_SIGNS);
+    *sign = (ModelSign) { .kind = kind, .t = t };
+    return sign;
+}
+
+static void log_message(Model *model, int64_t t, unsigned covered)
+{
+    log_sign(model, model->masked ? MODEL_MASKED : MODEL_MESSAGE,
+             t)->covered = covered;
+}
+
+static void log_cqe(Model *model, int64_t t, CintAsked asked)
+{
+    ModelSign *sign = log_sign(model, MODEL_CQE, t);
+
+    sign->asked = asked;
+    sign->delta_ns = model->config.delta_ns;
+    sign->thr = MIN(model->config.thr, MAX(model->size, 3) - 2);
 }
 
 /* The last message, or NULL; says if the guest has rung since. */
@@ -122,10 +146,16 @@ static const ModelSign *last_message(const Model *model, bool *rung)
 
     *rung = false;
     for (i = model->nr_signs; i > 0; i--) {
-        if (!model->sign[i - 1].ring) {
+        switch (model->sign[i - 1].kind) {
+        case MODEL_MESSAGE:
+        case MODEL_MASKED:
             return &model->sign[i - 1];
+        case MODEL_RING:
+            *rung = true;
+            break;
+        case MODEL_CQE:
+            break;
         }
-        *rung = true;
     }
     return NULL;
 }
@@ -170,16 +200,17 @@ static CintAction fire(Model *model, int64_t t, CintReason reason)
         model->cqe[i].counts = false;
         model->cqe[i].held = CINT_HELD_NOT;
     }
-    log_sign(model, false, t);
+    log_message(model, t, action.covered);
     return action;
 }
 
-/* For the newest CQE alone. */
+/* For the newest CQE alone, which only stays behind another. */
 static CintAction fire_urgent(Model *model, int64_t t)
 {
     model->told_since = newest(model)->since;
+    newest(model)->counts = model_pending(model) > 1;
     newest(model)->covered = true;
-    log_sign(model, false, t);
+    log_message(model, t, 1);
     return (CintAction) {
         .fire = CINT_FIRE_URGENT,
         .reason = NVME_CINT_REASON_URGENT,
@@ -343,12 +374,13 @@ static bool drained(const Model *model)
                    (model->config.policy == NVME_CINT_POLICY_VIC ||
                     model->config.policy == NVME_CINT_POLICY_CINT));
 
-    return wanted && !model_inflight(model);
+    return wanted && !model_inflight(model) && !model_backlog(model);
 }
 
 unsigned model_submit(Model *model, unsigned sq, uint8_t hints, bool cdw0)
 {
     g_assert_cmpuint(model->nr_cmds, <, MODEL_CMDS);
+    model->backlog[sq] = MAX(model->backlog[sq], 1) - 1;
     model->cmd[model->nr_cmds] = (ModelCmd) {
         .sq = sq,
         .hints = hints,
@@ -404,8 +436,7 @@ static CintReason policy_reason(Model *model)
     return NVME_CINT_REASON_EACH;
 }
 
-/* An Urgent that is reaped at once only counts behind another. */
-static void post(Model *model, int64_t t, bool urgent_class)
+static void post(Model *model, int64_t t)
 {
     bool alone = !model_pending(model);
 
@@ -415,7 +446,7 @@ static void post(Model *model, int64_t t, bool urgent_class)
         .since = t,
         .quiet_at = t + (int64_t)model_storm(model).delta_ns,
         .opens_run = alone,
-        .counts = !urgent_class || !alone,
+        .counts = true,
     };
 }
 
@@ -430,32 +461,45 @@ static CintReason pressing_reason(Model *model, bool error)
     return pressure ? NVME_CINT_REASON_PRESSURE : NVME_CINT_REASON_NONE;
 }
 
-static CintReason gentle_reason(Model *model, unsigned cmd, bool satisfied)
+static CintReason gentle_reason(Model *model, unsigned cmd, bool satisfied,
+                                bool urgent_class)
 {
     CintReason reason = NVME_CINT_REASON_NONE;
 
+    if (model->config.policy == NVME_CINT_POLICY_CINT &&
+        !model_storm(model).retuning) {
+        reason = model_cint_complete(model, cmd, satisfied);
+    }
+    if (reason == NVME_CINT_REASON_URGENT && urgent_class &&
+        model_pending(model) > 1 && reached_thr(model)) {
+        return NVME_CINT_REASON_THR;
+    }
+    return reason == NVME_CINT_REASON_NONE ? policy_reason(model) : reason;
+}
+
+/* What would have interrupted but for thr and delta, if nothing retuned. */
+static CintAsked asked_by(Model *model, unsigned cmd, bool satisfied)
+{
+    CintReason reason = NVME_CINT_REASON_NONE;
+
+    if (drained(model)) {
+        return CINT_ASKED_FULL;
+    }
     if (model->config.policy == NVME_CINT_POLICY_CINT) {
         reason = model_cint_complete(model, cmd, satisfied);
     }
     if (reason == NVME_CINT_REASON_NONE) {
-        reason = policy_reason(model);
+        return CINT_ASKED_NOTHING;
     }
-    if (model->disabled) {
-        reason = NVME_CINT_REASON_EACH;
-    }
-    return drained(model) ? NVME_CINT_REASON_DRAIN : reason;
+    return reason == NVME_CINT_REASON_URGENT &&
+           model_may_be_urgent_class(model, cmd) ? CINT_ASKED_URGENT
+                                                 : CINT_ASKED_FULL;
 }
 
-/* Of the urgent class, unless it reaches thr or has company that is due. */
-static CintAction complete_urgent(Model *model, int64_t t, bool urgent_class)
+/* For this CQE alone, unless something else is due that waits. */
+static CintAction complete_urgent(Model *model, int64_t t)
 {
-    bool alone = model_pending(model) == 1;
-
-    if (urgent_class && !alone && reached_thr(model)) {
-        return fire_gently(model, t, NVME_CINT_REASON_THR);
-    }
-    if (!urgent_class || held(model) || kick_withholds(model, t) ||
-        storm_holds(model, t)) {
+    if (held(model) || kick_withholds(model, t) || storm_holds(model, t)) {
         return fire_gently(model, t, NVME_CINT_REASON_URGENT);
     }
     return fire_urgent(model, t);
@@ -465,16 +509,26 @@ CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
 {
     bool satisfied = leave(model, cmd, MODEL_POSTED);
     bool urgent_class = model_is_urgent_class(model, cmd);
+    bool drains = drained(model) && !model_storm(model).retuning;
     CintReason reason, pressing;
 
-    post(model, t, urgent_class);
-    reason = gentle_reason(model, cmd, satisfied);
+    post(model, t);
+    log_cqe(model, t, asked_by(model, cmd, satisfied));
+    reason = gentle_reason(model, cmd, satisfied, urgent_class);
+    urgent_class = urgent_class && reason == NVME_CINT_REASON_URGENT;
+    if (drains && (reason == NVME_CINT_REASON_NONE ||
+                   (urgent_class && model_pending(model) > 1))) {
+        reason = NVME_CINT_REASON_DRAIN;
+    }
+    if (model->disabled) {
+        reason = NVME_CINT_REASON_EACH;
+    }
     pressing = pressing_reason(model, error);
     if (pressing != NVME_CINT_REASON_NONE) {
         return fire(model, t, pressing);
     }
-    if (reason == NVME_CINT_REASON_URGENT) {
-        return complete_urgent(model, t, urgent_class);
+    if (urgent_class && !drains && !model->disabled) {
+        return complete_urgent(model, t);
     }
     return reason == NVME_CINT_REASON_NONE ? nothing
                                            : fire_gently(model, t, reason);
@@ -482,7 +536,7 @@ CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
 
 static CintAction rang(Model *model, int64_t t)
 {
-    log_sign(model, true, t);
+    log_sign(model, MODEL_RING, t);
     return held(model) == CINT_HELD_KICK ?
            fire_limited(model, t, NVME_CINT_REASON_KICK) : nothing;
 }
@@ -503,15 +557,23 @@ CintAction model_pass_end(Model *model, int64_t t)
 
 static CintAction gone(Model *model, int64_t t, bool satisfied)
 {
-    if (drained(model)) {
-        return fire_gently(model, t, NVME_CINT_REASON_DRAIN);
+    if (model_storm(model).retuning) {
+        return nothing;
     }
     if (satisfied && model->config.policy == NVME_CINT_POLICY_CINT &&
-        model->config.barrier != CINT_BARRIER_RELAXED &&
-        !model_storm(model).retuning) {
+        model->config.barrier != CINT_BARRIER_RELAXED) {
         return fire_gently(model, t, NVME_CINT_REASON_BARRIER);
     }
-    return nothing;
+    return drained(model) ? fire_gently(model, t, NVME_CINT_REASON_DRAIN)
+                          : nothing;
+}
+
+CintAction model_published(Model *model, unsigned sq, int64_t t, unsigned n)
+{
+    bool fewer = n < model->backlog[sq];
+
+    model->backlog[sq] = n;
+    return fewer ? gone(model, t, false) : nothing;
 }
 
 CintAction model_cancel(Model *model, unsigned cmd, int64_t t)
@@ -524,6 +586,7 @@ CintAction model_delete_sq(Model *model, unsigned sq, int64_t t)
     bool satisfied = model_barriers_waiting(model, sq) > 0;
     unsigned i;
 
+    model->backlog[sq] = 0;
     for (i = 0; i < model->nr_cmds; i++) {
         if (model->cmd[i].sq != sq) {
             continue;
@@ -556,7 +619,7 @@ CintAction model_timer(Model *model, int64_t t)
 
 static bool same_limit(const CintConfig *a, const CintConfig *b)
 {
-    return a->max_irq_rate == b->max_irq_rate &&
+    return model_gap(a) == model_gap(b) &&
            a->ewma_shift == b->ewma_shift && a->storm == b->storm;
 }
 

@@ -15,6 +15,7 @@
 #define MODEL_CQES      1024
 #define MODEL_CMDS      2048
 #define MODEL_STEPS     64
+#define MODEL_SQS       8
 #define MODEL_SIGNS     4096
 
 /* A delivery ratio of policy vic. */
@@ -39,10 +40,20 @@ typedef struct ModelCqe {
     bool ends_cycle;    /* skipUp was reached, or the ratio bypassed */
 } ModelCqe;
 
+typedef enum ModelSignKind {
+    MODEL_RING,         /* a doorbell */
+    MODEL_MESSAGE,
+    MODEL_MASKED,       /* a message that did not reach the guest */
+    MODEL_CQE,
+} ModelSignKind;
+
 /* What passed between device and guest. */
 typedef struct ModelSign {
-    bool ring;          /* a doorbell, else a message */
-    bool masked;        /* that did not reach the guest */
+    ModelSignKind kind;
+    unsigned covered;   /* CQEs that a message told of */
+    CintAsked asked;    /* by a CQE's hint, or because the queue drained */
+    int64_t delta_ns;   /* as set when the CQE was posted */
+    unsigned thr;       /* likewise */
     int64_t t;
 } ModelSign;
 
@@ -67,6 +78,7 @@ typedef struct Model {
     unsigned nr_cqes, nr_cmds, nr_signs;
     unsigned policy_since;          /* first CQE under this policy */
     unsigned elsewhere;             /* in flight on other CQs of the scope */
+    unsigned backlog[MODEL_SQS];    /* published, not fetched */
     unsigned limit_since;           /* first sign under this storm limit */
     bool has_record, masked, disabled;
     CintPointerState pointer;
@@ -84,6 +96,7 @@ void model_init(Model *model, uint32_t size, const CintConfig *config);
  * Events. A command is named by its index in model->cmd. @hints: what the
  * guest gave, @cdw0: there, too.
  */
+CintAction model_published(Model *model, unsigned sq, int64_t t, unsigned n);
 unsigned model_submit(Model *model, unsigned sq, uint8_t hints, bool cdw0);
 CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error);
 CintAction model_doorbell(Model *model, unsigned sq, int64_t t);
@@ -103,6 +116,7 @@ CintAction model_consume(Model *model, int64_t t, unsigned n);
 
 /* Questions, answered by looking through the history. */
 unsigned model_inflight(const Model *model);
+unsigned model_backlog(const Model *model);
 unsigned model_inflight_of(const Model *model, unsigned sq);
 unsigned model_outstanding(const Model *model);
 unsigned model_pending(const Model *model);

@@ -204,6 +204,12 @@ static void fetch(Sim *sim, unsigned sq, char mark)
                          marks[i].hints, marks[i].sources));
 }
 
+void sim_publish(Sim *sim, unsigned sq, int64_t t, unsigned n)
+{
+    sim_until(sim, t);
+    act(sim, cint_published(&sim->sq[sq], t, n));
+}
+
 void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n)
 {
     sim_until(sim, t);

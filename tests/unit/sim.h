@@ -91,6 +91,9 @@ void sim_force_ratio(Sim *sim, uint32_t up, uint32_t skip);
 /* The delivery ratio as "4/5"; the caller frees it. */
 char *sim_ratio(const CintVicEpoch *epoch);
 
+/* The guest has published SQEs of which @sq has @n to fetch. */
+void sim_publish(Sim *sim, unsigned sq, int64_t t, unsigned n);
+
 /* Fetches @n commands from @sq. */
 void sim_submit(Sim *sim, unsigned sq, int64_t t, unsigned n);
 

@@ -168,7 +168,7 @@ static void test_error_satisfies(void)
     g_free(sim);
 }
 
-static void test_drain_over_urgent(void)
+static void test_drain_and_urgent(void)
 {
     CintConfig config = sim_cint(6000, 32);
     Sim *sim;
@@ -182,8 +182,23 @@ static void test_drain_over_urgent(void)
     sim_expect(sim, "U2000:urgent(1)");
     sim_post(sim, 0, 3000, 3);
     sim_expect(sim, "3000:drain(2)");
-    sim_marked(sim, 4000, 'U');
-    sim_expect(sim, "4000:drain(1)");
+    /* With nothing else to tell of, the policy's own reason. */
+    sim_batch(sim, 1, 4000, "U");
+    sim_post(sim, 1, 4000, 1);
+    sim_expect(sim, "4000:urgent(1)");
+    sim_batch(sim, 1, 5000, "B");
+    sim_post(sim, 1, 5000, 2);
+    sim_expect(sim, "5000:barrier(1)");
+    /* With more, it is the drain that tells of it. */
+    sim_batch(sim, 2, 6000, ".U");
+    sim_post(sim, 2, 6000, 1);
+    sim_post(sim, 2, 7000, 2);
+    sim_expect(sim, "7000:drain(2)");
+    sim_records(sim, 8000, false);
+    sim_batch(sim, 2, 8000, ".U");
+    sim_post(sim, 2, 8000, 3);
+    sim_post(sim, 2, 9000, 4);
+    sim_expect(sim, "9000:urgent(2)");
     g_free(sim);
 }
 
@@ -497,7 +512,7 @@ int main(int argc, char **argv)
         { "hints/no-policy-but-cint-uses-them", test_hints_need_policy },
         { "hints/error-beats-urgent", test_error_beats_urgent },
         { "hints/error-satisfies-a-barrier", test_error_satisfies },
-        { "hints/drain-beats-urgent", test_drain_over_urgent },
+        { "hints/drain-tells-of-what-urgent-leaves", test_drain_and_urgent },
         { "hints/pressure-beats-urgent", test_pressure_over_urgent },
         { "urgent/class-needs-a-record-and-ooo", test_urgent_needs_record },
         { "urgent/leaves-the-batch-its-deadline", test_urgent_leaves_batch },

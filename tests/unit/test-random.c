@@ -206,6 +206,8 @@ static void check_counts(Stream *s)
     require(s, s->cq.pending == model_pending(&s->model));
     require(s, s->cq.inflight == model_inflight(&s->model));
     require(s, s->scope.inflight == s->cq.inflight + s->model.elsewhere);
+    require(s, s->cq.backlog == model_backlog(&s->model));
+    require(s, s->scope.backlog == s->cq.backlog);
     for (i = 0; i < SQS; i++) {
         require(s, s->sq[i].inflight == model_inflight_of(&s->model, i));
         sum += s->sq[i].inflight;
@@ -302,11 +304,27 @@ static void fetch(Stream *s, unsigned sq)
            (CintAction) { .fire = CINT_FIRE_NONE });
 }
 
+static void publish(Stream *s, unsigned sq, unsigned n)
+{
+    note(s, "%" PRId64 " %u published on sq %u", s->now, n, sq);
+    answer(s, cint_published(&s->sq[sq], s->now, n),
+           model_published(&s->model, sq, s->now, n));
+}
+
+/* More than is fetched next, or less: the tail is the guest's. */
+static void do_publish(Stream *s)
+{
+    publish(s, pick(0, SQS - 1), one_in(2) ? 0 : pick(0, 8));
+}
+
 /* The doorbell of a batch comes at once, or after other events. */
 static void do_submit(Stream *s)
 {
     unsigned n = PICK_OF(0, 1, 1, 2, 4, 6), sq = pick(0, SQS - 1);
 
+    if (one_in(3)) {
+        publish(s, sq, n);
+    }
     while (n-- && s->cq.inflight < MAX_FLYING) {
         fetch(s, sq);
     }
@@ -481,10 +499,10 @@ static void do_something(Stream *s)
         { 30, do_submit }, { 38, do_pass }, { 14, do_reap }, { 5, do_cancel },
         { 2, do_delete_sq }, { 2, do_configure }, { 4, timer_now },
         { 2, do_elsewhere }, { 1, do_records }, { 2, do_mask },
-        { 1, do_disable }, { 4, do_pointer },
+        { 1, do_disable }, { 4, do_pointer }, { 2, do_publish },
     };
     unsigned i = 0;
-    int dice = pick(1, 105);
+    int dice = pick(1, 107);
 
     while (dice > events[i].weight) {
         dice -= events[i++].weight;

@@ -120,6 +120,53 @@ static void test_drain_delete_sq(void)
     g_free(sim);
 }
 
+/*
+ * Commands that the guest has rung for and nobody has fetched: the queue is
+ * not drained. That each is on its way tells of all but the last.
+ */
+static void test_drain_backlog(void)
+{
+    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    unsigned i;
+
+    sim_publish(sim, 0, 0, 8);
+    for (i = 0; i < 8; i++) {
+        sim_expect(sim, "");
+        sim_submit(sim, 0, 1000 + 2000 * i, 1);
+        sim_complete(sim, 0, 2000 + 2000 * i);
+    }
+    sim_expect(sim, "16000:drain(8)");
+    g_assert_cmpuint(sim->cq.backlog, ==, 0);
+    /* One that is fetched unannounced is as good as another. */
+    sim_io(sim, 17000);
+    sim_expect(sim, "17000:drain(1)");
+    g_free(sim);
+}
+
+/* A tail that goes back, and a queue that goes away, take theirs along. */
+static void test_drain_backlog_goes(void)
+{
+    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+
+    sim_publish(sim, 0, 0, 5);
+    sim_publish(sim, 1, 0, 2);
+    sim_io(sim, 1000);
+    g_assert_cmpuint(sim->cq.backlog, ==, 6);
+    g_assert_cmpuint(sim->scope.backlog, ==, 6);
+    sim_publish(sim, 0, 1500, 0);
+    sim_expect(sim, "");
+    sim_delete_sq(sim, 1, 2000);
+    sim_expect(sim, "2000:drain(1)");
+    sim_publish(sim, 0, 3000, 3);
+    sim_io(sim, 4000);
+    sim_publish(sim, 0, 4500, 1);
+    sim_expect(sim, "");
+    sim_publish(sim, 0, 5000, 0);
+    sim_expect(sim, "5000:drain(1)");
+    g_assert_cmpuint(sim->scope.backlog, ==, 0);
+    g_free(sim);
+}
+
 /* Cancelling without drain leaves the policy's deadline as it was. */
 static void test_cancel_without_drain(void)
 {
@@ -283,7 +330,11 @@ static void test_precedence(void)
     precede(16, config, true, "2000:error(12)");
     precede(16, config, false, "2000:pressure(12)");
     precede(64, config, true, "2000:error(12)");
+    precede(64, config, false, "2000:thr(12)");
+    config.thr = 13;
+    precede(16, config, false, "2000:pressure(12)");
     precede(64, config, false, "2000:drain(12)");
+    config.thr = 12;
     config.drain = CINT_OFF;
     precede(16, config, false, "2000:pressure(12)");
     precede(64, config, false, "2000:thr(12)");
@@ -335,6 +386,8 @@ int main(int argc, char **argv)
         { "drain/auto-is-off-for-these-policies", test_drain_auto },
         { "drain/cancel-counts", test_drain_cancel },
         { "drain/delete-sq-counts", test_drain_delete_sq },
+        { "drain/not-while-commands-wait-to-be-fetched", test_drain_backlog },
+        { "drain/unless-they-go", test_drain_backlog_goes },
         { "drain/off-ignores-cancel", test_cancel_without_drain },
         { "drain/counts-this-cq-only", test_drain_per_cq },
         { "max-hold/bounds-adaptive", test_hold_bounds_adaptive },
@@ -345,7 +398,7 @@ int main(int argc, char **argv)
         { "error/interrupts-at-once", test_error },
         { "error/resets-the-batch", test_error_resets_batch },
         { "error/notes-the-level-of-pressure", test_error_tells_of_pressure },
-        { "precedence/error-pressure-drain-policy", test_precedence },
+        { "precedence/error-pressure-policy-drain", test_precedence },
         { "precedence/max-hold-over-policy", test_precedence_hold },
         { "precedence/reconfigure-over-drain", test_precedence_reconfigure },
     };

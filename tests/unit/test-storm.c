@@ -50,7 +50,7 @@ static Sim *start_with_mean(CintConfig config, int64_t mean)
     sim_submit(sim, 3, 0, 1);
     sim_fail(sim, 3, 0);
     sim_expect(sim, "0:error(1)");
-    sim->cq.storm.ewma = (uint64_t)mean << 16;
+    sim->cq.limits.ewma = (uint64_t)mean << 16;
     g_assert_cmpuint(cint_storm_ewma(&sim->cq), ==, mean);
     return sim;
 }
@@ -78,7 +78,7 @@ static double mean_after(const int64_t *t, unsigned n)
     }
     sim_submit(sim, 0, now, 1);
     sim_fail(sim, 0, now);
-    mean = sim->cq.storm.ewma / 65536.0;
+    mean = sim->cq.limits.ewma / 65536.0;
     g_free(sim);
     return mean;
 }
@@ -298,7 +298,7 @@ static void test_limit_is_used(void)
     run_load(sim, (Load) { 1000, 0, 20000 }, times);
     time = times->t[times->n - 1] - times->t[0];
     g_assert_cmpint(times->n, >=, time / GAP);
-    g_assert_cmpuint(sim->cq.storm.held, >, 1900);
+    g_assert_cmpuint(sim->cq.storm_held, >, 1900);
     g_free(sim);
     g_free(times);
 }
@@ -319,7 +319,7 @@ static void test_natural_rate(gconstpointer opaque)
         times->n = 0;
         run_load(sim, loads[i], times);
         g_assert_cmpuint(times->n, ==, loads[i].n);
-        g_assert_cmpuint(sim->cq.storm.held, ==, 0);
+        g_assert_cmpuint(sim->cq.storm_held, ==, 0);
         g_assert_false(cint_storm_active(&sim->cq));
         g_free(sim);
     }
@@ -539,7 +539,7 @@ static void test_reconfigured(void)
     config.ewma_shift = 6;
     sim_configure(sim, 550, &config);
     g_assert_cmpuint(cint_storm_ewma(&sim->cq), ==, 0);
-    sim->cq.storm.ewma = 5000 << 16;
+    sim->cq.limits.ewma = 5000 << 16;
     config.max_irq_rate = 2 * LIMIT;
     sim_configure(sim, 600, &config);
     g_assert_cmpuint(cint_storm_ewma(&sim->cq), ==, 0);
@@ -585,44 +585,148 @@ static void test_odd_rate(void)
     g_free(sim);
 }
 
-/* Interrupts a second in the second half of @n Urgents, @step apart. */
-static double rate_of(Sim *sim, int64_t step, unsigned n)
+/* Retune settles: a load's interrupts, and changes of thr, at its end. */
+typedef struct Settled {
+    double rate;        /* in limits */
+    uint64_t changes;
+    uint32_t thr;
+} Settled;
+
+/* Urgents @step apart; then @other apart; and so on, @n of each. */
+typedef struct Swing {
+    int64_t step, other;
+    unsigned n;
+} Swing;
+
+static void run_swing(Sim *sim, Swing load, unsigned total)
+{
+    unsigned i;
+
+    for (i = 0; i < total; i++) {
+        sim_marked(sim, sim->now +
+                        (i / load.n % 2 ? load.other : load.step), 'U');
+        if (sim->nr_irqs > SIM_IRQS / 2) {
+            sim->nr_irqs = 0;
+        }
+    }
+}
+
+static unsigned count_swing(Sim *sim, Swing load, unsigned total)
 {
     unsigned i, irqs = 0;
 
-    for (i = 0; i < n; i++) {
-        sim_marked(sim, sim->now + step, 'U');
-        irqs += i >= n / 2 ? sim->nr_irqs : 0;
+    for (i = 0; i < total; i++) {
         sim->nr_irqs = 0;
+        sim_marked(sim, sim->now +
+                        (i / load.n % 2 ? load.other : load.step), 'U');
+        irqs += sim->nr_irqs;
     }
-    return (double)irqs * SECOND / (n / 2 * step);
+    return irqs;
+}
+
+/* Counts during @total completions, after ten times as many. */
+static Settled settle(Sim *sim, Swing load, unsigned total)
+{
+    uint64_t before;
+    int64_t start;
+    unsigned irqs;
+
+    run_swing(sim, load, 10 * total);
+    before = sim->cq.limits.tuner.changes;
+    start = sim->now;
+    irqs = count_swing(sim, load, total);
+    return (Settled) {
+        .rate = (double)irqs * GAP / (sim->now - start),
+        .changes = sim->cq.limits.tuner.changes - before,
+        .thr = sim->cq.thr,
+    };
 }
 
 /*
- * Storms of 100, 10 and 3 times the limit: between half of what it allows,
- * since thr moves in steps of two, and a little above all of it. With a delta
- * that the storm's own interval exceeds, thr alone would never be reached.
+ * A steady load ends at one thr: the least that meets the limit, which is then
+ * used to within a CQE. So it is within 5 % of the limit where 20 and more
+ * CQEs come in its interval, or a whole number of them; never above. With a
+ * delta that the storm's own interval exceeds, thr alone would not be reached.
  */
-static void test_retune_meets_limit(gconstpointer opaque)
+static void test_retune_settles(gconstpointer opaque)
+{
+    unsigned shift = GPOINTER_TO_UINT(opaque), i, j;
+    static const int64_t steps[] = {
+        100, 130, 333, 495, 1000, 2100, 2500, 3300, 6000, 9400,
+    };
+    static const int64_t deltas[] = { 600, 6000, 50000 };
+
+    for (i = 0; i < G_N_ELEMENTS(steps); i++) {
+        for (j = 0; j < G_N_ELEMENTS(deltas); j++) {
+            Sim *sim = start(retuning(limited(sim_cint(deltas[j], 32),
+                                              shift)));
+            double in_a_gap = (double)GAP / steps[i];
+            Settled got = settle(sim, (Swing) { steps[i], 0, UINT_MAX },
+                                 20000);
+
+            g_test_message("every %" G_GINT64_FORMAT " ns: %.3f of the limit "
+                           "with thr %" G_GUINT32_FORMAT, steps[i], got.rate,
+                           got.thr);
+            g_assert_cmpuint(got.changes, ==, 0);
+            g_assert_cmpuint(got.thr, ==, ceil(in_a_gap));
+            g_assert_cmpfloat(got.rate, <=, 1.01);
+            g_assert_cmpfloat(got.rate, >=,
+                              0.99 * in_a_gap / ceil(in_a_gap));
+            g_assert_true(cint_storm_active(&sim->cq));
+            g_free(sim);
+        }
+    }
+}
+
+/* A load that grows to a hundred times, or falls to a hundredth, and stays. */
+static void test_retune_ramp(gconstpointer opaque)
+{
+    unsigned shift = GPOINTER_TO_UINT(opaque);
+    Sim *sim = start(retuning(limited(sim_cint(6000, 32), shift)));
+    int64_t step;
+    Settled got;
+
+    for (step = 20 * GAP; step > GAP / 50; step -= step / 20) {
+        run_swing(sim, (Swing) { step, 0, UINT_MAX }, 3000);
+    }
+    got = settle(sim, (Swing) { 200, 0, UINT_MAX }, 50000);
+    g_assert_cmpuint(got.changes, ==, 0);
+    g_assert_cmpuint(got.thr, <=, 53);
+    g_assert_cmpfloat(got.rate, >=, 0.95);
+    g_assert_cmpfloat(got.rate, <=, 1.05);
+    for (step = 200; step < 20 * GAP; step += step / 20) {
+        run_swing(sim, (Swing) { step, 0, UINT_MAX }, 3000);
+    }
+    got = settle(sim, (Swing) { 20 * GAP, 0, UINT_MAX }, 20000);
+    g_assert_cmpuint(got.changes, ==, 0);
+    g_assert_false(cint_storm_active(&sim->cq));
+    g_assert_cmpuint(got.thr, ==, 32);
+    g_assert_cmpfloat(fabs(got.rate - 0.05), <, 0.001);
+    g_free(sim);
+}
+
+/*
+ * Two loads that take turns: at first thr follows them, and then it stays at
+ * what the heavier one needs. Quick turns, slow ones, and one of the loads
+ * being none to speak of.
+ */
+static void test_retune_alternating(gconstpointer opaque)
 {
     unsigned shift = GPOINTER_TO_UINT(opaque), i;
-    static const struct {
-        int64_t step, delta;
-    } loads[] = {
-        { 100, 6000 }, { 1000, 6000 }, { 3000, 6000 }, { 1000, 600 },
-        { 3000, 600 },
+    static const Swing swings[] = {
+        { 1000, 4000, 10 }, { 1000, 4000, 50 }, { 1000, 4000, 300 },
+        { 500, 8000, 2000 }, { 2500, 40000, 500 },
     };
-    Sim *sim;
-    double rate;
 
-    for (i = 0; i < G_N_ELEMENTS(loads); i++) {
-        sim = start(retuning(limited(sim_cint(loads[i].delta, 4), shift)));
-        rate = rate_of(sim, loads[i].step, 200000);
-        g_test_message("every %" G_GINT64_FORMAT " ns, delta %"
-                       G_GINT64_FORMAT " ns: %.0f/s", loads[i].step,
-                       loads[i].delta, rate);
-        g_assert_cmpfloat(rate, <=, 1.25 * LIMIT);
-        g_assert_cmpfloat(rate, >=, 0.4 * LIMIT);
+    for (i = 0; i < G_N_ELEMENTS(swings); i++) {
+        Sim *sim = start(retuning(limited(sim_cint(6000, 32), shift)));
+        Settled got = settle(sim, swings[i], shift > 3 ? 300000 : 100000);
+
+        g_test_message("%" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " ns: "
+                       "%.3f of the limit with thr %" G_GUINT32_FORMAT,
+                       swings[i].step, swings[i].other, got.rate, got.thr);
+        g_assert_cmpuint(got.changes, ==, 0);
+        g_assert_cmpfloat(got.rate, <=, 1.05);
         g_free(sim);
     }
 }
@@ -672,7 +776,7 @@ static void test_retune_cancel(void)
 
     config.barrier = CINT_BARRIER_STRICT;
     sim = start(config);
-    run_load(sim, (Load) { 1000, 0, 4 }, times);
+    run_load(sim, (Load) { 1000, 0, 40 }, times);
     sim_run_out(sim);
     sim->nr_irqs = 0;
     g_assert_true(cint_storm_active(&sim->cq));
@@ -689,6 +793,22 @@ static void test_retune_cancel(void)
     g_free(times);
 }
 
+/* One command at a time: each drains the queue, which has no say either. */
+static void test_retune_drain(void)
+{
+    CintConfig config = draining(sim_cint(6000, 32));
+    Sim *sim = start(retuning(limited(config, 7)));
+    Settled got = settle(sim, (Swing) { 4000, 0, UINT_MAX }, 20000);
+
+    g_assert_cmpuint(got.changes, ==, 0);
+    g_assert_cmpuint(got.thr, ==, 3);
+    g_assert_cmpfloat(fabs(got.rate - 10.0 / 12), <, 0.01);
+    got = settle(sim, (Swing) { 2 * GAP, 0, UINT_MAX }, 2000);
+    g_assert_false(cint_storm_active(&sim->cq));
+    g_assert_cmpfloat(fabs(got.rate - 0.5), <, 0.01);
+    g_free(sim);
+}
+
 /* Nothing is held: what is due goes out. */
 static void test_retune_holds_nothing(void)
 {
@@ -699,7 +819,7 @@ static void test_retune_holds_nothing(void)
     sim_complete(sim, 0, 1000);
     sim_fail(sim, 0, 1500);
     sim_expect(sim, "1500:error(2)");
-    g_assert_cmpuint(sim->cq.storm.held, ==, 0);
+    g_assert_cmpuint(sim->cq.storm_held, ==, 0);
     g_free(sim);
 }
 
@@ -800,6 +920,7 @@ int main(int argc, char **argv)
         { "hold/after-the-kick-window", test_kick_then_storm },
         { "hold/a-ring-does-not-release", test_ring_in_storm },
         { "retune/cancel-satisfies-nothing", test_retune_cancel },
+        { "retune/drain-has-no-say", test_retune_drain },
         { "retune/holds-nothing", test_retune_holds_nothing },
         { "retune/new-limit-begins-anew", test_retune_reconfigured },
         { "retune/below-the-limit-nothing-changes", test_retune_below_limit },
@@ -813,7 +934,12 @@ int main(int argc, char **argv)
     add_for_shifts("hold/law", test_law);
     add_for_shifts("hold/natural-rate-is-untouched", test_natural_rate);
     add_for_shifts("hold/lets-go", test_lets_go);
-    add_for_shifts("retune/meets-the-limit", test_retune_meets_limit);
+    add_for_shifts("retune/settles", test_retune_settles);
+    add_for_shifts("retune/settles-after-a-ramp", test_retune_ramp);
+    g_test_add_data_func("/storm/retune/settles-when-loads-alternate/shift-3",
+                         GUINT_TO_POINTER(3), test_retune_alternating);
+    g_test_add_data_func("/storm/retune/settles-when-loads-alternate/shift-7",
+                         GUINT_TO_POINTER(7), test_retune_alternating);
     add_for_shifts("retune/returns-to-what-was-set", test_retune_returns);
     for (i = 0; i < G_N_ELEMENTS(tests); i++) {
         path = g_strdup_printf("/storm/%s", tests[i].path);

@@ -84,6 +84,31 @@ static void test_scope_inflight(void)
     }
 }
 
+/* What has been rung for counts as in flight, wherever, as the scope says. */
+static void test_scope_backlog(void)
+{
+    CintVicScope scope[] = { CINT_VIC_SCOPE_CONTROLLER, CINT_VIC_SCOPE_CQ };
+    const char *want[] = { "", "1000:low-cif(1)" };
+    Sim *a, *b;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(scope); i++) {
+        start_two(in_scope(sim_vic(), scope[i]), &a, &b);
+        sim_force_ratio(a, 1, 5);
+        sim_force_ratio(b, 1, 5);
+        sim_publish(a, 0, 0, 3);
+        sim_submit(b, 0, 0, 2);
+        sim_complete(b, 0, 1000);
+        sim_expect(b, want[i]);
+        sim_publish(b, 0, 1500, 3);
+        sim_complete(b, 0, 2000);
+        sim_expect(b, "");
+        sim_publish(a, 0, 3000, 0);
+        sim_publish(b, 0, 3000, 0);
+        free_two(a, b);
+    }
+}
+
 /* Queue a does 100 completions a ms, queue b 2: low is 50 a ms. */
 static void load_unevenly(Sim *a, Sim *b)
 {
@@ -324,7 +349,7 @@ static void test_drain_auto(void)
     sim = start(config);
     g_assert_true(sim->cq.drain);
     sim_ios(sim, 1000, 1000, 3);
-    sim_expect(sim, "1000:drain(1) 2000:drain(1) 3000:drain(1)");
+    sim_expect(sim, "1000:low-cif(1) 2000:low-cif(1) 3000:low-cif(1)");
     config.drain = CINT_OFF;
     sim_configure(sim, 3500, &config);
     g_assert_false(sim->cq.drain);
@@ -453,6 +478,7 @@ int main(int argc, char **argv)
         GTestFunc func;
     } tests[] = {
         { "scope/says-whose-commands-in-flight", test_scope_inflight },
+        { "scope/says-whose-backlog", test_scope_backlog },
         { "scope/cq-has-its-own-rate", test_scope_rate },
         { "scope/controller-shares-the-ratio", test_scope_shares_ratio },
         { "scope/counter-belongs-to-the-cq", test_scope_counter_per_cq },

@@ -25,10 +25,8 @@ def test_default_set() -> None:
 
 
 def test_every_policy_of_the_device_can_be_compared() -> None:
-    text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
-    table = re.search(r"cint_policy_names\[\] = \{(.*?)\};", text, re.DOTALL)
-    assert table is not None
-    names = re.findall(r'"(\w+)"', table[1])
+    text = (paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text(encoding="utf-8")
+    names = re.findall(r'^POLICY\("(\w+)",', text, re.MULTILINE)
     assert "cint" in names
     for name in names:
         assert properties(name)["cint.policy"] == name
@@ -241,9 +239,8 @@ def test_profiles_are_those_of_the_device() -> None:
 
 def test_policies_are_those_of_the_device() -> None:
     text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
-    listed = re.search(r"\bcint_policy_names\[\] = {(.*?)};", text, re.DOTALL)
-    assert listed is not None
-    policies = re.findall(r'"(\w+)"', listed[1])
+    listed = (paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text(encoding="utf-8")
+    policies = re.findall(r'^POLICY\("(\w+)",', listed, re.MULTILINE)
     assert set(policies) == set(device._PARAMETERS) - {"stock"}
     assert policies == list(logpage.POLICIES)
     parameters = set(re.findall(r'\.name = "([\w-]+)"', text))

@@ -8,24 +8,26 @@
  */
 #include "policy.h"
 
-CintReason cint_adaptive_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
-                                  bool fence)
+CintVerdict cint_adaptive_complete(CintCq *cq, int64_t now,
+                                   const CintCmd *cmd, bool fence)
 {
     /* ">=": thr 0 and 1 both interrupt on every completion. */
     if (cq->retained >= cq->thr) {
-        return NVME_CINT_REASON_THR;
+        return cint_verdict(NVME_CINT_REASON_THR);
     }
     cq->deadline = now + cq->delta_ns;
-    return NVME_CINT_REASON_NONE;
+    return cint_verdict(NVME_CINT_REASON_NONE);
 }
 
-static CintReason adaptive_timer(CintCq *cq, int64_t now)
+CintReason cint_adaptive_timer(CintCq *cq, int64_t now)
 {
     return NVME_CINT_REASON_QUIET;
 }
 
 const CintPolicyOps cint_policy_adaptive = {
     .drain = false,
+    .tunable = true,
+    .thr = offsetof(CintConfig, thr),
     .complete = cint_adaptive_complete,
-    .timer = adaptive_timer,
+    .timer = cint_adaptive_timer,
 };

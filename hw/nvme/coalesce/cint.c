@@ -11,21 +11,36 @@
  */
 #include "policy.h"
 
-/* While the limiter retunes, marked commands are as good as others (4.3). */
-static bool heeds_hints(const CintCq *cq)
-{
-    return cq->config.storm != CINT_STORM_RETUNE || !cint_storm_active(cq);
-}
-
 /*
  * The driver knows only what stands in CDW0, so Urgent from elsewhere has to
  * interrupt for everything.
  */
-bool cint_is_urgent_class(const CintCq *cq, const CintCmd *cmd)
+static bool is_urgent_class(const CintCq *cq, const CintCmd *cmd)
 {
-    return cq->has_record && cmd->hints == NVME_CINT_HINT_URGENT &&
-           cmd->sources & (1u << NVME_CINT_SOURCE_CDW0) && cq->config.ooo &&
-           cq->config.policy == NVME_CINT_POLICY_CINT && heeds_hints(cq);
+    return cq->has_record && cq->config.ooo &&
+           cmd->sources & (1u << NVME_CINT_SOURCE_CDW0);
+}
+
+/*
+ * Out of order, an Urgent CQE counts toward thr only if it stays in the queue
+ * behind one that is not reaped.
+ */
+static CintVerdict urgent_complete(CintCq *cq, int64_t now,
+                                   const CintCmd *cmd)
+{
+    bool urgent_only = is_urgent_class(cq, cmd);
+
+    if (urgent_only && cq->pending > 1) {
+        if (cq->retained >= cq->thr) {
+            return cint_verdict(NVME_CINT_REASON_THR);
+        }
+        /* The others go on waiting, for a burst this CQE belongs to. */
+        cq->deadline = now + cq->delta_ns;
+    }
+    return (CintVerdict) {
+        .reason = NVME_CINT_REASON_URGENT,
+        .urgent_only = urgent_only,
+    };
 }
 
 /* @fence: the last command that a strict Barrier waited for is done. */
@@ -35,54 +50,54 @@ static bool satisfies_barrier(const CintCq *cq, const CintCmd *cmd, bool fence)
            cmd->hints == NVME_CINT_HINT_BARRIER : fence;
 }
 
-/*
- * Out of order, an Urgent CQE counts toward thr only if it stays in the queue
- * behind one that is not reaped: the core has counted it in cq->retained then.
- */
-static CintReason urgent_complete(CintCq *cq, int64_t now, const CintCmd *cmd)
+/* While the limiter retunes, marked commands are as good as others (4.3). */
+static CintVerdict ignore(CintCq *cq, int64_t now, const CintCmd *cmd,
+                          CintAsked asked)
 {
-    if (cint_is_urgent_class(cq, cmd) && cq->pending > 1) {
-        if (cq->retained >= cq->thr) {
-            return NVME_CINT_REASON_THR;
-        }
-        /* The others go on waiting, for a burst this CQE belongs to. */
-        cq->deadline = now + cq->delta_ns;
-    }
-    return NVME_CINT_REASON_URGENT;
+    CintVerdict verdict = cint_adaptive_complete(cq, now, cmd, false);
+
+    verdict.ignored = asked;
+    return verdict;
 }
 
-static CintReason cint_policy_complete(CintCq *cq, int64_t now,
-                                       const CintCmd *cmd, bool fence)
+static CintVerdict marked_complete(CintCq *cq, int64_t now,
+                                   const CintCmd *cmd, bool fence)
 {
-    bool nothing_said = cmd->hints == NVME_CINT_HINT_NONE && !fence;
+    bool tuning = cint_limits_tuning(&cq->limits);
 
-    if (!nothing_said && heeds_hints(cq)) {
-        if (satisfies_barrier(cq, cmd, fence)) {
-            return NVME_CINT_REASON_BARRIER;
-        }
-        if (cmd->hints == NVME_CINT_HINT_URGENT) {
-            return urgent_complete(cq, now, cmd);
-        }
+    if (satisfies_barrier(cq, cmd, fence)) {
+        return tuning ? ignore(cq, now, cmd, CINT_ASKED_FULL)
+                      : cint_verdict(NVME_CINT_REASON_BARRIER);
     }
-    return cint_adaptive_complete(cq, now, cmd, fence);
+    if (cmd->hints != NVME_CINT_HINT_URGENT) {
+        return cint_adaptive_complete(cq, now, cmd, fence);
+    }
+    return tuning ? ignore(cq, now, cmd, is_urgent_class(cq, cmd) ?
+                                         CINT_ASKED_URGENT : CINT_ASKED_FULL)
+                  : urgent_complete(cq, now, cmd);
+}
+
+static CintVerdict cint_policy_complete(CintCq *cq, int64_t now,
+                                        const CintCmd *cmd, bool fence)
+{
+    return cmd->hints == NVME_CINT_HINT_NONE && !fence ?
+           cint_adaptive_complete(cq, now, cmd, fence) :
+           marked_complete(cq, now, cmd, fence);
 }
 
 /* Cancelled commands satisfy strict Barriers as completed ones do. */
 static CintReason cint_policy_cancel(CintCq *cq, bool fence)
 {
     return fence && cq->config.barrier != CINT_BARRIER_RELAXED &&
-           heeds_hints(cq) ? NVME_CINT_REASON_BARRIER
-                           : NVME_CINT_REASON_NONE;
-}
-
-static CintReason cint_policy_timer(CintCq *cq, int64_t now)
-{
-    return NVME_CINT_REASON_QUIET;
+           !cint_limits_tuning(&cq->limits) ? NVME_CINT_REASON_BARRIER
+                                            : NVME_CINT_REASON_NONE;
 }
 
 const CintPolicyOps cint_policy_cint = {
     .drain = true,
+    .tunable = true,
+    .thr = offsetof(CintConfig, thr),
     .complete = cint_policy_complete,
     .cancel = cint_policy_cancel,
-    .timer = cint_policy_timer,
+    .timer = cint_adaptive_timer,
 };

@@ -2,73 +2,70 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * Core of the coalescing engine: counts, and the rules that hold under every
- * policy. Precedence, highest first: error, pressure, max-hold, reconfigure;
- * drain; the policy's own reason. The kick window and the storm limiter may
- * hold the last two, in this order.
+ * policy. An interrupt may be due for several reasons; precedence, highest
+ * first: error, pressure, max-hold, reconfigure; the policy's own reason, if
+ * its interrupt tells of everything pending; drain; the policy's own reason.
+ * The kick window and the storm limit may hold the last three.
  */
 #include <string.h>
 
 #include "policy.h"
 
-static const CintPolicyOps *const policies[CINT_NR_POLICIES] = {
-    [NVME_CINT_POLICY_DEFAULT]  = &cint_policy_default,
-    [NVME_CINT_POLICY_STATIC]   = &cint_policy_static,
-    [NVME_CINT_POLICY_ADAPTIVE] = &cint_policy_adaptive,
-    [NVME_CINT_POLICY_VIC]      = &cint_policy_vic,
-    [NVME_CINT_POLICY_CINT]     = &cint_policy_cint,
-    [NVME_CINT_POLICY_POINTER]  = &cint_policy_pointer,
-};
-
 static const CintAction no_action = { .fire = CINT_FIRE_NONE };
 
 static const CintPolicyOps *ops(const CintCq *cq)
 {
-    return policies[cq->config.policy];
+    return cint_policies[cq->config.policy];
 }
 
-static bool uses_static_thr(const CintConfig *config)
+/* The threshold that is set for the policy. */
+static uint64_t set_thr(const CintCq *cq)
 {
-    return config->policy == NVME_CINT_POLICY_STATIC ||
-           config->policy == NVME_CINT_POLICY_DEFAULT;
+    return *(const uint64_t *)((const char *)&cq->config + ops(cq)->thr);
 }
 
 /*
  * A threshold above what the queue can hold would never be reached: two
  * entries are left for the slot that stays empty and the one that completes.
  */
-static uint32_t clamp_thr(const CintCq *cq, uint64_t thr)
+static uint32_t most_thr(const CintCq *cq)
 {
-    uint32_t limit = cq->size > 2 ? cq->size - 2 : 1;
-
-    return thr < limit ? thr : limit;
+    return cq->size > 2 ? cq->size - 2 : 1;
 }
 
-void cint_retune(CintCq *cq)
+static uint32_t clamp_thr(const CintCq *cq, uint64_t thr)
 {
-    uint64_t thr = uses_static_thr(&cq->config) ? cq->config.static_thr
-                                                : cq->config.thr;
+    return thr < most_thr(cq) ? thr : most_thr(cq);
+}
+
+/* Puts delta and thr in force, as set or as the storm limit wants them. */
+static void tune(CintCq *cq)
+{
+    const CintLimits *limits = &cq->limits;
+    bool tuning = cint_limits_tuning(limits);
 
     cq->delta_ns = cq->config.delta_ns;
-    if (cq->storm.boost) {
-        cq->delta_ns = cint_storm_delta(cq, cq->delta_ns);
-        thr = cint_storm_thr(cq, thr);
+    if (tuning && cq->delta_ns < limits->gap_ns) {
+        cq->delta_ns = limits->gap_ns;
     }
-    cq->thr = clamp_thr(cq, thr);
+    cq->thr = clamp_thr(cq, tuning ? limits->tuner.thr : set_thr(cq));
 }
 
 static void apply_config(CintCq *cq, const CintConfig *config)
 {
-    bool new_limit = config->max_irq_rate != cq->config.max_irq_rate ||
-                     config->ewma_shift != cq->config.ewma_shift ||
-                     config->storm != cq->config.storm;
-
     cq->config = *config;
     cq->drain = config->drain == CINT_AUTO ? ops(cq)->drain
                                            : config->drain == CINT_ON;
-    if (new_limit) {
-        cint_storm_restart(cq);
-    }
-    cint_retune(cq);
+    cint_limits_configure(&cq->limits, &(CintLimitsConfig) {
+        .kick_window_ns = config->kick_window_ns,
+        .max_irq_rate = config->max_irq_rate,
+        .ewma_shift = config->ewma_shift,
+        .retune = config->storm == CINT_STORM_RETUNE,
+        .delta_ns = config->delta_ns,
+        .thr = clamp_thr(cq, set_thr(cq)),
+        .most_thr = most_thr(cq),
+    });
+    tune(cq);
 }
 
 static void enter_policy(CintCq *cq)
@@ -88,17 +85,19 @@ static void disarm(CintCq *cq)
     cq->deadline = CINT_NO_DEADLINE;
 }
 
-static void message_sent(CintCq *cq, int64_t now)
+/*
+ * Sending and holding
+ */
+
+static void message_sent(CintCq *cq, int64_t now, uint32_t covered)
 {
-    cq->message_ns = now;
-    cq->message_sent = true;
-    cq->rung = false;
     cq->held = CINT_HELD_NOT;
-    if (cq->storm.gap_ns) {
-        cint_storm_sent(cq, now);
+    if (cint_limits_sent(&cq->limits, now, covered)) {
+        tune(cq);
     }
 }
 
+/* Tells of everything pending. */
 static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
 {
     CintAction action = {
@@ -110,137 +109,94 @@ static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
     cq->pending = 0;
     cq->retained = 0;
     disarm(cq);
-    message_sent(cq, now);
+    message_sent(cq, now, action.covered);
     return action;
 }
 
 /*
- * Tells of the CQE just posted. Those before it go on waiting; without any it
- * has set no deadline and retains nothing.
+ * Tells of the CQE just posted, which is reaped at once: it leaves the queue
+ * unless one is before it. Those before it go on waiting; without any, no
+ * deadline is set.
  */
-static CintAction fire_urgent(CintCq *cq, int64_t now)
+static CintAction fire_urgent(CintCq *cq, int64_t now, CintReason reason)
 {
     CintAction action = {
         .fire = CINT_FIRE_URGENT,
-        .reason = NVME_CINT_REASON_URGENT,
+        .reason = reason,
         .covered = 1,
     };
 
     cq->pending--;
-    message_sent(cq, now);
+    if (!cq->pending) {
+        cq->retained--;
+    }
+    message_sent(cq, now, 1);
     return action;
 }
 
-static CintAction fire(CintCq *cq, int64_t now, CintFire class,
-                       CintReason reason)
-{
-    return class == CINT_FIRE_URGENT && !cq->held ? fire_urgent(cq, now)
-                                                  : fire_full(cq, now, reason);
-}
-
 /*
- * An interrupt is due and has to wait. The end of the wait is then the only
- * deadline: until then the policy's own could change nothing, and may lie in
- * the past. What is released is a full interrupt, whatever was due.
+ * The end of the wait is then the only deadline: until then the policy's own
+ * could change nothing, and may lie in the past.
  */
 static CintAction hold(CintCq *cq, CintHeld why)
 {
-    cq->storm.held += why == CINT_HELD_STORM && cq->held != why;
+    cq->storm_held += why == CINT_HELD_STORM && cq->held != why;
     cq->held = why;
     disarm(cq);
     return no_action;
 }
 
-static CintAction limit_rate(CintCq *cq, int64_t now, CintFire class,
-                             CintReason reason)
-{
-    return cq->storm.gap_ns && cint_storm_holds(cq, now) ?
-           hold(cq, CINT_HELD_STORM) : fire(cq, now, class, reason);
-}
-
-/* Max-hold and reconfigure never ask: they fire by themselves. */
-static bool bypasses_limits(CintReason reason)
-{
-    return reason == NVME_CINT_REASON_ERROR ||
-           reason == NVME_CINT_REASON_PRESSURE;
-}
-
 /*
- * A guest that has rung a doorbell since the last message, which is young, is
- * at work on this queue and about to ring again (vIC 3.3). One that has not
- * rung since may sleep.
+ * An interrupt is due for @verdict, if that has a reason: sends it, unless a
+ * limit holds it. What had to wait is a full one, whatever was due.
  */
-static bool guest_is_active(const CintCq *cq, int64_t now)
+static CintAction deliver_limited(CintCq *cq, int64_t now, CintVerdict verdict)
 {
-    return cq->message_sent && cq->rung && !cq->disabled &&
-           now - cq->message_ns < (int64_t)cq->config.kick_window_ns;
+    CintHeld why = cint_limits_ask(&cq->limits, now, verdict.reason);
+
+    if (why) {
+        return hold(cq, why);
+    }
+    return verdict.urgent_only && !cq->held ?
+           fire_urgent(cq, now, verdict.reason) :
+           fire_full(cq, now, verdict.reason);
 }
 
-static CintAction deliver_limited(CintCq *cq, int64_t now, CintFire class,
-                                  CintReason reason)
+/* Most queues have no limit, and hold nothing. */
+static inline CintAction deliver(CintCq *cq, int64_t now, CintVerdict verdict)
 {
-    if (bypasses_limits(reason)) {
-        return fire_full(cq, now, reason);
-    }
-    if (guest_is_active(cq, now)) {
-        return hold(cq, CINT_HELD_KICK);
-    }
-    return limit_rate(cq, now, class, reason);
-}
-
-/*
- * An interrupt is due for @reason, if that is one. Sends or holds it. Most
- * queues have neither of the limits.
- */
-static CintAction deliver(CintCq *cq, int64_t now, CintFire class,
-                          CintReason reason)
-{
-    if (reason == NVME_CINT_REASON_NONE) {
+    if (verdict.reason == NVME_CINT_REASON_NONE) {
         return cq->held ? hold(cq, cq->held) : no_action;
     }
-    if (cq->config.kick_window_ns || cq->storm.gap_ns) {
-        return deliver_limited(cq, now, class, reason);
+    if (cq->limits.any && !cq->disabled) {
+        return deliver_limited(cq, now, verdict);
     }
-    return fire(cq, now, class, reason);
+    return verdict.urgent_only ? fire_urgent(cq, now, verdict.reason)
+                               : fire_full(cq, now, verdict.reason);
 }
 
 static CintAction deliver_full(CintCq *cq, int64_t now, CintReason reason)
 {
-    return deliver(cq, now, CINT_FIRE_FULL, reason);
-}
-
-static CintAction guest_rang(CintCq *cq, int64_t now)
-{
-    cq->rung = true;
-    return cq->held == CINT_HELD_KICK ?
-           limit_rate(cq, now, CINT_FIRE_FULL, NVME_CINT_REASON_KICK) :
-           no_action;
+    return deliver(cq, now, cint_verdict(reason));
 }
 
 /* When what is held may go out. */
 static int64_t release_deadline(const CintCq *cq)
 {
-    switch (cq->held) {
-    case CINT_HELD_KICK:
-        return cq->message_ns + (int64_t)cq->config.kick_window_ns;
-    case CINT_HELD_STORM:
-        return cint_storm_release(cq);
-    case CINT_HELD_NOT:
-        break;
-    }
-    return CINT_NO_DEADLINE;
+    return cq->held ? cint_limits_release(&cq->limits, cq->held)
+                    : CINT_NO_DEADLINE;
+}
+
+static CintAction release(CintCq *cq, int64_t now)
+{
+    return deliver_full(cq, now, cq->held == CINT_HELD_KICK ?
+                                 NVME_CINT_REASON_KICK :
+                                 NVME_CINT_REASON_STORM);
 }
 
 /*
- * The end of the kick window is the guest's last sign but for a doorbell; a
- * guest that rings in a storm is still active when the limiter lets go.
+ * Rules that hold under every policy
  */
-static CintAction release(CintCq *cq, int64_t now)
-{
-    return cq->held == CINT_HELD_KICK ?
-           limit_rate(cq, now, CINT_FIRE_FULL, NVME_CINT_REASON_KICK) :
-           deliver_full(cq, now, NVME_CINT_REASON_STORM);
-}
 
 static uint32_t outstanding(const CintCq *cq)
 {
@@ -287,27 +243,46 @@ static int64_t hold_deadline(const CintCq *cq)
     return cq->first_ns + cq->config.max_hold_ns;
 }
 
-/* With something pending, that is. */
+/* Nothing is left that could complete. Has no say while the limit tunes. */
 static bool drained(const CintCq *cq)
 {
-    return cq->drain && !cq->inflight;
+    return cq->drain && !cq->inflight && !cq->backlog;
+}
+
+/*
+ * A drain tells of everything. Where the policy's interrupt does so as well
+ * the reason is the policy's.
+ */
+static CintVerdict add_drain(const CintCq *cq, CintVerdict verdict)
+{
+    bool is_all = verdict.reason != NVME_CINT_REASON_NONE &&
+                  (!verdict.urgent_only || cq->pending == 1);
+
+    return cint_verdict(is_all ? verdict.reason : NVME_CINT_REASON_DRAIN);
 }
 
 /* Commands went away. @fence: what they leave satisfies a strict Barrier. */
-static CintAction commands_left(CintCq *cq, int64_t now, bool fence)
+static CintAction commands_went(CintCq *cq, int64_t now, bool fence)
 {
-    CintReason reason = NVME_CINT_REASON_NONE;
+    CintVerdict verdict = { .reason = NVME_CINT_REASON_NONE };
 
     if (!cq->pending) {
         return no_action;
     }
     if (ops(cq)->cancel) {
-        reason = ops(cq)->cancel(cq, fence);
+        verdict.reason = ops(cq)->cancel(cq, fence);
     }
-    if (drained(cq)) {
-        reason = NVME_CINT_REASON_DRAIN;
+    if (drained(cq) && !cint_limits_tuning(&cq->limits)) {
+        verdict = add_drain(cq, verdict);
     }
-    return deliver_full(cq, now, reason);
+    return deliver(cq, now, verdict);
+}
+
+static void set_backlog(CintSq *sq, uint32_t backlog)
+{
+    sq->cq->backlog += backlog - sq->backlog;
+    sq->cq->scope->backlog += backlog - sq->backlog;
+    sq->backlog = backlog;
 }
 
 static void leave_flight(CintSq *sq, uint32_t commands)
@@ -316,6 +291,10 @@ static void leave_flight(CintSq *sq, uint32_t commands)
     sq->cq->inflight -= commands;
     sq->cq->scope->inflight -= commands;
 }
+
+/*
+ * Events
+ */
 
 void cint_scope_init(CintScope *scope)
 {
@@ -340,6 +319,14 @@ void cint_sq_init(CintSq *sq, CintCq *cq)
     sq->cq = cq;
 }
 
+CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog)
+{
+    bool went = backlog < sq->backlog;
+
+    set_backlog(sq, backlog);
+    return went ? commands_went(sq->cq, now, false) : no_action;
+}
+
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources)
 {
@@ -351,6 +338,9 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
     sq->inflight++;
     sq->cq->inflight++;
     sq->cq->scope->inflight++;
+    if (sq->backlog) {
+        set_backlog(sq, sq->backlog - 1);
+    }
     return no_action;
 }
 
@@ -377,12 +367,23 @@ static void infer_hint(CintSq *sq)
     }
 }
 
-CintAction cint_doorbell(CintSq *sq, int64_t now)
+void cint_batch_end(CintSq *sq)
 {
     infer_hint(sq);
     sq->batch = 0;
     sq->batch_end = NULL;
-    return guest_rang(sq->cq, now);
+}
+
+CintAction cint_rang(CintCq *cq, int64_t now)
+{
+    cint_limits_rung(&cq->limits);
+    return cq->held == CINT_HELD_KICK ? release(cq, now) : no_action;
+}
+
+CintAction cint_doorbell(CintSq *sq, int64_t now)
+{
+    cint_batch_end(sq);
+    return cint_rang(sq->cq, now);
 }
 
 /* @cmd leaves its queue. Returns true if that satisfies a strict Barrier. */
@@ -395,51 +396,45 @@ static bool retire(CintSq *sq, CintCmd *cmd)
     return cint_fence_done(sq, cmd);
 }
 
-static void count_cqe(CintCq *cq, int64_t now, bool urgent_class)
+static void count_cqe(CintCq *cq, int64_t now)
 {
     cq->tail++;
+    cq->retained++;
     if (!cq->pending++) {
         cq->first_ns = now;
     }
-    /* The guest reaps it at once, and the slot is free if none is before it. */
-    if (!urgent_class || cq->pending > 1) {
-        cq->retained++;
-    }
+}
+
+/* While the limit tunes: what would there have been without it? */
+static void count_natural(CintCq *cq, int64_t now, CintVerdict verdict)
+{
+    cint_tuner_completed(&cq->limits.tuner, now,
+                         drained(cq) ? CINT_ASKED_FULL : verdict.ignored);
 }
 
 CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
 {
     CintCq *cq = sq->cq;
     bool fence = retire(sq, cmd);
-    bool urgent_class = cmd->hints == NVME_CINT_HINT_URGENT &&
-                        cint_is_urgent_class(cq, cmd);
-    CintReason reason;
+    bool pressure;
+    CintVerdict verdict;
 
-    count_cqe(cq, now, urgent_class);
+    count_cqe(cq, now);
 
     /* The policy counts every completion, also one that fires anyway. */
-    reason = ops(cq)->complete(cq, now, cmd, fence);
-    if (cq->disabled) {
-        reason = NVME_CINT_REASON_EACH;
+    verdict = ops(cq)->complete(cq, now, cmd, fence);
+    if (cint_limits_tuning(&cq->limits)) {
+        count_natural(cq, now, verdict);
+    } else if (drained(cq)) {
+        verdict = add_drain(cq, verdict);
     }
-    if (drained(cq)) {
-        reason = NVME_CINT_REASON_DRAIN;
+    pressure = pressure_rose(cq);
+    if (error || pressure) {
+        return fire_full(cq, now, error ? NVME_CINT_REASON_ERROR
+                                        : NVME_CINT_REASON_PRESSURE);
     }
-    if (pressure_rose(cq)) {
-        reason = NVME_CINT_REASON_PRESSURE;
-    }
-    if (error) {
-        reason = NVME_CINT_REASON_ERROR;
-    }
-    /* What most completions come to, said early. */
-    if (reason == NVME_CINT_REASON_NONE && !cq->held) {
-        return no_action;
-    }
-    if (reason != NVME_CINT_REASON_URGENT) {
-        urgent_class = false;
-    }
-    return deliver(cq, now, urgent_class ? CINT_FIRE_URGENT : CINT_FIRE_FULL,
-                   reason);
+    return cq->disabled ? fire_full(cq, now, NVME_CINT_REASON_EACH)
+                        : deliver(cq, now, verdict);
 }
 
 CintAction cint_pass_end(CintCq *cq, int64_t now)
@@ -452,14 +447,15 @@ CintAction cint_pass_end(CintCq *cq, int64_t now)
 
 CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now)
 {
-    return commands_left(sq->cq, now, retire(sq, cmd));
+    return commands_went(sq->cq, now, retire(sq, cmd));
 }
 
 CintAction cint_delete_sq(CintSq *sq, int64_t now)
 {
     leave_flight(sq, sq->inflight);
+    set_backlog(sq, 0);
     sq->batch_end = NULL;
-    return commands_left(sq->cq, now, cint_fence_drop_all(sq));
+    return commands_went(sq->cq, now, cint_fence_drop_all(sq));
 }
 
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
@@ -479,17 +475,17 @@ CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
         cq->held = CINT_HELD_NOT;
         disarm(cq);
     }
-    return guest_rang(cq, now);
+    return cint_rang(cq, now);
+}
+
+bool cint_uses_pointer(const CintCq *cq)
+{
+    return ops(cq)->set_pointer;
 }
 
 CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target)
 {
-    if (cq->config.policy != NVME_CINT_POLICY_POINTER) {
-        return no_action;
-    }
-    cq->pointer.state = CINT_POINTER_ARMED;
-    cq->pointer.target = target;
-    if (!cint_pointer_passed(cq)) {
+    if (!ops(cq)->set_pointer || !ops(cq)->set_pointer(cq, target)) {
         return no_action;
     }
     /* The guest is about to sleep: what it was told before does not count. */
@@ -502,10 +498,10 @@ CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target)
 
 CintAction cint_pointer_off(CintCq *cq, int64_t now)
 {
-    if (cq->config.policy != NVME_CINT_POLICY_POINTER) {
+    if (!ops(cq)->unset_pointer) {
         return no_action;
     }
-    cq->pointer.state = CINT_POINTER_OFF;
+    ops(cq)->unset_pointer(cq);
     return cq->pending ? deliver_full(cq, now, NVME_CINT_REASON_POINTER)
                        : no_action;
 }
@@ -521,22 +517,27 @@ CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record)
 
 void cint_set_masked(CintCq *cq, bool masked)
 {
-    cq->masked = masked;
+    cq->limits.masked = masked;
 }
 
-CintAction cint_timer(CintCq *cq, int64_t now)
+CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now)
 {
     if (!cq->pending) {
         return no_action;
     }
-    if (hold_deadline(cq) <= now) {
+    if (hold_deadline(cq) <= due) {
         return fire_full(cq, now, NVME_CINT_REASON_MAX_HOLD);
     }
-    if (release_deadline(cq) <= now) {
+    if (release_deadline(cq) <= due) {
         return release(cq, now);
     }
-    return cq->deadline <= now ? deliver_full(cq, now, ops(cq)->timer(cq, now))
-                               : no_action;
+    return cq->deadline <= due ?
+           deliver_full(cq, now, ops(cq)->timer(cq, now)) : no_action;
+}
+
+CintAction cint_timer(CintCq *cq, int64_t now)
+{
+    return cint_timer_late(cq, now, now);
 }
 
 CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config)
@@ -556,6 +557,25 @@ CintAction cint_disable(CintCq *cq, int64_t now, bool disabled)
     cq->disabled = disabled;
     return cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
                        : no_action;
+}
+
+bool cint_ratio(const CintCq *cq, uint32_t *up, uint32_t *skip)
+{
+    if (!ops(cq)->ratio) {
+        return false;
+    }
+    ops(cq)->ratio(cq, up, skip);
+    return true;
+}
+
+uint64_t cint_storm_ewma(const CintCq *cq)
+{
+    return cint_limits_mean(&cq->limits);
+}
+
+bool cint_storm_active(const CintCq *cq)
+{
+    return cint_limits_storm(&cq->limits);
 }
 
 int64_t cint_deadline(const CintCq *cq)

@@ -20,6 +20,7 @@
  *         while (cint_deadline(&cq) <= t) {
  *             act(cint_timer(&cq, cint_deadline(&cq)));
  *         }
+ *     SQEs were published:         act(cint_published(&sq, t, n));
  *     an SQE was fetched:          act(cint_submit(&sq, &cmd[i], t, 0, 0));
  *     its CQE was posted:          act(cint_complete(&sq, &cmd[i], t, false));
  *     one posting pass is over:    act(cint_pass_end(&cq, t));
@@ -41,11 +42,11 @@
 #include <stdint.h>
 
 #include "../cint-abi.h"
+#include "limit.h"
 
 #define CINT_NO_DEADLINE    INT64_MAX
 
 typedef enum NvmeCintPolicyId CintPolicy;
-typedef enum NvmeCintReasonId CintReason;
 
 /* Policies this engine implements: a prefix of enum NvmeCintPolicyId. */
 #define CINT_NR_POLICIES    (NVME_CINT_POLICY_POINTER + 1)
@@ -175,29 +176,15 @@ typedef struct CintVicEpoch {
     bool low_iops;          /* the ratio is 1 because of a low rate */
 } CintVicEpoch;
 
-/* Counters of all completion queues of one controller. */
+/*
+ * Counters of all completion queues of one controller that interrupt: what a
+ * queue without interrupts has in flight will bring no other queue one.
+ */
 typedef struct CintScope {
     uint32_t inflight;  /* commands fetched and not yet posted or cancelled */
+    uint32_t backlog;   /* SQEs published and not fetched */
     CintVicEpoch vic;
 } CintScope;
-
-/* Why an interrupt that is due has not been sent. */
-typedef enum CintHeld {
-    CINT_HELD_NOT,
-    CINT_HELD_KICK,     /* until the guest rings, or the window ends */
-    CINT_HELD_STORM,    /* until the rate allows it */
-} CintHeld;
-
-/* Storm protection: what is known of the interrupts sent so far. */
-typedef struct CintStorm {
-    int64_t gap_ns;     /* 1 / max-irq-rate, 0 = no limit */
-    int64_t last_ns;    /* when the last interrupt was sent */
-    uint64_t ewma;      /* mean interval, fixed point; 0 = none yet */
-    uint64_t held;      /* interrupts that had to wait */
-    uint32_t boost;     /* retune: steps taken; from 1 on hints are ignored */
-    uint32_t since;     /* retune: interrupts since boost was considered */
-    bool sent;          /* there was a last interrupt */
-} CintStorm;
 
 /* Interrupt pointer of policy pointer (Jiang). */
 typedef enum CintPointerState {
@@ -216,9 +203,9 @@ typedef struct CintCq {
     bool drain;                 /* config.drain, resolved for the policy */
     bool disabled;              /* coalescing is off, whatever the policy */
     bool has_record;            /* the guest can tell urgent from full */
-    bool masked;                /* messages stay in the PBA */
 
-    uint32_t inflight;
+    uint32_t inflight;          /* commands fetched */
+    uint32_t backlog;           /* SQEs published and not fetched */
     uint32_t tail;              /* CQEs posted, free running */
     uint32_t head;              /* CQEs consumed, free running */
     /* CQEs no interrupt has told of and the guest has not consumed. */
@@ -230,13 +217,10 @@ typedef struct CintCq {
     int64_t first_ns;           /* when pending left 0 */
     int64_t deadline;           /* the policy's own */
 
-    /* Kick window: what is known of the guest since the last message. */
-    int64_t message_ns;         /* when it was sent */
-    bool message_sent;          /* there was one */
-    bool rung;                  /* the guest rang a doorbell since */
+    CintLimits limits;
     CintHeld held;              /* an interrupt is due and waits */
+    uint64_t storm_held;        /* interrupts the storm limit has held */
 
-    CintStorm storm;
     struct {
         uint32_t counter;
         CintVicEpoch epoch;     /* with scope cq */
@@ -263,6 +247,7 @@ typedef struct CintCmd {
 typedef struct CintSq {
     CintCq *cq;
     uint32_t inflight;
+    uint32_t backlog;   /* SQEs published and not fetched */
     uint32_t batch;     /* SQEs fetched since the last doorbell */
     CintCmd *batch_end; /* the last of them, NULL if done already */
     CintCmd *last;      /* newest in flight */
@@ -280,6 +265,14 @@ void cint_cq_init(CintCq *cq, CintScope *scope, uint32_t size,
 void cint_sq_init(CintSq *sq, CintCq *cq);
 
 /*
+ * The guest has published SQEs of @sq of which @backlog are not fetched yet;
+ * cint_submit() takes them off one by one. While there are any the queue is
+ * not drained, and they count as commands in flight. A caller that fetches at
+ * once, or that cannot know, need not say so.
+ */
+CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog);
+
+/*
  * A command was fetched from @sq. @hints is the union of what the sender said
  * in all places, @sources says where. @cmd belongs to the engine until
  * cint_complete() or cint_cancel().
@@ -291,6 +284,12 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
  * The last SQE that one tail write of @sq published has been fetched: the end
  * of a batch, from which hints are inferred for a guest that gives none.
  */
+void cint_batch_end(CintSq *sq);
+
+/* The guest wrote a doorbell of the pair, or its shadow was seen to move. */
+CintAction cint_rang(CintCq *cq, int64_t now);
+
+/* Both, where a batch is fetched when its doorbell rings. */
 CintAction cint_doorbell(CintSq *sq, int64_t now);
 
 /* The CQE of @cmd was posted. @error: its status is not success. */
@@ -311,13 +310,16 @@ CintAction cint_delete_sq(CintSq *sq, int64_t now);
  */
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head);
 
+/* Does the policy in force know an interrupt pointer? */
+bool cint_uses_pointer(const CintCq *cq);
+
 /*
  * Arms the interrupt pointer at free-running index @target, which lies 1 to
- * size - 1 entries after the head. Policy pointer only; ignored elsewhere.
+ * size - 1 entries after the head. Ignored by policies that know none.
  */
 CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target);
 
-/* No pointer any more: every completion interrupts (policy pointer). */
+/* No pointer any more: every completion interrupts. Ignored likewise. */
 CintAction cint_pointer_off(CintCq *cq, int64_t now);
 
 /*
@@ -336,6 +338,12 @@ void cint_set_masked(CintCq *cq, bool masked);
 CintAction cint_timer(CintCq *cq, int64_t now);
 
 /*
+ * As cint_timer(cq, due), at @now, that or later: what is due is decided by
+ * the deadline, what holds it, and the next interrupt, by when it is sent.
+ */
+CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now);
+
+/*
  * @config holds from now on. Pending completions go out at once, so that no
  * change can strand them.
  */
@@ -347,8 +355,8 @@ CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config);
  */
 CintAction cint_disable(CintCq *cq, int64_t now, bool disabled);
 
-/* The delivery ratio that policy vic uses for @cq. */
-CintVicEpoch *cint_vic_epoch(CintCq *cq);
+/* The delivery ratio in force; false for policies without one. */
+bool cint_ratio(const CintCq *cq, uint32_t *up, uint32_t *skip);
 
 /* Mean interval between interrupts in ns, 0 if unknown (storm limit on). */
 uint64_t cint_storm_ewma(const CintCq *cq);

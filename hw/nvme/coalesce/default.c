@@ -14,13 +14,14 @@ static bool aggregates(const CintCq *cq)
     return cq->config.static_time_ns && cq->config.static_thr;
 }
 
-static CintReason default_complete(CintCq *cq, int64_t now,
-                                   const CintCmd *cmd, bool fence)
+static CintVerdict default_complete(CintCq *cq, int64_t now,
+                                    const CintCmd *cmd, bool fence)
 {
     if (aggregates(cq)) {
         return cint_policy_static.complete(cq, now, cmd, fence);
     }
-    return cq->config.each_cqe ? NVME_CINT_REASON_EACH : NVME_CINT_REASON_NONE;
+    return cint_verdict(cq->config.each_cqe ? NVME_CINT_REASON_EACH
+                                            : NVME_CINT_REASON_NONE);
 }
 
 static CintReason default_pass_end(CintCq *cq, int64_t now)
@@ -35,6 +36,7 @@ static CintReason default_timer(CintCq *cq, int64_t now)
 
 const CintPolicyOps cint_policy_default = {
     .drain = false,
+    .thr = offsetof(CintConfig, static_thr),
     .complete = default_complete,
     .timer = default_timer,
     .pass_end = default_pass_end,

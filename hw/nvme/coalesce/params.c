@@ -3,18 +3,21 @@
  *
  * The settable parameters of the coalescing engine, in one table.
  */
-#include "coalesce.h"
+#include "policy.h"
 
 #define SECOND_NS   1000000000ull
 
-const char *const cint_policy_names[] = {
-    [NVME_CINT_POLICY_DEFAULT]  = "default",
-    [NVME_CINT_POLICY_STATIC]   = "static",
-    [NVME_CINT_POLICY_ADAPTIVE] = "adaptive",
-    [NVME_CINT_POLICY_VIC]      = "vic",
-    [NVME_CINT_POLICY_CINT]     = "cint",
-    [NVME_CINT_POLICY_POINTER]  = "pointer",
-    NULL,
+/* The last one is NULL. */
+const char *const cint_policy_names[CINT_NR_POLICIES + 1] = {
+#define POLICY(name, ops)   name
+#include "policy-list.h"
+#undef POLICY
+};
+
+const CintPolicyOps *const cint_policies[CINT_NR_POLICIES] = {
+#define POLICY(name, ops)   (&(ops))
+#include "policy-list.h"
+#undef POLICY
 };
 
 static const char *const barrier_names[] = {
@@ -303,22 +306,15 @@ bool cint_config_in_range(const CintConfig *config)
 
 const char *cint_config_conflict(const CintConfig *config)
 {
-    if (config->policy != NVME_CINT_POLICY_DEFAULT && !config->each_cqe) {
+    const CintPolicyOps *ops = cint_policies[config->policy];
+
+    if (!ops->pass_end && !config->each_cqe) {
         return "each-cqe=off goes with policy=default only";
     }
-    if (config->policy == NVME_CINT_POLICY_VIC && !config->max_hold_ns) {
-        return "max-hold=0 does not go with policy=vic, whose ratio has no "
-               "timer of its own";
-    }
-    if (config->policy == NVME_CINT_POLICY_POINTER && !config->max_hold_ns) {
-        return "max-hold=0 does not go with policy=pointer, which is silent "
-               "once its pointer is passed";
-    }
     if (config->storm == CINT_STORM_RETUNE && config->max_irq_rate &&
-        config->policy != NVME_CINT_POLICY_ADAPTIVE &&
-        config->policy != NVME_CINT_POLICY_CINT) {
+        !ops->tunable) {
         return "storm=retune goes with policy=adaptive and policy=cint only, "
                "the others have no delta and thr to tune; use storm=hold";
     }
-    return NULL;
+    return ops->conflict ? ops->conflict(config) : NULL;
 }

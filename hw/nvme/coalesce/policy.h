@@ -5,15 +5,37 @@
  * completion queue. The core keeps the counts (pending, first_ns, inflight)
  * and applies the rules that hold under every policy; a policy answers only
  * "does this event deserve an interrupt, and by when at the latest".
+ *
+ * A new policy is a file with its CintPolicyOps, a line in policy-list.h, its
+ * identifier in cint-abi.h and its parameters' rows in params.c.
  */
 #ifndef HW_NVME_COALESCE_POLICY_H
 #define HW_NVME_COALESCE_POLICY_H
 
 #include "coalesce.h"
 
+/* A policy's answer to a completion; fits a register. */
+typedef struct CintVerdict {
+    CintReason reason;      /* why an interrupt is due, or NONE */
+    bool urgent_only;       /* for this CQE alone, of the urgent class */
+    uint8_t ignored;        /* CintAsked: by a hint that has no say now */
+} CintVerdict;
+
 typedef struct CintPolicyOps {
     /* What drain=auto means. */
     bool drain;
+
+    /* May storm=retune set its delta and thr? */
+    bool tunable;
+
+    /* Where CintConfig has its threshold. */
+    size_t thr;
+
+    /*
+     * Returns NULL if it can work under @config, else a sentence that names
+     * the parameters at odds. Optional.
+     */
+    const char *(*conflict)(const CintConfig *config);
 
     /*
      * The policy is in force from now on. Sets up its own fields, which may
@@ -23,12 +45,11 @@ typedef struct CintPolicyOps {
 
     /*
      * A CQE was posted and is counted in cq->pending (>= 1). @fence: a strict
-     * Barrier is satisfied now. Returns why an interrupt is due now, or
-     * NVME_CINT_REASON_NONE after setting cq->deadline if the policy promises
-     * one.
+     * Barrier is satisfied now. Sets cq->deadline if no interrupt is due and
+     * the policy promises one.
      */
-    CintReason (*complete)(CintCq *cq, int64_t now, const CintCmd *cmd,
-                           bool fence);
+    CintVerdict (*complete)(CintCq *cq, int64_t now, const CintCmd *cmd,
+                            bool fence);
 
     /* Commands were cancelled; @fence as above. Optional. */
     CintReason (*cancel)(CintCq *cq, bool fence);
@@ -38,24 +59,36 @@ typedef struct CintPolicyOps {
 
     /* The posting pass is over with cq->pending > 0. Optional. */
     CintReason (*pass_end)(CintCq *cq, int64_t now);
+
+    /*
+     * The guest writes its interrupt pointer, or takes it back. The first
+     * returns true if it has been passed already. Optional, both or none.
+     */
+    bool (*set_pointer)(CintCq *cq, uint32_t target);
+    void (*unset_pointer)(CintCq *cq);
+
+    /* The delivery ratio in force. Optional. */
+    void (*ratio)(const CintCq *cq, uint32_t *up, uint32_t *skip);
 } CintPolicyOps;
 
-extern const CintPolicyOps cint_policy_default;
-extern const CintPolicyOps cint_policy_static;
-extern const CintPolicyOps cint_policy_adaptive;
-extern const CintPolicyOps cint_policy_vic;
-extern const CintPolicyOps cint_policy_cint;
-extern const CintPolicyOps cint_policy_pointer;
+#define POLICY(name, ops)   ops
+extern const CintPolicyOps
+#include "policy-list.h"
+;
+#undef POLICY
+
+/* By CintPolicy. */
+extern const CintPolicyOps *const cint_policies[CINT_NR_POLICIES];
+
+static inline CintVerdict cint_verdict(CintReason reason)
+{
+    return (CintVerdict) { .reason = reason };
+}
 
 /* adaptive.c: what policy cint does with a completion without a say. */
-CintReason cint_adaptive_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
-                                  bool fence);
-
-/* cint.c: @cmd, completing now, gets an interrupt for Urgent entries only. */
-bool cint_is_urgent_class(const CintCq *cq, const CintCmd *cmd);
-
-/* pointer.c: true once, when the armed pointer has been passed. */
-bool cint_pointer_passed(CintCq *cq);
+CintVerdict cint_adaptive_complete(CintCq *cq, int64_t now,
+                                   const CintCmd *cmd, bool fence);
+CintReason cint_adaptive_timer(CintCq *cq, int64_t now);
 
 /*
  * fence.c: commands in flight, in order. The last two return true if a strict
@@ -64,20 +97,5 @@ bool cint_pointer_passed(CintCq *cq);
 void cint_fence_submit(CintSq *sq, CintCmd *cmd);
 bool cint_fence_done(CintSq *sq, CintCmd *cmd);
 bool cint_fence_drop_all(CintSq *sq);
-
-/* storm.c: the limit changed; an interrupt was sent. */
-void cint_storm_restart(CintCq *cq);
-void cint_storm_sent(CintCq *cq, int64_t now);
-
-/* An interrupt at @now would come too early, and by when it may. */
-bool cint_storm_holds(const CintCq *cq, int64_t now);
-int64_t cint_storm_release(const CintCq *cq);
-
-/* @thr and @delta as the limiter wants them while it retunes. */
-uint64_t cint_storm_thr(const CintCq *cq, uint64_t thr);
-int64_t cint_storm_delta(const CintCq *cq, int64_t delta);
-
-/* coalesce.c: sets what is in force of delta and thr. */
-void cint_retune(CintCq *cq);
 
 #endif /* HW_NVME_COALESCE_POLICY_H */

@@ -10,17 +10,17 @@
  */
 #include "policy.h"
 
-static CintReason static_complete(CintCq *cq, int64_t now,
-                                  const CintCmd *cmd, bool fence)
+static CintVerdict static_complete(CintCq *cq, int64_t now,
+                                   const CintCmd *cmd, bool fence)
 {
     if (!cq->config.static_time_ns || !cq->config.static_thr) {
-        return NVME_CINT_REASON_EACH;
+        return cint_verdict(NVME_CINT_REASON_EACH);
     }
     if (cq->pending >= cq->thr) {
-        return NVME_CINT_REASON_THR;
+        return cint_verdict(NVME_CINT_REASON_THR);
     }
     cq->deadline = cq->first_ns + cq->config.static_time_ns;
-    return NVME_CINT_REASON_NONE;
+    return cint_verdict(NVME_CINT_REASON_NONE);
 }
 
 static CintReason static_timer(CintCq *cq, int64_t now)
@@ -30,6 +30,7 @@ static CintReason static_timer(CintCq *cq, int64_t now)
 
 const CintPolicyOps cint_policy_static = {
     .drain = false,
+    .thr = offsetof(CintConfig, static_thr),
     .complete = static_complete,
     .timer = static_timer,
 };

@@ -14,17 +14,21 @@
 #define MS_NS       1000000
 #define SECOND_NS   1000000000ull
 
-CintVicEpoch *cint_vic_epoch(CintCq *cq)
+static CintVicEpoch *epoch_of(CintCq *cq)
 {
     return cq->config.vic_scope == CINT_VIC_SCOPE_CQ ? &cq->vic.epoch
                                                      : &cq->scope->vic;
 }
 
-/* Commands in flight, counting the one that completes (vIC Table 1). */
+/*
+ * Commands in flight, counting the one that completes (vIC Table 1) and those
+ * that the device knows of but has not fetched.
+ */
 static uint32_t commands_in_flight(const CintCq *cq)
 {
     return 1 + (cq->config.vic_scope == CINT_VIC_SCOPE_CQ ?
-                cq->inflight : cq->scope->inflight);
+                cq->inflight + cq->backlog :
+                cq->scope->inflight + cq->scope->backlog);
 }
 
 static void set_ratio(CintVicEpoch *epoch, uint32_t up, uint32_t skip)
@@ -94,30 +98,32 @@ static void recalculate(const CintConfig *config, CintVicEpoch *epoch,
     epoch->completions = 0;
 }
 
+static const char *vic_conflict(const CintConfig *config)
+{
+    return config->max_hold_ns ? NULL :
+           "max-hold=0 does not go with policy=vic, whose ratio has no timer "
+           "of its own";
+}
+
 static void vic_enter(CintCq *cq)
 {
     cq->vic.counter = 1;
-    if (!cint_vic_epoch(cq)->skip) {
-        set_ratio(cint_vic_epoch(cq), 1, 1);
+    if (!epoch_of(cq)->skip) {
+        set_ratio(epoch_of(cq), 1, 1);
     }
 }
 
-static CintReason vic_complete(CintCq *cq, int64_t now,
-                               const CintCmd *cmd, bool fence)
+static void vic_ratio(const CintCq *cq, uint32_t *up, uint32_t *skip)
 {
-    CintVicEpoch *epoch = cint_vic_epoch(cq);
-    uint32_t cif = commands_in_flight(cq);
-    uint32_t *counter = &cq->vic.counter;
+    const CintVicEpoch *epoch = epoch_of((CintCq *)cq);
 
-    epoch->completions++;
-    if (now - epoch->start_ns > (int64_t)(cq->config.epoch_ms * MS_NS)) {
-        recalculate(&cq->config, epoch, now, cif);
-    }
+    *up = epoch->up;
+    *skip = epoch->skip;
+}
 
-    if (cif < cq->config.cif_threshold) {
-        *counter = 1;
-        return NVME_CINT_REASON_LOW_CIF;
-    }
+/* Algorithm 2: is this one delivered? */
+static CintReason deliver(const CintVicEpoch *epoch, uint32_t *counter)
+{
     if (*counter < epoch->up) {
         (*counter)++;
         return NVME_CINT_REASON_RATIO;
@@ -132,8 +138,28 @@ static CintReason vic_complete(CintCq *cq, int64_t now,
     return NVME_CINT_REASON_NONE;
 }
 
+static CintVerdict vic_complete(CintCq *cq, int64_t now,
+                                const CintCmd *cmd, bool fence)
+{
+    CintVicEpoch *epoch = epoch_of(cq);
+    uint32_t cif = commands_in_flight(cq);
+
+    epoch->completions++;
+    if (now - epoch->start_ns > (int64_t)(cq->config.epoch_ms * MS_NS)) {
+        recalculate(&cq->config, epoch, now, cif);
+    }
+    if (cif < cq->config.cif_threshold) {
+        cq->vic.counter = 1;
+        return cint_verdict(NVME_CINT_REASON_LOW_CIF);
+    }
+    return cint_verdict(deliver(epoch, &cq->vic.counter));
+}
+
 const CintPolicyOps cint_policy_vic = {
     .drain = true,
+    .thr = offsetof(CintConfig, thr),
+    .conflict = vic_conflict,
     .enter = vic_enter,
     .complete = vic_complete,
+    .ratio = vic_ratio,
 };

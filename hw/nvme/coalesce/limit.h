@@ -1,0 +1,112 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * The two limits that may lie over any policy: they say whether an interrupt
+ * that is due goes out now.
+ *
+ *   kick window    it waits while the guest is evidently at work on the queue
+ *                  (vIC 3.3)
+ *   storm limit    it waits until the rate of interrupts allows it; or, with
+ *                  retune, the policy's thr and delta are set so that it does
+ *                  (tune.h; cinterrupts 4.3)
+ *
+ * Nothing here knows a queue: what was sent goes in, answers come out.
+ */
+#ifndef HW_NVME_COALESCE_LIMIT_H
+#define HW_NVME_COALESCE_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../cint-abi.h"
+#include "tune.h"
+
+typedef enum NvmeCintReasonId CintReason;
+
+/* Why an interrupt that is due has not been sent. */
+typedef enum CintHeld {
+    CINT_HELD_NOT,
+    CINT_HELD_KICK,     /* until the guest rings, or the window ends */
+    CINT_HELD_STORM,    /* until the rate allows it */
+} CintHeld;
+
+typedef struct CintLimits {
+    bool any;           /* there is a window, or a limit */
+    int64_t window_ns;  /* of the kick, 0 = off */
+    int64_t gap_ns;     /* 1 / max-irq-rate, 0 = no limit */
+    uint32_t shift;     /* the last interval weighs 1/2^shift in the mean */
+    bool retune;        /* the storm limit holds nothing, it tunes */
+
+    /* What is known of the guest since the last message. */
+    int64_t message_ns; /* when it was sent */
+    bool message_sent;  /* there was one */
+    bool rung;          /* the guest rang a doorbell since */
+
+    /* What is known of the interrupts sent: messages that are not masked. */
+    bool masked;        /* messages stay in the PBA */
+    bool sent;          /* there was one */
+    int64_t last_ns;    /* when the last one was sent */
+    uint64_t ewma;      /* mean interval, fixed point; 0 = none yet */
+    CintTuner tuner;
+} CintLimits;
+
+/* Times and rates as in CintConfig. */
+typedef struct CintLimitsConfig {
+    uint64_t kick_window_ns;
+    uint64_t max_irq_rate;
+    uint32_t ewma_shift;
+    bool retune;
+    uint64_t delta_ns;  /* as set, for a policy that can be tuned */
+    uint64_t thr;       /* likewise, as far as the queue can reach it */
+    uint32_t most_thr;  /* what the queue can reach */
+} CintLimitsConfig;
+
+/* Another storm limit than before forgets what was measured. */
+void cint_limits_configure(CintLimits *limits, const CintLimitsConfig *config);
+
+/*
+ * An interrupt is due at @now for @reason. Returns what holds it, if anything
+ * does.
+ */
+CintHeld cint_limits_ask(const CintLimits *limits, int64_t now,
+                         CintReason reason);
+
+/* When to ask again for an interrupt that @held holds. */
+int64_t cint_limits_release(const CintLimits *limits, CintHeld held);
+
+/* The guest rang a doorbell of the queue. */
+static inline void cint_limits_rung(CintLimits *limits)
+{
+    limits->rung = true;
+}
+
+/* Under a storm limit: the guest got an interrupt. See cint_limits_sent(). */
+bool cint_limits_measure(CintLimits *limits, int64_t now, uint32_t covered);
+
+/*
+ * A message was sent at @now and tells of @covered CQEs. Returns true if thr
+ * and delta in force are others now (retune).
+ */
+static inline bool cint_limits_sent(CintLimits *limits, int64_t now,
+                                    uint32_t covered)
+{
+    limits->message_ns = now;
+    limits->message_sent = true;
+    limits->rung = false;
+    return limits->gap_ns && !limits->masked &&
+           cint_limits_measure(limits, now, covered);
+}
+
+/* The mean interval in ns, 0 if unknown or without a storm limit. */
+uint64_t cint_limits_mean(const CintLimits *limits);
+
+/* True while the storm limit holds, or retunes. */
+bool cint_limits_storm(const CintLimits *limits);
+
+/* True while it retunes: thr in force is the tuner's, hints are ignored. */
+static inline bool cint_limits_tuning(const CintLimits *limits)
+{
+    return limits->tuner.thr > 0;
+}
+
+#endif /* HW_NVME_COALESCE_LIMIT_H */
