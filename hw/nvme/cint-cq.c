@@ -6,7 +6,6 @@
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
 
-#include "cint-arb.h"
 #include "cint-cq.h"
 #include "cint-hooks.h"
 #include "cint-notify.h"
@@ -173,12 +172,26 @@ void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
                                creq->cmd.sources, ccq->engine.inflight, now);
 }
 
-void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now)
+void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now)
 {
     NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
+    CintAction action;
 
-    if (ccq->coalesce) {
-        nvme_cint_cq_act(ccq, cint_doorbell(&csq->engine, now), now);
+    if (!ccq->coalesce) {
+        return;
+    }
+    expire_deadlines(ccq, now);
+    action = cint_published(&csq->engine, now, csq->backlog);
+    nvme_cint_cq_act(ccq, action, now);
+    if (rang) {
+        nvme_cint_cq_act(ccq, cint_rang(&ccq->engine, now), now);
+    }
+}
+
+void nvme_cint_cq_batch_end(NvmeCintSq *csq)
+{
+    if (nvme_cint_cq_of(csq->sq)->coalesce) {
+        cint_batch_end(&csq->engine);
     }
 }
 
@@ -201,7 +214,6 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
 
     ccq->pass_cqes++;
     ccq->stats.log.cqes++;
-    nvme_cint_put_slot(cq->ctrl->cint, creq);
     if (!ccq->coalesce) {
         return;
     }

@@ -27,8 +27,14 @@ void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now);
 void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
                          uint8_t sources, int64_t now);
 
+/*
+ * csq->backlog is another now; @rang: by a doorbell of the guest, or its
+ * shadow.
+ */
+void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now);
+
 /* The last SQE of a batch was fetched from @csq. */
-void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now);
+void nvme_cint_cq_batch_end(NvmeCintSq *csq);
 
 /* @csq goes away with what it has in flight. */
 void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now);

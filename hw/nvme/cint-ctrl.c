@@ -60,7 +60,7 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
 static void reset_features(NvmeCint *cint)
 {
     cint->config = cint->n->params.cint.config;
-    cint->arbitration = NVME_ARB_AB_NOLIMIT;
+    nvme_cint_set_arbitration(cint, NVME_ARB_AB_NOLIMIT);
     cint->status = (NvmeCintStatus) { 0 };
     bitmap_zero(cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);
 }
@@ -80,6 +80,7 @@ void nvme_cint_do_reset(NvmeCtrl *n)
     }
     /* The engine hears no more of what these queues had in flight. */
     cint_scope_init(&n->cint->scope);
+    cint_media_reset(&n->cint->media);
     reset_features(n->cint);
 }
 
@@ -128,9 +129,9 @@ void nvme_cint_realize(NvmeCtrl *n)
     cint->virtual_time = nvme_cint_wants_virtual_time(n);
     cint->vector_irqs = g_new0(uint64_t, n->params.msix_qsize);
     QTAILQ_INIT(&cint->outbox);
-    nvme_cint_arb_init(cint);
+    nvme_cint_arb_init(cint, device->slots);
     cint_scope_init(&cint->scope);
-    nvme_cint_media_init(&cint->media, device);
+    cint_media_init(&cint->media, &device->media);
     reset_features(cint);
     fill_capabilities(n);
     fill_identify(n);

@@ -73,7 +73,7 @@ static uint16_t set_arbitration(NvmeCtrl *n, uint32_t value)
     if (value & 0xf8) {
         return INVALID;
     }
-    n->cint->arbitration = value;
+    nvme_cint_set_arbitration(n->cint, value);
     return NVME_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #define HW_NVME_CINT_PARAMS_H
 
 #include "coalesce/coalesce.h"
+#include "model/media.h"
 
 typedef enum NvmeCintTime {
     NVME_CINT_TIME_AUTO,
@@ -15,20 +16,11 @@ typedef enum NvmeCintTime {
     NVME_CINT_TIME_REAL,
 } NvmeCintTime;
 
-/* Every field is a row of nvme_cint_device_params[]. */
+/* Every field, those of media too, is a row of nvme_cint_device_params[]. */
 typedef struct NvmeCintDeviceParams {
     uint64_t time;              /* NvmeCintTime */
-    uint64_t media;             /* NvmeCintMediaProfile */
-    uint64_t read_latency_ns;
-    uint64_t write_latency_ns;
-    uint64_t read_per_kib_ns;
-    uint64_t write_per_kib_ns;
-    uint64_t units;             /* 0 = as many as there are commands */
     uint64_t slots;             /* 0 = as many as there are commands */
-    uint64_t jitter_ns;
-    uint64_t seed;
-    uint64_t read_bandwidth;    /* bytes per second, 0 = no limit */
-    uint64_t write_bandwidth;
+    CintMediaParams media;
 } NvmeCintDeviceParams;
 
 typedef struct NvmeCintParams {

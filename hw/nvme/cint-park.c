@@ -17,6 +17,7 @@
 #include "block/aio-wait.h"
 #include "hw/qdev-core.h"
 
+#include "cint-arb.h"
 #include "cint-hooks.h"
 #include "cint-notify.h"
 #include "cint-park.h"
@@ -65,12 +66,24 @@ void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq)
     arm_post_timer(ccq);
 }
 
-void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
+static void unlink_req(NvmeCintCq *ccq, NvmeCintReq *creq)
 {
     if (creq->in_media) {
         QTAILQ_REMOVE(&ccq->media, creq, entry);
         creq->in_media = false;
     }
+}
+
+void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
+{
+    NvmeCint *cint = ccq->cq->ctrl->cint;
+
+    if (creq->in_media) {
+        /* Nothing is left of its time if that is over. */
+        cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);
+        unlink_req(ccq, creq);
+    }
+    nvme_cint_put_slot(cint, creq);
 }
 
 void nvme_cint_empty_media(NvmeCintCq *ccq)
@@ -82,7 +95,10 @@ void nvme_cint_empty_media(NvmeCintCq *ccq)
     }
 }
 
-/* @creq, whose data is there, is to be posted. */
+/*
+ * @creq, whose data is there, is to be posted. Its slot is free, though the
+ * queue may be full: one that nobody reaps does not hold up the others.
+ */
 static void finish(NvmeCintCq *ccq, NvmeCintReq *creq)
 {
     NvmeRequest *req = creq->req;
@@ -106,10 +122,13 @@ static bool collect_due(NvmeCintCq *ccq, int64_t now)
                 continue;
             }
         }
-        nvme_cint_leave_media(ccq, creq);
         if (creq->ready) {
+            nvme_cint_leave_media(ccq, creq);
             finish(ccq, creq);
             collected = true;
+        } else {
+            /* The slot is its until the data is there as well. */
+            unlink_req(ccq, creq);
         }
     }
     return collected;
@@ -151,10 +170,7 @@ bool nvme_cint_do_park(NvmeRequest *req)
 {
     NvmeCintReq *creq = nvme_cint_req(req);
 
-    if (!creq->in_media) {
-        return false;
-    }
-    if (ends_at_once(req)) {
+    if (!creq->in_media || ends_at_once(req)) {
         nvme_cint_leave_media(nvme_cint_cq_of(req->sq), creq);
         return false;
     }

@@ -15,7 +15,10 @@ void nvme_cint_park_free(NvmeCintCq *ccq);
 /* @creq was fetched: the medium is done with it at creq->due_ns. */
 void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq);
 
-/* It waits no longer, if it did; @ccq is the queue it was to be posted to. */
+/*
+ * It waits no longer, if it did: the medium is free of it, and a slot;
+ * @ccq is the queue it was to be posted to.
+ */
 void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq);
 
 /* None of them does: whoever has them in hand cancels or drops them. */

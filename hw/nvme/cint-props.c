@@ -56,41 +56,41 @@ static const CintParam nvme_cint_device_params[] = {
     [ROW_MEDIA] = {
         .name = "media",
         .type = CINT_PARAM_ENUM,
-        .offset = DEVICE_FIELD(media),
-        .max = NVME_CINT_NR_MEDIA - 1,
-        .def = NVME_CINT_MEDIA_NONE,
-        .values = nvme_cint_media_names,
+        .offset = DEVICE_FIELD(media.profile),
+        .max = CINT_NR_MEDIA - 1,
+        .def = CINT_MEDIA_NONE,
+        .values = cint_media_names,
         .help = "media latency profile; none: the backend's own timing",
     },
     [ROW_FIRST_OVERRIDE] = {
         .name = "media.read-latency",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(read_latency_ns),
+        .offset = DEVICE_FIELD(media.read_latency_ns),
         .max = MAX_TIME_NS,
         .help = "ns a read takes",
     }, {
         .name = "media.write-latency",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(write_latency_ns),
+        .offset = DEVICE_FIELD(media.write_latency_ns),
         .max = MAX_TIME_NS,
         .help = "ns a write, or any command but a read, takes",
     }, {
         .name = "media.read-per-kib",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(read_per_kib_ns),
+        .offset = DEVICE_FIELD(media.read_per_kib_ns),
         .max = NANOSECONDS_PER_SECOND,
         .help = "ns a read takes longer for each KiB",
     }, {
         .name = "media.write-per-kib",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(write_per_kib_ns),
+        .offset = DEVICE_FIELD(media.write_per_kib_ns),
         .max = NANOSECONDS_PER_SECOND,
         .help = "ns a write takes longer for each KiB",
     }, {
         .name = "media.units",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(units),
-        .max = NVME_CINT_MAX_UNITS,
+        .offset = DEVICE_FIELD(media.units),
+        .max = CINT_MEDIA_MAX_UNITS,
         .help = "commands served at a time, 0 = any number",
     }, {
         .name = "media.slots",
@@ -102,26 +102,26 @@ static const CintParam nvme_cint_device_params[] = {
     }, {
         .name = "media.jitter",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(jitter_ns),
+        .offset = DEVICE_FIELD(media.jitter_ns),
         .max = MAX_TIME_NS,
         .help = "ns a command takes longer or shorter at most (uniform)",
     }, {
         .name = "media.seed",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(seed),
+        .offset = DEVICE_FIELD(media.seed),
         .max = UINT32_MAX,
         .def = 1,
         .help = "seed of the jitter",
     }, {
         .name = "media.read-bandwidth",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(read_bandwidth),
+        .offset = DEVICE_FIELD(media.read_bandwidth),
         .max = TiB,
         .help = "bytes/s all reads share, 0 = no limit",
     }, {
         .name = "media.write-bandwidth",
         .type = CINT_PARAM_UINT,
-        .offset = DEVICE_FIELD(write_bandwidth),
+        .offset = DEVICE_FIELD(media.write_bandwidth),
         .max = TiB,
         .help = "bytes/s all writes share, 0 = no limit",
     },
@@ -244,7 +244,7 @@ static void choose_media(NvmeCintParams *params)
 {
     uint32_t overrides = ~0u << ROW_FIRST_OVERRIDE;
 
-    nvme_cint_media_profile(&params->device);
+    cint_media_profile(&params->device.media);
     params->device_set &= ~overrides;
 }
 
@@ -252,7 +252,7 @@ static bool check_overrides(const NvmeCintParams *params, Error **errp)
 {
     size_t i;
 
-    if (params->device.media != NVME_CINT_MEDIA_NONE) {
+    if (params->device.media.profile != CINT_MEDIA_NONE) {
         return true;
     }
     for (i = ROW_FIRST_OVERRIDE; i < NR_DEVICE_PARAMS; i++) {
@@ -263,6 +263,17 @@ static bool check_overrides(const NvmeCintParams *params, Error **errp)
                        "cint.media to be other than none", param->name);
             return false;
         }
+    }
+    return true;
+}
+
+static bool check_media(const NvmeCintParams *params, Error **errp)
+{
+    const char *conflict = cint_media_conflict(&params->device.media);
+
+    if (conflict) {
+        error_setg(errp, "cint.%s", conflict);
+        return false;
     }
     return true;
 }
@@ -361,11 +372,11 @@ static bool configure_device(NvmeCtrl *n, const CintParam *param,
     if (param == &nvme_cint_device_params[ROW_MEDIA]) {
         choose_media(params);
     }
-    if (!check_overrides(params, errp)) {
+    if (!check_overrides(params, errp) || !check_media(params, errp)) {
         return false;
     }
-    nvme_cint_media_configure(&n->cint->media, &params->device);
-    nvme_cint_slots_changed(n->cint);
+    cint_media_configure(&n->cint->media, &params->device.media);
+    nvme_cint_set_slots(n->cint, params->device.slots);
     return true;
 }
 
@@ -515,7 +526,7 @@ static void resolve_media(NvmeCintParams *params)
     const CintParam *delta = config_param(offsetof(CintConfig, delta_ns));
     size_t i;
 
-    nvme_cint_media_profile(&params->device);
+    cint_media_profile(&params->device.media);
     for (i = ROW_FIRST_OVERRIDE; i < NR_DEVICE_PARAMS; i++) {
         const CintParam *param = &nvme_cint_device_params[i];
 
@@ -525,7 +536,7 @@ static void resolve_media(NvmeCintParams *params)
         }
     }
     /* cinterrupts 5.2: 99 % of this drive's completions come within 15 us. */
-    if (params->device.media == NVME_CINT_MEDIA_P3700 &&
+    if (params->device.media.profile == CINT_MEDIA_P3700 &&
         !was_set(params, delta)) {
         params->config.delta_ns = 15000;
     }
@@ -587,5 +598,5 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
         return false;
     }
     resolve_media(params);
-    return true;
+    return check_media(params, errp);
 }

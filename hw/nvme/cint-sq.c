@@ -20,12 +20,23 @@
 
 /* ---- When to fetch ---- */
 
+/*
+ * A queue that stopped with slots left, because it is out of requests or has
+ * to wait for a command, does not keep them from others; it comes again.
+ */
+static void return_slots(NvmeCintSq *csq)
+{
+    if (csq->arb.granted) {
+        nvme_cint_set_backlog(csq, 0);
+    }
+}
+
 void nvme_cint_do_run_sq(NvmeSQueue *sq)
 {
     NvmeCintEntry entry = nvme_cint_enter(sq->ctrl);
 
     nvme_process_sq(sq);
-    nvme_cint_return_grants(sq->cint);
+    return_slots(sq->cint);
     nvme_cint_leave(entry);
 }
 
@@ -39,12 +50,6 @@ static void fetch_cb(void *opaque)
 void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns)
 {
     nvme_cint_wake_sq(sq->cint, delay_ns);
-}
-
-void nvme_cint_do_doorbell(NvmeSQueue *sq)
-{
-    nvme_cint_mark_batch(sq->cint);
-    nvme_cint_wake_sq(sq->cint, 0);
 }
 
 /*
@@ -61,22 +66,52 @@ static bool is_wrong_tail(const NvmeSQueue *sq)
     return true;
 }
 
+/*
+ * How many SQEs has the guest published that are not fetched? The engine and
+ * the arbiter have to know. A tail that moved on is a doorbell that rang.
+ */
+static void look_at_tail(NvmeCintSq *csq)
+{
+    const NvmeSQueue *sq = csq->sq;
+    uint32_t backlog = (sq->tail + sq->size - sq->head) % sq->size;
+    uint32_t known = csq->backlog;
+
+    if (!sq->sqid) {
+        return;
+    }
+    if (backlog != known) {
+        csq->backlog = backlog;
+        nvme_cint_cq_published(csq, backlog > known, nvme_cint_now());
+    }
+    nvme_cint_set_backlog(csq, backlog);
+}
+
+void nvme_cint_do_doorbell(NvmeSQueue *sq)
+{
+    NvmeCintSq *csq = sq->cint;
+    NvmeCintEntry entry = nvme_cint_enter(sq->ctrl);
+
+    nvme_cint_mark_batch(csq);
+    if (sq->tail < sq->size) {
+        look_at_tail(csq);
+    }
+    nvme_cint_wake_sq(csq, 0);
+    nvme_cint_leave(entry);
+}
+
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
 {
-    if (is_wrong_tail(sq)) {
+    bool is_wrong = is_wrong_tail(sq);
+
+    if (is_wrong) {
         sq->tail = sq->head;
-        return false;
     }
     nvme_cint_mark_shadow_batch(sq->cint);
-    return nvme_cint_has_slot(sq->cint);
+    look_at_tail(sq->cint);
+    return !is_wrong && nvme_cint_has_slot(sq->cint);
 }
 
 /* ---- What was fetched ---- */
-
-static bool is_rw(uint8_t opcode)
-{
-    return opcode == NVME_CMD_READ || opcode == NVME_CMD_WRITE;
-}
 
 /* Reads, compares and verifies take the media's read path. */
 static bool is_write(uint8_t opcode)
@@ -85,13 +120,20 @@ static bool is_write(uint8_t opcode)
            opcode != NVME_CMD_VERIFY;
 }
 
-/* Bytes the media moves; 0 for commands without a length in blocks. */
+static bool moves_blocks(uint8_t opcode)
+{
+    return opcode == NVME_CMD_READ || opcode == NVME_CMD_WRITE ||
+           opcode == NVME_CMD_COMPARE || opcode == NVME_CMD_VERIFY ||
+           opcode == NVME_CMD_ZONE_APPEND;
+}
+
+/* Bytes the media moves; 0 for commands that only say what to do with them. */
 static uint64_t media_bytes(NvmeCtrl *n, const NvmeCmd *cmd)
 {
     const NvmeRwCmd *rw = (const NvmeRwCmd *)cmd;
     NvmeNamespace *ns = nvme_ns(n, le32_to_cpu(cmd->nsid));
 
-    if (!ns || (!is_rw(cmd->opcode) && cmd->opcode != NVME_CMD_ZONE_APPEND)) {
+    if (!ns || !moves_blocks(cmd->opcode)) {
         return 0;
     }
     return nvme_l2b(ns, (uint64_t)le16_to_cpu(rw->nlb) + 1);
@@ -101,7 +143,7 @@ static void end_batch(NvmeCintSq *csq, int64_t now)
 {
     trace_pci_nvme_cint_doorbell(csq->sq->sqid, csq->fetched, now);
     csq->fetched = 0;
-    nvme_cint_cq_batch_end(csq, now);
+    nvme_cint_cq_batch_end(csq);
 }
 
 static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
@@ -113,10 +155,12 @@ static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
 
     hints = nvme_cint_decode_hints(cmd, &sources);
     nvme_cint_cq_submit(csq, creq, hints, sources, now);
+    csq->backlog--;
     nvme_cint_take_slot(csq, creq);
-    creq->due_ns = nvme_cint_media_schedule(&cint->media, now,
-                                            is_write(cmd->opcode),
-                                            media_bytes(sq->ctrl, cmd));
+    creq->due_ns = cint_media_reserve(&cint->media, now,
+                                      is_write(cmd->opcode),
+                                      media_bytes(sq->ctrl, cmd),
+                                      &creq->claim);
     trace_pci_nvme_cint_media(sq->cqid, sq->sqid, nvme_cid(creq->req),
                               creq->due_ns);
 }
@@ -147,7 +191,7 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     }
     if (!waits_for_event(sq, req) &&
         (cint->virtual_time ||
-         cint->media.params.media != NVME_CINT_MEDIA_NONE)) {
+         cint->media.params.profile != CINT_MEDIA_NONE)) {
         nvme_cint_enter_media(nvme_cint_cq_of(sq), creq);
     }
 }
@@ -156,7 +200,7 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
 
 void nvme_cint_do_set_priority(NvmeSQueue *sq, uint8_t priority)
 {
-    sq->cint->priority = priority;
+    nvme_cint_arb_add(sq->cint, priority);
 }
 
 void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
@@ -182,11 +226,10 @@ void nvme_cint_sq_free(NvmeCintSq *csq)
 
     for (i = 0; i < sq->size; i++) {
         nvme_cint_leave_media(nvme_cint_cq_of(sq), &csq->reqs[i]);
-        nvme_cint_put_slot(sq->ctrl->cint, &csq->reqs[i]);
         /* What is dropped here is not posted, where this usually happens. */
         nvme_sg_unmap(&sq->io_req[i].sg);
     }
-    nvme_cint_arb_forget(csq);
+    nvme_cint_set_backlog(csq, 0);
     nvme_cint_cq_delete_sq(csq, nvme_cint_now());
     timer_free(csq->fetch_timer);
     qemu_bh_delete(csq->fetch_bh);

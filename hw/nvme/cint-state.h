@@ -20,8 +20,9 @@
 #include "qemu/bitmap.h"
 #include "qemu/timer.h"
 
-#include "cint-media.h"
 #include "cint-stats.h"
+#include "model/arb.h"
+#include "model/media.h"
 #include "nvme.h"
 
 /* One command in flight. Lives in an array parallel to NvmeSQueue.io_req. */
@@ -30,21 +31,13 @@ typedef struct NvmeCintReq {
     CintCmd cmd;
     /* cint-park.c */
     int64_t due_ns;             /* when the media is done with it */
+    CintMediaClaim claim;       /* what it occupies until then */
     bool in_media;              /* linked into its CQ's media list */
     bool ready;                 /* the block layer is done with it */
     QTAILQ_ENTRY(NvmeCintReq) entry;
     /* cint-arb.c */
     bool holds_slot;
 } NvmeCintReq;
-
-/* Priorities of Create I/O Submission Queue (QPRIO). */
-typedef enum NvmeCintPriority {
-    NVME_CINT_PRIO_URGENT,
-    NVME_CINT_PRIO_HIGH,
-    NVME_CINT_PRIO_MEDIUM,
-    NVME_CINT_PRIO_LOW,
-    NVME_CINT_NR_PRIORITIES,
-} NvmeCintPriority;
 
 typedef struct NvmeCintSq {
     NvmeSQueue *sq;
@@ -53,16 +46,13 @@ typedef struct NvmeCintSq {
     /* cint-sq.c: where fetching runs, by the notion of time. */
     QEMUBH *fetch_bh;
     QEMUTimer *fetch_timer;
+    uint32_t backlog;           /* SQEs published, not fetched */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */
     unsigned long *batch_ends;  /* bit i: slot i holds a batch's last SQE */
     uint32_t marked;            /* tail of the newest batch marked there */
-    /* cint-arb.c */
-    uint32_t grants;            /* media slots given to it, not yet used */
-    uint8_t priority;           /* NvmeCintPriority, from Create SQ */
-    uint8_t line;               /* which of NvmeCint.waiting it stands in */
-    bool waiting;               /* it does */
-    QTAILQ_ENTRY(NvmeCintSq) entry;
+    /* cint-arb.c; the admin queue takes no part */
+    CintArbSq arb;
 } NvmeCintSq;
 
 /* An interrupt that was decided on and not sent yet. */
@@ -114,20 +104,14 @@ typedef struct NvmeCint {
     CintScope scope;
     /* Feature 09h: vectors whose I/O queues are not coalesced. */
     DECLARE_BITMAP(cd, PCI_MSIX_FLAGS_QSIZE + 1);
-    NvmeCintMedia media;
+    CintMedia media;
     /* cint-notify.c */
     uint32_t depth;             /* entries into the device now under way */
     QTAILQ_HEAD(, NvmeCintCq) outbox;
     uint64_t *vector_irqs;      /* interrupts decided on, by vector */
     /* cint-arb.c */
-    uint32_t slots_used;
-    uint32_t slots_granted;
-    /* SQs that have SQEs and no slot, by priority. */
-    QTAILQ_HEAD(, NvmeCintSq) waiting[NVME_CINT_NR_PRIORITIES];
-    uint32_t credits[NVME_CINT_NR_PRIORITIES];
+    CintArb arb;
     uint32_t arbitration;       /* feature 01h */
-    NvmeCintSq *burst_sq;       /* the queue in its burst, or NULL */
-    uint32_t burst_left;
 } NvmeCint;
 
 static inline int64_t nvme_cint_now(void)

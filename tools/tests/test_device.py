@@ -218,10 +218,10 @@ _FIELDS = {"read_latency_ns": "read_ns", "write_latency_ns": "write_ns", "units"
 
 
 def c_profiles() -> dict[str, dict[str, int]]:
-    """The profiles of cint-media.c, by name."""
-    text = (paths.OVERLAY_NVME / "cint-media.c").read_text(encoding="utf-8")
-    names = dict(re.findall(r'\[(NVME_CINT_MEDIA_\w+)\]\s*=\s*"(\w+)"', text))
-    bodies = dict(re.findall(r"\[(NVME_CINT_MEDIA_\w+)\]\s*=\s*\{(.*?)\}", text, re.DOTALL))
+    """The profiles of model/media.c, by name."""
+    text = (paths.OVERLAY_NVME / "model/media.c").read_text(encoding="utf-8")
+    names = dict(re.findall(r'\[(CINT_MEDIA_\w+)\]\s*=\s*"(\w+)"', text))
+    bodies = dict(re.findall(r"\[(CINT_MEDIA_\w+)\]\s*=\s*\{(.*?)\}", text, re.DOTALL))
     fields = r"\.(\w+)\s*=\s*(\d+)(?:\s*\*\s*(\d+)u?l*)?"
     return {name: {_FIELDS[f]: int(v) * int(times or 1)
                    for f, v, times in re.findall(fields, bodies.get(symbol, ""))}

@@ -1,0 +1,370 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Bounded media slots where several become free at once: who gets them, what
+ * the policies know of commands that have none yet, and who is held up by
+ * whom. Every rule holds in both notions of time.
+ *
+ * The medium takes LATENCY_NS and all slots are taken together, so they become
+ * free together: each LATENCY_NS is a batch, and the CQEs that a batch brings
+ * tell whose SQEs were fetched a batch before. The first batch is a filler's,
+ * so that all queues have rung by the time there is something to share out.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "nvme-cint-common.h"
+
+#define LATENCY_NS      1000
+#define MEDIUM \
+    "cint=on,cint.media=custom,cint.media.read-latency=1000," \
+    "cint.media.units=0,"
+#define EIGHT_SLOTS     MEDIUM "cint.policy=default,cint.media.slots=8"
+#define REAL            ",cint.time=real"
+#define VIRTUAL         ",cint.time=virtual"
+
+#define SLOTS           8
+#define MAX_QUEUES      9
+#define FILLER          1       /* its queue identifier; others follow */
+#define BURST_NO_LIMIT  7
+
+enum { URGENT, HIGH, MEDIUM_PRIO, LOW };
+enum { ROUND_ROBIN, WEIGHTED };
+
+static void let_pass(CintTest *t, int64_t ns)
+{
+    cint_let_run(t);
+    cint_run(t, ns);
+    cint_let_run(t);
+}
+
+static void reap_all(CintTest *t, QNvmeCq *cq)
+{
+    uint32_t visible = qnvme_visible(cq);
+
+    if (visible) {
+        qnvme_reap(cq, visible);
+    }
+}
+
+/* Pushes @count reads; rings nothing. */
+static void push_reads(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    while (count--) {
+        qnvme_push_read(sq, &t->buf, 0, 512);
+    }
+}
+
+/*
+ * Rings the doorbells of queues @first to @last in one access, in this order:
+ * the controller's main loop gets no turn in between.
+ */
+static void ring_together(CintTest *t, uint16_t first, uint16_t last)
+{
+    uint32_t doorbells[2 * (MAX_QUEUES + 1)];
+    uint16_t id;
+
+    for (id = first; id <= last; id++) {
+        QNvmeSq *sq = t->nvme->sqs[id];
+
+        doorbells[2 * (id - first)] = cpu_to_le32(sq->tail);
+        doorbells[2 * (id - first) + 1] = cpu_to_le32(sq->cq->head);
+        sq->doorbell = sq->tail;
+    }
+    qtest_memwrite(t->qts, t->nvme->bar.addr + 0x1000 + first * 8, doorbells,
+                   (last - first + 1) * 8);
+}
+
+/* ---- Who gets the slots ---- */
+
+typedef struct Queue {
+    uint8_t priority;
+    uint8_t backlog;
+    uint8_t share;      /* of the first batches, while all have a backlog */
+} Queue;
+
+typedef struct Sharing {
+    const char *name;
+    uint8_t ams;
+    uint32_t arbitration;       /* feature 01h */
+    uint32_t batches;           /* to look at */
+    Queue queues[MAX_QUEUES];
+} Sharing;
+
+#define WEIGHTS(high, medium, low) \
+    (((high) - 1u) << 24 | ((medium) - 1) << 16 | ((low) - 1) << 8)
+
+static const Sharing sharings[] = {
+    { "urgent-goes-first", WEIGHTED, WEIGHTS(1, 1, 1) | BURST_NO_LIMIT, 4, {
+        { LOW, 40, 0 }, { LOW, 40, 0 }, { LOW, 40, 0 }, { LOW, 40, 0 },
+        { URGENT, 32, 8 }, { LOW, 40, 0 }, { LOW, 40, 0 }, { LOW, 40, 0 } } },
+    { "urgent-queues-share", WEIGHTED, WEIGHTS(1, 1, 1) | BURST_NO_LIMIT, 4, {
+        { URGENT, 16, 4 }, { HIGH, 40, 0 }, { URGENT, 16, 4 } } },
+    { "weights-4-3-1", WEIGHTED, WEIGHTS(4, 3, 1) | BURST_NO_LIMIT, 6, {
+        { LOW, 40, 1 }, { HIGH, 40, 4 }, { MEDIUM_PRIO, 40, 3 } } },
+    { "weights-6-1-1", WEIGHTED, WEIGHTS(6, 1, 1) | BURST_NO_LIMIT, 6, {
+        { HIGH, 40, 6 }, { MEDIUM_PRIO, 40, 1 }, { LOW, 40, 1 } } },
+    { "weights-of-classes-not-queues", WEIGHTED,
+      WEIGHTS(4, 2, 2) | BURST_NO_LIMIT, 6, {
+        { HIGH, 40, 2 }, { HIGH, 40, 2 }, { MEDIUM_PRIO, 40, 2 },
+        { LOW, 40, 2 } } },
+    { "weights-with-a-class-missing", WEIGHTED,
+      WEIGHTS(3, 9, 1) | BURST_NO_LIMIT, 5, {
+        { HIGH, 40, 6 }, { LOW, 40, 2 } } },
+    { "burst-within-a-class", WEIGHTED, WEIGHTS(8, 8, 8) | 2, 1, {
+        { HIGH, 40, 4 }, { HIGH, 40, 4 } } },
+    { "round-robin-knows-no-priority", ROUND_ROBIN,
+      WEIGHTS(8, 1, 1) | BURST_NO_LIMIT, 5, {
+        { URGENT, 40, 2 }, { HIGH, 40, 2 }, { MEDIUM_PRIO, 40, 2 },
+        { LOW, 40, 2 } } },
+    { "round-robin-of-eight", ROUND_ROBIN, BURST_NO_LIMIT, 5, {
+        { LOW, 40, 1 }, { LOW, 40, 1 }, { LOW, 40, 1 }, { LOW, 40, 1 },
+        { LOW, 40, 1 }, { LOW, 40, 1 }, { LOW, 40, 1 }, { LOW, 40, 1 } } },
+    { "round-robin-burst-of-four", ROUND_ROBIN, 2, 5, {
+        { LOW, 40, 4 }, { LOW, 40, 4 } } },
+};
+
+/* The controller's queues with a filler that takes all slots for a batch. */
+static CintTest *boot_sharing(const Sharing *s, const char *opts,
+                              uint16_t *last)
+{
+    CintTest *t = cint_boot(opts);
+    uint16_t id = FILLER;
+    QNvmeCq *cq;
+    size_t i;
+
+    qnvme_reset(t->nvme);
+    t->nvme->ams = s->ams;
+    qnvme_enable(t->nvme);
+    g_assert_cmphex(qnvme_set_feature(t->nvme, NVME_ARBITRATION,
+                                      s->arbitration, NULL, NULL), ==, 0);
+    cq = qnvme_create_cq(t->nvme, id, CINT_ENTRIES, id);
+    qnvme_create_sq_prio(t->nvme, id, CINT_ENTRIES, cq, URGENT);
+    for (i = 0; i < ARRAY_SIZE(s->queues) && s->queues[i].backlog; i++) {
+        id++;
+        cq = qnvme_create_cq(t->nvme, id, CINT_ENTRIES, id);
+        qnvme_create_sq_prio(t->nvme, id, CINT_ENTRIES, cq,
+                             s->queues[i].priority);
+        push_reads(t, t->nvme->sqs[id], s->queues[i].backlog);
+    }
+    *last = id;
+    cint_let_run(t);
+    cint_zero(t);
+    cint_read(t, t->nvme->sqs[FILLER], SLOTS);
+    let_pass(t, LATENCY_NS / 2);
+    ring_together(t, FILLER + 1, id);
+    let_pass(t, LATENCY_NS / 2);
+    g_assert_cmpuint(qnvme_visible(t->nvme->cqs[FILLER]), ==, SLOTS);
+    return t;
+}
+
+static void share_out(const Sharing *s, const char *opts)
+{
+    uint16_t id, last;
+    CintTest *t = boot_sharing(s, opts, &last);
+    uint32_t batch;
+
+    for (batch = 1; batch <= s->batches; batch++) {
+        let_pass(t, LATENCY_NS);
+        for (id = FILLER + 1; id <= last; id++) {
+            const Queue *queue = &s->queues[id - FILLER - 1];
+
+            g_test_message("batch %u: queue %u has %u of %u CQEs", batch, id,
+                           qnvme_visible(t->nvme->cqs[id]),
+                           batch * queue->share);
+            g_assert_cmpuint(qnvme_visible(t->nvme->cqs[id]), ==,
+                             batch * queue->share);
+        }
+    }
+    cint_shutdown(t);
+}
+
+static void test_shared_virtual(const void *opaque)
+{
+    share_out(opaque, EIGHT_SLOTS VIRTUAL);
+}
+
+static void test_shared_real(const void *opaque)
+{
+    share_out(opaque, EIGHT_SLOTS REAL);
+}
+
+/* With slots free a queue that rang first does not lose to one that did not. */
+static void test_first_come(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *urgent, *low;
+
+    qnvme_reset(t->nvme);
+    t->nvme->ams = WEIGHTED;
+    qnvme_enable(t->nvme);
+    urgent = qnvme_create_sq_prio(t->nvme, 1, CINT_ENTRIES,
+                                  qnvme_create_cq(t->nvme, 1, 64, 1), URGENT);
+    low = qnvme_create_sq_prio(t->nvme, 2, CINT_ENTRIES,
+                               qnvme_create_cq(t->nvme, 2, 64, 2), LOW);
+    push_reads(t, urgent, SLOTS);
+    push_reads(t, low, SLOTS);
+    ring_together(t, 1, 2);
+    let_pass(t, LATENCY_NS);
+    g_assert_cmpuint(qnvme_visible(urgent->cq), ==, SLOTS);
+    g_assert_cmpuint(qnvme_visible(low->cq), ==, 0);
+    let_pass(t, LATENCY_NS);
+    g_assert_cmpuint(qnvme_visible(low->cq), ==, SLOTS);
+    cint_shutdown(t);
+}
+
+/* ---- Who waits for whom ---- */
+
+#define ONE_SLOT        MEDIUM "cint.policy=default,cint.media.slots=1"
+
+/* More slots are there at once, not when a command ends by chance. */
+static void test_more_slots(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *one = cint_queues(t, 1), *two = cint_queues(t, 2);
+
+    cint_zero(t);
+    cint_read(t, one, 1);
+    let_pass(t, 100);
+    cint_read(t, two, 3);
+    let_pass(t, 100);
+    cint_set_number(t, "cint.media.slots", 64);
+    let_pass(t, LATENCY_NS);
+    g_assert_cmpuint(qnvme_visible(one->cq), ==, 1);
+    g_assert_cmpuint(qnvme_visible(two->cq), ==, 3);
+    cint_shutdown(t);
+}
+
+/* A driver that does not consume holds up its own queue only. */
+static void test_full_cq(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeCq *full = qnvme_create_cq(t->nvme, 1, 4, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, full);
+    QNvmeSq *other = cint_queues(t, 2);
+    int i;
+
+    cint_read(t, sq, 40);
+    for (i = 0; i < 10; i++) {
+        let_pass(t, LATENCY_NS);
+    }
+    g_assert_cmpuint(qnvme_visible(full), ==, 3);
+    cint_read(t, other, SLOTS);
+    for (i = 0; i < 10; i++) {
+        let_pass(t, LATENCY_NS);
+    }
+    g_assert_cmpuint(qnvme_visible(other->cq), ==, SLOTS);
+    reap_all(t, other->cq);
+    g_assert_cmpuint(cint_eager_guest(t, full), ==, 40);
+    cint_shutdown(t);
+}
+
+/* ---- What policies know of commands without a slot ---- */
+
+typedef struct Burst {
+    const char *name;
+    const char *opts;
+    uint32_t most_irqs;     /* for BURST_READS by one doorbell */
+} Burst;
+
+#define BURST_READS     28
+#define HINTS           MEDIUM "cint.policy=cint"
+#define ADAPTIVE        MEDIUM "cint.policy=adaptive,cint.drain=on"
+#define CIF_THRESHOLD   "4"
+#define VIC \
+    MEDIUM "cint.policy=vic,cint.drain=off,cint.cif-threshold=" CIF_THRESHOLD \
+    ",cint.iops-threshold=0,cint.epoch=1"
+
+static const Burst bursts[] = {
+    { "cint/no-limit", HINTS, 1 },
+    { "cint/4-slots", HINTS ",cint.media.slots=4", 1 },
+    { "cint/1-slot", HINTS ",cint.media.slots=1", 1 },
+    { "adaptive/4-slots", ADAPTIVE ",cint.media.slots=4", 1 },
+    { "adaptive/1-slot", ADAPTIVE ",cint.media.slots=1", 1 },
+};
+
+/* What was rung but not fetched is work the guest waits for all the same. */
+static void burst(const Burst *b, const char *time)
+{
+    g_autofree char *opts = g_strconcat(b->opts, time, NULL);
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogRecord r;
+    int i;
+
+    cint_read(t, sq, BURST_READS);
+    for (i = 0; i < BURST_READS + 2; i++) {
+        let_pass(t, LATENCY_NS);
+    }
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, BURST_READS);
+    r = cint_record(t, 1);
+    g_assert_cmpuint(r.irqs_full + r.irqs_urgent, ==, b->most_irqs);
+    cint_expect_reason(t, sq->cq, DRAIN, 1);
+    cint_shutdown(t);
+}
+
+static void test_burst_virtual(const void *opaque)
+{
+    burst(opaque, VIRTUAL);
+}
+
+static void test_burst_real(const void *opaque)
+{
+    burst(opaque, REAL);
+}
+
+/* Few commands in flight are what is left at the end, not what has a slot. */
+static void test_vic(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    cint_read(t, sq, BURST_READS);
+    for (i = 0; i < BURST_READS + 2; i++) {
+        let_pass(t, LATENCY_NS);
+    }
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, BURST_READS);
+    g_assert_cmpuint(cint_reason_count(t, 1, NVME_CINT_REASON_LOW_CIF), <=,
+                     atoi(CIF_THRESHOLD));
+    cint_shutdown(t);
+}
+
+static void add(const char *name, const char *time, const void *data,
+                void (*run)(const void *data))
+{
+    g_autofree char *path = g_strdup_printf("/nvme-cint/slots/%s/%s", name,
+                                            time);
+
+    qtest_add_data_func(path, data, run);
+}
+
+int main(int argc, char **argv)
+{
+    size_t i;
+
+    g_test_init(&argc, &argv, NULL);
+    for (i = 0; i < ARRAY_SIZE(sharings); i++) {
+        add(sharings[i].name, "virtual", &sharings[i], test_shared_virtual);
+        add(sharings[i].name, "real", &sharings[i], test_shared_real);
+    }
+    for (i = 0; i < ARRAY_SIZE(bursts); i++) {
+        g_autofree char *name = g_strconcat("one-interrupt/", bursts[i].name,
+                                            NULL);
+
+        add(name, "virtual", &bursts[i], test_burst_virtual);
+        add(name, "real", &bursts[i], test_burst_real);
+    }
+    add("who-rings-first-is-first", "virtual", EIGHT_SLOTS VIRTUAL,
+        test_first_come);
+    add("who-rings-first-is-first", "real", EIGHT_SLOTS REAL, test_first_come);
+    add("more-slots-at-once", "virtual", ONE_SLOT VIRTUAL, test_more_slots);
+    add("more-slots-at-once", "real", ONE_SLOT REAL, test_more_slots);
+    add("a-full-cq-starves-nobody", "virtual", EIGHT_SLOTS VIRTUAL,
+        test_full_cq);
+    add("a-full-cq-starves-nobody", "real", EIGHT_SLOTS REAL, test_full_cq);
+    add("vic-counts-what-was-rung", "virtual",
+        VIC VIRTUAL ",cint.media.slots=2", test_vic);
+    add("vic-counts-what-was-rung", "real", VIC REAL ",cint.media.slots=2",
+        test_vic);
+    return g_test_run();
+}
