@@ -3,10 +3,14 @@
  *
  * A guest that means harm: registers, doorbells, commands, features, status
  * records and shadow doorbells full of random values, with clock steps in
- * between. QEMU must survive, best built with sanitizers; and after a reset of
- * the controller a guest in its right mind must not lose a completion.
+ * between. Its messages go anywhere, also to the controller's own registers,
+ * which it moves about; it turns MSI-X and bus mastering off and on, while the
+ * operator changes properties. QEMU must survive, best built with sanitizers;
+ * and after a reset of the controller a guest in its right mind must not lose
+ * a completion.
  *
- * CINT_FUZZ_ROUNDS is the number of rounds per case (default 3). A failure
+ * CINT_FUZZ_INPUTS is the number of inputs per case: accesses to registers,
+ * configuration space and memory, clock steps and QMP commands. A failure
  * repeats with "--seed" and the random seed that the test prints.
  */
 #include "qemu/osdep.h"
@@ -16,23 +20,28 @@
 #include "hw/pci/pci_regs.h"
 #include "nvme-cint-common.h"
 
-#define STEPS       250
-#define NR_QUEUES   3
+#define INPUTS      3000        /* unless CINT_FUZZ_INPUTS says otherwise */
+#define ROUND       1500        /* inputs between two looks at a sane guest */
+#define NR_QUEUES   5
 #define ENTRIES     16
 #define RAM_SIZE    (64 * MiB)
 #define DOORBELLS   0x1000
 #define BAR_END     0x2000      /* the MSI-X table is further up */
+#define NVME_PATH   "/machine/peripheral/nvme0"
+
+#define SLOTS \
+    "cint=on,cint.policy=cint,cint.media=custom,cint.media.slots=4," \
+    "cint.media.read-latency=3000,cint.media.write-latency=1000," \
+    "cint.media.units=2"
 
 typedef struct Fuzz {
     CintTest *t;
     QNvmeCtrl *n;
     uint64_t shadow;            /* two pages for Doorbell Buffer Config */
     uint64_t admin_tail;
-    /*
-     * Stock QEMU, too, registers the eventfds again, and forgets the first, at
-     * a second Doorbell Buffer Config: no shadow doorbells then.
-     */
-    bool ioeventfd;
+    uint64_t bar;               /* where BAR 0 was at the start */
+    uint64_t queues;            /* pages for queues that are created anew */
+    uint64_t inputs;
 } Fuzz;
 
 static uint32_t below(uint32_t limit)
@@ -89,12 +98,41 @@ static uint64_t address(Fuzz *f)
     }
 }
 
+/* ---- Inputs ---- */
+
+static void put_memory(Fuzz *f, uint64_t addr, const void *bytes, size_t size)
+{
+    f->inputs++;
+    qtest_memwrite(f->t->qts, addr, bytes, size);
+}
+
+static void put_register(Fuzz *f, uint64_t offset, uint32_t value)
+{
+    f->inputs++;
+    qpci_io_writel(f->n->pdev, f->n->bar, offset, value);
+}
+
+static void put_config(Fuzz *f, uint8_t offset, uint32_t value)
+{
+    f->inputs++;
+    qpci_config_writel(f->n->pdev, offset, value);
+}
+
+static void put_table(Fuzz *f, uint16_t vector, uint32_t field, uint32_t value)
+{
+    f->inputs++;
+    qpci_io_writel(f->n->pdev, f->n->pdev->msix_table_bar,
+                   f->n->pdev->msix_table_off + field +
+                   vector * PCI_MSIX_ENTRY_SIZE, value);
+}
+
 /* ---- Attacks ---- */
 
 static void write_register(Fuzz *f, uint64_t offset)
 {
     QPCIDevice *dev = f->n->pdev;
 
+    f->inputs++;
     switch (below(8)) {
     case 0:
         qpci_io_writeb(dev, f->n->bar, offset + below(4), any32());
@@ -134,21 +172,69 @@ static void attack_pointer(Fuzz *f)
 
 static void attack_clock(Fuzz *f)
 {
+    f->inputs++;
     cint_run(f->t, one_in(8) ? below(30000000) : below(20000));
 }
 
-static void mask_vector(Fuzz *f, uint16_t vector, bool masked)
-{
-    uint64_t entry = f->n->pdev->msix_table_off + vector * PCI_MSIX_ENTRY_SIZE;
-
-    qpci_io_writel(f->n->pdev, f->n->pdev->msix_table_bar,
-                   entry + PCI_MSIX_ENTRY_VECTOR_CTRL,
-                   masked ? PCI_MSIX_ENTRY_CTRL_MASKBIT : 0);
-}
-
+/* Masks, unmasks, and aims messages at memory and at the own registers. */
 static void attack_vector(Fuzz *f)
 {
-    mask_vector(f, below(NR_QUEUES + 2), g_test_rand_bit());
+    uint16_t vector = below(NR_QUEUES + 2);
+    uint64_t target = address(f) & ~3ull;
+
+    if (one_in(3)) {
+        put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target);
+        put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, target >> 32);
+        put_table(f, vector, PCI_MSIX_ENTRY_DATA, number());
+    }
+    put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL,
+              g_test_rand_bit() ? PCI_MSIX_ENTRY_CTRL_MASKBIT : 0);
+}
+
+static uint8_t msix_flags(Fuzz *f)
+{
+    return qpci_find_capability(f->n->pdev, PCI_CAP_ID_MSIX, 0) +
+           PCI_MSIX_FLAGS;
+}
+
+/* MSI-X off and on, or all of it masked. */
+static void attack_msix(Fuzz *f)
+{
+    f->inputs++;
+    qpci_config_writew(f->n->pdev, msix_flags(f),
+                       one_in(2) ? PCI_MSIX_FLAGS_ENABLE :
+                                   below(4) * PCI_MSIX_FLAGS_MASKALL);
+}
+
+static void set_command(Fuzz *f, bool master)
+{
+    f->inputs++;
+    qpci_config_writew(f->n->pdev, PCI_COMMAND, PCI_COMMAND_MEMORY |
+                       (master ? PCI_COMMAND_MASTER : 0) |
+                       (one_in(4) ? PCI_COMMAND_INTX_DISABLE : 0));
+}
+
+/* Bus mastering off and on again, with something to do in between. */
+static void attack_command(Fuzz *f)
+{
+    set_command(f, false);
+    attack_doorbell(f);
+    attack_clock(f);
+    set_command(f, true);
+}
+
+static void move_bar(Fuzz *f, uint64_t to)
+{
+    put_config(f, PCI_BASE_ADDRESS_0, to);
+    f->n->bar.addr = to;
+    f->n->pdev->msix_table_bar.addr = to;
+    f->n->pdev->msix_pba_bar.addr = to;
+}
+
+/* Registers move to where messages and records may already be aimed at. */
+static void attack_bar(Fuzz *f)
+{
+    move_bar(f, f->bar + (below(3) << 24));
 }
 
 static void fill_config(Fuzz *f)
@@ -181,19 +267,20 @@ static void fill_config(Fuzz *f)
     if (one_in(4)) {
         bytes[below(sizeof(c))] = any32();
     }
-    qtest_memwrite(f->t->qts, f->t->buf.addr, &c, sizeof(c));
+    put_memory(f, f->t->buf.addr, &c, sizeof(c));
 }
 
 static void fill_status(Fuzz *f)
 {
+    uint64_t near = f->n->bar.addr + (below(3) << 24) - (below(3) << 6);
+    uint64_t addr = one_in(4) ? near : address(f);
     NvmeCintStatus s = {
-        .addr = cpu_to_le64(g_test_rand_bit() ? address(f) & ~63ull :
-                                                address(f)),
+        .addr = cpu_to_le64(g_test_rand_bit() ? addr & ~63ull : addr),
         .records = cpu_to_le32(g_test_rand_bit() ? below(70) : number()),
         .rsvd12 = one_in(8),
     };
 
-    qtest_memwrite(f->t->qts, f->t->buf.addr, &s, sizeof(s));
+    put_memory(f, f->t->buf.addr, &s, sizeof(s));
 }
 
 static void fill_garbage(Fuzz *f)
@@ -204,7 +291,7 @@ static void fill_garbage(Fuzz *f)
     for (i = 0; i < ARRAY_SIZE(words); i++) {
         words[i] = number();
     }
-    qtest_memwrite(f->t->qts, f->t->buf.addr, words, sizeof(words));
+    put_memory(f, f->t->buf.addr, words, sizeof(words));
 }
 
 static NvmeCmd any_command(Fuzz *f, uint8_t opcode)
@@ -236,9 +323,15 @@ static NvmeCmd queue_command(Fuzz *f)
     NvmeCmd cmd = any_command(f, opcodes[below(ARRAY_SIZE(opcodes))]);
 
     if (!one_in(4)) {
+        uint32_t other = one_in(8) ? below(65) : 1 + below(NR_QUEUES);
+
         cmd.cdw10 = cpu_to_le32((ENTRIES - 1) << 16 | (1 + below(NR_QUEUES)));
-        /* Vector or CQ, physically contiguous, interrupts on. */
-        cmd.cdw11 = cpu_to_le32((1 + below(NR_QUEUES)) << 16 | 3);
+        /* Vector or CQ, priority, physically contiguous, interrupts on. */
+        cmd.cdw11 = cpu_to_le32(other << 16 | below(4) << 1 |
+                                (one_in(4) ? 1 : 3));
+        if (!one_in(8)) {
+            cmd.dptr.prp1 = cpu_to_le64(f->queues + below(8) * QNVME_PAGE_SIZE);
+        }
     }
     return cmd;
 }
@@ -247,7 +340,7 @@ static NvmeCmd feature_command(Fuzz *f)
 {
     static const uint8_t fids[] = {
         NVME_INTERRUPT_COALESCING, NVME_INTERRUPT_VECTOR_CONF,
-        NVME_CINT_FID_CONFIG, NVME_CINT_FID_STATUS,
+        NVME_CINT_FID_CONFIG, NVME_CINT_FID_STATUS, NVME_ARBITRATION,
     };
     bool set = !one_in(4);
     NvmeCmd cmd = any_command(f, set ? NVME_ADM_CMD_SET_FEATURES :
@@ -279,8 +372,7 @@ static NvmeCmd other_command(Fuzz *f)
         NVME_ADM_CMD_GET_LOG_PAGE, NVME_ADM_CMD_IDENTIFY, NVME_ADM_CMD_ABORT,
         NVME_ADM_CMD_ASYNC_EV_REQ, NVME_ADM_CMD_DBBUF_CONFIG,
     };
-    NvmeCmd cmd = any_command(f, opcodes[below(ARRAY_SIZE(opcodes) -
-                                               f->ioeventfd)]);
+    NvmeCmd cmd = any_command(f, opcodes[below(ARRAY_SIZE(opcodes))]);
 
     if (cmd.opcode == NVME_ADM_CMD_DBBUF_CONFIG && !one_in(4)) {
         cmd.dptr.prp1 = cpu_to_le64(f->shadow);
@@ -295,8 +387,8 @@ static NvmeCmd other_command(Fuzz *f)
 /* Where the driver's own queue is; the device may think it is elsewhere. */
 static void put(Fuzz *f, const QNvmeSq *sq, uint32_t slot, NvmeCmd cmd)
 {
-    qtest_memwrite(f->t->qts, sq->addr + slot % sq->entries * sizeof(cmd),
-                   &cmd, sizeof(cmd));
+    put_memory(f, sq->addr + slot % sq->entries * sizeof(cmd), &cmd,
+               sizeof(cmd));
 }
 
 static void attack_admin(Fuzz *f)
@@ -314,10 +406,8 @@ static void attack_admin(Fuzz *f)
         cmd = feature_command(f);
     }
     put(f, &f->n->admin_sq, f->admin_tail++, cmd);
-    qpci_io_writel(f->n->pdev, f->n->bar, DOORBELLS,
-                   f->admin_tail % f->n->admin_sq.entries);
-    qpci_io_writel(f->n->pdev, f->n->bar, DOORBELLS + 4,
-                   f->admin_tail % f->n->admin_cq.entries);
+    put_register(f, DOORBELLS, f->admin_tail % f->n->admin_sq.entries);
+    put_register(f, DOORBELLS + 4, f->admin_tail % f->n->admin_cq.entries);
 }
 
 static void attack_io(Fuzz *f)
@@ -339,7 +429,7 @@ static void attack_io(Fuzz *f)
         }
         put(f, f->n->sqs[id], below(ENTRIES), cmd);
     }
-    qpci_io_writel(f->n->pdev, f->n->bar, DOORBELLS + 8 * id, below(ENTRIES));
+    put_register(f, DOORBELLS + 8 * id, below(ENTRIES));
 }
 
 /* What a guest with shadow doorbells does behind the device's back. */
@@ -347,21 +437,82 @@ static void attack_shadow(Fuzz *f)
 {
     uint32_t value = number();
 
-    qtest_memwrite(f->t->qts, f->shadow + 4 * below(2 * QNVME_PAGE_SIZE / 4),
-                   &value, sizeof(value));
+    put_memory(f, f->shadow + 4 * below(2 * QNVME_PAGE_SIZE / 4), &value,
+               sizeof(value));
 }
 
+/* One of the words that a property may be set to, or a number (NULL). */
+typedef struct Property {
+    const char *name;
+    const char *words[6];
+} Property;
+
+static const Property properties[] = {
+    { "delta" }, { "thr" }, { "max-hold" }, { "kick-window" },
+    { "max-irq-rate" }, { "ewma-shift" }, { "static-time" },
+    { "static-thr" }, { "cif-threshold" }, { "epoch" },
+    { "media.slots" }, { "media.units" }, { "media.seed" },
+    { "policy", { "default", "static", "adaptive", "vic", "cint", "pointer" } },
+    { "drain", { "auto", "on", "off" } },
+    { "barrier", { "relaxed", "strict", "generation" } },
+    { "infer", { "off", "batch", "all" } },
+    { "storm", { "hold", "retune" } },
+    { "vic-scope", { "controller", "cq" } },
+};
+
+/* What an operator does meanwhile, who may be wrong as well. */
 static void attack_property(Fuzz *f)
 {
-    static const char *const names[] = {
-        "cint.delta", "cint.thr", "cint.max-hold", "cint.kick-window",
-        "cint.max-irq-rate", "cint.ewma-shift",
-    };
-    QDict *answer = qtest_qmp(f->t->qts, "{'execute': 'qom-set', 'arguments': "
-        "{'path': '/machine/peripheral/nvme0', 'property': %s, 'value': %lld}}",
-        names[below(ARRAY_SIZE(names))], (long long)number());
+    const Property *p = &properties[below(ARRAY_SIZE(properties))];
+    g_autofree char *name = g_strconcat("cint.", p->name, NULL);
+    const char *word = p->words[below(ARRAY_SIZE(p->words))];
+    QDict *answer;
 
+    f->inputs++;
+    if (word) {
+        answer = qtest_qmp(f->t->qts, "{'execute': 'qom-set', 'arguments': "
+            "{'path': %s, 'property': %s, 'value': %s}}", NVME_PATH, name,
+            word);
+    } else {
+        answer = qtest_qmp(f->t->qts, "{'execute': 'qom-set', 'arguments': "
+            "{'path': %s, 'property': %s, 'value': %lld}}", NVME_PATH, name,
+            one_in(2) ? (long long)below(100) : (long long)number());
+    }
     qobject_unref(answer);
+}
+
+/* Messages that stop the controller while it sends them. */
+static void attack_self(Fuzz *f)
+{
+    uint16_t vector = below(NR_QUEUES + 1);
+    uint64_t target = f->n->bar.addr + (one_in(4) ? below(BAR_END) & ~3u :
+                                                    NVME_REG_CC);
+
+    put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target);
+    put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, target >> 32);
+    put_table(f, vector, PCI_MSIX_ENTRY_DATA, one_in(4) ? number() : 0);
+    put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL, 0);
+    if (g_test_rand_bit()) {
+        attack_io(f);
+        attack_property(f);
+    }
+}
+
+/* The operator looks, or stops the machine, whose deadlines are late then. */
+static void attack_machine(Fuzz *f)
+{
+    f->inputs++;
+    if (g_test_rand_bit()) {
+        qobject_unref(qtest_qmp(f->t->qts, "{'execute': 'qom-get', "
+            "'arguments': {'path': %s, 'property': 'cint-stats'}}",
+            NVME_PATH));
+        return;
+    }
+    qtest_qmp_assert_success(f->t->qts, "{'execute': 'stop'}");
+    attack_clock(f);
+    attack_property(f);
+    attack_io(f);
+    qtest_qmp_assert_success(f->t->qts, "{'execute': 'cont'}");
 }
 
 /* ---- Recovery ---- */
@@ -381,10 +532,17 @@ static void restore(Fuzz *f)
 {
     uint16_t vector;
 
-    qnvme_reset(f->n);
-    for (vector = 0; vector < f->n->vectors; vector++) {
-        mask_vector(f, vector, true);
+    if (f->n->bar.addr != f->bar) {
+        move_bar(f, f->bar);
     }
+    qpci_config_writew(f->n->pdev, PCI_COMMAND,
+                       PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+    qpci_config_writew(f->n->pdev, msix_flags(f), PCI_MSIX_FLAGS_ENABLE);
+    qnvme_reset(f->n);
+    for (vector = 0; vector < NR_QUEUES + 2; vector++) {
+        qnvme_restore_vector(f->n, vector);
+    }
+    f->n->ams = below(2);
     qnvme_enable(f->n);
     for (vector = 0; vector <= NR_QUEUES; vector++) {
         qnvme_take_irq(f->n, vector);
@@ -413,9 +571,11 @@ static void attack(Fuzz *f)
         { attack_io, 24 }, { attack_doorbell, 16 }, { attack_clock, 18 },
         { attack_admin, 22 }, { attack_pointer, 10 }, { attack_shadow, 6 },
         { attack_vector, 3 }, { attack_property, 3 }, { fill_garbage, 2 },
+        { attack_self, 2 }, { attack_msix, 1 }, { attack_command, 1 },
+        { attack_bar, 1 }, { attack_machine, 1 },
         { attack_register, 1 }, { attack_cc, 1 },
     };
-    int left = below(106), i = 0;
+    int left = below(112), i = 0;
 
     while ((left -= attacks[i].weight) >= 0) {
         i++;
@@ -437,48 +597,62 @@ static void expect_sane(Fuzz *f)
     }
 }
 
-static uint64_t rounds(void)
+static uint64_t inputs_wanted(void)
 {
-    const char *text = g_getenv("CINT_FUZZ_ROUNDS");
-    uint64_t value = 3;
+    const char *text = g_getenv("CINT_FUZZ_INPUTS");
+    uint64_t value = INPUTS;
 
     if (text && qemu_strtou64(text, NULL, 10, &value)) {
-        g_error("CINT_FUZZ_ROUNDS=%s: not a number", text);
+        g_error("CINT_FUZZ_INPUTS=%s: not a number", text);
     }
     return value;
 }
 
 static void test_hostile(const void *opts)
 {
+    uint64_t next, wanted = inputs_wanted();
     CintTest *t = cint_boot(opts);
-    Fuzz f = {
-        .t = t, .n = t->nvme, .ioeventfd = strstr(opts, "ioeventfd=on"),
-    };
-    uint64_t round;
-    int i;
+    Fuzz f = { .t = t, .n = t->nvme, .bar = t->nvme->bar.addr };
+    gint64 start = g_get_monotonic_time();
 
     f.shadow = guest_alloc(&t->alloc, 2 * QNVME_PAGE_SIZE);
+    f.queues = guest_alloc(&t->alloc, 8 * QNVME_PAGE_SIZE);
     create_queues(&f);
-    for (round = rounds(); round; round--) {
-        for (i = 0; i < STEPS; i++) {
+    while (f.inputs < wanted) {
+        next = MIN(f.inputs + ROUND, wanted);
+        while (f.inputs < next) {
             attack(&f);
         }
         restore(&f);
         expect_sane(&f);
     }
+    g_test_message("%" PRIu64 " inputs in %.1f s", f.inputs,
+                   (g_get_monotonic_time() - start) / 1e6);
     cint_shutdown(t);
 }
 
-int main(int argc, char **argv)
-{
-    const CintCase *c;
+/* What cint_cases has not: slots that queues fight for. */
+static const CintCase slot_cases[] = {
+    { "slots", SLOTS ",cint.time=virtual" },
+    { "slots-real", SLOTS ",cint.time=real" },
+    { "slots-ioeventfd", SLOTS ",cint.time=real,ioeventfd=on" },
+    { NULL },
+};
 
-    g_test_init(&argc, &argv, NULL);
-    for (c = cint_cases; c->name; c++) {
+static void add_cases(const CintCase *c)
+{
+    for (; c->name; c++) {
         g_autofree char *path = g_strdup_printf(
             "/nvme-cint/fuzz/%s/hostile-guest", c->name);
 
         qtest_add_data_func(path, c->opts, test_hostile);
     }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add_cases(cint_cases);
+    add_cases(slot_cases);
     return g_test_run();
 }

@@ -77,9 +77,14 @@ QNvmeCtrl *qnvme_new(QPCIDevice *pdev, QGuestAllocator *alloc)
 
     n->sink = guest_alloc(alloc, QNVME_PAGE_SIZE);
     for (v = 0; v < MIN(n->vectors, QNVME_MAX_VECTORS); v++) {
-        qnvme_vector_target(n, v, sink_of(n, v), MESSAGE_DATA, true);
+        qnvme_restore_vector(n, v);
     }
     return n;
+}
+
+void qnvme_restore_vector(QNvmeCtrl *n, uint16_t vector)
+{
+    qnvme_vector_target(n, vector, sink_of(n, vector), MESSAGE_DATA, true);
 }
 
 void qnvme_forget(QNvmeCtrl *n)

@@ -167,6 +167,9 @@ bool qnvme_take_irq(QNvmeCtrl *n, uint16_t vector);
 void qnvme_vector_target(QNvmeCtrl *n, uint16_t vector, uint64_t addr,
                          uint32_t data, bool masked);
 
+/** qnvme_restore_vector: masks a vector and lets qnvme_take_irq() see it */
+void qnvme_restore_vector(QNvmeCtrl *n, uint16_t vector);
+
 /* ---- Memory ---- */
 
 /** qnvme_buf_new: allocates @len bytes of guest memory, zeroed, page aligned */
