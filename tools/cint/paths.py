@@ -23,6 +23,9 @@ QEMU = QEMU_BUILD / "qemu-system-x86_64"
 QOS_TEST = QEMU_BUILD / "tests/qtest/qos-test"
 #: The same source and configuration without our patches, for the identity test.
 QEMU_STOCK = BUILD / "qemu-stock/qemu-system-x86_64"
+#: The same with the upstream series alone, and QEMU's tests of that build.
+QEMU_UPSTREAM = BUILD / "qemu-upstream/qemu-system-x86_64"
+UPSTREAM_QOS_TEST = BUILD / "qemu-upstream/qos-test"
 
 LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"

@@ -103,10 +103,7 @@ def _build_stock(tree: patches.Tree, jobs: int) -> None:
         fresh.write(inputs)
     with steps.step("qemu-stock", "Build QEMU as it is (stock)") as step:
         _ninja(step, paths.QEMU_BUILD, jobs, "qemu-system-x86_64")
-        paths.QEMU_STOCK.parent.mkdir(parents=True, exist_ok=True)
-        temporary = paths.QEMU_STOCK.with_suffix(".tmp")
-        shutil.copy2(paths.QEMU, temporary)
-        temporary.replace(paths.QEMU_STOCK)
+        _keep(paths.QEMU, paths.QEMU_STOCK)
     stamp.write(inputs)
 
 
@@ -154,6 +151,40 @@ def build_asan(own: Path | None, jobs: int) -> bool:
             stamp.write(inputs)
         _build_all(step, paths.QEMU_ASAN, jobs)
     return worked
+
+
+def _keep(built: Path, kept: Path) -> None:
+    """Copy what was built to where it stays."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    temporary = kept.with_suffix(".tmp")
+    shutil.copy2(built, temporary)
+    temporary.replace(kept)
+
+
+def build_upstream(own: Path | None, jobs: int) -> bool:
+    """Build QEMU with the upstream series alone, and our device again; True when it had to.
+
+    As the stock binary, it comes from the build directory of the device: few steps differ.
+    """
+    tree = trees.prepare(sources.QEMU, own)
+    _build_stock(tree, jobs)
+    _link_firmware(paths.QEMU_BUILD)
+    series = patches.read_series(paths.QEMU_UPSTREAM_PATCHES)
+    inputs = {**_base_inputs(tree), "patches": steps.hash_files(series)}
+    stamp = steps.Stamp("qemu-upstream")
+    if stamp.current(inputs, paths.QEMU_UPSTREAM, paths.UPSTREAM_QOS_TEST):
+        return False
+    stamp.remove()
+    steps.Stamp("qemu").remove()
+    patches.remove_overlay(tree)
+    patches.apply_series(tree, series)
+    with steps.step("qemu-upstream", "Build QEMU with the upstream series alone") as step:
+        _ninja(step, paths.QEMU_BUILD, jobs, *_TARGETS)
+        _keep(paths.QEMU, paths.QEMU_UPSTREAM)
+        _keep(paths.QOS_TEST, paths.UPSTREAM_QOS_TEST)
+    stamp.write(inputs)
+    build(own, jobs)
+    return True
 
 
 def build(own: Path | None, jobs: int) -> bool:

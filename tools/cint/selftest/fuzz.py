@@ -2,6 +2,7 @@
 """The commands of suite fuzz: programs built with sanitizers, and fuzz targets."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from cint.selftest.runner import Command
 #: Inputs a fuzz target tries beside its corpus, and with --full. Counts and not times: a slow
 #: machine tests as much as a quick one.
 RUNS = {"engine": (60_000, 4_000_000), "replay": (5_000, 200_000)}
-#: Rounds of nvme-cint-fuzz-test for each of its cases, with --full.
-LONG_ROUNDS = 40
+#: What the hostile guest of this program does to the device in all its cases together, with
+#: --full; and in each case to a device with sanitizers.
+HOSTILE = "nvme-cint-fuzz-test"
+DEVICE_INPUTS = 10_000_000
+ASAN_INPUTS = 40_000
 
 #: The first mistake ends the process. Tests free nothing at their end, so leaks are no news.
 SANITIZERS = (
@@ -65,10 +69,21 @@ def target_commands(full: bool, seed: int) -> list[Command]:
     return [_target_command(target, full, seed) for target in targets()]
 
 
+def _hostile(command: Command, inputs: int) -> Command:
+    """The same command with that many inputs; the slowest machine met does 200 a second."""
+    return replace(command, env=(*command.env, ("CINT_FUZZ_INPUTS", str(inputs))),
+                   limit_s=max(command.limit_s, inputs / 200))
+
+
+def device_commands(qtests: Sequence[Command]) -> list[Command]:
+    """The hostile guest's cases among `qtests`, for as long as DEVICE_INPUTS takes."""
+    cases = [command for command in qtests if command.name.startswith(HOSTILE)]
+    return [replace(_hostile(command, -(-DEVICE_INPUTS // len(cases))), suite="fuzz",
+                    name="device " + command.name) for command in cases]
+
+
 def sanitized(command: Command, prefix: str = "asan ") -> Command:
     """The same command of a build with sanitizers, under another name."""
-    env = (*command.env, *SANITIZERS)
-    if command.name.startswith("nvme-cint-fuzz-test"):
-        env = (*env, ("CINT_FUZZ_ROUNDS", str(LONG_ROUNDS)))
-    return replace(command, suite="fuzz", name=prefix + command.name, env=env,
-                   limit_s=5 * command.limit_s)
+    slow = replace(command, suite="fuzz", name=prefix + command.name,
+                   env=(*command.env, *SANITIZERS), limit_s=5 * command.limit_s)
+    return _hostile(slow, ASAN_INPUTS) if command.name.startswith(HOSTILE) else slow

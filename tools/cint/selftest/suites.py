@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths
-from cint.build import qemu, sources
+from cint.build import patches, qemu, sources, trees
 from cint.errors import CintError
 from cint.selftest import bench, fuzz, model, runner
 from cint.selftest.runner import Command, Result
@@ -353,6 +353,47 @@ def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
     return lambda options: [command.name for command in _qtest_commands(suite)]
 
 
+# --- the upstream series ------------------------------------------------------------------
+
+
+def _upstream_applies() -> Result:
+    """The series fits QEMU as it is, and the device's begins with patches of it."""
+    started = time.monotonic()
+    log = runner.log_path("upstream", "applies")
+    series = patches.read_series(paths.QEMU_UPSTREAM_PATCHES)
+    why = ""
+    try:
+        patches.check_shared(patches.read_series(paths.QEMU_PATCHES), series)
+        patches.check_series(trees.prepare(sources.QEMU, None), series)
+    except CintError as problem:
+        why = problem.message
+    log.write_text(why or f"{len(series)} patches apply\n", encoding="utf-8")
+    return Result("upstream", "applies", runner.FAILED if why else runner.PASSED,
+                  time.monotonic() - started, log, why)
+
+
+def _upstream_commands() -> list[Command]:
+    """QEMU's own nvme tests, and those of the series."""
+    env = (("QTEST_QEMU_BINARY", str(paths.QEMU_UPSTREAM)),)
+    return [Command("upstream", f"qos-test{_short_case('qos-test', case)}",
+                    (str(paths.UPSTREAM_QOS_TEST), "--tap", "-k", "-p", case),
+                    cwd=paths.QEMU_BUILD, env=env, limit_s=_QTEST_LIMIT_S, judge=_case_judge,
+                    skipped=_case_skipped)
+            for case in _cases(paths.UPSTREAM_QOS_TEST) if "/nvme/" in case]
+
+
+def _upstream(options: Options) -> Iterator[Result]:
+    if runner.selected("applies", options.pattern, ["applies"]):
+        yield _upstream_applies()
+    if options.full:
+        yield from _run_selected(_upstream_commands(), options, options.jobs)
+
+
+def _upstream_names(options: Options) -> list[str]:
+    return ["applies", *(command.name for command in (_upstream_commands() if options.full
+                                                      else []))]
+
+
 def _model(options: Options) -> Iterator[Result]:
     yield from _run_selected(model.commands(options.full), options, options.jobs)
 
@@ -366,9 +407,11 @@ def _model_names(options: Options) -> list[str]:
 
 def _fuzz_commands(options: Options) -> list[Command]:
     programs = _unit_programs(paths.ENGINE_ASAN)
+    device: list[Command] = []
     if options.full:
         programs += _qtest_commands("qtest", paths.QEMU_ASAN)
-    return [*fuzz.target_commands(options.full, options.seed),
+        device = [seeded(command, options) for command in _qtest_commands("qtest")]
+    return [*fuzz.target_commands(options.full, options.seed), *fuzz.device_commands(device),
             *(fuzz.sanitized(seeded(program, options)) for program in programs)]
 
 
@@ -428,6 +471,8 @@ SUITES = (
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu-asan",)),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
+    Suite("upstream", "the series for stock QEMU applies; with --full builds and passes its tests",
+          ("sources",), _upstream, _upstream_names, full_targets=("qemu-upstream",)),
     Suite("identity", "cint=off against the stock binary", ("qemu",),
           _qtest_suite("identity"), _qtest_names("identity")),
     Suite("guest", "guests that boot and run fio", ("engine", "qemu", "linux", "image"),
