@@ -13,32 +13,13 @@ from cint.errors import CintError
 from cint.figures.base import Failure, Figure, Points, at_least, at_most, near
 from cint.guest import agent, session
 from cint.measure import comparison
-from cint.measure.workloads import Workload, async_job
-
-_GLOBAL = """\
-[global]
-filename=${{DEVICE}}
-direct=1
-rw=randread
-bs=4k
-size=1G
-time_based
-runtime={runtime}s
-ramp_time={ramp}s
-norandommap=1
-random_generator=lfsr
-randseed=1
-clocksource=clock_gettime
-cpus_allowed=0
-thread=1
-"""
+from cint.measure.workloads import Workload, async_job, common
 
 
 def _job(name: str, batch: int, runtime: float) -> Workload:
     """J-AIO(256,batch,batch)."""
-    text = _GLOBAL.format(runtime=runtime, ramp=runtime / 5)
-    return Workload(name, f"libaio 4k random reads, depth 256, {name}",
-                    text + async_job(256, batch, batch), own=True)
+    text = common(f"{runtime:g}s", f"{runtime / 5:g}s") + async_job(256, batch, batch)
+    return Workload(name, f"libaio 4k random reads, depth 256, {name}", text, own=True)
 
 
 def _jobs(runtime: float) -> dict[str, Workload]:

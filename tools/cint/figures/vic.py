@@ -14,7 +14,7 @@ from cint.device import scale
 from cint.figures import probe
 from cint.figures.base import Failure, Figure, Points, at_least, at_most, known, less, near
 from cint.measure import settings
-from cint.measure.workloads import Workload, async_job, sync_job
+from cint.measure.workloads import Workload, async_job, common, sync_job
 
 K = settings.DEFAULT_SCALE
 EPOCH_S = 0.2
@@ -22,25 +22,6 @@ EPOCH_S = 0.2
 PROBES = 8
 #: The first probe comes after the first epoch, of which the job before decides the ratio.
 FIRST_EPOCHS = 1.3
-
-_GLOBAL = """\
-[global]
-filename=${{DEVICE}}
-direct=1
-rw={rw}
-bs={bs}
-size=1G
-time_based
-runtime={runtime:g}s
-ramp_time={ramp:g}s
-norandommap=1
-random_generator=lfsr
-randseed=1
-clocksource=clock_gettime
-cpus_allowed=0
-thread=1
-{more}
-"""
 
 
 @dataclass(frozen=True)
@@ -58,8 +39,8 @@ class Shape:
         start, period = (scale.apply("fio", "runtime", s, K) for s in (ramp, self.epoch_s))
         # A probe takes CPU time, so that they come a little later than once an epoch.
         runtime = (1.1 * self.probes + 0.3) * self.epoch_s
-        return _GLOBAL.format(rw=self.rw, bs=self.bs, runtime=runtime, ramp=ramp,
-                              more=probe.fio_option(start, period, self.probes)) + job
+        more = probe.fio_option(start, period, self.probes)
+        return common(f"{runtime:g}s", f"{ramp:g}s", rw=self.rw, bs=self.bs, more=f"{more}\n") + job
 
 
 def reads(depth: int, shape: Shape) -> Workload:

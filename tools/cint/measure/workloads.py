@@ -19,33 +19,29 @@ DEVICE_NODE = "/dev/nvme0n1"
 DEFAULT_WORKLOADS = "sync,async,mixed"
 MAX_JOB_FILE = 64 * 1024
 
-# fio's clocksource=clock_gettime goes through the vDSO: no system call and,
-# unlike clocksource=cpu, no calibration loop at the start of each job.
-#
 # The two commands report the CPU's time at the edges of the jobs proper, on
 # fio's own standard output: fio's start and end wait and would dilute it.
 # (In a fio job file ';' and '#' begin a remark, and ${X} is fio's own.)
 # The parentheses are for the redirection that fio adds.
 EDGE = "(echo cint-{name} $(cat /proc/uptime) $(head -n1 /proc/stat) >>/proc/$PPID/fd/1)"
-COMMON = """\
-[global]
-filename={device}
-direct=1
-rw=randread
-bs=4k
-size=1G
-time_based
-runtime={runtime_us}us
-ramp_time={ramp_us}us
-norandommap=1
-random_generator=lfsr
-randseed={seed}
-clocksource=clock_gettime
-cpus_allowed=0
-thread=1
-exec_prerun={pre}
-exec_postrun={post}
-"""
+
+
+def common(runtime: str, ramp: str, *, seed: int | str = 1, filename: str = "${DEVICE}",
+           rw: str = "randread", bs: str = "4k", more: str = "") -> str:
+    """The section [global] of all our jobs; ``runtime`` and ``ramp`` are fio's, with units.
+
+    clocksource=clock_gettime goes through the vDSO: no system call and, unlike
+    clocksource=cpu, no calibration loop at the start of each job.
+    """
+    return (f"[global]\nfilename={filename}\ndirect=1\nrw={rw}\nbs={bs}\nsize=1G\ntime_based\n"
+            f"runtime={runtime}\nramp_time={ramp}\n"
+            f"norandommap=1\nrandom_generator=lfsr\nrandseed={seed}\n"
+            f"clocksource=clock_gettime\ncpus_allowed=0\nthread=1\n{more}")
+
+
+#: The same for the workloads here, which render() fills in.
+COMMON = common("{runtime_us}us", "{ramp_us}us", seed="{seed}", filename="{device}",
+                more="exec_prerun={pre}\nexec_postrun={post}\n")
 SYNC = """\
 [sync]
 ioengine=psync
