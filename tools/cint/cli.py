@@ -37,7 +37,7 @@ VERBS = {
     "bench": "count what the engine and the device cost, against aims",
     "calibrate": "measure the guest's cost per I/O and per interrupt",
     "test": "run all tests",
-    "patches": "check the patch series, or make one again from a git tree",
+    "patches": "check the patch series, make one from a git tree, or a branch of one",
     "doctor": "report on this machine: accelerators, versions, space",
     "clean": "remove what was built",
 }
@@ -109,7 +109,8 @@ def _tree(*needed: str) -> Callable[[str], Path]:
 
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     """The parser, with the full options of the verbs that appear in `argv`."""
-    parser = _Parser(prog="cint", description=DESCRIPTION, epilog=EPILOG,
+    # A verb's option may be the beginning of a common one's name (--linux, --linux-src).
+    parser = _Parser(prog="cint", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"cint {__version__}")
     for flags, options in _common_options():

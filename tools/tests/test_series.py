@@ -52,7 +52,8 @@ def tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def options(what: str, linux: Path | None = None, base: str | None = None,
             series: str | None = None) -> argparse.Namespace:
-    return argparse.Namespace(what=what, linux_src=linux, qemu_src=None, base=base, series=series)
+    return argparse.Namespace(what=what, linux_src=linux, qemu_src=None, base=base, series=series,
+                              directory=None, package=None)
 
 
 def listed() -> list[str]:

@@ -32,6 +32,8 @@ class Series:
     option: str
     #: Whether it is the series of its source that is meant when none is named.
     first: bool = True
+    #: Whether our own files belong to it.
+    overlay: bool = False
 
     def own(self, args: argparse.Namespace) -> Path | None:
         """The person's own tree, if one is named."""
@@ -42,7 +44,7 @@ class Series:
 def all_series() -> tuple[Series, ...]:
     """The series of the repository."""
     return (Series(sources.LINUX, paths.GUEST_PATCHES, "Makefile", "--linux-src"),
-            Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src"),
+            Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src", overlay=True),
             Series(sources.QEMU, paths.QEMU_UPSTREAM_PATCHES, "VERSION", "--qemu-src", first=False))
 
 
@@ -54,6 +56,14 @@ def _named(name: str | None) -> list[Series]:
         names = ", ".join(series.directory.name for series in all_series())
         raise UsageError(f"--series {name}: there is no such series", hint=f"series: {names}")
     return found
+
+
+def choose(package: str, name: str | None) -> Series:
+    """The one series of a source: of that name, or the first."""
+    for series in _named(name):
+        if series.package.name == package:
+            return series
+    raise UsageError(f"--series {name}: it is not for {package}")
 
 
 # --- check ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths, steps, ui
@@ -369,6 +369,24 @@ def unpack(package: Package) -> Source:
     stamp.write({"version": candidate.version, "tar_only": package.tar_only},
                 version=candidate.version)
     return Source(package, candidate.version, package.tree, verified)
+
+
+def unpack_to(package: Package, directory: Path) -> str:
+    """Unpack `package` once more, into an empty or new directory; its upstream version.
+
+    Nothing of a build is in it, and no later build looks at it.
+    """
+    candidate = fetch(package)
+    scratch = paths.SRC / f"{package.name}-export"
+    with steps.build_lock(), steps.step(f"{package.name}-unpack",
+                                        f"Unpack {package.title}") as step:
+        _unpack(step, replace(package, tree=scratch), candidate)
+        step.summary(candidate.upstream)
+    if directory.exists():
+        directory.rmdir()
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(scratch, directory)
+    return candidate.upstream
 
 
 def _unpack(step: steps.Step, package: Package, candidate: Candidate) -> None:

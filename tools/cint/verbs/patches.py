@@ -1,36 +1,63 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`cint patches`: check the patch series, or make one again from a git tree."""
+"""`cint patches`: check the patch series, make one from a git tree, or a branch of one."""
 
 import argparse
+from pathlib import Path
 
-from cint.build import series
-from cint.errors import UsageError
+from cint.build import export, series
+from cint.errors import EXIT_OK, UsageError
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "patches", help="check the patch series, or make one again from a git tree",
+        "patches", help="check the patch series, make one from a git tree, or a branch of one",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="check: that each series applies to its source without fuzz; with --linux-src\n"
         "or --qemu-src DIR, to that tree.\n"
         "refresh: write the series again from the commits of a git tree, named by the same\n"
-        "options. The tree must be clean; its commits since the base are the series.",
+        "options. The tree must be clean; its commits since the base are the series.\n"
+        "export: make a git branch of a series in DIR, with our own files as commits, to read,\n"
+        "bisect and mail. It begins at the distribution's source, or at --base in the clone\n"
+        "that --linux-src or --qemu-src names, which is only read.",
     )
-    parser.add_argument("what", choices=("check", "refresh"), metavar="check|refresh")
+    parser.add_argument("what", choices=("check", "refresh", "export"),
+                        metavar="check|refresh|export")
+    parser.add_argument("directory", nargs="?", metavar="DIR", type=Path,
+                        help="export: a new or empty directory")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--qemu", action="store_const", dest="package", const="qemu",
+                       help="export: QEMU's series")
+    which.add_argument("--linux", action="store_const", dest="package", const="linux",
+                       help="export: the guest kernel's series")
     parser.add_argument("--base", metavar="REV",
-                        help="refresh: the commit that the series is based on "
+                        help="refresh, export: the commit that the series is based on "
                              "(default: the last tag of that version before HEAD)")
     parser.add_argument("--series", metavar="NAME",
-                        help="refresh: which series of that source, as its directory is called "
+                        help="refresh, export: which series of that source, by its directory "
                              "(default: the device's and the guest's)")
+
+
+def _export(args: argparse.Namespace) -> int:
+    if args.directory is None:
+        raise UsageError("patches export: into which directory?",
+                         hint="./cint patches export DIR --qemu, or --linux")
+    if args.package is None:
+        raise UsageError("patches export: which series?", hint="say --qemu or --linux")
+    chosen = series.choose(args.package, args.series)
+    export.export(chosen, args.directory.resolve(), chosen.own(args), args.base)
+    return EXIT_OK
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
+    if args.what == "export":
+        return _export(args)
+    if args.directory is not None or args.package is not None:
+        raise UsageError(f"patches {args.what}: a directory, --qemu and --linux are for export")
     if args.what == "refresh":
         return series.refresh(args)
     for option in ("base", "series"):
         if getattr(args, option):
-            raise UsageError(f"--{option}: only with refresh")
+            raise UsageError(f"--{option}: only with refresh and export")
     return series.check(args)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A series as a git branch that can be read, bisected and mailed.
+
+The branch begins at the source that the series is for. Our own files, which a build
+only links into the tree, are commits as well: the files that a patch names come right
+before it, and what builds them comes with it, so that no commit uses what is not there
+yet. Names and dates are those of the patches: exported twice, a branch has the same
+commits.
+"""
+
+import email.parser
+import email.policy
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from email.message import EmailMessage
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import patches, sources
+from cint.build.series import Series, find_base
+from cint.errors import CintError
+
+BRANCH = "cint"
+#: The tag of the commit before the first of ours.
+BASE = "cint-base"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of ours that are one commit: those below `inside` that no part before it has."""
+
+    inside: str
+    message: str
+
+
+PARTS = (
+    Part("hw/nvme/coalesce/", """\
+hw/nvme: add policies of interrupt coalescing
+
+Given when commands are submitted, finish and are reaped, these say when a
+completion queue interrupts and why: after each completion, after a fixed
+time or number (NVMe's own coalescing), when a burst is over, for commands
+that are marked as waited for, or for a share of the completions.
+
+They are plain C: time is an argument, and nothing is allocated for a
+command. Nothing builds them yet.
+"""),
+    Part("hw/nvme/model/", """\
+hw/nvme: add models of arbitration and of media
+
+Which submission queue is next, and how long a medium takes for a command,
+again without any of QEMU's types. Nothing builds them yet.
+"""),
+    Part("hw/nvme/", """\
+hw/nvme: add interrupt coalescing for the controller
+
+What turns the controller's commands, completions and doorbells into the
+events of the policies, and their answers into interrupts: properties,
+features, the log page, status records, the media's timers. The controller
+does not call it yet, and nothing builds it.
+"""),
+    Part("tests/qtest/", """\
+tests/qtest: add an nvme queue driver and tests of interrupt coalescing
+
+The driver issues real commands on its own queues and looks at the pending
+bits of the MSI-X table, with the clock stopped. Nothing builds it yet.
+"""),
+)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit to be made: a patch, files of ours, or both."""
+
+    patch: Path | None
+    message: str = ""
+    files: tuple[str, ...] = ()
+
+
+# --- what is committed --------------------------------------------------------------------
+
+
+def _added(patch: Path) -> str:
+    lines = patch.read_text("utf-8", errors="replace").splitlines()
+    return "\n".join(line for line in lines if line.startswith("+"))
+
+
+def _names(patch: Path, inside: Iterable[str]) -> bool:
+    """Whether a patch adds the name of one of these files, or of the test that it is."""
+    text = _added(patch)
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}\b", text) or f"'{Path(name).stem}'" in text
+               for name in (Path(path).name for path in inside))
+
+
+def _by_part(overlay: Iterable[str]) -> dict[Part, tuple[str, ...]]:
+    found: dict[Part, list[str]] = {}
+    for inside in sorted(set(overlay) - {patches.REPLACED}):
+        part = next((part for part in PARTS if inside.startswith(part.inside)), None)
+        if part is None:
+            raise CintError(f"{inside} belongs to no commit of an export",
+                            hint=f"add it to PARTS in {paths.display(Path(__file__))}")
+        found.setdefault(part, []).append(inside)
+    return {part: tuple(found[part]) for part in PARTS if part in found}
+
+
+def plan(listed: Sequence[Path], overlay: Iterable[str]) -> list[Commit]:
+    """The commits, oldest first."""
+    overlay = set(overlay)
+    parts = _by_part(overlay)
+    commits: list[Commit] = []
+    for patch in listed:
+        ready = [part for part in parts
+                 if any(_names(patch, parts[other]) for other in parts
+                        if _top(other) == _top(part))]
+        commits += [Commit(None, part.message, parts.pop(part)) for part in ready]
+        # Whatever calls our functions needs them built.
+        builds = patches.REPLACED in overlay and any(_top(part) == "hw/nvme" for part in ready)
+        commits.append(Commit(patch, files=(patches.REPLACED,) if builds else ()))
+    if parts:
+        raise CintError(f"no patch of {paths.display(listed[0].parent)} uses "
+                        f"{next(iter(parts.values()))[0]}")
+    return commits
+
+
+def _top(part: Part) -> str:
+    return "/".join(part.inside.split("/")[:2])
+
+
+# --- how ----------------------------------------------------------------------------------
+
+
+def _header(patch: Path) -> EmailMessage:
+    with patch.open(encoding="utf-8", errors="replace") as stream:
+        return email.parser.Parser(_class=EmailMessage, policy=email.policy.default).parse(
+            stream, headersonly=True)
+
+
+def _person(patch: Path) -> dict[str, str]:
+    """git's environment for a commit by the author, and of the date, of a patch."""
+    header = _header(patch)
+    author = header["From"].addresses[0]
+    return {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
+            (("NAME", author.display_name), ("EMAIL", author.addr_spec),
+             ("DATE", str(header["Date"])))}
+
+
+@dataclass(frozen=True)
+class _Repository:
+    """The directory that the branch is made in."""
+
+    directory: Path
+
+    def git(self, *words: str | Path, env: Mapping[str, str] | None = None) -> str:
+        """Run git, whatever the person's own settings are."""
+        settings = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C.UTF-8",
+                    "GIT_CONFIG_SYSTEM": os.devnull, **(env or {})}
+        done = subprocess.run(["git", "-C", self.directory, *words], capture_output=True,
+                              text=True, errors="replace", env=settings, check=False)
+        if done.returncode:
+            why = steps.meaningful_error([*done.stderr.splitlines(), *done.stdout.splitlines()])
+            raise CintError(f"git {words[0]}: {why}")
+        return done.stdout.strip()
+
+    def commit(self, message: str, env: Mapping[str, str]) -> None:
+        """Commit everything, also what the tree's own .gitignore names."""
+        self.git("add", "--all", "--force")
+        self.git("commit", "-q", "-s", "--no-verify", "-m", message, env=env)
+
+
+def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
+           first: Path) -> tuple[_Repository, str]:
+    """The repository with its base checked out on the branch; what the base is called."""
+    repository = _Repository(directory)
+    if own is not None:
+        base = find_base(series, own, named)
+        directory.mkdir(parents=True, exist_ok=True)
+        # Its objects are used where they are: nothing is written into the person's clone.
+        repository.git("clone", "-q", "--shared", "--no-checkout", own, ".",
+                       env={"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory",
+                            "GIT_CONFIG_VALUE_0": "*"})
+        repository.git("checkout", "-q", "--no-track", "-b", BRANCH, base)
+        label = f"{base} of {own}"
+    else:
+        version = sources.unpack_to(series.package, directory)
+        label = f"{series.package.title} {version}"
+        repository.git("init", "-q", f"--initial-branch={BRANCH}")
+        # Loose objects of the largest source take a gigabyte anyway: be quick.
+        repository.git("config", "core.compression", "1")
+        with steps.step(f"{series.package.name}-export", f"Commit {label}"):
+            repository.commit(f"{label}\n\nAs the distribution's source package has it.",
+                              _person(first))
+    repository.git("tag", "-f", BASE)
+    return repository, label
+
+
+def _apply(repository: _Repository, commit: Commit, person: dict[str, str],
+           overlay: Mapping[str, Path]) -> None:
+    if commit.patch is not None:
+        try:
+            repository.git("am", "-q", "--committer-date-is-author-date", "--no-gpg-sign",
+                           commit.patch.resolve(), env=person)
+        except CintError as problem:
+            raise CintError(f"{paths.display(commit.patch)} does not apply: {problem.message}",
+                            hint="name a base that the series is for with --base REV, or leave "
+                                 "the tree out") from None
+    for inside in commit.files:
+        target = repository.directory / inside
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(overlay[inside], target)
+    if commit.patch is None:
+        repository.commit(commit.message, person)
+    elif commit.files:
+        repository.git("add", "--force", *commit.files)
+        repository.git("commit", "-q", "--amend", "--no-edit", "--no-verify", env=person)
+
+
+def export(series: Series, directory: Path, own: Path | None, base: str | None) -> None:
+    """Make the branch in `directory`, which is new or empty."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise CintError(f"{directory}: not an empty directory", hint="name a new one")
+    listed = patches.read_series(series.directory)
+    overlay = patches.overlay_map() if series.overlay else {}
+    commits = plan(listed, overlay)
+    try:
+        repository, label = _begin(series, directory, own, base, listed[0])
+        for number, commit in enumerate(commits):
+            following = next(later.patch for later in commits[number:] if later.patch)
+            _apply(repository, commit, _person(following), overlay)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    ui.info(f"{len(commits)} commits on branch {BRANCH} of {paths.display(directory)}, "
+            f"since {BASE} = {label}")
