@@ -35,6 +35,7 @@ static const char help[] =
 "  --batch=N             I/Os of one submission; aio and uring (1)\n"
 "  --link                each waits for the one before it; uring\n"
 "  --async               a worker of the kernel issues each (IOSQE_ASYNC); uring\n"
+"  --later               submit and wait in two calls, not in one; uring\n"
 "  --tail=nop|timeout    end each batch with an entry that is no I/O; uring\n"
 "  --sqpoll              a kernel thread submits; uring\n"
 "  --iopoll              the caller polls for completions; uring\n"
@@ -67,8 +68,8 @@ static const int hint_flags[] = {
 
 enum {
     OPT_OP = 1, OPT_API, OPT_HINT, OPT_MARK, OPT_SIZE, OPT_COUNT, OPT_OFFSET,
-    OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_ASYNC, OPT_TAIL, OPT_SQPOLL,
-    OPT_IOPOLL, OPT_SQE128, OPT_NO_SQARRAY, OPT_NONBLOCK, OPT_HUGE,
+    OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_ASYNC, OPT_LATER, OPT_TAIL,
+    OPT_SQPOLL, OPT_IOPOLL, OPT_SQE128, OPT_NO_SQARRAY, OPT_NONBLOCK, OPT_HUGE,
     OPT_BUFFERED, OPT_CREATE, OPT_SYNC, OPT_HELP,
 };
 
@@ -84,6 +85,7 @@ static const struct option options[] = {
     { "batch", required_argument, NULL, OPT_BATCH },
     { "link", no_argument, NULL, OPT_LINK },
     { "async", no_argument, NULL, OPT_ASYNC },
+    { "later", no_argument, NULL, OPT_LATER },
     { "tail", required_argument, NULL, OPT_TAIL },
     { "sqpoll", no_argument, NULL, OPT_SQPOLL },
     { "iopoll", no_argument, NULL, OPT_IOPOLL },
@@ -198,6 +200,7 @@ static void parse_flag(struct work *w, int option)
     bool *const flags[OPT_HELP] = {
         [OPT_LINK] = &w->link,
         [OPT_ASYNC] = &w->async,
+        [OPT_LATER] = &w->later,
         [OPT_SQPOLL] = &w->sqpoll,
         [OPT_IOPOLL] = &w->iopoll,
         [OPT_SQE128] = &w->sqe128,
@@ -262,8 +265,8 @@ static void parse_one(struct work *w, int option)
 static void check_options(const struct work *w)
 {
     bool batches = w->api >= API_AIO && w->api <= API_URING;
-    bool of_uring = w->link || w->async || w->tail || w->sqpoll || w->iopoll ||
-                    w->sqe128 || w->no_sqarray;
+    bool of_uring = w->link || w->async || w->later || w->tail || w->sqpoll ||
+                    w->iopoll || w->sqe128 || w->no_sqarray;
 
     if (w->flags && (w->api < API_PREADV2 || w->api == API_MMAP)) {
         usage("--api=%s takes no hint; valid: preadv2, aio, aio32, uring",
@@ -274,8 +277,8 @@ static void check_options(const struct work *w)
               apis[w->api]);
     }
     if (of_uring && w->api != API_URING) {
-        usage("--link, --async, --tail, --sqpoll, --iopoll, --sqe128 and "
-              "--no-sqarray are of --api=uring");
+        usage("--link, --async, --later, --tail, --sqpoll, --iopoll, "
+              "--sqe128 and --no-sqarray are of --api=uring");
     }
     if (w->tail && w->iopoll) {
         usage("--tail: a ring that is polled takes nothing but I/O");

@@ -41,6 +41,7 @@ struct work {
     enum syncing sync;
     bool write, buffered, create, huge, nonblock;
     bool link, async;       /* of io_uring's SQEs */
+    bool later;             /* submit and wait in two calls of io_uring */
     bool sqpoll, iopoll, sqe128, no_sqarray;    /* of the ring */
     int flags;              /* RWF_*, of the I/Os that @mark names */
     size_t size;            /* bytes of one I/O */

@@ -138,7 +138,10 @@ static unsigned submit(const struct work *w, struct ring *r,
     return end - tail;
 }
 
-/* Hand over @n entries (or wake the thread that takes them); wait for one. */
+/*
+ * Hand over @n entries (or wake the thread that takes them); wait for one in
+ * the same call, or with --later only when nothing is handed over.
+ */
 static void enter(const struct work *w, struct ring *r, unsigned n)
 {
     unsigned flags = IORING_ENTER_GETEVENTS;
@@ -151,8 +154,12 @@ static void enter(const struct work *w, struct ring *r, unsigned n)
             flags |= IORING_ENTER_SQ_WAKEUP;
         }
     }
+    if (w->later && n) {
+        flags &= ~IORING_ENTER_GETEVENTS;
+    }
     do {
-        done = syscall(SYS_io_uring_enter, r->fd, n, 1, flags, NULL, 0);
+        done = syscall(SYS_io_uring_enter, r->fd, n,
+                       flags & IORING_ENTER_GETEVENTS ? 1 : 0, flags, NULL, 0);
     } while (done < 0 && errno == EINTR);
     if (done < 0 || (!w->sqpoll && done != n)) {
         fail(w, "io_uring_enter", done < 0 ? errno : EAGAIN);

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hints where somebody sits and waits: metadata, journals, swap, and what a batch is.
+
+As in test_hints.py each case names the bits of the policy that make its hints, and has none without
+them. File systems do I/O of their own, so unmarked commands are not counted exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from conftest import log_root
+from marks import (
+    ALL,
+    BATCH,
+    BDEV,
+    DEFAULT,
+    EXT4,
+    FSYNC,
+    FSYNC_LAST,
+    JOURNAL,
+    LATER,
+    SINGLE,
+    WAIT,
+    XFS,
+    Marks,
+    hint_machine,
+    hintio,
+    make_disk,
+    marks,
+    names,
+    namespace,
+)
+from serving import Guest, serving
+
+DROP = "echo 3 > /proc/sys/vm/drop_caches; "
+MOUNTS = {EXT4: f"mount -t ext4 -o commit=900,nodelalloc /tmp/ns2 {EXT4}",
+          XFS: f"mount -t xfs /tmp/ns3 {XFS}"}
+#: XFS writes its log in the background this often.
+XFS_LOG_S = 3
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """A block device, ext4 that allocates when it is written to, XFS, and room to swap."""
+    root = tmp_path_factory.mktemp("disks")
+    disks = (make_disk(root / "ext4", "mkfs.ext4", "-q", "-b", "4096",
+                       "-E", "lazy_itable_init=0,lazy_journal_init=0"),
+             make_disk(root / "xfs", "mkfs.xfs", "-q"), make_disk(root / "swap"))
+    extra = [word for i, disk in enumerate(disks) for word in namespace(2 + i, disk)]
+    with serving(hint_machine(extra=tuple(extra)), log_root() / "hint-waits") as running:
+        running.shell(
+            f"{names(4)} set -e; echo 0 > /proc/sys/vm/dirty_writeback_centisecs;"
+            f"echo {100 * XFS_LOG_S} > /proc/sys/fs/xfs/xfssyncd_centisecs;"
+            f"mkdir -p {EXT4} {XFS};"
+            f"{'; '.join(MOUNTS.values())};"
+            f"for d in {EXT4} {XFS}; do"
+            " dd if=/dev/zero of=$d/file bs=1M count=16 2>/dev/null; mkdir $d/dir;"
+            " for i in $(seq 200); do : > $d/dir/$i; done; done; sync")
+        yield running
+        running.shell(f"umount {EXT4} {XFS}")
+
+
+@pytest.mark.parametrize("where", [EXT4, XFS])
+def test_metadata(guest: Guest, where: str) -> None:
+    """Who mounts a file system and looks into a directory waits for block after block."""
+    script = f"{MOUNTS[where]}; ls -l {where}/dir >/dev/null"
+    guest.shell(f"umount {where}")
+    assert marks(guest, script, WAIT).urgent >= 3
+    guest.shell(f"umount {where}")
+    without = marks(guest, script, BATCH | SINGLE | LATER)
+    assert (without.urgent, without.barrier) == (0, 0)
+    assert without.unmarked >= 3
+
+
+@pytest.mark.parametrize("where", [EXT4, XFS])
+def test_rest_of_block(guest: Guest, where: str) -> None:
+    """A buffered write of a part of a block waits for the block to be read."""
+    guest.shell("sync")
+    script = (f"{DROP} dd if=/dev/zero of={where}/file bs=100 seek=3 count=1 conv=notrunc"
+              " 2>/dev/null")
+    assert marks(guest, script, WAIT).urgent >= 1
+    assert marks(guest, script, DEFAULT & ~WAIT).urgent == 0
+
+
+def test_swap_in(guest: Guest) -> None:
+    """A thread waits for the page it needs, and not for those around it."""
+    guest.shell("mkswap /tmp/ns4 >/dev/null; swapon /tmp/ns4; mkdir -p /tmp/cg;"
+                "mount -t cgroup2 none /tmp/cg 2>/dev/null; echo +memory >"
+                " /tmp/cg/cgroup.subtree_control; mkdir -p /tmp/cg/small")
+    # A shell with 16 MB of text in a variable, most of which is swapped out before it is used.
+    script = ("sh -c 'echo $$ > /tmp/cg/small/cgroup.procs;"
+              " x=$(head -c 16m /dev/zero | tr \"\\0\" a);"
+              " echo 12M > /tmp/cg/small/memory.reclaim; echo ${#x}' | grep -qx 16777216")
+    found = marks(guest, script, WAIT)
+    assert found.urgent >= 1
+    assert found.unmarked >= 1, "what goes out"
+    assert found.barrier == 0
+    assert marks(guest, script, DEFAULT & ~WAIT).urgent == 0
+    guest.shell("swapoff /tmp/ns4")
+
+
+def test_ordered_data(guest: Guest) -> None:
+    """ext4: a commit waits for the data of another file, too, which is a batch of its own."""
+    def barriers(policy: int, other: str) -> int:
+        guest.shell(f"rm -f {EXT4}/other {EXT4}/empty; sync")
+        return marks(guest, other + hintio("--op=write --count=0 --create --sync=fsync",
+                                           f"{EXT4}/empty"), policy).barrier
+
+    write = f"dd if=/dev/zero of={EXT4}/other bs=64k count=1 2>/dev/null; "
+    assert barriers(JOURNAL, "") == 1
+    assert barriers(JOURNAL, write) == 2
+    assert barriers(DEFAULT & ~JOURNAL & ~WAIT, write) == 0
+
+
+def test_log_force(guest: Guest) -> None:
+    """XFS: who waits for a log force waits for the full buffers before the last one, too."""
+    script = (f"mkdir {XFS}/many; for i in $(seq 500); do : > {XFS}/many/$i; done;"
+              + hintio("--op=write --count=0 --sync=fsync", f"{XFS}/many/500")
+              + f"; rm -r {XFS}/many")
+    found = marks(guest, script, JOURNAL)
+    assert found.urgent >= 1
+    assert found.barrier >= 1
+    without = marks(guest, script, DEFAULT & ~JOURNAL & ~FSYNC & ~WAIT)
+    assert (without.urgent, without.barrier) == (0, 0)
+
+
+def test_log_in_background(guest: Guest) -> None:
+    """XFS: nobody waits for the log that is written every now and then.
+
+    Unless nothing has changed since: then XFS writes once more, and waits for it.
+    """
+    guest.shell("sync")
+    script = (f"end=$(($(date +%s) + {2 * XFS_LOG_S + 1}));"
+              f"while [ $(date +%s) -lt $end ]; do touch {XFS}/new; done")
+    found = marks(guest, script, JOURNAL)
+    assert found.total == found.unmarked >= 1
+
+
+@pytest.mark.parametrize("where", [EXT4, XFS])
+def test_last_write_of_fsync(guest: Guest, where: str) -> None:
+    """One policy marks all data of an fsync, another one the last of it."""
+    script = hintio("--op=write --api=pread --buffered --size=64k --stride=1m --count=8"
+                    " --sync=fdatasync", f"{where}/file")
+    each, last = marks(guest, script, FSYNC), marks(guest, script, FSYNC | FSYNC_LAST)
+    assert each.urgent >= 3, "data and flush"
+    assert each.barrier == 0
+    assert last.barrier == 1
+    assert 1 <= last.urgent < each.urgent, "the flush"
+    assert last.unmarked >= 1
+
+
+#: Submissions of one, and those that another call waits for: the bits that count them in.
+BATCHES = {
+    "aio-single": ("--api=aio --count=4", BATCH | SINGLE),
+    "uring-single": ("--api=uring --count=4", BATCH),
+    "uring-single-later": ("--api=uring --count=4 --later", BATCH | SINGLE | LATER),
+    "aio": ("--api=aio --count=32 --batch=8 --stride=64k", BATCH),
+    "uring": ("--api=uring --count=32 --batch=8 --stride=64k", BATCH),
+    "uring-later": ("--api=uring --count=32 --batch=8 --stride=64k --later", BATCH | LATER),
+}
+
+
+def test_what_is_a_batch(guest: Guest) -> None:
+    """Four batches, or none if one of the bits is missing."""
+    for name, (options, needed) in BATCHES.items():
+        for policy in (needed, DEFAULT, ALL, *(DEFAULT & ~bit for bit in (BATCH, SINGLE, LATER))):
+            wanted = 4 if policy & needed == needed else 0
+            found = marks(guest, hintio(options), policy)
+            assert (found.barrier, found.urgent) == (wanted, 0), (name, policy)
+
+
+def test_fio_waits_in_another_call(guest: Guest) -> None:
+    """fio submits and waits in two calls: without LATER its batches have no end."""
+    job = (f"fio --name=a --filename={BDEV} --direct=1 --rw=randread --bs=4k --number_ios=64"
+           " --ioengine=io_uring --iodepth=8 --iodepth_batch=8 --iodepth_batch_complete_min=8"
+           " >/dev/null")
+    assert marks(guest, job, BATCH | LATER | SINGLE) == Marks(56, barrier=8)
+    assert marks(guest, job, DEFAULT & ~LATER) == Marks(64)
+
+
+def test_discard(guest: Guest) -> None:
+    """blkdiscard sits in submit_bio_wait()."""
+    script = f"blkdiscard -o 0 -l 65536 {BDEV}"
+    assert marks(guest, script, WAIT) == Marks(urgent=1)
+    assert marks(guest, script, DEFAULT & ~WAIT) == Marks(1)
