@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Breaks the pure models one line at a time and runs their unit tests.
+"""Breaks pure files of the device one line at a time and runs their unit tests.
 
     tests/unit/mutate.py [PATTERN]
 
@@ -12,10 +12,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = ROOT / "hw/nvme/model"
 UNIT = ROOT / "tests/unit"
 
 # File of hw/nvme/, and for each mutant what is replaced by what.
@@ -111,18 +111,147 @@ MUTANTS = {
         ("no minimum", "return bandwidth && bandwidth < CINT_MEDIA_MIN_BANDWIDTH;",
          "return false;"),
     ],
+    "coalesce/tune.c": [
+        ("sample never long", "shift > 6 ? 1u << (shift - 2) : LEAST_SAMPLE", "LEAST_SAMPLE"),
+        ("natural: no delta", "now - tuner->natural_ns >= tuner->set_delta_ns", "false"),
+        ("natural: delta after its end", "now - tuner->natural_ns >= tuner->set_delta_ns",
+         "now - tuner->natural_ns > tuner->set_delta_ns"),
+        ("natural: no thr", "++tuner->natural_cqes >= tuner->set_thr ||",
+         "++tuner->natural_cqes == 0 ||"),
+        ("natural: no hints", " || asked == CINT_ASKED_FULL", ""),
+        ("natural: lone Urgent counts toward thr",
+         "if (asked == CINT_ASKED_URGENT && !tuner->natural_cqes) {", "if (0) {"),
+        ("natural: Urgent among others is none", "} else if (asked == CINT_ASKED_URGENT) {",
+         "} else if (0) {"),
+        ("rates rounded down", "(n * tuner->gap_ns + time - 1) / time",
+         "n * tuner->gap_ns / time"),
+        ("no most", "thr < tuner->most_thr ? thr : tuner->most_thr", "thr"),
+        ("up by one", "    if (reaches(tuner, sample, sample->irqs, 105)) {\n"
+         "        return in_proportion(tuner, sample);", "    if (reaches(tuner, sample, "
+         "sample->irqs, 105)) {\n        return bounded(tuner, tuner->thr + 1);"),
+        ("starts at 1", "bounded(tuner, in_a_gap(tuner, sample, sample->cqes)) : 0", "1 : 0"),
+        ("too fast is 10 % more", "    if (reaches(tuner, sample, sample->irqs, 105)) {\n",
+         "    if (reaches(tuner, sample, sample->irqs, 110)) {\n"),
+        ("lets go at the limit", "sample->natural, 80)", "sample->natural, 100)"),
+        ("never lets go", "sample->natural, 80)", "sample->natural, 0)"),
+        ("too slow is 20 % less", "reaches(tuner, sample, sample->irqs, 95)",
+         "reaches(tuner, sample, sample->irqs, 80)"),
+        ("patience never grows", "        tuner->patience *= 2;\n", ""),
+        ("patience grows without a step down", "tuner->went_down && tuner->patience",
+         "tuner->patience"),
+        ("forgets what is too fast", "tuner->too_fast_thr = tuner->thr;",
+         "tuner->too_fast_thr = 0;"),
+        ("too fast under any load", "tuner->too_fast_load = load_of(tuner, &tuner->sample);",
+         "tuner->too_fast_load = 0;"),
+        ("least thr of the slow samples", "tuner->slow_thr = greater(tuner->slow_thr, thr);",
+         "tuner->slow_thr = thr;"),
+        ("load of the last slow sample", "tuner->slow_load = greater(tuner->slow_load,\n"
+         "                               load_of(tuner, &tuner->sample));",
+         "tuner->slow_load = load_of(tuner, &tuner->sample);"),
+        ("one slow sample fewer", "tuner->slow >= tuner->patience", "tuner->slow + 1 >= "
+         "tuner->patience"),
+        ("slow samples need not be in a row", "    } else {\n        tuner->slow = 0;\n",
+         "    } else {\n"),
+        ("the same sample again", "    start_sample(tuner);\n    return changed;",
+         "    return changed;"),
+    ],
+    "coalesce/limit.c": [
+        ("active without a ring", "limits->message_sent && limits->rung &&",
+         "limits->message_sent &&"),
+        ("active before any message", "limits->message_sent && limits->rung &&",
+         "limits->rung &&"),
+        ("window's end belongs to it", "now - limits->message_ns < limits->window_ns",
+         "now - limits->message_ns <= limits->window_ns"),
+        ("free at the limit itself", "limits->ewma <= to_fixed(limits->gap_ns)",
+         "limits->ewma < to_fixed(limits->gap_ns)"),
+        ("retune holds", "!limits->retune && is_too_fast(limits)", "is_too_fast(limits)"),
+        ("held one ns too long", "now < limits->last_ns + limits->gap_ns",
+         "now <= limits->last_ns + limits->gap_ns"),
+        ("a ring releases to the window", "reason != NVME_CINT_REASON_KICK && ", ""),
+        ("storm before window", "        return CINT_HELD_KICK;\n",
+         "        return storm_holds(limits, now) ? CINT_HELD_STORM : CINT_HELD_KICK;\n"),
+        ("releases exchanged", "held == CINT_HELD_KICK ?", "held != CINT_HELD_KICK ?"),
+        ("idle gap counts in full", "interval < most ? interval : most", "interval"),
+        ("mean rounded down", "uint64_t round_up = (1u << limits->shift) - 1;",
+         "uint64_t round_up = 0;"),
+        ("mean of one", "if (!limits->ewma) {", "if (1) {"),
+        ("hold tunes", "limits->retune &&\n                  cint_tuner_sent",
+         "cint_tuner_sent"),
+        ("gap rounded down", "(SECOND_NS + rate - 1) / rate", "SECOND_NS / rate"),
+        ("the same limit begins anew", "if (gap != limits->gap_ns ||", "if (1 ||"),
+        ("another rate goes on", "if (gap != limits->gap_ns ||", "if ("),
+        ("another weight goes on", "config->ewma_shift != limits->shift ||\n        ",
+         ""),
+        ("another limit keeps the mean", "        limits->ewma = 0;\n", ""),
+        ("another limit keeps the last", "        limits->sent = false;\n", ""),
+        ("no limit but a window is none", "limits->any = limits->window_ns || limits->gap_ns",
+         "limits->any = limits->gap_ns"),
+        ("no window but a limit is none", "limits->any = limits->window_ns || limits->gap_ns",
+         "limits->any = limits->window_ns"),
+    ],
+    "coalesce/coalesce.c": [
+        ("drained with a backlog", "!cq->inflight && !cq->backlog", "!cq->inflight"),
+        ("drain's own reason always", "cint_verdict(is_all ? verdict.reason :"
+         " NVME_CINT_REASON_DRAIN)", "cint_verdict(NVME_CINT_REASON_DRAIN)"),
+        ("the policy's reason always", "(!verdict.urgent_only || cq->pending == 1);", "1;"),
+        ("a drained Urgent is urgent only", "return cint_verdict(is_all ?",
+         "return is_all ? verdict : cint_verdict(is_all ?"),
+        ("drain has a say while tuning", "} else if (drained(cq)) {", "}\n    if (drained(cq)) {"),
+        ("a cancel drains while tuning", " && !cint_limits_tuning(&cq->limits)", ""),
+        ("backlog of the queue not counted", "sq->cq->backlog += backlog - sq->backlog;", ""),
+        ("backlog of the scope not counted", "sq->cq->scope->backlog += backlog - sq->backlog;",
+         ""),
+        ("a fetch leaves the backlog", "set_backlog(sq, sq->backlog - 1);", ""),
+        ("a tail that went back drains nothing",
+         "went ? commands_went(sq->cq, now, false) : no_action", "no_action"),
+        ("backlog outlives its queue", "    set_backlog(sq, 0);\n", ""),
+        ("a lone Urgent is retained", "    if (!cq->pending) {\n        cq->retained--;\n    }\n",
+         ""),
+        ("none is retained behind another",
+         "    if (!cq->pending) {\n        cq->retained--;\n    }\n", "    cq->retained--;\n"),
+        ("what was held goes urgent", "verdict.urgent_only && !cq->held ?",
+         "verdict.urgent_only ?"),
+        ("limits on a disabled vector", "cq->limits.any && !cq->disabled", "cq->limits.any"),
+        ("delta below the limit's interval",
+         "if (tuning && cq->delta_ns < limits->gap_ns) {", "if (0) {"),
+        ("late timer decides late", "if (hold_deadline(cq) <= due) {",
+         "if (hold_deadline(cq) <= now) {"),
+        ("late timer is sent early", "    if (release_deadline(cq) <= due) {\n"
+         "        return release(cq, now);", "    if (release_deadline(cq) <= due) {\n"
+         "        return release(cq, due);"),
+    ],
+    "coalesce/vic.c": [
+        ("backlog is not in flight", "cq->inflight + cq->backlog :", "cq->inflight :"),
+        ("the controller's backlog is not in flight",
+         "cq->scope->inflight + cq->scope->backlog);", "cq->scope->inflight);"),
+    ],
 }
 
-# What runs for a file: the test's own sources.
-TESTS: dict[str, list[tuple[str, ...]]] = {
-    "model/arb.c": [("test-arb.c", "model-arb.c")],
-    "model/media.c": [("test-media.c",)],
-}
+ENGINE = tuple(f"coalesce/{name}.c" for name in (
+    "adaptive", "cint", "coalesce", "default", "fence", "limit", "params", "pointer", "static",
+    "tune", "vic"))
+RANDOM = ("test-random.c", "model.c", "model-cint.c", "model-storm.c", "model-vic.c", "laws.c",
+          "random.c")
+TUNE = ("test-tune.c", "model.c", "model-cint.c", "model-storm.c", "model-vic.c")
+STORM = ("test-storm.c", "sim.c", "rival-storm.c")
 
-SOURCES = {
-    "model/arb.c": ["model/arb.c"],
-    "model/media.c": ["model/media.c"],
+
+@dataclass(frozen=True)
+class Tests:
+    """What runs for a file: the sources of each test, and of what they test."""
+
+    tests: tuple[tuple[str, ...], ...]
+    sources: tuple[str, ...]
+
+
+MODEL_TESTS = {
+    "model/arb.c": Tests((("test-arb.c", "model-arb.c"),), ("model/arb.c",)),
+    "model/media.c": Tests((("test-media.c",),), ("model/media.c",)),
 }
+ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
+                      ("test-kick.c", "sim.c"), ("test-vic.c", "sim.c"), TUNE, STORM, RANDOM,
+                      ("test-events.c", "sim.c")), ENGINE)
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def glib() -> list[str]:
@@ -131,45 +260,77 @@ def glib() -> list[str]:
     return shlex.split(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
-def survives(name: str, text: str, place: Path, flags: list[str]) -> bool:
-    """Whether all tests of a file pass with `text` in its place."""
-    mutant = place / Path(name).name
-    mutant.write_text(text, encoding="utf-8")
-    sources = [mutant if source == name else ROOT / "hw/nvme" / source for source in SOURCES[name]]
-    for test in TESTS[name]:
-        binary = place / "test"
-        words: list[str | Path] = [
-            "gcc", "-w", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-            f"-I{(ROOT / 'hw/nvme' / name).parent}", f"-I{UNIT}",
-            *(UNIT / source for source in test), *sources, "-o", binary, *flags]
-        subprocess.run(words, check=True)
-        try:
-            ran = subprocess.run([binary, "--tap"], timeout=60, check=False,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            return False
-        if ran.returncode:
-            return False
-    return True
+def compile_to(source: Path, place: Path, flags: list[str]) -> Path:
+    """The object of a source file."""
+    target = place / f"{source.stem}.o"
+    subprocess.run(["gcc", "-w", "-O1", *flags, f"-I{UNIT}", f"-I{ROOT / 'hw/nvme/coalesce'}",
+                    f"-I{ROOT / 'hw/nvme/model'}", "-c", source, "-o", target], check=True)
+    return target
+
+
+def passes(binary: Path) -> bool:
+    """Whether a test ends well, and at all."""
+    try:
+        ran = subprocess.run([binary, "--tap"], timeout=120, check=False,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return False
+    return ran.returncode == 0
+
+
+class Bench:
+    """The tests of one file, compiled but for that file."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        """Compile them."""
+        found = MODEL_TESTS.get(name, ENGINE_TESTS)
+        self.source = ROOT / "hw/nvme" / name
+        self.place = place
+        # The engine's tests are many, and its copies of queues no news to sanitizers.
+        self.flags = [*(SANITIZE if name in MODEL_TESTS else ()), *glib()]
+        others = [compile_to(ROOT / "hw/nvme" / other, place, self.flags)
+                  for other in found.sources if other != name]
+        done: dict[str, Path] = {}
+        for test in found.tests:
+            for part in test:
+                done[part] = done.get(part) or compile_to(UNIT / part, place, self.flags)
+        self.objects = [[*(done[part] for part in test), *others] for test in found.tests]
+
+    def survives(self, text: str) -> bool:
+        """Whether all tests pass with `text` in the file's place."""
+        # Beside the original, for what it includes.
+        mutant = self.place / "mutant.c"
+        mutant.write_text(text.replace('#include "../', f'#include "{self.source.parent}/../'),
+                          encoding="utf-8")
+        changed = compile_to(mutant, self.place, self.flags)
+        binary = self.place / "test"
+        for objects in self.objects:
+            subprocess.run(["gcc", *objects, changed, "-o", binary, *self.flags, "-lm"],
+                           check=True)
+            if not passes(binary):
+                return False
+        return True
 
 
 def main() -> int:
     """Try all mutants of the files that match."""
     pattern = sys.argv[1] if len(sys.argv) > 1 else ""
-    flags = glib()
     tried = survived = 0
     for name, mutants in MUTANTS.items():
         if pattern not in name:
             continue
         original = (ROOT / "hw/nvme" / name).read_text("utf-8")
-        for what, before, after in mutants:
-            if original.count(before) != 1:
-                sys.exit(f"{name}: {what}: {original.count(before)} places to change")
-            tried += 1
-            with tempfile.TemporaryDirectory(prefix="cint-mutant-") as place:
-                if survives(name, original.replace(before, after), Path(place), flags):
+        with tempfile.TemporaryDirectory(prefix="cint-mutant-") as place:
+            bench = Bench(name, Path(place))
+            if not bench.survives(original):
+                sys.exit(f"{name}: its tests fail as it is")
+            for what, before, after in mutants:
+                if original.count(before) != 1:
+                    sys.exit(f"{name}: {what}: {original.count(before)} places to change")
+                tried += 1
+                if bench.survives(original.replace(before, after)):
                     survived += 1
-                    print(f"survived: {name}: {what}")
+                    print(f"survived: {name}: {what}", flush=True)
     print(f"{tried} mutants, {survived} survived")
     return bool(survived)
 

@@ -505,6 +505,29 @@ static void test_kick_then_storm(void)
     g_free(sim);
 }
 
+/* A timer that comes late: decided by the deadline, sent and measured now. */
+static void test_late_timer(void)
+{
+    CintConfig config = sim_cint(6000, 32);
+    Sim *sim;
+
+    config.max_hold_ns = 7000;
+    sim = start(config);
+    sim_marked(sim, 1000, '.');
+    g_assert_cmpint(cint_timer_late(&sim->cq, 7000, 9000).reason, ==,
+                    NVME_CINT_REASON_QUIET);
+    g_assert_cmpint(sim->cq.limits.message_ns, ==, 9000);
+    g_free(sim);
+
+    sim = start_stormy(sim_cint(6000, 32));
+    sim_marked(sim, 1000, 'U');
+    g_assert_cmpint(cint_deadline(&sim->cq), ==, GAP);
+    g_assert_cmpint(cint_timer_late(&sim->cq, GAP, GAP + 500).reason, ==,
+                    NVME_CINT_REASON_STORM);
+    g_assert_cmpint(sim->cq.limits.last_ns, ==, GAP + 500);
+    g_free(sim);
+}
+
 /* A ring within the window, but before the limit's interval is over. */
 static void test_ring_in_storm(void)
 {
@@ -919,6 +942,7 @@ int main(int argc, char **argv)
         { "hold/nothing-sent-for-what-was-reaped", test_reaped },
         { "hold/after-the-kick-window", test_kick_then_storm },
         { "hold/a-ring-does-not-release", test_ring_in_storm },
+        { "hold/a-late-timer-is-measured-when-sent", test_late_timer },
         { "retune/cancel-satisfies-nothing", test_retune_cancel },
         { "retune/drain-has-no-say", test_retune_drain },
         { "retune/holds-nothing", test_retune_holds_nothing },

@@ -89,16 +89,27 @@ static void disarm(CintCq *cq)
  * Sending and holding
  */
 
-static void message_sent(CintCq *cq, int64_t now, uint32_t covered)
+/* Inlined, these would cost the usual way the registers that they need. */
+#define APART   __attribute__((noinline))
+
+static APART CintAction measured(CintCq *cq, int64_t now, CintAction action)
 {
-    cq->held = CINT_HELD_NOT;
-    if (cint_limits_sent(&cq->limits, now, covered)) {
+    if (cint_limits_measure(&cq->limits, now, action.covered)) {
         tune(cq);
     }
+    return action;
+}
+
+/* @action is all that is left to do about an interrupt. */
+static CintAction sent(CintCq *cq, int64_t now, CintAction action)
+{
+    cq->held = CINT_HELD_NOT;
+    return cint_limits_sent(&cq->limits, now) ? measured(cq, now, action)
+                                              : action;
 }
 
 /* Tells of everything pending. */
-static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
+static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
 {
     CintAction action = {
         .fire = CINT_FIRE_FULL,
@@ -109,8 +120,7 @@ static CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
     cq->pending = 0;
     cq->retained = 0;
     disarm(cq);
-    message_sent(cq, now, action.covered);
-    return action;
+    return sent(cq, now, action);
 }
 
 /*
@@ -130,8 +140,7 @@ static CintAction fire_urgent(CintCq *cq, int64_t now, CintReason reason)
     if (!cq->pending) {
         cq->retained--;
     }
-    message_sent(cq, now, 1);
-    return action;
+    return sent(cq, now, action);
 }
 
 /*

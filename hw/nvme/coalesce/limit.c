@@ -44,24 +44,15 @@ static bool storm_holds(const CintLimits *limits, int64_t now)
 }
 
 /*
- * The end of the kick window is the guest's last sign but for a doorbell; one
- * that rings in a storm is still active when the limiter lets go. Max-hold and
- * reconfigure never ask.
+ * A ring, or the end of the kick window, is the guest's last sign: the window
+ * is not asked again. One that rings in a storm is still active when the storm
+ * limit lets go.
  */
 CintHeld cint_limits_ask(const CintLimits *limits, int64_t now,
                          CintReason reason)
 {
-    switch (reason) {
-    case NVME_CINT_REASON_ERROR:
-    case NVME_CINT_REASON_PRESSURE:
-        return CINT_HELD_NOT;
-    case NVME_CINT_REASON_KICK:
-        break;
-    default:
-        if (guest_is_active(limits, now)) {
-            return CINT_HELD_KICK;
-        }
-        break;
+    if (reason != NVME_CINT_REASON_KICK && guest_is_active(limits, now)) {
+        return CINT_HELD_KICK;
     }
     return storm_holds(limits, now) ? CINT_HELD_STORM : CINT_HELD_NOT;
 }

@@ -66,7 +66,7 @@ void cint_limits_configure(CintLimits *limits, const CintLimitsConfig *config);
 
 /*
  * An interrupt is due at @now for @reason. Returns what holds it, if anything
- * does.
+ * does. Errors, pressure, max-hold and reconfigure never ask.
  */
 CintHeld cint_limits_ask(const CintLimits *limits, int64_t now,
                          CintReason reason);
@@ -80,22 +80,23 @@ static inline void cint_limits_rung(CintLimits *limits)
     limits->rung = true;
 }
 
-/* Under a storm limit: the guest got an interrupt. See cint_limits_sent(). */
-bool cint_limits_measure(CintLimits *limits, int64_t now, uint32_t covered);
-
 /*
- * A message was sent at @now and tells of @covered CQEs. Returns true if thr
- * and delta in force are others now (retune).
+ * A message was sent at @now. Returns true if that is to be measured, because
+ * there is a storm limit.
  */
-static inline bool cint_limits_sent(CintLimits *limits, int64_t now,
-                                    uint32_t covered)
+static inline bool cint_limits_sent(CintLimits *limits, int64_t now)
 {
     limits->message_ns = now;
     limits->message_sent = true;
     limits->rung = false;
-    return limits->gap_ns && !limits->masked &&
-           cint_limits_measure(limits, now, covered);
+    return limits->gap_ns && !limits->masked;
 }
+
+/*
+ * It tells of @covered CQEs. Returns true if thr and delta in force are others
+ * now (retune).
+ */
+bool cint_limits_measure(CintLimits *limits, int64_t now, uint32_t covered);
 
 /* The mean interval in ns, 0 if unknown or without a storm limit. */
 uint64_t cint_limits_mean(const CintLimits *limits);

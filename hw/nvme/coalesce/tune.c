@@ -95,24 +95,18 @@ static uint64_t load_of(const CintTuner *tuner, const CintTunerSample *sample)
 
 static uint32_t bounded(const CintTuner *tuner, uint64_t thr)
 {
-    return thr < 1 ? 1 : thr > tuner->most_thr ? tuner->most_thr : thr;
+    return thr < tuner->most_thr ? thr : tuner->most_thr;
 }
 
-static uint32_t up_from(const CintTuner *tuner, const CintTunerSample *sample)
+/*
+ * The thr that would have met the limit: at least one more if it was too
+ * fast, and never so few that it will be.
+ */
+static uint32_t in_proportion(const CintTuner *tuner,
+                              const CintTunerSample *sample)
 {
-    uint64_t thr = in_a_gap(tuner, sample,
-                            (uint64_t)tuner->thr * sample->irqs);
-
-    return bounded(tuner, thr > tuner->thr ? thr : tuner->thr + 1);
-}
-
-static uint32_t down_from(const CintTuner *tuner,
-                          const CintTunerSample *sample)
-{
-    uint64_t thr = in_a_gap(tuner, sample,
-                            (uint64_t)tuner->thr * sample->irqs);
-
-    return thr < tuner->thr ? bounded(tuner, thr) : tuner->thr;
+    return bounded(tuner, in_a_gap(tuner, sample,
+                                   (uint64_t)tuner->thr * sample->irqs));
 }
 
 /* The thr that @sample asks for, 0: what was set. */
@@ -124,13 +118,13 @@ static uint32_t decide(const CintTuner *tuner, const CintTunerSample *sample)
                bounded(tuner, in_a_gap(tuner, sample, sample->cqes)) : 0;
     }
     if (reaches(tuner, sample, sample->irqs, 105)) {
-        return up_from(tuner, sample);
+        return in_proportion(tuner, sample);
     }
     if (!reaches(tuner, sample, sample->natural, 80)) {
         return 0;
     }
     return reaches(tuner, sample, sample->irqs, 95) ?
-           tuner->thr : down_from(tuner, sample);
+           tuner->thr : in_proportion(tuner, sample);
 }
 
 /*
