@@ -27,6 +27,17 @@ QEMU_STOCK = BUILD / "qemu-stock/qemu-system-x86_64"
 QEMU_UPSTREAM = BUILD / "qemu-upstream/qemu-system-x86_64"
 UPSTREAM_QOS_TEST = BUILD / "qemu-upstream/qos-test"
 
+#: A tree of its own for the builds that are measured, which have the load generator.
+QEMU_BENCH_SRC = SRC / "qemu-bench"
+QEMU_BENCH_BUILD = BUILD / "qemu-bench"
+#: The measured binaries: QEMU as it is, with those patches of ours that are for upstream
+#: anyway, and with all of them.
+BENCH_PRISTINE = BUILD / "bench/qemu-pristine"
+BENCH_STOCK = BUILD / "bench/qemu-stock"
+BENCH_CINT = QEMU_BENCH_BUILD / "qemu-system-x86_64"
+BENCH_FIRMWARE = BUILD / "bench/halt.bin"
+BENCH_MEDIUM = BUILD / "bench/medium.raw"
+
 LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
 #: The same source with checks of its own, for slow tests.
@@ -65,10 +76,13 @@ MODEL_BUILD = BUILD / "model"
 #: What the repository holds for each of them.
 OVERLAY_NVME = ROOT / "hw/nvme"
 OVERLAY_QTEST = ROOT / "tests/qtest"
+OVERLAY_LOAD = ROOT / "tests/bench/load"
 REPLAY_SRC = ROOT / "replay"
 QEMU_PATCHES = ROOT / "qemu-patches/10.0"
 #: For QEMU as it is: what could be mailed today.
 QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
+#: For the builds that are measured.
+QEMU_BENCH_PATCHES = ROOT / "qemu-patches/bench"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"
 KERNEL_CONFIG = IMAGES / "kernel"

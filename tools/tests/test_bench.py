@@ -3,8 +3,11 @@
 
 import pytest
 
-from cint.selftest import bench, callgrind
-from cint.selftest.bench import Check, DeviceRow, EngineRow
+from cint import paths
+from cint.selftest import aims, bench, callgrind, load
+from cint.selftest.aims import Check
+from cint.selftest.bench import EngineRow
+from cint.selftest.load import Count, Shape, Speed
 
 PROFILE = """\
 # callgrind format
@@ -90,8 +93,72 @@ def test_the_test_leaves_room_for_another_compiler() -> None:
     assert not Check("x", 120, 100, "instructions").within(bench.SLACK)
 
 
-def test_only_what_the_device_adds_counts() -> None:
-    stock, off = DeviceRow("stock", 500, 8000), DeviceRow("off", 540, 9000)
-    assert missed(bench.device_checks([stock, off])) == []
-    assert missed(bench.device_checks([stock, DeviceRow("off", 541, 8000)])) \
-        == ["a read with cint=off against stock"]
+def test_a_ratio_is_held_from_below() -> None:
+    check = Check("x", 1.3, 1.4, "times", at_least=True)
+    assert not check.passed
+    assert check.within(bench.SLACK)
+    assert Check("x", 1.4, 1.4, "times", at_least=True).passed
+    assert list(aims.verdict([check])) == ["MISSED x: 1.30 times, aim at least 1.4",
+                                           "0 of 1 aims met"]
+
+
+# --- the device ---------------------------------------------------------------------------
+
+
+def counts(**qemu: float) -> list[Count]:
+    """Rows of the main shape, and of few and many queues for the same instructions."""
+    given = {"stock": 7000, "off": 7000, "default": 7000, "adaptive": 7000, "cint": 7000, **qemu}
+    flat = [Count(name, shape.queues, shape.depth, shape.batch, 500, given[name], 300, 1)
+            for name in load.FLAT_ARMS for shape in load.FLAT]
+    return [*(Count(name, 1, 128, 32, 500, cost, 300, 1) for name, cost in given.items()), *flat]
+
+
+def test_what_the_device_adds_is_held_against_aims() -> None:
+    assert missed(load.count_checks(counts(adaptive=7700, cint=7700, default=8200))) == []
+    assert missed(load.count_checks(counts(off=7036))) == ["a read with cint=off against stock"]
+    assert missed(load.count_checks(counts(adaptive=7701, default=8201))) == [
+        "cint=on, adaptive, adds to a read", "cint=on, default, adds to a read"]
+
+
+def test_many_queues_may_cost_little_more() -> None:
+    rows = counts()
+    grown = [*rows[:-1], Count(rows[-1].arm, 64, 32, 16, 500, 7701, 300, 1)]
+    assert missed(load.count_checks(grown)) == ["cint, 64 queues against 1"]
+
+
+def speeds(adaptive: tuple[float, ...]) -> list[Speed]:
+    rows = []
+    for number, value in enumerate(adaptive):
+        # the machine is slower in each round, for all alike
+        rows += [Speed(name, "file", number, speed / (number + 1), 2.0, 0.1) for name, speed in
+                 (("pristine", 100), ("adaptive", value), ("virtio-blk", 150))]
+    return rows
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    assert load.ratio(speeds((140, 150, 145)), "file", "adaptive", "pristine") == 1.45
+    assert missed(load.speed_checks(speeds((140, 140, 140)))) == []
+    assert missed(load.speed_checks(speeds((130, 139, 200)))) == [
+        "file, adaptive against pristine"]
+
+
+def test_the_generators_own_instructions_are_left_out() -> None:
+    profile = callgrind.Profile(total=1000)
+    profile.files.update({"../src/qemu-bench/hw/misc/load/load.c": 100,
+                          "../src/qemu-bench/hw/nvme/ctrl.c": 200, "malloc.c": 700})
+    assert load.count_of("off", Shape(), profile, 10, 5) == Count(
+        "off", 1, 128, 32, nvme=20, qemu=90, generator=10, interrupts=0.5)
+
+
+def test_the_generators_line_is_found() -> None:
+    assert load.parse_result('==1== Callgrind\n{"reads": 5, "wall_ns": 7}\n==1== end\n') \
+        == {"reads": 5, "wall_ns": 7}
+    assert load.parse_result("qemu: no such device\n") is None
+
+
+def test_a_run_is_one_command() -> None:
+    words = load.qemu_command(load.ARMS["virtio-blk"], "file", Shape(4, 16, 8), 100, 10, step=True)
+    assert words[0] == str(paths.BENCH_STOCK)
+    assert "virtio-blk-pci,id=t,drive=d0,num-queues=4,queue-size=1024,request-merging=off" in words
+    assert words[-1].startswith("load-generator,target=t,queues=4,depth=16,batch=8,reads=100,")
+    assert words[words.index("-accel") + 1] == "qtest"

@@ -28,6 +28,9 @@ _TOUCHES = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
 #: The one file of QEMU's that ours replaces.
 REPLACED = "hw/nvme/meson.build"
 
+#: Where the load generator is in QEMU's tree.
+LOAD_INSIDE = "hw/misc/load"
+
 #: What QEMU's is expected to be; a different one needs a new look.
 UPSTREAM_MESON = (
     "system_ss.add(when: 'CONFIG_NVME_PCI', "
@@ -272,6 +275,12 @@ def overlay_map() -> dict[str, Path]:
             if not re.match(r"tests/qtest/(.*/)?meson\.build$", inside)}
 
 
+def load_map() -> dict[str, Path]:
+    """The same for the load generator, which only the builds that are measured have."""
+    return {f"{LOAD_INSIDE}/{file.relative_to(paths.OVERLAY_LOAD)}": file
+            for file in overlay_files(paths.OVERLAY_LOAD)}
+
+
 def apply_overlay(tree: Tree, files: dict[str, Path]) -> list[str]:
     """Link our files into the tree and remove links that have no file any more.
 
@@ -299,7 +308,7 @@ def _check_hidden(tree: Tree, links: dict[str, Path]) -> None:
     for inside, file in links.items():
         target = tree.root / inside
         free = not (target.exists() or target.is_symlink())
-        if free or (target.is_symlink() and _points_here(target)):
+        if free or (target.is_symlink() and points_here(target)):
             continue
         raise CintError(f"{paths.display(file)} would replace {inside} of {tree.label}",
                         hint="give our file another name; changes to QEMU's files are patches")
@@ -323,18 +332,19 @@ def _replace_meson(tree: Tree, file: Path) -> list[str]:
     return [REPLACED] if _install(file, tree.root / REPLACED) else []
 
 
-def _points_here(link: Path) -> bool:
+def points_here(link: Path) -> bool:
     """Whether a link in the tree is one of ours."""
     aim = Path(os.path.normpath(link.parent / link.readlink()))
-    return any(aim.is_relative_to(ours) for ours in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST))
+    return any(aim.is_relative_to(ours)
+               for ours in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.OVERLAY_LOAD))
 
 
 def _remove_stale_links(tree: Tree, files: dict[str, Path]) -> list[str]:
     changed = []
-    for top in ("hw/nvme", "tests/qtest"):
+    for top in ("hw/nvme", "tests/qtest", LOAD_INSIDE):
         for link in (tree.root / top).rglob("*"):
             inside = str(link.relative_to(tree.root))
-            if link.is_symlink() and inside not in files and _points_here(link):
+            if link.is_symlink() and inside not in files and points_here(link):
                 link.unlink()
                 changed.append(inside)
     return changed
@@ -343,6 +353,12 @@ def _remove_stale_links(tree: Tree, files: dict[str, Path]) -> list[str]:
 def own_files(tree: Tree) -> set[str]:
     """Paths inside the tree that are ours: patched files and links of the overlay."""
     return set(_load_index(tree)) | set(overlay_map())
+
+
+def pristine_files(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
+    """Where the unpatched content is of those of `names` that the source has."""
+    index = _load_index(tree)
+    return {name: _pristine(tree, name, index) for name in names if index.get(name, True)}
 
 
 def remove_overlay(tree: Tree) -> list[str]:

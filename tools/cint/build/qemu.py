@@ -44,6 +44,11 @@ CONFIGURE = (
 #: Optimised a little, or the tests take longer than their limits.
 SANITIZERS = ("--enable-asan", "--enable-ubsan", "-Doptimization=1")
 
+#: Builds that are measured: a trace point that is off costs one test of a flag, and casts
+#: are not checked, as in a distribution's build.
+MEASURED = (*(word for word in CONFIGURE if not word.startswith("--enable-trace-backends")),
+            "--enable-trace-backends=log", "--disable-qom-cast-debug")
+
 _TARGETS = ("qemu-system-x86_64", "qemu-img", "tests/qtest/qos-test")
 
 
@@ -59,8 +64,8 @@ def _env() -> dict[str, str]:
 def _configure(step: steps.Step, source: Path, build_dir: Path, *options: str) -> None:
     shutil.rmtree(build_dir, ignore_errors=True)
     build_dir.mkdir(parents=True)
-    step.run([source / "configure", f"--python={_python()}", *CONFIGURE, *options,
-              "--cc=ccache gcc"], cwd=build_dir, env=_env())
+    step.run([source / "configure", f"--python={_python()}", *options, "--cc=ccache gcc"],
+             cwd=build_dir, env=_env())
 
 
 def _link_firmware(build_dir: Path) -> None:
@@ -99,12 +104,20 @@ def _build_stock(tree: patches.Tree, jobs: int) -> None:
     if not fresh.current(inputs, configured):
         fresh.remove()
         with steps.step("qemu-configure", f"Configure {tree.label}") as step:
-            _configure(step, tree.root, paths.QEMU_BUILD)
+            _configure(step, tree.root, paths.QEMU_BUILD, *CONFIGURE)
         fresh.write(inputs)
     with steps.step("qemu-stock", "Build QEMU as it is (stock)") as step:
         _ninja(step, paths.QEMU_BUILD, jobs, "qemu-system-x86_64")
         _keep(paths.QEMU, paths.QEMU_STOCK)
     stamp.write(inputs)
+
+
+def _keep(built: Path, kept: Path) -> None:
+    """Copy a binary out of its build directory."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    temporary = kept.with_suffix(".tmp")
+    shutil.copy2(built, temporary)
+    temporary.replace(kept)
 
 
 def qtest_programs(build_dir: Path | None = None) -> list[Path]:
@@ -146,19 +159,11 @@ def build_asan(own: Path | None, jobs: int) -> bool:
     with steps.step("qemu-asan", f"Build {tree.label} with sanitizers") as step:
         if not stamp.current(inputs, paths.QEMU_ASAN / "build.ninja"):
             stamp.remove()
-            _configure(step, tree.root, paths.QEMU_ASAN, *SANITIZERS)
+            _configure(step, tree.root, paths.QEMU_ASAN, *CONFIGURE, *SANITIZERS)
             _link_firmware(paths.QEMU_ASAN)
             stamp.write(inputs)
         _build_all(step, paths.QEMU_ASAN, jobs)
     return worked
-
-
-def _keep(built: Path, kept: Path) -> None:
-    """Copy what was built to where it stays."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    temporary = kept.with_suffix(".tmp")
-    shutil.copy2(built, temporary)
-    temporary.replace(kept)
 
 
 def build_upstream(own: Path | None, jobs: int) -> bool:
@@ -184,6 +189,55 @@ def build_upstream(own: Path | None, jobs: int) -> bool:
         _keep(paths.QOS_TEST, paths.UPSTREAM_QOS_TEST)
     stamp.write(inputs)
     build(own, jobs)
+    return True
+
+
+def _build_bench_stock(tree: patches.Tree, jobs: int) -> None:
+    """Configure, and build and keep the binaries without our device."""
+    load = patches.read_series(paths.QEMU_BENCH_PATCHES)
+    shared = patches.shared_patches(patches.read_series(paths.QEMU_PATCHES),
+                                    patches.read_series(paths.QEMU_UPSTREAM_PATCHES))
+    base = {"source": tree.label, "root": str(tree.root), "configure": list(MEASURED)}
+    inputs = {**base, "patches": steps.hash_files([*shared, *load]),
+              "load": steps.hash_files(patches.load_map().values())}
+    stamp, fresh = steps.Stamp("qemu-bench-stock"), steps.Stamp("qemu-bench-configure")
+    built = paths.QEMU_BENCH_BUILD / "build.ninja"
+    if stamp.current(inputs, paths.BENCH_PRISTINE, paths.BENCH_STOCK, built):
+        return
+    stamp.remove()
+    patches.remove_overlay(tree)
+    patches.apply_overlay(tree, patches.load_map())
+    for binary, series in ((paths.BENCH_PRISTINE, []), (paths.BENCH_STOCK, shared)):
+        patches.apply_series(tree, [*series, *load])
+        if not fresh.current(base, built):
+            fresh.remove()
+            with steps.step("qemu-bench-configure", "Configure the builds to measure") as step:
+                _configure(step, tree.root, paths.QEMU_BENCH_BUILD, *MEASURED)
+            fresh.write(base)
+        with steps.step(f"bench-{binary.name}", f"Build {binary.name} to measure") as step:
+            _ninja(step, paths.QEMU_BENCH_BUILD, jobs, "qemu-system-x86_64")
+            _keep(paths.BENCH_CINT, binary)
+    stamp.write(inputs)
+
+
+def build_bench(own: Path | None, jobs: int) -> bool:
+    """Build what `cint bench --device` measures: three binaries from one configure line."""
+    tree = trees.prepare_bench(own)
+    _build_bench_stock(tree, jobs)
+    series = [*patches.read_series(paths.QEMU_PATCHES),
+              *patches.read_series(paths.QEMU_BENCH_PATCHES)]
+    changed = patches.apply_series(tree, series)
+    files = {**patches.overlay_map(), **patches.load_map()}
+    changed += patches.apply_overlay(tree, files)
+    inputs = {"source": tree.label, "patches": steps.hash_files(series),
+              "overlay": steps.hash_files(files.values())}
+    stamp = steps.Stamp("qemu-bench")
+    if not changed and stamp.current(inputs, paths.BENCH_CINT):
+        return False
+    stamp.remove()
+    with steps.step("qemu-bench", "Build QEMU with the cint device to measure") as step:
+        _ninja(step, paths.QEMU_BENCH_BUILD, jobs, "qemu-system-x86_64")
+    stamp.write(inputs)
     return True
 
 

@@ -15,7 +15,7 @@ from cint.errors import CintError, UsageError
 TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
-OPTIONAL = ("engine-asan", "qemu-upstream", "qemu-asan", "distro")
+OPTIONAL = ("engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "distro")
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -130,6 +130,10 @@ def _qemu_upstream(args: argparse.Namespace) -> bool:
     return qemu.build_upstream(args.qemu_src, jobs(args))
 
 
+def _qemu_bench(args: argparse.Namespace) -> bool:
+    return qemu.build_bench(args.qemu_src, jobs(args))
+
+
 def _distro(args: argparse.Namespace) -> bool:
     worked = image.build(jobs(args))
     return distro.build() or worked
@@ -137,4 +141,4 @@ def _distro(args: argparse.Namespace) -> bool:
 
 _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
              "engine-asan": _engine_asan, "qemu-upstream": _qemu_upstream,
-             "qemu-asan": _qemu_asan, "distro": _distro}
+             "qemu-asan": _qemu_asan, "qemu-bench": _qemu_bench, "distro": _distro}

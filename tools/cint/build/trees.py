@@ -46,6 +46,39 @@ def _prepare_own(package: sources.Package, own: Path) -> patches.Tree:
     return tree
 
 
+def prepare_bench(own: Path | None) -> patches.Tree:
+    """QEMU's tree once more, as links: patched in other ways while the first one stays."""
+    base = prepare(sources.QEMU, own)
+    tree = patches.Tree(paths.QEMU_BENCH_SRC, base.label, verified=base.verified)
+    marker = steps.Stamp("qemu-bench-links")
+    inputs = {"source": base.label, "root": str(base.root)}
+    if not marker.current(inputs):
+        marker.remove()
+        shutil.rmtree(tree.root, ignore_errors=True)
+        shutil.rmtree(tree.store, ignore_errors=True)
+    names = [inside for inside, is_link in entries(base.root)
+             if not (is_link and patches.points_here(base.root / inside))]
+    _link_all(tree.root, patches.pristine_files(base, names),
+              patches.own_files(tree) | set(patches.load_map()))
+    marker.write(inputs)
+    return tree
+
+
+def _link_all(farm: Path, wanted: dict[str, Path], keep: set[str]) -> None:
+    """Make `farm` a tree of links to `wanted`; files in `keep` are left alone."""
+    present = dict(entries(farm))
+    for inside in present.keys() - wanted.keys() - keep:
+        (farm / inside).unlink()
+    for inside, aim in wanted.items():
+        link = farm / inside
+        if inside in present:
+            if inside in keep or link.readlink() == aim:
+                continue
+            link.unlink()
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(aim)
+
+
 def own_version(own: Path) -> str:
     """The version a tree says it has: QEMU's VERSION file or Linux's Makefile."""
     version = own / "VERSION"

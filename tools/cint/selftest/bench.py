@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the engine and the device cost, and whether that is what was aimed at."""
+"""What the engine costs, and whether that is what was aimed at."""
 
 import json
 import re
@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths
-from cint.build import qemu
 from cint.errors import CintError
 from cint.selftest import callgrind
-from cint.selftest.runner import PASSED, Command, run_command
+from cint.selftest.aims import Check
 
 PROGRAM = paths.ENGINE_BUILD / "tests/bench/bench-engine"
 OBJECTS = paths.ENGINE_BUILD / "libcoalesce.a.p"
@@ -38,16 +37,9 @@ SLACK = 1.15
 #: 64 queues may cost that much more than one.
 AIM_FLAT = 0.10
 AIM_STATE = 1024
-#: What cint=off may add to the instructions of a read of the stock device.
-AIM_OFF = 0.005
 
 #: What a caller of the engine calls for an I/O.
 EVENTS = ("submit", "doorbell", "complete", "pass_end", "head", "pointer", "timer", "deadline")
-
-#: Reads of one device run, and those of the run it is compared with.
-READS = 20_000
-#: Milliseconds for a batch of reads to be done under callgrind, before the first look.
-PATIENCE_MS = 700
 
 
 @dataclass(frozen=True)
@@ -63,41 +55,10 @@ class EngineRow:
     ns: float | None
 
 
-@dataclass(frozen=True)
-class DeviceRow:
-    """One configuration of the controller; instructions for each read."""
-
-    arm: str
-    nvme: float
-    qemu: float
-
-
-@dataclass(frozen=True)
-class Check:
-    """A figure and what it is to be at the most."""
-
-    what: str
-    value: float
-    aim: float
-    unit: str
-
-    def within(self, slack: float) -> bool:
-        """Whether the aim is met but for a factor."""
-        return self.value <= self.aim * slack
-
-    @property
-    def passed(self) -> bool:
-        """Whether the aim is met."""
-        return self.within(1)
-
-
 def aim_of(arm: str) -> int:
     """The instructions that a completion may take."""
     # Most of vIC's completions interrupt at once, which the others spread.
     return AIM_VARIANT if "-" in arm or arm == "vic" else AIM_POLICY
-
-
-# --- the engine ---------------------------------------------------------------------------
 
 
 def _program_json(*words: str) -> dict[str, Any]:
@@ -193,65 +154,6 @@ def count_checks(rows: Sequence[EngineRow]) -> list[Check]:
 def state_checks(state: dict[str, int]) -> list[Check]:
     """The state's size against its aim."""
     return [Check("state of a CQ and its SQ", state["cq"] + state["sq"], AIM_STATE, "bytes")]
-
-
-# --- the device ---------------------------------------------------------------------------
-
-
-def device_arms() -> dict[str, tuple[Path, str]]:
-    """By name: the binary and the device's options."""
-    known = {"stock": (paths.QEMU_STOCK, ""), "off": (paths.QEMU, "cint=off")}
-    for policy in policies():
-        known[policy] = (paths.QEMU, f"cint=on,cint.policy={policy}")
-    return known
-
-
-def _cost_program() -> str:
-    for program in qemu.qtest_programs():
-        if program.name == "nvme-cint-cost-test":
-            return str(program)
-    raise CintError("QEMU's build has no nvme-cint-cost-test",
-                    hint="build it with ./cint build qemu")
-
-
-def _count_device(arm: str, reads: int) -> callgrind.Profile:
-    binary, options = device_arms()[arm]
-    with tempfile.TemporaryDirectory(prefix="cint-bench-") as place:
-        out = Path(place) / "callgrind.out"
-        env = (("QTEST_QEMU_BINARY", " ".join(callgrind.command([str(binary)], out))),
-               ("CINT_COST_READS", str(reads)), ("CINT_COST_OPTS", options),
-               ("CINT_COST_WAIT_MS", str(PATIENCE_MS)))
-        done = run_command(Command("bench", f"device-{arm}-{reads}", (_cost_program(),),
-                                   cwd=paths.QEMU_BUILD, env=env, limit_s=900.0))
-        if done.status != PASSED:
-            raise CintError(f"{done.name}: {done.reason}", log=done.log)
-        return callgrind.load(out)
-
-
-def _in_nvme(profile: callgrind.Profile) -> int:
-    """Instructions of the device's own source files and of its generated trace functions."""
-    return sum(cost for file, cost in profile.files.items() if re.search(r"hw[/_]nvme", file))
-
-
-def count_device(arm: str) -> DeviceRow:
-    """Count the instructions of a read: those of a run with reads less those of one without."""
-    without, reads = _count_device(arm, 0), _count_device(arm, READS)
-    return DeviceRow(arm, (_in_nvme(reads) - _in_nvme(without)) / READS,
-                     (reads.total - without.total) / READS)
-
-
-def device_checks(rows: Sequence[DeviceRow]) -> list[Check]:
-    """What cint=off adds to the stock device's read.
-
-    Only what is added in hw/nvme counts: it is the same in each run, while the rest has
-    QEMU's main loop in it, which turns more often the busier the machine is.
-    """
-    by_name = {row.arm: row for row in rows}
-    stock, off = by_name["stock"], by_name["off"]
-    return [Check("a read with cint=off against stock", 100 * (off.nvme - stock.nvme) / stock.qemu,
-                  100 * AIM_OFF, "%")]
-
-
 
 
 def need_tools() -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from cint import paths
 from cint.build import patches, qemu, sources, trees
 from cint.errors import CintError
-from cint.selftest import bench, fuzz, model, runner
+from cint.selftest import bench, fuzz, load, model, runner
+from cint.selftest.aims import Check
 from cint.selftest.runner import Command, Result
 
 #: Seconds for one case of a qtest program; the slowest take about two.
@@ -97,12 +98,15 @@ def _kernel_checkpatch(path: Path) -> Command:
 
 def _style_checks() -> list[Command]:
     """QEMU's style for what is built in QEMU and for the replay, the kernel's for its patches."""
-    files = [path for directory in (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.REPLAY_SRC)
+    places = (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.OVERLAY_LOAD, paths.REPLAY_SRC)
+    files = [path for directory in places
              for path in sorted(directory.rglob("*.[ch]"))]
+    ours = [path for series in (paths.QEMU_UPSTREAM_PATCHES, paths.QEMU_PATCHES,
+                                        paths.QEMU_BENCH_PATCHES)
+            for path in sorted(series.glob("*.patch"))]
     return [
         *(_checkpatch(path, "-f") for path in files),
-        *(_checkpatch(path) for place in (paths.QEMU_PATCHES, paths.QEMU_UPSTREAM_PATCHES)
-          for path in sorted(place.glob("*.patch"))),
+        *(_checkpatch(path) for path in ours),
         *(_kernel_checkpatch(path) for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
     ]
 
@@ -427,11 +431,11 @@ def _bench_names(options: Options) -> list[str]:
     return [*bench.arms(), "state", *(["device"] if options.full else [])]
 
 
-def _bench_checks(name: str) -> list[bench.Check]:
+def _bench_checks(name: str) -> list[Check]:
     if name == "state":
         return bench.state_checks(bench.state_bytes())
     if name == "device":
-        return bench.device_checks([bench.count_device(arm) for arm in ("stock", "off")])
+        return [load.off_check(load.count_some(("stock", "off")))]
     return bench.count_checks([bench.count_engine(name, queues) for queues in bench.QUEUES])
 
 
@@ -444,8 +448,7 @@ def _bench_result(name: str) -> Result:
         return Result("bench", name, runner.FAILED, time.monotonic() - started, problem.log or log,
                       problem.message)
     log.write_text("".join(f"{check}\n" for check in checks), encoding="utf-8")
-    missed = [f"{check.what}: {check.value:.1f} {check.unit}, aim {check.aim:g}"
-              for check in checks if not check.within(bench.SLACK)]
+    missed = [str(check) for check in checks if not check.within(bench.SLACK)]
     return Result("bench", name, runner.FAILED if missed else runner.PASSED,
                   time.monotonic() - started, log, "; ".join(missed))
 
@@ -465,8 +468,8 @@ SUITES = (
           _replay_names),
     Suite("model", "the interrupt handshake, every order of events", ("packages",),
           _model, _model_names),
-    Suite("bench", "instructions of the engine, against aims", ("engine",), _bench, _bench_names,
-          full_targets=("qemu",)),
+    Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
+          ("engine",), _bench, _bench_names, full_targets=("qemu-bench",)),
     Suite("fuzz", "sanitizers, fuzz targets; with --full QEMU with sanitizers",
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu-asan",)),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),

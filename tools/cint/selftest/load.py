@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the device costs: QEMU with the load generator of tests/bench/load in place of a guest.
+
+Two kinds of runs. Counted ones under callgrind, with a clock that is stepped as soon as
+nothing but time is waited for: the same on every machine, busy or not. Timed ones in real
+time, a round of all devices after the other, compared within a round.
+"""
+
+import json
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths
+from cint.build import patches
+from cint.errors import CintError
+from cint.selftest import callgrind, runner
+from cint.selftest.aims import Check
+from cint.selftest.runner import Command
+
+#: Bytes of the medium, and of a read.
+MEDIUM = 1 << 30
+BLOCK = 4096
+
+#: Reads that are counted, and those before them that fill the queues.
+COUNTED, COUNTED_WARMUP = 20_000, 4_000
+#: Reads of a timed run by back end: about half a second.
+TIMED = {"null": 500_000, "file": 300_000}
+TIMED_WARMUP = 20_000
+ROUNDS = 9
+
+#: Instructions that cint=on may add to a read of cint=off.
+AIM_ADDED = {"adaptive": 700, "cint": 700, "default": 1200}
+#: Per cent that cint=off may add to QEMU as it is with the same patches for upstream.
+AIM_OFF = 0.5
+#: Per cent that a read may cost more with 64 queues than with one.
+AIM_FLAT = 10
+#: Reads per second from a file with policy adaptive, as ratios.
+AIM_PRISTINE, AIM_VIRTIO = 1.4, 0.9
+
+#: The file has no blocks: the kernel answers at once, and what is timed is the way there
+#: and back. With data in it the machine's disk is what is timed.
+BACK_ENDS = {
+    "null": "driver=null-co,read-zeroes=off,size={size},node-name=d0",
+    "file": "driver=file,filename={file},aio=native,cache.direct=on,node-name=d0",
+}
+
+_NVME = "nvme,id=t,serial=load,drive=d0,max_ioqpairs=64,msix_qsize=65"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One binary with one device."""
+
+    name: str
+    binary: Path
+    device: str
+
+
+def _on(policy: str) -> Arm:
+    return Arm(policy, paths.BENCH_CINT, f"{_NVME},cint=on,cint.policy={policy}")
+
+
+#: QEMU as it is; the same with what is for upstream anyway; ours. `pointer` is left out:
+#: it needs a driver that moves its register.
+ARMS = {arm.name: arm for arm in (
+    Arm("pristine", paths.BENCH_PRISTINE, _NVME),
+    Arm("stock", paths.BENCH_STOCK, _NVME),
+    Arm("off", paths.BENCH_CINT, f"{_NVME},cint=off"),
+    *map(_on, ("default", "static", "adaptive", "vic", "cint")),
+    Arm("virtio-blk", paths.BENCH_STOCK, "virtio-blk-pci,id=t,drive=d0,num-queues={queues},"
+                                         "queue-size=1024,request-merging=off"),
+)}
+#: Neighbours are compared most.
+TIMED_ARMS = ("pristine", "stock", "off", "adaptive", "virtio-blk", "cint", "default")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is kept in flight."""
+
+    queues: int = 1
+    depth: int = 128
+    batch: int = 32
+
+
+SHAPE = Shape()
+#: The same load in each queue, of one and of many.
+FLAT = (Shape(1, 32, 16), Shape(64, 32, 16))
+FLAT_ARMS = ("off", "default", "adaptive", "cint")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Instructions for each read; those of the generator are left out of `qemu`."""
+
+    arm: str
+    queues: int
+    depth: int
+    batch: int
+    nvme: float
+    qemu: float
+    generator: float
+    interrupts: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One timed run."""
+
+    arm: str
+    back_end: str
+    round: int
+    reads_per_s: float
+    cpu_us: float
+    interrupts: float
+
+
+# --- one run ------------------------------------------------------------------------------
+
+
+def _prepare() -> None:
+    """The medium, and firmware whose CPU stops at once and for good: devices run without it."""
+    halt = bytes((0xFA, 0xF4, 0xEB, 0xFD))  # cli; hlt; jmp to hlt
+    paths.BENCH_FIRMWARE.parent.mkdir(parents=True, exist_ok=True)
+    paths.BENCH_FIRMWARE.write_bytes(bytes(0xFFF0) + halt.ljust(16, b"\0"))
+    with paths.BENCH_MEDIUM.open("wb") as stream:
+        stream.truncate(MEDIUM)
+
+
+def qemu_command(arm: Arm, back_end: str, shape: Shape, reads: int, warmup: int, *,
+                 step: bool) -> list[str]:
+    """QEMU's command line for one run. With `step` the clock stands still unless stepped."""
+    blockdev = BACK_ENDS[back_end].format(size=MEDIUM, file=paths.BENCH_MEDIUM)
+    load = (f"load-generator,target=t,queues={shape.queues},depth={shape.depth},"
+            f"batch={shape.batch},reads={reads},warmup={warmup},blocks={MEDIUM // BLOCK},"
+            f"step={'on' if step else 'off'}")
+    return [str(arm.binary), *paths.firmware_args(), "-nodefaults", "-no-user-config",
+            "-display", "none", "-machine", "pc", "-accel", "qtest" if step else "tcg",
+            "-m", "256", "-bios", str(paths.BENCH_FIRMWARE), "-blockdev", blockdev,
+            "-device", arm.device.format(queues=shape.queues), "-device", load]
+
+
+def parse_result(text: str) -> dict[str, int] | None:
+    """The line that the generator prints, among whatever else is printed."""
+    lines = [line for line in text.splitlines() if line.startswith('{"reads"')]
+    return {str(key): int(value) for key, value in json.loads(lines[-1]).items()} if lines else None
+
+
+def _run(name: str, argv: Sequence[str]) -> dict[str, int]:
+    done = runner.run_command(Command("bench", name, tuple(argv), limit_s=900.0))
+    if done.status != runner.PASSED:
+        raise CintError(f"{name}: {done.reason}", log=done.log)
+    assert done.log is not None
+    found = parse_result(done.log.read_text("utf-8", errors="replace"))
+    if found is None:
+        raise CintError(f"{name}: the load generator printed no result", log=done.log)
+    return found
+
+
+def count_of(arm: str, shape: Shape, profile: callgrind.Profile, reads: int,
+             interrupts: int) -> Count:
+    """A run's instructions by whose they are."""
+    def cost(part: str) -> int:
+        return sum(cost for file, cost in profile.files.items() if part in file)
+
+    own = cost(patches.LOAD_INSIDE)
+    return Count(arm, shape.queues, shape.depth, shape.batch, cost("hw/nvme") / reads,
+                 (profile.total - own) / reads, own / reads, interrupts / reads)
+
+
+def count(arm: Arm, shape: Shape = SHAPE) -> Count:
+    """Count the instructions of reads from a medium that costs nothing."""
+    warmup = max(COUNTED_WARMUP, 2 * shape.queues * shape.depth)
+    argv = qemu_command(arm, "null", shape, COUNTED, warmup, step=True)
+    with tempfile.TemporaryDirectory(prefix="cint-bench-") as place:
+        out = Path(place) / "callgrind.out"
+        found = _run(f"count-{arm.name}-{shape.queues}-{shape.depth}",
+                     callgrind.command(argv, out, ("--collect-atstart=no",)))
+        profile = callgrind.load(out)
+    return count_of(arm.name, shape, profile, found["reads"], found["interrupts"])
+
+
+def time(arm: Arm, back_end: str, number: int) -> Speed:
+    """Time reads in real time."""
+    argv = qemu_command(arm, back_end, SHAPE, TIMED[back_end], TIMED_WARMUP, step=False)
+    found = _run(f"time-{arm.name}-{back_end}", argv)
+    reads = found["reads"]
+    return Speed(arm.name, back_end, number, reads / found["wall_ns"] * 1e9,
+                 found["cpu_ns"] / reads / 1e3, found["interrupts"] / reads)
+
+
+# --- all runs -----------------------------------------------------------------------------
+
+
+#: Not virtio-blk: callgrind counts `rep stos` by the byte, with which it clears 24 KiB of
+#: stack for each request.
+_COUNTED_CELLS = [*((arm, SHAPE) for arm in ARMS.values() if arm.name != "virtio-blk"),
+                  *((ARMS[name], shape) for name in FLAT_ARMS for shape in FLAT)]
+
+
+def count_some(names: Sequence[str]) -> list[Count]:
+    """The arms named, with the shape that most is about."""
+    _prepare()
+    return [count(ARMS[name]) for name in names]
+
+
+def count_all(jobs: int, done: Callable[[str], None]) -> list[Count]:
+    """Every arm, and some with one and with many queues."""
+    _prepare()
+    rows = []
+    with ThreadPoolExecutor(max_workers=max(jobs, 1)) as pool:
+        for row in pool.map(lambda cell: count(*cell), _COUNTED_CELLS):
+            done(f"{row.arm}, {row.queues} queues")
+            rows.append(row)
+    return rows
+
+
+def time_all(done: Callable[[str], None]) -> list[Speed]:
+    """Rounds of all arms, one run at a time."""
+    _prepare()
+    rows = []
+    for number in range(ROUNDS):
+        for back_end in BACK_ENDS:
+            for name in TIMED_ARMS:
+                done(f"round {number + 1} of {ROUNDS}: {name}, {back_end}")
+                rows.append(time(ARMS[name], back_end, number))
+    return rows
+
+
+def ratio(rows: Sequence[Speed], back_end: str, arm: str, other: str) -> float:
+    """Median over the rounds of reads per second of `arm` by those of `other`."""
+    speed = {(row.arm, row.round): row.reads_per_s for row in rows if row.back_end == back_end}
+    return statistics.median(value / speed[other, number]
+                             for (name, number), value in speed.items() if name == arm)
+
+
+# --- aims ---------------------------------------------------------------------------------
+
+
+def _main(rows: Sequence[Count]) -> dict[str, Count]:
+    shape = (SHAPE.queues, SHAPE.depth, SHAPE.batch)
+    return {row.arm: row for row in rows if (row.queues, row.depth, row.batch) == shape}
+
+
+def off_check(rows: Sequence[Count]) -> Check:
+    """What cint=off adds to QEMU with the same patches for upstream."""
+    main = _main(rows)
+    return Check("a read with cint=off against stock",
+                 100 * (main["off"].qemu / main["stock"].qemu - 1), AIM_OFF, "%")
+
+
+def count_checks(rows: Sequence[Count]) -> list[Check]:
+    """Instructions against their aims."""
+    main = _main(rows)
+    checks = [off_check(rows)]
+    checks += [Check(f"cint=on, {name}, adds to a read", main[name].qemu - main["off"].qemu, aim,
+                     "instructions") for name, aim in AIM_ADDED.items()]
+    flat = {(row.arm, row.queues): row.qemu for row in rows if row.depth == FLAT[0].depth}
+    return checks + [Check(f"{name}, {FLAT[1].queues} queues against {FLAT[0].queues}",
+                           100 * (flat[name, FLAT[1].queues] / flat[name, FLAT[0].queues] - 1),
+                           AIM_FLAT, "%") for name in FLAT_ARMS]
+
+
+def speed_checks(rows: Sequence[Speed]) -> list[Check]:
+    """Reads per second against their aims."""
+    return [Check(f"file, adaptive against {other}", ratio(rows, "file", "adaptive", other), aim,
+                  "times the reads/s", at_least=True)
+            for other, aim in (("pristine", AIM_PRISTINE), ("virtio-blk", AIM_VIRTIO))]
+
+
+# --- tables -------------------------------------------------------------------------------
+
+
+def count_table(rows: Sequence[Count]) -> Iterator[str]:
+    """Instructions for each read."""
+    yield f"{'instructions a read':<20}{'queues':>8}{'depth':>7}{'batch':>7}{'hw/nvme':>10}" \
+          f"{'QEMU':>8}{'+ off':>8}{'interrupts':>12}{'generator':>11}"
+    off = {(row.queues, row.depth): row.qemu for row in rows if row.arm == "off"}
+    for row in rows:
+        added = row.qemu - off[row.queues, row.depth]
+        yield f"{row.arm:<20}{row.queues:>8}{row.depth:>7}{row.batch:>7}{row.nvme:>10.0f}" \
+              f"{row.qemu:>8.0f}{added:>+8.0f}{row.interrupts:>12.3f}{row.generator:>11.0f}"
+
+
+def speed_table(rows: Sequence[Speed]) -> Iterator[str]:
+    """Medians over the rounds."""
+    yield f"{'reads in real time':<20}{'back end':>9}{'K reads/s':>11}{'/ pristine':>12}" \
+          f"{'/ virtio':>10}{'CPU us':>8}{'interrupts':>12}"
+    for back_end in BACK_ENDS:
+        for name in TIMED_ARMS:
+            own = [row for row in rows if (row.arm, row.back_end) == (name, back_end)]
+            reads_per_s = statistics.median(row.reads_per_s for row in own)
+            cpu_us = statistics.median(row.cpu_us for row in own)
+            interrupts = statistics.median(row.interrupts for row in own)
+            yield f"{name:<20}{back_end:>9}{reads_per_s / 1e3:>11.0f}" \
+                  f"{ratio(rows, back_end, name, 'pristine'):>12.2f}" \
+                  f"{ratio(rows, back_end, name, 'virtio-blk'):>10.2f}" \
+                  f"{cpu_us:>8.2f}{interrupts:>12.3f}"
