@@ -227,14 +227,15 @@ def _last_words(message: Message) -> str:
 
 _TROUBLE = re.compile(r"\bBUG\b|WARNING:|Oops|Call Trace|rcu.*stall|nobody cared|"
                       r"genctr mismatch|invalid id|could not locate request|"
-                      r"(?i:timeout|timed out|completion polled|i/o error|soft lockup|hung.task)")
+                      r"(?i:timeout|timed out|completion polled|i/o error|soft lockup|hung.task)|"
+                      r"completing in order")
 # Lines that hold one of those words and mean no harm.
 _HARMLESS = re.compile(r"Command line:|Kernel command line|watchdog: .*(disabled|enabled)|"
                        r"nvme\.io_timeout|default timeout", re.IGNORECASE)
 
 
 def dmesg_trouble(text: str) -> list[str]:
-    """Kernel messages that show a lost interrupt, a time-out or a splat."""
+    """Kernel messages that show a lost interrupt, a time-out, a splat, or a device not trusted."""
     return [line.strip() for line in text.splitlines()
             if _TROUBLE.search(line) and not _HARMLESS.search(line)]
 

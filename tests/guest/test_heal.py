@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The driver survives a status record that is not kept as it should be.
+
+Anybody who may send admin commands can take the records away from the driver. It is to notice,
+go back to completing in order at once, say so once, and be able to start again. No I/O may wait
+for a time-out meanwhile, and the data must be right.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from serving import Guest, serving
+from test_ooo import COUNTERS, ON_ONE_CPU, SYSFS, mix, parse_counters, shaken_machine
+
+from cint.guest import vm
+
+#: Memory that the kernel leaves alone: the device will write into it.
+ELSEWHERE = 0x1000000
+RESERVED = f"memmap=4K${ELSEWHERE:#x}"
+#: More than any guest here has.
+NOWHERE = 1 << 40
+FALLBACK = "interrupt status records cannot be relied on, completing in order"
+#: What somebody else sets the feature to: address and count.
+FOREIGN = {"off": (0, 0), "elsewhere": (ELSEWHERE, 3), "one-record": (ELSEWHERE, 1),
+           "no-memory": (NOWHERE, 3)}
+LOAD = mix(numjobs=2).replace("=1M", "=2M")
+#: Set while the load runs; then the load may end, or it hangs and the test with it.
+MEDDLE = """\
+fio --eta=never /tmp/mix.fio > /tmp/mix.out 2>&1 & load=$!
+sleep 0.3
+nvme set-feature /dev/nvme0 -f 0xd1 -l 16 -d /tmp/feature > /tmp/set.out || exit 3
+wait $load || { cat /tmp/mix.out; exit 1; }
+"""
+#: Looks at the running load before its records freeze.
+FREEZE_AFTER = 100
+#: The driver's own ways to set the records again, under the same load.
+AGAIN = {"attribute": f"echo 1 > {SYSFS}/ooo_urgent", "reset": "nvme reset /dev/nvme0",
+         "off-and-on": f"echo 0 > {SYSFS}/ooo_urgent; echo 1 > {SYSFS}/ooo_urgent"}
+
+
+def meddled_machine(disk: vm.Backend, *append: str) -> vm.Machine:
+    """Two CPUs in real time, and memory for the records of somebody else."""
+    machine = shaken_machine(disk)
+    return replace(machine, append=(*machine.append, RESERVED, *append))
+
+
+@pytest.fixture
+def meddled(disk: vm.Backend, logs: Path) -> Iterator[Guest]:
+    """A guest with the load in a file."""
+    with serving(meddled_machine(disk), logs) as guest:
+        guest.write_file("/tmp/mix.fio", LOAD.encode())
+        yield guest
+
+
+def fallbacks(guest: Guest) -> int:
+    """How often the driver has given up its records."""
+    return int(guest.shell(f"cat {SYSFS}/ooo_fallbacks"))
+
+
+def is_on(guest: Guest) -> bool:
+    """Whether the driver completes out of order."""
+    return guest.shell(f"cat {SYSFS}/ooo_urgent") == "1\n"
+
+
+def set_feature(guest: Guest, address: int, count: int) -> None:
+    """Somebody else sets feature D1h while there is I/O, which must come to its end."""
+    guest.write_file("/tmp/feature", struct.pack("<QII", address, count, 0))
+    guest.shell(MEDDLE)
+
+
+def check_out_of_order(guest: Guest) -> None:
+    """Urgent completions overtake others again, and nothing is amiss."""
+    before = parse_counters(guest.shell(f"cat {COUNTERS}"))["reaped_ooo"]
+    guest.fio("again", ON_ONE_CPU)
+    counted = parse_counters(guest.shell(f"cat {COUNTERS}"))
+    assert counted["reaped_ooo"] > before
+    assert counted["held"] == 0
+
+
+def check_fallback(guest: Guest, times: int) -> None:
+    """It has happened so often, was said as often, and no command timed out; forget it."""
+    assert fallbacks(guest) == times
+    messages = guest.shell("dmesg -c")
+    assert messages.count(FALLBACK) == 1
+    assert "polled" not in messages
+    assert "timeout" not in messages
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_foreign_record(meddled: Guest, kind: str) -> None:
+    """Feature D1h is set behind the driver's back, again and again."""
+    meddled.shell("dmesg -c > /tmp/boot.dmesg")
+    for times, again in enumerate(AGAIN.values(), start=1):
+        assert is_on(meddled)
+        set_feature(meddled, *FOREIGN[kind])
+        assert not is_on(meddled)
+        check_fallback(meddled, times)
+        if kind == "no-memory":
+            # the device says that it has failed, and only a reset makes it forget
+            meddled.shell("nvme reset /dev/nvme0")
+        meddled.shell(again)
+        assert is_on(meddled)
+        check_out_of_order(meddled)
+        assert fallbacks(meddled) == times
+
+
+def test_frozen_record(meddled: Guest) -> None:
+    """The device goes on as before, but writes no record any more."""
+    meddled.shell("dmesg -c > /tmp/boot.dmesg")
+    polls = iter(range(1_000_000))
+
+    def freeze() -> None:
+        if next(polls) == FREEZE_AFTER:
+            meddled.vm.qmp.set("x-cint-freeze-records", True)
+
+    meddled.fio_meanwhile("frozen", LOAD, freeze)
+    assert next(polls) > FREEZE_AFTER
+    meddled.fio("frozen-for-sure", LOAD)
+    assert not is_on(meddled)
+    check_fallback(meddled, 1)
+
+    # it is as it was: found out again, and then well
+    meddled.shell(AGAIN["attribute"])
+    meddled.fio("still-frozen", LOAD)
+    assert not is_on(meddled)
+    check_fallback(meddled, 2)
+    meddled.vm.qmp.set("x-cint-freeze-records", False)
+    meddled.shell(AGAIN["off-and-on"])
+    check_out_of_order(meddled)
+    assert fallbacks(meddled) == 2
+
+
+def test_refused_record(meddled: Guest) -> None:
+    """A feature that the device refuses changes nothing."""
+    meddled.write_file("/tmp/feature", struct.pack("<QII", ELSEWHERE, 0, 0))
+    reply = meddled.try_shell("nvme set-feature /dev/nvme0 -f 0xd1 -l 16 -d /tmp/feature")
+    assert reply["exit"] != 0
+    check_out_of_order(meddled)
+    assert is_on(meddled)
+    assert fallbacks(meddled) == 0
+
+
+def test_reset_behind_its_back(meddled: Guest) -> None:
+    """A reset by somebody else is a reset: nothing is lost, nothing is given up."""
+    meddled.shell(MEDDLE.replace("nvme set-feature /dev/nvme0 -f 0xd1 -l 16 -d /tmp/feature",
+                                 "nvme reset /dev/nvme0"))
+    assert is_on(meddled)
+    check_out_of_order(meddled)
+    assert fallbacks(meddled) == 0
+
+
+def test_handler_in_a_thread(disk: vm.Backend, logs: Path) -> None:
+    """With `threadirqs` too, entries are held, overtaken and released, and no record doubted."""
+    with serving(meddled_machine(disk, "threadirqs"), logs) as guest:
+        assert guest.shell("ps | grep -c '[i]rq/.*nvme0q1'").strip() != "0"
+        for _ in range(3):
+            check_out_of_order(guest)
+        assert is_on(guest)
+        assert fallbacks(guest) == 0
+        guest.write_file("/tmp/mix.fio", LOAD.encode())
+        guest.shell("dmesg -c > /tmp/boot.dmesg")
+        set_feature(guest, *FOREIGN["off"])
+        check_fallback(guest, 1)
