@@ -16,6 +16,10 @@
  *   TRUSTING  another driver: it reaps up to full_tail without looking at the phase
  *   EDGE      another driver: it reaps everything if full_tail has changed
  *   FRESH     full interrupts are never as far apart as half a counter
+ *   HEAL      the driver doubts a record that does not explain an interrupt
+ *   FROZEN    the record is not written any more from some moment on
+ *   LYING     its full_tail is not
+ *   FOREIGN   somebody else switches the records off
  *   LIVE      the claim about what happens at last, instead of the assertions
  *   M_...     one rule is broken, to see that the checks notice
  */
@@ -32,6 +36,10 @@
 #define AHEAD(from, to) (DISTANCE(from, to) < M / 2)
 #define PHASE(c)     (1 - (c / N) % 2)
 
+#if defined(FROZEN) || defined(LYING) || defined(FOREIGN)
+#define FAULT
+#endif
+
 mtype:entry = { done, plain, urgent };
 mtype:class = { held, urgent_class, full_class };
 mtype:command = { none, enable, disable };
@@ -40,6 +48,16 @@ mtype:command = { none, enable, disable };
 mtype:entry cqe[N] = done;
 bit phase[N];
 byte full_tail;
+#ifdef HEAL
+/*
+ * What the driver finds changed since it read the record last: seq by so much
+ * (messages without a record count once there is one again), full_tail, the class.
+ */
+#define MAX_NEWS     (2 * N)
+#define COUNT(c)     c = (c < MAX_NEWS -> c + 1 : c)
+byte news, unwritten;
+bool full_tail_moved, class_full;
+#endif
 #ifdef M_CLASS_BYTE
 mtype:class class_byte = full_class;
 #endif
@@ -57,7 +75,7 @@ mtype:command command = none;
 byte tail, head_seen;
 bool armed, stalled, device_busy;
 bool recording = true;
-#ifdef TOGGLE
+#if defined(TOGGLE) || defined(FOREIGN)
 /* The place that the device knows for the record is one the driver gave. */
 bool offered = true;
 #endif
@@ -70,6 +88,34 @@ bool irq_disabled, irq_running;
 
 /* Entries that were posted and not yet handled, for the checks only. */
 byte unhandled;
+#ifdef FAULT
+/* Entries that a full message told of, whatever the record says, and a handler
+ * that began then has to take; how many of these left some. */
+bit told[N], due[N];
+byte late;
+bool broken;
+#endif
+
+#ifdef FROZEN
+#define WRITES_SEQ   (recording && !broken)
+#else
+#define WRITES_SEQ   recording
+#endif
+#if defined(FROZEN) || defined(LYING)
+#define WRITES_FULL_TAIL (recording && !broken)
+#else
+#define WRITES_FULL_TAIL recording
+#endif
+
+#ifdef HEAL
+/* Found out: doubted, or caught, more often than a record that is kept can be. */
+#ifndef MAX_DOUBTS
+#define MAX_DOUBTS   3
+#endif
+#define MAX_LIES     2
+byte doubts, lies;
+bool misled;
+#endif
 
 #define ROOM         (DISTANCE(head_seen, tail) < N - 1)
 #ifdef SHADOW
@@ -107,14 +153,28 @@ inline write_cqe()
 /* Everything before full_tail is information; it is the last store. */
 inline write_record(posted)
 {
+#ifdef HEAL
     d_step {
         if
-        :: recording ->
+        :: WRITES_SEQ -> COUNT(news); class_full = class == full_class
+#ifdef TOGGLE
+        :: !recording -> COUNT(unwritten)
+#endif
+        :: else
+        fi
+    };
+#endif
+    d_step {
+        if
+        :: WRITES_FULL_TAIL ->
 #ifdef TOGGLE
             assert(offered);                    /* nothing else is written */
 #endif
 #ifdef M_CLASS_BYTE
             class_byte = class;
+#endif
+#ifdef HEAL
+            full_tail_moved = full_tail_moved || class == full_class;
 #endif
             full_tail = (class == full_class -> posted : full_tail)
         :: else
@@ -125,6 +185,17 @@ inline write_record(posted)
 inline send_message()
 {
     d_step {
+#ifdef FAULT
+        if
+        :: class == full_class -> each = 0;
+           do
+           :: each < N -> told[each] = cqe[each] != done; each++
+           :: else -> break
+           od
+        :: else
+        fi;
+        each = 0;
+#endif
         if
 #ifdef M_MASKED_LOST
         :: masked
@@ -231,11 +302,21 @@ inline fire_deadline()
 inline execute()
 {
     if
+#ifdef TOGGLE
     :: command == enable ->
 #ifndef M_ENABLE_WRITES_NOTHING
+#ifdef HEAL
+        d_step {
+            full_tail_moved = full_tail_moved || full_tail != tail;
+            news = (news + unwritten < MAX_NEWS -> news + unwritten : MAX_NEWS);
+            unwritten = 0; class_full = false; full_tail = tail
+        };
+#else
         full_tail = tail;
 #endif
+#endif
         d_step { recording = true; offered = true; command = none }
+#endif
     :: command == disable ->
 #ifdef M_PLACE_FIRST
         offered = false;
@@ -265,6 +346,9 @@ active proctype device()
 {
     mtype:entry kind = done;
     mtype:class class = held;
+#ifdef FAULT
+    byte each;
+#endif
 
     do
 #ifdef SHADOW
@@ -295,7 +379,10 @@ active proctype device()
 #else
     :: d_step { HEAD_NEWS -> doorbell_rung = false; stalled = false; take_head() }
 #endif
-#ifdef TOGGLE
+#if defined(FROZEN) || defined(LYING)
+    :: d_step { !broken -> broken = true }
+#endif
+#if defined(TOGGLE) || defined(FOREIGN)
     :: d_step { command != none -> device_busy = true };
        execute();
        progress_command: idle()
@@ -309,17 +396,25 @@ inline handle(c)
 {
     assert(cqe[c % N] != done);                 /* once, and only what is there */
     cqe[c % N] = done;
+#ifdef FAULT
+    told[c % N] = 0;
+    due[c % N] = 0;
+#endif
     unhandled--
 }
 
 /* One look at each entry that came since the last time: Urgent does not wait. */
-inline scan_queue()
+inline scan_queue(found, limit)
 {
     do
     :: d_step {
            phase[scan % N] == PHASE(scan) ->
            if
-           :: cqe[scan % N] == urgent -> handle(scan); reaped[scan % N] = 1
+           :: cqe[scan % N] == urgent ->
+#ifdef HEAL
+               found = (scan != limit && AHEAD(scan, limit) -> found : found + 1);
+#endif
+               handle(scan); reaped[scan % N] = 1
            :: else
            fi;
            NEXT(scan)
@@ -392,6 +487,55 @@ inline reap_and_ring(limit)
 #endif
 }
 
+#ifdef HEAL
+/*
+ * Every message moves full_tail or comes with an Urgent entry of its own. One that
+ * does neither, if it leaves anything, leaves nothing.
+ */
+inline judge_record()
+{
+    d_step {
+        if
+        :: in_order
+        :: else ->
+            found = found + (moved -> 0 : untold);
+            untold = (moved -> found : (found < messages -> 0 : found - messages));
+            untold = (untold > N -> N : untold);
+            if
+            :: moved -> doubts = 0; lies = 0
+            :: !moved && messages && !says_full && messages <= found -> doubts = 0
+            :: else ->
+                lies = (messages && says_full -> lies + 1 : lies);
+                if
+                :: head != scan ->
+                    doubts++;
+#ifndef M_LEAVES_IN_DOUBT
+                    limit = scan; reap(limit); HEAD = FREED
+#endif
+                :: else
+                fi
+            fi;
+            misled = doubts > MAX_DOUBTS || lies > MAX_LIES;
+#ifndef FAULT
+            assert(!misled);                    /* a record that is kept is believed */
+#endif
+            doubts = (misled -> 0 : doubts);
+            lies = (misled -> 0 : lies)
+        fi
+    }
+}
+
+inline read_record()
+{
+    if
+    :: in_order
+    :: else ->
+       d_step { messages = news; news = 0; says_full = class_full };
+       d_step { limit = full_tail; moved = full_tail_moved; full_tail_moved = false }
+    fi
+}
+#endif
+
 inline begin()
 {
     d_step { message && !irq_disabled -> message = false; irq_running = true }
@@ -399,10 +543,14 @@ inline begin()
 
 active proctype handler()
 {
-    byte limit, cursor, index;
+    byte limit, cursor, index, found;
     bool in_order;
 #ifdef EDGE
     byte last;
+#endif
+#ifdef HEAL
+    byte messages, untold;
+    bool moved, says_full;
 #endif
 
     do
@@ -417,6 +565,19 @@ active proctype handler()
     :: begin();
        limit = full_tail;
        in_order = !ooo;
+#elif defined(HEAL)
+    :: begin();
+       d_step {
+#ifdef FAULT
+           cursor = 0;
+           do
+           :: cursor < N -> due[cursor] = told[cursor]; cursor++
+           :: else -> cursor = 0; break
+           od;
+#endif
+           in_order = !ooo || misled
+       };
+       read_record();
 #else
     :: begin();
 #ifdef TOGGLE
@@ -424,7 +585,7 @@ active proctype handler()
 #endif
        limit = full_tail;
 #endif
-       scan_queue();
+       scan_queue(found, limit);
 #ifdef M_RECORD_AFTER_SCAN
        limit = full_tail;
 #endif
@@ -433,7 +594,28 @@ active proctype handler()
 #endif
        limit = (in_order -> scan : limit);
        reap_and_ring(limit);
-       d_step { limit = 0; in_order = false; irq_running = false }
+#ifdef HEAL
+       judge_record();
+#endif
+       d_step {
+#ifdef FAULT
+           cursor = 0;
+           do
+           :: cursor < N && !due[cursor] -> cursor++
+           :: cursor < N && due[cursor] -> late++; break
+           :: else -> break
+           od;
+           cursor = 0;
+           do
+           :: cursor < N -> due[cursor] = 0; cursor++
+           :: else -> cursor = 0; break
+           od;
+#endif
+#ifdef HEAL
+           messages = 0; found = 0; moved = false; says_full = false;
+#endif
+           limit = 0; in_order = false; irq_running = false
+       }
     od
 }
 
@@ -441,7 +623,7 @@ active proctype handler()
 /* The timeout's way: no interrupt meanwhile, and nothing is left in the queue. */
 active proctype masker()
 {
-    byte cursor, index;
+    byte cursor, index, found;
 
     do
 #ifdef LIVE
@@ -453,7 +635,12 @@ active proctype masker()
        !irq_running;
        if
        :: skip
-       :: scan_queue(); reap_and_ring(scan)
+       :: scan_queue(found, scan); reap_and_ring(scan);
+#ifdef HEAL
+          /* What was taken here is missing from the explanation of a later one. */
+          doubts = 0;
+#endif
+          found = 0
        fi;
        progress: d_step {
            irq_disabled = false;
@@ -462,6 +649,15 @@ active proctype masker()
            pending_bit = false
        }
     od
+}
+#endif
+
+#ifdef FOREIGN
+/* Set Features by a program that knows nothing of the driver's use of the records. */
+active proctype stranger()
+{
+    command = disable;
+    command == none
 }
 #endif
 
@@ -485,10 +681,28 @@ active proctype switcher()
        full_tail = 0;                           /* the memory is for others */
        command = enable;
        command == none;
+#ifdef HEAL
+       d_step { doubts = 0; lies = 0 };
+#endif
        ooo = true;
 #ifdef LIVE
        break                                    /* else it could go on for ever */
 #endif
+    od
+}
+#endif
+
+#ifdef FAULT
+/* What a late interrupt has left, if nothing else comes: the command times out. */
+active proctype timeout_handler()
+{
+    byte cursor, index, found;
+
+end:
+    do
+    :: d_step { QUIET && unhandled != 0 && late -> irq_disabled = true };
+       scan_queue(found, scan); reap_and_ring(scan);
+       d_step { doubts = 0; found = 0; irq_disabled = false }
     od
 }
 #endif
@@ -500,9 +714,15 @@ active proctype monitor()
 {
 end:
     d_step {
+#ifdef FAULT
+        late > MAX_LATE || (QUIET && unhandled != 0 && !late) ->
+        assert(late <= MAX_LATE);               /* found out in time */
+        assert(unhandled == 0)                  /* nobody will come back for it */
+#else
         QUIET && (unhandled != 0 || MISSED_HEAD) ->
         assert(unhandled == 0);                 /* nobody will come back for it */
         assert(!stalled)                        /* nobody will say there is room */
+#endif
     }
 }
 

@@ -23,6 +23,7 @@ HANDLED_TWICE = r"assertion violated \(cqe\[\(head%"
 OUT_OF_STEP = rf"{HANDLED_TWICE}|invalid end state"
 NOT_OFFERED = r"assertion violated offered"
 SLOT_GIVEN_BACK = r"assertion violated \(cqe\[\(cursor%"
+LATE = r"assertion violated \(late<="
 NEVER_REAPED = r"acceptance cycle"
 ENDLESS = r"non-progress cycle"
 
@@ -32,6 +33,7 @@ ENDLESS = r"non-progress cycle"
 _KINDS = {
     "safety": ("-DSAFETY -DNOFAIR", ""),
     "liveness": ("-DNFAIR=4", "-a -f -A"),
+    "heal": ("-DSAFETY -DNOFAIR", ""),
     "progress": ("-DNP -DNFAIR=4", "-l -f"),
 }
 
@@ -76,6 +78,12 @@ CHECKS = (
     Check("progress/shadow-2", "N=2 SHADOW", "progress"),
     Check("progress/mask-2", "N=2 MASK", "progress"),
     Check("progress/switch-2", "N=2 TOGGLE", "progress"),
+    # The driver that doubts a record: never a healthy one, and a bad one in time.
+    Check("heal/healthy-2", "N=2 HEAL", "heal"),
+    Check("heal/switch-2", "N=2 HEAL TOGGLE", "heal"),
+    Check("heal/frozen-2", "N=2 HEAL FROZEN MAX_LATE=1", "heal"),
+    Check("heal/foreign-2", "N=2 HEAL FOREIGN MAX_LATE=1", "heal"),
+    Check("heal/lying-2", "N=2 HEAL LYING MAX_LATE=2", "heal"),
     # Other drivers than ours, with what they need; and what ours does not need.
     Check("drivers/trusts-full-tail", f"{_WIDE} TRUSTING FRESH"),
     Check("drivers/looks-for-a-change", f"{_WIDE} EDGE FRESH"),
@@ -109,6 +117,10 @@ CHECKS = (
     Check("mutation/disabled-before-ooo-stops", "TOGGLE M_DISABLE_FIRST", finds=LOST),
     Check("mutation/record-reused-while-a-handler-runs", "TOGGLE M_REUSE_AT_ONCE", finds=LOST),
     Check("mutation/ooo-read-after-the-record", "TOGGLE M_MODE_AFTER_RECORD", finds=LOST),
+    Check("mutation/frozen-record-is-believed", "N=2 HEAL FROZEN MAX_LATE=1 M_LEAVES_IN_DOUBT",
+          finds=LATE),
+    Check("mutation/foreign-record-is-believed", "N=2 HEAL FOREIGN MAX_LATE=1 M_LEAVES_IN_DOUBT",
+          finds=LATE),
 )
 
 
