@@ -46,6 +46,17 @@ def test_mixed_has_both() -> None:
     assert jobs("mixed").sections() == ["global", "async", "sync"]
 
 
+def test_mixed_gives_the_sync_job_a_short_slice() -> None:
+    for marked in (False, True):
+        workload = workloads.for_guest(workloads.BUILT_IN["mixed"], marked)
+        parser = configparser.ConfigParser(allow_no_value=True, interpolation=None)
+        parser.read_string(workloads.render(workload, TIMING, 3))
+        assert parser["sync"]["exec_prerun"].startswith("(slice $PPID 300000 && echo cint-pre ")
+        # else the parent would be all of fio
+        assert parser["sync"]["thread"] == "0"
+        assert "exec_prerun" not in parser["async"]
+
+
 def test_times_are_scaled() -> None:
     job = jobs("sync", k=3)["global"]
     assert (job["runtime"], job["ramp_time"]) == ("3000000us", "150000us")

@@ -10,7 +10,7 @@ from cint.build import sources
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
 _AGENT = paths.GUEST / "agent"
-_HINTIO = paths.GUEST / "hintio"
+_TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice")
 
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
@@ -63,6 +63,7 @@ def build(jobs: int) -> bool:
     worked = _build_fio(jobs)
     worked = _build_own("agent", "Build the guest agent") or worked
     worked = _build_own("hintio", "Build hintio for the guest") or worked
+    worked = _build_own("slice", "Build slice for the guest") or worked
     return _pack("image", "Make the guest image", paths.INITRAMFS) or worked
 
 
@@ -77,7 +78,7 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
     inputs = {
-        "parts": steps.hash_files([_FIO, _AGENT, _HINTIO, recipe, *more]),
+        "parts": steps.hash_files([_FIO, _AGENT, *_TOOLS, recipe, *more]),
         "taken": [_identity(path) for path in _TAKEN],
     }
     stamp = steps.Stamp(name)
@@ -86,8 +87,10 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool
     stamp.remove()
     with steps.step(name, title) as step:
         words: list[str | Path] = ["--modules", modules] if modules else []
+        for tool in _TOOLS:
+            words += ["--tool", tool]
         step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
-                  "--tool", _HINTIO, *words, "--out", out])
+                  *words, "--out", out])
         step.summary(ui.size(out.stat().st_size))
     stamp.write(inputs)
     return True

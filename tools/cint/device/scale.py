@@ -79,6 +79,8 @@ TABLE: tuple[Entry, ...] = (
           "busy-wait that stands for interrupt exit and entry"),
     Entry("sched/base_slice_ns", Kind.TIME, "guest", "ns",
           "scheduler slice (debugfs)"),
+    Entry("sched_runtime", Kind.TIME, "guest", "ns",
+          "scheduler slice of the sync job in mixed (sched_setattr)"),
     # fio.
     Entry("runtime", Kind.TIME, "fio", "s", "--runtime is reported time"),
     Entry("ramp_time", Kind.TIME, "fio", "s", ""),

@@ -23,7 +23,7 @@ MAX_JOB_FILE = 64 * 1024
 # fio's own standard output: fio's start and end wait and would dilute it.
 # (In a fio job file ';' and '#' begin a remark, and ${X} is fio's own.)
 # The parentheses are for the redirection that fio adds.
-EDGE = "(echo cint-{name} $(cat /proc/uptime) $(head -n1 /proc/stat) >>/proc/$PPID/fd/1)"
+EDGE = "({before}echo cint-{name} $(cat /proc/uptime) $(head -n1 /proc/stat) >>/proc/$PPID/fd/1)"
 
 
 def common(runtime: str, ramp: str, *, seed: int | str = 1, filename: str = "${DEVICE}",
@@ -60,6 +60,16 @@ iodepth_batch_complete_max={complete_max}
 # Where the guest's kernel takes hints: nobody waits for any one of these reads.
 # Without it each would be the last of a batch of one, and a Barrier.
 UNMARKED = ASYNC.replace("ioengine=libaio", "ioengine=hint_libaio\nhint=unmarked")
+
+# A thread that waits tells the scheduler so, with a short slice. Without it EEVDF
+# may let the other thread submit a burst before it runs the one that has woken up.
+# A process, as the parent of the command is one.
+SLICE_NS = 100_000
+SLICED_SYNC = SYNC + """\
+thread=0
+exec_prerun={sliced_pre}
+"""
+SLICE = "slice $PPID {ns} && "
 
 
 @dataclass(frozen=True)
@@ -106,9 +116,9 @@ BUILT_IN: dict[str, Workload] = {w.name: w for w in (
     Workload("async", "libaio 4k random reads, depth 256 in batches of 16",
              COMMON + async_job(256, 16, 16)),
     # cinterrupts' Figure 10
-    Workload("mixed", "the sync job and libaio 4k random reads at depth 16 on one CPU",
-             COMMON + async_job(16, 1, 1) + sync_job(), latency_job="sync", split=True,
-             marked=COMMON + async_job(16, 1, 1, UNMARKED) + sync_job()),
+    Workload("mixed", "the sync job (slice 0.1 ms) and libaio 4k random reads at depth 16, one CPU",
+             COMMON + async_job(16, 1, 1) + SLICED_SYNC, latency_job="sync", split=True,
+             marked=COMMON + async_job(16, 1, 1, UNMARKED) + SLICED_SYNC),
 )}
 
 
@@ -216,9 +226,11 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
     """The job text that the guest's fio is given."""
     if workload.own:
         return scale_job_text(workload.template.replace("${DEVICE}", device), k)[0]
+    sliced = SLICE.format(ns=scale.apply_int("guest", "sched_runtime", SLICE_NS, k))
     return workload.template.format(
         device=device, seed=timing.seed,
-        pre=EDGE.format(name="pre"), post=EDGE.format(name="post"),
+        pre=EDGE.format(name="pre", before=""), post=EDGE.format(name="post", before=""),
+        sliced_pre=EDGE.format(name="pre", before=sliced),
         runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),
         ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
 
