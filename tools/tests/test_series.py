@@ -53,7 +53,7 @@ def tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def options(what: str, linux: Path | None = None, base: str | None = None,
             series: str | None = None) -> argparse.Namespace:
     return argparse.Namespace(what=what, linux_src=linux, qemu_src=None, base=base, series=series,
-                              directory=None, package=None)
+                              directory=None, package=None, build=False)
 
 
 def listed() -> list[str]:

@@ -66,8 +66,9 @@ def lost_symbols(wanted: dict[str, str], got: dict[str, str]) -> list[str]:
             for name, value in wanted.items() if got.get(name, "n") != value]
 
 
-def _make(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int, *targets: str,
-          env: dict[str, str] | None = None, parse: steps.LineParser | None = None) -> None:
+def make(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int, *targets: str,
+         env: dict[str, str] | None = None, parse: steps.LineParser | None = None) -> None:
+    """Run make for a kernel, with the compiler cache and a fixed identity."""
     step.run(
         ["make", "-C", tree.root, f"O={kernel.directory}", f"-j{jobs}", "ARCH=x86_64",
          "CC=ccache gcc", "HOSTCC=ccache gcc", *targets],
@@ -97,7 +98,7 @@ def _configure(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int) 
     fragment, marker = kernel.directory / "cint.config", kernel.directory / _CONFIGURED
     marker.unlink(missing_ok=True)
     steps.write_atomic(fragment, text)
-    _make(step, kernel, tree, jobs, "allnoconfig", env={"KCONFIG_ALLCONFIG": str(fragment)})
+    make(step, kernel, tree, jobs, "allnoconfig", env={"KCONFIG_ALLCONFIG": str(fragment)})
     got = parse_config((kernel.directory / ".config").read_text("utf-8"))
     lost = lost_symbols(parse_config(text), got)
     names = ", ".join(path.name for path in kernel.fragments)
@@ -181,7 +182,7 @@ def _build(own: Path | None, jobs: int, kernel: Kernel, as_is: bool) -> tuple[bo
         patches.apply_series(tree, series)
         _configure(step, kernel, tree, jobs)
         progress = steps.counter(r"  (CC|AS|LD|AR|HOSTCC) ", _FULL_BUILD)
-        _make(step, kernel, tree, jobs, "bzImage", parse=progress)
+        make(step, kernel, tree, jobs, "bzImage", parse=progress)
         release = (kernel.directory / "include/config/kernel.release").read_text().strip()
         step.summary(release)
     stamp.write(inputs, release=release, source=tree.label)

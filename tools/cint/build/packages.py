@@ -31,7 +31,7 @@ PACKAGES = (
     "clang", "libclang-rt-dev", "llvm", "valgrind", "binutils",
 )  # fmt: skip
 
-_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
+_APT_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
 
 
 def missing() -> list[str]:
@@ -49,7 +49,7 @@ def missing() -> list[str]:
 
 def install_command(names: Sequence[str]) -> str:
     """What a person with the right to do so would type."""
-    return " ".join([*_INSTALL, *names])
+    return " ".join([*_APT_INSTALL, *names])
 
 
 def _privilege() -> list[str] | None:
@@ -67,8 +67,17 @@ def _privilege() -> list[str] | None:
 def install() -> None:
     """Install what is missing. Does not call apt-get at all when nothing is."""
     names = missing()
-    if not names:
-        return
+    if names:
+        _install(names)
+
+
+def require(name: str, program: str) -> None:
+    """Install a package that only few need, unless its program is there."""
+    if not shutil.which(program):
+        _install([name])
+
+
+def _install(names: list[str]) -> None:
     command = install_command(names)
     if not shutil.which("apt-get"):
         raise CintError(
@@ -91,10 +100,10 @@ def _apt(step: steps.Step, privilege: list[str], names: list[str], command: str)
     prefix = [*privilege, "env", "DEBIAN_FRONTEND=noninteractive"]
     progress = steps.counter(r"(Get:|Unpacking|Setting up) ?", 3 * len(names))
     hint = f"is the package mirror reachable? by hand:  {command}"
-    code, _ = step.run([*prefix, *_INSTALL, *names], env=env, parse=progress, check=False)
+    code, _ = step.run([*prefix, *_APT_INSTALL, *names], env=env, parse=progress, check=False)
     if code == 0:
         return
     # A fresh machine's package lists are empty, an old one's are out of date.
     step.update("refreshing the package lists")
     step.run([*privilege, "apt-get", "update"], hint=hint)
-    step.run([*prefix, *_INSTALL, *names], env=env, parse=progress, hint=hint)
+    step.run([*prefix, *_APT_INSTALL, *names], env=env, parse=progress, hint=hint)

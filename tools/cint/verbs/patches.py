@@ -4,7 +4,8 @@
 import argparse
 from pathlib import Path
 
-from cint.build import export, series
+from cint import paths, steps
+from cint.build import export, patches, series, series_build, setup
 from cint.errors import EXIT_OK, UsageError
 
 
@@ -19,7 +20,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "options. The tree must be clean; its commits since the base are the series.\n"
         "export: make a git branch of a series in DIR, with our own files as commits, to read,\n"
         "bisect and mail. It begins at the distribution's source, or at --base in the clone\n"
-        "that --linux-src or --qemu-src names, which is only read.",
+        "that --linux-src or --qemu-src names, which is only read.\n"
+        "check --build: also compile the guest's series patch by patch, with hints on and off,\n"
+        "and look at it with sparse. What has not changed since the last time is not done again.",
     )
     parser.add_argument("what", choices=("check", "refresh", "export"),
                         metavar="check|refresh|export")
@@ -36,6 +39,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--series", metavar="NAME",
                         help="refresh, export: which series of that source, by its directory "
                              "(default: the device's and the guest's)")
+    parser.add_argument("--build", action="store_true",
+                        help="check: compile what each patch of the guest's series touches")
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -51,6 +56,8 @@ def _export(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
+    if args.build and args.what != "check":
+        raise UsageError("--build: only with check")
     if args.what == "export":
         return _export(args)
     if args.directory is not None or args.package is not None:
@@ -60,4 +67,8 @@ def run(args: argparse.Namespace) -> int:
     for option in ("base", "series"):
         if getattr(args, option):
             raise UsageError(f"--{option}: only with refresh and export")
-    return series.check(args)
+    code = series.check(args)
+    if args.build:
+        with steps.build_lock():
+            series_build.check(patches.read_series(paths.GUEST_PATCHES), setup.jobs(args))
+    return code
