@@ -58,7 +58,7 @@ def test_every_parameter_is_one_of_the_device() -> None:
     ("cint", {"cint.policy": "cint", "cint.delta": 6_000, "cint.thr": 32, "cint.ooo": "off"}),
     ("cint+ooo", {"cint.policy": "cint", "cint.delta": 6_000, "cint.thr": 32, "cint.ooo": "on"}),
     ("cint:ooo=on", {"cint.ooo": "on"}),
-    ("cint+ooo:delta=1s,thr=65535,barrier=generation,infer=batch,storm=retune",
+    ("cint+ooo:delta=1s,thr=65535,max-hold=10ms,barrier=generation,infer=batch,storm=retune",
      {"cint.ooo": "on", "cint.delta": 1_000_000_000, "cint.thr": 65_535,
       "cint.barrier": "generation", "cint.infer": "batch", "cint.storm": "retune"}),
     ("cint:max-irq-rate=100000,ewma-shift=5",
@@ -108,6 +108,16 @@ def test_inference_is_for_cint_that_says_nothing_of_it() -> None:
     assert inferred.label == "cint 6us thr 32 inferred"
     for text in ("adaptive", "cint:infer=off"):
         assert device.inferred(device.parse_policy(text)) == device.parse_policy(text)
+
+
+def test_urgent_only_may_not_starve_the_others() -> None:
+    with pytest.raises(UsageError, match="ooo=on with thr=65535 and delta=300ms") as caught:
+        device.parse_policy("cint+ooo:delta=300ms,thr=65535")
+    assert caught.value.hint is not None
+    assert "max-hold" in caught.value.hint
+    for text in ("cint:delta=300ms,thr=65535", "cint+ooo:thr=65535", "cint+ooo:delta=300ms",
+                 "cint+ooo:delta=300ms,thr=65535,max-hold=10ms"):
+        device.parse_policy(text)
 
 
 def test_labels_tell_cint_from_cint_with_ooo() -> None:

@@ -122,6 +122,11 @@ def _one_of(*names: str) -> Parser:
 
 _parse_bool = _one_of("on", "off")
 
+#: Entries of a CQ as Linux creates it: a threshold beyond that is none.
+LINUX_CQ_SIZE = 1024
+#: A gap without any completion that a loaded queue does not have.
+ENDLESS_DELTA_NS = 1_000_000
+
 _COMMON: dict[str, tuple[str, Parser]] = {
     "drain": ("cint.drain", _one_of("auto", "on", "off")),
     "max-hold": ("cint.max-hold", units.parse_time),
@@ -247,6 +252,16 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
     return kind
 
 
+def _check_released(text: str, props: Mapping[str, Value]) -> None:
+    """Refuse what lets Urgent completions starve the others: out of order, nothing else ends it."""
+    if (props.get("cint.ooo") == "on" and int(props["cint.thr"]) >= LINUX_CQ_SIZE
+            and int(props["cint.delta"]) >= ENDLESS_DELTA_NS and not props.get("cint.max-hold")):
+        raise UsageError(f"policy '{text}': ooo=on with thr={props['cint.thr']} and "
+                         f"delta={units.format_time(int(props['cint.delta']))}: beside Urgent "
+                         "completions all others wait until the queue is nearly full",
+                         hint="set max-hold (10ms, say), lower thr or delta, or use ooo=off")
+
+
 def parse_policy(text: str) -> Policy:
     """Parse one policy; raise :class:`UsageError` naming what is valid."""
     head, _, rest = text.partition(":")
@@ -261,6 +276,7 @@ def parse_policy(text: str) -> Policy:
         table = _PARAMETERS[kind]
         given = _settings(rest, kind, {k: p for k, (_, p) in table.items()})
         props |= {table[k][0]: v for k, v in given.items()}
+    _check_released(text, props)
     return Policy(text, kind, _label(kind, props), props)
 
 
