@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cint.build import series_build
+from cint.build import packages, series_build
 
 MAKEFILE = """\
 obj-y := fops.o bio.o \\
@@ -55,3 +55,27 @@ def test_new_messages() -> None:
     assert before == Counter({"../a/fs/b.c: warning: one": 1, "fs/b.c: warning: two": 1})
     assert series_build.new_messages(before, after) == ["fs/b.c: error: three",
                                                         "fs/b.c: warning: two"]
+
+
+def test_faults_of_the_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each patch with each gate, by name; what is not chosen is not compiled."""
+    listed = [patch(tmp_path / "1.patch", "mm/a.c"), patch(tmp_path / "2.patch", "mm/b.c")]
+    compiled = []
+
+    def results(listed: list[Path], tree: object, number: int, gate: series_build.Gate,
+                jobs: int) -> Counter[str]:
+        compiled.append((number, gate.name))
+        return Counter({"mm/b.c: warning: one": 1}) if number == 2 else Counter()
+
+    monkeypatch.setattr(packages, "require", lambda *_: None)
+    monkeypatch.setattr(series_build, "_farm", lambda: None)
+    monkeypatch.setattr(series_build, "_results", results)
+    names = series_build.names(listed)
+    assert names == [f"{n}.patch, hints {gate}" for gate in ("on", "off") for n in (1, 2)]
+    found = dict(series_build.faults(listed, 1))
+    assert list(found) == names
+    assert [name for name, said in found.items() if said] == [names[1], names[3]]
+    compiled.clear()
+    assert dict(series_build.faults(listed, 1, lambda name: name == names[3])) == {
+        names[3]: ["mm/b.c: warning: one"]}
+    assert compiled == [(0, "off"), (2, "off")]

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cint import paths
-from cint.build import patches, qemu, sources, trees
+from cint import paths, steps
+from cint.build import patches, qemu, series_build, sources, trees
 from cint.errors import CintError
 from cint.selftest import bench, fuzz, load, model, runner
 from cint.selftest.aims import Check
@@ -360,20 +360,25 @@ def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
 # --- the upstream series ------------------------------------------------------------------
 
 
-def _upstream_applies() -> Result:
-    """The series fits QEMU as it is, and the device's begins with patches of it."""
+def _series_applies(suite: str, series: Path, check: Callable[[list[Path]], None]) -> Result:
+    """Whether `check` finds a patch series good."""
     started = time.monotonic()
-    log = runner.log_path("upstream", "applies")
-    series = patches.read_series(paths.QEMU_UPSTREAM_PATCHES)
+    log = runner.log_path(suite, "applies")
+    listed = patches.read_series(series)
     why = ""
     try:
-        patches.check_shared(patches.read_series(paths.QEMU_PATCHES), series)
-        patches.check_series(trees.prepare(sources.QEMU, None), series)
+        check(listed)
     except CintError as problem:
         why = problem.message
-    log.write_text(why or f"{len(series)} patches apply\n", encoding="utf-8")
-    return Result("upstream", "applies", runner.FAILED if why else runner.PASSED,
+    log.write_text(why or f"{len(listed)} patches apply\n", encoding="utf-8")
+    return Result(suite, "applies", runner.FAILED if why else runner.PASSED,
                   time.monotonic() - started, log, why)
+
+
+def _check_upstream(series: list[Path]) -> None:
+    """The series fits QEMU as it is, and the device's begins with patches of it."""
+    patches.check_shared(patches.read_series(paths.QEMU_PATCHES), series)
+    patches.check_series(trees.prepare(sources.QEMU, None), series)
 
 
 def _upstream_commands() -> list[Command]:
@@ -388,7 +393,7 @@ def _upstream_commands() -> list[Command]:
 
 def _upstream(options: Options) -> Iterator[Result]:
     if runner.selected("applies", options.pattern, ["applies"]):
-        yield _upstream_applies()
+        yield _series_applies("upstream", paths.QEMU_UPSTREAM_PATCHES, _check_upstream)
     if options.full:
         yield from _run_selected(_upstream_commands(), options, options.jobs)
 
@@ -396,6 +401,53 @@ def _upstream(options: Options) -> Iterator[Result]:
 def _upstream_names(options: Options) -> list[str]:
     return ["applies", *(command.name for command in (_upstream_commands() if options.full
                                                       else []))]
+
+
+# --- the guest kernel's series ------------------------------------------------------------
+
+
+def _check_series(series: list[Path]) -> None:
+    patches.check_series(trees.prepare(sources.LINUX, None), series)
+
+
+def _series_result(name: str, started: float, said: list[str]) -> Result:
+    log = runner.log_path("series", name)
+    log.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    return Result("series", name, runner.FAILED if said else runner.PASSED,
+                  time.monotonic() - started, log, said[0] if said else "")
+
+
+def _series_builds(options: Options, names: list[str]) -> Iterator[Result]:
+    """Each patch with the hints configured and without; one that does not compile is the last."""
+    last = ""
+
+    def chosen(name: str) -> bool:
+        nonlocal last
+        last = name
+        return runner.selected(name, options.pattern, names)
+
+    started = time.monotonic()
+    try:
+        with steps.build_lock():
+            listed = patches.read_series(paths.GUEST_PATCHES)
+            for name, said in series_build.faults(listed, options.jobs, chosen):
+                yield _series_result(name, started, said)
+                started = time.monotonic()
+    except CintError as problem:
+        yield _series_result(last or names[0], started, [problem.message])
+
+
+def _series(options: Options) -> Iterator[Result]:
+    names = _series_names(options)
+    if runner.selected("applies", options.pattern, names):
+        yield _series_applies("series", paths.GUEST_PATCHES, _check_series)
+    if options.full and any(runner.selected(name, options.pattern, names) for name in names[1:]):
+        yield from _series_builds(options, names)
+
+
+def _series_names(options: Options) -> list[str]:
+    builds = series_build.names(patches.read_series(paths.GUEST_PATCHES)) if options.full else []
+    return ["applies", *builds]
 
 
 def _model(options: Options) -> Iterator[Result]:
@@ -476,6 +528,8 @@ SUITES = (
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("upstream", "the series for stock QEMU applies; with --full builds and passes its tests",
           ("sources",), _upstream, _upstream_names, full_targets=("qemu-upstream",)),
+    Suite("series", "the guest kernel's series applies; with --full each patch compiles",
+          ("sources", "packages"), _series, _series_names),
     Suite("identity", "cint=off against the stock binary", ("qemu",),
           _qtest_suite("identity"), _qtest_names("identity")),
     Suite("guest", "guests that boot and run fio", ("engine", "qemu", "linux", "image"),
