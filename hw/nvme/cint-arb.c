@@ -21,12 +21,20 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
     }
 }
 
-static void grant(NvmeCint *cint)
+static void grant_free(NvmeCint *cint)
 {
     CintArbSq *sq;
 
     while ((sq = cint_arb_next(&cint->arb))) {
         nvme_cint_wake_sq(container_of(sq, NvmeCintSq, arb), 0);
+    }
+}
+
+/* Without a bound there is nothing to grant. */
+static inline void grant(NvmeCint *cint)
+{
+    if (cint->arb.slots) {
+        grant_free(cint);
     }
 }
 
@@ -74,12 +82,6 @@ void nvme_cint_set_backlog(NvmeCintSq *csq, uint32_t backlog)
         cint_arb_set_backlog(&cint->arb, &csq->arb, backlog);
         grant(cint);
     }
-}
-
-bool nvme_cint_has_slot(const NvmeCintSq *csq)
-{
-    return !csq->sq->sqid ||
-           cint_arb_may_fetch(&csq->sq->ctrl->cint->arb, &csq->arb);
 }
 
 void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq)

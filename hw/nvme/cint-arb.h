@@ -28,7 +28,11 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns);
 void nvme_cint_set_backlog(NvmeCintSq *csq, uint32_t backlog);
 
 /* May @csq fetch an SQE? */
-bool nvme_cint_has_slot(const NvmeCintSq *csq);
+static inline bool nvme_cint_has_slot(const NvmeCintSq *csq)
+{
+    return !csq->sq->sqid ||
+           cint_arb_may_fetch(&csq->sq->ctrl->cint->arb, &csq->arb);
+}
 
 /* @creq, fetched from @csq, occupies a slot; the medium is done with it. */
 void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq);

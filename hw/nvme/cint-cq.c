@@ -25,12 +25,18 @@ static const char *fire_name(CintFire fire)
 
 /* ---- What the engine decides ---- */
 
+static void set_irq_timer(NvmeCintCq *ccq, int64_t deadline)
+{
+    ccq->armed_ns = deadline;
+    timer_mod(ccq->irq_timer, deadline);
+}
+
 /*
  * A deadline that moves later, as adaptive's does with every completion,
  * leaves the timer alone: it expires early once, finds nothing to do and is
  * set again here. That costs less than moving it for each CQE.
  */
-static void arm_irq_timer(NvmeCintCq *ccq)
+static inline void arm_irq_timer(NvmeCintCq *ccq)
 {
     int64_t deadline = cint_deadline(&ccq->engine);
 
@@ -39,8 +45,7 @@ static void arm_irq_timer(NvmeCintCq *ccq)
         trace_pci_nvme_cint_arm(ccq->cq->cqid, deadline);
     }
     if (deadline < ccq->armed_ns) {
-        ccq->armed_ns = deadline;
-        timer_mod(ccq->irq_timer, deadline);
+        set_irq_timer(ccq, deadline);
     }
 }
 
@@ -71,21 +76,31 @@ static void trace_storm(NvmeCintCq *ccq)
     }
 }
 
-void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now)
+static void fire(NvmeCintCq *ccq, CintAction action, int64_t now)
+{
+    trace_irq(ccq, &action, now);
+    nvme_cint_stats_irq(&ccq->stats, &action, is_masked(ccq), now);
+    nvme_cint_notice(ccq, &action);
+    trace_storm(ccq);
+}
+
+/* Inlined: few events lead to an interrupt. */
+static inline void act(NvmeCintCq *ccq, CintAction action, int64_t now)
 {
     if (action.fire != CINT_FIRE_NONE) {
-        trace_irq(ccq, &action, now);
-        nvme_cint_stats_irq(&ccq->stats, &action, is_masked(ccq), now);
-        nvme_cint_notice(ccq, &action);
-        trace_storm(ccq);
+        fire(ccq, action, now);
     }
     arm_irq_timer(ccq);
 }
 
+void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now)
+{
+    act(ccq, action, now);
+}
+
 /* ---- What passed before an event ---- */
 
-/* A deadline at or before an event expires before the event. */
-static void expire_deadlines(NvmeCintCq *ccq, int64_t now)
+static void expire_all(NvmeCintCq *ccq, int64_t now)
 {
     int64_t deadline;
 
@@ -100,6 +115,17 @@ static void expire_deadlines(NvmeCintCq *ccq, int64_t now)
             nvme_cint_stats_late(&ccq->stats, now - deadline);
         }
         nvme_cint_cq_act(ccq, action, now);
+    }
+}
+
+/*
+ * A deadline at or before an event expires before the event. The deadline is
+ * that of the last event: nothing else moves it.
+ */
+static inline void expire_deadlines(NvmeCintCq *ccq, int64_t now)
+{
+    if (ccq->deadline_ns <= now || ccq->engine.config.max_irq_rate) {
+        expire_all(ccq, now);
     }
 }
 
@@ -159,14 +185,13 @@ void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
                          uint8_t sources, int64_t now)
 {
     NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
-    CintAction action;
 
     if (!ccq->coalesce) {
         return;
     }
     expire_deadlines(ccq, now);
-    action = cint_submit(&csq->engine, &creq->cmd, now, hints, sources);
-    nvme_cint_cq_act(ccq, action, now);
+    /* Leads to nothing: there is no action, and the deadline stays. */
+    cint_submit(&csq->engine, &creq->cmd, now, hints, sources);
     trace_pci_nvme_cint_submit(ccq->cq->cqid, csq->sq->sqid,
                                nvme_cid(creq->req), creq->cmd.hints,
                                creq->cmd.sources, ccq->engine.inflight, now);
@@ -218,12 +243,14 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
         return;
     }
     expire_deadlines(ccq, now);
-    sync_head(ccq, (cq->tail + cq->size - 1) % cq->size, now);
+    if (cq->ctrl->dbbuf_enabled) {
+        /* Stock code has just read the head: nothing else has told of it. */
+        sync_head(ccq, (cq->tail + cq->size - 1) % cq->size, now);
+    }
     nvme_cint_stats_posted(&ccq->stats, &creq->cmd, now);
     trace_pci_nvme_cint_post(cq->cqid, req->sq->sqid, nvme_cid(req),
                              creq->cmd.hints, req->status, cq->tail, now);
-    nvme_cint_cq_act(ccq, cint_complete(&csq->engine, &creq->cmd, now,
-                                        req->status), now);
+    act(ccq, cint_complete(&csq->engine, &creq->cmd, now, req->status), now);
 }
 
 /* Stock code interrupts for queues that are never coalesced. */

@@ -64,13 +64,6 @@ void nvme_cint_mark_batch(NvmeCintSq *csq)
     }
 }
 
-void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
-{
-    if (csq->sq->ctrl->dbbuf_enabled && csq->sq->head == csq->marked) {
-        nvme_cint_mark_batch(csq);
-    }
-}
-
 bool nvme_cint_ends_batch(NvmeCintSq *csq)
 {
     return test_and_clear_bit(slot_before(csq->sq, csq->sq->head),

@@ -17,7 +17,12 @@ uint8_t nvme_cint_decode_hints(const NvmeCmd *cmd, uint8_t *sources);
 
 /* The SQEs up to the tail are one batch; so they are with shadow doorbells. */
 void nvme_cint_mark_batch(NvmeCintSq *csq);
-void nvme_cint_mark_shadow_batch(NvmeCintSq *csq);
+static inline void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
+{
+    if (csq->sq->ctrl->dbbuf_enabled && csq->sq->head == csq->marked) {
+        nvme_cint_mark_batch(csq);
+    }
+}
 
 /* Was the SQE just fetched, the one before the head, the last of a batch? */
 bool nvme_cint_ends_batch(NvmeCintSq *csq);

@@ -128,6 +128,7 @@ static bool collect_due(NvmeCintCq *ccq, int64_t now)
             collected = true;
         } else {
             /* The slot is its until the data is there as well. */
+            memset(&creq->claim, 0, sizeof(creq->claim));
             unlink_req(ccq, creq);
         }
     }
@@ -170,7 +171,11 @@ bool nvme_cint_do_park(NvmeRequest *req)
 {
     NvmeCintReq *creq = nvme_cint_req(req);
 
-    if (!creq->in_media || ends_at_once(req)) {
+    if (!creq->in_media) {
+        nvme_cint_put_slot(req->sq->ctrl->cint, creq);
+        return false;
+    }
+    if (ends_at_once(req)) {
         nvme_cint_leave_media(nvme_cint_cq_of(req->sq), creq);
         return false;
     }

@@ -73,10 +73,11 @@ static bool is_wrong_tail(const NvmeSQueue *sq)
 static void look_at_tail(NvmeCintSq *csq)
 {
     const NvmeSQueue *sq = csq->sq;
-    uint32_t backlog = (sq->tail + sq->size - sq->head) % sq->size;
+    uint32_t wrap = sq->tail < sq->head ? sq->size : 0;
+    uint32_t backlog = sq->tail + wrap - sq->head;
     uint32_t known = csq->backlog;
 
-    if (!sq->sqid) {
+    if (!sq->sqid || (backlog == known && backlog == csq->arb.backlog)) {
         return;
     }
     if (backlog != known) {
@@ -146,23 +147,30 @@ static void end_batch(NvmeCintSq *csq, int64_t now)
     nvme_cint_cq_batch_end(csq);
 }
 
+/* The medium is at work from now on; without a model it is done at once. */
+static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
+{
+    CintMedia *media = &csq->sq->ctrl->cint->media;
+    const NvmeCmd *cmd = &creq->req->cmd;
+
+    if (media->params.profile != CINT_MEDIA_NONE) {
+        creq->due_ns = cint_media_reserve(media, now, is_write(cmd->opcode),
+                                          media_bytes(csq->sq->ctrl, cmd),
+                                          &creq->claim);
+    }
+    trace_pci_nvme_cint_media(csq->sq->cqid, csq->sq->sqid,
+                              nvme_cid(creq->req), creq->due_ns);
+}
+
 static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
 {
-    NvmeSQueue *sq = csq->sq;
-    NvmeCint *cint = sq->ctrl->cint;
-    const NvmeCmd *cmd = &creq->req->cmd;
     uint8_t hints, sources;
 
-    hints = nvme_cint_decode_hints(cmd, &sources);
+    hints = nvme_cint_decode_hints(&creq->req->cmd, &sources);
     nvme_cint_cq_submit(csq, creq, hints, sources, now);
     csq->backlog--;
     nvme_cint_take_slot(csq, creq);
-    creq->due_ns = cint_media_reserve(&cint->media, now,
-                                      is_write(cmd->opcode),
-                                      media_bytes(sq->ctrl, cmd),
-                                      &creq->claim);
-    trace_pci_nvme_cint_media(sq->cqid, sq->sqid, nvme_cid(creq->req),
-                              creq->due_ns);
+    reserve_media(csq, creq, now);
 }
 
 /* An Asynchronous Event Request ends when an event comes: nobody may wait. */

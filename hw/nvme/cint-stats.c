@@ -46,11 +46,18 @@ static uint32_t next_index(const NvmeCintStats *stats, uint32_t index)
     return index + 1 == stats->size ? 0 : index + 1;
 }
 
-void nvme_cint_stats_posted(NvmeCintStats *stats, const CintCmd *cmd,
-                            int64_t now)
+static void count_sources(NvmeCintStats *stats, uint8_t sources)
 {
     int source;
 
+    for (source = 0; source < NVME_CINT_NR_SOURCES; source++) {
+        stats->log.cmds_by_source[source] += (sources >> source) & 1;
+    }
+}
+
+void nvme_cint_stats_posted(NvmeCintStats *stats, const CintCmd *cmd,
+                            int64_t now)
+{
     stats->posted[stats->next_slot] = (NvmeCintPosted) {
         .post_ns = now,
         .irq_ns = -1,
@@ -58,8 +65,8 @@ void nvme_cint_stats_posted(NvmeCintStats *stats, const CintCmd *cmd,
     };
     stats->next_slot = next_index(stats, stats->next_slot);
     stats->log.cmds_by_hint[cmd->hints]++;
-    for (source = 0; source < NVME_CINT_NR_SOURCES; source++) {
-        stats->log.cmds_by_source[source] += (cmd->sources >> source) & 1;
+    if (cmd->sources) {
+        count_sources(stats, cmd->sources);
     }
 }
 

@@ -75,11 +75,6 @@ static void enter_policy(CintCq *cq)
     }
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void disarm(CintCq *cq)
 {
     cq->deadline = CINT_NO_DEADLINE;
@@ -189,13 +184,6 @@ static CintAction deliver_full(CintCq *cq, int64_t now, CintReason reason)
     return deliver(cq, now, cint_verdict(reason));
 }
 
-/* When what is held may go out. */
-static int64_t release_deadline(const CintCq *cq)
-{
-    return cq->held ? cint_limits_release(&cq->limits, cq->held)
-                    : CINT_NO_DEADLINE;
-}
-
 static CintAction release(CintCq *cq, int64_t now)
 {
     return deliver_full(cq, now, cq->held == CINT_HELD_KICK ?
@@ -242,14 +230,6 @@ static bool pressure_rose(CintCq *cq)
     }
     cq->pressure = level;
     return true;
-}
-
-static int64_t hold_deadline(const CintCq *cq)
-{
-    if (!cq->pending || !cq->config.max_hold_ns) {
-        return CINT_NO_DEADLINE;
-    }
-    return cq->first_ns + cq->config.max_hold_ns;
 }
 
 /* Nothing is left that could complete. Has no say while the limit tunes. */
@@ -534,10 +514,10 @@ CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now)
     if (!cq->pending) {
         return no_action;
     }
-    if (hold_deadline(cq) <= due) {
+    if (cint_hold_deadline(cq) <= due) {
         return fire_full(cq, now, NVME_CINT_REASON_MAX_HOLD);
     }
-    if (release_deadline(cq) <= due) {
+    if (cint_release_deadline(cq) <= due) {
         return release(cq, now);
     }
     return cq->deadline <= due ?
@@ -585,10 +565,4 @@ uint64_t cint_storm_ewma(const CintCq *cq)
 bool cint_storm_active(const CintCq *cq)
 {
     return cint_limits_storm(&cq->limits);
-}
-
-int64_t cint_deadline(const CintCq *cq)
-{
-    return earlier(cq->deadline, earlier(hold_deadline(cq),
-                                         release_deadline(cq)));
 }

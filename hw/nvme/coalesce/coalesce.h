@@ -275,7 +275,8 @@ CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog);
 /*
  * A command was fetched from @sq. @hints is the union of what the sender said
  * in all places, @sources says where. @cmd belongs to the engine until
- * cint_complete() or cint_cancel().
+ * cint_complete() or cint_cancel(). Never leads to an interrupt, and moves no
+ * deadline.
  */
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources);
@@ -364,7 +365,28 @@ uint64_t cint_storm_ewma(const CintCq *cq);
 /* True while the storm limiter holds or retunes. */
 bool cint_storm_active(const CintCq *cq);
 
-/* When to call cint_timer(), or CINT_NO_DEADLINE. */
-int64_t cint_deadline(const CintCq *cq);
+/* The end of max-hold for the oldest pending CQE. */
+static inline int64_t cint_hold_deadline(const CintCq *cq)
+{
+    return cq->pending && cq->config.max_hold_ns ?
+           cq->first_ns + (int64_t)cq->config.max_hold_ns : CINT_NO_DEADLINE;
+}
+
+/* When what is held may go out. */
+static inline int64_t cint_release_deadline(const CintCq *cq)
+{
+    return cq->held ? cint_limits_release(&cq->limits, cq->held)
+                    : CINT_NO_DEADLINE;
+}
+
+/* When to call cint_timer(), or CINT_NO_DEADLINE. Asked after each event. */
+static inline int64_t cint_deadline(const CintCq *cq)
+{
+    int64_t hold = cint_hold_deadline(cq);
+    int64_t release = cint_release_deadline(cq);
+    int64_t first = hold < release ? hold : release;
+
+    return first < cq->deadline ? first : cq->deadline;
+}
 
 #endif /* HW_NVME_COALESCE_H */

@@ -80,7 +80,7 @@ static void leave_line(CintArb *arb, CintArbSq *sq)
 }
 
 /* In line for as long as there is more to fetch than was granted. */
-static void update_line(CintArb *arb, CintArbSq *sq)
+static inline void update_line(CintArb *arb, CintArbSq *sq)
 {
     bool waits = sq->backlog > sq->granted;
 
@@ -99,11 +99,6 @@ void cint_arb_set_backlog(CintArb *arb, CintArbSq *sq, uint32_t backlog)
         sq->granted = backlog;
     }
     update_line(arb, sq);
-}
-
-bool cint_arb_may_fetch(const CintArb *arb, const CintArbSq *sq)
-{
-    return sq->granted || !arb->slots;
 }
 
 void cint_arb_fetched(CintArb *arb, CintArbSq *sq)

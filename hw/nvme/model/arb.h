@@ -98,7 +98,10 @@ void cint_arb_sq_init(CintArbSq *sq, CintArbClass class);
 void cint_arb_set_backlog(CintArb *arb, CintArbSq *sq, uint32_t backlog);
 
 /* May @sq fetch an SQE now? */
-bool cint_arb_may_fetch(const CintArb *arb, const CintArbSq *sq);
+static inline bool cint_arb_may_fetch(const CintArb *arb, const CintArbSq *sq)
+{
+    return sq->granted || !arb->slots;
+}
 
 /* @sq, which may, has fetched an SQE. */
 void cint_arb_fetched(CintArb *arb, CintArbSq *sq);
