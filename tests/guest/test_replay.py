@@ -50,7 +50,7 @@ def test_replay_repeats_the_device(boot: Boot, tmp_path: Path, policy: str, opts
     sent = [f"irq {at} {cls} {reason} {covered} cq=1"
             for cls, reason, covered, at in IRQ.findall(log.read_text("utf-8"))]
     done = subprocess.run([paths.REPLAY, "--from-trace", "--guest", "trace", "--cq", "1",
-                           "--cq-size", LINUX_CQ_SIZE, "--record", "off", "--policy", same,
+                           "--cq-size", LINUX_CQ_SIZE, "--record", "on", "--policy", same,
                            str(log)],
                           text=True, capture_output=True, check=True)
     replayed = [line for line in done.stdout.splitlines() if line.startswith("irq ")]
