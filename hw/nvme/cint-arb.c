@@ -21,20 +21,12 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
     }
 }
 
-static void grant_free(NvmeCint *cint)
+void nvme_cint_grant_slots(NvmeCint *cint)
 {
     CintArbSq *sq;
 
     while ((sq = cint_arb_next(&cint->arb))) {
         nvme_cint_wake_sq(container_of(sq, NvmeCintSq, arb), 0);
-    }
-}
-
-/* Without a bound there is nothing to grant. */
-static inline void grant(NvmeCint *cint)
-{
-    if (cint->arb.slots) {
-        grant_free(cint);
     }
 }
 
@@ -49,7 +41,7 @@ void nvme_cint_set_slots(NvmeCint *cint, uint32_t slots)
     uint32_t i;
 
     cint_arb_set_slots(&cint->arb, slots);
-    grant(cint);
+    nvme_cint_grant(cint);
     /* Without a bound there are no grants that would wake who waits. */
     for (i = 1; bounded && !slots && i <= cint->n->params.max_ioqpairs; i++) {
         if (cint->n->sq[i]) {
@@ -80,21 +72,6 @@ void nvme_cint_set_backlog(NvmeCintSq *csq, uint32_t backlog)
 
     if (csq->arb.backlog != backlog) {
         cint_arb_set_backlog(&cint->arb, &csq->arb, backlog);
-        grant(cint);
-    }
-}
-
-void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq)
-{
-    cint_arb_fetched(&csq->sq->ctrl->cint->arb, &csq->arb);
-    creq->holds_slot = true;
-}
-
-void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *creq)
-{
-    if (creq->holds_slot) {
-        creq->holds_slot = false;
-        cint_arb_done(&cint->arb);
-        grant(cint);
+        nvme_cint_grant(cint);
     }
 }

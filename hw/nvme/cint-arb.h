@@ -27,6 +27,16 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns);
  */
 void nvme_cint_set_backlog(NvmeCintSq *csq, uint32_t backlog);
 
+/* Wakes the queues that free slots go to. Without a bound there are none. */
+void nvme_cint_grant_slots(NvmeCint *cint);
+
+static inline void nvme_cint_grant(NvmeCint *cint)
+{
+    if (cint->arb.slots) {
+        nvme_cint_grant_slots(cint);
+    }
+}
+
 /* May @csq fetch an SQE? */
 static inline bool nvme_cint_has_slot(const NvmeCintSq *csq)
 {
@@ -35,7 +45,19 @@ static inline bool nvme_cint_has_slot(const NvmeCintSq *csq)
 }
 
 /* @creq, fetched from @csq, occupies a slot; the medium is done with it. */
-void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq);
-void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *creq);
+static inline void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq)
+{
+    cint_arb_fetched(&csq->sq->ctrl->cint->arb, &csq->arb);
+    creq->holds_slot = true;
+}
+
+static inline void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *creq)
+{
+    if (creq->holds_slot) {
+        creq->holds_slot = false;
+        cint_arb_done(&cint->arb);
+        nvme_cint_grant(cint);
+    }
+}
 
 #endif /* HW_NVME_CINT_ARB_H */

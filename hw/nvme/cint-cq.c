@@ -25,7 +25,12 @@ static const char *fire_name(CintFire fire)
 
 /* ---- What the engine decides ---- */
 
-static void set_irq_timer(NvmeCintCq *ccq, int64_t deadline)
+static APART void trace_arm(const NvmeCintCq *ccq)
+{
+    trace_pci_nvme_cint_arm(ccq->cq->cqid, ccq->deadline_ns);
+}
+
+static APART void set_irq_timer(NvmeCintCq *ccq, int64_t deadline)
 {
     ccq->armed_ns = deadline;
     timer_mod(ccq->irq_timer, deadline);
@@ -42,7 +47,9 @@ static inline void arm_irq_timer(NvmeCintCq *ccq)
 
     if (deadline != ccq->deadline_ns) {
         ccq->deadline_ns = deadline;
-        trace_pci_nvme_cint_arm(ccq->cq->cqid, deadline);
+        if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_ARM)) {
+            trace_arm(ccq);
+        }
     }
     if (deadline < ccq->armed_ns) {
         set_irq_timer(ccq, deadline);
@@ -76,7 +83,7 @@ static void trace_storm(NvmeCintCq *ccq)
     }
 }
 
-static void fire(NvmeCintCq *ccq, CintAction action, int64_t now)
+static APART void fire(NvmeCintCq *ccq, CintAction action, int64_t now)
 {
     trace_irq(ccq, &action, now);
     nvme_cint_stats_irq(&ccq->stats, &action, is_masked(ccq), now);
@@ -100,7 +107,7 @@ void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now)
 
 /* ---- What passed before an event ---- */
 
-static void expire_all(NvmeCintCq *ccq, int64_t now)
+static APART void expire_all(NvmeCintCq *ccq, int64_t now)
 {
     int64_t deadline;
 
@@ -181,6 +188,14 @@ static void irq_timer_cb(void *opaque)
 
 /* ---- Commands ---- */
 
+static APART void trace_submit(const NvmeCintCq *ccq, const NvmeCintReq *creq,
+                               int64_t now)
+{
+    trace_pci_nvme_cint_submit(ccq->cq->cqid, creq->req->sq->sqid,
+                               nvme_cid(creq->req), creq->cmd.hints,
+                               creq->cmd.sources, ccq->engine.inflight, now);
+}
+
 void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
                          uint8_t sources, int64_t now)
 {
@@ -192,9 +207,9 @@ void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
     expire_deadlines(ccq, now);
     /* Leads to nothing: there is no action, and the deadline stays. */
     cint_submit(&csq->engine, &creq->cmd, now, hints, sources);
-    trace_pci_nvme_cint_submit(ccq->cq->cqid, csq->sq->sqid,
-                               nvme_cid(creq->req), creq->cmd.hints,
-                               creq->cmd.sources, ccq->engine.inflight, now);
+    if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_SUBMIT)) {
+        trace_submit(ccq, creq, now);
+    }
 }
 
 void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now)
@@ -230,6 +245,15 @@ void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now)
     }
 }
 
+static APART void trace_post(const NvmeCintCq *ccq, const NvmeCintReq *creq,
+                             int64_t now)
+{
+    const NvmeRequest *req = creq->req;
+
+    trace_pci_nvme_cint_post(ccq->cq->cqid, req->sq->sqid, nvme_cid(req),
+                             creq->cmd.hints, req->status, ccq->cq->tail, now);
+}
+
 void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
 {
     NvmeCintCq *ccq = cq->cint;
@@ -248,8 +272,9 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
         sync_head(ccq, (cq->tail + cq->size - 1) % cq->size, now);
     }
     nvme_cint_stats_posted(&ccq->stats, &creq->cmd, now);
-    trace_pci_nvme_cint_post(cq->cqid, req->sq->sqid, nvme_cid(req),
-                             creq->cmd.hints, req->status, cq->tail, now);
+    if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_POST)) {
+        trace_post(ccq, creq, now);
+    }
     act(ccq, cint_complete(&csq->engine, &creq->cmd, now, req->status), now);
 }
 

@@ -38,19 +38,16 @@ static uint8_t hints_of_cdw13(const NvmeCmd *cmd)
                    dw13 & NVME_CINT_DW13_BARRIER);
 }
 
-uint8_t nvme_cint_decode_hints(const NvmeCmd *cmd, uint8_t *sources)
+NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd)
 {
     uint8_t cdw0 = hints_of_cdw0(cmd);
     uint8_t cdw13 = hints_of_cdw13(cmd);
 
-    *sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
-               (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
-    return cdw0 | cdw13;
-}
-
-static uint32_t slot_before(const NvmeSQueue *sq, uint32_t index)
-{
-    return index ? index - 1 : sq->size - 1;
+    return (NvmeCintSaid) {
+        .hints = cdw0 | cdw13,
+        .sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
+                   (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0),
+    };
 }
 
 void nvme_cint_mark_batch(NvmeCintSq *csq)
@@ -59,13 +56,7 @@ void nvme_cint_mark_batch(NvmeCintSq *csq)
 
     /* A shadow tail is whatever the guest has written. */
     if (sq->head != sq->tail && sq->tail < sq->size) {
-        set_bit(slot_before(sq, sq->tail), csq->batch_ends);
+        set_bit(nvme_cint_slot_before(sq, sq->tail), csq->batch_ends);
         csq->marked = sq->tail;
     }
-}
-
-bool nvme_cint_ends_batch(NvmeCintSq *csq)
-{
-    return test_and_clear_bit(slot_before(csq->sq, csq->sq->head),
-                              csq->batch_ends);
 }

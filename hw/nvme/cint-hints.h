@@ -10,10 +10,33 @@
 #include "cint-state.h"
 
 /*
- * What @cmd says in all places, and in which (bit mask over enum
- * NvmeCintSourceId).
+ * What a command says in all places (enum NvmeCintHintId), and in which (bit
+ * mask over enum NvmeCintSourceId).
  */
-uint8_t nvme_cint_decode_hints(const NvmeCmd *cmd, uint8_t *sources);
+typedef struct NvmeCintSaid {
+    uint8_t hints, sources;
+} NvmeCintSaid;
+
+/* For a command that has one of the bits set, in a place that may hold it. */
+NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd);
+
+static inline NvmeCintSaid nvme_cint_decode_hints(const NvmeCmd *cmd)
+{
+    uint8_t flags = NVME_CINT_FLAGS_URGENT | NVME_CINT_FLAGS_BARRIER;
+    uint32_t dw13 = NVME_CINT_DW13_URGENT | NVME_CINT_DW13_BARRIER;
+
+    /* Most commands say nothing. */
+    if (!(cmd->flags & flags) && !(le32_to_cpu(cmd->cdw13) & dw13)) {
+        return (NvmeCintSaid) { .hints = NVME_CINT_HINT_NONE };
+    }
+    return nvme_cint_decode_bits(cmd);
+}
+
+static inline uint32_t nvme_cint_slot_before(const NvmeSQueue *sq,
+                                             uint32_t index)
+{
+    return index ? index - 1 : sq->size - 1;
+}
 
 /* The SQEs up to the tail are one batch; so they are with shadow doorbells. */
 void nvme_cint_mark_batch(NvmeCintSq *csq);
@@ -25,6 +48,10 @@ static inline void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
 }
 
 /* Was the SQE just fetched, the one before the head, the last of a batch? */
-bool nvme_cint_ends_batch(NvmeCintSq *csq);
+static inline bool nvme_cint_ends_batch(NvmeCintSq *csq)
+{
+    return test_and_clear_bit(nvme_cint_slot_before(csq->sq, csq->sq->head),
+                              csq->batch_ends);
+}
 
 #endif /* HW_NVME_CINT_HINTS_H */

@@ -167,14 +167,10 @@ static bool ends_at_once(const NvmeRequest *req)
            (req->status && !req->aiocb);
 }
 
-bool nvme_cint_do_park(NvmeRequest *req)
+static APART bool park(NvmeCintReq *creq)
 {
-    NvmeCintReq *creq = nvme_cint_req(req);
+    NvmeRequest *req = creq->req;
 
-    if (!creq->in_media) {
-        nvme_cint_put_slot(req->sq->ctrl->cint, creq);
-        return false;
-    }
     if (ends_at_once(req)) {
         nvme_cint_leave_media(nvme_cint_cq_of(req->sq), creq);
         return false;
@@ -183,6 +179,17 @@ bool nvme_cint_do_park(NvmeRequest *req)
     req->aiocb = NULL;
     creq->ready = true;
     return true;
+}
+
+bool nvme_cint_do_park(NvmeRequest *req)
+{
+    NvmeCintReq *creq = nvme_cint_req(req);
+
+    if (creq->in_media) {
+        return park(creq);
+    }
+    nvme_cint_put_slot(req->sq->ctrl->cint, creq);
+    return false;
 }
 
 bool nvme_cint_do_cancel(NvmeRequest *req)

@@ -52,39 +52,32 @@ void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns)
     nvme_cint_wake_sq(sq->cint, delay_ns);
 }
 
-/*
- * With shadow doorbells sq->tail comes straight from guest memory. The head
- * never meets one that is no index of the queue, and in virtual time all that
- * fetching happens at one instant: the main loop would not get a turn again.
- */
-static bool is_wrong_tail(const NvmeSQueue *sq)
+/* A tail that moved on is a doorbell that rang. */
+static APART void set_backlog(NvmeCintSq *csq, uint32_t backlog)
 {
-    if (sq->tail < sq->size) {
-        return false;
-    }
-    trace_pci_nvme_ub_db_wr_invalid_sqtail(sq->sqid, sq->tail);
-    return true;
-}
-
-/*
- * How many SQEs has the guest published that are not fetched? The engine and
- * the arbiter have to know. A tail that moved on is a doorbell that rang.
- */
-static void look_at_tail(NvmeCintSq *csq)
-{
-    const NvmeSQueue *sq = csq->sq;
-    uint32_t wrap = sq->tail < sq->head ? sq->size : 0;
-    uint32_t backlog = sq->tail + wrap - sq->head;
     uint32_t known = csq->backlog;
 
-    if (!sq->sqid || (backlog == known && backlog == csq->arb.backlog)) {
-        return;
-    }
     if (backlog != known) {
         csq->backlog = backlog;
         nvme_cint_cq_published(csq, backlog > known, nvme_cint_now());
     }
     nvme_cint_set_backlog(csq, backlog);
+}
+
+/*
+ * How many SQEs has the guest published that are not fetched? The engine and
+ * the arbiter have to know.
+ */
+static inline void look_at_tail(NvmeCintSq *csq)
+{
+    const NvmeSQueue *sq = csq->sq;
+    uint32_t wrap = sq->tail < sq->head ? sq->size : 0;
+    uint32_t backlog = sq->tail + wrap - sq->head;
+
+    if (sq->sqid &&
+        (backlog != csq->backlog || backlog != csq->arb.backlog)) {
+        set_backlog(csq, backlog);
+    }
 }
 
 void nvme_cint_do_doorbell(NvmeSQueue *sq)
@@ -100,16 +93,27 @@ void nvme_cint_do_doorbell(NvmeSQueue *sq)
     nvme_cint_leave(entry);
 }
 
+/*
+ * With shadow doorbells sq->tail comes straight from guest memory. The head
+ * never meets one that is no index of the queue, and in virtual time all that
+ * fetching happens at one instant: the main loop would not get a turn again.
+ */
+static APART void drop_wrong_tail(NvmeSQueue *sq)
+{
+    trace_pci_nvme_ub_db_wr_invalid_sqtail(sq->sqid, sq->tail);
+    sq->tail = sq->head;
+    look_at_tail(sq->cint);
+}
+
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
 {
-    bool is_wrong = is_wrong_tail(sq);
-
-    if (is_wrong) {
-        sq->tail = sq->head;
+    if (sq->tail >= sq->size) {
+        drop_wrong_tail(sq);
+        return false;
     }
     nvme_cint_mark_shadow_batch(sq->cint);
     look_at_tail(sq->cint);
-    return !is_wrong && nvme_cint_has_slot(sq->cint);
+    return nvme_cint_has_slot(sq->cint);
 }
 
 /* ---- What was fetched ---- */
@@ -140,11 +144,19 @@ static uint64_t media_bytes(NvmeCtrl *n, const NvmeCmd *cmd)
     return nvme_l2b(ns, (uint64_t)le16_to_cpu(rw->nlb) + 1);
 }
 
-static void end_batch(NvmeCintSq *csq, int64_t now)
+static APART void end_batch(NvmeCintSq *csq, int64_t now)
 {
     trace_pci_nvme_cint_doorbell(csq->sq->sqid, csq->fetched, now);
     csq->fetched = 0;
     nvme_cint_cq_batch_end(csq);
+}
+
+static APART void trace_media(const NvmeCintReq *creq)
+{
+    const NvmeSQueue *sq = creq->req->sq;
+
+    trace_pci_nvme_cint_media(sq->cqid, sq->sqid, nvme_cid(creq->req),
+                              creq->due_ns);
 }
 
 /* The medium is at work from now on; without a model it is done at once. */
@@ -158,16 +170,16 @@ static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
                                           media_bytes(csq->sq->ctrl, cmd),
                                           &creq->claim);
     }
-    trace_pci_nvme_cint_media(csq->sq->cqid, csq->sq->sqid,
-                              nvme_cid(creq->req), creq->due_ns);
+    if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_MEDIA)) {
+        trace_media(creq);
+    }
 }
 
 static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
 {
-    uint8_t hints, sources;
+    NvmeCintSaid said = nvme_cint_decode_hints(&creq->req->cmd);
 
-    hints = nvme_cint_decode_hints(&creq->req->cmd, &sources);
-    nvme_cint_cq_submit(csq, creq, hints, sources, now);
+    nvme_cint_cq_submit(csq, creq, said.hints, said.sources, now);
     csq->backlog--;
     nvme_cint_take_slot(csq, creq);
     reserve_media(csq, creq, now);

@@ -114,6 +114,12 @@ typedef struct NvmeCint {
     uint32_t arbitration;       /* feature 01h */
 } NvmeCint;
 
+/*
+ * What is rare on a command's way: inlined, it would cost the usual way the
+ * registers and the stack that it needs. So would a trace point's arguments.
+ */
+#define APART   __attribute__((noinline))
+
 static inline int64_t nvme_cint_now(void)
 {
     return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);

@@ -26,11 +26,6 @@ void nvme_cint_stats_reset(NvmeCintStats *stats)
     memset(&stats->log, 0, sizeof(stats->log));
 }
 
-static uint8_t class_of(uint8_t hints)
-{
-    return hints == NVME_CINT_HINT_BOTH ? NVME_CINT_HINT_NONE : hints;
-}
-
 static void hist_add(NvmeCintHist *hist, int64_t ns)
 {
     uint64_t value = MAX(ns, 0);
@@ -41,32 +36,12 @@ static void hist_add(NvmeCintHist *hist, int64_t ns)
     hist->bucket[MIN(bucket, NVME_CINT_HIST_BUCKETS - 1)]++;
 }
 
-static uint32_t next_index(const NvmeCintStats *stats, uint32_t index)
-{
-    return index + 1 == stats->size ? 0 : index + 1;
-}
-
-static void count_sources(NvmeCintStats *stats, uint8_t sources)
+void nvme_cint_stats_sources(NvmeCintStats *stats, uint8_t sources)
 {
     int source;
 
     for (source = 0; source < NVME_CINT_NR_SOURCES; source++) {
         stats->log.cmds_by_source[source] += (sources >> source) & 1;
-    }
-}
-
-void nvme_cint_stats_posted(NvmeCintStats *stats, const CintCmd *cmd,
-                            int64_t now)
-{
-    stats->posted[stats->next_slot] = (NvmeCintPosted) {
-        .post_ns = now,
-        .irq_ns = -1,
-        .class = class_of(cmd->hints),
-    };
-    stats->next_slot = next_index(stats, stats->next_slot);
-    stats->log.cmds_by_hint[cmd->hints]++;
-    if (cmd->sources) {
-        count_sources(stats, cmd->sources);
     }
 }
 
@@ -90,7 +65,7 @@ int64_t nvme_cint_stats_oldest_hold(const NvmeCintStats *stats,
         return now - newest(stats)->post_ns;
     }
     while (i != stats->next_slot && is_covered(&stats->posted[i])) {
-        i = next_index(stats, i);
+        i = nvme_cint_next_index(stats, i);
     }
     return i != stats->next_slot ? now - stats->posted[i].post_ns : 0;
 }
@@ -103,9 +78,11 @@ static void cover(NvmeCintStats *stats, NvmeCintPosted *posted, int64_t now)
 
 static void cover_all(NvmeCintStats *stats, int64_t now)
 {
-    for (; stats->first_uncovered != stats->next_slot;
-         stats->first_uncovered = next_index(stats, stats->first_uncovered)) {
-        NvmeCintPosted *posted = &stats->posted[stats->first_uncovered];
+    uint32_t *first = &stats->first_uncovered;
+
+    for (; *first != stats->next_slot;
+         *first = nvme_cint_next_index(stats, *first)) {
+        NvmeCintPosted *posted = &stats->posted[*first];
 
         if (!is_covered(posted)) {
             cover(stats, posted, now);
@@ -132,14 +109,16 @@ void nvme_cint_stats_reaped(NvmeCintStats *stats, uint32_t head, int64_t now)
     while (stats->first_unreaped != head &&
            stats->first_unreaped != stats->next_slot) {
         NvmeCintPosted *posted = &stats->posted[stats->first_unreaped];
+        uint32_t next;
 
         if (is_covered(posted)) {
             hist_add(&stats->log.reap[posted->class], now - posted->irq_ns);
         }
+        next = nvme_cint_next_index(stats, stats->first_unreaped);
         if (stats->first_unreaped == stats->first_uncovered) {
-            stats->first_uncovered = next_index(stats, stats->first_unreaped);
+            stats->first_uncovered = next;
         }
-        stats->first_unreaped = next_index(stats, stats->first_unreaped);
+        stats->first_unreaped = next;
     }
 }
 

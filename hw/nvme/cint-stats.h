@@ -32,9 +32,35 @@ void nvme_cint_stats_free(NvmeCintStats *stats);
 /* All counters start anew; what is posted stays known. */
 void nvme_cint_stats_reset(NvmeCintStats *stats);
 
+/* Counts where hints stood: @sources, a mask over enum NvmeCintSourceId. */
+void nvme_cint_stats_sources(NvmeCintStats *stats, uint8_t sources);
+
+static inline uint32_t nvme_cint_next_index(const NvmeCintStats *stats,
+                                            uint32_t index)
+{
+    return index + 1 == stats->size ? 0 : index + 1;
+}
+
+static inline uint8_t nvme_cint_class_of(uint8_t hints)
+{
+    return hints == NVME_CINT_HINT_BOTH ? NVME_CINT_HINT_NONE : hints;
+}
+
 /* The CQE of @cmd was posted. */
-void nvme_cint_stats_posted(NvmeCintStats *stats, const CintCmd *cmd,
-                            int64_t now);
+static inline void nvme_cint_stats_posted(NvmeCintStats *stats,
+                                          const CintCmd *cmd, int64_t now)
+{
+    stats->posted[stats->next_slot] = (NvmeCintPosted) {
+        .post_ns = now,
+        .irq_ns = -1,
+        .class = nvme_cint_class_of(cmd->hints),
+    };
+    stats->next_slot = nvme_cint_next_index(stats, stats->next_slot);
+    stats->log.cmds_by_hint[cmd->hints]++;
+    if (cmd->sources) {
+        nvme_cint_stats_sources(stats, cmd->sources);
+    }
+}
 
 /* An interrupt was decided on. @masked: its message stays in the PBA. */
 void nvme_cint_stats_irq(NvmeCintStats *stats, const CintAction *action,

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "fence.h"
 #include "policy.h"
 
 static const CintAction no_action = { .fire = CINT_FIRE_NONE };

@@ -14,40 +14,12 @@
  * By generation a Barrier waits only for what was submitted since the one
  * before it: its fence is not to move past an older one.
  */
-#include "policy.h"
+#include "fence.h"
 
-void cint_fence_submit(CintSq *sq, CintCmd *cmd)
+bool cint_fence_move(CintSq *sq, CintCmd *prev)
 {
-    cmd->fence = cmd->hints == NVME_CINT_HINT_BARRIER;
-    cmd->next = NULL;
-    cmd->prev = sq->last;
-    if (cmd->prev) {
-        cmd->prev->next = cmd;
-    }
-    sq->last = cmd;
-}
-
-static void leave_list(CintSq *sq, CintCmd *cmd)
-{
-    if (cmd->prev) {
-        cmd->prev->next = cmd->next;
-    }
-    if (cmd->next) {
-        cmd->next->prev = cmd->prev;
-    } else {
-        sq->last = cmd->prev;
-    }
-}
-
-bool cint_fence_done(CintSq *sq, CintCmd *cmd)
-{
-    CintCmd *prev = cmd->prev;
     bool generation = sq->cq->config.barrier == CINT_BARRIER_GENERATION;
 
-    leave_list(sq, cmd);
-    if (!cmd->fence) {
-        return false;
-    }
     if (!prev || (generation && prev->fence)) {
         return true;
     }

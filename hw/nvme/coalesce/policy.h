@@ -90,12 +90,4 @@ CintVerdict cint_adaptive_complete(CintCq *cq, int64_t now,
                                    const CintCmd *cmd, bool fence);
 CintReason cint_adaptive_timer(CintCq *cq, int64_t now);
 
-/*
- * fence.c: commands in flight, in order. The last two return true if a strict
- * Barrier waits for nothing any more.
- */
-void cint_fence_submit(CintSq *sq, CintCmd *cmd);
-bool cint_fence_done(CintSq *sq, CintCmd *cmd);
-bool cint_fence_drop_all(CintSq *sq);
-
 #endif /* HW_NVME_COALESCE_POLICY_H */

@@ -112,11 +112,6 @@ void cint_arb_fetched(CintArb *arb, CintArbSq *sq)
     update_line(arb, sq);
 }
 
-void cint_arb_done(CintArb *arb)
-{
-    arb->used--;
-}
-
 /* The weighted class whose turn it is, at its cost; -1 if none waits. */
 static int weighted_line(CintArb *arb)
 {

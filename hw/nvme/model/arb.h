@@ -107,7 +107,10 @@ static inline bool cint_arb_may_fetch(const CintArb *arb, const CintArbSq *sq)
 void cint_arb_fetched(CintArb *arb, CintArbSq *sq);
 
 /* The medium is done with a command, or the command was dropped. */
-void cint_arb_done(CintArb *arb);
+static inline void cint_arb_done(CintArb *arb)
+{
+    arb->used--;
+}
 
 /*
  * Grants a free slot. Returns the queue that got it, NULL if none is free or
