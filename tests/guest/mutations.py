@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ways to break the guest kernel's hints and out-of-order completion, and who should notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HINTS, MERGES, WAITS = "test_hints.py", "test_hint_merges.py", "test_hint_waits.py"
+OOO, RECOVERY, HEAL = "test_ooo.py", "test_recovery.py", "test_heal.py"
+BLOCK_DEVICE = (f"{HINTS}::test_block_device",)
+SPLIT = (f"{HINTS}::test_split",)
+KUNIT = (f"{HINTS}::test_driver_switch_and_kunit",)
+UNASKED = ("test_hints_unasked.py::test_flags_of_commands",)
+SWITCHES = (f"{OOO}::test_switches",)
+FROZEN, FOREIGN = (f"{HEAL}::test_frozen_record",), (f"{HEAL}::test_foreign_record[off]",)
+
+
+def files(test: str, *where: str) -> tuple[str, ...]:
+    """A test of file systems, on some of them."""
+    return tuple(f"{HINTS}::{test}[{name}]" for name in where) or (f"{HINTS}::{test}",)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One change of one place: `old`, the first one behind `after`, becomes `new`."""
+
+    name: str
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    after: str = ""
+
+    def switched(self, chosen: str) -> str:
+        """C that is `new` when `chosen` is true, and else `old`."""
+        raise NotImplementedError
+
+
+class Statement(Mutation):
+    """Whole statements in place of others."""
+
+    def switched(self, chosen: str) -> str:
+        return f"if ({chosen}) {{ {self.new} }} else {{ {self.old} }}"
+
+
+class Expression(Mutation):
+    """Another value in place of one."""
+
+    def switched(self, chosen: str) -> str:
+        return f"({chosen} ? ({self.new}) : ({self.old}))"
+
+
+_MERGE_BIO = "req->cmd_flags |= bio->bi_opf & REQ_IRQ_HINTS;"
+
+_BLOCK = (
+    Statement("merge-back", "a bio merged behind a request loses its hint", "block/blk-merge.c",
+              _MERGE_BIO, "", BLOCK_DEVICE, "enum bio_merge_status bio_attempt_back_merge"),
+    Statement("merge-front", "a bio merged before a request loses its hint", "block/blk-merge.c",
+              _MERGE_BIO, "", (f"{MERGES}::test_merge_in_scheduler",),
+              "bio_merge_status bio_attempt_front_merge"),
+    Statement("merge-request", "a request merged into another loses its hint", "block/blk-merge.c",
+              "req->cmd_flags |= next->cmd_flags & REQ_IRQ_HINTS;", "",
+              (f"{MERGES}::test_requests_merge",)),
+    Statement("split-barrier", "each part of a split bio ends the batch", "block/bio.c",
+              "split->bi_opf &= ~REQ_IRQ_BATCH;", "", SPLIT),
+    Statement("split-urgent", "only the last part of a split bio is urgent", "block/blk-merge.c",
+              "split->bi_opf |= REQ_NOMERGE;",
+              "split->bi_opf |= REQ_NOMERGE; split->bi_opf &= ~REQ_IRQ_HINTS;", SPLIT),
+    Statement("flush-last", "a flush has the hint of one of those that wait", "block/blk-flush.c",
+              "hints |= rq->cmd_flags & REQ_IRQ_HINTS;",
+              "hints = rq->cmd_flags & REQ_IRQ_HINTS;", (f"{MERGES}::test_flush_of_several",)),
+    Statement("flush-lost", "a flush has no hint", "block/blk-flush.c",
+              "flush_rq->cmd_flags |= blk_flush_irq_hints(pending);", "",
+              (f"{MERGES}::test_flush_of_several",)),
+    Statement("bdev-sync", "small synchronous direct I/O is unmarked", "block/fops.c",
+              "bio.bi_opf |= kiocb_irq_hint(iocb, true);", "", BLOCK_DEVICE),
+    Statement("bdev-async", "small asynchronous direct I/O is unmarked", "block/fops.c",
+              "opf |= kiocb_irq_hint(iocb, false);", "", BLOCK_DEVICE),
+    Statement("bdev-large", "large direct I/O is unmarked", "block/fops.c",
+              "opf |= kiocb_irq_hint(iocb, is_sync_kiocb(iocb));", "", SPLIT),
+    Statement("bdev-bios", "each bio of a large I/O ends the batch", "block/fops.c",
+              "bio->bi_opf &= ~REQ_IRQ_BATCH;", "", SPLIT),
+)
+
+_DIRECT = (
+    Statement("dio-last", "older direct I/O loses its barrier", "fs/direct-io.c",
+              "sdio.bio->bi_opf |= dio->irq_hint;", "", files("test_direct_file", "/mnt/vfat")),
+    Statement("dio-every", "each bio of older direct I/O ends the batch", "fs/direct-io.c",
+              "dio->opf |= dio->irq_hint & ~REQ_IRQ_BATCH;", "dio->opf |= dio->irq_hint;",
+              files("test_direct_file", "/mnt/vfat")),
+    Expression("iomap-every", "each bio of iomap's direct I/O ends the batch",
+               "fs/iomap/direct-io.c", "(bio->bi_opf & REQ_IRQ_BATCH)", "false",
+               files("test_direct_file", "/mnt/ext4", "/mnt/xfs")),
+    Expression("iomap-wait", "a write that is waited for counts as asynchronous",
+               "fs/iomap/direct-io.c", "kiocb_irq_hint(iocb, wait_for_completion)",
+               "kiocb_irq_hint(iocb, is_sync_kiocb(iocb))", files("test_extending_write")),
+    Expression("overlay-flags", "overlayfs does not pass flags on", "fs/backing-file.c",
+               "flags & BACKING_IOCB_MASK", "flags & BACKING_IOCB_MASK & 0x3fff",
+               files("test_direct_file", "/mnt/over")),
+)
+
+_BATCHES = (
+    Expression("aio-last", "io_submit marks the first of a batch", "fs/aio.c", "i == nr - 1",
+               "i == 0 && nr > 1", BLOCK_DEVICE),
+    Expression("uring-far", "io_uring looks at the last entry only", "io_uring/io_uring.c",
+               "min(nr, IO_BATCH_TAIL)", "min(nr, 1U)", BLOCK_DEVICE),
+    Statement("uring-sqe128", "io_uring looks at the wrong large entry", "io_uring/io_uring.c",
+              "index <<= 1;", "", BLOCK_DEVICE, "static bool io_sqe_is_rw"),
+    Expression("uring-link", "only the last of a chain is marked", "io_uring/io_uring.c",
+               "batch_end || link->head || req->flags & IO_REQ_LINK_FLAGS", "batch_end",
+               BLOCK_DEVICE),
+    Expression("uring-worker", "what a worker issues is unmarked", "io_uring/rw.c",
+               "req->flags & REQ_F_BATCH_END",
+               "req->flags & REQ_F_BATCH_END && !(req->flags & REQ_F_FORCE_ASYNC)", BLOCK_DEVICE),
+    Statement("uring-again", "what is issued a second time is unmarked", "io_uring/rw.c",
+              "kiocb->ki_flags |= IOCB_BATCH_END;",
+              "kiocb->ki_flags |= IOCB_BATCH_END; req->flags &= ~REQ_F_BATCH_END;",
+              files("test_again_from_worker"), "req->flags & REQ_F_BATCH_END"),
+)
+
+_WRITEBACK = (
+    Expression("fsync-ext4", "ext4's data of an fsync is unmarked", "fs/ext4/page-io.c",
+               "io->io_wbc->irq_urgent", "false", files("test_fsync", "fsync-/mnt/ext4")),
+    Statement("msync-ext4", "msync on ext4 has no barrier", "fs/ext4/inode.c",
+              "mpd->io_submit.io_bio->bi_opf |= wbc_last_write_flags(mpd->wbc);", ";",
+              files("test_msync", "/mnt/ext4")),
+    Statement("msync-iomap", "msync on XFS has no barrier", "fs/iomap/buffered-io.c",
+              "wpc->ioend->io_bio.bi_opf |= wbc_last_write_flags(wbc);", ";",
+              files("test_msync", "/mnt/xfs")),
+    Statement("msync-mpage", "msync on vfat has no barrier", "fs/mpage.c",
+              "mpd.bio->bi_opf |= wbc_last_write_flags(wbc);", "",
+              files("test_msync", "/mnt/vfat")),
+    Expression("sync-unmarked", "sync marks nothing", "fs/fs-writeback.c",
+               "work->reason == WB_REASON_SYNC", "false", files("test_sync", "sync-/mnt/ext4")),
+    Expression("background", "writeback in the background is urgent", "fs/fs-writeback.c",
+               "work->reason == WB_REASON_SYNC", "true",
+               files("test_background_writeback", "/mnt/ext4")),
+    Expression("range-unmarked", "sync_file_range marks nothing", "fs/sync.c",
+               "filemap_fdatawrite_waited(mapping, offset, endbyte,\n\t\t\t\t\t\t\tfalse)",
+               "__filemap_fdatawrite_range(mapping, offset, endbyte, WB_SYNC_ALL)",
+               files("test_sync", "range-/mnt/ext4")),
+    Expression("flush-unmarked", "the flush of an fsync is unmarked", "block/blk-flush.c",
+               "blk_irq_hint_if(BLK_IRQ_HINT_FSYNC, REQ_IRQ_URGENT)", "0",
+               (*files("test_buffered_block_device"), f"{MERGES}::test_flush_of_several")),
+)
+
+_JOURNALS = (
+    Expression("jbd2-record", "jbd2's commit record is unmarked", "fs/jbd2/commit.c",
+               "blk_irq_hint_if(BLK_IRQ_HINT_JOURNAL, REQ_IRQ_URGENT)", "0",
+               files("test_journal_blocks"), "journal_submit_commit_record("),
+    Expression("jbd2-blocks", "jbd2's blocks before the record are unmarked", "fs/jbd2/commit.c",
+               "i == bufs - 1", "false", files("test_journal_blocks"),
+               "The commit record waits for all"),
+    Expression("fast-commit", "the last block of a fast commit is unmarked",
+               "fs/ext4/fast_commit.c",
+               "blk_irq_hint_if(BLK_IRQ_HINT_JOURNAL, REQ_IRQ_URGENT)", "0",
+               files("test_fast_commit")),
+)
+
+_READS = (
+    Statement("read-ext4", "ext4's page cache misses are unmarked", "fs/ext4/readpage.c",
+              "bio->bi_opf |= folio_read_irq_hint(rac, folio);", "",
+              files("test_page_cache_misses", "read-/mnt/ext4")),
+    Statement("read-mpage", "vfat's page cache misses are unmarked", "fs/mpage.c",
+              "args->bio->bi_opf |= folio_read_irq_hint(args->rac, folio);", "",
+              files("test_page_cache_misses", "read-/mnt/vfat")),
+    Statement("read-iomap", "XFS's page cache misses are unmarked", "fs/iomap/buffered-io.c",
+              "ctx->bio->bi_opf |= folio_read_irq_hint(ctx->rac, folio);", "",
+              files("test_page_cache_misses", "read-/mnt/xfs")),
+    Expression("fault", "a page fault's reads are unmarked", "mm/filemap.c",
+               "blk_irq_hint_if(BLK_IRQ_HINT_READ, REQ_IRQ_URGENT)", "0",
+               files("test_page_cache_misses", "mmap-/mnt/ext4", "mmap-/mnt/xfs"),
+               "*do_sync_mmap_readahead("),
+)
+
+_WAITS = (
+    Statement("wait-bio", "submit_bio_wait() is unmarked", "block/bio.c",
+              "bio->bi_opf |= blk_irq_hint_if(BLK_IRQ_HINT_WAIT, REQ_IRQ_URGENT);", "",
+              (f"{WAITS}::test_discard",)),
+    Expression("swap-around", "pages around the one that is swapped in are urgent", "mm/page_io.c",
+               "wanted", "true", (f"{WAITS}::test_swap_in",),
+               "struct bio *bio;\n\n\tif (wanted"),
+    Expression("swap-in", "a swap-in is unmarked", "mm/page_io.c",
+               "blk_irq_hint_if(BLK_IRQ_HINT_WAIT, REQ_IRQ_URGENT)", "0",
+               (f"{WAITS}::test_swap_in",)),
+    Expression("wait-xfs", "XFS's buffers are unmarked", "fs/xfs/xfs_buf.c",
+               "blk_irq_hint_if(BLK_IRQ_HINT_WAIT, REQ_IRQ_URGENT)", "0",
+               (f"{WAITS}::test_metadata[/mnt/xfs]",)),
+    Expression("log-forced", "XFS marks its log in the background, too", "fs/xfs/xfs_log.c",
+               "atomic_read(&log->l_force_waiters)", "true",
+               (f"{WAITS}::test_log_in_background",)),
+    Expression("log-lost", "XFS's full log buffers before the forced one are unmarked",
+               "fs/xfs/xfs_log.c", "blk_irq_hint_if(BLK_IRQ_HINT_JOURNAL, REQ_IRQ_BATCH)", "0",
+               (f"{WAITS}::test_log_force",)),
+    Expression("ordered-data", "ext4's ordered data has no barrier", "fs/ext4/inode.c",
+               "!!(blk_irq_hint_policy() & BLK_IRQ_HINT_JOURNAL)", "0",
+               (f"{WAITS}::test_ordered_data",), ".irq_batch"),
+    Expression("uring-later", "io_uring always counts a call that does not wait",
+               "io_uring/io_uring.c", "policy & BLK_IRQ_HINT_LATER", "true",
+               (f"{WAITS}::test_what_is_a_batch",)),
+)
+
+_CORE, _PCI, _RING = ("drivers/nvme/host/core.c", "drivers/nvme/host/pci.c",
+                      "drivers/nvme/host/ooo.h")
+
+_NVME = (
+    Statement("both-bits", "urgent and barrier go out together", _CORE,
+              "cmd->common.flags |= NVME_CMD_IRQ_URGENT;",
+              "cmd->common.flags |= (req->cmd_flags & REQ_IRQ_BATCH ? NVME_CMD_IRQ_BARRIER : 0) |"
+              " NVME_CMD_IRQ_URGENT;", BLOCK_DEVICE),
+    Expression("barrier-wins", "urgent and barrier go out as barrier", _CORE,
+               "req->cmd_flags & REQ_IRQ_URGENT", "!(req->cmd_flags & REQ_IRQ_BATCH)", BLOCK_DEVICE,
+               "blk_rq_is_passthrough(req))\n\t\treturn;"),
+    Expression("unasked", "hints go to controllers that did not ask", _CORE,
+               "nvme_req(req)->ctrl->irq_hint_caps & NVME_IRQ_HINTS_CAP_HINTS", "true",
+               UNASKED),
+    Expression("polled", "polled I/O has hints", _CORE, "req->cmd_flags & REQ_POLLED", "0",
+               UNASKED, "static void nvme_setup_irq_hint"),
+    Statement("sgl", "a command with an SGL loses its hint", _PCI,
+              "nvme_pci_set_psdt(cmnd, NVME_CMD_SGL_METABUF);",
+              "cmnd->flags = NVME_CMD_SGL_METABUF;", BLOCK_DEVICE),
+)
+
+_OOO = (
+    Expression("ooo-all-urgent", "an urgent interrupt takes everything", _PCI,
+               "hints == NVME_CMD_IRQ_URGENT", "true", SWITCHES),
+    Expression("ooo-tail", "full_tail covers one entry more", _RING,
+               "(s32)(tail - nr) > 0", "(s32)(tail - nr) >= 0", KUNIT),
+    Statement("ooo-phase", "the phase does not change at the end of the queue", _RING,
+              "ooo->phase ^= 1;", ";", KUNIT),
+    Statement("ooo-bitmap", "what was taken early is not remembered", _RING,
+              "__set_bit(idx, ooo->handled);", "", KUNIT),
+    Expression("ooo-behind", "what was taken early keeps the head back", _RING,
+               "__test_and_clear_bit(ooo->head, ooo->handled)", "false", KUNIT,
+               "may have been handled long ago"),
+    Expression("ooo-doorbell", "the head is not told when one entry is free", _PCI,
+               "!pass->freed", "pass->freed <= 1",
+               (*SWITCHES, f"{OOO}::test_completion_queue_runs_full"),
+               "static void nvme_ooo_ring("),
+    Statement("ooo-time-out", "a time-out looks at urgent entries only", _PCI,
+              "nvme_ooo_process_cq(nvmeq, NULL, true, 0);",
+              "nvme_ooo_process_cq(nvmeq, NULL, false, 0);", (f"{RECOVERY}::test_held_too_long",)),
+    Expression("ooo-one-vector", "out of order with one vector", _PCI, "dev->num_vecs > 1", "true",
+               (f"{OOO}::test_without[one-vector]", f"{OOO}::test_without[pin]")),
+    Expression("ooo-switch", "the parameter ooo_urgent does nothing", _PCI,
+               "READ_ONCE(ooo_urgent)", "true", SWITCHES, "static irqreturn_t nvme_irq_ooo("),
+)
+
+_HEAL = (
+    Expression("heal-doubts", "doubts are never too many", _RING,
+               "ooo->doubts >= NVME_OOO_MAX_DOUBTS", "false", KUNIT),
+    Expression("heal-lies", "lies are never too many", _RING,
+               "ooo->lies >= NVME_OOO_MAX_LIES", "false", KUNIT),
+    Statement("heal-untold", "an urgent entry that was early explains no later message", _RING,
+              "ooo->untold = urgent;", "ooo->untold = 0;", KUNIT),
+    Expression("heal-urgent", "any urgent message is explained", _RING,
+               "messages && messages <= urgent", "messages", KUNIT),
+    Expression("heal-full", "a full message that covers nothing new is no lie", _RING,
+               "messages && record->full", "false", KUNIT),
+    Statement("heal-release", "an interrupt in doubt leaves entries in the queue", _PCI,
+              "nvme_ooo_release_cq(nvmeq, iob);", ";", FROZEN, "nvme_ooo_irq_by_record("),
+    Expression("heal-never", "the driver goes on with a record that is not kept", _PCI,
+               "nvme_ooo_misled(&nvmeq->ooo)", "false", FROZEN),
+    Statement("heal-poll", "giving up leaves in the queue what was held", _PCI,
+              "nvme_ooo_poll_queues(dev);", ";", (*FROZEN, *FOREIGN),
+              "static void nvme_ooo_fall_back_work("),
+    Statement("heal-trust", "a record that is set again is not trusted again", _PCI,
+              "nvme_ooo_trust(&dev->queues[i].ooo);", ";", (*FROZEN, *FOREIGN),
+              "What the records were like the last time"),
+)
+
+MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,
+             *_HEAL)
