@@ -255,6 +255,16 @@ def test_an_own_tree_is_linked_not_copied(
     assert not (tree.root / "configure").is_symlink()
 
 
+def test_links_are_restored(tmp_path: Path) -> None:
+    """A build may put a file in a link's place."""
+    (tmp_path / "aim").touch()
+    farm = tmp_path / "farm"
+    farm.mkdir()
+    (farm / "lock").touch()
+    trees._link_all(farm, {"lock": tmp_path / "aim"}, set())
+    assert (farm / "lock").readlink() == tmp_path / "aim"
+
+
 def test_an_own_git_tree_is_what_git_knows(own: Path) -> None:
     git = ["git", "-C", str(own), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "-q"], check=True)

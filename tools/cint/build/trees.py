@@ -72,7 +72,8 @@ def _link_all(farm: Path, wanted: dict[str, Path], keep: set[str]) -> None:
     for inside, aim in wanted.items():
         link = farm / inside
         if inside in present:
-            if inside in keep or link.readlink() == aim:
+            # What a build has put in a link's place is not one.
+            if inside in keep or (present[inside] and link.readlink() == aim):
                 continue
             link.unlink()
         link.parent.mkdir(parents=True, exist_ok=True)
