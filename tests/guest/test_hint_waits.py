@@ -144,7 +144,7 @@ def test_log_in_background(guest: Guest) -> None:
 
     Unless nothing has changed since: then XFS writes once more, and waits for it.
     """
-    remount = f"umount {XFS}; {{}} {MOUNTS[XFS]}; sync"
+    remount = f"umount {XFS}; {{}} {MOUNTS[XFS]}"
     guest.shell(remount.format(xfs_log_every(XFS_LOG_S)))
     script = (f"end=$(($(date +%s) + {2 * XFS_LOG_S + 1}));"
               f"while [ $(date +%s) -lt $end ]; do touch {XFS}/new; done")

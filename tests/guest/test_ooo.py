@@ -109,7 +109,8 @@ wc -l < /tmp/mix.fio.runs
 #: Take the controller away under load; fio is to fail, the kernel is not.
 REMOVE = f"""\
 dev=$(basename $(readlink -f /sys/class/nvme/nvme0/device))
-fio --eta=never /tmp/mix.fio > /tmp/removed.out 2>&1 & load=$!
+sed 's/^direct=1$/&\\ntime_based\\nruntime=60/' /tmp/mix.fio > /tmp/long.fio
+fio --eta=never /tmp/long.fio > /tmp/removed.out 2>&1 & load=$!
 sleep 0.5
 echo 1 > /sys/bus/pci/devices/$dev/remove
 wait $load && exit 1
