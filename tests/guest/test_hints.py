@@ -277,7 +277,9 @@ def test_fsync(files: Guest, where: str, sync: str) -> None:
     assert data.barrier == 0
     assert commit.urgent >= 1
     assert commit.unmarked >= 1, "the data must not be marked by the journal's bit"
-    assert both.urgent > max(data.urgent, commit.urgent)
+    # How many log buffers a commit takes varies on XFS: its worker frees the removed file.
+    assert both.urgent > data.urgent
+    assert where == XFS or both.urgent > commit.urgent
 
 
 def test_journal_blocks(files: Guest) -> None:
