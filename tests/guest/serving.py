@@ -10,7 +10,7 @@ import base64
 import json
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +88,26 @@ class Guest:
         self.vm.wait_exit()
 
 
+#: With several vCPU threads QEMU 10.0 now and then ends itself while firmware maps the PCI
+#: devices: one thread uses the memory map that another replaces. It is tried once more.
+MAP_RACE = "iotlb_to_section: Assertion"
+
+
 @contextmanager
 def serving(machine: vm.Machine, logs: Path,
             boot_limit_s: float = vm.BOOT_LIMIT_S) -> Iterator[Guest]:
     """A guest until the end of the block; it must have behaved by then."""
-    with vm.Vm(machine, agent.Plan(then="serve"), logs, boot_limit_s) as running:
+    with ExitStack() as stack:
+        def boot() -> vm.Vm:
+            return stack.enter_context(
+                vm.Vm(machine, agent.Plan(then="serve"), logs, boot_limit_s))
+
+        try:
+            running = boot()
+        except vm.VmError as problem:
+            if MAP_RACE not in problem.message:
+                raise
+            running = boot()
         running.expect("done", 30, "the agent does not serve")
         guest = Guest(running)
         yield guest
