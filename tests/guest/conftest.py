@@ -20,8 +20,10 @@ from cint import paths, steps
 from cint.build import linux
 from cint.device import properties
 from cint.errors import CintError
+from cint.figures import base
 from cint.guest import agent, session, vm
-from cint.measure import comparison, sampling, settings, workloads
+from cint.measure import comparison, runner, sampling, settings, workloads
+from cint.measure.store import Store
 
 #: One instruction per ns, a third of the machine that the papers measured.
 SCALE = 3.0
@@ -79,9 +81,31 @@ def make_settings(policies: str, jobs: Sequence[workloads.Workload], runtime_s: 
         "(a test)")
 
 
-def run_policies(chosen: settings.Settings, directory: Path) -> list[sampling.Row]:
-    """Run a comparison and return its rows; a noisy guest kernel is a failure."""
-    outcomes = comparison.run_guests(chosen, comparison.choose_accel(True), directory)
+def tell(done: Sequence[runner.Done]) -> None:
+    """Leave for `./cint test` where the runs are from."""
+    with (log_root() / "runs.txt").open("a", encoding="utf-8") as file:
+        file.writelines(f"{one.source} {one.run.key()} {one.run.name}\n" for one in done)
+
+
+def run_figure(figure: base.Figure, directory: Path | None = None) -> list[session.Outcome]:
+    """Run a figure, with what the store has of it."""
+    return base.run(figure, directory or log_root() / figure.name, Store(),
+                    runner.Reuse.from_environment(), told=tell)
+
+
+def run_policies(chosen: settings.Settings, directory: Path, *,
+                 stored: bool = True) -> list[sampling.Row]:
+    """Run a comparison and return its rows; a noisy guest kernel is a failure.
+
+    Unless ``stored``, whatever the store has is left alone.
+    """
+    guests = comparison.run_guests(chosen, comparison.choose_accel(True), directory,
+                                   Store() if stored else None,
+                                   runner.Reuse.from_environment())
+    tell(guests.done)
+    for _, problem in guests.failed:
+        raise problem
+    outcomes = guests.outcomes
     for outcome in outcomes:
         assert outcome.trouble == [], f"{outcome.name}: kernel messages"
     assert not chosen.cost_ns or comparison.in_force(chosen, outcomes), "no interrupt cost"

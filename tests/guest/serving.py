@@ -100,7 +100,7 @@ def serving(machine: vm.Machine, logs: Path,
     with ExitStack() as stack:
         def boot() -> vm.Vm:
             return stack.enter_context(
-                vm.Vm(machine, agent.Plan(then="serve"), logs, boot_limit_s))
+                vm.Vm(vm.command(machine), agent.Plan(then="serve"), logs, boot_limit_s))
 
         try:
             running = boot()

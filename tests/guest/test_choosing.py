@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from claims import check
-from conftest import log_root
+from conftest import log_root, run_figure
 
 from cint.figures import base, choosing
 
@@ -20,7 +20,7 @@ Gaps = Mapping[str, Sequence[float]]
 def gaps() -> Gaps:
     """Times between completions, us, of each job."""
     directory = log_root() / choosing.FIG18.name
-    outcome, = base.run(choosing.FIG18, directory)
+    outcome, = run_figure(choosing.FIG18, directory)
     return choosing.measured_gaps(choosing.FIG18, outcome, directory / "default" / "qemu.log")
 
 
@@ -35,14 +35,14 @@ def test_fig18_gaps(gaps: Gaps) -> None:
 
 def test_fig18_delta(gaps: Gaps) -> None:
     figure = choosing.fig18_delta(choosing.quantile(gaps["unbatched"], 0.9))
-    points = base.points(figure, base.run(figure, log_root() / figure.name))
+    points = base.points(figure, run_figure(figure))
     check(figure.check(points))
 
 
 @pytest.fixture(scope="module")
 def sweep() -> base.Points:
     """One boot for each thr."""
-    return base.points(choosing.FIG19, base.run(choosing.FIG19, log_root() / "cint-fig19"))
+    return base.points(choosing.FIG19, run_figure(choosing.FIG19))
 
 
 @pytest.mark.slow

@@ -150,7 +150,9 @@ def test_virtual_time(built: str, logs: Path) -> None:
                                    cost_ns=0),
                      guest="distro", boot_limit_s=kinds.BOOT_LIMIT_S)
     accel = comparison.choose_accel(True)
-    outcomes = comparison.run_guests(chosen, accel, logs)
+    guests = comparison.run_guests(chosen, accel, logs)
+    assert guests.failed == []
+    outcomes = guests.outcomes
     assert [o.trouble for o in outcomes] == [[], []]
     assert [o.hello["kernel"] for o in outcomes] == [built, built]
     samples = [s for o in outcomes for s in comparison.samples_from(chosen, o)]

@@ -88,7 +88,7 @@ def test_held_too_long(disk: vm.Backend, logs: Path) -> None:
 def recovering(machine: vm.Machine, logs: Path, *allowed: str,
                namespaces: int = 1) -> Iterator[Guest]:
     """A guest that may say what is allowed; it must have behaved otherwise."""
-    with vm.Vm(machine, agent.Plan(then="serve"), logs, 3 * vm.BOOT_LIMIT_S) as running:
+    with vm.Vm(vm.command(machine), agent.Plan(then="serve"), logs, 3 * vm.BOOT_LIMIT_S) as running:
         running.expect("done", 30, "the agent does not serve")
         guest = Guest(running)
         guest.shell(names(namespaces))

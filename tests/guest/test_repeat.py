@@ -16,7 +16,7 @@ AGREE = 0.005
 def run(directory: Path) -> list[sampling.Row]:
     """All workloads under the two policies furthest apart."""
     chosen = make_settings("default,adaptive", list(workloads.BUILT_IN.values()), 0.15)
-    return run_policies(chosen, directory)
+    return run_policies(chosen, directory, stored=False)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 from claims import check
-from conftest import log_root
+from conftest import run_figure
 
 from cint.device import scale
 from cint.figures import base, vic
@@ -25,8 +25,8 @@ BORDERS = {16: base.Deviation(0.55, 0.62, BORDER), 24: base.Deviation(0.40, 0.46
 
 
 def run(figure: base.Figure) -> base.Points:
-    """The points of a figure, measured now."""
-    return base.points(figure, base.run(figure, log_root() / figure.name))
+    """The points of a figure."""
+    return base.points(figure, run_figure(figure))
 
 
 @pytest.fixture(scope="module")

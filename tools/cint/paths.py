@@ -102,6 +102,8 @@ DOWNLOADS = CACHE / "downloads"
 CCACHE = CACHE / "ccache"
 APT = CACHE / "apt"
 PIP = CACHE / "pip"
+#: Outcomes of runs in virtual time, by what decides them.
+RUNS = CACHE / "runs"
 
 #: Firmware is not in the distribution's QEMU source: it comes from the
 #: packages seabios, qemu-system-data and ipxe-qemu, in this order of search.

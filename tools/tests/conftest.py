@@ -6,6 +6,26 @@ from pathlib import Path
 import pytest
 
 from cint import paths, steps
+from cint.guest import vm
+from cint.measure import plan
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of runs of the test's own, and firmware to run with."""
+    runs, firmware = (tmp_path_factory.mktemp(name) for name in ("runs", "firmware"))
+    monkeypatch.setattr(paths, "RUNS", runs)
+    for name in plan.FIRMWARE:
+        (firmware / name).write_text(name)
+    monkeypatch.setattr(paths, "FIRMWARE_DIRS", (firmware,))
+    return runs
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some files in place of what is built."""
+    monkeypatch.setattr(vm, "check_files", lambda _: None)
+    monkeypatch.setattr(plan, "digest", lambda path: f"digest of {path.name}")
 
 
 @pytest.fixture

@@ -190,12 +190,25 @@ def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
-def test_plan_repeats_the_workloads_in_one_boot() -> None:
-    plan = comparison.plan_for(chosen("--repeat", "2", "--workload", "sync,async"))
-    assert [j.name for j in plan.jobs] == ["cint-facts", "sync/0", "async/0", "sync/1", "async/1"]
-    seeds = [j.fio.partition("randseed=")[2][0] for j in plan.jobs if j.fio]
-    assert seeds == ["1", "1", "2", "2"]
-    assert len(plan.setup) == 1
+def test_a_repeat_is_a_boot_with_the_next_seed() -> None:
+    got = chosen("--repeat", "2", "--workload", "sync,async", "--seed", "7")
+    boots = comparison.boots_for(got)
+    assert [b.repeat for b in boots] == [0] * 7 + [1] * 7
+    assert len({b.name for b in boots}) == len({b.slug for b in boots}) == 14
+    plan = comparison.plan_for(got, 1)
+    assert [j.name for j in plan.jobs] == ["cint-facts", "sync/1", "async/1"]
+    assert all("randseed=8\n" in str(j.fio) for j in plan.jobs[1:])
+    assert got.repeat_command.endswith("--repeat 2 --seed 7")
+
+
+def test_real_time_is_booted_three_times() -> None:
+    assert chosen("--time", "real").repeat == 3
+    assert chosen("--time", "real", "--repeat", "1").repeat == 1
+    assert chosen().repeat == 1
+
+
+def test_plan_is_scaled() -> None:
+    assert len(comparison.plan_for(chosen()).setup) == 1
     assert comparison.plan_for(chosen("--cpu-scale", "1")).setup == ()
 
 
@@ -218,6 +231,10 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+SECOND = {f"{slug}-2" for slug in ("default", "static100", "static20", "adaptive", "vic", "cint",
+                                   "cint-ooo")}
+
+
 def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare.run(parse("--repeat", "2")) == 0
     out = capsys.readouterr().out
@@ -230,7 +247,8 @@ def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert made == {"results.json", "results.csv", "latency.png", "iops.png", "interrupts.png",
                     "report.html", "logs"}
     assert {p.name for p in (latest / "logs").iterdir()} == {"default", "static100", "static20",
-                                                            "adaptive", "vic", "cint", "cint-ooo"}
+                                                            "adaptive", "vic", "cint", "cint-ooo",
+                                                            *SECOND}
     document = documents.load(latest)
     with (latest / "results.csv").open() as file:
         rows = list(csv.DictReader(file))

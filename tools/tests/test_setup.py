@@ -294,15 +294,18 @@ def test_unknown_build_targets_name_the_known_ones() -> None:
 def test_clean_says_what_it_removes(
     sandbox: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for directory in (paths.BUILD, paths.CACHE, paths.RESULTS):
-        directory.mkdir()
+    for directory in (paths.BUILD, paths.CACHE, paths.RESULTS, paths.RUNS):
+        directory.mkdir(exist_ok=True)
         (directory / "file").write_bytes(b"x" * 100_000)
-    clean.run(argparse.Namespace(all=False, dry_run=True))
+    clean.run(argparse.Namespace(all=False, runs=False, dry_run=True))
     assert (paths.BUILD / "file").exists()
-    clean.run(argparse.Namespace(all=False, dry_run=False))
+    clean.run(argparse.Namespace(all=False, runs=True, dry_run=False))
+    assert not paths.RUNS.exists()
+    assert (paths.BUILD / "file").exists() and (paths.CACHE / "file").exists()
+    clean.run(argparse.Namespace(all=False, runs=False, dry_run=False))
     assert not paths.BUILD.exists()
     assert paths.CACHE.exists() and paths.RESULTS.exists()
-    clean.run(argparse.Namespace(all=True, dry_run=False))
+    clean.run(argparse.Namespace(all=True, runs=False, dry_run=False))
     assert not paths.CACHE.exists() and not paths.RESULTS.exists()
     shown = capsys.readouterr()
     assert shown.out == ""

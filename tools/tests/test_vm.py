@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vm.py and session.py, with a program that stands in for QEMU."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def play(monkeypatch: pytest.MonkeyPatch, task: session.Task, mode: str) -> Cint
 
 def test_a_run_to_the_end(task: session.Task) -> None:
     seen: list[tuple[str, str, bool]] = []
-    outcome = session.run_task(task, lambda t, j, done: seen.append((t, j, done)))
+    outcome = session.run(task.boot(), lambda t, j, done: seen.append((t, j, done)))
     assert outcome.hello["kernel"] == "6.12.0"
     assert outcome.facts == {"irq_cost_ns": "2220", "clocksource": "tsc"}
     assert list(outcome.results) == ["cint-facts", "sync"]
@@ -74,15 +75,21 @@ def test_failures(monkeypatch: pytest.MonkeyPatch, task: session.Task, mode: str
     assert "\n" not in error.message
 
 
-def test_one_failure_ends_all(monkeypatch: pytest.MonkeyPatch, task: session.Task,
-                              tmp_path: Path) -> None:
+def test_messages_are_read_again(task: session.Task) -> None:
+    outcome = session.run_task(task)
+    again = session.read("adaptive", (task.logs / "agent.log").read_bytes())
+    assert (again.hello, again.results, again.dmesg) == (outcome.hello, outcome.results,
+                                                         outcome.dmesg)
+
+
+def test_a_guest_is_cancelled(monkeypatch: pytest.MonkeyPatch, task: session.Task) -> None:
     monkeypatch.setenv("FAKE_GUEST", "silent")
-    bad = session.Task("bad", vm.Machine(qemu=Path("/bin/false"), kernel=FAKE, initramfs=FAKE),
-                       PLAN, tmp_path / "bad")
+    cancel = threading.Event()
+    threading.Timer(0.5, cancel.set).start()
     started = time.monotonic()
-    with pytest.raises(CintError, match="status 1"):
-        session.run_tasks([task, bad], 2)
-    assert time.monotonic() - started < 20
+    with pytest.raises(vm.CancelledError):
+        session.run(task.boot(), cancel=cancel)
+    assert time.monotonic() - started < 10
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from cint.device import properties, scale
 from cint.errors import CintError
 from cint.figures import probe
 from cint.guest import session
-from cint.measure import comparison, sampling, settings
+from cint.measure import comparison, runner, sampling, settings
+from cint.measure.store import Store
 from cint.measure.workloads import Timing, Workload
 
 #: Used for what a job does not give: fio's own job texts carry their times.
@@ -105,18 +106,19 @@ class Figure:
             self.cost_ns, False, None, "", self.name)
 
 
-def run(figure: Figure, directory: Path) -> list[session.Outcome]:
-    """Boot the figure's guests; logs go to ``directory``/*policy*."""
+def run(figure: Figure, directory: Path, store: Store | None = None,
+        reuse: runner.Reuse | None = None, *,
+        told: Callable[[Sequence[runner.Done]], None] = lambda _: None) -> list[session.Outcome]:
+    """Run the figure's guests; logs go to ``directory``/*policy*. ``told`` sees where from."""
     chosen = figure.settings()
     accel = comparison.choose_accel(True)
-    plan = comparison.plan_for(chosen)
-    plan = replace(plan, setup=(*plan.setup, probe.install()))
-    tasks = []
-    for policy in chosen.policies:
-        machine = replace(comparison.machine_for(chosen, policy, accel), trace=figure.trace)
-        tasks.append(session.Task(policy.name, machine, plan, directory / policy.slug,
-                                  comparison.longest_job(chosen)))
-    outcomes = session.run_tasks(tasks, session.workers(True, len(tasks)))
+    made = [comparison.run_for(chosen, boot, accel, trace=figure.trace, setup=(probe.install(),))
+            for boot in comparison.boots_for(chosen)]
+    logs = {p.name: directory / p.slug for p in chosen.policies}
+    done = list(runner.run_here([run for run, _ in made], made[0][1],
+                                lambda run: logs[run.name], store=store, reuse=reuse))
+    told(done)
+    outcomes = runner.outcomes(done)
     for outcome in outcomes:
         if outcome.trouble:
             raise CintError(f"{figure.name}: {outcome.name}: guest kernel: {outcome.trouble[0]}")

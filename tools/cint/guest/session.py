@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Unattended guests: run a plan from boot to power-off, several side by side.
-
-In virtual time a guest's results do not depend on the host's load, so guests
-run in parallel, one a core.  In real time they run one after the other.
-"""
+"""An unattended guest: its plan from boot to power-off, and what came of it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cint import host
 from cint.errors import CintError
 from cint.guest import agent
-from cint.guest.vm import BOOT_LIMIT_S, CancelledError, Machine, Vm
+from cint.guest.vm import BOOT_LIMIT_S, Machine, Vm, command, shell_line
 
 # The longest silence while a job runs: the host may need this many times the
 # guest's seconds (an emulated busy guest needs 3 to 10), plus a fixed part.
@@ -48,11 +42,23 @@ exit 0
 
 
 @dataclass(frozen=True)
-class Task:
-    """One guest: its machine, its plan, where its logs go.
+class Boot:
+    """A guest to be started: QEMU's command line, its plan, where its logs go.
 
     ``job_seconds`` is the guest time of the longest job.
     """
+
+    name: str
+    command: Sequence[str]
+    plan: agent.Plan
+    logs: Path
+    job_seconds: float = 60.0
+    boot_limit_s: float = BOOT_LIMIT_S
+
+
+@dataclass(frozen=True)
+class Task:
+    """The same, of a machine."""
 
     name: str
     machine: Machine
@@ -60,6 +66,11 @@ class Task:
     logs: Path
     job_seconds: float = 60.0
     boot_limit_s: float = BOOT_LIMIT_S
+
+    def boot(self) -> Boot:
+        """With the machine's command line; its files have to be there."""
+        return Boot(self.name, command(self.machine), self.plan, self.logs, self.job_seconds,
+                    self.boot_limit_s)
 
 
 @dataclass
@@ -72,6 +83,8 @@ class Outcome:
     hello: agent.Message = field(default_factory=dict)
     results: dict[str, agent.Message] = field(default_factory=dict)
     dmesg: str = ""
+    #: Where the same is run several times: which of them this is, from 0.
+    repeat: int = 0
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -101,68 +114,57 @@ def facts_job() -> agent.Job:
 Notify = Callable[[str, str, bool], None]
 
 
-def _silent(task: str, job: str, done: bool) -> None:
+def silent(task: str, job: str, done: bool) -> None:
     """Default for ``notify``: say nothing."""
 
 
-def run_task(task: Task, notify: Notify = _silent,
-             cancel: threading.Event | None = None) -> Outcome:
+def run_task(task: Task) -> Outcome:
+    """Run one guest to its end: see :func:`run`."""
+    return run(task.boot())
+
+
+def run(boot: Boot, notify: Notify = silent,
+        cancel: threading.Event | None = None) -> Outcome:
     """Run one guest to its end; a job that failed raises :class:`CintError`.
 
-    ``notify(task, job, done)`` is called, from this thread, at each edge of a
-    job.
+    ``notify(name, job, done)`` is called, from this thread, at each edge of a
+    job.  Setting ``cancel`` ends the guest within a second.
     """
-    outcome = Outcome(task.name)
-    limit = GRACE_S + SLOWEST * task.job_seconds
-    with Vm(task.machine, task.plan, task.logs, task.boot_limit_s, cancel) as guest:
+    outcome = Outcome(boot.name)
+    limit = GRACE_S + SLOWEST * boot.job_seconds
+    with Vm(boot.command, boot.plan, boot.logs, boot.boot_limit_s, cancel) as guest:
         outcome.argv, outcome.hello = guest.argv, guest.hello
         outcome.boot_wall_s = guest.boot_wall_s
-        for message in guest.messages(limit, f"{task.name}: the guest hangs"):
-            _take(message, outcome, task, notify)
+        for message in guest.messages(limit, f"{boot.name}: the guest hangs"):
+            _take(message, outcome, boot.logs / "agent.log", notify)
         guest.wait_exit()
     return outcome
 
 
-def _take(message: agent.Message, outcome: Outcome, task: Task, notify: Notify) -> None:
+def log_head(argv: Sequence[str]) -> bytes:
+    """What qemu.log begins with."""
+    return (shell_line(argv) + "\n").encode()
+
+
+def read(name: str, text: bytes) -> Outcome:
+    """The outcome of a guest that ran to its end, from its agent's messages (agent.log)."""
+    outcome = Outcome(name)
+    for message in map(agent.parse_line, agent.LineBuffer().feed(text)):
+        if message.get("type") == "hello":
+            outcome.hello = message
+        _take(message, outcome, None, silent)
+    return outcome
+
+
+def _take(message: agent.Message, outcome: Outcome, log: Path | None, notify: Notify) -> None:
     kind, name = message.get("type"), str(message.get("name", ""))
     if kind == "start":
-        notify(task.name, name, False)
+        notify(outcome.name, name, False)
     elif kind == "result":
         failure = agent.result_failure(message)
         if failure:
-            raise CintError(f"{task.name}: {failure}", log=task.logs / "agent.log")
+            raise CintError(f"{outcome.name}: {failure}", log=log)
         outcome.results[name] = message
-        notify(task.name, name, True)
+        notify(outcome.name, name, True)
     elif kind == "dmesg":
         outcome.dmesg += str(message.get("text", ""))
-
-
-def workers(virtual: bool, count: int) -> int:
-    """How many guests at once: one a core in virtual time, else one."""
-    return max(1, min(count, host.cpu_count())) if virtual else 1
-
-
-def run_tasks(tasks: Sequence[Task], at_once: int, notify: Notify = _silent) -> list[Outcome]:
-    """Run all guests; the first failure ends the others and is raised."""
-    cancel = threading.Event()
-    with ThreadPoolExecutor(at_once) as pool:
-        futures = [pool.submit(run_task, task, notify, cancel) for task in tasks]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        except BaseException:
-            cancel.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        failure = _first_failure(futures)
-        if failure is not None:
-            cancel.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise failure
-    return [future.result() for future in futures]
-
-
-def _first_failure(futures: Sequence[Future[Outcome]]) -> BaseException | None:
-    """The failure to report: never the echo of another guest's."""
-    failures = [f.exception() for f in futures if f.done() and not f.cancelled()]
-    real = [e for e in failures if e is not None and not isinstance(e, CancelledError)]
-    return real[0] if real else None

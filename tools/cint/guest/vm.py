@@ -36,7 +36,7 @@ NVME_ID = "nvme0"
 # A fixed start and the virtual clock: without them the guest's first second
 # depends on the host's clock.
 VIRTUAL_ARGS = ("-icount", "shift=0,sleep=off",
-                "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1")
+                "-rtc", "base=2026-01-01T00:00:00,clock=vm")
 CMDLINE = paths.KERNEL_CONFIG / "cmdline"
 CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.virtual"
 
@@ -82,6 +82,8 @@ class Machine:
     append: tuple[str, ...] = ()
     vcpus: int = 1
     memory_mib: int = 1024
+    #: In virtual time: of what the guest takes for random numbers of its CPU.
+    seed: int = 1
     virtual: bool = True
     accel: str = "tcg"
     cpu: str = "max"
@@ -112,7 +114,8 @@ def kernel_cmdline(machine: Machine) -> str:
 
 def _accel_args(machine: Machine) -> list[str]:
     if machine.virtual:
-        return ["-accel", "tcg,thread=single", "-cpu", machine.cpu, *VIRTUAL_ARGS]
+        return ["-accel", "tcg,thread=single", "-cpu", machine.cpu, *VIRTUAL_ARGS,
+                "-seed", str(machine.seed)]
     accel = "kvm" if machine.accel == "kvm" else "tcg,thread=multi"
     return ["-accel", accel, "-cpu", machine.cpu]
 
@@ -136,12 +139,15 @@ def _trace_args(patterns: Sequence[str]) -> list[str]:
     return [word for name in names for word in ("-trace", name)]
 
 
-def machine_args(machine: Machine) -> list[str]:
-    """QEMU's command line without console, control and agent channels."""
+def machine_args(machine: Machine, firmware: Sequence[str] = ()) -> list[str]:
+    """QEMU's command line without console, control and agent channels.
+
+    ``firmware`` are the options that say where it is, if not in the packages' places.
+    """
     args = [str(machine.qemu)]
     if not machine.own_guest:
         args += ["-nodefaults", "-no-user-config"]
-    args += [*paths.firmware_args(), "-machine", "q35", *_accel_args(machine),
+    args += [*(firmware or paths.firmware_args()), "-machine", "q35", *_accel_args(machine),
              "-smp", str(machine.vcpus), "-m", str(machine.memory_mib)]
     if not machine.own_guest:
         args += ["-no-reboot", "-kernel", str(machine.kernel),
@@ -243,17 +249,24 @@ def check_files(machine: Machine) -> None:
                           hint="run ./cint setup")
 
 
+def command(machine: Machine) -> list[str]:
+    """What :class:`Vm` starts for a machine, whose files are there."""
+    check_files(machine)
+    return machine_args(machine)
+
+
 class Vm:
     """A guest from start to end; use as a context manager.
 
-    ``logs`` receives console.log, qemu.log and agent.log.  All methods are
-    for one thread; a second thread only reads the agent's socket.
+    ``command`` is that of :func:`command`.  ``logs`` receives console.log,
+    qemu.log and agent.log.  All methods are for one thread; a second thread
+    only reads the agent's socket.
     """
 
-    def __init__(self, machine: Machine, plan: agent.Plan, logs: Path,
+    def __init__(self, command: Sequence[str], plan: agent.Plan, logs: Path,
                  boot_limit_s: float = BOOT_LIMIT_S,
                  cancel: threading.Event | None = None) -> None:
-        self.machine = machine
+        self.command = command
         self.plan = plan
         self.logs = logs
         self.boot_limit_s = boot_limit_s
@@ -284,7 +297,6 @@ class Vm:
 
     def start(self) -> None:
         """Start QEMU and wait until the agent says hello."""
-        check_files(self.machine)
         self.logs.mkdir(parents=True, exist_ok=True)
         # Not below logs: the path of a unix socket must be short.
         self._directory = Path(tempfile.mkdtemp(prefix="cint-"))
@@ -295,7 +307,7 @@ class Vm:
         serve = self.plan.then == "serve"
         agent_listener = self._listen(channels.socket) if serve else None
         qmp_listener = self._listen(channels.qmp)
-        self.argv = [*machine_args(self.machine), *channel_args(channels, serve)]
+        self.argv = [*self.command, *channel_args(channels, serve)]
         started = time.monotonic()
         self._spawn(channels)
         self._agent = self._accept(agent_listener) if agent_listener else None
@@ -371,7 +383,7 @@ class Vm:
                 item = self._lines.get(timeout=min(0.5, max(deadline - time.monotonic(), 0.01)))
             except queue.Empty:
                 if self._cancel.is_set():
-                    raise CancelledError("stopped because another guest failed") from None
+                    raise CancelledError("stopped") from None
                 if time.monotonic() > deadline:
                     raise self.failure(f"{what}: silence for {limit_s:.0f} s",
                                        EXIT_TIMEOUT) from None
@@ -432,7 +444,7 @@ class Vm:
             return ""
         # QEMU repeats the whole -device option before it says what is wrong.
         words = re.sub(r"(-device \w+),\S*: ", r"\1: ", tail[-1])
-        return f": {words.removeprefix(self.machine.qemu.name + ': ')}"
+        return f": {words.removeprefix(Path(self.command[0]).name + ': ')}"
 
     def _gone(self, what: str) -> VmError:
         assert self._process is not None

@@ -17,12 +17,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, session, vm
 from cint.measure import sampling, workloads
+from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.workloads import Timing
 
 # Bare metal, from the papers' throughput figures: time per I/O without
@@ -87,12 +87,15 @@ def job_text(runtime_s: float) -> str:
     return workloads.render(workloads.BUILT_IN["async"], Timing(runtime_s, runtime_s / 10), 1)
 
 
-def task_for(thr: int, runtime_s: float, logs: Path) -> session.Task:
-    """The guest for one threshold."""
+def run_for(thr: int, runtime_s: float) -> tuple[RunPlan, Places]:
+    """The run for one threshold, and where its files are here."""
     policy = properties.parse_policy(f"adaptive:delta={DELTA},thr={thr}")
     props = properties.device_properties(policy, properties.parse_media(MEDIA), 1, virtual=True)
     plan = agent.Plan((agent.Job("async", fio=job_text(runtime_s), args=("--eta=never",)),))
-    return session.Task(f"thr {thr}", vm.Machine(props), plan, logs / f"thr{thr}", runtime_s)
+    machine = vm.Machine(props)
+    files = Files.of(machine)
+    run = RunPlan.of(f"thr {thr}", machine, plan, files, job_seconds=runtime_s)
+    return run, files.places
 
 
 def point(thr: int, outcome: session.Outcome) -> Point:

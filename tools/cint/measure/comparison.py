@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A comparison: a guest for each policy, all with the same plan, and the rows of their samples."""
+"""A comparison: a guest for each policy and repeat, the same plan in all, the rows of samples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, ui, units
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, kinds, session, vm
-from cint.measure import sampling, workloads
+from cint.measure import runner, sampling, workloads
+from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.settings import Settings
+from cint.measure.store import Store
 from cint.measure.workloads import Timing
 
 
@@ -49,17 +52,62 @@ def job_name(workload: workloads.Workload, repeat: int) -> str:
     return f"{workload.name}/{repeat}"
 
 
-def plan_for(settings: Settings) -> agent.Plan:
-    """What every guest does; the same for all policies."""
+def timing_for(settings: Settings, repeat: int) -> Timing:
+    """The times of a job, and the seed of this repeat."""
+    return replace(settings.timing, seed=settings.seed + repeat)
+
+
+def plan_for(settings: Settings, repeat: int = 0) -> agent.Plan:
+    """What a guest does; the same for all policies."""
     jobs = [session.facts_job()]
-    for repeat in range(settings.repeat):
-        timing = Timing(settings.timing.runtime_s, settings.timing.ramp_s, seed=repeat + 1)
-        for workload in settings.workloads:
-            seconds = workloads.guest_seconds(workload, timing, settings.k)
-            jobs.append(agent.Job(job_name(workload, repeat),
-                                  fio=workloads.render(workload, timing, settings.k),
-                                  args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
+    timing = timing_for(settings, repeat)
+    for workload in settings.workloads:
+        seconds = workloads.guest_seconds(workload, timing, settings.k)
+        jobs.append(agent.Job(job_name(workload, repeat),
+                              fio=workloads.render(workload, timing, settings.k),
+                              args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
     return agent.Plan(tuple(jobs), session.scale_setup(settings.k))
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One guest of a comparison: its policy, and which of its repeats it is, from 0."""
+
+    policy: properties.Policy
+    repeat: int
+    several: bool = False
+
+    @property
+    def name(self) -> str:
+        """What progress and errors call it."""
+        return f"{self.policy.name} #{self.repeat + 1}" if self.several else self.policy.name
+
+    @property
+    def slug(self) -> str:
+        """The name of its directory of logs."""
+        return f"{self.policy.slug}-{self.repeat + 1}" if self.repeat else self.policy.slug
+
+
+def boots_for(settings: Settings) -> list[Boot]:
+    """All guests: every policy once, then every policy again, so that all see the same host."""
+    return [Boot(policy, repeat, settings.repeat > 1)
+            for repeat in range(settings.repeat) for policy in settings.policies]
+
+
+def run_for(settings: Settings, boot: Boot, accel: host.Accel, *, trace: Sequence[str] = (),
+            setup: Sequence[tuple[str, ...]] = ()) -> tuple[RunPlan, Places]:
+    """The run of one guest, and where its files are here.
+
+    ``trace`` are patterns of QEMU's events, ``setup`` further commands before the jobs.
+    """
+    machine = replace(machine_for(settings, boot.policy, accel), trace=tuple(trace),
+                      seed=settings.seed + boot.repeat)
+    plan = plan_for(settings, boot.repeat)
+    plan = replace(plan, setup=(*plan.setup, *setup))
+    files = Files.of(machine)
+    run = RunPlan.of(boot.name, machine, plan, files, job_seconds=longest_job(settings),
+                     boot_limit_s=settings.boot_limit_s)
+    return run, files.places
 
 
 def longest_job(settings: Settings) -> float:
@@ -69,10 +117,10 @@ def longest_job(settings: Settings) -> float:
 
 
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
-    """All samples of one guest."""
-    return [sampling.sample(outcome.name, w.name, r, outcome.results[job_name(w, r)],
-                           settings.vcpus)
-            for r in range(settings.repeat) for w in settings.workloads]
+    """All samples of one guest, whose outcome has its policy's name."""
+    repeat = outcome.repeat
+    return [sampling.sample(outcome.name, w.name, repeat, outcome.results[job_name(w, repeat)],
+                           settings.vcpus) for w in settings.workloads]
 
 
 def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sampling.Row]:
@@ -82,7 +130,8 @@ def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sa
         for policy in settings.policies:
             mine = [s for s in samples
                     if s.workload == workload.name and s.policy == policy.name]
-            found += sampling.rows(mine, settings.k, workload.latency_job, workload.split)
+            if mine:
+                found += sampling.rows(mine, settings.k, workload.latency_job, workload.split)
     return sampling.with_ratios(found, settings.baseline)
 
 
@@ -103,6 +152,11 @@ class _Counter:
         self._done = 0
         self._now: dict[str, str] = {}
         progress.update(f"[0/{total}] booting")
+
+    def skip(self, jobs: int) -> None:
+        """So many jobs need not run."""
+        self._done += jobs
+        self._progress.update(f"[{self._done}/{self._total}]")
 
     def notify(self, task: str, job: str, done: bool) -> None:
         """Called at each edge of a job, from the guests' threads."""
@@ -131,17 +185,57 @@ def _many(count: int, one: str, several: str | None = None) -> str:
     return f"{count} {one if count == 1 else several or one + 's'}"
 
 
-def run_guests(settings: Settings, accel: host.Accel, directory: Path) -> list[session.Outcome]:
-    """Boot every guest and run the plan; outcomes are in the policies' order."""
-    plan = plan_for(settings)
-    tasks = [session.Task(p.name, machine_for(settings, p, accel), plan,
-                          directory / "logs" / p.slug, longest_job(settings),
-                          settings.boot_limit_s) for p in settings.policies]
-    at_once = session.workers(settings.virtual, len(tasks))
-    total = len(tasks) * settings.repeat * len(settings.workloads)
-    ui.info(f"comparing {_many(len(tasks), 'policy', 'policies')} in "
+@dataclass(frozen=True)
+class Guests:
+    """What came of a comparison's guests: outcomes of those that ran to their end, in order."""
+
+    outcomes: Sequence[session.Outcome]
+    failed: Sequence[tuple[Boot, CintError]]
+    done: Sequence[runner.Done]
+
+
+def run_guests(settings: Settings, accel: host.Accel, directory: Path,
+               store: Store | None = None, reuse: runner.Reuse | None = None, *,
+               ended: Callable[[session.Outcome], None] = lambda _: None) -> Guests:
+    """Boot every guest and run its plan; one that fails loses only itself.
+
+    ``ended`` is called with each outcome when its guest has ended.
+    """
+    reuse = reuse or runner.Reuse()
+    boots = boots_for(settings)
+    made = [run_for(settings, boot, accel) for boot in boots]
+    runs = [run for run, _ in made]
+    places = {content: path for _, found in made for content, path in found.items()}
+    logs = {run.name: directory / "logs" / boot.slug
+            for run, boot in zip(runs, boots, strict=True)}
+    done = []
+    with ui.Progress("compare") as progress:
+        counter = _Counter(progress, _announce(settings, len(runs)))
+        for one in runner.run_here(runs, places, lambda run: logs[run.name],
+                                   virtual=settings.virtual, store=store, reuse=reuse,
+                                   notify=counter.notify):
+            done.append(one)
+            if one.source == runner.STORED:
+                counter.skip(len(settings.workloads))
+            if one.outcome is not None:
+                ended(_outcome(boots[one.index], one))
+    done.sort(key=lambda one: one.index)
+    return Guests([_outcome(boots[one.index], one) for one in done if one.outcome],
+                  [(boots[one.index], one.problem) for one in done if one.problem],
+                  done)
+
+
+def _outcome(boot: Boot, one: runner.Done) -> session.Outcome:
+    assert one.outcome is not None
+    return replace(one.outcome.parsed(boot.policy.name), repeat=boot.repeat)
+
+
+def _announce(settings: Settings, guests: int) -> int:
+    """Say what will run; how many jobs that is."""
+    total = guests * len(settings.workloads)
+    at_once = runner.workers(settings.virtual, guests)
+    ui.info(f"comparing {_many(len(settings.policies), 'policy', 'policies')} in "
             f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
             f"{units.format_time(settings.timing.runtime_s * 1e9)}, "
             f"{_many(at_once, 'guest')} at a time")
-    with ui.Progress("compare") as progress:
-        return session.run_tasks(tasks, at_once, _Counter(progress, total).notify)
+    return total

@@ -19,7 +19,7 @@ from cint import paths, units
 from cint.device import properties, scale
 from cint.errors import UsageError
 from cint.guest import kinds, vm
-from cint.measure import workloads
+from cint.measure import runner, workloads
 from cint.measure.workloads import Timing, Workload
 
 DEFAULT_SCALE = 3.0
@@ -30,6 +30,10 @@ DEFAULT_RUNTIME_S = 0.5
 DEFAULT_RAMP_S = 0.05
 QUICK_RUNTIME_S = 0.1
 REAL_RUNTIME_S = 5.0
+#: Boots of each policy. In virtual time the same boot again would be the same; another
+#: seed is not, and is asked for where it matters.
+REPEAT, REAL_REPEAT = 1, 3
+MAX_SEED = 10**6
 MAX_VCPUS = 16
 CALIBRATION_FILE = paths.STAMPS / "calibration.json"
 MAX_COST_GUEST_NS = 1_000_000  # what nvme.irq_cost_ns takes
@@ -55,6 +59,8 @@ class Settings:
     boot_limit_s: float = vm.BOOT_LIMIT_S
     guest: str = "cint"
     hints: bool = True
+    #: Of the first repeat's random numbers; each further repeat has the next.
+    seed: int = 1
 
     @property
     def k(self) -> float:
@@ -104,8 +110,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--runtime", metavar="TIME", type=_seconds,
         help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
              f"{REAL_RUNTIME_S:g}s in real time)")
-    add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"), default=1,
-        help="run each job N times in the same boot and print the median (default: 1)")
+    add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"),
+        help="boot a guest N times for each policy, each time with another seed, and print "
+             f"medians and spread (default: {REPEAT}; {REAL_REPEAT} in real time)")
+    add("--seed", metavar="N", type=units.count(1, MAX_SEED, "--seed"), default=1,
+        help="of the first repeat's random numbers; the next repeats have N+1, N+2 ... "
+             "(default: 1)")
     add("--cpu-scale", metavar="K", default=None,
         help=f"how much slower the guest's CPU is than the one it stands for "
              f"(default: {DEFAULT_SCALE:g}); 'calibrated' takes what ./cint calibrate proposed")
@@ -126,8 +136,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--boot-limit", metavar="S", type=units.count(1, 3600, "--boot-limit"),
         help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
              f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro)")
+    add_store_options(parser)
     add("--dry-run", action="store_true",
         help="print QEMU's command lines, the kernel's, the fio jobs and what is scaled")
+
+
+def add_store_options(parser: argparse.ArgumentParser) -> None:
+    """What is taken from the store of runs (measure.store), for all verbs that use it."""
+    parser.add_argument("--fresh", action="store_true",
+                        help="take no run from the store, where those of virtual time are kept; "
+                             "one that is there has to come out the same")
+    parser.add_argument("--full", action="store_true",
+                        help="run a tenth of what is in the store again, chosen at random")
+    parser.add_argument("--full-seed", metavar="N", type=units.count(0, MAX_SEED, "--full-seed"),
+                        help="choose it as the time before, whose seed was printed")
+
+
+def reuse_from(args: argparse.Namespace) -> runner.Reuse:
+    """What these options say."""
+    return runner.Reuse.of(fresh=args.fresh, full=args.full, seed=args.full_seed)
 
 
 def load_calibration() -> dict[str, Any] | None:
@@ -226,11 +253,12 @@ def settings_from(args: argparse.Namespace) -> Settings:
     kinds.check(args.guest, args.irq_cost)
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
+    repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
     settings = Settings(_policies(args, virtual), _workloads(args),
                         properties.parse_media(args.media), virtual, args.vcpus, timing,
-                        args.repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
+                        repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
                         repeat_command(args), _boot_limit(args), args.guest,
-                        _hints(args))
+                        _hints(args), args.seed)
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
@@ -239,9 +267,9 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 #: Options that decide the result, in the order of the repeat command.
 _DECISIVE = ("policy", "workload", "fio", "media", "time", "guest", "hints", "vcpus", "runtime",
-             "repeat", "cpu_scale", "irq_cost", "drive", "device_opts")
+             "repeat", "seed", "cpu_scale", "irq_cost", "drive", "device_opts")
 _DEFAULTS = {"media": "optane", "time": "virtual", "guest": "cint", "hints": "on", "vcpus": 1,
-             "repeat": 1, "device_opts": ""}
+             "seed": 1, "device_opts": ""}
 
 
 def repeat_command(args: argparse.Namespace) -> str:

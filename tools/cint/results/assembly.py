@@ -113,8 +113,7 @@ def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel:
                      "in_force": comparison.in_force(settings, outcomes)},
         "calibration": load_calibration(),
         "parameters": parameters_for(settings), "baseline": settings.baseline,
-        "policies": [_policy_entry(settings, p, o)
-                     for p, o in zip(settings.policies, outcomes, strict=True)],
+        "policies": [_policy_entry(settings, p, outcomes) for p in settings.policies],
         "workloads": [_workload_entry(settings, w) for w in settings.workloads],
         "rows": [r.as_dict() for r in rows],
         "samples": [documents.sample_dict(s) for s in samples],
@@ -133,7 +132,9 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
 
 
 def _policy_entry(settings: Settings, policy: properties.Policy,
-                  outcome: session.Outcome) -> dict[str, Any]:
+                  outcomes: Sequence[session.Outcome]) -> dict[str, Any]:
+    """What is kept of a policy; of its first boot that ran to its end, if any did."""
+    outcome = next((o for o in outcomes if o.name == policy.name), session.Outcome(policy.name))
     props = properties.device_properties(policy, settings.media, settings.k, settings.virtual)
     return {"name": policy.name, "kind": policy.kind, "label": policy.label,
             "properties": dict(policy.properties), "applied": dict(props),

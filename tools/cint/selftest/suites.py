@@ -35,6 +35,8 @@ class Options:
     pattern: str | None = None
     #: Of the random numbers of GLib's test programs and the fuzz targets.
     seed: int = SEED
+    #: What guests' runs are taken from the store: CINT_RUNS of measure.runner.
+    runs: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,7 @@ def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]
             # most guests have one CPU and use no more than one of the host's
             yield from runner.run_pytest(name, directory, marker=_marker(options, marker),
                                          pattern=options.pattern, shares=min(options.jobs, 2),
+                                         env={"CINT_RUNS": options.runs},
                                          limit_s=_PYTEST_FULL_LIMIT_S if options.full
                                          else runner.PYTEST_LIMIT_S)
 

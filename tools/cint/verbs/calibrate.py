@@ -11,10 +11,10 @@ from typing import Any
 
 from cint import paths, ui
 from cint.errors import EXIT_OK
-from cint.guest import session
-from cint.measure import calibration
+from cint.measure import calibration, runner, settings
 from cint.measure.calibration import Fit, Point
 from cint.measure.settings import CALIBRATION_FILE, DEFAULT_COST_NS, DEFAULT_SCALE
+from cint.measure.store import Store
 from cint.results import documents, table
 
 
@@ -27,6 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "uses it only with --cpu-scale calibrated and --irq-cost calibrated.")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--quick", action="store_true", help="shorter jobs")
+    settings.add_store_options(parser)
 
 
 def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
@@ -79,9 +80,14 @@ def run(args: argparse.Namespace) -> int:
     setup.ensure(args, ("qemu", "linux", "image"))
     runtime_s = calibration.QUICK_RUNTIME_S if args.quick else calibration.RUNTIME_S
     logs = paths.LOGS / "calibrate"
-    tasks = [calibration.task_for(thr, runtime_s, logs) for thr in calibration.THRESHOLDS]
-    with ui.Progress(f"calibrate: {len(tasks)} guests"):
-        outcomes = session.run_tasks(tasks, session.workers(True, len(tasks)))
+    made = [calibration.run_for(thr, runtime_s) for thr in calibration.THRESHOLDS]
+    runs, reuse = [run for run, _ in made], settings.reuse_from(args)
+    with ui.Progress(f"calibrate: {len(runs)} guests"):
+        done = list(runner.run_here(runs, made[0][1], lambda run: logs / run.name.replace(" ", ""),
+                                    store=Store(), reuse=reuse))
+    if taken := runner.summary(done, reuse):
+        ui.info(taken)
+    outcomes = runner.outcomes(done)
     points = [calibration.point(thr, o)
               for thr, o in zip(calibration.THRESHOLDS, outcomes, strict=True)]
     idle = [p for p in points

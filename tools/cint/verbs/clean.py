@@ -18,7 +18,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "next set-up needs no network and takes minutes.",
     )
     parser.add_argument("--all", action="store_true",
-                        help="also remove the cache (downloads, compiler cache) and results/")
+                        help="also remove the cache (downloads, compiler cache, runs) and results/")
+    parser.add_argument("--runs", action="store_true",
+                        help="remove nothing but the store of runs in virtual time, which "
+                             "compare and test take what they find in")
     parser.add_argument("-n", "--dry-run", action="store_true",
                         help="only say what would be removed")
 
@@ -39,19 +42,21 @@ def disk_usage(path: Path) -> int:
     return total
 
 
-def _victims(everything: bool) -> list[tuple[Path, str]]:
+def _victims(everything: bool, runs: bool) -> list[tuple[Path, str]]:
+    if runs and not everything:
+        return [(paths.RUNS, "runs")] if paths.RUNS.exists() else []
     victims = [(paths.BUILD, "sources, builds, logs")]
     if everything:
-        victims += [(paths.CACHE, "downloads, compiler cache"), (paths.RESULTS, "results")]
+        victims += [(paths.CACHE, "downloads, compiler cache, runs"), (paths.RESULTS, "results")]
     return [(path, what) for path, what in victims if path.exists()]
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    victims = _victims(args.all)
+    victims = _victims(args.all, args.runs)
     with nullcontext() if args.dry_run else steps.build_lock():
         _remove(victims, args.dry_run)
-    if not args.all and paths.CACHE.exists():
+    if not (args.all or args.runs) and paths.CACHE.exists():
         ui.info(f"kept the cache in {paths.CACHE} and results/ (--all removes them too)")
     return 0
 

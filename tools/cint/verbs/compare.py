@@ -13,8 +13,9 @@ from cint import host, paths, ui
 from cint.device import properties, scale
 from cint.errors import EXIT_OK
 from cint.guest import kinds, vm
-from cint.measure import comparison, workloads
-from cint.measure.settings import Settings, add_options, settings_from
+from cint.measure import comparison, runner, workloads
+from cint.measure.settings import Settings, add_options, reuse_from, settings_from
+from cint.measure.store import Store
 from cint.results import assembly, documents, lateness, plots, previous, table, webpage
 
 
@@ -93,8 +94,13 @@ def run(args: argparse.Namespace) -> int:
     accel = comparison.choose_accel(settings.virtual)
     directory = documents.new_directory(args.out, "compare")
     started = time.monotonic()
-    outcomes = comparison.run_guests(settings, accel, directory)
-    document = assembly.document_for(settings, outcomes, accel, time.monotonic() - started)
+    reuse = reuse_from(args)
+    guests = comparison.run_guests(settings, accel, directory, Store(), reuse)
+    if taken := runner.summary(guests.done, reuse):
+        ui.info(taken)
+    for _, problem in guests.failed:
+        raise problem
+    document = assembly.document_for(settings, guests.outcomes, accel, time.monotonic() - started)
     document["previous"] = None if args.no_previous else previous.find(document)
     write_all(document, directory, plot=not args.no_plots)
     if args.json:

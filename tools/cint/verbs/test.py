@@ -18,6 +18,8 @@ from cint.guest import agent, session, vm
 from cint.selftest import runner, suites
 from cint.selftest.runner import Result
 
+#: Where the guests' tests say which of their runs are from the store, below the logs.
+_TOLD = "*/runs.txt"
 #: Lines of a failed test's log that are shown.
 _TAIL = 15
 
@@ -47,6 +49,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--seed", metavar="N|random", type=_seed, default=suites.SEED,
                         help="of the random tests; random: another one each time "
                              f"(default: {suites.SEED})")
+    parser.add_argument("--fresh", action="store_true",
+                        help="take no guest's run from the store, where those in virtual time "
+                             "are kept; one that is there has to come out the same. --full does "
+                             "so with a tenth of what it took, drawn with a seed that is said")
     parser.add_argument("--list", action="store_true", help="only list the tests")
 
 
@@ -174,11 +180,13 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     chosen = _chosen([*args.suite, *args.more])
     options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern,
-                             seed=args.seed)
+                             seed=args.seed, runs=_runs(args))
     if args.list:
         return _list(chosen, options)
     _prepare_or_skip(args, chosen)
     ui.info(f"random tests: seed {args.seed}")
+    for told in paths.TEST_LOGS.glob(_TOLD):
+        told.unlink()
     counts: Counter[str] = Counter()
     failed: list[Result] = []
     started = time.monotonic()
@@ -191,8 +199,26 @@ def run(args: argparse.Namespace) -> int:
     if args.pattern and not counts:
         raise UsageError(f"no test's name contains {args.pattern!r}",
                          hint="./cint test --list names them")
+    if taken := _taken():
+        ui.info(taken)
     again = [result.rerun + _again(args) for result in failed]
     return _finish(counts, again, time.monotonic() - started)
+
+
+def _runs(args: argparse.Namespace) -> str:
+    """What of the store of runs the guests' tests take: see measure.runner."""
+    if args.fresh:
+        return "fresh"
+    return f"full:{args.seed}" if args.full else ""
+
+
+def _taken() -> str:
+    """Where the runs of the guests' tests are from; empty if there were none."""
+    sources = Counter(line.split()[0] for told in paths.TEST_LOGS.glob(_TOLD)
+                      for line in told.read_text(encoding="utf-8").splitlines())
+    total, again = sources.total(), sources["checked"]
+    text = f"{total - sources['run']} of {total} comparable runs of guests from the store"
+    return (text + (f", {again} of them run again" if again else "")) if total else ""
 
 
 def _finish(counts: "Counter[str]", failed: list[str], seconds: float) -> int:

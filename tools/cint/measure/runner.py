@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs: from the store where their outcome is known, else by an executor, as they end.
+
+Any `concurrent.futures.Executor` will do. :class:`Local` is guests on this machine. What is
+submitted is a call with a :class:`RunPlan` that gives a :class:`RunOutcome`; :func:`execute`
+is the whole of it, and can be pickled as they can.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from cint import host, paths, ui
+from cint.errors import CintError
+from cint.guest import session
+from cint.measure.plan import Places, RunOutcome, RunPlan, difference
+from cint.measure.store import Store
+
+Call = Callable[[RunPlan], RunOutcome]
+
+#: Where the outcome of a run is from: a guest; the store; both, and they are the same.
+RAN, STORED, CHECKED = "run", "store", "checked"
+#: The share of what was taken from the store that --full runs again.
+TENTH = 0.1
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What of the store is taken: all there is, nothing, or all of it with a share run again.
+
+    ``seed`` chooses that share.
+    """
+
+    fresh: bool = False
+    share: float = 0.0
+    seed: int = 0
+
+    @classmethod
+    def of(cls, *, fresh: bool, full: bool, seed: int | None = None) -> Reuse:
+        """From the options; a seed is drawn where it is needed and not given."""
+        if not full:
+            return cls(fresh)
+        return cls(fresh, TENTH, secrets.randbelow(10**6) if seed is None else seed)
+
+    @classmethod
+    def from_environment(cls) -> Reuse:
+        """What `./cint test` passes to its programs in CINT_RUNS: fresh, full:SEED or nothing."""
+        words, _, seed = os.environ.get("CINT_RUNS", "").partition(":")
+        return cls(words == "fresh", TENTH if words == "full" else 0.0, int(seed or 0))
+
+    def again(self, found: Sequence[int]) -> set[int]:
+        """Which of the runs that were found are run again: the share of them, at least one."""
+        if self.fresh:
+            return set(found)
+        count = min(len(found), max(1, round(self.share * len(found)))) if self.share else 0
+        return set(random.Random(self.seed).sample(sorted(found), count))
+
+
+@dataclass(frozen=True)
+class Done:
+    """A run that ended: `index` is its place among those asked for; either outcome or problem."""
+
+    index: int
+    run: RunPlan
+    outcome: RunOutcome | None
+    problem: CintError | None = None
+    source: str = RAN
+
+
+# ---- one run ------------------------------------------------------------
+
+def execute(run: RunPlan, places: Places, logs: Path | None = None,
+            notify: session.Notify | None = None,
+            cancel: threading.Event | None = None) -> RunOutcome:
+    """Boot the guest with the files at `places` and follow it to its end.
+
+    `logs` receives its logs as it runs. Raises :class:`CintError` when anything fails.
+    """
+    if logs is None:
+        with tempfile.TemporaryDirectory(prefix="cint-run-") as directory:
+            return execute(run, places, Path(directory), notify, cancel)
+    started = time.monotonic()
+    boot = session.Boot(run.name, run.command(places), run.jobs, logs, run.job_seconds,
+                        run.boot_limit_s)
+    done = session.run(boot, notify or session.silent, cancel)
+    printed = (logs / "qemu.log").read_bytes()
+    return RunOutcome(run.key(), (logs / "agent.log").read_bytes(),
+                      (logs / "console.log").read_bytes(),
+                      printed.removeprefix(session.log_head(done.argv)), tuple(done.argv),
+                      done.boot_wall_s, time.monotonic() - started)
+
+
+def workers(virtual: bool, count: int) -> int:
+    """How many guests at once: one a core in virtual time, else one."""
+    return max(1, min(count, host.cpu_count())) if virtual else 1
+
+
+class Local:
+    """Guests on this machine, `at_once` at a time; leaving it by an exception ends them."""
+
+    def __init__(self, at_once: int, places: Places, logs: Callable[[RunPlan], Path],
+                 notify: session.Notify = session.silent) -> None:
+        self.executor = ThreadPoolExecutor(at_once)
+        self._places = places
+        self._logs = logs
+        self._notify = notify
+        self._cancel = threading.Event()
+
+    def call(self, run: RunPlan) -> RunOutcome:
+        """What is submitted to the executor."""
+        return execute(run, self._places, self._logs(run), self._notify, self._cancel)
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is not None:
+            self._cancel.set()
+        self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+# ---- many ---------------------------------------------------------------
+
+def run_all(runs: Sequence[RunPlan], executor: Executor, call: Call, store: Store | None = None,
+            reuse: Reuse | None = None) -> Iterator[Done]:
+    """Yield the runs as they end, those that the store has first.
+
+    Runs of one key run once. A run that fails loses only itself. When the caller stops, what
+    has not begun is dropped.
+    """
+    reuse = reuse or Reuse()
+    kept = _kept(runs, store)
+    again = reuse.again([i for i, outcome in enumerate(kept) if outcome])
+    taken = {i for i, outcome in enumerate(kept) if outcome is not None and i not in again}
+    open_runs = _submit({i: run for i, run in enumerate(runs) if i not in taken}, executor, call)
+    try:
+        for index in sorted(taken):
+            yield Done(index, runs[index], kept[index], source=STORED)
+        while open_runs:
+            for future in wait(open_runs, return_when=FIRST_COMPLETED).done:
+                for index in open_runs.pop(future):
+                    yield _ended(index, runs[index], future, kept[index], store)
+    finally:
+        for future in open_runs:
+            future.cancel()
+        if store is not None:
+            store.prune()
+
+
+def _submit(runs: Mapping[int, RunPlan], executor: Executor,
+            call: Call) -> dict[Future[RunOutcome], list[int]]:
+    """Futures of all runs, with the indices of those that each is for."""
+    waiting: dict[Future[RunOutcome], list[int]] = {}
+    by_key: dict[str, Future[RunOutcome]] = {}
+    for index, run in runs.items():
+        key = f"{index}" if run.impure else run.key()
+        if key not in by_key:
+            by_key[key] = executor.submit(call, run)
+        waiting.setdefault(by_key[key], []).append(index)
+    return waiting
+
+
+def _kept(runs: Sequence[RunPlan], store: Store | None) -> list[RunOutcome | None]:
+    if store is None:
+        return [None] * len(runs)
+    return [None if run.impure else store.get(run.key()) for run in runs]
+
+
+def _ended(index: int, run: RunPlan, future: Future[RunOutcome], kept: RunOutcome | None,
+           store: Store | None) -> Done:
+    try:
+        outcome = future.result()
+    except CintError as problem:
+        return Done(index, run, None, problem)
+    except Exception as problem:
+        found = CintError(f"{run.name}: {type(problem).__name__}: {problem}")
+        found.__cause__ = problem
+        return Done(index, run, None, found)
+    if kept is not None:
+        apart = difference(kept, outcome)
+        if apart:
+            return Done(index, run, None, _different(run, kept, outcome, apart), CHECKED)
+        return Done(index, run, outcome, source=CHECKED)
+    if store is not None and not run.impure:
+        _keep(store, outcome)
+    return Done(index, run, outcome)
+
+
+def _keep(store: Store, outcome: RunOutcome) -> None:
+    try:
+        store.put(outcome)
+    except OSError as err:
+        ui.warn(f"a run cannot be kept in {store.directory}: {err.strerror}")
+
+
+def _different(run: RunPlan, kept: RunOutcome, fresh: RunOutcome, apart: str) -> CintError:
+    """The error; both outcomes are left as directories that can be compared."""
+    base = paths.LOGS / "runs" / run.key()[:12]
+    for name, outcome in (("stored", kept), ("fresh", fresh)):
+        (base / name).mkdir(parents=True, exist_ok=True)
+        for part, text in outcome.parts().items():
+            (base / name / part).write_bytes(text)
+    part = apart.partition(" ")[0]
+    return CintError(f"{run.name}: run {run.key()[:12]} is not what the store has: {apart} on",
+                     hint=f"compare {paths.display(base / 'stored' / part)} with "
+                          f"{paths.display(base / 'fresh' / part)}; './cint clean --runs' "
+                          "empties the store", log=base / "fresh" / part)
+
+
+# ---- what is said -------------------------------------------------------
+
+def summary(done: Sequence[Done], reuse: Reuse) -> str:
+    """`12 of 21 runs from the store`; empty without any."""
+    stored = [one for one in done if one.source != RAN]
+    if not stored:
+        return ""
+    text = f"{len(stored)} of {len(done)} runs from the store"
+    checked = [one for one in stored if one.source == CHECKED]
+    if checked:
+        same = sum(one.problem is None for one in checked)
+        drawn = "" if reuse.fresh else f" (drawn with seed {reuse.seed})"
+        text += f"; {len(checked)} run again{drawn}: {same} with the same bytes"
+    return text
+
+
+def outcomes(done: Sequence[Done]) -> list[session.Outcome]:
+    """What came of all runs, in the order they were asked for; raises the first problem."""
+    for one in done:
+        if one.problem is not None:
+            raise one.problem
+    return [one.outcome.parsed(one.run.name) for one in sorted(done, key=lambda d: d.index)
+            if one.outcome is not None]
+
+
+def run_here(runs: Sequence[RunPlan], places: Places, logs: Callable[[RunPlan], Path], *,
+             virtual: bool = True, store: Store | None = None, reuse: Reuse | None = None,
+             notify: session.Notify = session.silent) -> Iterator[Done]:
+    """All runs on this machine, with logs of all of them, as they end."""
+    with Local(workers(virtual, len(runs)), places, logs, notify) as here:
+        for one in run_all(runs, here.executor, here.call, store, reuse):
+            if one.outcome is not None and one.source == STORED:
+                one.outcome.write_logs(logs(one.run))
+            yield one
