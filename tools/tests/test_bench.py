@@ -102,6 +102,27 @@ def test_a_ratio_is_held_from_below() -> None:
                                            "0 of 1 aims met"]
 
 
+def short(value: float, worst: float, *, at_least: bool = False) -> Check:
+    return Check("x", value, 10, "ns", at_least=at_least,
+                 known=aims.Shortfall(worst, "the clock is slow"))
+
+
+def test_a_known_shortfall_has_a_bound() -> None:
+    assert [short(value, 15).expected for value in (10, 11, 15, 15.1)] \
+        == [True, True, True, False]
+    assert [short(value, 8, at_least=True).expected for value in (7.9, 8, 12)] \
+        == [False, True, True]
+    assert not Check("x", 11, 10, "ns").expected
+
+
+def test_a_known_shortfall_is_never_silent() -> None:
+    lines = list(aims.verdict([short(9, 15), short(12, 15), short(16, 15), Check("y", 1, 2, "")]))
+    words = ("MET AFTER ALL x: 9.00", "short as known: x: 12.00", "MISSED by more than is known: x")
+    assert all(line.startswith(word) for line, word in zip(lines, words, strict=False))
+    assert all("the clock is slow" in line for line in lines[:3])
+    assert lines[3:] == ["2 of 4 aims met, 1 short as known"]
+
+
 # --- the device ---------------------------------------------------------------------------
 
 
@@ -141,6 +162,14 @@ def test_ratios_are_taken_within_a_round() -> None:
     assert missed(load.speed_checks(speeds((140, 140, 140)))) == []
     assert missed(load.speed_checks(speeds((130, 139, 200)))) == [
         "file, adaptive against pristine"]
+
+
+def test_the_table_says_how_far_the_rounds_differ() -> None:
+    rows = [Speed(name, back_end, number, 1000 * (number + (name == "adaptive")), 2.0, 0.1)
+            for name in load.TIMED_ARMS for back_end in load.BACK_ENDS for number in (1, 2, 4)]
+    line, = (line for line in load.speed_table(rows) if line.startswith("adaptive")
+             and "null" in line)
+    assert line.count("1.50 (1.38-1.75)") == 2
 
 
 def test_generator_and_allocator_are_left_out() -> None:

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Shortfall:
+    """An aim that is known to be missed: what is found at worst instead, and why."""
+
+    worst: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class Check:
     """A figure and what it is to be at the most, or at the least."""
 
@@ -14,26 +22,46 @@ class Check:
     aim: float
     unit: str
     at_least: bool = False
+    known: Shortfall | None = None
+
+    def _reaches(self, bound: float, slack: float = 1) -> bool:
+        if self.at_least:
+            return self.value * slack >= bound
+        return self.value <= bound * slack
 
     def within(self, slack: float) -> bool:
         """Whether the aim is met but for a factor."""
-        if self.at_least:
-            return self.value * slack >= self.aim
-        return self.value <= self.aim * slack
+        return self._reaches(self.aim, slack)
 
     @property
     def passed(self) -> bool:
         """Whether the aim is met."""
-        return self.within(1)
+        return self._reaches(self.aim)
+
+    @property
+    def expected(self) -> bool:
+        """Whether the aim is met, or missed by no more than is known."""
+        return self.passed or (self.known is not None and self._reaches(self.known.worst))
 
     def __str__(self) -> str:
         word = "at least" if self.at_least else "at most"
         return f"{self.what}: {self.value:.2f} {self.unit}, aim {word} {self.aim:g}"
 
 
+def _shortfall_line(check: Check, known: Shortfall) -> str:
+    if check.passed:
+        return f"MET AFTER ALL {check}; no longer to be expected: {known.reason}"
+    word = "short as known" if check.expected else "MISSED by more than is known"
+    return f"{word}: {check}, known {known.worst:g} at worst: {known.reason}"
+
+
 def verdict(checks: Sequence[Check]) -> Iterator[str]:
-    """One line for each aim that is missed, and how many are met."""
-    missed = [check for check in checks if not check.passed]
-    for check in missed:
-        yield f"MISSED {check}"
-    yield f"{len(checks) - len(missed)} of {len(checks)} aims met"
+    """One line for each aim that is missed, known or not, and how many are met."""
+    for check in checks:
+        if check.known is not None:
+            yield _shortfall_line(check, check.known)
+        elif not check.passed:
+            yield f"MISSED {check}"
+    short = sum(check.expected and not check.passed for check in checks)
+    known = f", {short} short as known" if short else ""
+    yield f"{sum(check.passed for check in checks)} of {len(checks)} aims met{known}"

@@ -12,7 +12,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths
@@ -65,13 +65,15 @@ def _on(policy: str) -> Arm:
     return Arm(policy, paths.BENCH_CINT, f"{_NVME},cint=on,cint.policy={policy}")
 
 
-#: QEMU as it is; the same with what is for upstream anyway; ours. `pointer` is left out:
-#: it needs a driver that moves its register.
+#: QEMU as it is; the same with what is for upstream anyway; ours. `default` sends a message
+#: for each CQE, `default-pass` one for each posting pass, as stock does. `pointer` is left
+#: out: it needs a driver that moves its register.
 ARMS = {arm.name: arm for arm in (
     Arm("pristine", paths.BENCH_PRISTINE, _NVME),
     Arm("stock", paths.BENCH_STOCK, _NVME),
     Arm("off", paths.BENCH_CINT, f"{_NVME},cint=off"),
     *map(_on, ("default", "static", "adaptive", "vic", "cint")),
+    replace(_on("default,cint.each-cqe=off"), name="default-pass"),
     Arm("virtio-blk", paths.BENCH_STOCK, "virtio-blk-pci,id=t,drive=d0,num-queues={queues},"
                                          "queue-size=1024,request-merging=off"),
 )}
@@ -244,11 +246,16 @@ def time_all(done: Callable[[str], None]) -> list[Speed]:
     return rows
 
 
-def ratio(rows: Sequence[Speed], back_end: str, arm: str, other: str) -> float:
-    """Median over the rounds of reads per second of `arm` by those of `other`."""
+def ratios(rows: Sequence[Speed], back_end: str, arm: str, other: str) -> list[float]:
+    """Reads per second of `arm` by those of `other`, in each round, in order."""
     speed = {(row.arm, row.round): row.reads_per_s for row in rows if row.back_end == back_end}
-    return statistics.median(value / speed[other, number]
-                             for (name, number), value in speed.items() if name == arm)
+    return sorted(value / speed[other, number]
+                  for (name, number), value in speed.items() if name == arm)
+
+
+def ratio(rows: Sequence[Speed], back_end: str, arm: str, other: str) -> float:
+    """The median of the rounds' ratios."""
+    return statistics.median(ratios(rows, back_end, arm, other))
 
 
 # --- aims ---------------------------------------------------------------------------------
@@ -300,10 +307,16 @@ def count_table(rows: Sequence[Count]) -> Iterator[str]:
               f"{row.generator:>11.0f}"
 
 
+def _spread(values: Sequence[float]) -> str:
+    """The median, and what half of the rounds lie between."""
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle:.2f} ({low:.2f}-{high:.2f})"
+
+
 def speed_table(rows: Sequence[Speed]) -> Iterator[str]:
-    """Medians over the rounds."""
-    yield f"{'reads in real time':<20}{'back end':>9}{'K reads/s':>11}{'/ pristine':>12}" \
-          f"{'/ virtio':>10}{'CPU us':>8}{'interrupts':>12}"
+    """Medians over the rounds; of ratios within a round also the middle half."""
+    yield f"{'reads in real time':<20}{'back end':>9}{'K reads/s':>11}{'/ pristine':>19}" \
+          f"{'/ virtio':>19}{'CPU us':>8}{'interrupts':>12}"
     for back_end in BACK_ENDS:
         for name in TIMED_ARMS:
             own = [row for row in rows if (row.arm, row.back_end) == (name, back_end)]
@@ -311,6 +324,6 @@ def speed_table(rows: Sequence[Speed]) -> Iterator[str]:
             cpu_us = statistics.median(row.cpu_us for row in own)
             interrupts = statistics.median(row.interrupts for row in own)
             yield f"{name:<20}{back_end:>9}{reads_per_s / 1e3:>11.0f}" \
-                  f"{ratio(rows, back_end, name, 'pristine'):>12.2f}" \
-                  f"{ratio(rows, back_end, name, 'virtio-blk'):>10.2f}" \
+                  f"{_spread(ratios(rows, back_end, name, 'pristine')):>19}" \
+                  f"{_spread(ratios(rows, back_end, name, 'virtio-blk')):>19}" \
                   f"{cpu_us:>8.2f}{interrupts:>12.3f}"
