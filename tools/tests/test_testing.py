@@ -267,6 +267,13 @@ def test_what_failed_is_run_again_with_the_same_tree(
     assert f"run just this: {again}\n" in shown and f"\n  {again}\n" in shown
 
 
+def test_what_failed_is_run_again_as_fully(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert in_test(monkeypatch, "--full", status=FAILED) == 1
+    assert "run just this: ./cint test demo -k 'x' --full\n" in capsys.readouterr().out
+
+
 def test_random_tests_run_again_with_the_same_seed(
     sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -360,3 +367,28 @@ def test_each_case_of_a_qtest_can_say_that_it_was_skipped(monkeypatch: pytest.Mo
     case, = suites._qtest_commands("qtest")
     assert case.skipped is suites._case_skipped
     assert fuzz.sanitized(case).skipped is suites._case_skipped
+
+
+def qtest(name: str) -> Command:
+    return Command("qtest", name, ("x",), env=(("A", "b"),), limit_s=10)
+
+
+def test_a_device_with_sanitizers_gets_every_case_and_more_hostile_inputs(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [qtest("nvme-cint-vic-test/a"), qtest(f"{fuzz.HOSTILE}/b")]
+    monkeypatch.setattr(suites, "_unit_programs", lambda build: [])
+    monkeypatch.setattr(suites, "_qtest_commands", lambda suite, build: cases)
+    assert suites._asan_names(suites.Options()) == []
+    found = suites._asan_commands(suites.Options(full=True))
+    assert [(case.suite, case.name) for case in found] == [("asan", case.name) for case in cases]
+    assert all(set(fuzz.SANITIZERS) < set(case.env) for case in found)
+    assert ("CINT_FUZZ_INPUTS", str(fuzz.ASAN_INPUTS)) in found[1].env
+
+
+def test_the_hostile_guest_makes_ten_million_inputs_in_all() -> None:
+    cases = [qtest(f"{fuzz.HOSTILE}/{number}") for number in range(3)]
+    found = fuzz.device_commands([qtest("nvme-cint-vic-test/a"), *cases])
+    inputs = [int(dict(case.env)["CINT_FUZZ_INPUTS"]) for case in found]
+    assert len(found) == len(cases)
+    assert fuzz.DEVICE_INPUTS <= sum(inputs) < fuzz.DEVICE_INPUTS + len(cases)
+    assert all(case.name.startswith("device ") for case in found)

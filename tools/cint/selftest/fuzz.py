@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The commands of suite fuzz: programs built with sanitizers, and fuzz targets."""
+"""The commands of suites asan and fuzz: programs built with sanitizers, and fuzz targets."""
 
 import shutil
 from collections.abc import Sequence
@@ -17,7 +17,9 @@ RUNS = {"engine": (60_000, 4_000_000), "replay": (5_000, 200_000)}
 #: --full; and in each case to a device with sanitizers.
 HOSTILE = "nvme-cint-fuzz-test"
 DEVICE_INPUTS = 10_000_000
-ASAN_INPUTS = 40_000
+ASAN_INPUTS = 10_000
+#: Inputs a second that the slowest machine met does, without sanitizers and with.
+SLOWEST, SLOWEST_ASAN = 200, 10
 
 #: The first mistake ends the process. Tests free nothing at their end, so leaks are no news.
 SANITIZERS = (
@@ -69,21 +71,23 @@ def target_commands(full: bool, seed: int) -> list[Command]:
     return [_target_command(target, full, seed) for target in targets()]
 
 
-def _hostile(command: Command, inputs: int) -> Command:
-    """The same command with that many inputs; the slowest machine met does 200 a second."""
+def _hostile(command: Command, inputs: int, per_second: int) -> Command:
+    """The same command with that many inputs."""
     return replace(command, env=(*command.env, ("CINT_FUZZ_INPUTS", str(inputs))),
-                   limit_s=max(command.limit_s, inputs / 200))
+                   limit_s=max(command.limit_s, inputs / per_second))
 
 
 def device_commands(qtests: Sequence[Command]) -> list[Command]:
     """The hostile guest's cases among `qtests`, for as long as DEVICE_INPUTS takes."""
     cases = [command for command in qtests if command.name.startswith(HOSTILE)]
-    return [replace(_hostile(command, -(-DEVICE_INPUTS // len(cases))), suite="fuzz",
+    return [replace(_hostile(command, -(-DEVICE_INPUTS // len(cases)), SLOWEST), suite="fuzz",
                     name="device " + command.name) for command in cases]
 
 
-def sanitized(command: Command, prefix: str = "asan ") -> Command:
-    """The same command of a build with sanitizers, under another name."""
-    slow = replace(command, suite="fuzz", name=prefix + command.name,
-                   env=(*command.env, *SANITIZERS), limit_s=5 * command.limit_s)
-    return _hostile(slow, ASAN_INPUTS) if command.name.startswith(HOSTILE) else slow
+def sanitized(command: Command) -> Command:
+    """The same command of a build with sanitizers."""
+    slow = replace(command, suite="asan", env=(*command.env, *SANITIZERS),
+                   limit_s=5 * command.limit_s)
+    if not command.name.startswith(HOSTILE):
+        return slow
+    return _hostile(slow, ASAN_INPUTS, SLOWEST_ASAN)

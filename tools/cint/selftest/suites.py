@@ -464,14 +464,25 @@ def _model_names(options: Options) -> list[str]:
 # --- sanitizers, fuzzing, cost ------------------------------------------------------------
 
 
-def _fuzz_commands(options: Options) -> list[Command]:
+def _asan_commands(options: Options) -> list[Command]:
     programs = _unit_programs(paths.ENGINE_ASAN)
-    device: list[Command] = []
     if options.full:
         programs += _qtest_commands("qtest", paths.QEMU_ASAN)
-        device = [seeded(command, options) for command in _qtest_commands("qtest")]
-    return [*fuzz.target_commands(options.full, options.seed), *fuzz.device_commands(device),
-            *(fuzz.sanitized(seeded(program, options)) for program in programs)]
+    return [fuzz.sanitized(seeded(program, options)) for program in programs]
+
+
+def _asan(options: Options) -> Iterator[Result]:
+    yield from _run_selected(_asan_commands(options), options, options.jobs)
+
+
+def _asan_names(options: Options) -> list[str]:
+    return [command.name for command in _asan_commands(options)]
+
+
+def _fuzz_commands(options: Options) -> list[Command]:
+    device = _qtest_commands("qtest") if options.full else []
+    return [*fuzz.target_commands(options.full, options.seed),
+            *fuzz.device_commands([seeded(command, options) for command in device])]
 
 
 def _fuzz(options: Options) -> Iterator[Result]:
@@ -525,8 +536,10 @@ SUITES = (
           _model, _model_names),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
           ("engine",), _bench, _bench_names, full_targets=("qemu-bench",)),
-    Suite("fuzz", "sanitizers, fuzz targets; with --full QEMU with sanitizers",
-          ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu-asan",)),
+    Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
+          ("engine-asan",), _asan, _asan_names, full_targets=("qemu-asan",)),
+    Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
+          ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu",)),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("upstream", "the series for stock QEMU applies; with --full builds and passes its tests",

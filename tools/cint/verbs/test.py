@@ -112,6 +112,7 @@ def _again(args: argparse.Namespace) -> str:
     own = {"--qemu-src": args.qemu_src, "--linux-src": args.linux_src}
     words = [word for option, tree in own.items() if tree for word in (option, str(tree))]
     words += ["--linux-as-is"] if args.linux_as_is else []
+    words += ["--full"] if args.full else []
     words += ["--seed", str(args.seed)] if args.seed != suites.SEED else []
     return f" {shlex.join(words)}" if words else ""
 
