@@ -48,8 +48,13 @@
 
 typedef enum NvmeCintPolicyId CintPolicy;
 
-/* Policies this engine implements: a prefix of enum NvmeCintPolicyId. */
-#define CINT_NR_POLICIES    (NVME_CINT_POLICY_POINTER + 1)
+/* Policies this engine implements: as many as policy-list.h has lines. */
+enum {
+#define POLICY(name, ops)   CINT_LISTED_##ops
+#include "policy-list.h"
+#undef POLICY
+    , CINT_NR_POLICIES
+};
 
 typedef enum CintOnOffAuto {
     CINT_AUTO,      /* what suits the policy */
