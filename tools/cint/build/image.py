@@ -35,10 +35,10 @@ def _build_fio(jobs: int) -> bool:
     return True
 
 
-def _build_own(name: str, title: str) -> bool:
-    """Build one of our programs for the guest: images/NAME/ by images/build-NAME.sh."""
+def _build_own(name: str, title: str, recipe_name: str, *words: str) -> bool:
+    """Build one of our programs for the guest: images/NAME/, by a recipe of images/."""
     out = paths.GUEST / name
-    recipe = paths.IMAGES / f"build-{name}.sh"
+    recipe = paths.IMAGES / recipe_name
     parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
     inputs = {"parts": steps.hash_files([recipe, *parts])}
     stamp = steps.Stamp(name)
@@ -47,7 +47,7 @@ def _build_own(name: str, title: str) -> bool:
     stamp.remove()
     with steps.step(name, title) as step:
         paths.GUEST.mkdir(parents=True, exist_ok=True)
-        step.run(["sh", recipe, out], env={**steps.ccache_env(), **_COMPILER})
+        step.run(["sh", recipe, *words, out], env={**steps.ccache_env(), **_COMPILER})
     stamp.write(inputs)
     return True
 
@@ -61,9 +61,10 @@ def _identity(path: str) -> list[object]:
 def build(jobs: int) -> bool:
     """Build the initramfs and its manifest; True when there was something to do."""
     worked = _build_fio(jobs)
-    worked = _build_own("agent", "Build the guest agent") or worked
-    worked = _build_own("hintio", "Build hintio for the guest") or worked
-    worked = _build_own("slice", "Build slice for the guest") or worked
+    worked = _build_own("agent", "Build the guest agent", "build-agent.sh") or worked
+    for tool in _TOOLS:
+        title = f"Build {tool.name} for the guest"
+        worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
     return _pack("image", "Make the guest image", paths.INITRAMFS) or worked
 
 
