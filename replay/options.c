@@ -1,8 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The command line. Names, ranges and defaults of parameters come from the
- * engine's own table.
+ * The command line. What is typed for a policy is read by words.c.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -14,170 +13,8 @@
 
 #define DEFAULT_CQ_SIZE     1024
 #define LARGEST_CQ_SIZE     65536
-
-static bool is_word(const char *word, const char *text, size_t length)
-{
-    return strlen(word) == length && !memcmp(word, text, length);
-}
-
-const CintParam *find_param(const char *name, size_t length)
-{
-    const CintParam *param;
-
-    for (param = cint_params; param->name; param++) {
-        if (is_word(param->name, name, length)) {
-            return param;
-        }
-    }
-    return NULL;
-}
-
-bool is_policy(const CintParam *param)
-{
-    return param->offset == offsetof(CintConfig, policy);
-}
-
-char *describe_params(void)
-{
-    GString *text = g_string_new(NULL);
-    const CintParam *param;
-
-    for (param = cint_params; param->name; param++) {
-        g_string_append_printf(text, "%s%s", text->len ? ", " : "",
-                               param->name);
-    }
-    return g_string_free(text, FALSE);
-}
-
-char *describe_values(const CintParam *param)
-{
-    if (param->type == CINT_PARAM_BOOL) {
-        return g_strdup("on or off");
-    }
-    if (param->type == CINT_PARAM_ENUM) {
-        return g_strjoinv(", ", (char **)param->values);
-    }
-    return g_strdup_printf("%" PRIu64 " to %" PRIu64, param->min, param->max);
-}
-
-static bool parse_number(const char *text, size_t length, uint64_t min,
-                         uint64_t max, uint64_t *value)
-{
-    g_autofree char *copy = g_strndup(text, length);
-
-    return g_ascii_string_to_unsigned(copy, 10, min, max, value, NULL);
-}
-
-bool parse_value(const CintParam *param, const char *text, size_t length,
-                 uint64_t *value)
-{
-    uint64_t i;
-
-    switch (param->type) {
-    case CINT_PARAM_BOOL:
-        *value = is_word("on", text, length);
-        return *value || is_word("off", text, length);
-    case CINT_PARAM_ENUM:
-        for (i = 0; param->values[i]; i++) {
-            if (is_word(param->values[i], text, length)) {
-                *value = i;
-                return true;
-            }
-        }
-        return false;
-    case CINT_PARAM_UINT:
-        return parse_number(text, length, param->min, param->max, value);
-    }
-    return false;
-}
-
-/*
- * --policy and --set
- */
-
-static void set_param(CintConfig *config, const char *option, const char *text)
-{
-    const char *equals = strchr(text, '=');
-    g_autofree char *values = NULL, *known = NULL;
-    const CintParam *param;
-
-    if (!equals) {
-        usage_error("%s %s: expected <parameter>=<value>", option, text);
-    }
-    param = find_param(text, equals - text);
-    if (!param) {
-        known = describe_params();
-        usage_error("%s %s: the parameters are %s", option, text, known);
-    }
-    if (is_policy(param)) {
-        usage_error("%s %s: the policy is given as --policy NAME", option,
-                    text);
-    }
-    if (!parse_value(param, equals + 1, strlen(equals + 1),
-                     cint_config_field(config, param))) {
-        values = describe_values(param);
-        usage_error("%s %s: %s is %s", option, text, param->name, values);
-    }
-}
-
-/* NAME or NAME:parameter=value,... */
-static void parse_policy(ArmSpec *arm)
-{
-    g_auto(GStrv) word = NULL;
-    const char *colon = strchr(arm->name, ':');
-    size_t length = colon ? (size_t)(colon - arm->name) : strlen(arm->name);
-    const CintParam *policy = find_param("policy", strlen("policy"));
-    g_autofree char *values = describe_values(policy);
-    unsigned i;
-
-    if (!parse_value(policy, arm->name, length, &arm->config.policy)) {
-        usage_error("--policy %s: the policies are %s", arm->name, values);
-    }
-    word = g_strsplit(colon ? colon + 1 : "", ",", -1);
-    for (i = 0; word[i]; i++) {
-        set_param(&arm->config, "--policy", word[i]);
-    }
-}
-
-/*
- * As the papers' figures and the golden vectors are to be read. Where the
- * policy needs the limit for its own good it becomes as long as can be.
- */
-static void drop_extras(ArmSpec *arm)
-{
-    const CintParam *hold = find_param("max-hold", strlen("max-hold"));
-    CintConfig *config = &arm->config;
-
-    config->drain = CINT_OFF;
-    config->max_hold_ns = 0;
-    if (cint_config_conflict(config)) {
-        config->max_hold_ns = hold->max;
-    }
-}
-
-static void make_arm(ArmSpec *arm, bool extras, char **set)
-{
-    const char *conflict;
-
-    cint_config_init(&arm->config);
-    /* The policy decides what goes without extras; what is typed wins. */
-    parse_policy(arm);
-    if (!extras) {
-        drop_extras(arm);
-    }
-    for (; *set; set++) {
-        set_param(&arm->config, "--set", *set);
-    }
-    parse_policy(arm);
-    conflict = cint_config_conflict(&arm->config);
-    if (conflict) {
-        usage_error("--policy %s: %s", arm->name, conflict);
-    }
-}
-
-/*
- * The rest
- */
+#define SMALLEST_SCALE      0.1
+#define LARGEST_SCALE       64.0
 
 static uint64_t number_option(const char *option, const char *text,
                               uint64_t min, uint64_t max)
@@ -199,6 +36,37 @@ static bool on_off_option(const char *option, const char *text)
     return !strcmp(text, "on");
 }
 
+static Extras extras_option(const char *text)
+{
+    static const char *const names[] = {
+        [EXTRAS_ON]     = "on",
+        [EXTRAS_OFF]    = "off",
+        [EXTRAS_PAPERS] = "papers",
+        [EXTRAS_DEVICE] = "device",
+    };
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (!strcmp(names[i], text)) {
+            return i;
+        }
+    }
+    usage_error("--extras %s: expected on or off, papers or device", text);
+}
+
+static double scale_option(const char *text)
+{
+    char *end;
+    double scale = g_ascii_strtod(text, &end);
+
+    if (end == text || *end || !(scale >= SMALLEST_SCALE) ||
+        !(scale <= LARGEST_SCALE)) {
+        usage_error("--cpu-scale %s: expected a number from %g to %g", text,
+                    SMALLEST_SCALE, LARGEST_SCALE);
+    }
+    return scale;
+}
+
 static int64_t guest_option(const char *text)
 {
     uint64_t ns;
@@ -209,7 +77,7 @@ static int64_t guest_option(const char *text)
     if (!strcmp(text, "trace")) {
         return GUEST_TRACE;
     }
-    if (!parse_number(text, strlen(text), 0, TIME_MAX, &ns)) {
+    if (!parse_time(text, strlen(text), TIME_MAX, &ns)) {
         usage_error("--guest %s: expected eager, trace or the ns from the "
                     "interrupt to the guest's reaping", text);
     }
@@ -222,14 +90,22 @@ static const char help[] =
 "Reads a timeline of commands (docs/replay.md) from FILE or standard input and\n"
 "prints the interrupts that a policy answers it with, then a summary.\n"
 "\n"
-"  --policy P[:k=v,...]   the policy and its parameters; several compare them\n"
-"  --set k=v              a parameter of all policies; may be repeated\n"
-"  --extras on|off        off: no drain, no max-hold, errors count as successes,\n"
-"                         and a CQ too large for pressure (default: on)\n"
+"  --policy P[:k=v,...]   the policy and its parameters; several, separated by\n"
+"                         commas or each with its --policy, compare them\n"
+"  --set k=v              a parameter of all policies, by the name of its\n"
+"                         property; may be repeated; one typed with the policy\n"
+"                         wins\n"
+"  --extras papers|device papers: no drain, no max-hold; device: as the device\n"
+"                         has them. In both, cint has ooo=off; cint+ooo is the\n"
+"                         other. on (the default): as device, but cint has\n"
+"                         ooo=on; off: as on, but no drain, no max-hold, errors\n"
+"                         count as successes, and a CQ too large for pressure\n"
+"  --cpu-scale K          times and rates typed for policies are those of a\n"
+"                         machine K times as fast as FILE's (default: 1)\n"
 "  --cq-size N            entries of the completion queue (default: 1024)\n"
-"  --guest WHO            when the guest consumes CQEs: eager (at the interrupt;\n"
-"                         the default), a number of ns after it, or trace (by\n"
-"                         the head lines only)\n"
+"  --reap WHEN            the guest consumes CQEs: eager (at the interrupt; the\n"
+"                         default), a time after it (6us, or a number of ns), or\n"
+"                         trace (by the head lines only); --guest is the same\n"
 "  --record on|off        whether the guest has status records, which out-of-\n"
 "                         order Urgent needs (default: on)\n"
 "  --from-trace           FILE is QEMU's log of pci_nvme_cint_* trace events\n"
@@ -256,15 +132,17 @@ static G_NORETURN void print_help(void)
 }
 
 enum {
-    OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_CQ_SIZE, OPT_GUEST, OPT_RECORD,
-    OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
+    OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_SCALE, OPT_CQ_SIZE, OPT_GUEST,
+    OPT_RECORD, OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
 };
 
 static const struct option long_options[] = {
     { "policy",     required_argument,  NULL, OPT_POLICY },
     { "set",        required_argument,  NULL, OPT_SET },
     { "extras",     required_argument,  NULL, OPT_EXTRAS },
+    { "cpu-scale",  required_argument,  NULL, OPT_SCALE },
     { "cq-size",    required_argument,  NULL, OPT_CQ_SIZE },
+    { "reap",       required_argument,  NULL, OPT_GUEST },
     { "guest",      required_argument,  NULL, OPT_GUEST },
     { "record",     required_argument,  NULL, OPT_RECORD },
     { "from-trace", no_argument,        NULL, OPT_FROM_TRACE },
@@ -279,19 +157,24 @@ static const struct option long_options[] = {
 typedef struct Typed {
     GPtrArray *policies, *sets;
     const char *irqs, *cq_size;
+    Extras extras;
+    double scale;
 } Typed;
 
 static void read_option(Setup *setup, Typed *typed, int option)
 {
     switch (option) {
     case OPT_POLICY:
-        g_ptr_array_add(typed->policies, optarg);
+        split_policies(optarg, typed->policies);
         break;
     case OPT_SET:
         g_ptr_array_add(typed->sets, optarg);
         break;
     case OPT_EXTRAS:
-        setup->extras = on_off_option("--extras", optarg);
+        typed->extras = extras_option(optarg);
+        break;
+    case OPT_SCALE:
+        typed->scale = scale_option(optarg);
         break;
     case OPT_CQ_SIZE:
         typed->cq_size = optarg;
@@ -330,20 +213,22 @@ static void make_arms(Setup *setup, Typed *typed)
     unsigned i;
 
     if (!typed->policies->len) {
-        g_ptr_array_add(typed->policies, (char *)"cint");
+        g_ptr_array_add(typed->policies, g_strdup("cint"));
     }
     g_ptr_array_add(typed->sets, NULL);
     setup->nr_arms = typed->policies->len;
     setup->arm = g_new0(ArmSpec, setup->nr_arms);
     for (i = 0; i < setup->nr_arms; i++) {
         setup->arm[i].name = g_strdup(typed->policies->pdata[i]);
-        make_arm(&setup->arm[i], setup->extras,
-                 (char **)typed->sets->pdata);
+        config_from_words(&setup->arm[i].config, setup->arm[i].name,
+                          typed->extras, typed->scale,
+                          (char **)typed->sets->pdata);
     }
 }
 
 static void finish_setup(Setup *setup, Typed *typed)
 {
+    setup->extras = typed->extras != EXTRAS_OFF;
     if (setup->next == qemu_trace_next) {
         /* The traced guest answered the traced interrupts, not these. */
         setup->guest_given = true;
@@ -363,15 +248,16 @@ static void finish_setup(Setup *setup, Typed *typed)
 void setup_from_args(Setup *setup, int argc, char **argv)
 {
     Typed typed = {
-        .policies = g_ptr_array_new(),
+        .policies = g_ptr_array_new_with_free_func(g_free),
         .sets = g_ptr_array_new(),
+        .extras = EXTRAS_ON,
+        .scale = 1,
     };
     int option;
 
     *setup = (Setup) {
         .next = timeline_next,
         .guest = GUEST_EAGER,
-        .extras = true,
         .record = true,
         .cqid = -1,
     };

@@ -87,7 +87,7 @@ def plain_machine(backend: vm.Backend) -> vm.Machine:
     accel = comparison.choose_accel(False)
     props = properties.device_properties(properties.parse_policy("default"),
                                          properties.parse_media(MEDIA), 1, virtual=False,
-                                         paper=False)
+                                         extras="device")
     machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, backend=backend)
     return kinds.dress(machine, "distro")
 

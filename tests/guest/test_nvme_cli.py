@@ -54,7 +54,7 @@ def guest(logs: Path) -> Iterator[Guest]:
     accel = comparison.choose_accel(False)
     props = properties.device_properties(properties.parse_policy("default"),
                                          properties.parse_media(MEDIA), 1, virtual=False,
-                                         paper=False)
+                                         extras="device")
     machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu)
     with serving(machine, logs) as running:
         yield running

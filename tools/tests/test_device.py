@@ -6,15 +6,16 @@ import re
 import pytest
 
 from cint import paths
-from cint.device import logpage
+from cint.device import logpage, words
 from cint.device import properties as device
 from cint.errors import UsageError
 
 
-def properties(text: str, k: float = 1, media: str = "optane") -> dict[str, device.Value]:
+def properties(text: str, k: float = 1, media: str = "optane",
+               extras: str = "papers") -> dict[str, device.Value]:
     """The properties of a policy."""
     return dict(device.device_properties(device.parse_policy(text), device.parse_media(media),
-                                         k, virtual=True))
+                                         k, virtual=True, extras=extras))
 
 
 def test_default_set() -> None:
@@ -35,8 +36,11 @@ def test_every_policy_of_the_device_can_be_compared() -> None:
 def test_every_parameter_is_one_of_the_device() -> None:
     text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
     known = set(re.findall(r'\.name = "([\w-]+)"', text))
-    asked = {name for keys in device._PARAMETERS.values() for name, _ in keys.values()}
-    assert {name.removeprefix("cint.") for name in asked} <= known
+    assert {name.removeprefix("cint.") for name in words.BY_PROPERTY} | {"policy"} == known
+    for kind, table in words.PARAMETERS.items():
+        for parameter in table.values():
+            # By its property's name, too, whatever the short one means.
+            assert parameter.prop.removeprefix("cint.") in table, (kind, parameter.word)
 
 
 @pytest.mark.parametrize(("text", "wanted"), [
@@ -47,6 +51,9 @@ def test_every_parameter_is_one_of_the_device() -> None:
     ("static20:thr=8", {"cint.static-time": 20_000, "cint.static-thr": 8}),
     ("adaptive", {"cint.delta": 6_000, "cint.thr": 32}),
     ("adaptive:delta=1.5us", {"cint.delta": 1_500, "cint.thr": 32}),
+    ("adaptive:delta=1500", {"cint.delta": 1_500, "cint.thr": 32}),
+    ("static:static-time=20000,static-thr=8", {"cint.static-time": 20_000, "cint.static-thr": 8}),
+    ("vic:epoch=50,vic-scope=cq", {"cint.epoch": 50, "cint.vic-scope": "cq"}),
     ("adaptive:drain=on,max-hold=1ms", {"cint.drain": "on", "cint.max-hold": 1_000_000}),
     ("default:each-cqe=off", {"cint.each-cqe": "off"}),
     ("vic", {"cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200}),
@@ -75,9 +82,13 @@ def test_policy(text: str, wanted: dict[str, device.Value]) -> None:
 def test_papers_extras_are_off() -> None:
     got = properties("adaptive")
     assert (got["cint.drain"], got["cint.max-hold"]) == ("off", 0)
-    plain = device.device_properties(device.parse_policy("adaptive"),
-                                     device.parse_media("optane"), 1, virtual=False, paper=False)
-    assert "cint.drain" not in dict(plain)
+    plain = properties("adaptive", extras="device")
+    assert not {"cint.drain", "cint.max-hold"} & set(plain)
+    assert properties("adaptive:drain=off", extras="device")["cint.drain"] == "off"
+
+
+def test_the_devices_own_max_hold_is_a_time_like_any_other() -> None:
+    assert properties("adaptive", k=3, extras="device")["cint.max-hold"] == 30_000_000
 
 
 def test_scaled() -> None:
@@ -112,12 +123,21 @@ def test_inference_is_for_cint_that_says_nothing_of_it() -> None:
 
 def test_urgent_only_may_not_starve_the_others() -> None:
     with pytest.raises(UsageError, match="ooo=on with thr=65535 and delta=300ms") as caught:
-        device.parse_policy("cint+ooo:delta=300ms,thr=65535")
+        properties("cint+ooo:delta=300ms,thr=65535")
     assert caught.value.hint is not None
     assert "max-hold" in caught.value.hint
     for text in ("cint:delta=300ms,thr=65535", "cint+ooo:thr=65535", "cint+ooo:delta=300ms",
                  "cint+ooo:delta=300ms,thr=65535,max-hold=10ms"):
-        device.parse_policy(text)
+        properties(text)
+    properties("cint+ooo:delta=300ms,thr=65535", extras="device")
+
+
+def test_one_half_of_an_aggregation_is_none() -> None:
+    for text in ("static0", "static:thr=0", "default:static-time=5us", "default:static-thr=4"):
+        with pytest.raises(UsageError, match="static-time and static-thr go together"):
+            properties(text)
+    both = properties("default:static-time=5us,static-thr=4")
+    assert (both["cint.static-time"], both["cint.static-thr"]) == (5000, 4)
 
 
 def test_labels_tell_cint_from_cint_with_ooo() -> None:
@@ -128,9 +148,7 @@ def test_labels_tell_cint_from_cint_with_ooo() -> None:
 def test_max_hold_stays_on_under_vic() -> None:
     assert properties("vic", k=3)["cint.max-hold"] == 30_000_000
     assert properties("vic:drain=auto")["cint.drain"] == "auto"
-    plain = device.device_properties(device.parse_policy("vic"), device.parse_media("optane"), 1,
-                                     virtual=False, paper=False)
-    assert "cint.max-hold" not in dict(plain)
+    assert "cint.max-hold" not in properties("vic", extras="device")
 
 
 def test_vic_max_hold_is_the_default_of_the_device() -> None:
@@ -154,18 +172,23 @@ def test_media_overrides() -> None:
 
 @pytest.mark.parametrize(("text", "named"), [
     ("foo", "default, adaptive, static"),
-    ("static:tiem=5us", "time, thr"),
+    ("static:tiem=5us", "unknown parameter 'tiem'; did you mean time?; valid: time (0 to 1s), thr"),
+    ("adaptve", "unknown policy 'adaptve'; did you mean adaptive?; valid: default"),
+    ("cint:barrier=tight", "relaxed, strict or generation"),
+    ("cint:barrier=strikt", "did you mean strict?"),
+    ("cint:drain", "drain needs a value: drain=auto, on or off"),
     ("static:time=5", "ns, us, ms or s"),
-    ("static:time=", "unit"),
+    ("static:time=", "with ns, us, ms or s"),
+    ("adaptive:delta=1.5", "a time, 0 to 1s, with ns, us, ms or s (without: ns)"),
     ("static:", "valid: time"),
     ("adaptive:thr=-1", "0 to 65535"),
-    ("adaptive:delta=11s", "at most 10s"),
+    ("adaptive:delta=11s", "0 to 1s"),
     ("adaptive:drain=maybe", "auto, on or off"),
     ("default:thr=3", "each-cqe"),
     ("vic:cif-threshold=1", "from 2 to"),
     ("vic:max-hold=0us", "cannot be off under vic"),
     ("vic:epoch=1500us", "whole milliseconds"),
-    ("vic:epoch=0ms", "at least 1ms"),
+    ("vic:epoch=0ms", "1ms to 60s"),
     ("vic:scope=queue", "controller or cq"),
     ("vic:ratios=some", "full or coarse"),
     ("vic:iops-threshold=200000000", "to 100000000"),
@@ -176,7 +199,7 @@ def test_media_overrides() -> None:
     ("cint:ooo=maybe", "on or off"),
     ("cint:ewma-shift=17", "from 1 to 16"),
     ("cint:max-irq-rate=2000000000", "to 1000000000"),
-    ("static20:storm=retune", "time, thr"),
+    ("static20:storm=retune", "valid: time (0 to 1s), thr (0 to 65535)"),
     ("cint+foo", "cint+ooo"),
     ("", "unknown policy"),
 ])
@@ -251,9 +274,13 @@ def test_policies_are_those_of_the_device() -> None:
     text = (paths.OVERLAY_NVME / "coalesce/params.c").read_text(encoding="utf-8")
     listed = (paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text(encoding="utf-8")
     policies = re.findall(r'^POLICY\("(\w+)",', listed, re.MULTILINE)
-    assert set(policies) == set(device._PARAMETERS) - {"stock"}
+    assert set(policies) == set(words.PARAMETERS) - {"stock"}
     assert policies == list(logpage.POLICIES)
     parameters = set(re.findall(r'\.name = "([\w-]+)"', text))
     used = {prop.removeprefix("cint.") for kind in policies
-            for prop, _ in device._PARAMETERS[kind].values()}
+            for prop in (p.prop for p in words.PARAMETERS[kind].values())}
     assert used <= parameters
+
+
+def test_the_documents_list_every_word() -> None:
+    assert words.as_markdown() in (paths.ROOT / "docs/policies.md").read_text(encoding="utf-8")

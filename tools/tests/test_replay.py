@@ -22,10 +22,10 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path.write_text(
         "#!/usr/bin/python3\n"
         "import json, sys\n"
-        "if '--bench' in sys.argv or len(sys.argv) == 1:\n"
-        "    print(json.dumps(sys.argv[1:]))\n"
         "arms = [w for w in sys.argv if 'delta=' in w]\n"
-        "if arms:\n"
+        "if '--bench' in sys.argv or not arms:\n"
+        "    print(json.dumps(sys.argv[1:]))\n"
+        "else:\n"
         "    arm = {'interrupts': 50, 'interrupts_per_s': 5.0, 'cqes_per_interrupt': 2.0,\n"
         "           'hold': {'mean_ns': 1.0}, 'hold_p99_ns': 2}\n"
         "    gaps = {'p50': 5, 'p90': 9, 'p95': 9, 'p99': 4000, 'p99.9': 9}\n"
@@ -39,17 +39,43 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_options_reach_the_program(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["--set", "thr=4", "--set", "max-hold=9", "--extras", "off", "--cq-size", "64",
-             "--guest", "700", "--record", "off", "--cq", "3", "--irqs", "on", "--from-trace",
-             "--json", "--bench", "--policy", "a:thr=1", "--policy", "b", "some.log"]
+    words = ["--extras", "off", "--cpu-scale", "3", "--set", "thr=4", "--set", "max-hold=9",
+             "--cq-size", "64", "--reap", "700", "--record", "off", "--cq", "3", "--irqs", "on",
+             "--from-trace", "--json", "--bench", "--policy", "cint:thr=1,delta=2us",
+             "--policy", "static20", "some.log"]
     assert cli.main(["replay", *words]) == 0
     assert json.loads(capfd.readouterr().out) == words
+    assert cli.main(["replay", "--policy", "cint:thr=1,delta=2us,static20", *words[:21],
+                     *words[25:]]) == 0
+    assert json.loads(capfd.readouterr().out) == words
+
+
+def test_a_compares_log_says_its_scale(program: Path, tmp_path: Path,
+                                       capfd: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "results/logs/cint/qemu.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    (tmp_path / "results/results.json").write_text('{"schema": 1, "scale": {"k": 2.5}}', "utf-8")
+    for words, wanted in ((["--from-trace"], "2.5"), ([], "1"),
+                          (["--from-trace", "--cpu-scale", "4"], "4")):
+        assert cli.main(["replay", *words, str(log)]) == 0
+        assert json.loads(capfd.readouterr().out)[2:4] == ["--cpu-scale", wanted]
+
+
+def test_policies_are_read_before_anything_is_built(program: Path,
+                                                    monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(setup, "ensure", lambda args, targets: pytest.fail("it built something"))
+    for text, message in (("adaptve", "did you mean adaptive?"), ("stock", "nothing to replay")):
+        assert cli.main(["replay", "--policy", text]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_without_options_the_program_has_none(program: Path,
                                               capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["replay"]) == 0
-    assert json.loads(capfd.readouterr().out) == []
+    assert json.loads(capfd.readouterr().out) == ["--extras", "papers", "--cpu-scale", "1",
+                                                  "--policy", "cint"]
 
 
 def test_the_programs_exit_code_is_ours(program: Path) -> None:
@@ -89,11 +115,11 @@ def test_grid_is_every_pair() -> None:
     ("delta=1us..9us", "delta and thr are both needed"),
     ("delta=1us..9us,thr=1..4,thr=5", "expected delta=LOW..HIGH,thr=LOW..HIGH"),
     ("gamma=3,thr=1", "expected delta=LOW..HIGH,thr=LOW..HIGH"),
-    ("delta=5,thr=1", "--sweep delta=5: not a time"),
+    ("delta=5q,thr=1", "--sweep: delta=5q: delta is a time, 0 to 1s"),
     ("delta=5us..1us,thr=1", "must run upwards"),
-    ("delta=1us..2s,thr=1", "from 0 to 1000000000 at most ns"),
+    ("delta=1us..2s,thr=1", "--sweep: delta=2s: delta is a time, 0 to 1s"),
     ("delta=1us,thr=1..65536", "from 0 to 65535"),
-    ("delta=1us,thr=x", "--sweep thr=x: must be a number from 0 to 65535"),
+    ("delta=1us,thr=x", "--sweep: thr=x: thr is a number from 0 to 65535"),
     ("delta=1us,thr=0", "must run upwards"),
 ])
 def test_grid_errors_say_what_is_wrong(text: str, message: str) -> None:
@@ -145,7 +171,8 @@ def test_sweep_calls_the_program_once_for_the_grid(
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["--policy", "a", "--policy", "b"], "--sweep takes one --policy, not 2"),
+    (["--policy", "cint", "--policy", "vic"], "--sweep takes one --policy, not 2"),
+    (["--policy", "static20"], "static: unknown parameter 'delta'"),
     (["--bench"], "--sweep and --bench do not go together"),
     (["--plot", "/nowhere/x.png"], "--plot /nowhere/x.png:"),
     (["--plot", "x.nonsense"], "--plot x.nonsense:"),
@@ -166,8 +193,8 @@ def test_options_of_both_programs_are_the_same() -> None:
     source = (paths.REPLAY_SRC / "options.c").read_text("utf-8")
     parser = cli.build_parser(["replay"])
     help_text = parser._subparsers._group_actions[0].choices["replay"].format_help()  # type: ignore[union-attr, index]
-    for name in ("policy", "set", "extras", "cq-size", "guest", "record", "from-trace", "cq",
-                 "irqs", "json", "bench"):
+    for name in ("policy", "set", "extras", "cpu-scale", "cq-size", "reap", "record", "from-trace",
+                 "cq", "irqs", "json", "bench"):
         assert f'"{name}"' in source
         assert f"--{name} " in help_text or f"--{name}\n" in help_text
     assert replay.DEFAULT_PLOT.suffix == ".png"

@@ -30,7 +30,8 @@ def test_own_kernel_and_image(capsys: pytest.CaptureFixture[str]) -> None:
                   "cint.delta=6000", "cint.ooo=on"):
         assert words in text
     assert "cint.infer" not in text
-    assert "drain" not in text
+    assert "cint.drain=off,cint.max-hold=0" in text
+    assert "drain" not in line(capsys, "--extras", "device")
     assert "virtserialport" not in text
 
 

@@ -14,23 +14,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cint import units
-from cint.device import scale
+from cint.device import scale, words
 from cint.errors import UsageError
+
+Value = words.Value
 
 DEFAULT_DELTA_NS = 6_000
 DEFAULT_THR = 32
 DEFAULT_POLICIES = "default,static100,static20,adaptive,vic,cint,cint+ooo"
 #: For guests whose driver gives no hints, and so has no handler for the urgent class either.
 HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
-# The largest values that the device takes, after scaling.
-MAX_APPLIED = {"cint.delta": units.NS_PER["s"], "cint.static-time": units.NS_PER["s"],
-               "cint.max-hold": 10 * units.NS_PER["s"], "cint.kick-window": units.NS_PER["s"],
-               "cint.epoch": 60_000, "cint.iops-threshold": 100_000_000}
-MAX_THR = 65535
-MAX_IOPS = 100_000_000
-MAX_INT = 10**18 - 1
-MAX_IRQ_RATE = 1_000_000_000
-MAX_EWMA_SHIFT = 16
 # The device's own max-hold. Policies without a timer of their own cannot have it off.
 MAX_HOLD_NS = 10 * units.NS_PER["ms"]
 TIMERLESS = ("vic", "pointer")
@@ -38,8 +31,9 @@ TIMERLESS = ("vic", "pointer")
 # One line of tool output cannot hold more, and each policy costs a boot.
 MAX_POLICIES = 32
 
-Value = int | str
-Parser = Callable[[str, str], Value]
+#: What goes on beside a policy: as the papers' figures have it, or as the device does.
+EXTRAS = ("papers", "device")
+DEFAULT_EXTRAS = "papers"
 
 
 @dataclass(frozen=True)
@@ -88,78 +82,21 @@ class Media:
 
 # ---- values -------------------------------------------------------------
 
-def _number(low: int, high: int) -> Parser:
-    return lambda text, what: units.parse_count(text, what, low, high)
-
-
-_parse_count = _number(0, MAX_THR)
-_parse_int = _number(0, MAX_INT)
-
-
-def _parse_epoch(text: str, what: str) -> int:
-    """A time in whole milliseconds, the device's unit for it."""
-    ms, rest = divmod(units.parse_time(text, what), units.NS_PER["ms"])
-    if rest or not ms:
-        raise UsageError(f"{what}={text}: must be whole milliseconds, at least 1ms")
-    return ms
-
-
-def _parse_needed_hold(text: str, what: str) -> int:
-    ns = units.parse_time(text, what)
-    if not ns:
-        raise UsageError(f"{what}={text}: cannot be off under {what.partition(':')[0]}, which has "
-                         "no timer of its own; give a time such as 10ms")
-    return ns
-
-
-def _one_of(*names: str) -> Parser:
-    def parse(text: str, what: str) -> str:
-        if text not in names:
-            raise UsageError(f"{what}={text}: must be {', '.join(names[:-1])} or {names[-1]}")
-        return text
-    return parse
-
-
-_parse_bool = _one_of("on", "off")
+Parser = Callable[[str, str], Value]
 
 #: Entries of a CQ as Linux creates it: a threshold beyond that is none.
 LINUX_CQ_SIZE = 1024
 #: A gap without any completion that a loaded queue does not have.
 ENDLESS_DELTA_NS = 1_000_000
 
-_COMMON: dict[str, tuple[str, Parser]] = {
-    "drain": ("cint.drain", _one_of("auto", "on", "off")),
-    "max-hold": ("cint.max-hold", units.parse_time),
-    "kick-window": ("cint.kick-window", units.parse_time),
-    "max-irq-rate": ("cint.max-irq-rate", _number(0, MAX_IRQ_RATE)),
-    "ewma-shift": ("cint.ewma-shift", _number(1, MAX_EWMA_SHIFT)),
-}
-_NEEDED_HOLD = {"max-hold": ("cint.max-hold", _parse_needed_hold)}
-#: What ends a burst, and what a storm may change.
-_BURST: dict[str, tuple[str, Parser]] = {
-    "delta": ("cint.delta", units.parse_time),
-    "thr": ("cint.thr", _parse_count),
-    "storm": ("cint.storm", _one_of("hold", "retune")),
-}
-_PARAMETERS: dict[str, dict[str, tuple[str, Parser]]] = {
-    "stock": {},
-    "default": {"each-cqe": ("cint.each-cqe", _parse_bool), **_COMMON},
-    "static": {"time": ("cint.static-time", units.parse_time),
-               "thr": ("cint.static-thr", _parse_count), **_COMMON},
-    "adaptive": {**_BURST, **_COMMON},
-    "vic": {"cif-threshold": ("cint.cif-threshold", _number(2, MAX_THR)),
-            "iops-threshold": ("cint.iops-threshold", _number(0, MAX_IOPS)),
-            "epoch": ("cint.epoch", _parse_epoch),
-            "max-skip": ("cint.max-skip", _parse_count),
-            "scope": ("cint.vic-scope", _one_of("controller", "cq")),
-            "ratios": ("cint.vic-ratios", _one_of("full", "coarse")),
-            **_COMMON, **_NEEDED_HOLD},
-    "cint": {**_BURST,
-             "barrier": ("cint.barrier", _one_of("relaxed", "strict", "generation")),
-             "ooo": ("cint.ooo", _parse_bool),
-             "infer": ("cint.infer", _one_of("off", "batch", "all")), **_COMMON},
-    "pointer": {**_COMMON, **_NEEDED_HOLD},
-}
+
+def _number(low: int, high: int) -> Parser:
+    return lambda text, what: units.parse_count(text, what, low, high)
+
+
+_parse_count = _number(0, words.MAX_THR)
+_parse_int = _number(0, 10**18 - 1)
+
 _DEFAULTS: dict[str, dict[str, Value]] = {
     "stock": {},
     "default": {},
@@ -252,31 +189,27 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
     return kind
 
 
-def _check_released(text: str, props: Mapping[str, Value]) -> None:
-    """Refuse what lets Urgent completions starve the others: out of order, nothing else ends it."""
-    if (props.get("cint.ooo") == "on" and int(props["cint.thr"]) >= LINUX_CQ_SIZE
-            and int(props["cint.delta"]) >= ENDLESS_DELTA_NS and not props.get("cint.max-hold")):
-        raise UsageError(f"policy '{text}': ooo=on with thr={props['cint.thr']} and "
-                         f"delta={units.format_time(int(props['cint.delta']))}: beside Urgent "
-                         "completions all others wait until the queue is nearly full",
-                         hint="set max-hold (10ms, say), lower thr or delta, or use ooo=off")
+def _name(text: str) -> tuple[str, dict[str, Value]]:
+    """The kind of policy that a name means, and what the name says besides."""
+    kind, said = _ALIASES.get(text, (text, {}))
+    match = re.fullmatch(r"static([0-9]+)", text)
+    if match:
+        time = words.PARAMETERS["static"]["time"]
+        kind, said = "static", {time.prop: time.parse(match[1] + "us", text)}
+    if kind not in words.PARAMETERS:
+        near = words.suggestion(text, (*words.PARAMETERS, *_ALIASES))
+        raise UsageError(f"unknown policy '{text}'{near}; valid: {POLICY_HELP}")
+    return kind, said
 
 
 def parse_policy(text: str) -> Policy:
     """Parse one policy; raise :class:`UsageError` naming what is valid."""
-    head, _, rest = text.partition(":")
-    match = re.fullmatch(r"static(\d+)", head)
-    kind, more = _ALIASES.get(head, ("static" if match else head, {}))
-    if kind not in _PARAMETERS:
-        raise UsageError(f"unknown policy '{text}'; valid: {POLICY_HELP}")
-    props = _DEFAULTS[kind] | more
-    if match:
-        props["cint.static-time"] = units.parse_time(match[1] + "us", "static")
-    if rest or text.endswith(":"):
-        table = _PARAMETERS[kind]
-        given = _settings(rest, kind, {k: p for k, (_, p) in table.items()})
-        props |= {table[k][0]: v for k, v in given.items()}
-    _check_released(text, props)
+    head, colon, rest = text.partition(":")
+    kind, said = _name(head)
+    props = _DEFAULTS[kind] | said | (words.parse_settings(rest, kind) if colon else {})
+    if kind in TIMERLESS and props.get("cint.max-hold") == 0:
+        raise UsageError(f"policy '{text}': max-hold cannot be off under {kind}, which has no "
+                         "timer of its own; give a time such as 10ms")
     return Policy(text, kind, _label(kind, props), props)
 
 
@@ -339,42 +272,67 @@ def media_properties(media: Media, k: float) -> dict[str, Value]:
 # ---- the device ---------------------------------------------------------
 
 def device_properties(policy: Policy, media: Media, k: float, virtual: bool,
-                      paper: bool = True) -> list[tuple[str, Value]]:
-    """Properties of ``-device nvme`` for one run, in command-line order.
-
-    ``paper`` switches drain and max-hold off, as the papers' figures have it,
-    unless the policy itself was given a value.  Under a policy without a timer
-    max-hold keeps the device's default, scaled.
-    """
+                      extras: str = DEFAULT_EXTRAS) -> list[tuple[str, Value]]:
+    """Properties of ``-device nvme`` for one run, in command-line order."""
     if policy.kind == "stock":
         return []
     props: dict[str, Value] = {"cint": "on", "cint.policy": policy.kind,
                                "cint.time": "virtual" if virtual else "real"}
-    props |= media_properties(media, k)
-    hold = MAX_HOLD_NS if policy.kind in TIMERLESS else 0
-    extras: dict[str, Value] = {"cint.drain": "off", "cint.max-hold": hold} if paper else {}
-    for name, value in (extras | dict(policy.properties)).items():
-        props[name] = _applied(policy, name, value, k)
-    return list(props.items())
+    return [*(props | media_properties(media, k) | policy_properties(policy, k, extras)).items()]
+
+
+def policy_properties(policy: Policy, k: float, extras: str = DEFAULT_EXTRAS) -> dict[str, Value]:
+    """The policy's parameters with its extras, at scale ``k``; :class:`UsageError` if too large.
+
+    What was typed with the policy wins over ``extras`` (EXTRAS).
+    """
+    reported = _extras(policy, k, extras) | dict(policy.properties)
+    _check_aggregation(policy, reported)
+    _check_released(policy, reported, extras)
+    return {name: _applied(policy, name, value, k) for name, value in reported.items()}
+
+
+def _extras(policy: Policy, k: float, extras: str) -> dict[str, Value]:
+    """Drain and max-hold where nothing is typed.
+
+    Under a policy without a timer max-hold keeps the device's default. That is a time like
+    any other, so it is said where it is to be scaled.
+    """
+    if extras == "device":
+        return {} if k == 1 else {"cint.max-hold": MAX_HOLD_NS}
+    return {"cint.drain": "off",
+            "cint.max-hold": MAX_HOLD_NS if policy.kind in TIMERLESS else 0}
+
+
+def _check_aggregation(policy: Policy, props: Mapping[str, Value]) -> None:
+    given = [bool(props.get(name)) for name in ("cint.static-time", "cint.static-thr")]
+    if policy.kind in ("default", "static") and given[0] != given[1]:
+        raise UsageError(f"policy '{policy.name}': static-time and static-thr go together, "
+                         "one alone is off")
+
+
+def _check_released(policy: Policy, props: Mapping[str, Value], extras: str) -> None:
+    """Refuse what lets Urgent completions starve the others: out of order, nothing else ends it."""
+    held = props.get("cint.max-hold", MAX_HOLD_NS if extras == "device" else 0)
+    if (props.get("cint.ooo") == "on" and int(props["cint.thr"]) >= LINUX_CQ_SIZE
+            and int(props["cint.delta"]) >= ENDLESS_DELTA_NS and not held):
+        raise UsageError(f"policy '{policy.name}': ooo=on with thr={props['cint.thr']} and "
+                         f"delta={units.format_time(int(props['cint.delta']))}: beside Urgent "
+                         "completions all others wait until the queue is nearly full",
+                         hint="set max-hold (10ms, say), lower thr or delta, or use ooo=off")
 
 
 def _applied(policy: Policy, name: str, value: Value, k: float) -> Value:
     if not isinstance(value, int):
         return value
     scaled = scale.apply_int("device", name, value, k)
-    if scaled > MAX_APPLIED.get(name, scaled):
-        limit = scale.undo("device", name, MAX_APPLIED[name], k)
-        raise UsageError(f"policy '{policy.name}': {name.removeprefix('cint.')} is "
-                         f"{_shown(name, value)}, but at scale {k:g} the device takes at most "
-                         f"{_shown(name, limit)}")
+    limits = words.BY_PROPERTY[name]
+    if value and not limits.low <= scaled <= limits.high:
+        ends = [limits.shown(scale.undo("device", name, end, k))
+                for end in (limits.low, limits.high)]
+        raise UsageError(f"policy '{policy.name}': {limits.word} is {limits.shown(value)}, but at "
+                         f"scale {k:g} the device takes at least {ends[0]} and at most {ends[1]}")
     return scaled
-
-
-def _shown(name: str, value: float) -> str:
-    row = scale.entry("device", name)
-    if row is None or row.unit not in units.NS_PER:
-        return f"{value:g}"
-    return units.format_time(value * units.NS_PER[row.unit])
 
 
 def join_properties(driver: str, props: Iterable[tuple[str, Value]]) -> str:

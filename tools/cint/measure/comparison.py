@@ -39,11 +39,11 @@ def _append(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
 
 def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel) -> vm.Machine:
     """The guest for one policy."""
-    props = properties.device_properties(policy, settings.media, settings.k, settings.virtual)
+    props = settings.device_properties(policy)
     opts = "" if policy.kind == "stock" else settings.device_opts
     machine = vm.Machine(props, opts, append=_append(settings, policy), vcpus=settings.vcpus,
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
-                         backend=vm.Backend(settings.drive))
+                         backend=vm.Backend(settings.drive), trace=settings.trace)
     return kinds.dress(machine, settings.guest)
 
 
@@ -98,10 +98,10 @@ def run_for(settings: Settings, boot: Boot, accel: host.Accel, *, trace: Sequenc
             setup: Sequence[tuple[str, ...]] = ()) -> tuple[RunPlan, Places]:
     """The run of one guest, and where its files are here.
 
-    ``trace`` are patterns of QEMU's events, ``setup`` further commands before the jobs.
+    ``trace`` are further patterns of QEMU's events, ``setup`` commands before the jobs.
     """
-    machine = replace(machine_for(settings, boot.policy, accel), trace=tuple(trace),
-                      seed=settings.seed + boot.repeat)
+    machine = replace(machine_for(settings, boot.policy, accel),
+                      trace=(*settings.trace, *trace), seed=settings.seed + boot.repeat)
     plan = plan_for(settings, boot.repeat)
     plan = replace(plan, setup=(*plan.setup, *setup))
     files = Files.of(machine)

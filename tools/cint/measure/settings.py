@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths, units
-from cint.device import properties, scale
+from cint.device import options, properties, scale
 from cint.errors import UsageError
 from cint.guest import kinds, vm
 from cint.measure import runner, workloads
@@ -61,6 +61,12 @@ class Settings:
     hints: bool = True
     #: Of the first repeat's random numbers; each further repeat has the next.
     seed: int = 1
+    extras: str = properties.DEFAULT_EXTRAS
+    trace: tuple[str, ...] = ()
+
+    def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
+        """Of ``-device nvme`` under one of the policies."""
+        return properties.device_properties(policy, self.media, self.k, self.virtual, self.extras)
 
     @property
     def k(self) -> float:
@@ -90,8 +96,8 @@ def _seconds(text: str) -> float:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options, shared with tests."""
+    options.add(parser, "policies, separated by commas")
     add = parser.add_argument
-    add("--policy", metavar="LIST", help="policies, separated by commas")
     add("--workload", metavar="LIST", default=None,
         help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
     add("--fio", metavar="JOBFILE", type=Path,
@@ -126,6 +132,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="raw file behind the namespace (default: none, reads give zeroes)")
     add("--device-opts", metavar="TEXT", default="",
         help="further properties for -device nvme, appended last")
+    add("--trace", metavar="PATTERN", action="append", default=[],
+        help="QEMU trace events for logs/POLICY/qemu.log; 'cint' means pci_nvme_cint_*, what "
+             "./cint replay --from-trace reads; may be repeated")
     add("--out", metavar="DIR", type=Path, help="directory for the results (new or empty)")
     add("--json", action="store_true",
         help="print results.json, and nothing else, to standard output")
@@ -258,7 +267,9 @@ def settings_from(args: argparse.Namespace) -> Settings:
                         properties.parse_media(args.media), virtual, args.vcpus, timing,
                         repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
                         repeat_command(args), _boot_limit(args), args.guest,
-                        _hints(args), args.seed)
+                        _hints(args), args.seed, args.extras, tuple(args.trace))
+    for policy in settings.policies:
+        settings.device_properties(policy)  # which refuses what the scale makes too large
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
@@ -266,10 +277,10 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "workload", "fio", "media", "time", "guest", "hints", "vcpus", "runtime",
-             "repeat", "seed", "cpu_scale", "irq_cost", "drive", "device_opts")
-_DEFAULTS = {"media": "optane", "time": "virtual", "guest": "cint", "hints": "on", "vcpus": 1,
-             "seed": 1, "device_opts": ""}
+_DECISIVE = ("policy", "extras", "workload", "fio", "media", "time", "guest", "hints", "vcpus",
+             "runtime", "repeat", "seed", "cpu_scale", "irq_cost", "drive", "device_opts")
+_DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "media": "optane", "time": "virtual",
+             "guest": "cint", "hints": "on", "vcpus": 1, "seed": 1, "device_opts": ""}
 
 
 def repeat_command(args: argparse.Namespace) -> str:

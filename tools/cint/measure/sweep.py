@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cint import units
-from cint.device import properties
+from cint.device import words
 from cint.errors import UsageError
 from cint.measure import calibration
 
 POINTS = 16
 PLATEAU = 1.02
 QUANTILES = ("50", "90", "95", "99", "99.9")
-LIMITS = {"delta": (0, units.NS_PER["s"]), "thr": (0, properties.MAX_THR)}
+#: What is swept: parameters of a policy, typed as there.
+AXES = {name: words.PARAMETERS["adaptive"][name] for name in ("delta", "thr")}
 
 
 @dataclass(frozen=True)
@@ -82,19 +82,12 @@ def spaced(low: int, high: int) -> list[int]:
 
 
 def _bounds(name: str, text: str) -> tuple[int, int]:
-    least, most = LIMITS[name]
-
-    def parse(part: str) -> int:
-        if name == "delta":
-            return units.parse_time(part, f"--sweep {name}")
-        return units.parse_count(part, f"--sweep {name}", least, most)
-
+    axis = AXES[name]
     low_text, dots, high_text = text.partition("..")
-    low = parse(low_text)
-    high = parse(high_text) if dots else low
-    if not least <= low <= high <= most or not high:
-        raise UsageError(f"--sweep {name}={text}: must run upwards, from {least} to {most} "
-                         "at most" + (" ns" if name == "delta" else ""))
+    low = int(axis.parse(low_text, "--sweep"))
+    high = int(axis.parse(high_text, "--sweep")) if dots else low
+    if low > high or not high:
+        raise UsageError(f"--sweep {name}={text}: must run upwards; {name} is {axis.range()}")
     return low, high
 
 
@@ -103,11 +96,11 @@ def parse_grid(text: str) -> list[Point]:
     axes: dict[str, list[int]] = {}
     for part in text.split(","):
         name, equals, bounds = part.partition("=")
-        if name not in LIMITS or not equals or name in axes:
+        if name not in AXES or not equals or name in axes:
             raise UsageError(f"--sweep {text}: expected delta=LOW..HIGH,thr=LOW..HIGH, for "
                              "example delta=1us..50us,thr=1..256")
         axes[name] = spaced(*_bounds(name, bounds))
-    if len(axes) < len(LIMITS):
+    if len(axes) < len(AXES):
         raise UsageError(f"--sweep {text}: delta and thr are both needed; a single value is a "
                          "range too, for example thr=32")
     return [Point(delta, thr) for delta in axes["delta"] for thr in axes["thr"]]

@@ -126,7 +126,7 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
     return {"media": media | {"overrides": dict(settings.media.overrides)},
             "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
             "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
-            "repeat": settings.repeat,
+            "repeat": settings.repeat, "extras": settings.extras,
             "drive": str(settings.drive) if settings.drive else None,
             "device_opts": settings.device_opts}
 
@@ -135,7 +135,7 @@ def _policy_entry(settings: Settings, policy: properties.Policy,
                   outcomes: Sequence[session.Outcome]) -> dict[str, Any]:
     """What is kept of a policy; of its first boot that ran to its end, if any did."""
     outcome = next((o for o in outcomes if o.name == policy.name), session.Outcome(policy.name))
-    props = properties.device_properties(policy, settings.media, settings.k, settings.virtual)
+    props = settings.device_properties(policy)
     return {"name": policy.name, "kind": policy.kind, "label": policy.label,
             "properties": dict(policy.properties), "applied": dict(props),
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),

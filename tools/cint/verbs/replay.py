@@ -14,10 +14,12 @@ from pathlib import Path
 
 from cint import paths, ui
 from cint.build import setup
+from cint.device import options, properties, scale
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.measure import sweep
-from cint.results import grid
+from cint.results import documents, grid
 
+DEFAULT_POLICY = "cint"
 DEFAULT_PLOT = Path("replay-sweep.png")
 
 EPILOG = """
@@ -27,8 +29,7 @@ A timeline has one event a line, times in ns:
   complete <t> <sqid> <cid> [error]
   cancel <t> <sqid> <cid>
   head <t> <index>      pointer <t> <index>      set <t> <parameter>=<value>
-docs/replay.md describes it. Parameters are the device's properties without `cint.`, in the same
-units.
+docs/replay.md describes it, docs/policies.md what may be typed for a policy.
 """
 
 
@@ -42,17 +43,18 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="the timeline (default: standard input)")
-    add("--policy", action="append", metavar="P[:k=v,...]", default=[],
-        help="policy and its parameters; several compare them (default: cint)")
+    options.add(parser, "policies, separated by commas; several are compared "
+                f"(default: {DEFAULT_POLICY})", old=("on", "off"))
     add("--set", action="append", metavar="K=V", default=[],
-        help="a parameter of all policies; may be repeated")
-    add("--extras", metavar="on|off",
-        help="off: no drain, no max-hold, errors count as successes, and a CQ too large for "
-             "pressure (default: on)")
+        help="a parameter of all policies, by its property's name; may be repeated; what is "
+             "typed with a policy wins")
+    add("--cpu-scale", metavar="K", type=_scale,
+        help="times and rates typed for policies are those of a machine K times as fast as the "
+             "one of FILE (default: the comparison's whose log FILE is, else 1)")
     add("--cq-size", metavar="N", help="entries of the completion queue (default: 1024)")
-    add("--guest", metavar="WHO",
-        help="when the guest consumes CQEs: eager (default), a number of ns after the interrupt, "
-             "or trace (by head lines only)")
+    add("--reap", "--guest", metavar="WHEN", dest="reap",
+        help="when the guest consumes CQEs: eager (default), a time after the interrupt, or trace "
+             "(by head lines only); --guest is the same")
     add("--record", metavar="on|off",
         help="whether the guest has status records, which out-of-order Urgent needs (default: on)")
     add("--from-trace", action="store_true",
@@ -63,6 +65,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="one JSON object a line: interrupts, then the summary; with --sweep one document")
     add("--bench", action="store_true", help="measure the program: parser, engine, everything")
     _add_sweep(parser)
+
+
+def _scale(text: str) -> float:
+    try:
+        return scale.check_scale(float(text))
+    except ValueError:
+        raise UsageError(f"--cpu-scale {text}: give a number such as 3") from None
 
 
 def _add_sweep(parser: argparse.ArgumentParser) -> None:
@@ -81,10 +90,10 @@ def _add_sweep(parser: argparse.ArgumentParser) -> None:
 
 def program_args(args: argparse.Namespace) -> list[str]:
     """The options for cint-replay, but for policies and the file."""
-    words: list[str] = []
+    words = ["--extras", args.extras, "--cpu-scale", f"{_scale_of(args):g}"]
     for text in args.set:
         words += ["--set", text]
-    for name in ("extras", "cq_size", "guest", "record", "cq", "irqs"):
+    for name in ("cq_size", "reap", "record", "cq", "irqs"):
         value = getattr(args, name)
         if value is not None:
             words += [f"--{name.replace('_', '-')}", value]
@@ -103,16 +112,43 @@ def _call(words: Sequence[str], *, capture: bool) -> "subprocess.CompletedProces
     return done
 
 
+def _scale_of(args: argparse.Namespace) -> float:
+    """--cpu-scale, or the one that the log was made at."""
+    if args.cpu_scale is not None:
+        return float(args.cpu_scale)
+    return logged_scale(Path(args.file)) if args.from_trace and args.file else 1.0
+
+
+def logged_scale(log: Path) -> float:
+    """Of the comparison in whose results directory the log is (logs/POLICY/qemu.log); else 1."""
+    try:
+        document = documents.load(log.resolve().parents[2])
+    except (CintError, IndexError):
+        return 1.0
+    return float(document.get("scale", {}).get("k", 1.0))
+
+
+def policies_for(args: argparse.Namespace) -> list[properties.Policy]:
+    """The policies typed; cint-replay reads the same words, but says less of a wrong one."""
+    policies = [properties.parse_policy(text)
+                for text in properties.split_list(args.policy or DEFAULT_POLICY)]
+    if any(policy.kind == "stock" for policy in policies):
+        raise UsageError("--policy stock: without cint there is nothing to replay")
+    return policies
+
+
 def _policies(names: Sequence[str]) -> list[str]:
     return [word for name in names for word in ("--policy", name)]
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    if len(args.policy) > 1:
-        raise UsageError(f"--sweep takes one --policy, not {len(args.policy)}")
+    policies = policies_for(args)
+    if len(policies) > 1:
+        raise UsageError(f"--sweep takes one --policy, not {len(policies)}")
     if args.bench:
         raise UsageError("--sweep and --bench do not go together")
-    base = args.policy[0] if args.policy else "cint"
+    base = policies[0].name
+    properties.parse_policy(sweep.arm(base, args.sweep[0]))
     args.json, args.irqs = True, "off"
     words = [*program_args(args), *_policies([sweep.arm(base, point) for point in args.sweep])]
     done = _call([*words, *([args.file] if args.file else [])], capture=True)
@@ -127,9 +163,11 @@ def _sweep(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
+    policies = policies_for(args)
     setup.ensure(args, ("engine",))
     if args.sweep:
         args.as_json = args.json
         return _sweep(args)
-    words = [*program_args(args), *_policies(args.policy), *([args.file] if args.file else [])]
+    words = [*program_args(args), *_policies([policy.name for policy in policies]),
+             *([args.file] if args.file else [])]
     return max(_call(words, capture=False).returncode, EXIT_OK)

@@ -15,11 +15,12 @@ import sys
 from pathlib import Path
 
 from cint import host, paths, ui, units
-from cint.device import properties
+from cint.device import options, properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import kinds, vm
 from cint.measure import comparison, settings
 
+DEFAULT_POLICY = "cint+ooo"
 DEFAULT_MEMORY_MIB = 1024
 OWN_MEMORY_MIB = 2048
 GDB_PORT = 1234
@@ -38,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         f"policies: {properties.POLICY_HELP}\n"
         f"media: {', '.join(properties.PROFILES)}")
     add = parser.add_argument
-    add("--policy", metavar="POLICY", default="cint+ooo", help="(default: cint+ooo)")
+    options.add(parser, f"(default: {DEFAULT_POLICY})")
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="real",
         help="real (default) or virtual: one instruction per ns, unscaled")
@@ -61,21 +62,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="arguments of your own guest (after --)")
 
 
-def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
-    """The guest that the options describe."""
-    policies = properties.parse_policies(args.policy)
+def policy_for(args: argparse.Namespace) -> properties.Policy:
+    """The policy that the options say; only our kernel gives hints."""
+    policies = properties.parse_policies(args.policy or DEFAULT_POLICY)
     if len(policies) > 1:
         raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
+    return properties.inferred(policies[0]) if args.own or args.guest == "distro" else policies[0]
+
+
+def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
+    """The guest that the options describe."""
     virtual = args.time == "virtual"
     own = tuple(args.own)
     if own and args.guest != "cint":
         raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive {args.drive}: there is no such file")
-    # only our kernel gives hints
-    policy = properties.inferred(policies[0]) if own or args.guest == "distro" else policies[0]
-    props = properties.device_properties(policy, properties.parse_media(args.media), 1, virtual,
-                                         paper=False)
+    props = properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
+                                         virtual, args.extras)
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
@@ -112,7 +116,7 @@ def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code is QEMU's."""
-    properties.parse_policies(args.policy)
+    properties.policy_properties(policy_for(args), 1, args.extras)
     properties.parse_media(args.media)
     if not args.print:
         from cint.build import setup  # noqa: PLC0415 - not needed for --print

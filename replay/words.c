@@ -1,0 +1,625 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * The policy language: what names, parameters and values mean. The tool's
+ * parser (tools/cint/device/words.py) reads the same one; tests/replay runs
+ * the same words through both. Names, ranges and defaults of parameters come
+ * from the engine's own table.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "replay.h"
+
+#define NS_PER_US           1000
+#define NS_PER_MS           1000000
+#define NS_PER_S            1000000000
+/* What the tool's "static" is, and its threshold under any "static<us>". */
+#define STATIC_TIME_NS      (100 * NS_PER_US)
+#define STATIC_THR          32
+/* Entries of a CQ as Linux creates it: a threshold beyond that is none. */
+#define LINUX_CQ_SIZE       1024
+/* A gap without any completion that a loaded queue does not have. */
+#define ENDLESS_DELTA_NS    NS_PER_MS
+/* Longer than any word of the language. */
+#define LONGEST_WORD        32
+
+static const char digits[] = "0123456789";
+
+static bool is_word(const char *word, const char *text, size_t length)
+{
+    return strlen(word) == length && !memcmp(word, text, length);
+}
+
+/*
+ * Units
+ */
+
+typedef enum Unit {
+    UNIT_NONE,                  /* a count */
+    UNIT_NS,
+    UNIT_MS,
+    UNIT_PER_S,
+} Unit;
+
+static const struct {
+    const char *param;
+    Unit unit;
+} param_units[] = {
+    { "delta",          UNIT_NS },
+    { "static-time",    UNIT_NS },
+    { "max-hold",       UNIT_NS },
+    { "kick-window",    UNIT_NS },
+    { "epoch",          UNIT_MS },
+    { "iops-threshold", UNIT_PER_S },
+    { "max-irq-rate",   UNIT_PER_S },
+};
+
+static const struct {
+    const char *name;
+    uint64_t ns;
+} time_units[] = {
+    { "s",  NS_PER_S },
+    { "ms", NS_PER_MS },
+    { "us", NS_PER_US },
+    { "ns", 1 },
+};
+
+static Unit unit_of(const CintParam *param)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(param_units); i++) {
+        if (!strcmp(param_units[i].param, param->name)) {
+            return param_units[i].unit;
+        }
+    }
+    return UNIT_NONE;
+}
+
+/* ns in one of the parameter's own units; 0: it is no time */
+static uint64_t ns_per(Unit unit)
+{
+    return unit == UNIT_NS ? 1 : unit == UNIT_MS ? NS_PER_MS : 0;
+}
+
+static char *format_time(uint64_t ns)
+{
+    unsigned i = 0;
+
+    while (ns && ns % time_units[i].ns) {
+        i++;
+    }
+    return g_strdup_printf("%" PRIu64 "%s", ns / time_units[i].ns,
+                           ns ? time_units[i].name : "");
+}
+
+/*
+ * Values
+ */
+
+bool parse_number(const char *text, size_t length, uint64_t min, uint64_t max,
+                  uint64_t *value)
+{
+    g_autofree char *copy = g_strndup(text, length);
+
+    return g_ascii_string_to_unsigned(copy, 10, min, max, value, NULL);
+}
+
+/* A number with a unit, in ns. */
+static bool parse_ns(const char *text, size_t length, uint64_t *ns)
+{
+    g_autofree char *copy = g_strndup(text, length);
+    char *unit = copy + strspn(copy, digits);
+    double value;
+    unsigned i;
+
+    if (unit != copy && *unit == '.' && g_ascii_isdigit(unit[1])) {
+        unit += 1 + strspn(unit + 1, digits);
+    }
+    if (unit == copy) {
+        return false;
+    }
+    for (i = 0; i < G_N_ELEMENTS(time_units); i++) {
+        if (!strcmp(unit, time_units[i].name)) {
+            value = g_ascii_strtod(copy, NULL) * (double)time_units[i].ns;
+            *ns = (uint64_t)rint(MIN(value, (double)TIME_MAX));
+            return true;
+        }
+    }
+    return false;
+}
+
+bool parse_time(const char *text, size_t length, uint64_t max, uint64_t *ns)
+{
+    return (parse_ns(text, length, ns) && *ns <= max) ||
+           parse_number(text, length, 0, max, ns);
+}
+
+static bool parse_uint(const CintParam *param, const char *text,
+                       size_t length, uint64_t *value)
+{
+    uint64_t per = ns_per(unit_of(param)), ns;
+
+    if (per && parse_ns(text, length, &ns)) {
+        *value = ns / per;
+        return !(ns % per) && *value >= param->min && *value <= param->max;
+    }
+    return parse_number(text, length, param->min, param->max, value);
+}
+
+bool parse_value(const CintParam *param, const char *text, size_t length,
+                 uint64_t *value)
+{
+    uint64_t i;
+
+    switch (param->type) {
+    case CINT_PARAM_BOOL:
+        *value = is_word("on", text, length);
+        return *value || is_word("off", text, length);
+    case CINT_PARAM_ENUM:
+        for (i = 0; param->values[i]; i++) {
+            if (is_word(param->values[i], text, length)) {
+                *value = i;
+                return true;
+            }
+        }
+        return false;
+    case CINT_PARAM_UINT:
+        return parse_uint(param, text, length, value);
+    }
+    return false;
+}
+
+/* Without the unit that may be left out. */
+static char *describe_range(const CintParam *param)
+{
+    Unit unit = unit_of(param);
+    g_autofree char *low = NULL, *high = NULL;
+
+    if (param->type == CINT_PARAM_BOOL) {
+        return g_strdup("on or off");
+    }
+    if (param->type == CINT_PARAM_ENUM) {
+        return g_strjoinv(", ", (char **)param->values);
+    }
+    if (ns_per(unit)) {
+        low = format_time(param->min * ns_per(unit));
+        high = format_time(param->max * ns_per(unit));
+        return g_strdup_printf("%s to %s", low, high);
+    }
+    return g_strdup_printf("%" PRIu64 " to %" PRIu64 "%s", param->min,
+                           param->max,
+                           unit == UNIT_PER_S ? " a second" : "");
+}
+
+char *describe_values(const CintParam *param)
+{
+    char *range = describe_range(param), *text;
+    Unit unit = unit_of(param);
+
+    if (!ns_per(unit)) {
+        return range;
+    }
+    text = g_strdup_printf("%s, with ns, us, ms or s (without: %s)", range,
+                           unit == UNIT_MS ? "ms" : "ns");
+    g_free(range);
+    return text;
+}
+
+/*
+ * Parameters
+ */
+
+const CintParam *find_param(const char *name, size_t length)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        if (is_word(param->name, name, length)) {
+            return param;
+        }
+    }
+    return NULL;
+}
+
+static const CintParam *the_param(const char *name)
+{
+    return find_param(name, strlen(name));
+}
+
+bool is_policy(const CintParam *param)
+{
+    return param->offset == offsetof(CintConfig, policy);
+}
+
+char *describe_params(void)
+{
+    GString *text = g_string_new(NULL);
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        g_string_append_printf(text, "%s%s", text->len ? ", " : "",
+                               param->name);
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* What may follow a policy's name. */
+typedef struct Word {
+    const char *word;
+    const char *param;
+    unsigned policies;          /* which of them read it, by bit */
+} Word;
+
+#define READ_BY(policy)     (1u << NVME_CINT_POLICY_##policy)
+#define ALL                 ((1u << CINT_NR_POLICIES) - 1)
+#define BURST               (READ_BY(ADAPTIVE) | READ_BY(CINT))
+#define AGGREGATION         (READ_BY(DEFAULT) | READ_BY(STATIC))
+
+/* The first word that a policy reads wins: under static, thr is static-thr. */
+static const Word words[] = {
+    { "time",           "static-time",      READ_BY(STATIC) },
+    { "thr",            "static-thr",       READ_BY(STATIC) },
+    { "static-time",    "static-time",      AGGREGATION },
+    { "static-thr",     "static-thr",       AGGREGATION },
+    { "each-cqe",       "each-cqe",         READ_BY(DEFAULT) },
+    { "delta",          "delta",            BURST },
+    { "thr",            "thr",              BURST },
+    { "storm",          "storm",            BURST },
+    { "barrier",        "barrier",          READ_BY(CINT) },
+    { "ooo",            "ooo",              READ_BY(CINT) },
+    { "infer",          "infer",            READ_BY(CINT) },
+    { "cif-threshold",  "cif-threshold",    READ_BY(VIC) },
+    { "iops-threshold", "iops-threshold",   READ_BY(VIC) },
+    { "epoch",          "epoch",            READ_BY(VIC) },
+    { "max-skip",       "max-skip",         READ_BY(VIC) },
+    { "scope",          "vic-scope",        READ_BY(VIC) },
+    { "vic-scope",      "vic-scope",        READ_BY(VIC) },
+    { "ratios",         "vic-ratios",       READ_BY(VIC) },
+    { "vic-ratios",     "vic-ratios",       READ_BY(VIC) },
+    { "drain",          "drain",            ALL },
+    { "max-hold",       "max-hold",         ALL },
+    { "kick-window",    "kick-window",      ALL },
+    { "max-irq-rate",   "max-irq-rate",     ALL },
+    { "ewma-shift",     "ewma-shift",       ALL },
+};
+
+static const Word *find_word(uint64_t policy, const char *name, size_t length)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (words[i].policies & (1u << policy) &&
+            is_word(words[i].word, name, length)) {
+            return &words[i];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Mistakes
+ */
+
+/* Levenshtein's: letters put in, left out and changed. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[LONGEST_WORD + 1], above, corner, i, j;
+    size_t length = MIN(strlen(b), LONGEST_WORD);
+
+    for (j = 0; j <= length; j++) {
+        row[j] = j;
+    }
+    for (i = 1; *a; a++, i++) {
+        corner = i - 1;
+        row[0] = i;
+        for (j = 1; j <= length; j++) {
+            above = row[j];
+            row[j] = MIN(corner + (*a != b[j - 1]),
+                         MIN(above, row[j - 1]) + 1);
+            corner = above;
+        }
+    }
+    return row[length];
+}
+
+/* "; did you mean X?", or nothing where no word of @known is like @text. */
+static char *nearest(const char *text, size_t length, const GPtrArray *known)
+{
+    g_autofree char *typed = g_strndup(text, MIN(length, LONGEST_WORD));
+    unsigned best = 1 + length / 3, found, i;
+    const char *word = NULL;
+
+    for (i = 0; i < known->len; i++) {
+        found = distance(typed, known->pdata[i]);
+        if (found < best || (found == best && !word)) {
+            best = found;
+            word = known->pdata[i];
+        }
+    }
+    return word ? g_strdup_printf("; did you mean %s?", word) : g_strdup("");
+}
+
+static G_NORETURN void unknown_param(const char *option, const char *text)
+{
+    g_autoptr(GPtrArray) known = g_ptr_array_new();
+    g_autofree char *list = describe_params(), *hint = NULL;
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        g_ptr_array_add(known, (char *)param->name);
+    }
+    hint = nearest(text, strcspn(text, "="), known);
+    usage_error("%s %s: the parameters are %s%s", option, text, list, hint);
+}
+
+static G_NORETURN void unknown_word(uint64_t policy, const char *typed,
+                                    const char *text)
+{
+    g_autoptr(GPtrArray) known = g_ptr_array_new();
+    g_autoptr(GString) list = g_string_new(NULL);
+    g_autofree char *hint = NULL;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(words); i++) {
+        g_autofree char *values = describe_range(the_param(words[i].param));
+
+        if (words[i].policies & (1u << policy)) {
+            g_ptr_array_add(known, (char *)words[i].word);
+            g_string_append_printf(list, "%s%s (%s)", list->len ? ", " : "",
+                                   words[i].word, values);
+        }
+    }
+    hint = nearest(text, strcspn(text, "="), known);
+    usage_error("--policy %s: the parameters of %s are %s%s", typed,
+                cint_policy_names[policy], list->str, hint);
+}
+
+static G_NORETURN void unknown_policy(const char *text, size_t length)
+{
+    g_autoptr(GPtrArray) known = g_ptr_array_new();
+    g_autofree char *list = NULL, *hint = NULL;
+    unsigned i;
+
+    for (i = 0; i < CINT_NR_POLICIES; i++) {
+        g_ptr_array_add(known, (char *)cint_policy_names[i]);
+    }
+    g_ptr_array_add(known, (char *)"cint+ooo");
+    hint = nearest(text, length, known);
+    list = g_strjoinv(", ", (char **)cint_policy_names);
+    usage_error("--policy %s: the policies are %s, cint+ooo, static<us>%s",
+                text, list, hint);
+}
+
+/*
+ * Policies
+ */
+
+static void set_value(CintConfig *config, const CintParam *param,
+                      const char *option, const char *text)
+{
+    const char *value = strchr(text, '=') + 1;
+    g_autofree char *values = NULL;
+
+    if (!parse_value(param, value, strlen(value),
+                     cint_config_field(config, param))) {
+        values = describe_values(param);
+        usage_error("%s %s: %s is %s", option, text, param->name, values);
+    }
+}
+
+static size_t name_length(const char *option, const char *text)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals) {
+        usage_error("%s %s: expected <parameter>=<value>", option, text);
+    }
+    return equals - text;
+}
+
+/* --set: a parameter by the name of its property, whatever the policy. */
+static void set_param(CintConfig *config, const char *text)
+{
+    const CintParam *param = find_param(text, name_length("--set", text));
+
+    if (!param) {
+        unknown_param("--set", text);
+    }
+    if (is_policy(param)) {
+        usage_error("--set %s: the policy is given as --policy NAME", text);
+    }
+    set_value(config, param, "--set", text);
+}
+
+static void set_word(CintConfig *config, const char *text)
+{
+    size_t length = name_length("--policy", text);
+    const Word *word = find_word(config->policy, text, length);
+    const CintParam *param;
+    const char *value;
+
+    if (!word) {
+        unknown_word(config->policy, text, text);
+    }
+    param = the_param(word->param);
+    value = text + length + 1;
+    /* Only what has the property's name has its unit. */
+    if (ns_per(unit_of(param)) && strcmp(word->word, word->param) &&
+        !value[strspn(value, digits)]) {
+        usage_error("--policy %s: a time needs a unit: ns, us, ms or s", text);
+    }
+    set_value(config, param, "--policy", text);
+}
+
+/* What a name says besides the policy: typed, like its parameters. */
+typedef struct Name {
+    uint64_t policy;
+    bool ooo;
+    bool timed;
+    uint64_t static_time_ns;
+} Name;
+
+static Name parse_name(const char *text)
+{
+    size_t length = strcspn(text, ":"), word = strlen("static");
+    const CintParam *time = the_param("static-time");
+    g_autofree char *us = NULL;
+    Name name = { 0 };
+
+    if (parse_value(the_param("policy"), text, length, &name.policy)) {
+        return name;
+    }
+    if (is_word("cint+ooo", text, length)) {
+        name.policy = NVME_CINT_POLICY_CINT;
+        name.ooo = true;
+        return name;
+    }
+    if (length <= word || strncmp(text, "static", word) ||
+        word + strspn(text + word, digits) != length) {
+        unknown_policy(text, length);
+    }
+    us = g_strdup_printf("%.*sus", (int)(length - word), text + word);
+    name.policy = NVME_CINT_POLICY_STATIC;
+    name.timed = true;
+    if (!parse_value(time, us, strlen(us), &name.static_time_ns)) {
+        g_autofree char *values = describe_values(time);
+
+        usage_error("--policy %s: %s is %s", text, time->name, values);
+    }
+    return name;
+}
+
+/* What the language leaves to the policy where nothing is typed. */
+static void use_defaults(CintConfig *config, const Name *name, Extras extras,
+                         double scale)
+{
+    const CintParam *hold = the_param("max-hold");
+
+    config->policy = name->policy;
+    if (name->policy == NVME_CINT_POLICY_STATIC) {
+        config->static_time_ns = STATIC_TIME_NS;
+        config->static_thr = STATIC_THR;
+    }
+    if (extras == EXTRAS_PAPERS || extras == EXTRAS_DEVICE) {
+        config->ooo = 0;
+    }
+    if (extras == EXTRAS_PAPERS || extras == EXTRAS_OFF) {
+        config->drain = CINT_OFF;
+        config->max_hold_ns = 0;
+        /* The policy needs it for its own good. */
+        if (cint_config_conflict(config)) {
+            config->max_hold_ns = extras == EXTRAS_PAPERS ? hold->def :
+                                  (uint64_t)(hold->max / MAX(scale, 1));
+        }
+    }
+}
+
+static void use_name(CintConfig *config, const Name *name)
+{
+    if (name->ooo) {
+        config->ooo = 1;
+    }
+    if (name->timed) {
+        config->static_time_ns = name->static_time_ns;
+    }
+}
+
+/* NULL, or why the tool would not boot a guest with it. */
+static const char *carelessness(const CintConfig *config)
+{
+    if (AGGREGATION & (1u << config->policy) &&
+        !config->static_time_ns != !config->static_thr) {
+        return "static-time and static-thr go together, one alone is off";
+    }
+    if (config->policy == NVME_CINT_POLICY_CINT && config->ooo &&
+        config->thr >= LINUX_CQ_SIZE && config->delta_ns >= ENDLESS_DELTA_NS &&
+        !config->max_hold_ns) {
+        return "beside Urgent completions all others wait until the queue is "
+               "nearly full; set max-hold (10ms, say), lower thr or delta, or "
+               "use ooo=off";
+    }
+    return NULL;
+}
+
+/* Times and rates of the machine that a guest stands for, to the guest's. */
+static void apply_scale(CintConfig *config, const char *name, double scale)
+{
+    const CintParam *param;
+
+    for (param = cint_params; param->name; param++) {
+        uint64_t *value = cint_config_field(config, param);
+        Unit unit = unit_of(param);
+        double applied;
+
+        if (unit == UNIT_NONE || !*value) {
+            continue;
+        }
+        applied = unit == UNIT_PER_S ? (double)*value / scale
+                                     : (double)*value * scale;
+        applied = MAX(rint(applied), 1);
+        if (applied > (double)param->max || applied < (double)param->min) {
+            usage_error("--policy %s: %s is %" PRIu64 ", at scale %g the "
+                        "engine takes from %" PRIu64 " to %" PRIu64, name,
+                        param->name, *value, scale, param->min, param->max);
+        }
+        *value = (uint64_t)applied;
+    }
+}
+
+void config_from_words(CintConfig *config, const char *text, Extras extras,
+                       double scale, char **set)
+{
+    const char *colon = strchr(text, ':'), *conflict;
+    g_auto(GStrv) word = g_strsplit(colon ? colon + 1 : "", ",", -1);
+    Name name = parse_name(text);
+    unsigned i;
+
+    if (colon && !colon[1]) {
+        unknown_word(name.policy, text, "");
+    }
+    cint_config_init(config);
+    use_defaults(config, &name, extras, scale);
+    for (i = 0; set[i]; i++) {
+        set_param(config, set[i]);
+    }
+    use_name(config, &name);
+    for (i = 0; word[i]; i++) {
+        set_word(config, word[i]);
+    }
+    conflict = cint_config_conflict(config);
+    if (!conflict && (extras == EXTRAS_PAPERS || extras == EXTRAS_DEVICE)) {
+        conflict = carelessness(config);
+    }
+    if (conflict) {
+        usage_error("--policy %s: %s", text, conflict);
+    }
+    if (scale != 1) {
+        apply_scale(config, text, scale);
+    }
+}
+
+void split_policies(const char *text, GPtrArray *policies)
+{
+    g_auto(GStrv) piece = g_strsplit(text, ",", -1);
+    unsigned i, first = policies->len;
+
+    if (!piece[0]) {
+        g_ptr_array_add(policies, g_strdup(""));
+    }
+    for (i = 0; piece[i]; i++) {
+        g_strstrip(piece[i]);
+        if (policies->len > first && strchr(piece[i], '=') &&
+            !strchr(piece[i], ':')) {
+            char **last = (char **)&policies->pdata[policies->len - 1];
+            char *joined = g_strdup_printf("%s,%s", *last, piece[i]);
+
+            g_free(*last);
+            *last = joined;
+        } else {
+            g_ptr_array_add(policies, g_strdup(piece[i]));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The policy language: parameters as a person types them, their units and ranges.
+
+One language for every verb that takes a policy; docs/policies.md has it. cint-replay's parser
+(replay/words.c) reads the same one, and tests/replay runs the same words through both.
+
+A time is a number with a unit. A parameter that has the name of its device property also takes
+the property's own number, without a unit: ns, but ms for `epoch`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cint import units
+from cint.errors import UsageError
+
+Value = int | str
+
+MAX_THR = 65535
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What may be typed after a policy's name, and the device property that it sets.
+
+    ``values`` are those of an enumeration. Numbers run from ``low`` to ``high`` in the property's
+    own unit: ``ns`` or ``ms`` of a time, else "" or the text that follows the number.
+    """
+
+    word: str
+    prop: str
+    values: tuple[str, ...] = ()
+    low: int = 0
+    high: int = 0
+    unit: str = ""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the value is a time."""
+        return self.unit in units.NS_PER
+
+    @property
+    def bare(self) -> bool:
+        """Whether a number without a unit is taken, as the property takes it."""
+        return self.prop == f"cint.{self.word}"
+
+    def range(self) -> str:
+        """The valid values."""
+        if self.values:
+            return f"{', '.join(self.values[:-1])} or {self.values[-1]}"
+        if self.is_time:
+            return f"{self.shown(self.low)} to {self.shown(self.high)}"
+        return f"{self.low} to {self.high}{self.unit}"
+
+    def shown(self, value: float) -> str:
+        """A value in the property's unit, as a person would type it."""
+        if not self.is_time:
+            return f"{value:g}"
+        return units.format_time(value * units.NS_PER[self.unit]) if value else "0"
+
+    def parse(self, text: str, owner: str) -> Value:
+        """The value; raise :class:`UsageError` naming what is valid."""
+        if self.values:
+            found: Value | None = text if text in self.values else None
+        else:
+            found = self._number(text)
+        if found is None:
+            raise UsageError(f"{owner}: {self.word}={text}: {self.word} is {self._expected()}"
+                             f"{suggestion(text, self.values)}")
+        return found
+
+    def _number(self, text: str) -> int | None:
+        if not self.is_time or (self.bare and text.isdigit()):
+            return units.whole(text, self.low, self.high)
+        ns = units.quantity(text, units.NS_PER)
+        if ns is None:
+            return None
+        value, rest = divmod(round(ns), units.NS_PER[self.unit])
+        return value if not rest and self.low <= value <= self.high else None
+
+    def _expected(self) -> str:
+        if self.values:
+            return self.range()
+        if not self.is_time:
+            return f"a number from {self.range()}"
+        step = "whole milliseconds, " if self.unit == "ms" else ""
+        bare = f" (without: {self.unit})" if self.bare else ""
+        return f"a time, {step}{self.range()}, with ns, us, ms or s{bare}"
+
+
+def as_markdown() -> str:
+    """The words as a table (docs/policies.md is checked against it)."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for kind, table in PARAMETERS.items():
+        for p in table.values():
+            rows.setdefault((p.word, p.prop, p.range()), []).append(kind)
+    lines = ["| typed | sets | valid | under |", "|---|---|---|---|"]
+    for (word, prop, valid), kinds in rows.items():
+        under = "any policy" if kinds == [k for k in PARAMETERS if k != "stock"] else \
+            ", ".join(f"`{kind}`" for kind in kinds)
+        lines.append(f"| `{word}` | `{prop}` | {valid} | {under} |")
+    return "\n".join(lines) + "\n"
+
+
+def suggestion(text: str, known: Iterable[str]) -> str:
+    """``; did you mean X?``, or nothing where no known word is like it."""
+    near = difflib.get_close_matches(text, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+# ---- the table ----------------------------------------------------------
+
+def _time(word: str, prop: str = "", high: str = "1s") -> Parameter:
+    limit = units.parse_time(high, word)
+    return Parameter(word, f"cint.{prop or word}", high=limit, unit="ns")
+
+
+def _count(word: str, prop: str = "", low: int = 0, high: int = MAX_THR,
+           unit: str = "") -> Parameter:
+    return Parameter(word, f"cint.{prop or word}", low=low, high=high, unit=unit)
+
+
+def _choice(word: str, *values: str, prop: str = "") -> Parameter:
+    return Parameter(word, f"cint.{prop or word}", values)
+
+
+#: What any policy takes.
+_COMMON = (
+    _choice("drain", "auto", "on", "off"),
+    _time("max-hold", high="10s"),
+    _time("kick-window"),
+    _count("max-irq-rate", high=1_000_000_000, unit=" a second"),
+    _count("ewma-shift", low=1, high=16),
+)
+#: What ends a burst, and what a storm may change.
+_BURST = (_time("delta"), _count("thr"), _choice("storm", "hold", "retune"))
+_AGGREGATION = (_time("static-time"), _count("static-thr"))
+
+_LISTS: dict[str, tuple[Parameter, ...]] = {
+    "stock": (),
+    "default": (*_AGGREGATION, _choice("each-cqe", "on", "off"), *_COMMON),
+    "static": (_time("time", "static-time"), _count("thr", "static-thr"), *_AGGREGATION,
+               *_COMMON),
+    "adaptive": (*_BURST, *_COMMON),
+    "vic": (_count("cif-threshold", low=2),
+            _count("iops-threshold", high=100_000_000, unit=" a second"),
+            Parameter("epoch", "cint.epoch", low=1, high=60_000, unit="ms"),
+            _count("max-skip"),
+            _choice("scope", "controller", "cq", prop="vic-scope"),
+            _choice("vic-scope", "controller", "cq"),
+            _choice("ratios", "full", "coarse", prop="vic-ratios"),
+            _choice("vic-ratios", "full", "coarse"), *_COMMON),
+    "cint": (*_BURST, _choice("barrier", "relaxed", "strict", "generation"),
+             _choice("ooo", "on", "off"), _choice("infer", "off", "batch", "all"), *_COMMON),
+    "pointer": _COMMON,
+}
+#: By policy and word.
+PARAMETERS: dict[str, dict[str, Parameter]] = {
+    kind: {p.word: p for p in found} for kind, found in _LISTS.items()}
+#: By device property.
+BY_PROPERTY: dict[str, Parameter] = {
+    p.prop: p for found in _LISTS.values() for p in found if p.bare}
+
+
+def parse_settings(text: str, kind: str) -> dict[str, Value]:
+    """The device properties that ``k=v,k=v`` means under the policy ``kind``."""
+    known = PARAMETERS[kind]
+    values: dict[str, Value] = {}
+    for item in text.split(","):
+        word, equals, value = item.partition("=")
+        if word not in known:
+            raise UsageError(f"{kind}: unknown parameter '{word}'{suggestion(word, known)}; "
+                             f"{listing(known.values())}")
+        if not equals:
+            raise UsageError(f"{kind}: {word} needs a value: {word}={known[word].range()}")
+        values[known[word].prop] = known[word].parse(value, kind)
+    return values
+
+
+def listing(known: Iterable[Parameter]) -> str:
+    """All words with their ranges."""
+    words = [f"{p.word} ({p.range()})" for p in known]
+    return f"valid: {', '.join(words) or 'none'}"
