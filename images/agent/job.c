@@ -43,6 +43,8 @@ static json_t *snapshot(bool before)
     json_object_set_new(snap, "interrupts",
                         file_text("/proc/interrupts", TEXT_MAX));
     json_object_set_new(snap, "stat", file_text("/proc/stat", TEXT_MAX));
+    json_object_set_new(snap, "block",
+                        file_text("/sys/block/nvme0n1/stat", TEXT_MAX));
     if (!before) {
         json_object_set_new(snap, "nvme_log", nvme_log_json());
     }

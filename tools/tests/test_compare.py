@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cint import cli, paths
+from cint import cli, host, paths
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -23,7 +23,7 @@ from cint.errors import (
 )
 from cint.guest import session
 from cint.measure import comparison, metrics, sampling, settings
-from cint.results import assembly, documents, table
+from cint.results import assembly, documents, table, unfinished
 from cint.verbs import compare
 
 FAKE = Path(__file__).with_name("fake_qemu.py")
@@ -228,6 +228,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(comparison, "machine_for", machine_for)
     monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
     monkeypatch.setattr("cint.build.setup.ensure", lambda *_: False)
+    monkeypatch.setattr(host, "choose_accel", lambda: host.Accel("tcg", "max", "it is a test"))
     return tmp_path
 
 
@@ -354,10 +355,8 @@ def test_late_timers_are_said() -> None:
 def test_real_time_table_has_the_stock_device_and_the_warning(
     capsys: pytest.CaptureFixture[str]
 ) -> None:
-    got = chosen("--time", "real", "--policy", "stock,default,adaptive", "--workload",
-                 "sync,mixed", "--runtime", "1")
     document = documents.load(Path(__file__).with_name("golden"))
-    compare.print_table(got, document, Path("/x"))
+    compare.print_table(document, Path("/x"))
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("stock ") for line in lines)
     assert any(line.startswith("warning: adaptive: asked for 6 us, got ") for line in lines)
@@ -368,18 +367,147 @@ def test_real_time_table_has_the_stock_device_and_the_warning(
     assert lines[-1] == "report: /x/report.html"
 
 
-def test_results_are_never_overwritten(fake: Path) -> None:
+def test_only_results_of_the_same_command_are_made_again(fake: Path) -> None:
     (fake / "mine").mkdir()
     (fake / "mine/x").touch()
     with pytest.raises(CintError, match="not empty"):
         compare.run(parse("--out", str(fake / "mine")))
-    assert compare.run(parse("--out", str(fake / "new"), "--no-plots", "--policy", "default")) == 0
-    assert (fake / "new/results.json").exists()
+    words = ("--out", str(fake / "new"), "--no-plots", "--policy")
+    assert compare.run(parse(*words, "default")) == 0
+    made = {p.name for p in (fake / "new").iterdir()}
+    assert made == {"results.json", "results.csv", "report.html", "logs"}
     assert not (fake / "results/latest").exists()
+    first = documents.load(fake / "new")
+    assert compare.run(parse(*words, "default")) == 0
+    again = documents.load(fake / "new")
+    assert again["rows"] == first["rows"]
+    assert [r["source"] for r in first["runs"] + again["runs"]] == ["run", "store"]
+    with pytest.raises(CintError, match="not empty"):
+        compare.run(parse(*words, "adaptive"))
+    assert documents.load(fake / "new") == again
+
+
+@pytest.fixture
+def adaptive_fails(fake: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The guest under adaptive has a job that fails."""
+    monkeypatch.setenv("FAKE_GUEST", "fail")
+    monkeypatch.setenv("FAKE_ONLY", "cint.policy=adaptive")
+    return fake
+
+
+THREE = ("--no-plots", "--workload", "sync", "--policy", "default,adaptive,vic")
+
+
+@pytest.mark.parametrize("time", ["virtual", "real"])
+def test_a_failed_guest_loses_its_own_rows(adaptive_fails: Path,
+                                           monkeypatch: pytest.MonkeyPatch, time: str,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    """And the same command goes on where it stopped, in the same directory."""
+    words = (*THREE, "--time", time, "--repeat", "2")
+    with pytest.raises(CintError, match="fio: bad job"):
+        compare.run(parse(*words))
+    out = capsys.readouterr().out
+    assert "warning: missing: adaptive #1: adaptive #1: job 'sync/0' failed" in out
+    where, = (adaptive_fails / "results").glob("*-compare")
+    partial = documents.load(where)
+    assert [r["policy"] for r in partial["rows"]] == ["default", "vic"]
+    assert [r["failure"] is None for r in partial["runs"]] == [True, False, True] * 2
+    kept = [json.loads(line) for line in (where / "samples.jsonl").read_text().splitlines()]
+    assert sorted(k["policy"] for k in kept) == ["default", "default", "vic", "vic"]
+    jsonschema.validate(partial, json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8")))
+    monkeypatch.delenv("FAKE_GUEST")
+    assert compare.run(parse(*words)) == 0
+    shown = capsys.readouterr()
+    assert "going on in" in shown.err
+    assert f"4 of 6 runs from {'the store' if time == 'virtual' else 'before'}" in shown.err
+    assert where == (adaptive_fails / "results/latest").resolve()
+    whole = documents.load(where)
+    assert [r["policy"] for r in whole["rows"]] == ["default", "adaptive", "vic"]
+    assert {p.name for p in where.iterdir()} == {"results.json", "results.csv", "report.html",
+                                                 "logs"}
+    assert "missing" not in shown.out
+    compare.run(parse(*words))
+    assert len(list((adaptive_fails / "results").glob("*-compare*"))) == 2
+
+
+def test_a_comparison_that_nothing_came_of(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GUEST", "fail")
+    words = (*THREE, "--out", str(fake / "mine"))
+    with pytest.raises(CintError, match="bad job"):
+        compare.run(parse(*words))
+    monkeypatch.delenv("FAKE_GUEST")
+    assert compare.run(parse(*words)) == 0
+
+
+def test_an_interrupted_comparison_goes_on(fake: Path, monkeypatch: pytest.MonkeyPatch,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    plain = comparison.samples_from
+
+    def interrupted(got: settings.Settings, outcome: session.Outcome) -> list[sampling.Sample]:
+        if outcome.name == "vic":
+            raise KeyboardInterrupt
+        return plain(got, outcome)
+
+    monkeypatch.setattr(comparison, "samples_from", interrupted)
+    words = (*THREE, "--time", "real", "--repeat", "1")
+    with pytest.raises(KeyboardInterrupt):
+        compare.run(parse(*words))
+    where, = (fake / "results").glob("*-compare")
+    assert len((where / "samples.jsonl").read_text().splitlines()) == 2
+    monkeypatch.setattr(comparison, "samples_from", plain)
+    assert compare.run(parse(*words)) == 0
+    assert "3 of 3 runs from before" in capsys.readouterr().err
+    assert [p.name for p in (fake / "results").glob("*-compare*")] == [where.name]
+
+
+def test_two_at_once_do_not_share_a_directory(fake: Path) -> None:
+    first, begun = unfinished.begin(None, "compare", "./cint compare", "x")
+    second, also = unfinished.begin(None, "compare", "./cint compare", "x")
+    assert (begun, also) == (False, False)
+    assert first.path != second.path
+    with first, second, pytest.raises(CintError, match="another cint"):
+        unfinished.begin(first.path, "compare", "./cint compare", "x")
+    third, begun = unfinished.begin(None, "compare", "./cint compare", "x")
+    assert begun
+    assert third.path in (first.path, second.path)
+
+
+def test_real_time_begins_anew_when_told(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (*THREE, "--time", "real", "--repeat", "1", "--out", str(fake / "mine"))
+    monkeypatch.setenv("FAKE_GUEST", "fail")
+    monkeypatch.setenv("FAKE_ONLY", "cint.policy=vic")
+    with pytest.raises(CintError):
+        compare.run(parse(*words))
+    with pytest.raises(CintError):
+        compare.run(parse(*words, "--fresh"))
+    assert [r["source"] for r in documents.load(fake / "mine")["runs"]] == ["run"] * 3
+    with pytest.raises(CintError):
+        compare.run(parse(*words))
+    assert [r["source"] for r in documents.load(fake / "mine")["runs"]] == ["store"] * 2 + ["run"]
+
+
+def test_seeds_and_spread_are_said(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compare.run(parse(*THREE, "--repeat", "3", "--seed", "5"))
+    out = capsys.readouterr().out
+    assert "3 boots of each policy, seeds 5, 6, 7." in out
+    assert "--repeat 3 --seed 5" in out
+    lines = out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("adaptive"))
+    assert lines[at + 1].split()[:3] == ["max-min,", "%", "0"]
+    document = documents.load(fake / "results/latest")
+    assert document["parameters"]["seeds"] == [5, 6, 7]
+    assert [r["seed"] for r in document["runs"] if r["policy"] == "vic"] == [5, 6, 7]
+    assert all(row["repeats"] == 3 for row in document["rows"])
+    assert document["rows"][0]["range"]["iops"] == [150_000, 150_000]
+    assert "150.0 to 150.0" in (fake / "results/latest/report.html").read_text()
+    compare.run(parse(*THREE, "--label", "mine"))
+    out = capsys.readouterr().out
+    assert "max-min" not in out
+    assert documents.load(fake / "results/latest")["label"] == "mine"
 
 
 def test_two_directories_in_one_second(fake: Path) -> None:
-    made = {documents.new_directory(None, "compare") for _ in range(3)}
+    made = {documents.new_directory("compare") for _ in range(3)}
     assert len(made) == 3
 
 

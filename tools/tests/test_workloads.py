@@ -99,7 +99,13 @@ def test_own_file_is_scaled(tmp_path: Path) -> None:
                  "rate_iops=1536,,450", "rate=524288", "thinktime=20us", "thinktime_spin=10us",
                  "bs=4k", "[two]", "; a comment"):
         assert line in text.splitlines()
-    assert workloads.render(own, TIMING, 1) == OWN.replace("${DEVICE}", "/dev/nvme0n1")
+    as_typed = OWN.replace("${DEVICE}", "/dev/nvme0n1")
+    assert workloads.render(own, TIMING, 1) == (
+        f"[global]\nrandseed={TIMING.seed}\nexec_prerun=(sh /tmp/cint-edge pre $PPID)\n"
+        f"exec_postrun=(sh /tmp/cint-edge post $PPID)\n\n{as_typed}")
+    path.write_text(f"{OWN}exec_postrun=sync\n")
+    plain = workloads.load_job_file(path)
+    assert workloads.render(plain, TIMING, 1) == f"{as_typed}exec_postrun=sync\n"
     assert workloads.guest_seconds(own, TIMING, 2) == pytest.approx(5.0)
 
 

@@ -144,6 +144,8 @@ class Snapshot:
     interrupts: dict[str, int]
     cpu_ticks: dict[str, int]
     nvme_log: bytes | None
+    #: I/Os that the namespace's block device has ended; None where the guest has none.
+    ios: int | None = None
 
     @property
     def edge(self) -> Edge:
@@ -186,13 +188,24 @@ def parse_edges(text: str, label: str) -> list[Edge]:
     return edges
 
 
+#: Reads, writes, discards and flushes in /sys/block/*/stat.
+_ENDED = (0, 4, 11, 15)
+
+
+def parse_block(text: str | None) -> int | None:
+    """I/Os that a block device has ended, from its file stat."""
+    words = (text or "").split()
+    return sum(int(words[i]) for i in _ENDED if i < len(words)) if words else None
+
+
 def parse_snapshot(snap: Any) -> Snapshot:
     """Turn a SNAP object into a :class:`Snapshot`."""
     try:
         log = snap.get("nvme_log")
         return Snapshot(int(snap["monotonic_ns"]), parse_interrupts(snap["interrupts"]),
                         parse_cpu(snap["stat"]),
-                        base64.b64decode(log, validate=True) if log else None)
+                        base64.b64decode(log, validate=True) if log else None,
+                        parse_block(snap.get("block")))
     except (AttributeError, KeyError, TypeError, ValueError, binascii.Error) as err:
         raise AgentError(f"the guest agent sent a snapshot that cannot be read ({err!r})",
                          hint="rebuild the guest image: ./cint build") from None
@@ -206,6 +219,11 @@ def queue_interrupts(before: Snapshot, after: Snapshot, controller: str = "nvme0
         if owner == controller and queue != "0":
             total += count - before.interrupts.get(name, 0)
     return total
+
+
+def all_queue_interrupts(snap: Snapshot, controller: str = "nvme0") -> int:
+    """Interrupts of the I/O queues since the guest's start."""
+    return queue_interrupts(Snapshot(0, {}, {}, None), snap, controller)
 
 
 def result_failure(message: Message) -> str | None:

@@ -101,8 +101,9 @@ def run_for(thr: int, runtime_s: float) -> tuple[RunPlan, Places]:
 def point(thr: int, outcome: session.Outcome) -> Point:
     """Read one guest's result."""
     one = sampling.sample("adaptive", "async", 0, outcome.results["async"], 1)
-    if one.device is None or not one.device.cqes or not one.iops:
+    seen = one.guest_interrupts
+    if one.device is None or seen is None or not one.device.cqes or not one.iops:
         raise CintError("calibration: the device has no counters (log page D0h)",
                         hint="run ./cint build")
-    return Point(thr, one.device.cqes / max(one.guest_interrupts, 1), 1e9 / one.iops,
+    return Point(thr, one.device.cqes / max(seen, 1), 1e9 / one.iops,
                  one.cpu_share)

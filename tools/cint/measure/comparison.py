@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +13,7 @@ from cint import host, ui, units
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, kinds, session, vm
-from cint.measure import runner, sampling, workloads
+from cint.measure import edges, runner, sampling, workloads
 from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
@@ -66,7 +68,9 @@ def plan_for(settings: Settings, repeat: int = 0) -> agent.Plan:
         jobs.append(agent.Job(job_name(workload, repeat),
                               fio=workloads.render(workload, timing, settings.k),
                               args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
-    return agent.Plan(tuple(jobs), session.scale_setup(settings.k))
+    counted = any(w.edges for w in settings.workloads)
+    return agent.Plan(tuple(jobs), (*session.scale_setup(settings.k),
+                                    *([edges.install(settings.vcpus)] if counted else [])))
 
 
 @dataclass(frozen=True)
@@ -119,17 +123,18 @@ def longest_job(settings: Settings) -> float:
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
     """All samples of one guest, whose outcome has its policy's name."""
     repeat = outcome.repeat
-    return [sampling.sample(outcome.name, w.name, repeat, outcome.results[job_name(w, repeat)],
-                           settings.vcpus) for w in settings.workloads]
+    return [replace(one, seed=settings.seed + repeat) for w in settings.workloads
+            for one in sampling.samples(outcome.name, w.name, repeat,
+                                        outcome.results[job_name(w, repeat)], settings.vcpus)]
 
 
 def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sampling.Row]:
     """The table of all samples, with ratios, in the order typed."""
     found: list[sampling.Row] = []
     for workload in settings.workloads:
-        for policy in settings.policies:
-            mine = [s for s in samples
-                    if s.workload == workload.name and s.policy == policy.name]
+        groups = dict.fromkeys(s.workload for s in samples if s.whole == workload.name)
+        for group, policy in itertools.product(groups, settings.policies):
+            mine = [s for s in samples if s.workload == group and s.policy == policy.name]
             if mine:
                 found += sampling.rows(mine, settings.k, workload.latency_job, workload.split)
     return sampling.with_ratios(found, settings.baseline)
@@ -183,6 +188,12 @@ def choose_accel(virtual: bool) -> host.Accel:
 
 def _many(count: int, one: str, several: str | None = None) -> str:
     return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def identity(settings: Settings, accel: host.Accel) -> str:
+    """What stands for all that decides a comparison: a hash of its runs' keys."""
+    keys = [run_for(settings, boot, accel)[0].key() for boot in boots_for(settings)]
+    return hashlib.sha256(" ".join(keys).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cint import units
 from cint.errors import CintError
 
 DIRECTIONS = ("read", "write", "trim")
 PERCENTILES = (50.0, 99.0, 99.9)
+#: fio's own units of time.
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 Bins = dict[int, int]
 
@@ -33,6 +36,13 @@ class JobStats:
     runtime_ms: int
     usr_percent: float = 0.0
     sys_percent: float = 0.0
+    #: How long it was told to run; None where it was not.
+    limit_ms: float | None = None
+
+    @property
+    def active_ms(self) -> float:
+        """How long it submitted I/Os: not while it only waited for the last ones."""
+        return min(self.runtime_ms, self.limit_ms or self.runtime_ms)
 
 
 class FioError(CintError):
@@ -80,7 +90,8 @@ def combine(name: str, parts: Iterable[JobStats]) -> JobStats:
     return JobStats(name, ios, sum(j.iops for j in jobs), mean,
                     merge_bins(j.bins for j in jobs),
                     max((j.runtime_ms for j in jobs), default=0),
-                    sum(j.usr_percent for j in jobs), sum(j.sys_percent for j in jobs))
+                    sum(j.usr_percent for j in jobs), sum(j.sys_percent for j in jobs),
+                    max((j.limit_ms for j in jobs if j.limit_ms), default=None))
 
 
 def pool(name: str, repeats: Iterable[JobStats]) -> JobStats:
@@ -89,7 +100,8 @@ def pool(name: str, repeats: Iterable[JobStats]) -> JobStats:
     merged = combine(name, jobs)
     count = max(len(jobs), 1)
     return JobStats(name, merged.ios, merged.iops / count, merged.mean_ns, merged.bins,
-                    merged.runtime_ms, merged.usr_percent / count, merged.sys_percent / count)
+                    merged.runtime_ms, merged.usr_percent / count, merged.sys_percent / count,
+                    merged.limit_ms)
 
 
 def _direction(name: str, part: Mapping[str, Any]) -> JobStats | None:
@@ -102,7 +114,14 @@ def _direction(name: str, part: Mapping[str, Any]) -> JobStats | None:
                     int(part.get("runtime", 0)))
 
 
-def _job(entry: Mapping[str, Any]) -> JobStats:
+def _limit_ms(options: Mapping[str, Any]) -> float | None:
+    """The option runtime, if the job has one that can be read."""
+    text = str(options.get("runtime") or options.get("timeout") or "")
+    seconds = units.quantity(text.lower().replace(" ", ""), {**SECONDS, "": 1.0})
+    return seconds * 1000 if seconds else None
+
+
+def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> JobStats:
     name = str(entry.get("jobname", "?"))
     if entry.get("error"):
         raise FioError(f"fio job '{name}' failed with error {entry['error']}",
@@ -110,21 +129,44 @@ def _job(entry: Mapping[str, Any]) -> JobStats:
     parts = [_direction(name, entry[d]) for d in DIRECTIONS if isinstance(entry.get(d), dict)]
     whole = combine(name, [p for p in parts if p])
     return JobStats(name, whole.ios, whole.iops, whole.mean_ns, whole.bins, whole.runtime_ms,
-                    float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0)))
+                    float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0)),
+                    _limit_ms({**common, **(entry.get("job options") or {})}))
+
+
+#: Options that make a job wait for all before it.
+_WALLS = ("stonewall", "wait_for_previous")
+
+
+def groups(document: Any) -> list[dict[str, JobStats]]:
+    """fio's JSON document: groups of jobs that ran side by side, one after the other.
+
+    In each the jobs by name, in the file's order.
+    """
+    if not isinstance(document, dict) or not document.get("jobs"):
+        raise FioError("fio gave no results", hint="its own words are in agent.log")
+    common = document.get("global options") or {}
+    found: list[dict[str, list[JobStats]]] = []
+    try:
+        for entry in document["jobs"]:
+            job = _job(entry, common)
+            options = {**common, **(entry.get("job options") or {})}
+            # The jobs of one section (numjobs) have its options, and wait for it only once.
+            again = bool(found) and list(found[-1]) == [job.name]
+            if not found or (any(wall in options for wall in _WALLS) and not again):
+                found.append({})
+            found[-1].setdefault(job.name, []).append(job)
+    except (AttributeError, KeyError, TypeError, ValueError) as err:
+        raise FioError(f"fio's results cannot be read ({err!r})") from None
+    return [{name: combine(name, parts) for name, parts in group.items()} for group in found]
 
 
 def parse(document: Any) -> dict[str, JobStats]:
-    """fio's JSON document as jobs by name, in the file's order."""
-    if not isinstance(document, dict) or not document.get("jobs"):
-        raise FioError("fio gave no results", hint="its own words are in agent.log")
-    try:
-        jobs = [_job(entry) for entry in document["jobs"]]
-    except (AttributeError, KeyError, TypeError, ValueError) as err:
-        raise FioError(f"fio's results cannot be read ({err!r})") from None
-    grouped: dict[str, list[JobStats]] = {}
-    for job in jobs:
-        grouped.setdefault(job.name, []).append(job)
-    return {name: combine(name, parts) for name, parts in grouped.items()}
+    """All jobs by name, whenever they ran."""
+    together: dict[str, list[JobStats]] = {}
+    for group in groups(document):
+        for name, job in group.items():
+            together.setdefault(name, []).append(job)
+    return {name: combine(name, parts) for name, parts in together.items()}
 
 
 def version(document: Any) -> str | None:

@@ -174,7 +174,7 @@ def _submit(runs: Mapping[int, RunPlan], executor: Executor,
 def _kept(runs: Sequence[RunPlan], store: Store | None) -> list[RunOutcome | None]:
     if store is None:
         return [None] * len(runs)
-    return [None if run.impure else store.get(run.key()) for run in runs]
+    return [store.get(run.key()) if store.takes(run) else None for run in runs]
 
 
 def _ended(index: int, run: RunPlan, future: Future[RunOutcome], kept: RunOutcome | None,
@@ -192,7 +192,7 @@ def _ended(index: int, run: RunPlan, future: Future[RunOutcome], kept: RunOutcom
         if apart:
             return Done(index, run, None, _different(run, kept, outcome, apart), CHECKED)
         return Done(index, run, outcome, source=CHECKED)
-    if store is not None and not run.impure:
+    if store is not None and store.takes(run):
         _keep(store, outcome)
     return Done(index, run, outcome)
 

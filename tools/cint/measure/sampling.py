@@ -4,9 +4,10 @@
 A :class:`Sample` is one run of one workload under one policy, in guest time.
 A :class:`Row` is what is printed: repeats joined, converted to reported time.
 
-Interrupt rates are interrupts per I/O (both counted from the start of fio to
-its end) times the IOPS of fio's measured time, so that fio's start and ramp do
-not dilute them.
+Rates are of the time in which all jobs of a group ran: see :func:`window`.
+Interrupt rates are interrupts per I/O (both counted over the same time, from
+the start of fio on) times the IOPS of that window, so that fio's start and ramp
+do not dilute them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 
 from cint.device import logpage, scale
 from cint.guest import agent
-from cint.measure import fiojson, metrics
+from cint.measure import edges, fiojson, metrics
+from cint.measure.window import Window, window
 
 USER_HZ = 100
 
@@ -53,23 +55,37 @@ class Sample:
     workload: str
     repeat: int
     jobs: Mapping[str, fiojson.JobStats]
-    guest_interrupts: int
+    guest_interrupts: int | None
     elapsed_s: float
     cpu_share: float | None
     device: DeviceDelta | None
     fio_version: str | None = None
+    #: I/Os that the guest's block device ended meanwhile.
+    block_ios: int | None = None
+    window: Window | None = None
+    #: The workload it is part of, and which of its groups of jobs this is, of how many.
+    whole: str = ""
+    group: int = 1
+    groups: int = 1
+    seed: int | None = None
+
+    def rate(self, job: str) -> float:
+        """A job's I/Os per guest second while all jobs of the group ran."""
+        return self.window.rates[job] if self.window else self.jobs[job].iops
 
     @property
     def iops(self) -> float:
-        """I/Os per guest second, all jobs together."""
-        return sum(j.iops for j in self.jobs.values())
+        """I/Os per guest second, all jobs together, while all of them ran."""
+        return sum(self.rate(name) for name in self.jobs)
 
     @property
     def ios(self) -> float:
-        """I/Os from the start of fio to its end."""
+        """I/Os of the time in which interrupts were counted."""
         if self.device is not None and self.device.cqes:
             return float(self.device.cqes)
-        # No device counters: fio's own count, which leaves its ramp out.
+        if self.block_ios:
+            return float(self.block_ios)
+        # A guest that counts none: fio's own count, which leaves its ramp out.
         return float(sum(j.ios for j in self.jobs.values()))
 
 
@@ -83,8 +99,8 @@ def cpu_share(before: agent.Edge, after: agent.Edge, vcpus: int) -> float | None
     return min(max(1 - idle / ticks, 0.0), 1.0)
 
 
-def _edges(message: agent.Message, before: agent.Snapshot,
-           after: agent.Snapshot) -> tuple[agent.Edge, agent.Edge]:
+def _cpu_edges(message: agent.Message, before: agent.Snapshot,
+               after: agent.Snapshot) -> tuple[agent.Edge, agent.Edge]:
     """The time during which all jobs ran, else that of the whole fio process."""
     text = str(message.get("stdout") or "")
     starts, ends = agent.parse_edges(text, "cint-pre"), agent.parse_edges(text, "cint-post")
@@ -111,17 +127,84 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
                        more(last.hints, first.hints), more(last.sources, first.sources))
 
 
+def samples(policy: str, workload: str, repeat: int, message: agent.Message,
+            vcpus: int) -> list[Sample]:
+    """Read one result message of a fio job: a sample for each group of jobs that ran together."""
+    groups = fiojson.groups(message.get("fio"))
+    found = edges.by_group(edges.parse(str(message.get("stdout") or "")), len(groups))
+    if len(groups) == 1:
+        return [_whole(Sample(policy, workload, repeat, groups[0], None, 0.0, None, None,
+                              fiojson.version(message.get("fio")), whole=workload),
+                       message, vcpus, found[0] if found else ())]
+    last = Count.of(agent.parse_snapshot(message.get("before")))
+    result = []
+    for number, jobs in enumerate(groups, 1):
+        mine = found[number - 1] if found else []
+        one = _group(Sample(policy, f"{workload}/{number}", repeat, jobs, None, 0.0, None, None,
+                            fiojson.version(message.get("fio")), whole=workload, group=number,
+                            groups=len(groups), window=window(jobs, mine)), mine, last, vcpus)
+        result.append(one)
+        if mine:
+            last = Count.at(mine[-1])
+    return result
+
+
 def sample(policy: str, workload: str, repeat: int, message: agent.Message,
            vcpus: int) -> Sample:
-    """Read one result message of a fio job."""
+    """The same of jobs that all ran together."""
+    one, = samples(policy, workload, repeat, message, vcpus)
+    return one
+
+
+def _whole(one: Sample, message: agent.Message, vcpus: int,
+           found: Sequence[edges.Edge]) -> Sample:
+    """The only group of jobs is all that ran between the agent's two looks."""
     before = agent.parse_snapshot(message.get("before"))
     after = agent.parse_snapshot(message.get("after"))
-    document = message.get("fio")
-    return Sample(policy, workload, repeat, fiojson.parse(document),
-                  agent.queue_interrupts(before, after),
-                  (after.monotonic_ns - before.monotonic_ns) / 1e9,
-                  cpu_share(*_edges(message, before, after), vcpus),
-                  device_delta(before.nvme_log, after.nvme_log), fiojson.version(document))
+    common = window(one.jobs, found)
+    if not common.even and found:
+        # What came after some jobs had ended is no part of the time they ran together.
+        return _group(dataclasses.replace(one, window=common), found, Count.of(before), vcpus)
+    ios = after.ios - before.ios if after.ios is not None and before.ios is not None else None
+    return dataclasses.replace(
+        one, window=common, block_ios=ios,
+        guest_interrupts=agent.queue_interrupts(before, after),
+        elapsed_s=(after.monotonic_ns - before.monotonic_ns) / 1e9,
+        cpu_share=cpu_share(*_cpu_edges(message, before, after), vcpus),
+        device=device_delta(before.nvme_log, after.nvme_log))
+
+
+@dataclass(frozen=True)
+class Count:
+    """What was counted until some moment."""
+
+    ios: int | None
+    interrupts: int
+    page: bytes | None
+
+    @classmethod
+    def of(cls, snap: agent.Snapshot) -> Count:
+        """When the guest's agent looked."""
+        return cls(snap.ios, agent.all_queue_interrupts(snap), snap.nvme_log)
+
+    @classmethod
+    def at(cls, edge: edges.Edge) -> Count:
+        """At a job's edge."""
+        return cls(edge.ios, edge.interrupts, edge.page)
+
+
+def _group(one: Sample, found: Sequence[edges.Edge], last: Count, vcpus: int) -> Sample:
+    """The sample with what was counted from ``last`` on, until the first of its jobs ended."""
+    if not found:
+        return one
+    end = next(e for e in found if not e.start)
+    start = [e for e in found if e.start][-1]
+    share = cpu_share(start.cpu, end.cpu, vcpus) if start.cpu and end.cpu else None
+    return dataclasses.replace(
+        one, guest_interrupts=end.interrupts - last.interrupts,
+        elapsed_s=(found[-1].time_ns - found[0].time_ns) / 1e9, cpu_share=share,
+        device=device_delta(last.page, end.page),
+        block_ios=None if last.ios is None else end.ios - last.ios)
 
 
 # ---- rows ---------------------------------------------------------------
@@ -130,8 +213,11 @@ def sample(policy: str, workload: str, repeat: int, message: agent.Message,
 class Row:
     """One line of the table; reported time.  ``job`` is None for the whole workload.
 
-    ``spread`` is (largest - smallest) / median of the repeats' IOPS. ``lateness``
+    ``spread`` is (largest - smallest) / median of the repeats' IOPS, ``range`` the
+    smallest and the largest value of each metric, empty without repeats. ``lateness``
     is that of the device's timers, all repeats together: see :func:`_lateness`.
+    ``window_s`` is how long all jobs of the group ran, and ``even`` whether none ran
+    longer.
     """
 
     policy: str
@@ -143,13 +229,24 @@ class Row:
     reasons: Mapping[str, int] = field(default_factory=dict)
     lateness: Mapping[str, float | None] = field(default_factory=dict)
     hints: Mapping[str, int] = field(default_factory=dict)
+    range: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    repeats: int = 1
+    window_s: float | None = None
+    even: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
         return {"policy": self.policy, "workload": self.workload, "job": self.job,
                 **{m: self.values.get(m) for m in metrics.NAMES}, "spread": self.spread,
                 "ratios": dict(self.ratios), "reasons": dict(self.reasons),
-                "lateness": dict(self.lateness), "hints": dict(self.hints)}
+                "lateness": dict(self.lateness), "hints": dict(self.hints),
+                "range": {m: list(ends) for m, ends in self.range.items()},
+                "repeats": self.repeats, "window_s": self.window_s, "even": self.even}
+
+    def width(self, metric: str) -> float | None:
+        """(largest - smallest) / median of a metric's repeats."""
+        ends, middle = self.range.get(metric), self.values.get(metric)
+        return (ends[1] - ends[0]) / middle if ends and middle else None
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -176,8 +273,9 @@ def _latencies(stats: fiojson.JobStats, k: float) -> dict[str, float | None]:
 def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
     ios, device = one.ios, one.device
     rate = scale.report_rate(one.iops, k)
-    guest = one.guest_interrupts / ios * rate if ios else None
-    count = device.interrupts if device else one.guest_interrupts
+    seen = one.guest_interrupts
+    guest = seen / ios * rate if ios and seen is not None else None
+    count = device.interrupts if device else seen
     hold = device.mean_hold_ns if device else None
     return {"device_irqs": device.interrupts / ios * rate if device and ios else None,
             "guest_irqs": guest,
@@ -211,6 +309,20 @@ def _pooled(samples: Sequence[Sample], job: str | None) -> fiojson.JobStats:
     return fiojson.pool(job or samples[0].workload, parts)
 
 
+def _range(parts: Sequence[Mapping[str, float | None]]) -> dict[str, tuple[float, float]]:
+    """The smallest and the largest value of each metric."""
+    known = {m: [v for p in parts if (v := p.get(m)) is not None] for m in metrics.NAMES}
+    return {m: (min(v), max(v)) for m, v in known.items() if len(v) > 1}
+
+
+def _once(one: Sample, k: float, job: str | None, speaks: str | None) -> dict[str, float | None]:
+    """The values of one repeat, of one job or of the whole workload."""
+    if job is not None:
+        return {"iops": scale.report_rate(one.rate(job), k), **_latencies(one.jobs[job], k)}
+    return {"iops": scale.report_rate(one.iops, k), **_interrupts(one, k),
+            **_latencies(_pooled([one], speaks), k)}
+
+
 def rows(samples: Sequence[Sample], k: float, latency_job: str | None, split: bool) -> list[Row]:
     """Rows of one workload under one policy; ``samples`` are its repeats.
 
@@ -219,22 +331,26 @@ def rows(samples: Sequence[Sample], k: float, latency_job: str | None, split: bo
     latencies.
     """
     first = samples[0]
-    interrupts = [_interrupts(s, k) for s in samples]
-    values: dict[str, float | None] = {m: _median([i[m] for i in interrupts])
-                                       for m in interrupts[0]}
-    values["iops"] = _median([scale.report_rate(s.iops, k) for s in samples])
     speaks = latency_job if latency_job in first.jobs else None
-    values |= _latencies(_pooled(samples, speaks), k)
     last = samples[-1].device or DeviceDelta(0, 0, 0, 0)
-    result = [Row(first.policy, first.workload, None, values,
-                  _spread([s.iops for s in samples]), reasons=last.reasons,
-                  lateness=_lateness(samples, k), hints=last.hints)]
-    for job in first.jobs if split and len(first.jobs) > 1 else ():
-        own = [s.jobs[job].iops for s in samples]
-        part = _latencies(_pooled(samples, job), k)
-        part["iops"] = _median([scale.report_rate(i, k) for i in own])
-        result.append(Row(first.policy, first.workload, job, part, _spread(own)))
+    jobs = list(first.jobs) if split and len(first.jobs) > 1 else []
+    result = [_row(samples, k, job, speaks) for job in (None, *jobs)]
+    result[0] = dataclasses.replace(result[0], reasons=last.reasons, hints=last.hints,
+                                    lateness=_lateness(samples, k))
     return result
+
+
+def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | None) -> Row:
+    """One row: medians of the repeats; latencies from the histograms of all repeats."""
+    first, windows = samples[0], [s.window for s in samples if s.window]
+    parts = [_once(s, k, job, speaks) for s in samples]
+    values = {m: _median([p[m] for p in parts]) for m in parts[0]}
+    values |= _latencies(_pooled(samples, job or speaks), k)
+    return Row(first.policy, first.workload, job, values,
+               _spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
+               repeats=len(samples),
+               window_s=_median([scale.report_time(w.seconds, k) for w in windows]),
+               even=all(w.even for w in windows))
 
 
 def with_ratios(table: Sequence[Row], baseline: str) -> list[Row]:

@@ -79,6 +79,16 @@ class Settings:
         return scale.apply_int("guest", "nvme.irq_cost_ns", self.cost_ns, self.k)
 
     @property
+    def pure(self) -> bool:
+        """Whether the same again gives the same, so that its runs can be taken from the store."""
+        return self.virtual and self.drive is None
+
+    @property
+    def seeds(self) -> list[int]:
+        """Of each repeat."""
+        return [self.seed + repeat for repeat in range(self.repeat)]
+
+    @property
     def baseline(self) -> str:
         """The policy that ratios refer to."""
         names = [p.name for p in self.policies]
@@ -135,7 +145,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--trace", metavar="PATTERN", action="append", default=[],
         help="QEMU trace events for logs/POLICY/qemu.log; 'cint' means pci_nvme_cint_*, what "
              "./cint replay --from-trace reads; may be repeated")
-    add("--out", metavar="DIR", type=Path, help="directory for the results (new or empty)")
+    add("--out", metavar="DIR", type=Path,
+        help="directory for the results: new, empty, or of the same command, which goes on there")
+    add("--label", metavar="TEXT", help="a name for the results, for ./cint results and diff")
     add("--json", action="store_true",
         help="print results.json, and nothing else, to standard output")
     add("--no-previous", action="store_true",

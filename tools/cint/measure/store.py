@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths, ui
-from cint.measure.plan import VERSION, RunOutcome
+from cint.measure.plan import VERSION, RunOutcome, RunPlan
 
 #: Bytes that a store may hold; beyond them the entries that were not used for longest go.
 LIMIT = 2 << 30
@@ -33,6 +33,10 @@ class Store:
     def __init__(self, directory: Path | None = None, limit: int = LIMIT) -> None:
         self.directory = (directory or paths.RUNS) / f"v{VERSION}"
         self.limit = limit
+
+    def takes(self, run: RunPlan) -> bool:
+        """Whether a run's outcome may be kept and taken: it would be the same again."""
+        return not run.impure
 
     def path(self, key: str) -> Path:
         """Where the entry of a key is."""
@@ -86,6 +90,17 @@ class Store:
             path.unlink(missing_ok=True)
             freed += size
         return freed
+
+
+class Journal(Store):
+    """The outcomes of one measurement that is not complete, whatever they are of.
+
+    Only that measurement takes them, when it goes on.
+    """
+
+    def takes(self, run: RunPlan) -> bool:
+        """Every one: it has run already."""
+        return True
 
 
 def _pack(outcome: RunOutcome) -> tuple[dict[str, Any], bytes]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from cint import units
 from cint.device import scale
 from cint.errors import UsageError
+from cint.measure import edges, fiojson
 
 DEVICE_NODE = "/dev/nvme0n1"
 DEFAULT_WORKLOADS = "sync,async,mixed"
@@ -91,6 +92,8 @@ class Workload:
     own: bool = False
     scaled: tuple[str, ...] = field(default=())
     marked: str | None = None
+    #: Whether it is counted at the edges of its jobs, for which fio starts a script.
+    edges: bool = False
 
 
 def for_guest(workload: Workload, takes_hints: bool) -> Workload:
@@ -138,10 +141,10 @@ def parse_workloads(text: str) -> list[Workload]:
 # ---- a person's own job file -------------------------------------------
 
 _OPTION = re.compile(r"^(\s*)([a-z0-9_]+)(\s*=\s*)(.*?)(\s*)$")
-#: fio's own units; a number without one has that of its option.
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
+#: fio's own units of rates; a number without one has that of its option.
 _RATES = {f"{prefix}{unit}": factor for unit in ("", "b", "ib")
           for prefix, factor in {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.items()}
+_HAS_EDGES = re.compile(r"^\s*exec_(pre|post)run\s*=", re.MULTILINE)
 # Refused: they would send the guest's results somewhere the tool cannot see,
 # or reach for something that is not in the guest.
 _REFUSED = ("output", "output-format", "client", "remote-config")
@@ -164,11 +167,12 @@ def load_job_file(path: Path) -> Workload:
             raise UsageError(f"--fio {path}: the option '{option[2]}' cannot be used here")
     name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
     return Workload(name, f"{path.name} ({len(sections)} sections)", text,
-                    split=len(set(sections) - {"global"}) > 1, own=True)
+                    split=len(set(sections) - {"global"}) > 1, own=True,
+                    edges=not _HAS_EDGES.search(text))
 
 
 def _scale_time(value: str, default_unit: str, k: float) -> str | None:
-    factors = {**_SECONDS, "": _SECONDS[default_unit]}
+    factors = {**fiojson.SECONDS, "": fiojson.SECONDS[default_unit]}
     seconds = units.quantity(value.lower().replace(" ", ""), factors)
     return None if seconds is None else f"{round(seconds * 1e6 * k)}us"
 
@@ -225,7 +229,8 @@ class Timing:
 def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NODE) -> str:
     """The job text that the guest's fio is given."""
     if workload.own:
-        return scale_job_text(workload.template.replace("${DEVICE}", device), k)[0]
+        text = scale_job_text(workload.template.replace("${DEVICE}", device), k)[0]
+        return _added(workload, timing) + text
     sliced = SLICE.format(ns=scale.apply_int("guest", "sched_runtime", SLICE_NS, k))
     return workload.template.format(
         device=device, seed=timing.seed,
@@ -233,6 +238,13 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
         sliced_pre=EDGE.format(name="pre", before=sliced),
         runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),
         ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
+
+
+def _added(workload: Workload, timing: Timing) -> str:
+    """What stands before a person's own job file; its own options come later and win."""
+    if not workload.edges:
+        return ""
+    return f"[global]\nrandseed={timing.seed}\n{edges.fio_options()}\n"
 
 
 def guest_seconds(workload: Workload, timing: Timing, k: float) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 
 from cint import host
 from cint.device import properties, scale
+from cint.errors import CintError
 from cint.guest import kinds, session
-from cint.measure import comparison, sampling, workloads
+from cint.measure import comparison, runner, sampling, workloads
 from cint.measure.settings import Settings, load_calibration
 from cint.measure.workloads import Workload
 from cint.results import documents, lateness
@@ -90,16 +91,37 @@ def _scale_note(settings: Settings) -> str:
     return text + "; figures are converted back"
 
 
-def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel: host.Accel,
-                 wall_s: float) -> documents.Document:
+def run_notes(settings: Settings, rows: Sequence[sampling.Row],
+              failed: Sequence[tuple[comparison.Boot, CintError]]) -> list[str]:
+    """How often each policy was run, what is missing, and where the rates are from."""
+    notes = []
+    if settings.repeat > 1 or settings.seed != 1:
+        seeds = ", ".join(map(str, settings.seeds))
+        notes.append(f"{settings.repeat} boots of each policy, seeds {seeds}"
+                     if settings.repeat > 1 else f"seed {seeds}")
+    notes += [f"warning: missing: {boot.name}: {problem.message}" for boot, problem in failed]
+    uneven: dict[str, float] = {}
+    for row in rows:
+        if not row.even and row.window_s is not None:
+            uneven[row.workload] = min(row.window_s, uneven.get(row.workload, row.window_s))
+    notes += [f"{name}: its jobs did not end together; rates are of the {seconds:.3g} s in which "
+              "all of them ran" for name, seconds in uneven.items()]
+    return notes
+
+
+def document_for(settings: Settings, guests: comparison.Guests, accel: host.Accel,
+                 wall_s: float, label: str | None = None) -> documents.Document:
     """The content of results.json."""
+    outcomes = guests.outcomes
     samples = [s for o in outcomes for s in comparison.samples_from(settings, o)]
     rows = comparison.rows_from(settings, samples)
+    notes = [*run_notes(settings, rows, guests.failed),
+             *notes_for(settings, outcomes, accel, rows)]
     image = documents.image_versions()
     fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
     return {
         "schema": documents.SCHEMA, "kind": "compare", "created": documents.utc_now(),
-        "repeat_command": settings.repeat_command, "wall_s": round(wall_s, 3),
+        "label": label, "repeat_command": settings.repeat_command, "wall_s": round(wall_s, 3),
         "quick": settings.quick, "tool": {"version": documents.tool_version()},
         "host": documents.host_info(),
         "versions": {"qemu": documents.qemu_version(),
@@ -114,10 +136,13 @@ def document_for(settings: Settings, outcomes: Sequence[session.Outcome], accel:
         "calibration": load_calibration(),
         "parameters": parameters_for(settings), "baseline": settings.baseline,
         "policies": [_policy_entry(settings, p, outcomes) for p in settings.policies],
-        "workloads": [_workload_entry(settings, w) for w in settings.workloads],
+        "workloads": [entry for w in settings.workloads
+                      for entry in _workload_entries(settings, w, samples)],
         "rows": [r.as_dict() for r in rows],
         "samples": [documents.sample_dict(s) for s in samples],
-        "notes": notes_for(settings, outcomes, accel, rows)}
+        "runs": [_run_entry(settings, boot, done) for boot, done in
+                 zip(comparison.boots_for(settings), guests.done, strict=True)],
+        "notes": notes}
 
 
 def parameters_for(settings: Settings) -> dict[str, Any]:
@@ -126,7 +151,7 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
     return {"media": media | {"overrides": dict(settings.media.overrides)},
             "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
             "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
-            "repeat": settings.repeat, "extras": settings.extras,
+            "repeat": settings.repeat, "seeds": settings.seeds, "extras": settings.extras,
             "drive": str(settings.drive) if settings.drive else None,
             "device_opts": settings.device_opts}
 
@@ -141,6 +166,25 @@ def _policy_entry(settings: Settings, policy: properties.Policy,
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
             "first_io_s": outcome.hello.get("first_io_s"), "facts": dict(outcome.facts),
             "kernel_trouble": outcome.trouble}
+
+
+def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> dict[str, Any]:
+    """One boot: what decided it, where its outcome is from, and why there is none."""
+    return {"policy": boot.policy.name, "repeat": boot.repeat,
+            "seed": settings.seed + boot.repeat, "key": done.run.key(), "source": done.source,
+            "failure": done.problem.message if done.problem else None}
+
+
+def _workload_entries(settings: Settings, workload: Workload,
+                      samples: Sequence[sampling.Sample]) -> list[dict[str, Any]]:
+    """A workload; if its jobs ran in several groups, each of them."""
+    whole = _workload_entry(settings, workload)
+    groups = {s.workload: s for s in samples if s.whole == workload.name and s.groups > 1}
+    return [whole | {"name": name, "title": f"{workload.title}, group {s.group} of {s.groups}: "
+                                            f"{', '.join(s.jobs)}",
+                     "group": {"of": workload.name, "number": s.group, "groups": s.groups,
+                               "jobs": list(s.jobs)}}
+            for name, s in groups.items()] or [whole]
 
 
 def _workload_entry(settings: Settings, workload: Workload) -> dict[str, Any]:

@@ -29,14 +29,8 @@ SCHEMA_FILE = paths.ROOT / "docs/results.schema.json"
 Document = dict[str, Any]
 
 
-def new_directory(out: Path | None, kind: str) -> Path:
-    """Make the directory of one run and return it.
-
-    ``out`` is the person's own choice; it may exist only if it is empty, so
-    that no result is ever overwritten.
-    """
-    if out is not None:
-        return _own_directory(out)
+def new_directory(kind: str) -> Path:
+    """Make a directory of its own for one run, in results/, and return it."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     for suffix in ("", *(f"-{n}" for n in range(2, 100))):
         path = paths.RESULTS / f"{stamp}-{kind}{suffix}"
@@ -48,12 +42,13 @@ def new_directory(out: Path | None, kind: str) -> Path:
     raise CintError(f"cannot make a new directory in {paths.display(paths.RESULTS)}")
 
 
-def _own_directory(out: Path) -> Path:
+def check_empty(out: Path) -> Path:
+    """Make a person's own directory; one with something in it is refused."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
             raise CintError(f"--out {out}: the directory is not empty",
-                            hint="name a new one; results are never overwritten")
+                            hint="name a new one, or repeat the command that made it")
     except OSError as err:
         raise CintError(f"--out {out}: {err.strerror}") from None
     return out.resolve()
@@ -139,7 +134,10 @@ def sample_dict(one: sampling.Sample) -> dict[str, Any]:
                    "sys_percent": j.sys_percent,
                    "bins": [[v, j.bins[v]] for v in sorted(j.bins)]}
             for name, j in one.jobs.items()}
+    window = None if one.window is None else {
+        "seconds": one.window.seconds, "even": one.window.even, "rates": dict(one.window.rates)}
     return {"policy": one.policy, "workload": one.workload, "repeat": one.repeat,
+            "seed": one.seed, "group": one.group, "block_ios": one.block_ios, "window": window,
             "elapsed_s": one.elapsed_s, "guest_interrupts": one.guest_interrupts,
             "cpu_share": one.cpu_share, "device": device, "jobs": jobs}
 
@@ -154,13 +152,16 @@ def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
 
 
 CSV_COLUMNS = ("workload", "policy", "job", *metrics.NAMES, "spread",
-               *(f"{name}_ratio" for name in metrics.RATIOS))
+               *(f"{name}_ratio" for name in metrics.RATIOS), "repeats",
+               *(f"{name}_{end}" for name in metrics.NAMES for end in ("min", "max")))
 
 
 def _csv_row(row: sampling.Row) -> list[Any]:
     values = [row.values.get(m) for m in metrics.NAMES]
     ratios = [row.ratios.get(m) for m in metrics.RATIOS]
-    numbers = [f"{v:.6g}" if v is not None else "" for v in [*values, row.spread, *ratios]]
+    ends = [end for m in metrics.NAMES for end in row.range.get(m, (None, None))]
+    numbers = [f"{v:.6g}" if v is not None else ""
+               for v in [*values, row.spread, *ratios, row.repeats, *ends]]
     return [row.workload, row.policy, row.job or "", *numbers]
 
 
@@ -178,7 +179,9 @@ def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
     return [sampling.Row(r["policy"], r["workload"], r["job"],
                          {m: r[m] for m in metrics.NAMES}, r["spread"], r["ratios"],
-                         r["reasons"], r.get("lateness", {}), r.get("hints", {}))
+                         r["reasons"], r.get("lateness", {}), r.get("hints", {}),
+                         {m: (low, high) for m, (low, high) in r.get("range", {}).items()},
+                         r.get("repeats", 1), r.get("window_s"), r.get("even", True))
             for r in document["rows"]]
 
 

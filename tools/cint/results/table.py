@@ -78,6 +78,15 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[:width - 1] + "…"
 
 
+#: Name of the line below a row of several repeats.
+SPREAD = "  max-min, %"
+
+
+def _width(column: Column, row: sampling.Row) -> str:
+    width = None if column.ratio else row.width(column.metric.name)
+    return "" if width is None else number(100 * width)
+
+
 def _line(name: str, cells: Sequence[str], width: int) -> str:
     body = "".join(cell.rjust(c.width) for cell, c in zip(cells, COLUMNS, strict=True))
     return (cut(name, width).ljust(width) + body).rstrip()
@@ -101,6 +110,12 @@ def format_rows(rows: Sequence[sampling.Row], titles: Mapping[str, str],
         for row in mine:
             text = _line(_name(row), [_cell(c, row) for c in COLUMNS], width)
             lines.append(paint(text, "dim") if row.job is not None else text)
+            if row.range:
+                lines.append(paint(_line(SPREAD, [_width(c, row) for c in COLUMNS], width), "dim"))
     lines += ["", f"x: ratio to '{baseline}' in the same workload. "
                   "hold: from a completion's post to its interrupt, mean."]
+    if any(row.range for row in rows):
+        lines.append("Values are medians of the repeats (percentiles: of all repeats together); "
+                     "max-min: the largest")
+        lines.append("less the smallest, in percent of the value.")
     return lines

@@ -115,7 +115,13 @@ def _value_cell(row: sampling.Row, metric: metrics.Metric) -> str:
     if value is None:
         return "" if row.job is not None else "-"
     text = table.number(value * metric.factor)
-    return text if ratio is None else text + _tag("small", f"{table.number(ratio)}x")
+    if ratio is not None:
+        text += _tag("small", f"{table.number(ratio)}x")
+    ends = row.range.get(metric.name)
+    if ends is not None:
+        text += _tag("small", escape(" to ".join(table.number(end * metric.factor)
+                                                 for end in ends)), class_="ends")
+    return text
 
 
 def _result_rows(document: Document, workload: str) -> list[str]:
@@ -140,7 +146,8 @@ def _results(document: Document) -> str:
         parts.append(_table(title, head, _result_rows(document, one["name"])))
     key = (f"x: ratio to {document['baseline']} in the same workload. device, guest: interrupts "
            "counted by the device and by the guest's kernel. hold: from a completion's post to "
-           "its interrupt, mean. -: not known.")
+           "its interrupt, mean. -: not known. With several boots: medians (percentiles of all "
+           "boots together), and from the smallest to the largest.")
     return "\n".join([*parts, _tag("p", escape(key), class_="dim")])
 
 

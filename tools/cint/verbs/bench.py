@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     parts = _parts(args)
     setup.ensure(args, list(dict.fromkeys(target for target, _ in parts)))
     bench.need_tools()
-    directory = documents.new_directory(args.out, "bench")
+    directory = documents.check_empty(args.out) if args.out else documents.new_directory("bench")
     reports = [measure(setup.jobs(args)) for _, measure in parts]
     checks = [check for report in reports for check in report.checks]
     document = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,11 +13,20 @@ from pathlib import Path
 from cint import host, paths, ui
 from cint.device import properties, scale
 from cint.errors import EXIT_OK
-from cint.guest import kinds, vm
+from cint.guest import kinds, session, vm
 from cint.measure import comparison, runner, workloads
 from cint.measure.settings import Settings, add_options, reuse_from, settings_from
-from cint.measure.store import Store
-from cint.results import assembly, documents, lateness, plots, previous, table, webpage
+from cint.measure.store import Journal, Store
+from cint.results import (
+    assembly,
+    documents,
+    lateness,
+    plots,
+    previous,
+    table,
+    unfinished,
+    webpage,
+)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,18 +53,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 # ---- what is said -------------------------------------------------------
 
 
-def print_table(settings: Settings, document: documents.Document, where: Path) -> None:
+def print_table(document: documents.Document, where: Path) -> None:
     """The table on standard output."""
-    titles = {w.name: w.title for w in settings.workloads}
-    for workload in settings.workloads:
-        if workload.latency_job:
-            titles[workload.name] += f"; latency: the {workload.latency_job} job's"
+    titles = {w["name"]: w["title"] + (f"; latency: the {w['latency_job']} job's"
+                                       if w["latency_job"] else "")
+              for w in document["workloads"]}
     paint = ui.paint if sys.stdout.isatty() else table.plain
-    lines = table.format_rows(documents.rows_from(document), titles, settings.baseline, paint)
+    lines = table.format_rows(documents.rows_from(document), titles, document["baseline"],
+                              paint)
     lines += lateness.format_lines(lateness.of_document(document), paint)
     lines += previous.format_lines(document.get("previous"), paint)
     lines += ["", *(_note_line(note, paint) for note in document["notes"])]
-    lines += [f"repeat: {settings.repeat_command}", f"results: {paths.display(where)}",
+    lines += [f"repeat: {document['repeat_command']}", f"results: {paths.display(where)}",
               f"report: {paths.display(where / webpage.FILE)}"]
     print("\n".join(lines).lstrip("\n"))
 
@@ -92,22 +102,52 @@ def run(args: argparse.Namespace) -> int:
 
     setup.ensure(args, kinds.targets(settings.guest))
     accel = comparison.choose_accel(settings.virtual)
-    directory = documents.new_directory(args.out, "compare")
+    place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
+                                    comparison.identity(settings, accel))
+    with place:
+        if begun:
+            ui.info(f"going on in {paths.display(place.path)}")
+        return _fill(args, settings, accel, place)
+
+
+def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
+          place: unfinished.Unfinished) -> int:
+    """Run what is to be run, write all that came of it, show it; then fail if a guest did."""
+    store, reuse = _store(args, settings, place)
     started = time.monotonic()
-    reuse = reuse_from(args)
-    guests = comparison.run_guests(settings, accel, directory, Store(), reuse)
+
+    def keep(outcome: session.Outcome) -> None:
+        place.add(map(documents.sample_dict, comparison.samples_from(settings, outcome)))
+
+    guests = comparison.run_guests(settings, accel, place.path, store, reuse, ended=keep)
     if taken := runner.summary(guests.done, reuse):
-        ui.info(taken)
-    for _, problem in guests.failed:
+        ui.info(taken if settings.pure else taken.replace("the store", "before"))
+    problem = guests.failed[0][1] if guests.failed else None
+    if problem is not None and not guests.outcomes:
         raise problem
-    document = assembly.document_for(settings, guests.outcomes, accel, time.monotonic() - started)
+    document = assembly.document_for(settings, guests, accel, time.monotonic() - started,
+                                     args.label)
     document["previous"] = None if args.no_previous else previous.find(document)
-    write_all(document, directory, plot=not args.no_plots)
-    if args.json:
+    write_all(document, place.path, plot=not args.no_plots)
+    if problem is None:
+        place.complete()
+    if args.json and problem is None:
         print(json.dumps(document, indent=1))
-    else:
-        print_table(settings, document, directory)
+    elif not args.json:
+        print_table(document, place.path)
+    if problem is not None:
+        raise problem
     return EXIT_OK
+
+
+def _store(args: argparse.Namespace, settings: Settings,
+           place: unfinished.Unfinished) -> tuple[Store, runner.Reuse]:
+    """Where runs are taken from and kept, and what is taken."""
+    if settings.pure:
+        return Store(), reuse_from(args)
+    if args.fresh:
+        shutil.rmtree(place.runs, ignore_errors=True)
+    return Journal(place.runs), runner.Reuse()
 
 
 def write_all(document: documents.Document, directory: Path, plot: bool) -> None:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The time in which all jobs of a group ran, and what each of them did in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cint.measure import edges, fiojson
+
+#: Jobs whose times differ by less ran side by side: their own rates may be added.
+EVEN = 0.01
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time in which all jobs of a group ran, guest seconds, and each job's rate in it.
+
+    ``even`` tells that no job ran longer than another.
+    """
+
+    seconds: float
+    rates: Mapping[str, float]
+    even: bool
+
+
+def _same(values: Sequence[float]) -> bool:
+    return max(values) - min(values) <= max(EVEN * min(values), 2.0)
+
+
+def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = ()) -> Window:
+    """The window of a group, from fio's own times; ``found`` are the edges of its jobs.
+
+    A job that only waited for its last I/Os after its time was over did all of them before.
+    For one that ran longer than the others fio does not say what it did meanwhile: that is
+    the namespace's count between the edges, less what the others did; without edges it is
+    taken to have been as fast as on average.
+    """
+    whole = [job.runtime_ms for job in jobs.values()]
+    active = {name: job.active_ms for name, job in jobs.items()}
+    seconds = min(active.values()) / 1000
+    own = {name: job.iops for name, job in jobs.items()}
+    if _same([*whole, *active.values()]):
+        return Window(seconds, own, even=True)
+    rates = {name: 1000 * job.ios / active[name] if job.ios and active[name] else job.iops
+             for name, job in jobs.items()}
+    if _same(list(active.values())):
+        return Window(seconds, rates, even=True)
+    longer = [n for n in jobs if not _same([active[n], 1000 * seconds])]
+    rest = _counted_rate(found)
+    if rest is not None:
+        left = max(rest - sum(r for n, r in rates.items() if n not in longer), 0.0)
+        total = sum(rates[n] for n in longer)
+        rates |= {n: left * rates[n] / total if total else 0.0 for n in longer}
+    return Window(seconds, rates, even=False)
+
+
+def _counted_rate(found: Sequence[edges.Edge]) -> float | None:
+    """I/Os per second from the last start of a job to the first end of one."""
+    starts = [e for e in found if e.start]
+    ends = [e for e in found if not e.start]
+    if not starts or not ends or ends[0].time_ns <= starts[-1].time_ns:
+        return None
+    return 1e9 * (ends[0].ios - starts[-1].ios) / (ends[0].time_ns - starts[-1].time_ns)
