@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = pytest.mark.skip(reason=f"{paths.display(missing[0])} is not built: ./cint setup")
         for item in items:
             item.add_marker(mark)
+
+
+_races_told = 0
+
+
+@pytest.fixture(autouse=True)
+def _tell_of_map_races(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A guest that QEMU's own fault ended, and that was started again, is a remark on the test."""
+    global _races_told  # noqa: PLW0603
+    yield
+    news = vm.map_races[_races_told:]
+    _races_told = len(vm.map_races)
+    if news:
+        logs = ", ".join(paths.display(log) for log in news)
+        request.node.user_properties.append(
+            ("remark", f"QEMU ended itself while booting {len(news)} time(s), see {logs}"))
 
 
 def log_root() -> Path:

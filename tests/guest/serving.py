@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from cint.guest import agent, vm
 
 JOB_LIMIT_S = 120
 POLL_S = 0.001
+
+
+def unexpected(dmesg: str, allowed: Sequence[str]) -> list[str]:
+    """Trouble in the kernel's messages, besides the patterns of what a test provoked."""
+    return [line for line in agent.dmesg_trouble(dmesg)
+            if not any(re.search(pattern, line) for pattern in allowed)]
 
 
 class Guest:
@@ -81,37 +88,25 @@ class Guest:
         found: dict[str, Any] = self.vm.qmp.get("cint-stats")
         return found
 
-    def power_off(self) -> None:
+    def power_off(self, allowed: Sequence[str] = ()) -> None:
         """Check the kernel's messages and end the guest."""
-        assert agent.dmesg_trouble(self.shell("dmesg")) == []
+        assert unexpected(self.shell("dmesg"), allowed) == []
         self.vm.send(json.dumps({"id": 0, "cmd": "poweroff"}).encode())
         self.vm.wait_exit()
 
 
-#: With several vCPU threads QEMU 10.0 now and then ends itself while firmware maps the PCI
-#: devices: one thread uses the memory map that another replaces. It is tried once more.
-MAP_RACE = "iotlb_to_section: Assertion"
-
-
 @contextmanager
-def serving(machine: vm.Machine, logs: Path,
-            boot_limit_s: float = vm.BOOT_LIMIT_S) -> Iterator[Guest]:
-    """A guest until the end of the block; it must have behaved by then."""
-    with ExitStack() as stack:
-        def boot() -> vm.Vm:
-            return stack.enter_context(
-                vm.Vm(vm.command(machine), agent.Plan(then="serve"), logs, boot_limit_s))
+def serving(machine: vm.Machine, logs: Path, boot_limit_s: float = vm.BOOT_LIMIT_S,
+            allowed: Sequence[str] = ()) -> Iterator[Guest]:
+    """A guest until the end of the block; it must have behaved by then.
 
-        try:
-            running = boot()
-        except vm.VmError as problem:
-            if MAP_RACE not in problem.message:
-                raise
-            running = boot()
+    Its kernel may have said what the patterns `allowed` match.
+    """
+    with vm.Vm(vm.command(machine), agent.Plan(then="serve"), logs, boot_limit_s) as running:
         running.expect("done", 30, "the agent does not serve")
         guest = Guest(running)
         yield guest
-        guest.power_off()
+        guest.power_off(allowed)
 
 
 def totals(result: agent.Message) -> logpage.Totals:

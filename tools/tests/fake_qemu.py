@@ -3,7 +3,7 @@
 """Stands in for QEMU: opens the sockets of its command line and plays a guest.
 
 The environment variable FAKE_GUEST chooses what happens: ok, hang, silent,
-die, panic, error, fail or garbage. With FAKE_ONLY, guests whose command line
+die, race, panic, error, fail or garbage. With FAKE_ONLY, guests whose command line
 does not hold that text are ok.
 """
 
@@ -34,6 +34,12 @@ def main() -> None:
     if MODE == "die":
         print("qemu-system-x86_64: -device nvme: Property 'nvme.cint' not found", flush=True)
         sys.exit(1)
+    raced = Path(option("file,id=console")).with_name("raced")
+    if MODE == "race" and not raced.exists():
+        raced.touch()
+        print("qemu-system-x86_64: ../system/physmem.c:1: iotlb_to_section: Assertion `x' failed.",
+              flush=True)
+        os.abort()
     qmp = socket.socket(socket.AF_UNIX)
     qmp.connect(option("socket,id=qmp"))
     qmp.sendall(b'{"QMP": {}}\n')

@@ -48,6 +48,18 @@ def test_a_run_to_the_end(task: session.Task) -> None:
     assert {p.name for p in task.logs.iterdir()} == {"console.log", "qemu.log", "agent.log"}
 
 
+def test_a_boot_that_qemu_ends(monkeypatch: pytest.MonkeyPatch, task: session.Task,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    """It is started once more, which is said and counted."""
+    monkeypatch.setattr(vm, "map_races", [])
+    monkeypatch.setenv("FAKE_GUEST", "race")
+    outcome = session.run_task(task)
+    assert list(outcome.results) == ["cint-facts", "sync"]
+    assert vm.map_races == [task.logs / "qemu.race-1.log"]
+    assert vm.MAP_RACE in vm.map_races[0].read_text()
+    assert "started once more" in capsys.readouterr().err
+
+
 def test_a_boot_that_hangs(monkeypatch: pytest.MonkeyPatch, task: session.Task) -> None:
     short = session.Task(task.name, task.machine, task.plan, task.logs, boot_limit_s=2.0)
     started = time.monotonic()

@@ -6,6 +6,8 @@ in CINT_TEST_EVENTS, and the report of each test to a file in CINT_TEST_LOGS. Wh
 CINT_TEST_FILTER is set, only tests with that name, or whose name contains it, run.
 CINT_TEST_SHARE=i/n leaves every n-th file, from the i-th on: several processes then share
 a directory, and the file descriptor, to which lines of this size are written in one piece.
+
+The user property `remark` of a test that passed is told as its reason.
 """
 
 import json
@@ -112,6 +114,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         return
     for title, content in report.sections:
         entry["text"] += f"--- {title} ---\n{content}\n"
+    if entry["status"] == "passed":
+        entry["reason"] = str(dict(report.user_properties).get("remark", ""))
     del _open[name]
     entry["log"] = _log(name, entry.pop("text"))
     _emit(entry)

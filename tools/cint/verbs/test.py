@@ -122,7 +122,7 @@ def show(result: Result, options: str = "") -> None:
     mark, colour = _MARKS[result.status]
     text = f"{ui.paint_out(f'{mark:<4} ', colour)}{result.suite}: {result.name} " \
            f"({ui.duration(result.seconds)})"
-    if result.status in (runner.SKIPPED, runner.EXPECTED):
+    if result.reason and result.status != runner.FAILED:
         text += f": {result.reason}"
     _say(text)
     if result.status == runner.FAILED:
@@ -161,10 +161,16 @@ def _run_suite(suite: suites.Suite, options: suites.Options) -> Iterator[Result]
             yield result
 
 
+#: Counted beside the results: tests that passed, and have something to say.
+_REMARKS = "remarks"
+
+
 def summary(counts: "Counter[str]") -> str:
     """The last lines: `N passed, N failed`; what is neither, if anything, above it."""
-    expected, skipped = counts[runner.EXPECTED], counts[runner.SKIPPED]
-    lines = [f"{expected} expected failure{'s' if expected > 1 else ''}"] if expected else []
+    expected, skipped, remarks = (counts[what] for what in
+                                  (runner.EXPECTED, runner.SKIPPED, _REMARKS))
+    lines = [f"{remarks} passed with a remark"] if remarks else []
+    lines += [f"{expected} expected failure{'s' if expected > 1 else ''}"] if expected else []
     lines += [f"{skipped} skipped"] if skipped else []
     return "\n".join([*lines, f"{counts[runner.PASSED]} passed, {counts[runner.FAILED]} failed"])
 
@@ -195,6 +201,7 @@ def run(args: argparse.Namespace) -> int:
         for result in _run_suite(suite, options):
             show(result, _again(args))
             counts[result.status] += 1
+            counts[_REMARKS] += bool(result.reason) and result.status == runner.PASSED
             if result.status == runner.FAILED:
                 failed.append(result)
     if args.pattern and not counts:
