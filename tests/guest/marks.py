@@ -29,6 +29,20 @@ POLICY = "/sys/module/block/parameters/irq_hints"
 DISK_SIZE = 512 << 20  # XFS refuses less than 300 MB
 BDEV = "/tmp/ns1"
 EXT4, XFS, VFAT, FAST = "/mnt/ext4", "/mnt/xfs", "/mnt/vfat", "/mnt/fast"
+MKFS_EXT4 = ("mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0")
+MKFS_XFS = ("mkfs.xfs", "-q")
+#: ext4 commits when it is asked to.
+MOUNT_EXT4 = "mount -t ext4 -o commit=900"
+NEVER_S = 7200
+
+
+def xfs_log_every(seconds: int) -> str:
+    """How often XFS writes its log in the background, where it is mounted from now on."""
+    return f"echo {100 * seconds} > /proc/sys/fs/xfs/xfssyncd_centisecs;"
+
+
+#: No writeback but what a test asks for; XFS's own is a worker of the log.
+QUIET = f"echo 0 > /proc/sys/vm/dirty_writeback_centisecs; {xfs_log_every(NEVER_S)}"
 
 #: Names for namespaces: they are found at the same time, in any order.
 _NAME = """\

@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from serving import Guest
-from test_ooo import (
+from overtaking import (
     CHANGES,
     COUNTERS,
     MIB,
@@ -26,6 +25,7 @@ from test_ooo import (
     parse_counters,
     shaken_machine,
 )
+from serving import Guest
 from test_recovery import FAILED, recovering
 
 from cint import paths

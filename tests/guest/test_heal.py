@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from overtaking import COUNTERS, ON_ONE_CPU, SYSFS, mix, parse_counters, shaken_machine
 from serving import Guest, serving
-from test_ooo import COUNTERS, ON_ONE_CPU, SYSFS, mix, parse_counters, shaken_machine
 
 from cint.guest import vm
 

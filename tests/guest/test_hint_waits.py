@@ -21,6 +21,11 @@ from marks import (
     FSYNC_LAST,
     JOURNAL,
     LATER,
+    MKFS_EXT4,
+    MKFS_XFS,
+    MOUNT_EXT4,
+    NEVER_S,
+    QUIET,
     SINGLE,
     WAIT,
     XFS,
@@ -31,35 +36,28 @@ from marks import (
     marks,
     names,
     namespace,
+    xfs_log_every,
 )
 from serving import Guest, serving
 
 DROP = "echo 3 > /proc/sys/vm/drop_caches; "
-MOUNTS = {EXT4: f"mount -t ext4 -o commit=900,nodelalloc /tmp/ns2 {EXT4}",
+MOUNTS = {EXT4: f"{MOUNT_EXT4},nodelalloc /tmp/ns2 {EXT4}",
           XFS: f"mount -t xfs /tmp/ns3 {XFS}"}
 #: XFS writes its log in the background this often, where a test asks for it. It waits for the
 #: last of these writes, whatever another test counts meanwhile: so elsewhere it does not write.
 XFS_LOG_S = 3
-NEVER_S = 7200
-
-
-def xfs_log_every(seconds: int) -> str:
-    """The interval holds for file systems mounted from now on."""
-    return f"echo {100 * seconds} > /proc/sys/fs/xfs/xfssyncd_centisecs;"
 
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """A block device, ext4 that allocates when it is written to, XFS, and room to swap."""
     root = tmp_path_factory.mktemp("disks")
-    disks = (make_disk(root / "ext4", "mkfs.ext4", "-q", "-b", "4096",
-                       "-E", "lazy_itable_init=0,lazy_journal_init=0"),
-             make_disk(root / "xfs", "mkfs.xfs", "-q"), make_disk(root / "swap"))
+    disks = (make_disk(root / "ext4", *MKFS_EXT4), make_disk(root / "xfs", *MKFS_XFS),
+             make_disk(root / "swap"))
     extra = [word for i, disk in enumerate(disks) for word in namespace(2 + i, disk)]
     with serving(hint_machine(extra=tuple(extra)), log_root() / "hint-waits") as running:
         running.shell(
-            f"{names(4)} set -e; echo 0 > /proc/sys/vm/dirty_writeback_centisecs;"
-            f"{xfs_log_every(NEVER_S)}"
+            f"{names(4)} set -e; {QUIET}"
             f"mkdir -p {EXT4} {XFS};"
             f"{'; '.join(MOUNTS.values())};"
             f"for d in {EXT4} {XFS}; do"

@@ -24,8 +24,12 @@ from marks import (
     FSYNC,
     JOURNAL,
     LATER,
+    MKFS_EXT4,
+    MKFS_XFS,
+    MOUNT_EXT4,
     MSYNC,
     POLICY,
+    QUIET,
     READ,
     SINGLE,
     SYNC,
@@ -43,14 +47,12 @@ from marks import (
 )
 from serving import Guest, serving
 
-MKFS_EXT4 = ("mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0")
-
 
 @pytest.fixture(scope="module")
 def disks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """Images of namespaces 2 to 5: ext4, XFS, one the guest formats, ext4 with fast commits."""
     root = tmp_path_factory.mktemp("disks")
-    return (make_disk(root / "ext4", *MKFS_EXT4), make_disk(root / "xfs", "mkfs.xfs", "-q"),
+    return (make_disk(root / "ext4", *MKFS_EXT4), make_disk(root / "xfs", *MKFS_XFS),
             make_disk(root / "vfat"), make_disk(root / "fast", *MKFS_EXT4, "-O", "fast_commit"))
 
 
@@ -69,14 +71,12 @@ def guest(disks: tuple[Path, ...]) -> Iterator[Guest]:
 def files(guest: Guest) -> Iterator[Guest]:
     """The guest with its file systems, for the cases after those of the block device."""
     guest.shell(
-        # No writeback but what a test asks for; XFS's own is a worker of the log.
-        "set -e; echo 0 > /proc/sys/vm/dirty_writeback_centisecs;"
-        "echo 720000 > /proc/sys/fs/xfs/xfssyncd_centisecs;"
+        f"set -e; {QUIET}"
         f"mkdir -p {EXT4} {XFS} {VFAT} {FAST} /mnt/over;"
-        f"mount -t ext4 -o commit=900 /tmp/ns2 {EXT4};"
+        f"{MOUNT_EXT4} /tmp/ns2 {EXT4};"
         f"mount -t xfs /tmp/ns3 {XFS};"
         f"mount -t vfat /tmp/ns4 {VFAT};"
-        f"mount -t ext4 -o commit=900 /tmp/ns5 {FAST};"
+        f"{MOUNT_EXT4} /tmp/ns5 {FAST};"
         f"mkdir {EXT4}/lower {EXT4}/upper {EXT4}/work;"
         f"for f in {EXT4}/file {EXT4}/lower/file {XFS}/file {VFAT}/file; do"
         " dd if=/dev/zero of=$f bs=1M count=32 2>/dev/null; done;"

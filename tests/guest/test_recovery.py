@@ -18,8 +18,7 @@ import held
 import pytest
 from conftest import log_root
 from marks import BDEV, names
-from serving import Guest, serving
-from test_ooo import (
+from overtaking import (
     COUNTERS,
     MIB,
     SYNC_ONLY,
@@ -29,43 +28,20 @@ from test_ooo import (
     shaken_machine,
     waiting_machine,
 )
+from serving import Guest, serving, unexpected
 
 from cint.guest import agent, session, vm
 
 #: Nothing but Urgent interrupts for longer than the driver waits: the others' time starts again
 #: with each of them.
 HELD_TOO_LONG = {"cint.delta": 1_000_000_000, "cint.max-hold": 0, "cint.thr": 65535}
-SLOW_STREAM = """\
-[global]
-filename=/dev/nvme0n1
-direct=1
-bs=4k
-rw=randwrite
-verify=crc32c
-verify_fatal=1
-[sync]
-ioengine=psync
-thinktime=300ms
-size=64k
-[async]
-ioengine=libaio
-iodepth=32
-iodepth_batch_complete_min=1
-size=256k
-offset=64M
-"""
+SLOW_STREAM = mix(sync="thinktime=300ms\nsize=64k", size="256k")
 #: A namespace for commands that do not end as they should.
 SECOND = "/tmp/ns2"
 POLLED = r"timeout, completion polled"
 ABORTED = r"timeout, aborting|Abort status: 0x0"
 RESET = r"timeout, (reset|disable) controller"
 FAILED = r"I/O error|(?i:unrecovered read|critical medium error)"
-
-
-def unexpected(dmesg: str, *allowed: str) -> list[str]:
-    """Trouble in the kernel's messages, besides what a test provoked."""
-    return [line for line in agent.dmesg_trouble(dmesg)
-            if not re.search("|".join(allowed), line)]
 
 
 def test_held_too_long(disk: vm.Backend, logs: Path) -> None:
@@ -77,7 +53,7 @@ def test_held_too_long(disk: vm.Backend, logs: Path) -> None:
     task = session.Task("held", replace(machine, properties=tuple(properties.items())), plan, logs)
     outcome = session.run_task(task)
     assert re.search(POLLED, outcome.dmesg), "nothing timed out"
-    assert unexpected(outcome.dmesg, POLLED) == []
+    assert unexpected(outcome.dmesg, (POLLED,)) == []
     check_ios(outcome.results["slow"], (320 << 10) // 4096)
     counted = parse_counters(str(outcome.results["counters"]["stdout"]))
     assert counted["held_max"] > 4
@@ -87,18 +63,13 @@ def test_held_too_long(disk: vm.Backend, logs: Path) -> None:
 @contextmanager
 def recovering(machine: vm.Machine, logs: Path, *allowed: str,
                namespaces: int = 1) -> Iterator[Guest]:
-    """A guest that may say what is allowed; it must have behaved otherwise."""
-    with vm.Vm(vm.command(machine), agent.Plan(then="serve"), logs, 3 * vm.BOOT_LIMIT_S) as running:
-        running.expect("done", 30, "the agent does not serve")
-        guest = Guest(running)
+    """A guest with the load in a file; it holds no entry in the end."""
+    with serving(machine, logs, 3 * vm.BOOT_LIMIT_S, allowed) as guest:
         guest.shell(names(namespaces))
         load = mix(numjobs=2).replace("/dev/nvme0n1", BDEV)
         guest.write_file("/tmp/mix.fio", load.encode())
         yield guest
-        assert unexpected(guest.shell("dmesg"), *allowed) == []
         assert parse_counters(guest.shell(f"cat {COUNTERS}"))["held"] == 0
-        running.send(json.dumps({"id": 0, "cmd": "poweroff"}).encode())
-        running.wait_exit()
 
 
 LOAD = """\
