@@ -54,6 +54,14 @@ ln -s /dev/$(basename $(dirname $f)) /tmp/ns{0}
 """
 
 
+#: sync(2) and others leave the flusher a message to write all there is, which it may take late, and
+#: then takes what was written since. Of the states of a flusher, these are the message (8) and that
+#: it runs (2).
+_FLUSHERS_IDLE = """\
+while grep -h '^state:' /sys/kernel/debug/bdi/*/stats | grep -q '[236-9a-f]$'; do sleep 0.01; done
+"""
+
+
 def names(count: int) -> str:
     """A script that links namespace N to /tmp/nsN."""
     return "".join(_NAME.format(number) for number in range(1, count + 1))
@@ -92,6 +100,7 @@ def set_policy(guest: Guest, policy: int) -> None:
 def marks(guest: Guest, script: str, policy: int = DEFAULT) -> Marks:
     """What a script in the guest sends under a policy."""
     set_policy(guest, policy)
+    guest.shell(_FLUSHERS_IDLE)
     before = counters(guest)
     guest.shell(script)
     return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
