@@ -32,9 +32,13 @@ def busy_machine(kernel: Path = paths.KERNEL) -> vm.Machine:
 
 
 def schedule(guest: Guest, scheduler: str) -> None:
-    """Choose the scheduler of the namespace that can be held."""
+    """Choose the scheduler of the namespace that can be held.
+
+    Linux 6.12's mq-deadline takes as its limit of writes the number of requests before the change.
+    """
     guest.shell(f"cd /sys/block/$(basename $(readlink {HELD}))/queue; echo {scheduler} > scheduler;"
-                f"echo {SCHEDULED} > nr_requests")
+                f"echo {SCHEDULED} > nr_requests; [ ! -e iosched/async_depth ] ||"
+                f" echo {SCHEDULED} > iosched/async_depth")
 
 
 @pytest.fixture(scope="module")
