@@ -2,7 +2,6 @@
 """calibrate.py: the fit, the proposal and what is stored."""
 
 import json
-from pathlib import Path
 
 import pytest
 from canned import sync_result
@@ -11,6 +10,7 @@ from cint.errors import CintError
 from cint.guest import session
 from cint.measure import calibration
 from cint.measure.calibration import Point
+from cint.measure.settings import CALIBRATED
 from cint.verbs import calibrate
 
 
@@ -54,14 +54,15 @@ def test_points_come_from_the_device() -> None:
         calibration.point(4, session.Outcome("thr 4", results={"async": message}))
 
 
-def test_stored_and_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "CALIBRATION_FILE", tmp_path / "stamps/calibration.json")
+def test_the_proposal_is_printed_beside_the_trees_pair() -> None:
     points = line(7350.0, 180.0)
     document = calibrate.document_for(points, calibration.fit(points))
-    calibrate.store(document)
-    stored = json.loads((tmp_path / "stamps/calibration.json").read_text(encoding="utf-8"))
-    assert stored["proposal"] == {"cpu_scale": 3.0, "irq_cost_ns": 740}
-    assert "--cpu-scale 3 --irq-cost 740" in calibrate.text_for(document)
+    assert document["proposal"] == {"cpu_scale": 3.0, "irq_cost_ns": 740}
+    text = calibrate.text_for(document)
+    assert "--cpu-scale 3 --irq-cost 740" in text
+    scale, cost = CALIBRATED.values()
+    assert f"this tree's pair: {scale:g} and {cost:g}" in text
+    json.dumps(document)
 
 
 def test_every_guest_is_unscaled(built: None) -> None:

@@ -46,14 +46,6 @@ def notes(got: settings.Settings, *outcomes: session.Outcome) -> list[str]:
     return assembly.notes_for(got, outcomes, comparison.choose_accel(virtual=True), [])
 
 
-@pytest.fixture(autouse=True)
-def no_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Keep this machine's calibration out of the tests."""
-    path = tmp_path / "calibration.json"
-    monkeypatch.setattr(settings, "CALIBRATION_FILE", path)
-    return path
-
-
 # ---- options ------------------------------------------------------------
 
 def test_defaults() -> None:
@@ -156,7 +148,7 @@ def test_own_job_file_replaces_the_workloads(tmp_path: Path) -> None:
     ("--policy", "stock"), ("--policy", "foo"), ("--workload", "foo"), ("--media", "foo"),
     ("--cpu-scale", "x"), ("--cpu-scale", "0"), ("--cpu-scale", "3", "--time", "real"),
     ("--irq-cost", "-1"), ("--irq-cost", "100001"), ("--irq-cost", "90000", "--cpu-scale", "20"),
-    ("--cpu-scale", "calibrated"), ("--irq-cost", "calibrated"), ("--runtime", "0"),
+    ("--cpu-scale", "calibrate"), ("--irq-cost", "calibrate"), ("--runtime", "0"),
     ("--runtime", "1x"), ("--vcpus", "0"), ("--vcpus", "17"), ("--repeat", "x"),
     ("--drive", "/nonexistent"), ("--fio", "/nonexistent"), ("--hints", "on", "--guest", "distro"),
     ("--policy", "static:time=1s", "--cpu-scale", "3", "--dry-run")])
@@ -166,11 +158,14 @@ def test_refused(words: tuple[str, ...]) -> None:
     assert "\n" not in caught.value.message
 
 
-def test_calibrated_values_are_used_and_printed(no_calibration: Path) -> None:
-    no_calibration.write_text(json.dumps({"proposal": {"cpu_scale": 2.5, "irq_cost_ns": 700}}))
+def test_calibrated_values_are_used_and_printed() -> None:
+    scale, cost = settings.CALIBRATED.values()
     got = chosen("--cpu-scale", "calibrated", "--irq-cost", "calibrated")
-    assert (got.cpu_scale, got.cost_ns, got.cost_applied_ns) == (2.5, 700, 1750)
-    assert got.repeat_command == "./cint compare --cpu-scale 2.5 --irq-cost 700"
+    assert (got.cpu_scale, got.cost_ns) == (scale, cost)
+    assert got.cost_applied_ns == round(scale * cost)
+    assert got.repeat_command == f"./cint compare --cpu-scale {scale:g} --irq-cost {cost:g}"
+    assert not any("(calibrated: " in note for note in notes(got))
+    assert any(f"(calibrated: {scale:g} and {cost:g} ns)" in note for note in notes(chosen()))
     assert chosen().cpu_scale == 3.0
 
 

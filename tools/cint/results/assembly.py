@@ -12,7 +12,7 @@ from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import kinds, session
 from cint.measure import comparison, runner, sampling, workloads
-from cint.measure.settings import Settings, load_calibration
+from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
 from cint.results import documents, lateness
 
@@ -83,11 +83,9 @@ def _said(outcomes: Sequence[session.Outcome], fact: str) -> str:
 
 def _scale_note(settings: Settings) -> str:
     text = f"virtual time: 1 instruction per ns, cpu-scale {settings.cpu_scale:g}"
-    stored = load_calibration()
-    proposal = stored["proposal"] if stored else None
-    if proposal:
-        text += (f" (calibration proposes {proposal['cpu_scale']:.2f} and "
-                 f"{proposal['irq_cost_ns']:.0f} ns)")
+    if (settings.cpu_scale, settings.cost_ns) != tuple(CALIBRATED.values()):
+        text += (f" (calibrated: {CALIBRATED['cpu_scale']:g} and "
+                 f"{CALIBRATED['irq_cost_ns']:g} ns)")
     return text + "; figures are converted back"
 
 
@@ -133,7 +131,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
                   "table": scale.as_rows(settings.k)},
         "irq_cost": {"reported_ns": settings.cost_ns, "applied_ns": settings.cost_applied_ns,
                      "in_force": comparison.in_force(settings, outcomes)},
-        "calibration": load_calibration(),
+        "calibration": {"proposal": dict(CALIBRATED)},
         "parameters": parameters_for(settings), "baseline": settings.baseline,
         "policies": [_policy_entry(settings, p, outcomes) for p in settings.policies],
         "workloads": [entry for w in settings.workloads

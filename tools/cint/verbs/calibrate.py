@@ -13,7 +13,7 @@ from cint import paths, ui
 from cint.errors import EXIT_OK
 from cint.measure import calibration, runner, settings
 from cint.measure.calibration import Fit, Point
-from cint.measure.settings import CALIBRATION_FILE, DEFAULT_COST_NS, DEFAULT_SCALE
+from cint.measure.settings import CALIBRATED, DEFAULT_COST_NS, DEFAULT_SCALE
 from cint.measure.store import Store
 from cint.results import documents, table
 
@@ -23,15 +23,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "calibrate", help="measure the guest's cost per I/O and per interrupt",
         description="Measure what an I/O and an interrupt cost the guest, in virtual time, and "
-        "propose --cpu-scale and --irq-cost for ./cint compare. The result is stored; compare "
-        "uses it only with --cpu-scale calibrated and --irq-cost calibrated.")
+        "propose --cpu-scale and --irq-cost for ./cint compare. The pair that is measured for this "
+        "tree is part of it: --cpu-scale calibrated --irq-cost calibrated; ./cint test measures it "
+        "again.")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--quick", action="store_true", help="shorter jobs")
     settings.add_store_options(parser)
 
 
 def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
-    """What is stored and printed with --json."""
+    """What is printed with --json."""
     return {"schema": documents.SCHEMA, "kind": "calibration", "created": documents.utc_now(),
             "tool": {"version": documents.tool_version()}, "host": documents.host_info(),
             "versions": {"qemu": documents.qemu_version()},
@@ -40,15 +41,8 @@ def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
             "worst_residual": round(found.worst, 4),
             "papers": {"c_io_ns": calibration.PAPER_IO_NS, "c_irq_ns": calibration.PAPER_IRQ_NS},
             "proposal": calibration.proposal(found),
+            "calibrated": CALIBRATED,
             "defaults": {"cpu_scale": DEFAULT_SCALE, "irq_cost_ns": DEFAULT_COST_NS}}
-
-
-def store(document: dict[str, Any]) -> None:
-    """Keep the result for compare."""
-    CALIBRATION_FILE.parent.mkdir(parents=True, exist_ok=True)
-    temporary = CALIBRATION_FILE.with_suffix(".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(CALIBRATION_FILE)
 
 
 def text_for(document: dict[str, Any]) -> str:
@@ -69,8 +63,8 @@ def text_for(document: dict[str, Any]) -> str:
         f"{papers['c_irq_ns']:.0f} ns",
         f"proposal: --cpu-scale {offer['cpu_scale']:g} --irq-cost {offer['irq_cost_ns']:g} "
         f"(defaults: {DEFAULT_SCALE:g} and {DEFAULT_COST_NS})",
-        "use it:   ./cint compare --cpu-scale calibrated --irq-cost calibrated",
-        f"stored:   {paths.display(CALIBRATION_FILE)}"])
+        f"this tree's pair: {CALIBRATED['cpu_scale']:g} and {CALIBRATED['irq_cost_ns']:g}; use it: "
+        "./cint compare --cpu-scale calibrated --irq-cost calibrated"])
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,6 +90,5 @@ def run(args: argparse.Namespace) -> int:
         ui.warn(f"the guest's CPU was not busy all the time (thr {idle[0].thr}); "
                 "the costs are too high")
     document = document_for(points, calibration.fit(points))
-    store(document)
     print(json.dumps(document, indent=1) if args.json else text_for(document))
     return EXIT_OK
