@@ -121,14 +121,14 @@ def _keep(built: Path, kept: Path) -> None:
 
 
 def qtest_programs(build_dir: Path | None = None) -> list[Path]:
-    """QEMU's test programs about nvme: ours, and qos-test, which holds QEMU's own."""
+    """QEMU's test programs about our changes, and qos-test, which has its own about nvme."""
     build_dir = build_dir or paths.QEMU_BUILD
     path = build_dir / "meson-info/intro-tests.json"
     if not path.exists():
         return []
     names = {str(test["name"]).removeprefix("qtest-x86_64/")
              for test in json.loads(path.read_text("utf-8"))}
-    found = sorted(name for name in names if name.startswith("nvme-"))
+    found = sorted(name for name in names if name.startswith(("nvme-", "icount-")))
     return [build_dir / "tests/qtest" / name for name in [*found, "qos-test"]]
 
 
