@@ -126,10 +126,20 @@ def test_pointer_is_explained() -> None:
     assert not any(n.startswith("pointer: ") for n in notes(chosen()))
 
 
-def test_several_cpus_carry_a_warning() -> None:
+def test_several_cpus_share_the_instructions() -> None:
     got = chosen("--vcpus", "4")
-    assert got.k == 3.0
-    assert any("several CPUs" in note for note in notes(got))
+    assert (got.k, got.cpu_scale, got.cost_applied_ns) == (12.0, 3.0, 8880)
+    assert any("4 CPUs with 1 instruction per 4 ns each, cpu-scale 3 x 4" in note
+               for note in notes(got))
+    assert chosen("--vcpus", "4", "--time", "real").k == 1.0
+
+
+@pytest.mark.parametrize(("vcpus", "permille"), [(1, 3000), (2, 3000), (4, 4000), (8, 6000),
+                                                 (16, 12000)])
+def test_the_slice_is_that_of_one_cpu(vcpus: int, permille: int) -> None:
+    """Linux's scheduler multiplies it by 1 + log2 of the CPUs, of at most 8."""
+    (script,) = comparison.plan_for(chosen("--vcpus", str(vcpus))).setup
+    assert f"* {permille} / 1000" in " ".join(script)
 
 
 def test_first_policy_is_the_baseline_without_default() -> None:

@@ -110,7 +110,7 @@ INPUTS: dict[str, Callable[..., RunPlan]] = {
     "device's options": other_machine(device_opts="mdts=3"), "property": other_property,
     "backend": other_machine(backend=vm.Backend(size=1 << 29)),
     "trace": other_machine(trace=("cint",)),
-    "icount": other_constant(vm, "VIRTUAL_ARGS", ("-icount", "shift=1,sleep=off")),
+    "icount": other_constant(vm, "ICOUNT", "shift=1,sleep=off"),
     "agent's port": other_constant(agent, "PORT_NAME", "another"),
     "fio's job": other_jobs(fio="[sync]\nruntime=2s\n"),
     "fio's seed": other_jobs(fio="[sync]\nruntime=1s\nrandseed=2\n"),

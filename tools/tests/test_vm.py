@@ -3,6 +3,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,13 @@ def test_virtual_time_options() -> None:
                   "-device nvme,id=nvme0,serial=cint,drive=d0,cint=on,cint.policy=adaptive",
                   "cint.delta=18000,cint.thr=32"):
         assert words in line
+
+
+def test_several_cpus_take_turns_in_virtual_time() -> None:
+    assert "-icount shift=0,sleep=off -rtc" in " ".join(vm.machine_args(machine()))
+    several = " ".join(vm.machine_args(replace(machine(), vcpus=2)))
+    assert "-icount shift=0,sleep=off,slot=1009 " in several
+    assert "icount" not in " ".join(vm.machine_args(vm.Machine(virtual=False, vcpus=2)))
 
 
 def test_real_time_options() -> None:

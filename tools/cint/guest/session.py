@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,11 +100,21 @@ class Outcome:
         return agent.dmesg_trouble(self.dmesg)
 
 
-def scale_setup(k: float) -> tuple[tuple[str, ...], ...]:
-    """Setup commands that scale what the guest's kernel keeps by itself."""
+def slice_factor(vcpus: int) -> int:
+    """How many times as long as on one CPU the scheduler of Linux makes its slice."""
+    return 1 + int(math.log2(min(vcpus, 8)))
+
+
+def scale_setup(k: float, vcpus: int = 1) -> tuple[tuple[str, ...], ...]:
+    """Setup commands that scale what the guest's kernel keeps by itself.
+
+    The scheduler's slice becomes that of one CPU, however many there are: what runs on
+    one of them does not depend on the others then.
+    """
     if k == 1:
         return ()
-    return (agent.exec_argv(SLICE_SCRIPT.format(permille=round(k * 1000))),)
+    permille = round(k * 1000 / slice_factor(vcpus))
+    return (agent.exec_argv(SLICE_SCRIPT.format(permille=permille)),)
 
 
 def facts_job() -> agent.Job:

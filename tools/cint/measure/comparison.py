@@ -69,7 +69,7 @@ def plan_for(settings: Settings, repeat: int = 0) -> agent.Plan:
                               fio=workloads.render(workload, timing, settings.k),
                               args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
     counted = any(w.edges for w in settings.workloads)
-    return agent.Plan(tuple(jobs), (*session.scale_setup(settings.k),
+    return agent.Plan(tuple(jobs), (*session.scale_setup(settings.k, settings.vcpus),
                                     *([edges.install(settings.vcpus)] if counted else [])))
 
 

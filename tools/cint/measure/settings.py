@@ -70,8 +70,8 @@ class Settings:
 
     @property
     def k(self) -> float:
-        """The factor of scale.py."""
-        return self.cpu_scale if self.virtual else 1.0
+        """The factor of scale.py: each of several CPUs has its share of the instructions."""
+        return self.cpu_scale * self.vcpus if self.virtual else 1.0
 
     @property
     def cost_applied_ns(self) -> int:

@@ -31,9 +31,6 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
         notes += lateness_notes(settings, rows)
     if settings.virtual:
         notes.append(_scale_note(settings))
-        if settings.vcpus > 1:
-            notes.append("several CPUs in virtual time share the one instruction per ns, and not "
-                         "evenly: right only while one of them is busy at a time")
     if comparison.in_force(settings, outcomes):
         notes.append(f"interrupt cost: {settings.cost_ns} ns each "
                      f"({settings.cost_applied_ns} ns in the guest)")
@@ -83,6 +80,9 @@ def _said(outcomes: Sequence[session.Outcome], fact: str) -> str:
 
 def _scale_note(settings: Settings) -> str:
     text = f"virtual time: 1 instruction per ns, cpu-scale {settings.cpu_scale:g}"
+    if settings.vcpus > 1:
+        text = (f"virtual time: {settings.vcpus} CPUs with 1 instruction per {settings.vcpus} ns "
+                f"each, cpu-scale {settings.cpu_scale:g} x {settings.vcpus}")
     if (settings.cpu_scale, settings.cost_ns) != tuple(CALIBRATED.values()):
         text += (f" (calibrated: {CALIBRATED['cpu_scale']:g} and "
                  f"{CALIBRATED['irq_cost_ns']:g} ns)")

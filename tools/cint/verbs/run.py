@@ -42,7 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     options.add(parser, f"(default: {DEFAULT_POLICY})")
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="real",
-        help="real (default) or virtual: one instruction per ns, unscaled")
+        help="real (default) or virtual: one instruction per ns, which the CPUs share evenly; "
+             "unscaled")
     add("--guest", choices=kinds.GUESTS, default="cint",
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Several CPUs in virtual time: even shares, runs that repeat, and the results of one CPU."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from conftest import log_root, make_settings, run_policies
+
+from cint.device import properties
+from cint.guest import agent, session
+from cint.measure import comparison, fiojson, runner, sampling, workloads
+from cint.measure.plan import Files, RunOutcome, RunPlan
+
+#: The share of a CPU, its speed beside idle ones, and the speed of one CPU by itself agree,
+SHARES = 0.01
+#: and so do mean latency and IOPS on CPU 0 of one and of several CPUs.
+LIKE_ONE_CPU = 0.03
+
+#: Operations that do nothing, as fast as the CPU can: how many tells how fast it is.
+BUSY = """\
+[global]
+ioengine=null
+size=1G
+bs=4k
+rw=randread
+norandommap=1
+random_generator=lfsr
+time_based
+runtime={runtime_ms}ms
+clocksource=clock_gettime
+thread=1
+"""
+#: Guest time of a CPU that has all instructions.
+BUSY_MS = 100
+
+MIXED = workloads.for_guest(workloads.BUILT_IN["mixed"], takes_hints=True)
+
+
+def busy(name: str, cpus: Sequence[int], vcpus: int) -> agent.Job:
+    """A job that keeps these CPUs busy."""
+    text = BUSY.format(runtime_ms=BUSY_MS * vcpus)
+    text += "".join(f"[cpu{cpu}]\ncpus_allowed={cpu}\n" for cpu in cpus)
+    return agent.Job(name, fio=text, args=("--eta=never",))
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What a guest with so many CPUs did: operations per CPU with all busy, and with CPU 0."""
+
+    outcome: RunOutcome
+    all_busy: list[int]
+    alone: int
+
+
+def run_plan(vcpus: int) -> tuple[RunPlan, Files]:
+    """CPU-bound jobs, and `mixed` under the policy with most that can go another way."""
+    chosen = replace(make_settings("cint+ooo", [MIXED], 0.02), vcpus=vcpus)
+    plan = comparison.plan_for(chosen)
+    plan = replace(plan, jobs=(*plan.jobs, busy("all", range(vcpus), vcpus),
+                               busy("alone", [0], vcpus)))
+    machine = comparison.machine_for(chosen, chosen.policies[0], comparison.choose_accel(True))
+    files = Files.of(machine)
+    return RunPlan.of(f"{vcpus} CPUs", machine, plan, files), files
+
+
+def operations(outcome: session.Outcome, job: str) -> list[int]:
+    """By CPU."""
+    found = fiojson.parse(outcome.results[job]["fio"])
+    return [found[name].ios for name in sorted(found)]
+
+
+@functools.cache
+def guest(vcpus: int, again: bool = False) -> Guest:
+    """A guest that was run, and not taken from the store; a second one with `again`."""
+    run, files = run_plan(vcpus)
+    logs = log_root() / f"vcpus-{vcpus}{'-again' if again else ''}"
+    outcome = runner.execute(run, files.places, logs)
+    parsed = outcome.parsed(run.name)
+    assert parsed.trouble == []
+    return Guest(outcome, operations(parsed, "all"), operations(parsed, "alone")[0])
+
+
+@pytest.mark.parametrize("vcpus", [2, 4])
+def test_even_shares(vcpus: int) -> None:
+    found = guest(vcpus)
+    assert len(found.all_busy) == vcpus
+    assert max(found.all_busy) / min(found.all_busy) - 1 < SHARES, found.all_busy
+
+
+@pytest.mark.parametrize("vcpus", [2, 4])
+def test_speed_does_not_depend_on_the_others(vcpus: int) -> None:
+    found = guest(vcpus)
+    assert abs(found.alone / found.all_busy[0] - 1) < SHARES, found
+    # the guest's runtime grows with the CPUs, so the counts are those of one CPU
+    assert abs(found.alone / guest(1).alone - 1) < SHARES, (found, guest(1))
+
+
+@pytest.mark.parametrize("vcpus", [2, 4])
+def test_runs_repeat_byte_for_byte(vcpus: int) -> None:
+    one, two = guest(vcpus).outcome, guest(vcpus, again=True).outcome
+    assert one.agent == two.agent
+    assert one.console == two.console
+
+
+def apart(policies: str, vcpus: Sequence[int], runtime_s: float, logs: Path) -> list[str]:
+    """What of the table of `mixed` is not as on one CPU."""
+    tables = {n: run_policies(replace(make_settings(policies, [MIXED], runtime_s), vcpus=n),
+                              logs / f"{n}") for n in (1, *vcpus)}
+    return [f"{row.policy}, {metric}: {row.values[metric]} on {n} CPUs, {one.values[metric]} on one"
+            for n in vcpus for one, row in zip(whole(tables[1]), whole(tables[n]), strict=True)
+            for metric in ("mean_us", "iops") if off(row.values[metric], one.values[metric])]
+
+
+def whole(rows: Sequence[sampling.Row]) -> list[sampling.Row]:
+    """The rows of the workload; its latency is the sync job's."""
+    return [row for row in rows if row.job is None]
+
+
+def off(value: float | None, wanted: float | None) -> bool:
+    """Whether a value is too far from that of one CPU."""
+    return value is None or wanted is None or abs(value / wanted - 1) > LIKE_ONE_CPU
+
+
+def test_mixed_on_two_cpus(logs: Path) -> None:
+    assert apart("cint", [2], 0.1, logs) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", properties.DEFAULT_POLICIES.split(","))
+def test_mixed_on_one_of_several_cpus(policy: str, logs: Path) -> None:
+    assert apart(policy, [2, 4], 0.5, logs) == []
