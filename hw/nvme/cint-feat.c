@@ -207,15 +207,18 @@ static void feature_to_config(const NvmeCintFeature *f, CintConfig *config)
 /*
  * Accepts exactly what Get Features could answer: whatever the round trip
  * through the engine's configuration loses is something it does not have.
+ * Returns NULL, or why not.
  */
-static bool decode_feature(const NvmeCintFeature *f, CintConfig *config)
+static const char *decode_feature(const NvmeCintFeature *f, CintConfig *config)
 {
     NvmeCintFeature again;
 
     feature_to_config(f, config);
     config_to_feature(config, &again);
-    return !memcmp(f, &again, sizeof(again)) &&
-           cint_config_in_range(config) && !cint_config_conflict(config);
+    if (memcmp(f, &again, sizeof(again)) || !cint_config_in_range(config)) {
+        return "a field has no valid value";
+    }
+    return cint_config_conflict(config);
 }
 
 static uint16_t get_config(NvmeCtrl *n, uint32_t dw11, bool current,
@@ -254,6 +257,7 @@ static uint16_t set_config(NvmeCtrl *n, uint32_t dw11, NvmeRequest *req)
     NvmeCintCq *ccq = named_cq(n, dw11);
     NvmeCintFeature f;
     CintConfig config;
+    const char *why;
     uint16_t status;
 
     if (dw11 != NVME_CINT_ALL_CQS && !ccq) {
@@ -263,8 +267,9 @@ static uint16_t set_config(NvmeCtrl *n, uint32_t dw11, NvmeRequest *req)
     if (status) {
         return status;
     }
-    if (!decode_feature(&f, &config)) {
-        trace_pci_nvme_ub_cint_config(dw11, f.policy);
+    why = decode_feature(&f, &config);
+    if (why) {
+        trace_pci_nvme_ub_cint_config(dw11, f.policy, why);
         return INVALID;
     }
     if (dw11 == NVME_CINT_ALL_CQS) {

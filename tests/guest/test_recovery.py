@@ -34,7 +34,8 @@ from cint.guest import agent, session, vm
 
 #: Nothing but Urgent interrupts for longer than the driver waits: the others' time starts again
 #: with each of them.
-HELD_TOO_LONG = {"cint.delta": 1_000_000_000, "cint.max-hold": 0, "cint.thr": 65535}
+HELD_TOO_LONG = {"cint.delta": 1_000_000_000, "cint.max-hold": 10_000_000_000,
+                 "cint.thr": 65535}
 SLOW_STREAM = mix(sync="thinktime=300ms\nsize=64k", size="256k")
 #: A namespace for commands that do not end as they should.
 SECOND = "/tmp/ns2"

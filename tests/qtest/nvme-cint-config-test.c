@@ -263,6 +263,8 @@ static const StartError start_errors[] = {
       "cint.media.units", "1024" },
     { "max-hold-off-under-vic", "cint=on,cint.policy=vic,cint.max-hold=0",
       "max-hold", "policy=vic" },
+    { "urgent-starves-the-others", "cint=on,cint.delta=300000000,"
+      "cint.thr=65535,cint.max-hold=0", "ooo=on", "max-hold=0" },
     { "too-small-cif-threshold", "cint=on,cint.cif-threshold=1",
       "cint.cif-threshold", "2 to" },
     { "kick-window-without-cint", "cint.kick-window=1000", "cint.kick-window",

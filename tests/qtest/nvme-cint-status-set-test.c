@@ -11,7 +11,7 @@
 
 #define INVALID     (NVME_INVALID_FIELD | NVME_DNR)
 #define OPTS        CINT_PURE ",cint.policy=cint,cint.delta=1000000000," \
-                    "cint.thr=65535"
+                    "cint.thr=65535,cint.max-hold=10000000000"
 #define NR_QUEUES   64      /* I/O CQs that the controller can have */
 #define MIB         0x100000ull
 /* RAM that no test allocates; the machine has 64 MiB. */

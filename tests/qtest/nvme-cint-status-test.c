@@ -8,7 +8,8 @@
 #include "nvme-cint-driver.h"
 
 /* Holds back so long that anything sooner has another reason. */
-#define PATIENT     ",cint.policy=cint,cint.delta=1000000000,cint.thr=65535"
+#define PATIENT     ",cint.policy=cint,cint.delta=1000000000,cint.thr=65535," \
+                    "cint.max-hold=10000000000"
 
 enum {
     NONE = NVME_CINT_HINT_NONE,

@@ -317,6 +317,52 @@ static void test_qom_set_contradiction(void)
     cint_shutdown(t);
 }
 
+/*
+ * Urgent completions out of order that let all others wait: the guest may not
+ * ask for it, nor a user, whichever of the parameters comes last.
+ */
+static void expect_starving(CintTest *t, const char *property, uint64_t value)
+{
+    int64_t old = cint_get_number(t, property);
+    g_autofree char *text = cint_set_number_error(t, property, value);
+
+    g_assert_nonnull(strstr(text, "ooo=on"));
+    g_assert_nonnull(strstr(text, "max-hold"));
+    g_assert_cmpint(cint_get_number(t, property), ==, old);
+}
+
+static void test_urgent_starves_the_others(void)
+{
+    CintTest *t = cint_boot(CINT_PURE PATIENT);
+    g_autofree char *switched = NULL;
+    NvmeCintFeature f;
+
+    cint_queues(t, 1);
+    cint_set_number(t, "cint.thr", 1024);
+    cint_set_number(t, "cint.delta", 1000000);
+    switched = cint_set_word_error(t, "cint.policy", "cint");
+    g_assert_nonnull(strstr(switched, "ooo=on"));
+
+    cint_set_number(t, "cint.thr", 1023);
+    cint_set_word(t, "cint.policy", "cint");
+    expect_starving(t, "cint.thr", 1024);
+    cint_set_number(t, "cint.delta", 999999);
+    cint_set_number(t, "cint.thr", 1024);
+    expect_starving(t, "cint.delta", 1000000);
+    cint_set_number(t, "cint.max-hold", 1);
+    cint_set_number(t, "cint.delta", 1000000);
+    expect_starving(t, "cint.max-hold", 0);
+
+    f = cint_get_config(t, 1, 0);
+    f.max_hold_ns = 0;
+    g_assert_cmphex(cint_set_config(t, 1, &f), ==, INVALID);
+    g_assert_cmphex(cint_set_config(t, ALL, &f), ==, INVALID);
+    f.flags &= ~NVME_CINT_FLAG_OOO;
+    g_assert_cmphex(cint_set_config(t, ALL, &f), ==, 0);
+    cint_expect_config(t, 1, &f);
+    cint_shutdown(t);
+}
+
 /* ---- info irq ---- */
 
 static char *info_irq(CintTest *t)
@@ -406,6 +452,7 @@ int main(int argc, char **argv)
     ADD("properties/one-changed-keeps-the-others",
         test_qom_set_keeps_the_rest);
     ADD("properties/contradiction-is-refused", test_qom_set_contradiction);
+    ADD("config/urgent-starves-the-others", test_urgent_starves_the_others);
     ADD("info-irq/counts-by-vector", test_info_irq);
     ADD("info-irq/silent-without-cint", test_info_irq_without_cint);
 #undef ADD

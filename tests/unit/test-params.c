@@ -309,6 +309,36 @@ static void test_conflict_vic_max_hold(void)
     g_assert_null(cint_config_conflict(&config));
 }
 
+/* Urgent completions out of order, and nothing that releases the others. */
+static void test_conflict_starved(void)
+{
+    static const struct {
+        size_t field;
+        uint64_t value;
+    } ways_out[] = {
+        { offsetof(CintConfig, ooo), false },
+        { offsetof(CintConfig, thr), CINT_ENDLESS_THR - 1 },
+        { offsetof(CintConfig, delta_ns), CINT_ENDLESS_DELTA_NS - 1 },
+        { offsetof(CintConfig, max_hold_ns), 1 },
+        { offsetof(CintConfig, policy), NVME_CINT_POLICY_ADAPTIVE },
+    };
+    CintConfig config = config_of(NVME_CINT_POLICY_CINT);
+    unsigned i;
+
+    config.thr = CINT_ENDLESS_THR;
+    config.delta_ns = CINT_ENDLESS_DELTA_NS;
+    config.max_hold_ns = 0;
+    assert_names(cint_config_conflict(&config), "ooo=on", "max-hold=0");
+    assert_names(cint_config_conflict(&config), "thr", "delta");
+    for (i = 0; i < sizeof(ways_out) / sizeof(ways_out[0]); i++) {
+        CintConfig changed = config;
+
+        *(uint64_t *)((char *)&changed + ways_out[i].field) =
+            ways_out[i].value;
+        g_assert_null(cint_config_conflict(&changed));
+    }
+}
+
 /* Each parameter just inside and just outside both ends of its range. */
 static void test_in_range(void)
 {
@@ -364,6 +394,8 @@ int main(int argc, char **argv)
                     test_half_static);
     g_test_add_func("/params/conflict/each-cqe-off-elsewhere",
                     test_conflict_each_cqe);
+    g_test_add_func("/params/conflict/urgent-starves-the-others",
+                    test_conflict_starved);
     g_test_add_func("/params/conflict/max-hold-0-under-vic",
                     test_conflict_vic_max_hold);
     return g_test_run();

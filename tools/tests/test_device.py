@@ -121,15 +121,18 @@ def test_inference_is_for_cint_that_says_nothing_of_it() -> None:
         assert device.inferred(device.parse_policy(text)) == device.parse_policy(text)
 
 
-def test_urgent_only_may_not_starve_the_others() -> None:
-    with pytest.raises(UsageError, match="ooo=on with thr=65535 and delta=300ms") as caught:
-        properties("cint+ooo:delta=300ms,thr=65535")
+@pytest.mark.parametrize("k", [1, 3])
+def test_urgent_only_may_not_starve_the_others(k: float) -> None:
+    delta = 1_000_000 / k
+    with pytest.raises(UsageError, match="ooo=on with thr=1024 and delta=") as caught:
+        properties(f"cint+ooo:delta={delta + 1:.0f}ns,thr=1024", k)
     assert caught.value.hint is not None
     assert "max-hold" in caught.value.hint
-    for text in ("cint:delta=300ms,thr=65535", "cint+ooo:thr=65535", "cint+ooo:delta=300ms",
+    for text in (f"cint:delta={delta + 1:.0f}ns,thr=1024", "cint+ooo:delta=300ms,thr=1023",
+                 f"cint+ooo:delta={delta - 1:.0f}ns,thr=65535",
                  "cint+ooo:delta=300ms,thr=65535,max-hold=10ms"):
-        properties(text)
-    properties("cint+ooo:delta=300ms,thr=65535", extras="device")
+        properties(text, k)
+    properties("cint+ooo:delta=300ms,thr=65535", k, extras="device")
 
 
 def test_one_half_of_an_aggregation_is_none() -> None:
@@ -138,6 +141,13 @@ def test_one_half_of_an_aggregation_is_none() -> None:
             properties(text)
     both = properties("default:static-time=5us,static-thr=4")
     assert (both["cint.static-time"], both["cint.static-thr"]) == (5000, 4)
+
+
+def test_what_is_out_of_reach_is_so_for_the_device() -> None:
+    text = (paths.OVERLAY_NVME / "coalesce/coalesce.h").read_text(encoding="utf-8")
+    found = dict(re.findall(r"#define CINT_(ENDLESS_\w+)\s+(\d+)", text))
+    assert {name: int(value) for name, value in found.items()} == {
+        "ENDLESS_THR": device.ENDLESS_THR, "ENDLESS_DELTA_NS": device.ENDLESS_DELTA_NS}
 
 
 def test_labels_tell_cint_from_cint_with_ooo() -> None:

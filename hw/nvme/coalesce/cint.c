@@ -93,10 +93,28 @@ static CintReason cint_policy_cancel(CintCq *cq, bool fence)
                                             : NVME_CINT_REASON_NONE;
 }
 
+/*
+ * With thr and delta out of reach only hints interrupt (Figure 10).
+ * Out of order an Urgent completion tells of itself alone, and the others
+ * would wait beside a stream of them until the queue is nearly full.
+ */
+static const char *cint_policy_conflict(const CintConfig *config)
+{
+    bool hints_only = config->thr >= CINT_ENDLESS_THR &&
+                      config->delta_ns >= CINT_ENDLESS_DELTA_NS;
+
+    return config->ooo && hints_only && !config->max_hold_ns ?
+           "ooo=on with thr from 1024 and delta from 1000000 does not go with "
+           "max-hold=0: beside Urgent completions all others would wait until "
+           "the queue is nearly full; set max-hold (10000000, say), lower thr "
+           "or delta, or use ooo=off" : NULL;
+}
+
 const CintPolicyOps cint_policy_cint = {
     .drain = true,
     .tunable = true,
     .thr = offsetof(CintConfig, thr),
+    .conflict = cint_policy_conflict,
     .complete = cint_policy_complete,
     .cancel = cint_policy_cancel,
     .timer = cint_adaptive_timer,

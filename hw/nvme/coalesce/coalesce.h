@@ -155,6 +155,13 @@ void cint_config_init(CintConfig *config);
 uint64_t *cint_config_field(CintConfig *config, const CintParam *param);
 
 /*
+ * Policy cint: from here on thr and delta count as out of reach. Linux's
+ * queues have 1024 entries, and no queue at work is quiet for a millisecond.
+ */
+#define CINT_ENDLESS_THR        1024
+#define CINT_ENDLESS_DELTA_NS   1000000
+
+/*
  * Returns NULL if @config makes sense as a whole, else a sentence that names
  * the parameters at odds. Single values are the caller's to check against
  * min and max.

@@ -84,9 +84,8 @@ class Media:
 
 Parser = Callable[[str, str], Value]
 
-#: Entries of a CQ as Linux creates it: a threshold beyond that is none.
-LINUX_CQ_SIZE = 1024
-#: A gap without any completion that a loaded queue does not have.
+#: From here on the device takes thr and delta for out of reach (coalesce/coalesce.h).
+ENDLESS_THR = 1024
 ENDLESS_DELTA_NS = 1_000_000
 
 
@@ -288,8 +287,9 @@ def policy_properties(policy: Policy, k: float, extras: str = DEFAULT_EXTRAS) ->
     """
     reported = _extras(policy, k, extras) | dict(policy.properties)
     _check_aggregation(policy, reported)
-    _check_released(policy, reported, extras)
-    return {name: _applied(policy, name, value, k) for name, value in reported.items()}
+    applied = {name: _applied(policy, name, value, k) for name, value in reported.items()}
+    _check_released(policy, applied)
+    return applied
 
 
 def _extras(policy: Policy, k: float, extras: str) -> dict[str, Value]:
@@ -311,13 +311,13 @@ def _check_aggregation(policy: Policy, props: Mapping[str, Value]) -> None:
                          "one alone is off")
 
 
-def _check_released(policy: Policy, props: Mapping[str, Value], extras: str) -> None:
-    """Refuse what lets Urgent completions starve the others: out of order, nothing else ends it."""
-    held = props.get("cint.max-hold", MAX_HOLD_NS if extras == "device" else 0)
-    if (props.get("cint.ooo") == "on" and int(props["cint.thr"]) >= LINUX_CQ_SIZE
-            and int(props["cint.delta"]) >= ENDLESS_DELTA_NS and not held):
-        raise UsageError(f"policy '{policy.name}': ooo=on with thr={props['cint.thr']} and "
-                         f"delta={units.format_time(int(props['cint.delta']))}: beside Urgent "
+def _check_released(policy: Policy, props: Mapping[str, Value]) -> None:
+    """Refuse what the device does: that Urgent completions out of order starve the others."""
+    if (props.get("cint.ooo") == "on" and int(props["cint.thr"]) >= ENDLESS_THR
+            and int(props["cint.delta"]) >= ENDLESS_DELTA_NS and props.get("cint.max-hold") == 0):
+        given = policy.properties
+        raise UsageError(f"policy '{policy.name}': ooo=on with thr={given['cint.thr']} and "
+                         f"delta={units.format_time(int(given['cint.delta']))}: beside Urgent "
                          "completions all others wait until the queue is nearly full",
                          hint="set max-hold (10ms, say), lower thr or delta, or use ooo=off")
 

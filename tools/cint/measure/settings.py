@@ -269,6 +269,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
+    for policy in settings.policies:  # what the device would refuse, before anything is built
+        settings.device_properties(policy)
     return settings
 
 
