@@ -20,7 +20,6 @@ from cint import paths, steps
 from cint.build import linux
 from cint.device import properties
 from cint.errors import CintError
-from cint.figures import base
 from cint.guest import agent, session, vm
 from cint.measure import comparison, runner, sampling, settings, workloads
 from cint.measure.store import Store
@@ -101,12 +100,6 @@ def tell(done: Sequence[runner.Done]) -> None:
     """Leave for `./cint test` where the runs are from."""
     with (log_root() / "runs.txt").open("a", encoding="utf-8") as file:
         file.writelines(f"{one.source} {one.run.key()} {one.run.name}\n" for one in done)
-
-
-def run_figure(figure: base.Figure, directory: Path | None = None) -> list[session.Outcome]:
-    """Run a figure, with what the store has of it."""
-    return base.run(figure, directory or log_root() / figure.name, Store(),
-                    runner.Reuse.from_environment(), told=tell)
 
 
 def run_policies(chosen: settings.Settings, directory: Path, *,

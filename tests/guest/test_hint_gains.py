@@ -2,7 +2,7 @@
 """What the kernel's own hints are worth where a program waits for a file system, in virtual time.
 
 The same work under more and more of the policy's bits, in guests of their own. The table that was
-measured is in docs/figures.md; a run writes it to hint-gains/table.md among the tests' logs.
+measured is in docs/measured.md; a run writes it to hint-gains/table.md among the tests' logs.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ Table = Mapping[str, Mapping[str, Cost]]
 
 
 def as_text(table: Table) -> str:
-    """The table, as docs/figures.md has it."""
+    """The table, as docs/measured.md has it."""
     lines = ["| operation | guest | mean, us | commands | interrupts |", "|---|---|---|---|---|"]
     for job in next(iter(table.values())):
         for name, costs in table.items():

@@ -33,6 +33,7 @@ VERBS = {
     "run": "start an interactive guest with the cint device",
     "compare": "run fio in a guest under each policy and print a table",
     "replay": "replay a recorded load through the policies, without a guest",
+    "figure": "measure the papers' figures and check what they claim",
     "report": "make report.html again from a results directory",
     "bench": "count what the engine and the device cost, against aims",
     "calibrate": "measure the guest's cost per I/O and per interrupt",

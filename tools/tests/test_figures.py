@@ -1,64 +1,303 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""figures/: the jobs are well-formed and every check tells right from wrong."""
+"""figures/: each is well-formed, its checks can fail, its pages say what was stored."""
 
 from __future__ import annotations
 
 import base64
+import dataclasses
+import json
 import subprocess
-from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from canned import log, record
 
-from cint.errors import CintError
-from cint.figures import base, choosing, probe, vic
-from cint.figures.base import Deviation, Failure, Figure, Point
-from cint.measure import workloads
+from cint import cli
+from cint.errors import CintError, UsageError
+from cint.figures import (
+    arrays,
+    catalog,
+    checks,
+    document,
+    draw,
+    page,
+    probe,
+    runner,
+    traces,
+    values,
+    webpage,
+)
+from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Data, View, against, value
+from cint.measure import comparison, workloads
+from cint.verbs import figure as figure_verb
 
-FIGURES = (vic.TAB1, vic.TAB1_EXACT, vic.TAB23, vic.TAB45, vic.TAB6, vic.LOW, vic.LOW_RATE,
-           choosing.FIG18, choosing.FIG19, choosing.fig18_delta(3.25))
-Points = dict[tuple[str, str], Point]
+FIGURES = catalog.figures()
 
 
-def claims(failures: list[Failure]) -> list[str]:
-    """What failed, in short."""
-    return [f.claim for f in failures]
+def named(figure: Figure) -> str:
+    return figure.id
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
+# ---- what is declared ---------------------------------------------------
+
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
 def test_jobs_can_be_rendered(figure: Figure) -> None:
-    chosen = figure.settings()
-    for workload in chosen.workloads:
-        text = workloads.render(workload, chosen.timing, chosen.k)
-        assert "{" not in text
-        assert "filename=/dev/nvme0n1" in text
+    for wanted in runner.known_runs(figure, quick=False):
+        plan = runner.plan_of(wanted)
+        texts = [job.fio for job in plan.jobs if job.fio]
+        assert len(texts) == len(wanted.seeds) * len(wanted.group.workloads)
+        for text in texts:
+            assert "{" not in text.replace("${", "")
+            assert "filename=/dev/nvme0n1" in text
 
 
-def test_names_are_unique() -> None:
-    assert len({f.name for f in FIGURES}) == len(FIGURES)
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
+def test_runs_have_names_of_their_own(figure: Figure) -> None:
+    names = [(w.name, w.group.workloads[0].name) for w in runner.known_runs(figure, quick=False)]
+    assert len(set(names)) == len(names)
 
 
-# ---- deviations ---------------------------------------------------------
-
-KNOWN = Deviation(0.5, 0.6, "the medium is too even")
-
-
-def test_a_deviation_is_explained() -> None:
-    said = KNOWN.explain(base.at_most("gaps", 0.54, 1 / 3))
-    assert said == "gaps: 0.54, must be at most 0.3333; expected here from 0.5 to 0.6: " \
-                   "the medium is too even"
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
+def test_three_seeds(figure: Figure) -> None:
+    """Timelines are drawn of one; all else is measured with three."""
+    drawn = any(panel.kind == "timeline" for panel in figure.panels)
+    assert {len(group.seeds) for group in figure.groups} == {1 if drawn else 3}
 
 
-@pytest.mark.parametrize(("failures", "why"), [
-    (base.at_most("gaps", 0.3, 1 / 3), "the claim holds now"),
-    (base.at_most("gaps", 0.61, 1 / 3), "gaps: 0.61, must be .*, expected here from 0.5 to 0.6"),
-    (base.at_most("gaps", 0.49, 1 / 3), "expected here from 0.5 to 0.6"),
-    ([*base.at_most("gaps", 0.54, 0), *base.at_most("times", 2, 1)], "times: 2"),
-])
-def test_other_deviations_are_failures(failures: list[Failure], why: str) -> None:
-    with pytest.raises(AssertionError, match=why):
-        KNOWN.explain(failures)
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
+def test_extras_are_off(figure: Figure) -> None:
+    """Paper figures run without the device's own additions; see device_properties()."""
+    for wanted in runner.known_runs(figure, quick=False):
+        chosen = wanted.settings
+        policy = chosen.policies[0]
+        machine = comparison.machine_for(chosen, policy, comparison.choose_accel(True))
+        device = dict(machine.properties)
+        assert device["cint.drain"] == "off"
+        assert (device["cint.max-hold"] == 0) is (policy.kind not in ("vic", "pointer"))
+
+
+def test_identifiers_are_unique() -> None:
+    every = [f.id for f in FIGURES] + [n.id for n in catalog.not_done()]
+    assert len(set(every)) == len(every)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
+def test_checks_have_names_of_their_own(figure: Figure) -> None:
+    names = [check.name for check in figure.checks]
+    assert len(set(names)) == len(names)
+    assert names
+
+
+def test_what_cannot_be_chosen_is_said() -> None:
+    with pytest.raises(UsageError, match="no figure 'cint-fig99'"):
+        catalog.choose(["cint-fig99"], None, False)
+    with pytest.raises(UsageError, match="cint-fig23 is not done: needs KVell"):
+        catalog.choose(["cint-fig23"], None, False)
+    with pytest.raises(UsageError, match="--set tpc: valid: cinterrupts, vic"):
+        catalog.choose([], "tpc", False)
+    with pytest.raises(UsageError, match="which figures"):
+        catalog.choose([], None, False)
+    assert catalog.choose([], None, True) == list(FIGURES)
+    assert [f.id for f in catalog.choose(["vic-low", "cint-fig8"], None, False)] \
+        == ["cint-fig8", "vic-low"]
+
+
+def test_docs_need_a_full_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["figure", "--docs", "--quick", "vic-low"]) == 2
+    assert "not with --quick" in capsys.readouterr().err
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    (tmp_path / "logs").mkdir()
+    assert figure_verb._directory(tmp_path) == tmp_path.resolve()
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(CintError, match="not empty"):
+        figure_verb._directory(tmp_path)
+
+
+# ---- stored results: the controls of all figures ---------------------------
+
+STORED = [figure for figure in FIGURES if document.stored(figure.id)]
+
+
+def stored(figure: Figure) -> document.Entry:
+    found = document.stored(figure.id)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("figure", STORED, ids=named)
+def test_every_check_can_fail(figure: Figure) -> None:
+    """With two policies' stored outcomes exchanged, or the paper's value wrong."""
+    data = Data.from_dict(stored(figure)["data"])
+    blind = [c.name for c in figure.checks if checks.judge_control(c, data) != checks.FAIL]
+    assert blind == []
+
+
+@pytest.mark.parametrize("figure", STORED, ids=named)
+def test_stored_verdicts_are_those_of_today(figure: Figure) -> None:
+    """A check that is changed has to be measured, and written down, again."""
+    entry = stored(figure)
+    data = Data.from_dict(entry["data"])
+    assert [judge(c, data).as_dict() for c in figure.checks] == entry["checks"]
+
+
+@pytest.mark.parametrize("figure", STORED, ids=named)
+def test_pages_are_made_from_what_is_stored(figure: Figure) -> None:
+    entry = stored(figure)
+    text = (document.STORED / f"{figure.id}.md").read_text("utf-8")
+    assert page.figure_page(figure, entry, entry) == text
+
+
+@pytest.mark.skipif(not STORED, reason="nothing is stored yet")
+def test_the_list_of_figures_is_made_from_what_is_stored() -> None:
+    text = document.LIST.read_text("utf-8")
+    assert page.list_page([stored(f) for f in STORED], catalog.not_done()) == text
+
+
+def test_what_is_stored_is_of_one_commit() -> None:
+    assert len({stored(figure)["commit"] for figure in STORED}) <= 1
+
+
+# ---- expressions and checks ------------------------------------------------
+
+def data_of(**iops: list[float]) -> Data:
+    """Runs of one cell, `async`, with a value for each seed."""
+    return Data({run: {"async": [{"iops": x} for x in seeds]} for run, seeds in iops.items()})
+
+
+TWO = data_of(default=[100.0, 110.0, 90.0], cint=[200.0, 200.0, 200.0])
+RATIO = against("iops", "cint", "default", "async")
+
+
+def test_expressions() -> None:
+    view = View(TWO, 0)
+    assert RATIO.of(view) == 2
+    assert (RATIO - 1).of(view) == 1
+    assert (3 + RATIO * 2).of(view) == 7
+    assert (1 / RATIO).of(view) == 0.5
+    assert RATIO.text == "(iops[cint, async] / iops[default, async])"
+    both = [value("iops", run, "async") for run in ("default", "cint")]
+    assert values.least(both).of(view) == 100
+    assert values.most(both).of(view) == 200
+    assert values.least_step(both).of(view) == 2
+
+
+def test_what_was_not_measured_is_said() -> None:
+    with pytest.raises(CintError, match="'async' under 'cint' has no mean_us"):
+        value("mean_us", "cint", "async").of(View(TWO, 0))
+    with pytest.raises(CintError, match="no measurement of 'sync' under 'cint'"):
+        value("iops", "cint", "sync").of(View(TWO, 0))
+    assert value("reason.urgent", "cint", "async").of(View(TWO, 0)) == 0
+
+
+def verdict(check: Check, quick: bool = False) -> str:
+    return judge(check, TWO, quick).verdict
+
+
+CONTROL = swap("cint", "default")
+
+
+def test_every_seed_has_to_hold() -> None:
+    assert verdict(at_least("r", RATIO, 1.8, CONTROL)) == checks.PASS
+    assert verdict(at_least("r", RATIO, 1.9, CONTROL)) == checks.FAIL
+    assert verdict(near("r", RATIO, 2, 0.1, CONTROL)) == checks.FAIL
+    assert verdict(near("r", RATIO, 2, 0.3, CONTROL)) == checks.PASS
+
+
+def test_quick_is_never_a_pass() -> None:
+    assert verdict(at_least("r", RATIO, 1.8, CONTROL), quick=True) == checks.QUICK
+    assert verdict(at_least("r", RATIO, 1.9, CONTROL), quick=True) == checks.FAIL
+
+
+def deviates(low: float, high: float, wanted: float = 3.0) -> Check:
+    return at_least("r", RATIO, wanted, CONTROL, deviation=Deviation(low, high, "why"))
+
+
+def test_deviations_are_bounded() -> None:
+    assert verdict(deviates(1.8, 2.3)) == checks.EXPECTED
+    assert verdict(deviates(1.9, 2.3)) == checks.FAIL
+    found = judge(deviates(1.8, 2.3, wanted=1.5), TWO)
+    assert found.verdict == checks.FAIL
+    assert "the claim holds now" in found.remark
+
+
+def test_controls() -> None:
+    check = at_least("r", RATIO, 1.8, swap("cint", "default"))
+    assert checks.judge_control(check, TWO) == checks.FAIL
+    blind = at_least("r", RATIO, 0.1, swap("cint", "default"))
+    assert checks.judge_control(blind, TWO) == checks.PASS
+    assert checks.judge_control(at_least("r", RATIO, 1.8, instead("cint", "default")), TWO) \
+        == checks.FAIL
+    assert checks.judge_control(at_least("r", RATIO, 1.8, wrong(2)), TWO) == checks.FAIL
+    assert checks.judge_control(at_least("r", RATIO, 1.8, wrong(1)), TWO) == checks.PASS
+
+
+# ---- documents, pages, drawings ----------------------------------------------
+
+SMALL = Figure(
+    "t-fig1", "vic", "A figure <of> tests", "section 1", "cint is twice as fast.",
+    (Group(runs("default", "cint"), (workloads.Workload("async", "reads", ""),)),),
+    checks=(at_least("IOPS <against> default", RATIO, 1.8, CONTROL, paper=2.1),
+            deviates(1.8, 2.3)),
+    panels=(Panel("bars", "ratio", (Series("here", [("cint", RATIO)]),
+                                    Series("paper", [("cint", 2.1)], paper=True))),
+            Panel("lines", "ratio", (Series("here", [(1, RATIO), (2, RATIO)]),), kind="lines")))
+
+
+def test_document() -> None:
+    entry = document.entry(SMALL, TWO, quick=False)
+    whole = document.document([entry], [], False, {"commit": "cint 1", "conditions": "c"})
+    assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "quick": 0,
+                                "figures": 1}
+    assert entry["verdict"] == checks.EXPECTED
+    one = entry["checks"][0]
+    assert {k: one[k] for k in ("name", "paper", "measured", "bounds", "verdict")} == {
+        "name": "IOPS <against> default", "paper": 2.1, "measured": 2.0,
+        "bounds": [1.8, None], "verdict": "pass"}
+    assert json.loads(json.dumps(whole)) == whole
+    lost = document.failed(SMALL, CintError("no guest"))
+    assert document.document([lost], [], False, {})["summary"]["fail"] == 1
+
+
+def test_page_and_drawing(tmp_path: Path) -> None:
+    entry = document.entry(SMALL, TWO, quick=False)
+    facts = {"commit": "cint 1", "conditions": "c"}
+    drawing = draw.svg(SMALL, TWO)
+    assert drawing == draw.svg(SMALL, Data.from_dict(json.loads(json.dumps(TWO.as_dict()))))
+    text = page.figure_page(SMALL, entry, facts)
+    assert "| IOPS <against> default | 2.1 | 2 | 1.818 to 2.222 | at least 1.8 | pass |" in text
+    assert "expected here 1.8 to 2.3, because why." in text
+    whole = document.document([entry], [], False, facts)
+    html = webpage.write(tmp_path, [SMALL], whole, {SMALL.id: drawing}).read_text("utf-8")
+    assert "IOPS &lt;against&gt; default" in html
+    assert "<of>" not in html
+    assert "EXPECTED FAIL" in html
+    assert "<script" not in html
+
+
+def test_a_timeline_is_drawn() -> None:
+    figure = dataclasses.replace(SMALL, panels=(
+        Panel("", kind="timeline", sources=[("cint", "async")]),))
+    data = Data(timelines={"cint": [[0.0, "submit", "B"], [1.0, "complete", "B"],
+                                    [1.0, "irq", "full barrier 4"]]})
+    assert ">4</text>" in draw.svg(figure, data) or "4" in draw.svg(figure, data)
+    with pytest.raises(CintError, match="no timeline of 'cint'"):
+        draw.svg(figure, Data())
+
+
+# ---- runs --------------------------------------------------------------------
+
+def test_quick_is_one_seed_and_shorter() -> None:
+    group = Group((Run("default"),), (workloads.BUILT_IN["sync"],))
+    whole, quick = (runner.Wanted(SMALL, group, Run("default"), q) for q in (False, True))
+    assert len(whole.seeds) == 3
+    assert len(quick.seeds) == 1
+    assert quick.guest_seconds() < whole.guest_seconds() / 5
+    assert runner.estimate([whole], 2) < runner.estimate([whole], 1)
 
 
 # ---- the probe ----------------------------------------------------------
@@ -97,101 +336,10 @@ def test_script_is_a_shell_script() -> None:
     (1, 1), (3, 1), (4, 0.8), (7, 0.8), (8, 0.75), (11, 0.75), (12, 2 / 3), (15, 2 / 3),
     (16, 1 / 2), (23, 1 / 2), (24, 1 / 3), (64, 1 / 8), (128, 1 / 16), (136, 1 / 17)])
 def test_ratio(cif: int, wanted: float) -> None:
-    assert vic.ratio(cif) == wanted
+    assert arrays.ratio(cif) == wanted
 
 
-def tab1(**changed: float) -> Points:
-    """Table 1 as it should be, but for the depths given (q6=0.9)."""
-    return {(vic.TAB1_POLICY, f"q{q}"): Point(1, 1, changed.get(f"q{q}", vic.ratio(q)))
-            for q in vic.TAB1_DEPTHS}
-
-
-def test_tab1() -> None:
-    assert vic.TAB1.check(tab1(q6=0.83)) == []
-    assert claims(vic.TAB1.check(tab1(q6=0.85, q64=0.1))) == [
-        "interrupts per I/O at depth 6", "interrupts per I/O at depth 64"]
-    shown = str(vic.TAB1.check(tab1(q10=1.0))[0])
-    assert shown == "interrupts per I/O at depth 10: 1, must be 0.75 +-5 %"
-
-
-def table() -> Points:
-    """Tables 2 to 5 as they should be."""
-    points: Points = {}
-    for q in vic.DEPTHS:
-        r = vic.ratio(q)
-        points["default", f"q{q}"] = Point(1000, 10, 1.0, 4.0, 60.0)
-        points["vic", f"q{q}"] = Point(1001, 10, r, 3.9, 63.0, (r, r))
-    return points
-
-
-Change = Callable[[Point], Point]
-
-
-@pytest.mark.parametrize(("depth", "change", "claim"), [
-    (8, lambda p: replace(p, iops=900), "depth 8: IOPS against default"),
-    (16, lambda p: replace(p, cpu_us_per_io=4.1),
-     "depth 16: CPU time of an I/O against default"),
-    (64, lambda p: replace(p, cpu_us_per_io=4.0),
-     "depth 64: CPU time of an I/O against default"),
-    (32, lambda p: replace(p, irqs_per_io=0.3),
-     "depth 32: interrupts per I/O, against the mean ratio"),
-    (64, lambda p: replace(p, irqs_per_io=0.1, ratios=(0.1,)), "depth 64: mean ratio"),
-    (64, lambda p: replace(p, irqs_per_io=0.3, ratios=(0.3,)),
-     "depth 64: interrupts per I/O against a smaller depth"),
-])
-def test_tables(depth: int, change: Change, claim: str) -> None:
-    points = table()
-    assert vic.TAB23.check(points) == []
-    points["vic", f"q{depth}"] = change(points["vic", f"q{depth}"])
-    assert claims(vic.TAB23.check(points)) == [claim]
-
-
-def test_tables_need_probes() -> None:
-    points = table()
-    points["vic", "q8"] = replace(points["vic", "q8"], ratios=())
-    with pytest.raises(CintError, match="probed"):
-        vic.TAB45.check(points)
-
-
-def test_tab6() -> None:
-    points = table()
-    assert vic.TAB6.check(points) == []
-    points["vic", "q64"] = replace(points["vic", "q64"], idle_percent=61.0, irqs_per_io=0.26)
-    assert len(vic.TAB6.check(points)) == 2
-
-
-def low() -> Points:
-    """A lone reader as it should be."""
-    return {("default", "sync"): Point(1000, 100, 1), ("vic", "sync"): Point(1000, 101, 1),
-            ("vic", "q6"): Point(5000, 1, 0.8), (vic.COARSE, "q6"): Point(4900, 1, 0.5)}
-
-
-def test_low() -> None:
-    points = low()
-    assert vic.LOW.check(points) == []
-    points["vic", "sync"] = Point(1000, 103, 0.5, reasons={"max-hold": 3})
-    points["vic", "q6"] = Point(4800, 1, 0.8)
-    assert claims(vic.LOW.check(points)) == [
-        "sync latency against default", "sync reads that only max-hold ended",
-        "interrupts per sync read", "IOPS at depth 6 with 4/5 against 1/2"]
-
-
-def low_rate(added_us: float, ratio: float = 1 / 3, gated: float = 1.0) -> Points:
-    """1000 reads a second; without the floor, ``added_us`` more."""
-    return {("default", "q32"): Point(1000, 30_000, 1), ("vic", "q32"): Point(1000, 30_000, gated),
-            (vic.NO_FLOOR, "q32"): Point(1000, 30_000 + added_us, ratio, ratios=(ratio,))}
-
-
-def test_low_rate() -> None:
-    assert vic.LOW_RATE.check(low_rate(1000)) == []
-    assert claims(vic.LOW_RATE.check(low_rate(700))) == ["us added without iopsThreshold"]
-    assert claims(vic.LOW_RATE.check(low_rate(2100))) == ["us added without iopsThreshold"]
-    assert claims(vic.LOW_RATE.check(low_rate(1000, gated=0.9))) == [
-        "interrupts per I/O below 2000 IOPS"]
-    assert "1/R without iopsThreshold" in claims(vic.LOW_RATE.check(low_rate(0, 1.0)))
-
-
-# ---- Figures 18 and 19 of cinterrupts -----------------------------------
+# ---- traces -------------------------------------------------------------
 
 TRACE = """\
 qemu-system-x86_64 -trace pci_nvme_cint_media
@@ -205,60 +353,37 @@ pci_nvme_cint_media cqid 1 sqid 1 cid 7 due 99000
 
 
 def test_gaps_come_from_the_device_clock() -> None:
-    times = choosing.due_times(TRACE, 500, 50_000)
+    times = traces.due_times(TRACE, 500, 50_000)
     assert times == [1000, 4000, 10_000]
-    assert choosing.gaps_us(times, 3) == [1, 2]
+    assert traces.gaps_us(times, 3) == [1, 2]
 
 
 @pytest.mark.parametrize(("share", "wanted"), [(0, 1), (0.5, 6), (0.9, 10), (0.99, 10), (1, 10)])
 def test_quantile(share: float, wanted: float) -> None:
-    assert choosing.quantile([float(n) for n in range(1, 11)], share) == wanted
+    assert traces.quantile([float(n) for n in range(1, 11)], share) == wanted
 
 
 def test_no_trace_is_said() -> None:
     with pytest.raises(CintError, match="pci_nvme_cint_media"):
-        choosing.quantile([], 0.9)
+        traces.quantile([], 0.9)
 
 
-def test_fig18() -> None:
-    assert choosing.check_gaps({"batched": [1.0], "unbatched": [3.5]}) == []
-    assert len(choosing.check_gaps({"batched": [1.2], "unbatched": [3.5]})) == 1
-    delta = choosing.fig18_delta(3)
-    good = {("p", "unbatched"): Point(1, 1, 1 / 9)}
-    assert delta.check(good) == []
-    assert len(delta.check({("p", "unbatched"): Point(1, 1, 1 / 7)})) == 1
+EVENTS = """\
+pci_nvme_cint_submit cqid 0 sqid 0 cid 1 hints 0x0 sources 0x0 inflight 1 at 900
+pci_nvme_cint_submit cqid 1 sqid 1 cid 1 hints 0x1 sources 0x1 inflight 1 at 1000
+pci_nvme_cint_post cqid 1 sqid 1 cid 1 hints 0x1 status 0x0 tail 1 at 22000
+pci_nvme_cint_irq cqid 1 vector 1 class urgent reason urgent covered 1 oldest hold 0 at 22000
+pci_nvme_cint_post cqid 1 sqid 1 cid 2 hints 0x0 status 0x0 tail 2 at 25000
+pci_nvme_cint_irq cqid 1 vector 1 class full reason quiet covered 1 oldest hold 18000 at 43000
+"""
 
 
-def fig19(merged: Callable[[int], float], iops: Callable[[int], float]) -> Points:
-    """Both jobs of Figure 19, from two functions of thr."""
-    return {(f"adaptive:thr={t}", job): Point(iops(t), 1, 1 / merged(t))
-            for t in choosing.THRESHOLDS for job in ("batched", "unbatched")}
-
-
-def bounded(thr: int) -> float:
-    """I/Os per interrupt, at most 32."""
-    return min(max(thr, 1), 32)
-
-
-def rising(thr: int) -> float:
-    """Throughput with an interrupt's cost spread over ``thr``."""
-    return 1 / (2.4 + 0.8 / bounded(thr))
-
-
-def test_fig19() -> None:
-    assert choosing.FIG19.check(fig19(bounded, rising)) == []
-
-
-@pytest.mark.parametrize(("merged", "iops", "claim"), [
-    (bounded, lambda t: 1.0, "batched: IOPS of thr 32 against thr 1"),
-    (lambda t: bounded(t) * 1.1, rising, "batched: I/Os per interrupt at thr 0"),
-    (lambda t: min(bounded(t), 4), rising, "batched: I/Os per interrupt at thr 5"),
-    (bounded, lambda t: rising(t) * (1 if t else 2), "batched: IOPS of thr 1 against thr 0"),
-    (bounded, lambda t: rising(t) * (0.9 if t == 16 else 1),
-     "batched: IOPS of thr 16 against thr 32"),
-])
-def test_fig19_tells(merged: Callable[[int], float], iops: Callable[[int], float],
-                     claim: str) -> None:
-    found = claims(choosing.FIG19.check(fig19(merged, iops)))
-    assert found
-    assert found[0] == claim
+def test_a_timeline_is_read() -> None:
+    found = traces.events(EVENTS, 0, 50_000, 3)
+    assert found == [[0, "submit", "U"], [7, "complete", "U"], [7, "irq", "urgent urgent 1"],
+                     [8, "complete", ""], [14, "irq", "full quiet 1"]]
+    point = traces.numbers(found)
+    assert point["irqs"] == 2
+    assert point["irqs.urgent"] == point["dones.U"] == 1
+    assert point["irq_2_us"] - point["done_2_us"] == 6
+    assert point["urgent_covers_most"] == 1

@@ -186,7 +186,7 @@ def test_an_expected_failure_says_why(
 
 def test_only_the_helper_with_bounds_expects_failures() -> None:
     """pytest's own mark has no bounds and takes any exception for what was expected."""
-    helper = paths.ROOT / "tests/guest/claims.py"
+    helper = paths.ROOT / "tests/guest/test_figures.py"
     assert "pytest.xfail(" in helper.read_text("utf-8")
     for path in (paths.ROOT / "tests").rglob("*.py"):
         assert path == helper or "xfail" not in path.read_text("utf-8"), path

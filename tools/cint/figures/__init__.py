@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The papers' figures and tables as jobs, each with the claims it must show.
+"""The papers' figures and tables: the runs they need, the claims they must show, their pages.
 
-A job says what to boot and what to run; its ``check`` reads the points that
-came out and returns what failed.  docs/figures.md has what was measured.
+A figure is a module of ``library``. What was measured is in docs/figures.md.
 
-May import: base, device, guest, measure.
+May import: base, device, guest, measure, results.
 """

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which figures there are: the modules of :mod:`cint.figures.library`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from cint.errors import UsageError
+from cint.figures import library
+from cint.figures.library.not_done import NOT_DONE
+from cint.figures.model import Figure, NotDone
+
+#: The papers, by the name of their set.
+FAMILIES = {
+    "cinterrupts": "Optimizing Storage Performance with Calibrated Interrupts (ACM TOS 2022)",
+    "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
+}
+
+
+def _order(figure: Figure | NotDone) -> tuple[int, list[int | str]]:
+    """By paper, then as people count: fig8 before fig10."""
+    words = re.split(r"(\d+)", figure.id)
+    return (list(FAMILIES).index(figure.family), [int(w) if w.isdigit() else w for w in words])
+
+
+@cache
+def figures() -> tuple[Figure, ...]:
+    """All figures, in order."""
+    names = [m.name for m in pkgutil.iter_modules(library.__path__)]
+    modules = [importlib.import_module(f"{library.__name__}.{name}") for name in names]
+    return tuple(sorted((m.FIGURE for m in modules if hasattr(m, "FIGURE")), key=_order))
+
+
+def not_done() -> tuple[NotDone, ...]:
+    """What is listed and cannot be run."""
+    return tuple(sorted(NOT_DONE, key=_order))
+
+
+def choose(ids: Sequence[str], family: str | None, everything: bool) -> list[Figure]:
+    """The figures that the options name; :class:`UsageError` names what is valid."""
+    known = {figure.id: figure for figure in figures()}
+    for name in ids:
+        if name in known:
+            continue
+        for one in not_done():
+            if one.id == name:
+                raise UsageError(f"{name} is not done: {one.reason}")
+        raise UsageError(f"there is no figure '{name}'", hint="./cint figure --list names them")
+    if family is not None and family not in FAMILIES:
+        raise UsageError(f"--set {family}: valid: {', '.join(FAMILIES)}")
+    if not ids and family is None and not everything:
+        raise UsageError("which figures? give their names, --set or --all",
+                         hint="./cint figure --list names them")
+    return [f for f in figures() if everything or f.id in ids or f.family == family]

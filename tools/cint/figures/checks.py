@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks: what a paper says, between which bounds that has to come out here, and the verdict.
+
+Every check has a control, under which it must fail: two runs exchanged, a run
+taken for another, or the paper's value wrong by a factor. A check that cannot
+fail says nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cint.figures.values import Data, Expr, View, shortened
+
+PASS, FAIL, EXPECTED, QUICK = "pass", "fail", "expected-fail", "quick"
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A claim that is known not to hold here: where its value lies instead, and why."""
+
+    low: float
+    high: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Control:
+    """What must make the check fail: runs that get the data of others, or bounds times a factor."""
+
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    factor: float = 1.0
+    text: str = ""
+
+
+def swap(one: str, two: str) -> Control:
+    """Two runs' outcomes exchanged."""
+    return Control({one: two, two: one}, text=f"{one} and {two} exchanged")
+
+
+def instead(run: str, other: str) -> Control:
+    """A run's outcome replaced by another's: that without the guest's hints, say."""
+    return Control({run: other}, text=f"{other} in place of {run}")
+
+
+def wrong(factor: float) -> Control:
+    """The paper's value, and so the bounds, wrong by a factor."""
+    return Control(factor=factor, text=f"the wanted value times {factor:g}")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim. ``paper`` is what the paper has, None where it gives no number."""
+
+    name: str
+    measure: Expr
+    low: float
+    high: float
+    control: Control
+    paper: float | str | None = None
+    unit: str = ""
+    deviation: Deviation | None = None
+
+    @property
+    def bounds(self) -> str:
+        """For a person."""
+        return bounds_text(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a check: a value for each seed."""
+
+    check: Check
+    seeds: Sequence[float]
+    verdict: str
+    remark: str = ""
+
+    @property
+    def measured(self) -> float:
+        """The median of the seeds."""
+        return statistics.median(self.seeds)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As figures.json has it; None for a bound that there is not."""
+        check, known = self.check, self.check.deviation
+        found: dict[str, Any] = {
+            "name": check.name, "unit": check.unit, "paper": check.paper,
+            "measured": shortened(self.measured), "seeds": [shortened(s) for s in self.seeds],
+            "bounds": [_finite(check.low), _finite(check.high)],
+            "verdict": self.verdict, "remark": self.remark, "formula": check.measure.text,
+            "control": check.control.text}
+        if known is not None:
+            found["deviation"] = {"bounds": [known.low, known.high], "reason": known.reason}
+        return found
+
+
+def _finite(bound: float) -> float | None:
+    return None if abs(bound) == INFINITY else bound
+
+
+def bounds_text(low: float | None, high: float | None) -> str:
+    """Bounds in words."""
+    if low is None or low == -INFINITY:
+        return f"at most {high:.4g}"
+    if high is None or high == INFINITY:
+        return f"at least {low:.4g}"
+    return f"{low:.4g} to {high:.4g}" if low != high else f"exactly {low:.4g}"
+
+
+# ---- the kinds ------------------------------------------------------------
+
+def within(name: str, measure: Expr, low: float, high: float, control: Control,
+           **more: Any) -> Check:
+    """From ``low`` to ``high``."""
+    return Check(name, measure, low, high, control, **more)
+
+
+def near(name: str, measure: Expr, wanted: float, rel: float, control: Control,
+         **more: Any) -> Check:
+    """``wanted``, which is the paper's value unless said otherwise, within a share of it."""
+    more.setdefault("paper", wanted)
+    return Check(name, measure, wanted * (1 - rel), wanted * (1 + rel), control, **more)
+
+
+def at_least(name: str, measure: Expr, low: float, control: Control, **more: Any) -> Check:
+    """``low`` or more."""
+    return Check(name, measure, low, INFINITY, control, **more)
+
+
+def at_most(name: str, measure: Expr, high: float, control: Control, **more: Any) -> Check:
+    """``high`` or less."""
+    return Check(name, measure, -INFINITY, high, control, **more)
+
+
+# ---- verdicts -------------------------------------------------------------
+
+def _all(seeds: Sequence[float], low: float, high: float) -> bool:
+    return all(low <= s <= high for s in seeds)
+
+
+def _judge(check: Check, seeds: Sequence[float], factor: float = 1.0) -> tuple[str, str]:
+    """Verdict and remark. Every seed has to be within the bounds: none is left out."""
+    known = check.deviation
+    if _all(seeds, check.low * factor, check.high * factor):
+        if known is None:
+            return PASS, ""
+        return FAIL, f"the claim holds now, no deviation is left to expect: {known.reason}"
+    if known is not None and _all(seeds, known.low * factor, known.high * factor):
+        return EXPECTED, known.reason
+    return FAIL, "" if known is None else (
+        f"expected to deviate, but only {bounds_text(known.low, known.high)}: {known.reason}")
+
+
+def _seeds(check: Check, data: Data, renamed: Mapping[str, str]) -> list[float]:
+    return [check.measure.of(View(data, seed, renamed)) for seed in range(data.seeds)]
+
+
+def judge(check: Check, data: Data, quick: bool = False) -> Result:
+    """The check on measured data. A quick run is never a pass."""
+    seeds = _seeds(check, data, {})
+    verdict, remark = _judge(check, seeds)
+    holds = verdict in (PASS, EXPECTED) or _all(seeds, check.low, check.high)
+    if quick and holds:
+        return Result(check, seeds, QUICK, "")
+    return Result(check, seeds, verdict, remark)
+
+
+def judge_control(check: Check, data: Data) -> str:
+    """The verdict under the check's control, which has to be FAIL."""
+    control = check.control
+    seeds = _seeds(check, data, control.renamed)
+    return _judge(check, seeds, control.factor)[0]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The panels of a figure as one SVG: ours filled, the paper's hollow, every seed shown."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from cint.errors import CintError
+from cint.figures.model import Figure, Panel, Series
+from cint.figures.values import Data, Expr, View
+from cint.results import plots, table
+
+_COLUMNS = 4
+_PANEL_IN = (3.3, 2.7)
+_TIMELINE_IN = (10.0, 0.75)
+#: A silence of more than so many us in a timeline is drawn as this much.
+_SILENCE_US, _SHORTENED_US = 150.0, 15.0
+#: Kinds of a timeline's events: colour, and where in the lane.
+_MARKS = {"submit": ("#999999", 0.62), "complete": ("#0072B2", 0.34), "irq": ("#D55E00", 0.0)}
+
+
+def svg(figure: Figure, data: Data) -> str:
+    """The drawing; the same data give the same text."""
+    plt = plots.pyplot()
+    plt.rcParams.update({"svg.hashsalt": figure.id, "svg.fonttype": "none", "font.size": 8})
+    timelines = [p for p in figure.panels if p.kind == "timeline"]
+    drawing = _timelines(plt, timelines, data) if timelines else _grid(plt, figure, data)
+    buffer = io.StringIO()
+    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None},
+                    bbox_inches="tight")
+    plt.close(drawing)
+    text = buffer.getvalue()
+    return "\n".join(line.rstrip() for line in text[text.index("<svg"):].splitlines()) + "\n"
+
+
+def _grid(plt: Any, figure: Figure, data: Data) -> Any:
+    count = len(figure.panels)
+    columns = min(count, 3 if count in (3, 6, 9) else _COLUMNS)
+    lines = -(-count // columns)
+    drawing, axes = plt.subplots(lines, columns, squeeze=False, layout="constrained",
+                                 figsize=(_PANEL_IN[0] * columns, _PANEL_IN[1] * lines))
+    for axis in list(axes.flat)[count:]:
+        axis.set_visible(False)
+    for axis, panel in zip(axes.flat, figure.panels, strict=False):
+        {"bars": _bars, "lines": _lines, "curves": _curves}[panel.kind](axis, panel, data)
+        axis.set_title(panel.title, fontsize=9)
+        axis.set_ylabel(panel.y)
+        axis.set_xlabel(panel.x)
+        if panel.log_x:
+            axis.set_xscale("log")
+        if panel.log_y:
+            axis.set_yscale("log")
+    return drawing
+
+
+def _numbers(expression: Expr | float, data: Data) -> list[float]:
+    """The value for each seed."""
+    if not isinstance(expression, Expr):
+        return [float(expression)]
+    return [expression.of(View(data, seed)) for seed in range(data.seeds)]
+
+
+def _middle(seeds: Sequence[float]) -> float:
+    return sorted(seeds)[len(seeds) // 2]
+
+
+def _style(series: Series, index: int) -> dict[str, Any]:
+    if series.paper:
+        return {"facecolor": "none", "edgecolor": "#555555", "linewidth": 1.0}
+    return {"facecolor": plots.COLOURS[index % len(plots.COLOURS)]}
+
+
+def _bars(axis: Any, panel: Panel, data: Data) -> None:
+    names = list(dict.fromkeys(str(x) for s in panel.series for x, _ in s.points))
+    width = 0.8 / len(panel.series)
+    for index, series in enumerate(panel.series):
+        places = [names.index(str(x)) + (index - (len(panel.series) - 1) / 2) * width
+                  for x, _ in series.points]
+        seeds = [_numbers(e, data) for _, e in series.points]
+        heights = [_middle(s) for s in seeds]
+        bars = axis.bar(places, heights, width * 0.92, label=series.label,
+                        **_style(series, index))
+        axis.bar_label(bars, [table.number(h) for h in heights], fontsize=6, padding=1)
+        for place, found in zip(places, seeds, strict=True):
+            axis.plot([place] * len(found), found, ".", color="#333333", markersize=2)
+    axis.set_xticks(range(len(names)))
+    axis.set_xticklabels(names, rotation=20 if len(names) > 3 else 0, fontsize=7)
+    axis.margins(y=0.15)
+    _legend(axis, len(panel.series))
+
+
+def _lines(axis: Any, panel: Panel, data: Data) -> None:
+    for index, series in enumerate(panel.series):
+        xs = [float(x) for x, _ in series.points]
+        seeds = [_numbers(e, data) for _, e in series.points]
+        colour = "#555555" if series.paper else plots.COLOURS[index % len(plots.COLOURS)]
+        axis.plot(xs, [_middle(s) for s in seeds], "--" if series.paper else "-",
+                  marker="o", markersize=3, markerfacecolor="none" if series.paper else colour,
+                  color=colour, linewidth=1.2, label=series.label)
+        if not series.paper:
+            axis.fill_between(xs, [min(s) for s in seeds], [max(s) for s in seeds],
+                              color=colour, alpha=0.2, linewidth=0)
+    _legend(axis, len(panel.series))
+
+
+def _curves(axis: Any, panel: Panel, data: Data) -> None:
+    for index, (run, cell) in enumerate(panel.sources):
+        points = data.curves[run][cell]
+        axis.plot([x for x, _ in points], [y for _, y in points], drawstyle="steps-post",
+                  color=plots.COLOURS[index % len(plots.COLOURS)], linewidth=1.2, label=cell)
+    axis.set_ylim(0, 100)
+    _legend(axis, len(panel.sources))
+
+
+def _legend(axis: Any, count: int) -> None:
+    if count > 1:
+        axis.legend(frameon=False, fontsize=7)
+
+
+# ---- timelines ------------------------------------------------------------
+
+def _timelines(plt: Any, panels: Sequence[Panel], data: Data) -> Any:
+    """A lane for each run, time to the right."""
+    lanes = [(panel, run, cell) for panel in panels for run, cell in panel.sources]
+    drawing, axes = plt.subplots(len(lanes), 1, squeeze=False, layout="constrained",
+                                 sharex=len(panels) == 1,
+                                 figsize=(_TIMELINE_IN[0], 0.5 + _TIMELINE_IN[1] * len(lanes)))
+    for axis, (panel, run, _) in zip(axes.flat, lanes, strict=True):
+        if run not in data.timelines:
+            raise CintError(f"there is no timeline of '{run}'")
+        _lane(axis, data.timelines[run])
+        axis.set_ylabel(re.sub(r"[/:]", "\n", run), rotation=0, ha="right", va="center")
+        axis.set_xlabel(panel.x if axis is axes.flat[-1] else "")
+    drawing.suptitle("submitted (grey), completed (blue), interrupt (red: full, hollow: urgent)",
+                     fontsize=8)
+    return drawing
+
+
+def _shortened(found: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], list[float]]:
+    """The events without long silences, and where those were."""
+    events: list[list[Any]] = []
+    cuts: list[float] = []
+    before, shift = 0.0, 0.0
+    for at, kind, words in found:
+        if at - before > _SILENCE_US:
+            shift += at - before - _SHORTENED_US
+            cuts.append(at - shift - _SHORTENED_US / 2)
+        events.append([at - shift, kind, words])
+        before = at
+    return events, cuts
+
+
+def _lane(axis: Any, found: Sequence[Sequence[Any]]) -> None:
+    events, cuts = _shortened(found)
+    for at in cuts:
+        axis.annotate("//", (at, -0.3), ha="center", va="center", fontsize=10)
+    for at, kind, words in events:
+        colour, height = _MARKS[kind]
+        hollow = words.startswith("urgent")
+        axis.plot([at], [height], "^" if kind == "irq" else "|", color=colour,
+                  markersize=7 if kind == "irq" else 9,
+                  markerfacecolor="none" if hollow else colour)
+        note = words.split()[-1] if kind == "irq" else words
+        if note:
+            axis.annotate(note, (at, height), textcoords="offset points", xytext=(4, 1),
+                          fontsize=6, color=colour)
+    axis.set_ylim(-0.3, 1)
+    axis.set_yticks([])
+    axis.spines["left"].set_visible(False)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The fio jobs of the papers' figures, 4 KiB random reads on one CPU unless said otherwise.
+
+``sync``: one thread reads and waits. ``aio(q, b, c)``: libaio at depth q, b
+submitted at once, c at least reaped at once. ``mix``: both, on the same CPU.
+"""
+
+from __future__ import annotations
+
+from cint.measure import workloads
+from cint.measure.workloads import COMMON, Workload
+
+#: The kernel gives the sync job's reads the hint Urgent, and a batch's last a Barrier.
+SYNC = Workload("sync", "a thread that reads and waits (psync)", COMMON + workloads.sync_job())
+
+
+def sync(threads: int, name: str = "sync") -> Workload:
+    """Several threads that read and wait."""
+    return Workload(name, f"{threads} threads that read and wait (psync)",
+                    COMMON + workloads.sync_job() + f"numjobs={threads}\ngroup_reporting\n")
+
+
+def aio(depth: int, submit: int, complete: int, name: str = "async", *,
+        threads: int = 1) -> Workload:
+    """libaio; the kernel marks the last of each batch with a Barrier."""
+    many = f"numjobs={threads}\ngroup_reporting\n" if threads > 1 else ""
+    by = f"{threads} threads, each " if threads > 1 else ""
+    return Workload(name, f"{by}libaio, depth {depth}, batches of {submit}",
+                    COMMON + workloads.async_job(depth, submit, complete) + many)
+
+
+def mix(depth: int, submit: int, complete: int, name: str = "mixed", *, sliced: bool = True,
+        marked: bool = False, more: str = "") -> Workload:
+    """libaio, whose reads are unmarked as in the papers, beside the sync job.
+
+    ``sliced``: the sync job asks the scheduler for a slice of 0.1 ms, in place
+    of what CFS, the papers' scheduler, gave a thread that slept. ``marked``: the
+    kernel marks the last read of a batch. ``more`` goes to the asynchronous job.
+    """
+    job = workloads.ASYNC if marked else workloads.UNMARKED
+    waits = workloads.SLICED_SYNC if sliced else workloads.SYNC
+    return Workload(name, f"libaio at depth {depth}, batches of {submit}, "
+                    f"{'marked' if marked else 'unmarked'}, beside a sync thread"
+                    f"{' with a slice of 0.1 ms' if sliced else ''}",
+                    COMMON + workloads.async_job(depth, submit, complete, job) + more + waits,
+                    latency_job="sync", split=True)
+
+#: For jobs of a few reads, which have no time to run: their lines in [global].
+_FEW = ("[global]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\nsize=1G\nnorandommap=1\n"
+        "random_generator=lfsr\nrandseed={seed}\nclocksource=clock_gettime\ncpus_allowed=0\n"
+        "thread=1\n")
+
+
+def few(name: str, title: str, *sections: str) -> Workload:
+    """A job of a few reads, for a timeline; each section has its number_ios."""
+    return Workload(name, title, _FEW + "".join(sections))
+
+
+def batch(name: str, depth: int, count: int, more: str = "",
+          job: str = workloads.ASYNC) -> str:
+    """A section of ``count`` reads in batches of ``depth``, for :func:`few`."""
+    text = workloads.async_job(depth, depth, depth, job).replace("[async]", f"[{name}]")
+    return f"{text}number_ios={count}\n{more}"
+
+
+def lone(name: str, count: int, more: str = "") -> str:
+    """A section of ``count`` reads, each waited for, for :func:`few`."""
+    return workloads.sync_job().replace("[sync]", f"[{name}]") + f"number_ios={count}\n{more}"

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Figure 17: protection from storms of Urgent."""
+
+from cint.figures import jobs
+from cint.figures.checks import at_least, at_most, instead, swap, within, wrong
+from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Expr, against, value
+
+LIMITS = (100_000, 50_000, 10_000)
+ABOVE = 1_000_000
+OFF = Run("cint", "off")
+
+
+def name(limit: int) -> str:
+    return f"{limit // 1000}K"
+
+
+def limited(limit: int) -> Run:
+    return Run(f"cint:max-irq-rate={limit}", name(limit))
+
+
+def irqs(run: str) -> Expr:
+    return value("device_irqs", run, "storm")
+
+
+FIGURE = Figure(
+    "cint-fig17", "cinterrupts", "Protection from storms of Urgent", "section 4.3, Figure 17",
+    "Four threads mark all their reads Urgent. With a limit of 100,000 interrupts a second the "
+    "device keeps to it, at no loss of throughput, and lets go when the storm is over.",
+    groups=(
+        Group(runs(OFF, *map(limited, (ABOVE, *LIMITS))),
+              (jobs.sync(4, "storm"), jobs.sync(1, "calm"))),
+    ),
+    checks=(
+        *(at_most(f"limit {name(n)}: interrupts a second, against the limit",
+                  irqs(name(n)) / n, 1.05, swap(name(n), "off"), paper="at most 1")
+          for n in LIMITS),
+        *(at_least(f"limit {name(n)}: interrupts a second, against the limit: it is used",
+                   irqs(name(n)) / n, 0.5, wrong(10)) for n in LIMITS),
+        at_least("limit 100K: throughput against none", against("iops", "100K", "off", "storm"),
+                 0.97, swap("100K", "10K"), paper="slightly up"),
+        within("a limit above the natural rate: interrupts against none",
+               against("device_irqs", name(ABOVE), "off", "storm"), 0.98, 1.02,
+               swap(name(ABOVE), "50K"), paper=1.0),
+        at_least("limit 10K: mean latency", value("mean_us", "10K", "storm"), 100,
+                 instead("10K", "100K"), paper="at least 100", unit="us"),
+        within("after the storm: interrupts for a read, with limit 100K",
+               value("irqs_per_io", "100K", "calm"), 0.95, 1.05, wrong(2), paper=1.0),
+        within("no limit: share of interrupts for the reason 'urgent'",
+               value("reason.urgent", "off", "storm"), 1, 1, instead("off", "10K")),
+    ),
+    panels=(
+        Panel("interrupts", "thousands a second", (
+            Series("here", [(r, irqs(r) / 1000) for r in ("off", "100K", "50K", "10K")]),
+            Series("paper", [("off", 150), ("100K", 100)], paper=True))),
+        Panel("throughput", "ratio to no limit", (
+            Series("here", [(r, against("iops", r, "off", "storm"))
+                            for r in ("off", "100K", "50K", "10K")]),)),
+        Panel("mean latency", "us", (
+            Series("here", [(r, value("mean_us", r, "storm"))
+                            for r in ("off", "100K", "50K", "10K")]),)),
+    ),
+    columns=(*USUAL, Column("storm, share", "reason.storm")),
+    notes=(
+        "The mean interval is an EWMA with weight 1/128, as in the paper. 'calm' is one thread "
+        "after the four, in the same guest.",
+    ),
+    slow=True,
+)

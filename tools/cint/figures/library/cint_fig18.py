@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Figure 18: gaps between completions, from which delta is chosen."""
+
+from collections.abc import Sequence
+
+from cint.figures import jobs, traces
+from cint.figures.checks import Check, at_least, at_most, swap, within, wrong
+from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, runs
+from cint.figures.values import Data, Expr, View, value
+
+#: Uniform, plus or minus: a standard deviation of 1.3 us, as the paper's Table 2 has it.
+SPREAD_NS = 2252
+EVEN, SPREAD, P3700, FOUND = "even/", "spread/", "p3700/", "found/"
+JOBS = (jobs.aio(256, 1, 1, "unbatched"), jobs.aio(256, 16, 16, "batched"))
+QUANTILES = (10, 50, 90, 95, 99)
+
+
+def gap(prefix: str, job: str, percent: int = 90) -> Expr:
+    return value(f"gap_p{percent}_us", f"{prefix}default", job)
+
+
+def with_delta(data: Data) -> Sequence[Run]:
+    """adaptive with the delta that was found: p90 of the unbatched gaps."""
+    found = max(gap(SPREAD, "unbatched").of(View(data, seed)) for seed in range(data.seeds))
+    return runs(Run(f"adaptive:delta={found:.3f}us", "adaptive, delta found"))
+
+
+def traced(prefix: str, media: str) -> Group:
+    return Group(runs("default"), JOBS, media, prefix, runtime_s=0.03, trace=(traces.MEDIA,),
+                 read=traces.gaps)
+
+
+def batched(prefix: str, which: str) -> Check:
+    return at_most(f"{which}: p90 of the gaps, batched against unbatched",
+                   gap(prefix, "batched") / gap(prefix, "unbatched"), 1 / 3, wrong(0.3),
+                   paper=round(1 / 6, 3))
+
+
+FIGURE = Figure(
+    "cint-fig18", "cinterrupts", "Gaps between completions", "section 5.2, Figure 18",
+    "Completions of a batched load come in bursts: 90 % of the gaps are at most 1 us, where "
+    "those of an unbatched one are at most 6 us. delta is chosen as that p90.",
+    groups=(
+        traced(EVEN, "optane"), traced(SPREAD, f"optane:jitter={SPREAD_NS}ns"),
+        traced(P3700, "p3700"),
+        Group(with_delta, (JOBS[0],), f"optane:jitter={SPREAD_NS}ns", FOUND),
+    ),
+    checks=(
+        batched(EVEN, "a drive of even latency"), batched(SPREAD, "with the drive's spread"),
+        within("P3700: p99 of the gaps, unbatched", gap(P3700, "unbatched", 99), 10, 20,
+               wrong(5), paper=15, unit="us"),
+        at_least("with the delta found, adaptive merges of the unbatched load",
+                 value("ios_per_irq", f"{FOUND}adaptive, delta found", "unbatched"), 8,
+                 wrong(10), unit="I/Os an interrupt"),
+        within("the same, share of interrupts for the reasons 'quiet' and 'thr'",
+               value("reason.quiet", f"{FOUND}adaptive, delta found", "unbatched")
+               + value("reason.thr", f"{FOUND}adaptive, delta found", "unbatched"), 0.99, 1,
+               wrong(3)),
+        within("default: interrupts for an I/O while the gaps are taken",
+               value("irqs_per_io", f"{EVEN}default", "batched"), 0.99, 1.01, wrong(2)),
+        at_least("unbatched: p90 of the gaps, drive with spread against even latency",
+                 gap(SPREAD, "unbatched") / gap(EVEN, "unbatched"), 1.0001,
+                 swap(f"{SPREAD}default", f"{EVEN}default")),
+    ),
+    panels=tuple(
+        Panel(title, "% of the gaps", kind="curves", x="gap, us", log_x=True,
+              sources=((f"{prefix}default", "unbatched"), (f"{prefix}default", "batched")))
+        for title, prefix in (("Optane, even latency", EVEN), ("Optane, its spread", SPREAD),
+                              ("P3700", P3700))),
+    columns=(*USUAL[:2], *(Column(f"gap p{p}, us", f"gap_p{p}_us") for p in QUANTILES)),
+    notes=(
+        "The gaps are from the times at which the device's medium is done with a command, by "
+        "the device's own clock.",
+        f"'spread' is the medium with a uniform jitter of {SPREAD_NS} ns to either side: a "
+        "standard deviation of 1.3 us, which the paper's Table 2 gives for the Optane drive.",
+    ),
+    slow=True,
+)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Figure 20: workloads with one kind of request, on two drives."""
+
+from cint.figures import jobs
+from cint.figures.checks import Check, at_least, at_most, instead, near, swap, within
+from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Expr, against, value
+
+JOBS = (jobs.SYNC, jobs.aio(256, 16, 16))
+#: Sync latency, async IOPS, async interrupts of default and adaptive: ratios to cint.
+PAPER = {"optane": {"default": (1.00, 0.74, 12.39), "adaptive": (1.56, 1.0, 0.99)},
+         "p3700": {"default": (1.00, 0.76, 15.39), "adaptive": (1.19, 1.0, 1.0)}}
+DELTA_US = {"optane": 6, "p3700": 15}
+
+
+def policies(media: str) -> tuple[Run, ...]:
+    delta = f"delta={DELTA_US[media]}us"
+    return runs("default", Run(f"adaptive:{delta}", "adaptive"), Run(f"cint:{delta}", "cint"),
+                Run(f"cint+ooo:{delta}", "cint+ooo"),
+                Run(f"cint:{delta},infer=off", "cint, no hints", hints=False))
+
+
+def checks(media: str) -> list[Check]:
+    def run(policy: str) -> str:
+        return f"{media}/{policy}"
+
+    def to(name: str, one: str, other: str, cell: str) -> Expr:
+        return against(name, run(one), run(other), cell)
+
+    paper = PAPER[media]
+    added = value("mean_us", run("adaptive"), "sync") - value("mean_us", run("default"), "sync")
+    return [
+        near(f"{media}: adaptive adds to a lone read's latency", added, DELTA_US[media], 0.10,
+             swap(run("adaptive"), run("default")), unit="us"),
+        within(f"{media}: sync latency, cint against default",
+               to("mean_us", "cint", "default", "sync"), 0.97, 1.03,
+               instead(run("cint"), run("cint, no hints")), paper=1.0),
+        within(f"{media}: sync latency, cint+ooo against cint",
+               to("mean_us", "cint+ooo", "cint", "sync"), 0.97, 1.03,
+               instead(run("cint+ooo"), run("cint, no hints")), paper=1.0),
+        within(f"{media}: share of cint's interrupts for sync reads that are 'urgent'",
+               value("reason.urgent", run("cint"), "sync"), 1, 1,
+               instead(run("cint"), run("cint, no hints"))),
+        within(f"{media}: share of cint's async interrupts that are 'barrier'",
+               value("reason.barrier", run("cint"), "async"), 0.99, 1,
+               instead(run("cint"), run("cint, no hints"))),
+        *(within(f"{media}: {what}, cint+ooo against cint", to(name, "cint+ooo", "cint", "async"),
+                 0.97, 1.03, instead(run("cint+ooo"), run("default")), paper=1.0)
+          for what, name in (("async IOPS", "iops"), ("async interrupts", "device_irqs"))),
+        at_least(f"{media}: async interrupts, default against adaptive",
+                 to("device_irqs", "default", "adaptive", "async"), 10,
+                 swap(run("default"), run("adaptive")), paper=paper["default"][2]),
+        at_most(f"{media}: async IOPS, default against adaptive",
+                to("iops", "default", "adaptive", "async"), 0.85,
+                swap(run("default"), run("adaptive")), paper=paper["default"][1]),
+        # the headlines of the paper's abstract
+        at_least(f"{media}: interrupts for an async I/O, default against cint",
+                 value("irqs_per_io", run("default"), "async")
+                 / value("irqs_per_io", run("cint"), "async"), 15,
+                 swap(run("default"), run("cint")), paper="15-fold"),
+        at_least(f"{media}: async IOPS, cint against default",
+                 to("iops", "cint", "default", "async"), 1.35,
+                 swap(run("default"), run("cint")),
+                 paper=round(1 / PAPER[media]["default"][1], 2)),
+    ]
+
+
+def panel(media: str, title: str, name: str, cell: str, index: int) -> Panel:
+    shown = ("default", "adaptive")
+    return Panel(f"{media}: {title}", "ratio to cint", (
+        Series("here", [(p, against(name, f"{media}/{p}", f"{media}/cint", cell))
+                        for p in (*shown, "cint+ooo")]),
+        Series("paper", [(p, PAPER[media][p][index]) for p in shown], paper=True)))
+
+
+FIGURE = Figure(
+    "cint-fig20", "cinterrupts", "One kind of request, on two drives",
+    "section 5.3, Figure 20",
+    "With synchronous requests alone cint has default's latency; with asynchronous ones alone "
+    "it has adaptive's throughput, a third above default's, at a fifteenth of the interrupts.",
+    groups=(Group(policies("optane"), JOBS, "optane", "optane/"),
+            Group(policies("p3700"), JOBS, "p3700", "p3700/")),
+    checks=(*checks("optane"), *checks("p3700")),
+    panels=tuple(panel(media, *words) for media in PAPER for words in (
+        ("sync latency", "mean_us", "sync", 0), ("async IOPS", "iops", "async", 1),
+        ("async interrupts", "device_irqs", "async", 2))),
+    columns=(*USUAL, Column("urgent, share", "reason.urgent"),
+             Column("barrier, share", "reason.barrier")),
+    slow=True,
+)

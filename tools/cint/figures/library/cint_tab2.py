@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Table 2: what a policy adds to a lone read."""
+
+from cint.figures import jobs
+from cint.figures.checks import Check, at_most, instead, near, within, wrong
+from cint.figures.model import IOPS, MEAN, P99, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Expr, value
+from cint.measure.workloads import COMMON, Workload
+
+URING = Workload("uring", "a thread that reads and waits (io_uring)",
+                 COMMON + "[uring]\nioengine=io_uring\niodepth=1\n")
+POLLED = Workload("polled", "a thread that reads and polls (io_uring, hipri)",
+                  COMMON + "[polled]\nioengine=io_uring\niodepth=1\nhipri=1\n")
+#: A standard deviation of 1.3 us, the drive's.
+MEDIA = {"optane": "optane:jitter=2252ns", "p3700": "p3700"}
+#: Latency and its deviation: interrupts, mitigations, emulated, polled.
+PAPER = {"optane": ((10, 1.3), (11, 1.3), (10, 1.2), (8, 1.2)),
+         "p3700": ((80, 29.0), (81, 29.1), (82, 28.2), (78, 28.1))}
+
+
+def mean(media: str, run: str, cell: str) -> Expr:
+    return value("mean_us", f"{media}/{run}", cell)
+
+
+def checks(media: str) -> list[Check]:
+    (latency, deviation), _, (emulated, _), (polled, _) = PAPER[media]
+    return [
+        near(f"{media}: latency with an interrupt each", mean(media, "default", "sync"), latency,
+             0.10, instead(f"{media}/default", f"{media}/static100"), unit="us"),
+        near(f"{media}: its standard deviation", value("sd_us", f"{media}/default", "sync"),
+             deviation, 0.30, instead(f"{media}/default", "even/default"), unit="us"),
+        within(f"{media}: latency with a policy that holds nothing, against default",
+               mean(media, "engine", "sync") / mean(media, "default", "sync"), 0.94, 1.06,
+               instead(f"{media}/engine", f"{media}/static100"),
+               paper=round(emulated / latency, 3)),
+        at_most(f"{media}: latency polled, against interrupts (both io_uring)",
+                mean(media, "polled", "polled") / mean(media, "polled", "uring"), 0.9999,
+                wrong(0.5), paper=round(polled / latency, 3)),
+    ]
+
+
+FIGURE = Figure(
+    "cint-tab2", "cinterrupts", "What a policy adds to a lone read", "section 5.1, Table 2",
+    "A lone read takes as long with the policy engine in its way as without; polling is a "
+    "little faster.",
+    groups=(
+        *(Group(runs("default", Run("adaptive:thr=1", "engine"), "static100"), (jobs.SYNC,),
+                text, f"{media}/") for media, text in MEDIA.items()),
+        *(Group(runs(Run("default", "polled")), (URING, POLLED), text, f"{media}/",
+                append=("nvme.poll_queues=1",)) for media, text in MEDIA.items()),
+        Group(runs("default"), (jobs.SYNC,), "optane", "even/"),
+    ),
+    checks=(*checks("optane"), *checks("p3700")),
+    panels=tuple(Panel(media, "mean latency, us", (
+        Series("here", [("interrupt", mean(media, "default", "sync")),
+                        ("engine", mean(media, "engine", "sync")),
+                        ("io_uring", mean(media, "polled", "uring")),
+                        ("polled", mean(media, "polled", "polled"))]),
+        Series("paper", [("interrupt", PAPER[media][0][0]), ("engine", PAPER[media][2][0]),
+                         ("polled", PAPER[media][3][0])], paper=True))) for media in MEDIA),
+    columns=(IOPS, MEAN, Column("standard deviation, us", "sd_us"), P99),
+    notes=(
+        "'engine' is adaptive with a threshold of 1: every completion passes through the engine, "
+        "and none is held. In virtual time the device itself takes none, so that this says that "
+        "the engine asks for no interrupt later; what it costs the host is in docs/cost.md.",
+        "Since Linux 5.19 a synchronous read cannot be polled for; polling is io_uring's, beside "
+        "its own interrupts.",
+    ),
+    left_out=("the row with mitigations: the guest's kernel is built without them, and they cost "
+              "an emulated CPU nothing that resembles what they cost a real one",),
+    slow=True,
+)

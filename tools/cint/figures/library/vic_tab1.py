@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vIC, Table 1: the delivery ratio by commands in flight."""
+
+from cint.figures import arrays
+from cint.figures.arrays import POLICY, PROBES, RUNTIME_S, ratio, reads
+from cint.figures.checks import Check, Deviation, near, within, wrong
+from cint.figures.model import IOPS, MEAN, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Expr, value
+
+#: The paper's own depths.
+DEPTHS = (2, 6, 10, 14, 16, 24, 64, 128)
+#: Depths at which the commands in flight stay in the row, though up to 1/R - 1 finished ones
+#: wait for their interrupt. (The text's smallest ratio is 1/16: max-skip=16.)
+INSIDE = (17, 26, 71, 143)
+#: Some spread, as every array has: without any, reads submitted together stay together, and
+#: the commands in flight are not about the depth at all times.
+MEDIA = "array:jitter=100us"
+BORDER = ("one completion that waits for its interrupt leaves the commands in flight below the "
+          "table's row: part of the epochs have the ratio of the row before")
+BORDERS = {16: Deviation(0.53, 0.64, BORDER), 24: Deviation(0.38, 0.48, BORDER),
+           64: Deviation(0.132, 0.152, BORDER), 128: Deviation(0.0657, 0.073, BORDER)}
+
+
+def merged(run: str, depth: int) -> Expr:
+    return value("irqs_per_io", run, f"q{depth}")
+
+
+def row(run: str, depth: int, deviation: Deviation | None = None) -> Check:
+    wanted = max(ratio(depth), 1 / 16)
+    return near(f"depth {depth}: interrupts for an I/O", merged(run, depth), round(wanted, 4),
+                0.05, wrong(1.25), deviation=deviation)
+
+
+FIGURE = Figure(
+    "vic-tab1", "vic", "Delivery ratio by commands in flight", "section 3.2.1, Table 1",
+    "The more commands are in flight, the fewer completions interrupt: all of them up to 3, "
+    "4 of 5 up to 7, 3 of 4 up to 11, 2 of 3 up to 15, then 8 / CIF.",
+    groups=(
+        Group(runs(Run(POLICY, "vic")), tuple(map(reads, DEPTHS)), MEDIA, runtime_s=RUNTIME_S,
+              probed=True),
+        Group(runs(Run(f"{POLICY},max-skip=16", "vic, inside")), tuple(map(reads, INSIDE)), MEDIA,
+              runtime_s=RUNTIME_S, probed=True),
+    ),
+    checks=(
+        *(row("vic", q, BORDERS.get(q)) for q in DEPTHS),
+        *(row("vic, inside", q) for q in INSIDE),
+        within("depth 26: share of interrupts for the reason 'ratio'",
+               value("reason.ratio", "vic, inside", "q26"), 0.9, 1, wrong(3)),
+        within("depth 2: share of interrupts for the reason 'low-cif'",
+               value("reason.low-cif", "vic", "q2"), 0.9, 1, wrong(3)),
+        within("epochs that were measured", value("probes", "vic", "q64"), PROBES, PROBES,
+               wrong(2)),
+    ),
+    panels=(Panel("interrupts for an I/O", "R", (
+        Series("here", [(q, merged("vic", q)) for q in DEPTHS]),
+        Series("inside a row", [(q, merged("vic, inside", q)) for q in INSIDE]),
+        Series("paper", [(q, ratio(q)) for q in range(1, 150)], paper=True)),
+        kind="lines", x="depth", log_x=True, log_y=True),),
+    columns=(IOPS, MEAN, Column("interrupts for an I/O", "irqs_per_io"),
+             Column("mean R", "mean_ratio")),
+    notes=(
+        f"Epochs of {arrays.EPOCH_S * 1000:g} ms in place of 200 ms. The medium has a jitter of "
+        "100 us: reads that are reaped together would otherwise be submitted and finished "
+        "together from then on, and fewer be in flight than the depth says.",
+        "'inside' are depths that stay in their row although finished reads wait.",
+    ),
+    slow=True,
+)

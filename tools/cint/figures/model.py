@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a figure is: the runs it needs, how they are read, what must come out, how it is drawn.
+
+A figure is a module of :mod:`cint.figures.library` with one ``FIGURE``. All
+times and rates in it are reported ones (see scale.py), all runs are in virtual
+time, with the device's own extras (drain, max-hold) off, as in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cint.device import properties
+from cint.figures.checks import Check
+from cint.figures.reading import Reader, points
+from cint.figures.values import Data, Expr
+from cint.measure import settings
+from cint.measure.workloads import Timing, Workload
+
+#: Seeds of fio's random numbers: the reads of each are others.
+SEEDS = (1, 2, 3)
+#: Seconds of each job, after a tenth of that for the ramp: at 300,000 reads a second enough for
+#: means and rates, which in virtual time no other load disturbs.
+RUNTIME_S = 0.05
+#: What ./cint calibrate proposes, with which the guest's costs are those of the papers' machine.
+CPU_SCALE = float(settings.CALIBRATED["cpu_scale"])
+COST_NS = int(settings.CALIBRATED["irq_cost_ns"])
+#: With --quick: one seed, and jobs of this share of their time.
+QUICK_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Run:
+    """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none."""
+
+    policy: str
+    name: str = ""
+    hints: bool = True
+
+    @property
+    def title(self) -> str:
+        """The name, which is the policy's unless the figure gives another."""
+        return self.name or self.policy
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that do the same jobs on the same machine; a guest for each run.
+
+    ``runs`` may be a function of what the groups before gave: a parameter that
+    is measured first. ``read`` turns a guest's outcome into points. ``prefix``
+    goes before the runs' names, where groups differ in nothing else.
+    """
+
+    runs: Sequence[Run] | Callable[[Data], Sequence[Run]]
+    workloads: Sequence[Workload]
+    media: str = "optane"
+    prefix: str = ""
+    runtime_s: float = RUNTIME_S
+    seeds: Sequence[int] = SEEDS
+    cpu_scale: float = CPU_SCALE
+    cost_ns: int = COST_NS
+    vcpus: int = 1
+    trace: Sequence[str] = ()
+    read: Reader = points
+    #: Whether the guest is given the script of :mod:`cint.figures.probe`.
+    probed: bool = False
+    #: Further options of the guest's kernel.
+    append: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Series:
+    """One colour of a drawing: y for each x; a check's expression or the paper's number.
+
+    ``paper`` series are drawn hollow.
+    """
+
+    label: str
+    points: Sequence[tuple[str | float, Expr | float]]
+    paper: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One drawing: bars (x are names), lines (x are numbers), curves or a timeline."""
+
+    title: str
+    y: str = ""
+    series: Sequence[Series] = ()
+    kind: str = "bars"
+    x: str = ""
+    #: For curves (pairs of run and cell, from Data.curves) and timelines (runs).
+    sources: Sequence[tuple[str, str]] = ()
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the page's table: a value of each run."""
+
+    head: str
+    name: str
+    factor: float = 1.0
+
+
+#: The columns most figures have.
+IOPS = Column("IOPS, k/s", "iops", 1e-3)
+MEAN = Column("mean, us", "mean_us")
+P99 = Column("p99, us", "p99_us")
+IRQS = Column("interrupts, k/s", "device_irqs", 1e-3)
+MERGED = Column("I/Os per interrupt", "ios_per_irq")
+CPU = Column("CPU, %", "cpu_percent")
+USUAL = (IOPS, MEAN, P99, IRQS, MERGED, CPU)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of a paper."""
+
+    id: str
+    #: The set it belongs to: the paper.
+    family: str
+    title: str
+    #: Where in the paper.
+    source: str
+    #: What the paper claims with it, in a sentence or two.
+    claim: str
+    groups: Sequence[Group]
+    checks: Sequence[Check]
+    panels: Sequence[Panel] = ()
+    columns: Sequence[Column] = USUAL
+    #: What is done otherwise than in the paper, and other remarks; a paragraph each.
+    notes: Sequence[str] = ()
+    #: What of the paper's figure is not done here, and why.
+    left_out: Sequence[str] = ()
+    #: Whether the test suite leaves it to --full.
+    slow: bool = False
+
+
+@dataclass(frozen=True)
+class NotDone:
+    """A figure of a paper that cannot be had here, and why; it is listed and never run."""
+
+    id: str
+    family: str
+    title: str
+    reason: str
+
+
+def runs(*policies: str | Run) -> tuple[Run, ...]:
+    """Runs of policies by name."""
+    return tuple(p if isinstance(p, Run) else Run(p) for p in policies)
+
+
+def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
+    """The run as ./cint compare would have it."""
+    runtime = group.runtime_s * (QUICK_SHARE if quick else 1)
+    return settings.Settings(
+        [properties.parse_policy(run.policy)], group.workloads,
+        properties.parse_media(group.media), True, group.vcpus,
+        Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
+        "", "./cint figure", hints=run.hints)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""docs/figures: a page in Markdown for each figure, and the one that lists them."""
+
+from __future__ import annotations
+
+import statistics
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cint.figures import catalog, checks
+from cint.figures.model import Column, Figure, NotDone
+from cint.figures.values import Data
+from cint.results import table
+
+Entry = Mapping[str, Any]
+WIDTH = 100
+
+WORDS = {checks.PASS: "pass", checks.FAIL: "**FAIL**", checks.EXPECTED: "expected fail",
+         checks.QUICK: "quick"}
+
+
+def number(found: float | str | None) -> str:
+    """A number as tables show it, or the words in its place."""
+    if found is None:
+        return ""
+    return found if isinstance(found, str) else f"{found:.4g}"
+
+
+def spread(found: Sequence[float]) -> str:
+    """The seeds' smallest and largest, where they differ in what is shown."""
+    low, high = number(min(found)), number(max(found))
+    return "" if low == high else f"{low} to {high}"
+
+
+def bounds(of: Sequence[float | None]) -> str:
+    """A check's bounds."""
+    return checks.bounds_text(of[0], of[1])
+
+
+def rows(figure: Figure, data: Data) -> list[tuple[str, list[str]]]:
+    """The table of measured numbers: run and workload, and a text for each column."""
+    found = []
+    for run, cells in data.cells.items():
+        for cell, points in cells.items():
+            found.append((f"{run} | {cell}", [_cell(c, points) for c in shown(figure, data)]))
+    return found
+
+
+def shown(figure: Figure, data: Data) -> list[Column]:
+    """The columns that some run has."""
+    points = [p for cells in data.cells.values() for seeds in cells.values() for p in seeds]
+    return [c for c in figure.columns if any(c.name in p for p in points)]
+
+
+def _cell(column: Column, points: Sequence[Mapping[str, float]]) -> str:
+    known = [p[column.name] * column.factor for p in points if column.name in p]
+    return table.number(statistics.median(known)) if known else ""
+
+
+# ---- one figure -----------------------------------------------------------
+
+def _wrap(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _check_row(check: Entry) -> str:
+    unit = f" {check['unit']}" if check["unit"] else ""
+    verdict = WORDS[check["verdict"]]
+    return (f"| {check['name']} | {number(check['paper'])} | {number(check['measured'])}{unit} "
+            f"| {spread(check['seeds'])} | {bounds(check['bounds'])} | {verdict} |")
+
+
+def _reasons(entry: Entry) -> list[str]:
+    """Why what deviates does."""
+    found = []
+    for check in entry["checks"]:
+        if check["verdict"] == checks.EXPECTED:
+            low, high = check["deviation"]["bounds"]
+            found.append(_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
+                               f"{bounds(check['bounds'])}; expected here {low:g} to {high:g}, "
+                               f"because {check['deviation']['reason']}."))
+    return found
+
+
+def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
+    """The page of one figure."""
+    data = Data.from_dict(entry["data"])
+    parts = [f"# {figure.id}: {figure.title}", _wrap(
+        f"{catalog.FAMILIES[figure.family]}, {figure.source}. Made by `./cint figure --docs "
+        f"{figure.id}` at {facts['commit']}; do not edit."), _wrap(figure.claim),
+        f"![{figure.title}]({figure.id}.svg)", "## Checks",
+        "\n".join(["| check | paper | here | seeds | wanted | verdict |",
+                   "|---|---|---|---|---|---|", *map(_check_row, entry["checks"])])]
+    reasons = _reasons(entry)
+    if reasons:
+        parts += ["Where it differs from the paper, and why:", "\n".join(reasons)]
+    if figure.notes or figure.left_out:
+        parts += ["## Remarks", *map(_wrap, figure.notes),
+                  *(_wrap(f"Not done: {text}") for text in figure.left_out)]
+    found = rows(figure, data)
+    if found:
+        heads = [c.head for c in shown(figure, data)]
+        parts += [f"## Numbers, median of {entry['seeds']} seeds",
+                  "\n".join([f"| run | workload | {' | '.join(heads)} |",
+                             "|---" * (len(heads) + 2) + "|",
+                             *(f"| {name} | {' | '.join(cells)} |" for name, cells in found)])]
+    parts += ["## Jobs", "\n".join(
+        f"* {w}" for w in dict.fromkeys(f"`{w.name}`: {w.title}; media `{g.media}`"
+                                        for g in figure.groups for w in g.workloads))]
+    return "\n\n".join(parts) + "\n"
+
+
+# ---- the list -------------------------------------------------------------
+
+def summary_row(entry: Entry) -> tuple[str, str]:
+    """How many checks of a figure have which verdict, in words."""
+    total: dict[str, int] = {}
+    for check in entry["checks"]:
+        total[check["verdict"]] = total.get(check["verdict"], 0) + 1
+    words = ", ".join(f"{count} {name}" for name, count in total.items())
+    return entry["verdict"], words or entry["problem"]
+
+
+def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
+    """docs/figures.md: all figures, by paper."""
+    commits = sorted({entry["commit"] for entry in entries})
+    total: Counter[str] = Counter(c["verdict"] for e in entries for c in e["checks"])
+    words = ", ".join(f"{total[v]} {name}" for v, name in WORDS.items() if total[v])
+    parts = ["# The papers' figures, measured", _wrap(
+        f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
+        f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
+        "writes this page, and a test compares it with what is stored beside it."), _wrap(_HOW),
+        f"{len(entries)} figures: {words}."]
+    for family, paper in catalog.FAMILIES.items():
+        parts += [f"## {paper}", _family(family, entries, missing)]
+    return "\n\n".join(parts) + "\n"
+
+
+_HOW = (
+    "The runs are in virtual time ([scaling.md](scaling.md)): they repeat byte for byte on any "
+    "machine, and each is kept in the store of runs, so that the command goes on where it "
+    "stopped. Every check is judged with three seeds of fio's random reads, and holds only if it "
+    "does with each; it also has a control, two runs exchanged or the wanted value wrong, under "
+    "which it must fail, which `./cint test tool` shows for what is stored. An expected failure "
+    "has bounds and a reason, and is a failure outside of them, or if the claim holds after all. "
+    "What else was measured is in [measured.md](measured.md).")
+
+
+def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
+    lines = ["| figure | what | checks |", "|---|---|---|"]
+    for entry in (e for e in entries if e["set"] == family):
+        lines.append(f"| [{entry['id']}](figures/{entry['id']}.md) | {entry['title']} "
+                     f"| {summary_row(entry)[1]} |")
+    lines += [f"| {n.id} | {n.title} | not done: {n.reason} |" for n in missing
+              if n.family == family]
+    return "\n".join(lines)

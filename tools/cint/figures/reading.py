@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a guest's outcome to a figure's points.
+
+A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
+
+    irqs_per_io      by the device's count
+    thread_percent   CPU time of a job's own threads, in percent of one CPU
+    sd_us            standard deviation of the latency
+    reason.NAME      share of the interrupts sent for that reason
+    hint.NAME        share of the commands with that hint
+    cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cint.device import scale
+from cint.errors import CintError
+from cint.figures import probe
+from cint.figures.values import Data, Point
+from cint.guest import agent, session
+from cint.measure import sampling
+from cint.measure.settings import Settings
+from cint.measure.workloads import Workload
+
+
+@dataclass(frozen=True)
+class Boot:
+    """A guest's outcome, and what is needed to read it. ``log`` is QEMU's, with its trace."""
+
+    name: str
+    settings: Settings
+    seeds: Sequence[int]
+    outcome: session.Outcome
+    log: str
+
+    def message(self, workload: Workload, seed: int) -> agent.Message:
+        """What the agent said of a job."""
+        return self.outcome.results[job_name(workload, seed)]
+
+
+Reader = Callable[[Boot, Data], None]
+
+
+def job_name(workload: Workload, seed: int) -> str:
+    """A job's name in the guest's plan."""
+    return f"{workload.name}/{seed}"
+
+
+def points(boot: Boot, data: Data) -> None:
+    """The points of all jobs of a guest."""
+    cells = data.cells.setdefault(boot.name, {})
+    for workload in boot.settings.workloads:
+        for seed in boot.seeds:
+            message = boot.message(workload, seed)
+            one = sampling.sample(boot.name, workload.name, seed, message,
+                                  boot.settings.vcpus)
+            for cell, point in _points(one, workload, boot.settings.k, message).items():
+                cells.setdefault(cell, []).append(point)
+
+
+def _points(one: sampling.Sample, workload: Workload, k: float,
+            message: agent.Message) -> dict[str, Point]:
+    rows = sampling.rows([one], k, workload.latency_job, workload.split)
+    found: dict[str, Point] = {}
+    for row in rows:
+        point: Point = {n: x for n, x in row.values.items() if x is not None}
+        if row.job is None:
+            point |= _whole(row, message, k)
+        job = row.job or workload.latency_job or next(iter(one.jobs))
+        point["thread_percent"] = one.jobs[job].usr_percent + one.jobs[job].sys_percent
+        point["sd_us"] = _deviation(one.jobs[job].bins, k)
+        found[f"{workload.name}.{row.job}" if row.job else workload.name] = point
+    return found
+
+
+def _whole(row: sampling.Row, message: agent.Message, k: float) -> Point:
+    merged = row.values.get("ios_per_irq")
+    point: Point = {"irqs_per_io": 1 / merged} if merged else {}
+    point |= _shares("reason", row.reasons) | _shares("hint", row.hints)
+    return point | _probed(probe.parse(str(message.get("stdout") or "")), k)
+
+
+def _shares(what: str, counts: Mapping[str, int]) -> Point:
+    total = sum(counts.values())
+    return {f"{what}.{name}": count / total for name, count in counts.items()}
+
+
+def _deviation(bins: Mapping[int, int], k: float) -> float:
+    count = sum(bins.values())
+    if not count:
+        return 0.0
+    mean = sum(v * n for v, n in bins.items()) / count
+    variance = sum(n * (v - mean) ** 2 for v, n in bins.items()) / count
+    return scale.report_time(variance ** 0.5, k) / 1000
+
+
+def _probed(seen: Sequence[probe.Probe], k: float) -> Point:
+    """What the probes say, of the time between the first and the last of them."""
+    if len(seen) < 2:
+        return {}
+    first, last = seen[0], seen[-1]
+    ios, time_ns = last.cqes - first.cqes, last.time_ns - first.time_ns
+    if not ios or not time_ns:
+        raise CintError("no I/O between the first probe of the guest and the last")
+    busy = probe.busy_share(seen)
+    found: Point = {"irqs_per_io": (last.interrupts - first.interrupts) / ios,
+                    "cpu_us_per_io": busy * scale.report_time(time_ns, k) / 1000 / ios,
+                    "idle_percent": 100 * (1 - busy), "probes": float(len(seen))}
+    ratios = [p.ratio for p in seen[1:] if p.ratio is not None]
+    if ratios:
+        found["mean_ratio"] = sum(ratios) / len(ratios)
+    return found

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs the guests that figures need, and puts what they gave together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cint.errors import CintError
+from cint.figures import probe
+from cint.figures.model import Figure, Group, Run, settings_of
+from cint.figures.reading import Boot, job_name
+from cint.figures.values import Data
+from cint.guest import agent, session
+from cint.measure import comparison, runner, workloads
+from cint.measure.plan import Files, Places, RunPlan
+from cint.measure.settings import Settings
+from cint.measure.store import Store
+from cint.measure.workloads import Timing
+
+#: Host seconds that a guest's second takes, and a boot; for the estimate only.
+SECONDS_PER_GUEST_SECOND = 7.0
+SECONDS_PER_BOOT = 5.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One guest of a figure."""
+
+    figure: Figure
+    group: Group
+    run: Run
+    quick: bool
+
+    @property
+    def name(self) -> str:
+        """What the figure's expressions call it."""
+        return self.group.prefix + self.run.title
+
+    @property
+    def title(self) -> str:
+        """What progress and errors call it; there is no other of this title."""
+        return f"{self.figure.id}: {self.name}"
+
+    def logs(self, directory: Path) -> Path:
+        """Where its logs go."""
+        slug = "".join(c if c.isalnum() or c in ".-" else "-" for c in self.name)
+        return directory / self.figure.id / slug
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds of its jobs."""
+        return self.group.seeds[:1] if self.quick else self.group.seeds
+
+    @property
+    def settings(self) -> Settings:
+        """As ./cint compare would have it."""
+        return settings_of(self.group, self.run, self.quick)
+
+    def guest_seconds(self) -> float:
+        """How long its jobs take in the guest."""
+        chosen = self.settings
+        return len(self.seeds) * sum(workloads.guest_seconds(w, chosen.timing, chosen.k)
+                                     for w in chosen.workloads)
+
+
+def plan_of(wanted: Wanted) -> agent.Plan:
+    """What the guest does: every job once for each seed."""
+    chosen = wanted.settings
+    jobs = [session.facts_job()]
+    for seed in wanted.seeds:
+        timing = Timing(chosen.timing.runtime_s, chosen.timing.ramp_s, seed)
+        for workload in chosen.workloads:
+            seconds = workloads.guest_seconds(workload, timing, chosen.k)
+            jobs.append(agent.Job(job_name(workload, seed),
+                                  fio=workloads.render(workload, timing, chosen.k),
+                                  args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
+    setup = session.scale_setup(chosen.k)
+    return agent.Plan(tuple(jobs), (*setup, probe.install()) if wanted.group.probed else setup)
+
+
+def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
+    """The run, and where its files are here."""
+    chosen = wanted.settings
+    machine = comparison.machine_for(chosen, chosen.policies[0], comparison.choose_accel(True))
+    machine = replace(machine, trace=tuple(wanted.group.trace),
+                      append=(*machine.append, *wanted.group.append))
+    files = Files.of(machine)
+    run = RunPlan.of(wanted.title, machine, plan_of(wanted), files,
+                     job_seconds=comparison.longest_job(chosen))
+    return run, files.places
+
+
+def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
+    """Put a guest's outcome into the figure's data; it has to be what was asked for."""
+    if done.outcome is None:
+        assert done.problem is not None
+        raise done.problem
+    outcome = done.outcome.parsed(wanted.title)
+    if outcome.trouble:
+        raise CintError(f"{wanted.title}: guest kernel: {outcome.trouble[0]}")
+    if wanted.settings.cost_ns and not comparison.in_force(wanted.settings, [outcome]):
+        raise CintError(f"{wanted.title}: the guest's kernel does not spend the interrupt cost")
+    log = done.outcome.trace.decode("utf-8", "replace")
+    wanted.group.read(Boot(wanted.name, wanted.settings, wanted.seeds, outcome, log), data)
+
+
+def known_runs(figure: Figure, quick: bool) -> list[Wanted]:
+    """The guests that are known before anything ran."""
+    return [Wanted(figure, group, run, quick) for group in figure.groups
+            if not callable(group.runs) for run in group.runs]
+
+
+def later_runs(figure: Figure, quick: bool, data: Data) -> list[Wanted]:
+    """The guests that depend on what the others gave."""
+    return [Wanted(figure, group, run, quick) for group in figure.groups
+            if callable(group.runs) for run in group.runs(data)]
+
+
+def estimate(wanted: Sequence[Wanted], at_once: int) -> float:
+    """Host seconds for all of them, on idle CPUs."""
+    total = sum(SECONDS_PER_BOOT + SECONDS_PER_GUEST_SECOND * w.guest_seconds() for w in wanted)
+    return total / at_once
+
+
+# ---- many -----------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Session:
+    """How guests are run: where logs go, the store, and who is told of each that ended."""
+
+    quick: bool
+    directory: Path
+    store: Store | None
+    reuse: runner.Reuse
+    told: Callable[[Wanted, runner.Done], None]
+
+    def run(self, wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, runner.Done]]:
+        """The guests as they end, those that the store has first."""
+        made = [run_of(one) for one in wanted]
+        places = {content: path for _, found in made for content, path in found.items()}
+        logs = {run.name: one.logs(self.directory)
+                for one, (run, _) in zip(wanted, made, strict=True)}
+        for done in runner.run_here([run for run, _ in made], places,
+                                    lambda run: logs[run.name], store=self.store,
+                                    reuse=self.reuse):
+            self.told(wanted[done.index], done)
+            yield wanted[done.index], done
+
+
+Found = dict[str, tuple[Wanted, runner.Done]]
+
+
+def _data(figure: Figure, found: Found, of: Sequence[Wanted], data: Data) -> Data:
+    """The outcomes of a figure's guests, in the figure's order."""
+    for one in of:
+        wanted, done = found[one.title]
+        read(wanted, done, data)
+    return data
+
+
+def _later(figure: Figure, found: Found, how: Session) -> Data:
+    """The data of a figure some of whose guests depend on the others."""
+    data = _data(figure, found, known_runs(figure, how.quick), Data())
+    more = later_runs(figure, how.quick, data)
+    found |= {wanted.title: (wanted, done) for wanted, done in how.run(more)}
+    return _data(figure, found, more, data)
+
+
+def measure(figures: Sequence[Figure], how: Session) -> Iterator[tuple[Figure, Data | CintError]]:
+    """The data of each figure, or why there is none, as they are complete."""
+    wanted = [one for figure in figures for one in known_runs(figure, how.quick)]
+    left = Counter(one.figure.id for one in wanted)
+    found: Found = {}
+    complete: list[Figure] = []
+    for one, done in how.run(wanted):
+        found[one.title] = (one, done)
+        left[one.figure.id] -= 1
+        if left[one.figure.id]:
+            continue
+        complete.append(one.figure)
+        if not any(callable(group.runs) for group in one.figure.groups):
+            yield one.figure, _safely(_now, one.figure, found, how)
+    for figure in complete:
+        if any(callable(group.runs) for group in figure.groups):
+            yield figure, _safely(_later, figure, found, how)
+
+
+def _now(figure: Figure, found: Found, how: Session) -> Data:
+    return _data(figure, found, known_runs(figure, how.quick), Data())
+
+
+def _safely(collect: Callable[[Figure, Found, Session], Data], figure: Figure, found: Found,
+            how: Session) -> Data | CintError:
+    try:
+        return collect(figure, found, how)
+    except CintError as problem:
+        return problem

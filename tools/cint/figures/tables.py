@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vIC's Tables 2 to 5: sequential reads, throughput and what an I/O costs, by depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from cint.figures.arrays import POLICY, RUNTIME_S, ratio, reads
+from cint.figures.checks import at_least, at_most, swap, within, wrong
+from cint.figures.model import IOPS, MEAN, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Expr, against, least, most, value
+
+DEPTHS = (8, 16, 32, 64)
+COLUMNS = (IOPS, MEAN, Column("interrupts for an I/O", "irqs_per_io"),
+           Column("mean R", "mean_ratio"), Column("CPU, us an I/O", "cpu_us_per_io"),
+           Column("idle, %", "idle_percent"))
+
+
+def to_off(name: str, depth: int) -> Expr:
+    """A value under vIC, as a ratio to that without."""
+    return against(name, "vic", "default", f"q{depth}")
+
+
+def groups(bs: str, media: str, depths: tuple[int, ...] = DEPTHS) -> tuple[Group, ...]:
+    """default and vIC at each depth."""
+    return (Group(runs("default", Run(POLICY, "vic")),
+                  tuple(reads(q, "read", bs) for q in depths), media, runtime_s=RUNTIME_S,
+                  probed=True),)
+
+
+def of(name: str, depth: int) -> Expr:
+    return value(name, "vic", f"q{depth}")
+
+
+def throughput(id_: str, title: str, source: str, *, bs: str, media: str,
+               paper: Mapping[int, float]) -> Figure:
+    """Table 2 or 4: IOPS; ``paper`` are vIC's gains."""
+    return Figure(
+        id_, "vic", title, source, "vIC costs no throughput, and interrupts fall as the depth "
+        "grows.", groups(bs, media),
+        checks=(
+            *(at_least(f"depth {q}: IOPS against default", to_off("iops", q), 0.98, wrong(1.2),
+                       paper=paper[q]) for q in DEPTHS),
+            *(within(f"depth {q}: interrupts for an I/O against the mean ratio",
+                     of("irqs_per_io", q) / of("mean_ratio", q), 0.9, 1.1, wrong(1.5),
+                     paper=1.0) for q in DEPTHS),
+            *(at_least(f"depth {q}: mean ratio against that of the depth",
+                       of("mean_ratio", q) / ratio(q), 1 - 1e-9, wrong(2), paper="at least 1")
+              for q in DEPTHS),
+            at_most("interrupts for an I/O, the largest step to a greater depth",
+                    most([of("irqs_per_io", b) / of("irqs_per_io", a)
+                          for a, b in pairwise(DEPTHS)]), 1,
+                    wrong(0.5), paper="falls"),
+            at_least("default: the fewest interrupts for an I/O",
+                     least([value("irqs_per_io", "default", f"q{q}") for q in DEPTHS]), 0.99,
+                     swap("default", "vic"), paper=1.0),
+        ),
+        panels=_panels(paper, "iops", "IOPS, vic against default"), columns=COLUMNS,
+        notes=("The paper's gain is CPU time that a guest on ESX had more of; a guest here has "
+               "CPU time to spare, and what vIC costs at depth 8 is the wait of a closed loop "
+               "for the read that interrupts.",),
+        slow=True)
+
+
+def cost(id_: str, title: str, source: str, *, bs: str, media: str,
+         paper: Mapping[int, float]) -> Figure:
+    """Table 3 or 5: CPU time of an I/O; ``paper`` are ratios of cycles."""
+    def spent(depth: int) -> Expr:
+        return to_off("cpu_us_per_io", depth)
+
+    return Figure(
+        id_, "vic", title, source, "With fewer interrupts an I/O takes less CPU time.",
+        groups(bs, media),
+        checks=(
+            *(at_most(f"depth {q}: CPU time of an I/O against default", spent(q),
+                      0.9999 if q == DEPTHS[-1] else 1.01, swap("vic", "default"),
+                      paper=paper[q]) for q in DEPTHS),
+            at_least("CPU time of an I/O, default against vic at depth 64 and at 8",
+                     spent(8) / spent(64), 1.0001, wrong(2),
+                     paper=round(paper[8] / paper[64], 3)),
+        ),
+        panels=_panels(paper, "cpu_us_per_io", "CPU time of an I/O, vic against default"),
+        columns=COLUMNS,
+        notes=("The CPU's idle time is the guest's own; cycles of the host do not exist in "
+               "virtual time.",),
+        slow=True)
+
+
+def _panels(paper: Mapping[int, float], name: str, title: str) -> tuple[Panel, ...]:
+    return (Panel(title, "ratio", (
+        Series("here", [(str(q), to_off(name, q)) for q in DEPTHS]),
+        Series("paper", [(str(q), paper[q]) for q in DEPTHS], paper=True)), x="depth"),
+        Panel("interrupts for an I/O", "R", (
+            Series("here", [(str(q), of("irqs_per_io", q)) for q in DEPTHS]),
+            Series("paper", [(str(q), ratio(q)) for q in DEPTHS], paper=True)), x="depth"))

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What QEMU's trace of the device tells: gaps between completions, and timelines.
+
+Times are of the device's clock, which in virtual time is the guest's; a trace
+line's own time stamp is of the host and is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from cint.device import logpage, scale
+from cint.errors import CintError
+from cint.figures.reading import Boot, points
+from cint.figures.values import Data, Point, shortened
+from cint.guest import agent
+
+#: The trace event that says when, by the device's own clock, a command is done.
+MEDIA = "pci_nvme_cint_media"
+#: What a timeline is made of.
+EVENTS = ("pci_nvme_cint_submit", "pci_nvme_cint_post", "pci_nvme_cint_irq")
+
+_DUE = re.compile(rf"\b{MEDIA} cqid (\d+) .*\bdue (\d+)")
+_SUBMIT = re.compile(r"\bpci_nvme_cint_submit cqid [1-9]\d* .*\bhints 0x(\w+) .*\bat (\d+)")
+_POST = re.compile(r"\bpci_nvme_cint_post cqid [1-9]\d* .*\bhints 0x(\w+) .*\bat (\d+)")
+_IRQ = re.compile(r"\bpci_nvme_cint_irq cqid [1-9]\d* .*\bclass (\w+) reason ([\w-]+) "
+                  r"covered (\d+) .*\bat (\d+)")
+HINTS = {0: "", 1: "U", 2: "B"}
+#: Percentages of the gaps that a curve has.
+_CURVE = tuple(range(1, 100))
+
+
+# ---- gaps -----------------------------------------------------------------
+
+def due_times(text: str, first_ns: int, last_ns: int) -> list[int]:
+    """Completion times (device ns, sorted) of I/O commands in a trace and a span of time."""
+    found = (match for match in map(_DUE.search, text.splitlines()) if match)
+    times = [int(m[2]) for m in found if m[1] != "0"]
+    return sorted(t for t in times if first_ns <= t <= last_ns)
+
+
+def gaps_us(times: Sequence[int], k: float) -> list[float]:
+    """Times between completions, reported us, sorted."""
+    return sorted(scale.report_time(b - a, k) / 1000 for a, b in pairwise(times))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest of the sorted ``values`` that is not below ``share`` of them."""
+    if not values:
+        raise CintError(f"no {MEDIA} lines in the trace of the job's time")
+    return values[min(int(share * len(values)), len(values) - 1)]
+
+
+def _span(message: agent.Message) -> tuple[int, int]:
+    """The device's clock before a job and after it."""
+    first, last = (agent.parse_snapshot(message.get(e)).nvme_log for e in ("before", "after"))
+    if first is None or last is None:
+        raise CintError("the guest's snapshot has no log page D0h")
+    return logpage.decode(first).time_ns, logpage.decode(last).time_ns
+
+
+def gaps(boot: Boot, data: Data) -> None:
+    """Points as ever, with the quantiles of the gaps; their distribution as a curve."""
+    points(boot, data)
+    curves = data.curves.setdefault(boot.name, {})
+    for workload in boot.settings.workloads:
+        for number, seed in enumerate(boot.seeds):
+            span = _span(boot.message(workload, seed))
+            found = gaps_us(due_times(boot.log, *span), boot.settings.k)
+            point: Point = {f"gap_p{p}_us": quantile(found, p / 100) for p in (10, 50, 90, 95, 99)}
+            data.cells[boot.name][workload.name][number] |= point
+            curves.setdefault(workload.name, [[shortened(quantile(found, p / 100)), p]
+                                              for p in _CURVE])
+
+
+# ---- timelines ------------------------------------------------------------
+
+def events(text: str, first_ns: int, last_ns: int, k: float) -> list[list[Any]]:
+    """Submissions, completions and interrupts of the I/O queues, [reported us, kind, text].
+
+    A submission and a completion have their hint, an interrupt has its class,
+    its reason and how many completions it is the first to tell of.
+    """
+    found: list[tuple[int, str, str]] = []
+    for line in text.splitlines():
+        if match := _SUBMIT.search(line):
+            found.append((int(match[2]), "submit", HINTS.get(int(match[1], 16), "")))
+        elif match := _POST.search(line):
+            found.append((int(match[2]), "complete", HINTS.get(int(match[1], 16), "")))
+        elif match := _IRQ.search(line):
+            found.append((int(match[4]), "irq", f"{match[1]} {match[2]} {match[3]}"))
+    inside = [one for one in found if first_ns <= one[0] <= last_ns]
+    start = inside[0][0] if inside else 0
+    return [[shortened(scale.report_time(at - start, k) / 1000), kind, words]
+            for at, kind, words in inside]
+
+
+def timeline(boot: Boot, data: Data) -> None:
+    """The events of the guest's only job, and what can be said of them in numbers.
+
+    ``irqs``, ``irqs.CLASS``, ``irq_N_us`` (when the Nth was sent, from the first
+    submission), ``irq_N_covers``, ``CLASS_covers_most``, ``done_N_us`` (the Nth
+    completion), ``dones``, ``dones.U`` and ``dones.B`` (of those, by hint).
+    """
+    workload = boot.settings.workloads[0]
+    for seed in boot.seeds:
+        span = _span(boot.message(workload, seed))
+        found = events(boot.log, *span, boot.settings.k)
+        data.timelines.setdefault(boot.name, found)
+        cells = data.cells.setdefault(boot.name, {})
+        cells.setdefault(workload.name, []).append(numbers(found))
+
+
+def numbers(found: Sequence[Sequence[Any]]) -> Point:
+    """A timeline as a point."""
+    point: Point = {"irqs": 0.0, "irqs.full": 0.0, "irqs.urgent": 0.0, "dones": 0.0,
+                    "dones.U": 0.0, "dones.B": 0.0, "full_covers_most": 0.0,
+                    "urgent_covers_most": 0.0}
+    for at, kind, words in found:
+        if kind == "complete":
+            point["dones"] += 1
+            point[f"done_{point['dones']:.0f}_us"] = at
+            if words:
+                point[f"dones.{words}"] += 1
+        elif kind == "irq":
+            of_class, _, covers = words.split()
+            point["irqs"] += 1
+            point[f"irqs.{of_class}"] += 1
+            point[f"irq_{point['irqs']:.0f}_us"] = at
+            point[f"irq_{point['irqs']:.0f}_covers"] = float(covers)
+            most = f"{of_class}_covers_most"
+            point[most] = max(point[most], float(covers))
+    return point

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint figure`: the papers' figures, measured, checked, and laid beside the papers' values."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cint import paths, ui
+from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
+from cint.figures import catalog, checks, document, draw, page, runner, webpage
+from cint.figures.model import COST_NS, CPU_SCALE, Figure
+from cint.figures.values import Data
+from cint.measure import runner as runs
+from cint.measure import settings
+from cint.measure.store import Store
+from cint.results import documents
+
+_COLOURS = {checks.PASS: "green", checks.FAIL: "red", checks.EXPECTED: "yellow",
+            checks.QUICK: "dim"}
+_TARGETS = ("qemu", "linux", "image")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "figure", help="measure the papers' figures and check what they claim",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Run the guests that the papers' figures need, and check every claim: the\n"
+        "paper's value beside the measured one, within which bounds it has to be, and the\n"
+        "verdict. Standard output has a line for each check, --out a page (index.html),\n"
+        "figures.json and the drawings.",
+        epilog="verdicts:\n"
+        "  pass            each seed is within the bounds\n"
+        "  expected-fail   known not to hold here, with bounds and a reason; outside of these,\n"
+        "                  or if it holds after all, it is a failure\n"
+        "  quick           within the bounds, but --quick is never a pass\n"
+        "  fail            all else\n"
+        f"sets: {', '.join(catalog.FAMILIES)}\n\n"
+        "exit codes:\n"
+        "  0 nothing failed unexpectedly   1 something did   2 wrong usage   130 interrupted")
+    add = parser.add_argument
+    add("id", nargs="*", metavar="ID", help="figures by name, see --list")
+    add("--set", metavar="SET", help=f"all of a paper: {', '.join(catalog.FAMILIES)}")
+    add("--all", action="store_true", help="all figures")
+    add("--list", action="store_true", help="list the figures, and those that cannot be had")
+    add("--quick", action="store_true",
+        help="one seed and short jobs, for a look; never a pass")
+    add("--out", metavar="DIR", type=Path, help="directory for page, JSON and drawings: new, "
+        "empty or of an earlier run of this command (default: a new one in results/)")
+    add("--json", action="store_true", help="print figures.json and nothing else")
+    settings.add_store_options(parser)
+    add("--docs", action="store_true",
+        help="write the pages of docs/figures from what was measured")
+
+
+def _list() -> int:
+    for family, paper in catalog.FAMILIES.items():
+        print(f"{family}: {paper}")
+        for figure in (f for f in catalog.figures() if f.family == family):
+            print(f"  {figure.id:<14} {figure.title} ({figure.source})")
+        for missing in (n for n in catalog.not_done() if n.family == family):
+            print(f"  {missing.id:<14} {missing.title}: not done: {missing.reason}")
+    return EXIT_OK
+
+
+# ---- the run --------------------------------------------------------------
+
+class _Counter:
+    """Progress: guests done of all."""
+
+    def __init__(self, progress: ui.Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self.done: list[runs.Done] = []
+
+    def told(self, wanted: runner.Wanted, done: runs.Done) -> None:
+        """A guest has ended, or was in the store."""
+        self.done.append(done)
+        self._done += 1
+        self._progress.update(f"[{self._done}/{self._total}] {wanted.figure.id}: {wanted.name}")
+
+
+def _announce(figures: Sequence[Figure], quick: bool, at_once: int) -> int:
+    """Say what will run and how long it takes; the number of guests."""
+    wanted = [w for figure in figures for w in runner.known_runs(figure, quick)]
+    seconds = runner.estimate(wanted, at_once)
+    ui.info(f"{len(figures)} figures, {len(wanted)} guests, {at_once} at a time: about "
+            f"{ui.duration(seconds)} on idle CPUs")
+    return len(wanted)
+
+
+def _measure(args: argparse.Namespace, figures: Sequence[Figure],
+             directory: Path) -> list[document.Entry]:
+    """The entries of all figures, in the figures' order."""
+    reuse = settings.reuse_from(args)
+    total = _announce(figures, args.quick, runs.workers(True, 1 << 10))
+    entries = {}
+    with ui.Progress("figures") as progress:
+        counter = _Counter(progress, total)
+        how = runner.Session(args.quick, directory / "logs", Store(), reuse, counter.told)
+        for figure, found in runner.measure(figures, how):
+            entries[figure.id] = _judge(figure, found, args.quick)
+            if not args.json:
+                _show(entries[figure.id])
+    if taken := runs.summary(counter.done, reuse):
+        ui.info(taken)
+    return [entries[figure.id] for figure in figures]
+
+
+def _judge(figure: Figure, found: Data | CintError, quick: bool) -> document.Entry:
+    if isinstance(found, CintError):
+        return document.failed(figure, found)
+    try:
+        return document.entry(figure, found, quick)
+    except CintError as problem:
+        return document.failed(figure, problem)
+
+
+def _show(entry: document.Entry) -> None:
+    if ui.Progress.active is not None:
+        ui.Progress.active.erase()
+    print(f"{entry['id']}: {entry['title']}: {entry['verdict']}", flush=True)
+    for check in entry["checks"]:
+        mark = ui.paint_out(f"{check['verdict']:<13}", _COLOURS[check["verdict"]])
+        paper = f", paper {page.number(check['paper'])}" if check["paper"] is not None else ""
+        unit = f" {check['unit']}" if check["unit"] else ""
+        print(f"  {mark} {check['name']}: {page.number(check['measured'])}{unit} (wanted "
+              f"{page.bounds(check['bounds'])}{paper})")
+        if check["remark"]:
+            print(f"                {check['remark']}")
+    if entry["problem"]:
+        print(f"  {entry['problem']}")
+
+
+def _facts() -> dict[str, Any]:
+    return {"commit": f"cint {documents.tool_version()}",
+            "conditions": f"virtual time, cpu-scale {CPU_SCALE:g}, interrupt cost "
+                          f"{COST_NS} ns, drain and max-hold off"}
+
+
+def _drawings(figures: Sequence[Figure], entries: Sequence[document.Entry]) -> dict[str, str]:
+    by_id = {entry["id"]: entry for entry in entries if not entry["problem"]}
+    return {figure.id: draw.svg(figure, Data.from_dict(by_id[figure.id]["data"]))
+            for figure in figures if figure.id in by_id and figure.panels}
+
+
+def _write_docs(figures: Sequence[Figure], whole: document.Entry,
+                drawings: dict[str, str]) -> None:
+    """The pages in the tree, and the data that they were made from."""
+    entries = {entry["id"]: entry for entry in whole["figures"]}
+    for figure in figures:
+        entry = entries[figure.id]
+        if entry["problem"]:
+            continue
+        facts = {"commit": whole["commit"], "conditions": whole["conditions"]}
+        document.write(document.STORED / f"{figure.id}.json", {**entry, **facts})
+        (document.STORED / f"{figure.id}.md").write_text(
+            page.figure_page(figure, entry, facts), encoding="utf-8")
+        if figure.id in drawings:
+            (document.STORED / f"{figure.id}.svg").write_text(drawings[figure.id], "utf-8")
+    every = [document.stored(figure.id) for figure in catalog.figures()]
+    document.LIST.write_text(page.list_page([e for e in every if e], catalog.not_done()),
+                             encoding="utf-8")
+
+
+def _directory(out: Path | None) -> Path:
+    """Where everything goes: a new one, or one of this verb's, in which the command goes on."""
+    if out is None:
+        return documents.new_directory("figures")
+    ours = {document.FILE, webpage.FILE, "logs"}
+    if out.is_dir() and all(p.name in ours or p.suffix == ".svg" for p in out.iterdir()):
+        return out.resolve()
+    return documents.check_empty(out)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb; the exit code."""
+    if args.list:
+        return _list()
+    figures = catalog.choose(args.id, args.set, args.all)
+    if args.docs and args.quick:
+        raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
+    from cint.build import setup  # noqa: PLC0415 - not needed for a list
+
+    setup.ensure(args, _TARGETS)
+    directory = _directory(args.out)
+    started = time.monotonic()
+    entries = _measure(args, figures, directory)
+    missing = [n for n in catalog.not_done() if args.all or n.family == args.set]
+    whole = document.document(entries, missing, args.quick, _facts())
+    whole["wall_s"] = round(time.monotonic() - started, 1)
+    drawings = _drawings(figures, entries)
+    document.write(directory / document.FILE, whole)
+    for name, drawing in drawings.items():
+        (directory / f"{name}.svg").write_text(drawing, encoding="utf-8")
+    where = webpage.write(directory, figures, whole, drawings)
+    if args.docs:
+        _write_docs(figures, whole, drawings)
+    _finish(args, whole, where)
+    return EXIT_FAILED if whole["summary"][checks.FAIL] else EXIT_OK
+
+
+def _finish(args: argparse.Namespace, whole: document.Entry, where: Path) -> None:
+    if args.json:
+        print(json.dumps(whole, indent=1))
+        return
+    total = whole["summary"]
+    print(", ".join(f"{total[v]} {v}" for v in _COLOURS if total[v]) or "no checks")
+    print(f"page: {paths.display(where)}")
+    ui.info(f"took {ui.duration(whole['wall_s'])}")
