@@ -210,7 +210,8 @@ void nvme_cint_do_abort(NvmeRequest *req)
 {
     NvmeCintReq *creq = nvme_cint_req(req);
 
-    if (creq->in_media && creq->ready) {
+    /* An admin command that waits to be posted has been executed. */
+    if (req->sq->sqid && creq->in_media && creq->ready) {
         req->status = NVME_CMD_ABORT_REQ;
         nvme_cint_do_cancel(req);
     }

@@ -8,6 +8,7 @@
  * (cint_eager_guest()).
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "hw/pci/pci_regs.h"
 #include "nvme-cint-common.h"
 
@@ -189,6 +190,76 @@ static void test_delete_cq_pending(const void *opts)
     expect_queue_works(t, cint_queues(t, 1));
 }
 
+/* Pushes an admin command; @dw10 and @dw11 in CPU order. */
+static void push_admin(CintTest *t, uint8_t opcode, uint64_t prp1,
+                       uint32_t dw10, uint32_t dw11)
+{
+    NvmeCmd cmd = {
+        .opcode = opcode,
+        .dptr.prp1 = cpu_to_le64(prp1),
+        .cdw10 = cpu_to_le32(dw10),
+        .cdw11 = cpu_to_le32(dw11),
+    };
+
+    qnvme_push(&t->nvme->admin_sq, &cmd);
+}
+
+/* All admin commands that were pushed go out at once, and succeed. */
+static void expect_admin_batch(CintTest *t, uint32_t count)
+{
+    QNvmeCq *cq = &t->nvme->admin_cq;
+    NvmeCqe cqe;
+    uint32_t i;
+
+    qnvme_ring_sq(&t->nvme->admin_sq);
+    cint_let_run(t);
+    cint_run(t, 1);
+    qnvme_wait_cqes(cq, count);
+    for (i = 0; i < count; i++) {
+        g_assert_true(qnvme_peek(cq, i, &cqe));
+        g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+    }
+    qnvme_reap(cq, count);
+    qnvme_take_irq(t->nvme, 0);
+}
+
+/*
+ * The queues go while CQEs are held and commands in the medium, and others
+ * come in their place, within one entry into the controller: what deleting
+ * the SQ has decided to send is for a CQ that is gone when it ends.
+ */
+static void test_replace_in_one_batch(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    QNvmeCq *cq = sq->cq;
+    int i;
+
+    read_and_run(t, sq, 3, POSTED);
+    for (i = 0; i < 3; i++) {
+        qnvme_push_write(sq, &t->buf, 0, 4096);
+    }
+    qnvme_ring_sq(sq);
+    cint_let_run(t);
+
+    *cq = (QNvmeCq) {
+        .ctrl = t->nvme, .id = 1, .vector = 1, .entries = CINT_ENTRIES,
+        .addr = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE).addr, .phase = true,
+    };
+    sq->addr = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE).addr;
+    sq->tail = sq->head = sq->doorbell = 0;
+    push_admin(t, NVME_ADM_CMD_DELETE_SQ, 0, 1, 0);
+    push_admin(t, NVME_ADM_CMD_DELETE_CQ, 0, 1, 0);
+    push_admin(t, NVME_ADM_CMD_CREATE_CQ, cq->addr,
+               (CINT_ENTRIES - 1) << 16 | 1, 1 << 16 | 3);
+    push_admin(t, NVME_ADM_CMD_CREATE_SQ, sq->addr,
+               (CINT_ENTRIES - 1) << 16 | 1, 1 << 16 | 1);
+    expect_admin_batch(t, 4);
+    g_assert_cmpuint(cint_record(t, 1).cqes, ==, 0);
+    expect_silence(t, 1);
+    expect_queue_works(t, sq);
+}
+
 /* ---- Full completion queues ---- */
 
 static void test_cq_full(const void *opts)
@@ -266,6 +337,18 @@ static void test_abort_of_nothing(const void *opts)
     g_assert_false(qnvme_abort(sq, 999));
     g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 3);
     expect_queue_works(t, sq);
+}
+
+/* An admin command that is done cannot be undone, if not posted yet. */
+static void test_abort_of_done(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    uint16_t cid = t->nvme->admin_sq.next_cid;
+
+    push_admin(t, NVME_ADM_CMD_GET_FEATURES, 0, NVME_NUMBER_OF_QUEUES, 0);
+    push_admin(t, NVME_ADM_CMD_ABORT, 0, cid << 16, 0);
+    expect_admin_batch(t, 2);
+    expect_queue_works(t, cint_queues(t, 1));
 }
 
 static void test_errors_among_reads(const void *opts)
@@ -453,11 +536,13 @@ static const struct {
     { "delete-sq-with-commands-unfetched", test_delete_sq_unfetched },
     { "delete-other-sq-of-the-cq", test_delete_other_sq },
     { "delete-cq-with-cqes-pending", test_delete_cq_pending },
+    { "replaced-in-one-batch", test_replace_in_one_batch },
     { "cq-full-with-commands-waiting", test_cq_full },
     { "cq-full-and-polled", test_cq_full_and_polled },
     { "cq-of-two-entries", test_smallest_cq },
     { "abort-in-media", test_abort_in_media },
     { "abort-of-nothing", test_abort_of_nothing },
+    { "abort-of-an-admin-command-done", test_abort_of_done },
     { "errors-among-reads", test_errors_among_reads },
     { "shadow-doorbells-on-with-cqes-pending", test_shadow_pending },
     { "shadow-doorbells-on-with-commands-in-media", test_shadow_in_media },
