@@ -165,12 +165,27 @@ static void sync_head(NvmeCintCq *ccq, uint32_t tail, int64_t now)
     nvme_cint_consumed(ccq);
 }
 
+/*
+ * With shadow doorbells not every update of the head traps. What waited for
+ * room is posted here: the doorbell that is to come, and would see to that,
+ * takes a queue that is not full any more for one that never was.
+ */
+static void read_shadow_head(NvmeCintCq *ccq, int64_t now)
+{
+    NvmeCQueue *cq = ccq->cq;
+    uint32_t head = cq->head;
+
+    nvme_update_cq_head(cq);
+    sync_head(ccq, cq->tail, now);
+    if (cq->head != head && !QTAILQ_EMPTY(&cq->req_list)) {
+        nvme_post_cqes(cq);
+    }
+}
+
 void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
 {
-    /* With shadow doorbells not every update of the head traps. */
     if (ccq->cq->ctrl->dbbuf_enabled) {
-        nvme_update_cq_head(ccq->cq);
-        sync_head(ccq, ccq->cq->tail, now);
+        read_shadow_head(ccq, now);
     }
     expire_deadlines(ccq, now);
 }

@@ -410,6 +410,31 @@ static void test_shadow_cq_full(const void *opts)
     expect_queue_works(t, sq);
 }
 
+/*
+ * The guest is slow between the two ways of telling that a full queue has room:
+ * the controller's own deadlines look at the shadow meanwhile, and the doorbell
+ * comes to a queue that is not full.
+ */
+static void test_shadow_head_before_doorbell(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 8, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, 64, cq);
+
+    qnvme_use_shadow_doorbells(t->nvme);
+    read_and_run(t, sq, 30, POSTED);
+    g_assert_true(qnvme_take_irq(t->nvme, 1));
+    qnvme_consume(cq, 7);
+    qtest_writel(t->qts, t->nvme->shadow + 3 * 4, cq->head);
+    cint_run(t, CINT_SECOND);
+    cint_let_run(t);
+    qnvme_reg_write(t->nvme, 0x1000 + 3 * 4, cq->head);
+    cq->doorbell = cq->head;
+    cint_let_run(t);
+    g_assert_cmpuint(cint_eager_guest(t, cq), ==, 23);
+    expect_queue_works(t, sq);
+}
+
 /* A head beyond the tail is the guest's mistake; the controller lives on. */
 static void test_wrong_head(const void *opts)
 {
@@ -547,6 +572,7 @@ static const struct {
     { "shadow-doorbells-on-with-cqes-pending", test_shadow_pending },
     { "shadow-doorbells-on-with-commands-in-media", test_shadow_in_media },
     { "shadow-doorbells-and-cq-full", test_shadow_cq_full },
+    { "shadow-head-before-its-doorbell", test_shadow_head_before_doorbell },
     { "head-beyond-the-tail", test_wrong_head },
     { "stop-and-continue", test_stop_and_continue },
     { "unplug-with-cqes-pending", test_unplug_pending },
