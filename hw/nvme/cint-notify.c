@@ -226,6 +226,7 @@ NvmeCintEntry nvme_cint_enter(NvmeCtrl *n)
 {
     NvmeCintEntry entry = {
         .n = n,
+        .resets = n->cint->resets,
         .was_engaged = guard_of(n)->engaged_in_io,
     };
 

@@ -29,6 +29,7 @@
 
 typedef struct NvmeCintEntry {
     NvmeCtrl *n;
+    uint32_t resets;            /* of the controller, by then */
     bool was_engaged;
 } NvmeCintEntry;
 
@@ -36,6 +37,15 @@ NvmeCintEntry nvme_cint_enter(NvmeCtrl *n);
 
 /* Sends what was decided. The caller may not touch a queue afterwards. */
 void nvme_cint_leave(NvmeCintEntry entry);
+
+/*
+ * For who has let the main loop run within @entry: are the controller and its
+ * queues still there?
+ */
+static inline bool nvme_cint_is_whole(const NvmeCintEntry *entry)
+{
+    return entry->n->cint && entry->n->cint->resets == entry->resets;
+}
 
 /* The interrupt of @action, which has one, is to be sent for @ccq. */
 void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action);

@@ -107,20 +107,36 @@ static void finish(NvmeCintCq *ccq, NvmeCintReq *creq)
     QTAILQ_INSERT_TAIL(&ccq->cq->req_list, req, entry);
 }
 
-/* Finishes the commands the media is done with. */
-static bool collect_due(NvmeCintCq *ccq, int64_t now)
+static NvmeCintReq *first_due(const NvmeCintCq *ccq, int64_t now)
 {
-    bool virtual_time = ccq->cq->ctrl->cint->virtual_time;
+    NvmeCintReq *first = QTAILQ_FIRST(&ccq->media);
+
+    return first && first->due_ns <= now ? first : NULL;
+}
+
+/*
+ * Other devices are served meanwhile, and a message of one of them may reset
+ * or unplug this controller. Returns false if @creq waits no longer: that has
+ * happened, or the command has failed and left the list by itself.
+ */
+static bool wait_for_data(const NvmeCintEntry *entry, const NvmeCintReq *creq)
+{
+    AIO_WAIT_WHILE_UNLOCKED(NULL, nvme_cint_is_whole(entry) &&
+                                  creq->in_media && !creq->ready);
+    return nvme_cint_is_whole(entry) && creq->in_media;
+}
+
+/* Finishes the commands the media is done with. */
+static bool collect_due(const NvmeCintEntry *entry, NvmeCintCq *ccq,
+                        int64_t now)
+{
+    bool virtual_time = entry->n->cint->virtual_time;
     bool collected = false;
     NvmeCintReq *creq;
 
-    while ((creq = QTAILQ_FIRST(&ccq->media)) && creq->due_ns <= now) {
-        if (virtual_time) {
-            /* A command that fails leaves the list by itself. */
-            AIO_WAIT_WHILE_UNLOCKED(NULL, creq->in_media && !creq->ready);
-            if (!creq->in_media) {
-                continue;
-            }
+    while (nvme_cint_is_whole(entry) && (creq = first_due(ccq, now))) {
+        if (virtual_time && !wait_for_data(entry, creq)) {
+            continue;
         }
         if (creq->ready) {
             nvme_cint_leave_media(ccq, creq);
@@ -141,12 +157,16 @@ static void post_timer_cb(void *opaque)
     NvmeCintEntry entry = nvme_cint_enter(ccq->cq->ctrl);
     int64_t now = nvme_cint_now();
     bool kicked = ccq->post_ns <= now;
+    bool collected;
 
     ccq->post_ns = kicked ? CINT_NO_DEADLINE : ccq->post_ns;
-    if (collect_due(ccq, now) || kicked) {
-        nvme_post_cqes(ccq->cq);
+    collected = collect_due(&entry, ccq, now);
+    if (nvme_cint_is_whole(&entry)) {
+        if (collected || kicked) {
+            nvme_post_cqes(ccq->cq);
+        }
+        arm_post_timer(ccq);
     }
-    arm_post_timer(ccq);
     nvme_cint_leave(entry);
 }
 

@@ -281,46 +281,57 @@ static void test_registers_moved_under_records(const void *opts)
 #define ECAM            0xb0000000u     /* of the q35 machine, once enabled */
 #define PCIEXBAR        0x60
 
-static QNvmeSq *boot_with_ecam(const char *opts, CintTest **t)
+static CintTest *boot_q35(const char *args, const char *opts)
 {
-    QPCIDevice *mch;
-    QNvmeSq *sq;
+    g_autofree char *q35 = g_strdup_printf("-machine q35 %s", args);
+    CintTest *t = cint_boot_custom(NULL, q35, opts);
+    QPCIDevice *mch = qpci_device_find(t->bus, QPCI_DEVFN(0, 0));
 
-    *t = cint_boot_custom(NULL, "-machine q35 " CINT_NULL_DISK, opts);
-    mch = qpci_device_find((*t)->bus, QPCI_DEVFN(0, 0));
     qpci_config_writel(mch, PCIEXBAR + 4, 0);
     qpci_config_writel(mch, PCIEXBAR, ECAM | 1);
     g_free(mch);
-    sq = cint_queues(*t, 1);
-    return sq;
+    return t;
 }
 
-/* From here on messages of vector 1 ask for a function level reset. */
-static void aim_reset(CintTest *t)
+static QNvmeSq *boot_with_ecam(const char *opts, CintTest **t)
+{
+    *t = boot_q35(CINT_NULL_DISK, opts);
+    return cint_queues(*t, 1);
+}
+
+/* From here on messages of @sender's vector 1 ask for a reset of @t. */
+static void aim_reset(CintTest *sender, CintTest *t)
 {
     uint8_t control = qpci_find_capability(t->pdev, PCI_CAP_ID_EXP, 0) +
                       PCI_EXP_DEVCTL;
 
-    qnvme_vector_target(t->nvme, 1,
+    qnvme_vector_target(sender->nvme, 1,
                         ECAM + (t->pdev->devfn << 12) + control,
                         PCI_EXP_DEVCTL_BCR_FLR, false);
 }
 
-static uint32_t admin_vector(CintTest *t, uint32_t field)
+typedef struct Vector {
+    uint32_t addr, data;
+} Vector;
+
+static uint32_t vector_field(CintTest *t, uint32_t field)
 {
     return qpci_io_readl(t->pdev, t->pdev->msix_table_bar,
                          t->pdev->msix_table_off + field);
 }
 
+static Vector admin_vector(CintTest *t)
+{
+    return (Vector) {
+        .addr = vector_field(t, PCI_MSIX_ENTRY_LOWER_ADDR),
+        .data = vector_field(t, PCI_MSIX_ENTRY_DATA),
+    };
+}
+
 /* The reset takes configuration space and vectors with it. */
-static void expect_reset(CintTest *t, void (*run)(CintTest *t))
+static void expect_was_reset(CintTest *t, Vector admin)
 {
     uint8_t msix = qpci_find_capability(t->pdev, PCI_CAP_ID_MSIX, 0);
-    uint32_t addr = admin_vector(t, PCI_MSIX_ENTRY_LOWER_ADDR);
-    uint32_t data = admin_vector(t, PCI_MSIX_ENTRY_DATA);
-
-    aim_reset(t);
-    run(t);
 
     cint_let_run(t);
     g_assert_cmphex(qpci_config_readw(t->pdev, PCI_COMMAND) &
@@ -330,9 +341,18 @@ static void expect_reset(CintTest *t, void (*run)(CintTest *t))
     qpci_config_writew(t->pdev, PCI_COMMAND,
                        PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
     qpci_config_writew(t->pdev, msix + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE);
-    qnvme_vector_target(t->nvme, 0, addr, data, true);
+    qnvme_vector_target(t->nvme, 0, admin.addr, admin.data, true);
     g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 0);
     expect_works_after_reset(t);
+}
+
+static void expect_reset(CintTest *t, void (*run)(CintTest *t))
+{
+    Vector admin = admin_vector(t);
+
+    aim_reset(t, t);
+    run(t);
+    expect_was_reset(t, admin);
 }
 
 /* Set Features, of which no completion comes any more. */
@@ -389,6 +409,35 @@ static void test_reset_in_a_pass(const void *opts)
     expect_reset(t, by_pass);
 }
 
+/* ---- A message of another device ---- */
+
+#define SLOW_DISKS \
+    "-blockdev driver=null-co,node-name=d0,size=1073741824,read-zeroes=on," \
+    "latency-ns=400000000 " \
+    "-blockdev driver=null-co,node-name=d1,size=1073741824,read-zeroes=on," \
+    "latency-ns=100000000 " \
+    "-device nvme,serial=other,drive=d1,addr=6"
+
+/*
+ * In virtual time a controller whose data is late waits for it, and lets the
+ * main loop serve others meanwhile. One of those has this controller reset.
+ */
+static void test_reset_while_waiting(void)
+{
+    CintTest *t = boot_q35(SLOW_DISKS, BASE STATIC VIRTUAL);
+    CintTest *other = cint_other(t, 6);
+    QNvmeSq *sq = cint_queues(t, 1), *sq_other = cint_queues(other, 1);
+    Vector admin = admin_vector(t);
+
+    aim_reset(other, t);
+    cint_read(other, sq_other, 1);
+    cint_read(t, sq, 3);
+    cint_run(t, 1);
+    qnvme_wait_cqes(sq_other->cq, 1);
+    cint_other_free(other);
+    expect_was_reset(t, admin);
+}
+
 int main(int argc, char **argv)
 {
     size_t i;
@@ -424,5 +473,7 @@ int main(int argc, char **argv)
     qtest_add_data_func("/nvme-cint/self/reset/in-a-pass/virtual",
                         BASE ",cint.policy=default" VIRTUAL,
                         test_reset_in_a_pass);
+    qtest_add_func("/nvme-cint/self/reset/by-another-device",
+                   test_reset_while_waiting);
     return g_test_run();
 }
