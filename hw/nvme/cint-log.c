@@ -135,6 +135,11 @@ bool nvme_cint_irq_statistics(InterruptStatsProvider *obj,
     return true;
 }
 
+/* For a device without this function `info pic` says that it cannot tell. */
+void nvme_cint_print_info(InterruptStatsProvider *obj, GString *buf)
+{
+}
+
 /*
  * QOM
  */

@@ -17,4 +17,7 @@ void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
 bool nvme_cint_irq_statistics(InterruptStatsProvider *obj,
                               uint64_t **irq_counts, unsigned int *nb_irqs);
 
+/* For "info pic", which is silent about the device as it is without cint. */
+void nvme_cint_print_info(InterruptStatsProvider *obj, GString *buf);
+
 #endif /* HW_NVME_CINT_LOG_H */

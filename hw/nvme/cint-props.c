@@ -488,6 +488,7 @@ void nvme_cint_class_init(ObjectClass *oc)
         "counters of each completion queue (read only)");
     INTERRUPT_STATS_PROVIDER_CLASS(oc)->get_statistics =
         nvme_cint_irq_statistics;
+    INTERRUPT_STATS_PROVIDER_CLASS(oc)->print_info = nvme_cint_print_info;
 }
 
 void nvme_cint_instance_init(NvmeCtrl *n)

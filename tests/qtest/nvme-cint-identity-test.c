@@ -353,9 +353,10 @@ static void describe_info_irq(CintTest *t, GString *text)
     int i;
 
     for (i = 1; i <= 5; i++) {
-        g_autofree char *shown = qtest_hmp(t->qts, "info irq");
+        g_autofree char *counts = qtest_hmp(t->qts, "info irq");
+        g_autofree char *controllers = qtest_hmp(t->qts, "info pic");
 
-        g_string_append(text, shown);
+        g_string_append_printf(text, "%s%s", counts, controllers);
         cint_read(t, sq, 5);
         qnvme_wait_cqes(sq->cq, 5 * i);
         cint_let_run(t);
