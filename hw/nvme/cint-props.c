@@ -205,13 +205,12 @@ static bool visit_input(Visitor *v, const char *name, const CintParam *param,
         break;
     }
 
-    if (!visit_type_uint64(v, name, value, errp)) {
-        return false;
-    }
-    if (*value < param->min || *value > param->max) {
-        error_setg(errp, "Parameter '%s' does not accept value %" PRId64
-                   "; valid values are %" PRIu64 " to %" PRIu64 " (%s)", name,
-                   (int64_t)*value, param->min, param->max, param->help);
+    /* The visitor's own message does not know the valid values. */
+    if (!visit_type_uint64(v, name, value, NULL) ||
+        *value < param->min || *value > param->max) {
+        error_setg(errp, "Parameter '%s' expects an integer from %" PRIu64
+                   " to %" PRIu64 " (%s)", name, param->min, param->max,
+                   param->help);
         return false;
     }
     return true;
@@ -587,6 +586,12 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
     }
     if (n->params.sriov_max_vfs) {
         error_setg(errp, "cint=on does not support sriov_max_vfs");
+        return false;
+    }
+    if (n->params.max_ioqpairs >= NVME_CINT_ALL_CQS) {
+        error_setg(errp, "cint=on supports max_ioqpairs of 1 to %d, as "
+                   "identifier FFFFh stands for all queues",
+                   NVME_CINT_ALL_CQS - 1);
         return false;
     }
     if (!check_overrides(params, errp) || !check_time(n, errp) ||

@@ -256,8 +256,9 @@ static const StartError start_errors[] = {
       "cint=on,cint.policy=adaptive,cint.each-cqe=off", "each-cqe", "default" },
     { "delta-out-of-range", "cint=on,cint.delta=99999999999", "cint.delta",
       "1000000000" },
-    { "delta-is-no-number", "cint=on,cint.delta=fast", "cint.delta", "" },
-    { "negative-thr", "cint=on,cint.thr=-1", "cint.thr", "" },
+    { "delta-is-no-number", "cint=on,cint.delta=fast", "cint.delta",
+      "0 to 1000000000" },
+    { "negative-thr", "cint=on,cint.thr=-1", "cint.thr", "0 to 65535" },
     { "thr-out-of-range", "cint=on,cint.thr=65536", "cint.thr", "65535" },
     { "units-out-of-range", "cint=on,cint.media=optane,cint.media.units=4096",
       "cint.media.units", "1024" },
@@ -273,6 +274,8 @@ static const StartError start_errors[] = {
       "sriov_vq_flexible=2,sriov_vi_flexible=1", "sriov_max_vfs", "cint=on" },
     { "ioeventfd-in-virtual-time", "cint=on,cint.time=virtual,ioeventfd=on",
       "cint.time", "ioeventfd" },
+    { "queue-that-stands-for-all", "cint=on,max_ioqpairs=65535",
+      "max_ioqpairs", "1 to 65534" },
 };
 
 /* A build with sanitizers begins with a remark about QEMU's coroutines. */
@@ -366,6 +369,55 @@ static void test_defaults(void)
 
     t = cint_boot("cint=on,cint.media=p3700,cint.delta=6000");
     g_assert_cmpint(cint_get_number(t, "cint.delta"), ==, 6000);
+    cint_shutdown(t);
+}
+
+/* ---- Every property ---- */
+
+/* @value, whatever it is, is none of @name's: says so, and which are. */
+static void expect_refused_value(CintTest *t, const char *name,
+                                 const char *value, const char *says)
+{
+    g_autofree char *text = qtest_hmp(t->qts, "device_add nvme,serial=x,"
+                                      "drive=d1,cint=on,%s=%s", name, value);
+
+    g_test_message("%s=%s: %s", name, value, text);
+    g_assert_nonnull(strstr(text, name));
+    g_assert_nonnull(strstr(text, says));
+}
+
+static void test_every_property(void)
+{
+    static const char *const values[] = {
+        "", "garbage", "-1", "-9223372036854775808", "18446744073709551615",
+        "18446744073709551616", "1.5", "1k",
+    };
+    CintTest *t = cint_boot_custom(NULL, CINT_NULL_DISK
+        " -blockdev driver=null-co,node-name=d1,size=1048576", "cint=on");
+    QDict *response = qtest_qmp(t->qts, "{'execute': 'device-list-properties',"
+                                " 'arguments': {'typename': 'nvme'}}");
+    const QListEntry *entry;
+    int count = 0;
+    size_t i;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(response, "return"), entry) {
+        QDict *property = qobject_to(QDict, qlist_entry_obj(entry));
+        const char *name = qdict_get_str(property, "name");
+        const char *type = qdict_get_str(property, "type");
+        const char *says = g_str_equal(type, "uint64") ? " to " :
+                           g_str_equal(type, "bool") ? "'on' or 'off'" :
+                           "valid values are ";
+
+        if (!g_str_has_prefix(name, "cint") || strstr(name, "-stats")) {
+            continue;
+        }
+        count++;
+        for (i = 0; i < ARRAY_SIZE(values); i++) {
+            expect_refused_value(t, name, values[i], says);
+        }
+    }
+    g_assert_cmpint(count, >=, 30);
+    qobject_unref(response);
     cint_shutdown(t);
 }
 
@@ -499,6 +551,7 @@ int main(int argc, char **argv)
     ADD("two-controllers-keep-their-policies", test_two_controllers);
     ADD("migration-is-refused", test_migration_is_refused);
     ADD("policy-in-one-step", test_policy_in_one_step);
+    ADD("every-property-says-what-it-expects", test_every_property);
 #undef ADD
     return g_test_run();
 }
