@@ -317,10 +317,10 @@ bool nvme_cint_do_pass_end(NvmeCQueue *cq)
         nvme_cint_cq_act(ccq, cint_pass_end(&ccq->engine, now), now);
         return true;
     }
-    if (cq->irq_enabled && !is_empty) {
+    if (cq->irq_enabled && !is_empty && !ccq->stopped) {
         count_stock_irq(ccq);
     }
-    return false;
+    return ccq->stopped;
 }
 
 bool nvme_cint_do_head(NvmeCQueue *cq)
@@ -402,6 +402,7 @@ void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq)
 void nvme_cint_cq_stop(NvmeCintCq *ccq)
 {
     ccq->coalesce = false;
+    ccq->stopped = true;
     timer_del(ccq->irq_timer);
     nvme_cint_notify_stop(ccq);
 }

@@ -124,6 +124,13 @@ void nvme_cint_consumed(NvmeCintCq *ccq)
     }
 }
 
+void nvme_cint_release_pin(NvmeCtrl *n)
+{
+    n->cq_pending = 0;
+    n->irq_status = 0;
+    nvme_irq_deassert(n, &n->admin_cq);
+}
+
 /* ---- Messages ---- */
 
 /*

@@ -81,6 +81,7 @@ typedef struct NvmeCintCq {
     NvmeCintNotices notices;
     /* cint-cq.c */
     bool coalesce;              /* false: never, as for admin and IEN=0 */
+    bool stopped;               /* in a reset: no interrupt at all */
     QEMUTimer *irq_timer;       /* runs the engine's deadline */
     int64_t armed_ns;           /* what irq_timer is set to */
     int64_t deadline_ns;        /* last one traced */

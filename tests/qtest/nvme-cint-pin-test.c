@@ -187,6 +187,53 @@ static void test_held_and_deleted(const void *opts)
     cint_shutdown(t);
 }
 
+/* ---- Resets ---- */
+
+/* Nobody can consume what a reset has taken away: the pin is released. */
+static void reset_when_asserted(const char *opts, bool admin)
+{
+    CintTest *t = cint_boot(opts);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_GET_FEATURES,
+        .cdw10 = cpu_to_le32(NVME_NUMBER_OF_QUEUES),
+    };
+    QNvmeSq *sq;
+
+    set_msix(t, false);
+    if (admin) {
+        qnvme_push(&t->nvme->admin_sq, &cmd);
+        qnvme_ring_sq(&t->nvme->admin_sq);
+        cint_let_run(t);
+        cint_run(t, 1);
+    } else {
+        sq = queues_on(t, 1, 0);
+        read_and_post(t, sq, 3);
+        cint_run(t, 2 * HOLD_NS);
+    }
+    g_assert_true(pin(t));
+    qnvme_reset(t->nvme);
+    g_assert_false(pin(t));
+
+    qnvme_enable(t->nvme);
+    sq = queues_on(t, 1, 0);
+    read_and_post(t, sq, 1);
+    cint_run(t, 2 * HOLD_NS);
+    g_assert_true(pin(t));
+    qnvme_reap(sq->cq, 1);
+    g_assert_false(pin(t));
+    cint_shutdown(t);
+}
+
+static void test_reset(const void *opts)
+{
+    reset_when_asserted(opts, false);
+}
+
+static void test_reset_admin(const void *opts)
+{
+    reset_when_asserted(opts, true);
+}
+
 /* ---- Vectors that the pin does not have ---- */
 
 /* The pin's mask registers have 32 bits; the MSI-X table has more entries. */
@@ -242,6 +289,8 @@ static const struct {
     { "cqes-held-behind-others", test_held_behind_told },
     { "late-and-reaped", test_late_and_reaped },
     { "cqes-held-and-the-queue-deleted", test_held_and_deleted },
+    { "reset", test_reset },
+    { "reset-with-admin-cqe", test_reset_admin },
     { "high-vector", test_high_vector },
     { "high-vector-with-cqes-held", test_high_vector_held },
 };
