@@ -9,6 +9,7 @@
  * that is late looks to the controller.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "nvme-cint-common.h"
 #include "nvme-cint-driver.h"
 
@@ -115,6 +116,52 @@ static void test_kept(void)
     expect_told(t, records);
 }
 
+static void push_admin(CintTest *t, uint8_t opcode, uint32_t dw10)
+{
+    NvmeCmd cmd = {
+        .opcode = opcode,
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+        .cdw10 = cpu_to_le32(dw10),
+    };
+
+    qnvme_push(&t->nvme->admin_sq, &cmd);
+}
+
+/*
+ * Deleting the SQ makes every command an error and each error an interrupt;
+ * none has been sent when the records move. The one that is left tells of all.
+ */
+static void test_moved_with_several_unsent(void)
+{
+    CintTest *t = cint_boot(OPTS ",cint.media=custom,cint.media.units=0,"
+                            "cint.media.read-latency=1000000000");
+    QNvmeSq *sq = cint_queues(t, CQID);
+    uint64_t records = cint_records_on(t, CQID + 1);
+    uint64_t other = cint_records_new(t, CQID + 1);
+    CintStatus status;
+
+    cint_read(t, sq, CQES);
+    cint_let_run(t);
+    qtest_writeq(t->qts, t->buf.addr, other);
+    qtest_writel(t->qts, t->buf.addr + 8, CQID + 1);
+    qtest_writel(t->qts, t->buf.addr + 12, 0);
+    push_admin(t, NVME_ADM_CMD_DELETE_SQ, CQID);
+    push_admin(t, NVME_ADM_CMD_SET_FEATURES, NVME_CINT_FID_STATUS);
+    qnvme_ring_sq(&t->nvme->admin_sq);
+    qnvme_wait_cqes(&t->nvme->admin_cq, 2);
+    qnvme_reap(&t->nvme->admin_cq, 2);
+
+    status = cint_status(t, records, CQID);
+    g_assert_cmpuint(status.full_tail, ==, CQES);
+    g_assert_cmpuint(status.seq, ==, 1);
+    g_assert_cmpuint(status.reason, ==, NVME_CINT_REASON_ERROR);
+    status = cint_status(t, other, CQID);
+    g_assert_cmpuint(status.full_tail, ==, CQES);
+    g_assert_cmpuint(status.class, ==, 0);
+    g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, CQES);
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -123,6 +170,7 @@ int main(int argc, char **argv)
     ADD("off-with-a-deadline-due", test_off);
     ADD("shrunk-with-a-deadline-due", test_shrunk);
     ADD("moved-with-a-deadline-due", test_moved);
+    ADD("moved-with-several-messages-unsent", test_moved_with_several_unsent);
 #undef ADD
     return g_test_run();
 }
