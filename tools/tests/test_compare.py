@@ -23,7 +23,7 @@ from cint.errors import (
 )
 from cint.guest import session
 from cint.measure import comparison, metrics, sampling, settings
-from cint.results import assembly, documents, table, unfinished
+from cint.results import assembly, documents, printing, table, unfinished
 from cint.verbs import compare
 
 FAKE = Path(__file__).with_name("fake_qemu.py")
@@ -251,7 +251,7 @@ def test_table_and_files(fake: Path, capsys: pytest.CaptureFixture[str]) -> None
     latest = fake / "results/latest"
     made = {p.name for p in latest.iterdir()}
     assert made == {"results.json", "results.csv", "latency.png", "iops.png", "interrupts.png",
-                    "report.html", "logs"}
+                    "tradeoff.png", "report.html", "logs"}
     assert {p.name for p in (latest / "logs").iterdir()} == {"default", "static100", "static20",
                                                             "adaptive", "vic", "cint", "cint-ooo",
                                                             *SECOND}
@@ -361,7 +361,7 @@ def test_real_time_table_has_the_stock_device_and_the_warning(
     capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = documents.load(Path(__file__).with_name("golden"))
-    compare.print_table(document, Path("/x"))
+    printing.print_table(document, Path("/x"))
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("stock ") for line in lines)
     assert any(line.startswith("warning: adaptive: asked for 6 us, got ") for line in lines)

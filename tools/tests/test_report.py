@@ -4,7 +4,9 @@
 import argparse
 import copy
 import json
+import re
 from collections.abc import Mapping
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,16 @@ from cint import cli, paths
 from cint.device import logpage
 from cint.errors import CintError
 from cint.measure import metrics, sampling
-from cint.results import charts, documents, lateness, previous, sentences, webpage
+from cint.results import (
+    charts,
+    documents,
+    lateness,
+    plots,
+    previous,
+    sentences,
+    tradeoff,
+    webpage,
+)
 from cint.verbs import report
 
 GOLDEN = Path(__file__).with_name("golden") / "results.json"
@@ -188,7 +199,7 @@ def two_rows(document: dict[str, Any], **values: float) -> str:
                         for name, given in (("default", base), ("adaptive", base | values))]
     document |= {"time": "virtual", "quick": False, "baseline": "default"}
     document["irq_cost"]["in_force"] = True
-    return sentences.paragraph(document)
+    return " ".join(sentences.readings(document))
 
 
 def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
@@ -212,9 +223,9 @@ def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
     document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
     document["baseline"] = "default"
     said = "under cint the sync job's latency is 1.02 times default's, at 0.25 times its interrupts"
-    assert said in sentences.paragraph(document)
+    assert said in " ".join(sentences.readings(document))
     document["policies"][2]["kind"] = "adaptive"
-    assert "at 0.25 times" not in sentences.paragraph(document)
+    assert "at 0.25 times" not in " ".join(sentences.readings(document))
 
 
 def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
@@ -390,3 +401,70 @@ def test_virtual_time_has_no_timers_to_show(document: dict[str, Any]) -> None:
     document["time"] = "virtual"
     assert lateness.of_document(document) == []
     assert "Timers in real time" not in webpage.render(document)
+
+
+# ---- ties, and what a short latency costs ----------------------------------
+
+def ties(document: dict[str, Any], *rows: tuple[str, float, float]) -> str:
+    """The reading of one workload; rows are policy, throughput, latency."""
+    document["workloads"] = document["workloads"][:1]
+    document["rows"] = [sampling.Row(n, "sync", None, dict.fromkeys(metrics.NAMES, 100.0)
+                                     | {"iops": iops, "mean_us": us}).as_dict()
+                        for n, iops, us in rows]
+    document |= {"time": "virtual", "quick": False, "baseline": "default",
+                 "policies": [{"name": n, "kind": n} for n, _, _ in rows]}
+    return sentences.readings(document)[0]
+
+
+def test_ties_are_called_ties(document: dict[str, Any]) -> None:
+    said = ties(document, ("default", 100_000, 10.0), ("vic", 100_000.1, 10.001),
+                ("cint", 99_000, 10.1), ("static100", 9_000, 110.0), ("static99", 9_100, 109.0))
+    for words in ("default (the baseline), vic and cint have the highest throughput, "
+                  "100.0 k/s; static100 and static99 the lowest, "
+                  "9.00 k/s", "mean latency is lowest under default (the baseline), vic and cint, "
+                  "10.00 us, and highest under static100 and static99, 110.0 us"):
+        assert words in said
+
+
+def test_readings_are_a_list(document: dict[str, Any]) -> None:
+    page = Page(webpage.render(document))
+    for text in sentences.readings(document):
+        assert text in page.text
+
+
+def test_trade_off(document: dict[str, Any], tmp_path: Path) -> None:
+    found = dict(tradeoff.points(document))
+    row = next(r for r in documents.rows_from(document)
+               if (r.policy, r.workload, r.job) == ("default", "sync", None))
+    point = next(p for p in found["sync"] if p.policy == "default")
+    assert point.irqs == pytest.approx(1 / (row.values["ios_per_irq"] or 0))
+    assert point.latency == row.values["mean_us"]
+    text = webpage.render(document)
+    assert "Mean latency, us, against interrupts per I/O" in text
+    assert f'aria-label="{escape(tradeoff.describe("sync", found["sync"]))}"' in text
+    assert "tradeoff.png" in [p.name for p in plots.write(document, tmp_path)]
+
+
+def test_points_that_are_far_apart_are_on_a_log_axis_and_stay_inside() -> None:
+    mine = [tradeoff.Point("a", 0.01, 10.0), tradeoff.Point("b", 1.0, 2000.0),
+            tradeoff.Point("c<", 1.0, 2000.0)]
+    text = tradeoff.draw("x", mine)
+    assert "log scale" in text
+    assert "b, c&lt;" in text
+    places = [(float(a), float(b)) for a, b in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', text)]
+    assert all(0 < x < tradeoff.SIZE and 0 < y < 260 for x, y in places)
+    assert places[0][0] < places[1][0]
+    assert places[0][1] > places[1][1]
+    assert "log scale" not in tradeoff.draw("x", mine[1:])
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_bars_have_no_logarithmic_axis(log: bool) -> None:
+    plt = plots.pyplot()
+    figure, axis = plt.subplots()
+    rows = [sampling.Row(p, "sync", None, {"iops": v}, range={"iops": (v / 2, v)})
+            for p, v in (("a", 1.0), ("b", 1e6))]
+    plots._marks(axis, rows, metrics.DRAWINGS[0], log)
+    assert len(axis.patches) == (0 if log else 2)
+    assert (axis.get_yscale() == "log") is log
+    plt.close(figure)

@@ -58,29 +58,29 @@ def test_of_a_job_that_runs_longer_only_the_common_time_counts() -> None:
     assert guess.rates["long"] == pytest.approx(8000 / 3)
 
 
-def entry(name: str, ios: int, runtime_ms: int, **options: str) -> dict[str, Any]:
+def entry(name: str, ios: int, runtime_ms: int, group: int = 0, **options: str) -> dict[str, Any]:
     """One job of fio's document."""
     one = fio_job(name, 1000 * ios / runtime_ms, {20_000: ios})
     one["read"]["runtime"] = runtime_ms
-    return one | {"job options": options}
+    return one | {"job options": options, "groupid": group}
 
 
-def names(*entries: dict[str, Any], common: dict[str, str] | None = None) -> list[list[str]]:
-    """The jobs of each group."""
-    document = fio(*entries) | {"global options": common or {}}
-    return [list(group) for group in fiojson.groups(document)]
+def test_groups_are_fios() -> None:
+    document = fio(entry("a", 10, 100), entry("b", 10, 100, 1), entry("b", 10, 100, 1),
+                   entry("c", 10, 100, 1), entry("a", 10, 100, 2))
+    assert [list(group) for group in fiojson.groups(document)] == [["a"], ["b", "c"], ["a"]]
+    assert fiojson.groups(document)[1]["b"].ios == 20
+    assert fiojson.parse(document)["a"].ios == 20
 
 
-def test_groups_are_those_of_stonewall() -> None:
-    a, b, c = (entry(n, 10, 100) for n in "abc")
-    walled = [entry(n, 10, 100, stonewall="1") for n in "abc"]
-    assert names(a, b, c) == [["a", "b", "c"]]
-    assert names(a, walled[1], c) == [["a"], ["b", "c"]]
-    assert names(walled[0], b, walled[2]) == [["a", "b"], ["c"]]
-    assert names(a, entry("b", 10, 100, wait_for_previous="1")) == [["a"], ["b"]]
-    assert names(a, b, c, common={"stonewall": "1"}) == [["a"], ["b"], ["c"]]
-    # numjobs=2 is one section, which waits once
-    assert names(a, walled[1], walled[1], c) == [["a"], ["b", "c"]]
+def test_groups_that_run_side_by_side_are_one() -> None:
+    """fio's new_group makes a group that waits for nobody."""
+    document = fio(entry("a", 900, 1000), entry("b", 3600, 1000, 1))
+    text = line("pre", 0, 0, 0, None) * 2 + line("post", 1000, 9, 9, None) * 2
+    message = result("own", document, snap(0, 0, 0), snap(1, 9, 0), stdout=text)
+    one, = sampling.samples("default", "own", 0, message, 1)
+    assert list(one.jobs) == ["a", "b"]
+    assert one.iops == pytest.approx(4500)
 
 
 def test_the_time_limit_is_the_jobs_own_or_the_common_one() -> None:
@@ -109,7 +109,7 @@ def page(cqes: int, irqs: int) -> bytes:
 
 def stonewalled(text: str) -> dict[str, Any]:
     """Two groups: 1000 I/Os in 500 interrupts, then 4000 in 500 (and the ramps before each)."""
-    document = fio(entry("a", 900, 1000), entry("b", 3600, 2000, stonewall="1"))
+    document = fio(entry("a", 900, 1000), entry("b", 3600, 2000, 1))
     return result("own", document, snap(0, 100, 0, page(50, 50)) | {"block": stat(50)},
                   snap(4_000_000_000, 1100, 0, page(5050, 1050)) | {"block": stat(5050)},
                   stdout=text)
@@ -190,4 +190,4 @@ def test_bad_edges_are_refused(text: str) -> None:
 def test_script_is_a_shell_script() -> None:
     script = edges.install(4)[-1]
     assert subprocess.run(["sh", "-n", "-c", script], check=False).returncode == 0
-    assert f"--log-len={64 + 6 * 2560}" in script
+    assert f"--log-len={64 + 5 * 2560}" in script

@@ -27,12 +27,17 @@ MARK = "cint-edge"
 # What happens, and the process with fio's standard output. One printf, and less than a page of
 # text: lines of several jobs do not mix.
 _SCRIPT = """\
+look() {{
+  page=$(nvme get-log /dev/nvme0 --log-id=0xd0 --log-len={length} --raw-binary 2>/dev/null |
+         gzip -c | base64 | tr -d '\\n')
+}}
+# The time that the look takes is not the job's: first before it, last behind it.
+[ $1 = pre ] && look
 now=$(awk '/^now at/ {{ print $3; exit }}' /proc/timer_list)
 io=$(awk '{{ print $1 + $5 + $12 + $16 }}' /sys/block/nvme0n1/stat)
 irq=$(awk '/nvme0q[1-9]/ {{ for (i = 2; i < NF; i++) if ($i ~ /^[0-9]+$/) n += $i }}
            END {{ print n + 0 }}' /proc/interrupts)
-page=$(nvme get-log /dev/nvme0 --log-id=0xd0 --log-len={length} --raw-binary 2>/dev/null |
-       gzip -c | base64 | tr -d '\\n')
+[ $1 = pre ] || look
 printf 'cint-%s %s %s\\n{mark} %s %s %s %s %s\\n' $1 "$(cat /proc/uptime)" \\
        "$(head -n1 /proc/stat)" $1 $now $io $irq $page >>/proc/$2/fd/1
 """
@@ -56,7 +61,7 @@ class Edge:
 def install(vcpus: int) -> tuple[str, ...]:
     """The setup command that puts the script into the guest."""
     # A header, and a record for the admin queue and each I/O queue.
-    length = 64 + (2 + vcpus) * logpage.RECORD_SIZE
+    length = 64 + (1 + vcpus) * logpage.RECORD_SIZE
     text = _SCRIPT.format(length=length, mark=MARK)
     return agent.exec_argv(f"cat >{SCRIPT_PATH} <<'END'\n{text}END\n")
 

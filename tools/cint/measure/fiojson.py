@@ -9,7 +9,7 @@ about 1.6 %.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,37 +133,36 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> JobStats:
                     _limit_ms({**common, **(entry.get("job options") or {})}))
 
 
-#: Options that make a job wait for all before it.
-_WALLS = ("stonewall", "wait_for_previous")
-
-
 def groups(document: Any) -> list[dict[str, JobStats]]:
-    """fio's JSON document: groups of jobs that ran side by side, one after the other.
+    """fio's JSON document: its groups of jobs, in each the jobs by name, in the file's order.
 
-    In each the jobs by name, in the file's order.
+    fio begins a group at a job that waits for all before it (`stonewall`), and where `new_group`
+    says so.
     """
     if not isinstance(document, dict) or not document.get("jobs"):
         raise FioError("fio gave no results", hint="its own words are in agent.log")
     common = document.get("global options") or {}
-    found: list[dict[str, list[JobStats]]] = []
+    found: dict[int, dict[str, list[JobStats]]] = {}
     try:
         for entry in document["jobs"]:
             job = _job(entry, common)
-            options = {**common, **(entry.get("job options") or {})}
-            # The jobs of one section (numjobs) have its options, and wait for it only once.
-            again = bool(found) and list(found[-1]) == [job.name]
-            if not found or (any(wall in options for wall in _WALLS) and not again):
-                found.append({})
-            found[-1].setdefault(job.name, []).append(job)
+            group = found.setdefault(int(entry.get("groupid", 0)), {})
+            group.setdefault(job.name, []).append(job)
     except (AttributeError, KeyError, TypeError, ValueError) as err:
         raise FioError(f"fio's results cannot be read ({err!r})") from None
-    return [{name: combine(name, parts) for name, parts in group.items()} for group in found]
+    return [{name: combine(name, parts) for name, parts in group.items()}
+            for group in found.values()]
 
 
 def parse(document: Any) -> dict[str, JobStats]:
     """All jobs by name, whenever they ran."""
+    return joined(groups(document))
+
+
+def joined(groups_: Sequence[Mapping[str, JobStats]]) -> dict[str, JobStats]:
+    """Groups that ran side by side as one."""
     together: dict[str, list[JobStats]] = {}
-    for group in groups(document):
+    for group in groups_:
         for name, job in group.items():
             together.setdefault(name, []).append(job)
     return {name: combine(name, parts) for name, parts in together.items()}

@@ -17,10 +17,12 @@ from typing import Any
 from cint import paths
 from cint.measure import metrics, sampling
 from cint.measure.metrics import Drawing
-from cint.results import documents, table
+from cint.results import documents, table, tradeoff
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
            "#000000")
+# Beside the colour, so that a print in black and white can be read.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # Above this ratio between the largest and the smallest bar a linear axis
 # hides the small ones.
 LOG_RATIO = 20.0
@@ -95,20 +97,32 @@ def _axis_label(drawing: Drawing) -> str:
     return drawing.unit if " " in drawing.unit else f"{drawing.title.lower()}, {drawing.unit}"
 
 
-def _bars(axis: Any, rows: Sequence[sampling.Row], drawing: Drawing, log: bool) -> None:
-    """Grouped bars: a group for each row, a bar for each metric."""
+def _marks(axis: Any, rows: Sequence[sampling.Row], drawing: Drawing, log: bool) -> None:
+    """A group for each row, in it each metric: a bar, or a dot where bars have no length.
+
+    A bar on a logarithmic axis is as long as its arbitrary foot makes it. With several boots a
+    line spans from the smallest value to the largest.
+    """
     series = drawing.metrics
     width = 0.8 / len(series)
     shown: list[float] = []
     for index, metric in enumerate(series):
-        known = [(x, row.values.get(metric.name)) for x, row in enumerate(rows)]
-        points = [(x, v * metric.factor) for x, v in known if v is not None]
-        places = [x + (index - (len(series) - 1) / 2) * width for x, _ in points]
-        heights = [v for _, v in points]
-        bars = axis.bar(places, heights, width * 0.92, label=metric.series,
-                        color=COLOURS[index % len(COLOURS)])
-        axis.bar_label(bars, [table.number(v) for v in heights], fontsize=6, padding=1,
-                       rotation=90 if len(series) * len(rows) > 9 else 0)
+        known = [(x, row, v) for x, row in enumerate(rows)
+                 if (v := row.values.get(metric.name)) is not None]
+        places = [x + (index - (len(series) - 1) / 2) * width for x, _, _ in known]
+        heights = [v * metric.factor for _, _, v in known]
+        colour = COLOURS[index % len(COLOURS)]
+        if log:
+            axis.plot(places, heights, "o", color=colour, label=metric.series, markersize=4)
+        else:
+            axis.bar(places, heights, width * 0.92, label=metric.series, color=colour)
+        for place, height, (_, row, _) in zip(places, heights, known, strict=True):
+            ends = [end * metric.factor for end in row.range.get(metric.name, (height, height))]
+            if row.range:
+                axis.plot([place, place], ends, "-", color="#000000", linewidth=0.8)
+            axis.annotate(table.number(height), (place, max(height, *ends)), (0, 3),
+                          textcoords="offset points", ha="center", va="bottom", fontsize=6,
+                          rotation=90 if len(series) * len(rows) > 9 else 0)
         shown += heights
     axis.set_xticks(range(len(rows)))
     axis.set_xticklabels([r.policy.replace(":", ":\n").replace(",", ",\n") for r in rows],
@@ -134,7 +148,7 @@ def _figure(document: Mapping[str, Any], directory: Path, drawing: Drawing) -> P
     speaks = {w["name"]: w.get("latency_job") for w in document["workloads"]}
     for axis, workload in zip(axes.flat, workloads, strict=True):
         mine = [r for r in rows if r.workload == workload]
-        _bars(axis, mine, drawing, log)
+        _marks(axis, mine, drawing, log)
         job = speaks.get(workload) if drawing.name == "latency" else None
         axis.set_title(f"{workload} ({job} job)" if job else workload)
     if len(series) > 1:
@@ -145,7 +159,49 @@ def _figure(document: Mapping[str, Any], directory: Path, drawing: Drawing) -> P
     return _finish(plt, figure, document, directory / f"{drawing.name}.png")
 
 
+# ---- what a short latency costs -----------------------------------------
+
+def _trade_off_axis(axis: Any, points: Sequence[tradeoff.Point]) -> None:
+    axis.grid(color="#dddddd", linewidth=0.6)
+    for index, point in enumerate(points):
+        colour = COLOURS[index % len(COLOURS)]
+        for ends, across in ((point.irqs_range, True), (point.latency_range, False)):
+            if ends:
+                places = [point.irqs] * 2 if not across else list(ends)
+                heights = [point.latency] * 2 if across else list(ends)
+                axis.plot(places, heights, "-", color=colour, linewidth=0.8)
+        axis.plot([point.irqs], [point.latency], MARKERS[index % len(MARKERS)], color=colour,
+                  markersize=6, label=point.policy)
+    for axis_of, values in ((axis.xaxis, [p.irqs for p in points]),
+                            (axis.yaxis, [p.latency for p in points])):
+        if tradeoff.wide(values):
+            axis_of.axes.set(**{f"{axis_of.axis_name}scale": "log"})
+        else:
+            axis_of.axes.set(**{f"{axis_of.axis_name}lim": (0, max(values) * 1.12)})
+    axis.set_xlabel(tradeoff.X_LABEL)
+
+
+def _trade_off(document: Mapping[str, Any], directory: Path) -> Path | None:
+    """tradeoff.png: a mark for each policy, left and low is better."""
+    found = tradeoff.points(document)
+    if not found:
+        return None
+    plt = pyplot()
+    figure, axes = plt.subplots(1, len(found), squeeze=False,
+                                figsize=(max(5.0, 3.6 * len(found)), 0.9 + HEIGHT_IN))
+    for axis, (title, mine) in zip(axes.flat, found, strict=True):
+        _trade_off_axis(axis, mine)
+        axis.set_title(title)
+    axes[0][0].set_ylabel(tradeoff.Y_LABEL)
+    handles, names = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, frameon=False, fontsize=8, ncols=min(len(names), 7),
+                  loc="upper right")
+    figure.suptitle("Latency against interrupts", x=0.01, ha="left", fontsize=11)
+    return _finish(plt, figure, document, directory / "tradeoff.png")
+
+
 def write(document: Mapping[str, Any], directory: Path) -> list[Path]:
-    """Write latency.png, iops.png and interrupts.png; return those written."""
+    """Write latency.png, iops.png, interrupts.png and tradeoff.png; return those written."""
     made = [_figure(document, directory, drawing) for drawing in metrics.DRAWINGS if drawing.png]
+    made.append(_trade_off(document, directory))
     return [path for path in made if path is not None]

@@ -41,7 +41,7 @@ def between(old: Document, new: Document, directory: str) -> dict[str, Any] | No
     entries = []
     for row in documents.rows_from(new):
         other = before.get((row.policy, row.workload, row.job))
-        if other is not None and _same(old, new, row.policy, row.workload):
+        if other is not None and same(old, new, row.policy, row.workload):
             entries.append(_entry(row, other))
     if not entries:
         return None
@@ -52,7 +52,8 @@ def between(old: Document, new: Document, directory: str) -> dict[str, Any] | No
 def conditions(document: Document) -> dict[str, Any]:
     """What has to be the same for any row to be comparable."""
     parameters = {"guest": "cint"} | document["parameters"]
-    parameters = {"hints": parameters["guest"] != "distro"} | parameters
+    parameters = {"hints": parameters["guest"] != "distro",
+                  "seeds": list(range(1, parameters["repeat"] + 1))} | parameters
     real = document["time"] == "real"
     return {"parameters": parameters, "time": document["time"], "scale": document["scale"]["k"],
             "irq_cost": {n: document["irq_cost"][n] for n in ("applied_ns", "in_force")},
@@ -65,7 +66,8 @@ def _named(entries: Sequence[Document], name: str) -> Document:
     return next((e for e in entries if e["name"] == name), {})
 
 
-def _same(old: Document, new: Document, policy: str, workload: str) -> bool:
+def same(old: Document, new: Document, policy: str, workload: str) -> bool:
+    """Whether a row's device properties and fio job were the same."""
     policies = [_named(d["policies"], policy).get("applied") for d in (old, new)]
     jobs = [_named(d["workloads"], workload).get("fio") for d in (old, new)]
     return policies[0] == policies[1] and jobs[0] == jobs[1]

@@ -51,20 +51,32 @@ def _close(known: Sequence[tuple[float, sampling.Row]]) -> bool:
     return known[-1][0] - known[0][0] <= SAME * known[-1][0]
 
 
+def _leaders(rows: Sequence[sampling.Row], known: Sequence[tuple[float, sampling.Row]],
+             most: bool) -> list[sampling.Row]:
+    """All that are no further than SAME from the largest (or the smallest) known value."""
+    end = known[-1][0] if most else known[0][0]
+    near = [row for value, row in known if abs(value - end) <= SAME * max(value, end)]
+    return [row for row in rows if any(row is one for one in near)]
+
+
+def _names(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str:
+    return _list([row.policy + (" (the baseline)" if row is base else "") for row in rows])
+
+
 def _throughput(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str | None:
     known = _known(rows, "iops")
     if not known:
         return None
     if _close(known):
         return f"throughput is the same within {SAME:.0%} ({table.number(known[-1][0] / 1000)} k/s)"
-    value, row = known[-1]
-    if row is base:
-        low, other = known[0]
-        return (f"{row.policy} (the baseline) has the highest throughput, "
-                f"{table.number(value / 1000)} k/s; {other.policy} the lowest, "
-                f"{table.number(low / 1000)} k/s ({table.number(low / value)} times)")
-    return (f"{row.policy} has the highest throughput, {table.number(value / 1000)} k/s"
-            + _times(value, base.values.get("iops") if base else None))
+    best, worst = _leaders(rows, known, True), _leaders(rows, known, False)
+    high, low = known[-1][0], known[0][0]
+    text = (f"{_names(best, base)} {'has' if len(best) == 1 else 'have'} the highest throughput, "
+            f"{table.number(high / 1000)} k/s")
+    if base in best:
+        return (f"{text}; {_names(worst, base)} the lowest, {table.number(low / 1000)} k/s "
+                f"({table.number(low / high)} times)")
+    return text + _times(high, base.values.get("iops") if base else None)
 
 
 def _latency(rows: Sequence[sampling.Row], base: sampling.Row | None,
@@ -75,14 +87,15 @@ def _latency(rows: Sequence[sampling.Row], base: sampling.Row | None,
     whose = f"the {job} job's mean latency" if job else "mean latency"
     if _close(known):
         return f"{whose} is the same within {SAME:.0%} ({table.number(known[-1][0])} us)"
-    (low, first), (high, last) = known[0], known[-1]
+    best, worst = _leaders(rows, known, False), _leaders(rows, known, True)
+    (low, _), (high, _) = known[0], known[-1]
     middle = base.values.get("mean_us") if base else None
-    extra = _times(high, middle) if last is not base else _times(low, middle)
-    if last is base:
-        return (f"{whose} is highest under {last.policy} (the baseline), {table.number(high)} us, "
-                f"and lowest under {first.policy}, {table.number(low)} us{extra}")
-    return (f"{whose} is lowest under {first.policy}, {table.number(low)} us, and highest under "
-            f"{last.policy}, {table.number(high)} us{extra}")
+    extra = _times(low, middle) if base in worst else _times(high, middle)
+    first = f"lowest under {_names(best, base)}, {table.number(low)} us"
+    last = f"highest under {_names(worst, base)}, {table.number(high)} us"
+    if base in worst:
+        return f"{whose} is {last}, and {first}{extra}"
+    return f"{whose} is {first}, and {last}{extra}"
 
 
 def _interrupts(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str | None:
@@ -91,12 +104,13 @@ def _interrupts(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str 
         return None
     if _close(known):
         return f"I/Os per interrupt are the same, {table.number(known[-1][0])}"
-    value, row = known[-1]
+    value, best = known[-1][0], _leaders(rows, known, True)
     middle = base.values.get("ios_per_irq") if base else None
-    if middle and value - middle <= SAME * value:
+    if middle and base in best:
         return f"no policy has more I/Os per interrupt than the baseline, {table.number(middle)}"
-    against = f" (baseline: {table.number(middle)})" if middle and row is not base else ""
-    return f"{row.policy} has the most I/Os per interrupt, {table.number(value)}{against}"
+    against = f" (baseline: {table.number(middle)})" if middle else ""
+    return (f"{_list([row.policy for row in best])} {'has' if len(best) == 1 else 'have'} the most "
+            f"I/Os per interrupt, {table.number(value)}{against}")
 
 
 def _calibrated(document: Document, rows: Sequence[sampling.Row], base: sampling.Row | None,
@@ -124,12 +138,15 @@ def sentence(document: Document, workload: Mapping[str, Any],
     return f"In {workload['name']}, {'; '.join(words)}." if words else None
 
 
-def paragraph(document: Document) -> str:
-    """The reading of the numbers: one sentence a workload, then what limits it."""
+def readings(document: Document) -> list[str]:
+    """The reading of the numbers: a sentence a workload, then what limits it.
+
+    What lies within SAME of the best is as good as the best, and named with it.
+    """
     whole = [r for r in documents.rows_from(document) if r.job is None]
     loads = [(w, [r for r in whole if r.workload == w["name"]]) for w in document["workloads"]]
     found = [sentence(document, w, rows) for w, rows in loads]
-    return " ".join([*(s for s in found if s), *limits(document)])
+    return [*(s for s in found if s), *limits(document)]
 
 
 def limits(document: Document) -> list[str]:

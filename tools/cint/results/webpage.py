@@ -16,7 +16,15 @@ from typing import Any
 
 from cint.errors import CintError
 from cint.measure import metrics, sampling
-from cint.results import charts, documents, lateness, previous, sentences, table
+from cint.results import (
+    charts,
+    documents,
+    lateness,
+    previous,
+    sentences,
+    table,
+    tradeoff,
+)
 
 FILE = "report.html"
 STYLE_FILE = Path(__file__).with_name("report.css")
@@ -72,6 +80,11 @@ def _pairs(caption: str, pairs: Iterable[tuple[str, object]]) -> str:
                   [_row(name, [escape(str(value))]) for name, value in pairs], "text wide")
 
 
+def _list(texts: Sequence[str]) -> str:
+    """Plain texts as a list; empty without any."""
+    return _tag("ul", "".join(_tag("li", escape(text)) for text in texts)) if texts else ""
+
+
 def _details(summary: str, content: str) -> str:
     return _tag("details", _tag("summary", escape(summary)) + content)
 
@@ -98,8 +111,18 @@ def _top(document: Document) -> str:
     return "\n".join(parts)
 
 
+def _trade_off(document: Document) -> list[str]:
+    """The drawing that all others are about, first."""
+    figures = [_tag("figure", _tag("figcaption", escape(title)) + tradeoff.draw(title, mine))
+               for title, mine in tradeoff.points(document)]
+    text = (f"{tradeoff.Y_LABEL[:1].upper()}{tradeoff.Y_LABEL[1:]}, against {tradeoff.X_LABEL}: "
+            "low and left is better")
+    return [_tag("h3", escape(text)) + _tag("div", "\n".join(figures), class_="plots")] \
+        if figures else []
+
+
 def _plots(document: Document) -> str:
-    parts = []
+    parts = _trade_off(document)
     for chart, drawings in charts.draw_all(document):
         figures = [_tag("figure", _tag("figcaption", escape(title)) + svg)
                    for title, svg in drawings]
@@ -289,8 +312,7 @@ def _factor(entry: Document) -> str:
 
 
 def _notes(document: Document) -> str:
-    found = [n.removeprefix(lateness.WARNING) for n in document["notes"]]
-    return _tag("ul", "".join(_tag("li", escape(n)) for n in found)) if found else ""
+    return _list([n.removeprefix(lateness.WARNING) for n in document["notes"]])
 
 
 def _repeat(document: Document) -> str:
@@ -310,7 +332,7 @@ PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
 def render(document: Document) -> str:
     """The whole page."""
     title = f"Interrupt policies: {', '.join(p['name'] for p in document['policies'])}"
-    body = [_top(document), _section("In short", _tag("p", escape(sentences.paragraph(document)))),
+    body = [_top(document), _section("In short", _list(sentences.readings(document))),
             *(_section(name, part(document)) for name, part in PARTS)]
     style = STYLE_FILE.read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>

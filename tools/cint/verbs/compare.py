@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -20,10 +19,9 @@ from cint.measure.store import Journal, Store
 from cint.results import (
     assembly,
     documents,
-    lateness,
     plots,
     previous,
-    table,
+    printing,
     unfinished,
     webpage,
 )
@@ -50,29 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_options(parser)
 
 
-# ---- what is said -------------------------------------------------------
-
-
-def print_table(document: documents.Document, where: Path) -> None:
-    """The table on standard output."""
-    titles = {w["name"]: w["title"] + (f"; latency: the {w['latency_job']} job's"
-                                       if w["latency_job"] else "")
-              for w in document["workloads"]}
-    paint = ui.paint if sys.stdout.isatty() else table.plain
-    lines = table.format_rows(documents.rows_from(document), titles, document["baseline"],
-                              paint)
-    lines += lateness.format_lines(lateness.of_document(document), paint)
-    lines += previous.format_lines(document.get("previous"), paint)
-    lines += ["", *(_note_line(note, paint) for note in document["notes"])]
-    lines += [f"repeat: {document['repeat_command']}", f"results: {paths.display(where)}",
-              f"report: {paths.display(where / webpage.FILE)}"]
-    print("\n".join(lines).lstrip("\n"))
-
-
-def _note_line(note: str, paint: table.Paint) -> str:
-    text = f"{note}."
-    return paint(text, "yellow") if note.startswith(lateness.WARNING) else text
-
+# ---- what would run --------------------------------------------------------
 
 def dry_run_text(settings: Settings, accel: host.Accel) -> str:
     """What would run, in a form that can be copied."""
@@ -134,7 +110,7 @@ def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     if args.json and problem is None:
         print(json.dumps(document, indent=1))
     elif not args.json:
-        print_table(document, place.path)
+        printing.print_table(document, place.path)
     if problem is not None:
         raise problem
     return EXIT_OK

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All results of `./cint compare` in results/: a list of them, and one by what a person types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cint import paths
+from cint.errors import CintError, UsageError
+from cint.results import documents, table, unfinished
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One results directory; ``document`` is None where there is no results.json."""
+
+    path: Path
+    document: documents.Document | None
+    #: The command that goes on with it, if it is not complete.
+    command: str | None
+
+    @property
+    def name(self) -> str:
+        """That of its directory."""
+        return self.path.name
+
+    @property
+    def label(self) -> str:
+        """What --label said."""
+        return str((self.document or {}).get("label") or "")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as --json has it."""
+        found = self.document or {}
+        return {"name": self.name, "path": str(self.path), "label": self.label or None,
+                "created": found.get("created"), "unfinished": self.command,
+                "repeat_command": found.get("repeat_command"),
+                "version": found.get("tool", {}).get("version"), "time": found.get("time"),
+                "policies": [p["name"] for p in found.get("policies", [])],
+                "workloads": [w["name"] for w in found.get("workloads", [])],
+                "repeat": found.get("parameters", {}).get("repeat"),
+                "quick": found.get("quick")}
+
+
+def _entry(path: Path) -> Entry | None:
+    command = unfinished.command_of(path)
+    try:
+        document = documents.load(path)
+    except CintError:
+        document = None
+    if (document is None and command is None) or (document and document.get("kind") != "compare"):
+        return None
+    return Entry(path, document, command)
+
+
+def entries() -> list[Entry]:
+    """All in results/, the newest first."""
+    found = [_entry(path) for path in sorted(paths.RESULTS.glob("*"), reverse=True)
+             if path.is_dir() and not path.is_symlink()]
+    return [entry for entry in found if entry is not None]
+
+
+def find(text: str) -> Path:
+    """The directory of the results that a person means: a path, a name, `latest`, a label.
+
+    A name may be cut short while it is the only one; of several with a label it is the newest.
+    """
+    for path in (Path(text), paths.RESULTS / text):
+        if (path / "results.json").is_file() or (path.is_file() and path.suffix == ".json"):
+            return path
+    known = [entry for entry in entries() if entry.document is not None]
+    for entry in known:
+        if entry.label == text:
+            return entry.path
+    begun = [entry for entry in known if entry.name.startswith(text)]
+    if len(begun) == 1:
+        return begun[0].path
+    if begun:
+        raise UsageError(f"{text}: {len(begun)} results begin so, such as {begun[0].name} and "
+                         f"{begun[-1].name}")
+    raise UsageError(f"{text}: there are no such results", hint="./cint results lists them; a "
+                     "directory, a name, its beginning, a label and 'latest' will do")
+
+
+def _cells(entry: Entry) -> list[str]:
+    said = entry.as_dict()
+    what = f"{len(said['policies'])} x {len(said['workloads'])}" if entry.document else ""
+    if (said["repeat"] or 1) > 1:
+        what += f" x {said['repeat']}"
+    state = "unfinished" if entry.command else "quick" if said["quick"] else ""
+    return [entry.name, entry.label, what, said["time"] or "", state, said["version"] or ""]
+
+
+HEAD = ("name", "label", "runs", "time", "", "cint")
+
+
+def format_lines(found: Sequence[Entry]) -> list[str]:
+    """The list as a table."""
+    rows = [list(HEAD), *map(_cells, found)]
+    widths = [min(max(len(row[i]) for row in rows), 32) for i in range(len(HEAD))]
+    return ["  ".join(table.cut(cell, width).ljust(width)
+                      for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A comparison as text: the table, what belongs under it, and where the rest is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cint import paths, ui
+from cint.results import documents, lateness, previous, table, webpage
+
+
+def titles(document: documents.Document) -> dict[str, str]:
+    """What stands above each workload's rows."""
+    return {w["name"]: w["title"] + (f"; latency: the {w['latency_job']} job's"
+                                     if w["latency_job"] else "")
+            for w in document["workloads"]}
+
+
+def print_table(document: documents.Document, where: Path) -> None:
+    """All of it on standard output."""
+    paint = ui.paint if sys.stdout.isatty() else table.plain
+    lines = table.format_rows(documents.rows_from(document), titles(document),
+                              document["baseline"], paint)
+    lines += lateness.format_lines(lateness.of_document(document), paint)
+    lines += previous.format_lines(document.get("previous"), paint)
+    lines += ["", *(_note_line(note, paint) for note in document["notes"])]
+    lines += [f"repeat: {document['repeat_command']}", f"results: {paths.display(where)}",
+              f"report: {paths.display(where / webpage.FILE)}"]
+    print("\n".join(lines).lstrip("\n"))
+
+
+def _note_line(note: str, paint: table.Paint) -> str:
+    text = f"{note}."
+    return paint(text, "yellow") if note.startswith(lateness.WARNING) else text

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint show`: print the table of a comparison again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from cint.errors import EXIT_OK
+from cint.results import documents, library, printing
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "show", help="print the table of a comparison again",
+        description="Print what ./cint compare printed, from its results.")
+    parser.add_argument("which", metavar="RESULTS", nargs="?", default="latest",
+                        help="a directory, a name of ./cint results or its beginning, a label "
+                             "(default: latest)")
+    parser.add_argument("--json", action="store_true", help="print results.json instead")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    where = library.find(args.which)
+    document = documents.load(where)
+    if args.json:
+        print(json.dumps(document, indent=1))
+    else:
+        printing.print_table(document, where.resolve() if where.is_dir() else where.parent)
+    return EXIT_OK

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The verbs results, show and diff."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cint import cli, paths
+from cint.measure import sampling
+from cint.results import difference, documents, library, unfinished
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three results, one that is not complete, and something else."""
+    monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
+    document = documents.load(GOLDEN)
+    for name, label, factor in (("20260101T000000Z-compare", "before", 1.0),
+                                ("20260102T000000Z-compare", None, 1.1),
+                                ("20260103T000000Z-compare", "before", 1.2)):
+        where = tmp_path / "results" / name
+        where.mkdir(parents=True)
+        one = copy.deepcopy(document) | {"label": label}
+        for row in one["rows"]:
+            row["iops"] *= factor
+        documents.write_json(where, one)
+    (tmp_path / "results/latest").symlink_to("20260103T000000Z-compare")
+    (tmp_path / "results/20260104T000000Z-bench").mkdir()
+    found, _ = unfinished.begin(None, "compare", "./cint compare --policy vic", "x")
+    with found:
+        return tmp_path / "results"
+
+
+def test_the_list(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["results"]) == 0
+    shown = capsys.readouterr()
+    lines = shown.out.splitlines()
+    assert len(lines) == 5
+    assert lines[-1].split()[:2] == ["20260101T000000Z-compare", "before"]
+    assert "goes on with: ./cint compare --policy vic" in shown.err
+    assert cli.main(["results", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [entry["label"] for entry in found] == [None, "before", None, "before"]
+    assert found[0]["unfinished"] == "./cint compare --policy vic"
+    assert found[1]["policies"] == ["stock", "default", "adaptive"]
+
+
+def test_an_empty_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                       capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(paths, "RESULTS", tmp_path / "none")
+    assert cli.main(["results"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("text", "name"), [
+    ("latest", "latest"), ("20260102", "20260102T000000Z-compare"),
+    ("20260101T000000Z-compare", "20260101T000000Z-compare"),
+    ("before", "20260103T000000Z-compare")])
+def test_what_a_person_may_type(shelf: Path, text: str, name: str) -> None:
+    assert library.find(text) == shelf / name
+    assert library.find(str(shelf / name)) == shelf / name
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("nothing", "there are no such results"), ("2026", "3 results begin so"),
+    ("/", "there are no such results")])
+def test_what_is_not_there(shelf: Path, capsys: pytest.CaptureFixture[str], text: str,
+                           why: str) -> None:
+    assert cli.main(["show", text]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_show(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show"]) == 0
+    text = capsys.readouterr().out
+    assert "sync: psync" in text
+    assert text.splitlines()[-1].endswith("20260103T000000Z-compare/report.html")
+    assert cli.main(["show", "20260102", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == documents.load(shelf / "20260102T000000Z-compare")
+
+
+def test_diff(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diff", "20260101", "20260102"]) == 0
+    text = capsys.readouterr().out
+    assert "+10.0 %" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "before, then 20260102T000000Z-compare" in text
+    assert cli.main(["diff", "20260101", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["conditions"] == {}
+    assert all(row["change"]["iops"] == pytest.approx(0.2) for row in found["rows"]
+               if row["values"]["iops"][0])
+
+
+def test_diff_says_what_was_different(shelf: Path) -> None:
+    one = documents.load(shelf / "latest")
+    two = copy.deepcopy(one)
+    two["parameters"]["vcpus"] = 4
+    two["parameters"]["media"]["name"] = "p3700"
+    two["versions"]["kernel"] = "7.0"
+    two["policies"][1]["applied"] = {"cint.thr": 3}
+    found = difference.between(one, two)
+    assert found["conditions"] == {"media.name": ["optane", "p3700"], "vcpus": [1, 4]}
+    assert list(found["versions"]) == ["Linux"]
+    text = "\n".join(difference.format_lines(found, ("a", "b")))
+    assert "vcpus: 1, then 4" in text
+    assert "sync default *" in text
+    assert "sync adaptive *" not in text
+
+
+def test_changes_within_the_spread_are_marked(shelf: Path) -> None:
+    one = documents.load(shelf / "latest")
+    two = copy.deepcopy(one)
+    for document, ends in ((one, [100.0, 200.0]), (two, [150.0, 300.0])):
+        for row in document["rows"]:
+            row["range"] = {"iops": ends, "mean_us": [ends[0] * (document is two), 0.0]}
+    found = difference.between(one, two)
+    assert all(row["within_spread"]["iops"] for row in found["rows"])
+    assert all(row["within_spread"]["p99_us"] is None for row in found["rows"])
+    assert "~+0.0 %" in "\n".join(difference.format_lines(found, ("a", "b")))
+    rows = [sampling.Row("p", "w", None, {}, range={"iops": e}) for e in ((1.0, 2.0), (3.0, 4.0))]
+    assert difference.overlap(rows[0], rows[1], "iops") is False
+
+
+def test_nothing_in_common(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other: dict[str, Any] = documents.load(shelf / "latest")
+    for row in other["rows"]:
+        row["policy"] = "other"
+    where = shelf / "20260105T000000Z-compare"
+    where.mkdir()
+    documents.write_json(where, other)
+    assert cli.main(["diff", "latest", where.name]) == 1
+    assert "no row in common" in capsys.readouterr().err
