@@ -6,6 +6,7 @@ environment, or one made with the network off, needs no download.
 """
 
 import hashlib
+import importlib
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import sysconfig
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from cint import paths, steps, ui
 from cint.errors import CintError
@@ -21,10 +23,23 @@ STAMP = paths.VENV / "cint-stamp"
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
 
 
+def _project() -> dict[str, Any]:
+    with (paths.TOOLS / "pyproject.toml").open("rb") as stream:
+        return dict(tomllib.load(stream)["project"])
+
+
 def requirements() -> list[str]:
     """The pinned packages of pyproject.toml."""
-    with (paths.TOOLS / "pyproject.toml").open("rb") as stream:
-        return list(tomllib.load(stream)["project"]["dependencies"])
+    return list(_project()["dependencies"])
+
+
+def extra_requirements(name: str) -> list[str]:
+    """The pinned packages of an extra, those that it shares with the others left out."""
+    return list(_project()["optional-dependencies"][name])
+
+
+def _extra_stamp(name: str) -> Path:
+    return paths.VENV / f"cint-extra-{name}"
 
 
 def wheel_dir(pins: list[str]) -> Path:
@@ -87,6 +102,36 @@ def _canonical(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def installed_extras() -> list[str]:
+    """The pinned packages of the extras that were asked for."""
+    return [pin for name in _project()["optional-dependencies"] if _extra_stamp(name).exists()
+            for pin in extra_requirements(name)]
+
+
+def install_extra(name: str) -> None:
+    """Add an extra to the environment, unless it is there."""
+    pins = extra_requirements(name)
+    stamp = _extra_stamp(name)
+    with steps.lock(paths.BUILD / "venv.lock"):
+        if stamp.exists() and stamp.read_text(encoding="utf-8").split() == pins:
+            return
+        with steps.step("extra", f"Python packages for {name} ({len(pins)})") as step:
+            _install(step, pins)
+        steps.write_atomic(stamp, "\n".join(pins) + "\n")
+    importlib.invalidate_caches()
+
+
+def _install(step: steps.Step, pins: list[str]) -> None:
+    wheels = wheel_dir(pins)
+    step.update("downloading")
+    fetch_wheels(step, pins, wheels)
+    step.update("installing")
+    # Modules are compiled when first imported: most of them never are.
+    step.run([paths.VENV / "bin/python", *_PIP, "install", "--no-index", "--no-deps",
+              "--no-compile", "--find-links", wheels, *pins],
+             hint=f"remove {wheels} to download the packages again")
+
+
 def bootstrap(stamp: str) -> None:
     """Bring build/venv up to date and record `stamp` in it."""
     # Not the lock of builds: those may take long and use the environment as it is.
@@ -101,15 +146,8 @@ def bootstrap(stamp: str) -> None:
                 step.update("creating it")
                 shutil.rmtree(paths.VENV, ignore_errors=True)
                 step.run([sys.executable, "-m", "venv", paths.VENV])
-            wheels = wheel_dir(pins)
-            step.update("downloading")
-            fetch_wheels(step, pins, wheels)
-            step.update("installing")
-            # Modules are compiled when first imported: most of them never are.
-            step.run([python, *_PIP, "install", "--no-index", "--no-deps", "--no-compile",
-                      "--find-links", wheels, *pins],
-                     hint=f"remove {wheels} to download the packages again")
-            remove_strangers(step, python, pins)
+            _install(step, pins)
+            remove_strangers(step, python, [*pins, *installed_extras()])
             steps.write_atomic(STAMP, stamp + "\n")
 
 

@@ -40,6 +40,7 @@ VERBS = {
     "report": "make report.html again from a results directory",
     "bench": "count what the engine and the device cost, against aims",
     "calibrate": "measure the guest's cost per I/O and per interrupt",
+    "worker": "let this machine run guests for others (--cluster)",
     "test": "run all tests",
     "patches": "check the patch series, make one from a git tree, or a branch of one",
     "doctor": "report on this machine: accelerators, versions, space",

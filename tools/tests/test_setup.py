@@ -53,7 +53,7 @@ def test_another_distribution(
 ) -> None:
     monkeypatch.setattr(host, "distribution", lambda: host.parse_os_release("PRETTY_NAME=Other"))
     monkeypatch.setattr(host, "machine", lambda: "x86_64")
-    monkeypatch.setattr(packages, "missing", lambda: missing)
+    monkeypatch.setattr(packages, "missing", lambda *_: missing)
     if not stops:
         setup.check_machine(force)
         return
@@ -71,7 +71,7 @@ def test_a_distribution_that_was_never_tried_is_said(
     text = f'PRETTY_NAME="Debian {release}"\nID=debian\nVERSION_ID="{release}"\n'
     monkeypatch.setattr(host, "distribution", lambda: host.parse_os_release(text))
     monkeypatch.setattr(host, "machine", lambda: "x86_64")
-    monkeypatch.setattr(packages, "missing", lambda: missing)
+    monkeypatch.setattr(packages, "missing", lambda *_: missing)
     setup.check_machine(force=False)
     shown = capsys.readouterr().err
     assert ("Debian 13: cint was tried on Debian 12 only" in shown) == said
@@ -81,7 +81,7 @@ def test_a_distribution_that_was_never_tried_is_said(
 
 
 def test_installed_packages_need_no_apt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "missing", lambda: [])
+    monkeypatch.setattr(packages, "missing", lambda *_: [])
     monkeypatch.setattr(packages, "_privilege", None)
     packages.install()
 
@@ -97,7 +97,7 @@ def test_missing_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_without_root_the_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "missing", lambda: ["bison", "flex"])
+    monkeypatch.setattr(packages, "missing", lambda *_: ["bison", "flex"])
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "sudo" else f"/{name}")
     with pytest.raises(CintError, match="2 packages must be installed") as caught:
@@ -334,3 +334,20 @@ def test_a_broken_connection_is_not_blamed_on_the_package(line: str, reason: str
 def test_wheels_are_kept_per_set_of_pins() -> None:
     assert bootstrap.wheel_dir(["a==1", "b==2"]) == bootstrap.wheel_dir(["b==2", "a==1"])
     assert bootstrap.wheel_dir(["a==1"]) != bootstrap.wheel_dir(["a==2"])
+
+
+# ---- extras ---------------------------------------------------------------
+
+def test_an_extra_stays_once_it_was_asked_for(tmp_path: Path,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "VENV", tmp_path)
+    assert bootstrap.installed_extras() == []
+    pins = bootstrap.extra_requirements("cluster")
+    assert any(pin.startswith("distributed==") for pin in pins)
+    assert all("==" in pin for pin in pins)
+    (tmp_path / "cint-extra-cluster").write_text("\n".join(pins) + "\n", "utf-8")
+    assert bootstrap.installed_extras() == pins
+    # There already: nothing is downloaded or installed.
+    monkeypatch.setattr(bootstrap, "fetch_wheels", lambda *_: pytest.fail("it downloads"))
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    bootstrap.install_extra("cluster")

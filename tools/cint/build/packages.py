@@ -31,20 +31,23 @@ PACKAGES = (
     "clang", "libclang-rt-dev", "llvm", "valgrind", "binutils",
 )  # fmt: skip
 
+#: Of these, what a machine needs that runs guests with a QEMU that was built elsewhere.
+RUNTIME = ("libglib2.0-dev", "libpixman-1-dev", "libfdt-dev", "libslirp-dev", "zlib1g-dev")
+
 _APT_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
 
 
-def missing() -> list[str]:
-    """The packages of the list that are not installed; asks dpkg's database only."""
+def missing(wanted: Sequence[str] = PACKAGES) -> list[str]:
+    """Those of the list that are not installed; asks dpkg's database only."""
     if not shutil.which("dpkg-query"):
-        return list(PACKAGES)
+        return list(wanted)
     done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *PACKAGES],
+        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *wanted],
         capture_output=True, text=True, check=False,
     )
     installed = {words[-1] for words in map(str.split, done.stdout.splitlines())
                  if words and words[0] == "ii"}
-    return [name for name in PACKAGES if name not in installed]
+    return [name for name in wanted if name not in installed]
 
 
 def install_command(names: Sequence[str]) -> str:
@@ -64,9 +67,9 @@ def _privilege() -> list[str] | None:
     return ["sudo", "-n"] if asked.returncode == 0 else None
 
 
-def install() -> None:
+def install(wanted: Sequence[str] = PACKAGES) -> None:
     """Install what is missing. Does not call apt-get at all when nothing is."""
-    names = missing()
+    names = missing(wanted)
     if names:
         _install(names)
 

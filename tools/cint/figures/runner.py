@@ -136,6 +136,8 @@ class Session:
     store: Store | None
     reuse: runner.Reuse
     told: Callable[[Wanted, runner.Done], None]
+    #: The Dask scheduler whose workers run them; empty: this machine.
+    cluster: str = ""
 
     def run(self, wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, runner.Done]]:
         """The guests as they end, those that the store has first."""
@@ -145,7 +147,7 @@ class Session:
                 for one, (run, _) in zip(wanted, made, strict=True)}
         for done in runner.run_here([run for run, _ in made], places,
                                     lambda run: logs[run.name], store=self.store,
-                                    reuse=self.reuse):
+                                    reuse=self.reuse, cluster=self.cluster):
             self.told(wanted[done.index], done)
             yield wanted[done.index], done
 

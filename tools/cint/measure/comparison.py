@@ -207,6 +207,7 @@ class Guests:
 
 def run_guests(settings: Settings, accel: host.Accel, directory: Path,
                store: Store | None = None, reuse: runner.Reuse | None = None, *,
+               cluster: str = "",
                ended: Callable[[session.Outcome], None] = lambda _: None) -> Guests:
     """Boot every guest and run its plan; one that fails loses only itself.
 
@@ -224,9 +225,9 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
         counter = _Counter(progress, _announce(settings, len(runs)))
         for one in runner.run_here(runs, places, lambda run: logs[run.name],
                                    virtual=settings.virtual, store=store, reuse=reuse,
-                                   notify=counter.notify):
+                                   notify=counter.notify, cluster=cluster):
             done.append(one)
-            if one.source == runner.STORED:
+            if cluster or one.source == runner.STORED:
                 counter.skip(len(settings.workloads))
             if one.outcome is not None:
                 ended(_outcome(boots[one.index], one))

@@ -159,6 +159,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
              f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro)")
     add_store_options(parser)
+    add_cluster_option(parser)
     add("--dry-run", action="store_true",
         help="print QEMU's command lines, the kernel's, the fio jobs and what is scaled")
 
@@ -172,6 +173,14 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
                         help="run a tenth of what is in the store again, chosen at random")
     parser.add_argument("--full-seed", metavar="N", type=units.count(0, MAX_SEED, "--full-seed"),
                         help="choose it as the time before, whose seed was printed")
+
+
+def add_cluster_option(parser: argparse.ArgumentParser) -> None:
+    """Where runs run, for all verbs that boot guests to measure them."""
+    parser.add_argument("--cluster", metavar="ADDRESS", default="",
+                        help="run the guests on the workers of this Dask scheduler "
+                             "(tcp://HOST:PORT or tls://HOST:PORT); ./cint worker starts them, see "
+                             "docs/cluster.md")
 
 
 def reuse_from(args: argparse.Namespace) -> runner.Reuse:

@@ -29,6 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--quick", action="store_true", help="shorter jobs")
     settings.add_store_options(parser)
+    settings.add_cluster_option(parser)
 
 
 def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     runs, reuse = [run for run, _ in made], settings.reuse_from(args)
     with ui.Progress(f"calibrate: {len(runs)} guests"):
         done = list(runner.run_here(runs, made[0][1], lambda run: logs / run.name.replace(" ", ""),
-                                    store=Store(), reuse=reuse))
+                                    store=Store(), reuse=reuse, cluster=args.cluster))
     if taken := runner.summary(done, reuse):
         ui.info(taken)
     outcomes = runner.outcomes(done)

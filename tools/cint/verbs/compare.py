@@ -95,7 +95,8 @@ def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     def keep(outcome: session.Outcome) -> None:
         place.add(map(documents.sample_dict, comparison.samples_from(settings, outcome)))
 
-    guests = comparison.run_guests(settings, accel, place.path, store, reuse, ended=keep)
+    guests = comparison.run_guests(settings, accel, place.path, store, reuse,
+                                   cluster=args.cluster, ended=keep)
     if taken := runner.summary(guests.done, reuse):
         ui.info(taken if settings.pure else taken.replace("the store", "before"))
     problem = guests.failed[0][1] if guests.failed else None

@@ -54,6 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "empty or of an earlier run of this command (default: a new one in results/)")
     add("--json", action="store_true", help="print figures.json and nothing else")
     settings.add_store_options(parser)
+    settings.add_cluster_option(parser)
     add("--docs", action="store_true",
         help="write the pages of docs/figures from what was measured")
 
@@ -101,7 +102,8 @@ def _measure(args: argparse.Namespace, figures: Sequence[Figure],
     entries = {}
     with ui.Progress("figures") as progress:
         counter = _Counter(progress, total)
-        how = runner.Session(args.quick, directory / "logs", Store(), reuse, counter.told)
+        how = runner.Session(args.quick, directory / "logs", Store(), reuse, counter.told,
+                             args.cluster)
         for figure, found in runner.measure(figures, how):
             entries[figure.id] = _judge(figure, found, args.quick)
             if not args.json:

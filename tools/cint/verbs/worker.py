@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint worker`: this machine runs guests for others, or is where workers and clients meet.
+
+Both are Dask's own programs; this verb installs what they need and makes them listen on the
+loopback interface unless told otherwise, because a Dask worker runs whatever it is sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import os
+import re
+import sys
+from pathlib import Path
+
+from cint import bootstrap, host, paths, ui, units
+from cint.build import packages
+from cint.errors import UsageError
+
+LOOPBACK = "127.0.0.1"
+PORT = 8786
+_ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s:/]+):([0-9]{1,5})")
+#: Dask's names of the files of a TLS certificate.
+TLS = ("tls-ca-file", "tls-cert", "tls-key")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "worker", help="let this machine run guests for others (--cluster)",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Set this machine up and run guests for clients of a Dask scheduler, or be\n"
+        "that scheduler. Nothing is compiled: QEMU, firmware, kernel and image come from the\n"
+        "client. End it with Ctrl-C.\n\n"
+        "Whoever reaches a Dask scheduler or worker can run any program as you. They listen on\n"
+        "the loopback interface unless --listen says otherwise; beyond a network that is yours\n"
+        "alone, use TLS. See docs/cluster.md.",
+        epilog="  ./cint worker --scheduler                      # in one terminal\n"
+        f"  ./cint worker tcp://{LOOPBACK}:{PORT}             # in others, or on other machines\n"
+        f"  ./cint compare --cluster tcp://{LOOPBACK}:{PORT}")
+    add = parser.add_argument
+    add("address", nargs="?", metavar="ADDRESS", help="the scheduler, for example "
+        f"tcp://{LOOPBACK}:{PORT}, or tls://...")
+    add("--scheduler", action="store_true", help="be the scheduler")
+    add("--listen", metavar="HOST", default=LOOPBACK,
+        help=f"address of this machine that others reach it at (default: {LOOPBACK}, which only "
+             "this machine does)")
+    add("--port", metavar="N", type=units.count(0, 65535, "--port"),
+        help=f"listen there (default: the scheduler {PORT}, a worker any)")
+    add("--guests", metavar="N", type=units.count(1, 1024, "--guests"),
+        help="run so many at a time (default: the CPUs)")
+    add("--name", metavar="TEXT", help="what errors call this worker (default: its address)")
+    for name in TLS:
+        add(f"--{name}", metavar="FILE", type=Path, help=argparse.SUPPRESS if name != TLS[0] else
+            "certificate authority of all of them (PEM); with --tls-cert and --tls-key")
+
+
+def is_loopback(name: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot work, or would listen where nobody asked for it."""
+    if args.scheduler == bool(args.address):
+        raise UsageError("give the scheduler's ADDRESS, or --scheduler to be one")
+    given = [getattr(args, name.replace("-", "_")) for name in TLS]
+    if any(given) and not all(given):
+        raise UsageError("--tls-ca-file, --tls-cert and --tls-key go together")
+    for path in given:
+        if path is not None and not path.is_file():
+            raise UsageError(f"{path}: there is no such file")
+    if not args.address:
+        return
+    match = _ADDRESS.fullmatch(args.address)
+    if not match:
+        raise UsageError(f"{args.address}: not an address; give tcp://HOST:PORT or "
+                         "tls://HOST:PORT")
+    if (match[1] == "tls") != all(given):
+        raise UsageError(f"{args.address}: tls:// and --tls-ca-file, --tls-cert, --tls-key go "
+                         "together")
+    if is_loopback(args.listen) and not is_loopback(match[2]):
+        raise UsageError(f"{args.address} cannot reach a worker at {args.listen}",
+                         hint="--listen HOST: this machine's address in that network; read "
+                              "docs/cluster.md first")
+
+
+def command(args: argparse.Namespace) -> list[str]:
+    """Dask's program with its options."""
+    # Without the dashboard there still is a page of state: neither leaves this machine.
+    words = ["--host", args.listen, "--no-dashboard", "--dashboard-address", f"{LOOPBACK}:0"]
+    for name in TLS:
+        path = getattr(args, name.replace("-", "_"))
+        words += [f"--{name}", str(path)] if path else []
+    if args.scheduler:
+        protocol = ["--protocol", "tls"] if args.tls_cert else []
+        port = PORT if args.port is None else args.port
+        return _program("dask_scheduler", *words, *protocol, "--port", str(port))
+    place = paths.BUILD / "worker"
+    words += ["--nworkers", "1", "--nthreads", str(args.guests or host.cpu_count()), "--no-nanny",
+              "--memory-limit", "0", "--death-timeout", "60", "--local-directory", str(place)]
+    if args.port:
+        words += ["--worker-port", str(args.port)]
+    if args.name:
+        words += ["--name", args.name]
+    return _program("dask_worker", args.address, *words)
+
+
+def _program(name: str, *words: str) -> list[str]:
+    return [sys.executable, "-m", f"distributed.cli.{name}", *words]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb: it becomes Dask's program."""
+    check(args)
+    if not args.scheduler:
+        packages.install(packages.RUNTIME)
+        (paths.BUILD / "worker").mkdir(parents=True, exist_ok=True)
+    bootstrap.install_extra("cluster")
+    if not is_loopback(args.listen) and not args.tls_cert:
+        ui.warn(f"whoever reaches {args.listen} can run any program here as you",
+                "TLS keeps strangers out: docs/cluster.md")
+    argv = command(args)
+    sys.stdout.flush()
+    os.execv(argv[0], argv)
