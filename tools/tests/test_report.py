@@ -458,6 +458,14 @@ def test_points_that_are_far_apart_are_on_a_log_axis_and_stay_inside() -> None:
     assert "log scale" not in tradeoff.draw("x", mine[1:])
 
 
+@pytest.mark.parametrize(("most", "ticks"), [
+    (1.0, [0, 0.2, 0.4, 0.6, 0.8, 1]), (16.15, [0, 5, 10, 15]), (137, [0, 50, 100, 150]),
+    (5, [0, 1, 2, 3, 4, 5]), (800, [0, 200, 400, 600, 800])])
+def test_ticks_are_round(most: float, ticks: list[float]) -> None:
+    axis = tradeoff._axis([most / 2, most], 0, 100)
+    assert axis.ticks() == pytest.approx(ticks)
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_bars_have_no_logarithmic_axis(log: bool) -> None:
     plt = plots.pyplot()

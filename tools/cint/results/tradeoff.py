@@ -66,6 +66,7 @@ def points(document: Mapping[str, Any]) -> list[tuple[str, list[Point]]]:
 SIZE, _LEFT, _TOP, _BOTTOM, _RIGHT = 360, 46, 10, 40, 14
 _HEIGHT = 260
 _LINE = 13
+MOST_TICKS = 6
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,12 @@ class _Axis:
         return self.start + (self.end - self.start) * (here - low) / (high - low)
 
     def ticks(self) -> list[float]:
-        """Values to name: powers of ten, or four even steps."""
+        """Values to name: powers of ten, or round numbers in even steps."""
         if not self.log:
-            return [self.high * i / 4 for i in range(5)]
+            power = 10.0 ** math.floor(math.log10(self.high))
+            step = next(s for s in (power / 5, power / 2, power, 2 * power)
+                        if self.high / s <= MOST_TICKS)
+            return [step * i for i in range(int(self.high / step) + 1)]
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         return [10.0**p for p in powers if self.low <= 10.0**p <= self.high]
 
