@@ -33,7 +33,7 @@ static void fail(NvmeCint *cint, hwaddr addr)
  * the last thing stored, in one piece, so whoever reads it sees the CQEs that
  * it counts.
  */
-static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
+static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
 {
     NvmeCint *cint = ccq->cq->ctrl->cint;
     hwaddr addr = ccq->notices.record_addr;
@@ -49,13 +49,18 @@ static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
     QEMU_BUILD_BUG_ON(sizeof(NvmeCintRecord) != 64);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintRecord, full_tail) != 0);
 
-    if (!ccq->notices.has_record || cint->n->params.cint.freeze_records) {
-        return;
-    }
     if (pci_dma_rw(cint->pci, addr + rest, (uint8_t *)&record + rest,
                    RECORD_SIZE - rest, DMA_DIRECTION_FROM_DEVICE, attrs) ||
         stl_le_pci_dma(cint->pci, addr, notice->full_tail, attrs)) {
         fail(cint, addr);
+    }
+}
+
+static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
+{
+    if (ccq->notices.has_record &&
+        !ccq->cq->ctrl->params.cint.freeze_records) {
+        store_record(ccq, notice);
     }
 }
 
@@ -69,9 +74,17 @@ static void publish(NvmeCintCq *ccq, NvmeCintNotice *notice)
     }
 }
 
+/* Where the ring has the @i-th that is unsent; @i is less than its size. */
+static uint32_t unsent_index(const NvmeCintCq *ccq, uint32_t i)
+{
+    uint32_t index = ccq->notices.first + i;
+
+    return index < ccq->cq->size ? index : index - ccq->cq->size;
+}
+
 static NvmeCintNotice *unsent_notice(NvmeCintCq *ccq, uint32_t i)
 {
-    return &ccq->notices.ring[(ccq->notices.first + i) % ccq->cq->size];
+    return &ccq->notices.ring[unsent_index(ccq, i)];
 }
 
 /* What is unsent goes out as one message, whose record is the old one. */
@@ -80,8 +93,7 @@ static void settle(NvmeCintCq *ccq)
     NvmeCintNotices *notices = &ccq->notices;
 
     if (notices->unsent) {
-        notices->first = (notices->first + notices->unsent - 1) %
-                         ccq->cq->size;
+        notices->first = unsent_index(ccq, notices->unsent - 1);
         notices->unsent = 1;
         publish(ccq, unsent_notice(ccq, 0));
     }
@@ -197,7 +209,7 @@ static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
     NvmeCQueue *cq = ccq->cq;
     NvmeCintNotice *notice = unsent_notice(ccq, 0);
 
-    ccq->notices.first = (ccq->notices.first + 1) % cq->size;
+    ccq->notices.first = unsent_index(ccq, 1);
     if (!--ccq->notices.unsent) {
         QTAILQ_REMOVE(&n->cint->outbox, ccq, notices.entry);
     }
