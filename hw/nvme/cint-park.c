@@ -37,12 +37,21 @@ static void arm_post_timer(NvmeCintCq *ccq)
     }
 }
 
+/* Scheduling a bottom half again wakes the main loop again: a system call. */
+static void schedule_post_bh(NvmeCintCq *ccq)
+{
+    if (!ccq->post_scheduled) {
+        ccq->post_scheduled = true;
+        qemu_bh_schedule(ccq->post_bh);
+    }
+}
+
 void nvme_cint_do_kick_cq(NvmeCQueue *cq)
 {
     NvmeCintCq *ccq = cq->cint;
 
     if (!cq->ctrl->cint->virtual_time) {
-        qemu_bh_schedule(ccq->post_bh);
+        schedule_post_bh(ccq);
         return;
     }
     ccq->post_ns = nvme_cint_now();
@@ -175,6 +184,7 @@ static void post_bh_cb(void *opaque)
     NvmeCintCq *ccq = opaque;
     NvmeCintEntry entry = nvme_cint_enter(ccq->cq->ctrl);
 
+    ccq->post_scheduled = false;
     nvme_post_cqes(ccq->cq);
     nvme_cint_leave(entry);
 }

@@ -92,6 +92,7 @@ typedef struct NvmeCintCq {
     /* cint-park.c: what waits for the media, and where posting runs. */
     QTAILQ_HEAD(, NvmeCintReq) media;   /* in order of due_ns */
     QEMUBH *post_bh;
+    bool post_scheduled;        /* post_bh is, and has not run yet */
     QEMUTimer *post_timer;
     int64_t post_ns;            /* a posting pass was asked for */
 } NvmeCintCq;
