@@ -21,12 +21,21 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
     }
 }
 
+/*
+ * A queue that is fetching looks for its slots by itself. Woken, one whose
+ * SQEs cannot be read would give back the slot and come again for ever; in
+ * virtual time, where no time would pass, the machine would hang.
+ */
 void nvme_cint_grant_slots(NvmeCint *cint)
 {
     CintArbSq *sq;
 
     while ((sq = cint_arb_next(&cint->arb))) {
-        nvme_cint_wake_sq(container_of(sq, NvmeCintSq, arb), 0);
+        NvmeCintSq *csq = container_of(sq, NvmeCintSq, arb);
+
+        if (!csq->fetching) {
+            nvme_cint_wake_sq(csq, 0);
+        }
     }
 }
 

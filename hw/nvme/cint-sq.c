@@ -35,8 +35,10 @@ void nvme_cint_do_run_sq(NvmeSQueue *sq)
 {
     NvmeCintEntry entry = nvme_cint_enter(sq->ctrl);
 
+    sq->cint->fetching = true;
     nvme_process_sq(sq);
     return_slots(sq->cint);
+    sq->cint->fetching = false;
     nvme_cint_leave(entry);
 }
 

@@ -47,6 +47,7 @@ typedef struct NvmeCintSq {
     QEMUBH *fetch_bh;
     QEMUTimer *fetch_timer;
     uint32_t backlog;           /* SQEs published, not fetched */
+    bool fetching;              /* at this moment */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */
     unsigned long *batch_ends;  /* bit i: slot i holds a batch's last SQE */

@@ -23,6 +23,7 @@
 #define VIRTUAL         ",cint.time=virtual"
 
 #define SLOTS           8
+#define NOWHERE         0xc0000000u     /* no memory, no device */
 #define MAX_QUEUES      9
 #define FILLER          1       /* its queue identifier; others follow */
 #define BURST_NO_LIMIT  7
@@ -258,6 +259,35 @@ static void test_full_cq(const void *opts)
     cint_shutdown(t);
 }
 
+/*
+ * A queue whose SQEs lie where nothing is: fatal, as for stock, but neither
+ * does it come again and again nor does it keep its slots from others. The
+ * shadow tail is ahead of the register's, as when a driver is quick.
+ */
+static void test_unreadable_sq(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *other = cint_queues(t, 1);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 2, CINT_ENTRIES, 2);
+    NvmeCmd create = {
+        .opcode = NVME_ADM_CMD_CREATE_SQ,
+        .dptr.prp1 = cpu_to_le64(NOWHERE),
+        .cdw10 = cpu_to_le32((CINT_ENTRIES - 1) << 16 | 2),
+        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
+    };
+
+    qnvme_use_shadow_doorbells(t->nvme);
+    g_assert_cmphex(qnvme_admin(t->nvme, &create, NULL), ==, 0);
+    qtest_writel(t->qts, t->nvme->shadow + 2 * 2 * sizeof(uint32_t), SLOTS);
+    qnvme_reg_write(t->nvme, 0x1000 + 2 * 2 * sizeof(uint32_t), 1);
+    let_pass(t, LATENCY_NS);
+    g_assert_true(NVME_CSTS_CFS(qnvme_reg_read(t->nvme, NVME_REG_CSTS)));
+    cint_read(t, other, SLOTS);
+    let_pass(t, LATENCY_NS);
+    g_assert_cmpuint(qnvme_visible(other->cq), ==, SLOTS);
+    cint_shutdown(t);
+}
+
 /* ---- What policies know of commands without a slot ---- */
 
 typedef struct Burst {
@@ -362,6 +392,9 @@ int main(int argc, char **argv)
     add("a-full-cq-starves-nobody", "virtual", EIGHT_SLOTS VIRTUAL,
         test_full_cq);
     add("a-full-cq-starves-nobody", "real", EIGHT_SLOTS REAL, test_full_cq);
+    add("an-unreadable-sq", "virtual", EIGHT_SLOTS VIRTUAL,
+        test_unreadable_sq);
+    add("an-unreadable-sq", "real", EIGHT_SLOTS REAL, test_unreadable_sq);
     add("vic-counts-what-was-rung", "virtual",
         VIC VIRTUAL ",cint.media.slots=2", test_vic);
     add("vic-counts-what-was-rung", "real", VIC REAL ",cint.media.slots=2",
