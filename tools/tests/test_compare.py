@@ -131,7 +131,10 @@ def test_several_cpus_share_the_instructions() -> None:
     assert (got.k, got.cpu_scale, got.cost_applied_ns) == (12.0, 3.0, 8880)
     assert any("4 CPUs with 1 instruction per 4 ns each, cpu-scale 3 x 4" in note
                for note in notes(got))
-    assert chosen("--vcpus", "4", "--time", "real").k == 1.0
+    assert got.boot_limit_s == 4 * chosen().boot_limit_s
+    assert chosen("--vcpus", "4", "--boot-limit", "7").boot_limit_s == 7
+    real = chosen("--vcpus", "4", "--time", "real")
+    assert (real.k, real.boot_limit_s) == (1.0, chosen().boot_limit_s)
 
 
 @pytest.mark.parametrize(("vcpus", "permille"), [(1, 3000), (2, 3000), (4, 4000), (8, 6000),

@@ -133,8 +133,8 @@ def test_every_field_of_a_machine_is_an_input() -> None:
     """A new field has to be looked at: is it in the key?"""
     fields = set(vm.Machine.__dataclass_fields__)
     assert fields == {"properties", "device_opts", "qemu", "kernel", "initramfs",
-                      "cmdline_virtual", "append", "vcpus", "memory_mib", "virtual", "accel",
-                      "cpu", "backend", "trace", "own_guest", "extra", "seed"}
+                      "cmdline_virtual", "append", "vcpus", "slot_ns", "memory_mib", "virtual",
+                      "accel", "cpu", "backend", "trace", "own_guest", "extra", "seed"}
 
 
 def test_neither_place_nor_name_nor_time_is_in_the_key(machine: vm.Machine,

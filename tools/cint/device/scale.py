@@ -15,12 +15,17 @@ QEMU, the guest kernel and fio are given.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
 from cint.errors import UsageError
 
 MAX_SCALE = 64.0
+#: The length of a CPU's turn in virtual time where there are several, in guest ns, and the
+#: shortest that the cost of interrupts may lead to.
+SLOT_NS = 1009
+MIN_SLOT_NS = 251
 
 
 class Kind(Enum):
@@ -170,6 +175,22 @@ def report_time(ns: float, k: float) -> float:
 def report_rate(per_second: float, k: float) -> float:
     """Events per guest second to events per reported second."""
     return undo("result", "IOPS", per_second, k)
+
+
+def slot_ns(cost_ns: int, cpu_scale: float) -> int:
+    """The length of a CPU's turn where several share the instructions, in guest ns.
+
+    Shorter turns cost the host more, longer ones delay interrupts. The guest waits out the
+    cost of an interrupt on the clock. If that is a whole number of rounds, it takes the same
+    of the CPU's own turns whenever it begins, and as much as on one CPU; else it mostly ends
+    in another CPU's turn, and takes more. A prime number is no multiple of the length of a
+    loop in which the guest waits for another CPU.
+    """
+    wait = cost_ns * cpu_scale
+    if wait < MIN_SLOT_NS:
+        return SLOT_NS
+    slot = int(wait / max(1, round(wait / SLOT_NS)))
+    return next(n for n in range(slot, 1, -1) if all(n % i for i in range(2, math.isqrt(n) + 1)))
 
 
 def as_rows(k: float) -> list[dict[str, object]]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 
 from cint import paths, ui
+from cint.device import scale
 from cint.device.properties import Value, join_properties
 from cint.errors import EXIT_TIMEOUT, CintError
 from cint.guest import agent
@@ -34,10 +35,6 @@ CONSOLE_LINES = 20
 POLL_S = 0.05
 NVME_ID = "nvme0"
 ICOUNT = "shift=0,sleep=off"
-# Several CPUs take turns of so many ns of virtual time.  Shorter slots cost the
-# host more, longer ones delay interrupts; a prime number is no multiple of the
-# length of a loop in which the guest waits.
-SLOT_NS = 1009
 # A fixed start and the virtual clock: without them the guest's first second
 # depends on the host's clock.
 VIRTUAL_ARGS = ("-rtc", "base=2026-01-01T00:00:00,clock=vm")
@@ -80,7 +77,8 @@ class Machine:
 
     ``properties`` are those of ``-device nvme`` after id, serial and drive;
     ``device_opts`` is appended to them as it is.  ``own_guest`` leaves our
-    kernel, initramfs and agent out.
+    kernel, initramfs and agent out.  ``slot_ns`` is how long each of several
+    CPUs runs in virtual time before it is the next one's turn.
     """
 
     properties: Sequence[tuple[str, Value]] = ()
@@ -91,6 +89,7 @@ class Machine:
     cmdline_virtual: Path = CMDLINE_VIRTUAL
     append: tuple[str, ...] = ()
     vcpus: int = 1
+    slot_ns: int = scale.SLOT_NS
     memory_mib: int = 1024
     #: In virtual time: of what the guest takes for random numbers of its CPU.
     seed: int = 1
@@ -124,7 +123,7 @@ def kernel_cmdline(machine: Machine) -> str:
 
 def _accel_args(machine: Machine) -> list[str]:
     if machine.virtual:
-        icount = ICOUNT if machine.vcpus == 1 else f"{ICOUNT},slot={SLOT_NS}"
+        icount = ICOUNT if machine.vcpus == 1 else f"{ICOUNT},slot={machine.slot_ns}"
         return ["-accel", "tcg,thread=single", "-cpu", machine.cpu, "-icount", icount,
                 *VIRTUAL_ARGS, "-seed", str(machine.seed)]
     accel = "kvm" if machine.accel == "kvm" else "tcg,thread=multi"

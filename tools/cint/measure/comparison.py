@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, ui, units
-from cint.device import properties
+from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import agent, kinds, session, vm
 from cint.measure import edges, runner, sampling, workloads
@@ -44,6 +44,7 @@ def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel
     props = settings.device_properties(policy)
     opts = "" if policy.kind == "stock" else settings.device_opts
     machine = vm.Machine(props, opts, append=_append(settings, policy), vcpus=settings.vcpus,
+                         slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive), trace=settings.trace)
     return kinds.dress(machine, settings.guest)

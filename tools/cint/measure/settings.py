@@ -157,7 +157,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
     add("--boot-limit", metavar="S", type=units.count(1, 3600, "--boot-limit"),
         help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
-             f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro)")
+             f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro; in virtual time for each CPU)")
     add_store_options(parser)
     add_cluster_option(parser)
     add("--dry-run", action="store_true",
@@ -253,7 +253,9 @@ def _workloads(args: argparse.Namespace) -> list[Workload]:
 def _boot_limit(args: argparse.Namespace) -> float:
     if args.boot_limit is not None:
         return float(args.boot_limit)
-    return kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
+    limit = kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
+    # In virtual time the host goes through all CPUs' instructions, one CPU after the other.
+    return limit * args.vcpus if args.time == "virtual" else limit
 
 
 def settings_from(args: argparse.Namespace) -> Settings:
