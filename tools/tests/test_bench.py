@@ -128,7 +128,7 @@ def test_a_known_shortfall_is_never_silent() -> None:
 
 def counts(**qemu: float) -> list[Count]:
     """Rows of the main shape, and of few and many queues for the same instructions."""
-    given = {"stock": 7000, "off": 7000, "default": 7000, "adaptive": 7000, "cint": 7000, **qemu}
+    given = dict.fromkeys(("stock", "off", *load.AIM_ADDED), 7000.0) | qemu
     flat = [Count(name, shape.queues, shape.depth, shape.batch, 500, given[name], 900, 300, 1)
             for name in load.FLAT_ARMS for shape in load.FLAT]
     main = [Count(name, 1, 128, 32, 500, cost, 900, 300, 1) for name, cost in given.items()]
@@ -140,6 +140,16 @@ def test_what_the_device_adds_is_held_against_aims() -> None:
     assert missed(load.count_checks(counts(off=7036))) == ["a read with cint=off against stock"]
     assert missed(load.count_checks(counts(adaptive=7701, default=8201))) == [
         "cint=on, adaptive, adds to a read", "cint=on, default, adds to a read"]
+
+
+def test_what_a_message_for_each_cqe_adds_is_known_and_bounded() -> None:
+    def unexpected(**qemu: float) -> list[str]:
+        return [check.what for check in load.count_checks(counts(**qemu)) if not check.expected]
+
+    known = load.KNOWN_ADDED["default"].worst
+    assert unexpected(default=7000 + known) == []
+    assert unexpected(default=7001 + known) == ["cint=on, default, adds to a read"]
+    assert unexpected(cint=7701) == ["cint=on, cint, adds to a read"]
 
 
 def test_many_queues_may_cost_little_more() -> None:
