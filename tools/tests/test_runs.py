@@ -129,6 +129,11 @@ def test_every_input_changes_the_key(machine: vm.Machine, monkeypatch: pytest.Mo
     assert INPUTS[name](machine, JOBS, monkeypatch).key() != before
 
 
+def test_the_slots_of_several_cpus_change_the_key(machine: vm.Machine) -> None:
+    slots = {made(replace(machine, vcpus=2, slot_ns=ns)).key() for ns in (1000, 1001)}
+    assert len(slots) == 2
+
+
 def test_every_field_of_a_machine_is_an_input() -> None:
     """A new field has to be looked at: is it in the key?"""
     fields = set(vm.Machine.__dataclass_fields__)
