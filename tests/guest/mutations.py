@@ -12,7 +12,7 @@ SPLIT = (f"{HINTS}::test_split",)
 KUNIT = (f"{HINTS}::test_driver_switch_and_kunit",)
 UNASKED = ("test_hints_unasked.py::test_flags_of_commands",)
 SWITCHES = (f"{OOO}::test_switches",)
-FROZEN, FOREIGN = (f"{HEAL}::test_frozen_record",), (f"{HEAL}::test_foreign_record[off]",)
+FROZEN = (f"{HEAL}::test_frozen_record",)
 
 
 def files(test: str, *where: str) -> tuple[str, ...]:
@@ -214,7 +214,7 @@ _NVME = (
                "blk_rq_is_passthrough(req))\n\t\treturn;"),
     Expression("unasked", "hints go to controllers that did not ask", _CORE,
                "nvme_req(req)->ctrl->irq_hint_caps & NVME_IRQ_HINTS_CAP_HINTS", "true",
-               UNASKED),
+               ("test_hints_unasked.py::test_only_who_asked",)),
     Expression("polled", "polled I/O has hints", _CORE, "req->cmd_flags & REQ_POLLED", "0",
                UNASKED, "static void nvme_setup_irq_hint"),
     Statement("sgl", "a command with an SGL loses its hint", _PCI,
@@ -259,15 +259,13 @@ _HEAL = (
     Expression("heal-full", "a full message that covers nothing new is no lie", _RING,
                "messages && record->full", "false", KUNIT),
     Statement("heal-release", "an interrupt in doubt leaves entries in the queue", _PCI,
-              "nvme_ooo_release_cq(nvmeq, iob);", ";", FROZEN, "nvme_ooo_irq_by_record("),
+              "nvme_ooo_release_cq(nvmeq, iob);", ";", (f"{HEAL}::test_doubt_releases_at_once",),
+              "nvme_ooo_irq_by_record("),
     Expression("heal-never", "the driver goes on with a record that is not kept", _PCI,
                "nvme_ooo_misled(&nvmeq->ooo)", "false", FROZEN),
     Statement("heal-poll", "giving up leaves in the queue what was held", _PCI,
-              "nvme_ooo_poll_queues(dev);", ";", (*FROZEN, *FOREIGN),
+              "nvme_ooo_poll_queues(dev);", ";", FROZEN,
               "static void nvme_ooo_fall_back_work("),
-    Statement("heal-trust", "a record that is set again is not trusted again", _PCI,
-              "nvme_ooo_trust(&dev->queues[i].ooo);", ";", (*FROZEN, *FOREIGN),
-              "What the records were like the last time"),
 )
 
 MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,

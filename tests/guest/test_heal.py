@@ -36,6 +36,10 @@ sleep 0.3
 nvme set-feature /dev/nvme0 -f 0xd1 -l 16 -d /tmp/feature > /tmp/set.out || exit 3
 wait $load || { cat /tmp/mix.out; exit 1; }
 """
+#: Interrupts in a row that a record does not explain, before it is given up.
+MAX_DOUBTS = 8
+#: Each waits for its own interrupt; all on one CPU, and so on one queue.
+LONE_READS = "taskset 1 hintio --api=preadv2 --hint=unmarked --count={} /dev/nvme0n1 >/dev/null"
 #: Looks at the running load before its records freeze.
 FREEZE_AFTER = 100
 #: The driver's own ways to set the records again, under the same load.
@@ -133,6 +137,18 @@ def test_frozen_record(meddled: Guest) -> None:
     meddled.shell(AGAIN["off-and-on"])
     check_out_of_order(meddled)
     assert fallbacks(meddled) == 2
+
+
+def test_doubt_releases_at_once(meddled: Guest) -> None:
+    """Nothing stays in the queue while the driver is still in doubt, and it is not for long."""
+    meddled.shell("dmesg -c > /tmp/boot.dmesg")
+    meddled.vm.qmp.set("x-cint-freeze-records", True)
+    meddled.shell(LONE_READS.format(MAX_DOUBTS - 1))
+    assert fallbacks(meddled) == 0
+    meddled.shell(LONE_READS.format(1))
+    assert fallbacks(meddled) == 1
+    meddled.shell("until dmesg | grep -q 'completing in order'; do sleep 0.01; done")
+    check_fallback(meddled, 1)
 
 
 def test_refused_record(meddled: Guest) -> None:

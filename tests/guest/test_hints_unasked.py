@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from conftest import log_root
 from marks import DEFAULT, Marks, hint_machine, hintio, names, set_policy
 from serving import Guest, serving
 from test_hints import DIRECT
+
+from cint.guest import vm
 
 EVENT = "/sys/kernel/tracing/events/nvme/nvme_setup_cmd"
 #: Hints, in the flags of a command.
@@ -59,3 +62,22 @@ def test_flags_of_commands(guest: Guest, request: pytest.FixtureRequest) -> None
         marked = sum(count for flags, count in sent.items() if flags & HINTS)
         assert sum(sent.values()) == wanted.total, name
         assert marked == (wanted.urgent + wanted.barrier if takes_hints else 0), (name, sent)
+
+
+def test_only_who_asked(disk: vm.Backend, tmp_path: Path) -> None:
+    """Of two controllers one takes hints: the other gets none."""
+    image = tmp_path / "second.img"
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    machine = replace(hint_machine(), backend=disk, extra=(
+        "-blockdev", f"driver=file,node-name=second,filename={image}",
+        "-device", "nvme,id=nvme1,serial=second,drive=second"))
+    with serving(machine, log_root() / "hints-one-of-two") as guest:
+        guest.shell("mount -t tracefs none /sys/kernel/tracing 2>/dev/null;"
+                    f"echo 'hist:keys=flags if qid != 0' > {EVENT}/trigger")
+        second = guest.shell("dirname $(grep -l second /sys/class/nvme/*/serial)").strip()[-1]
+        set_policy(guest, DEFAULT)
+        for number, takes_hints in ((1 - int(second), True), (int(second), False)):
+            sent = flags_sent(guest, hintio("--api=pread --count=4", f"/dev/nvme{number}n1"))
+            assert sum(sent.values()) == 4
+            assert sum(n for flags, n in sent.items() if flags & HINTS) == 4 * takes_hints

@@ -16,6 +16,7 @@
  *   TRUSTING  another driver: it reaps up to full_tail without looking at the phase
  *   EDGE      another driver: it reaps everything if full_tail has changed
  *   FRESH     full interrupts are never as far apart as half a counter
+ *   UNWRAPPED no counter is ever as far from another as half its range
  *   HEAL      the driver doubts a record that does not explain an interrupt
  *   FROZEN    the record is not written any more from some moment on
  *   LYING     its full_tail is not
@@ -473,6 +474,19 @@ inline wants_doorbell(before, index)
                     DISTANCE((index + 1) % M, HEAD) < DISTANCE(before, HEAD)
 }
 
+/*
+ * With counters that do not wrap a full_tail behind the head says the same as
+ * one at the head. Taking it along keeps small counters as good as large ones.
+ */
+inline settle_full_tail()
+{
+#ifdef UNWRAPPED
+    full_tail = (full_tail != head && AHEAD(full_tail, head) -> head : full_tail)
+#else
+    skip
+#endif
+}
+
 inline reap_and_ring(limit)
 {
 #if defined(M_EVENT_INDEX_EARLY)
@@ -483,7 +497,10 @@ inline reap_and_ring(limit)
     d_step { reap(limit); check_doorbell(); cursor = HEAD; HEAD = FREED };
     d_step { wants_doorbell(cursor, event_index); cursor = 0 }
 #else
-    d_step { reap(limit); check_doorbell(); HEAD = FREED; cursor = 0 }
+    d_step {
+        reap(limit); check_doorbell(); HEAD = FREED; cursor = 0;
+        settle_full_tail()
+    }
 #endif
 }
 
@@ -510,7 +527,8 @@ inline judge_record()
                 :: head != scan ->
                     doubts++;
 #ifndef M_LEAVES_IN_DOUBT
-                    limit = scan; reap(limit); HEAD = FREED
+                    limit = scan; reap(limit); HEAD = FREED;
+                    settle_full_tail()
 #endif
                 :: else
                 fi
@@ -681,9 +699,6 @@ active proctype switcher()
        full_tail = 0;                           /* the memory is for others */
        command = enable;
        command == none;
-#ifdef HEAL
-       d_step { doubts = 0; lies = 0 };
-#endif
        ooo = true;
 #ifdef LIVE
        break                                    /* else it could go on for ever */

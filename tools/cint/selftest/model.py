@@ -81,6 +81,7 @@ CHECKS = (
     # The driver that doubts a record: never a healthy one, and a bad one in time.
     Check("heal/healthy-2", "N=2 HEAL", "heal"),
     Check("heal/switch-2", "N=2 HEAL TOGGLE", "heal"),
+    Check("heal/mask-2", "N=2 HEAL UNWRAPPED MASK", "heal", slow=True),
     Check("heal/frozen-2", "N=2 HEAL FROZEN MAX_LATE=1", "heal"),
     Check("heal/foreign-2", "N=2 HEAL FOREIGN MAX_LATE=1", "heal"),
     Check("heal/lying-2", "N=2 HEAL LYING MAX_LATE=2", "heal"),
