@@ -73,17 +73,30 @@ def disk(tmp_path: Path) -> vm.Backend:
     return vm.Backend(image)
 
 
+def built(kernel: linux.Kernel) -> Path:
+    """A kernel that only slow tests need."""
+    try:
+        with steps.build_lock():
+            linux.build(None, os.cpu_count() or 1, kernel)
+    except CintError as problem:
+        if kernel.image.exists():
+            raise
+        pytest.skip(f"no {kernel.what.removeprefix('the ')}: {problem.message}")
+    return kernel.image
+
+
 @pytest.fixture(scope="session")
 def debug_kernel() -> Path:
     """The kernel that checks itself: lock order, sleeping where it may not, use after free."""
-    try:
-        with steps.build_lock():
-            linux.build(None, os.cpu_count() or 1, linux.DEBUG)
-    except CintError as problem:
-        if linux.DEBUG.image.exists():
-            raise
-        pytest.skip(f"no kernel with debugging: {problem.message}")
-    return linux.DEBUG.image
+    return built(linux.DEBUG)
+
+
+@pytest.fixture(scope="session")
+def plain_kernel() -> Path:
+    """The kernel without our patches."""
+    if paths.KERNEL.resolve() != linux.MEASURED.image:
+        pytest.skip("the kernel of --linux-src cannot be compared with the distribution's")
+    return built(linux.PLAIN)
 
 
 def make_settings(policies: str, jobs: Sequence[workloads.Workload], runtime_s: float,

@@ -42,6 +42,12 @@ LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
 #: The same source with checks of its own, for slow tests.
 LINUX_DEBUG_BUILD = BUILD / "linux-debug"
+#: Without our patches, for what they cost where no device takes hints. In all these places the
+#: sources are beside the objects in the same way, or the compiler cache would find nothing.
+LINUX_PLAIN_SRC = BUILD / "plain/src/linux"
+LINUX_PLAIN_BUILD = BUILD / "plain/linux"
+#: Where the series is compiled patch by patch.
+LINUX_SERIES = BUILD / "series"
 #: A person's own trees and their kernels' objects are kept apart: neither spoils the
 #: others. The places relative to each other are the same, as the compiler cache needs.
 OWN = BUILD / "own"

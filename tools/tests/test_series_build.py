@@ -37,13 +37,18 @@ def patch(path: Path, *files: str) -> Path:
 
 
 def test_sources_of(tmp_path: Path) -> None:
-    """A header is used by everything; else a patch is checked with what it touches."""
+    """A header is used by its directory or by everything; else what a patch touches counts."""
     listed = [patch(tmp_path / "1", "mm/a.c", "mm/b.c"), patch(tmp_path / "2", "mm/c.c"),
               patch(tmp_path / "3", "include/linux/d.h", "mm/b.c"),
-              patch(tmp_path / "4", "Documentation/e.rst")]
-    every = ["mm/a.c", "mm/b.c", "mm/c.c"]
-    assert [series_build.sources_of(listed, n) for n in range(5)] == [
-        every, ["mm/a.c", "mm/b.c"], ["mm/c.c"], every, []]
+              patch(tmp_path / "4", "Documentation/e.rst"),
+              patch(tmp_path / "5", "fs/f/f.h", "mm/c.c"), patch(tmp_path / "6", "fs/f/g.c"),
+              patch(tmp_path / "7", "arch/x86/include/asm/h.h"),
+              patch(tmp_path / "8", "mm/Kconfig")]
+    mm = ["mm/a.c", "mm/b.c", "mm/c.c"]
+    every = ["fs/f/g.c", *mm]
+    assert [series_build.sources_of(listed, n) for n in range(9)] == [
+        every, ["mm/a.c", "mm/b.c"], ["mm/c.c"], every, [], ["fs/f/g.c", "mm/c.c"], ["fs/f/g.c"],
+        every, mm]
 
 
 def test_new_messages() -> None:
@@ -70,8 +75,11 @@ def test_faults_of_the_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(packages, "require", lambda *_: None)
     monkeypatch.setattr(series_build, "_farm", lambda: None)
     monkeypatch.setattr(series_build, "_results", results)
+    monkeypatch.setattr(series_build, "_whole", lambda *_: [])
     names = series_build.names(listed)
-    assert names == [f"{n}.patch, hints {gate}" for gate in ("on", "off") for n in (1, 2)]
+    whole = ["the whole kernel, hints on", "the whole kernel, hints off"]
+    assert names == [*(f"{n}.patch, hints {gate}" for gate in ("on", "off") for n in (1, 2)),
+                     *whole]
     found = dict(series_build.faults(listed, 1))
     assert list(found) == names
     assert [name for name, said in found.items() if said] == [names[1], names[3]]

@@ -122,6 +122,34 @@ def test_lost_symbols_are_found() -> None:
     assert linux.lost_symbols(wanted, {"CONFIG_D": "16"}) == ["CONFIG_A=y (is n)"]
 
 
+def test_symbols_of_patches(tmp_path: Path) -> None:
+    """A kernel without the patches cannot have what they add."""
+    patch = tmp_path / "1.patch"
+    patch.write_text("+config ONE\n+\tbool\n+menuconfig TWO\n config THREE\n-config FOUR\n")
+    assert linux.added_symbols([patch]) == {"CONFIG_ONE", "CONFIG_TWO"}
+
+
+def test_an_unpatched_tree_beside_the_patched_one(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As links: to pristine copies of what patches change, and without what they add."""
+    base = patches.Tree(paths.SRC / "linux", "Linux")
+    for name, text in (("a.c", "old"), ("b.c", "same")):
+        (base.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (base.root / name).write_text(text)
+    patch = sandbox / "1.patch"
+    patch.write_text("diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-old\n"
+                     "\\ No newline at end of file\n+new\n"
+                     "diff --git a/n.c b/n.c\nnew file mode 100644\n--- /dev/null\n+++ b/n.c\n"
+                     "@@ -0,0 +1 @@\n+n\n")
+    patches.apply_series(base, [patch])
+    monkeypatch.setattr(trees, "prepare", lambda *_: base)
+    tree = trees.prepare_unpatched(sources.LINUX, sandbox / "plain/src/linux")
+    assert {path.name: path.read_text() for path in tree.root.iterdir()} == {
+        "a.c": "old", "b.c": "same"}
+    assert (base.root / "a.c").read_text() == "new\n"
+
+
 def test_every_fragment_names_symbols() -> None:
     for path in linux.MEASURED.fragments:
         wanted = linux.parse_config(path.read_text())

@@ -24,6 +24,7 @@ _FULL_BUILD = 1870
 #: A file as old as the configuration.
 _CONFIGURED = "cint.configured"
 
+_ADDED = re.compile(r"^\+(?:menu)?config (\w+)$", re.MULTILINE)
 _SETTING = re.compile(r"^(CONFIG_\w+)=(.*)$|^# (CONFIG_\w+) is not set$")
 
 
@@ -35,6 +36,8 @@ class Kernel:
     what: str
     directory: Path
     fragments: tuple[Path, ...]
+    #: With our patches.
+    patched: bool = True
 
     @property
     def image(self) -> Path:
@@ -48,6 +51,9 @@ MEASURED = Kernel("linux", "the guest kernel", paths.LINUX_BUILD, (_BASE,))
 #: With lockdep, KASAN and fault injection, built for the slow tests only.
 DEBUG = Kernel("linux-debug", "the guest kernel with its own checks", paths.LINUX_DEBUG_BUILD,
                (_BASE, paths.KERNEL_CONFIG / "debug.config"))
+#: As the measured one, but for our patches.
+PLAIN = Kernel("linux-plain", "the guest kernel without our patches", paths.LINUX_PLAIN_BUILD,
+               (_BASE,), patched=False)
 
 
 def parse_config(text: str) -> dict[str, str]:
@@ -64,6 +70,12 @@ def lost_symbols(wanted: dict[str, str], got: dict[str, str]) -> list[str]:
     """What was asked for and did not survive, e.g. because a dependency is off."""
     return [f"{name}={value} (is {got.get(name, 'n')})"
             for name, value in wanted.items() if got.get(name, "n") != value]
+
+
+def added_symbols(series: list[Path]) -> set[str]:
+    """The symbols that patches add to the kernel's configuration."""
+    return {f"CONFIG_{name}" for patch in series
+            for name in _ADDED.findall(patch.read_text("utf-8"))}
 
 
 def make(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int, *targets: str,
@@ -88,6 +100,12 @@ def _is_configured(kernel: Kernel, tree: patches.Tree, fragment: str) -> bool:
                if name.rpartition("/")[2].startswith("Kconfig"))
 
 
+def _asked_for(kernel: Kernel, text: str) -> dict[str, str]:
+    """What a configuration must come to have."""
+    ours = set() if kernel.patched else added_symbols(patches.read_series(paths.GUEST_PATCHES))
+    return {name: value for name, value in parse_config(text).items() if name not in ours}
+
+
 def _configure(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int) -> None:
     """Write .config from the fragments and check that every symbol asked for is there."""
     text = "".join(path.read_text("utf-8") + "\n" for path in kernel.fragments)
@@ -100,7 +118,7 @@ def _configure(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int) 
     steps.write_atomic(fragment, text)
     make(step, kernel, tree, jobs, "allnoconfig", env={"KCONFIG_ALLCONFIG": str(fragment)})
     got = parse_config((kernel.directory / ".config").read_text("utf-8"))
-    lost = lost_symbols(parse_config(text), got)
+    lost = lost_symbols(_asked_for(kernel, text), got)
     names = ", ".join(path.name for path in kernel.fragments)
     if lost and tree.origin is None:
         raise step.fail(f"the kernel configuration lost {'; '.join(lost)}",
@@ -160,8 +178,36 @@ def build(own: Path | None, jobs: int, kernel: Kernel = MEASURED, as_is: bool = 
     return worked
 
 
+def _build_plain(jobs: int, kernel: Kernel) -> bool:
+    """Build the distribution's kernel without our patches; True if there was something to do."""
+    source = sources.unpack(sources.LINUX)
+    inputs = {"source": source.version, "config": steps.hash_files(kernel.fragments),
+              "identity": _IDENTITY}
+    stamp = steps.Stamp(kernel.name)
+    if stamp.current(inputs, kernel.image):
+        return False
+    stamp.remove()
+    with steps.step(kernel.name, f"Build {kernel.what} (Linux {source.version})") as step:
+        tree = trees.prepare_unpatched(sources.LINUX, paths.LINUX_PLAIN_SRC)
+        _make_image(step, kernel, tree, jobs)
+    stamp.write(inputs)
+    return True
+
+
+def _make_image(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int) -> str:
+    """Configure and build; returns the kernel's release."""
+    _configure(step, kernel, tree, jobs)
+    progress = steps.counter(r"  (CC|AS|LD|AR|HOSTCC) ", _FULL_BUILD)
+    make(step, kernel, tree, jobs, "bzImage", parse=progress)
+    release = (kernel.directory / "include/config/kernel.release").read_text().strip()
+    step.summary(release)
+    return release
+
+
 def _build(own: Path | None, jobs: int, kernel: Kernel, as_is: bool) -> tuple[bool, Kernel]:
     """Build, and say whether there was something to do and where the kernel is."""
+    if not kernel.patched:
+        return _build_plain(jobs, kernel), kernel
     tree = trees.prepare(sources.LINUX, own)
     if own is not None:
         kernel = replace(kernel, directory=paths.OWN / kernel.directory.name)
@@ -180,11 +226,7 @@ def _build(own: Path | None, jobs: int, kernel: Kernel, as_is: bool) -> tuple[bo
     stamp.remove()
     with steps.step(kernel.name, f"Build {kernel.what} ({tree.label})") as step:
         patches.apply_series(tree, series)
-        _configure(step, kernel, tree, jobs)
-        progress = steps.counter(r"  (CC|AS|LD|AR|HOSTCC) ", _FULL_BUILD)
-        make(step, kernel, tree, jobs, "bzImage", parse=progress)
-        release = (kernel.directory / "include/config/kernel.release").read_text().strip()
-        step.summary(release)
+        release = _make_image(step, kernel, tree, jobs)
     stamp.write(inputs, release=release, source=tree.label)
     return True, kernel
 

@@ -4,17 +4,16 @@
 After each patch the objects that it touches are compiled with the hints configured and without, the
 kernel's warnings counting as errors, and looked at by sparse. What sparse says about the kernel
 itself is told from what a patch adds by counting each message of the unpatched objects. A patch
-that changes a header of the whole kernel is checked with all objects of the series.
+that changes a header is checked with the series' objects of that directory too, with all of them if
+it is a header of the whole kernel. In the end the whole kernel is built with each configuration.
 
 Nothing is done twice: what was found for a patch is kept until it or one before it changes.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -43,7 +42,7 @@ class Gate:
     @property
     def directory(self) -> Path:
         """Where it is built."""
-        return paths.BUILD / f"linux-series-{self.name}"
+        return paths.LINUX_SERIES / self.name
 
     @property
     def kernel(self) -> linux.Kernel:
@@ -91,28 +90,26 @@ def sources_of(listed: list[Path], number: int) -> list[str]:
     if number == 0:
         return every
     touched = patches.touched_files(listed[number - 1])
-    if any(name.endswith(".h") or "Kconfig" in name for name in touched):
+    chosen = {name for name in touched if name.endswith(".c")}
+    for name in touched:
+        if name.endswith(".h") or "Kconfig" in name:
+            chosen.update(_users(name, every))
+    return sorted(chosen)
+
+
+def _users(header: str, every: list[str]) -> list[str]:
+    """The C files that a header, or the symbols of a Kconfig file, are for."""
+    if "/include/" in f"/{header}":
         return every
-    return [name for name in touched if name.endswith(".c")]
+    return [name for name in every if name.startswith(f"{header.rpartition('/')[0]}/")]
 
 
 # --- the tree ---------------------------------------------------------------------------------
 
 
 def _farm() -> patches.Tree:
-    """The unpatched kernel, as links to the unpacked one: the patches come and go in it."""
-    origin = sources.unpack(sources.LINUX).tree
-    root = paths.SRC / "linux-series"
-    tree = patches.Tree(root, "the series' tree")
-    pristine = patches.Tree(origin, "").store
-    index = json.loads((pristine / "index.json").read_text("utf-8"))
-    shutil.rmtree(tree.store, ignore_errors=True)
-    trees.link_farm(origin, root, set())
-    for name, exists in index.items():
-        (root / name).unlink(missing_ok=True)
-        if exists:
-            shutil.copy2(pristine / name, root / name)
-    return tree
+    """The unpatched kernel: the patches come and go in it."""
+    return trees.prepare_unpatched(sources.LINUX, paths.LINUX_SERIES / "src/linux")
 
 
 def _known_symbols(tree: Path) -> set[str]:
@@ -176,6 +173,25 @@ def _results(listed: list[Path], tree: patches.Tree, number: int, gate: Gate,
     return found
 
 
+def _whole(listed: list[Path], tree: patches.Tree, gate: Gate, jobs: int) -> list[str]:
+    """What the compiler says about the whole kernel, which says nothing without the series."""
+    stamp = steps.Stamp(f"series-{gate.name}-whole")
+    inputs = {"patches": steps.hash_files(listed), "source": tree.label,
+              "config": steps.hash_file(paths.KERNEL_CONFIG / "base.config")}
+    if not stamp.current(inputs):
+        with steps.step(f"series-{gate.name}-whole", _whole_name(gate)) as step:
+            patches.apply_series(tree, listed)
+            _configure(step, gate, tree, jobs)
+            linux.make(step, gate.kernel, tree, jobs, "bzImage")
+            found = messages(step.log.read_text("utf-8", errors="replace"))
+        stamp.write(inputs, messages=sorted(found))
+    return list(stamp.facts()["messages"])
+
+
+def _whole_name(gate: Gate) -> str:
+    return f"the whole kernel, hints {gate.name}"
+
+
 def new_messages(base: Counter[str], found: Counter[str]) -> list[str]:
     """What is said more often than about the unpatched kernel."""
     return sorted(text for text, count in found.items() if count > base.get(text, 0))
@@ -183,7 +199,8 @@ def new_messages(base: Counter[str], found: Counter[str]) -> list[str]:
 
 def names(listed: list[Path]) -> list[str]:
     """What :func:`faults` checks, in its order."""
-    return [f"{patch.name}, hints {gate.name}" for gate in GATES for patch in listed]
+    each = [f"{patch.name}, hints {gate.name}" for gate in GATES for patch in listed]
+    return [*each, *map(_whole_name, GATES)]
 
 
 def faults(listed: list[Path], jobs: int,
@@ -198,6 +215,9 @@ def faults(listed: list[Path], jobs: int,
             if chosen(name):
                 base = _results(listed, tree, 0, gate, jobs)
                 yield name, new_messages(base, _results(listed, tree, number, gate, jobs))
+    for gate in GATES:
+        if chosen(name := next(checks)):
+            yield name, _whole(listed, tree, gate, jobs)
 
 
 def check(listed: list[Path], jobs: int = os.cpu_count() or 1) -> None:
@@ -207,6 +227,7 @@ def check(listed: list[Path], jobs: int = os.cpu_count() or 1) -> None:
         for line in said:
             ui.warn(f"{what}: {line}")
     if bad:
-        raise CintError(f"{len(bad)} of {len(GATES) * len(listed)} checks have new messages, "
+        raise CintError(f"{len(bad)} of {len(names(listed))} checks have new messages, "
                         f"first: {bad[0][0]}: {bad[0][1][0]}")
-    ui.info(f"{len(listed)} patches compile with hints on and off, and sparse has nothing to say")
+    ui.info(f"{len(listed)} patches and the whole kernel compile with hints on and off, "
+            "and sparse has nothing to say")

@@ -64,6 +64,16 @@ def prepare_bench(own: Path | None) -> patches.Tree:
     return tree
 
 
+def prepare_unpatched(package: sources.Package, root: Path) -> patches.Tree:
+    """The distribution's source once more, as links, without any patch that the first one has."""
+    base = prepare(package, None)
+    tree = patches.Tree(root, base.label, verified=base.verified)
+    shutil.rmtree(tree.store, ignore_errors=True)
+    names = [inside for inside, _ in entries(base.root)]
+    _link_all(tree.root, patches.pristine_files(base, names), set())
+    return tree
+
+
 def _link_all(farm: Path, wanted: dict[str, Path], keep: set[str]) -> None:
     """Make `farm` a tree of links to `wanted`; files in `keep` are left alone."""
     present = dict(entries(farm))
