@@ -157,7 +157,8 @@ def test_libraries_of_a_program_are_found() -> None:
     assert all(path.exists() for path in found.values())
 
 
-@pytest.mark.parametrize("name", ["cmdline", "cmdline.virtual", "cmdline.distro.virtual"])
+@pytest.mark.parametrize("name", ["cmdline", "cmdline.real", "cmdline.virtual",
+                                  "cmdline.distro.virtual"])
 def test_kernel_options_are_one_a_line(name: str) -> None:
     for line in (paths.KERNEL_CONFIG / name).read_text().splitlines():
         option = line.partition("#")[0].strip()

@@ -249,7 +249,8 @@ _TROUBLE = re.compile(r"\bBUG\b|WARNING:|Oops|Call Trace|rcu.*stall|nobody cared
                       r"completing in order")
 # Lines that hold one of those words and mean no harm.
 _HARMLESS = re.compile(r"Command line:|Kernel command line|watchdog: .*(disabled|enabled)|"
-                       r"nvme\.io_timeout|default timeout", re.IGNORECASE)
+                       r"nvme\.io_timeout|default timeout|stall warnings timeout set to",
+                       re.IGNORECASE)
 
 
 def dmesg_trouble(text: str) -> list[str]:

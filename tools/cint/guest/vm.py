@@ -40,6 +40,7 @@ ICOUNT = "shift=0,sleep=off"
 VIRTUAL_ARGS = ("-rtc", "base=2026-01-01T00:00:00,clock=vm")
 CMDLINE = paths.KERNEL_CONFIG / "cmdline"
 CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.virtual"
+CMDLINE_REAL = paths.KERNEL_CONFIG / "cmdline.real"
 #: With several vCPU threads QEMU 10.0 now and then ends itself while firmware maps the PCI
 #: devices: one thread uses the memory map that another replaces. Such a guest is started again,
 #: once.
@@ -117,8 +118,8 @@ def kernel_options(path: Path) -> list[str]:
 
 def kernel_cmdline(machine: Machine) -> str:
     """The text of -append; later options win over earlier ones."""
-    virtual = kernel_options(machine.cmdline_virtual) if machine.virtual else []
-    return " ".join([*kernel_options(CMDLINE), *virtual, *machine.append])
+    of_time = machine.cmdline_virtual if machine.virtual else CMDLINE_REAL
+    return " ".join([*kernel_options(CMDLINE), *kernel_options(of_time), *machine.append])
 
 
 def _accel_args(machine: Machine) -> list[str]:

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the kernel's patches cost where no device takes hints: next to nothing.
+
+Instructions of system calls, counted on our kernel and on the same kernel without the patches. In
+virtual time an instruction takes a nanosecond, so the time in which the CPU was not idle is their
+number. What a program needs to start is the same for few and for many calls.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from conftest import log_root, machine
+from marks import BDEV, EXT4, MKFS_EXT4, MOUNT_EXT4, QUIET, make_disk, names
+
+from cint import paths
+from cint.guest import agent, session, vm
+
+pytestmark = pytest.mark.slow
+
+#: How much more or less than without the patches, as a share.
+LIMIT = 0.001
+DISK_SIZE = 64 << 20
+#: One command at a time, so slowly that each has an interrupt of its own: how many there are is no
+#: matter of a few instructions.
+MEDIUM = "custom:read-latency=20us,write-latency=20us,units=1"
+#: Each kernel would measure the APIC's timer, which then ticks a little late or early in one of
+#: them: that is one interrupt more for each tick. The other timer's frequency is known.
+SAME_TICKS = "nolapic_timer"
+WITHOUT_OPTIONS_OF_OURS = paths.KERNEL_CONFIG / "cmdline.distro.virtual"
+#: What is counted: options of hintio, where, and few and many calls. The many take some 50 million
+#: instructions, in which there are twelve ticks of the clock, or thirteen.
+CALLS = {
+    "direct read": ("--api=pread --repeat={n}", BDEV, 100, 5100),
+    "direct read, ext4": ("--api=pread --repeat={n}", f"{EXT4}/file", 100, 5100),
+    "buffered read": ("--api=pread --buffered --repeat={n}", f"{EXT4}/file", 100, 10100),
+    "fsync": ("--op=write --api=pread --buffered --sync=fsync --repeat={n}", f"{EXT4}/file",
+              100, 1600),
+    "io_uring, 8 reads": ("--api=uring --batch=8 --stride=8k --count={n}", BDEV, 800, 12800),
+    "io_submit, 8 reads": ("--api=aio --batch=8 --stride=8k --count={n}", BDEV, 800, 6400),
+}
+#: The batch is the call.
+PER_CALL = {"io_uring, 8 reads": 8, "io_submit, 8 reads": 8}
+#: The kernel has other things to do now and then: the least of several tries is the calls' alone.
+TRIES = 4
+COUNT = f"""\
+clock() {{{{
+    awk '/^now at/ {{{{ n = $3 }}}} /idle_sleeptime/ {{{{ i = $(NF - 1) }}}}
+        /iowait_sleeptime/ {{{{ print n - i - $(NF - 1); exit }}}}' /proc/timer_list
+}}}}
+hintio {{few}} > /dev/null
+for i in $(seq {TRIES}); do
+    a=$(clock); hintio {{few}} > /dev/null
+    b=$(clock); hintio {{many}} > /dev/null
+    echo $a $b $(clock)
+done
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device that takes no hints: the guest's, and where the I/O goes."""
+
+    properties: tuple[tuple[str, str], ...] | None
+    append: tuple[str, ...]
+    setup: str
+
+
+#: NVMe in virtual time whose driver was told to see no capability, and a controller without one.
+#: When the latter's completions come is a matter of the host's time, so the I/O goes to a device
+#: that completes it at once.
+PLACES = {
+    "nvme": Place(None, ("nvme.irq_hints=0",), names(1)),
+    "null_blk": Place((), ("null_blk.nr_devices=1", "null_blk.gb=1", "null_blk.irqmode=0",
+                           "null_blk.memory_backed=1"),
+                      f"{names(1)} dd if={BDEV} of=/dev/nullb0 bs=1M 2>/dev/null;"
+                      f" ln -sf /dev/nullb0 {BDEV}"),
+}
+SETUP = f"""\
+set -e
+{{place}}
+{QUIET}
+mkdir -p {EXT4}
+{MOUNT_EXT4} {BDEV} {EXT4}
+dd if=/dev/zero of={EXT4}/file bs=1M count=1 2>/dev/null
+sync
+[ {{patched}} = $([ -e /sys/module/block/parameters/irq_hints ] && echo yes || echo no) ]
+"""
+
+
+def plan(place: Place, patched: bool) -> agent.Plan:
+    """Count all calls, from the first to the last."""
+    setup = SETUP.format(place=place.setup, patched="yes" if patched else "no")
+    jobs = [agent.Job("setup", argv=agent.exec_argv(setup))]
+    for name, (options, file, few, many) in CALLS.items():
+        script = COUNT.format(few=f"{options.format(n=few)} {file}",
+                              many=f"{options.format(n=many)} {file}")
+        jobs.append(agent.Job(name, argv=agent.exec_argv(script)))
+    return agent.Plan(tuple(jobs))
+
+
+def instructions(name: str, result: agent.Message) -> float:
+    """Of one call."""
+    clocks = [tuple(map(int, line.split())) for line in str(result["stdout"]).splitlines()]
+    assert len(clocks) == TRIES
+    of_few, of_many = min(b - a for a, b, _ in clocks), min(c - b for _, b, c in clocks)
+    _, _, few, many = CALLS[name]
+    return (of_many - of_few) * PER_CALL.get(name, 1) / (many - few)
+
+
+Counts = Mapping[str, float]
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def table(request: pytest.FixtureRequest, plain_kernel: Path,
+          tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Counts]:
+    """Instructions by kernel and call, on the same data."""
+    place = PLACES[request.param]
+    root = tmp_path_factory.mktemp("disks")
+    disk = make_disk(root / "ext4", *MKFS_EXT4, size=DISK_SIZE)
+    found = {}
+    for name, kernel in {"with": paths.KERNEL, "without": plain_kernel}.items():
+        guest = machine("default", MEDIUM, k=1, kernel=kernel,
+                        append=(*place.append, SAME_TICKS),
+                        cmdline_virtual=WITHOUT_OPTIONS_OF_OURS,
+                        backend=vm.Backend(Path(shutil.copy(disk, root / name))))
+        if place.properties is not None:
+            guest = replace(guest, properties=place.properties)
+        outcome = session.run_task(session.Task(name, guest, plan(place, name == "with"),
+                                                log_root() / f"unused-{request.param}" / name))
+        assert outcome.trouble == []
+        found[name] = {call: instructions(call, outcome.results[call]) for call in CALLS}
+    (log_root() / f"unused-{request.param}/table.md").write_text(as_text(found), encoding="utf-8")
+    return found
+
+
+def as_text(table: Mapping[str, Counts]) -> str:
+    """The table, as docs/cost.md has it."""
+    lines = ["| instructions of a | without | with | difference |", "|---|---|---|---|"]
+    for name in CALLS:
+        with_, without = table["with"][name], table["without"][name]
+        lines.append(f"| {name} | {without:.1f} | {with_:.1f} | {with_ / without - 1:+.3%} |")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_nothing_for_nobody(table: Mapping[str, Counts], call: str) -> None:
+    """A system call takes the same instructions with and without the patches."""
+    more = table["with"][call] / table["without"][call] - 1
+    assert abs(more) <= LIMIT, f"{call}: {more:+.3%} instructions"
