@@ -31,6 +31,7 @@ static const char help[] =
 "  --mark=all|first|last the hint goes to all I/Os, or to one of each batch (all)\n"
 "  --size=BYTES          of one I/O; k, m and g are understood (4k)\n"
 "  --count=N             I/Os altogether, 0 to do nothing but --sync (1)\n"
+"  --repeat=N            how often to do that, and --sync; not aio, aio32, uring (1)\n"
 "  --offset=BYTES        of the first (0)\n"
 "  --stride=BYTES        from one to the next (the size)\n"
 "  --batch=N             I/Os of one submission; aio and uring (1)\n"
@@ -68,8 +69,8 @@ static const int hint_flags[] = {
 };
 
 enum {
-    OPT_OP = 1, OPT_API, OPT_HINT, OPT_MARK, OPT_SIZE, OPT_COUNT, OPT_OFFSET,
-    OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_ASYNC, OPT_LATER, OPT_TAIL,
+    OPT_OP = 1, OPT_API, OPT_HINT, OPT_MARK, OPT_SIZE, OPT_COUNT, OPT_REPEAT,
+    OPT_OFFSET, OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_ASYNC, OPT_LATER, OPT_TAIL,
     OPT_SQPOLL, OPT_IOPOLL, OPT_SQE128, OPT_NO_SQARRAY, OPT_NONBLOCK, OPT_HUGE,
     OPT_BUFFERED, OPT_CREATE, OPT_SYNC, OPT_HELP,
 };
@@ -81,6 +82,7 @@ static const struct option options[] = {
     { "mark", required_argument, NULL, OPT_MARK },
     { "size", required_argument, NULL, OPT_SIZE },
     { "count", required_argument, NULL, OPT_COUNT },
+    { "repeat", required_argument, NULL, OPT_REPEAT },
     { "offset", required_argument, NULL, OPT_OFFSET },
     { "stride", required_argument, NULL, OPT_STRIDE },
     { "batch", required_argument, NULL, OPT_BATCH },
@@ -240,6 +242,9 @@ static void parse_one(struct work *w, int option)
     case OPT_COUNT:
         w->count = number("count", optarg, 0, UINT32_MAX);
         break;
+    case OPT_REPEAT:
+        w->repeat = number("repeat", optarg, 1, UINT32_MAX);
+        break;
     case OPT_OFFSET:
         w->offset = number("offset", optarg, 0, INT64_MAX);
         break;
@@ -275,6 +280,10 @@ static void check_options(const struct work *w)
     }
     if (w->batch > 1 && !batches) {
         usage("--api=%s has no batches; valid: aio, aio32, uring",
+              apis[w->api]);
+    }
+    if (w->repeat > 1 && batches) {
+        usage("--repeat is not for --api=%s; valid: read, pread, preadv2, mmap",
               apis[w->api]);
     }
     if (of_uring && w->api != API_URING) {
@@ -382,26 +391,35 @@ static const char *hint_name(int flags)
     return hints[i];
 }
 
+static void run(struct work *w)
+{
+    for (unsigned long i = 0; i < w->repeat; i++) {
+        if (w->api == API_AIO || w->api == API_AIO32) {
+            aio_run(w);
+        } else if (w->api == API_URING) {
+            ring_run(w);
+        } else {
+            plain_run(w);
+        }
+        plain_sync(w);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct work w = {
-        .api = API_PREADV2, .size = 4096, .count = 1, .batch = 1,
+        .api = API_PREADV2, .size = 4096, .count = 1, .repeat = 1, .batch = 1,
     };
+    unsigned long ios;
 
     parse(&w, argc, argv);
     allocate(&w);
     open_file(&w);
-    if (w.api == API_AIO || w.api == API_AIO32) {
-        aio_run(&w);
-    } else if (w.api == API_URING) {
-        ring_run(&w);
-    } else {
-        plain_run(&w);
-    }
-    plain_sync(&w);
+    run(&w);
+    ios = w.count * w.repeat;
     printf("op=%s api=%s hint=%s mark=%s ios=%lu batches=%lu bytes=%" PRIu64
            " sync=%s\n", ops[w.write], apis[w.api], hint_name(w.flags),
-           marks[w.mark], w.count, (w.count + w.batch - 1) / w.batch,
-           (uint64_t)w.count * w.size, syncs[w.sync]);
+           marks[w.mark], ios, (ios + w.batch - 1) / w.batch,
+           (uint64_t)ios * w.size, syncs[w.sync]);
     return EXIT_SUCCESS;
 }

@@ -48,6 +48,7 @@ struct work {
     uint64_t offset;        /* of the first */
     uint64_t stride;        /* from one to the next */
     unsigned long count;
+    unsigned long repeat;   /* how often all of it is done */
     unsigned batch;         /* I/Os of one submission; 1 where there is none */
     int fd;
     uint8_t *buffer;        /* batch * size bytes */

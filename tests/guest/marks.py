@@ -111,10 +111,10 @@ def hintio(options: str, file: str = BDEV) -> str:
     return f"hintio {options} {file} >/dev/null"
 
 
-def make_disk(path: Path, *mkfs: str) -> Path:
+def make_disk(path: Path, *mkfs: str, size: int = DISK_SIZE) -> Path:
     """A raw image, with a file system if asked for; skips without the tool for it."""
     with path.open("wb") as file:
-        file.truncate(DISK_SIZE)
+        file.truncate(size)
     if mkfs:
         tool = shutil.which(mkfs[0], path="/usr/sbin:/sbin:/usr/bin:/bin")
         if tool is None:
