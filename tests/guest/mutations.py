@@ -244,7 +244,7 @@ _OOO = (
     Expression("ooo-one-vector", "out of order with one vector", _PCI, "dev->num_vecs > 1", "true",
                (f"{OOO}::test_without[one-vector]", f"{OOO}::test_without[pin]")),
     Expression("ooo-switch", "the parameter ooo_urgent does nothing", _PCI,
-               "READ_ONCE(ooo_urgent)", "true", SWITCHES, "static irqreturn_t nvme_irq_ooo("),
+               "READ_ONCE(ooo_urgent)", "true", SWITCHES, "irqreturn_t nvme_irq_ooo("),
 )
 
 _HEAL = (
