@@ -41,8 +41,8 @@ def bounds(of: Sequence[float | None]) -> str:
 
 def rows(figure: Figure, data: Data) -> list[tuple[str, list[str]]]:
     """The table of measured numbers: run and workload, and a text for each column."""
-    found = []
-    for run, cells in data.cells.items():
+    found: list[tuple[str, list[str]]] = []
+    for run, cells in data.cells.items() if figure.columns else ():
         for cell, points in cells.items():
             found.append((f"{run} | {cell}", [_cell(c, points) for c in shown(figure, data)]))
     return found
@@ -52,6 +52,11 @@ def shown(figure: Figure, data: Data) -> list[Column]:
     """The columns that some run has."""
     points = [p for cells in data.cells.values() for seeds in cells.values() for p in seeds]
     return [c for c in figure.columns if any(c.name in p for p in points)]
+
+
+def numbers_title(entry: Entry) -> str:
+    """What stands above the table of measured numbers."""
+    return f"Numbers, median of {entry['seeds']} seeds"
 
 
 def _cell(column: Column, points: Sequence[Mapping[str, float]]) -> str:
@@ -102,7 +107,7 @@ def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
     found = rows(figure, data)
     if found:
         heads = [c.head for c in shown(figure, data)]
-        parts += [f"## Numbers, median of {entry['seeds']} seeds",
+        parts += [f"## {numbers_title(entry)}",
                   "\n".join([f"| run | workload | {' | '.join(heads)} |",
                              "|---" * (len(heads) + 2) + "|",
                              *(f"| {name} | {' | '.join(cells)} |" for name, cells in found)])]

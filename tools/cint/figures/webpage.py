@@ -82,10 +82,12 @@ def _check_row(check: Entry) -> str:
 
 def _numbers(figure: Figure, entry: Entry) -> str:
     data = Data.from_dict(entry["data"])
+    if not page.rows(figure, data):
+        return ""
     body = [_cells([*(escape(n) for n in name.split(" | ")), *cells])
             for name, cells in page.rows(figure, data)]
     head = ["run", "workload", *(escape(c.head) for c in page.shown(figure, data))]
-    return (f"<details><summary>numbers, median of {entry['seeds']} seeds</summary>"
+    return (f"<details><summary>{page.numbers_title(entry)}</summary>"
             f"{_table(head, body)}</details>")
 
 
