@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ from cint.results import documents
 _COLOURS = {checks.PASS: "green", checks.FAIL: "red", checks.EXPECTED: "yellow",
             checks.QUICK: "dim"}
 _TARGETS = ("qemu", "linux", "image")
+#: What may differ from the commit that a page names.
+_NO_RUN = ("docs", "tools/cint/figures", "tools/cint/verbs/figure.py", "tools/tests",
+           "tests/guest/test_figures.py")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -138,8 +142,19 @@ def _show(entry: document.Entry) -> None:
         print(f"  {entry['problem']}")
 
 
+def _commit() -> str:
+    """The commit that the runs are of: pages and declarations of figures decide no run."""
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(paths.ROOT), *words], capture_output=True,
+                              text=True, check=False)
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--", ".", *(f":!{path}" for path in _NO_RUN))
+    return f"{git('rev-parse', '--short', 'HEAD') or 'unknown'}{'-dirty' if changed else ''}"
+
+
 def _facts() -> dict[str, Any]:
-    return {"commit": f"cint {documents.tool_version()}",
+    return {"commit": f"cint {_commit()}",
             "conditions": f"virtual time, cpu-scale {CPU_SCALE:g}, interrupt cost "
                           f"{COST_NS} ns, drain and max-hold off"}
 
