@@ -155,9 +155,14 @@ _HOW = (
 
 def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
     lines = ["| figure | what | checks |", "|---|---|---|"]
-    for entry in (e for e in entries if e["set"] == family):
-        lines.append(f"| [{entry['id']}](figures/{entry['id']}.md) | {entry['title']} "
-                     f"| {summary_row(entry)[1]} |")
+    known = {entry["id"]: entry for entry in entries}
+    for figure in (f for f in catalog.figures() if f.family == family):
+        entry = known.get(figure.id)
+        if entry is None:
+            lines.append(f"| {figure.id} | {figure.title} | not measured at this commit |")
+        else:
+            lines.append(f"| [{figure.id}](figures/{figure.id}.md) | {figure.title} "
+                         f"| {summary_row(entry)[1]} |")
     lines += [f"| {n.id} | {n.title} | not done: {n.reason} |" for n in missing
               if n.family == family]
     return "\n".join(lines)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from types import MappingProxyType
 
 from cint.figures.arrays import POLICY, RUNTIME_S, ratio, reads
-from cint.figures.checks import at_least, at_most, swap, within, wrong
+from cint.figures.checks import Deviation, at_least, at_most, swap, within, wrong
 from cint.figures.model import IOPS, MEAN, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, least, most, value
 
@@ -34,14 +35,15 @@ def of(name: str, depth: int) -> Expr:
 
 
 def throughput(id_: str, title: str, source: str, *, bs: str, media: str,
-               paper: Mapping[int, float]) -> Figure:
-    """Table 2 or 4: IOPS; ``paper`` are vIC's gains."""
+               paper: Mapping[int, float],
+               deviations: Mapping[int, Deviation] = MappingProxyType({})) -> Figure:
+    """Table 2 or 4: IOPS; ``paper`` are vIC's gains, ``deviations`` by depth."""
     return Figure(
         id_, "vic", title, source, "vIC costs no throughput, and interrupts fall as the depth "
         "grows.", groups(bs, media),
         checks=(
             *(at_least(f"depth {q}: IOPS against default", to_off("iops", q), 0.98, wrong(1.2),
-                       paper=paper[q]) for q in DEPTHS),
+                       paper=paper[q], deviation=deviations.get(q)) for q in DEPTHS),
             *(within(f"depth {q}: interrupts for an I/O against the mean ratio",
                      of("irqs_per_io", q) / of("mean_ratio", q), 0.9, 1.1, wrong(1.5),
                      paper=1.0) for q in DEPTHS),

@@ -3,19 +3,23 @@
 
 from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, swap, within
-from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import CPU_SCALE, USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, value
 
 POLICIES = ("default", "adaptive", "cint", "cint+ooo")
 NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
 MARKED, LIMITED = "Barriers/", "limited/"
-#: Reads a second that the asynchronous job is limited to: below what default reaches.
-LIMIT = 150_000
+#: Reads a second that the asynchronous job is limited to: what it has under default.
+LIMIT = 225_000
+#: fio's option, of the guest's seconds.
+RATE = f"rate_iops={round(LIMIT / CPU_SCALE)}\n"
 
 #: Async IOPS, sync latency, interrupts: ratios to cint, of (default, adaptive, cint+ooo).
 PAPER = {"": ((0.47, 0.96, 0.84), (0.37, 0.88, 0.59), (8.97, 1.15, 2.36)),
          LIMITED: ((1.0, 1.0, 1.0), (0.87, 1.31, 0.87), (3.70, 0.74, 1.23))}
 SHOWN = ("default", "adaptive", "cint+ooo")
+COST = ("the ratio follows the interrupt's cost: with 740 ns added, and not the calibrated 463, an "
+        "earlier tree (e61fd61) had 1.93 times cint's interrupts and 0.69 times its latency")
 
 
 def to_cint(name: str, run: str, cell: str = "mixed", prefix: str = "") -> Expr:
@@ -42,10 +46,15 @@ def limited() -> list[Check]:
                 swap(f"{LIMITED}cint+ooo", f"{LIMITED}default"), paper=1.23),
         within("limited: sync latency, cint+ooo against default",
                of("mean_us", "cint+ooo") / of("mean_us", "default"), 0.9, 1.1,
-               instead(f"{LIMITED}cint+ooo", f"{LIMITED}adaptive"), paper=1.0),
+               instead(f"{LIMITED}cint+ooo", f"{LIMITED}adaptive"), paper=1.0,
+               deviation=Deviation(1.0, 1.2, (
+                   "not with every seed; why one is above was not looked into"))),
         at_most("limited: CPU, cint+ooo against default",
                 of("cpu_percent", "cint+ooo") / of("cpu_percent", "default"), 0.8,
-                swap(f"{LIMITED}cint+ooo", f"{LIMITED}default"), paper=round(1.08 / 1.55, 2)),
+                swap(f"{LIMITED}cint+ooo", f"{LIMITED}default"), paper=round(1.08 / 1.55, 2),
+                deviation=Deviation(0.801, 0.93, (
+                    "with 2450 ns for an I/O and 800 ns for an interrupt, the papers' own costs, a "
+                    "load without any interrupts would take 0.75 of default's CPU time"))),
         at_least("limited: sync latency, adaptive against cint",
                  to_cint("mean_us", "adaptive", prefix=LIMITED), 1.0001,
                  swap(f"{LIMITED}adaptive", f"{LIMITED}cint"), paper=1.31),
@@ -59,14 +68,14 @@ FIGURE = Figure(
     groups=(
         Group(runs(*POLICIES, NO_HINTS), (jobs.mix(256, 16, 16),)),
         Group(runs(*POLICIES), (jobs.mix(256, 16, 16, marked=True),), prefix=MARKED),
-        Group(runs(*POLICIES), (jobs.mix(256, 16, 16, more=f"rate_iops={LIMIT}\n"),),
+        Group(runs(*POLICIES), (jobs.mix(256, 16, 16, more=RATE),),
               prefix=LIMITED),
     ),
     checks=(
         within("interrupts, cint+ooo against cint", to_cint("device_irqs", "cint+ooo"), 1.7, 3.2,
-               swap("cint+ooo", "cint"), paper=2.36),
+               swap("cint+ooo", "cint"), paper=2.36, deviation=Deviation(1.55, 1.75, COST)),
         at_most("sync latency, cint+ooo against cint", to_cint("mean_us", "cint+ooo"), 0.75,
-                swap("cint+ooo", "cint"), paper=0.59),
+                swap("cint+ooo", "cint"), paper=0.59, deviation=Deviation(0.74, 0.82, COST)),
         at_most("async IOPS, cint+ooo against cint",
                 to_cint("iops", "cint+ooo", "mixed.async"), 0.9999, swap("cint+ooo", "cint"),
                 paper=0.84),

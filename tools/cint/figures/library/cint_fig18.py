@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from cint.figures import jobs, traces
-from cint.figures.checks import Check, at_least, at_most, swap, within, wrong
+from cint.figures.checks import Check, Deviation, at_least, at_most, swap, within, wrong
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, runs
 from cint.figures.values import Data, Expr, View, value
 
@@ -30,10 +30,15 @@ def traced(prefix: str, media: str) -> Group:
                  read=traces.gaps)
 
 
-def batched(prefix: str, which: str) -> Check:
+IN_STEP = Deviation(0.45, 0.65, (
+    "the job that reads one by one falls into step with the guest's own speed: nearly all its gaps "
+    "are what a read costs the CPU; with the drive's spread the claim holds"))
+
+
+def batched(prefix: str, which: str, known: Deviation | None = None) -> Check:
     return at_most(f"{which}: p90 of the gaps, batched against unbatched",
                    gap(prefix, "batched") / gap(prefix, "unbatched"), 1 / 3, wrong(0.3),
-                   paper=round(1 / 6, 3))
+                   paper=round(1 / 6, 3), deviation=known)
 
 
 FIGURE = Figure(
@@ -46,7 +51,8 @@ FIGURE = Figure(
         Group(with_delta, (JOBS[0],), f"optane:jitter={SPREAD_NS}ns", FOUND),
     ),
     checks=(
-        batched(EVEN, "a drive of even latency"), batched(SPREAD, "with the drive's spread"),
+        batched(EVEN, "a drive of even latency", IN_STEP),
+        batched(SPREAD, "with the drive's spread"),
         within("P3700: p99 of the gaps, unbatched", gap(P3700, "unbatched", 99), 10, 20,
                wrong(5), paper=15, unit="us"),
         at_least("with the delta found, adaptive merges of the unbatched load",
