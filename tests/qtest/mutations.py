@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ways to break the device's files that are not pure, and the qtests that should notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STATUS = ("status", "status-set", "status-move", "hazard-hint", "iommu")
+PIN = ("pin", "guest")
+SELF = ("self", "fuzz")
+HAZARD = ("hazard", "hazard-hint", "change")
+MEDIA = ("media", "media-fail", "slots", "hazard")
+SLOTS = ("slots", "arb", "change")
+FEATURES = ("feat", "vendor", "config", "setup")
+STATS = ("stats", "vendor", "policy")
+TIMING = ("policy", "vectors", "hint-vectors", "kick", "storm")
+SHADOW = ("hazard", "policy", "hazard-hint", "infer")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """`old`, the first behind `after`, becomes `new`, in which ON stands for "is chosen"."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    after: str = ""
+
+
+def guarded(what: str, file: str, old: str, tests: tuple[str, ...], after: str = "") -> Mutation:
+    """A statement that is left out."""
+    return Mutation(what, file, old, f"if (!ON) {{ {old} }}", tests, after)
+
+
+_NOTIFY = (
+    Mutation("a record fails the controller without bus mastering", "cint-notify.c",
+             "pci_get_word(command) & PCI_COMMAND_MASTER", "ON || (pci_get_word(command) & "
+             "PCI_COMMAND_MASTER)", ("setup",)),
+    Mutation("a record is written to registers", "cint-notify.c", "{ .memory = 1 }",
+             "{ .memory = !ON }", SELF + STATUS),
+    Mutation("of what is unsent the first is kept", "cint-notify.c",
+             "notices->first + notices->unsent - 1", "notices->first + (ON ? 0 : "
+             "notices->unsent - 1)", ("status-move",)),
+    Mutation("what was decided goes to the new record", "cint-notify.c",
+             "    settle(ccq);\n", "    if (!ON) { settle(ccq); }\n", STATUS),
+    guarded("a new record does not say what is posted", "cint-notify.c",
+            "ccq->notices.full_tail = none.full_tail;", STATUS),
+    guarded("a new record is not written", "cint-notify.c", "write_record(ccq, &none);", STATUS),
+    Mutation("what is held keeps the pin", "cint-notify.c", "return ccq->engine.tail -",
+             "return ON || ccq->engine.tail -", PIN),
+    guarded("the pin is never released", "cint-notify.c",
+            "nvme_irq_deassert(ccq->cq->ctrl, ccq->cq);", PIN),
+    guarded("a queue counts twice for the pin", "cint-notify.c",
+            "ccq->notices.signalled = pending;", PIN),
+    Mutation("a full interrupt leaves full_tail", "cint-notify.c", "if (is_full) {",
+             "if (is_full && !ON) {", STATUS),
+    Mutation("of the messages of a pass one is left", "cint-notify.c",
+             "MIN(notices->unsent + 1, ccq->cq->size)",
+             "ON ? 1 : MIN(notices->unsent + 1, ccq->cq->size)", (*STATUS, "policy")),
+    Mutation("all interrupts say full", "cint-notify.c", ".class = is_full ?",
+             ".class = is_full || ON ?", STATUS),
+    Mutation("a deleted queue keeps what it was to send", "cint-notify.c",
+             "    drop_notices(ccq);\n", "    if (!ON) { drop_notices(ccq); }\n",
+             HAZARD + SELF),
+    guarded("a deleted queue counts for the pin", "cint-notify.c", "count_pending(ccq, false);",
+            PIN, "void nvme_cint_notify_stop"),
+    Mutation("the pin is asserted for what was consumed", "cint-notify.c",
+             "} else if (!msix_enabled(", "} else if (!ON && !msix_enabled(", PIN),
+    Mutation("a message has no record", "cint-notify.c", "    publish(ccq, notice);\n    if",
+             "    if (!ON) { publish(ccq, notice); }\n    if", STATUS),
+    Mutation("one message is sent at an end", "cint-notify.c", "        send_one(n, ccq);\n",
+             "        send_one(n, ccq);\n        if (ON) { break; }\n", STATUS + HAZARD),
+    guarded("entries have no guard", "cint-notify.c", "guard_of(n)->engaged_in_io = true;", SELF),
+    guarded("the guard stays on", "cint-notify.c",
+            "guard_of(n)->engaged_in_io = entry.was_engaged;", HAZARD + SELF),
+    Mutation("inner entries send", "cint-notify.c", "n->cint->depth == 1",
+             "(n->cint->depth == 1 || ON)", HAZARD + SELF),
+)
+
+_CQ = (
+    Mutation("a timer that was early is not set again", "cint-cq.c",
+             "    arm_irq_timer(ccq);\n    nvme_cint_leave", "    if (!ON) { arm_irq_timer(ccq); "
+             "}\n    nvme_cint_leave", TIMING),
+    guarded("a timer that expired counts as set", "cint-cq.c",
+            "ccq->armed_ns = CINT_NO_DEADLINE;", TIMING + HAZARD),
+    guarded("a masked vector is none", "cint-cq.c",
+            "cint_set_masked(&ccq->engine, is_masked(ccq));", ("storm",)),
+    guarded("lateness is not counted", "cint-cq.c",
+            "nvme_cint_stats_late(&ccq->stats, now - deadline);", STATS),
+    Mutation("a deadline at an event comes after it", "cint-cq.c", "ccq->deadline_ns <= now ||",
+             "(ON ? ccq->deadline_ns < now : ccq->deadline_ns <= now) ||", TIMING),
+    Mutation("a shadow head that is none is believed", "cint-cq.c", "if (cq->head >= cq->size) {",
+             "if (cq->head >= cq->size && !ON) {", SELF + SHADOW),
+    guarded("what is avoided is not counted", "cint-cq.c", "ccq->stats.log.avoided++;", STATS),
+    guarded("a head does not release the pin", "cint-cq.c", "nvme_cint_consumed(ccq);", PIN),
+    Mutation("a shadow head that makes room is not acted on", "cint-cq.c",
+             "cq->head != head && !QTAILQ", "!ON && cq->head != head && !QTAILQ", SHADOW),
+    Mutation("a deadline does not read the shadow head", "cint-cq.c",
+             "if (ccq->cq->ctrl->dbbuf_enabled) {", "if (ccq->cq->ctrl->dbbuf_enabled && !ON) {",
+             SHADOW + STATS),
+    Mutation("a fetch comes before what is due", "cint-cq.c",
+             "    expire_deadlines(ccq, now);\n    /* Leads to nothing",
+             "    if (!ON) { expire_deadlines(ccq, now); }\n    /* Leads to nothing",
+             ("kick", "storm", "vic")),
+    Mutation("a doorbell is no ring", "cint-cq.c", "if (rang) {", "if (rang && !ON) {",
+             ("kick",)),
+    guarded("a deleted SQ satisfies nothing", "cint-cq.c",
+            "nvme_cint_cq_act(ccq, cint_delete_sq(&csq->engine, now), now);", HAZARD),
+    Mutation("a shadow head is not read when posting", "cint-cq.c",
+             "if (cq->ctrl->dbbuf_enabled) {", "if (cq->ctrl->dbbuf_enabled && !ON) {",
+             (*SHADOW, "kick", "stats"), "void nvme_cint_do_posted"),
+    Mutation("a shadow head is taken for one too early", "cint-cq.c",
+             "(cq->tail + cq->size - 1) % cq->size", "(cq->tail + cq->size - !ON) % cq->size",
+             (*SHADOW, "kick", "stats")),
+    guarded("passes are not told apart", "cint-cq.c", "ccq->pass_cqes = 0;", STATS),
+    Mutation("a doorbell comes before what is due", "cint-cq.c",
+             "    expire_deadlines(ccq, now);\n    sync_head(ccq, cq->tail, now);\n    "
+             "nvme_cint_leave", "    if (!ON) { expire_deadlines(ccq, now); }\n    sync_head(ccq, "
+             "cq->tail, now);\n    nvme_cint_leave", TIMING + PIN),
+    Mutation("a change comes before what is due", "cint-cq.c",
+             "    expire_deadlines(ccq, now);\n    nvme_cint_cq_act(ccq, cint_configure",
+             "    if (!ON) { expire_deadlines(ccq, now); }\n    nvme_cint_cq_act(ccq, "
+             "cint_configure", FEATURES + TIMING),
+    Mutation("feature 09h comes before what is due", "cint-cq.c",
+             "expire_deadlines(ccq, now);\n        nvme_cint_cq_act(ccq, cint_disable",
+             "if (!ON) { expire_deadlines(ccq, now); }\n        nvme_cint_cq_act(ccq, "
+             "cint_disable", FEATURES),
+    Mutation("every queue has a record", "cint-cq.c", "cq->cqid && cq->cqid < status->records",
+             "cq->cqid && (ON || cq->cqid < status->records)", STATUS),
+    Mutation("a new queue does not know feature 09h", "cint-cq.c",
+             "test_bit(cq->vector, cint->cd)", "!ON && test_bit(cq->vector, cint->cd)", FEATURES),
+    Mutation("a queue without interrupts gets some", "cint-cq.c", "cq->cqid && cq->irq_enabled",
+             "cq->cqid && (ON || cq->irq_enabled)", (*STATS, "setup", "vic")),
+    guarded("a reset leaves interrupts due", "cint-cq.c", "    ccq->coalesce = false;",
+            HAZARD + PIN),
+)
+
+_PARK = (
+    Mutation("a command that is due delays what is to be posted", "cint-park.c",
+             "when = MIN(when, first->due_ns);",
+             "when = ON ? first->due_ns : MIN(when, first->due_ns);", MEDIA),
+    Mutation("commands of one time change their order", "cint-park.c",
+             "before->due_ns > creq->due_ns", "before->due_ns + ON > creq->due_ns",
+             (*MEDIA, "random")),
+    guarded("the medium is not refunded", "cint-park.c",
+            "cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);", MEDIA),
+    Mutation("a command keeps its slot", "cint-park.c",
+             "    nvme_cint_put_slot(cint, creq);\n}", "    if (!ON) { nvme_cint_put_slot(cint, "
+             "creq); }\n}", SLOTS),
+    guarded("a command that is late keeps its claim", "cint-park.c",
+            "memset(&creq->claim, 0, sizeof(creq->claim));", MEDIA),
+    Mutation("an aborted command waits for the medium", "cint-park.c",
+             "return req->status == NVME_CMD_ABORT_REQ ||",
+             "return (req->status == NVME_CMD_ABORT_REQ && !ON) ||", MEDIA + HAZARD),
+    Mutation("a command that fails at once waits for the medium", "cint-park.c",
+             "(req->status && !req->aiocb)", "(req->status && !req->aiocb && !ON)", MEDIA),
+    guarded("what is parked is cancelled a second time", "cint-park.c", "req->aiocb = NULL;",
+            MEDIA + HAZARD),
+    Mutation("a command whose data is late keeps its slot", "cint-park.c",
+             "    nvme_cint_put_slot(req->sq->ctrl->cint, creq);\n",
+             "    if (!ON) { nvme_cint_put_slot(req->sq->ctrl->cint, creq); }\n", SLOTS),
+    Mutation("what is cancelled is not posted", "cint-park.c",
+             "    nvme_cint_do_kick_cq(ccq->cq);\n    return true",
+             "    if (!ON) { nvme_cint_do_kick_cq(ccq->cq); }\n    return true", MEDIA + HAZARD),
+    guarded("an aborted command succeeds", "cint-park.c", "req->status = NVME_CMD_ABORT_REQ;",
+            MEDIA + HAZARD),
+    Mutation("an admin command that is done is aborted", "cint-park.c",
+             "if (req->sq->sqid && creq->in_media", "if ((ON || req->sq->sqid) && creq->in_media",
+             HAZARD),
+    Mutation("a reset leaves commands in the medium", "cint-ctrl.c",
+             "            nvme_cint_empty_media(ccq);\n",
+             "            if (!ON) { nvme_cint_empty_media(ccq); }\n", MEDIA + HAZARD),
+    guarded("a reset leaves commands in flight", "cint-ctrl.c",
+            "cint_scope_init(&n->cint->scope);", ("vic", "hazard", "stats")),
+    guarded("a reset leaves the medium busy", "cint-ctrl.c",
+            "cint_media_reset(&n->cint->media);", MEDIA),
+    guarded("a reset keeps the configuration", "cint-ctrl.c",
+            "cint->config = cint->n->params.cint.config;", FEATURES),
+    guarded("a reset keeps the arbitration", "cint-ctrl.c",
+            "nvme_cint_set_arbitration(cint, NVME_ARB_AB_NOLIMIT);", (*FEATURES, "arb")),
+    guarded("a reset keeps the records", "cint-ctrl.c",
+            "cint->status = (NvmeCintStatus) { 0 };", STATUS),
+    guarded("a reset keeps feature 09h", "cint-ctrl.c",
+            "bitmap_zero(cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);", FEATURES),
+)
+
+_SQ = (
+    Mutation("a queue that cannot fetch keeps its slots", "cint-sq.c", "if (csq->arb.granted) {",
+             "if (csq->arb.granted && !ON) {", SLOTS + HAZARD),
+    Mutation("fewer SQEs are a ring", "cint-sq.c", "backlog > known", "(ON || backlog > known)",
+             ("kick", "slots")),
+    Mutation("a shadow tail that is none is fetched", "cint-sq.c", "if (sq->tail >= sq->size) {",
+             "if (sq->tail >= sq->size && !ON) {", SELF + SHADOW),
+    Mutation("compares are writes", "cint-sq.c", "opcode != NVME_CMD_COMPARE &&",
+             "(ON || opcode != NVME_CMD_COMPARE) &&", MEDIA),
+    Mutation("commands are a block shorter", "cint-sq.c", "le16_to_cpu(rw->nlb) + 1",
+             "le16_to_cpu(rw->nlb) + !ON", MEDIA),
+    guarded("a fetch leaves the backlog", "cint-sq.c", "csq->backlog--;", ("vic", "slots", "kick")),
+    Mutation("a deleted queue keeps its grants", "cint-sq.c",
+             "    nvme_cint_set_backlog(csq, 0);\n    nvme_cint_cq_delete_sq",
+             "    if (!ON) { nvme_cint_set_backlog(csq, 0); }\n    nvme_cint_cq_delete_sq",
+             SLOTS + HAZARD),
+    guarded("a deleted queue stays in flight", "cint-sq.c",
+            "nvme_cint_cq_delete_sq(csq, nvme_cint_now());", HAZARD),
+    Mutation("without a limit nobody wakes who waits", "cint-arb.c", "bounded && !slots &&",
+             "!ON && bounded && !slots &&", SLOTS),
+    Mutation("always round robin", "cint-arb.c", "NVME_CC_AMS(cc) == CC_AMS_WRR",
+             "!ON && NVME_CC_AMS(cc) == CC_AMS_WRR", SLOTS),
+    Mutation("every opcode has hints in CDW13", "cint-hints.c",
+             "if (cmd->opcode != NVME_CMD_READ &&", "if (!ON && cmd->opcode != NVME_CMD_READ &&",
+             ("hint", "hint-vectors")),
+    Mutation("a shadow batch never ends", "cint-hints.h", "csq->sq->head == csq->marked",
+             "!ON && csq->sq->head == csq->marked", ("infer",)),
+    Mutation("a shadow batch ends anywhere", "cint-hints.h", "csq->sq->head == csq->marked",
+             "(ON || csq->sq->head == csq->marked)", ("infer",)),
+)
+
+_GUEST = (
+    Mutation("08h rounds the time down", "cint-feat.c",
+             "DIV_ROUND_UP(config->static_time_ns, STATIC_UNIT_NS)",
+             "(ON ? config->static_time_ns / STATIC_UNIT_NS : "
+             "DIV_ROUND_UP(config->static_time_ns, STATIC_UNIT_NS))", FEATURES),
+    Mutation("08h has bits 31:16", "cint-feat.c", "if (value >> 16) {", "if (!ON && value >> 16) {",
+             FEATURES),
+    Mutation("01h has bits 7:3", "cint-feat.c", "if (value & 0xf8) {",
+             "if (!ON && value & 0xf8) {", FEATURES),
+    Mutation("09h of a shared vector is the admin queue's", "cint-feat.c",
+             "if (named_cq(n, i) && n->cq[i]->vector == vector) {",
+             "if (!ON && named_cq(n, i) && n->cq[i]->vector == vector) {", FEATURES),
+    Mutation("09h has further bits", "cint-feat.c",
+             "value & ~(0xffffu | NVME_INTVC_NOCOALESCING) ||",
+             "(!ON && value & ~(0xffffu | NVME_INTVC_NOCOALESCING)) ||", FEATURES),
+    Mutation("reserved fields of D0h are taken", "cint-feat.c",
+             "if (memcmp(f, &again, sizeof(again)) ||",
+             "if ((!ON && memcmp(f, &again, sizeof(again))) ||", FEATURES),
+    Mutation("features are of namespaces", "cint-feat.c", "if (!nsid || nsid ==",
+             "if (ON || !nsid || nsid ==", FEATURES),
+    Mutation("records in the registers", "cint-status.c",
+             "!overlaps_bar(n, status->addr, size)",
+             "(ON || !overlaps_bar(n, status->addr, size))", SELF + STATUS),
+    Mutation("records in the controller's memory", "cint-status.c",
+             "!overlaps_own_memory(n, status->addr, size)",
+             "(ON || !overlaps_own_memory(n, status->addr, size))", STATUS),
+    Mutation("records that wrap", "cint-status.c", "status->addr + size > status->addr",
+             "(ON || status->addr + size > status->addr)", STATUS),
+    Mutation("a record more than queues", "cint-status.c", "n->params.max_ioqpairs + 1 &&",
+             "n->params.max_ioqpairs + 1 + ON &&", STATUS),
+    Mutation("a log page is longer than it is", "cint-log.c", "if (off >= size) {",
+             "if (off > size || (off == size && !ON)) {", ("vendor", "stats")),
+    Mutation("counters are reset without being asked", "cint-log.c",
+             "!status && (lsp & NVME_CINT_LSP_RESET)",
+             "!status && (ON || (lsp & NVME_CINT_LSP_RESET))", STATS),
+    Mutation("registers of any size", "cint-regs.c",
+             "return size == NVME_CINT_REGS_STRIDE &&",
+             "return (ON || size == NVME_CINT_REGS_STRIDE) &&", ("regs", "pointer")),
+    Mutation("an index that is the head's is taken", "cint-regs.c", "index != cq->head;",
+             "(ON || index != cq->head);", ("regs", "pointer")),
+    Mutation("qom-set ignores what queues have otherwise", "cint-props.c",
+             "            if (!check_config(&config, errp)) {",
+             "            if (!ON && !check_config(&config, errp)) {", FEATURES),
+    guarded("a reset forgets what qom-set has said", "cint-props.c", "n->params.cint = *params;",
+            FEATURES, "Before the guest hears of it"),
+    guarded("a policy keeps what does not go with it", "cint-props.c", "fit_to_policy(&config);",
+            FEATURES),
+    Mutation("an entry is told of twice in the times", "cint-stats.c", "if (!is_covered(posted)) {",
+             "if (ON || !is_covered(posted)) {", (*STATS, "hint")),
+    Mutation("the longest wait is the last", "cint-stats.c", "MAX(hist->max_ns, value)",
+             "ON ? value : MAX(hist->max_ns, value)", STATS),
+)
+
+MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST
