@@ -4,7 +4,6 @@
 A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
 
     irqs_per_io      by the device's count
-    thread_percent   CPU time of a job's own threads, in percent of one CPU
     sd_us            standard deviation of the latency
     reason.NAME      share of the interrupts sent for that reason
     hint.NAME        share of the commands with that hint
@@ -70,7 +69,6 @@ def _points(one: sampling.Sample, workload: Workload, k: float,
         if row.job is None:
             point |= _whole(row, message, k)
         job = row.job or workload.latency_job or next(iter(one.jobs))
-        point["thread_percent"] = one.jobs[job].usr_percent + one.jobs[job].sys_percent
         point["sd_us"] = _deviation(one.jobs[job].bins, k)
         found[f"{workload.name}.{row.job}" if row.job else workload.name] = point
     return found

@@ -2,7 +2,7 @@
 """cinterrupts, Figure 11: what a larger threshold costs the sync job."""
 
 from cint.figures import jobs
-from cint.figures.checks import at_least, instead, near, swap, within, wrong
+from cint.figures.checks import Deviation, at_least, instead, near, swap, within, wrong
 from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, least, least_step, value
 
@@ -11,6 +11,9 @@ CINT = Run("cint:delta=1ms,thr=65535", "cint")
 #: Ratios to cint at each threshold.
 PAPER = {"iops": (1.04, 1.11, 1.16, 1.19, 1.20), "mean_us": (1.7, 2.3, 3.2, 4.0, 6.8),
          "device_irqs": (2.1, 1.12, 0.59, 0.30, 0.15)}
+BEHIND = ("of the 83 us at thr 4 the device holds a completion for 4 us: the rest passes behind "
+          "the other job's reads, of which up to 512 are submitted at once, and hides what thr adds "
+          "up to 32")
 PAPER_SYNC = (0.59, 0.44, 0.32, 0.25, 0.15)
 
 
@@ -47,9 +50,9 @@ FIGURE = Figure(
           for t, o in zip(THRESHOLDS, (*THRESHOLDS[1:], 4), strict=True)),
         at_least("sync latency rises with thr: the least step",
                  least_step([of("mean_us", t) for t in THRESHOLDS]), 1.0001,
-                 swap("thr 4", "thr 64")),
+                 swap("thr 4", "thr 64"), deviation=Deviation(0.95, 1.0, BEHIND)),
         at_least("sync latency, thr 64 against thr 4", of("mean_us", 64) / of("mean_us", 4), 3,
-                 swap("thr 4", "thr 64"), paper=4.0),
+                 swap("thr 4", "thr 64"), paper=4.0, deviation=Deviation(1.9, 2.2, BEHIND)),
         at_least("interrupts at thr 8 against cint", to_cint("device_irqs", 8), 1,
                  instead("thr 8", "thr 32"), paper=1.12),
         within("interrupts at thr 16 against cint", to_cint("device_irqs", 16), 0, 1,
