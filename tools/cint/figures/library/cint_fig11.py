@@ -12,8 +12,8 @@ CINT = Run("cint:delta=1ms,thr=65535", "cint")
 PAPER = {"iops": (1.04, 1.11, 1.16, 1.19, 1.20), "mean_us": (1.7, 2.3, 3.2, 4.0, 6.8),
          "device_irqs": (2.1, 1.12, 0.59, 0.30, 0.15)}
 BEHIND = ("of the 83 us at thr 4 the device holds a completion for 4 us: the rest passes behind "
-          "the other job's reads, of which up to 512 are submitted at once, and hides what thr adds "
-          "up to 32")
+          "the other job's reads, of which up to 512 are submitted at once, and hides what thr "
+          "adds up to 32")
 PAPER_SYNC = (0.59, 0.44, 0.32, 0.25, 0.15)
 
 

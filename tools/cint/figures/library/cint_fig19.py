@@ -47,7 +47,7 @@ def plateau(job: str) -> list[Check]:
 def merged(job: str, thr: int) -> Check:
     low = 0.85 * thr if thr <= 8 else 0
     return within(f"{job}: I/Os for an interrupt at thr {thr}", of("ios_per_irq", thr, job), low,
-                  max(thr, 1) * 1.001, wrong(0.01) if thr > 8 else wrong(2), paper=f"to {thr}",
+                  max(thr, 1) * 1.001, wrong(2) if 0 < thr <= 8 else wrong(0.01), paper=f"to {thr}",
                   deviation=OTHERWISE.get((job, thr)))
 
 
