@@ -31,14 +31,26 @@ static void return_slots(NvmeCintSq *csq)
     }
 }
 
+/*
+ * Delete SQ waits for I/O in the main loop, which may come here for the queue
+ * that the command is from. To delete the same queue there is to wait for the
+ * wait outside. What came meanwhile is fetched when the command is done.
+ */
 void nvme_cint_do_run_sq(NvmeSQueue *sq)
 {
-    NvmeCintEntry entry = nvme_cint_enter(sq->ctrl);
+    NvmeCintSq *csq = sq->cint;
+    NvmeCintEntry entry;
 
-    sq->cint->fetching = true;
+    if (csq->fetching) {
+        return;
+    }
+    entry = nvme_cint_enter(sq->ctrl);
+    csq->fetching = true;
     nvme_process_sq(sq);
-    return_slots(sq->cint);
-    sq->cint->fetching = false;
+    if (nvme_cint_is_whole(&entry)) {
+        return_slots(csq);
+        csq->fetching = false;
+    }
     nvme_cint_leave(entry);
 }
 

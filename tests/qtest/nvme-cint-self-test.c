@@ -11,6 +11,7 @@
  * That comes, and whatever sent the message does not look back.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_regs.h"
 #include "nvme-cint-common.h"
@@ -438,6 +439,71 @@ static void test_reset_while_waiting(void)
     expect_was_reset(t, admin);
 }
 
+/* ---- A command within another ---- */
+
+static void push_admin(CintTest *t, uint8_t opcode, uint32_t dw10)
+{
+    NvmeCmd cmd = {
+        .opcode = opcode,
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+        .cdw10 = cpu_to_le32(dw10),
+    };
+
+    qnvme_push(&t->nvme->admin_sq, &cmd);
+}
+
+/* All but two of the admin queue's requests wait for events. */
+static void use_up_admin_requests(CintTest *t)
+{
+    int i;
+
+    for (i = 0; i < QNVME_ADMIN_ENTRIES - 2; i++) {
+        push_admin(t, NVME_ADM_CMD_ASYNC_EV_REQ, 0);
+        if (i % 8 == 7) {
+            g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0,
+                                           &t->buf), ==, 0);
+        }
+    }
+    g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0, &t->buf), ==,
+                    0);
+}
+
+/*
+ * Deleting a queue waits for what it has in flight, in the main loop. There
+ * the CQE of the command before is posted, whose request is the one that the
+ * command behind has waited for: which deletes the same queue.
+ */
+static void test_delete_within_delete(void)
+{
+    static const uint16_t expected[] = {
+        NVME_SUCCESS, NVME_SUCCESS, NVME_INVALID_QID | NVME_DNR,
+    };
+    CintTest *t = cint_boot_custom(NULL, SLOW_DISKS, BASE REAL ",aerl=40");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCqe cqe;
+    size_t i;
+
+    use_up_admin_requests(t);
+    cint_read(t, sq, 1);
+    cint_let_run(t);
+    push_admin(t, NVME_ADM_CMD_IDENTIFY, NVME_ID_CNS_CTRL);
+    push_admin(t, NVME_ADM_CMD_DELETE_SQ, 1);
+    push_admin(t, NVME_ADM_CMD_DELETE_SQ, 1);
+    qnvme_ring_sq(&t->nvme->admin_sq);
+    qnvme_wait_cqes(&t->nvme->admin_cq, ARRAY_SIZE(expected));
+    for (i = 0; i < ARRAY_SIZE(expected); i++) {
+        g_assert_true(qnvme_peek(&t->nvme->admin_cq, i, &cqe));
+        g_assert_cmphex(qnvme_status(&cqe), ==, expected[i]);
+    }
+    qnvme_reap(&t->nvme->admin_cq, ARRAY_SIZE(expected));
+    expect_enabled(t);
+    qnvme_reset(t->nvme);
+    qnvme_enable(t->nvme);
+    sq = cint_queues(t, 1);
+    read_and_post(t, sq, 1);
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     size_t i;
@@ -475,5 +541,7 @@ int main(int argc, char **argv)
                         test_reset_in_a_pass);
     qtest_add_func("/nvme-cint/self/reset/by-another-device",
                    test_reset_while_waiting);
+    qtest_add_func("/nvme-cint/self/delete-within-delete",
+                   test_delete_within_delete);
     return g_test_run();
 }
