@@ -15,6 +15,7 @@ from cint import steps
 from cint.figures import catalog, checks, page
 from cint.figures.model import Figure, NotDone
 from cint.figures.values import Data
+from cint.results import webpage
 
 FILE = "index.html"
 STYLE_FILE = Path(__file__).with_name("figures.css")
@@ -124,21 +125,4 @@ def render(figures: Sequence[Figure], document: Entry, drawings: Mapping[str, st
     body = [_top(document), _overview(document, catalog.not_done()),
             *(_section(by_id[e["id"]], e, drawings.get(e["id"], ""))
               for e in document["figures"])]
-    style = STYLE_FILE.read_text(encoding="utf-8")
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>The papers' figures</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-{"".join(body)}
-</main>
-</body>
-</html>
-"""
+    return webpage.whole("The papers' figures", STYLE_FILE, body, "light")

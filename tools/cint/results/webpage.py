@@ -329,27 +329,31 @@ PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
     ("Command lines and jobs", _commands))
 
 
-def render(document: Document) -> str:
-    """The whole page."""
-    title = f"Interrupt policies: {', '.join(p['name'] for p in document['policies'])}"
-    body = [_top(document), _section("In short", _list(sentences.readings(document))),
-            *(_section(name, part(document)) for name, part in PARTS)]
-    style = STYLE_FILE.read_text(encoding="utf-8")
+def whole(title: str, style_file: Path, parts: Sequence[str], schemes: str) -> str:
+    """A page that needs no other file and runs nothing; `schemes`: colours its style has."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="{schemes}">
 <title>{escape(title)}</title>
 <style>
-{style}</style>
+{style_file.read_text(encoding="utf-8")}</style>
 </head>
 <body>
 <main>
-{"".join(body)}
+{"".join(parts)}
 </main>
 </body>
 </html>
 """
+
+
+def render(document: Document) -> str:
+    """The whole page."""
+    title = f"Interrupt policies: {', '.join(p['name'] for p in document['policies'])}"
+    body = [_top(document), _section("In short", _list(sentences.readings(document))),
+            *(_section(name, part(document)) for name, part in PARTS)]
+    return whole(title, STYLE_FILE, body, "light dark")
