@@ -154,6 +154,19 @@ void cint_read(CintTest *t, QNvmeSq *sq, uint32_t count)
     qnvme_ring_sq(sq);
 }
 
+void cint_push_admin(CintTest *t, uint8_t opcode, uint64_t prp1,
+                     uint32_t dw10, uint32_t dw11)
+{
+    NvmeCmd cmd = {
+        .opcode = opcode,
+        .dptr.prp1 = cpu_to_le64(prp1),
+        .cdw10 = cpu_to_le32(dw10),
+        .cdw11 = cpu_to_le32(dw11),
+    };
+
+    qnvme_push(&t->nvme->admin_sq, &cmd);
+}
+
 /* ---- Time ---- */
 
 void cint_zero(CintTest *t)

@@ -98,6 +98,14 @@ QNvmeSq *cint_queues(CintTest *t, uint16_t id);
 /** cint_read: pushes @count 4 KiB reads and rings the doorbell once */
 void cint_read(CintTest *t, QNvmeSq *sq, uint32_t count);
 
+/**
+ * cint_push_admin: pushes an admin command; @dw10 and @dw11 in CPU order
+ *
+ * The doorbell is left to the caller.
+ */
+void cint_push_admin(CintTest *t, uint8_t opcode, uint64_t prp1,
+                     uint32_t dw10, uint32_t dw11);
+
 /* ---- Time ---- */
 
 /** cint_zero: now is time 0 */

@@ -190,20 +190,6 @@ static void test_delete_cq_pending(const void *opts)
     expect_queue_works(t, cint_queues(t, 1));
 }
 
-/* Pushes an admin command; @dw10 and @dw11 in CPU order. */
-static void push_admin(CintTest *t, uint8_t opcode, uint64_t prp1,
-                       uint32_t dw10, uint32_t dw11)
-{
-    NvmeCmd cmd = {
-        .opcode = opcode,
-        .dptr.prp1 = cpu_to_le64(prp1),
-        .cdw10 = cpu_to_le32(dw10),
-        .cdw11 = cpu_to_le32(dw11),
-    };
-
-    qnvme_push(&t->nvme->admin_sq, &cmd);
-}
-
 /* All admin commands that were pushed go out at once, and succeed. */
 static void expect_admin_batch(CintTest *t, uint32_t count)
 {
@@ -248,12 +234,12 @@ static void test_replace_in_one_batch(const void *opts)
     };
     sq->addr = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE).addr;
     sq->tail = sq->head = sq->doorbell = 0;
-    push_admin(t, NVME_ADM_CMD_DELETE_SQ, 0, 1, 0);
-    push_admin(t, NVME_ADM_CMD_DELETE_CQ, 0, 1, 0);
-    push_admin(t, NVME_ADM_CMD_CREATE_CQ, cq->addr,
-               (CINT_ENTRIES - 1) << 16 | 1, 1 << 16 | 3);
-    push_admin(t, NVME_ADM_CMD_CREATE_SQ, sq->addr,
-               (CINT_ENTRIES - 1) << 16 | 1, 1 << 16 | 1);
+    cint_push_admin(t, NVME_ADM_CMD_DELETE_SQ, 0, 1, 0);
+    cint_push_admin(t, NVME_ADM_CMD_DELETE_CQ, 0, 1, 0);
+    cint_push_admin(t, NVME_ADM_CMD_CREATE_CQ, cq->addr,
+                    (CINT_ENTRIES - 1) << 16 | 1, 1 << 16 | 3);
+    cint_push_admin(t, NVME_ADM_CMD_CREATE_SQ, sq->addr,
+                    (CINT_ENTRIES - 1) << 16 | 1, 1 << 16 | 1);
     expect_admin_batch(t, 4);
     g_assert_cmpuint(cint_record(t, 1).cqes, ==, 0);
     expect_silence(t, 1);
@@ -345,8 +331,8 @@ static void test_abort_of_done(const void *opts)
     CintTest *t = cint_boot(opts);
     uint16_t cid = t->nvme->admin_sq.next_cid;
 
-    push_admin(t, NVME_ADM_CMD_GET_FEATURES, 0, NVME_NUMBER_OF_QUEUES, 0);
-    push_admin(t, NVME_ADM_CMD_ABORT, 0, cid << 16, 0);
+    cint_push_admin(t, NVME_ADM_CMD_GET_FEATURES, 0, NVME_NUMBER_OF_QUEUES, 0);
+    cint_push_admin(t, NVME_ADM_CMD_ABORT, 0, cid << 16, 0);
     expect_admin_batch(t, 2);
     expect_queue_works(t, cint_queues(t, 1));
 }

@@ -441,24 +441,13 @@ static void test_reset_while_waiting(void)
 
 /* ---- A command within another ---- */
 
-static void push_admin(CintTest *t, uint8_t opcode, uint32_t dw10)
-{
-    NvmeCmd cmd = {
-        .opcode = opcode,
-        .dptr.prp1 = cpu_to_le64(t->buf.addr),
-        .cdw10 = cpu_to_le32(dw10),
-    };
-
-    qnvme_push(&t->nvme->admin_sq, &cmd);
-}
-
 /* All but two of the admin queue's requests wait for events. */
 static void use_up_admin_requests(CintTest *t)
 {
     int i;
 
     for (i = 0; i < QNVME_ADMIN_ENTRIES - 2; i++) {
-        push_admin(t, NVME_ADM_CMD_ASYNC_EV_REQ, 0);
+        cint_push_admin(t, NVME_ADM_CMD_ASYNC_EV_REQ, t->buf.addr, 0, 0);
         if (i % 8 == 7) {
             g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0,
                                            &t->buf), ==, 0);
@@ -486,9 +475,9 @@ static void test_delete_within_delete(void)
     use_up_admin_requests(t);
     cint_read(t, sq, 1);
     cint_let_run(t);
-    push_admin(t, NVME_ADM_CMD_IDENTIFY, NVME_ID_CNS_CTRL);
-    push_admin(t, NVME_ADM_CMD_DELETE_SQ, 1);
-    push_admin(t, NVME_ADM_CMD_DELETE_SQ, 1);
+    cint_push_admin(t, NVME_ADM_CMD_IDENTIFY, t->buf.addr, NVME_ID_CNS_CTRL, 0);
+    cint_push_admin(t, NVME_ADM_CMD_DELETE_SQ, t->buf.addr, 1, 0);
+    cint_push_admin(t, NVME_ADM_CMD_DELETE_SQ, t->buf.addr, 1, 0);
     qnvme_ring_sq(&t->nvme->admin_sq);
     qnvme_wait_cqes(&t->nvme->admin_cq, ARRAY_SIZE(expected));
     for (i = 0; i < ARRAY_SIZE(expected); i++) {

@@ -116,17 +116,6 @@ static void test_kept(void)
     expect_told(t, records);
 }
 
-static void push_admin(CintTest *t, uint8_t opcode, uint32_t dw10)
-{
-    NvmeCmd cmd = {
-        .opcode = opcode,
-        .dptr.prp1 = cpu_to_le64(t->buf.addr),
-        .cdw10 = cpu_to_le32(dw10),
-    };
-
-    qnvme_push(&t->nvme->admin_sq, &cmd);
-}
-
 /*
  * Deleting the SQ makes every command an error and each error an interrupt;
  * none has been sent when the records move. The one that is left tells of all.
@@ -145,8 +134,9 @@ static void test_moved_with_several_unsent(void)
     qtest_writeq(t->qts, t->buf.addr, other);
     qtest_writel(t->qts, t->buf.addr + 8, CQID + 1);
     qtest_writel(t->qts, t->buf.addr + 12, 0);
-    push_admin(t, NVME_ADM_CMD_DELETE_SQ, CQID);
-    push_admin(t, NVME_ADM_CMD_SET_FEATURES, NVME_CINT_FID_STATUS);
+    cint_push_admin(t, NVME_ADM_CMD_DELETE_SQ, t->buf.addr, CQID, 0);
+    cint_push_admin(t, NVME_ADM_CMD_SET_FEATURES, t->buf.addr,
+                    NVME_CINT_FID_STATUS, 0);
     qnvme_ring_sq(&t->nvme->admin_sq);
     qnvme_wait_cqes(&t->nvme->admin_cq, 2);
     qnvme_reap(&t->nvme->admin_cq, 2);
