@@ -87,10 +87,10 @@ def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
     return [
         (("--qemu-src",), {"metavar": "DIR", "type": _tree("configure", "hw/nvme"),
                            "help": "use this QEMU tree instead of the distribution's source; "
-                                   "it is never changed (a copy is patched)"}),
+                                   "it is linked, and never changed"}),
         (("--linux-src",), {"metavar": "DIR", "type": _tree("Kconfig", "drivers/nvme"),
                             "help": "use this Linux tree instead of the distribution's source; "
-                                    "it is never changed (a copy is patched)"}),
+                                    "it is linked, and never changed"}),
         (("--linux-as-is",), {"action": "store_true",
                               "help": "do not apply cint's patches to the tree of --linux-src "
                                       "(they are not, if it has some of them as commits)"}),

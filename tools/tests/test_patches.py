@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cint import paths
-from cint.build import patches
+from cint.build import git, patches
 from cint.errors import CintError
 
 CHANGE = """\
@@ -82,6 +82,82 @@ def test_a_changed_patch_touches_only_what_it_changes(tmp_path: Path, tree: patc
     assert (tree.root / "dir/new.c").read_text() == "newer\n"
 
 
+SECOND = """\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: B Person <b@example.org>
+Subject: [PATCH] change again
+
+---
+diff --git a/dir/file.c b/dir/file.c
+--- a/dir/file.c
++++ b/dir/file.c
+@@ -1,3 +1,4 @@
+ one
+ TWO
++2.5
+ three
+--\x20
+2.39
+"""
+
+
+def test_a_series_is_applied_from_its_first_changed_patch_on(
+    tmp_path: Path, tree: patches.Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied: list[list[str]] = []
+    am = patches._am
+
+    def recorded(of: patches.Tree, work: git.Repository, listed: list[Path],
+                 names: list[str]) -> None:
+        applied.append([patch.name for patch in listed])
+        am(of, work, listed, names)
+
+    monkeypatch.setattr(patches, "_am", recorded)
+    patches.apply_series(tree, series(tmp_path, a=CHANGE, b=SECOND))
+    listed = series(tmp_path, a=CHANGE, b=SECOND.replace("2.5", "2.6"))
+    assert patches.apply_series(tree, listed) == ["dir/file.c"]
+    patches.apply_series(tree, listed)
+    patches.apply_series(tree, listed[:1])
+    assert applied == [["a.patch", "b.patch"], ["b.patch"]]
+    # The source is another one: nothing that was applied to the old one counts.
+    (tree.store / "dir/file.c").write_text("one\ntwo\nthree\nfour\n")
+    assert patches.apply_series(tree, listed) == ["dir/file.c"]
+    assert applied[2:] == [["a.patch", "b.patch"]]
+    assert (tree.root / "dir/file.c").read_text() == "one\nTWO\n2.6\nthree\nfour\n"
+
+
+def test_the_series_can_be_read_as_commits(tmp_path: Path, tree: patches.Tree) -> None:
+    patches.apply_series(tree, series(tmp_path, a=CHANGE, b=SECOND))
+    patches.check_series(tree, series(tmp_path, a=CHANGE)[:1])
+    said = git.Repository(tree.store).git("log", "--format=%an: %s", "pristine..patched")
+    assert said.splitlines() == ["B Person: change again", "A Person: change"]
+    assert git.Repository(tree.store).git("status", "--short") == "?? index.json"
+
+
+def test_the_patch_that_does_not_apply_is_named(tmp_path: Path, tree: patches.Tree) -> None:
+    listed = series(tmp_path, a=CHANGE, b=SECOND, c=SECOND.replace("again", "once more"))
+    with pytest.raises(CintError, match=r"c\.patch does not apply to Demo 1\.2"):
+        patches.apply_series(tree, listed)
+    assert patches.apply_series(tree, listed[:2]) == ["dir/file.c", "dir/new.c"]
+    lost = CHANGE.replace("dir/file.c", "dir/gone.c")
+    with pytest.raises(CintError, match=r"lost\.patch .*: dir/gone\.c does not exist there"):
+        patches.apply_series(tree, series(tmp_path, lost=lost))
+    bare = CHANGE[CHANGE.index("diff"):]
+    with pytest.raises(CintError, match=r"bare\.patch .*: Patch format detection failed"):
+        patches.apply_series(tree, series(tmp_path, bare=bare))
+
+
+def test_a_persons_settings_of_git_do_not_matter(
+    tmp_path: Path, tree: patches.Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("[am]\n threeWay\n[commit]\n gpgSign\n[core]\n autocrlf = true\n"
+                      " hooksPath = /nowhere\n[user]\n useConfigOnly\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    patches.apply_series(tree, series(tmp_path, a=CHANGE))
+    assert (tree.root / "dir/file.c").read_bytes() == b"one\nTWO\nthree\n"
+
+
 def test_a_removed_patch_leaves_the_pristine_tree(tmp_path: Path, tree: patches.Tree) -> None:
     patches.apply_series(tree, series(tmp_path, a=CHANGE))
     assert sorted(patches.apply_series(tree, [])) == ["dir/file.c", "dir/new.c"]
@@ -93,7 +169,11 @@ def test_an_interrupted_application_is_repaired(tmp_path: Path, tree: patches.Tr
     listed = series(tmp_path, a=CHANGE)
     patches.apply_series(tree, listed)
     (tree.root / "dir/file.c").write_text("half writ")
+    (tree.store / ".git/index.lock").touch()
+    scratch = tree.root.with_name("demo.patching")
+    git.Repository(tree.store).git("worktree", "add", "-q", "--detach", scratch, "pristine")
     assert patches.apply_series(tree, listed) == ["dir/file.c"]
+    assert not scratch.exists()
 
 
 def test_a_patch_that_does_not_apply_names_all_and_changes_nothing(

@@ -138,7 +138,8 @@ def test_an_unpatched_tree_beside_the_patched_one(
         (base.root / name).parent.mkdir(parents=True, exist_ok=True)
         (base.root / name).write_text(text)
     patch = sandbox / "1.patch"
-    patch.write_text("diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-old\n"
+    patch.write_text("From: A Person <a@example.org>\nSubject: [PATCH] new\n\n---\n"
+                     "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-old\n"
                      "\\ No newline at end of file\n+new\n"
                      "diff --git a/n.c b/n.c\nnew file mode 100644\n--- /dev/null\n+++ b/n.c\n"
                      "@@ -0,0 +1 @@\n+n\n")

@@ -10,17 +10,15 @@ commits.
 
 import email.parser
 import email.policy
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import patches, sources
+from cint.build import git, patches, sources
 from cint.build.series import Series, find_base
 from cint.errors import CintError
 
@@ -148,40 +146,21 @@ def _person(patch: Path) -> dict[str, str]:
              ("DATE", str(header["Date"])))}
 
 
-@dataclass(frozen=True)
-class _Repository:
-    """The directory that the branch is made in."""
-
-    directory: Path
-
-    def git(self, *words: str | Path, env: Mapping[str, str] | None = None) -> str:
-        """Run git, whatever the person's own settings are."""
-        settings = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C.UTF-8",
-                    "GIT_CONFIG_SYSTEM": os.devnull, **(env or {})}
-        done = subprocess.run(["git", "-C", self.directory, *words], capture_output=True,
-                              text=True, errors="replace", env=settings, check=False)
-        if done.returncode:
-            why = steps.meaningful_error([*done.stderr.splitlines(), *done.stdout.splitlines()])
-            raise CintError(f"git {words[0]}: {why}")
-        return done.stdout.strip()
-
-    def commit(self, message: str, env: Mapping[str, str]) -> None:
-        """Commit everything, also what the tree's own .gitignore names."""
-        self.git("add", "--all", "--force")
-        self.git("commit", "-q", "-s", "--no-verify", "-m", message, env=env)
+def _commit(repository: git.Repository, message: str, env: Mapping[str, str]) -> None:
+    """Commit everything, also what the tree's own .gitignore names."""
+    repository.git("add", "--all", "--force")
+    repository.git("commit", "-q", "-s", "--no-verify", "-m", message, env=env)
 
 
 def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
-           first: Path) -> tuple[_Repository, str]:
+           first: Path) -> tuple[git.Repository, str]:
     """The repository with its base checked out on the branch; what the base is called."""
-    repository = _Repository(directory)
+    repository = git.Repository(directory)
     if own is not None:
         base = find_base(series, own, named)
         directory.mkdir(parents=True, exist_ok=True)
         # Its objects are used where they are: nothing is written into the person's clone.
-        repository.git("clone", "-q", "--shared", "--no-checkout", own, ".",
-                       env={"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory",
-                            "GIT_CONFIG_VALUE_0": "*"})
+        repository.git("clone", "-q", "--shared", "--no-checkout", own, ".")
         repository.git("checkout", "-q", "--no-track", "-b", BRANCH, base)
         label = f"{base} of {own}"
     else:
@@ -191,19 +170,19 @@ def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
         # Loose objects of the largest source take a gigabyte anyway: be quick.
         repository.git("config", "core.compression", "1")
         with steps.step(f"{series.package.name}-export", f"Commit {label}"):
-            repository.commit(f"{label}\n\nAs the distribution's source package has it.",
-                              _person(first))
+            _commit(repository, f"{label}\n\nAs the distribution's source package has it.",
+                    _person(first))
     repository.git("tag", "-f", BASE)
     return repository, label
 
 
-def _apply(repository: _Repository, commit: Commit, person: dict[str, str],
+def _apply(repository: git.Repository, commit: Commit, person: dict[str, str],
            overlay: Mapping[str, Path]) -> None:
     if commit.patch is not None:
         try:
             repository.git("am", "-q", "--committer-date-is-author-date", "--no-gpg-sign",
                            commit.patch.resolve(), env=person)
-        except CintError as problem:
+        except git.GitError as problem:
             raise CintError(f"{paths.display(commit.patch)} does not apply: {problem.message}",
                             hint="name a base that the series is for with --base REV, or leave "
                                  "the tree out") from None
@@ -212,7 +191,7 @@ def _apply(repository: _Repository, commit: Commit, person: dict[str, str],
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(overlay[inside], target)
     if commit.patch is None:
-        repository.commit(commit.message, person)
+        _commit(repository, commit.message, person)
     elif commit.files:
         repository.git("add", "--force", *commit.files)
         repository.git("commit", "-q", "--amend", "--no-edit", "--no-verify", env=person)

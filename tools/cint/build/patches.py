@@ -1,32 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Patch series on an unpacked source tree, and the overlay of our own files.
 
-The tree is kept equal to "pristine source + series": every patched file's pristine
-copy is kept beside the tree, the series is applied in a scratch directory, and only the
-files whose content changed are written. So applying again costs nothing, a changed patch
-rebuilds only what it touches, and an interrupted run is repaired by the next one.
+The tree is kept equal to "pristine source + series". Beside it is a git repository of the
+files that patches touch, its work tree their pristine copies. `git am` applies a series in
+another work tree, and only the files whose content changed are written into the source: so
+applying again costs nothing, a changed patch rebuilds only what it touches, and an interrupted
+run is repaired by the next one. `git log -p patched` there shows what was built. The whole
+source is no repository: adding 86,000 files takes longer than building the kernel.
 No fuzz is allowed: a patch that does not fit stops with its name, the file and the version.
 """
 
 import email.parser
 import email.policy
+import hashlib
 import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from cint import paths, steps
+from cint.build import git
 from cint.errors import CintError
 
 _TOUCHES = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
 
 #: The one file of QEMU's that ours replaces.
 REPLACED = "hw/nvme/meson.build"
+
+#: The branches of what is patched, and of the series that was applied last.
+PRISTINE, PATCHED = "pristine", "patched"
 
 #: Where the load generator is in QEMU's tree.
 LOAD_INSIDE = "hw/misc/load"
@@ -53,7 +59,7 @@ class Tree:
 
     @property
     def store(self) -> Path:
-        """Pristine copies of patched files and the list of them."""
+        """Pristine copies of patched files, the list of them, and the repository of both."""
         return self.root.with_name(self.root.name + ".pristine")
 
     @property
@@ -154,30 +160,79 @@ def _touched(patches: Iterable[Path]) -> list[str]:
     return sorted({name for patch in patches for name in touched_files(patch)})
 
 
-@contextmanager
-def _patched(tree: Tree, patches: list[Path], index: dict[str, bool]) -> Iterator[Path]:
-    """A scratch directory with the patched files; the tree is only read."""
-    scratch = tree.root.with_name(tree.root.name + ".patching")
-    shutil.rmtree(scratch, ignore_errors=True)
+# --- the series as commits ----------------------------------------------------------------
+
+
+def _repository(tree: Tree) -> git.Repository:
+    """The repository beside the tree; without an own tree its files are the pristine ones."""
+    repository = git.Repository(tree.store)
+    if not (tree.store / ".git").is_dir():
+        tree.store.mkdir(parents=True, exist_ok=True)
+        repository.git("init", "-q", "--template=", f"--initial-branch={PRISTINE}")
+    return repository
+
+
+def _base(tree: Tree, repository: git.Repository, index: dict[str, bool]) -> str:
+    """The commit of the pristine content of all files in the index: one for one content."""
+    # Of a run that was interrupted.
+    (tree.store / ".git/index.lock").unlink(missing_ok=True)
+    there = [name for name in index if _pristine(tree, name, index).exists()]
+    repository.git("read-tree", "--empty")
+    repository.git(f"--git-dir={tree.store / '.git'}", f"--work-tree={tree.origin or tree.store}",
+                   "update-index", "--add", "--stdin",
+                   given="".join(f"{name}\n" for name in there))
+    found = repository.git("write-tree")
+    base = repository.git("commit-tree", "-m", tree.label, found, env=git.OURS)
+    repository.git("update-ref", f"refs/heads/{PRISTINE}", base)
+    return base
+
+
+def _prefixes(base: str, patches: list[Path]) -> list[str]:
+    """A name for the commit after each patch, which depends on all that is in it."""
+    digest, names = hashlib.sha256(base.encode()), []
+    for patch in patches:
+        digest.update(hashlib.sha256(patch.read_bytes()).digest())
+        names.append(f"refs/cint/{digest.hexdigest()}")
+    return names
+
+
+def _am(tree: Tree, work: git.Repository, patches: list[Path], names: list[str]) -> None:
+    """Apply patches to what is checked out, and keep the commits by their names."""
+    before = work.git("rev-parse", "HEAD")
     try:
-        scratch.mkdir(parents=True)
-        for name in _touched(patches):
-            source = _pristine(tree, name, index)
-            if source.exists():
-                target = scratch / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-                shutil.copymode(source, target)
-        for patch in patches:
-            _apply_one(tree, patch, scratch)
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        work.git("am", "-q", "--no-gpg-sign", "--committer-date-is-author-date", "--keep-cr",
+                 "--whitespace=nowarn", *(patch.resolve() for patch in patches), env=git.OURS)
+    except git.GitError as problem:
+        reached = len(work.git("rev-list", f"{before}..HEAD").split())
+        bad = patches[min(reached, len(patches) - 1)]
+        raise CintError(f"{paths.display(bad)} does not apply to {tree.label}: "
+                        f"{_why(problem.stderr)}", hint=_advice(tree)) from None
+    commits = work.git("rev-list", "--reverse", f"{before}..HEAD").split()
+    work.git("update-ref", "--stdin", given="".join(
+        f"update {name} {commit}\n" for name, commit in zip(names, commits, strict=True)))
+
+
+@contextmanager
+def _patched(tree: Tree, patches: list[Path], index: dict[str, bool]) -> Iterator[git.Repository]:
+    """A work tree of the patched files; the tree is only read.
+
+    What was applied before, from the first patch on, is not applied again.
+    """
+    repository = _repository(tree)
+    base = _base(tree, repository, index)
+    names = _prefixes(base, patches)
+    known = next((n for n in range(len(names), 0, -1) if repository.has(names[n - 1])), 0)
+    start = names[known - 1] if known else base
+    scratch = tree.root.with_name(tree.root.name + ".patching")
+    with repository.worktree(start, scratch) as work:
+        if patches[known:]:
+            _am(tree, work, patches[known:], names[known:])
+        yield work
 
 
 def check_series(tree: Tree, patches: list[Path]) -> None:
-    """Raise the error that applying the series would, and change nothing."""
-    with _patched(tree, patches, _load_index(tree)):
+    """Raise the error that applying the series would, and change nothing in the tree."""
+    with _patched(tree, patches, _remember(tree, _touched(patches))):
         pass
 
 
@@ -188,28 +243,10 @@ def apply_series(tree: Tree, patches: list[Path]) -> list[str]:
     """
     touched = _touched(patches)
     index = _remember(tree, touched)
-    with _patched(tree, patches, index) as scratch:
-        changed = [name for name in touched if _install(scratch / name, tree.root / name)]
-    leftover = sorted(set(index) - set(touched) - {REPLACED})
-    changed += [name for name in leftover
-                if _install(_pristine(tree, name, index), tree.root / name)]
-    return changed
-
-
-def _apply_one(tree: Tree, patch: Path, scratch: Path) -> None:
-    done = subprocess.run(
-        ["git", "apply", "-p1", "--whitespace=nowarn", patch],
-        cwd=scratch, capture_output=True, text=True, check=False,
-        # Without a ceiling git would find our own repository above build/ and
-        # silently skip every path.
-        env={**os.environ, "GIT_CEILING_DIRECTORIES": str(scratch.parent), "LC_ALL": "C"},
-    )
-    if done.returncode == 0:
-        return
-    raise CintError(
-        f"{paths.display(patch)} does not apply to {tree.label}: {_why(done.stderr)}",
-        hint=_advice(tree),
-    )
+    with _patched(tree, patches, index) as work:
+        work.git("update-ref", f"refs/heads/{PATCHED}", "HEAD")
+        return [name for name in index if (name in touched or name != REPLACED)
+                and _install(work.directory / name, tree.root / name)]
 
 
 def _why(stderr: str) -> str:
@@ -217,11 +254,10 @@ def _why(stderr: str) -> str:
     match = re.search(r"patch failed: (\S+?):(\d+)", stderr)
     if match:
         return f"{match[1]} differs near line {match[2]}"
-    missing = re.search(r"error: (\S+): No such file", stderr)
+    missing = re.search(r"error: (\S+): (?:does not exist in index|No such file)", stderr)
     if missing:
         return f"{missing[1]} does not exist there"
-    lines = stderr.strip().splitlines()
-    return lines[-1].removeprefix("error: ") if lines else "git apply failed"
+    return steps.meaningful_error(stderr.splitlines()).removeprefix("error: ")
 
 
 def _advice(tree: Tree) -> str:

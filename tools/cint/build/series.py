@@ -7,17 +7,15 @@ that they apply to the source they are for without fuzz.
 """
 
 import argparse
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import patches, sources, trees
+from cint.build import git, patches, sources, trees
 from cint.errors import EXIT_OK, CintError, UsageError
 
 
@@ -70,31 +68,40 @@ def choose(package: str, name: str | None) -> Series:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Apply each series in a scratch directory."""
+    """Apply each series in a work tree of its own."""
     patches.check_shared(patches.read_series(paths.QEMU_PATCHES),
                          patches.read_series(paths.QEMU_UPSTREAM_PATCHES))
     own = [series for series in all_series() if series.own(args)]
-    for series in own or all_series():
-        listed = patches.read_series(series.directory)
-        tree = _tree(series, series.own(args), listed)
-        patches.check_series(tree, listed)
-        ui.info(f"{len(listed)} patches of {paths.display(series.directory)} apply to "
-                f"{tree.label} without fuzz")
+    with steps.build_lock():
+        for series in own or all_series():
+            check_one(series, series.own(args))
     return EXIT_OK
 
 
+def check_one(series: Series, own: Path | None) -> None:
+    """Apply a series to its source, or to a person's own tree, which is only read."""
+    listed = patches.read_series(series.directory)
+    tree = _tree(series, own, listed)
+    try:
+        patches.check_series(tree, listed)
+    finally:
+        if own is not None:
+            shutil.rmtree(tree.store, ignore_errors=True)
+    ui.info(f"{len(listed)} patches of {paths.display(series.directory)} apply to "
+            f"{tree.label} without fuzz")
+
+
 def _tree(series: Series, own: Path | None, listed: list[Path]) -> patches.Tree:
-    """The source to check against; a person's own is only read."""
+    """The source to check against."""
     if own is None:
-        with steps.build_lock():
-            return trees.prepare(series.package, None)
+        return trees.prepare(series.package, None)
     present = trees.committed(own, patches.subjects(listed))
     if present:
         raise CintError(f"{own} has {len(present)} of the {len(listed)} patches as commits: "
                         "they cannot be applied to it again",
                         hint="name a tree without them, or leave the option out")
     label = f"{series.package.title} {trees.own_version(own)} ({own})"
-    # Nothing is installed in `root`: it only says where the scratch directory is.
+    # Nothing is installed in `root`: it only says where the repository is.
     return patches.Tree(paths.SRC / f"{series.package.name}-check", label, origin=own)
 
 
@@ -102,16 +109,11 @@ def _tree(series: Series, own: Path | None, listed: list[Path]) -> patches.Tree:
 
 
 def _git(tree: Path, *words: str) -> str:
-    """Run git in a person's tree, whatever their own settings are."""
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
-           "LC_ALL": "C.UTF-8"}
-    # A tree that belongs to another user is read all the same: nothing of it is executed.
-    done = subprocess.run(["git", "-C", tree, "-c", f"safe.directory={tree}", *words],
-                          capture_output=True, text=True, errors="replace", env=env, check=False)
-    if done.returncode:
-        why = steps.meaningful_error(done.stderr.splitlines())
-        raise CintError(f"{tree}: git {words[0]}: {why}")
-    return done.stdout
+    """Run git in a person's tree."""
+    try:
+        return git.Repository(tree).git(*words)
+    except git.GitError as problem:
+        raise CintError(f"{tree}: {problem.message}") from None
 
 
 def _check_clean(tree: Path) -> None:

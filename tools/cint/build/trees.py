@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import patches, sources
+from cint.build import git, patches, sources
 
 #: What a build inside a tree leaves behind.
 _PRODUCTS = (".o", ".a", ".ko", ".cmd", ".mod", ".mod.c", ".d")
@@ -112,9 +112,9 @@ def parse_version(text: str) -> str:
 
 def committed(own: Path, subjects: list[str]) -> list[str]:
     """Those of `subjects` that are among the last commits of a person's git tree."""
-    done = subprocess.run(["git", "-C", own, "log", f"-{_RECENT}", "--format=%s"],
-                          capture_output=True, text=True, errors="replace", check=False)
-    known = set(done.stdout.splitlines()) if (own / ".git").exists() else set()
+    if not (own / ".git").exists():
+        return []
+    known = set(git.Repository(own).git("log", f"-{_RECENT}", "--format=%s").splitlines())
     return [subject for subject in subjects if subject in known]
 
 

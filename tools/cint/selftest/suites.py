@@ -381,7 +381,8 @@ def _series_applies(suite: str, series: Path, check: Callable[[list[Path]], None
 def _check_upstream(series: list[Path]) -> None:
     """The series fits QEMU as it is, and the device's begins with patches of it."""
     patches.check_shared(patches.read_series(paths.QEMU_PATCHES), series)
-    patches.check_series(trees.prepare(sources.QEMU, None), series)
+    with steps.build_lock():
+        patches.check_series(trees.prepare(sources.QEMU, None), series)
 
 
 def _upstream_commands() -> list[Command]:
@@ -410,7 +411,8 @@ def _upstream_names(options: Options) -> list[str]:
 
 
 def _check_series(series: list[Path]) -> None:
-    patches.check_series(trees.prepare(sources.LINUX, None), series)
+    with steps.build_lock():
+        patches.check_series(trees.prepare(sources.LINUX, None), series)
 
 
 def _series_result(name: str, started: float, said: list[str]) -> Result:
