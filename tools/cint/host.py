@@ -115,7 +115,7 @@ def probe_accel(qemu: Path, accel: str, cpu: str, limit_s: float = PROBE_LIMIT_S
             str(qemu), "-accel", accel, "-machine", "pc", "-cpu", cpu, "-m", "16", "-nodefaults",
             "-display", "none", *paths.firmware_args(),
             "-device", "isa-debug-exit,iobase=0xf4,iosize=4",
-            "-drive", f"file={image.name},format=raw,if=ide,snapshot=on",
+            "-drive", f"file={paths.in_option(Path(image.name))},format=raw,if=ide,snapshot=on",
         ]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace",

@@ -121,6 +121,11 @@ def firmware_args() -> list[str]:
     return [word for path in FIRMWARE_DIRS for word in ("-L", str(path))]
 
 
+def in_option(path: Path) -> str:
+    """`path` as a value among others in an option of QEMU's, where a comma is said twice."""
+    return str(path).replace(",", ",,")
+
+
 def display(path: Path) -> str:
     """`path` as a person would type it: relative to the current directory when inside."""
     try:

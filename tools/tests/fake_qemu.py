@@ -9,6 +9,7 @@ does not hold that text are ok.
 
 import json
 import os
+import re
 import socket
 import sys
 import time
@@ -25,7 +26,10 @@ if os.environ.get("FAKE_ONLY", "") not in " ".join(sys.argv):
 def option(start: str) -> str:
     """The path in the argument that begins with ``start``."""
     text = next(a for a in sys.argv if a.startswith(start))
-    parts = dict(part.partition("=")[::2] for part in text.split(","))
+    # Two commas are one, in a value.
+    words = re.split(r"(?<!,),(?!,)", text)
+    parts: dict[str, str] = dict(
+        word.replace(",,", ",").partition("=")[::2] for word in words)
     return parts.get("path") or parts["file"]
 
 

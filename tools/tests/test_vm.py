@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vm.py and session.py, with a program that stands in for QEMU."""
 
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -47,6 +48,17 @@ def test_a_run_to_the_end(task: session.Task) -> None:
     assert seen[-2:] == [("adaptive", "sync", False), ("adaptive", "sync", True)]
     assert outcome.trouble == []
     assert {p.name for p in task.logs.iterdir()} == {"console.log", "qemu.log", "agent.log"}
+
+
+def test_a_run_where_paths_have_commas(monkeypatch: pytest.MonkeyPatch, task: session.Task,
+                                       tmp_path: Path) -> None:
+    """Between QEMU's options a comma separates."""
+    (tmp_path / "tmp,dir").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp,dir"))
+    here = replace(task, logs=tmp_path / "a,b" / "file=c,d")
+    assert list(session.run_task(here).results) == ["cint-facts", "sync"]
+    assert {p.name for p in here.logs.iterdir()} == {"console.log", "qemu.log", "agent.log"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a,b", "tmp,dir"]
 
 
 def test_a_boot_that_qemu_ends(monkeypatch: pytest.MonkeyPatch, task: session.Task,

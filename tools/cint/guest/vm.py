@@ -67,8 +67,8 @@ class Backend:
     def args(self) -> list[str]:
         """The -blockdev option for node ``d0``."""
         if self.path is not None:
-            name = str(self.path).replace(",", ",,")
-            return ["-blockdev", f"driver=file,node-name=d0,filename={name}"]
+            return ["-blockdev",
+                    f"driver=file,node-name=d0,filename={paths.in_option(self.path)}"]
         return ["-blockdev", f"driver=null-co,node-name=d0,size={self.size},read-zeroes=on"]
 
 
@@ -207,7 +207,7 @@ class Channels:
 
 def plan_args(plan: Path) -> list[str]:
     """Hand the plan to the guest before it boots."""
-    return ["-fw_cfg", f"name={agent.PLAN_FILE},file={plan}"]
+    return ["-fw_cfg", f"name={agent.PLAN_FILE},file={paths.in_option(plan)}"]
 
 
 def agent_args(chardev: str) -> list[str]:
@@ -226,10 +226,12 @@ def channel_args(channels: Channels, serve: bool) -> list[str]:
     The agent's messages go to a file, which never makes the guest wait; only
     an agent that takes commands needs a socket.
     """
-    port = f"socket,path={channels.socket}" if serve else f"file,path={channels.agent_log}"
-    return ["-display", "none", "-chardev", f"file,id=console,path={channels.console}",
+    port = (f"socket,path={paths.in_option(channels.socket)}" if serve else
+            f"file,path={paths.in_option(channels.agent_log)}")
+    return ["-display", "none",
+            "-chardev", f"file,id=console,path={paths.in_option(channels.console)}",
             "-serial", "chardev:console",
-            "-chardev", f"socket,id=qmp,path={channels.qmp}",
+            "-chardev", f"socket,id=qmp,path={paths.in_option(channels.qmp)}",
             "-mon", "chardev=qmp,mode=control",
             *agent_args(port), *plan_args(channels.plan)]
 

@@ -149,7 +149,7 @@ def _prepare() -> None:
 def qemu_command(arm: Arm, back_end: str, shape: Shape, reads: int, warmup: int, *,
                  step: bool) -> list[str]:
     """QEMU's command line for one run. With `step` the clock stands still unless stepped."""
-    blockdev = BACK_ENDS[back_end].format(size=MEDIUM, file=paths.BENCH_MEDIUM)
+    blockdev = BACK_ENDS[back_end].format(size=MEDIUM, file=paths.in_option(paths.BENCH_MEDIUM))
     load = (f"load-generator,target=t,queues={shape.queues},depth={shape.depth},"
             f"batch={shape.batch},reads={reads},warmup={warmup},blocks={MEDIUM // BLOCK},"
             f"step={'on' if step else 'off'}")
