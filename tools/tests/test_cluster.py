@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -76,12 +77,13 @@ def test_runs_that_belong_to_this_machine_are_refused(machine: vm.Machine, tmp_p
 class Dask:
     """A scheduler and workers, as ./cint worker starts them; `log` has what they said."""
 
-    def __init__(self, directory: Path, cache: Path) -> None:
+    def __init__(self, directory: Path, cache: Path, *options: str) -> None:
         self.directory = directory
         self.cache = cache
+        self.options = options
         self.processes: list[subprocess.Popen[bytes]] = []
         file = directory / "scheduler.json"
-        argv = worker.command(parsed("--scheduler", "--port", "0"))
+        argv = worker.command(parsed("--scheduler", "--port", "0", *options))
         self.scheduler = self._start([*argv, "--scheduler-file", str(file)], "scheduler")
         self._wait(file.exists, "the scheduler")
         self.address = str(json.loads(file.read_text())["address"])
@@ -102,7 +104,8 @@ class Dask:
 
     def add(self, name: str, **more: str) -> subprocess.Popen[bytes]:
         """Start a worker for two guests; keywords are its environment."""
-        argv = worker.command(parsed(self.address, "--guests", "2", "--name", name))
+        argv = worker.command(parsed(self.address, "--guests", "2", "--name", name,
+                                     *self.options))
         process = self._start(argv, name, **more)
         log = self.directory / f"{name}.log"
         self._wait(lambda: b"Registered to" in log.read_bytes() or process.poll() is not None,
@@ -235,6 +238,52 @@ def test_no_scheduler(machine: vm.Machine, tmp_path: Path) -> None:
     with pytest.raises(CintError, match="no Dask scheduler answers"):
         list(runner.run_here(several(machine, 1), Files.of(machine).places, lambda run: tmp_path,
                              cluster="tcp://127.0.0.1:9"))
+
+
+def documented(start: str) -> list[str]:
+    """The lines of docs/cluster.md that begin so."""
+    lines = (paths.ROOT / "docs/cluster.md").read_text("utf-8").splitlines()
+    return [line.strip() for line in lines if line.strip().startswith(start)]
+
+
+@pytest.mark.slow
+def test_tls_as_documented(machine: vm.Machine, tmp_path: Path,
+                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's own lines: only who has a certificate of the authority takes part."""
+    bootstrap.install_extra("cluster")
+    import dask as settings  # noqa: PLC0415 - needs the extra
+
+    strangers = tmp_path / "strangers"
+    strangers.mkdir()
+    for line in documented("openssl "):
+        subprocess.run(shlex.split(line), cwd=tmp_path, check=True, capture_output=True)
+    files = [word for name, file in zip(worker.TLS, ("ca.pem", "cint.pem", "cint.key"),
+                                        strict=True)
+             for word in (f"--{name}", str(tmp_path / file))]
+    with ExitStack() as stack:
+        found = Dask(tmp_path, tmp_path / "cache", *files)
+        stack.callback(found.close)
+        assert found.address.startswith("tls://127.0.0.1:")
+        found.add("one")
+        stack.callback(settings.config.refresh)
+        stack.callback(monkeypatch.undo)
+        runs = several(machine, 2)
+        with pytest.raises(UsageError, match="there is no certificate to show"):
+            go(found, machine, runs)
+        names = [word.partition("=") for line in documented("export DASK_")
+                 for word in line.split()[1:]]
+        for name, _, file in names:
+            monkeypatch.setenv(name, str(tmp_path / file))
+        settings.config.refresh()
+        go(found, machine, runs)
+        # A certificate of another authority is a stranger's.
+        for line in documented("openssl "):
+            subprocess.run(shlex.split(line), cwd=strangers, check=True, capture_output=True)
+        for name, _, file in names:
+            monkeypatch.setenv(name, str(strangers / file))
+        settings.config.refresh()
+        with pytest.raises(CintError, match="no Dask scheduler answers"):
+            go(found, machine, runs)
 
 
 def test_the_verb_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:

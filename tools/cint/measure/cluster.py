@@ -27,7 +27,7 @@ from typing import Any
 import distributed
 
 from cint import paths, steps, ui
-from cint.errors import CintError
+from cint.errors import CintError, UsageError
 from cint.measure import runner
 from cint.measure.plan import Places, RunOutcome, RunPlan
 
@@ -127,6 +127,20 @@ def execute(run: RunPlan) -> RunOutcome:
 
 # ---- the client ---------------------------------------------------------
 
+def check_certificate(address: str) -> None:
+    """Raise :class:`UsageError` where a tls:// address would be called without a certificate."""
+    if not address.startswith("tls://"):
+        return
+    hint = "name its files: DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...; see docs/cluster.md"
+    try:
+        shown = distributed.Security().get_connection_args("client")["ssl_context"]
+    except OSError as err:
+        raise UsageError(f"--cluster {address}: the certificate cannot be read: {err}",
+                         hint=hint) from None
+    if shown is None:
+        raise UsageError(f"--cluster {address}: there is no certificate to show", hint=hint)
+
+
 @dataclass
 class Cluster:
     """The workers of a scheduler in place of guests here; see :class:`cint.measure.runner.Local`.
@@ -147,6 +161,7 @@ class Cluster:
         return cls(address, places, roles)
 
     def __enter__(self) -> Cluster:
+        check_certificate(self.address)
         try:
             self._client = distributed.Client(self.address, timeout=CONNECT_S,
                                               set_as_default=False)
