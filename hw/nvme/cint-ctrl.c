@@ -79,7 +79,6 @@ void nvme_cint_do_reset(NvmeCtrl *n)
             nvme_cint_empty_media(ccq);
         }
     }
-    nvme_cint_release_pin(n);
     /* The engine hears no more of what these queues had in flight. */
     cint_scope_init(&n->cint->scope);
     cint_media_reset(&n->cint->media);

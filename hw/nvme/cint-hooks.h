@@ -89,7 +89,6 @@ void nvme_cint_do_free_cq(NvmeCQueue *cq);
 void nvme_cint_do_init_sq(NvmeSQueue *sq);
 void nvme_cint_do_free_sq(NvmeSQueue *sq);
 void nvme_cint_do_set_priority(NvmeSQueue *sq, uint8_t priority);
-bool nvme_cint_do_drop_pending(NvmeCQueue *cq);
 
 static inline void nvme_cint_init_cq(NvmeCQueue *cq)
 {
@@ -125,15 +124,6 @@ static inline void nvme_cint_free_sq(NvmeSQueue *sq)
     if (sq->cint) {
         nvme_cint_do_free_sq(sq);
     }
-}
-
-/*
- * @cq is going away: it counts no longer in n->cq_pending. Returns false if
- * that is for stock code to do.
- */
-static inline bool nvme_cint_drop_pending(NvmeCQueue *cq)
-{
-    return cq->cint && nvme_cint_do_drop_pending(cq);
 }
 
 /* ---- Fetching ---- */

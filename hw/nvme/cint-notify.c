@@ -118,29 +118,16 @@ static bool has_told(const NvmeCintCq *ccq)
     return ccq->engine.tail - ccq->engine.head != ccq->engine.pending;
 }
 
-static void count_pending(NvmeCintCq *ccq, bool pending)
-{
-    ccq->cq->ctrl->cq_pending += pending - ccq->notices.signalled;
-    ccq->notices.signalled = pending;
-}
-
 /*
  * n->cq_pending keeps the pin asserted. A CQE that is withheld is no reason
  * for that: what counts are queues with CQEs that the guest was told of.
  */
 void nvme_cint_consumed(NvmeCintCq *ccq)
 {
-    if (ccq->notices.signalled && !has_told(ccq)) {
-        count_pending(ccq, false);
+    if (ccq->cq->pending && !has_told(ccq)) {
+        nvme_cq_set_pending(ccq->cq->ctrl, ccq->cq, false);
         nvme_irq_deassert(ccq->cq->ctrl, ccq->cq);
     }
-}
-
-void nvme_cint_release_pin(NvmeCtrl *n)
-{
-    n->cq_pending = 0;
-    n->irq_status = 0;
-    nvme_irq_deassert(n, &n->admin_cq);
 }
 
 /* ---- Messages ---- */
@@ -170,14 +157,6 @@ void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action)
     cint->vector_irqs[ccq->cq->vector]++;
 }
 
-static void drop_notices(NvmeCintCq *ccq)
-{
-    if (ccq->notices.unsent) {
-        QTAILQ_REMOVE(&ccq->cq->ctrl->cint->outbox, ccq, notices.entry);
-        ccq->notices.unsent = 0;
-    }
-}
-
 void nvme_cint_notify_init(NvmeCintCq *ccq)
 {
     ccq->notices.ring = g_new0(NvmeCintNotice, ccq->cq->size);
@@ -185,23 +164,16 @@ void nvme_cint_notify_init(NvmeCintCq *ccq)
 
 void nvme_cint_notify_stop(NvmeCintCq *ccq)
 {
-    count_pending(ccq, false);
-    drop_notices(ccq);
+    if (ccq->notices.unsent) {
+        QTAILQ_REMOVE(&ccq->cq->ctrl->cint->outbox, ccq, notices.entry);
+        ccq->notices.unsent = 0;
+    }
 }
 
 void nvme_cint_notify_free(NvmeCintCq *ccq)
 {
     nvme_cint_notify_stop(ccq);
     g_free(ccq->notices.ring);
-}
-
-bool nvme_cint_do_drop_pending(NvmeCQueue *cq)
-{
-    if (!cq->cint->coalesce) {
-        return false;
-    }
-    nvme_cint_notify_stop(cq->cint);
-    return true;
 }
 
 static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
@@ -215,7 +187,7 @@ static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
     }
     publish(ccq, notice);
     if (has_told(ccq)) {
-        count_pending(ccq, true);
+        nvme_cq_set_pending(n, cq, true);
     } else if (!msix_enabled(n->cint->pci)) {
         /* Consumed meanwhile: nothing would take the pin back. */
         return;

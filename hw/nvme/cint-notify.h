@@ -60,9 +60,6 @@ void nvme_cint_set_record(NvmeCintCq *ccq, bool has_record, hwaddr addr);
 /* The guest has consumed CQEs: does the pin still have a reason? */
 void nvme_cint_consumed(NvmeCintCq *ccq);
 
-/* All queues are about to go: nobody will consume what keeps the pin. */
-void nvme_cint_release_pin(NvmeCtrl *n);
-
 void nvme_cint_notify_init(NvmeCintCq *ccq);
 
 /* @ccq is about to go away: nothing of it is sent any more. */

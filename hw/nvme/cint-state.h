@@ -67,7 +67,6 @@ typedef struct NvmeCintNotice {
 typedef struct NvmeCintNotices {
     hwaddr record_addr;         /* of the status record */
     bool has_record;            /* there is one: nothing else allows its DMA */
-    bool signalled;             /* counted in NvmeCtrl.cq_pending */
     uint32_t seq;               /* messages, free running */
     uint32_t full_tail;         /* as of the last notice */
     uint32_t first, unsent;     /* of the ring, which has cq->size entries */
