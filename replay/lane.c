@@ -61,9 +61,7 @@ static bool end_hold(Lane *lane, uint32_t index, int64_t t)
         return false;
     }
     *state(lane, index) |= LANE_COVERED;
-    hold->cqes++;
-    hold->sum_ns += ns;
-    hold->max_ns = MAX(hold->max_ns, ns);
+    hold_add(hold, ns);
     hist_add(&lane->stats.hist, ns);
     return true;
 }
@@ -93,6 +91,11 @@ static void cover_urgent(Lane *lane, int64_t t)
 
 void lane_head(Lane *lane, int64_t t, uint32_t head)
 {
+    uint32_t i;
+
+    for (i = lane->engine.head; is_before(i, head); i++) {
+        hold_add(&lane->stats.post_to_head, t - posted(lane, i)->t);
+    }
     for (; is_before(lane->uncovered, head); lane->uncovered++) {
         lane->stats.avoided += end_hold(lane, lane->uncovered, t);
     }

@@ -385,7 +385,8 @@ static void put_json_arm(Replay *replay, unsigned arm)
         put(hint ? "," : "");
         put_json_hold(hint_names[hint], &stats->hold[hint]);
     }
-    put("}");
+    put("},");
+    put_json_hold("post_to_head", &stats->post_to_head);
     put_json_reasons(stats);
     put_json_config(replay->arm[arm].config);
     put("}");

@@ -199,6 +199,9 @@ typedef struct HoldStats {
     uint64_t max_ns;
 } HoldStats;
 
+/* One more CQE, which took @ns. */
+void hold_add(HoldStats *hold, uint64_t ns);
+
 typedef struct Stats {
     uint64_t irqs[CINT_FIRE_URGENT + 1];    /* by class */
     uint64_t reasons[NVME_CINT_NR_REASONS];
@@ -206,6 +209,7 @@ typedef struct Stats {
     /* From post to interrupt, or to consumption if that is earlier. */
     HoldStats hold[NVME_CINT_NR_HINTS];
     Hist hist;
+    HoldStats post_to_head;     /* until the head passed it */
 } Stats;
 
 void stats_merge(Stats *to, const Stats *from);

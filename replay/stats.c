@@ -61,6 +61,20 @@ uint64_t hist_quantile(const Hist *hist, double share)
     return 0;
 }
 
+void hold_add(HoldStats *hold, uint64_t ns)
+{
+    hold->cqes++;
+    hold->sum_ns += ns;
+    hold->max_ns = MAX(hold->max_ns, ns);
+}
+
+static void hold_merge(HoldStats *to, const HoldStats *from)
+{
+    to->cqes += from->cqes;
+    to->sum_ns += from->sum_ns;
+    to->max_ns = MAX(to->max_ns, from->max_ns);
+}
+
 void stats_merge(Stats *to, const Stats *from)
 {
     unsigned i;
@@ -73,11 +87,10 @@ void stats_merge(Stats *to, const Stats *from)
     }
     to->avoided += from->avoided;
     for (i = 0; i < NVME_CINT_NR_HINTS; i++) {
-        to->hold[i].cqes += from->hold[i].cqes;
-        to->hold[i].sum_ns += from->hold[i].sum_ns;
-        to->hold[i].max_ns = MAX(to->hold[i].max_ns, from->hold[i].max_ns);
+        hold_merge(&to->hold[i], &from->hold[i]);
     }
     hist_merge(&to->hist, &from->hist);
+    hold_merge(&to->post_to_head, &from->post_to_head);
 }
 
 HoldStats stats_hold(const Stats *stats)
@@ -86,9 +99,7 @@ HoldStats stats_hold(const Stats *stats)
     unsigned i;
 
     for (i = 0; i < NVME_CINT_NR_HINTS; i++) {
-        all.cqes += stats->hold[i].cqes;
-        all.sum_ns += stats->hold[i].sum_ns;
-        all.max_ns = MAX(all.max_ns, stats->hold[i].max_ns);
+        hold_merge(&all, &stats->hold[i]);
     }
     return all;
 }

@@ -184,18 +184,20 @@ typedef struct NvmeCintRecord {
 /*
  * Log page D0h: one header, then one record for each completion queue that
  * exists, in order of its identifier. Counters start at 0 when their queue is
- * created; they wrap at 2^64.
+ * created; they wrap at 2^64. Records grow: a reader steps by record_size, and
+ * reads no field that lies behind it.
  */
 typedef struct NvmeCintLogHeader {
     uint32_t magic;             /* 000 NVME_CINT_MAGIC */
     uint16_t version;           /* 004 NVME_CINT_VERSION */
     uint16_t header_size;       /* 006 bytes: 64 */
-    uint32_t record_size;       /* 008 bytes: 2560 */
+    uint32_t record_size;       /* 008 bytes: 3072 */
     uint16_t records;           /* 012 records that follow */
     uint8_t  policy;            /* 014 policy of new queues */
     uint8_t  virtual_time;      /* 015 1 if cint.time is virtual */
     uint64_t time_ns;           /* 016 device time of this snapshot */
-    uint8_t  rsvd24[40];
+    uint64_t instructions;      /* 024 executed by all vCPUs; 0: no -icount */
+    uint8_t  rsvd32[32];
 } NvmeCintLogHeader;
 
 /*
@@ -266,7 +268,10 @@ typedef struct NvmeCintLogRecord {
     NvmeCintHist reap[NVME_CINT_NR_CLASSES];
     /* 2080 from an interrupt deadline to the interrupt */
     NvmeCintHist lateness;
-    uint8_t rsvd2352[208];      /* 2352 */
-} NvmeCintLogRecord;            /* 2560 bytes */
+    /* 2352 from CQE posted to CQ head past it, all I/O CQEs */
+    NvmeCintHist post_to_head;
+    uint64_t untold;            /* 2624 of those, not told of by then */
+    uint8_t rsvd2632[440];      /* 2632 */
+} NvmeCintLogRecord;            /* 3072 bytes */
 
 #endif /* HW_NVME_CINT_ABI_H */

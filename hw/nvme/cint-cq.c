@@ -269,6 +269,24 @@ static APART void trace_post(const NvmeCintCq *ccq, const NvmeCintReq *creq,
                              creq->cmd.hints, req->status, ccq->cq->tail, now);
 }
 
+/*
+ * Of an I/O queue that is never coalesced the engine knows nothing; counted is
+ * how long its CQEs stay. With shadow doorbells the head may be no index.
+ */
+static void apart_posted(NvmeCintCq *ccq, int64_t now)
+{
+    if (ccq->cq->cqid) {
+        nvme_cint_stats_posted(&ccq->stats, NVME_CINT_HINT_NONE, now);
+    }
+}
+
+static void apart_reaped(NvmeCintCq *ccq, int64_t now)
+{
+    if (ccq->cq->head < ccq->cq->size) {
+        nvme_cint_stats_reaped(&ccq->stats, ccq->cq->head, now);
+    }
+}
+
 void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
 {
     NvmeCintCq *ccq = cq->cint;
@@ -279,6 +297,8 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
     ccq->pass_cqes++;
     ccq->stats.log.cqes++;
     if (!ccq->coalesce) {
+        apart_reaped(ccq, now);
+        apart_posted(ccq, now);
         return;
     }
     expire_deadlines(ccq, now);
@@ -286,7 +306,8 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
         /* Stock code has just read the head: nothing else has told of it. */
         sync_head(ccq, (cq->tail + cq->size - 1) % cq->size, now);
     }
-    nvme_cint_stats_posted(&ccq->stats, &creq->cmd, now);
+    nvme_cint_stats_posted(&ccq->stats, creq->cmd.hints, now);
+    nvme_cint_stats_command(&ccq->stats, &creq->cmd);
     if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_POST)) {
         trace_post(ccq, creq, now);
     }
@@ -330,6 +351,7 @@ bool nvme_cint_do_head(NvmeCQueue *cq)
     NvmeCintEntry entry;
 
     if (!ccq->coalesce) {
+        apart_reaped(ccq, now);
         return false;
     }
     entry = nvme_cint_enter(cq->ctrl);

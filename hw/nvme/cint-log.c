@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/visitor.h"
+#include "system/cpu-timers.h"
 
 #include "cint-hooks.h"
 #include "cint-log.h"
@@ -37,13 +38,14 @@ static void read_record(NvmeCintCq *ccq, NvmeCintLogRecord *record)
 static void record_to_le(NvmeCintLogRecord *record)
 {
     uint64_t *counter = &record->cqes;
-    uint64_t *end = (uint64_t *)record->rsvd2352;
+    uint64_t *end = (uint64_t *)record->rsvd2632;
 
-    QEMU_BUILD_BUG_ON(sizeof(NvmeCintLogRecord) != 2560);
+    QEMU_BUILD_BUG_ON(sizeof(NvmeCintLogRecord) != 3072);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, cqes) != 32);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, irqs_by_reason) != 192);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, hold) != 448);
-    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, rsvd2352) != 2352);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, post_to_head) != 2352);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, rsvd2632) != 2632);
 
     record->cqid = cpu_to_le16(record->cqid);
     record->vector = cpu_to_le16(record->vector);
@@ -55,6 +57,12 @@ static void record_to_le(NvmeCintLogRecord *record)
     for (; counter < end; counter++) {
         *counter = cpu_to_le64(*counter);
     }
+}
+
+/* Of all vCPUs; what they idle is no part of it, unlike of device time. */
+static uint64_t instructions(void)
+{
+    return icount_enabled() ? icount_get_raw() : 0;
 }
 
 static uint32_t count_queues(NvmeCtrl *n)
@@ -108,6 +116,7 @@ uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
     header->policy = n->cint->config.policy;
     header->virtual_time = n->cint->virtual_time;
     header->time_ns = cpu_to_le64(nvme_cint_now());
+    header->instructions = cpu_to_le64(instructions());
 
     record = (NvmeCintLogRecord *)(header + 1);
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
@@ -234,6 +243,8 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *record)
         visit_hist(v, reap, &record->reap[i]);
     }
     visit_hist(v, "lateness", &record->lateness);
+    visit_hist(v, "post-to-head", &record->post_to_head);
+    visit_u64(v, "untold", record->untold);
     visit_end_struct(v, NULL);
 }
 
@@ -252,6 +263,7 @@ void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
     visit_text(v, "time", n->cint && n->cint->virtual_time ? "virtual"
                                                            : "real");
     visit_u64(v, "time-ns", nvme_cint_now());
+    visit_u64(v, "instructions", instructions());
     visit_start_list(v, "queues", NULL, 0, &error_abort);
     for (i = 0; n->cint && i <= n->params.max_ioqpairs; i++) {
         if (nvme_cint_cq_at(n, i)) {

@@ -111,8 +111,11 @@ void nvme_cint_stats_reaped(NvmeCintStats *stats, uint32_t head, int64_t now)
         NvmeCintPosted *posted = &stats->posted[stats->first_unreaped];
         uint32_t next;
 
+        hist_add(&stats->log.post_to_head, now - posted->post_ns);
         if (is_covered(posted)) {
             hist_add(&stats->log.reap[posted->class], now - posted->irq_ns);
+        } else {
+            stats->log.untold++;
         }
         next = nvme_cint_next_index(stats, stats->first_unreaped);
         if (stats->first_unreaped == stats->first_uncovered) {

@@ -46,16 +46,22 @@ static inline uint8_t nvme_cint_class_of(uint8_t hints)
     return hints == NVME_CINT_HINT_BOTH ? NVME_CINT_HINT_NONE : hints;
 }
 
-/* The CQE of @cmd was posted. */
-static inline void nvme_cint_stats_posted(NvmeCintStats *stats,
-                                          const CintCmd *cmd, int64_t now)
+/* A CQE was posted; @hints is its command's, by enum NvmeCintHintId. */
+static inline void nvme_cint_stats_posted(NvmeCintStats *stats, uint8_t hints,
+                                          int64_t now)
 {
     stats->posted[stats->next_slot] = (NvmeCintPosted) {
         .post_ns = now,
         .irq_ns = -1,
-        .class = nvme_cint_class_of(cmd->hints),
+        .class = nvme_cint_class_of(hints),
     };
     stats->next_slot = nvme_cint_next_index(stats, stats->next_slot);
+}
+
+/* @cmd is complete. */
+static inline void nvme_cint_stats_command(NvmeCintStats *stats,
+                                           const CintCmd *cmd)
+{
     stats->log.cmds_by_hint[cmd->hints]++;
     if (cmd->sources) {
         nvme_cint_stats_sources(stats, cmd->sources);

@@ -200,7 +200,8 @@ def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
     names = {"cqes": "cqes", "irqs_full": "irqs-full", "irqs_urgent": "irqs-urgent",
              "irqs_masked": "irqs-masked", "avoided": "avoided", "reruns": "reruns",
              "storm_ewma_ns": "storm-ewma-ns", "storm_held": "storm-held",
-             "pointer_arms": "pointer-arms", "pointer_rejects": "pointer-rejects"}
+             "pointer_arms": "pointer-arms", "pointer_rejects": "pointer-rejects",
+             "untold": "untold"}
     assert {n: record.counters[n] for n in names} == {n: queue[q] for n, q in names.items()}
     assert record.reasons == {n: c for n, c in queue["irqs-by-reason"].items() if c}
     hints = ("cmds-unmarked", "cmds-urgent", "cmds-barrier", "cmds-both-hints")
@@ -212,11 +213,12 @@ def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
     assert (record.cqid, record.vector) == (queue["cqid"], queue["vector"])
     assert (record.policy, record.delta_ns, record.thr) == (
         queue["policy"], queue["delta-ns"], queue["thr"])
+    hists = {"post-to-head": record.post_to_head}
     for number, name in enumerate(logpage.CLASSES):
-        for mine, its in ((record.hold, "hold"), (record.reap, "reap")):
-            hist = queue[f"{its}-{name}"]
-            assert (mine[number].sum_ns, mine[number].max_ns, list(mine[number].buckets)) == (
-                hist["sum-ns"], hist["max-ns"], hist["buckets"])
+        hists |= {f"hold-{name}": record.hold[number], f"reap-{name}": record.reap[number]}
+    for name, mine in hists.items():
+        assert (mine.sum_ns, mine.max_ns, list(mine.buckets)) == (
+            queue[name]["sum-ns"], queue[name]["max-ns"], queue[name]["buckets"])
     assert record.lateness.sum_ns == queue["lateness"]["sum-ns"]
 
 

@@ -34,7 +34,8 @@ static void test_log_page_offsets(void)
 {
     CintTest *t = cint_boot("cint=on");
     size_t size = sizeof(NvmeCintLogHeader) + 2 * sizeof(NvmeCintLogRecord);
-    static const size_t offsets[] = { 0, 4, 64, 68, 2560, 2624, 5180 };
+    const size_t queue = sizeof(NvmeCintLogHeader) + sizeof(NvmeCintLogRecord);
+    const size_t offsets[] = { 0, 4, 64, 68, queue - 64, queue, size - 4 };
     QNvmeBuf whole = qnvme_buf_new(t->nvme, size);
     QNvmeBuf part = qnvme_buf_new(t->nvme, 4);
     size_t i;
@@ -46,7 +47,7 @@ static void test_log_page_offsets(void)
         g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, offsets[i],
                                       &part), ==, 0);
         /* The admin queue's own counters move with each command. */
-        if (offsets[i] == 0 || offsets[i] >= 2624) {
+        if (offsets[i] == 0 || offsets[i] >= queue) {
             g_assert_cmphex(qtest_readl(t->qts, part.addr), ==,
                             qtest_readl(t->qts, whole.addr + offsets[i]));
         }
@@ -121,6 +122,9 @@ static void test_both_views_agree(void)
     expect_qom(stats, "delta-ns", 6000);
     expect_qom(stats, "thr", 4);
     expect_qom(stats, "vector", 1);
+    expect_qom(stats, "untold", r.untold);
+    expect_qom(qdict_get_qdict(stats, "post-to-head"), "max-ns",
+               r.post_to_head.max_ns);
     expect_qom(reasons, "thr", 1);
     expect_qom(reasons, "quiet", 1);
     expect_qom(reasons, "error", 1);
@@ -147,6 +151,10 @@ static void test_hold_and_reap_times(void)
     g_assert_cmpuint(r.reap[NVME_CINT_HINT_NONE].sum_ns, ==, 1000);
     g_assert_cmpuint(r.reap[NVME_CINT_HINT_NONE].max_ns, ==, 500);
     g_assert_cmpuint(r.reap[NVME_CINT_HINT_NONE].bucket[9], ==, 2);
+    g_assert_cmpuint(r.post_to_head.sum_ns, ==, 13000);
+    g_assert_cmpuint(r.post_to_head.max_ns, ==, 6500);
+    g_assert_cmpuint(r.post_to_head.bucket[13], ==, 2);
+    g_assert_cmpuint(r.untold, ==, 0);
     g_assert_cmpuint(r.lateness.sum_ns, ==, 0);
     g_assert_cmpuint(r.lateness.bucket[0], ==, 1);
     cint_shutdown(t);
@@ -179,8 +187,70 @@ static void test_hold_times_beside_polling(void)
         g_assert_cmpuint(r.hold[0].sum_ns, ==, 2 * round * 6000);
         g_assert_cmpuint(r.hold[0].max_ns, ==, 6000);
         g_assert_cmpuint(r.avoided, ==, round);
+        g_assert_cmpuint(r.untold, ==, 3 * round);
+        g_assert_cmpuint(r.post_to_head.bucket[10], ==, 3 * round);
+        g_assert_cmpuint(r.post_to_head.bucket[13], ==, 2 * round);
+        g_assert_cmpuint(r.post_to_head.sum_ns, ==,
+                         round * (3 * (1000 - CINT_LATENCY) + 2 * 6000));
         cint_check_record(t, 1);
     }
+    cint_shutdown(t);
+}
+
+/*
+ * A queue without interrupts: nothing is told, but all is timed. Of two head
+ * updates with shadow doorbells only the first one traps; the second is seen
+ * when the next CQE is posted.
+ */
+static void test_polled_queue(const void *shadow)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    uint32_t unseen = shadow ? 1 : 0;
+    NvmeCintLogRecord r;
+    QNvmeCq *cq;
+    QNvmeSq *sq;
+    int round;
+
+    if (shadow) {
+        qnvme_use_shadow_doorbells(t->nvme);
+    }
+    g_assert_cmphex(qnvme_try_create_cq(t->nvme, 1, CINT_ENTRIES, 0, false,
+                                        &cq), ==, 0);
+    sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
+    for (round = 1; round <= 40; round++) {
+        /* Three together, of which two are reaped 100 ns after the post. */
+        cint_read(t, sq, 3);
+        cint_run(t, CINT_LATENCY + 100);
+        qnvme_reap(cq, 2);
+        cint_run(t, 900);
+        qnvme_reap(cq, 1);
+
+        r = cint_record(t, 1);
+        g_assert_cmpuint(r.cqes, ==, 3 * round);
+        g_assert_cmpuint(r.untold, ==, 3 * round - unseen);
+        g_assert_cmpuint(r.post_to_head.sum_ns, ==, 200 * round +
+                         (1000 + unseen * CINT_LATENCY) * (round - unseen));
+        g_assert_cmpuint(r.post_to_head.bucket[7], ==, 2 * round);
+        g_assert_cmpuint(r.post_to_head.bucket[10 + unseen], ==,
+                         round - unseen);
+        g_assert_cmpuint(r.irqs_full + r.irqs_urgent + r.avoided, ==, 0);
+        g_assert_cmpuint(r.hold[0].bucket[0] + r.reap[0].bucket[0], ==, 0);
+        g_assert_cmpuint(r.cmds_by_hint[NVME_CINT_HINT_NONE], ==, 0);
+    }
+    cint_shutdown(t);
+}
+
+/* The admin queue's CQEs are not timed. */
+static void test_admin_queue_is_not_timed(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
+    NvmeCintLogRecord r;
+
+    cint_queues(t, 1);
+    r = cint_record(t, 0);
+    g_assert_cmpuint(r.cqes, >, 0);
+    g_assert_cmpuint(r.untold, ==, 0);
+    g_assert_cmpuint(r.post_to_head.bucket[0] + r.post_to_head.sum_ns, ==, 0);
     cint_shutdown(t);
 }
 
@@ -200,6 +270,8 @@ static void test_hold_times_of_the_rest(void)
     r = cint_record(t, 1);
     g_assert_cmpuint(r.hold[0].sum_ns, ==, 6000);
     g_assert_cmpuint(r.hold[0].bucket[13], ==, 1);
+    g_assert_cmpuint(r.untold, ==, 1);
+    g_assert_cmpuint(r.avoided, ==, 0);
     cint_shutdown(t);
 }
 
@@ -270,6 +342,7 @@ int main(int argc, char **argv)
     ADD("log-page-and-property-agree", test_both_views_agree);
     ADD("hold-and-reap-times-are-exact", test_hold_and_reap_times);
     ADD("hold-times-leave-out-polled-cqes", test_hold_times_beside_polling);
+    ADD("admin-queue-is-not-timed", test_admin_queue_is_not_timed);
     ADD("hold-times-at-a-tie", test_hold_times_at_a_tie);
     ADD("hold-times-of-what-polling-leaves", test_hold_times_of_the_rest);
 #undef ADD
@@ -278,5 +351,10 @@ int main(int argc, char **argv)
     qtest_add_data_func("/nvme-cint/stats/"
                         "hold-times-of-a-late-guest-with-shadow-doorbells",
                         "shadow", test_hold_times_of_a_late_guest);
+    qtest_add_data_func("/nvme-cint/stats/polled-queue-is-timed", NULL,
+                        test_polled_queue);
+    qtest_add_data_func("/nvme-cint/stats/"
+                        "polled-queue-is-timed-with-shadow-doorbells",
+                        "shadow", test_polled_queue);
     return g_test_run();
 }

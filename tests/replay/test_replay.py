@@ -113,6 +113,7 @@ def test_a_guest_that_comes_later_reaps_what_came_meanwhile() -> None:
     got = summary(*options, "--guest", "500", text=text)["policies"][0]
     assert got["avoided"] == 1
     assert got["hold"] == {"cqes": 2, "mean_ns": 50, "max_ns": 100}
+    assert got["post_to_head"] == {"cqes": 2, "mean_ns": 300, "max_ns": 500}
 
 
 def test_a_deadline_goes_before_the_guest_of_the_same_time() -> None:
@@ -157,6 +158,7 @@ def test_head_lines_move_the_head() -> None:
     assert irqs("--policy", "adaptive", "--extras", "off", text=text) == ["irq 11000 full quiet 1"]
     got = summary("--policy", "adaptive", "--extras", "off", text=text)["policies"][0]
     assert got["avoided"] == 2 and got["hold"]["max_ns"] == 6000
+    assert got["post_to_head"] == {"cqes": 2, "mean_ns": 2000, "max_ns": 2500}
     # A guest that is told otherwise does not look at them.
     done = summary("--policy", "adaptive", "--extras", "off", "--guest", "eager", text=text)
     assert done["policies"][0]["avoided"] == 0 and done["ignored_heads"] == 1

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from canned import STAT, fio, fio_job, log, record, result, snap
 
+from cint.device import logpage
 from cint.errors import CintError
 from cint.measure import edges, fiojson, sampling
 from cint.measure.fiojson import JobStats
@@ -190,4 +191,4 @@ def test_bad_edges_are_refused(text: str) -> None:
 def test_script_is_a_shell_script() -> None:
     script = edges.install(4)[-1]
     assert subprocess.run(["sh", "-n", "-c", script], check=False).returncode == 0
-    assert f"--log-len={64 + 5 * 2560}" in script
+    assert f"--log-len={64 + 5 * logpage.RECORD_SIZE}" in script

@@ -3,8 +3,8 @@
 
 The layout is that of hw/nvme/cint-abi.h; tools/tests/test_logpage.py compares
 the two.  Everything is little-endian.  Header and records say their own size;
-fields are only added in reserved space, so that a newer device can be read by
-an older tool.
+fields are only added in reserved space or behind it, so that a newer device can
+be read by an older tool.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NR_HINTS = 4
 NR_SOURCES = 4
 HIST_BUCKETS = 32
 
-_HEADER = struct.Struct("<4sHHIHBBQ")
+_HEADER = struct.Struct("<4sHHIHBBQQ")
 # cqid .. pending, the fields before the 64-bit counters.
 _RECORD_HEAD = struct.Struct("<HHBBHIIQII")
 _COUNTERS = ("cqes", "irqs_full", "irqs_urgent", "irqs_masked", "avoided", "reruns",
@@ -47,8 +47,10 @@ _REASONS_AT = 192
 _HOLD_AT = 448
 _REAP_AT = 1264
 _LATENESS_AT = 2080
+_POST_TO_HEAD_AT = 2352
+_UNTOLD_AT = 2624
 _HIST = struct.Struct(f"<QQ{HIST_BUCKETS}Q")
-RECORD_SIZE = 2560
+RECORD_SIZE = 3072
 
 #: Where the decoder looks, for the test that compares it with the header.
 OFFSETS: Mapping[str, int] = {
@@ -56,7 +58,8 @@ OFFSETS: Mapping[str, int] = {
     "cqid": 0, "vector": 2, "policy": 4, "irq_enabled": 5, "cq_size": 8, "inflight": 12,
     "delta_ns": 16, "thr": 24, "pending": 28, "cmds_by_hint": _HINTS_AT,
     "cmds_by_source": _SOURCES_AT, "irqs_by_reason": _REASONS_AT,
-    "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT}
+    "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT,
+    "post_to_head": _POST_TO_HEAD_AT, "untold": _UNTOLD_AT}
 
 
 class LogPageError(CintError):
@@ -129,6 +132,7 @@ class Record:
     hold: Sequence[Hist]
     reap: Sequence[Hist]
     lateness: Hist
+    post_to_head: Hist
 
     @property
     def ratio(self) -> float | None:
@@ -159,11 +163,16 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class LogPage:
-    """A decoded log page; ``time_ns`` is the device's clock."""
+    """A decoded log page.
+
+    ``time_ns`` is the device's clock; ``instructions`` those of all vCPUs so far, with
+    ``-icount`` (0 without), so that on one vCPU the rest of the time was idle.
+    """
 
     policy: str
     virtual_time: bool
     time_ns: int
+    instructions: int
     records: Sequence[Record]
 
     def total(self) -> Totals:
@@ -200,22 +209,24 @@ def _counts(data: bytes, offset: int, names: Sequence[str], number: int,
 def _record(data: bytes) -> Record:
     cqid, vector, policy, _, _, _, _, delta, thr, _ = _RECORD_HEAD.unpack_from(data)
     counters = struct.unpack_from(f"<{len(_COUNTERS)}Q", data, _COUNTERS_AT)
+    (untold,) = struct.unpack_from("<Q", data, _UNTOLD_AT)
     classes = range(len(CLASSES))
     return Record(cqid, vector, _policy(policy), delta, thr,
-                  dict(zip(_COUNTERS, counters, strict=True)),
+                  {**dict(zip(_COUNTERS, counters, strict=True)), "untold": untold},
                   _counts(data, _HINTS_AT, HINTS, NR_HINTS, "hint"),
                   _counts(data, _SOURCES_AT, SOURCES, NR_SOURCES, "source"),
                   _counts(data, _REASONS_AT, REASONS, NR_REASONS, "reason"),
                   [_hist(data, _HOLD_AT + c * _HIST.size) for c in classes],
                   [_hist(data, _REAP_AT + c * _HIST.size) for c in classes],
-                  _hist(data, _LATENESS_AT))
+                  _hist(data, _LATENESS_AT), _hist(data, _POST_TO_HEAD_AT))
 
 
 def decode(data: bytes) -> LogPage:
     """Decode a whole page; raise :class:`LogPageError` when it is not one."""
     if len(data) < _HEADER.size or data[:4] != MAGIC:
         raise LogPageError("log page D0h: no CINT header; is this a cint device?")
-    _, version, header_size, size, count, policy, virtual, now = _HEADER.unpack_from(data)
+    _, version, header_size, size, count, policy, virtual, now, instructions = (
+        _HEADER.unpack_from(data))
     if version != VERSION or size < RECORD_SIZE:
         raise LogPageError(f"log page D0h: version {version} with records of {size} bytes; this "
                            f"tool reads version {VERSION}", hint="run ./cint build")
@@ -224,4 +235,4 @@ def decode(data: bytes) -> LogPage:
                            f"{header_size + count * size}")
     records = [_record(data[at:at + size])
                for at in range(header_size, header_size + count * size, size)]
-    return LogPage(_policy(policy), bool(virtual), now, records)
+    return LogPage(_policy(policy), bool(virtual), now, instructions, records)
