@@ -14,10 +14,11 @@ from cint.figures import library
 from cint.figures.library.not_done import NOT_DONE
 from cint.figures.model import Figure, NotDone
 
-#: The papers, by the name of their set.
+#: The papers, and what is of none, by the name of their set.
 FAMILIES = {
     "cinterrupts": "Optimizing Storage Performance with Calibrated Interrupts (ACM TOS 2022)",
     "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
+    "cost": "What depends on the cost of an interrupt",
 }
 
 
