@@ -5,6 +5,7 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
 
     irqs_per_io      by the device's count
     sd_us            standard deviation of the latency
+    thread_percent   CPU time of a job's thread, as the guest's kernel accounts it
     reason.NAME      share of the interrupts sent for that reason
     hint.NAME        share of the commands with that hint
     cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
@@ -70,6 +71,8 @@ def _points(one: sampling.Sample, workload: Workload, k: float,
             point |= _whole(row, message, k)
         job = row.job or workload.latency_job or next(iter(one.jobs))
         point["sd_us"] = _deviation(one.jobs[job].bins, k)
+        if row.job:
+            point["thread_percent"] = one.jobs[job].usr_percent + one.jobs[job].sys_percent
         found[f"{workload.name}.{row.job}" if row.job else workload.name] = point
     return found
 

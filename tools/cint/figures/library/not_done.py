@@ -7,9 +7,6 @@ _DATABASE = ("needs {0} under a real load, which is not in the guest's image; no
              "distribution has it with the papers' changes")
 
 NOT_DONE = (
-    NotDone("cint-fig21", "cinterrupts", "who gets the CPU in the mixed workload",
-            "the CPU time of the two threads, as the guest accounts it in virtual time "
-            "(getrusage), does not add up to that of the busy CPU; why was not found"),
     NotDone("cint-fig22", "cinterrupts", "RocksDB get latency and throughput",
             _DATABASE.format("RocksDB 6.4 with a database of 20 GB")),
     NotDone("cint-fig23", "cinterrupts", "YCSB on KVell", _DATABASE.format("KVell")),
