@@ -26,7 +26,8 @@ RUNTIME_S = 0.05
 #: What ./cint calibrate proposes, with which the guest's costs are those of the papers' machine.
 CPU_SCALE = float(settings.CALIBRATED["cpu_scale"])
 COST_NS = int(settings.CALIBRATED["irq_cost_ns"])
-#: With --quick: one seed, and jobs of this share of their time.
+#: With --quick: one seed, and jobs of this share of their time, unless a script looks at them
+#: at times of its own.
 QUICK_SHARE = 0.5
 
 
@@ -157,7 +158,7 @@ def runs(*policies: str | Run) -> tuple[Run, ...]:
 
 def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     """The run as ./cint compare would have it."""
-    runtime = group.runtime_s * (QUICK_SHARE if quick else 1)
+    runtime = group.runtime_s * (QUICK_SHARE if quick and not group.probed else 1)
     return settings.Settings(
         [properties.parse_policy(run.policy)], group.workloads,
         properties.parse_media(group.media), True, group.vcpus,

@@ -65,5 +65,4 @@ FIGURE = Figure(
         "together from then on, and fewer be in flight than the depth says.",
         "'inside' are depths that stay in their row although finished reads wait.",
     ),
-    slow=True,
 )
