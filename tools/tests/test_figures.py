@@ -28,7 +28,7 @@ from cint.figures import (
     webpage,
 )
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
 from cint.measure import comparison, workloads
 from cint.verbs import figure as figure_verb
@@ -107,6 +107,18 @@ def test_what_cannot_be_chosen_is_said() -> None:
 def test_docs_need_a_full_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["figure", "--docs", "--quick", "vic-low"]) == 2
     assert "not with --quick" in capsys.readouterr().err
+
+
+def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
+    """The tool multiplies the scale, and the jobs stay on the first CPU."""
+    figure, = catalog.choose(["cint-fig9"], None, False)
+    one, = {w.settings.k for w in runner.known_runs(figure, quick=False)}
+    for wanted in runner.known_runs(on_cpus(figure, 4), quick=False):
+        assert wanted.settings.vcpus == 4
+        assert wanted.settings.k == 4 * one
+        assert all("cpus_allowed=0" in job.fio for job in runner.plan_of(wanted).jobs if job.fio)
+    assert cli.main(["figure", "--docs", "--vcpus", "2", "vic-low"]) == 2
+    assert "not with --vcpus" in capsys.readouterr().err
 
 
 def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ time, with the device's own extras (drain, max-hold) off, as in the papers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cint.device import properties
 from cint.figures.checks import Check
@@ -149,6 +149,11 @@ class NotDone:
     family: str
     title: str
     reason: str
+
+
+def on_cpus(figure: Figure, count: int) -> Figure:
+    """The figure, in guests of so many CPUs; its jobs stay on the first of them."""
+    return replace(figure, groups=tuple(replace(g, vcpus=count) for g in figure.groups))
 
 
 def runs(*policies: str | Run) -> tuple[Run, ...]:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cint import paths, ui
+from cint import paths, ui, units
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.figures import catalog, checks, document, draw, page, runner, webpage
-from cint.figures.model import COST_NS, CPU_SCALE, Figure
+from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus
 from cint.figures.values import Data
 from cint.measure import runner as runs
 from cint.measure import settings
@@ -54,6 +54,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--list", action="store_true", help="list the figures, and those that cannot be had")
     add("--quick", action="store_true",
         help="one seed and short jobs, for a look; never a pass")
+    add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"),
+        help="CPUs of the guests; the jobs run on the first (default: as declared, 1)")
     add("--out", metavar="DIR", type=Path, help="directory for page, JSON and drawings: new, "
         "empty or of an earlier run of this command (default: a new one in results/)")
     add("--json", action="store_true", help="print figures.json and nothing else")
@@ -153,10 +155,11 @@ def _commit() -> str:
     return f"{git('rev-parse', '--short', 'HEAD') or 'unknown'}{'-dirty' if changed else ''}"
 
 
-def _facts() -> dict[str, Any]:
+def _facts(vcpus: int | None) -> dict[str, Any]:
+    cpus = f", {vcpus} CPUs" if vcpus else ""
     return {"commit": f"cint {_commit()}",
             "conditions": f"virtual time, cpu-scale {CPU_SCALE:g}, interrupt cost "
-                          f"{COST_NS} ns, drain and max-hold off"}
+                          f"{COST_NS} ns{cpus}, drain and max-hold off"}
 
 
 def _drawings(figures: Sequence[Figure], entries: Sequence[document.Entry]) -> dict[str, str]:
@@ -201,6 +204,10 @@ def run(args: argparse.Namespace) -> int:
     figures = catalog.choose(args.id, args.set, args.all)
     if args.docs and args.quick:
         raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
+    if args.docs and args.vcpus:
+        raise UsageError("--docs: not with --vcpus: the pages have the figures as declared")
+    if args.vcpus:
+        figures = [on_cpus(figure, args.vcpus) for figure in figures]
     from cint.build import setup  # noqa: PLC0415 - not needed for a list
 
     setup.ensure(args, _TARGETS)
@@ -208,7 +215,7 @@ def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     entries = _measure(args, figures, directory)
     missing = [n for n in catalog.not_done() if args.all or n.family == args.set]
-    whole = document.document(entries, missing, args.quick, _facts())
+    whole = document.document(entries, missing, args.quick, _facts(args.vcpus))
     whole["wall_s"] = round(time.monotonic() - started, 1)
     drawings = _drawings(figures, entries)
     document.write(directory / document.FILE, whole)
