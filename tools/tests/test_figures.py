@@ -8,6 +8,7 @@ import dataclasses
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from canned import log, record
@@ -31,6 +32,9 @@ from cint.figures.checks import Check, Deviation, at_least, instead, judge, near
 from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
 from cint.measure import comparison, workloads
+from cint.measure.plan import RunOutcome
+from cint.measure.runner import Reuse
+from cint.measure.store import Store
 from cint.verbs import figure as figure_verb
 
 FIGURES = catalog.figures()
@@ -310,6 +314,20 @@ def test_quick_is_one_seed_and_shorter() -> None:
     assert len(quick.seeds) == 1
     assert quick.guest_seconds() < whole.guest_seconds() / 5
     assert runner.estimate([whole], 2) < runner.estimate([whole], 1)
+
+
+def test_the_estimate_is_of_what_will_boot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of two figures is one, and one that the store has is none, unless it is not taken."""
+    figure, = catalog.choose(["cint-fig9"], None, False)
+    wanted = runner.known_runs(figure, quick=False)
+    keys = [f"{n:064x}" for n in range(len(wanted))]
+    by_title = dict(zip((w.title for w in wanted), keys, strict=True))
+    monkeypatch.setattr(runner, "run_of", lambda one: (
+        SimpleNamespace(key=lambda: by_title[one.title]), {}))
+    store = Store()
+    store.put(RunOutcome(keys[0], b"", b"", b""))
+    assert runner.to_boot([*wanted, *wanted], store, Reuse()) == wanted[1:]
+    assert runner.to_boot([*wanted, *wanted], store, Reuse(fresh=True)) == wanted
 
 
 # ---- the probe ----------------------------------------------------------

@@ -119,6 +119,14 @@ def later_runs(figure: Figure, quick: bool, data: Data) -> list[Wanted]:
             if callable(group.runs) for run in group.runs(data)]
 
 
+def to_boot(wanted: Sequence[Wanted], store: Store | None, reuse: runner.Reuse) -> list[Wanted]:
+    """Those that will be booted: each run once, and none that is taken from the store."""
+    runs = {run_of(one)[0].key(): one for one in wanted}
+    if store is None or reuse.fresh:
+        return list(runs.values())
+    return [one for key, one in runs.items() if not store.has(key)]
+
+
 def estimate(wanted: Sequence[Wanted], at_once: int) -> float:
     """Host seconds for all of them, on idle CPUs."""
     total = sum(SECONDS_PER_BOOT + SECONDS_PER_GUEST_SECOND * w.guest_seconds() for w in wanted)

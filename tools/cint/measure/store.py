@@ -42,6 +42,10 @@ class Store:
         """Where the entry of a key is."""
         return self.directory / key[:2] / f"{key}.run"
 
+    def has(self, key: str) -> bool:
+        """Whether there is an entry of a key, good or not."""
+        return self.path(key).is_file()
+
     def get(self, key: str) -> RunOutcome | None:
         """What was kept; None if nothing was, or if it is damaged, which is said."""
         path = self.path(key)

@@ -91,12 +91,13 @@ class _Counter:
         self._progress.update(f"[{self._done}/{self._total}] {wanted.figure.id}: {wanted.name}")
 
 
-def _announce(figures: Sequence[Figure], quick: bool, at_once: int) -> int:
+def _announce(figures: Sequence[Figure], quick: bool, reuse: runs.Reuse, at_once: int) -> int:
     """Say what will run and how long it takes; the number of guests."""
     wanted = [w for figure in figures for w in runner.known_runs(figure, quick)]
-    seconds = runner.estimate(wanted, at_once)
-    ui.info(f"{len(figures)} figures, {len(wanted)} guests, {at_once} at a time: about "
-            f"{ui.duration(seconds)} on idle CPUs")
+    boots = runner.to_boot(wanted, Store(), reuse)
+    seconds = runner.estimate(boots, at_once)
+    ui.info(f"{len(figures)} figures, {len(wanted)} guests, {len(boots)} of them to boot, "
+            f"{at_once} at a time: about {ui.duration(seconds)} on idle CPUs")
     return len(wanted)
 
 
@@ -104,7 +105,7 @@ def _measure(args: argparse.Namespace, figures: Sequence[Figure],
              directory: Path) -> list[document.Entry]:
     """The entries of all figures, in the figures' order."""
     reuse = settings.reuse_from(args)
-    total = _announce(figures, args.quick, runs.workers(True, 1 << 10))
+    total = _announce(figures, args.quick, reuse, runs.workers(True, 1 << 10))
     entries = {}
     with ui.Progress("figures") as progress:
         counter = _Counter(progress, total)
