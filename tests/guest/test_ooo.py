@@ -238,3 +238,16 @@ def test_kernel_finds_nothing(debug_kernel: Path, disk: vm.Backend, logs: Path) 
         guest.shell("[ -e /proc/lockdep ] && zcat /proc/config.gz | grep -q ^CONFIG_KASAN=y")
         shake(guest)
         guest.shell("grep -q 'debug_locks: *1' /proc/lockdep_stats")
+
+
+def test_switched_off_without_a_cpu(disk: vm.Backend, logs: Path) -> None:
+    """A queue whose vector has no CPU is left alone: the vector was never started."""
+    with serving(shaken_machine(disk), logs) as guest:
+        guest.shell("echo 0 > /sys/devices/system/cpu/cpu1/online")
+        guest.shell(f"echo 1 > {SYSFS}/reset_controller")
+        for on in (0, 1, 0):
+            guest.shell(f"echo {on} > {SYSFS}/ooo_urgent")
+        guest.shell("echo 1 > /sys/devices/system/cpu/cpu1/online")
+        guest.shell(f"echo 1 > {SYSFS}/ooo_urgent")
+        guest.fio("again", ON_ONE_CPU)
+        assert parse_counters(guest.shell(f"cat {COUNTERS}"))["reaped_ooo"] > 0

@@ -507,7 +507,8 @@ inline reap_and_ring(limit)
 #ifdef HEAL
 /*
  * Every message moves full_tail or comes with an Urgent entry of its own. One that
- * does neither, if it leaves anything, leaves nothing.
+ * does neither, if it leaves anything, leaves nothing. It is a doubt if the record
+ * has not counted a message either.
  */
 inline judge_record()
 {
@@ -523,9 +524,10 @@ inline judge_record()
             :: !moved && messages && !says_full && messages <= found -> doubts = 0
             :: else ->
                 lies = (messages && says_full -> lies + 1 : lies);
+                doubts = (messages -> 0 : doubts);
                 if
                 :: head != scan ->
-                    doubts++;
+                    doubts = (messages -> doubts : doubts + 1);
 #ifndef M_LEAVES_IN_DOUBT
                     limit = scan; reap(limit); HEAD = FREED;
                     settle_full_tail()

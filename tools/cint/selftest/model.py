@@ -80,6 +80,7 @@ CHECKS = (
     Check("progress/switch-2", "N=2 TOGGLE", "progress"),
     # The driver that doubts a record: never a healthy one, and a bad one in time.
     Check("heal/healthy-2", "N=2 HEAL", "heal"),
+    Check("heal/healthy-3", "N=3 HEAL UNWRAPPED", "heal", slow=True),
     Check("heal/switch-2", "N=2 HEAL TOGGLE", "heal"),
     Check("heal/mask-2", "N=2 HEAL UNWRAPPED MASK", "heal", slow=True),
     Check("heal/frozen-2", "N=2 HEAL FROZEN MAX_LATE=1", "heal"),
