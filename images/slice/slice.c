@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * slice PID NS: ask the scheduler for a time slice of NS for a process.
+ * slice PID rr: make it one of SCHED_RR with priority 1, before all others.
  *
  * With EEVDF (Linux 6.12 and later: 100 us to 100 ms) a thread with a short
  * slice has an early deadline and so runs soon after it wakes up; its share of
@@ -8,6 +9,8 @@
  * has no option for it: the job's exec_prerun calls this.
  */
 #include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +41,12 @@ static long number(const char *text)
 int main(int argc, char **argv)
 {
     long pid = argc == 3 ? number(argv[1]) : -1;
-    long ns = argc == 3 ? number(argv[2]) : -1;
+    bool rr = argc == 3 && !strcmp(argv[2], "rr");
+    long ns = argc == 3 && !rr ? number(argv[2]) : -1;
     struct attributes attributes = { 0 };
 
-    if (pid < 0 || ns <= 0) {
-        fprintf(stderr, "usage: slice PID NS (PID 0: this process)\n");
+    if (pid < 0 || (ns <= 0 && !rr)) {
+        fprintf(stderr, "usage: slice PID {NS | rr} (PID 0: this process)\n");
         return 2;
     }
     if (syscall(SYS_sched_getattr, pid, &attributes, sizeof(attributes), 0)) {
@@ -50,9 +54,15 @@ int main(int argc, char **argv)
         return 1;
     }
     attributes.size = sizeof(attributes);
-    attributes.runtime = ns;
+    if (rr) {
+        attributes.policy = SCHED_RR;
+        attributes.priority = 1;
+        attributes.nice = 0;
+    } else {
+        attributes.runtime = ns;
+    }
     if (syscall(SYS_sched_setattr, pid, &attributes, 0)) {
-        fprintf(stderr, "slice: %ld ns for process %ld: %s\n", ns, pid,
+        fprintf(stderr, "slice: %s for process %ld: %s\n", argv[2], pid,
                 strerror(errno));
         return 1;
     }

@@ -131,6 +131,22 @@ def test_cpu_share_is_that_of_the_jobs_proper() -> None:
     assert sample(message).cpu_share == pytest.approx(0.8)
 
 
+def with_clock(vcpus: int, *clocks: str) -> float | None:
+    """The CPU's share with these words of vclock at the edges."""
+    ticks = "3.0 cpu 1 0 1 500 0 0 0 0 0 0 vclock"
+    message = result("sync", fio(fio_job("sync", 1.0, {1: 1})), snap(0, 0, 0),
+                     snap(2 * 10**9, 1, 150), stdout=f"cint-pre 10.00 {ticks} {clocks[0]}\n"
+                                                     f"cint-post 11.00 {ticks} {clocks[1]}\n")
+    return sampling.sample("p", "sync", 0, message, vcpus).cpu_share
+
+
+def test_cpu_share_of_one_cpu_is_by_its_instructions() -> None:
+    assert with_clock(1, "1000 700", "2000 1003") == pytest.approx(0.303)
+    # several pass time in PAUSE, and without icount there is nothing to count
+    assert with_clock(2, "1000 700", "2000 1003") == pytest.approx(1.0)
+    assert with_clock(1, "", "") == pytest.approx(1.0)
+
+
 def test_the_schema_has_every_metric() -> None:
     schema = json.loads((paths.ROOT / "docs/results.schema.json").read_text("utf-8"))
     rows = schema["$defs"]["row"]

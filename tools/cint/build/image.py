@@ -10,7 +10,7 @@ from cint.build import sources
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
 _AGENT = paths.GUEST / "agent"
-_TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice")
+_TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
 
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")

@@ -154,6 +154,11 @@ class Totals:
     reasons: Mapping[str, int] = field(default_factory=dict)
     hints: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, int] = field(default_factory=dict)
+    #: From a CQE's post until the guest has consumed it.
+    post_to_head: Hist = field(default_factory=Hist)
+    #: Interrupts that were put off and needed no more, and CQEs that none had told of.
+    avoided: int = 0
+    untold: int = 0
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -186,7 +191,9 @@ class LogPage:
             sum(h.sum_ns for h in holds), sum(h.count for h in holds),
             functools.reduce(Hist.plus, (r.lateness for r in queues), Hist()),
             _added(r.reasons for r in queues), _added(r.hints for r in queues),
-            _added(r.sources for r in queues))
+            _added(r.sources for r in queues),
+            functools.reduce(Hist.plus, (r.post_to_head for r in queues), Hist()),
+            sum(r.counters["avoided"] for r in queues), sum(r.counters["untold"] for r in queues))
 
 
 def _policy(number: int) -> str:

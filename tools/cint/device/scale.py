@@ -116,7 +116,7 @@ TABLE: tuple[Entry, ...] = (
     Entry("kernel time-outs", Kind.FIXED, "guest", "s",
           "NVMe I/O time-out 30 s, RCU and lock-up detectors: far away"),
     Entry("CPU accounting", Kind.FIXED, "guest", "10 ms",
-          "resolution of /proc/stat; CPU shares are ratios and need no scale"),
+          "of /proc/stat, where instructions are not counted; CPU shares are ratios"),
     Entry("cache and TLB misses", Kind.FIXED, "guest", "",
           "every instruction takes 1 ns"),
     Entry("DMA and register access", Kind.FIXED, "device", "",

@@ -130,10 +130,15 @@ def check_hello(message: Message) -> None:
 
 @dataclass(frozen=True)
 class Edge:
-    """The CPUs' accounts at one moment; ticks of 10 ms."""
+    """The CPUs' accounts at one moment; ticks of 10 ms.
+
+    ``clock`` is the device's time in ns and how many instructions the CPUs have executed,
+    where they are counted.
+    """
 
     time_s: float
     cpu_ticks: dict[str, int]
+    clock: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,13 +184,19 @@ def parse_cpu(text: str) -> dict[str, int]:
 
 
 def parse_edges(text: str, label: str) -> list[Edge]:
-    """Lines ``label <uptime> <idle> cpu <ticks...>`` that a job printed."""
+    """Lines ``label <uptime> <idle> cpu <ticks...> vclock [<ns> <instructions>]`` of a job."""
     edges = []
     for line in text.splitlines():
-        words = line.split()
+        head, _, clock = line.partition(" vclock")
+        words = head.split()
         if len(words) > 8 and words[0] == label and words[3] == "cpu":
-            edges.append(Edge(float(words[1]), parse_cpu("cpu " + " ".join(words[4:]))))
+            edges.append(Edge(float(words[1]), parse_cpu("cpu " + " ".join(words[4:])),
+                              _clock(clock.split())))
     return edges
+
+
+def _clock(words: list[str]) -> tuple[int, int] | None:
+    return (int(words[0]), int(words[1])) if len(words) == 2 else None
 
 
 #: Reads, writes, discards and flushes in /sys/block/*/stat.

@@ -16,7 +16,7 @@ import binascii
 import gzip
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cint.device import logpage
 from cint.errors import CintError
@@ -81,6 +81,8 @@ def parse(text: str) -> list[Edge]:
             start = {"pre": True, "post": False}[words[1]]
             packed = gzip.decompress(base64.b64decode(words[5], validate=True))
             cpu = cpus[start][seen[start]] if seen[start] < len(cpus[start]) else None
+            if cpu and packed and (page := logpage.decode(packed)).instructions:
+                cpu = replace(cpu, clock=(page.time_ns, page.instructions))
             now, ios, interrupts = (int(word) for word in words[2:5])
             found.append(Edge(start, now, ios, interrupts, packed or None, cpu))
         except (KeyError, IndexError, ValueError, binascii.Error, OSError, EOFError,

@@ -40,6 +40,9 @@ class DeviceDelta:
     urgent_interrupts: int = 0
     hints: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, int] = field(default_factory=dict)
+    post_to_head: logpage.Hist = field(default_factory=logpage.Hist)
+    avoided: int = 0
+    untold: int = 0
 
     @property
     def mean_hold_ns(self) -> float | None:
@@ -90,7 +93,13 @@ class Sample:
 
 
 def cpu_share(before: agent.Edge, after: agent.Edge, vcpus: int) -> float | None:
-    """Share of the CPUs' time that was not idle, 0 to 1."""
+    """Share of the CPUs' time that was not idle, 0 to 1.
+
+    Of one CPU whose instructions are counted, one each ns, it is exact: the time that it was
+    not halted. With several, time passes in PAUSE too, which is no idle time.
+    """
+    if vcpus == 1 and before.clock and after.clock and after.clock[0] > before.clock[0]:
+        return (after.clock[1] - before.clock[1]) / (after.clock[0] - before.clock[0])
     ticks = (after.time_s - before.time_s) * vcpus * USER_HZ
     if ticks <= 0 or not after.cpu_ticks or not before.cpu_ticks:
         return None
@@ -124,7 +133,9 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
                        last.lateness.since(first.lateness),
                        more(last.reasons, first.reasons),
                        last.urgent_interrupts - first.urgent_interrupts,
-                       more(last.hints, first.hints), more(last.sources, first.sources))
+                       more(last.hints, first.hints), more(last.sources, first.sources),
+                       last.post_to_head.since(first.post_to_head),
+                       last.avoided - first.avoided, last.untold - first.untold)
 
 
 def samples(policy: str, workload: str, repeat: int, message: agent.Message,

@@ -23,8 +23,17 @@ MAX_JOB_FILE = 64 * 1024
 # The two commands report the CPU's time at the edges of the jobs proper, on
 # fio's own standard output: fio's start and end wait and would dilute it.
 # (In a fio job file ';' and '#' begin a remark, and ${X} is fio's own.)
-# The parentheses are for the redirection that fio adds.
-EDGE = "({before}echo cint-{name} $(cat /proc/uptime) $(head -n1 /proc/stat) >>/proc/$PPID/fd/1)"
+# The parentheses are for the redirection that fio adds. vclock, in the guest's image,
+# prints the time and the instructions so far; it is run next to the job.
+_LOOK = "cint-{name} $(cat /proc/uptime) $(head -n1 /proc/stat)"
+EDGE = {
+    "pre": f"({{before}}echo {_LOOK} vclock $(vclock) >>/proc/$PPID/fd/1)",
+    "post": f"(c=$(vclock) && echo {_LOOK} vclock $c >>/proc/$PPID/fd/1)",
+}
+
+
+def _edge(name: str, before: str = "") -> str:
+    return EDGE[name].format(name=name, before=before)
 
 
 def common(runtime: str, ramp: str, *, seed: int | str = 1, filename: str = "${DEVICE}",
@@ -234,8 +243,7 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
     sliced = SLICE.format(ns=scale.apply_int("guest", "sched_runtime", SLICE_NS, k))
     return workload.template.format(
         device=device, seed=timing.seed,
-        pre=EDGE.format(name="pre", before=""), post=EDGE.format(name="post", before=""),
-        sliced_pre=EDGE.format(name="pre", before=sliced),
+        pre=_edge("pre"), post=_edge("post"), sliced_pre=_edge("pre", sliced),
         runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),
         ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
 

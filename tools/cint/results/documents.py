@@ -124,6 +124,8 @@ def sample_dict(one: sampling.Sample) -> dict[str, Any]:
     if one.device is not None:
         device = {"cqes": one.device.cqes, "interrupts": one.device.interrupts,
                   "mean_hold_ns": one.device.mean_hold_ns,
+                  "mean_post_to_head_ns": one.device.post_to_head.mean_ns,
+                  "avoided": one.device.avoided, "untold": one.device.untold,
                   "mean_lateness_ns": one.device.lateness.mean_ns,
                   "lateness": _hist_dict(one.device.lateness),
                   "reasons": dict(one.device.reasons),
