@@ -40,6 +40,23 @@ wait $load || { cat /tmp/mix.out; exit 1; }
 MAX_DOUBTS = 8
 #: Each waits for its own interrupt; all on one CPU, and so on one queue.
 LONE_READS = "taskset 1 hintio --api=preadv2 --hint=unmarked --count={} /dev/nvme0n1 >/dev/null"
+#: No interrupt comes for unmarked entries for as long as the device can wait.
+NO_INTERRUPT = {"cint.delta": 1_000_000_000, "cint.max-hold": 10_000_000_000, "cint.thr": 65535}
+#: A read on the second CPU waits for its interrupt, and the first CPU's queue gets interrupts that
+#: its record does not explain, each beside an entry that is held. Prints the interrupts of the
+#: second CPU's queue until the read is done.
+GIVE_UP_BESIDE = """\
+irqs() { awk '/nvme0q2/ { print $2 + $3 }' /proc/interrupts; }
+before=$(irqs)
+taskset 2 hintio --api=preadv2 --hint=unmarked /dev/nvme0n1 > /dev/null & read=$!
+sleep 0.1
+taskset 1 hintio --api=aio --batch=2 --count=32 --stride=64k --hint=urgent --mark=last \
+    /dev/nvme0n1 > /dev/null
+wait $read
+echo $(($(irqs) - before))
+"""
+#: The device waits for a second; a busy host may need longer for the whole.
+GIVE_UP_TRIES = 10
 #: Looks at the running load before its records freeze.
 FREEZE_AFTER = 100
 #: The driver's own ways to set the records again, under the same load.
@@ -149,6 +166,22 @@ def test_doubt_releases_at_once(meddled: Guest) -> None:
     assert fallbacks(meddled) == 1
     meddled.shell("until dmesg | grep -q 'completing in order'; do sleep 0.01; done")
     check_fallback(meddled, 1)
+
+
+def test_giving_up_polls_other_queues(meddled: Guest) -> None:
+    """What waits in another queue is taken when the record is given up, not at its interrupt."""
+    for name, value in NO_INTERRUPT.items():
+        meddled.vm.qmp.set(name, value)
+    for times in range(1, GIVE_UP_TRIES + 1):
+        meddled.vm.qmp.set("x-cint-freeze-records", True)
+        interrupts = int(meddled.shell(GIVE_UP_BESIDE))
+        assert fallbacks(meddled) == times
+        meddled.shell("until dmesg -c | grep -q 'completing in order'; do sleep 0.01; done")
+        if not interrupts:
+            return
+        meddled.vm.qmp.set("x-cint-freeze-records", False)
+        meddled.shell(AGAIN["attribute"])
+    pytest.fail(f"the read waited for its interrupt {GIVE_UP_TRIES} times")
 
 
 def test_refused_record(meddled: Guest) -> None:

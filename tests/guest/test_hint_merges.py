@@ -14,7 +14,18 @@ from pathlib import Path
 import held
 import pytest
 from conftest import log_root
-from marks import BATCH, FSYNC, Marks, counters, hint_machine, hintio, marks, names, set_policy
+from marks import (
+    BATCH,
+    FSYNC,
+    WAIT,
+    Marks,
+    counters,
+    hint_machine,
+    hintio,
+    marks,
+    names,
+    set_policy,
+)
 from serving import Guest, serving
 
 from cint import paths
@@ -25,9 +36,16 @@ HELD = "/tmp/ns2"
 SCHEDULED = 64
 
 
+#: Two devices on each namespace: whoever discards has the whole device to himself until it is done.
+MAPPED = ";".join(f"ns{number}-{part},,,rw,0 2048 linear /dev/nvme0n{number} {(8 + part) * 2048}"
+                  for number in (1, 2) for part in (0, 1))
+DISCARD = "blkdiscard -l 65536 /dev/dm-$((2 * $(readlink {held} | sed 's/.*n//') - {back}))"
+
+
 def busy_machine(kernel: Path = paths.KERNEL) -> vm.Machine:
     """A guest that has one command at a time in flight."""
-    machine = hint_machine("nvme.io_queue_depth=2", extra=held.namespace(2), kernel=kernel)
+    machine = hint_machine("nvme.io_queue_depth=2", "dm_mod.waitfor=/dev/nvme0n1,/dev/nvme0n2",
+                           f'"dm-mod.create={MAPPED}"', extra=held.namespace(2), kernel=kernel)
     return replace(machine, vcpus=1)
 
 
@@ -126,6 +144,24 @@ def test_32_bit_programs(debug_kernel: Path, logs: Path) -> None:
                                 ("--hint=urgent --mark=first", Marks(12, urgent=2, barrier=2))):
             script = hintio(f"--api=aio32 --batch=8 --count=16 --stride=64k {options}")
             assert marks(debug, script, BATCH) == wanted
+
+
+def test_discards_merge(guest: Guest) -> None:
+    """Discards become ranges of one command, which is as urgent as any of them."""
+    ahead = [read(kib, "unmarked") for kib in AHEAD]
+    for first, second, wanted in ((0, WAIT, Marks(urgent=1)), (WAIT, 0, Marks(urgent=1)),
+                                  (0, 0, Marks(1))):
+        set_policy(guest, 0)
+        before = counters(guest)
+        hold = held.Hold(guest, "read_aio")
+        for command in ahead:
+            hold.start(command)
+        for back, policy in ((2, first), (1, second)):
+            set_policy(guest, policy)
+            hold.start(DISCARD.format(held=HELD, back=back))
+        hold.release()
+        found = Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+        assert found == Marks(wanted.unmarked + len(ahead), wanted.urgent, wanted.barrier)
 
 
 def test_flush_of_several(guest: Guest) -> None:

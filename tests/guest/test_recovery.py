@@ -140,6 +140,42 @@ def test_errors(tmp_path: Path, disk: vm.Backend, logs: Path) -> None:
         assert counted["reaped_ooo"] > 0
 
 
+#: Linux 6.12's lockdep takes a freeze that a time-out begins and a reset ends for a leaked lock.
+LEAKED, LEAKED_BY = r"BUG: workqueue leaked|Call Trace:", "workfn=blk_mq_timeout_work"
+#: How the kernel makes completions go wrong, of a hundred how many and how many at all, and what it
+#: says of it. It drops them, so that commands time out and are aborted and the controller is reset;
+#: or it gives them a status with which they are tried again.
+INJECTED = {
+    "lost": ("/sys/kernel/debug/fail_io_timeout", "echo 1 > /sys/block/nvme0n1/io-timeout-fail",
+             2, 6, (ABORTED, POLLED, RESET, LEAKED)),
+    "failed": ("/sys/kernel/debug/nvme0n1/fault_inject",
+               "echo 0 > /sys/kernel/debug/nvme0n1/fault_inject/dont_retry", 10, 100, ()),
+}
+INJECT = """\
+{prepare}
+cd {directory}
+echo 0 > verbose; echo 1 > interval; echo {times} > times; echo {percent} > probability
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", INJECTED)
+def test_injected_faults(debug_kernel: Path, disk: vm.Backend, logs: Path, kind: str) -> None:
+    """Completions are lost, or fail, beside held ones; the data is right and nothing stays."""
+    directory, prepare, percent, times, said = INJECTED[kind]
+    machine = shaken_machine(disk, debug_kernel)
+    machine = replace(machine, append=(*machine.append, "nvme_core.io_timeout=2"))
+    with recovering(machine, logs, *said) as guest:
+        guest.shell(INJECT.format(directory=directory, prepare=prepare, percent=percent,
+                                  times=times))
+        guest.shell(LOAD)
+        guest.shell(LOADED)
+        assert int(guest.shell(f"cat {directory}/times")) == 0, "not all were injected"
+        messages = guest.shell("dmesg")
+        assert messages.count("Call Trace:") == messages.count(LEAKED_BY)
+        guest.shell("grep -q 'debug_locks: *1' /proc/lockdep_stats")
+
+
 #: How the driver lays out its queues: CPUs, what the kernel is told, the device is, and the driver
 #: says of it (default, read and polled queues).
 LAYOUTS = {
