@@ -70,7 +70,6 @@ void nvme_cint_do_reset(NvmeCtrl *n)
 {
     uint32_t i;
 
-    n->cint->resets++;
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
         NvmeCintCq *ccq = nvme_cint_cq_at(n, i);
 

@@ -217,7 +217,7 @@ NvmeCintEntry nvme_cint_enter(NvmeCtrl *n)
 {
     NvmeCintEntry entry = {
         .n = n,
-        .resets = n->cint->resets,
+        .resets = n->resets,
         .was_engaged = guard_of(n)->engaged_in_io,
     };
 

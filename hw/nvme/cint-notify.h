@@ -44,7 +44,7 @@ void nvme_cint_leave(NvmeCintEntry entry);
  */
 static inline bool nvme_cint_is_whole(const NvmeCintEntry *entry)
 {
-    return entry->n->cint && entry->n->cint->resets == entry->resets;
+    return entry->n->cint && entry->n->resets == entry->resets;
 }
 
 /* The interrupt of @action, which has one, is to be sent for @ccq. */

@@ -101,7 +101,6 @@ typedef struct NvmeCint {
     NvmeCtrl *n;
     PCIDevice *pci;             /* the same, without a checked cast */
     bool virtual_time;
-    uint32_t resets;            /* of the controller so far */
     CintConfig config;          /* for queues created from now on */
     NvmeCintStatus status;      /* feature D1h, in CPU order, likewise */
     CintScope scope;
