@@ -86,6 +86,19 @@ static void test_reaped_in_the_window(void)
     cint_shutdown(t);
 }
 
+/* A command is fetched after the message, but was rung for before it. */
+static void test_rung_before_the_message(void)
+{
+    CintTest *t = cint_boot(KICK ",cint.media.slots=1");
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 2);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY);
+    cint_expect_irq_at(t, sq->cq, 2 * CINT_LATENCY);
+    cint_expect_reason(t, sq->cq, EACH, 2);
+    cint_shutdown(t);
+}
+
 /* No doorbell since the message: the guest may sleep. */
 static void test_sleeping_guest(void)
 {
@@ -288,6 +301,7 @@ int main(int argc, char **argv)
     ADD("head-releases-the-message", test_released_by_head);
     ADD("guest-that-reaped-all-gets-none", test_reaped_in_the_window);
     ADD("sleeping-guest-gets-its-message", test_sleeping_guest);
+    ADD("rung-before-the-message", test_rung_before_the_message);
     ADD("old-message-withholds-nothing", test_old_message);
     ADD("other-queues-do-not-matter", test_other_pair);
     ADD("errors-do-not-wait", test_errors_do_not_wait);

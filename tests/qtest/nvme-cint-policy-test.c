@@ -5,6 +5,7 @@
  * that hold under all of them.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "nvme-cint-common.h"
 
 #define DEFAULT     ",cint.policy=default"
@@ -442,6 +443,76 @@ static void test_queues_are_independent(void)
     cint_shutdown(t);
 }
 
+/* ---- A main loop that is late ---- */
+
+static void by_head(CintTest *t, QNvmeSq *sq)
+{
+    qnvme_reap(sq->cq, 3);
+}
+
+static void by_config(CintTest *t, QNvmeSq *sq)
+{
+    NvmeCintFeature f = cint_get_config(t, 1, NVME_GETFEAT_SELECT_CURRENT);
+
+    f.static_thr = cpu_to_le16(51);
+    g_assert_cmphex(cint_set_config(t, 1, &f), ==, 0);
+}
+
+static void by_vector(CintTest *t, QNvmeSq *sq)
+{
+    g_assert_cmphex(qnvme_set_feature(t->nvme, NVME_INTERRUPT_VECTOR_CONF,
+                                      1 | NVME_INTVC_NOCOALESCING, NULL,
+                                      NULL), ==, 0);
+}
+
+static void by_property(CintTest *t, QNvmeSq *sq)
+{
+    cint_set_number(t, "cint.static-thr", 51);
+}
+
+typedef struct LateEvent {
+    const char *name;
+    void (*run)(CintTest *t, QNvmeSq *sq);
+} LateEvent;
+
+static const LateEvent late_events[] = {
+    { "head", by_head },
+    { "config", by_config },
+    { "vector-configuration", by_vector },
+    { "property", by_property },
+};
+
+/*
+ * A deadline that is due comes before the event that finds it: the machine is
+ * stopped while it passes, as a main loop that is late looks to the device.
+ */
+static void test_late(const void *data)
+{
+    CintTest *t = cint_boot("cint=on,cint.time=real,cint.policy=static,"
+                            "cint.static-time=1000000,cint.static-thr=50,"
+                            "cint.max-hold=0,cint.drain=off");
+    QNvmeSq *sq = cint_queues(t, 1);
+    const LateEvent *event = data;
+    NvmeCintLogRecord r;
+
+    cint_read(t, sq, 3);
+    cint_let_run(t);
+    qnvme_wait_cqes(sq->cq, 3);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    cint_run(t, 2000000);
+    g_assert_false(qnvme_irq_pending(t->nvme, 1));
+    event->run(t, sq);
+    cint_let_run(t);
+
+    r = cint_record(t, 1);
+    g_assert_cmpuint(r.irqs_by_reason[NVME_CINT_REASON_TIME], ==, 1);
+    g_assert_cmpuint(r.irqs_full, ==, 1);
+    g_assert_cmpuint(r.avoided + r.untold, ==, 0);
+    g_assert_cmpuint(r.lateness.sum_ns, >, 0);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+    cint_shutdown(t);
+}
+
 static void add_for_holding_policies(const char *name,
                                      void (*run)(const void *policy))
 {
@@ -456,6 +527,8 @@ static void add_for_holding_policies(const char *name,
 
 int main(int argc, char **argv)
 {
+    size_t i;
+
     g_test_init(&argc, &argv, NULL);
 #define ADD(name, run)  qtest_add_func("/nvme-cint/policy/" name, run)
     ADD("default/each-cqe-has-a-message", test_default_each_cqe);
@@ -499,5 +572,12 @@ int main(int argc, char **argv)
                              test_reaping_avoids_interrupt);
     add_for_holding_policies("shadow-head-avoids-the-interrupt",
                              test_shadow_head_avoids_interrupt);
+    for (i = 0; i < ARRAY_SIZE(late_events); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/policy/rules/due-deadline-comes-before-%s",
+            late_events[i].name);
+
+        qtest_add_data_func(path, &late_events[i], test_late);
+    }
     return g_test_run();
 }

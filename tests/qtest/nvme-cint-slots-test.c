@@ -296,6 +296,11 @@ typedef struct Burst {
     uint32_t most_irqs;     /* for BURST_READS by one doorbell */
 } Burst;
 
+/* One slot, and nothing but drain interrupts. */
+#define HOLDS \
+    MEDIUM "cint.policy=cint,cint.delta=1000000000,cint.thr=50," \
+    "cint.max-hold=0,cint.drain=on,cint.ooo=off,cint.media.slots=1"
+
 #define BURST_READS     28
 #define HINTS           MEDIUM "cint.policy=cint"
 #define ADAPTIVE        MEDIUM "cint.policy=adaptive,cint.drain=on"
@@ -359,6 +364,32 @@ static void test_vic(const void *opts)
     cint_shutdown(t);
 }
 
+/*
+ * What a deleted SQ has rung and not got fetched is waited for no longer: the
+ * CQE of the other SQ is the last. The one slot is another CQ's meanwhile.
+ */
+static void test_deleted_backlog(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *first = cint_queues(t, 1), *other = cint_queues(t, 2);
+    QNvmeSq *deleted = qnvme_create_sq(t->nvme, 3, CINT_ENTRIES, first->cq);
+
+    push_reads(t, first, 1);
+    push_reads(t, other, 1);
+    push_reads(t, deleted, 1);
+    qnvme_ring_sq(first);
+    qnvme_ring_sq(other);
+    qnvme_ring_sq(deleted);
+    let_pass(t, LATENCY_NS + 1);
+    g_assert_cmpuint(qnvme_visible(first->cq), ==, 1);
+    g_assert_false(qnvme_irq_pending(t->nvme, 1));
+    qnvme_delete_sq(deleted);
+    cint_let_run(t);
+    g_assert_true(qnvme_take_irq(t->nvme, 1));
+    cint_expect_reason(t, first->cq, DRAIN, 1);
+    cint_shutdown(t);
+}
+
 static void add(const char *name, const char *time, const void *data,
                 void (*run)(const void *data))
 {
@@ -392,6 +423,9 @@ int main(int argc, char **argv)
     add("a-full-cq-starves-nobody", "virtual", EIGHT_SLOTS VIRTUAL,
         test_full_cq);
     add("a-full-cq-starves-nobody", "real", EIGHT_SLOTS REAL, test_full_cq);
+    add("a-deleted-backlog-drains", "virtual", HOLDS VIRTUAL,
+        test_deleted_backlog);
+    add("a-deleted-backlog-drains", "real", HOLDS REAL, test_deleted_backlog);
     add("an-unreadable-sq", "virtual", EIGHT_SLOTS VIRTUAL,
         test_unreadable_sq);
     add("an-unreadable-sq", "real", EIGHT_SLOTS REAL, test_unreadable_sq);

@@ -254,6 +254,26 @@ static void test_admin_queue_is_not_timed(void)
     cint_shutdown(t);
 }
 
+/* A head that makes room has a pass run, which finds nothing to post. */
+static void test_passes_without_a_cqe(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default");
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 4, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
+    int round;
+
+    for (round = 1; round <= 3; round++) {
+        cint_read(t, sq, 3);
+        cint_run(t, CINT_LATENCY + 1);
+        g_assert_cmpuint(cint_record(t, 1).reruns, ==, round - 1);
+        qnvme_reap(cq, 1);
+        cint_run(t, 1);
+        g_assert_cmpuint(cint_record(t, 1).reruns, ==, round);
+        qnvme_reap(cq, 2);
+    }
+    cint_shutdown(t);
+}
+
 /* One of two pending CQEs is polled; the interrupt then covers the other. */
 static void test_hold_times_of_the_rest(void)
 {
@@ -343,6 +363,7 @@ int main(int argc, char **argv)
     ADD("hold-and-reap-times-are-exact", test_hold_and_reap_times);
     ADD("hold-times-leave-out-polled-cqes", test_hold_times_beside_polling);
     ADD("admin-queue-is-not-timed", test_admin_queue_is_not_timed);
+    ADD("passes-without-a-cqe", test_passes_without_a_cqe);
     ADD("hold-times-at-a-tie", test_hold_times_at_a_tie);
     ADD("hold-times-of-what-polling-leaves", test_hold_times_of_the_rest);
 #undef ADD
