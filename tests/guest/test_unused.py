@@ -24,9 +24,10 @@ pytestmark = pytest.mark.slow
 
 #: How much more or less than without the patches, as a share.
 AIM = 0.001
-#: What holds where the aim is not reached; such a result is told.
-HELD = {"direct read": 0.005, "direct read, ext4": 0.005, "fsync": 0.0025,
-        "io_uring, 8 reads": 0.003, "io_submit, 8 reads": 0.004}
+#: What holds where the aim is not reached on NVMe, and what tries differ by where it is nearly; a
+#: result over the aim is told.
+HELD = {"direct read": 0.002, "direct read, ext4": 0.0025, "fsync": 0.0015,
+        "io_uring, 8 reads": 0.002, "io_submit, 8 reads": 0.0015}
 DISK_SIZE = 64 << 20
 #: One command at a time, so slowly that each has an interrupt of its own: how many there are is no
 #: matter of a few instructions.
