@@ -106,7 +106,8 @@ _CQ = (
     Mutation("a doorbell is no ring", "cint-cq.c", "if (rang) {", "if (rang && !ON) {",
              ("kick",)),
     guarded("a deleted SQ satisfies nothing", "cint-cq.c",
-            "nvme_cint_cq_act(ccq, cint_delete_sq(&csq->engine, now), now);", HAZARD),
+            "nvme_cint_cq_act(ccq, cint_delete_sq(&csq->engine, now), now);",
+            ("slots", *HAZARD)),
     Mutation("a shadow head is not read when posting", "cint-cq.c",
              "if (cq->ctrl->dbbuf_enabled) {", "if (cq->ctrl->dbbuf_enabled && !ON) {",
              (*SHADOW, "kick", "stats"), "void nvme_cint_do_posted"),
@@ -125,7 +126,7 @@ _CQ = (
     Mutation("feature 09h comes before what is due", "cint-cq.c",
              "expire_deadlines(ccq, now);\n        nvme_cint_cq_act(ccq, cint_disable",
              "if (!ON) { expire_deadlines(ccq, now); }\n        nvme_cint_cq_act(ccq, "
-             "cint_disable", FEATURES),
+             "cint_disable", ("policy", *FEATURES)),
     Mutation("every queue has a record", "cint-cq.c", "cq->cqid && cq->cqid < status->records",
              "cq->cqid && (ON || cq->cqid < status->records)", STATUS),
     Mutation("a new queue does not know feature 09h", "cint-cq.c",

@@ -40,6 +40,44 @@ static void test_latency_counts_from_the_doorbell(void)
     cint_shutdown(t);
 }
 
+/* Commands that are done at one time complete in the order of their fetch. */
+static void test_equal_times(void)
+{
+    CintTest *t = cint_boot(CUSTOM("cint.media.read-latency=10000"));
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint16_t cids[4];
+    NvmeCqe cqe;
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(cids); i++) {
+        cids[i] = qnvme_push_read(sq, &t->buf, 0, 4096);
+    }
+    qnvme_ring_sq(sq);
+    cint_expect_cqes_at(t, sq->cq, 10000, ARRAY_SIZE(cids));
+    for (i = 0; i < ARRAY_SIZE(cids); i++) {
+        g_assert_true(qnvme_peek(sq->cq, i, &cqe));
+        g_assert_cmpuint(cqe.cid, ==, cids[i]);
+    }
+    cint_shutdown(t);
+}
+
+/* What fails at once is posted at once, also beside one in the medium. */
+static void test_failure_does_not_wait(void)
+{
+    CintTest *t = cint_boot(CUSTOM("cint.media.read-latency=10000"));
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 1);
+    cint_run_to(t, 1000);
+    qnvme_push_invalid(sq);
+    qnvme_ring_sq(sq);
+    cint_run_to(t, 1001);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 1);
+    cint_expect_cqes_at(t, sq->cq, 10000, 2);
+    cint_shutdown(t);
+}
+
 static void test_zero_latency(void)
 {
     CintTest *t = cint_boot(CUSTOM("cint.media.read-latency=0"));
@@ -416,6 +454,8 @@ int main(int argc, char **argv)
     ADD("reads-and-writes-have-their-latency", test_latency);
     ADD("latency-counts-from-the-doorbell",
         test_latency_counts_from_the_doorbell);
+    ADD("equal-times-keep-their-order", test_equal_times);
+    ADD("failure-does-not-wait-for-the-medium", test_failure_does_not_wait);
     ADD("zero-latency-takes-no-time", test_zero_latency);
     ADD("without-a-profile-the-backend-decides", test_no_media);
     ADD("profile-can-be-refined", test_profile_refined);
