@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Ways to break the guest kernel's hints and out-of-order completion, and who should notice."""
+"""Ways to break the guest kernel's hints, out-of-order completion and polling, and who notices."""
 
 from __future__ import annotations
 
@@ -276,5 +276,33 @@ _HEAL = (
               "static void nvme_ooo_fall_back_work("),
 )
 
+_SYNC_POLL, POLLING, POLLING_PATHS = (
+    "block/blk-sync-poll.c", "test_polling.py", "test_polling_paths.py")
+MODES = (f"{POLLING}::test_modes",)
+
+_POLLING = (
+    Expression("poll-hint", "RWF_HIPRI without queues for it is an error", _SYNC_POLL,
+               "!bio_flagged(bio, BIO_SYNC_POLL)", "true",
+               (f"{POLLING}::test_hint_without_queues",)),
+    Expression("poll-strict", "io_poll_strict does nothing", _SYNC_POLL,
+               "READ_ONCE(q->poll_strict) && !poll_irq", "false", (f"{POLLING}::test_strict",)),
+    Statement("poll-count", "what is not polled for is not counted", _SYNC_POLL,
+              "atomic_long_inc(&q->poll_fallback);", "", (f"{POLLING}::test_split",)),
+    Statement("poll-off", "io_poll does nothing", "block/blk-sysfs.c",
+              "return queue_feature_store(disk, page, count, lim, BLK_FEAT_POLL);", "return 0;",
+              (f"{POLLING}::test_off_and_on",)),
+    Expression("poll-fixed", "a fixed sleep is half as long", _SYNC_POLL,
+               "READ_ONCE(q->poll_delay_ns)", "READ_ONCE(q->poll_delay_ns) / 2", MODES),
+    Statement("poll-tell", "nothing is learned", _SYNC_POLL,
+              "sync->polled++;", "sync->polled++; req->mode = 0;", MODES),
+    Statement("poll-files", "file systems do not poll", "fs/iomap/direct-io.c",
+              "bio_set_sync_poll(bio);", "", (f"{POLLING_PATHS}::test_files",),
+              "static void iomap_dio_set_sync_poll"),
+    Statement("poll-irq-hints", "who polls a queue with interrupts asks for one", _SYNC_POLL,
+              "bio->bi_opf &= ~REQ_IRQ_HINTS;", ";", (f"{POLLING}::test_irq_queues",)),
+    Expression("poll-irq-queues", "queues with interrupts are not polled", _PCI,
+               "!nvme_queue_poll_irq(nvmeq)", "true", (f"{POLLING}::test_irq_queues",)),
+)
+
 MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,
-             *_HEAL)
+             *_HEAL, *_POLLING)

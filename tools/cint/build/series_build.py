@@ -24,8 +24,8 @@ from cint import paths, steps, ui
 from cint.build import linux, packages, patches, sources, trees
 from cint.errors import CintError
 
-#: What switches the series off: everything else it adds depends on it.
-GATE = "CONFIG_BLK_IRQ_HINTS"
+#: What switches the series off: everything else it adds depends on one of them.
+GATE = frozenset({"CONFIG_BLK_IRQ_HINTS", "CONFIG_BLK_SYNC_POLL"})
 #: Units of compilation that differ from the object's name in the Makefile.
 _ASSIGNED = re.compile(r"^([\w-]+?)(?:-\$\((CONFIG_\w+)\)|-[ym]|-objs)?\s*[:+]?=\s*(.*)$")
 _WARNING = re.compile(r"^\S*?([\w/.-]+\.[ch]):\d+:\d+: ((?:warning|error): .*)$")
@@ -54,7 +54,7 @@ class Gate:
         text = (paths.KERNEL_CONFIG / "base.config").read_text("utf-8")
         lines = [line for line in text.splitlines()
                  if (name := line.partition("=")[0]).startswith("CONFIG_")
-                 and name.removeprefix("CONFIG_") in known and (self.on or name != GATE)]
+                 and name.removeprefix("CONFIG_") in known and (self.on or name not in GATE)]
         return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Synchronous I/O that is polled for, through other layers: mappings, file systems, limits.
+
+Wherever a request may be kept back, cut, or sent by somebody else, its submitter must not wait for
+an interrupt that does not come, nor poll for one that does. Data carries checksums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from conftest import log_root
+from marks import (
+    BDEV,
+    EXT4,
+    MKFS_EXT4,
+    MKFS_XFS,
+    XFS,
+    hint_machine,
+    make_disk,
+    names,
+    namespace,
+)
+from serving import Guest, serving
+from test_hint_paths import ACROSS, LOOP, MAPPED, TABLE
+from test_polling import IOS, counted, during, job
+
+VERIFIED = """\
+[job]
+directory={where}
+ioengine=pvsync2
+hipri=1
+direct=1
+rw={rw}
+bs={bs}
+size=2M
+verify=crc32c
+verify_fatal=1
+{more}
+"""
+#: More than a second for what the job reads.
+THROTTLE = """\
+mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
+echo +io > /sys/fs/cgroup/cgroup.subtree_control && mkdir -p /sys/fs/cgroup/slow
+echo "$(cat /sys/block/nvme0n1/dev) rbps=1048576" > /sys/fs/cgroup/slow/io.max
+"""
+
+
+@pytest.fixture(scope="module")
+def guest() -> Iterator[Guest]:
+    """A queue for polling, a mapped device and a loop device over one namespace."""
+    machine = hint_machine("nvme.poll_queues=1", "dm_mod.waitfor=/dev/nvme0n1",
+                           f'"dm-mod.create=mapped,,,rw,{",".join(TABLE)}"', "max_loop=1")
+    with serving(machine, log_root() / "polling-paths") as running:
+        running.shell(f"{names(1)} mknod -m 600 {LOOP} b 7 0 2>/dev/null; losetup {LOOP} {BDEV}")
+        yield running
+        running.shell(f"losetup -d {LOOP}")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """A queue for polling and two file systems."""
+    root = tmp_path_factory.mktemp("polling")
+    extra = (*namespace(2, make_disk(root / "ext4", *MKFS_EXT4)),
+             *namespace(3, make_disk(root / "xfs", *MKFS_XFS)))
+    with serving(hint_machine("nvme.poll_queues=1", extra=extra),
+                 log_root() / "polling-files") as running:
+        running.shell(f"{names(3)} mkdir -p {EXT4} {XFS};"
+                      f"mount -t ext4 /tmp/ns2 {EXT4} && mount -t xfs /tmp/ns3 {XFS}")
+        yield running
+        running.shell(f"umount {EXT4} {XFS}")
+
+
+def test_mapped(guest: Guest) -> None:
+    """A mapping passes on that somebody polls; what is cut for two targets has interrupts."""
+    found = during(guest, job(filename=MAPPED))
+    assert (found.polled, found.others, found.interrupts) == (IOS, 0, 0)
+    across = job(filename=MAPPED, bs="16k", ios=10,
+                 more=f"offset={ACROSS}\nsize=16k\ntime_based\nruntime=0")
+    across = across.replace("size=32M\n", "").replace("rw=randread", "rw=read\nloops=10")
+    found = during(guest, across)
+    assert (found.polled + found.others) == 20
+    assert found.interrupts == found.others
+
+
+def test_loop(guest: Guest) -> None:
+    """A device that cannot be polled at all."""
+    before = int(guest.shell("cat /sys/block/loop0/queue/io_poll_fallback"))
+    guest.fio("loop", job(filename=LOOP, ios=20))
+    assert int(guest.shell("cat /sys/block/loop0/queue/io_poll_fallback")) - before == 20
+
+
+@pytest.mark.parametrize("where", [EXT4, XFS])
+@pytest.mark.parametrize("bs", ["4k", "64k", "4k-256k"])
+def test_files(files: Guest, where: str, bs: str) -> None:
+    """New blocks, the same again, and reads; most of it is polled for."""
+    before = counted(files)
+    size = "bsrange" if "-" in bs else "bs"
+    for rw in ("write", "randwrite"):
+        text = VERIFIED.format(where=where, rw=rw, bs=bs, more="").replace("bs=", f"{size}=")
+        files.fio(f"{rw}", text)
+    found = counted(files) - before
+    assert found.polled >= (2 << 20) // (256 << 10)
+
+
+def test_extending(files: Guest) -> None:
+    """A block that has to be filled with zeros around what is written has several parts."""
+    for where in (EXT4, XFS):
+        files.fio("odd", VERIFIED.format(where=where, rw="randwrite", bs="512",
+                                         more="filename=odd\nsize=64k\nfile_append=0"))
+
+
+def test_throttled(guest: Guest) -> None:
+    """What a limit keeps back is looked for once it goes on."""
+    guest.shell(THROTTLE)
+    guest.write_file("/tmp/slow.fio", job(ios=40, bs="32k").encode())
+    before = counted(guest)
+    guest.shell("echo $$ > /sys/fs/cgroup/slow/cgroup.procs && fio --eta=never /tmp/slow.fio")
+    found = counted(guest) - before
+    assert found.polled == 40
+    assert (found.others, found.interrupts) == (0, 0)
