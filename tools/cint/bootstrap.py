@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes build/venv what pyproject.toml asks for. Run by ./cint with the system's Python.
+"""Makes build/venv what pyproject.toml asks for, when a verb first needs it.
 
-Uses only the standard library. Wheels are kept in the user's cache, so that a second
-environment, or one made with the network off, needs no download.
+Uses only the standard library: ./cint begins with the system's Python, which is all that help,
+doctor, report and their like need. A verb that builds or draws calls ensure(), which goes on in
+the environment. Wheels are kept in the user's cache, so that a second environment, or one made
+with the network off, needs no download.
 """
 
 import hashlib
 import importlib
+import importlib.util
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,8 +21,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from cint import paths, steps, ui
-from cint.errors import CintError
+from cint import paths, steps
 
 STAMP = paths.VENV / "cint-stamp"
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
@@ -132,10 +136,26 @@ def _install(step: steps.Step, pins: list[str]) -> None:
              hint=f"remove {wheels} to download the packages again")
 
 
-def bootstrap(stamp: str) -> None:
-    """Bring build/venv up to date and record `stamp` in it."""
+def can_make() -> bool:
+    """Whether this Python can make an environment: Debian has that in a package of its own."""
+    return all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
+
+
+def _base_python() -> str:
+    """The Python that an environment is made with, also when this one is an environment's."""
+    return str(getattr(sys, "_base_executable", sys.executable))
+
+
+def _wanted_stamp() -> str:
+    """What the environment is made from, and where: it does not survive being moved."""
+    recipe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    return json.dumps([str(paths.VENV), requirements(), recipe])
+
+
+def _bring_up_to_date() -> None:
     # Not the lock of builds: those may take long and use the environment as it is.
     with steps.lock(paths.BUILD / "venv.lock"):
+        stamp = _wanted_stamp()
         if STAMP.exists() and STAMP.read_text(encoding="utf-8").strip() == stamp:
             return
         pins = requirements()
@@ -145,25 +165,20 @@ def bootstrap(stamp: str) -> None:
             if not environment_works(python):
                 step.update("creating it")
                 shutil.rmtree(paths.VENV, ignore_errors=True)
-                step.run([sys.executable, "-m", "venv", paths.VENV])
+                step.run([_base_python(), "-m", "venv", paths.VENV])
             _install(step, pins)
             remove_strangers(step, python, [*pins, *installed_extras()])
             steps.write_atomic(STAMP, stamp + "\n")
 
 
-def main(argv: list[str]) -> int:
-    """`python -m cint.bootstrap STAMP`."""
-    ui.configure()
-    try:
-        bootstrap(argv[0])
-    except CintError as problem:
-        ui.error(problem.message, problem.hint, str(problem.log) if problem.log else None)
-        return problem.code
-    except KeyboardInterrupt:
-        ui.error("interrupted; the next ./cint goes on from here")
-        return 130
-    return 0
+def ensure(*extras: str) -> None:
+    """Make the environment with these extras, and go on in it.
 
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    From another Python the program begins anew, so this comes before any work.
+    """
+    _bring_up_to_date()
+    for name in extras:
+        install_extra(name)
+    if Path(sys.prefix).resolve() != paths.VENV.resolve():
+        python = str(paths.VENV / "bin/python")
+        os.execv(python, [python, "-P", "-m", "cint", *sys.argv[1:]])

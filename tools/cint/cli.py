@@ -8,6 +8,7 @@ Only the module of the verb that was typed is imported, which keeps ./cint quick
 import argparse
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
@@ -79,7 +80,19 @@ class _Parser(argparse.ArgumentParser):
     """Errors in one line, in the form of all others, and exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        raise UsageError(_mistyped(message) or message, hint=f"see {self.prog} --help")
+
+
+def _mistyped(message: str) -> str | None:
+    """argparse's words about a choice that there is not, with the nearest one that there is."""
+    match = re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message)
+    if not match:
+        return None
+    what, typed, listed = match.groups()
+    known = [word.strip(" '") for word in listed.split(",")]
+    what = "command" if what == "COMMAND" else what
+    return f"{what} {typed!r}: there is none{units.suggestion(typed, known)}; " \
+           f"valid: {', '.join(known)}"
 
 
 def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:

@@ -70,6 +70,8 @@ DISTRO_INITRAMFS = DISTRO / "initramfs.cpio.gz"
 #: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"
 REPLAY = ENGINE_BUILD / "replay/cint-replay"
+#: The replay program as ./cint replay builds it: by the compiler alone.
+REPLAY_ALONE = BUILD / "replay/cint-replay"
 #: Both again with the sanitizers, the engine with its fuzz targets.
 ENGINE_ASAN = BUILD / "engine-asan"
 QEMU_ASAN = BUILD / "qemu-asan"
@@ -81,6 +83,7 @@ MODEL_BUILD = BUILD / "model"
 
 #: What the repository holds for each of them.
 OVERLAY_NVME = ROOT / "hw/nvme"
+COALESCE = OVERLAY_NVME / "coalesce"
 OVERLAY_QTEST = ROOT / "tests/qtest"
 OVERLAY_LOAD = ROOT / "tests/bench/load"
 REPLAY_SRC = ROOT / "replay"

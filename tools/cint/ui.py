@@ -5,6 +5,7 @@ Standard output carries data only, so that it can be redirected and parsed.
 """
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -15,6 +16,8 @@ from types import TracebackType
 PLAIN_INTERVAL_S = 15.0
 #: On a terminal the line is redrawn this often (seconds).
 TTY_INTERVAL_S = 0.2
+#: The time that is left is said from so many seconds on, and as long as it is more than that.
+ETA_FROM_S = 10.0
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 
@@ -125,6 +128,38 @@ def size(count: float) -> str:
     return f"{value:.1f} GB"
 
 
+class Estimate:
+    """How long the rest takes, from the `[done/total]` in a progress text and the time between.
+
+    What was done when the first such text came (kept from an earlier run) says nothing of pace.
+    """
+
+    _COUNT = re.compile(r"\[(\d+)/(\d+)\]")
+
+    def __init__(self) -> None:
+        self._first: tuple[int, float] | None = None
+        self._last: tuple[int, float] | None = None
+        self._total = 0
+
+    def note(self, text: str, now: float) -> None:
+        """A progress text was shown at this time, in seconds."""
+        match = self._COUNT.search(text)
+        if not match:
+            return
+        done, self._total = int(match[1]), int(match[2])
+        if self._first is None or done < self._first[0]:
+            self._first = (done, now)
+        if self._last is None or done != self._last[0]:
+            self._last = (done, now)
+
+    def left(self, now: float) -> float | None:
+        """Seconds that are left; None while nothing can be said."""
+        if self._first is None or self._last is None or self._last[0] <= self._first[0]:
+            return None
+        pace = (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+        return max((self._total - self._last[0]) * pace - (now - self._last[1]), 0.0)
+
+
 class Progress:
     """One step under way: a line that is redrawn on a terminal, or a line now and then.
 
@@ -137,6 +172,7 @@ class Progress:
         self.title = title
         self.started = time.monotonic()
         self._detail = ""
+        self._estimate = Estimate()
         self._drawn = False
         self._last_plain = self.started
         self._stop = threading.Event()
@@ -167,6 +203,7 @@ class Progress:
     def update(self, text: str) -> None:
         """How far the step is, e.g. `[120/1900]`."""
         self._detail = text
+        self._estimate.note(text, time.monotonic())
 
     def elapsed(self) -> float:
         """Seconds since the step began."""
@@ -182,7 +219,10 @@ class Progress:
         parts = [f"{self.title} ..."]
         if self._detail:
             parts.append(self._detail)
-        parts.append(f"({duration(self.elapsed())})")
+        left = self._estimate.left(time.monotonic())
+        rest = f", about {duration(left)} left" \
+            if left is not None and left >= ETA_FROM_S and self.elapsed() >= ETA_FROM_S else ""
+        parts.append(f"({duration(self.elapsed())}{rest})")
         return " ".join(parts)
 
     def _tick(self) -> None:

@@ -5,8 +5,9 @@ A time is a number with a unit (``6us``, ``1.5ms``), a count has digits only.
 Errors name what was typed, as it was typed, and what is valid.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from cint.errors import UsageError
 
@@ -23,6 +24,12 @@ def quantity(text: str, factors: Mapping[str, float]) -> float | None:
     if not match or match[2] not in factors:
         return None
     return float(match[1]) * factors[match[2]]
+
+
+def suggestion(text: str, known: Iterable[str]) -> str:
+    """``; did you mean X?``, or nothing where no known word is like it."""
+    near = difflib.get_close_matches(text, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def whole(text: str, low: int, high: int) -> int | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line: options, errors, exit codes, the launcher."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,19 @@ def test_wrong_usage_is_2(
     assert text in shown
 
 
+@pytest.mark.parametrize(("words", "near"), [
+    (["replya"], "did you mean replay?"), (["test", "gest"], "did you mean guest?"),
+    (["build", "qmeu"], "did you mean qemu?"),
+    (["figure", "cint-fig88"], "did you mean cint-fig8?"),
+    (["run", "--guest", "dsitro", "--print"], "did you mean distro?"),
+    (["compare", "--policy", "adaptve"], "did you mean adaptive?"),
+])
+def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], words: list[str],
+                                           near: str) -> None:
+    assert cli.main(words) == 2
+    assert near in capsys.readouterr().err
+
+
 def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["--help"])
@@ -124,3 +138,86 @@ def test_a_closed_output_is_no_error(tmp_path: Path) -> None:
     )
     assert "Traceback" not in done.stderr
     assert "error" not in done.stderr
+
+
+# ---- first contact ---------------------------------------------------------
+
+#: Programs that a clone may use before anything is installed. No apt-get, sudo, pip or network.
+_BARE = ("sh", "python3", "dirname", "readlink", "uname", "git", "df", "dpkg-query", "sed")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A copy of the checkout with nothing built, as after git clone."""
+    place = tmp_path / "clone"
+    place.mkdir()
+    for name in ("cint", "tools", "replay", "hw", "images", "tests", "meson.build", "docs",
+                 "qemu-patches", "guest-patches"):
+        (place / name).symlink_to(paths.ROOT / name)
+    (place / "cint").unlink()
+    (place / "tools").unlink()
+    shutil.copy2(paths.ROOT / "cint", place)
+    shutil.copytree(paths.ROOT / "tools", place / "tools",
+                    ignore=shutil.ignore_patterns("__pycache__", ".mypy_cache"))
+    return place
+
+
+def bare(clone: Path, *words: str, programs: tuple[str, ...] = _BARE) -> tuple[int, str, str]:
+    """./cint in a clone, with few programs, an empty home and a network that answers nothing."""
+    tools = clone.parent / "bin"
+    shutil.rmtree(tools, ignore_errors=True)
+    tools.mkdir()
+    for name in programs:
+        found = shutil.which(name, path="/usr/bin:/bin")
+        if found:
+            (tools / name).symlink_to(found)
+    env = {"PATH": str(tools), "HOME": str(clone.parent / "home"), "PIP_NO_INDEX": "1",
+           "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    done = subprocess.run([clone / "cint", *words], capture_output=True, text=True, check=False,
+                          env=env, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("verb_name", ["compare", "test", "replay", "doctor"])
+def test_help_needs_nothing(clone: Path, verb_name: str) -> None:
+    code, out, err = bare(clone, verb_name, "--help")
+    assert (code, err) == (0, "")
+    assert f"usage: cint {verb_name}" in out
+    assert not (clone / "build").exists() and not (clone.parent / "home").exists()
+
+
+def test_doctor_needs_nothing_installed(clone: Path) -> None:
+    _, out, err = bare(clone, "doctor")
+    assert "accelerator" in out and "not built yet" in out
+    assert "error" not in err
+    assert not (clone / "build/venv").exists()
+
+
+def test_results_and_report_need_nothing_installed(clone: Path) -> None:
+    said = bare(clone, "results")
+    assert "there are no results" in said[2], said
+    place = clone / "results/one"
+    place.mkdir(parents=True)
+    shutil.copy2(Path(__file__).with_name("golden") / "results.json", place)
+    code, out, err = bare(clone, "report", str(place))
+    assert (code, err) == (0, "") and out.endswith("report.html\n")
+    assert not (clone / "build/venv").exists()
+
+
+def test_replay_needs_a_compiler_only(clone: Path) -> None:
+    trace = clone / "tests/replay/urgent.trace"
+    code, out, err = bare(clone, "replay", str(trace))
+    assert code == 1 and out == ""
+    assert "replay needs a C compiler, pkg-config and GLib's headers" in err
+    assert "apt-get install" in err
+    code, out, err = bare(clone, "replay", str(trace),
+                          programs=(*_BARE, "cc", "gcc", "pkg-config", "as", "ld"))
+    assert (code, out.splitlines()[0]) == (0, "irq 3000 full urgent 3"), err
+    assert not (clone / "build/venv").exists()
+
+
+def test_no_dry_run_builds(clone: Path) -> None:
+    for words in (("run", "--print"), ("compare", "--dry-run")):
+        code, out, _ = bare(clone, *words)
+        assert code == 0 and "qemu-system-x86_64" in out
+    assert not (clone / "build/venv").exists()

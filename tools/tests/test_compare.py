@@ -235,7 +235,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(comparison, "machine_for", machine_for)
     monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr("cint.build.setup.ensure", lambda *_: False)
+    monkeypatch.setattr("cint.build.setup.ensure", lambda *_, **__: False)
     monkeypatch.setattr(host, "choose_accel", lambda: host.Accel("tcg", "max", "it is a test"))
     return tmp_path
 

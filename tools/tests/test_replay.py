@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cint import cli, paths
-from cint.build import setup
+from cint import bootstrap, cli, paths
+from cint.build import engine
 from cint.errors import UsageError
 from cint.measure import sweep
 from cint.measure.sweep import Cell, Point
@@ -33,8 +33,9 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "                                  'policies': [arm] * len(arms)}}))\n"
         "sys.exit(2 if 'bad' in sys.argv else 0)\n", encoding="utf-8")
     path.chmod(0o755)
-    monkeypatch.setattr(paths, "REPLAY", path)
-    monkeypatch.setattr(setup, "ensure", lambda args, targets: targets == ("engine",))
+    monkeypatch.setattr(paths, "REPLAY_ALONE", path)
+    monkeypatch.setattr(engine, "build_replay", lambda: False)
+    monkeypatch.setattr(bootstrap, "ensure", lambda *extras: None)
     return path
 
 
@@ -65,7 +66,7 @@ def test_a_compares_log_says_its_scale(program: Path, tmp_path: Path,
 def test_policies_are_read_before_anything_is_built(program: Path,
                                                     monkeypatch: pytest.MonkeyPatch,
                                                     capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(setup, "ensure", lambda args, targets: pytest.fail("it built something"))
+    monkeypatch.setattr(engine, "build_replay", lambda: pytest.fail("it built something"))
     for text, message in (("adaptve", "did you mean adaptive?"), ("stock", "nothing to replay")):
         assert cli.main(["replay", "--policy", text]) == 2
         assert message in capsys.readouterr().err

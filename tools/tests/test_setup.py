@@ -13,6 +13,7 @@ import pytest
 from cint import bootstrap, cli, host, paths, steps
 from cint.build import linux, packages, patches, qemu, setup, sources, trees
 from cint.errors import CintError, UsageError
+from cint.selftest import suites
 from cint.verbs import clean
 
 
@@ -103,6 +104,55 @@ def test_without_root_the_command_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(CintError, match="2 packages must be installed") as caught:
         packages.install()
     assert "apt-get install -y --no-install-recommends bison flex" in (caught.value.hint or "")
+
+
+def test_each_target_has_its_packages() -> None:
+    compare = packages.needed(setup.TARGETS)
+    assert {"gcc", "seabios", "bc", "nvme-cli"} <= set(compare)
+    assert not {"clang", "llvm", "valgrind", "spin", "xfsprogs"} & set(compare)
+    assert set(packages.PACKAGES) > set(compare)
+    for name in (*setup.TARGETS, *setup.OPTIONAL):
+        assert packages.needed([name]), name
+    for suite in suites.SUITES:
+        for name in (*suite.targets, *suite.full_targets):
+            assert packages.needed([name]), (suite.name, name)
+
+
+def test_the_packages_are_named_before_root_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ask() -> None:
+        assert "to be installed with apt-get, as root: bison flex (dow" in capsys.readouterr().err
+
+    monkeypatch.setattr(packages, "missing", lambda *_: ["bison", "flex"])
+    monkeypatch.setattr(packages, "_download", lambda _: " (download 1 kB, 2 kB of disk space)")
+    monkeypatch.setattr(packages, "_privilege", ask)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/{name}")
+    with pytest.raises(CintError, match="sudo does not work"):
+        packages.install()
+
+
+@pytest.mark.parametrize(("said", "remark"), [
+    ("Need to get 18.2 MB of archives.\nAfter this operation, 95.1 MB of additional disk space "
+     "will be used.", " (download 18.2 MB, 95.1 MB of disk space)"),
+    ("Need to get 1,004 kB/18.2 MB of archives.\nAfter this operation, 95.1 MB of additional disk "
+     "space will be used.", " (download 1,004 kB, 95.1 MB of disk space)"),
+    ("E: Unable to locate package bison", ""),
+])
+def test_what_packages_cost_is_apts_word(said: str, remark: str) -> None:
+    assert packages.parse_cost(said) == remark
+
+
+def test_the_first_build_says_what_it_takes(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", usage(10**11))
+    setup.announce(force=False)
+    assert "the first set-up takes about 20 minutes" in capsys.readouterr().err
+    for name in ("linux", "qemu"):
+        steps.Stamp(name).write({})
+    setup.announce(force=False)
+    assert capsys.readouterr().err == ""
 
 
 # --- kernel configuration -----------------------------------------------------------------

@@ -223,7 +223,7 @@ def in_test(monkeypatch: pytest.MonkeyPatch, *words: str, build: object = None,
     """`cint test` with a suite of one test; what is built and booted only says how it went."""
 
     def told(outcome: object) -> object:
-        def call(*args: object) -> None:
+        def call(*args: object, **more: object) -> None:
             if isinstance(outcome, Exception):
                 raise outcome
         return call

@@ -54,3 +54,15 @@ def test_progress_nests_and_restores_the_outer_one() -> None:
             assert ui.Progress.active is inner
         assert ui.Progress.active is outer
     assert ui.Progress.active is None
+
+
+def test_the_time_left_is_said_from_the_pace_since_the_first_count() -> None:
+    estimate = ui.Estimate()
+    estimate.note("booting", 0.0)
+    assert estimate.left(1.0) is None
+    estimate.note("[12/21] from the store", 1.0)
+    assert estimate.left(2.0) is None
+    estimate.note("[15/21] adaptive: sync", 31.0)
+    assert estimate.left(31.0) == 60.0
+    assert estimate.left(41.0) == 50.0
+    assert estimate.left(500.0) == 0.0

@@ -4,10 +4,13 @@
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
 from cint import paths, steps, ui
+from cint.build import packages
+from cint.errors import CintError
 
 _PROJECT = paths.ROOT / "meson.build"
 
@@ -90,3 +93,36 @@ def build_asan(jobs: int) -> bool:
         if not (paths.ENGINE_ASAN / "build.ninja").exists():
             _configure(step, paths.ENGINE_ASAN, *_sanitized(step))
         return _ninja(step, paths.ENGINE_ASAN, jobs)
+
+
+def _replay_command() -> list[str]:
+    """The compiler's call that makes cint-replay from its few files, without meson."""
+    pkg_config = ["pkg-config", "--cflags", "--libs", "glib-2.0"]
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    flags = subprocess.run(pkg_config, capture_output=True, text=True, check=False) \
+        if compiler and shutil.which(pkg_config[0]) else None
+    if compiler is None or flags is None or flags.returncode:
+        raise CintError("replay needs a C compiler, pkg-config and GLib's headers",
+                        hint=packages.install_command(packages.NEEDS["replay"]))
+    files = [*sorted(paths.REPLAY_SRC.glob("*.c")), *sorted(paths.COALESCE.glob("*.c"))]
+    return [compiler, "-std=gnu11", "-O3", f"-I{paths.COALESCE}", *map(str, files),
+            *flags.stdout.split(), "-lm"]
+
+
+def build_replay() -> bool:
+    """Build cint-replay alone, in seconds; True when there was something to do."""
+    sources = [path for place in (paths.REPLAY_SRC, paths.COALESCE)
+               for path in place.glob("*.[ch]")]
+    inputs = {"sources": steps.hash_files(sources)}
+    stamp = steps.Stamp("replay")
+    if stamp.current(inputs, paths.REPLAY_ALONE):
+        return False
+    command = _replay_command()
+    with steps.lock(paths.BUILD / "replay.lock"), \
+            steps.step("replay", "Build cint-replay") as step:
+        paths.REPLAY_ALONE.parent.mkdir(parents=True, exist_ok=True)
+        fresh = paths.REPLAY_ALONE.with_suffix(".new")
+        step.run([*command, "-o", fresh])
+        fresh.replace(paths.REPLAY_ALONE)
+    stamp.write(inputs)
+    return True

@@ -2,34 +2,53 @@
 """The distribution's packages that building needs, and how they get installed."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from cint import steps
+from cint import steps, ui
 from cint.errors import CintError
 
-#: Package names of Debian 12, and as far as known of 13, by what they are for.
-PACKAGES = (
-    # compilers and build tools
-    "gcc", "libc6-dev", "make", "ccache", "pkg-config", "ninja-build",
-    # source packages and patches
-    "dpkg-dev", "git", "patch", "xz-utils",
-    # QEMU
-    "libglib2.0-dev", "libpixman-1-dev", "libfdt-dev", "libslirp-dev", "zlib1g-dev",
-    "flex", "bison", "seabios", "qemu-system-data", "ipxe-qemu",
-    # Linux
-    "bc", "libelf-dev", "libssl-dev", "cpio", "kmod", "rsync",
-    # the guest image: fio, agent, and what is taken as it is
-    "libaio-dev", "libjansson-dev", "busybox-static", "nvme-cli",
-    # the model of the interrupt handshake
-    "spin",
-    # file systems for the guest's tests
-    "e2fsprogs", "xfsprogs",
-    # sanitizers and fuzzing; counting instructions
-    "clang", "libclang-rt-dev", "llvm", "valgrind", "binutils",
-)  # fmt: skip
+_COMPILER = ("gcc", "libc6-dev", "pkg-config")
+_SOURCES = ("dpkg-dev", "git", "patch", "xz-utils")
+
+#: Package names of Debian 12, and as far as known of 13, by what they are for: the targets of
+#: setup.ensure(), and groups that only some tests need.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "replay": (*_COMPILER, "libglib2.0-dev"),
+    "sources": _SOURCES,
+    "engine": (*_COMPILER, "ccache", "libglib2.0-dev", "libjansson-dev"),
+    "qemu": (*_COMPILER, "make", "ccache", "ninja-build", *_SOURCES, "flex", "bison",
+             "libglib2.0-dev", "libpixman-1-dev", "libfdt-dev", "libslirp-dev", "zlib1g-dev",
+             "libaio-dev", "seabios", "qemu-system-data", "ipxe-qemu"),
+    "linux": (*_COMPILER, "make", "ccache", *_SOURCES, "flex", "bison", "bc", "libelf-dev",
+              "libssl-dev", "rsync"),
+    "image": (*_COMPILER, "make", "ccache", *_SOURCES, "binutils", "libaio-dev", "zlib1g-dev",
+              "libjansson-dev", "busybox-static", "nvme-cli"),
+    "distro": ("dpkg-dev", "kmod", "xz-utils"),
+    "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),
+    "model": ("gcc", "libc6-dev", "spin"),
+    "guest tests": ("kmod", "e2fsprogs", "xfsprogs"),
+    "sanitizers": ("clang", "libclang-rt-dev", "llvm"),
+    "counting": ("valgrind", "binutils"),
+}  # fmt: skip
+
+#: Targets that need what others need.
+_LIKE = {"engine-asan": ("engine", "sanitizers"), "qemu-stock": ("qemu",),
+         "qemu-upstream": ("qemu",), "qemu-asan": ("qemu", "sanitizers"),
+         "qemu-bench": ("qemu", "counting")}
+
+
+def needed(targets: Iterable[str]) -> list[str]:
+    """The packages that the targets and groups of NEEDS need, each once."""
+    groups = [group for target in targets for group in _LIKE.get(target, (target,))]
+    return list(dict.fromkeys(name for group in groups for name in NEEDS[group]))
+
+
+#: All of them: what a machine has after every target and test.
+PACKAGES = tuple(needed(NEEDS))
 
 #: Of these, what a machine needs that runs guests with a QEMU that was built elsewhere.
 RUNTIME = ("libglib2.0-dev", "libpixman-1-dev", "libfdt-dev", "libslirp-dev", "zlib1g-dev")
@@ -87,6 +106,7 @@ def _install(names: list[str]) -> None:
             f"these Debian packages are missing and there is no apt-get: {' '.join(names)}",
             hint="cint sets itself up on Debian 12; elsewhere run it in a Debian container",
         )
+    ui.info(f"to be installed with apt-get, as root: {' '.join(names)}{_download(names)}")
     privilege = _privilege()
     if privilege is None:
         raise CintError(
@@ -95,6 +115,22 @@ def _install(names: list[str]) -> None:
         )
     with steps.step("packages", f"Install {len(names)} packages with apt-get") as step:
         _apt(step, privilege, names, command)
+
+
+def parse_cost(text: str) -> str:
+    """What apt-get says of download and disk space, as one remark; empty if it does not."""
+    found = [match[0] for pattern in (r"[0-9.,]+ [kMG]?B(?= of archives|/)",
+                                      r"[0-9.,]+ [kMG]?B(?= of additional disk space)")
+             if (match := re.search(pattern, text))]
+    return f" (download {found[0]}, {found[-1]} of disk space)" if len(found) == 2 else ""
+
+
+def _download(names: Sequence[str]) -> str:
+    """What installing would cost; empty while the package lists do not know the packages."""
+    done = subprocess.run(["apt-get", "install", "--assume-no", "--no-install-recommends", *names],
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": "C"})
+    return parse_cost(done.stdout)
 
 
 def _apt(step: steps.Step, privilege: list[str], names: list[str], command: str) -> None:

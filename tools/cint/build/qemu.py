@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU: configured, built once as it is (stock), then patched, overlaid and built again.
+"""QEMU: configured, patched, overlaid and built; as it is (stock) where that is asked for.
 
 The stock binary, which the identity test compares with, comes from the same build
-directory before the patches go in. That needs neither a second source tree nor a second
-configure, and the second build compiles only what the patches touch (about 20 of 1900
+directory without the patches. That needs neither a second source tree nor a second
+configure, and each of the two builds compiles only what the patches touch (about 20 of 1900
 steps). A second build directory was the alternative: ccache would serve it, but it costs
 another configure, two gigabytes and a link, and its hits depend on the compiler cache
 still holding the first build.
@@ -90,26 +90,36 @@ def _base_inputs(tree: patches.Tree) -> dict[str, object]:
     return {"source": tree.label, "root": str(tree.root), "configure": list(CONFIGURE)}
 
 
-def _build_stock(tree: patches.Tree, jobs: int) -> None:
-    """Configure, and build and keep the stock binary."""
+def _configure_once(tree: patches.Tree) -> None:
+    """The build directory, configured for this tree."""
     inputs = _base_inputs(tree)
-    stamp = steps.Stamp("qemu-stock")
-    configured = paths.QEMU_BUILD / "build.ninja"
-    if stamp.current(inputs, paths.QEMU_STOCK, configured):
-        return
-    stamp.remove()
-    patches.remove_overlay(tree)
-    patches.apply_series(tree, [])
-    fresh = steps.Stamp("qemu-configure")
-    if not fresh.current(inputs, configured):
-        fresh.remove()
+    stamp = steps.Stamp("qemu-configure")
+    if not stamp.current(inputs, paths.QEMU_BUILD / "build.ninja"):
+        stamp.remove()
+        steps.Stamp("qemu").remove()
         with steps.step("qemu-configure", f"Configure {tree.label}") as step:
             _configure(step, tree.root, paths.QEMU_BUILD, *CONFIGURE)
-        fresh.write(inputs)
+        stamp.write(inputs)
+    _link_firmware(paths.QEMU_BUILD)
+
+
+def build_stock(own: Path | None, jobs: int) -> bool:
+    """Build and keep the stock binary; True when it had to. build() has to follow."""
+    tree = trees.prepare(sources.QEMU, own)
+    inputs = _base_inputs(tree)
+    stamp = steps.Stamp("qemu-stock")
+    if stamp.current(inputs, paths.QEMU_STOCK):
+        return False
+    stamp.remove()
+    steps.Stamp("qemu").remove()
+    patches.remove_overlay(tree)
+    patches.apply_series(tree, [])
+    _configure_once(tree)
     with steps.step("qemu-stock", "Build QEMU as it is (stock)") as step:
         _ninja(step, paths.QEMU_BUILD, jobs, "qemu-system-x86_64")
         _keep(paths.QEMU, paths.QEMU_STOCK)
     stamp.write(inputs)
+    return True
 
 
 def _keep(built: Path, kept: Path) -> None:
@@ -172,8 +182,6 @@ def build_upstream(own: Path | None, jobs: int) -> bool:
     As the stock binary, it comes from the build directory of the device: few steps differ.
     """
     tree = trees.prepare(sources.QEMU, own)
-    _build_stock(tree, jobs)
-    _link_firmware(paths.QEMU_BUILD)
     series = patches.read_series(paths.QEMU_UPSTREAM_PATCHES)
     inputs = {**_base_inputs(tree), "patches": steps.hash_files(series)}
     stamp = steps.Stamp("qemu-upstream")
@@ -183,6 +191,7 @@ def build_upstream(own: Path | None, jobs: int) -> bool:
     steps.Stamp("qemu").remove()
     patches.remove_overlay(tree)
     patches.apply_series(tree, series)
+    _configure_once(tree)
     with steps.step("qemu-upstream", "Build QEMU with the upstream series alone") as step:
         _ninja(step, paths.QEMU_BUILD, jobs, *_TARGETS)
         _keep(paths.QEMU, paths.QEMU_UPSTREAM)
@@ -247,10 +256,9 @@ def build(own: Path | None, jobs: int) -> bool:
     An edit of a file of ours needs only the compiler: the files are linked into the tree.
     """
     tree = trees.prepare(sources.QEMU, own)
-    _build_stock(tree, jobs)
-    _link_firmware(paths.QEMU_BUILD)
     changed = patches.apply_series(tree, patches.read_series(paths.QEMU_PATCHES))
     changed += patches.apply_overlay(tree, patches.overlay_map())
+    _configure_once(tree)
     inputs = {
         **_base_inputs(tree),
         "patches": steps.hash_files(patches.read_series(paths.QEMU_PATCHES)),

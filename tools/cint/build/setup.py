@@ -4,10 +4,12 @@
 import argparse
 import os
 import shutil
+import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import host, paths, steps, ui
+from cint import bootstrap, host, paths, steps, ui
 from cint.build import distro, engine, image, linux, packages, qemu
 from cint.errors import CintError, UsageError
 
@@ -15,11 +17,19 @@ from cint.errors import CintError, UsageError
 TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
-OPTIONAL = ("engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "distro")
+OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "distro")
+
+#: What takes minutes and gigabytes.
+LARGE = {"qemu", "linux", "image", "distro", "qemu-stock", "qemu-upstream", "qemu-asan",
+         "qemu-bench"}
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
 NEEDED_CACHE = 1_500_000_000
+#: What it takes with two CPUs and empty caches, rounded up.
+FIRST_MINUTES = 20
+#: A build of fewer seconds says nothing of what it cost.
+WORTH_SAYING_S = 30.0
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +75,7 @@ def check_space(force: bool) -> None:
         ui.warn(text)
 
 
-def check_machine(force: bool) -> None:
+def check_machine(force: bool, wanted: Sequence[str] = packages.PACKAGES) -> None:
     """Stop on a machine cint cannot build on; warn on one it was never tried on."""
     if host.machine() != "x86_64":
         raise CintError(f"this machine is {host.machine()}; only x86-64 hosts are supported",
@@ -74,28 +84,61 @@ def check_machine(force: bool) -> None:
     if distribution.verified:
         return
     if distribution.expected:
-        if packages.missing():
+        if packages.missing(wanted):
             ui.warn(f"{distribution.name}: cint was tried on Debian 12 only",
                     "the packages and sources of Debian 13 are known; please report what fails")
         return
     text = f"{distribution.name} is not supported: cint was tried on Debian 12 only"
-    if packages.missing() and not force:
+    if packages.missing(wanted) and not force:
         raise CintError(text, hint="try anyway with `./cint setup --force`, or use a Debian "
                                    "container; the sources need a Debian mirror "
                                    "(CINT_DEBIAN_MIRROR=URL) or --qemu-src and --linux-src")
     ui.warn(text, "going on, because the packages needed are there" if not force else None)
 
 
-def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS) -> bool:
-    """Set up what `targets` need; True when something was built. Cheap when all is done."""
+def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS,
+           groups: Sequence[str] = (), extras: Sequence[str] = ()) -> bool:
+    """Set up what `targets` need; True when something was built. Cheap when all is done.
+
+    `groups` are further packages, by their names in packages.NEEDS, `extras` those of the
+    Python environment. The program may begin anew in there: call this before anything else.
+    """
     force = bool(getattr(args, "force", False))
+    wanted = packages.needed([*targets, *groups])
+    started = time.monotonic()
+    check_machine(force, wanted)
+    if LARGE & set(targets):
+        announce(force)
+    packages.install(wanted if bootstrap.can_make() else ["python3-venv", *wanted])
+    bootstrap.ensure(*extras)
     with steps.build_lock():
-        check_machine(force)
-        check_space(force)
-        packages.install()
-        done = [_BUILDERS[target](args) for target in (*TARGETS, *OPTIONAL)
+        done = [_BUILDERS[target](args) for target in ("qemu-stock", *TARGETS, *OPTIONAL[1:])
                 if target in targets]
+    took = time.monotonic() - started
+    if any(done) and took >= WORTH_SAYING_S:
+        ui.info(f"built in {ui.duration(took)}; {disk_use()}")
     return any(done)
+
+
+def announce(force: bool) -> None:
+    """Before the first build of the large things: what it takes; stop where it cannot fit."""
+    if is_set_up():
+        return
+    check_space(force)
+    ui.info(f"the first set-up takes about {FIRST_MINUTES} minutes on 2 CPUs, up to "
+            f"{ui.size(NEEDED_BUILD)} in {paths.display(paths.BUILD)} and "
+            f"{ui.size(NEEDED_CACHE)} in {paths.display(paths.CACHE)}; it may be interrupted and "
+            "goes on where it stopped")
+
+
+def disk_use() -> str:
+    """What build/ and the cache take now."""
+    used = {}
+    for path in (paths.BUILD, paths.CACHE):
+        done = subprocess.run(["du", "-s", "-B1", path], capture_output=True, text=True,
+                              check=False)
+        used[path] = int(done.stdout.split()[0]) if done.stdout else 0
+    return ", ".join(f"{ui.size(size)} in {paths.display(path)}" for path, size in used.items())
 
 
 def _qemu(args: argparse.Namespace) -> bool:
@@ -126,6 +169,11 @@ def _qemu_asan(args: argparse.Namespace) -> bool:
     return qemu.build_asan(args.qemu_src, jobs(args))
 
 
+def _qemu_stock(args: argparse.Namespace) -> bool:
+    worked = qemu.build_stock(args.qemu_src, jobs(args))
+    return _qemu(args) or worked
+
+
 def _qemu_upstream(args: argparse.Namespace) -> bool:
     return qemu.build_upstream(args.qemu_src, jobs(args))
 
@@ -140,5 +188,6 @@ def _distro(args: argparse.Namespace) -> bool:
 
 
 _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
-             "engine-asan": _engine_asan, "qemu-upstream": _qemu_upstream,
-             "qemu-asan": _qemu_asan, "qemu-bench": _qemu_bench, "distro": _distro}
+             "engine-asan": _engine_asan, "qemu-stock": _qemu_stock,
+             "qemu-upstream": _qemu_upstream, "qemu-asan": _qemu_asan,
+             "qemu-bench": _qemu_bench, "distro": _distro}

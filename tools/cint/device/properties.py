@@ -196,7 +196,7 @@ def _name(text: str) -> tuple[str, dict[str, Value]]:
         time = words.PARAMETERS["static"]["time"]
         kind, said = "static", {time.prop: time.parse(match[1] + "us", text)}
     if kind not in words.PARAMETERS:
-        near = words.suggestion(text, (*words.PARAMETERS, *_ALIASES))
+        near = units.suggestion(text, (*words.PARAMETERS, *_ALIASES))
         raise UsageError(f"unknown policy '{text}'{near}; valid: {POLICY_HELP}")
     return kind, said
 

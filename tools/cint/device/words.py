@@ -10,7 +10,6 @@ the property's own number, without a unit: ns, but ms for `epoch`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -69,7 +68,7 @@ class Parameter:
             found = self._number(text)
         if found is None:
             raise UsageError(f"{owner}: {self.word}={text}: {self.word} is {self._expected()}"
-                             f"{suggestion(text, self.values)}")
+                             f"{units.suggestion(text, self.values)}")
         return found
 
     def _number(self, text: str) -> int | None:
@@ -103,12 +102,6 @@ def as_markdown() -> str:
             ", ".join(f"`{kind}`" for kind in kinds)
         lines.append(f"| `{word}` | `{prop}` | {valid} | {under} |")
     return "\n".join(lines) + "\n"
-
-
-def suggestion(text: str, known: Iterable[str]) -> str:
-    """``; did you mean X?``, or nothing where no known word is like it."""
-    near = difflib.get_close_matches(text, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 # ---- the table ----------------------------------------------------------
@@ -172,7 +165,7 @@ def parse_settings(text: str, kind: str) -> dict[str, Value]:
     for item in text.split(","):
         word, equals, value = item.partition("=")
         if word not in known:
-            raise UsageError(f"{kind}: unknown parameter '{word}'{suggestion(word, known)}; "
+            raise UsageError(f"{kind}: unknown parameter '{word}'{units.suggestion(word, known)}; "
                              f"{listing(known.values())}")
         if not equals:
             raise UsageError(f"{kind}: {word} needs a value: {word}={known[word].range()}")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from cint import units
 from cint.errors import UsageError
 from cint.figures import library
 from cint.figures.library.not_done import NOT_DONE
@@ -50,7 +51,8 @@ def choose(ids: Sequence[str], family: str | None, everything: bool) -> list[Fig
         for one in not_done():
             if one.id == name:
                 raise UsageError(f"{name} is not done: {one.reason}")
-        raise UsageError(f"there is no figure '{name}'", hint="./cint figure --list names them")
+        raise UsageError(f"there is no figure '{name}'{units.suggestion(name, known)}",
+                         hint="./cint figure --list names them")
     if family is not None and family not in FAMILIES:
         raise UsageError(f"--set {family}: valid: {', '.join(FAMILIES)}")
     if not ids and family is None and not everything:

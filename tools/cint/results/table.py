@@ -96,6 +96,18 @@ def _name(row: sampling.Row) -> str:
     return row.policy if row.job is None else f"  {row.job} job"
 
 
+def brief(rows: Sequence[sampling.Row]) -> str:
+    """A policy's rows in one line: throughput, mean latency and I/Os an interrupt."""
+    iops, mean, merged = metrics.named("iops", "mean_us", "ios_per_irq")
+
+    def shown(row: sampling.Row, metric: metrics.Metric) -> str:
+        value = row.values.get(metric.name)
+        return number(None if value is None else value * metric.factor)
+
+    return "; ".join(f"{row.workload} {shown(row, iops)} kIOPS, {shown(row, mean)} us, "
+                     f"{shown(row, merged)} I/Os per irq" for row in rows if row.job is None)
+
+
 def format_rows(rows: Sequence[sampling.Row], titles: Mapping[str, str],
                 baseline: str, paint: Paint = plain) -> list[str]:
     """The table as lines; ``titles`` says what each workload is."""

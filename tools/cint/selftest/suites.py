@@ -45,6 +45,7 @@ class Suite:
 
     name: str
     title: str
+    #: What is built (setup.TARGETS, OPTIONAL) or only installed (packages.NEEDS).
     targets: tuple[str, ...]
     run: Callable[[Options], Iterator[Result]]
     names: Callable[[Options], list[str]] | None = None
@@ -534,10 +535,10 @@ SUITES = (
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
     Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
           _replay_names),
-    Suite("model", "the interrupt handshake, every order of events", ("packages",),
+    Suite("model", "the interrupt handshake, every order of events", ("model",),
           _model, _model_names),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
-          ("engine",), _bench, _bench_names, full_targets=("qemu-bench",)),
+          ("engine", "counting"), _bench, _bench_names, full_targets=("qemu-bench",)),
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
           ("engine-asan",), _asan, _asan_names, full_targets=("qemu-asan",)),
     Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
@@ -547,10 +548,11 @@ SUITES = (
     Suite("upstream", "the series for stock QEMU applies; with --full builds and passes its tests",
           ("sources",), _upstream, _upstream_names, full_targets=("qemu-upstream",)),
     Suite("series", "the guest kernel's series applies; with --full each patch compiles",
-          ("sources", "packages"), _series, _series_names),
-    Suite("identity", "cint=off against the stock binary", ("qemu",),
+          ("sources", "series"), _series, _series_names),
+    Suite("identity", "cint=off against the stock binary", ("qemu", "qemu-stock"),
           _qtest_suite("identity"), _qtest_names("identity")),
-    Suite("guest", "guests that boot and run fio", ("engine", "qemu", "linux", "image"),
+    Suite("guest", "guests that boot and run fio",
+          ("engine", "qemu", "linux", "image", "guest tests"),
           _guest_suite("guest", "not figures"), _guest_names("not figures")),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
           _guest_suite("figures", "figures"), _guest_names("figures")),

@@ -125,7 +125,7 @@ def _parts(args: argparse.Namespace) -> list[tuple[str, Callable[[int], Report]]
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     parts = _parts(args)
-    setup.ensure(args, list(dict.fromkeys(target for target, _ in parts)))
+    setup.ensure(args, list(dict.fromkeys(target for target, _ in parts)), ("counting",))
     bench.need_tools()
     directory = documents.check_empty(args.out) if args.out else documents.new_directory("bench")
     reports = [measure(setup.jobs(args)) for _, measure in parts]

@@ -3,6 +3,7 @@
 
 import argparse
 
+from cint import units
 from cint.build import setup
 from cint.errors import UsageError
 
@@ -23,7 +24,8 @@ def run(args: argparse.Namespace) -> int:
     known = (*setup.TARGETS, *setup.OPTIONAL)
     unknown = sorted(set(args.target) - set(known))
     if unknown:
-        raise UsageError(f"there is no target {unknown[0]!r} to build",
+        raise UsageError(f"there is no target {unknown[0]!r} to build"
+                         f"{units.suggestion(unknown[0], known)}",
                          hint=f"targets: {', '.join(known)}")
     setup.ensure(args, tuple(args.target) or setup.TARGETS)
     return 0

@@ -22,9 +22,13 @@ from cint.results import (
     plots,
     previous,
     printing,
+    table,
     unfinished,
     webpage,
 )
+
+#: From so many seconds on, a policy's numbers are shown when its guest has ended.
+EARLY_ROWS_S = 5.0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_OK
     from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
 
-    setup.ensure(args, kinds.targets(settings.guest))
+    setup.ensure(args, kinds.targets(settings.guest), extras=() if args.no_plots else ("plots",))
     accel = comparison.choose_accel(settings.virtual)
     place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
                                     comparison.identity(settings, accel))
@@ -93,7 +97,10 @@ def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     started = time.monotonic()
 
     def keep(outcome: session.Outcome) -> None:
-        place.add(map(documents.sample_dict, comparison.samples_from(settings, outcome)))
+        samples = comparison.samples_from(settings, outcome)
+        place.add(map(documents.sample_dict, samples))
+        if time.monotonic() - started >= EARLY_ROWS_S:
+            ui.info(f"{outcome.name}: {table.brief(comparison.rows_from(settings, samples))}")
 
     guests = comparison.run_guests(settings, accel, place.path, store, reuse,
                                    cluster=args.cluster, ended=keep)

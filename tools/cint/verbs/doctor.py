@@ -67,12 +67,21 @@ def _space(topic: str, path: Path, needed: int) -> Finding:
                    "free some space, or set XDG_CACHE_HOME to another disk for the cache")
 
 
-def _packages() -> Finding:
-    names = packages.missing()
+def _packages() -> list[Finding]:
+    """What guests need, and what only the tests need beside."""
+    guests = packages.needed(setup.TARGETS)
+    tests = [name for name in packages.PACKAGES if name not in guests]
+    return [_packages_for(what, verb, wanted)
+            for what, verb, wanted in (("packages", "./cint setup installs", guests),
+                                       ("for tests", "./cint test installs", tests))]
+
+
+def _packages_for(topic: str, who: str, wanted: Sequence[str]) -> Finding:
+    names = packages.missing(wanted)
     if not names:
-        return Finding("packages", "ok", f"all {len(packages.PACKAGES)} needed are installed")
-    return Finding("packages", "note", f"missing: {' '.join(names)}",
-                   f"./cint setup installs them, or: {packages.install_command(names)}")
+        return Finding(topic, "ok", f"all {len(wanted)} packages needed are installed")
+    return Finding(topic, "note", f"missing: {' '.join(names)}",
+                   f"nothing: {who} what it needs, or: {packages.install_command(names)}")
 
 
 def _mirror() -> Finding:
@@ -146,7 +155,7 @@ def examine() -> tuple[list[Finding], dict[str, Any]]:
         _distribution(), _size(),
         _space("space", paths.BUILD, setup.NEEDED_BUILD),
         _space("cache", paths.CACHE, setup.NEEDED_CACHE),
-        _packages(), _mirror(), _ccache(), _accelerator(accel), *_versions(built),
+        *_packages(), _mirror(), _ccache(), _accelerator(accel), *_versions(built),
     ]
     facts = {
         "schema": SCHEMA,

@@ -211,7 +211,7 @@ def run(args: argparse.Namespace) -> int:
         figures = [on_cpus(figure, args.vcpus) for figure in figures]
     from cint.build import setup  # noqa: PLC0415 - not needed for a list
 
-    setup.ensure(args, _TARGETS)
+    setup.ensure(args, _TARGETS, extras=("plots",))
     directory = _directory(args.out)
     started = time.monotonic()
     entries = _measure(args, figures, directory)

@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import paths, ui
-from cint.build import setup
+from cint import bootstrap, paths, ui
+from cint.build import engine
 from cint.device import options, properties, scale
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.measure import sweep
@@ -105,7 +105,7 @@ def program_args(args: argparse.Namespace) -> list[str]:
 
 def _call(words: Sequence[str], *, capture: bool) -> "subprocess.CompletedProcess[str]":
     """Run the program. A reader that goes away (| head) ends it, which is no error."""
-    done = subprocess.run([str(paths.REPLAY), *words], text=True, check=False,
+    done = subprocess.run([str(paths.REPLAY_ALONE), *words], text=True, check=False,
                           stdout=subprocess.PIPE if capture else None)
     if done.returncode < 0 and -done.returncode != signal.SIGPIPE:
         raise CintError(f"cint-replay ended by signal {-done.returncode}")
@@ -164,7 +164,9 @@ def _sweep(args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     policies = policies_for(args)
-    setup.ensure(args, ("engine",))
+    if args.sweep:
+        bootstrap.ensure("plots")
+    engine.build_replay()
     if args.sweep:
         args.as_json = args.json
         return _sweep(args)

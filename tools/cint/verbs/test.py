@@ -70,7 +70,8 @@ def _chosen(names: list[str]) -> list[suites.Suite]:
     known = {suite.name: suite for suite in suites.SUITES}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"there is no test suite {unknown[0]!r}",
+        raise UsageError(f"there is no test suite {unknown[0]!r}"
+                         f"{units.suggestion(unknown[0], known)}",
                          hint=f"suites: {', '.join(known)}")
     return [suite for suite in suites.SUITES if not names or suite.name in names]
 
@@ -79,9 +80,8 @@ def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
     """Build what the chosen suites need, and nothing else."""
     targets = {target for suite in chosen
                for target in (*suite.targets, *(suite.full_targets if args.full else ()))}
-    built = tuple(targets - {"sources", "packages"})
-    if targets:
-        setup.ensure(args, built)
+    built = targets & {*setup.TARGETS, *setup.OPTIONAL}
+    setup.ensure(args, sorted(built), sorted(targets - built), extras=("plots", "test"))
     if "sources" in targets:
         for package in (sources.QEMU, sources.LINUX):
             sources.unpack(package)

@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.scheduler:
         packages.install(packages.RUNTIME)
         (paths.BUILD / "worker").mkdir(parents=True, exist_ok=True)
-    bootstrap.install_extra("cluster")
+    bootstrap.ensure("cluster")
     if not is_loopback(args.listen) and not args.tls_cert:
         ui.warn(f"whoever reaches {args.listen} can run any program here as you",
                 "TLS keeps strangers out: docs/cluster.md")
