@@ -34,6 +34,7 @@ VERBS = {
     "run": "start an interactive guest with the cint device",
     "compare": "run fio in a guest under each policy and print a table",
     "replay": "replay a recorded load through the policies, without a guest",
+    "trace": "show what a trace of the device tells, or record one of a running VM",
     "figure": "measure the papers' figures and check what they claim",
     "results": "list the results of compare",
     "show": "print the table of a comparison again",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
 from typing import Any
 
 from cint.errors import CintError
@@ -70,3 +71,19 @@ class Qmp:
         except OSError:
             pass  # the peer may be gone with unsent data in the buffer
         self._socket.close()
+
+
+def connect(path: Path) -> Qmp:
+    """A session over the socket of a VM that runs (-qmp unix:PATH,server,nowait)."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(path))
+    except OSError as problem:
+        connection.close()
+        raise QmpError(f"{path}: {problem.strerror or problem}",
+                       hint="start QEMU with -qmp unix:PATH,server=on,wait=off") from None
+    try:
+        return Qmp(connection)
+    except QmpError:
+        connection.close()
+        raise

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""QEMU's log of pci_nvme_cint_* trace events, line by line, and each command's life in it.
+
+Times are device times in ns, the field `at`. Other lines of the log are passed over, and so are
+lines that an end of the log has cut short.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cint.errors import CintError
+
+PREFIX = "pci_nvme_cint_"
+URGENT, BARRIER = 1, 2
+HINTS = ("unmarked", "urgent", "barrier", "both")
+
+
+@dataclass(slots=True)
+class Command:
+    """A command from its fetch to the guest's reaping it; None is a time that is not known."""
+
+    cqid: int
+    sqid: int
+    cid: int
+    hints: int
+    submitted: int | None = None
+    due: int | None = None
+    posted: int | None = None
+    #: When an interrupt told of it, and which: an index of Trace.interrupts.
+    told: int | None = None
+    interrupt: int | None = None
+    reaped: int | None = None
+
+    @property
+    def hint(self) -> str:
+        """Its class by hint."""
+        return HINTS[self.hints & (URGENT | BARRIER)]
+
+
+@dataclass(slots=True)
+class Interrupt:
+    """A message that the device sent."""
+
+    cqid: int
+    vector: int
+    kind: str
+    reason: str
+    covered: int
+    at: int
+
+
+@dataclass
+class Trace:
+    """All of a log, in order."""
+
+    commands: list[Command] = field(default_factory=list)
+    interrupts: list[Interrupt] = field(default_factory=list)
+    events: int = 0
+
+
+def fields(line: str) -> tuple[str, dict[str, str]] | None:
+    """The event's name and its fields; None for any other line."""
+    start = line.find(PREFIX)
+    if start < 0:
+        return None
+    words = line[start:].split()
+    # `oldest hold N` is the one field whose name has two words.
+    if "oldest" in words:
+        words.remove("oldest")
+    if len(words) < 3 or len(words) % 2 == 0:
+        return None
+    return words[0].removeprefix(PREFIX), dict(zip(words[1::2], words[2::2], strict=True))
+
+
+class _Reader:
+    """Follows each command: in flight by (sqid, cid), then in its CQ until the head passes it."""
+
+    def __init__(self) -> None:
+        self.trace = Trace()
+        self._flying: dict[tuple[int, int], Command] = {}
+        #: Posted and not reaped, with the tail after each, by CQ.
+        self._queues: dict[int, deque[tuple[int, Command]]] = {}
+        #: Posted and not told of, by CQ.
+        self._untold: dict[int, list[Command]] = {}
+
+    def submit(self, f: dict[str, str]) -> None:
+        command = Command(int(f["cqid"]), int(f["sqid"]), int(f["cid"]), int(f["hints"], 0),
+                          int(f["at"]))
+        self._flying[command.sqid, command.cid] = command
+        self.trace.commands.append(command)
+
+    def media(self, f: dict[str, str]) -> None:
+        command = self._flying.get((int(f["sqid"]), int(f["cid"])))
+        if command is not None:
+            command.due = int(f["due"])
+
+    def post(self, f: dict[str, str]) -> None:
+        key = int(f["sqid"]), int(f["cid"])
+        command = self._flying.pop(key, None)
+        if command is None:
+            # Submitted before the trace began.
+            command = Command(int(f["cqid"]), *key, int(f["hints"], 0))
+            self.trace.commands.append(command)
+        command.hints = int(f["hints"], 0)
+        command.posted = int(f["at"])
+        self._queues.setdefault(command.cqid, deque()).append((int(f["tail"]), command))
+        self._untold.setdefault(command.cqid, []).append(command)
+
+    def irq(self, f: dict[str, str]) -> None:
+        interrupt = Interrupt(int(f["cqid"]), int(f["vector"]), f["class"], f["reason"],
+                              int(f["covered"]), int(f["at"]))
+        index = len(self.trace.interrupts)
+        self.trace.interrupts.append(interrupt)
+        waiting = self._untold.get(interrupt.cqid, [])
+        told = waiting if interrupt.kind == "full" else \
+            [command for command in waiting if command.hints & URGENT]
+        for command in told:
+            command.told, command.interrupt = interrupt.at, index
+        self._untold[interrupt.cqid] = [] if interrupt.kind == "full" else \
+            [command for command in waiting if not command.hints & URGENT]
+
+    def head(self, f: dict[str, str]) -> None:
+        cqid, head, at = int(f["cqid"]), int(f["head"]), int(f["at"])
+        entries = self._queues.get(cqid, deque())
+        if not any(tail == head for tail, _ in entries):
+            return
+        while entries:
+            tail, command = entries.popleft()
+            command.reaped = at
+            if tail == head:
+                break
+        # What the guest has seen by itself, no interrupt tells of.
+        self._untold[cqid] = [command for command in self._untold.get(cqid, [])
+                              if command.reaped is None]
+
+
+def read(lines: Iterable[str]) -> Trace:
+    """Read a log."""
+    reader = _Reader()
+    known = {"submit": reader.submit, "media": reader.media, "post": reader.post,
+             "irq": reader.irq, "head": reader.head}
+    for line in lines:
+        found = fields(line)
+        if found is None:
+            continue
+        name, values = found
+        reader.trace.events += 1
+        handle = known.get(name)
+        if handle is not None:
+            try:
+                handle(values)
+            except (KeyError, ValueError):
+                reader.trace.events -= 1
+    return reader.trace
+
+
+def load(log: Path) -> Trace:
+    """Read the log in a file, which has to have events."""
+    try:
+        with log.open(encoding="utf-8", errors="replace") as stream:
+            trace = read(stream)
+    except OSError as problem:
+        raise CintError(f"{log}: {problem.strerror}") from None
+    if not trace.events:
+        raise CintError(f"{log}: there are no {PREFIX}* events in it",
+                        hint="QEMU prints them with -trace 'pci_nvme_cint_*', compare and run "
+                             "with --trace cint")
+    return trace
+
+
+def lives(trace: Trace) -> Iterator[tuple[Command, list[tuple[str, int, int]]]]:
+    """Each command with its phases that are known: name, begin, end."""
+    for command in trace.commands:
+        marks = (("device", command.submitted, command.posted),
+                 ("held", command.posted, command.told),
+                 ("reap", command.told, command.reaped))
+        yield command, [(name, begin, end) for name, begin, end in marks
+                        if begin is not None and end is not None and end >= begin]

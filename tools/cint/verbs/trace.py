@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint trace`: what a trace of the device tells; records one of a running VM."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cint import paths, ui, units
+from cint.errors import EXIT_OK, CintError, UsageError
+from cint.guest import qmp
+from cint.timeline import events, perfetto, summary
+
+EVENTS = f"{events.PREFIX}*"
+DEFAULT_LOG = Path("cint-trace.log")
+
+EPILOG = """examples:
+  ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out traced
+  ./cint trace traced/logs/adaptive/qemu.log
+  ./cint trace --perfetto timeline.json traced/logs/adaptive/qemu.log    # open in ui.perfetto.dev
+  ./cint trace --what-if default,cint traced/logs/adaptive/qemu.log
+  ./cint trace --qmp vm.sock --seconds 2 vm.log        # QEMU with -qmp unix:vm.sock,server,nowait
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    parser = subparsers.add_parser(
+        "trace", help="show what a trace of the device tells, or record one of a running VM",
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EPILOG,
+        description="Read QEMU's log of pci_nvme_cint_* trace events and print, for each "
+        "completion queue,\ninterrupts by reason, CQEs an interrupt, and hold and reap times "
+        "by hint. With --qmp the\nlog is first recorded from a running VM.")
+    add = parser.add_argument
+    add("log", metavar="LOG", nargs="?", type=Path,
+        help=f"QEMU's log (with --qmp: where to write it; default: {DEFAULT_LOG})")
+    add("--json", action="store_true", help="the summary as one JSON document")
+    add("--perfetto", metavar="FILE", type=Path,
+        help="also write a timeline that ui.perfetto.dev opens")
+    add("--what-if", metavar="POLICIES", help="also replay the trace under these policies")
+    add("--qmp", metavar="SOCKET", type=Path,
+        help="record from the VM with this QMP socket; its QEMU writes LOG itself")
+    add("--seconds", metavar="N", type=units.count(1, 3600, "--seconds"), default=2,
+        help="record for so long (default: 2)")
+
+
+def record(socket: Path, log: Path, seconds: float) -> None:
+    """Have the QEMU behind `socket` write its trace events to `log` for so long."""
+    place = log.resolve()
+    if any(letter.isspace() for letter in str(place)):
+        raise UsageError(f"{log}: QEMU's monitor takes no blanks in the name of a log")
+    control = qmp.connect(socket)
+    try:
+        states = control.execute("trace-event-get-state", name=EVENTS)
+        if not states:
+            raise CintError(f"{socket}: this QEMU has no {EVENTS} trace events",
+                            hint="./cint install makes one that has them")
+        before = {one["name"]: one["state"] == "enabled" for one in states}
+        control.execute("human-monitor-command", **{"command-line": f"logfile {place}"})
+        try:
+            control.execute("trace-event-set-state", name=EVENTS, enable=True)
+            with ui.Progress(f"recording for {ui.duration(seconds)}"):
+                time.sleep(seconds)
+        finally:
+            for name, enabled in before.items():
+                control.execute("trace-event-set-state", name=name, enable=enabled)
+            # The log's name cannot be asked for; an empty one means standard error.
+            control.execute("human-monitor-command", **{"command-line": "logfile /dev/stderr"})
+    finally:
+        control.close()
+
+
+def _what_if(log: Path, policies: str) -> int:
+    sys.stdout.flush()
+    words = ["replay", "--from-trace", "--irqs", "off", "--policy", policies, str(log)]
+    return subprocess.run([sys.executable, "-P", "-m", "cint", *words], check=False).returncode
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    if args.log is None and args.qmp is None:
+        raise UsageError("which log? give its name, or --qmp SOCKET to record one")
+    if args.what_if is not None and args.json:
+        raise UsageError("--what-if and --json do not go together")
+    log = args.log or DEFAULT_LOG
+    if args.qmp is not None:
+        record(args.qmp, log, args.seconds)
+        ui.info(f"recorded: {paths.display(log)}")
+    trace = events.load(log)
+    found = summary.summarize(trace)
+    print(json.dumps(found, indent=1) if args.json else summary.as_text(found))
+    if args.perfetto is not None:
+        with args.perfetto.open("w", encoding="utf-8") as stream:
+            perfetto.write(trace, stream)
+        ui.info(f"timeline: {paths.display(args.perfetto)}; open it in https://ui.perfetto.dev")
+    if args.what_if is not None:
+        print()
+        return _what_if(log, args.what_if)
+    return EXIT_OK
