@@ -35,6 +35,7 @@ VERBS = {
     "compare": "run fio in a guest under each policy and print a table",
     "replay": "replay a recorded load through the policies, without a guest",
     "trace": "show what a trace of the device tells, or record one of a running VM",
+    "top": "watch a running VM's device live",
     "figure": "measure the papers' figures and check what they claim",
     "results": "list the results of compare",
     "show": "print the table of a comparison again",

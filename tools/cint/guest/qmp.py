@@ -87,3 +87,10 @@ def connect(path: Path) -> Qmp:
     except QmpError:
         connection.close()
         raise
+
+
+def devices(control: Qmp) -> list[str]:
+    """The QOM paths of all NVMe controllers of the VM, with an id or without."""
+    return [f"{place}/{one['name']}" for place in ("/machine/peripheral",
+                                                   "/machine/peripheral-anon")
+            for one in control.execute("qom-list", path=place) if one["type"] == "child<nvme>"]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two readings of cint-stats, as QMP gives it, and the rates between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Stats = Mapping[str, Any]
+_HINTS = ("unmarked", "urgent", "barrier")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One completion queue between two readings. Rates are per second of the device's time."""
+
+    cqid: int
+    vector: int
+    policy: str
+    cqes_per_s: float
+    irqs_per_s: float
+    cqes_per_irq: float | None
+    #: Mean time from a CQE's post to its interrupt, all hints, in us.
+    hold_us: float | None
+    reasons: Mapping[str, int]
+    inflight: int
+    pending: int
+    delta_ns: int
+    thr: int
+    #: vIC's ratio, up and skip; 0 where it does not act.
+    ratio: tuple[int, int]
+    storm_ewma_ns: int
+    storm_held: int
+
+
+def _total(queue: Stats, what: str) -> tuple[int, int]:
+    """Sum and count of a distribution over all hints."""
+    found = [queue[f"{what}-{hint}"] for hint in _HINTS]
+    return sum(one["sum-ns"] for one in found), sum(sum(one["buckets"]) for one in found)
+
+
+def _row(before: Stats, now: Stats, seconds: float) -> Row:
+    def more(name: str) -> int:
+        return int(now[name]) - int(before.get(name, 0))
+
+    old_hold = _total(before, "hold") if before else (0, 0)
+    hold = [a - b for a, b in zip(_total(now, "hold"), old_hold, strict=True)]
+    was = before.get("irqs-by-reason", {})
+    reasons = {name: count - was.get(name, 0) for name, count in now["irqs-by-reason"].items()}
+    return Row(
+        now["cqid"], now["vector"], now["policy"],
+        more("cqes") / seconds if seconds else 0.0, more("irqs") / seconds if seconds else 0.0,
+        more("cqes") / more("irqs") if more("irqs") else None,
+        hold[0] / hold[1] / 1e3 if hold[1] else None,
+        dict(sorted(((n, c) for n, c in reasons.items() if c), key=lambda one: -one[1])),
+        now["inflight"], now["pending"], now["delta-ns"], now["thr"],
+        (now["ratio-up"], now["ratio-skip"]), now["storm-ewma-ns"], more("storm-held"))
+
+
+def rows(before: Stats | None, now: Stats) -> list[Row]:
+    """Each queue that there is now; without an earlier reading, since the device began.
+
+    A queue that counts less than before is a new one of that number.
+    """
+    old = {one["cqid"]: one for one in before["queues"]} if before else {}
+    seconds = (now["time-ns"] - (before["time-ns"] if before else 0)) / 1e9
+    found = []
+    for queue in now["queues"]:
+        earlier = old.get(queue["cqid"], {})
+        fresh = earlier and earlier["cqes"] > queue["cqes"]
+        found.append(_row({} if fresh else earlier, queue, seconds))
+    return found
+
+
+_HEAD = f"{'CQ':>4}{'vec':>5} {'policy':<9}{'CQEs/s':>10}{'irqs/s':>10}{'CQEs/irq':>10}" \
+        f"{'hold us':>9}{'in fl.':>7}{'pend.':>6}{'delta us':>9}{'thr':>6}{'R':>6}  reasons"
+
+
+def _ratio(ratio: tuple[int, int]) -> str:
+    return f"{ratio[0]}/{ratio[1]}" if ratio[1] else "-"
+
+
+def _known(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def as_text(found: list[Row]) -> list[str]:
+    """The rows as a table."""
+    lines = [_HEAD]
+    for row in found:
+        reasons = " ".join(f"{name} {count}" for name, count in row.reasons.items())
+        storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
+            if row.storm_held else ""
+        lines.append(
+            f"{row.cqid:>4}{row.vector:>5} {row.policy:<9}{row.cqes_per_s:>10.0f}"
+            f"{row.irqs_per_s:>10.0f}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
+            f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
+            f"{_ratio(row.ratio):>6}  {reasons}{storm}")
+    return lines

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint top`: a live view of a running VM's completion queues, over QMP."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import select
+import shutil
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from cint import units
+from cint.errors import EXIT_OK, CintError, UsageError
+from cint.guest import qmp
+from cint.timeline import live
+
+SCHEMA = 1
+#: Keys that change the policy.
+KEYS = {"d": "default", "s": "static", "a": "adaptive", "c": "cint", "v": "vic", "p": "pointer"}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb to the command line."""
+    keys = ", ".join(f"{key} {policy}" for key, policy in KEYS.items())
+    parser = subparsers.add_parser(
+        "top", help="watch a running VM's device live",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Show, for each completion queue of a running VM, rates, CQEs an interrupt, "
+        "mean hold,\nreasons, delta, thr, vIC's R and what the storm limiter holds.",
+        epilog=f"keys: {keys}: change the policy; q: leave\n"
+        "examples:\n"
+        "  ./cint run -- -qmp unix:vm.sock,server=on,wait=off -drive file=my.qcow2,if=virtio\n"
+        "  ./cint top vm.sock\n"
+        "  ./cint top --once --json vm.sock")
+    add = parser.add_argument
+    add("socket", metavar="SOCKET", type=Path,
+        help="QEMU's QMP socket (-qmp unix:SOCKET,server=on,wait=off)")
+    add("--device", metavar="PATH", help="of several NVMe devices, this one's QOM path")
+    add("--interval", metavar="S", type=units.count(1, 3600, "--interval"), default=1,
+        help="seconds between two readings (default: 1)")
+    add("--once", action="store_true", help="print the numbers since the device began, and end")
+    add("--json", action="store_true", help="with --once: one JSON document")
+
+
+def _device(control: qmp.Qmp, chosen: str | None) -> str:
+    found = qmp.devices(control)
+    if chosen is not None and chosen not in found:
+        raise UsageError(f"--device {chosen}: there is none{units.suggestion(chosen, found)}",
+                         hint=f"NVMe devices of this VM: {', '.join(found) or 'none'}")
+    if len(found) > 1 and chosen is None:
+        raise UsageError(f"there are {len(found)} NVMe devices",
+                         hint=f"choose with --device: {', '.join(found)}")
+    if not found:
+        raise CintError("this VM has no NVMe device")
+    return chosen or found[0]
+
+
+def _stats(control: qmp.Qmp, device: str) -> live.Stats:
+    try:
+        stats: live.Stats = control.get("cint-stats", device)
+    except qmp.QmpError as problem:
+        raise CintError(f"{device} says nothing of its queues: {problem.message}",
+                        hint="it has to be -device nvme,cint=on of a QEMU with cint") from None
+    return stats
+
+
+@contextmanager
+def _keys() -> Iterator[None]:
+    """Each key as it is pressed, where there is a terminal; the terminal as before afterwards."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _pressed(seconds: float) -> str:
+    """The key that was pressed within so many seconds; empty if none was."""
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
+    return (sys.stdin.read(1) or "q") if ready else ""
+
+
+def act(control: qmp.Qmp, device: str, key: str) -> str:
+    """Do what a key says; the remark to show."""
+    if key not in KEYS:
+        return ""
+    try:
+        control.set("cint.policy", KEYS[key], device)
+    except qmp.QmpError as problem:
+        return problem.message
+    return f"policy changed to {KEYS[key]}"
+
+
+def _watch(control: qmp.Qmp, device: str, interval: float) -> None:
+    before, remark = None, ""
+    columns = shutil.get_terminal_size().columns
+    with _keys():
+        while True:
+            now = _stats(control, device)
+            lines = [f"{device}  {now['time-ns'] / 1e9:.1f} s  {remark}",
+                     *live.as_text(live.rows(before, now)),
+                     "", f"{' '.join(f'{k}:{p}' for k, p in KEYS.items())} q:leave"]
+            print("\x1b[H\x1b[J" + "\n".join(line[:columns] for line in lines), flush=True)
+            before, key = now, _pressed(interval)
+            if key == "q":
+                return
+            remark = act(control, device, key)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    if args.json and not args.once:
+        raise UsageError("--json: only with --once")
+    control = qmp.connect(args.socket)
+    try:
+        device = _device(control, args.device)
+        if not args.once:
+            _watch(control, device, args.interval)
+            return EXIT_OK
+        found = live.rows(None, _stats(control, device))
+        print(json.dumps({"schema": SCHEMA, "device": device,
+                          "queues": [asdict(row) for row in found]}, indent=1)
+              if args.json else "\n".join(live.as_text(found)))
+        return EXIT_OK
+    finally:
+        control.close()
