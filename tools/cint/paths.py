@@ -60,6 +60,8 @@ FIO_BUILD = BUILD / "fio"
 GUEST = BUILD / "guest"
 INITRAMFS = GUEST / "initramfs.cpio.gz"
 MANIFEST = GUEST / "manifest.json"
+#: The same with the user-space driver's program.
+USERSPACE_INITRAMFS = BUILD / "userspace/initramfs.cpio.gz"
 
 #: The distribution's own kernel, its modules, and our image with those.
 DISTRO = BUILD / "distro"
@@ -94,6 +96,8 @@ QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
 QEMU_BENCH_PATCHES = ROOT / "qemu-patches/bench"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"
+#: The driver in user space.
+USERSPACE = ROOT / "userspace"
 KERNEL_CONFIG = IMAGES / "kernel"
 
 #: Measurements; `cint clean --all` removes them.

@@ -10,6 +10,8 @@ from cint.build import sources
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
 _AGENT = paths.GUEST / "agent"
+#: The user-space driver's program, in an image of its own: what is measured has none of it.
+_CINTIO = paths.GUEST / "cintio"
 _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
 
 #: Programs taken from the distribution as they are: (name, where to look).
@@ -40,6 +42,8 @@ def _build_own(name: str, title: str, recipe_name: str, *words: str) -> bool:
     out = paths.GUEST / name
     recipe = paths.IMAGES / recipe_name
     parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
+    if out == _CINTIO:
+        parts += [paths.ROOT / "hw/nvme/cint-abi.h", *sorted(paths.USERSPACE.glob("*.[ch]"))]
     inputs = {"parts": steps.hash_files([recipe, *parts])}
     stamp = steps.Stamp(name)
     if stamp.current(inputs, out):
@@ -65,7 +69,10 @@ def build(jobs: int) -> bool:
     for tool in _TOOLS:
         title = f"Build {tool.name} for the guest"
         worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
-    return _pack("image", "Make the guest image", paths.INITRAMFS) or worked
+    worked = _build_own("cintio", "Build cintio for the guest", "build-cintio.sh") or worked
+    worked = _pack("image", "Make the guest image", paths.INITRAMFS) or worked
+    return _pack("userspace-image", "Make the image with the user-space driver",
+                 paths.USERSPACE_INITRAMFS, tools=(*_TOOLS, _CINTIO)) or worked
 
 
 def build_distro() -> bool:
@@ -74,12 +81,13 @@ def build_distro() -> bool:
                  paths.DISTRO_INITRAMFS, paths.DISTRO_MODULES)
 
 
-def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool:
+def _pack(name: str, title: str, out: Path, modules: Path | None = None,
+          tools: tuple[Path, ...] = _TOOLS) -> bool:
     """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
     inputs = {
-        "parts": steps.hash_files([_FIO, _AGENT, *_TOOLS, recipe, *more]),
+        "parts": steps.hash_files([_FIO, _AGENT, *tools, recipe, *more]),
         "taken": [_identity(path) for path in _TAKEN],
     }
     stamp = steps.Stamp(name)
@@ -88,7 +96,7 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None) -> bool
     stamp.remove()
     with steps.step(name, title) as step:
         words: list[str | Path] = ["--modules", modules] if modules else []
-        for tool in _TOOLS:
+        for tool in tools:
             words += ["--tool", tool]
         step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
                   *words, "--out", out])

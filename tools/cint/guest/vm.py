@@ -38,6 +38,9 @@ ICOUNT = "shift=0,sleep=off"
 # A fixed start and the virtual clock: without them the guest's first second
 # depends on the host's clock.
 VIRTUAL_ARGS = ("-rtc", "base=2026-01-01T00:00:00,clock=vm")
+#: An IOMMU that confines devices and their interrupts, and what makes Linux use it.
+IOMMU_ARGS = ("-device", "intel-iommu,intremap=on,eim=on")
+IOMMU_APPEND = "intel_iommu=on"
 CMDLINE = paths.KERNEL_CONFIG / "cmdline"
 CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.virtual"
 CMDLINE_REAL = paths.KERNEL_CONFIG / "cmdline.real"
@@ -95,6 +98,8 @@ class Machine:
     #: In virtual time: of what the guest takes for random numbers of its CPU.
     seed: int = 1
     virtual: bool = True
+    #: With an IOMMU, for drivers in user space.
+    iommu: bool = False
     accel: str = "tcg"
     cpu: str = "max"
     backend: Backend = field(default_factory=Backend)
@@ -119,7 +124,9 @@ def kernel_options(path: Path) -> list[str]:
 def kernel_cmdline(machine: Machine) -> str:
     """The text of -append; later options win over earlier ones."""
     of_time = machine.cmdline_virtual if machine.virtual else CMDLINE_REAL
-    return " ".join([*kernel_options(CMDLINE), *kernel_options(of_time), *machine.append])
+    of_iommu = [IOMMU_APPEND] if machine.iommu else []
+    return " ".join([*kernel_options(CMDLINE), *kernel_options(of_time), *of_iommu,
+                     *machine.append])
 
 
 def _board(machine: Machine) -> str:
@@ -176,6 +183,7 @@ def machine_args(machine: Machine, firmware: Sequence[str] = ()) -> list[str]:
     if not machine.own_guest:
         args += ["-no-reboot", "-kernel", str(machine.kernel),
                  "-initrd", str(machine.initramfs), "-append", kernel_cmdline(machine)]
+    args += IOMMU_ARGS if machine.iommu else ()
     args += [*machine.backend.args(), "-device", nvme_arg(machine)]
     return [*args, *_trace_args(machine.trace), *machine.extra]
 

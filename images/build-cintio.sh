@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Usage: build-cintio.sh OUTPUT
+#
+# Builds cintio/, with the user-space driver of the tree's userspace/: one
+# static, stripped binary, without meson.  CC may name a compiler wrapper such
+# as "ccache gcc".
+set -eu
+
+if [ $# -ne 1 ]; then
+    sed -n 's/^# \(Usage: .*\)/\1/p' "$0" >&2
+    exit 2
+fi
+here=$(cd "$(dirname "$0")" && pwd)
+driver=
+for part in bind controller memory pairs queue reap vfio wait; do
+    driver="$driver $here/../userspace/$part.c"
+done
+# shellcheck disable=SC2086
+${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -D_GNU_SOURCE -static -s -pthread \
+    -o "$1.tmp" "$here"/cintio/*.c $driver
+mv "$1.tmp" "$1"

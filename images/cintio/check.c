@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * I/O that is verified: each thread writes its part of the namespace in
+ * random order and reads what it wrote, until it has done its count. A block
+ * holds its address, how often it was written, and a checksum of both and of
+ * what follows.
+ */
+#include "cintio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct head {
+    uint64_t lba, version;
+    uint32_t crc;
+};
+
+struct io {
+    uint64_t unit;              /* of the thread's part */
+    bool write;
+};
+
+struct worker {
+    const struct check_options *options;
+    struct cintio *dev;
+    struct cintio_queue *q;
+    struct cintio_mem *mem;
+    unsigned int number;
+    size_t unit_size;           /* bytes in one I/O */
+    uint64_t first, units;      /* blocks; I/Os that fit */
+    uint64_t *versions;         /* of each unit, 0 = never written */
+    bool *busy;
+    struct io *ios;             /* by cookie */
+    unsigned int *idle, nr_idle;
+    uint64_t random, issued, ended, errors, longest_ns;
+    int result;
+};
+
+/* --- data --------------------------------------------------------------- */
+
+static uint32_t crc_table[256];
+
+/* CRC-32C, reflected. */
+static void make_table(void)
+{
+    for (unsigned int i = 0; i < 256; i++) {
+        uint32_t crc = i;
+
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+        }
+        crc_table[i] = crc;
+    }
+}
+
+static uint32_t crc32c(const uint8_t *at, size_t len)
+{
+    uint32_t crc = UINT32_MAX;
+
+    while (len--) {
+        crc = crc >> 8 ^ crc_table[(crc ^ *at++) & 0xff];
+    }
+    return ~crc;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Each block by itself, so that a part of an I/O in the wrong place shows. */
+static void fill(struct worker *w, uint8_t *at, uint64_t lba, uint64_t version)
+{
+    uint32_t size = cintio_info(w->dev)->block_size;
+
+    for (uint8_t *end = at + w->unit_size; at < end; at += size, lba++) {
+        struct head head = { .lba = lba, .version = version };
+        uint64_t random = lba * 2654435761u + version + 1;
+
+        for (size_t i = sizeof(head); i + 8 <= size; i += 8) {
+            next_random(&random);
+            memcpy(at + i, &random, 8);
+        }
+        memcpy(at, &head, sizeof(head));
+        head.crc = crc32c(at, size);
+        memcpy(at, &head, sizeof(head));
+    }
+}
+
+static bool is_right(struct worker *w, uint8_t *at, uint64_t lba,
+                     uint64_t version)
+{
+    uint32_t size = cintio_info(w->dev)->block_size, crc;
+    struct head head;
+
+    for (uint8_t *end = at + w->unit_size; at < end; at += size, lba++) {
+        memcpy(&head, at, sizeof(head));
+        crc = head.crc;
+        head.crc = 0;
+        memcpy(at, &head, sizeof(head));
+        if (head.lba != lba || head.version != version ||
+            crc32c(at, size) != crc) {
+            fprintf(stderr, "cintio: block %llu: version %llu, read as %llu "
+                    "of block %llu\n", (unsigned long long)lba,
+                    (unsigned long long)version,
+                    (unsigned long long)head.version,
+                    (unsigned long long)head.lba);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- I/O ---------------------------------------------------------------- */
+
+static bool issue(struct worker *w)
+{
+    uint64_t unit = next_random(&w->random) % w->units, lba;
+    unsigned int cookie = w->idle[w->nr_idle - 1];
+    uint8_t *buf = (uint8_t *)w->mem->addr + cookie * w->unit_size;
+    bool write = !w->versions[unit] || next_random(&w->random) % 2;
+    struct cintio_io io;
+
+    if (w->busy[unit]) {
+        return true;    /* another one, next time */
+    }
+    lba = w->first + unit * w->options->blocks;
+    io = (struct cintio_io) {
+        .op = write ? CINTIO_WRITE : CINTIO_READ,
+        .hints = w->options->hints && w->issued % 4 == 0 ? CINTIO_URGENT : 0,
+        .lba = lba, .blocks = w->options->blocks, .mem = w->mem, .buf = buf,
+        .cookie = cookie,
+    };
+    if (write) {
+        fill(w, buf, lba, w->versions[unit] + 1);
+    } else {
+        memset(buf, 0, w->unit_size);
+    }
+    if (cintio_push(w->q, &io)) {
+        fprintf(stderr, "cintio: %s\n", cintio_queue_error(w->q));
+        return false;
+    }
+    w->versions[unit] += write;
+    w->busy[unit] = true;
+    w->ios[cookie] = (struct io) { unit, write };
+    w->nr_idle--;
+    w->issued++;
+    return true;
+}
+
+static void end(struct worker *w, const struct cintio_done *done)
+{
+    struct io *io = &w->ios[done->cookie];
+    uint8_t *buf = (uint8_t *)w->mem->addr + done->cookie * w->unit_size;
+
+    w->ended++;
+    w->busy[io->unit] = false;
+    w->idle[w->nr_idle++] = done->cookie;
+    if (done->status) {
+        fprintf(stderr, "cintio: status %03x\n", done->status);
+        w->errors++;
+    } else if (!io->write) {
+        w->errors += !is_right(w, buf, w->first + io->unit * w->options->blocks,
+                               w->versions[io->unit]);
+    }
+}
+
+static int work(struct worker *w)
+{
+    struct cintio_done done[64];
+    uint64_t start;
+    int got;
+
+    while (w->ended < w->options->count) {
+        while (w->nr_idle && w->issued < w->options->count) {
+            if (!issue(w)) {
+                return 1;
+            }
+        }
+        start = cintio_now();
+        got = cintio_complete(w->q, done, w->options->min, 64, CINTIO_FOREVER);
+        if (cintio_now() - start > w->longest_ns) {
+            w->longest_ns = cintio_now() - start;
+        }
+        if (got < 0) {
+            fprintf(stderr, "cintio: %s\n", cintio_queue_error(w->q));
+            return 1;
+        }
+        for (int i = 0; i < got; i++) {
+            end(w, &done[i]);
+        }
+    }
+    return w->errors != 0;
+}
+
+/* --- what a test asks for ----------------------------------------------- */
+
+/* Between two steps of the driver time passes: none, a little or a lot. */
+static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)
+{
+    struct worker *w = opaque;
+    uint64_t until;
+
+    (void)q;
+    if (which == CINTIO_STEP_SKIP_LOOK) {
+        return w->options->no_look;
+    }
+    if (which == CINTIO_STEP_SKIP_CLAMP) {
+        return w->options->no_clamp;
+    }
+    if (w->options->delay_ns) {
+        until = cintio_now() + next_random(&w->random) % w->options->delay_ns;
+        while (cintio_now() < until) {
+            continue;
+        }
+    }
+    return false;
+}
+
+static int prepare(struct worker *w, struct cintio_error *err)
+{
+    const struct check_options *o = w->options;
+    struct cintio_queue_options how = { .entries = o->entries };
+    int ret = cintio_queue_create(w->dev, &how, &w->q, err);
+
+    if (!ret && o->policy >= 0) {
+        ret = cintio_queue_set_policy(w->q, o->policy, err);
+    }
+    if (!ret) {
+        ret = cintio_queue_set_mode(w->q, o->mode, o->sleep_ns, err);
+    }
+    if (!ret) {
+        ret = cintio_alloc(w->dev, o->depth * w->unit_size, &w->mem, err);
+    }
+    if (ret) {
+        return ret;
+    }
+    w->versions = calloc(w->units, sizeof(*w->versions));
+    w->busy = calloc(w->units, sizeof(*w->busy));
+    w->ios = calloc(o->depth, sizeof(*w->ios));
+    w->idle = calloc(o->depth, sizeof(*w->idle));
+    if (!w->versions || !w->busy || !w->ios || !w->idle) {
+        return cintio_fail(err, -ENOMEM, "out of memory");
+    }
+    while (w->nr_idle < o->depth) {
+        w->idle[w->nr_idle] = w->nr_idle;
+        w->nr_idle++;
+    }
+    if (o->delay_ns || o->no_look || o->no_clamp) {
+        cintio_queue_watch(w->q, step, w);
+    }
+    return 0;
+}
+
+static void *run(void *opaque)
+{
+    struct worker *w = opaque;
+    struct cintio_error err;
+
+    if (prepare(w, &err)) {
+        fprintf(stderr, "cintio: %s\n", err.text);
+        w->result = 1;
+    } else {
+        w->result = work(w);
+    }
+    return NULL;
+}
+
+static void tidy(struct worker *w)
+{
+    cintio_queue_destroy(w->q);
+    cintio_free(w->dev, w->mem);
+    free(w->versions);
+    free(w->busy);
+    free(w->ios);
+    free(w->idle);
+}
+
+/* --- what came of it ---------------------------------------------------- */
+
+static const NvmeCintLogRecord *record_of(const void *page, unsigned int cqid)
+{
+    const NvmeCintLogHeader *head = page;
+    const uint8_t *at = (const uint8_t *)page + head->header_size;
+
+    for (unsigned int i = 0; i < head->records; i++, at += head->record_size) {
+        const NvmeCintLogRecord *record = (const NvmeCintLogRecord *)at;
+
+        if (record->cqid == cqid) {
+            return record;
+        }
+    }
+    return NULL;
+}
+
+static void report(struct worker *w, const void *page)
+{
+    const NvmeCintLogRecord *log = page ?
+        record_of(page, cintio_queue_id(w->q)) : NULL;
+
+    printf("queue=%u ios=%llu errors=%llu sleeps=%llu arms=%llu "
+           "longest_us=%llu", cintio_queue_id(w->q),
+           (unsigned long long)w->ended, (unsigned long long)w->errors,
+           (unsigned long long)w->q->sleeps, (unsigned long long)w->q->arms,
+           (unsigned long long)w->longest_ns / 1000);
+    if (log) {
+        printf(" cqes=%llu irqs=%llu urgent=%llu pointer=%llu max_hold=%llu "
+               "rejects=%llu", (unsigned long long)log->cqes,
+               (unsigned long long)(log->irqs_full + log->irqs_urgent),
+               (unsigned long long)log->irqs_urgent, (unsigned long long)
+               log->irqs_by_reason[NVME_CINT_REASON_POINTER],
+               (unsigned long long)
+               log->irqs_by_reason[NVME_CINT_REASON_MAX_HOLD],
+               (unsigned long long)log->pointer_rejects);
+    }
+    printf("\n");
+}
+
+static int run_all(struct cintio *dev, const struct check_options *o)
+{
+    const struct cintio_info *info = cintio_info(dev);
+    uint64_t part = info->blocks / o->threads;
+    struct worker w[MAX_THREADS] = { 0 };
+    pthread_t threads[MAX_THREADS];
+    struct cintio_error err;
+    void *page = NULL;
+    size_t len;
+    int ret = 0;
+
+    for (unsigned int i = 0; i < o->threads; i++) {
+        w[i] = (struct worker) {
+            .options = o, .dev = dev, .number = i, .first = i * part,
+            .units = part / o->blocks, .random = i + 88172645463325252u,
+            .unit_size = (size_t)o->blocks * info->block_size,
+        };
+        pthread_create(&threads[i], NULL, run, &w[i]);
+    }
+    if (o->reset_ms) {
+        usleep(o->reset_ms * 1000);
+        ret = cintio_reset(dev, &err);
+        fprintf(stderr, "cintio: reset: %s\n", ret ? err.text : "done");
+    }
+    for (unsigned int i = 0; i < o->threads; i++) {
+        pthread_join(threads[i], NULL);
+        ret |= w[i].result;
+    }
+    cintio_log(dev, &page, &len, &err);
+    for (unsigned int i = 0; i < o->threads; i++) {
+        if (w[i].q) {
+            report(&w[i], page);
+        }
+        tidy(&w[i]);
+    }
+    free(page);
+    return ret != 0;
+}
+
+int check(const struct check_options *o)
+{
+    struct cintio_options options = { .queues = o->threads };
+    struct cintio_error err;
+    struct cintio *dev;
+    int ret;
+
+    make_table();
+    ret = cintio_open(o->address, &options, &dev, &err);
+    if (!ret && o->records) {
+        ret = cintio_records(dev, true, &err);
+        if (ret) {
+            cintio_close(dev);
+        }
+    }
+    if (ret) {
+        fprintf(stderr, "cintio: %s\n", err.text);
+        return 1;
+    }
+    ret = run_all(dev, o);
+    cintio_close(dev);
+    return ret;
+}

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The driver in user space, in the guest: with an IOMMU and without, verified, in all modes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import pytest
+from conftest import Boot, machine
+
+from cint import paths
+from cint.guest import agent, session, vm
+
+#: Gives the controller to vfio-pci, without an IOMMU where there is none.
+BIND = """
+if [ ! -d /sys/kernel/iommu_groups/0 ]; then
+  echo 1 > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode
+  echo 64 > /proc/sys/vm/nr_hugepages
+fi
+A=$(basename $(readlink -f /sys/class/nvme/nvme0/device))
+echo $A > /tmp/address
+cintio bind $A
+"""
+WAYS = pytest.mark.parametrize("iommu", [True, False], ids=["iommu", "no-iommu"])
+MODES = ("poll", "sleep", "adaptive", "interrupt", "coalesced")
+
+
+def job(name: str, script: str) -> agent.Job:
+    """A job for the shell, which knows the controller's address as $A."""
+    return agent.Job(name, argv=agent.exec_argv(f"A=$(cat /tmp/address)\n{script}"),
+                     timeout_s=600)
+
+
+def run(boot: Boot, machine: vm.Machine, *jobs: agent.Job, bind: bool = True) -> session.Outcome:
+    """Boot, and give the controller to vfio-pci."""
+    setup = (agent.exec_argv(BIND),) if bind else ()
+    return boot(replace(machine, initramfs=paths.USERSPACE_INITRAMFS),
+                agent.Plan(jobs=jobs, setup=setup), seconds=600)
+
+
+def words(text: str) -> list[dict[str, int]]:
+    """What `cintio check` says of each queue."""
+    return [{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", line)}
+            for line in text.splitlines() if line.startswith("queue=")]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of `cintio check`."""
+
+    name: str
+    options: str
+    ios: int
+    threads: int = 1
+
+
+CASES = (
+    *(Case(mode, f"--mode {mode} --sleep 40000 --depth 8 --min 4 --count 1000", 1000)
+      for mode in MODES),
+    Case("large", "--mode coalesced --blocks 1024 --depth 4 --min 2 --count 60", 60),
+    Case("odd", "--mode interrupt --blocks 9 --depth 8 --min 2 --count 500", 500),
+    Case("full", "--mode coalesced --depth 63 --entries 64 --min 63 --count 2000", 2000),
+    Case("threads", "--mode coalesced --depth 8 --min 3 --threads 4 --count 500", 500, 4),
+    *(Case(f"delay-{ns}", f"--mode coalesced --depth 16 --min 5 --count 500 --delay {ns}", 500)
+      for ns in (1000, 10000, 50000, 200000)),
+    Case("delay-interrupt", "--mode interrupt --depth 16 --min 5 --count 500 --delay 20000", 500),
+    Case("hints", "--policy cint --records --hints --mode interrupt --count 1000", 1000),
+    *(Case(f"policy-{policy}", f"--policy {policy} --mode interrupt --min 4 --count 500", 500)
+      for policy in ("default", "static", "adaptive", "vic")),
+)
+
+
+@WAYS
+def test_verified(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
+    """What was written is read, in all modes; nothing ever waits for max-hold."""
+    host = machine("pointer", "p3700", backend=disk, iommu=iommu)
+    jobs = [job(case.name, f"cintio check $A {case.options}") for case in CASES]
+    outcome = run(boot, host, *jobs, job("info", "cintio info $A"))
+    assert f"iommu {'yes' if iommu else 'no'}" in str(outcome.results["info"]["stdout"])
+    for case in CASES:
+        queues = words(str(outcome.results[case.name]["stdout"]))
+        assert len(queues) == case.threads
+        for queue in queues:
+            assert (queue["ios"], queue["cqes"]) == (case.ios, case.ios), case.name
+            assert (queue["errors"], queue["rejects"]) == (0, 0), case.name
+            if not case.name.startswith("policy-"):
+                assert queue["max_hold"] == 0, (case.name, queue)
+
+
+def of(outcome: session.Outcome, name: str) -> dict[str, int]:
+    """The only queue of a run."""
+    queue, = words(str(outcome.results[name]["stdout"]))
+    return queue
+
+
+def test_modes_do_what_they_say(boot: Boot, disk: vm.Backend) -> None:
+    """Interrupts and sleeps of each mode, where the medium is slower than the program."""
+    options = "--depth 4 --min 4 --blocks 1 --count 400 --sleep 100000"
+    jobs = [job(mode, f"cintio check $A --mode {mode} {options}") for mode in MODES]
+    outcome = run(boot, machine("pointer", "p3700", backend=disk, iommu=True), *jobs)
+    assert of(outcome, "poll")["irqs"] <= 1
+    assert of(outcome, "poll")["sleeps"] == 0
+    for mode in ("sleep", "adaptive"):
+        assert of(outcome, mode)["irqs"] <= 1
+        assert of(outcome, mode)["sleeps"] >= 60, mode
+    assert of(outcome, "interrupt")["irqs"] == 400
+    assert of(outcome, "interrupt")["sleeps"] > 150
+    # once for each four, all of which are asked for at once
+    assert of(outcome, "coalesced")["irqs"] <= 101
+    assert 90 <= of(outcome, "coalesced")["sleeps"] <= 101
+
+
+FAULTS = {"look": "--delay 50000", "clamp": "--delay 1000"}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faulty_driver_is_found_out(boot: Boot, disk: vm.Backend, fault: str) -> None:
+    """A driver that leaves out what keeps wake-ups makes the controller hold completions."""
+    script = (f"cintio check $A --mode coalesced --depth 16 --min 5 --count 503 "
+              f"{FAULTS[fault]} --omit {fault}")
+    outcome = run(boot, machine("pointer", "p3700", backend=disk, iommu=True),
+                  job("faulty", script))
+    assert of(outcome, "faulty")["max_hold"] > 0
+    assert of(outcome, "faulty")["errors"] == 0
+
+
+def test_urgent_overtakes(boot: Boot, disk: vm.Backend) -> None:
+    """With status records, interrupts of the urgent class are sent and understood."""
+    script = "cintio check $A --policy cint --records --hints --mode interrupt --count 1000"
+    outcome = run(boot, machine("pointer", backend=disk, iommu=True), job("hints", script))
+    queue = of(outcome, "hints")
+    assert queue["urgent"] > 50
+    assert (queue["ios"], queue["errors"], queue["max_hold"]) == (1000, 0, 0)
+
+
+@WAYS
+def test_errors_say_what_to_do(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
+    """Each obstacle has its sentence."""
+    steps = [
+        ("bound", "A=$(basename $(readlink -f /sys/class/nvme/nvme0/device)); cintio info $A",
+         "has the kernel's driver nvme, not vfio-pci: cintio bind 0000:"),
+        ("nothing", "cintio info 0000:1f:00.0", "there is no PCI function 0000:1f:00.0"),
+        ("bind", BIND, ""),
+        ("busy", "cintio check $A --mode coalesced --count 1000000 & sleep 0.1; cintio info $A; "
+                 "r=$?; kill -9 $!; wait; exit $r", "another process has 0000:"),
+        # a killed driver leaves nothing behind
+        ("again", "cintio check $A --mode coalesced --count 200 && cintio unbind $A && "
+                  "dd if=/dev/nvme0n1 of=/dev/null bs=64k count=16 iflag=direct 2>/dev/null", ""),
+        ("reset", "A=$(cat /tmp/address); cintio bind $A; "
+                  "cintio check $A --mode coalesced --count 1000000 --reset 30",
+         "was reset: 16 commands of queue 1 are lost"),
+        ("policy", "cintio check $A --mode coalesced --policy adaptive",
+         "knows no interrupt pointer: give it the policy pointer"),
+        ("user", "echo nobody:x:65534:65534::/:/bin/sh >>/etc/passwd; "
+                 "su -s /bin/sh nobody -c \"cintio info $A\"",
+         "no permission to open /dev/vfio/"),
+    ]
+    if not iommu:
+        steps.insert(2, ("unsafe", "A=$(basename $(readlink -f /sys/class/nvme/nvme0/device)); "
+                                   "cintio bind $A", "enable_unsafe_noiommu_mode"))
+    wrapped = [job(name, f"( {script} ) >/tmp/out 2>&1; echo $?; cat /tmp/out")
+               for name, script, _ in steps]
+    outcome = run(boot, machine("pointer", backend=disk, iommu=iommu), *wrapped, bind=False)
+    for name, _, text in steps:
+        status, _, said = str(outcome.results[name]["stdout"]).partition("\n")
+        assert (status == "0") == (not text), (name, status, said)
+        assert text in said, (name, said)
+
+
+def test_controller_without_pointer(boot: Boot, disk: vm.Backend) -> None:
+    """A controller without cint is driven too, but for what it has not."""
+    plain = vm.Machine((), backend=disk, iommu=True)
+    outcome = run(boot, plain,
+                  job("interrupt", "cintio check $A --mode interrupt --min 4 --count 500"),
+                  job("coalesced", "cintio check $A --mode coalesced 2>&1 || true"))
+    assert of(outcome, "interrupt")["ios"] == 500
+    assert "has no interrupt pointer" in str(outcome.results["coalesced"]["stdout"])

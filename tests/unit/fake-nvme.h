@@ -1,0 +1,104 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A controller for the tests of the user-space driver: registers, queues and a
+ * disk in this process's memory. When it interrupts is decided by the engine
+ * of the device. Nothing happens by itself: a test says when a command
+ * completes and when time passes.
+ */
+#ifndef TESTS_UNIT_FAKE_NVME_H
+#define TESTS_UNIT_FAKE_NVME_H
+
+#include <glib.h>
+
+#include "coalesce.h"
+#include "internal.h"
+
+#define FAKE_QUEUES     4       /* I/O queue pairs */
+#define FAKE_ENTRIES    64      /* of each, at most */
+#define FAKE_BLOCK      512
+#define FAKE_BLOCKS     8192    /* 4 MiB */
+#define FAKE_MDTS       6       /* 256 KiB */
+#define FAKE_MEMS       64
+#define FAKE_BAR_SIZE   0x2000
+#define FAKE_POINTERS   0x1800
+
+typedef struct FakeCq {
+    uint64_t base;
+    uint32_t size, head, tail;      /* indices */
+    uint32_t posted;                /* free running */
+    bool phase, irq;
+    int eventfd;
+    CintCq engine;
+    CintSq sq;
+    uint64_t reasons[NVME_CINT_NR_REASONS];
+    uint64_t messages, rejects;
+    uint32_t full_tail;
+} FakeCq;
+
+typedef struct FakeCmd {
+    struct nvme_sqe sqe;
+    CintCmd engine;
+    bool used;
+    uint64_t order;                 /* of fetching */
+} FakeCmd;
+
+typedef struct FakeSq {
+    uint64_t base;
+    uint32_t size, head, tail;
+    FakeCmd cmd[FAKE_ENTRIES];
+    unsigned inflight;
+    uint64_t fetched;
+} FakeSq;
+
+typedef struct FakeMem {
+    struct cintio_mem *mem;
+} FakeMem;
+
+typedef struct FakeNvme {
+    /* set before fake_start() */
+    bool plain;                     /* no cint */
+    bool stuck, no_namespace;
+    unsigned vectors;               /* 0 = one for each queue */
+    /* what is mapped from now on is in pages of 4 KiB, in reverse order */
+    bool scattered;
+
+    struct cintio *dev;
+    uint32_t regs[FAKE_BAR_SIZE / 4];
+    bool gone;
+    FakeCq cq[FAKE_QUEUES + 1];
+    FakeSq sq[FAKE_QUEUES + 1];
+    CintScope scope;
+    CintConfig config;
+    uint64_t records;               /* address of the status records */
+    FakeMem mem[FAKE_MEMS];
+    uint64_t next_iova;
+    int64_t now;
+    uint8_t *disk;
+} FakeNvme;
+
+FakeNvme *fake_new(void);
+
+/* cintio_start() on it; cintio_close() in fake_free(). */
+int fake_start(FakeNvme *fake, const struct cintio_options *options,
+               struct cintio_error *err);
+void fake_free(FakeNvme *fake);
+
+unsigned fake_inflight(const FakeNvme *fake, unsigned qid);
+
+/* Complete the @nth oldest command of a queue pair, from 0. */
+void fake_complete(FakeNvme *fake, unsigned qid, unsigned nth, uint16_t status);
+
+/* Complete the @n oldest, as many as there are. */
+void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n);
+
+/* Time passes until the next deadline of a queue. False: there is none. */
+bool fake_deadline(FakeNvme *fake, unsigned qid);
+
+/* Post an entry for a command that nobody gave. */
+void fake_post_bogus(FakeNvme *fake, unsigned qid, uint16_t cid);
+
+/* Whether the queue's eventfd would end a poll(2). */
+bool fake_is_signalled(const FakeNvme *fake, unsigned qid);
+
+#endif /* TESTS_UNIT_FAKE_NVME_H */

@@ -1,0 +1,621 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Unit tests of the user-space driver against a fake controller: data, queues,
+ * errors. How it waits is test-wait.c's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake-nvme.h"
+
+static struct cintio_error err;
+
+static FakeNvme *started(void)
+{
+    FakeNvme *fake = fake_new();
+
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    return fake;
+}
+
+static struct cintio_queue *queue_of(FakeNvme *fake, unsigned entries)
+{
+    struct cintio_queue_options options = { .entries = entries };
+    struct cintio_queue *q = NULL;
+
+    g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==, 0);
+    return q;
+}
+
+static struct cintio_mem *memory_of(FakeNvme *fake, size_t len)
+{
+    struct cintio_mem *mem = NULL;
+
+    g_assert_cmpint(cintio_alloc(fake->dev, len, &mem, &err), ==, 0);
+    return mem;
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    if (!strstr(text, part)) {
+        g_error("\"%s\" does not say \"%s\"", text, part);
+    }
+}
+
+/* --- start -------------------------------------------------------------- */
+
+static void test_info(void)
+{
+    FakeNvme *fake = started();
+    const struct cintio_info *info = cintio_info(fake->dev);
+
+    g_assert_cmpstr(info->model, ==, "a fake");
+    g_assert_cmpstr(info->serial, ==, "12345");
+    g_assert_cmpstr(info->firmware, ==, "1.0");
+    g_assert_cmpuint(info->block_size, ==, FAKE_BLOCK);
+    g_assert_cmpuint(info->blocks, ==, FAKE_BLOCKS);
+    g_assert_cmpuint(info->max_transfer, ==, NVME_PAGE << FAKE_MDTS);
+    g_assert_cmpuint(info->max_entries, ==, FAKE_ENTRIES);
+    g_assert_cmpuint(info->queues, ==, FAKE_QUEUES);
+    g_assert_cmpuint(info->cint_caps, ==, 0x1ff);
+    fake_free(fake);
+}
+
+static int start_with(FakeNvme *fake, struct cintio_options options)
+{
+    int ret = fake_start(fake, &options, &err);
+
+    g_assert_null(ret ? fake->dev : NULL);
+    if (ret) {
+        g_free(fake->disk);
+        g_free(fake);
+    } else {
+        fake_free(fake);
+    }
+    return ret;
+}
+
+static void test_start_errors(void)
+{
+    FakeNvme *fake = fake_new();
+
+    fake->gone = true;
+    g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
+                    -ENODEV);
+    expect_text(err.text, "fake");
+
+    fake = fake_new();
+    fake->stuck = true;
+    g_assert_cmpint(start_with(fake, (struct cintio_options) {
+        .timeout_ms = 5 }), ==, -ETIMEDOUT);
+    expect_text(err.text, "did not start in 5 ms");
+
+    fake = fake_new();
+    fake->stuck = true;
+    fake->regs[NVME_REG_CSTS / 4] = NVME_CSTS_CFS;
+    g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==, -EIO);
+    expect_text(err.text, "CSTS.CFS");
+
+    fake = fake_new();
+    fake->no_namespace = true;
+    g_assert_cmpint(start_with(fake, (struct cintio_options) { .nsid = 7 }), ==,
+                    -ENOENT);
+    expect_text(err.text, "no namespace 7");
+
+    fake = fake_new();
+    fake->vectors = 1;
+    g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
+                    -ENOTSUP);
+    expect_text(err.text, "1 interrupt vectors");
+
+    g_assert_cmpint(start_with(fake_new(), (struct cintio_options) {
+        .queues = CINTIO_MAX_QUEUES + 1 }), ==, -EINVAL);
+    expect_text(err.text, "1025 queues");
+}
+
+/* What cintio_open() says where there is nothing to open. */
+static void test_no_device(void)
+{
+    struct cintio *dev = NULL;
+
+    g_assert_cmpint(cintio_open("ffff:ff:1f.7", NULL, &dev, &err), ==, -ENOENT);
+    expect_text(err.text, "no PCI function ffff:ff:1f.7");
+    g_assert_cmpint(cintio_bind("ffff:ff:1f.7", &err), ==, -ENOENT);
+    g_assert_cmpint(cintio_unbind("ffff:ff:1f.7", &err), ==, -ENOENT);
+    expect_text(err.text, "looks like 0000:00:03.0");
+}
+
+/* --- data --------------------------------------------------------------- */
+
+static void one(FakeNvme *fake, struct cintio_queue *q,
+                const struct cintio_io *io)
+{
+    struct cintio_done done;
+
+    g_assert_cmpint(cintio_push(q, io), ==, 0);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    g_assert_cmpuint(fake_inflight(fake, cintio_queue_id(q)), ==, 1);
+    fake_complete(fake, cintio_queue_id(q), 0, 0);
+    g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(done.cookie, ==, io->cookie);
+    g_assert_cmpuint(done.status, ==, 0);
+}
+
+static void fill(uint8_t *at, size_t len, unsigned seed)
+{
+    for (size_t i = 0; i < len; i++) {
+        at[i] = (i * 2654435761u + seed) >> 13;
+    }
+}
+
+static void check_data(FakeNvme *fake, struct cintio_queue *q,
+                       struct cintio_mem *mem, size_t offset, unsigned blocks)
+{
+    size_t len = (size_t)blocks * FAKE_BLOCK;
+    uint8_t *buf = (uint8_t *)mem->addr + offset;
+    g_autofree uint8_t *want = g_malloc(len);
+    struct cintio_io io = {
+        .op = CINTIO_WRITE, .lba = blocks + offset % 512, .blocks = blocks,
+        .mem = mem, .buf = buf, .cookie = offset,
+    };
+
+    fill(want, len, offset + blocks);
+    memcpy(buf, want, len);
+    one(fake, q, &io);
+    g_assert_cmpmem(fake->disk + io.lba * FAKE_BLOCK, len, want, len);
+    memset(mem->addr, 0xee, mem->len);
+    io.op = CINTIO_READ;
+    one(fake, q, &io);
+    g_assert_cmpmem(buf, len, want, len);
+    for (size_t i = 0; i < mem->len; i++) {
+        uint8_t byte = ((uint8_t *)mem->addr)[i];
+
+        g_assert_true(byte == 0xee || (i >= offset && i < offset + len));
+    }
+}
+
+/* Every way that a buffer can lie across pages: one, two, a list. */
+static void data_in(bool scattered)
+{
+    static const unsigned sizes[] = { 1, 7, 8, 9, 15, 16, 17, 24, 63, 511, 512 };
+    static const size_t offsets[] = { 0, 4, 512, 3584, 4092, 4096, 6000 };
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    struct cintio_mem *mem;
+
+    fake->scattered = scattered;
+    mem = memory_of(fake, (NVME_PAGE << FAKE_MDTS) + 2 * NVME_PAGE);
+    for (unsigned s = 0; s < G_N_ELEMENTS(sizes); s++) {
+        for (unsigned o = 0; o < G_N_ELEMENTS(offsets); o++) {
+            check_data(fake, q, mem, offsets[o], sizes[s]);
+        }
+    }
+    cintio_free(fake->dev, mem);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+static void test_data(void)
+{
+    data_in(false);
+}
+
+static void test_data_scattered(void)
+{
+    data_in(true);
+}
+
+static void test_flush(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+
+    one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH, .cookie = 3 });
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+static void test_own_memory(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    void *own = mmap(NULL, 2 * NVME_PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct cintio_mem *mem = NULL;
+
+    g_assert_cmpint(cintio_map(fake->dev, (uint8_t *)own + 8, NVME_PAGE, &mem,
+                               &err), ==, -EINVAL);
+    expect_text(err.text, "multiple of 4096");
+    g_assert_cmpint(cintio_map(fake->dev, own, 2 * NVME_PAGE, &mem, &err), ==,
+                    0);
+    check_data(fake, q, mem, 512, 15);
+    cintio_free(fake->dev, mem);
+    munmap(own, 2 * NVME_PAGE);
+
+    fake->dev->needs_huge_pages = true;
+    g_assert_cmpint(cintio_map(fake->dev, own, NVME_PAGE, &mem, &err), ==,
+                    -ENOTSUP);
+    expect_text(err.text, "no IOMMU");
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- queues ------------------------------------------------------------- */
+
+static void refused(struct cintio_queue *q, struct cintio_io io,
+                    const char *part)
+{
+    g_assert_cmpint(cintio_push(q, &io), ==, -EINVAL);
+    expect_text(cintio_queue_error(q), part);
+    g_assert_cmpuint(cintio_outstanding(q), ==, 0);
+}
+
+static void test_bad_io(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    struct cintio_mem *mem = memory_of(fake, NVME_PAGE);
+    struct cintio_io good = {
+        .op = CINTIO_READ, .blocks = 8, .mem = mem, .buf = mem->addr,
+    }, io;
+
+    io = good; io.blocks = 0;
+    refused(q, io, "0 blocks of 512 bytes");
+    io = good; io.blocks = (NVME_PAGE << FAKE_MDTS) / FAKE_BLOCK + 1;
+    refused(q, io, "513 blocks");
+    io = good; io.lba = FAKE_BLOCKS - 7;
+    refused(q, io, "the namespace has 8192");
+    io = good; io.lba = UINT64_MAX;
+    refused(q, io, "the namespace has 8192");
+    io = good; io.buf = (uint8_t *)mem->addr + 4;
+    refused(q, io, "does not lie in its memory");
+    io = good; io.buf = (uint8_t *)mem->addr - 4;
+    refused(q, io, "does not lie in its memory");
+    io = good; io.buf = (uint8_t *)mem->addr + 2; io.blocks = 1;
+    refused(q, io, "aligned to 4 bytes");
+    io = good; io.op = 9;
+    refused(q, io, "operation 9");
+    cintio_free(fake->dev, mem);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+static void test_full(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    struct cintio_io flush = { .op = CINTIO_FLUSH };
+    struct cintio_done done[4];
+
+    for (unsigned i = 0; i < 3; i++) {
+        g_assert_cmpint(cintio_push(q, &flush), ==, 0);
+    }
+    g_assert_cmpint(cintio_push(q, &flush), ==, -EAGAIN);
+    g_assert_cmpuint(fake_inflight(fake, 1), ==, 0);
+    g_assert_cmpint(cintio_complete(q, done, 0, 4, 0), ==, 0);
+    g_assert_cmpuint(fake_inflight(fake, 1), ==, 3);
+    g_assert_cmpint(cintio_push(q, &flush), ==, -EAGAIN);
+    fake_complete(fake, 1, 1, 0);
+    g_assert_cmpint(cintio_complete(q, done, 1, 4, 0), ==, 1);
+    g_assert_cmpint(cintio_push(q, &flush), ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* Status codes arrive; entries of no command do not. */
+static void test_statuses(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 8);
+    struct cintio_io flush = { .op = CINTIO_FLUSH, .cookie = 77 };
+    struct cintio_done done[8];
+
+    g_assert_cmpint(cintio_push(q, &flush), ==, 0);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_post_bogus(fake, 1, 5);
+    fake_post_bogus(fake, 1, 0xffff);
+    fake_complete(fake, 1, 0, 0x281);
+    fake_post_bogus(fake, 1, 0);
+    g_assert_cmpint(cintio_complete(q, done, 8, 8, 0), ==, 1);
+    g_assert_cmpuint(done[0].cookie, ==, 77);
+    g_assert_cmphex(done[0].status, ==, 0x281);
+    g_assert_cmpuint(cintio_outstanding(q), ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* As many as there are, none twice, and again after one is gone. */
+static void test_identifiers(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q[FAKE_QUEUES], *more = NULL;
+
+    for (unsigned i = 0; i < FAKE_QUEUES; i++) {
+        q[i] = queue_of(fake, 4);
+        g_assert_cmpuint(cintio_queue_id(q[i]), ==, i + 1);
+    }
+    g_assert_cmpint(cintio_queue_create(fake->dev, NULL, &more, &err), ==,
+                    -EBUSY);
+    expect_text(err.text, "4 I/O queue pairs");
+    cintio_queue_destroy(q[2]);
+    q[2] = queue_of(fake, 8);
+    g_assert_cmpuint(cintio_queue_id(q[2]), ==, 3);
+    for (unsigned i = 0; i < FAKE_QUEUES; i++) {
+        cintio_queue_destroy(q[i]);
+    }
+    fake_free(fake);
+}
+
+static void bad_queue(FakeNvme *fake, struct cintio_queue_options options,
+                      int code, const char *part)
+{
+    struct cintio_queue *q = NULL;
+
+    g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==,
+                    code);
+    expect_text(err.text, part);
+}
+
+static void test_queue_errors(void)
+{
+    FakeNvme *fake = fake_new();
+
+    fake->plain = true;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    bad_queue(fake, (struct cintio_queue_options) { .entries = 1 }, -EINVAL,
+              "2 to 64");
+    bad_queue(fake, (struct cintio_queue_options) { .entries = 65 }, -EINVAL,
+              "2 to 64");
+    bad_queue(fake, (struct cintio_queue_options) { .no_interrupts = true,
+              .mode = CINTIO_INTERRUPT }, -EINVAL, "without interrupts");
+    bad_queue(fake, (struct cintio_queue_options) { .mode = 9 }, -EINVAL,
+              "mode 9");
+    bad_queue(fake, (struct cintio_queue_options) { .mode = CINTIO_COALESCED },
+              -ENOTSUP, "fake (a fake) has no interrupt pointer");
+    fake_free(fake);
+
+    fake = started();
+    bad_queue(fake, (struct cintio_queue_options) { .mode = CINTIO_COALESCED },
+              -ENOTSUP, "give it the policy pointer");
+    fake_free(fake);
+}
+
+static void test_policies(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 8);
+
+    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err),
+                    ==, 0);
+    g_assert_cmpuint(fake->cq[1].engine.config.policy, ==,
+                     NVME_CINT_POLICY_POINTER);
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
+    g_assert_cmpint(cintio_queue_set_policy(q, 6, &err), ==, -EINVAL);
+    expect_text(err.text, "0 (default) to 5 (pointer)");
+    /* without the pointer nobody can be coalesced by it */
+    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_DEFAULT, &err),
+                    ==, 0);
+    g_assert_cmpint(q->mode, ==, CINTIO_INTERRUPT);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- log page, records -------------------------------------------------- */
+
+static void test_log(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 8);
+    NvmeCintLogRecord *record;
+    void *page = NULL;
+    size_t len = 0;
+
+    one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
+    g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, 0);
+    g_assert_cmpuint(len, ==, 64 + 2 * sizeof(NvmeCintLogRecord));
+    record = (NvmeCintLogRecord *)((uint8_t *)page + 64);
+    g_assert_cmpuint(record[1].cqid, ==, 1);
+    g_assert_cmpuint(record[1].cqes, ==, 1);
+    free(page);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+
+    fake = fake_new();
+    fake->plain = true;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, -ENOTSUP);
+    expect_text(err.text, "cint=on");
+    g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, -ENOTSUP);
+    fake_free(fake);
+}
+
+static void push_marked(struct cintio_queue *q, const char *marks)
+{
+    for (unsigned i = 0; marks[i]; i++) {
+        struct cintio_io io = {
+            .op = CINTIO_FLUSH, .cookie = i,
+            .hints = marks[i] == 'U' ? CINTIO_URGENT :
+                     marks[i] == '2' ? CINTIO_URGENT | CINTIO_BARRIER : 0,
+        };
+
+        g_assert_cmpint(cintio_push(q, &io), ==, 0);
+    }
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+}
+
+static void expect_taken(struct cintio_queue *q, unsigned max, const char *want)
+{
+    struct cintio_done done[64];
+    g_autoptr(GString) text = g_string_new(NULL);
+    int n = cintio_complete(q, done, 0, max, 0);
+
+    for (int i = 0; i < n; i++) {
+        g_string_append_printf(text, "%s%d", i ? " " : "",
+                               (int)done[i].cookie);
+    }
+    g_assert_cmpstr(text->str, ==, want);
+}
+
+static FakeNvme *with_records(struct cintio_queue **q)
+{
+    FakeNvme *fake = fake_new();
+
+    fake->config.policy = NVME_CINT_POLICY_CINT;
+    fake->config.thr = 4;
+    fake->config.drain = CINT_OFF;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, 0);
+    *q = queue_of(fake, 16);
+    g_assert_cmpint(cintio_queue_set_mode(*q, CINTIO_INTERRUPT, 0, &err), ==,
+                    0);
+    return fake;
+}
+
+/* Urgent ones overtake; the others wait for the interrupt that is theirs. */
+static void test_out_of_order(void)
+{
+    struct cintio_queue *q;
+    FakeNvme *fake = with_records(&q);
+
+    push_marked(q, "..U.2U..");
+    fake_complete_some(fake, 1, 2);
+    expect_taken(q, 16, "");
+    fake_complete_some(fake, 1, 1);
+    expect_taken(q, 16, "2");
+    g_assert_cmpuint(fake->cq[1].head, ==, 0);
+    /* both hints are none, and the fourth that is kept ends the burst */
+    fake_complete_some(fake, 1, 1);
+    expect_taken(q, 16, "0 1 3");
+    g_assert_cmpuint(fake->cq[1].head, ==, 4);
+    fake_complete_some(fake, 1, 2);
+    expect_taken(q, 16, "5");
+    g_assert_cmpuint(fake->cq[1].head, ==, 4);
+    fake_complete_some(fake, 1, 2);
+    expect_taken(q, 1, "4");
+    expect_taken(q, 16, "6 7");
+    g_assert_cmpuint(fake->cq[1].head, ==, 8);
+    g_assert_cmpint(cintio_records(fake->dev, false, &err), ==, -EBUSY);
+    cintio_queue_destroy(q);
+    g_assert_cmpint(cintio_records(fake->dev, false, &err), ==, 0);
+    fake_free(fake);
+}
+
+/* Whoever polls takes what is there, whatever was told. */
+static void test_records_polled(void)
+{
+    struct cintio_queue *q;
+    FakeNvme *fake = with_records(&q);
+
+    push_marked(q, ".U..");
+    fake_complete_some(fake, 1, 3);
+    expect_taken(q, 16, "1");
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_POLL, 0, &err), ==, 0);
+    expect_taken(q, 16, "0 2");
+    fake_complete_some(fake, 1, 1);
+    expect_taken(q, 16, "3");
+    g_assert_cmpuint(fake->cq[1].head, ==, 4);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* A record that says too much makes no completion of an empty slot. */
+static void test_record_too_far(void)
+{
+    struct cintio_queue *q;
+    FakeNvme *fake = with_records(&q);
+
+    push_marked(q, "....");
+    fake_complete_some(fake, 1, 2);
+    q->record->full_tail = 12;
+    expect_taken(q, 16, "0 1");
+    fake_complete_some(fake, 1, 1);
+    expect_taken(q, 16, "2");
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- what goes wrong ---------------------------------------------------- */
+
+static void test_reset(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 8), *fresh;
+    struct cintio_io flush = { .op = CINTIO_FLUSH };
+    struct cintio_done done;
+
+    g_assert_cmpint(cintio_push(q, &flush), ==, 0);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==,
+                    -ESTALE);
+    expect_text(cintio_queue_error(q), "1 commands of queue 1 are lost");
+    g_assert_cmpint(cintio_ring(q), ==, -ESTALE);
+    /* its doorbells may not become another's */
+    fresh = queue_of(fake, 8);
+    g_assert_cmpuint(cintio_queue_id(fresh), ==, 2);
+    cintio_queue_destroy(q);
+    one(fake, fresh, &flush);
+    cintio_queue_destroy(fresh);
+    q = queue_of(fake, 8);
+    g_assert_cmpuint(cintio_queue_id(q), ==, 1);
+    one(fake, q, &flush);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+static void test_admin_errors(void)
+{
+    FakeNvme *fake = fake_new();
+    struct nvme_sqe sqe = { .opcode = 0x7f };
+    char big[3 * NVME_PAGE];
+
+    g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+        .timeout_ms = 5 }, &err), ==, 0);
+    g_assert_cmpint(cintio_admin(fake->dev, &sqe, NULL, 0, NULL, &err), ==, 1);
+    g_assert_cmpint(cintio_admin(fake->dev, &sqe, big, sizeof(big), NULL, &err),
+                    ==, -EINVAL);
+    expect_text(err.text, "8192 bytes at most, not 12288");
+    fake->stuck = true;
+    g_assert_cmpint(cintio_admin(fake->dev, &sqe, NULL, 0, NULL, &err), ==,
+                    -ETIMEDOUT);
+    expect_text(err.text, "more than 5 ms");
+    fake->regs[NVME_REG_CSTS / 4] |= NVME_CSTS_CFS;
+    g_assert_cmpint(cintio_admin(fake->dev, &sqe, NULL, 0, NULL, &err), ==,
+                    -EIO);
+    expect_text(err.text, "has failed");
+    fake->gone = true;
+    g_assert_cmpint(cintio_admin(fake->dev, &sqe, NULL, 0, NULL, &err), ==,
+                    -ENODEV);
+    expect_text(err.text, "was removed");
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, -ENODEV);
+    fake_free(fake);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/userspace/start/info", test_info);
+    g_test_add_func("/userspace/start/errors", test_start_errors);
+    g_test_add_func("/userspace/start/no-device", test_no_device);
+    g_test_add_func("/userspace/data/pages", test_data);
+    g_test_add_func("/userspace/data/scattered-pages", test_data_scattered);
+    g_test_add_func("/userspace/data/flush", test_flush);
+    g_test_add_func("/userspace/data/own-memory", test_own_memory);
+    g_test_add_func("/userspace/queue/bad-io", test_bad_io);
+    g_test_add_func("/userspace/queue/full", test_full);
+    g_test_add_func("/userspace/queue/statuses", test_statuses);
+    g_test_add_func("/userspace/queue/identifiers", test_identifiers);
+    g_test_add_func("/userspace/queue/errors", test_queue_errors);
+    g_test_add_func("/userspace/queue/policies", test_policies);
+    g_test_add_func("/userspace/log", test_log);
+    g_test_add_func("/userspace/records/out-of-order", test_out_of_order);
+    g_test_add_func("/userspace/records/polled", test_records_polled);
+    g_test_add_func("/userspace/records/too-far", test_record_too_far);
+    g_test_add_func("/userspace/trouble/reset", test_reset);
+    g_test_add_func("/userspace/trouble/admin", test_admin_errors);
+    return g_test_run();
+}

@@ -1,0 +1,488 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * How the user-space driver waits: that no wake-up is lost, whatever the
+ * controller does between any two of its steps, and that the faults which
+ * would lose one are found out by the same tests.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fake-nvme.h"
+
+#define STEPS   4   /* places where the controller may come between */
+
+static struct cintio_error err;
+
+/* What a driver may leave out. */
+enum fault { NONE, NO_LOOK, NO_CLAMP };
+
+/* The controller's part of one run. */
+typedef struct Script {
+    FakeNvme *fake;
+    enum fault fault;
+    unsigned posts[STEPS];      /* completions at each step, the first time */
+    unsigned held, hung;        /* sleeps that only max-hold, or nobody, ended */
+    GRand *rand;                /* instead of posts */
+} Script;
+
+/* Somebody sleeps: the rest completes, one by one, until it is woken. */
+static void wake_up(Script *script, struct cintio_queue *q)
+{
+    FakeNvme *fake = script->fake;
+    FakeCq *cq = &fake->cq[q->id];
+    uint64_t holds = cq->reasons[NVME_CINT_REASON_MAX_HOLD];
+
+    while (!fake_is_signalled(fake, q->id) && fake_inflight(fake, q->id)) {
+        fake_complete_some(fake, q->id, 1);
+    }
+    while (!fake_is_signalled(fake, q->id) && fake_deadline(fake, q->id)) {
+        continue;
+    }
+    script->held += cq->reasons[NVME_CINT_REASON_MAX_HOLD] != holds;
+    if (!fake_is_signalled(fake, q->id)) {
+        script->hung++;
+        cintio_queue_wake(q);
+    }
+    /* what was shown is enough; nobody waits for ever */
+    if (script->held || script->hung) {
+        script->fault = NONE;
+    }
+}
+
+static bool between(void *opaque, struct cintio_queue *q, enum cintio_step step)
+{
+    Script *script = opaque;
+
+    switch (step) {
+    case CINTIO_STEP_SKIP_LOOK:
+        return script->fault == NO_LOOK;
+    case CINTIO_STEP_SKIP_CLAMP:
+        return script->fault == NO_CLAMP;
+    case CINTIO_STEP_WOKEN:
+        return false;
+    default:
+        break;
+    }
+    if (script->rand) {
+        fake_complete_some(script->fake, q->id,
+                           g_rand_int_range(script->rand, 0, 3));
+    } else {
+        fake_complete_some(script->fake, q->id, script->posts[step]);
+        script->posts[step] = 0;
+    }
+    if (step == CINTIO_STEP_LOOKED) {
+        wake_up(script, q);
+    }
+    return false;
+}
+
+static FakeNvme *started(CintPolicy policy)
+{
+    FakeNvme *fake = fake_new();
+
+    fake->config.policy = policy;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    return fake;
+}
+
+static struct cintio_queue *queue_of(FakeNvme *fake, unsigned entries,
+                                     enum cintio_mode mode)
+{
+    struct cintio_queue_options options = { .entries = entries, .mode = mode };
+    struct cintio_queue *q = NULL;
+
+    g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==, 0);
+    return q;
+}
+
+static void push(struct cintio_queue *q, unsigned n)
+{
+    struct cintio_io flush = { .op = CINTIO_FLUSH };
+
+    while (n--) {
+        g_assert_cmpint(cintio_push(q, &flush), ==, 0);
+    }
+}
+
+/* --- every order -------------------------------------------------------- */
+
+/* One wait for @k of @m in which the controller does as the script says. */
+static void wait_once(Script *script, struct cintio_queue *q, unsigned m,
+                      unsigned k)
+{
+    struct cintio_done done[16];
+    unsigned want = MIN(m, k);
+    int got;
+
+    push(q, m);
+    got = cintio_complete(q, done, k, 16, CINTIO_FOREVER);
+    g_assert_cmpint(got, >=, (int)want);
+    g_assert_cmpint(got, <=, (int)m);
+    /* the rest, without anybody waiting */
+    fake_complete_some(script->fake, q->id, m);
+    g_assert_cmpint(cintio_complete(q, done, 0, 16, 0), ==, (int)m - got);
+}
+
+/* All orders for one queue; how many of them lost a wake-up. */
+static unsigned try_all(CintPolicy policy, enum cintio_mode mode,
+                        unsigned entries, enum fault fault)
+{
+    FakeNvme *fake = started(policy);
+    struct cintio_queue *q = queue_of(fake, entries, mode);
+    unsigned n = entries, lost = 0;
+    Script script = { .fake = fake };
+
+    cintio_queue_watch(q, between, &script);
+    for (unsigned m = 1; m < n; m++) {
+        for (unsigned k = 1; k <= n; k++) {
+            /* the digits of a number with base m + 1 say what is posted when */
+            unsigned all = (m + 1) * (m + 1) * (m + 1) * (m + 1);
+
+            for (unsigned code = 0; code < all; code++) {
+                unsigned digits = code;
+
+                for (unsigned i = 0; i < STEPS; i++, digits /= m + 1) {
+                    script.posts[i] = digits % (m + 1);
+                }
+                script.fault = fault;
+                script.held = script.hung = 0;
+                wait_once(&script, q, m, k);
+                lost += script.held || script.hung;
+            }
+        }
+    }
+    if (fault == NONE) {
+        g_assert_cmpuint(fake->cq[1].rejects, ==, 0);
+        g_assert_cmpuint(fake->cq[1].reasons[NVME_CINT_REASON_MAX_HOLD], ==, 0);
+    }
+    cintio_queue_destroy(q);
+    fake_free(fake);
+    return lost;
+}
+
+static void no_order_loses(CintPolicy policy, enum cintio_mode mode)
+{
+    for (unsigned entries = 2; entries <= 5; entries++) {
+        g_assert_cmpuint(try_all(policy, mode, entries, NONE), ==, 0);
+    }
+}
+
+static void test_coalesced(void)
+{
+    no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED);
+}
+
+static void test_interrupt(void)
+{
+    no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_INTERRUPT);
+    no_order_loses(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT);
+}
+
+/* A driver that does not look again after it has emptied the eventfd. */
+static void test_without_look(void)
+{
+    g_assert_cmpuint(try_all(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED, 4,
+                             NO_LOOK), >, 0);
+    g_assert_cmpuint(try_all(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT, 4,
+                             NO_LOOK), >, 0);
+}
+
+/* A driver that asks for more than can come. */
+static void test_without_clamp(void)
+{
+    g_assert_cmpuint(try_all(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED, 4,
+                             NO_CLAMP), >, 0);
+}
+
+/* --- how often ---------------------------------------------------------- */
+
+/* With nothing in between, k completions cost one pointer and one interrupt. */
+static void test_economy(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 64, CINTIO_COALESCED);
+    Script script = { .fake = fake };
+    struct cintio_done done[32];
+
+    cintio_queue_watch(q, between, &script);
+    for (unsigned k = 1; k <= 32; k++) {
+        uint64_t messages = fake->cq[1].messages, arms = q->arms;
+        uint64_t sleeps = q->sleeps;
+
+        push(q, 32);
+        g_assert_cmpint(cintio_complete(q, done, k, 32, CINTIO_FOREVER), ==,
+                        (int)k);
+        g_assert_cmpuint(fake->cq[1].messages - messages, ==, 1);
+        g_assert_cmpuint(q->arms - arms, ==, 1);
+        g_assert_cmpuint(q->sleeps - sleeps, ==, 1);
+        fake_complete_some(fake, 1, 32);
+        g_assert_cmpint(cintio_complete(q, done, 0, 32, 0), ==, 32 - (int)k);
+        /* once passed, the pointer is silent */
+        g_assert_cmpuint(fake->cq[1].messages - messages, ==, 1);
+    }
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* An error interrupts early: the driver asks for the rest. */
+static void test_error_comes_early(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_COALESCED);
+    Script script = { .fake = fake };
+    struct cintio_done done[8];
+
+    cintio_queue_watch(q, between, &script);
+    push(q, 8);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    fake_complete(fake, 1, 0, 0x281);
+    g_assert_cmpint(cintio_complete(q, done, 5, 8, CINTIO_FOREVER), ==, 5);
+    g_assert_cmpuint(done[1].status, ==, 0x281);
+    g_assert_cmpuint(fake->cq[1].reasons[NVME_CINT_REASON_POINTER], ==, 1);
+    g_assert_cmpuint(script.held + script.hung, ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* Whoever polls is left alone: at most one interrupt, when he begins. */
+static void test_polling_is_silent(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL);
+    struct cintio_done done[8];
+
+    for (unsigned i = 0; i < 100; i++) {
+        push(q, 8);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        fake_complete_some(fake, 1, 8);
+        g_assert_cmpint(cintio_complete(q, done, 8, 8, CINTIO_FOREVER), ==, 8);
+    }
+    g_assert_cmpuint(fake->cq[1].messages, <=, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- time --------------------------------------------------------------- */
+
+static void test_timeout(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_POLL, CINTIO_SLEEP, CINTIO_SLEEP_ADAPTIVE, CINTIO_INTERRUPT,
+        CINTIO_COALESCED,
+    };
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL);
+    struct cintio_done done[8];
+
+    push(q, 2);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    for (unsigned i = 0; i < G_N_ELEMENTS(modes); i++) {
+        uint64_t start = cintio_now();
+
+        g_assert_cmpint(cintio_queue_set_mode(q, modes[i], 100, &err), ==, 0);
+        g_assert_cmpint(cintio_complete(q, done, 2, 8, 2000000), ==, 0);
+        g_assert_cmpuint(cintio_now() - start, >=, 2000000);
+    }
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 2, 8, 1000000), ==, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* Sleep, then poll: not before its time, and adaptive follows what it sees. */
+static void test_sleep_then_poll(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_DEFAULT);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_SLEEP);
+    struct cintio_done done[8];
+    uint64_t start = cintio_now();
+
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_SLEEP, 3000000, &err), ==,
+                    0);
+    push(q, 1);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(cintio_now() - start, >=, 3000000);
+    g_assert_cmpuint(q->sleeps, ==, 1);
+
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_SLEEP_ADAPTIVE, 0, &err),
+                    ==, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        push(q, 1);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        usleep(1000);
+        fake_complete_some(fake, 1, 1);
+        g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+    }
+    g_assert_cmpuint(q->mean_ns, >=, 900000);
+    start = cintio_now();
+    push(q, 1);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(cintio_now() - start, >=, 450000);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- somebody else wakes it --------------------------------------------- */
+
+typedef struct Sleeper {
+    struct cintio_queue *q;
+    int result;
+} Sleeper;
+
+static void *sleep_for_ever(void *opaque)
+{
+    Sleeper *sleeper = opaque;
+    struct cintio_done done[8];
+
+    sleeper->result = cintio_complete(sleeper->q, done, 1, 8, CINTIO_FOREVER);
+    return NULL;
+}
+
+/* A reset ends each kind of wait, whenever it comes. */
+static void test_reset_wakes(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_POLL, CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+
+    for (unsigned i = 0; i < 3 * 20; i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+        Sleeper sleeper = { queue_of(fake, 16, modes[i % 3]), 0 };
+        GThread *thread;
+
+        push(sleeper.q, 2);
+        g_assert_cmpint(cintio_ring(sleeper.q), ==, 0);
+        thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
+        usleep(i * 20);
+        g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+        g_thread_join(thread);
+        g_assert_cmpint(sleeper.result, ==, -ESTALE);
+        cintio_queue_destroy(sleeper.q);
+        fake_free(fake);
+    }
+}
+
+static void test_removal_wakes(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    Sleeper sleeper = { queue_of(fake, 16, CINTIO_COALESCED), 0 };
+    GThread *thread;
+    uint64_t one = 1;
+
+    fake->dev->removal = eventfd(0, EFD_NONBLOCK);
+    push(sleeper.q, 2);
+    thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
+    usleep(1000);
+    g_assert_cmpint(write(fake->dev->removal, &one, 8), ==, 8);
+    g_thread_join(thread);
+    g_assert_cmpint(sleeper.result, ==, -ENODEV);
+    g_assert_nonnull(strstr(cintio_queue_error(sleeper.q), "asks for fake"));
+    cintio_queue_destroy(sleeper.q);
+    fake_free(fake);
+}
+
+/* A controller that fails or goes sends nothing: it is looked after. */
+static void test_failure_is_noticed(void)
+{
+    static const enum cintio_mode modes[] = { CINTIO_POLL, CINTIO_INTERRUPT };
+
+    for (unsigned i = 0; i < 2; i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_DEFAULT);
+        Sleeper sleeper = { queue_of(fake, 16, modes[i]), 0 };
+
+        push(sleeper.q, 2);
+        g_assert_cmpint(cintio_ring(sleeper.q), ==, 0);
+        if (i) {
+            fake->gone = true;
+        } else {
+            fake->regs[NVME_REG_CSTS / 4] |= NVME_CSTS_CFS;
+        }
+        sleep_for_ever(&sleeper);
+        g_assert_cmpint(sleeper.result, ==, i ? -ENODEV : -EIO);
+        fake->gone = false;
+        cintio_queue_destroy(sleeper.q);
+        fake_free(fake);
+    }
+}
+
+/* --- long runs ---------------------------------------------------------- */
+
+static void switch_something(GRand *rand, struct cintio_queue *q)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+    CintPolicy policy = g_rand_boolean(rand) ? NVME_CINT_POLICY_POINTER
+                                             : NVME_CINT_POLICY_DEFAULT;
+
+    if (g_rand_int_range(rand, 0, 50)) {
+        return;
+    }
+    g_assert_cmpint(cintio_queue_set_policy(q, policy, &err), ==, 0);
+    if (policy == NVME_CINT_POLICY_POINTER) {
+        g_assert_cmpint(cintio_queue_set_mode(
+            q, modes[g_rand_int_range(rand, 0, 2)], 0, &err), ==, 0);
+    }
+}
+
+/* Each comes back once, whatever the controller does and is told meanwhile. */
+static void test_random(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 13, CINTIO_COALESCED);
+    GRand *rand = g_rand_new_with_seed(g_test_rand_int());
+    Script script = { .fake = fake, .rand = rand };
+    g_autofree uint8_t *seen = g_malloc0(100000);
+    struct cintio_io io = { .op = CINTIO_FLUSH };
+    struct cintio_done done[16];
+
+    cintio_queue_watch(q, between, &script);
+    while (io.cookie < 100000 || cintio_outstanding(q)) {
+        unsigned n = g_rand_int_range(rand, 0, 13);
+        int got;
+
+        while (n-- && io.cookie < 100000 && !cintio_push(q, &io)) {
+            io.cookie++;
+        }
+        got = cintio_complete(q, done, g_rand_int_range(rand, 0, 13),
+                              g_rand_int_range(rand, 1, 16), CINTIO_FOREVER);
+        g_assert_cmpint(got, >=, 0);
+        for (int i = 0; i < got; i++) {
+            g_assert_cmpuint(seen[done[i].cookie]++, ==, 0);
+        }
+        switch_something(rand, q);
+    }
+    g_assert_null(memchr(seen, 0, 100000));
+    g_assert_cmpuint(script.held + script.hung, ==, 0);
+    g_assert_cmpuint(fake->cq[1].reasons[NVME_CINT_REASON_MAX_HOLD], ==, 0);
+    g_rand_free(rand);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/wait/every-order/coalesced", test_coalesced);
+    g_test_add_func("/wait/every-order/interrupt", test_interrupt);
+    g_test_add_func("/wait/every-order/without-the-look", test_without_look);
+    g_test_add_func("/wait/every-order/without-the-clamp", test_without_clamp);
+    g_test_add_func("/wait/economy", test_economy);
+    g_test_add_func("/wait/error-comes-early", test_error_comes_early);
+    g_test_add_func("/wait/polling-is-silent", test_polling_is_silent);
+    g_test_add_func("/wait/timeout", test_timeout);
+    g_test_add_func("/wait/sleep-then-poll", test_sleep_then_poll);
+    g_test_add_func("/wait/reset-wakes", test_reset_wakes);
+    g_test_add_func("/wait/removal-wakes", test_removal_wakes);
+    g_test_add_func("/wait/failure-is-noticed", test_failure_is_noticed);
+    g_test_add_func("/wait/random", test_random);
+    return g_test_run();
+}

@@ -1,0 +1,586 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cintio: the controller: start, reset, admin commands, what it says of itself.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+
+#define DEFAULT_QUEUES      8
+#define DEFAULT_TIMEOUT_MS  10000
+#define POLL_NS             20000   /* between two looks at a slow register */
+#define BOUNCE              (2 * NVME_PAGE)     /* PRP1 and PRP2 */
+#define MAX_TRANSFER        (2u << 20)          /* one page of PRPs */
+
+int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (err) {
+        va_start(ap, fmt);
+        vsnprintf(err->text, sizeof(err->text), fmt, ap);
+        va_end(ap);
+    }
+    return code;
+}
+
+static void nap(void)
+{
+    struct timespec ts = { 0, POLL_NS };
+
+    nanosleep(&ts, NULL);
+}
+
+int cintio_alive(struct cintio *dev, struct cintio_error *err)
+{
+    uint32_t csts = cintio_read32(dev, NVME_REG_CSTS);
+
+    if (csts == NVME_GONE) {
+        return cintio_fail(err, -ENODEV, "%s was removed", dev->info.address);
+    }
+    if (csts & NVME_CSTS_CFS) {
+        return cintio_fail(err, -EIO, "%s has failed (CSTS.CFS): reset it",
+                           dev->info.address);
+    }
+    if (!(csts & NVME_CSTS_RDY)) {
+        return cintio_fail(err, -EIO, "%s is not ready: somebody else has "
+                           "reset or stopped it", dev->info.address);
+    }
+    return 0;
+}
+
+static int wait_ready(struct cintio *dev, bool ready, struct cintio_error *err)
+{
+    uint64_t end = cintio_now() + dev->options.timeout_ms * UINT64_C(1000000);
+
+    for (;;) {
+        uint32_t csts = cintio_read32(dev, NVME_REG_CSTS);
+
+        if (csts == NVME_GONE) {
+            return cintio_fail(err, -ENODEV, "%s was removed",
+                               dev->info.address);
+        }
+        if (!(csts & NVME_CSTS_RDY) == !ready) {
+            return 0;
+        }
+        if ((csts & NVME_CSTS_CFS) && ready) {
+            return cintio_fail(err, -EIO, "%s failed while it was started "
+                               "(CSTS.CFS)", dev->info.address);
+        }
+        if (cintio_now() > end) {
+            return cintio_fail(err, -ETIMEDOUT, "%s did not %s in %u ms",
+                               dev->info.address, ready ? "start" : "stop",
+                               dev->options.timeout_ms);
+        }
+        nap();
+    }
+}
+
+static int disable(struct cintio *dev, struct cintio_error *err)
+{
+    uint32_t cc = cintio_read32(dev, NVME_REG_CC);
+
+    if (cc != NVME_GONE && (cc & NVME_CC_EN)) {
+        cintio_write32(dev, NVME_REG_CC, cc & ~NVME_CC_EN);
+    }
+    return wait_ready(dev, false, err);
+}
+
+static void write64(struct cintio *dev, uint32_t offset, uint64_t value)
+{
+    cintio_write32(dev, offset, value);
+    cintio_write32(dev, offset + 4, value >> 32);
+}
+
+/* With an admin queue of its own; whatever was before is gone. */
+static int enable(struct cintio *dev, struct cintio_error *err)
+{
+    struct cintio_queue *admin = dev->admin;
+    uint32_t entries = admin->entries - 1;
+
+    cintio_write32(dev, NVME_REG_AQA, entries << 16 | entries);
+    write64(dev, NVME_REG_ASQ, cintio_iova(admin->mem, admin->sq));
+    write64(dev, NVME_REG_ACQ, cintio_iova(admin->mem, admin->cq));
+    cintio_write32(dev, NVME_REG_CC,
+                   NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
+    return wait_ready(dev, true, err);
+}
+
+/* --- admin commands ----------------------------------------------------- */
+
+static int admin_wait(struct cintio *dev, struct cintio_done *done,
+                      struct cintio_error *err)
+{
+    uint64_t end = cintio_now() + dev->options.timeout_ms * UINT64_C(1000000);
+    int ret;
+
+    while (!cintio_reap(dev->admin, done, 1)) {
+        ret = cintio_alive(dev, err);
+        if (ret) {
+            return ret;
+        }
+        if (cintio_now() > end) {
+            return cintio_fail(err, -ETIMEDOUT, "%s does not answer: an admin "
+                               "command took more than %u ms",
+                               dev->info.address, dev->options.timeout_ms);
+        }
+        nap();
+    }
+    return 0;
+}
+
+int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
+                        void *buf, size_t len, uint32_t *result,
+                        struct cintio_error *err)
+{
+    struct cintio_queue *admin = dev->admin;
+    void *bounce = admin->prp_lists;    /* it needs none */
+    struct nvme_sqe sqe = *given;
+    struct cintio_done done;
+    int ret;
+
+    if (len > BOUNCE) {
+        return cintio_fail(err, -EINVAL, "an admin command moves %u bytes at "
+                           "most, not %zu", BOUNCE, len);
+    }
+    if (buf) {
+        memcpy(bounce, buf, len);
+        sqe.prp1 = cintio_iova(admin->mem, bounce);
+        sqe.prp2 = len > NVME_PAGE ?
+            cintio_iova(admin->mem, (uint8_t *)bounce + NVME_PAGE) : 0;
+    }
+    ret = cintio_enqueue(admin, &sqe, NULL);
+    if (ret) {
+        return cintio_fail(err, -EIO, "%s has stopped to answer admin "
+                           "commands: reset it", dev->info.address);
+    }
+    cintio_ring(admin);
+    ret = admin_wait(dev, &done, err);
+    if (ret) {
+        return ret;
+    }
+    if (buf) {
+        memcpy(buf, bounce, len);
+    }
+    if (result) {
+        *result = done.result;
+    }
+    return done.status;
+}
+
+int cintio_must(struct cintio *dev, const char *what,
+                const struct nvme_sqe *sqe, void *buf, size_t len,
+                uint32_t *result, struct cintio_error *err)
+{
+    int ret = cintio_admin_locked(dev, sqe, buf, len, result, err);
+
+    if (ret > 0) {
+        return cintio_fail(err, -EIO, "%s refused to %s: status %03xh",
+                           dev->info.address, what, ret);
+    }
+    return ret;
+}
+
+int cintio_admin(struct cintio *dev, const void *sqe, void *buf, size_t len,
+                 uint32_t *result, struct cintio_error *err)
+{
+    struct nvme_sqe copy;
+    int ret;
+
+    memcpy(&copy, sqe, sizeof(copy));
+    pthread_mutex_lock(&dev->lock);
+    ret = cintio_admin_locked(dev, &copy, buf, len, result, err);
+    pthread_mutex_unlock(&dev->lock);
+    return ret;
+}
+
+/* --- what the controller says ------------------------------------------- */
+
+/* A text of Identify: blanks at its end. */
+static void copy_text(char *to, const uint8_t *from, size_t len)
+{
+    memcpy(to, from, len);
+    while (len && (to[len - 1] == ' ' || !to[len - 1])) {
+        len--;
+    }
+    to[len] = '\0';
+}
+
+static void take_cint(struct cintio *dev, const uint8_t *page)
+{
+    NvmeCintIdentify cint;
+
+    memcpy(&cint, page + NVME_CINT_IDENTIFY_OFFSET, sizeof(cint));
+    if (cint.magic != NVME_CINT_MAGIC || cint.version != NVME_CINT_VERSION) {
+        return;
+    }
+    dev->info.cint_caps = cint.caps;
+    dev->pointer_offset = cint.regs_offset;
+    dev->pointer_stride = cint.regs_stride;
+    /* registers that the mapping has not are registers that are not there */
+    if (cint.regs_offset + (uint64_t)cint.regs_stride * dev->vectors >
+        dev->bar_size) {
+        dev->info.cint_caps &= ~NVME_CINT_CAP_POINTER;
+    }
+}
+
+static int identify_controller(struct cintio *dev, struct cintio_error *err)
+{
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_IDENTIFY, .cdw10 = NVME_CNS_CONTROLLER,
+    };
+    uint8_t page[NVME_PAGE];
+    int ret = cintio_must(dev, "identify itself", &sqe, page, sizeof(page),
+                          NULL, err);
+    unsigned int mdts;
+
+    if (ret) {
+        return ret;
+    }
+    copy_text(dev->info.serial, page + 4, 20);
+    copy_text(dev->info.model, page + 24, 40);
+    copy_text(dev->info.firmware, page + 64, 8);
+    mdts = page[77];
+    dev->info.max_transfer = mdts && mdts < 9 ? NVME_PAGE << mdts
+                                              : MAX_TRANSFER;
+    dev->prp_list_size = dev->info.max_transfer / NVME_PAGE * 8;
+    take_cint(dev, page);
+    return 0;
+}
+
+static int identify_namespace(struct cintio *dev, struct cintio_error *err)
+{
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_IDENTIFY, .nsid = dev->info.nsid,
+        .cdw10 = NVME_CNS_NAMESPACE,
+    };
+    uint8_t page[NVME_PAGE];
+    int ret = cintio_must(dev, "identify its namespace", &sqe, page,
+                          sizeof(page), NULL, err);
+    uint32_t format;
+
+    if (ret) {
+        return ret;
+    }
+    memcpy(&dev->info.blocks, page, 8);
+    memcpy(&format, page + 128 + 4 * (page[26] & 0xf), 4);
+    dev->info.block_size = 1u << (format >> 16 & 0xff);
+    if (!dev->info.blocks) {
+        return cintio_fail(err, -ENOENT, "%s has no namespace %u",
+                           dev->info.address, dev->info.nsid);
+    }
+    if (format & 0xffff) {
+        return cintio_fail(err, -ENOTSUP, "%s: namespace %u has metadata",
+                           dev->info.address, dev->info.nsid);
+    }
+    return 0;
+}
+
+static int ask_for_queues(struct cintio *dev, struct cintio_error *err)
+{
+    uint32_t wanted = dev->options.queues - 1, granted;
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_FID_QUEUES,
+        .cdw11 = wanted << 16 | wanted,
+    };
+    int ret = cintio_must(dev, "give I/O queues", &sqe, NULL, 0, &granted, err);
+    unsigned int sqs, cqs, least;
+
+    if (ret) {
+        return ret;
+    }
+    sqs = (granted & 0xffff) + 1;
+    cqs = (granted >> 16) + 1;
+    least = sqs < cqs ? sqs : cqs;
+    dev->info.queues = least < dev->options.queues ? least
+                                                   : dev->options.queues;
+    if (dev->vectors - 1 < dev->info.queues) {
+        dev->info.queues = dev->vectors - 1;
+    }
+    return dev->info.queues ? 0 :
+        cintio_fail(err, -ENOTSUP, "%s has %u interrupt vectors; one for the "
+                    "admin queue and one for each I/O queue are needed",
+                    dev->info.address, dev->vectors);
+}
+
+/* --- start, reset, end -------------------------------------------------- */
+
+static int check_capabilities(struct cintio *dev, struct cintio_error *err)
+{
+    uint64_t cap = cintio_read32(dev, NVME_REG_CAP) |
+                   (uint64_t)cintio_read32(dev, NVME_REG_CAP + 4) << 32;
+    unsigned int entries = NVME_CAP_MQES(cap);
+
+    if (cap == UINT64_MAX) {
+        return cintio_fail(err, -ENODEV, "%s does not answer",
+                           dev->info.address);
+    }
+    if (NVME_CAP_MPSMIN(cap)) {
+        return cintio_fail(err, -ENOTSUP, "%s needs pages larger than 4 KiB",
+                           dev->info.address);
+    }
+    if (NVME_CAP_TO_MS(cap) > dev->options.timeout_ms) {
+        dev->options.timeout_ms = NVME_CAP_TO_MS(cap);
+    }
+    dev->doorbell_shift = 2 + NVME_CAP_DSTRD(cap);
+    dev->info.max_entries = entries > UINT16_MAX ? UINT16_MAX : entries;
+    return 0;
+}
+
+static int take_options(struct cintio *dev, const struct cintio_options *given,
+                        struct cintio_error *err)
+{
+    struct cintio_options *options = &dev->options;
+
+    if (given) {
+        *options = *given;
+    }
+    if (options->queues > CINTIO_MAX_QUEUES) {
+        return cintio_fail(err, -EINVAL, "%u queues: 1 to %u can be asked for",
+                           options->queues, CINTIO_MAX_QUEUES);
+    }
+    options->queues = options->queues ? options->queues : DEFAULT_QUEUES;
+    options->timeout_ms = options->timeout_ms ? options->timeout_ms
+                                              : DEFAULT_TIMEOUT_MS;
+    dev->info.nsid = options->nsid ? options->nsid : 1;
+    return 0;
+}
+
+static int bring_up(struct cintio *dev, struct cintio_error *err)
+{
+    int ret = disable(dev, err);
+
+    if (!ret) {
+        ret = enable(dev, err);
+    }
+    if (!ret) {
+        ret = identify_controller(dev, err);
+    }
+    if (!ret) {
+        ret = identify_namespace(dev, err);
+    }
+    return ret ? ret : ask_for_queues(dev, err);
+}
+
+int cintio_start(struct cintio *dev, const char *address,
+                 const struct cintio_options *options,
+                 struct cintio_error *err)
+{
+    int ret;
+
+    snprintf(dev->info.address, sizeof(dev->info.address), "%s", address);
+    pthread_mutex_init(&dev->lock, NULL);
+    ret = take_options(dev, options, err);
+    if (!ret) {
+        ret = check_capabilities(dev, err);
+    }
+    if (ret) {
+        return ret;
+    }
+    dev->queues = calloc(dev->options.queues, sizeof(*dev->queues));
+    dev->prp_list_size = NVME_PAGE;     /* room for data of admin commands */
+    ret = dev->queues ? cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES,
+                                         &dev->admin, err)
+                      : cintio_fail(err, -ENOMEM, "out of memory");
+    return ret ? ret : bring_up(dev, err);
+}
+
+/* The admin queue is empty again, as the controller takes it to be. */
+static int renew_admin(struct cintio *dev, struct cintio_error *err)
+{
+    struct cintio_queue *fresh;
+    unsigned int list_size = dev->prp_list_size;
+    int ret;
+
+    dev->prp_list_size = NVME_PAGE;
+    ret = cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES, &fresh, err);
+    dev->prp_list_size = list_size;
+    if (!ret) {
+        cintio_queue_free(dev->admin);
+        dev->admin = fresh;
+    }
+    return ret;
+}
+
+int cintio_reset(struct cintio *dev, struct cintio_error *err)
+{
+    int ret;
+
+    pthread_mutex_lock(&dev->lock);
+    /* first, for whoever is woken looks at it */
+    atomic_fetch_add(&dev->generation, 1);
+    for (unsigned int i = 0; i < dev->options.queues; i++) {
+        /* it keeps its identifier, whose doorbells its owner may yet write */
+        if (dev->queues[i]) {
+            cintio_queue_wake(dev->queues[i]);
+        }
+    }
+    ret = disable(dev, err);
+    if (!ret) {
+        cintio_free(dev, dev->records);
+        dev->records = NULL;
+        ret = renew_admin(dev, err);
+    }
+    if (!ret) {
+        ret = bring_up(dev, err);
+    }
+    pthread_mutex_unlock(&dev->lock);
+    return ret;
+}
+
+void cintio_close(struct cintio *dev)
+{
+    struct cintio_error ignored;
+
+    if (!dev) {
+        return;
+    }
+    if (dev->admin) {
+        /* nothing may write to memory that is about to be somebody else's */
+        disable(dev, &ignored);
+        cintio_queue_free(dev->admin);
+    }
+    for (unsigned int i = 0; dev->queues && i < dev->options.queues; i++) {
+        if (dev->queues[i]) {
+            cintio_queue_free(dev->queues[i]);
+        }
+    }
+    cintio_free(dev, dev->records);
+    free(dev->queues);
+    dev->ops->close(dev);
+    pthread_mutex_destroy(&dev->lock);
+    free(dev);
+}
+
+const struct cintio_info *cintio_info(const struct cintio *dev)
+{
+    return &dev->info;
+}
+
+/* --- log page and status records ---------------------------------------- */
+
+static int read_log(struct cintio *dev, uint64_t offset, void *buf, size_t len,
+                    struct cintio_error *err)
+{
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_GET_LOG, .nsid = UINT32_MAX,
+        .cdw10 = (uint32_t)(len / 4 - 1) << 16 | NVME_CINT_LID,
+        .cdw12 = offset, .cdw13 = offset >> 32,
+    };
+
+    return cintio_must(dev, "give log page D0h", &sqe, buf, len, NULL, err);
+}
+
+static int read_whole_log(struct cintio *dev, void **page, size_t *size,
+                          struct cintio_error *err)
+{
+    NvmeCintLogHeader head;
+    size_t at, len;
+    int ret = read_log(dev, 0, &head, sizeof(head), err);
+    uint8_t *text;
+
+    if (ret) {
+        return ret;
+    }
+    len = head.header_size + (size_t)head.records * head.record_size;
+    text = head.magic == NVME_CINT_MAGIC && len % 4 == 0 ? malloc(len) : NULL;
+    if (!text) {
+        return cintio_fail(err, -EIO, "log page D0h of %s makes no sense",
+                           dev->info.address);
+    }
+    for (at = 0; at < len && !ret; at += BOUNCE) {
+        ret = read_log(dev, at, text + at,
+                       len - at < BOUNCE ? len - at : BOUNCE, err);
+    }
+    if (ret) {
+        free(text);
+        return ret;
+    }
+    *page = text;
+    *size = len;
+    return 0;
+}
+
+int cintio_log(struct cintio *dev, void **page, size_t *len,
+               struct cintio_error *err)
+{
+    int ret;
+
+    if (!(dev->info.cint_caps & NVME_CINT_CAP_LOG)) {
+        return cintio_fail(err, -ENOTSUP, "%s has no log page D0h: its device "
+                           "needs cint=on", dev->info.address);
+    }
+    pthread_mutex_lock(&dev->lock);
+    ret = read_whole_log(dev, page, len, err);
+    pthread_mutex_unlock(&dev->lock);
+    return ret;
+}
+
+static int set_records(struct cintio *dev, const struct cintio_mem *mem,
+                       struct cintio_error *err)
+{
+    NvmeCintStatus status = {
+        .addr = mem ? mem->iova : 0,
+        .records = mem ? dev->info.queues + 1 : 0,
+    };
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_CINT_FID_STATUS,
+    };
+
+    if (mem) {
+        status.addr = cintio_iova(mem, mem->addr);
+    }
+    return cintio_must(dev, "keep status records", &sqe, &status,
+                       sizeof(status), NULL, err);
+}
+
+static int switch_records(struct cintio *dev, bool on, struct cintio_error *err)
+{
+    struct cintio_mem *mem = NULL;
+    int ret;
+
+    for (unsigned int i = 0; i < dev->options.queues; i++) {
+        if (dev->queues[i]) {
+            return cintio_fail(err, -EBUSY, "%s has queues: status records are "
+                               "switched before there are any",
+                               dev->info.address);
+        }
+    }
+    if (on == (dev->records != NULL)) {
+        return 0;
+    }
+    ret = on ? cintio_alloc(dev, (dev->info.queues + 1) *
+                            sizeof(NvmeCintRecord), &mem, err) : 0;
+    if (!ret) {
+        ret = set_records(dev, mem, err);
+    }
+    if (ret) {
+        cintio_free(dev, mem);
+        return ret;
+    }
+    cintio_free(dev, dev->records);
+    dev->records = mem;
+    return 0;
+}
+
+int cintio_records(struct cintio *dev, bool on, struct cintio_error *err)
+{
+    int ret;
+
+    if (!(dev->info.cint_caps & NVME_CINT_CAP_STATUS_RECORDS)) {
+        return cintio_fail(err, -ENOTSUP, "%s keeps no interrupt status "
+                           "records: its device needs cint=on",
+                           dev->info.address);
+    }
+    pthread_mutex_lock(&dev->lock);
+    ret = switch_records(dev, on, err);
+    pthread_mutex_unlock(&dev->lock);
+    return ret;
+}

@@ -1,0 +1,235 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * What the parts of the driver share; programs include cintio.h.
+ *
+ * Parts: controller.c (start, admin commands, reset), memory.c (what the
+ * controller reaches), queue.c (rings), reap.c (which completions are to be
+ * taken), wait.c (modes, the pointer, sleeping), vfio.c (the kernel's side),
+ * bind.c (which driver has the device).
+ */
+#ifndef CINTIO_INTERNAL_H
+#define CINTIO_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "cintio.h"
+#include "nvme.h"
+#include "../hw/nvme/cint-abi.h"
+
+#define CINTIO_ADMIN_ENTRIES 32
+#define CINTIO_MAX_QUEUES    1024   /* I/O queue pairs asked for */
+
+/*
+ * How a controller is reached: VFIO, or a test's fake. Functions return 0 or
+ * -errno with a text. read32 and write32 are NULL where registers are memory.
+ */
+struct cintio_ops {
+    int (*map)(struct cintio *dev, struct cintio_mem *mem,
+               struct cintio_error *err);
+    void (*unmap)(struct cintio *dev, struct cintio_mem *mem);
+    /* Signal @eventfd at interrupts of @vector; -1: at none. */
+    int (*notify)(struct cintio *dev, unsigned int vector, int eventfd,
+                  struct cintio_error *err);
+    uint32_t (*read32)(struct cintio *dev, uint32_t offset);
+    void (*write32)(struct cintio *dev, uint32_t offset, uint32_t value);
+    void (*close)(struct cintio *dev);
+};
+
+struct cintio {
+    const struct cintio_ops *ops;
+    void *carrier;              /* of ops */
+    uint8_t *bar;               /* BAR0 */
+    size_t bar_size;
+    unsigned int vectors;       /* MSI-X, the admin queue's is 0 */
+    int removal;                /* readable: the kernel asks for the device */
+    bool needs_huge_pages;      /* memory is addressed physically */
+
+    struct cintio_options options;
+    struct cintio_info info;
+    unsigned int doorbell_shift;
+    uint32_t pointer_offset, pointer_stride;
+    unsigned int prp_list_size; /* bytes for one command, power of 2 */
+
+    /* Everything below, and admin commands. */
+    pthread_mutex_t lock;
+    _Atomic unsigned int generation;    /* up by one at each reset */
+    struct cintio_queue *admin;
+    struct cintio_queue **queues;       /* by identifier - 1 */
+    struct cintio_mem *records;         /* interrupt status, by CQ identifier */
+};
+
+/* A place in the CQ: entries since its creation, index and phase there. */
+struct cintio_cursor {
+    uint32_t count;
+    uint16_t index;
+    bool phase;
+};
+
+/* A command, by its identifier. */
+struct cintio_slot {
+    uint64_t cookie;
+    uint64_t pushed_ns;         /* in modes that sleep for a time */
+    uint16_t prev, next;        /* outstanding ones, oldest first */
+    bool busy, urgent;
+};
+
+/* Where a test may come between, or do something else. */
+enum cintio_step {
+    CINTIO_STEP_REAPED,         /* the CQ was looked through */
+    CINTIO_STEP_ARMED,          /* the pointer is written */
+    CINTIO_STEP_CLEARED,        /* the eventfd is empty */
+    CINTIO_STEP_LOOKED,         /* ... and the entry is not there yet */
+    CINTIO_STEP_WOKEN,          /* poll(2) has returned */
+    CINTIO_STEP_SKIP_LOOK,      /* true: leave the second look out (a fault) */
+    CINTIO_STEP_SKIP_CLAMP,     /* true: ask for more than can come (a fault) */
+};
+
+typedef bool (*cintio_step_fn)(void *opaque, struct cintio_queue *queue,
+                               enum cintio_step step);
+
+struct cintio_queue {
+    struct cintio *dev;
+    unsigned int generation;
+    uint16_t id, entries;
+    bool irq;
+    bool pointer;               /* the policy knows the interrupt pointer */
+
+    struct cintio_mem *mem;
+    struct nvme_sqe *sq;
+    struct nvme_cqe *cq;
+    uint8_t *prp_lists;
+    NvmeCintRecord *record;     /* NULL: none */
+    uint32_t sq_doorbell, cq_doorbell, pointer_reg;     /* offsets */
+
+    uint16_t sq_tail;
+    unsigned int queued;        /* pushed and not rung */
+    unsigned int flying;        /* rung and not taken */
+    struct cintio_slot *slots;  /* entries - 1, and the list's two ends */
+    uint16_t *free;
+    unsigned int nr_free;
+
+    /* [head, scan) was looked through; what is taken there has its mark. */
+    struct cintio_cursor head, scan;
+    uint8_t *taken;
+    uint32_t told;              /* the record's full_tail, as last read */
+
+    enum cintio_mode mode;
+    uint64_t sleep_ns;
+    uint64_t mean_ns;           /* from push to taken */
+    int eventfd;
+
+    cintio_step_fn step;
+    void *step_opaque;
+    uint64_t arms, sleeps;      /* pointer writes; waits in poll(2) */
+    struct cintio_error error;
+};
+
+/* --- errors ------------------------------------------------------------- */
+
+/* Leaves the text if @err is not NULL and returns @code. */
+int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- registers ---------------------------------------------------------- */
+
+static inline uint32_t cintio_read32(struct cintio *dev, uint32_t offset)
+{
+    if (dev->ops->read32) {
+        return dev->ops->read32(dev, offset);
+    }
+    return __atomic_load_n((uint32_t *)(dev->bar + offset), __ATOMIC_ACQUIRE);
+}
+
+/* What was stored in memory before is there when the controller sees it. */
+static inline void cintio_write32(struct cintio *dev, uint32_t offset,
+                                  uint32_t value)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (dev->ops->write32) {
+        dev->ops->write32(dev, offset, value);
+        return;
+    }
+    __atomic_store_n((uint32_t *)(dev->bar + offset), value, __ATOMIC_RELAXED);
+}
+
+/* 0, or what has become of the controller. */
+int cintio_alive(struct cintio *dev, struct cintio_error *err);
+
+/* --- controller.c ------------------------------------------------------- */
+
+/*
+ * Start a controller that @dev's ops, carrier, bar, vectors and removal say
+ * how to reach; all else is 0. On failure the caller frees.
+ */
+int cintio_start(struct cintio *dev, const char *address,
+                 const struct cintio_options *options,
+                 struct cintio_error *err);
+
+/* A command with data; the lock is held. Status or -errno. */
+int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *sqe,
+                        void *buf, size_t len, uint32_t *result,
+                        struct cintio_error *err);
+
+/* As cintio_admin_locked(), and a bad status is -EIO with "@what failed". */
+int cintio_must(struct cintio *dev, const char *what,
+                const struct nvme_sqe *sqe, void *buf, size_t len,
+                uint32_t *result, struct cintio_error *err);
+
+/* --- memory.c ----------------------------------------------------------- */
+
+/* The controller's address of a byte in @mem. */
+static inline uint64_t cintio_iova(const struct cintio_mem *mem,
+                                   const void *at)
+{
+    uint64_t offset = (const uint8_t *)at - (uint8_t *)mem->addr;
+
+    if (!mem->pages) {
+        return mem->iova + offset;
+    }
+    return mem->pages[offset >> mem->shift] +
+           (offset & ((UINT64_C(1) << mem->shift) - 1));
+}
+
+/* The address that the CPU's page tables have for @addr, 0 if they tell none. */
+uint64_t cintio_physical(const void *addr);
+
+/* --- queue.c ------------------------------------------------------------ */
+
+/* The rings alone, in memory; the controller is told by others. */
+int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
+                     struct cintio_queue **queue, struct cintio_error *err);
+void cintio_queue_free(struct cintio_queue *queue);
+
+/* Puts @sqe into the SQ, whose identifier it sets; -EAGAIN if none is free. */
+int cintio_enqueue(struct cintio_queue *queue, struct nvme_sqe *sqe,
+                   const struct cintio_io *io);
+
+/* --- reap.c ------------------------------------------------------------- */
+
+/* Whether the entry at @place has been posted. */
+bool cintio_posted(const struct cintio_queue *queue,
+                   struct cintio_cursor place);
+
+/* @place, @n entries on; @n is less than the queue has. */
+struct cintio_cursor cintio_ahead(const struct cintio_queue *queue,
+                                  struct cintio_cursor place, unsigned int n);
+
+/* Take up to @max completions that may be taken now, and ring the head. */
+unsigned int cintio_reap(struct cintio_queue *queue, struct cintio_done *done,
+                         unsigned int max);
+
+/* --- wait.c ------------------------------------------------------------- */
+
+uint64_t cintio_now(void);
+
+/* For tests: call @step at each step of waiting. */
+void cintio_queue_watch(struct cintio_queue *queue, cintio_step_fn step,
+                        void *opaque);
+
+/* Wake whoever sleeps on @queue; it looks at the generation again. */
+void cintio_queue_wake(struct cintio_queue *queue);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cintio: memory that the controller can reach. Behind an IOMMU any memory
+ * will do. Without one it is addressed physically, which only huge pages are
+ * good for: they stay where they are.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define HUGE_SHIFT  21
+#define HUGE_SIZE   ((size_t)1 << HUGE_SHIFT)
+
+/* An entry of /proc/self/pagemap. */
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_PFN     ((UINT64_C(1) << 55) - 1)
+
+uint64_t cintio_physical(const void *addr)
+{
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    off_t at = (uintptr_t)addr / NVME_PAGE * sizeof(uint64_t);
+    uint64_t entry = 0;
+    ssize_t got;
+
+    if (fd < 0) {
+        return 0;
+    }
+    got = pread(fd, &entry, sizeof(entry), at);
+    close(fd);
+    if (got != sizeof(entry) || !(entry & PAGEMAP_PRESENT)) {
+        return 0;
+    }
+    return (entry & PAGEMAP_PFN) * NVME_PAGE +
+           (uintptr_t)addr % NVME_PAGE;
+}
+
+static size_t round_up(size_t len, size_t unit)
+{
+    return (len + unit - 1) / unit * unit;
+}
+
+static void *get_pages(size_t len, int flags)
+{
+    void *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | flags, -1, 0);
+
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static int get_memory(struct cintio *dev, size_t len, struct cintio_mem *mem,
+                      struct cintio_error *err)
+{
+    bool huge = dev->needs_huge_pages || len >= HUGE_SIZE;
+
+    if (huge) {
+        mem->len = round_up(len, HUGE_SIZE);
+        mem->addr = get_pages(mem->len, MAP_HUGETLB | HUGE_SHIFT << 26);
+        if (!mem->addr && dev->needs_huge_pages) {
+            return cintio_fail(err, -ENOMEM, "%s: no %zu huge pages of 2 MiB, "
+                "which a controller without IOMMU needs: echo 64 > "
+                "/proc/sys/vm/nr_hugepages", dev->info.address,
+                mem->len / HUGE_SIZE);
+        }
+    }
+    if (!mem->addr) {
+        mem->len = round_up(len, NVME_PAGE);
+        mem->addr = get_pages(mem->len, 0);
+    }
+    if (!mem->addr) {
+        return cintio_fail(err, -ENOMEM, "%s: no memory: %zu bytes",
+                           dev->info.address, len);
+    }
+    return 0;
+}
+
+int cintio_alloc(struct cintio *dev, size_t len, struct cintio_mem **out,
+                 struct cintio_error *err)
+{
+    struct cintio_mem *mem = calloc(1, sizeof(*mem));
+    int ret;
+
+    if (!mem || !len) {
+        free(mem);
+        return cintio_fail(err, len ? -ENOMEM : -EINVAL,
+                           len ? "out of memory" : "memory of no bytes");
+    }
+    ret = get_memory(dev, len, mem, err);
+    if (!ret) {
+        ret = dev->ops->map(dev, mem, err);
+    }
+    if (ret) {
+        if (mem->addr) {
+            munmap(mem->addr, mem->len);
+        }
+        free(mem);
+        return ret;
+    }
+    *out = mem;
+    return 0;
+}
+
+int cintio_map(struct cintio *dev, void *addr, size_t len,
+               struct cintio_mem **out, struct cintio_error *err)
+{
+    struct cintio_mem *mem;
+    int ret;
+
+    if (dev->needs_huge_pages) {
+        return cintio_fail(err, -ENOTSUP, "%s has no IOMMU: it reaches only "
+                           "what cintio_alloc() returns", dev->info.address);
+    }
+    if (!len || ((uintptr_t)addr | len) % NVME_PAGE) {
+        return cintio_fail(err, -EINVAL, "memory to map must begin and end at "
+                           "a multiple of %u", NVME_PAGE);
+    }
+    mem = calloc(1, sizeof(*mem));
+    if (!mem) {
+        return cintio_fail(err, -ENOMEM, "out of memory");
+    }
+    *mem = (struct cintio_mem) { .addr = addr, .len = len, .foreign = true };
+    ret = dev->ops->map(dev, mem, err);
+    if (ret) {
+        free(mem);
+        return ret;
+    }
+    *out = mem;
+    return 0;
+}
+
+void cintio_free(struct cintio *dev, struct cintio_mem *mem)
+{
+    if (!mem) {
+        return;
+    }
+    dev->ops->unmap(dev, mem);
+    if (!mem->foreign) {
+        munmap(mem->addr, mem->len);
+    }
+    free(mem->pages);
+    free(mem);
+}

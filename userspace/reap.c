@@ -1,0 +1,132 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cintio: which completions are to be taken now. In general all that are
+ * there; where the controller keeps interrupt status records, those that an
+ * interrupt has told of, and beyond them the Urgent ones (docs/interface.md,
+ * section 4, the driver's rule).
+ */
+#include "internal.h"
+
+bool cintio_posted(const struct cintio_queue *q, struct cintio_cursor place)
+{
+    uint16_t status = __atomic_load_n(&q->cq[place.index].status,
+                                      __ATOMIC_ACQUIRE);
+
+    return (status & 1) == place.phase;
+}
+
+struct cintio_cursor cintio_ahead(const struct cintio_queue *q,
+                                  struct cintio_cursor place, unsigned int n)
+{
+    unsigned int index = place.index + n;
+
+    place.count += n;
+    if (index >= q->entries) {
+        index -= q->entries;
+        place.phase = !place.phase;
+    }
+    place.index = index;
+    return place;
+}
+
+/* Mean of the last eight or so. */
+static void learn(struct cintio_queue *q, uint64_t pushed_ns)
+{
+    uint64_t took = cintio_now() - pushed_ns;
+
+    q->mean_ns = q->mean_ns ? q->mean_ns - q->mean_ns / 8 + took / 8 : took;
+}
+
+/*
+ * The command of an entry has ended. False: there was none of that identifier,
+ * which is the controller's mistake and not to become the process's.
+ */
+static bool finish(struct cintio_queue *q, uint16_t index,
+                   struct cintio_done *done)
+{
+    const struct nvme_cqe *cqe = &q->cq[index];
+    uint16_t id = cqe->cid;
+    struct cintio_slot *slot;
+
+    if (id >= q->entries - 1 || !q->slots[id].busy) {
+        return false;
+    }
+    slot = &q->slots[id];
+    *done = (struct cintio_done) {
+        .cookie = slot->cookie, .result = cqe->result,
+        .status = cqe->status >> 1 & 0x7ff,
+    };
+    slot->busy = false;
+    q->slots[slot->prev].next = slot->next;
+    q->slots[slot->next].prev = slot->prev;
+    q->free[q->nr_free++] = id;
+    q->flying--;
+    if (slot->pushed_ns) {
+        learn(q, slot->pushed_ns);
+    }
+    return true;
+}
+
+static unsigned int reap_in_order(struct cintio_queue *q,
+                                  struct cintio_done *done, unsigned int max)
+{
+    unsigned int got = 0;
+
+    while (got < max && cintio_posted(q, q->head)) {
+        got += finish(q, q->head.index, &done[got]);
+        q->head = cintio_ahead(q, q->head, 1);
+    }
+    q->scan = q->head;
+    return got;
+}
+
+static bool may_take(const struct cintio_queue *q, struct cintio_cursor place)
+{
+    uint16_t id = q->cq[place.index].cid;
+
+    return q->mode < CINTIO_INTERRUPT || id >= q->entries - 1 ||
+           (int32_t)(q->told - place.count) > 0 || q->slots[id].urgent;
+}
+
+/*
+ * The record is read before the end of the scan is looked for, so that what it
+ * tells of is seen; and the scan bounds it, so that one that says too much,
+ * or that has wrapped, makes no entry of an empty slot.
+ */
+static unsigned int reap_by_record(struct cintio_queue *q,
+                                   struct cintio_done *done, unsigned int max)
+{
+    uint32_t told = __atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE);
+    bool news = told != q->told || q->mode < CINTIO_INTERRUPT;
+    struct cintio_cursor at = news ? q->head : q->scan;
+    unsigned int got = 0;
+
+    q->told = told;
+    for (; got < max && cintio_posted(q, at); at = cintio_ahead(q, at, 1)) {
+        if (!q->taken[at.index] && may_take(q, at)) {
+            q->taken[at.index] = true;
+            got += finish(q, at.index, &done[got]);
+        }
+    }
+    q->scan = at;
+    while (q->taken[q->head.index]) {
+        q->taken[q->head.index] = false;
+        q->head = cintio_ahead(q, q->head, 1);
+    }
+    return got;
+}
+
+unsigned int cintio_reap(struct cintio_queue *q, struct cintio_done *done,
+                         unsigned int max)
+{
+    uint16_t before = q->head.index;
+    unsigned int got;
+
+    got = q->record ? reap_by_record(q, done, max)
+                    : reap_in_order(q, done, max);
+    if (q->head.index != before) {
+        cintio_write32(q->dev, q->cq_doorbell, q->head.index);
+    }
+    return got;
+}

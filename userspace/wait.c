@@ -1,0 +1,286 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cintio: how completions are waited for. docs/userspace.md argues why no
+ * order of the steps below and the controller's loses a wake-up, and
+ * tests/unit/test-wait.c tries all for small queues.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define SECOND      UINT64_C(1000000000)
+/* Without an event for so long the controller is asked whether it still is. */
+#define WATCH_NS    SECOND
+#define LOOKS       1024    /* between two readings of the clock */
+#define TIMED_OUT   1
+
+uint64_t cintio_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec) { .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
+}
+
+static bool step(struct cintio_queue *q, enum cintio_step which)
+{
+    return q->step && q->step(q->step_opaque, q, which);
+}
+
+void cintio_queue_watch(struct cintio_queue *q, cintio_step_fn fn, void *opaque)
+{
+    q->step = fn;
+    q->step_opaque = opaque;
+}
+
+static bool sleeps_on_interrupt(const struct cintio_queue *q)
+{
+    return q->mode == CINTIO_INTERRUPT || q->mode == CINTIO_COALESCED;
+}
+
+static bool is_stale(const struct cintio_queue *q)
+{
+    return q->generation != atomic_load(&q->dev->generation);
+}
+
+/* What can come of @wanted completions: the rest was never asked for. */
+static unsigned int reachable(struct cintio_queue *q, unsigned int wanted)
+{
+    return wanted > q->flying && !step(q, CINTIO_STEP_SKIP_CLAMP) ? q->flying
+                                                                  : wanted;
+}
+
+/* Whether looking through the queue would now end a wait for @k more. */
+static bool is_worth_a_look(const struct cintio_queue *q, unsigned int k)
+{
+    if (q->mode == CINTIO_COALESCED) {
+        return cintio_posted(q, cintio_ahead(q, q->head, k - 1));
+    }
+    return cintio_posted(q, q->scan) ||
+           (q->record && sleeps_on_interrupt(q) &&
+            __atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE) !=
+            q->told);
+}
+
+/* --- sleeping ----------------------------------------------------------- */
+
+static void write_pointer(struct cintio_queue *q, unsigned int k)
+{
+    struct cintio_cursor target = cintio_ahead(q, q->head, k);
+
+    cintio_write32(q->dev, q->pointer_reg,
+                   NVME_CINT_POINTER_ARM | target.index);
+    q->arms++;
+}
+
+static void clear(struct cintio_queue *q)
+{
+    uint64_t count;
+
+    (void)!read(q->eventfd, &count, sizeof(count));
+}
+
+void cintio_queue_wake(struct cintio_queue *q)
+{
+    uint64_t one = 1;
+
+    if (q->eventfd >= 0) {
+        (void)!write(q->eventfd, &one, sizeof(one));
+    }
+}
+
+static int sleep_on(struct cintio_queue *q, uint64_t end)
+{
+    struct pollfd fds[] = {
+        { .fd = q->eventfd, .events = POLLIN },
+        { .fd = q->dev->removal, .events = POLLIN },
+    };
+    uint64_t now = cintio_now(), left = end > now ? end - now : 0;
+    struct timespec limit = timespec_of(left < WATCH_NS ? left : WATCH_NS);
+    int n = ppoll(fds, 2, &limit, NULL);
+
+    q->sleeps++;
+    step(q, CINTIO_STEP_WOKEN);
+    if (n < 0 && errno != EINTR) {
+        return cintio_fail(&q->error, -errno, "ppoll: %s", strerror(errno));
+    }
+    if (n > 0 && fds[1].revents) {
+        return cintio_fail(&q->error, -ENODEV, "the kernel asks for %s back: "
+                           "close it", q->dev->info.address);
+    }
+    if (n == 0) {
+        return left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, &q->error);
+    }
+    return 0;
+}
+
+/*
+ * The order matters. The pointer first: from then on the controller interrupts
+ * when the k-th entry is posted, or at once if it has been. Then the eventfd is
+ * emptied, which may take that very interrupt away. So the queue is looked at
+ * again: the k-th entry is there, and nobody sleeps; or it is not, and its
+ * interrupt comes after the eventfd was emptied.
+ */
+static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
+                              uint64_t end)
+{
+    unsigned int k = reachable(q, wanted);
+
+    if (q->mode == CINTIO_COALESCED) {
+        write_pointer(q, k);
+    }
+    step(q, CINTIO_STEP_ARMED);
+    clear(q);
+    step(q, CINTIO_STEP_CLEARED);
+    if (!step(q, CINTIO_STEP_SKIP_LOOK) &&
+        (is_worth_a_look(q, k) || is_stale(q))) {
+        return 0;
+    }
+    step(q, CINTIO_STEP_LOOKED);
+    return sleep_on(q, end);
+}
+
+/* --- polling ------------------------------------------------------------ */
+
+/* Until half of the time, or so much of it, that the oldest command takes. */
+static void sleep_for_a_time(struct cintio_queue *q, uint64_t end)
+{
+    const struct cintio_slot *oldest = &q->slots[q->slots[q->entries - 1].next];
+    uint64_t ns = q->mode == CINTIO_SLEEP ? q->sleep_ns : q->mean_ns / 2;
+    uint64_t until = oldest->pushed_ns + ns;
+    struct timespec at = timespec_of(until < end ? until : end);
+
+    if (oldest->pushed_ns && ns && cintio_now() < until) {
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+        q->sleeps++;
+    }
+}
+
+/* No pause instruction: it makes a virtual CPU leave for its host. */
+static int spin(struct cintio_queue *q, uint64_t end)
+{
+    uint64_t watch = 0, now;
+    int ret;
+
+    for (unsigned int looks = 1; ; looks++) {
+        if (is_worth_a_look(q, 1)) {
+            return 0;
+        }
+        if (looks % LOOKS) {
+            continue;
+        }
+        now = cintio_now();
+        if (is_stale(q)) {
+            return 0;
+        }
+        if (now >= end) {
+            return TIMED_OUT;
+        }
+        ret = watch && now >= watch ? cintio_alive(q->dev, &q->error) : 0;
+        if (ret) {
+            return ret;
+        }
+        watch = watch && now < watch ? watch : now + WATCH_NS;
+    }
+}
+
+/* --- both --------------------------------------------------------------- */
+
+static int wait_more(struct cintio_queue *q, unsigned int wanted, uint64_t end)
+{
+    int ret = cintio_ring(q);
+
+    if (ret) {
+        return ret;
+    }
+    return sleeps_on_interrupt(q) ? wait_for_interrupt(q, wanted, end)
+                                  : spin(q, end);
+}
+
+int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
+                    unsigned int min, unsigned int max, uint64_t timeout_ns)
+{
+    uint64_t end = timeout_ns == CINTIO_FOREVER ? CINTIO_FOREVER :
+                   cintio_now() + timeout_ns;
+    unsigned int got;
+    int ret = cintio_ring(q);
+
+    if (ret) {
+        return ret;
+    }
+    min = min < max ? min : max;
+    if (min && !sleeps_on_interrupt(q) && q->mode != CINTIO_POLL) {
+        sleep_for_a_time(q, end);
+    }
+    got = cintio_reap(q, done, max);
+    while (got < min && q->flying && !ret) {
+        step(q, CINTIO_STEP_REAPED);
+        ret = wait_more(q, min - got, end);
+        got += cintio_reap(q, done + got, max - got);
+    }
+    return got || ret == TIMED_OUT ? (int)got : ret;
+}
+
+/* --- modes -------------------------------------------------------------- */
+
+static int check_mode(struct cintio_queue *q, enum cintio_mode mode,
+                      struct cintio_error *err)
+{
+    if (mode > CINTIO_COALESCED) {
+        return cintio_fail(err, -EINVAL, "mode %d: 0 to %d are known", mode,
+                           CINTIO_COALESCED);
+    }
+    if (mode >= CINTIO_INTERRUPT && !q->irq) {
+        return cintio_fail(err, -EINVAL, "queue %u was created without "
+                           "interrupts", q->id);
+    }
+    if (mode != CINTIO_COALESCED) {
+        return 0;
+    }
+    if (!(q->dev->info.cint_caps & NVME_CINT_CAP_POINTER)) {
+        return cintio_fail(err, -ENOTSUP, "%s (%s) has no interrupt pointer: "
+                           "take the mode interrupt", q->dev->info.address,
+                           q->dev->info.model);
+    }
+    if (!q->pointer) {
+        return cintio_fail(err, -ENOTSUP, "the policy of queue %u knows no "
+                           "interrupt pointer: give it the policy pointer",
+                           q->id);
+    }
+    return 0;
+}
+
+int cintio_queue_set_mode(struct cintio_queue *q, enum cintio_mode mode,
+                          uint64_t sleep_ns, struct cintio_error *err)
+{
+    int ret = check_mode(q, mode, err);
+
+    if (ret) {
+        return ret;
+    }
+    q->mode = mode;
+    q->sleep_ns = sleep_ns;
+    q->mean_ns = 0;
+    if (mode == CINTIO_SLEEP || mode == CINTIO_SLEEP_ADAPTIVE) {
+        prctl(PR_SET_TIMERSLACK, 1);
+    }
+    if (mode == CINTIO_INTERRUPT && q->pointer) {
+        cintio_write32(q->dev, q->pointer_reg, 0);
+    }
+    if (mode < CINTIO_INTERRUPT && q->pointer) {
+        /* as far away as it goes; once it is passed, the queue is silent */
+        write_pointer(q, q->entries - 1);
+    }
+    return 0;
+}
