@@ -141,7 +141,8 @@ def test_errors(tmp_path: Path, disk: vm.Backend, logs: Path) -> None:
 
 
 #: Linux 6.12's lockdep takes a freeze that a time-out begins and a reset ends for a leaked lock.
-LEAKED, LEAKED_BY = r"BUG: workqueue leaked|Call Trace:", "workfn=blk_mq_timeout_work"
+LEAKED = r"BUG: workqueue leaked|Call Trace:|blk_mq_timeout_work"
+LEAKED_BY = "workfn=blk_mq_timeout_work"
 #: How the kernel makes completions go wrong, of a hundred how many and how many at all, and what it
 #: says of it. It drops them, so that commands time out and are aborted and the controller is reset;
 #: or it gives them a status with which they are tried again.
