@@ -198,6 +198,57 @@ def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in text
 
 
+def test_polling_is_a_row_for_each_policy_and_mode() -> None:
+    got = chosen("--policy", "default,cint", "--polling", "off,ours,irq-queue", "--workload",
+                 "sync,mixed")
+    assert [p.name for p in got.policies] == [
+        "default", "default/ours", "default/irq-queue", "cint", "cint/ours", "cint/irq-queue"]
+    assert [p.slug for p in got.policies][1] == "default-ours"
+    assert got.baseline == "default"
+    assert got.repeat_command == ("./cint compare --policy default,cint "
+                                  "--polling off,ours,irq-queue --workload sync,mixed")
+    accel = comparison.choose_accel(virtual=True)
+    off, ours, queue = (comparison.machine_for(got, p, accel).append for p in got.policies[:3])
+    assert not [w for w in off if "poll" in w]
+    assert [w for w in ours if "poll" in w] == ["nvme.poll_queues=1"]
+    assert [w for w in queue if "poll" in w] == ["nvme.poll_irq_queues=1"]
+    setups = [comparison.polling_setup(got, p) for p in got.policies]
+    assert [len(s) for s in setups] == [0, 1, 1, 0, 1, 1]
+    assert "io_poll_mode" in setups[1][0][-1] and "echo adaptive >" in setups[1][0][-1]
+    assert assembly.parameters_for(got)["polling"]
+
+
+def test_polled_rows_differ_from_the_others_in_the_kernel_only() -> None:
+    plan = comparison.plan_for(chosen("--polling", "off,classic", "--workload", "sync,mixed"))
+    for job in plan.jobs[1:]:
+        text = str(job.fio)
+        assert "ioengine=psync" not in text and "ioengine=pvsync2\nhipri=1\n" in text
+    assert "ioengine=psync" in str(comparison.plan_for(chosen("--workload", "sync")).jobs[1].fio)
+    assert not assembly.parameters_for(chosen())["polling"]
+
+
+def test_a_fixed_sleep_is_scaled() -> None:
+    got = chosen("--polling", "fixed:2us", "--policy", "default")
+    (words,) = comparison.polling_setup(got, got.policies[0])
+    script = words[-1]
+    assert "echo 6 >$f" in script and "io_poll_delay" in script
+
+
+@pytest.mark.parametrize("text, said", [
+    ("sometimes", "valid: off, classic, fixed:TIME, half-mean"), ("fixed", "such as fixed:2us"),
+    ("fixed:0", "from 1 ns to 10ms"), ("fixed:1s", "from 1 ns to 10ms"),
+    ("ours:2us", "valid: off"), ("ours,ours", "given twice"), ("fixed:x", "not a time")])
+def test_polling_that_there_is_not(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        chosen("--polling", text)
+
+
+def test_the_distribution_does_not_poll() -> None:
+    with pytest.raises(UsageError, match="the distribution's kernel"):
+        chosen("--polling", "classic", "--guest", "distro")
+    assert chosen("--polling", "off", "--guest", "distro").polling == {}
+
+
 def test_a_repeat_is_a_boot_with_the_next_seed() -> None:
     got = chosen("--repeat", "2", "--workload", "sync,async", "--seed", "7")
     boots = comparison.boots_for(got)

@@ -99,7 +99,8 @@ def test_what_cannot_be_chosen_is_said() -> None:
         catalog.choose(["cint-fig99"], None, False)
     with pytest.raises(UsageError, match="cint-fig23 is not done: needs KVell"):
         catalog.choose(["cint-fig23"], None, False)
-    with pytest.raises(UsageError, match="--set tpc: valid: cinterrupts, vic"):
+    valid = "cinterrupts, vault, vic, cost, polling"
+    with pytest.raises(UsageError, match=f"--set tpc: valid: {valid}"):
         catalog.choose([], "tpc", False)
     with pytest.raises(UsageError, match="which figures"):
         catalog.choose([], None, False)

@@ -82,6 +82,8 @@ TABLE: tuple[Entry, ...] = (
     # Guest kernel.
     Entry("nvme.irq_cost_ns", Kind.TIME, "guest", "ns",
           "busy-wait that stands for interrupt exit and entry"),
+    Entry("io_poll_delay", Kind.TIME, "guest", "us",
+          "fixed sleep before polling, rounded to 1 us of the guest"),
     Entry("sched/base_slice_ns", Kind.TIME, "guest", "ns",
           "scheduler slice (debugfs)"),
     Entry("sched_runtime", Kind.TIME, "guest", "ns",

@@ -18,8 +18,10 @@ from cint.figures.model import Figure, NotDone
 #: The papers, and what is of none, by the name of their set.
 FAMILIES = {
     "cinterrupts": "Optimizing Storage Performance with Calibrated Interrupts (ACM TOS 2022)",
+    "vault": "I/O Latency Optimization with Polling (Vault 2017, slides)",
     "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
     "cost": "What depends on the cost of an interrupt",
+    "polling": "Interrupts, coalescing or polling",
 }
 
 
@@ -58,4 +60,5 @@ def choose(ids: Sequence[str], family: str | None, everything: bool) -> list[Fig
     if not ids and family is None and not everything:
         raise UsageError("which figures? give their names, --set or --all",
                          hint="./cint figure --list names them")
-    return [f for f in figures() if everything or f.id in ids or f.family == family]
+    return [f for f in figures()
+            if everything or f.id in ids or family in (f.family, *f.sets)]

@@ -15,6 +15,7 @@ from cint.device import properties
 from cint.figures.checks import Check
 from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr
+from cint.guest import polling
 from cint.measure import settings
 from cint.measure.workloads import Timing, Workload
 
@@ -33,11 +34,15 @@ QUICK_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Run:
-    """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none."""
+    """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none.
+
+    ``polling`` is a mode of ``--polling``.
+    """
 
     policy: str
     name: str = ""
     hints: bool = True
+    polling: str = polling.OFF
 
     @property
     def title(self) -> str:
@@ -69,6 +74,8 @@ class Group:
     probed: bool = False
     #: Further options of the guest's kernel.
     append: Sequence[str] = ()
+    #: Further commands for the guest before its jobs.
+    setup: Sequence[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -139,6 +146,8 @@ class Figure:
     left_out: Sequence[str] = ()
     #: Whether the test suite leaves it to --full.
     slow: bool = False
+    #: Further sets that it belongs to.
+    sets: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -164,8 +173,9 @@ def runs(*policies: str | Run) -> tuple[Run, ...]:
 def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     """The run as ./cint compare would have it."""
     runtime = group.runtime_s * (QUICK_SHARE if quick and not group.probed else 1)
+    policy, mode = properties.parse_policy(run.policy), polling.parse(run.polling)
     return settings.Settings(
-        [properties.parse_policy(run.policy)], group.workloads,
+        [policy], group.workloads,
         properties.parse_media(group.media), True, group.vcpus,
         Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
-        "", "./cint figure", hints=run.hints)
+        "", "./cint figure", hints=run.hints, polling={policy.name: mode})

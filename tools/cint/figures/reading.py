@@ -6,6 +6,10 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     irqs_per_io      by the device's count
     sd_us            standard deviation of the latency
     thread_percent   CPU time of a job's thread, as the guest's kernel accounts it
+    p9999_us, max_us  its far end, of as many I/Os as ios says
+    cpu_per_io_us    time that the CPU was not idle, for each I/O
+    head_us          mean time from a completion until the guest has seen it
+    avoided_per_io, untold_per_io   by the device's count
     reason.NAME      share of the interrupts sent for that reason
     hint.NAME        share of the commands with that hint
     cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
@@ -19,11 +23,15 @@ from dataclasses import dataclass
 from cint.device import scale
 from cint.errors import CintError
 from cint.figures import probe
-from cint.figures.values import Data, Point
+from cint.figures.values import Data, Point, shortened
 from cint.guest import agent, session
-from cint.measure import sampling
+from cint.measure import fiojson, sampling
 from cint.measure.settings import Settings
 from cint.measure.workloads import Workload
+
+FAR_PERCENTILE = 99.99
+#: As many I/Os as have at least two beyond it.
+FAR_COUNT = 20_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,23 @@ def points(boot: Boot, data: Data) -> None:
                 cells.setdefault(cell, []).append(point)
 
 
+def exceedance(boot: Boot, data: Data) -> None:
+    """The points, and as a curve which share of the I/Os takes longer than so long."""
+    points(boot, data)
+    curves = data.curves.setdefault(boot.name, {})
+    for workload in boot.settings.workloads:
+        bins = fiojson.merge_bins(
+            job.bins for seed in boot.seeds for job in sampling.sample(
+                boot.name, workload.name, seed, boot.message(workload, seed),
+                boot.settings.vcpus).jobs.values())
+        left, curve = sum(bins.values()), []
+        for ns in sorted(bins):
+            curve.append([shortened(scale.report_time(ns, boot.settings.k) / 1000),
+                          shortened(left / sum(bins.values()))])
+            left -= bins[ns]
+        curves[workload.name] = curve
+
+
 def _points(one: sampling.Sample, workload: Workload, k: float,
             message: agent.Message) -> dict[str, Point]:
     rows = sampling.rows([one], k, workload.latency_job, workload.split)
@@ -68,11 +93,13 @@ def _points(one: sampling.Sample, workload: Workload, k: float,
     for row in rows:
         point: Point = {n: x for n, x in row.values.items() if x is not None}
         if row.job is None:
-            point |= _whole(row, message, k)
+            point |= _whole(row, message, k) | _seen(one.device, k)
+            if "cpu_percent" in point and point["iops"]:
+                point["cpu_per_io_us"] = point["cpu_percent"] * 1e4 / point["iops"]
         job = row.job or workload.latency_job or next(iter(one.jobs))
-        point["sd_us"] = _deviation(one.jobs[job].bins, k)
         if row.job:
             point["thread_percent"] = one.jobs[job].usr_percent + one.jobs[job].sys_percent
+        point |= _distribution(one.jobs[job].bins, k)
         found[f"{workload.name}.{row.job}" if row.job else workload.name] = point
     return found
 
@@ -87,6 +114,27 @@ def _whole(row: sampling.Row, message: agent.Message, k: float) -> Point:
 def _shares(what: str, counts: Mapping[str, int]) -> Point:
     total = sum(counts.values())
     return {f"{what}.{name}": count / total for name, count in counts.items()}
+
+
+def _seen(device: sampling.DeviceDelta | None, k: float) -> Point:
+    """When the guest saw its completions, and how."""
+    if device is None or not device.cqes or device.post_to_head.mean_ns is None:
+        return {}
+    return {"head_us": scale.report_time(device.post_to_head.mean_ns, k) / 1000,
+            "avoided_per_io": device.avoided / device.cqes,
+            "untold_per_io": device.untold / device.cqes}
+
+
+def _distribution(bins: Mapping[int, int], k: float) -> Point:
+    """What a row has not: spread and far end."""
+    count = sum(bins.values())
+    found: Point = {"sd_us": _deviation(bins, k), "ios": float(count)}
+    if count:
+        found["max_us"] = scale.report_time(max(bins), k) / 1000
+        far = fiojson.percentile(bins, FAR_PERCENTILE)
+        if count >= FAR_COUNT and far is not None:
+            found["p9999_us"] = scale.report_time(far, k) / 1000
+    return found
 
 
 def _deviation(bins: Mapping[int, int], k: float) -> float:

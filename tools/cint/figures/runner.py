@@ -77,7 +77,8 @@ def plan_of(wanted: Wanted) -> agent.Plan:
             jobs.append(agent.Job(job_name(workload, seed),
                                   fio=workloads.render(workload, timing, chosen.k),
                                   args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
-    setup = session.scale_setup(chosen.k)
+    setup = (*session.scale_setup(chosen.k),
+             *comparison.polling_setup(chosen, chosen.policies[0]), *wanted.group.setup)
     return agent.Plan(tuple(jobs), (*setup, probe.install()) if wanted.group.probed else setup)
 
 

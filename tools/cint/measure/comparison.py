@@ -36,7 +36,8 @@ def _hint_words(settings: Settings, policy: properties.Policy) -> tuple[str, ...
 
 def _append(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
     cost = settings.cost_applied_ns
-    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, policy))
+    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, policy),
+            *settings.polling_of(policy).boot(settings.vcpus))
 
 
 def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel) -> vm.Machine:
@@ -61,7 +62,7 @@ def timing_for(settings: Settings, repeat: int) -> Timing:
 
 
 def plan_for(settings: Settings, repeat: int = 0) -> agent.Plan:
-    """What a guest does; the same for all policies."""
+    """What a guest does; the same for all policies, but see :func:`polling_setup`."""
     jobs = [session.facts_job()]
     timing = timing_for(settings, repeat)
     for workload in settings.workloads:
@@ -72,6 +73,11 @@ def plan_for(settings: Settings, repeat: int = 0) -> agent.Plan:
     counted = any(w.edges for w in settings.workloads)
     return agent.Plan(tuple(jobs), (*session.scale_setup(settings.k, settings.vcpus),
                                     *([edges.install(settings.vcpus)] if counted else [])))
+
+
+def polling_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
+    """What the guest's kernel is told of polling before the jobs."""
+    return settings.polling_of(policy).setup(settings.k)
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ def run_for(settings: Settings, boot: Boot, accel: host.Accel, *, trace: Sequenc
     machine = replace(machine_for(settings, boot.policy, accel),
                       trace=(*settings.trace, *trace), seed=settings.seed + boot.repeat)
     plan = plan_for(settings, boot.repeat)
-    plan = replace(plan, setup=(*plan.setup, *setup))
+    plan = replace(plan, setup=(*plan.setup, *polling_setup(settings, boot.policy), *setup))
     files = Files.of(machine)
     run = RunPlan.of(boot.name, machine, plan, files, job_seconds=longest_job(settings),
                      boot_limit_s=settings.boot_limit_s)

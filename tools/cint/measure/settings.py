@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cint import units
 from cint.device import options, properties, scale
 from cint.errors import UsageError
-from cint.guest import kinds, vm
+from cint.guest import kinds, polling, vm
+from cint.guest.polling import Polling
 from cint.measure import runner, workloads
 from cint.measure.workloads import Timing, Workload
 
@@ -63,6 +64,12 @@ class Settings:
     seed: int = 1
     extras: str = properties.DEFAULT_EXTRAS
     trace: tuple[str, ...] = ()
+    #: By policy, where the guest polls.
+    polling: Mapping[str, Polling] = field(default_factory=dict)
+
+    def polling_of(self, policy: properties.Policy) -> Polling:
+        """How the guest polls under one of the policies."""
+        return self.polling.get(policy.name, Polling("off"))
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """Of ``-device nvme`` under one of the policies."""
@@ -121,6 +128,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--hints", choices=("on", "off"),
         help="off: our kernel's driver passes no hints to the device, which then infers them "
              "under cint, as with --guest distro (default: on)")
+    add("--polling", metavar="LIST", default=polling.OFF,
+        help=f"how threads that wait for their reads poll for them, each with each policy: "
+             f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
+             "rows then")
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
@@ -242,6 +253,29 @@ def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy
     return policies
 
 
+def _with_polling(policies: Sequence[properties.Policy], text: str, guest: str,
+                  ) -> tuple[list[properties.Policy], dict[str, Polling]]:
+    """Each policy with each mode of ``--polling``, and the modes by the policies' names."""
+    modes = polling.parse_list(text)
+    if any(mode.polls for mode in modes) and guest == "distro":
+        raise UsageError(f"--polling {text}: the distribution's kernel has none of these modes",
+                         hint="leave it out, or use --guest cint")
+    found, by_name = [], {}
+    for policy in policies:
+        for mode in modes:
+            if not mode.polls:
+                found.append(policy)
+                continue
+            one = replace(policy, name=f"{policy.name}/{mode.name}",
+                          label=f"{policy.label}, polling: {mode.name}")
+            found.append(one)
+            by_name[one.name] = mode
+    if len(found) > properties.MAX_POLICIES:
+        raise UsageError(f"--polling: {len(found)} rows with these policies; "
+                         f"at most {properties.MAX_POLICIES}")
+    return found, by_name
+
+
 def _workloads(args: argparse.Namespace) -> list[Workload]:
     names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
     chosen = workloads.parse_workloads(names) if names else []
@@ -270,11 +304,15 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
-    settings = Settings(_policies(args, virtual), _workloads(args),
+    policies, modes = _with_polling(_policies(args, virtual), args.polling, args.guest)
+    chosen = _workloads(args)
+    if modes:
+        chosen = [workloads.polled(workload) for workload in chosen]
+    settings = Settings(policies, chosen,
                         properties.parse_media(args.media), virtual, args.vcpus, timing,
                         repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
                         repeat_command(args), _boot_limit(args), args.guest,
-                        _hints(args), args.seed, args.extras, tuple(args.trace))
+                        _hints(args), args.seed, args.extras, tuple(args.trace), modes)
     for policy in settings.policies:
         settings.device_properties(policy)  # which refuses what the scale makes too large
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
@@ -286,9 +324,10 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "extras", "workload", "fio", "media", "time", "guest", "hints", "vcpus",
-             "runtime", "repeat", "seed", "cpu_scale", "irq_cost", "drive", "device_opts")
-_DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "media": "optane", "time": "virtual",
+_DECISIVE = ("policy", "extras", "polling", "workload", "fio", "media", "time", "guest", "hints",
+             "vcpus", "runtime", "repeat", "seed", "cpu_scale", "irq_cost", "drive", "device_opts")
+_DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF, "media": "optane",
+             "time": "virtual",
              "guest": "cint", "hints": "on", "vcpus": 1, "seed": 1, "device_opts": ""}
 
 

@@ -80,6 +80,8 @@ thread=0
 exec_prerun={sliced_pre}
 """
 SLICE = "slice $PPID {ns} && "
+# A process of SCHED_RR.
+REAL_TIME = "slice $PPID rr && "
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,24 @@ class Workload:
     marked: str | None = None
     #: Whether it is counted at the edges of its jobs, for which fio starts a script.
     edges: bool = False
+
+
+_PSYNC = re.compile(r"^(\s*)ioengine\s*=\s*psync\s*$", re.MULTILINE)
+
+
+def polled(workload: Workload) -> Workload:
+    """The workload with threads that wait for their reads by pvsync2, which may be polled for.
+
+    In a comparison that polls every row has it, so that only what the kernel does differs.
+    """
+    marked = workload.marked
+    return replace(workload, template=_polled(workload.template),
+                   marked=None if marked is None else _polled(marked),
+                   title=workload.title.replace("psync", "pvsync2, hipri"))
+
+
+def _polled(text: str) -> str:
+    return _PSYNC.sub(r"\1ioengine=pvsync2\n\1hipri=1", text)
 
 
 def for_guest(workload: Workload, takes_hints: bool) -> Workload:
@@ -244,6 +264,7 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
     return workload.template.format(
         device=device, seed=timing.seed,
         pre=_edge("pre"), post=_edge("post"), sliced_pre=_edge("pre", sliced),
+        rr_pre=_edge("pre", REAL_TIME),
         runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),
         ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
 

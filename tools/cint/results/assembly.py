@@ -148,6 +148,7 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
     media = asdict(settings.media)
     return {"media": media | {"overrides": dict(settings.media.overrides)},
             "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
+            "polling": any(mode.polls for mode in settings.polling.values()),
             "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
             "repeat": settings.repeat, "seeds": settings.seeds, "extras": settings.extras,
             "drive": str(settings.drive) if settings.drive else None,
@@ -160,6 +161,7 @@ def _policy_entry(settings: Settings, policy: properties.Policy,
     outcome = next((o for o in outcomes if o.name == policy.name), session.Outcome(policy.name))
     props = settings.device_properties(policy)
     return {"name": policy.name, "kind": policy.kind, "label": policy.label,
+            "polling": settings.polling_of(policy).name,
             "properties": dict(policy.properties), "applied": dict(props),
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
             "first_io_s": outcome.hello.get("first_io_s"), "facts": dict(outcome.facts),

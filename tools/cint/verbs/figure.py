@@ -49,7 +49,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "  0 nothing failed unexpectedly   1 something did   2 wrong usage   130 interrupted")
     add = parser.add_argument
     add("id", nargs="*", metavar="ID", help="figures by name, see --list")
-    add("--set", metavar="SET", help=f"all of a paper: {', '.join(catalog.FAMILIES)}")
+    add("--set", metavar="SET", help=f"all of a paper: {', '.join(catalog.FAMILIES)} (polling: "
+        "also what the papers say of it)")
     add("--all", action="store_true", help="all figures")
     add("--list", action="store_true", help="list the figures, and those that cannot be had")
     add("--quick", action="store_true",

@@ -17,7 +17,7 @@ from pathlib import Path
 from cint import host, paths, ui, units
 from cint.device import options, properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import kinds, vm
+from cint.guest import agent, kinds, polling, vm
 from cint.measure import comparison, settings
 
 DEFAULT_POLICY = "cint+ooo"
@@ -46,6 +46,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
              "unscaled")
     add("--guest", choices=kinds.GUESTS, default="cint",
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--polling", metavar="MODE", default=polling.OFF,
+        help=f"how threads that wait for their reads poll for them: {polling.VALID} "
+             f"(default: {polling.OFF})")
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
     add("--memory", metavar="MIB", type=units.count(64, 1 << 20, "--memory"),
         help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
@@ -75,6 +78,7 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     """The guest that the options describe."""
     virtual = args.time == "virtual"
     own = tuple(args.own)
+    mode = _polling(args)
     if own and args.guest != "cint":
         raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
     if args.drive is not None and not args.drive.is_file():
@@ -85,9 +89,27 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(args.drive), trace=tuple(args.trace),
-                         own_guest=bool(own), append=_debug_options(args),
-                         extra=(*_terminal(own), *_debug_stub(args), *own))
+                         own_guest=bool(own),
+                         append=(*_debug_options(args), *mode.boot(args.vcpus)),
+                         extra=(*_terminal(own), *_debug_stub(args), *_plan(mode), *own))
     return kinds.dress(machine, args.guest)
+
+
+def _polling(args: argparse.Namespace) -> polling.Polling:
+    """The mode that the options say; only our kernel has any."""
+    mode = polling.parse(args.polling)
+    if mode.polls and (args.own or args.guest != "cint"):
+        raise UsageError(f"--polling {mode.name}: only this project's kernel has it",
+                         hint="leave it out, or use --guest cint")
+    return mode
+
+
+def _plan(mode: polling.Polling) -> tuple[str, ...]:
+    """QEMU's options: what the guest does before its shell; commas are QEMU's own."""
+    if not mode.polls:
+        return ()
+    plan = agent.Plan(setup=mode.setup(1), then="shell").to_json().replace(",", ",,")
+    return ("-fw_cfg", f"name={agent.PLAN_FILE},string={plan}")
 
 
 def _debug_options(args: argparse.Namespace) -> tuple[str, ...]:
@@ -119,6 +141,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code is QEMU's."""
     properties.policy_properties(policy_for(args), 1, args.extras)
     properties.parse_media(args.media)
+    _polling(args)
     if not args.print:
         from cint.build import setup  # noqa: PLC0415 - not needed for --print
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Figure 3: what an interrupt costs, and its share of an I/O."""
+
+from cint.figures import jobs
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
+from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.values import Expr, least, most, value
+
+MEDIA = ("sata", "p3700", "optane")
+#: Sixteen completions an interrupt, and no time-out that ends a burst.
+MERGED = Run("adaptive:delta=1ms,thr=16", "merged")
+
+
+def of(name: str, media: str, run: str) -> Expr:
+    return value(name, f"{media}/{run}", "async")
+
+
+def cost(media: str) -> Expr:
+    """us of an interrupt: what an I/O costs more, for each interrupt more."""
+    return ((of("cpu_per_io_us", media, "default") - of("cpu_per_io_us", media, "merged"))
+            / (of("irqs_per_io", media, "default") - of("irqs_per_io", media, "merged")))
+
+
+IDLE = ("at SATA's rate the CPU is idle when an interrupt comes: to leave the idle loop and to go "
+        "back is part of what it costs there, and of no other medium's")
+
+
+def share(media: str) -> Expr:
+    return (cost(media) * of("irqs_per_io", media, "default")
+            / of("cpu_per_io_us", media, "default"))
+
+
+FIGURE = Figure(
+    "cint-fig3", "cinterrupts", "What an interrupt costs", "section 2, Figure 3",
+    "An interrupt costs the same on every device, some 1500 cycles, and is a growing share of "
+    "what an I/O costs the CPU: up to 24 % on Optane.",
+    groups=tuple(Group(runs("default", MERGED), (jobs.aio(256, 1, 1),), media, f"{media}/",
+                       runtime_s=0.05) for media in MEDIA),
+    checks=(
+        at_most("cost of an interrupt, the highest of the devices against the lowest",
+                most([cost(m) for m in MEDIA]) / least([cost(m) for m in MEDIA]), 1.25,
+                instead("sata/default", "optane/default"), paper=1.0,
+                deviation=Deviation(1.35, 1.9, IDLE)),
+        within("cost of an interrupt, Optane", cost("optane"), 0.6, 1.0, wrong(2), paper=0.75,
+               unit="us"),
+        within("share of an I/O's cost, Optane", share("optane"), 0.18, 0.32, wrong(2),
+               paper=0.24),
+        at_least("share, Optane against P3700", share("optane") / share("p3700"), 1,
+                 swap("optane/default", "p3700/default"), paper="rises"),
+        at_least("share, P3700 against SATA", share("p3700") / share("sata"), 1,
+                 swap("p3700/default", "sata/default"), paper="rises",
+                 deviation=Deviation(0.7, 0.95, IDLE)),
+    ),
+    panels=(Panel("CPU time of an I/O", "us", (
+        Series("with an interrupt each", [(m, of("cpu_per_io_us", m, "default")) for m in MEDIA]),
+        Series("with one for sixteen", [(m, of("cpu_per_io_us", m, "merged")) for m in MEDIA]))),
+        Panel("share of an interrupt", "of an I/O's CPU time", (
+            Series("here", [(m, share(m)) for m in MEDIA]),
+            Series("paper, NVMe Optane", [("optane", 0.24)], paper=True)))),
+    columns=(*USUAL, Column("CPU, us an I/O", "cpu_per_io_us")),
+    notes=("What an interrupt costs is the difference between a guest with one for each I/O and "
+           "one with one for sixteen, by instructions; the medium `sata` is an NVMe device here, "
+           "as slow as the paper's SATA one.",),
+    slow=True, sets=("polling",),
+)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Figure 5: polling and hybrid polling against interrupts, on one core."""
+
+from cint.figures import polled
+from cint.figures.checks import at_least, at_most, instead, swap, within, wrong
+from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS, of, ratio
+
+NAMES = (IRQ, CLASSIC, BY_SIZE, OURS)
+ONE, TWO, MIXED = "alone", "two", "with 64k"
+JOBS = (
+    polled.alone("4k"),
+    polled.job(TWO, "two threads that read 4k and wait (pvsync2, hipri)",
+               polled.section("small", "4k", "numjobs=2\ngroup_reporting\n")),
+    polled.beside("4k", "64k"),
+)
+#: IOPS, latency and CPU against interrupts, by case: polling, hybrid.
+PAPER = {ONE: ((1.17, 0.84, 3.21), (1.13, 0.86, 2.10)),
+         TWO: ((1.04, 0.96, 1.47), (1.06, 0.95, 1.47)),
+         MIXED: ((None, None, None), (1.0, 1.0, 2.7))}
+
+
+def panel(title: str, name: str, index: int) -> Panel:
+    known = [(case, PAPER[case][1][index]) for case in PAPER]
+    return Panel(title, "ratio to interrupts", (
+        *(Series(run, [(case, ratio(name, run, IRQ, case)) for case in PAPER])
+          for run in (CLASSIC, BY_SIZE, OURS)),
+        Series("paper, hybrid", [(c, v) for c, v in known if v is not None], paper=True)))
+
+
+FIGURE = Figure(
+    "cint-fig5", "cinterrupts", "Polling and hybrid polling on one core", "section 2, Figure 5",
+    "Hybrid polling does well for one thread with one size; with two threads it takes all of the "
+    "CPU for little, and with two sizes it is no faster than interrupts.",
+    groups=(Group(polled.runs(*NAMES), JOBS, runtime_s=0.1,
+                  setup=polled.warm("4k")),),
+    checks=(
+        at_least("one thread: CPU, polled", of("cpu_percent", CLASSIC, ONE), 99,
+                 swap(CLASSIC, IRQ), paper=100, unit="%"),
+        at_most("one thread: latency, hybrid against polled",
+                ratio("mean_us", BY_SIZE, CLASSIC, ONE), 1.05, instead(BY_SIZE, IRQ),
+                paper=round(0.86 / 0.84, 3)),
+        at_most("one thread: CPU, hybrid against polled",
+                ratio("cpu_percent", BY_SIZE, CLASSIC, ONE), 0.75, swap(BY_SIZE, CLASSIC),
+                paper=round(2.10 / 3.21, 3)),
+        at_least("two threads: CPU, hybrid against polled",
+                 ratio("cpu_percent", BY_SIZE, CLASSIC, TWO), 0.95, wrong(2), paper=1.0),
+        within("two sizes: latency of 4 KiB, hybrid against interrupts",
+               ratio("mean_us", BY_SIZE, IRQ, MIXED), 0.85, 1.15, wrong(2), paper=1.0),
+        at_least("two sizes: CPU, hybrid against interrupts",
+                 ratio("cpu_percent", BY_SIZE, IRQ, MIXED), 1.5, instead(BY_SIZE, IRQ),
+                 paper=2.7),
+        at_most("one thread: latency, ours against polled", ratio("mean_us", OURS, CLASSIC, ONE),
+                1.10, instead(OURS, IRQ)),
+        at_most("one thread: CPU, ours against polled", ratio("cpu_percent", OURS, CLASSIC, ONE),
+                0.85, swap(OURS, CLASSIC)),
+    ),
+    panels=(panel("IOPS", "iops", 0), panel("latency of 4 KiB", "mean_us", 1),
+            panel("CPU", "cpu_percent", 2)),
+    columns=polled.COLUMNS,
+    notes=(polled.ONE_CPU, polled.SCHEDULER,
+           "'hybrid' is half the mean time of the same direction and size, as the paper's Linux "
+           "5.0 had it."),
+    slow=True, sets=("polling",),
+)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Le Moal's slides: small reads beside larger ones, of which the mean is too long for them."""
+
+from cint.figures import polled
+from cint.figures.checks import at_least, at_most, instead
+from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
+from cint.figures.values import Expr
+
+NAMES = (IRQ, CLASSIC, HALF, BY_SIZE, LEAST, OURS)
+APART = "2 CPUs/"
+#: On another CPU of the same queue: what it shares is the device and what is known of it.
+FAR = polled.beside("512", "64k", "with 64k", "cpus_allowed=1\n")
+
+
+def apart(name: str, run: str) -> Expr:
+    return of(name, f"{APART}{run}", "with 64k")
+
+
+FIGURE = Figure(
+    "lm-mixsize", "vault", "Small reads beside larger ones",
+    "slides 'Evaluation Results: Hybrid Polling Sleep Time'",
+    "Half the mean of all sizes is too long for the small ones, which fall back to the latency "
+    "of interrupts.",
+    groups=(
+        Group(polled.runs(*NAMES), (polled.alone("512"), polled.beside("512", "64k")),
+              polled.CARD, runtime_s=0.15, setup=polled.warm("512")),
+        Group(polled.runs(CLASSIC, HALF, OURS), (FAR,), polled.CARD, APART,
+              runtime_s=0.05, vcpus=2, append=("nvme.poll_queues=1",),
+              setup=polled.warm("512", "64k")),
+    ),
+    checks=(
+        at_most("half-mean, alone: latency against interrupts", ratio("mean_us", HALF, IRQ), 0.85,
+                instead(HALF, IRQ), paper=0.75),
+        at_least("half-mean, with 64 KiB: latency of the small reads against interrupts",
+                 ratio("mean_us", HALF, IRQ, "with 64k"), 0.9, instead(HALF, CLASSIC),
+                 paper="as interrupts"),
+        at_most("ours, with 64 KiB: latency of the small reads against classic",
+                ratio("mean_us", OURS, CLASSIC, "with 64k"), 1.10, instead(OURS, IRQ)),
+        at_most("on two CPUs, ours: latency of the small reads against classic",
+                apart("mean_us", OURS) / apart("mean_us", CLASSIC), 1.10,
+                instead(f"{APART}{OURS}", f"{APART}{HALF}")),
+    ),
+    panels=(
+        Panel("small reads alone", "mean latency, us",
+              (Series("here", each(NAMES, "mean_us", "alone")),)),
+        Panel("small reads beside 64 KiB", "mean latency, us",
+              (Series("here", each(NAMES, "mean_us", "with 64k")),)),
+        Panel("CPU, beside 64 KiB", "%",
+              (Series("here", each(NAMES, "cpu_percent", "with 64k")),)),
+    ),
+    columns=polled.COLUMNS,
+    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    slow=True, sets=("polling",),
+)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Interrupts, coalescing or polling: by the medium, by the number of readers, beside other work."""
+
+from cint.figures import polled
+from cint.figures.checks import at_least, at_most, instead, swap
+from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.polled import CLASSIC, IRQ, OURS
+from cint.figures.values import Expr, value
+
+#: us that a read takes in the medium.
+MEDIA_US = (3, 7, 20, 80, 300)
+WAYS = (IRQ, CLASSIC, OURS)
+THREADS = (1, 2, 4, 8)
+CINT, ADAPTIVE = "cint", "adaptive"
+ALL = (IRQ, ADAPTIVE, CINT, CLASSIC, OURS)
+
+
+def readers(threads: int) -> str:
+    return f"{threads} readers" if threads > 1 else "alone"
+
+
+JOBS = (
+    polled.alone("4k"),
+    *(polled.job(readers(n), f"{n} threads that read 4k and wait (pvsync2, hipri)",
+                 polled.section("small", "4k", f"numjobs={n}\ngroup_reporting\n"))
+      for n in THREADS[1:]),
+    polled.job("beside", "a thread that reads 4k and waits (pvsync2, hipri) beside a CPU-bound "
+               "process", polled.section("small", "4k"), polled.SPINS, latency="small"),
+)
+
+
+def at(us: int, name: str, way: str) -> Expr:
+    return value(name, f"{us} us/{way}", "alone")
+
+
+def of(name: str, way: str, threads: int = 1) -> Expr:
+    return value(name, way, readers(threads))
+
+
+def medium(us: int) -> Group:
+    """At least 500 reads each."""
+    return Group(polled.runs(*WAYS), (polled.alone("4k"),),
+                 f"custom:read-latency={us}us,write-latency={us}us", f"{us} us/",
+                 runtime_s=max(0.03, us * 5e-4))
+
+
+FIGURE = Figure(
+    "poll-choice", "polling", "Which for which load",
+    "not a figure of a paper; the question of Le Moal's slides and of cinterrupts, section 2",
+    "Polling pays for a lone reader of a fast medium. What it wins is the same for every medium; "
+    "what it costs is all of the medium's time, or little of it with a sleep.",
+    groups=(
+        *map(medium, MEDIA_US),
+        Group((*polled.runs(IRQ), Run("adaptive", ADAPTIVE), Run("cint+ooo", CINT),
+               *polled.runs(CLASSIC, OURS)), JOBS, runtime_s=0.03),
+    ),
+    checks=(
+        *(at_most(f"medium of {us} us: latency polled against interrupts",
+                  at(us, "mean_us", CLASSIC) / at(us, "mean_us", IRQ), 0.9999,
+                  swap(f"{us} us/{CLASSIC}", f"{us} us/{IRQ}")) for us in MEDIA_US),
+        *(at_most(f"medium of {us} us: latency, ours against classic",
+                  at(us, "mean_us", OURS) / at(us, "mean_us", CLASSIC), 1.10,
+                  instead(f"{us} us/{CLASSIC}", f"{MEDIA_US[0]} us/{CLASSIC}"))
+          for us in MEDIA_US[1:]),
+        *(at_most(f"medium of {us} us: CPU, ours against classic",
+                  at(us, "cpu_percent", OURS) / at(us, "cpu_percent", CLASSIC), 0.85,
+                  instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}")) for us in MEDIA_US[1:]),
+        at_least("eight readers: IOPS with interrupts against classic",
+                 of("iops", IRQ, 8) / of("iops", CLASSIC, 8), 0.9,
+                 instead(IRQ, f"{MEDIA_US[-1]} us/{IRQ}")),
+    ),
+    panels=(
+        Panel("a lone reader", "us saved against an interrupt", (
+            Series("classic", [(us, at(us, "mean_us", IRQ) - at(us, "mean_us", CLASSIC))
+                               for us in MEDIA_US]),
+            Series("ours", [(us, at(us, "mean_us", IRQ) - at(us, "mean_us", OURS))
+                            for us in MEDIA_US])), kind="lines", x="medium, us", log_x=True),
+        Panel("a lone reader", "CPU, %", tuple(
+            Series(way, [(us, at(us, "cpu_percent", way)) for us in MEDIA_US]) for way in WAYS),
+            kind="lines", x="medium, us", log_x=True),
+        Panel("several readers on one CPU", "IOPS", tuple(
+            Series(way, [(n, of("iops", way, n)) for n in THREADS]) for way in ALL),
+            kind="lines", x="threads", log_x=True),
+        Panel("several readers on one CPU", "mean latency, us", tuple(
+            Series(way, [(n, of("mean_us", way, n)) for n in THREADS]) for way in ALL),
+            kind="lines", x="threads", log_x=True),
+        Panel("beside a CPU-bound process", "what is left for it, k operations/s", (
+            Series("here", [(way, value("iops", way, "beside.spin") / 1000) for way in ALL]),)),
+    ),
+    columns=polled.COLUMNS,
+    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    slow=True,
+)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Jobs and runs of the figures about polling.
+
+Every job reads by pvsync2 with ``hipri`` whether its guest polls or not, so that rows differ in
+what the kernel does and in nothing else. On one CPU; CPU time is by instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cint.figures.model import IOPS, MEAN, P99, Column, Run
+from cint.figures.values import Expr, value
+from cint.guest import agent
+from cint.measure import workloads
+from cint.measure.workloads import COMMON, Workload
+
+#: The card of the slides: 2.9 us in its DRAM, and a link of 1.6 GB/s.
+CARD = "dram:read-per-kib=610ns,units=2"
+WORDS = {"irq": "off", "classic": "classic", "half-mean": "half-mean",
+         "half-mean by size": "half-mean-size", "6.13's minimum": "min", "ours": "ours"}
+IRQ, CLASSIC, HALF, BY_SIZE, LEAST, OURS = WORDS
+#: Guest ms in which half-mean gathers what it needs.
+WARM_MS = 250
+COLUMNS = (IOPS, MEAN, P99, Column("standard deviation, us", "sd_us"),
+           Column("CPU, %", "cpu_percent"), Column("unseen, us", "head_us"),
+           Column("interrupts, k/s", "device_irqs", 1e-3))
+FAR = (Column("p99.9, us", "p999_us"), Column("p99.99, us", "p9999_us"),
+       Column("longest, us", "max_us"), Column("reads", "ios"))
+ONE_CPU = ("CPU is the share of time in which the CPU was not halted, by the instructions that it "
+           "executed; where it polls all the time that is 100 %.")
+SCHEDULER = ("The scheduler is EEVDF (Linux 6.12, RUN_TO_PARITY and PLACE_LAG as they are by "
+             "default), its slice scaled like all times; ticks come 250 times a second of the "
+             "guest's, 2.8 times as often as on the machine it stands for.")
+#: A job that keeps the CPU busy, and reads nothing.
+SPINS = "[spin]\nioengine=null\niodepth=1\nthread=0\n"
+#: A process of SCHED_RR, which runs before all others.
+REAL_TIME = "thread=0\nexec_prerun={rr_pre}\n"
+
+
+def run(name: str, policy: str = "default") -> Run:
+    """A run by its name in :data:`WORDS`."""
+    return Run(policy, name, polling=WORDS[name])
+
+
+def runs(*names: str) -> tuple[Run, ...]:
+    """Several."""
+    return tuple(run(name) for name in names)
+
+
+def section(name: str, bs: str, more: str = "") -> str:
+    """A job's section: reads of one size, each waited for."""
+    return f"[{name}]\nioengine=pvsync2\nhipri=1\niodepth=1\nbs={bs}\n{more}"
+
+
+def job(name: str, title: str, *sections: str, latency: str | None = None) -> Workload:
+    """Sections together on one CPU; ``latency`` is the one whose latency is the job's."""
+    return Workload(name, title, COMMON + "".join(sections), latency_job=latency,
+                    split=len(sections) > 1)
+
+
+def alone(bs: str, name: str = "alone") -> Workload:
+    """One thread, one size."""
+    return job(name, f"a thread that reads {bs} and waits (pvsync2, hipri)", section("small", bs))
+
+
+def beside(bs: str, large: str, name: str | None = None, more: str = "") -> Workload:
+    """A thread with small reads beside one with large ones."""
+    return job(name or f"with {large}", f"a thread that reads {bs} beside one that reads {large}, "
+               "both wait (pvsync2, hipri)", section("small", bs), section("large", large, more),
+               latency="small")
+
+
+def warm(*sizes: str) -> tuple[tuple[str, ...], ...]:
+    """Commands before the jobs: reads of these sizes, so that a mean of them is known."""
+    each = " ".join(
+        f"--name=warm-{size} --filename={workloads.DEVICE_NODE} --direct=1 --rw=randread "
+        f"--bs={size} --ioengine=pvsync2 --hipri=1 --time_based --runtime={WARM_MS}ms --size=1G "
+        "--norandommap=1 --cpus_allowed=0 --thread=1" for size in sizes)
+    return (agent.exec_argv(f"fio {each} >/dev/null"),)
+
+
+def of(name: str, run: str, cell: str = "alone") -> Expr:
+    """A value of a run."""
+    return value(name, run, cell)
+
+
+def ratio(name: str, run: str, base: str, cell: str = "alone") -> Expr:
+    """A value as a ratio to another run's."""
+    return of(name, run, cell) / of(name, base, cell)
+
+
+def each(names: Sequence[str], name: str, cell: str) -> list[tuple[str, Expr]]:
+    """Points of a drawing."""
+    return [(run, of(name, run, cell)) for run in names]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Polling in the guest, as ``--polling`` says: what its kernel is told before and after boot.
+
+A thread that waits for its own read (fio's pvsync2 with ``hipri``, io_uring with ``hipri``)
+asks the queue for completions instead of waiting for an interrupt. The modes differ in how
+long it sleeps before it does so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cint import units
+from cint.device import scale
+from cint.errors import UsageError
+from cint.guest import agent
+
+OFF, FIXED, IRQ_QUEUE = "off", "fixed", "irq-queue"
+#: Words of --polling, and what the kernel calls them (queue/io_poll_mode).
+MODES = {
+    "classic": "classic", FIXED: "fixed", "half-mean": "half-mean",
+    "half-mean-size": "half-mean-size", "min": "min", "ours": "adaptive", IRQ_QUEUE: "classic",
+}
+VALID = "off, classic, fixed:TIME, half-mean, half-mean-size, min, ours, irq-queue"
+MAX_FIXED_NS = 10_000_000
+QUEUE = "/sys/block/nvme0n1/queue"
+
+
+@dataclass(frozen=True)
+class Polling:
+    """One mode. ``name`` is as typed; ``fixed_ns`` is reported time."""
+
+    name: str
+    fixed_ns: int = 0
+
+    @property
+    def mode(self) -> str:
+        """The word of --polling without its time."""
+        return self.name.partition(":")[0]
+
+    @property
+    def polls(self) -> bool:
+        """Whether anything is polled for."""
+        return self.mode != OFF
+
+    def boot(self, vcpus: int) -> tuple[str, ...]:
+        """Options of the guest's kernel."""
+        if not self.polls:
+            return ()
+        if self.mode == IRQ_QUEUE:
+            return ("nvme.poll_irq_queues=1",)
+        return (f"nvme.poll_queues={vcpus}",)
+
+    def settings(self, k: float) -> dict[str, str]:
+        """Files of the namespace's queue directory, and what is written to them, in order."""
+        if not self.polls:
+            return {}
+        if self.mode == FIXED:
+            delay = scale.apply_int("guest", "io_poll_delay", self.fixed_ns, k)
+            return {"io_poll_delay": str(max(round(delay / 1000), 1))}
+        return {"io_poll_mode": MODES[self.mode]}
+
+    def setup(self, k: float) -> tuple[tuple[str, ...], ...]:
+        """Commands for the guest before its jobs; one that fails ends the run."""
+        return tuple(agent.exec_argv(
+            f"f={QUEUE}/{name}; [ -w $f ] || {{ echo the guest kernel has no $f >&2; exit 1; }}; "
+            f"echo {value} >$f") for name, value in self.settings(k).items())
+
+
+def parse(text: str) -> Polling:
+    """One mode; :class:`UsageError` names what is valid."""
+    word, colon, time = text.partition(":")
+    if word == FIXED:
+        if not time:
+            raise UsageError(f"--polling {text}: give the time to sleep, such as fixed:2us")
+        ns = units.parse_time(time, "--polling fixed", default_unit="us")
+        if not 0 < ns <= MAX_FIXED_NS:
+            raise UsageError(f"--polling {text}: from 1 ns to {units.format_time(MAX_FIXED_NS)}")
+        return Polling(text, int(ns))
+    if colon or (word != OFF and word not in MODES):
+        raise UsageError(f"--polling {text}: there is no such mode; valid: {VALID}")
+    return Polling(word)
+
+
+def parse_list(text: str) -> list[Polling]:
+    """Several modes, separated by commas, each once."""
+    modes = [parse(word.strip()) for word in text.split(",")]
+    for mode in modes:
+        if modes.count(mode) > 1:
+            raise UsageError(f"--polling: '{mode.name}' is given twice")
+    return modes
