@@ -193,7 +193,7 @@ static inline uint64_t cintio_iova(const struct cintio_mem *mem,
            (offset & ((UINT64_C(1) << mem->shift) - 1));
 }
 
-/* The address that the CPU's page tables have for @addr, 0 if they tell none. */
+/* The address that the CPU's page tables have for @addr; 0: they tell none. */
 uint64_t cintio_physical(const void *addr);
 
 /* --- queue.c ------------------------------------------------------------ */

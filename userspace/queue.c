@@ -127,7 +127,7 @@ static uint16_t take_slot(struct cintio_queue *q)
     return id;
 }
 
-/* Addresses of the pages that a buffer has; its ends are inside of its memory. */
+/* Addresses of the pages of a buffer; its ends are inside of its memory. */
 static void set_data(struct cintio_queue *q, struct nvme_sqe *sqe, uint16_t id,
                      const struct cintio_mem *mem, uint8_t *buf, size_t len)
 {

@@ -58,7 +58,7 @@ def record(socket: Path, log: Path, seconds: float) -> None:
         states = control.execute("trace-event-get-state", name=EVENTS)
         if not states:
             raise CintError(f"{socket}: this QEMU has no {EVENTS} trace events",
-                            hint="./cint install makes one that has them")
+                            hint="build/qemu/qemu-system-x86_64 of ./cint build has them")
         before = {one["name"]: one["state"] == "enabled" for one in states}
         control.execute("human-monitor-command", **{"command-line": f"logfile {place}"})
         try:
