@@ -5,7 +5,8 @@
  * tests, run as a program, and a table of what each way to choose the sleep
  * comes to on simulated media.
  *
- *   test-poll                 the tests, as TAP
+ *   test-poll                 the tests, as TAP; --seed S, which every program
+ *                             of the suite is given, changes nothing here
  *   test-poll --table         on the media and seeds of the tests, in Markdown
  *   test-poll --table chosen  on those that the numbers were chosen with
  *   test-poll --ask N         N requests, for who counts their instructions
@@ -144,7 +145,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "--tap";
     const char *more = argc > 2 ? argv[2] : "";
 
-    if (!strcmp(what, "--tap")) {
+    if (!strcmp(what, "--tap") || !strcmp(what, "--seed")) {
         return kunit_run(kunit_the_suite);
     }
     if (!strcmp(what, "--table") && !strcmp(more, "chosen")) {
@@ -159,6 +160,7 @@ int main(int argc, char **argv)
         count_requests(atoi(more));
         return 0;
     }
-    fprintf(stderr, "usage: test-poll [--tap | --table [chosen] | --ask N]\n");
+    fprintf(stderr, "usage: test-poll [--tap | --seed S | --table [chosen] | "
+            "--ask N]\n");
     return 2;
 }
