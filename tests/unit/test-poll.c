@@ -109,7 +109,7 @@ static void print_table(const struct sim_medium *media, unsigned count,
     }
 }
 
-/* What the kernel calls for a request; not inlined, so that it can be counted. */
+/* What the kernel calls for a request; not inlined, so it can be counted. */
 static __attribute__((noinline)) u32 count_ask(u64 now)
 {
     u32 sleep = blk_poll_est_sleep(&est, BLK_POLL_ADAPTIVE, 0, READ_4K, false,
