@@ -3,5 +3,5 @@
 
 A figure is a module of ``library``. What was measured is in docs/figures.md.
 
-May import: base, device, guest, measure, results.
+May import: base, device, guest, measure, results, timeline.
 """

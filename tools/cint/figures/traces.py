@@ -7,8 +7,7 @@ line's own time stamp is of the host and is not read.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,28 +16,32 @@ from cint.errors import CintError
 from cint.figures.reading import Boot, points
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent
+from cint.timeline.events import PREFIX, fields
 
 #: The trace event that says when, by the device's own clock, a command is done.
-MEDIA = "pci_nvme_cint_media"
+MEDIA = f"{PREFIX}media"
 #: What a timeline is made of.
-EVENTS = ("pci_nvme_cint_submit", "pci_nvme_cint_post", "pci_nvme_cint_irq")
-
-_DUE = re.compile(rf"\b{MEDIA} cqid (\d+) .*\bdue (\d+)")
-_SUBMIT = re.compile(r"\bpci_nvme_cint_submit cqid [1-9]\d* .*\bhints 0x(\w+) .*\bat (\d+)")
-_POST = re.compile(r"\bpci_nvme_cint_post cqid [1-9]\d* .*\bhints 0x(\w+) .*\bat (\d+)")
-_IRQ = re.compile(r"\bpci_nvme_cint_irq cqid [1-9]\d* .*\bclass (\w+) reason ([\w-]+) "
-                  r"covered (\d+) .*\bat (\d+)")
+EVENTS = tuple(f"{PREFIX}{name}" for name in ("submit", "post", "irq"))
+#: Events that are drawn by another name.
+_KINDS = {"submit": "submit", "post": "complete"}
 HINTS = {0: "", 1: "U", 2: "B"}
 #: Percentages of the gaps that a curve has.
 _CURVE = tuple(range(1, 100))
+
+
+def _io_events(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The name and the fields of each event of an I/O queue, in order."""
+    for line in text.splitlines():
+        found = fields(line)
+        if found and found[1].get("cqid", "0") != "0":
+            yield found
 
 
 # ---- gaps -----------------------------------------------------------------
 
 def due_times(text: str, first_ns: int, last_ns: int) -> list[int]:
     """Completion times (device ns, sorted) of I/O commands in a trace and a span of time."""
-    found = (match for match in map(_DUE.search, text.splitlines()) if match)
-    times = [int(m[2]) for m in found if m[1] != "0"]
+    times = [int(event["due"]) for name, event in _io_events(text) if name == "media"]
     return sorted(t for t in times if first_ns <= t <= last_ns)
 
 
@@ -85,13 +88,13 @@ def events(text: str, first_ns: int, last_ns: int, k: float) -> list[list[Any]]:
     its reason and how many completions it is the first to tell of.
     """
     found: list[tuple[int, str, str]] = []
-    for line in text.splitlines():
-        if match := _SUBMIT.search(line):
-            found.append((int(match[2]), "submit", HINTS.get(int(match[1], 16), "")))
-        elif match := _POST.search(line):
-            found.append((int(match[2]), "complete", HINTS.get(int(match[1], 16), "")))
-        elif match := _IRQ.search(line):
-            found.append((int(match[4]), "irq", f"{match[1]} {match[2]} {match[3]}"))
+    for name, event in _io_events(text):
+        if name in _KINDS:
+            words = HINTS.get(int(event["hints"], 0), "")
+            found.append((int(event["at"]), _KINDS[name], words))
+        elif name == "irq":
+            words = f"{event['class']} {event['reason']} {event['covered']}"
+            found.append((int(event["at"]), "irq", words))
     inside = [one for one in found if first_ns <= one[0] <= last_ns]
     start = inside[0][0] if inside else 0
     return [[shortened(scale.report_time(at - start, k) / 1000), kind, words]
