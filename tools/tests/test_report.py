@@ -20,6 +20,7 @@ from cint.device import logpage
 from cint.errors import CintError
 from cint.measure import metrics, sampling
 from cint.results import (
+    axes,
     charts,
     documents,
     lateness,
@@ -133,7 +134,8 @@ def test_the_page_is_accessible(document: dict[str, Any]) -> None:
 def test_the_page_has_everything(document: dict[str, Any]) -> None:
     text = webpage.render(document)
     shown = Page(text).text
-    for words in ("stock", "adaptive", "In short", "Reasons of interrupts", "no completion for",
+    for words in ("stock", "adaptive", "Latency against interrupts",
+                  "Reasons of interrupts", "no completion for",
                   "Timers in real time", "Beside the last result", "QEMU for stock",
                   "-device nvme", document["repeat_command"], document["versions"]["qemu"],
                   "fio job sync", "Warning:"):
@@ -191,26 +193,54 @@ def test_report_says_what_is_wrong(tmp_path: Path) -> None:
 
 # ---- the reading of the numbers -------------------------------------------
 
-def two_rows(document: dict[str, Any], **values: float) -> str:
-    """The paragraph about one workload under two policies, of which the second is `values`."""
-    base = dict.fromkeys(metrics.NAMES, 100.0)
-    document["workloads"] = document["workloads"][:1]
-    document["rows"] = [sampling.Row(name, "sync", None, given).as_dict()
-                        for name, given in (("default", base), ("adaptive", base | values))]
-    document |= {"time": "virtual", "quick": False, "baseline": "default"}
-    document["irq_cost"]["in_force"] = True
-    return " ".join(sentences.readings(document))
+def reading(document: dict[str, Any], *rows: sampling.Row) -> str:
+    """What is said of the first workload under these policies, the first the baseline."""
+    workload = document["workloads"][0]
+    document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, rows[0].policy)]
+    document["baseline"] = rows[0].policy
+    document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
+    return sentences.line(document, workload) or ""
+
+
+def row(policy: str, iops: float = 100e3, us: float = 10.0, merged: float = 1.0,
+        **spans: tuple[float, float]) -> sampling.Row:
+    """A row of the first workload; `spans` are what its boots found."""
+    values = dict.fromkeys(metrics.NAMES, 1.0) | {"iops": iops, "mean_us": us,
+                                                  "ios_per_irq": merged}
+    return sampling.Row(policy, "sync", None, values, range=spans)
 
 
 def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
-    better = two_rows(document, iops=150.0, mean_us=50.0, ios_per_irq=400.0)
-    assert "adaptive has the highest throughput, 0.15 k/s, 1.50 times the baseline's" in better
-    assert "lowest under adaptive, 50.00 us, 0.50 times the baseline's" in better
-    assert "adaptive has the most I/Os per interrupt, 400.0 (baseline: 100.0)" in better
-    worse = two_rows(document, iops=50.0, mean_us=200.0, ios_per_irq=50.0)
-    assert "default (the baseline) has the highest throughput" in worse
-    assert "highest under adaptive, 200.0 us, 2.00 times the baseline's" in worse
-    assert "no policy has more I/Os per interrupt than the baseline, 100.0" in worse
+    assert reading(document, row("default"), row("adaptive", 150e3, 5.0, 4.0)) == (
+        "adaptive has the lowest latency (5.00 us, 0.50 times default's), the highest throughput "
+        "(150.0 k/s, 1.50 times default's) and the fewest interrupts (0.25 per I/O, default "
+        "1.00).")
+    assert reading(document, row("default"), row("adaptive", 50e3, 20.0, 4.0)) == (
+        "default has the lowest latency (10.00 us; adaptive: 2.00 times that) and the highest "
+        "throughput (100.0 k/s; adaptive: 0.50 times that); adaptive has the fewest interrupts "
+        "(0.25 per I/O, default 1.00).")
+
+
+def test_ties_are_called_ties(document: dict[str, Any]) -> None:
+    said = reading(document, row("default"), row("vic", 100_000.1, 10.001),
+                   row("cint", 99e3, 10.1), row("static100", 9e3, 110.0))
+    assert said == ("default, vic and cint tie for the lowest latency (10.00 us; static100: 11.00 "
+                    "times that) and the highest throughput (100.0 k/s; static100: 0.090 times "
+                    "that); all have the same interrupts (1.00 per I/O).")
+
+
+def test_what_the_boots_differ_by_is_a_tie(document: dict[str, Any]) -> None:
+    wide = row("cint", us=8.0, mean_us=(7.0, 10.5))
+    narrow = row("cint", us=8.0, mean_us=(7.9, 8.1))
+    base = row("default", mean_us=(9.9, 10.2))
+    assert "the same mean latency (8.00 us)" in reading(document, base, wide)
+    assert "cint has the lowest latency (8.00 us, 0.80" in reading(document, base, narrow)
+
+
+def test_one_policy_or_no_number_says_nothing(document: dict[str, Any]) -> None:
+    assert reading(document, row("default")) == ""
+    unknown = [sampling.Row(name, "sync", None, {}) for name in ("default", "cint")]
+    assert reading(document, *unknown) == ""
 
 
 def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
@@ -219,13 +249,13 @@ def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
             sampling.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
             sampling.Row("cint", "mixed", None, base | {"mean_us": 102.0, "device_irqs": 25.0})]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
-    document["workloads"] = [w for w in document["workloads"] if w["name"] == "mixed"]
+    mixed = next(w for w in document["workloads"] if w["name"] == "mixed")
     document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
     document["baseline"] = "default"
-    said = "under cint the sync job's latency is 1.02 times default's, at 0.25 times its interrupts"
-    assert said in " ".join(sentences.readings(document))
+    assert sentences.calibrated(document, mixed) == (
+        "Against default: cint 1.02 times the latency at 0.25 times the interrupts.")
     document["policies"][2]["kind"] = "adaptive"
-    assert "at 0.25 times" not in " ".join(sentences.readings(document))
+    assert sentences.calibrated(document, mixed) is None
 
 
 def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
@@ -235,13 +265,6 @@ def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
     text = webpage.render(document)
     assert "Hints of commands" in text
     assert "25.0 %" in text
-
-
-def test_small_differences_are_none(document: dict[str, Any]) -> None:
-    text = two_rows(document, iops=100.5, mean_us=99.5)
-    assert "throughput is the same within 2%" in text
-    assert "mean latency is the same within 2%" in text
-    assert "highest" not in text
 
 
 def test_the_reading_names_its_limits(document: dict[str, Any]) -> None:
@@ -403,44 +426,26 @@ def test_virtual_time_has_no_timers_to_show(document: dict[str, Any]) -> None:
     assert "Timers in real time" not in webpage.render(document)
 
 
-# ---- ties, and what a short latency costs ----------------------------------
+# ---- what a short latency costs ---------------------------------------------
 
-def ties(document: dict[str, Any], *rows: tuple[str, float, float]) -> str:
-    """The reading of one workload; rows are policy, throughput, latency."""
-    document["workloads"] = document["workloads"][:1]
-    document["rows"] = [sampling.Row(n, "sync", None, dict.fromkeys(metrics.NAMES, 100.0)
-                                     | {"iops": iops, "mean_us": us}).as_dict()
-                        for n, iops, us in rows]
-    document |= {"time": "virtual", "quick": False, "baseline": "default",
-                 "policies": [{"name": n, "kind": n} for n, _, _ in rows]}
-    return sentences.readings(document)[0]
-
-
-def test_ties_are_called_ties(document: dict[str, Any]) -> None:
-    said = ties(document, ("default", 100_000, 10.0), ("vic", 100_000.1, 10.001),
-                ("cint", 99_000, 10.1), ("static100", 9_000, 110.0), ("static99", 9_100, 109.0))
-    for words in ("default (the baseline), vic and cint have the highest throughput, "
-                  "100.0 k/s; static100 and static99 the lowest, "
-                  "9.00 k/s", "mean latency is lowest under default (the baseline), vic and cint, "
-                  "10.00 us, and highest under static100 and static99, 110.0 us"):
-        assert words in said
-
-
-def test_readings_are_a_list(document: dict[str, Any]) -> None:
-    page = Page(webpage.render(document))
-    for text in sentences.readings(document):
-        assert text in page.text
+def test_the_trade_off_comes_first_with_its_words(document: dict[str, Any]) -> None:
+    text = webpage.render(document)
+    page = Page(text)
+    for workload in document["workloads"]:
+        line = sentences.line(document, workload)
+        assert line and line in page.text
+    assert text.index("<h2>Latency against interrupts") < text.index("<h2>Each policy")
+    assert text.index("<h2>") == text.index("<h2>Latency against interrupts")
 
 
 def test_trade_off(document: dict[str, Any], tmp_path: Path) -> None:
     found = dict(tradeoff.points(document))
-    row = next(r for r in documents.rows_from(document)
-               if (r.policy, r.workload, r.job) == ("default", "sync", None))
+    default = next(r for r in documents.rows_from(document)
+                   if (r.policy, r.workload, r.job) == ("default", "sync", None))
     point = next(p for p in found["sync"] if p.policy == "default")
-    assert point.irqs == pytest.approx(1 / (row.values["ios_per_irq"] or 0))
-    assert point.latency == row.values["mean_us"]
+    assert point.irqs == pytest.approx(1 / (default.values["ios_per_irq"] or 0))
+    assert point.latency == default.values["mean_us"]
     text = webpage.render(document)
-    assert "Mean latency, us, against interrupts per I/O" in text
     assert f'aria-label="{escape(tradeoff.describe("sync", found["sync"]))}"' in text
     assert "tradeoff.png" in [p.name for p in plots.write(document, tmp_path)]
 
@@ -452,18 +457,102 @@ def test_points_that_are_far_apart_are_on_a_log_axis_and_stay_inside() -> None:
     assert "log scale" in text
     assert "b, c&lt;" in text
     places = [(float(a), float(b)) for a, b in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', text)]
-    assert all(0 < x < tradeoff.SIZE and 0 < y < 260 for x, y in places)
+    assert all(0 < x < tradeoff.SIZE and 0 < y < tradeoff.HEIGHT for x, y in places)
     assert places[0][0] < places[1][0]
     assert places[0][1] > places[1][1]
     assert "log scale" not in tradeoff.draw("x", mine[1:])
+
+
+def test_what_nothing_beats() -> None:
+    low, few = tradeoff.Point("low", 1.0, 10.0), tradeoff.Point("few", 0.1, 50.0)
+    beaten = tradeoff.Point("beaten", 1.0, 60.0)
+    tie = tradeoff.Point("tie", 1.01, 10.1)
+    assert tradeoff.unbeaten([low, few, beaten, tie]) == [low, few, tie]
+
+
+@pytest.mark.parametrize("mine", [
+    [tradeoff.Point(f"policy-{n}", 1.0, 10.0 + n * step) for n in range(6)]
+    for step in (0.0, 0.2, 1.0, 20.0)])
+def test_labels_cover_nothing(mine: list[tradeoff.Point]) -> None:
+    """Not each other, not a dot, not the axis: also those of points that are close together."""
+    inside = axes.Box(43, 22, 356, 229)
+    x, y = axes.Axis(0, 1.12, 40, 350, False), axes.Axis(0, 120, 232, 22, False)
+    found = tradeoff.labels(mine, x.at, y.at, inside, (6.7, 14.0))
+    assert sorted(w for label in found for w in re.split(", ?", " ".join(label.lines)) if w) \
+        == sorted(p.policy for p in mine)
+    for index, label in enumerate(found):
+        assert label.box.within(inside)
+        assert not any(label.box.meets(other.box) for other in found[index + 1:])
+        assert not any(label.box.left < a < label.box.right and label.box.top < b
+                       < label.box.bottom for a, b in (other.dot for other in found))
+
+
+def test_where_there_is_no_room_a_label_stays_inside() -> None:
+    inside = axes.Box(0, 0, 60, 20)
+    boxes = axes.place([(10, 10)] * 4, [(40, 14)] * 4, inside)
+    assert all(box.within(inside) for box in boxes)
 
 
 @pytest.mark.parametrize(("most", "ticks"), [
     (1.0, [0, 0.2, 0.4, 0.6, 0.8, 1]), (16.15, [0, 5, 10, 15]), (137, [0, 50, 100, 150]),
     (5, [0, 1, 2, 3, 4, 5]), (800, [0, 200, 400, 600, 800])])
 def test_ticks_are_round(most: float, ticks: list[float]) -> None:
-    axis = tradeoff._axis([most / 2, most], 0, 100)
+    assert axes.axis([most / 2, most], 0, 100).ticks() == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize(("ends", "ticks"), [
+    ((0.04, 1.0), [0.05, 0.1, 0.2, 0.5, 1]), ((10, 2000), [10, 30, 100, 300, 1000, 3000]),
+    ((1, 1e5), [1, 10, 100, 1e3, 1e4, 1e5])])
+def test_ticks_of_a_log_axis(ends: tuple[float, float], ticks: list[float]) -> None:
+    axis = axes.axis(ends, 0, 100)
+    assert axis.log
     assert axis.ticks() == pytest.approx(ticks)
+
+
+def marks(text: str) -> list[tuple[int, float]]:
+    """Which mark of a dot chart stands how far to the right."""
+    return [(int(kind), float(x)) for kind, x in
+            re.findall(r'<path class="s(\d)" d="M([\d.]+) ', text)]
+
+
+def test_a_dot_chart_has_a_mark_for_each_number() -> None:
+    rows = [sampling.Row("a", "sync", None, {"mean_us": 10.0, "p50_us": 9.0, "p99_us": 40.0},
+                         range={"mean_us": (8.0, 12.0)}),
+            sampling.Row("b", "sync", None, {"mean_us": 20.0}, ratios={"mean_us": 2.0})]
+    text = charts.draw(metrics.DRAWINGS[1], "sync", rows, "a") or ""
+    assert [kind for kind, _ in marks(text)] == [2, 1, 0, 0]
+    p99, p50, mean, other = (x for _, x in marks(text))
+    assert p50 < mean < other < p99 < charts.WIDTH
+    assert text.count('class="ends s0"') == 1
+    assert text.count('class="base"') == 1
+    assert "20.00 (2.00x)" in text
+
+
+def test_a_number_that_is_not_known_leaves_its_line_empty() -> None:
+    rows = [sampling.Row("stock", "sync", None, {"guest_irqs": 5600.0}),
+            sampling.Row("own", "sync", None, {})]
+    text = charts.draw(metrics.DRAWINGS[2], "sync", rows) or ""
+    assert [kind for kind, _ in marks(text)] == [1]
+    assert "5.60" in text and "not known" in text
+
+
+def test_names_too_long_stand_above_their_lines() -> None:
+    long = "adaptive:delta=10us,thr=64"
+    rows = [sampling.Row(name, "sync", None, {"iops": 1000.0}) for name in ("default", long)]
+    text = charts.draw(metrics.DRAWINGS[0], "sync", rows) or ""
+    assert long in text
+    assert 'd="M8.0 ' in text
+
+
+def test_the_best_are_bold_unless_all_are(document: dict[str, Any]) -> None:
+    rows = [row("default"), row("vic", 100_000.1, 10.001), row("static100", 9e3, 110.0)]
+    document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
+    document |= {"baseline": "default",
+                 "policies": [p | {"name": r.policy} for p, r in
+                              zip(document["policies"], rows, strict=True)]}
+    text = webpage.render(document)
+    assert text.count("<td><b>100.0</b>") == 2
+    assert "<b>1.00</b>" not in text
 
 
 @pytest.mark.parametrize("log", [False, True])

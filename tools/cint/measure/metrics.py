@@ -30,7 +30,7 @@ class Metric:
     ratio_column: bool = False
     #: Whether it stands in the block that compares with the last result.
     compared: bool = False
-    #: Its name beside a bar, where that is not the column's.
+    #: Its name beside a mark, where that is not the column's.
     bar: str = ""
 
     @property
@@ -70,7 +70,7 @@ def named(*names: str) -> tuple[Metric, ...]:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Metrics that are drawn together, as bars on one axis."""
+    """Metrics that are drawn together, on one axis; the first is the one to look at."""
 
     name: str
     title: str
@@ -81,10 +81,15 @@ class Drawing:
     #: Whether there is a PNG of it beside results.json.
     png: bool = True
 
+    @property
+    def told(self) -> Metric:
+        """The metric whose number stands beside the marks."""
+        return self.metrics[0]
+
 
 DRAWINGS = (
     Drawing("iops", "Throughput", "thousand I/Os per second", named("iops")),
-    Drawing("latency", "Latency", "us", named("p50_us", "mean_us", "p99_us", "p999_us")),
+    Drawing("latency", "Latency", "us", named("mean_us", "p50_us", "p99_us", "p999_us")),
     Drawing("interrupts", "Interrupts", "thousand interrupts per second",
             named("device_irqs", "guest_irqs")),
     Drawing("cpu", "CPU", "% of the guest's CPUs", named("cpu_percent"), 100.0, png=False),

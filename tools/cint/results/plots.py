@@ -17,12 +17,10 @@ from typing import Any
 from cint import paths
 from cint.measure import metrics, sampling
 from cint.measure.metrics import Drawing
-from cint.results import documents, table, tradeoff
+from cint.results import axes, documents, table, tradeoff
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
            "#000000")
-# Beside the colour, so that a print in black and white can be read.
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # Above this ratio between the largest and the smallest bar a linear axis
 # hides the small ones.
 LOG_RATIO = 20.0
@@ -58,11 +56,18 @@ def provenance(document: Mapping[str, Any]) -> str:
     return " | ".join(parts)
 
 
-def _finish(plt: Any, figure: Any, document: Mapping[str, Any], path: Path) -> Path:
+def _layout(figure: Any, document: Mapping[str, Any]) -> str:
+    """Arrange everything above the last lines, and return those."""
     note = textwrap.fill(provenance(document), 190)
     inch = 1 / figure.get_figheight()
     figure.tight_layout(rect=(0, (0.08 + 0.105 * (note.count("\n") + 1)) * inch, 1,
                               1 - 0.13 * inch))
+    return note
+
+
+def _finish(plt: Any, figure: Any, document: Mapping[str, Any], path: Path) -> Path:
+    note = _layout(figure, document)
+    inch = 1 / figure.get_figheight()
     figure.text(0.01, 0.04 * inch, note, fontsize=5.5, color="#555555", va="bottom")
     figure.savefig(path)
     plt.close(figure)
@@ -143,16 +148,16 @@ def _figure(document: Mapping[str, Any], directory: Path, drawing: Drawing) -> P
     width = max(3.6, 0.28 * policies * len(series) + 1.2)
     columns = count if count * width <= MAX_WIDTH_IN else 1
     lines = count // columns
-    figure, axes = plt.subplots(lines, columns, squeeze=False,
+    figure, grid = plt.subplots(lines, columns, squeeze=False,
                                 figsize=(max(5.0, columns * width), 0.4 + HEIGHT_IN * lines))
     speaks = {w["name"]: w.get("latency_job") for w in document["workloads"]}
-    for axis, workload in zip(axes.flat, workloads, strict=True):
+    for axis, workload in zip(grid.flat, workloads, strict=True):
         mine = [r for r in rows if r.workload == workload]
         _marks(axis, mine, drawing, log)
         job = speaks.get(workload) if drawing.name == "latency" else None
         axis.set_title(f"{workload} ({job} job)" if job else workload)
     if len(series) > 1:
-        handles, names = axes[0][0].get_legend_handles_labels()
+        handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, frameon=False, fontsize=8, ncols=len(series),
                       loc="upper right")
     figure.suptitle(f"{drawing.title} by policy", x=0.01, ha="left", fontsize=11)
@@ -161,24 +166,51 @@ def _figure(document: Mapping[str, Any], directory: Path, drawing: Drawing) -> P
 
 # ---- what a short latency costs -----------------------------------------
 
+#: Of a label's letters, in pixels of the PNG.
+_LETTER_PX, _LINE_PX = 9.0, 19.0
+
+
 def _trade_off_axis(axis: Any, points: Sequence[tradeoff.Point]) -> None:
     axis.grid(color="#dddddd", linewidth=0.6)
-    for index, point in enumerate(points):
-        colour = COLOURS[index % len(COLOURS)]
+    best = tradeoff.unbeaten(points)
+    for point in points:
+        colour = COLOURS[0] if point in best else "#555555"
         for ends, across in ((point.irqs_range, True), (point.latency_range, False)):
             if ends:
                 places = [point.irqs] * 2 if not across else list(ends)
                 heights = [point.latency] * 2 if across else list(ends)
-                axis.plot(places, heights, "-", color=colour, linewidth=0.8)
-        axis.plot([point.irqs], [point.latency], MARKERS[index % len(MARKERS)], color=colour,
-                  markersize=6, label=point.policy)
+                axis.plot(places, heights, "-", color=colour, linewidth=4, alpha=0.35)
+        axis.plot([point.irqs], [point.latency], "o", color=colour, markersize=6,
+                  markerfacecolor=colour if point in best else "white")
     for axis_of, values in ((axis.xaxis, [p.irqs for p in points]),
                             (axis.yaxis, [p.latency for p in points])):
-        if tradeoff.wide(values):
+        if axes.wide(values):
             axis_of.axes.set(**{f"{axis_of.axis_name}scale": "log"})
+            axis_of.set_major_formatter("{x:g}")
         else:
             axis_of.axes.set(**{f"{axis_of.axis_name}lim": (0, max(values) * 1.12)})
-    axis.set_xlabel(tradeoff.X_LABEL)
+    axis.set_xlabel(f"{tradeoff.X_LABEL} (← better)")
+
+
+def _label(axis: Any, points: Sequence[tradeoff.Point]) -> None:
+    """The policies' names where they cover nothing; after the layout, which they leave alone."""
+    frame = axis.get_window_extent()
+    inside = axes.Box(frame.x0 + 4, -frame.y1, frame.x1 + 4, -frame.y0 - 4)
+
+    def across(value: float) -> float:
+        return float(axis.transData.transform((value, points[0].latency))[0])
+
+    def down(value: float) -> float:
+        return -float(axis.transData.transform((points[0].irqs, value))[1])
+
+    for one in tradeoff.labels(points, across, down, inside, (_LETTER_PX, _LINE_PX)):
+        left = one.box.right < one.dot[0]
+        x = (one.box.right if left else one.box.left) - one.dot[0]
+        text = axis.annotate("\n".join(one.lines), axis.transData.inverted().transform(
+            (one.dot[0], -one.dot[1])), (x, one.dot[1] - (one.box.top + one.box.bottom) / 2),
+            fontsize=8, textcoords="offset pixels", ha="right" if left else "left",
+            va="center_baseline" if len(one.lines) == 1 else "center")
+        text.set_in_layout(False)
 
 
 def _trade_off(document: Mapping[str, Any], directory: Path) -> Path | None:
@@ -187,17 +219,19 @@ def _trade_off(document: Mapping[str, Any], directory: Path) -> Path | None:
     if not found:
         return None
     plt = pyplot()
-    figure, axes = plt.subplots(1, len(found), squeeze=False,
+    figure, grid = plt.subplots(1, len(found), squeeze=False,
                                 figsize=(max(5.0, 3.6 * len(found)), 0.9 + HEIGHT_IN))
-    for axis, (title, mine) in zip(axes.flat, found, strict=True):
+    for axis, (title, mine) in zip(grid.flat, found, strict=True):
         _trade_off_axis(axis, mine)
         axis.set_title(title)
-    axes[0][0].set_ylabel(tradeoff.Y_LABEL)
-    handles, names = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, frameon=False, fontsize=8, ncols=min(len(names), 7),
-                  loc="upper right")
-    figure.suptitle("Latency against interrupts", x=0.01, ha="left", fontsize=11)
-    return _finish(plt, figure, document, directory / "tradeoff.png")
+    grid[0][0].set_ylabel(f"{tradeoff.Y_LABEL} (↓ better)")
+    figure.suptitle("Latency against interrupts; filled: no other policy has less of one without "
+                    "more of the other", x=0.01, ha="left", fontsize=10)
+    path = directory / "tradeoff.png"
+    _layout(figure, document)
+    for axis, (_, mine) in zip(grid.flat, found, strict=True):
+        _label(axis, mine)
+    return _finish(plt, figure, document, path)
 
 
 def write(document: Mapping[str, Any], directory: Path) -> list[Path]:

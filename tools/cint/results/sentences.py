@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cint.measure import sampling
-from cint.results import documents, lateness, table
-
-#: Differences below this are called none (2 %).
-SAME = 0.02
+from cint.results import documents, lateness, table, tradeoff
 
 Document = Mapping[str, Any]
 
@@ -38,115 +36,107 @@ def compared(document: Document) -> str:
             f"{_several(cpus, 'CPU', 'CPUs')} and {kernel}.")
 
 
-def _known(rows: Sequence[sampling.Row], metric: str) -> list[tuple[float, sampling.Row]]:
-    found = [(value, row) for row in rows if (value := row.values.get(metric)) is not None]
-    return sorted(found, key=lambda pair: pair[0])
+def _tied(value: float, best: float, row: sampling.Row, leader: sampling.Row,
+          metric: str) -> bool:
+    """Whether a value is as good as the best: within SAME, or within what boots differ by."""
+    if abs(value - best) <= tradeoff.SAME * max(value, best):
+        return True
+    mine, its = row.range.get(metric), leader.range.get(metric)
+    return bool(mine and its and mine[0] <= its[1] and its[0] <= mine[1])
 
 
-def _times(value: float, base: float | None) -> str:
-    return f", {table.number(value / base)} times the baseline's" if base else ""
+@dataclass(frozen=True)
+class Ranking:
+    """The rows of a workload by one metric: who is best, ties included, and who is last."""
+
+    metric: str
+    #: Of the first of the best.
+    value: float
+    best: tuple[sampling.Row, ...]
+    worst: sampling.Row
+    #: Whether all are as good as the best.
+    same: bool
 
 
-def _close(known: Sequence[tuple[float, sampling.Row]]) -> bool:
-    return known[-1][0] - known[0][0] <= SAME * known[-1][0]
-
-
-def _leaders(rows: Sequence[sampling.Row], known: Sequence[tuple[float, sampling.Row]],
-             most: bool) -> list[sampling.Row]:
-    """All that are no further than SAME from the largest (or the smallest) known value."""
-    end = known[-1][0] if most else known[0][0]
-    near = [row for value, row in known if abs(value - end) <= SAME * max(value, end)]
-    return [row for row in rows if any(row is one for one in near)]
-
-
-def _names(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str:
-    return _list([row.policy + (" (the baseline)" if row is base else "") for row in rows])
-
-
-def _throughput(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str | None:
-    known = _known(rows, "iops")
+def ranking(rows: Sequence[sampling.Row], metric: str, *, most: bool) -> Ranking | None:
+    """The rows by a metric of which the most, or the least, is best; None when none is known."""
+    known = [(value, row) for row in rows if (value := row.values.get(metric))]
     if not known:
         return None
-    if _close(known):
-        return f"throughput is the same within {SAME:.0%} ({table.number(known[-1][0] / 1000)} k/s)"
-    best, worst = _leaders(rows, known, True), _leaders(rows, known, False)
-    high, low = known[-1][0], known[0][0]
-    text = (f"{_names(best, base)} {'has' if len(best) == 1 else 'have'} the highest throughput, "
-            f"{table.number(high / 1000)} k/s")
-    if base in best:
-        return (f"{text}; {_names(worst, base)} the lowest, {table.number(low / 1000)} k/s "
-                f"({table.number(low / high)} times)")
-    return text + _times(high, base.values.get("iops") if base else None)
+    ordered = sorted(known, key=lambda pair: -pair[0] if most else pair[0])
+    value, leader = ordered[0]
+    best = tuple(row for v, row in known if _tied(v, value, row, leader, metric))
+    return Ranking(metric, value, best, ordered[-1][1], len(best) == len(known))
 
 
-def _latency(rows: Sequence[sampling.Row], base: sampling.Row | None,
-             job: str | None) -> str | None:
-    known = _known(rows, "mean_us")
-    if not known:
+def _against(found: Ranking, base: sampling.Row | None) -> str:
+    """The best value in proportion to the baseline's; the worst to it if that is the best."""
+    if base is None or not base.values.get(found.metric):
+        return ""
+    if any(row is base for row in found.best):
+        ratio = (found.worst.values[found.metric] or 0.0) / found.value
+        return f"; {found.worst.policy}: {table.number(ratio)} times that"
+    ratio = found.value / (base.values[found.metric] or 1.0)
+    return f", {table.number(ratio)} times {base.policy}'s"
+
+
+def _claims(rows: Sequence[sampling.Row], base: sampling.Row | None,
+            job: str | None) -> list[tuple[Ranking, str, str]]:
+    """The rankings of a workload, each as what is best and as what is the same."""
+    whose = f" of the {job} job" if job else ""
+    found = []
+    for metric, most, words, thing in (
+            ("mean_us", False, f"the lowest latency{whose}", f"mean latency{whose}"),
+            ("iops", True, "the highest throughput", "throughput"),
+            ("ios_per_irq", True, "the fewest interrupts", "interrupts")):
+        one = ranking(rows, metric, most=most)
+        if one is None:
+            continue
+        shown = {"mean_us": f"{table.number(one.value)} us",
+                 "iops": f"{table.number(one.value / 1000)} k/s",
+                 "ios_per_irq": f"{table.number(1 / one.value)} per I/O"}[metric]
+        # Interrupts are told per I/O, the inverse of the metric.
+        extra = _against(one, base) if metric != "ios_per_irq" else _irqs_of(one, base)
+        found.append((one, f"{words} ({shown}{extra})", f"the same {thing} ({shown})"))
+    return found
+
+
+def _irqs_of(found: Ranking, base: sampling.Row | None) -> str:
+    merged = base.values.get("ios_per_irq") if base else None
+    if base is None or not merged or any(row is base for row in found.best):
+        return ""
+    return f", {base.policy} {table.number(1 / merged)}"
+
+
+def line(document: Document, workload: Mapping[str, Any]) -> str | None:
+    """What one workload says, in one sentence: ties are named as such. None without numbers."""
+    rows = [r for r in documents.rows_from(document)
+            if r.job is None and r.workload == workload["name"]]
+    base = next((r for r in rows if r.policy == document["baseline"]), None)
+    claims = _claims(rows, base, workload.get("latency_job"))
+    if len(rows) < 2 or not claims:
         return None
-    whose = f"the {job} job's mean latency" if job else "mean latency"
-    if _close(known):
-        return f"{whose} is the same within {SAME:.0%} ({table.number(known[-1][0])} us)"
-    best, worst = _leaders(rows, known, False), _leaders(rows, known, True)
-    (low, _), (high, _) = known[0], known[-1]
-    middle = base.values.get("mean_us") if base else None
-    extra = _times(low, middle) if base in worst else _times(high, middle)
-    first = f"lowest under {_names(best, base)}, {table.number(low)} us"
-    last = f"highest under {_names(worst, base)}, {table.number(high)} us"
-    if base in worst:
-        return f"{whose} is {last}, and {first}{extra}"
-    return f"{whose} is {first}, and {last}{extra}"
+    leaders: dict[tuple[str, ...], list[str]] = {}
+    for found, best, _ in claims:
+        if not found.same:
+            leaders.setdefault(tuple(row.policy for row in found.best), []).append(best)
+    parts = [f"{_list(names)} {'has' if len(names) == 1 else 'tie for'} {_list(texts)}"
+             for names, texts in leaders.items()]
+    same = [text for found, _, text in claims if found.same]
+    return "; ".join([*parts, *([f"all have {_list(same)}"] if same else [])]) + "."
 
 
-def _interrupts(rows: Sequence[sampling.Row], base: sampling.Row | None) -> str | None:
-    known = [(v, r) for v, r in _known(rows, "ios_per_irq") if v]
-    if not known:
-        return None
-    if _close(known):
-        return f"I/Os per interrupt are the same, {table.number(known[-1][0])}"
-    value, best = known[-1][0], _leaders(rows, known, True)
-    middle = base.values.get("ios_per_irq") if base else None
-    if middle and base in best:
-        return f"no policy has more I/Os per interrupt than the baseline, {table.number(middle)}"
-    against = f" (baseline: {table.number(middle)})" if middle else ""
-    return (f"{_list([row.policy for row in best])} {'has' if len(best) == 1 else 'have'} the most "
-            f"I/Os per interrupt, {table.number(value)}{against}")
-
-
-def _calibrated(document: Document, rows: Sequence[sampling.Row], base: sampling.Row | None,
-                job: str | None) -> str | None:
+def calibrated(document: Document, workload: Mapping[str, Any]) -> str | None:
     """Whether cint interrupts for those who wait, and for nobody else."""
     kinds = {p["name"]: p["kind"] for p in document["policies"]}
     parts = []
-    for row in rows:
+    for row in documents.rows_from(document):
         latency, interrupts = row.ratios.get("mean_us"), row.ratios.get("device_irqs")
-        if kinds[row.policy] == "cint" and latency and interrupts and base and job:
-            parts.append(f"under {row.policy} the {job} job's latency is {table.number(latency)} "
-                         f"times {base.policy}'s, at {table.number(interrupts)} times its "
-                         "interrupts")
-    return "; ".join(parts) or None
-
-
-def sentence(document: Document, workload: Mapping[str, Any],
-             rows: Sequence[sampling.Row]) -> str | None:
-    """What one workload says; None without numbers."""
-    base = next((r for r in rows if r.policy == document["baseline"]), None)
-    parts = [_throughput(rows, base), _latency(rows, base, workload.get("latency_job")),
-             _interrupts(rows, base),
-             _calibrated(document, rows, base, workload.get("latency_job"))]
-    words = [p for p in parts if p]
-    return f"In {workload['name']}, {'; '.join(words)}." if words else None
-
-
-def readings(document: Document) -> list[str]:
-    """The reading of the numbers: a sentence a workload, then what limits it.
-
-    What lies within SAME of the best is as good as the best, and named with it.
-    """
-    whole = [r for r in documents.rows_from(document) if r.job is None]
-    loads = [(w, [r for r in whole if r.workload == w["name"]]) for w in document["workloads"]]
-    found = [sentence(document, w, rows) for w, rows in loads]
-    return [*(s for s in found if s), *limits(document)]
+        if (row.workload == workload["name"] and row.job is None and workload.get("latency_job")
+                and kinds[row.policy] == "cint" and latency and interrupts):
+            parts.append(f"{row.policy} {table.number(latency)} times the latency at "
+                         f"{table.number(interrupts)} times the interrupts")
+    return f"Against {document['baseline']}: {'; '.join(parts)}." if parts else None
 
 
 def limits(document: Document) -> list[str]:

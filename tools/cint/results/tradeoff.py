@@ -6,21 +6,23 @@ Points as data, and a drawing of them as SVG for the page; plots.py has the PNG.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from cint.measure import sampling
-from cint.results import documents, table
+from cint.results import axes, documents, table
+from cint.results.axes import Axis, Box
 
 X_LABEL = "interrupts per I/O"
 Y_LABEL = "mean latency, us"
-#: Values further apart than this are drawn on a logarithmic axis.
-WIDE = 20.0
+#: Differences below this are called none (2 %).
+SAME = 0.02
 
 Ends = tuple[float, float] | None
+Place = Callable[[float], float]
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,6 @@ class Point:
     latency_range: Ends = None
 
 
-def wide(values: Sequence[float]) -> bool:
-    """Whether an axis for these values has to be logarithmic."""
-    return min(values) > 0 and max(values) / min(values) > WIDE
-
-
 def _point(row: sampling.Row) -> Point | None:
     merged, latency = row.values.get("ios_per_irq"), row.values.get("mean_us")
     if not merged or latency is None:
@@ -49,90 +46,133 @@ def _point(row: sampling.Row) -> Point | None:
                  row.range.get("mean_us"))
 
 
+def title(workload: Mapping[str, Any]) -> str:
+    """The name of a workload, with the job whose latency it has."""
+    job = workload.get("latency_job")
+    return f"{workload['name']} ({job} job)" if job else str(workload["name"])
+
+
 def points(document: Mapping[str, Any]) -> list[tuple[str, list[Point]]]:
     """The points of each workload that has two or more, by its title."""
     rows = [r for r in documents.rows_from(document) if r.job is None]
     found = []
     for workload in document["workloads"]:
         mine = [p for r in rows if r.workload == workload["name"] and (p := _point(r))]
-        job = workload.get("latency_job")
         if len(mine) > 1:
-            found.append((f"{workload['name']} ({job} job)" if job else workload["name"], mine))
+            found.append((title(workload), mine))
     return found
+
+
+def _beats(one: Point, other: Point) -> bool:
+    """Whether one is better in something by more than SAME, and in nothing worse."""
+    pairs = ((one.irqs, other.irqs), (one.latency, other.latency))
+    return (all(a <= b * (1 + SAME) for a, b in pairs)
+            and any(a < b * (1 - SAME) for a, b in pairs))
+
+
+def unbeaten(mine: Sequence[Point]) -> list[Point]:
+    """The points to choose from: no other has less of one without more of the other."""
+    return [p for p in mine if not any(_beats(other, p) for other in mine)]
 
 
 # ---- the page's drawing -------------------------------------------------
 
-SIZE, _LEFT, _TOP, _BOTTOM, _RIGHT = 360, 46, 10, 40, 14
-_HEIGHT = 260
-_LINE = 13
-MOST_TICKS = 6
+SIZE, HEIGHT = 360, 270
+_LEFT, _TOP, _BOTTOM, _RIGHT = 40, 22, 38, 10
+_LINE = 14.0
+#: Of a letter of the page's font at this size, in the mean.
+_LETTER = 6.7
+#: Names in a line of a label, in letters.
+_WRAP = 26
+#: Points as near as this have one label.
+_NEAR = 6.0
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """From values to places in the drawing."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    log: bool
-
-    def at(self, value: float) -> float:
-        """The place of a value."""
-        low, high, here = ((math.log(v) for v in (self.low, self.high, value)) if self.log
-                           else (self.low, self.high, value))
-        return self.start + (self.end - self.start) * (here - low) / (high - low)
-
-    def ticks(self) -> list[float]:
-        """Values to name: powers of ten, or round numbers in even steps."""
-        if not self.log:
-            power = 10.0 ** math.floor(math.log10(self.high))
-            step = next(s for s in (power / 5, power / 2, power, 2 * power)
-                        if self.high / s <= MOST_TICKS)
-            return [step * i for i in range(int(self.high / step) + 1)]
-        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        return [10.0**p for p in powers if self.low <= 10.0**p <= self.high]
-
-
-def _axis(values: Sequence[float], start: float, end: float) -> _Axis:
-    if wide(values):
-        return _Axis(min(values) / 1.5, max(values) * 1.5, start, end, True)
-    return _Axis(0.0, max(values) * 1.12 or 1.0, start, end, False)
-
-
-def _grid(x: _Axis, y: _Axis) -> list[str]:
+def _grid(x: Axis, y: Axis) -> list[str]:
     parts = []
     for value in x.ticks():
         at = x.at(value)
         parts.append(f'<path class="grid" d="M{at:.1f} {y.start}V{y.end}"/><text class="k" '
-                     f'x="{at:.1f}" y="{y.start + 14}" text-anchor="middle">'
-                     f'{table.number(value)}</text>')
+                     f'x="{at:.1f}" y="{y.start + 15}" text-anchor="middle">{value:g}</text>')
     for value in y.ticks():
         at = y.at(value)
         parts.append(f'<path class="grid" d="M{x.start} {at:.1f}H{x.end}"/><text class="k" '
-                     f'x="{x.start - 6}" y="{at + 4:.1f}" text-anchor="end">'
-                     f'{table.number(value)}</text>')
-    middle = (x.start + x.end) / 2
-    return [*parts, f'<text class="k" x="{middle}" y="{y.start + 30}" text-anchor="middle">'
-                    f'{X_LABEL}{" (log scale)" if x.log else ""}</text>']
+                     f'x="{x.start - 5}" y="{at + 4:.1f}" text-anchor="end">{value:g}</text>')
+    words = f'{X_LABEL}{" (log scale)" if x.log else ""} ← better'
+    return [*parts, f'<text class="k" x="{x.end}" y="{y.start + 31}" text-anchor="end">'
+                    f'{words}</text>',
+            f'<text class="k" x="0" y="11">{Y_LABEL}{" (log scale)" if y.log else ""} '
+            '↓ better</text>']
 
 
-def _names(mine: Sequence[Point], x: _Axis, y: _Axis) -> list[str]:
-    """The policies' names beside their points; points at one place share a label."""
-    places: dict[tuple[int, int], list[str]] = {}
-    for point in mine:
-        cell = round(x.at(point.irqs) / 8), round(y.at(point.latency) / 8)
-        places.setdefault(cell, []).append(point.policy)
-    parts, taken = [], [float("-inf")]
-    for (across, down), names in sorted(places.items(), key=lambda item: item[0][1]):
-        at = max(down * 8 + 4.0, taken[-1] + _LINE)
-        taken.append(at)
-        right = across * 8 > (x.start + x.end) / 2
-        parts.append(f'<text class="v" x="{across * 8 + (-7 if right else 7)}" y="{at:.0f}" '
-                     f'text-anchor="{"end" if right else "start"}">'
-                     f'{escape(table.cut(", ".join(names), 44))}</text>')
+@dataclass(frozen=True)
+class Label:
+    """The names of the policies at one place, where they stand, in lines."""
+
+    dot: tuple[float, float]
+    box: Box
+    lines: Sequence[str]
+
+
+def labels(mine: Sequence[Point], x: Place, y: Place, inside: Box,
+           size: tuple[float, float]) -> list[Label]:
+    """Where the names go; points at one place share a label.
+
+    ``x`` and ``y`` give the place of a value, ``size`` is a letter's width and a line's height.
+    """
+    letter, line = size
+    groups: list[list[Point]] = []
+    for point in sorted(mine, key=lambda p: -y(p.latency)):
+        near = [group for group in groups
+                if max(abs(x(group[0].irqs) - x(point.irqs)),
+                       abs(y(group[0].latency) - y(point.latency))) < _NEAR]
+        if not near:
+            near = [[]]
+            groups += near
+        near[0].append(point)
+    dots = [(x(group[0].irqs), y(group[0].latency)) for group in groups]
+    names = [", ".join(p.policy for p in mine if p in group) for group in groups]
+    texts = [textwrap.wrap(text, _WRAP, break_on_hyphens=False) for text in names]
+    boxes = axes.place(dots, [(letter * max(map(len, text)), line * len(text))
+                              for text in texts], inside)
+    return [Label(*three) for three in zip(dots, boxes, texts, strict=True)]
+
+
+def _leader(at: tuple[float, float], box: Box) -> str:
+    """A thin line from a dot to a label that stands away from it."""
+    x, y = min(max(at[0], box.left), box.right), min(max(at[1], box.top), box.bottom)
+    if max(abs(x - at[0]), abs(y - at[1])) <= axes.NEAR:
+        return ""
+    return f'<path class="lead" d="M{at[0]:.1f} {at[1]:.1f}L{x:.1f} {y:.1f}"/>'
+
+
+def _names(mine: Sequence[Point], x: Axis, y: Axis) -> list[str]:
+    """The policies' names beside their points."""
+    parts = []
+    inside = Box(x.start + 3, y.end, x.end + 6, y.start - 3)
+    for label in labels(mine, x.at, y.at, inside, (_LETTER, _LINE)):
+        left = label.box.right < label.dot[0]
+        place = f'x="{label.box.right if left else label.box.left:.1f}"'
+        anchor = ' text-anchor="end"' if left else ""
+        parts.append(_leader(label.dot, label.box))
+        parts += [f'<text class="v" {place} y="{label.box.top + _LINE * i + 11:.1f}"{anchor}>'
+                  f'{escape(words)}</text>' for i, words in enumerate(label.lines)]
+    return parts
+
+
+def _marks(mine: Sequence[Point], x: Axis, y: Axis) -> list[str]:
+    """A dot for each policy, and a line over its boots' values in either direction."""
+    best = unbeaten(mine)
+    parts = []
+    for p in mine:
+        across, down = f"{x.at(p.irqs):.1f}", f"{y.at(p.latency):.1f}"
+        kind = "s0" if p in best else "behind"
+        for ends, path in ((p.irqs_range, "M{0:.1f} " + down + "H{1:.1f}"),
+                           (p.latency_range, "M" + across + " {0:.1f}V{1:.1f}")):
+            if ends:
+                to = x if ends is p.irqs_range else y
+                parts.append(f'<path class="ends {kind}" d="{path.format(*map(to.at, ends))}"/>')
+        parts.append(f'<circle class="{kind}" cx="{across}" cy="{down}" r="4.5"/>')
     return parts
 
 
@@ -143,12 +183,16 @@ def describe(title: str, mine: Sequence[Point]) -> str:
     return f"Latency against interrupts in {title}. {'; '.join(words)}."
 
 
+def _spans(values: Sequence[float], ranges: Sequence[Ends]) -> list[float]:
+    return [*values, *(end for ends in ranges if ends for end in ends)]
+
+
 def draw(title: str, mine: Sequence[Point]) -> str:
     """One workload's points as an SVG element."""
-    x = _axis([p.irqs for p in mine], _LEFT, SIZE - _RIGHT)
-    y = _axis([p.latency for p in mine], _HEIGHT - _BOTTOM, _TOP)
-    dots = [f'<circle class="s{i % 4}" cx="{x.at(p.irqs):.1f}" cy="{y.at(p.latency):.1f}" r="4"/>'
-            for i, p in enumerate(mine)]
-    return (f'<svg viewBox="0 0 {SIZE} {_HEIGHT}" role="img" '
+    x = axes.axis(_spans([p.irqs for p in mine], [p.irqs_range for p in mine]),
+                  _LEFT, SIZE - _RIGHT)
+    y = axes.axis(_spans([p.latency for p in mine], [p.latency_range for p in mine]),
+                  HEIGHT - _BOTTOM, _TOP)
+    return (f'<svg viewBox="0 0 {SIZE} {HEIGHT}" role="img" '
             f'aria-label="{escape(describe(title, mine))}">'
-            f'{"".join([*_grid(x, y), *dots, *_names(mine, x, y)])}</svg>')
+            f'{"".join([*_grid(x, y), *_marks(mine, x, y), *_names(mine, x, y)])}</svg>')

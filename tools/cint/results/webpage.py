@@ -111,33 +111,65 @@ def _top(document: Document) -> str:
     return "\n".join(parts)
 
 
-def _trade_off(document: Document) -> list[str]:
-    """The drawing that all others are about, first."""
-    figures = [_tag("figure", _tag("figcaption", escape(title)) + tradeoff.draw(title, mine))
-               for title, mine in tradeoff.points(document)]
-    text = (f"{tradeoff.Y_LABEL[:1].upper()}{tradeoff.Y_LABEL[1:]}, against {tradeoff.X_LABEL}: "
-            "low and left is better")
-    return [_tag("h3", escape(text)) + _tag("div", "\n".join(figures), class_="plots")] \
-        if figures else []
+def _said(document: Document, workload: Mapping[str, Any]) -> str:
+    """A workload in words."""
+    texts = sentences.line(document, workload), sentences.calibrated(document, workload)
+    return "".join(_tag("p", escape(text), class_="said") for text in texts if text)
+
+
+def _trade_off(document: Document) -> str:
+    """The drawing that all others are about, first, and what each workload says in a line."""
+    drawn = dict(tradeoff.points(document))
+    figures = []
+    for one in document["workloads"]:
+        title = tradeoff.title(one)
+        drawing = tradeoff.draw(title, drawn[title]) if title in drawn else ""
+        words = _said(document, one)
+        if drawing or words:
+            figures.append(_tag("figure", _tag("figcaption", _tag("b", escape(title))) + drawing
+                                + _tag("p", escape(f"{one['title']}."), class_="dim said")
+                                + words))
+    if not figures:
+        return _list(sentences.limits(document))
+    key = ("Filled: nothing else has fewer interrupts without a higher latency, or the reverse. "
+           f"Differences of up to {tradeoff.SAME:.0%}, or within what the boots differ, are ties.")
+    return (_tag("div", "\n".join(figures), class_="plots") + _tag("p", escape(key), class_="dim")
+            + _list(sentences.limits(document)))
 
 
 def _plots(document: Document) -> str:
-    parts = _trade_off(document)
+    parts = []
     for chart, drawings in charts.draw_all(document):
         figures = [_tag("figure", _tag("figcaption", escape(title)) + svg)
                    for title, svg in drawings]
-        parts.append(_tag("h3", escape(f"{chart.title}, {chart.unit}"))
+        parts.append(_tag("h3", escape(f"{chart.title}, {chart.unit}")) + charts.legend(chart)
                      + _tag("div", "\n".join(figures), class_="plots"))
-    legend = (f"Numbers in brackets: ratio to {document['baseline']} in the same workload. "
-              "Latencies are those from submission to completion as fio sees them.")
+    legend = (f"Dashed: {document['baseline']}. Beside each line: its first mark's value, and in "
+              f"brackets the ratio to {document['baseline']}. Latencies are those from submission "
+              "to completion as fio sees them.")
+    if any(row.range for row in documents.rows_from(document)):
+        legend += " Pale bands: from the smallest to the largest of the boots."
     return "\n".join([*parts, _tag("p", escape(legend), class_="dim")])
 
 
-def _value_cell(row: sampling.Row, metric: metrics.Metric) -> str:
+#: The columns in which it is said who is best, and whether the most is.
+_RANKED = {"iops": True, "mean_us": False, "ios_per_irq": True}
+
+
+def _best(rows: Sequence[sampling.Row]) -> Mapping[str, Sequence[str]]:
+    """The policies that are best in a column, where not all are."""
+    found = {name: sentences.ranking(rows, name, most=most) for name, most in _RANKED.items()}
+    return {name: [row.policy for row in one.best]
+            for name, one in found.items() if one and not one.same}
+
+
+def _value_cell(row: sampling.Row, metric: metrics.Metric, best: Sequence[str]) -> str:
     value, ratio = row.values.get(metric.name), row.ratios.get(metric.name)
     if value is None:
         return "" if row.job is not None else "-"
     text = table.number(value * metric.factor)
+    if row.job is None and row.policy in best:
+        text = _tag("b", text)
     if ratio is not None:
         text += _tag("small", f"{table.number(ratio)}x")
     ends = row.range.get(metric.name)
@@ -148,11 +180,11 @@ def _value_cell(row: sampling.Row, metric: metrics.Metric) -> str:
 
 
 def _result_rows(document: Document, workload: str) -> list[str]:
+    mine = [row for row in documents.rows_from(document) if row.workload == workload]
+    best = _best([row for row in mine if row.job is None])
     found = []
-    for row in documents.rows_from(document):
-        if row.workload != workload:
-            continue
-        cells = [_value_cell(row, metric) for metric in metrics.TABLE]
+    for row in mine:
+        cells = [_value_cell(row, metric, best.get(metric.name, ())) for metric in metrics.TABLE]
         name = row.policy if row.job is None else f"{row.job} job"
         found.append(_row(name, cells, "job" if row.job is not None else ""))
     return found
@@ -167,7 +199,8 @@ def _results(document: Document) -> str:
         if one.get("latency_job"):
             title += f"; latency: the {one['latency_job']} job's"
         parts.append(_table(title, head, _result_rows(document, one["name"])))
-    key = (f"x: ratio to {document['baseline']} in the same workload. device, guest: interrupts "
+    key = (f"Bold: the best, and what ties with it. "
+           f"x: ratio to {document['baseline']} in the same workload. device, guest: interrupts "
            "counted by the device and by the guest's kernel. hold: from a completion's post to "
            "its interrupt, mean. -: not known. With several boots: medians (percentiles of all "
            "boots together), and from the smallest to the largest.")
@@ -322,7 +355,8 @@ def _repeat(document: Document) -> str:
 
 
 PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
-    ("Plots", _plots), ("Results", _results), ("Beside the last result", _previous),
+    ("Latency against interrupts", _trade_off), ("Each policy", _plots), ("Results", _results),
+    ("Beside the last result", _previous),
     ("Timers in real time", _timers),
     ("Reasons of interrupts", _reasons), ("Hints of commands", _hints), ("Notes", _notes),
     ("How to repeat it", _repeat), ("Parameters", _parameters), ("Versions", _versions),
@@ -354,6 +388,5 @@ def whole(title: str, style_file: Path, parts: Sequence[str], schemes: str) -> s
 def render(document: Document) -> str:
     """The whole page."""
     title = f"Interrupt policies: {', '.join(p['name'] for p in document['policies'])}"
-    body = [_top(document), _section("In short", _list(sentences.readings(document))),
-            *(_section(name, part(document)) for name, part in PARTS)]
+    body = [_top(document), *(_section(name, part(document)) for name, part in PARTS)]
     return whole(title, STYLE_FILE, body, "light dark")
