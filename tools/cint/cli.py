@@ -11,13 +11,14 @@ import os
 import re
 import signal
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import NoReturn
 
-from cint import __version__, paths, ui, units
+from cint import __version__, examples, paths, ui, units
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -45,6 +46,8 @@ VERBS = {
     "calibrate": "measure the guest's cost per I/O and per interrupt",
     "worker": "let this machine run guests for others (--cluster)",
     "test": "run all tests",
+    "docs": "build the documents",
+    "completion": "print the completion of a shell: bash, zsh or fish",
     "patches": "check the patch series, make one from a git tree, or a branch of one",
     "doctor": "report on this machine: accelerators, versions, space",
     "clean": "remove what was built",
@@ -58,24 +61,39 @@ interrupt coalescing policies in a guest. The first run of a command sets up wha
 it needs; nothing has to be installed beforehand on Debian 12 (x86-64; 13 is untried).
 """
 
-EPILOG = """start with:
-  ./cint compare        set up if needed (30 minutes once), then a table in 3 minutes
-  ./cint test           set up if needed, then all tests
+#: Exit codes of every verb, and what they say.
+EXIT_CODES = {
+    "0": "ok", "1": "failed", "2": "wrong usage", "124": "time limit",
+    "125": "cannot be tested (test: something does not build or boot)", "130": "interrupted",
+}
 
-exit codes:
-  0 ok   1 failed   2 wrong usage   124 time limit
-  125 cannot be tested (test: something does not build or boot)   130 interrupted
+#: Variables of the environment, and what they set.
+ENVIRONMENT = {
+    "CINT_PYTHON": "the Python (>= 3.11, with venv) to make the environment with",
+    "CINT_DEBIAN_MIRROR": "a Debian mirror for the source packages, instead of apt's own",
+    "XDG_CACHE_HOME": "downloads and compiler cache go to $XDG_CACHE_HOME/cint "
+                      "(default ~/.cache/cint)",
+    "NO_COLOR": "no colours",
+}
 
-environment:
-  CINT_PYTHON           the Python (>= 3.11, with venv) to make the environment with
-  CINT_DEBIAN_MIRROR    a Debian mirror for the source packages, instead of apt's own
-  XDG_CACHE_HOME        downloads and compiler cache go to $XDG_CACHE_HOME/cint
-                        (default ~/.cache/cint)
-  NO_COLOR              no colours
-
-Standard output carries data only; progress and messages go to standard error.
+_STREAMS = """Standard output carries data only; progress and messages go to standard error.
 Logs are in build/logs/, one file a step.
 """
+
+
+def _epilog() -> str:
+    """The end of `cint --help`."""
+    codes = "   ".join(f"{code} {text}" for code, text in EXIT_CODES.items())
+    variables = "\n".join(textwrap.fill(text, 79, initial_indent=f"  {name:<22}",
+                                        subsequent_indent=" " * 24)
+                          for name, text in ENVIRONMENT.items())
+    return ("start with:\n"
+            "  ./cint compare        set up if needed (30 minutes once), then a table\n"
+            "  ./cint test           set up if needed, then all tests\n\n"
+            "exit codes:\n"
+            + textwrap.fill(codes, 79, initial_indent="  ", subsequent_indent="  ",
+                            fix_sentence_endings=False, drop_whitespace=True)
+            + f"\n\nenvironment:\n{variables}\n\n{_STREAMS}")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -130,7 +148,7 @@ def _tree(*needed: str) -> Callable[[str], Path]:
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     """The parser, with the full options of the verbs that appear in `argv`."""
     # A verb's option may be the beginning of a common one's name (--linux, --linux-src).
-    parser = _Parser(prog="cint", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False,
+    parser = _Parser(prog="cint", description=DESCRIPTION, epilog=_epilog(), allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"cint {__version__}")
     for flags, options in _common_options():
@@ -142,6 +160,7 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
             module = load(verb)
             module.add_parser(verbs)
             _add_common(verbs.choices[verb])
+            _add_examples(verb, verbs.choices[verb])
             verbs.choices[verb].set_defaults(run=module.run)
         else:
             verbs.add_parser(verb, help=text)
@@ -156,6 +175,19 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         free = [flag for flag in flags if flag not in taken]
         if free:
             group.add_argument(*free, default=argparse.SUPPRESS, **options)  # type: ignore[arg-type]
+
+
+def _add_examples(verb: str, parser: argparse.ArgumentParser) -> None:
+    """End the verb's help with its examples; what is wider than a terminal is wrapped here."""
+    if parser.formatter_class is not argparse.RawDescriptionHelpFormatter:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.description = textwrap.fill(parser.description or "", 79)
+        parser.epilog = textwrap.fill(parser.epilog or "", 79)
+    lines = (parser.epilog or "").strip("\n").splitlines()
+    wrapped = [textwrap.fill(line, 99, subsequent_indent=" " * 10, break_on_hyphens=False)
+               for line in lines]
+    blocks = ("\n".join(wrapped), examples.text(verb))
+    parser.epilog = "\n\n".join(block for block in blocks if block)
 
 
 def load(verb: str) -> ModuleType:

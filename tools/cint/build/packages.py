@@ -33,6 +33,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "guest tests": ("kmod", "e2fsprogs", "xfsprogs"),
     "sanitizers": ("clang", "libclang-rt-dev", "llvm"),
     "counting": ("valgrind", "binutils"),
+    "shells": ("zsh", "fish", "man-db"),
 }  # fmt: skip
 
 #: Targets that need what others need.

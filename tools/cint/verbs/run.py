@@ -33,10 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Start a guest with a cint NVMe device on this terminal.\n"
         "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.",
-        epilog="debug the kernel: ./cint run --gdb\n"
-        "your own guest: ./cint run -- -drive file=my.qcow2,if=virtio\n"
-        "                by hand: ./cint run --print\n"
-        f"policies: {properties.POLICY_HELP}\n"
+        epilog=f"policies: {properties.POLICY_HELP}\n"
         f"media: {', '.join(properties.PROFILES)}")
     add = parser.add_argument
     options.add(parser, f"(default: {DEFAULT_POLICY})")

@@ -36,9 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "Whoever reaches a Dask scheduler or worker can run any program as you. They listen on\n"
         "the loopback interface unless --listen says otherwise; beyond a network that is yours\n"
         "alone, use TLS. See docs/cluster.md.",
-        epilog="  ./cint worker --scheduler                      # in one terminal\n"
-        f"  ./cint worker tcp://{LOOPBACK}:{PORT}             # in others, or on other machines\n"
-        f"  ./cint compare --cluster tcp://{LOOPBACK}:{PORT}")
+    )
     add = parser.add_argument
     add("address", nargs="?", metavar="ADDRESS", help="the scheduler, for example "
         f"tcp://{LOOPBACK}:{PORT}, or tls://...")
