@@ -152,7 +152,7 @@ static void test_jitter(void)
     g_free(two);
 }
 
-/* Jitter larger than the latency: never before it was fetched, nor overtakes. */
+/* Jitter above the latency: never before it was fetched, nor overtakes. */
 static void test_never_early(void)
 {
     CintMediaParams params = custom(100, 1);

@@ -181,7 +181,9 @@ static void check_data(FakeNvme *fake, struct cintio_queue *q,
 /* Every way that a buffer can lie across pages: one, two, a list. */
 static void data_in(bool scattered)
 {
-    static const unsigned sizes[] = { 1, 7, 8, 9, 15, 16, 17, 24, 63, 511, 512 };
+    static const unsigned sizes[] = {
+        1, 7, 8, 9, 15, 16, 17, 24, 63, 511, 512
+    };
     static const size_t offsets[] = { 0, 4, 512, 3584, 4092, 4096, 6000 };
     FakeNvme *fake = started();
     struct cintio_queue *q = queue_of(fake, 4);

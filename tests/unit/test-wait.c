@@ -24,7 +24,7 @@ typedef struct Script {
     FakeNvme *fake;
     enum fault fault;
     unsigned posts[STEPS];      /* completions at each step, the first time */
-    unsigned held, hung;        /* sleeps that only max-hold, or nobody, ended */
+    unsigned held, hung;        /* sleeps that max-hold, or nobody, ended */
     GRand *rand;                /* instead of posts */
 } Script;
 

@@ -46,7 +46,7 @@ VERBS = {
     "calibrate": "measure the guest's cost per I/O and per interrupt",
     "worker": "let this machine run guests for others (--cluster)",
     "test": "run all tests",
-    "docs": "build the documents",
+    "docs": "build the documents, and check them",
     "completion": "print the completion of a shell: bash, zsh or fish",
     "patches": "check the patch series, make one from a git tree, or a branch of one",
     "doctor": "report on this machine: accelerators, versions, space",

@@ -6,23 +6,50 @@ from __future__ import annotations
 import argparse
 
 from cint import paths
-from cint.errors import EXIT_OK
+from cint.errors import EXIT_FAILED, EXIT_OK
 
-TARGETS = ("man",)
+TARGETS = ("man", "check", "wrap")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "docs", help="build the documents",
-        description="Build the documents of docs/, and print the path of what to open.")
-    parser.add_argument("what", nargs="?", choices=TARGETS, default="man", metavar="WHAT",
-                        help="man: the manual page, from the options of all verbs")
+        "docs", help="build the documents, and check them",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Build the documents of docs/, and print the path of what to open; or check "
+                    "them.",
+        epilog="  man      the manual page, from the options of all verbs\n"
+               "  check    that links, commands, options, properties, files, tests and trace\n"
+               "           events that the documents name exist; exit code 1 if one does not\n"
+               "  wrap     wrap paragraphs that are too wide")
+    parser.add_argument("what", choices=TARGETS, metavar="WHAT", help=", ".join(TARGETS))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
+def _man() -> int:
     from cint.manual import man  # noqa: PLC0415 - imports all verbs
 
     print(paths.display(man.write()))
     return EXIT_OK
+
+
+def _check() -> int:
+    from cint.manual import documents  # noqa: PLC0415 - imports all verbs
+
+    found = [text for path in documents.documents() for text in documents.problems(path)]
+    for text in found:
+        print(text)
+    return EXIT_FAILED if found else EXIT_OK
+
+
+def _wrap() -> int:
+    from cint.manual import documents, wrap  # noqa: PLC0415 - imports all verbs
+
+    for path in documents.documents():
+        if wrap.file(path):
+            print(paths.display(path))
+    return EXIT_OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    return {"man": _man, "check": _check, "wrap": _wrap}[args.what]()

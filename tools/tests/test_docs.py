@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The documents name what there is; and each check notices what there is not."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cint import cli, paths
+from cint.manual import documents, wrap
+
+HERE = documents.documents()
+
+
+@pytest.mark.parametrize("path", HERE, ids=[path.name for path in HERE])
+def test_a_document_names_what_there_is(path: Path) -> None:
+    assert documents.problems(path) == []
+
+
+@pytest.mark.parametrize(("text", "wrong"), [
+    ("[a](nowhere.md)", "there is no nowhere.md"),
+    ("[a](x.md#b-c)", "has no heading #b-c"),
+    ("[a](#b)", "this page has no heading #b"),
+    ("    ./cint compare --polcy default", "unrecognized arguments"),
+    ("    $ ./cint compare --policy defualt", "unknown policy"),
+    ("a `./cint test gest` b", "there is no suite gest"),
+    ("    ./cint doctor; ./cint docter", "command 'docter'"),
+    ("    ./cint figure cint-fig88 | less", "there is no figure"),
+    ("    ./cint run --media opane --print", "unknown media"),
+    ("    ./cint compare --workload sink", "there is no workload sink"),
+    ("a `--no-such` b", "no verb has the option --no-such"),
+    ("a `--policy P --no-such N` b", "no verb has the option --no-such"),
+    ("a cint.thrr b", "the device has no property cint.thrr"),
+    ("    -device nvme,cint.media.unit=4", "the device has no property cint.media.unit"),
+    ("a `hw/nvme/none.c` b", "there is no hw/nvme/none.c"),
+    ("a `tools/{cint,nothing}/` b", "there is no tools/{cint,nothing}/"),
+    ("a `test_of_nothing` b", "there is no test test_of_nothing"),
+    ("a `CINT_NOTHING` b", "nothing reads CINT_NOTHING"),
+    ("`pci_nvme_cint_nothing`", "there is no trace event pci_nvme_cint_nothing"),
+])
+def test_what_there_is_not(tmp_path: Path, text: str, wrong: str) -> None:
+    (tmp_path / "x.md").write_text(f"# Title\n\nWords.\n\n{text}\n")
+    found = documents.problems(tmp_path / "x.md")
+    assert len(found) == 1
+    assert found[0].split(":")[1] == "5"
+    assert wrong in found[0]
+
+
+@pytest.mark.parametrize("text", [
+    "[a](x.md#title) and [b](#a-b-c-two)\n\n## A `b`: [c](x.md), two!",
+    "    ./cint compare --policy LIST --seed N [--json] > result.json   # a remark",
+    "    ./cint --help; ./cint VERB --help\n    ./cint test guest -k x --linux-src ~/linux",
+    "`--policy`, `--cq-size N`, `cint.media.*`, `cint.media`, `cint.thr=4`, cint.steps",
+    "`tests/unit/`, `hw/nvme/cint-*.[ch]`, `test_hints.py`, `test_split[1m]`, `CINT_PYTHON`",
+    "```\n[a](nowhere.md)\n```", "`[a](nowhere.md)` and [b](https://example.org/#x)",
+    "`pci_nvme_cint_*`"])
+def test_what_there_is(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.md").write_text(f"# Title\n\nWords.\n\n{text}\n")
+    assert documents.problems(tmp_path / "x.md") == []
+
+
+def test_too_wide_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.md").write_text(f"{'word ' * 30}\n\n| {'word ' * 30}|\n\n    {'word ' * 30}\n"
+                                   f"\n{'w' * 130}\n")
+    found = list(documents.width(documents.Document(tmp_path / "x.md")))
+    assert found == [(1, "150 columns")]
+
+
+def test_the_table_of_trace_events_is_that_of_the_patch() -> None:
+    """docs/interface.md, section 7: every event, and none that there is not."""
+    text = (documents.DOCS / "interface.md").read_text("utf-8")
+    section = text.partition("\n## 7. ")[2].partition("\n## 8. ")[0]
+    told = re.findall(r"^\| `(\w+)`", section, re.MULTILINE)
+    assert sorted(told) == sorted(name.removeprefix("pci_nvme_cint_").removeprefix("pci_nvme_")
+                                  for name in documents.trace_events())
+
+
+def test_the_verb_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.md"
+    path.write_text("[a](nowhere.md)\n")
+    monkeypatch.setattr(documents, "documents", lambda: [path])
+    assert cli.main(["docs", "check"]) == 1
+    assert capsys.readouterr().out.endswith("x.md:1: there is no nowhere.md\n")
+    path.write_text(f"{LONG}\n")
+    assert cli.main(["docs", "check"]) == 0
+    assert cli.main(["docs", "wrap"]) == 0
+    assert path.read_text() == wrap.text(f"{LONG}\n")
+    assert capsys.readouterr().out.endswith("x.md\n")
+
+
+# ---- wrapping ----------------------------------------------------------------
+
+LONG = " ".join(f"word{n}" for n in range(40))
+
+
+def test_prose_is_wrapped_and_nothing_else() -> None:
+    table, code = f"| {LONG} |", f"    {LONG}"
+    after = wrap.text(f"# {LONG}\n\n{LONG}\n\n{table}\n\n{code}\n\n* {LONG}\n\n      {LONG}\n")
+    lines = after.splitlines()
+    assert f"# {LONG}" in lines and table in lines and code in lines and f"      {LONG}" in lines
+    prose = [line for line in lines if line not in (f"# {LONG}", table, code, f"      {LONG}")]
+    assert all(len(line) <= documents.WIDTH for line in prose)
+    assert " ".join(after.split()) == " ".join(
+        f"# {LONG} {LONG} {table} {code} * {LONG} {LONG}".split())
+    assert [line for line in lines if line.startswith("  word")]
+    assert wrap.text(after) == after
+
+
+def test_a_wrapped_line_begins_nothing_new() -> None:
+    words = ["x" * 47, "x" * 47, "-", "then", "1.", "more"]
+    lines = wrap.paragraph([" ".join([*words, *words])])
+    assert all(re.match(r"x|then|more", line) for line in lines)
+    assert " ".join(lines).split() == [*words, *words]
+
+
+def test_short_lines_stay_as_they_are() -> None:
+    text = "Some words,\nin short lines.\n"
+    assert wrap.text(text) == text
+
+
+def test_the_checked_documents_are_those_of_the_tree() -> None:
+    assert paths.ROOT / "README.md" in HERE
+    assert set(documents.DOCS.glob("*.md")) <= set(HERE)
