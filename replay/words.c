@@ -246,57 +246,94 @@ char *describe_params(void)
     return g_string_free(text, FALSE);
 }
 
-/* What may follow a policy's name. */
+/* What may follow a policy's name, and the parameter that it sets. */
 typedef struct Word {
     const char *word;
     const char *param;
-    unsigned policies;          /* which of them read it, by bit */
 } Word;
 
-#define READ_BY(policy)     (1u << NVME_CINT_POLICY_##policy)
-#define ALL                 ((1u << CINT_NR_POLICIES) - 1)
-#define BURST               (READ_BY(ADAPTIVE) | READ_BY(CINT))
-#define AGGREGATION         (READ_BY(DEFAULT) | READ_BY(STATIC))
-
-/* The first word that a policy reads wins: under static, thr is static-thr. */
-static const Word words[] = {
-    { "time",           "static-time",      READ_BY(STATIC) },
-    { "thr",            "static-thr",       READ_BY(STATIC) },
-    { "static-time",    "static-time",      AGGREGATION },
-    { "static-thr",     "static-thr",       AGGREGATION },
-    { "each-cqe",       "each-cqe",         READ_BY(DEFAULT) },
-    { "delta",          "delta",            BURST },
-    { "thr",            "thr",              BURST },
-    { "storm",          "storm",            BURST },
-    { "barrier",        "barrier",          READ_BY(CINT) },
-    { "ooo",            "ooo",              READ_BY(CINT) },
-    { "infer",          "infer",            READ_BY(CINT) },
-    { "cif-threshold",  "cif-threshold",    READ_BY(VIC) },
-    { "iops-threshold", "iops-threshold",   READ_BY(VIC) },
-    { "epoch",          "epoch",            READ_BY(VIC) },
-    { "max-skip",       "max-skip",         READ_BY(VIC) },
-    { "scope",          "vic-scope",        READ_BY(VIC) },
-    { "vic-scope",      "vic-scope",        READ_BY(VIC) },
-    { "ratios",         "vic-ratios",       READ_BY(VIC) },
-    { "vic-ratios",     "vic-ratios",       READ_BY(VIC) },
-    { "drain",          "drain",            ALL },
-    { "max-hold",       "max-hold",         ALL },
-    { "kick-window",    "kick-window",      ALL },
-    { "max-irq-rate",   "max-irq-rate",     ALL },
-    { "ewma-shift",     "ewma-shift",       ALL },
+/* Further words for parameters under one policy. */
+static const struct {
+    uint64_t policy;
+    Word as;
+} short_words[] = {
+    { NVME_CINT_POLICY_STATIC, { "time",    "static-time" } },
+    { NVME_CINT_POLICY_STATIC, { "thr",     "static-thr" } },
+    { NVME_CINT_POLICY_VIC,    { "scope",   "vic-scope" } },
+    { NVME_CINT_POLICY_VIC,    { "ratios",  "vic-ratios" } },
 };
 
-static const Word *find_word(uint64_t policy, const char *name, size_t length)
+/* The parameters that each policy reads, and those that all do. */
+static const char *const reads[CINT_NR_POLICIES] = {
+#define POLICY(name, ops, reads)    reads
+#include "policy-list.h"
+#undef POLICY
+};
+static const char *const all_read =
+    "drain max-hold kick-window max-irq-rate ewma-shift";
+
+static bool policy_reads(uint64_t policy, const char *param)
+{
+    g_auto(GStrv) own = g_strsplit(reads[policy], " ", -1);
+
+    return g_strv_contains((const char *const *)own, param);
+}
+
+static bool has_word(const GArray *words, const char *name, size_t length,
+                     Word *word)
 {
     unsigned i;
 
-    for (i = 0; i < G_N_ELEMENTS(words); i++) {
-        if (words[i].policies & (1u << policy) &&
-            is_word(words[i].word, name, length)) {
-            return &words[i];
+    for (i = 0; i < words->len; i++) {
+        *word = g_array_index(words, Word, i);
+        if (is_word(word->word, name, length)) {
+            return true;
         }
     }
-    return NULL;
+    return false;
+}
+
+/* A parameter's own name, after the further words for it. */
+static void add_param(GArray *words, uint64_t policy, const CintParam *param)
+{
+    const Word own = { param->name, param->name };
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(short_words); i++) {
+        if (short_words[i].policy == policy &&
+            !strcmp(short_words[i].as.param, param->name)) {
+            g_array_append_val(words, short_words[i].as);
+        }
+    }
+    g_array_append_val(words, own);
+}
+
+/* What may follow the name of @policy. */
+static GArray *words_of(uint64_t policy)
+{
+    GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
+    g_autofree char *all = g_strjoin(" ", reads[policy], all_read, NULL);
+    g_auto(GStrv) name = g_strsplit(all, " ", -1);
+    unsigned i;
+    Word known;
+
+    for (i = 0; name[i]; i++) {
+        const CintParam *param = find_param(name[i], strlen(name[i]));
+
+        /* Nothing where a policy has none of its own. */
+        if (param && !has_word(words, name[i], strlen(name[i]), &known)) {
+            add_param(words, policy, param);
+        }
+    }
+    return words;
+}
+
+static bool find_word(uint64_t policy, const char *name, size_t length,
+                      Word *word)
+{
+    g_autoptr(GArray) words = words_of(policy);
+
+    return has_word(words, name, length, word);
 }
 
 /*
@@ -360,17 +397,17 @@ static G_NORETURN void unknown_word(uint64_t policy, const char *typed,
 {
     g_autoptr(GPtrArray) known = g_ptr_array_new();
     g_autoptr(GString) list = g_string_new(NULL);
+    g_autoptr(GArray) words = words_of(policy);
     g_autofree char *hint = NULL;
     unsigned i;
 
-    for (i = 0; i < G_N_ELEMENTS(words); i++) {
-        g_autofree char *values = describe_range(the_param(words[i].param));
+    for (i = 0; i < words->len; i++) {
+        const Word *word = &g_array_index(words, Word, i);
+        g_autofree char *values = describe_range(the_param(word->param));
 
-        if (words[i].policies & (1u << policy)) {
-            g_ptr_array_add(known, (char *)words[i].word);
-            g_string_append_printf(list, "%s%s (%s)", list->len ? ", " : "",
-                                   words[i].word, values);
-        }
+        g_ptr_array_add(known, (char *)word->word);
+        g_string_append_printf(list, "%s%s (%s)", list->len ? ", " : "",
+                               word->word, values);
     }
     hint = nearest(text, strcspn(text, "="), known);
     usage_error("--policy %s: the parameters of %s are %s%s", typed,
@@ -437,17 +474,17 @@ static void set_param(CintConfig *config, const char *text)
 static void set_word(CintConfig *config, const char *text)
 {
     size_t length = name_length("--policy", text);
-    const Word *word = find_word(config->policy, text, length);
     const CintParam *param;
     const char *value;
+    Word word;
 
-    if (!word) {
+    if (!find_word(config->policy, text, length, &word)) {
         unknown_word(config->policy, text, text);
     }
-    param = the_param(word->param);
+    param = the_param(word.param);
     value = text + length + 1;
     /* Only what has the property's name has its unit. */
-    if (ns_per(unit_of(param)) && strcmp(word->word, word->param) &&
+    if (ns_per(unit_of(param)) && strcmp(word.word, word.param) &&
         !value[strspn(value, digits)]) {
         usage_error("--policy %s: a time needs a unit: ns, us, ms or s", text);
     }
@@ -499,7 +536,8 @@ static void use_defaults(CintConfig *config, const Name *name, Extras extras,
     const CintParam *hold = the_param("max-hold");
 
     config->policy = name->policy;
-    if (name->policy == NVME_CINT_POLICY_STATIC) {
+    if (name->policy != NVME_CINT_POLICY_DEFAULT &&
+        policy_reads(name->policy, "static-time")) {
         config->static_time_ns = STATIC_TIME_NS;
         config->static_thr = STATIC_THR;
     }
@@ -530,7 +568,7 @@ static void use_name(CintConfig *config, const Name *name)
 /* NULL, or why the tool would not boot a guest with it. */
 static const char *carelessness(const CintConfig *config)
 {
-    if (AGGREGATION & (1u << config->policy) &&
+    if (policy_reads(config->policy, "static-time") &&
         !config->static_time_ns != !config->static_thr) {
         return "static-time and static-thr go together, one alone is off";
     }

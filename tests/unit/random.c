@@ -30,8 +30,8 @@ static void fit_policy(CintConfig *config)
             config->static_time_ns = 0;
         }
     }
-    if (config->policy == NVME_CINT_POLICY_VIC ||
-        config->policy == NVME_CINT_POLICY_POINTER) {
+    if (cint_config_conflict(config)) {
+        /* A policy without a timer of its own. */
         config->max_hold_ns = PICK_OF(1, 600, 6000, 20000, 10000000);
     }
     if (config->policy == NVME_CINT_POLICY_ADAPTIVE ||
@@ -43,7 +43,7 @@ static void fit_policy(CintConfig *config)
 CintConfig random_config(int policy)
 {
     CintConfig config = {
-        .policy = policy < 0 ? pick(0, CINT_NR_POLICIES - 1) : policy,
+        .policy = policy < 0 ? pick(0, NVME_CINT_POLICY_POINTER) : policy,
         .delta_ns = PICK_OF(0, 1, 50, 600, 6000),
         .thr = PICK_OF(0, 1, 2, 4, 8, 32, 65535),
         .static_time_ns = PICK_OF(0, 1, 50, 600, 6000, 100000),

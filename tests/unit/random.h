@@ -19,7 +19,10 @@ int64_t pick_of(const int64_t *values, unsigned n);
     pick_of((const int64_t[]) { __VA_ARGS__ }, \
             G_N_ELEMENTS(((const int64_t[]) { __VA_ARGS__ })))
 
-/* A valid configuration of @policy, or of any if that is negative. */
+/*
+ * A valid configuration of @policy, or, if that is negative, of any that has a
+ * number in cint-abi.h; the model knows these.
+ */
 CintConfig random_config(int policy);
 
 /* Appends every parameter as " name=value". */

@@ -181,8 +181,9 @@ def test_media_overrides() -> None:
 
 
 @pytest.mark.parametrize(("text", "named"), [
-    ("foo", "default, adaptive, static"),
-    ("static:tiem=5us", "unknown parameter 'tiem'; did you mean time?; valid: time (0 to 1s), thr"),
+    ("foo", "default, static<us>"),
+    ("static:tiem=5us", "unknown parameter 'tiem'; did you mean time?; valid: time (0 to 1s), "
+     "static-time"),
     ("adaptve", "unknown policy 'adaptve'; did you mean adaptive?; valid: default"),
     ("cint:barrier=tight", "relaxed, strict or generation"),
     ("cint:barrier=strikt", "did you mean strict?"),
@@ -209,7 +210,7 @@ def test_media_overrides() -> None:
     ("cint:ooo=maybe", "on or off"),
     ("cint:ewma-shift=17", "from 1 to 16"),
     ("cint:max-irq-rate=2000000000", "to 1000000000"),
-    ("static20:storm=retune", "valid: time (0 to 1s), thr (0 to 65535)"),
+    ("static20:storm=retune", "valid: time (0 to 1s), static-time (0 to 1s), thr (0 to 65535)"),
     ("cint+foo", "cint+ooo"),
     ("", "unknown policy"),
 ])

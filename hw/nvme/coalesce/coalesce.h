@@ -50,10 +50,10 @@ typedef enum NvmeCintPolicyId CintPolicy;
 
 /* Policies this engine implements: as many as policy-list.h has lines. */
 enum {
-#define POLICY(name, ops)   CINT_LISTED_##ops
+#define POLICY(name, ops, reads)    CINT_LISTED_##ops
 #include "policy-list.h"
 #undef POLICY
-    , CINT_NR_POLICIES
+    CINT_NR_POLICIES
 };
 
 typedef enum CintOnOffAuto {

@@ -9,13 +9,13 @@
 
 /* The last one is NULL. */
 const char *const cint_policy_names[CINT_NR_POLICIES + 1] = {
-#define POLICY(name, ops)   name
+#define POLICY(name, ops, reads)    name
 #include "policy-list.h"
 #undef POLICY
 };
 
 const CintPolicyOps *const cint_policies[CINT_NR_POLICIES] = {
-#define POLICY(name, ops)   (&(ops))
+#define POLICY(name, ops, reads)    (&(ops))
 #include "policy-list.h"
 #undef POLICY
 };

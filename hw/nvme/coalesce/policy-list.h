@@ -1,14 +1,18 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The policies, in the order of enum NvmeCintPolicyId: a line each with its
- * name and its CintPolicyOps, which are in the file of that name. Nothing else
- * knows a policy by its name. To be included where POLICY() says what is
- * wanted of a line.
+ * The policies, in the order of enum NvmeCintPolicyId; one without a number
+ * there takes the next. A line each: the name as typed, which is also that of
+ * its file; its CintPolicyOps, which are in that file; and the parameters
+ * that it reads, of those that not every policy has. max-hold among them
+ * means that it cannot do without. Nothing else knows a policy by its name.
+ * To be included where POLICY() says what is wanted of a line.
  */
-POLICY("default", cint_policy_default),
-POLICY("static", cint_policy_static),
-POLICY("adaptive", cint_policy_adaptive),
-POLICY("vic", cint_policy_vic),
-POLICY("cint", cint_policy_cint),
-POLICY("pointer", cint_policy_pointer)
+POLICY("default", cint_policy_default, "static-time static-thr each-cqe"),
+POLICY("static", cint_policy_static, "static-time static-thr"),
+POLICY("adaptive", cint_policy_adaptive, "delta thr storm"),
+POLICY("vic", cint_policy_vic,
+       "cif-threshold iops-threshold epoch max-skip vic-scope vic-ratios "
+       "max-hold"),
+POLICY("cint", cint_policy_cint, "delta thr storm barrier ooo infer"),
+POLICY("pointer", cint_policy_pointer, "max-hold"),

@@ -6,8 +6,8 @@
  * and applies the rules that hold under every policy; a policy answers only
  * "does this event deserve an interrupt, and by when at the latest".
  *
- * A new policy is a file with its CintPolicyOps, a line in policy-list.h, its
- * identifier in cint-abi.h and its parameters' rows in params.c.
+ * A new policy is a file with its CintPolicyOps and a line in policy-list.h. A
+ * parameter of its own is a field of CintConfig and a row in params.c.
  */
 #ifndef HW_NVME_COALESCE_POLICY_H
 #define HW_NVME_COALESCE_POLICY_H
@@ -71,14 +71,12 @@ typedef struct CintPolicyOps {
     void (*ratio)(const CintCq *cq, uint32_t *up, uint32_t *skip);
 } CintPolicyOps;
 
-#define POLICY(name, ops)   ops
+/* Each policy's, and all of them by CintPolicy. */
+#define POLICY(name, ops, reads)    ops
 extern const CintPolicyOps
 #include "policy-list.h"
-;
+    *const cint_policies[CINT_NR_POLICIES];
 #undef POLICY
-
-/* By CintPolicy. */
-extern const CintPolicyOps *const cint_policies[CINT_NR_POLICIES];
 
 static inline CintVerdict cint_verdict(CintReason reason)
 {

@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cint.device import words
 from cint.errors import CintError
 
 MAGIC = b"CINT"
 VERSION = 1
 
-POLICIES = ("default", "static", "adaptive", "vic", "cint", "pointer")
+POLICIES = tuple(words.POLICIES)
 REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio", "low-cif",
            "low-iops", "pointer", "drain", "pressure", "max-hold", "error", "storm", "kick",
            "reconfigure", "admin")

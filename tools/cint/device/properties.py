@@ -26,7 +26,7 @@ DEFAULT_POLICIES = "default,static100,static20,adaptive,vic,cint,cint+ooo"
 HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
 # The device's own max-hold. Policies without a timer of their own cannot have it off.
 MAX_HOLD_NS = 10 * units.NS_PER["ms"]
-TIMERLESS = ("vic", "pointer")
+TIMERLESS = tuple(kind for kind, reads in words.POLICIES.items() if "max-hold" in reads)
 
 # One line of tool output cannot hold more, and each policy costs a boot.
 MAX_POLICIES = 32
@@ -96,16 +96,20 @@ def _number(low: int, high: int) -> Parser:
 _parse_count = _number(0, words.MAX_THR)
 _parse_int = _number(0, 10**18 - 1)
 
-_DEFAULTS: dict[str, dict[str, Value]] = {
-    "stock": {},
-    "default": {},
-    "static": {"cint.static-time": 100_000, "cint.static-thr": DEFAULT_THR},
-    "adaptive": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR},
-    "vic": {"cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200},
+#: What is said of a policy's own parameters where nothing is typed. Times and rates are the
+#: device's defaults: they are said because there may be a scale.
+_SAID: dict[str, Value] = {
+    "cint.static-time": 100_000, "cint.static-thr": DEFAULT_THR,
+    "cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR,
+    "cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200,
     # Off unless asked for, which the name "cint+ooo" does: the rows tell what it adds.
-    "cint": {"cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR, "cint.ooo": "off"},
-    "pointer": {},
+    "cint.ooo": "off",
 }
+_DEFAULTS: dict[str, dict[str, Value]] = {
+    kind: {f"cint.{name}": _SAID[f"cint.{name}"] for name in reads if f"cint.{name}" in _SAID}
+    for kind, reads in words.POLICIES.items()}
+#: These are without coalescing.
+_DEFAULTS |= {"stock": {}, "default": {}}
 #: Names for a policy with some of its parameters.
 _ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
     "cint+ooo": ("cint", {"cint.ooo": "on"}),
@@ -124,7 +128,8 @@ _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
     "slots": (None, _parse_count),
     "seed": (None, _parse_int),
 }
-POLICY_HELP = ("default, adaptive, static<us> (static100, static20), vic, cint, cint+ooo, pointer, "
+_SHOWN = {"static": "static<us> (static100, static20)", "cint": "cint, cint+ooo"}
+POLICY_HELP = (f"{', '.join(_SHOWN.get(kind, kind) for kind in words.POLICIES)}, "
                "stock (with --time real), or static:time=50us,thr=16, adaptive:delta=10us,thr=64, "
                "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000")
 
@@ -180,7 +185,7 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
     if kind == "static":
         return (f"static {units.format_time(int(props['cint.static-time']))} "
                 f"thr {props['cint.static-thr']}")
-    if kind in ("adaptive", "cint"):
+    if "cint.delta" in props and "cint.thr" in props:
         name = "cint+ooo" if props.get("cint.ooo") == "on" else kind
         return f"{name} {units.format_time(int(props['cint.delta']))} thr {props['cint.thr']}"
     if kind == "vic":
@@ -214,7 +219,7 @@ def parse_policy(text: str) -> Policy:
 
 def inferred(policy: Policy) -> Policy:
     """The policy for a guest that gives no hints: under cint the device infers them."""
-    if policy.kind != "cint" or "cint.infer" in policy.properties:
+    if "infer" not in words.POLICIES.get(policy.kind, ()) or "cint.infer" in policy.properties:
         return policy
     return replace(policy, label=f"{policy.label} inferred",
                    properties={**policy.properties, "cint.infer": "all"})
@@ -306,7 +311,7 @@ def _extras(policy: Policy, k: float, extras: str) -> dict[str, Value]:
 
 def _check_aggregation(policy: Policy, props: Mapping[str, Value]) -> None:
     given = [bool(props.get(name)) for name in ("cint.static-time", "cint.static-thr")]
-    if policy.kind in ("default", "static") and given[0] != given[1]:
+    if "static-time" in words.POLICIES[policy.kind] and given[0] != given[1]:
         raise UsageError(f"policy '{policy.name}': static-time and static-thr go together, "
                          "one alone is off")
 

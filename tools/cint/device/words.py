@@ -10,10 +10,11 @@ the property's own number, without a unit: ns, but ms for `epoch`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cint import units
+from cint import paths, units
 from cint.errors import UsageError
 
 Value = int | str
@@ -128,28 +129,47 @@ _COMMON = (
     _count("max-irq-rate", high=1_000_000_000, unit=" a second"),
     _count("ewma-shift", low=1, high=16),
 )
-#: What ends a burst, and what a storm may change.
-_BURST = (_time("delta"), _count("thr"), _choice("storm", "hold", "retune"))
-_AGGREGATION = (_time("static-time"), _count("static-thr"))
+#: What only some policies read, by its property's name: which, the list of policies says.
+_OWN = {p.word: p for p in (
+    _time("static-time"), _count("static-thr"), _choice("each-cqe", "on", "off"),
+    _time("delta"), _count("thr"), _choice("storm", "hold", "retune"),
+    _count("cif-threshold", low=2),
+    _count("iops-threshold", high=100_000_000, unit=" a second"),
+    Parameter("epoch", "cint.epoch", low=1, high=60_000, unit="ms"),
+    _count("max-skip"), _choice("vic-scope", "controller", "cq"),
+    _choice("vic-ratios", "full", "coarse"),
+    _choice("barrier", "relaxed", "strict", "generation"),
+    _choice("ooo", "on", "off"), _choice("infer", "off", "batch", "all"),
+)}
+#: Further words under one policy, by the parameter that they set.
+_SHORT = {"static": {"static-time": "time", "static-thr": "thr"},
+          "vic": {"vic-scope": "scope", "vic-ratios": "ratios"}}
 
+_LINE = re.compile(r'^POLICY\("([\w-]+)",\s*\w+,\s*((?:"[^"]*"\s*)+)\)', re.MULTILINE)
+
+
+def read_policies(text: str) -> dict[str, tuple[str, ...]]:
+    """The policies of coalesce/policy-list.h, in order, with the parameters that each reads."""
+    return {name: tuple("".join(re.findall('"([^"]*)"', reads)).split())
+            for name, reads in _LINE.findall(text)}
+
+
+def _words_of(kind: str, reads: Iterable[str]) -> tuple[Parameter, ...]:
+    short = _SHORT.get(kind, {})
+    found: list[Parameter] = []
+    for prop in reads:
+        if prop not in _OWN:
+            continue
+        if prop in short:
+            found.append(replace(_OWN[prop], word=short[prop]))
+        found.append(_OWN[prop])
+    return (*found, *_COMMON)
+
+
+#: The device's policies, in the order of their numbers, and what each reads of its own.
+POLICIES = read_policies((paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text("utf-8"))
 _LISTS: dict[str, tuple[Parameter, ...]] = {
-    "stock": (),
-    "default": (*_AGGREGATION, _choice("each-cqe", "on", "off"), *_COMMON),
-    "static": (_time("time", "static-time"), _count("thr", "static-thr"), *_AGGREGATION,
-               *_COMMON),
-    "adaptive": (*_BURST, *_COMMON),
-    "vic": (_count("cif-threshold", low=2),
-            _count("iops-threshold", high=100_000_000, unit=" a second"),
-            Parameter("epoch", "cint.epoch", low=1, high=60_000, unit="ms"),
-            _count("max-skip"),
-            _choice("scope", "controller", "cq", prop="vic-scope"),
-            _choice("vic-scope", "controller", "cq"),
-            _choice("ratios", "full", "coarse", prop="vic-ratios"),
-            _choice("vic-ratios", "full", "coarse"), *_COMMON),
-    "cint": (*_BURST, _choice("barrier", "relaxed", "strict", "generation"),
-             _choice("ooo", "on", "off"), _choice("infer", "off", "batch", "all"), *_COMMON),
-    "pointer": _COMMON,
-}
+    "stock": (), **{kind: _words_of(kind, reads) for kind, reads in POLICIES.items()}}
 #: By policy and word.
 PARAMETERS: dict[str, dict[str, Parameter]] = {
     kind: {p.word: p for p in found} for kind, found in _LISTS.items()}

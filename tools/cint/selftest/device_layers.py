@@ -92,8 +92,15 @@ class Layers:
     height: dict[str, int]
 
     def of(self, file: str) -> int | None:
-        """The height of a file, None if the table has it not."""
-        return self.height.get(file, self.height.get(str(Path(file).with_suffix(""))))
+        """The height of a file, None if the table has it not.
+
+        A line of NAME/* is that of the directory's files with no line of their own.
+        """
+        path = Path(file)
+        for name in (file, str(path.with_suffix("")), str(path.parent / "*")):
+            if name in self.height:
+                return self.height[name]
+        return None
 
     def wrong(self, graph: Graph, verb: str) -> list[str]:
         """The edges that do not go down, as sentences."""
@@ -122,7 +129,7 @@ def faults(directory: Path) -> list[str]:
     return [
         *(f"{file} is not in {TABLE}" for file in files if layers.of(file) is None),
         *(f"{TABLE} names {name}, which is not there" for name in layers.height
-          if name not in known),
+          if name not in known and not name.endswith("/*")),
         *layers.wrong(includes(directory), "includes"),
         *layers.wrong(uses(directory), "uses"),
     ]

@@ -10,19 +10,32 @@ import shutil
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 from cint import units
+from cint.device import words
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
 from cint.timeline import live
 
 SCHEMA = 1
+
+def keys(policies: Iterable[str]) -> dict[str, str]:
+    """A key for each policy: the first letter of its name that is free. q leaves."""
+    found = {"q": ""}
+    for policy in policies:
+        free = next((letter for letter in policy if letter not in found), None)
+        if free is not None:
+            found[free] = policy
+    del found["q"]
+    return found
+
+
 #: Keys that change the policy.
-KEYS = {"d": "default", "s": "static", "a": "adaptive", "c": "cint", "v": "vic", "p": "pointer"}
+KEYS = keys(words.POLICIES)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
