@@ -183,9 +183,10 @@ typedef struct NvmeCintRecord {
 
 /*
  * Log page D0h: one header, then one record for each completion queue that
- * exists, in order of its identifier. Counters start at 0 when their queue is
- * created; they wrap at 2^64. Records grow: a reader steps by record_size, and
- * reads no field that lies behind it.
+ * exists, then one for each I/O submission queue, in order of identifiers.
+ * Counters start at 0 when their queue is created; they wrap at 2^64. Records
+ * grow: a reader steps by record_size and sq_record_size, and reads no field
+ * that lies behind it.
  */
 typedef struct NvmeCintLogHeader {
     uint32_t magic;             /* 000 NVME_CINT_MAGIC */
@@ -197,7 +198,9 @@ typedef struct NvmeCintLogHeader {
     uint8_t  virtual_time;      /* 015 1 if cint.time is virtual */
     uint64_t time_ns;           /* 016 device time of this snapshot */
     uint64_t instructions;      /* 024 executed by all vCPUs; 0: no -icount */
-    uint8_t  rsvd32[32];
+    uint32_t sq_record_size;    /* 032 bytes: 384 */
+    uint16_t sq_records;        /* 036 records of SQs, behind those of CQs */
+    uint8_t  rsvd38[26];
 } NvmeCintLogHeader;
 
 /*
@@ -273,5 +276,19 @@ typedef struct NvmeCintLogRecord {
     uint64_t untold;            /* 2624 of those, not told of by then */
     uint8_t rsvd2632[440];      /* 2632 */
 } NvmeCintLogRecord;            /* 3072 bytes */
+
+typedef struct NvmeCintLogSq {
+    uint16_t sqid;              /* 000 */
+    uint16_t cqid;              /* 002 */
+    uint8_t  priority;          /* 004 QPRIO: 0 urgent ... 3 low */
+    uint8_t  rsvd5[3];          /* 005 */
+    uint32_t sq_size;           /* 008 entries */
+    uint32_t backlog;           /* 012 SQEs published, not fetched, now */
+    uint64_t commands;          /* 016 fetched */
+    uint64_t bytes;             /* 024 of blocks that they read or write */
+    uint8_t  rsvd32[32];        /* 032 */
+    NvmeCintHist wait;          /* 064 from the doorbell to the fetch */
+    uint8_t  rsvd336[48];       /* 336 */
+} NvmeCintLogSq;                /* 384 bytes */
 
 #endif /* HW_NVME_CINT_ABI_H */

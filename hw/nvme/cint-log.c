@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * cint: statistics of each completion queue, read by the guest as log page
- * D0h and by the host as QOM property "cint-stats". Both show the same record.
+ * cint: statistics of each queue, read by the guest as log page D0h and by the
+ * host as QOM property "cint-stats". Both show the same records.
  */
 #include "qemu/osdep.h"
 #include "qapi/visitor.h"
@@ -59,20 +59,59 @@ static void record_to_le(NvmeCintLogRecord *record)
     }
 }
 
+static void read_sq_record(const NvmeCintSq *csq, NvmeCintLogSq *record)
+{
+    *record = csq->stats.log;
+    record->sqid = csq->sq->sqid;
+    record->cqid = csq->sq->cqid;
+    record->priority = csq->arb.class;
+    record->sq_size = csq->sq->size;
+    record->backlog = csq->backlog;
+    record->commands = nvme_cint_sq_stats_commands(&csq->stats);
+}
+
+static void sq_record_to_le(NvmeCintLogSq *record)
+{
+    uint64_t *counter = (uint64_t *)&record->wait;
+    uint64_t *end = (uint64_t *)record->rsvd336;
+
+    QEMU_BUILD_BUG_ON(sizeof(NvmeCintLogSq) != 384);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, commands) != 16);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, wait) != 64);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, rsvd336) != 336);
+
+    record->sqid = cpu_to_le16(record->sqid);
+    record->cqid = cpu_to_le16(record->cqid);
+    record->sq_size = cpu_to_le32(record->sq_size);
+    record->backlog = cpu_to_le32(record->backlog);
+    record->commands = cpu_to_le64(record->commands);
+    record->bytes = cpu_to_le64(record->bytes);
+    for (; counter < end; counter++) {
+        *counter = cpu_to_le64(*counter);
+    }
+}
+
 /* Of all vCPUs; what they idle is no part of it, unlike of device time. */
 static uint64_t instructions(void)
 {
     return icount_enabled() ? icount_get_raw() : 0;
 }
 
-static uint32_t count_queues(NvmeCtrl *n)
+/* The I/O submission queue with identifier @sqid, NULL if none. */
+static NvmeCintSq *io_sq_at(const NvmeCtrl *n, uint32_t sqid)
 {
-    uint32_t i, queues = 0;
+    return sqid && n->sq[sqid] ? n->sq[sqid]->cint : NULL;
+}
 
+static void count_queues(const NvmeCtrl *n, uint32_t *cqs, uint32_t *sqs)
+{
+    uint32_t i;
+
+    *cqs = *sqs = 0;
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
-        queues += !!nvme_cint_cq_at(n, i);
+        *cqs += !!nvme_cint_cq_at(n, i);
+        *sqs += !!io_sq_at(n, i);
     }
-    return queues;
 }
 
 static void reset_counters(NvmeCtrl *n)
@@ -81,10 +120,48 @@ static void reset_counters(NvmeCtrl *n)
 
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
         NvmeCintCq *ccq = nvme_cint_cq_at(n, i);
+        NvmeCintSq *csq = io_sq_at(n, i);
 
         if (ccq) {
             nvme_cint_stats_reset(&ccq->stats);
             ccq->engine.storm_held = 0;
+        }
+        if (csq) {
+            nvme_cint_sq_stats_reset(&csq->stats);
+        }
+    }
+}
+
+static void fill_header(const NvmeCtrl *n, NvmeCintLogHeader *header,
+                        uint32_t cqs, uint32_t sqs)
+{
+    header->magic = cpu_to_le32(NVME_CINT_MAGIC);
+    header->version = cpu_to_le16(NVME_CINT_VERSION);
+    header->header_size = cpu_to_le16(sizeof(*header));
+    header->record_size = cpu_to_le32(sizeof(NvmeCintLogRecord));
+    header->records = cpu_to_le16(cqs);
+    header->policy = n->cint->config.policy;
+    header->virtual_time = n->cint->virtual_time;
+    header->time_ns = cpu_to_le64(nvme_cint_now());
+    header->instructions = cpu_to_le64(instructions());
+    header->sq_record_size = cpu_to_le32(sizeof(NvmeCintLogSq));
+    header->sq_records = cpu_to_le16(sqs);
+}
+
+static void fill_records(const NvmeCtrl *n, NvmeCintLogRecord *record,
+                         uint32_t cqs)
+{
+    NvmeCintLogSq *sq_record = (NvmeCintLogSq *)(record + cqs);
+    uint32_t i;
+
+    for (i = 0; i <= n->params.max_ioqpairs; i++) {
+        if (nvme_cint_cq_at(n, i)) {
+            read_record(nvme_cint_cq_at(n, i), record);
+            record_to_le(record++);
+        }
+        if (io_sq_at(n, i)) {
+            read_sq_record(io_sq_at(n, i), sq_record);
+            sq_record_to_le(sq_record++);
         }
     }
 }
@@ -92,15 +169,16 @@ static void reset_counters(NvmeCtrl *n)
 uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
                        NvmeRequest *req)
 {
-    uint32_t i, records = count_queues(n);
-    size_t size = sizeof(NvmeCintLogHeader) +
-                  records * sizeof(NvmeCintLogRecord);
+    uint8_t lsp = (le32_to_cpu(req->cmd.cdw10) >> 8) & 0xf;
     g_autofree uint8_t *page = NULL;
     NvmeCintLogHeader *header;
-    NvmeCintLogRecord *record;
-    uint8_t lsp = (le32_to_cpu(req->cmd.cdw10) >> 8) & 0xf;
+    uint32_t cqs, sqs;
     uint16_t status;
+    size_t size;
 
+    count_queues(n, &cqs, &sqs);
+    size = sizeof(*header) + cqs * sizeof(NvmeCintLogRecord) +
+           sqs * sizeof(NvmeCintLogSq);
     if (off >= size) {
         trace_pci_nvme_err_invalid_log_page_offset(off, size);
         return NVME_INVALID_FIELD | NVME_DNR;
@@ -108,24 +186,8 @@ uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
 
     page = g_malloc0(size);
     header = (NvmeCintLogHeader *)page;
-    header->magic = cpu_to_le32(NVME_CINT_MAGIC);
-    header->version = cpu_to_le16(NVME_CINT_VERSION);
-    header->header_size = cpu_to_le16(sizeof(*header));
-    header->record_size = cpu_to_le32(sizeof(*record));
-    header->records = cpu_to_le16(records);
-    header->policy = n->cint->config.policy;
-    header->virtual_time = n->cint->virtual_time;
-    header->time_ns = cpu_to_le64(nvme_cint_now());
-    header->instructions = cpu_to_le64(instructions());
-
-    record = (NvmeCintLogRecord *)(header + 1);
-    for (i = 0; i <= n->params.max_ioqpairs; i++) {
-        if (nvme_cint_cq_at(n, i)) {
-            read_record(nvme_cint_cq_at(n, i), record);
-            record_to_le(record);
-            record++;
-        }
-    }
+    fill_header(n, header, cqs, sqs);
+    fill_records(n, (NvmeCintLogRecord *)(header + 1), cqs);
 
     status = nvme_c2h(n, page + off, MIN(size - off, len), req);
     if (!status && (lsp & NVME_CINT_LSP_RESET)) {
@@ -248,12 +310,54 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *record)
     visit_end_struct(v, NULL);
 }
 
+static void visit_sq_record(Visitor *v, const NvmeCintLogSq *record)
+{
+    visit_start_struct(v, NULL, NULL, 0, &error_abort);
+    visit_u64(v, "sqid", record->sqid);
+    visit_u64(v, "cqid", record->cqid);
+    visit_u64(v, "priority", record->priority);
+    visit_u64(v, "size", record->sq_size);
+    visit_u64(v, "backlog", record->backlog);
+    visit_u64(v, "commands", record->commands);
+    visit_u64(v, "bytes", record->bytes);
+    visit_hist(v, "wait", &record->wait);
+    visit_end_struct(v, NULL);
+}
+
+static void visit_queues(Visitor *v, const NvmeCtrl *n)
+{
+    NvmeCintLogRecord record;
+    uint32_t i;
+
+    visit_start_list(v, "queues", NULL, 0, &error_abort);
+    for (i = 0; n->cint && i <= n->params.max_ioqpairs; i++) {
+        if (nvme_cint_cq_at(n, i)) {
+            read_record(nvme_cint_cq_at(n, i), &record);
+            visit_record(v, &record);
+        }
+    }
+    visit_end_list(v, NULL);
+}
+
+static void visit_sqs(Visitor *v, const NvmeCtrl *n)
+{
+    NvmeCintLogSq record;
+    uint32_t i;
+
+    visit_start_list(v, "submission-queues", NULL, 0, &error_abort);
+    for (i = 0; n->cint && i <= n->params.max_ioqpairs; i++) {
+        if (io_sq_at(n, i)) {
+            read_sq_record(io_sq_at(n, i), &record);
+            visit_sq_record(v, &record);
+        }
+    }
+    visit_end_list(v, NULL);
+}
+
 void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
                          void *opaque, Error **errp)
 {
     NvmeCtrl *n = NVME(obj);
-    NvmeCintLogRecord record;
-    uint32_t i;
 
     if (!visit_start_struct(v, name, NULL, 0, errp)) {
         return;
@@ -264,13 +368,7 @@ void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
                                                            : "real");
     visit_u64(v, "time-ns", nvme_cint_now());
     visit_u64(v, "instructions", instructions());
-    visit_start_list(v, "queues", NULL, 0, &error_abort);
-    for (i = 0; n->cint && i <= n->params.max_ioqpairs; i++) {
-        if (nvme_cint_cq_at(n, i)) {
-            read_record(nvme_cint_cq_at(n, i), &record);
-            visit_record(v, &record);
-        }
-    }
-    visit_end_list(v, NULL);
+    visit_queues(v, n);
+    visit_sqs(v, n);
     visit_end_struct(v, NULL);
 }

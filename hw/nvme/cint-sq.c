@@ -69,11 +69,20 @@ void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns)
 /* A tail that moved on is a doorbell that rang. */
 static APART void set_backlog(NvmeCintSq *csq, uint32_t backlog)
 {
+    const NvmeSQueue *sq = csq->sq;
     uint32_t known = csq->backlog;
 
     if (backlog != known) {
+        int64_t now = nvme_cint_now();
+
         csq->backlog = backlog;
-        nvme_cint_cq_published(csq, backlog > known, nvme_cint_now());
+        if (backlog > known) {
+            nvme_cint_sq_stats_rung(&csq->stats, (sq->head + known) % sq->size,
+                                    now);
+        } else {
+            nvme_cint_sq_stats_unrung(&csq->stats);
+        }
+        nvme_cint_cq_published(csq, backlog > known, now);
     }
     nvme_cint_set_backlog(csq, backlog);
 }
@@ -150,9 +159,13 @@ static bool moves_blocks(uint8_t opcode)
 static uint64_t media_bytes(NvmeCtrl *n, const NvmeCmd *cmd)
 {
     const NvmeRwCmd *rw = (const NvmeRwCmd *)cmd;
-    NvmeNamespace *ns = nvme_ns(n, le32_to_cpu(cmd->nsid));
+    NvmeNamespace *ns;
 
-    if (!ns || !moves_blocks(cmd->opcode)) {
+    if (!moves_blocks(cmd->opcode)) {
+        return 0;
+    }
+    ns = nvme_ns(n, le32_to_cpu(cmd->nsid));
+    if (!ns) {
         return 0;
     }
     return nvme_l2b(ns, (uint64_t)le16_to_cpu(rw->nlb) + 1);
@@ -174,15 +187,15 @@ static APART void trace_media(const NvmeCintReq *creq)
 }
 
 /* The medium is at work from now on; without a model it is done at once. */
-static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
+static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, uint64_t bytes,
+                          int64_t now)
 {
     CintMedia *media = &csq->sq->ctrl->cint->media;
     const NvmeCmd *cmd = &creq->req->cmd;
 
     if (media->params.profile != CINT_MEDIA_NONE) {
         creq->due_ns = cint_media_reserve(media, now, is_write(cmd->opcode),
-                                          media_bytes(csq->sq->ctrl, cmd),
-                                          &creq->claim);
+                                          bytes, &creq->claim);
     }
     if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_MEDIA)) {
         trace_media(creq);
@@ -191,12 +204,17 @@ static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
 
 static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
 {
+    const NvmeSQueue *sq = csq->sq;
     NvmeCintSaid said = nvme_cint_decode_hints(&creq->req->cmd);
+    uint64_t bytes = media_bytes(sq->ctrl, &creq->req->cmd);
 
+    nvme_cint_sq_stats_fetched(&csq->stats,
+                               nvme_cint_slot_before(sq, sq->head), bytes,
+                               now);
     nvme_cint_cq_submit(csq, creq, said.hints, said.sources, now);
     csq->backlog--;
     nvme_cint_take_slot(csq, creq);
-    reserve_media(csq, creq, now);
+    reserve_media(csq, creq, bytes, now);
 }
 
 /* An Asynchronous Event Request ends when an event comes: nobody may wait. */
@@ -248,6 +266,7 @@ void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
         csq->reqs[i].req = &sq->io_req[i];
     }
     csq->batch_ends = bitmap_new(sq->size);
+    nvme_cint_sq_stats_init(&csq->stats, sq->size);
     csq->fetch_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, fetch_cb, csq);
     csq->fetch_bh = qemu_bh_new_guarded(fetch_cb, csq, guard);
     cint_sq_init(&csq->engine, &nvme_cint_cq_of(sq)->engine);
@@ -268,5 +287,6 @@ void nvme_cint_sq_free(NvmeCintSq *csq)
     timer_free(csq->fetch_timer);
     qemu_bh_delete(csq->fetch_bh);
     g_free(csq->batch_ends);
+    nvme_cint_sq_stats_free(&csq->stats);
     g_free(csq->reqs);
 }

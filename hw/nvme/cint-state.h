@@ -48,6 +48,7 @@ typedef struct NvmeCintSq {
     QEMUTimer *fetch_timer;
     uint32_t backlog;           /* SQEs published, not fetched */
     bool fetching;              /* at this moment */
+    NvmeCintSqStats stats;      /* not of the admin queue */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */
     unsigned long *batch_ends;  /* bit i: slot i holds a batch's last SQE */

@@ -129,3 +129,42 @@ void nvme_cint_stats_late(NvmeCintStats *stats, int64_t ns)
 {
     hist_add(&stats->log.lateness, ns);
 }
+
+void nvme_cint_sq_stats_init(NvmeCintSqStats *stats, uint32_t size)
+{
+    *stats = (NvmeCintSqStats) {
+        .size = size,
+        .rung_ns = g_new0(int64_t, size),
+    };
+}
+
+void nvme_cint_sq_stats_free(NvmeCintSqStats *stats)
+{
+    g_free(stats->rung_ns);
+}
+
+void nvme_cint_sq_stats_reset(NvmeCintSqStats *stats)
+{
+    memset(&stats->log, 0, sizeof(stats->log));
+}
+
+uint64_t nvme_cint_sq_stats_commands(const NvmeCintSqStats *stats)
+{
+    uint64_t commands = 0;
+    int i;
+
+    for (i = 0; i < NVME_CINT_HIST_BUCKETS; i++) {
+        commands += stats->log.wait.bucket[i];
+    }
+    return commands;
+}
+
+void nvme_cint_sq_stats_unrung(NvmeCintSqStats *stats)
+{
+    memset(stats->rung_ns, 0, stats->size * sizeof(*stats->rung_ns));
+}
+
+void nvme_cint_sq_stats_waited(NvmeCintSqStats *stats, int64_t ns)
+{
+    hist_add(&stats->log.wait, ns);
+}

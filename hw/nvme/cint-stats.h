@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * cint: counters and time distributions of one completion queue. They only
- * accumulate: nothing here knows a queue, a device or a clock. Indices are CQ
- * indices, times are ns of the device's clock.
+ * cint: counters and time distributions of one queue. They only accumulate:
+ * nothing here knows a queue, a device or a clock. Indices are indices of the
+ * queue, times are ns of the device's clock.
  */
 #ifndef HW_NVME_CINT_STATS_H
 #define HW_NVME_CINT_STATS_H
@@ -81,5 +81,53 @@ void nvme_cint_stats_reaped(NvmeCintStats *stats, uint32_t head, int64_t now);
 
 /* An interrupt went out @ns after its deadline. */
 void nvme_cint_stats_late(NvmeCintStats *stats, int64_t ns);
+
+/* Of one submission queue. */
+typedef struct NvmeCintSqStats {
+    NvmeCintLogSq log;          /* bytes and distribution only */
+    uint32_t size;              /* entries of the queue, and of rung_ns */
+    int64_t *rung_ns;           /* by slot, of SQEs that were published at a */
+                                /* time the first one: when; others 0 */
+    int64_t batch_ns;           /* when the SQE fetched last was published */
+} NvmeCintSqStats;
+
+void nvme_cint_sq_stats_init(NvmeCintSqStats *stats, uint32_t size);
+void nvme_cint_sq_stats_free(NvmeCintSqStats *stats);
+void nvme_cint_sq_stats_reset(NvmeCintSqStats *stats);
+
+/* How many SQEs were fetched. */
+uint64_t nvme_cint_sq_stats_commands(const NvmeCintSqStats *stats);
+
+/* SQEs were published, in slot @first and behind it. */
+static inline void nvme_cint_sq_stats_rung(NvmeCintSqStats *stats,
+                                           uint32_t first, int64_t now)
+{
+    stats->rung_ns[first] = now;
+}
+
+/* Some that were published are not any more. */
+void nvme_cint_sq_stats_unrung(NvmeCintSqStats *stats);
+
+/* An SQE was fetched that had waited. */
+void nvme_cint_sq_stats_waited(NvmeCintSqStats *stats, int64_t ns);
+
+/* The SQE in slot @slot was fetched; its command moves @bytes. */
+static inline void nvme_cint_sq_stats_fetched(NvmeCintSqStats *stats,
+                                              uint32_t slot, uint64_t bytes,
+                                              int64_t now)
+{
+    int64_t rung_ns = stats->rung_ns[slot];
+
+    if (rung_ns) {
+        stats->rung_ns[slot] = 0;
+        stats->batch_ns = rung_ns;
+    }
+    stats->log.bytes += bytes;
+    if (now == stats->batch_ns) {
+        stats->log.wait.bucket[0]++;
+    } else {
+        nvme_cint_sq_stats_waited(stats, now - stats->batch_ns);
+    }
+}
 
 #endif /* HW_NVME_CINT_STATS_H */

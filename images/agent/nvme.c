@@ -25,7 +25,8 @@
 /*
  * Start of the log page, all little endian:
  * 0 u32 magic "CINT", 4 u16 version, 6 u16 header size, 8 u32 record size,
- * 12 u16 number of records.
+ * 12 u16 number of records, 32 u32 size and 36 u16 number of the records that
+ * follow them (of submission queues; 0 of devices that have none).
  */
 #define LOG_HEADER 64
 
@@ -43,7 +44,8 @@ static uint32_t le32_at(const uint8_t *p)
 static size_t log_size(const uint8_t *h)
 {
     uint64_t header = le16_at(h + 6);
-    uint64_t size = header + (uint64_t)le32_at(h + 8) * le16_at(h + 12);
+    uint64_t size = header + (uint64_t)le32_at(h + 8) * le16_at(h + 12) +
+                    (uint64_t)le32_at(h + 32) * le16_at(h + 36);
 
     if (memcmp(h, "CINT", 4) || header < LOG_HEADER || size > LOG_MAX ||
         size % 4) {

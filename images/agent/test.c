@@ -194,6 +194,7 @@ static void fake_init(struct fake_log *log, unsigned header, unsigned record,
     memcpy(log->page + 6, &(uint16_t){ GUINT16_TO_LE(header) }, 2);
     memcpy(log->page + 8, &(uint32_t){ GUINT32_TO_LE(record) }, 4);
     memcpy(log->page + 12, &(uint16_t){ GUINT16_TO_LE(records) }, 2);
+    memset(log->page + 32, 0, 6);
 }
 
 static void check_log(unsigned header, unsigned record, unsigned records,
@@ -226,6 +227,26 @@ static void test_log_good(void)
     check_log(64, 65472, 1, 2);
     check_log(64, 65476, 1, 3);
     check_log(64, 1024, 200, 5);
+}
+
+/* Records of a second kind, behind the others. */
+static void test_log_submission_queues(void)
+{
+    struct fake_log log;
+    uint8_t *page;
+    size_t len;
+
+    fake_init(&log, 64, 512, 5);
+    memcpy(log.page + 12, &(uint16_t){ GUINT16_TO_LE(2) }, 2);
+    memcpy(log.page + 32, &(uint32_t){ GUINT32_TO_LE(384) }, 4);
+    memcpy(log.page + 36, &(uint16_t){ GUINT16_TO_LE(4) }, 2);
+    page = nvme_read_log(fake_get, &log, &len);
+    g_assert_nonnull(page);
+    g_assert_cmpmem(page, len, log.page, 64 + 2 * 512 + 4 * 384);
+    free(page);
+    memcpy(log.page + 32, &(uint32_t){ GUINT32_TO_LE(0xffffffff) }, 4);
+    g_assert_null(nvme_read_log(fake_get, &log, &len));
+    g_free(log.page);
 }
 
 static void test_log_bad(void)
@@ -374,6 +395,7 @@ int main(int argc, char **argv)
     g_test_add_func("/agent/plan/bad", test_plan_bad);
     g_test_add_func("/agent/fio-json", test_fio_json);
     g_test_add_func("/agent/log/good", test_log_good);
+    g_test_add_func("/agent/log/submission-queues", test_log_submission_queues);
     g_test_add_func("/agent/log/bad", test_log_bad);
     g_test_add_func("/agent/modules", test_modules);
     g_test_add_func("/agent/child/exit", test_child);

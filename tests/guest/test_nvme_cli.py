@@ -222,14 +222,23 @@ def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
     assert record.lateness.sum_ns == queue["lateness"]["sum-ns"]
 
 
+def check_sq(record: logpage.SubmissionQueue, queue: Mapping[str, Any]) -> None:
+    """The same of one submission queue."""
+    names = ("sqid", "cqid", "priority", "backlog", "commands", "bytes")
+    assert {n: getattr(record, n) for n in names} == {n: queue[n] for n in names}
+    assert (record.wait.sum_ns, record.wait.max_ns, list(record.wait.buckets)) == (
+        queue["wait"]["sum-ns"], queue["wait"]["max-ns"], queue["wait"]["buckets"])
+
+
 def read_log(guest: Guest, more: str = "") -> logpage.LogPage:
     """The whole log page, in as many bytes as its header asks for."""
     get_log = f"nvme get-log {DEV} --log-id=0xd0 --raw-binary"
     header = guest.read_binary(f"{get_log} --log-len=64")
     assert header[:4] == logpage.MAGIC
     size, record_size, records = struct.unpack_from("<HIH", header, 6)
+    sq_size, sqs = struct.unpack_from("<IH", header, 32)
     return logpage.decode(guest.read_binary(
-        f"{get_log} --log-len={size + record_size * records} {more}"))
+        f"{get_log} --log-len={size + record_size * records + sq_size * sqs} {more}"))
 
 
 def test_log_page(guest: Guest) -> None:
@@ -242,11 +251,14 @@ def test_log_page(guest: Guest) -> None:
     assert not page.virtual_time
     assert [r.cqid for r in page.records] == [q["cqid"] for q in queues] == [0, 1]
     check_record(page.records[1], queues[1])
+    check_sq(page.submission_queues[0], guest.stats()["submission-queues"][0])
+    assert page.submission_queues[0].commands >= COMMANDS
+    assert page.submission_queues[0].bytes >= SIZE
     assert page.total().cqes >= COMMANDS
     # Another command has completed since the admin queue's record was made.
     assert page.records[0].counters["cqes"] < queues[0]["cqes"]
 
-    end = 64 + 2 * logpage.RECORD_SIZE
+    end = 64 + 2 * logpage.RECORD_SIZE + logpage.SQ_RECORD_SIZE
     part = guest.read_binary(f"nvme get-log {DEV} --log-id=0xd0 --raw-binary "
                              f"--log-len=4 --lpo={64 + logpage.RECORD_SIZE}")
     assert struct.unpack("<HH", part)[0] == 1

@@ -324,8 +324,24 @@ static void record_to_cpu(NvmeCintLogRecord *r)
     }
 }
 
-/* The whole log page; the number of records is returned in *records. */
-static uint8_t *read_log(CintTest *t, uint16_t *records)
+static void sq_record_to_cpu(NvmeCintLogSq *r)
+{
+    uint64_t *counter = (uint64_t *)&r->wait;
+    uint64_t *end = (uint64_t *)r->rsvd336;
+
+    r->sqid = le16_to_cpu(r->sqid);
+    r->cqid = le16_to_cpu(r->cqid);
+    r->sq_size = le32_to_cpu(r->sq_size);
+    r->backlog = le32_to_cpu(r->backlog);
+    r->commands = le64_to_cpu(r->commands);
+    r->bytes = le64_to_cpu(r->bytes);
+    for (; counter < end; counter++) {
+        *counter = le64_to_cpu(*counter);
+    }
+}
+
+/* The whole log page; the numbers of CQ and SQ records are returned. */
+static uint8_t *read_log(CintTest *t, uint16_t *records, uint16_t *sq_records)
 {
     QNvmeBuf buf = qnvme_buf_new(t->nvme, sizeof(NvmeCintLogHeader));
     NvmeCintLogHeader header;
@@ -339,9 +355,13 @@ static uint8_t *read_log(CintTest *t, uint16_t *records)
     g_assert_cmpuint(le16_to_cpu(header.header_size), ==, sizeof(header));
     g_assert_cmpuint(le32_to_cpu(header.record_size), ==,
                      sizeof(NvmeCintLogRecord));
+    g_assert_cmpuint(le32_to_cpu(header.sq_record_size), ==,
+                     sizeof(NvmeCintLogSq));
 
     *records = le16_to_cpu(header.records);
-    size = sizeof(header) + *records * sizeof(NvmeCintLogRecord);
+    *sq_records = le16_to_cpu(header.sq_records);
+    size = sizeof(header) + *records * sizeof(NvmeCintLogRecord) +
+           *sq_records * sizeof(NvmeCintLogSq);
     page = g_malloc(size);
     buf = qnvme_buf_new(t->nvme, size);
     g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, 0, &buf), ==, 0);
@@ -352,8 +372,8 @@ static uint8_t *read_log(CintTest *t, uint16_t *records)
 
 NvmeCintLogRecord cint_record(CintTest *t, uint16_t cqid)
 {
-    uint16_t i, records;
-    g_autofree uint8_t *page = read_log(t, &records);
+    uint16_t i, records, sq_records;
+    g_autofree uint8_t *page = read_log(t, &records, &sq_records);
     NvmeCintLogRecord record;
 
     for (i = 0; i < records; i++) {
@@ -365,6 +385,24 @@ NvmeCintLogRecord cint_record(CintTest *t, uint16_t cqid)
         }
     }
     g_error("log page D0h has no record of CQ %u", cqid);
+}
+
+NvmeCintLogSq cint_sq_record(CintTest *t, uint16_t sqid)
+{
+    uint16_t i, records, sq_records;
+    g_autofree uint8_t *page = read_log(t, &records, &sq_records);
+    const uint8_t *first = page + sizeof(NvmeCintLogHeader) +
+                           records * sizeof(NvmeCintLogRecord);
+    NvmeCintLogSq record;
+
+    for (i = 0; i < sq_records; i++) {
+        memcpy(&record, first + i * sizeof(record), sizeof(record));
+        sq_record_to_cpu(&record);
+        if (record.sqid == sqid) {
+            return record;
+        }
+    }
+    g_error("log page D0h has no record of SQ %u", sqid);
 }
 
 uint64_t cint_reason_count(CintTest *t, uint16_t cqid,
@@ -430,7 +468,9 @@ void cint_expect_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f)
     g_assert_cmpmem(&found, sizeof(found), f, sizeof(*f));
 }
 
-QDict *cint_qom_stats(CintTest *t, uint16_t cqid)
+/* The entry of cint-stats' list @list whose member @key is @id. */
+static QDict *qom_record(CintTest *t, const char *list, const char *key,
+                         uint16_t id)
 {
     QDict *response = qtest_qmp(t->qts, "{'execute': 'qom-get', 'arguments': "
                                 "{'path': %s, 'property': 'cint-stats'}}",
@@ -440,15 +480,25 @@ QDict *cint_qom_stats(CintTest *t, uint16_t cqid)
     QDict *queue;
 
     g_assert_nonnull(stats);
-    QLIST_FOREACH_ENTRY(qdict_get_qlist(stats, "queues"), entry) {
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(stats, list), entry) {
         queue = qobject_to(QDict, qlist_entry_obj(entry));
-        if (qdict_get_int(queue, "cqid") == cqid) {
+        if (qdict_get_int(queue, key) == id) {
             qobject_ref(queue);
             qobject_unref(response);
             return queue;
         }
     }
-    g_error("cint-stats has no record of CQ %u", cqid);
+    g_error("cint-stats has nothing of %s with %s %u", list, key, id);
+}
+
+QDict *cint_qom_stats(CintTest *t, uint16_t cqid)
+{
+    return qom_record(t, "queues", "cqid", cqid);
+}
+
+QDict *cint_qom_sq_stats(CintTest *t, uint16_t sqid)
+{
+    return qom_record(t, "submission-queues", "sqid", sqid);
 }
 
 #define SET_FORMAT(value) \

@@ -194,6 +194,9 @@ uint32_t cint_messages(CintTest *t);
 /** cint_record: the log page's record of a CQ, in CPU byte order */
 NvmeCintLogRecord cint_record(CintTest *t, uint16_t cqid);
 
+/** cint_sq_record: the log page's record of an SQ, in CPU byte order */
+NvmeCintLogSq cint_sq_record(CintTest *t, uint16_t sqid);
+
 /** cint_reason_count: interrupts of a CQ for one reason */
 uint64_t cint_reason_count(CintTest *t, uint16_t cqid,
                            enum NvmeCintReasonId reason);
@@ -224,6 +227,9 @@ void cint_expect_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f);
 
 /** cint_qom_stats: the record of a CQ in property cint-stats; unref it */
 QDict *cint_qom_stats(CintTest *t, uint16_t cqid);
+
+/** cint_qom_sq_stats: the same of an SQ */
+QDict *cint_qom_sq_stats(CintTest *t, uint16_t sqid);
 
 /** cint_expect_reason: the CQ has sent @count interrupts for @reason */
 #define cint_expect_reason(t, cq, reason, count) \

@@ -33,9 +33,10 @@ static void test_identify_structure(void)
 static void test_log_page_offsets(void)
 {
     CintTest *t = cint_boot("cint=on");
-    size_t size = sizeof(NvmeCintLogHeader) + 2 * sizeof(NvmeCintLogRecord);
     const size_t queue = sizeof(NvmeCintLogHeader) + sizeof(NvmeCintLogRecord);
-    const size_t offsets[] = { 0, 4, 64, 68, queue - 64, queue, size - 4 };
+    const size_t sq = queue + sizeof(NvmeCintLogRecord);
+    const size_t size = sq + sizeof(NvmeCintLogSq);
+    const size_t offsets[] = { 0, 4, 64, 68, queue - 64, queue, sq, size - 4 };
     QNvmeBuf whole = qnvme_buf_new(t->nvme, size);
     QNvmeBuf part = qnvme_buf_new(t->nvme, 4);
     size_t i;
@@ -351,6 +352,89 @@ static void test_hold_times_of_a_late_guest(const void *shadow)
     cint_shutdown(t);
 }
 
+/*
+ * One slot and 400 ns of medium: of a batch, SQE n waits n * 400 ns; those of
+ * a later doorbell wait from that one on.
+ */
+static void test_submission_queues(const void *shadow)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default,"
+                            "cint.media.slots=1");
+    QNvmeSq *sq = cint_queues(t, 1), *idle = cint_queues(t, 2);
+    uint64_t commands = 0, wait = 0;
+    NvmeCintLogSq r;
+    QDict *stats;
+    int round;
+
+    if (shadow) {
+        qnvme_use_shadow_doorbells(t->nvme);
+    }
+    for (round = 1; round <= 30; round++) {
+        cint_zero(t);
+        cint_read(t, sq, 3);
+        cint_run_to(t, 100);
+        r = cint_sq_record(t, 1);
+        g_assert_cmpuint(r.backlog, ==, 2);
+        if (!shadow) {
+            cint_read(t, sq, 2);
+        }
+        cint_run_to(t, 3000);
+        commands += shadow ? 3 : 5;
+        wait += 400 + 800 + (shadow ? 0 : 1100 + 1500);
+        r = cint_sq_record(t, 1);
+        g_assert_cmpuint(r.commands, ==, commands);
+        g_assert_cmpuint(r.bytes, ==, commands * 4096);
+        g_assert_cmpuint(r.backlog, ==, 0);
+        g_assert_cmpuint(r.wait.sum_ns, ==, wait);
+        g_assert_cmpuint(r.wait.max_ns, ==, shadow ? 800 : 1500);
+        g_assert_cmpuint(r.wait.bucket[0], ==, round);
+        g_assert_cmpuint(r.wait.bucket[9], ==, round);
+        qnvme_reap(sq->cq, shadow ? 3 : 5);
+    }
+    stats = cint_qom_sq_stats(t, 1);
+    expect_qom(stats, "cqid", 1);
+    expect_qom(stats, "size", CINT_ENTRIES);
+    expect_qom(stats, "commands", commands);
+    expect_qom(stats, "bytes", commands * 4096);
+    expect_qom(stats, "backlog", 0);
+    expect_qom(qdict_get_qdict(stats, "wait"), "sum-ns", wait);
+    qobject_unref(stats);
+    r = cint_sq_record(t, idle->id);
+    g_assert_cmpuint(r.commands + r.bytes + r.wait.bucket[0], ==, 0);
+    cint_shutdown(t);
+}
+
+/* SQs that share a CQ are counted apart; what moves no blocks has no bytes. */
+static void test_submission_queues_of_one_cq(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default");
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
+    QNvmeSq *low = qnvme_create_sq_prio(t->nvme, 1, CINT_ENTRIES, cq, 3);
+    QNvmeSq *high = qnvme_create_sq_prio(t->nvme, 2, CINT_ENTRIES, cq, 1);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, sizeof(NvmeCintLogHeader));
+    NvmeCintLogSq r;
+
+    cint_read(t, low, 4);
+    qnvme_push_invalid(high);
+    qnvme_ring_sq(high);
+    cint_read(t, high, 1);
+    cint_run(t, 2000);
+    r = cint_sq_record(t, 1);
+    g_assert_cmpuint(r.commands, ==, 4);
+    g_assert_cmpuint(r.bytes, ==, 4 * 4096);
+    g_assert_cmpuint(r.priority, ==, 3);
+    r = cint_sq_record(t, 2);
+    g_assert_cmpuint(r.cqid, ==, 1);
+    g_assert_cmpuint(r.commands, ==, 2);
+    g_assert_cmpuint(r.bytes, ==, 4096);
+    g_assert_cmpuint(r.priority, ==, 1);
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, NVME_CINT_LSP_RESET,
+                                  0, &buf), ==, 0);
+    r = cint_sq_record(t, 2);
+    g_assert_cmpuint(r.commands + r.bytes + r.wait.bucket[0], ==, 0);
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -366,6 +450,7 @@ int main(int argc, char **argv)
     ADD("passes-without-a-cqe", test_passes_without_a_cqe);
     ADD("hold-times-at-a-tie", test_hold_times_at_a_tie);
     ADD("hold-times-of-what-polling-leaves", test_hold_times_of_the_rest);
+    ADD("submission-queues-of-one-cq", test_submission_queues_of_one_cq);
 #undef ADD
     qtest_add_data_func("/nvme-cint/stats/hold-times-of-a-late-guest", NULL,
                         test_hold_times_of_a_late_guest);
@@ -377,5 +462,10 @@ int main(int argc, char **argv)
     qtest_add_data_func("/nvme-cint/stats/"
                         "polled-queue-is-timed-with-shadow-doorbells",
                         "shadow", test_polled_queue);
+    qtest_add_data_func("/nvme-cint/stats/submission-queues", NULL,
+                        test_submission_queues);
+    qtest_add_data_func("/nvme-cint/stats/"
+                        "submission-queues-with-shadow-doorbells",
+                        "shadow", test_submission_queues);
     return g_test_run();
 }

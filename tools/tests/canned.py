@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cint.device import logpage
@@ -47,11 +47,19 @@ def record(cqid: int, cqes: int, irqs: int, hold: Mapping[int, int] | None = Non
     return body.ljust(logpage.RECORD_SIZE, b"\0")
 
 
-def log(*records: bytes, version: int = 1) -> bytes:
+def submission_queue(sqid: int, commands: int, moved: int,
+                     wait: Mapping[int, int] | None = None, *, priority: int = 0) -> bytes:
+    """A NvmeCintLogSq of the CQ with the same number."""
+    head = struct.pack("<HHB3xIIQQ", sqid, sqid, priority, 1024, 0, commands, moved)
+    body = head.ljust(64, b"\0") + hist(wait or {0: commands})
+    return body.ljust(logpage.SQ_RECORD_SIZE, b"\0")
+
+
+def log(*records: bytes, version: int = 1, sqs: Sequence[bytes] = ()) -> bytes:
     """A whole log page."""
-    header = struct.pack("<4sHHIHBBQ", b"CINT", version, 64, logpage.RECORD_SIZE, len(records),
-                         2, 1, 12345)
-    return header.ljust(64, b"\0") + b"".join(records)
+    header = struct.pack("<4sHHIHBBQQIH", b"CINT", version, 64, logpage.RECORD_SIZE, len(records),
+                         2, 1, 12345, 0, logpage.SQ_RECORD_SIZE, len(sqs))
+    return header.ljust(64, b"\0") + b"".join(records) + b"".join(sqs)
 
 
 def snap(at_ns: int, q1: int, idle: int, page: bytes | None = None) -> dict[str, Any]:

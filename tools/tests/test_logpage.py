@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from canned import log, record
+from canned import log, record, submission_queue
 
 from cint import paths
 from cint.device import logpage
@@ -38,6 +38,21 @@ def test_larger_records_are_read() -> None:
     assert logpage.decode(grown).total().cqes == 5
 
 
+def test_submission_queues() -> None:
+    sqs = [submission_queue(1, 3, 4096, {0: 1, 700: 2}, priority=2), submission_queue(2, 5, 0)]
+    whole = log(record(0, 9, 9), record(1, 8, 8), sqs=sqs)
+    first, second = logpage.decode(whole).submission_queues
+    assert (first.sqid, first.cqid, first.priority, first.backlog) == (1, 1, 2, 0)
+    assert (first.commands, first.bytes, first.wait.sum_ns) == (3, 4096, 1400)
+    assert (second.sqid, second.commands, second.wait.count) == (2, 5, 5)
+    # Devices have not always had them, and not all readers ask for the end.
+    assert len(logpage.decode(whole[:-1]).submission_queues) == 1
+    assert logpage.decode(log(record(0, 9, 9))).submission_queues == []
+    short = whole[:32] + (64).to_bytes(4, "little") + whole[36:]
+    with pytest.raises(LogPageError, match="records of 64 bytes"):
+        logpage.decode(short)
+
+
 @pytest.mark.parametrize(("data", "named"), [
     (b"", "no CINT header"), (b"\0" * 4096, "no CINT header"),
     (log(record(1, 5, 5))[:-1], "records need"), (log(version=2), "version 2")])
@@ -62,15 +77,22 @@ def test_names_are_those_of_the_header() -> None:
 def test_layout_is_that_of_the_header(tmp_path: Path) -> None:
     lines = "".join(f'printf("{n} %zu\\n", offsetof(NvmeCintLogRecord, {n}));\n'
                     for n in logpage.OFFSETS)
+    lines += "".join(f'printf("sq.{n} %zu\\n", offsetof(NvmeCintLogSq, {n}));\n'
+                     for n in logpage.SQ_OFFSETS)
     source = tmp_path / "offsets.c"
     source.write_text(f'#include <stddef.h>\n#include <stdio.h>\n#include "{HEADER}"\n'
                       f'int main(void) {{ {lines}'
                       'printf("size %zu\\n", sizeof(NvmeCintLogRecord));\n'
+                      'printf("sq_size %zu\\n", sizeof(NvmeCintLogSq));\n'
+                      'printf("sizes_at %zu\\n", offsetof(NvmeCintLogHeader, sq_record_size));\n'
                       'printf("hist %zu\\n", sizeof(NvmeCintHist)); return 0; }\n')
     program = tmp_path / "offsets"
     subprocess.run(["cc", "-o", program, source], check=True)
     done = subprocess.run([program], check=True, capture_output=True, text=True)
     found = {n: int(v) for n, v in (line.split() for line in done.stdout.splitlines())}
     assert found.pop("size") == logpage.RECORD_SIZE
+    assert found.pop("sq_size") == logpage.SQ_RECORD_SIZE
+    assert found.pop("sizes_at") == 32
+    assert {n: found.pop(f"sq.{n}") for n in logpage.SQ_OFFSETS} == dict(logpage.SQ_OFFSETS)
     assert found.pop("hist") == logpage._HIST.size
     assert found == dict(logpage.OFFSETS)

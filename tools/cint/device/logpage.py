@@ -35,7 +35,7 @@ NR_HINTS = 4
 NR_SOURCES = 4
 HIST_BUCKETS = 32
 
-_HEADER = struct.Struct("<4sHHIHBBQQ")
+_HEADER = struct.Struct("<4sHHIHBBQQIH")
 # cqid .. pending, the fields before the 64-bit counters.
 _RECORD_HEAD = struct.Struct("<HHBBHIIQII")
 _COUNTERS = ("cqes", "irqs_full", "irqs_urgent", "irqs_masked", "avoided", "reruns",
@@ -52,6 +52,10 @@ _POST_TO_HEAD_AT = 2352
 _UNTOLD_AT = 2624
 _HIST = struct.Struct(f"<QQ{HIST_BUCKETS}Q")
 RECORD_SIZE = 3072
+# sqid, cqid, priority, sq_size, backlog, commands, bytes.
+_SQ_RECORD = struct.Struct("<HHB3xIIQQ")
+_SQ_WAIT_AT = 64
+SQ_RECORD_SIZE = 384
 
 #: Where the decoder looks, for the test that compares it with the header.
 OFFSETS: Mapping[str, int] = {
@@ -61,6 +65,9 @@ OFFSETS: Mapping[str, int] = {
     "cmds_by_source": _SOURCES_AT, "irqs_by_reason": _REASONS_AT,
     "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT,
     "post_to_head": _POST_TO_HEAD_AT, "untold": _UNTOLD_AT}
+SQ_OFFSETS: Mapping[str, int] = {
+    "sqid": 0, "cqid": 2, "priority": 4, "sq_size": 8, "backlog": 12, "commands": 16, "bytes": 24,
+    "wait": _SQ_WAIT_AT}
 
 
 class LogPageError(CintError):
@@ -143,6 +150,20 @@ class Record:
 
 
 @dataclass(frozen=True)
+class SubmissionQueue:
+    """Counters of one I/O submission queue; ``priority`` is QPRIO, 0 urgent to 3 low."""
+
+    sqid: int
+    cqid: int
+    priority: int
+    backlog: int
+    commands: int
+    bytes: int
+    #: From the doorbell to the fetch.
+    wait: Hist
+
+
+@dataclass(frozen=True)
 class Totals:
     """Sums over the I/O completion queues."""
 
@@ -180,6 +201,8 @@ class LogPage:
     time_ns: int
     instructions: int
     records: Sequence[Record]
+    #: None of a device that does not count them, or of a page that was read without its end.
+    submission_queues: Sequence[SubmissionQueue] = ()
 
     def total(self) -> Totals:
         """Sums over the I/O completion queues."""
@@ -229,18 +252,33 @@ def _record(data: bytes) -> Record:
                   _hist(data, _LATENESS_AT), _hist(data, _POST_TO_HEAD_AT))
 
 
+def _submission_queue(data: bytes) -> SubmissionQueue:
+    sqid, cqid, priority, _, backlog, commands, moved = _SQ_RECORD.unpack_from(data)
+    return SubmissionQueue(sqid, cqid, priority, backlog, commands, moved,
+                           _hist(data, _SQ_WAIT_AT))
+
+
+def _submission_queues(data: bytes, size: int, count: int) -> list[SubmissionQueue]:
+    """Of those that are there whole; their records follow those of completion queues."""
+    if count and size < SQ_RECORD_SIZE:
+        raise LogPageError(f"log page D0h: submission queues have records of {size} bytes, not of "
+                           f"{SQ_RECORD_SIZE} at least")
+    whole = min(count, len(data) // size if size else 0)
+    return [_submission_queue(data[at:at + size]) for at in range(0, whole * size, size)]
+
+
 def decode(data: bytes) -> LogPage:
     """Decode a whole page; raise :class:`LogPageError` when it is not one."""
     if len(data) < _HEADER.size or data[:4] != MAGIC:
         raise LogPageError("log page D0h: no CINT header; is this a cint device?")
-    _, version, header_size, size, count, policy, virtual, now, instructions = (
-        _HEADER.unpack_from(data))
+    (_, version, header_size, size, count, policy, virtual, now, instructions, sq_size,
+     sq_count) = _HEADER.unpack_from(data)
     if version != VERSION or size < RECORD_SIZE:
         raise LogPageError(f"log page D0h: version {version} with records of {size} bytes; this "
                            f"tool reads version {VERSION}", hint="run ./cint build")
-    if len(data) < header_size + count * size:
-        raise LogPageError(f"log page D0h: {len(data)} bytes, but {count} records need "
-                           f"{header_size + count * size}")
-    records = [_record(data[at:at + size])
-               for at in range(header_size, header_size + count * size, size)]
-    return LogPage(_policy(policy), bool(virtual), now, instructions, records)
+    end = header_size + count * size
+    if len(data) < end:
+        raise LogPageError(f"log page D0h: {len(data)} bytes, but {count} records need {end}")
+    records = [_record(data[at:at + size]) for at in range(header_size, end, size)]
+    return LogPage(_policy(policy), bool(virtual), now, instructions, records,
+                   _submission_queues(data[end:], sq_size, sq_count))
