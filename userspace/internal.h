@@ -124,6 +124,7 @@ struct cintio_queue {
     cintio_step_fn step;
     void *step_opaque;
     uint64_t arms, sleeps;      /* pointer writes; waits in poll(2) */
+    uint64_t interrupts;        /* that the eventfd told of when emptied */
     struct cintio_error error;
 };
 

@@ -50,7 +50,12 @@ static void *get_pages(size_t len, int flags)
     void *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | flags, -1, 0);
 
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED) {
+        return NULL;
+    }
+    /* a child would make the next store here go to a copy of the page */
+    madvise(at, len, MADV_DONTFORK);
+    return at;
 }
 
 static int get_memory(struct cintio *dev, size_t len, struct cintio_mem *mem,

@@ -88,7 +88,9 @@ static void clear(struct cintio_queue *q)
 {
     uint64_t count;
 
-    (void)!read(q->eventfd, &count, sizeof(count));
+    if (read(q->eventfd, &count, sizeof(count)) == sizeof(count)) {
+        q->interrupts += count;
+    }
 }
 
 void cintio_queue_wake(struct cintio_queue *q)

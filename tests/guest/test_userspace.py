@@ -10,7 +10,8 @@ import pytest
 from conftest import Boot, machine
 
 from cint import paths
-from cint.guest import agent, session, vm
+from cint.device import logpage
+from cint.guest import agent, engines, session, vm
 
 #: Gives the controller to vfio-pci, without an IOMMU where there is none.
 BIND = """
@@ -176,3 +177,117 @@ def test_controller_without_pointer(boot: Boot, disk: vm.Backend) -> None:
                   job("coalesced", "cintio check $A --mode coalesced 2>&1 || true"))
     assert of(outcome, "interrupt")["ios"] == 500
     assert "has no interrupt pointer" in str(outcome.results["coalesced"]["stdout"])
+
+
+# ---- fio on the driver ------------------------------------------------------
+
+FIO = """
+[global]
+filename=0000.00.01.0
+thread=1
+bs=4k
+size=4M
+rw=randrw
+verify=crc32c
+iodepth=16
+iodepth_batch_complete_min=8
+clocksource=clock_gettime
+"""
+#: Beside the modes: hints with status records, and more at once than fio itself asks for.
+FIO_CASES = {
+    **{mode: f"interrupt_mode={mode}\nsleep_ns=20000\n" for mode in MODES},
+    "auto": "",
+    "hints": "policy=cint\nhint=urgent\nrecords=1\n",
+    "batches": "policy=cint\nhint=barrier\niodepth_batch_submit=4\n",
+    "complete-min": "complete_min=12\niodepth_batch_complete_min=1\n"
+                    "iodepth_batch_complete_max=16\n",
+}
+
+
+def fio(name: str, options: str, more: str = "") -> agent.Job:
+    """Two threads, each in its own part, and what they are told."""
+    parts = "".join(f"[{part}]\nioengine=cintio\noffset={offset}\ncounts=1\n{options}"
+                    for part, offset in (("a", "0"), ("b", "64M")))
+    return agent.Job(name, fio=f"{FIO}{more}{parts}", args=("--eta=never",), timeout_s=300)
+
+
+@WAYS
+def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
+    """fio's own checksums hold in all modes, also where fio forks beside the I/O."""
+    jobs = [fio(name, options, "exec_prerun=true\n") for name, options in FIO_CASES.items()]
+    outcome = run(boot, machine("pointer", backend=disk, iommu=iommu), *jobs)
+    for name in FIO_CASES:
+        result = outcome.results[name]
+        assert [(job["jobname"], job["error"], job["read"]["total_ios"])
+                for job in result["fio"]["jobs"]] == [("a", 0, 1024), ("b", 0, 1024)], name
+        said = engines.counts(str(result["stdout"]))
+        assert said is not None and said.page is not None
+        queues = [r for r in logpage.decode(said.page).records if r.cqid]
+        cqes = sum(r.counters["cqes"] for r in queues)
+        assert len(queues) == 2 and cqes > 2 * 1024, name
+        assert sum(r.reasons.get("max-hold", 0) for r in queues) == 0, name
+        polls = name in ("poll", "sleep", "adaptive")
+        assert (said.interrupts == 0) == polls, (name, said.interrupts)
+        if name in ("coalesced", "auto"):
+            assert said.interrupts < cqes / 4, name
+        if name == "complete-min":
+            assert said.interrupts < cqes / 6
+
+
+def test_fio_spends_the_cost_of_interrupts(boot: Boot, disk: vm.Backend) -> None:
+    """A lone read with an interrupt takes longer by what each interrupt is to cost."""
+    def alone(cost: int) -> agent.Job:
+        text = (f"{FIO}[a]\nioengine=cintio\ninterrupt_mode=interrupt\nirq_cost_ns={cost}\n"
+                "counts=1\nrw=randread\nverify=0\niodepth=1\n"
+                "iodepth_batch_complete_min=1\n")
+        return agent.Job(f"cost-{cost}", fio=text, args=("--eta=never",), timeout_s=100)
+
+    outcome = run(boot, machine("default", backend=disk, iommu=True), alone(0), alone(20000))
+    free, dear = (outcome.results[f"cost-{cost}"]["fio"]["jobs"][0]["read"]["lat_ns"]["mean"]
+                  for cost in (0, 20000))
+    assert 20000 <= dear - free <= 20500
+    said = engines.counts(str(outcome.results["cost-20000"]["stdout"]))
+    assert said is not None and said.cost_ns == 20000
+
+
+def test_fio_may_be_killed(boot: Boot, disk: vm.Backend) -> None:
+    """Whoever comes after a fio that was killed, the kernel's driver too, has a sound device."""
+    text = FIO.replace("size=4M", "size=32M")
+    script = (f"cat >/tmp/k.fio <<'END'\n{text}time_based=1\nruntime=1000\n"
+              "[a]\nioengine=cintio\nEND\n"
+              "fio /tmp/k.fio >/tmp/killed 2>&1 & sleep 0.2; kill -0 $! && kill -9 $!; wait; "
+              "cintio check $A --mode coalesced --min 4 --count 500")
+    back = ("cintio unbind $A && dd if=/dev/nvme0n1 of=/dev/null bs=64k count=16 iflag=direct "
+            "2>/dev/null")
+    outcome = run(boot, machine("pointer", "p3700", backend=disk, iommu=True),
+                  job("killed", script), fio("after", ""), job("back", back))
+    assert of(outcome, "killed")["ios"] == 500
+    assert (of(outcome, "killed")["errors"], of(outcome, "killed")["max_hold"]) == (0, 0)
+
+
+FIO_ERRORS = {
+    "process": ("thread=0\n[a]\nioengine=cintio\n", "engine cintio needs thread=1"),
+    "two": ("filename=0000.00.02.0\n[a]\nioengine=cintio\n", "needs one filename"),
+    "nobody": ("[a]\nioengine=cintio\n", "no PCI function 0000:1f:00.0"),
+    "deep": ("iodepth=5000\n[a]\nioengine=cintio\n", "iodepth=5000: the controller's queues"),
+    "pointer": ("[a]\nioengine=cintio\npolicy=adaptive\ninterrupt_mode=coalesced\n",
+                "knows no interrupt pointer: give it the policy pointer"),
+    "trim": ("verify=0\nrw=trim\n[a]\nioengine=cintio\n", "does not trim"),
+    "small": ("bs=100\nverify=0\n[a]\nioengine=cintio\n", "whole blocks: set bs"),
+    "mode": ("[a]\nioengine=cintio\ninterrupt_mode=often\n", "failed parsing interrupt_mode"),
+    "fine": ("[a]\nioengine=cintio\n", ""),
+}
+
+
+def test_fio_says_what_is_wrong(boot: Boot, disk: vm.Backend) -> None:
+    """Each mistake in a job file has its sentence, and none is taken for a run that went well."""
+    elsewhere = FIO.replace("0000.00.01.0", "0000.1f.00.0")
+    scripts = [job(name, "cat >/tmp/e.fio <<'END'\n"
+                         f"{elsewhere if name == 'nobody' else FIO}{text}END\n"
+                         "fio --eta=never /tmp/e.fio >/tmp/out 2>&1; echo $?; cat /tmp/out")
+               for name, (text, _) in FIO_ERRORS.items()]
+    outcome = run(boot, machine("pointer", backend=disk, iommu=True), *scripts)
+    for name, (_, text) in FIO_ERRORS.items():
+        status, _, said = str(outcome.results[name]["stdout"]).partition("\n")
+        assert (status == "0") == (not text), (name, status, said)
+        assert text in said, (name, said)

@@ -10,8 +10,10 @@ from cint.build import sources
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
 _AGENT = paths.GUEST / "agent"
-#: The user-space driver's program, in an image of its own: what is measured has none of it.
+#: The user-space driver's program, and a fio with an engine on it, in an image of their own: what
+#: is measured with the kernel's driver has none of it.
 _CINTIO = paths.GUEST / "cintio"
+_FIO_USER = paths.GUEST / "fio-user"
 _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
 
 #: Programs taken from the distribution as they are: (name, where to look).
@@ -24,7 +26,7 @@ def _build_fio(jobs: int) -> bool:
     inputs = {"source": source.version,
               "recipe": steps.hash_files([recipe, *(paths.IMAGES / "fio").glob("*.[ch]")])}
     stamp = steps.Stamp("fio")
-    if stamp.current(inputs, _FIO):
+    if stamp.current(inputs, _FIO, paths.FIO_BUILD / "config-host.mak"):
         return False
     stamp.remove()
     with steps.step("fio", f"Build fio for the guest ({source.version})") as step:
@@ -37,14 +39,18 @@ def _build_fio(jobs: int) -> bool:
     return True
 
 
-def _build_own(name: str, title: str, recipe_name: str, *words: str) -> bool:
-    """Build one of our programs for the guest: images/NAME/, by a recipe of images/."""
+def _build_own(name: str, title: str, recipe_name: str, *words: str | Path,
+               of: str = "") -> bool:
+    """Build one of our programs for the guest: images/NAME/, by a recipe of images/.
+
+    Programs on the user-space driver have it in them. `of` stands for what else they are made of.
+    """
     out = paths.GUEST / name
     recipe = paths.IMAGES / recipe_name
     parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
-    if out == _CINTIO:
+    if out in (_CINTIO, _FIO_USER):
         parts += [paths.ROOT / "hw/nvme/cint-abi.h", *sorted(paths.USERSPACE.glob("*.[ch]"))]
-    inputs = {"parts": steps.hash_files([recipe, *parts])}
+    inputs = {"parts": steps.hash_files([recipe, *parts]), **({"of": of} if of else {})}
     stamp = steps.Stamp(name)
     if stamp.current(inputs, out):
         return False
@@ -70,9 +76,12 @@ def build(jobs: int) -> bool:
         title = f"Build {tool.name} for the guest"
         worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
     worked = _build_own("cintio", "Build cintio for the guest", "build-cintio.sh") or worked
+    worked = _build_own("fio-user", "Link fio with the user-space driver", "build-fio-user.sh",
+                        sources.unpack(sources.FIO).tree, paths.FIO_BUILD,
+                        of=steps.hash_file(_FIO)) or worked
     worked = _pack("image", "Make the guest image", paths.INITRAMFS) or worked
     return _pack("userspace-image", "Make the image with the user-space driver",
-                 paths.USERSPACE_INITRAMFS, tools=(*_TOOLS, _CINTIO)) or worked
+                 paths.USERSPACE_INITRAMFS, fio=_FIO_USER, tools=(*_TOOLS, _CINTIO)) or worked
 
 
 def build_distro() -> bool:
@@ -81,13 +90,13 @@ def build_distro() -> bool:
                  paths.DISTRO_INITRAMFS, paths.DISTRO_MODULES)
 
 
-def _pack(name: str, title: str, out: Path, modules: Path | None = None,
+def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio: Path = _FIO,
           tools: tuple[Path, ...] = _TOOLS) -> bool:
     """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
     inputs = {
-        "parts": steps.hash_files([_FIO, _AGENT, *tools, recipe, *more]),
+        "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more]),
         "taken": [_identity(path) for path in _TAKEN],
     }
     stamp = steps.Stamp(name)
@@ -98,7 +107,7 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None,
         words: list[str | Path] = ["--modules", modules] if modules else []
         for tool in tools:
             words += ["--tool", tool]
-        step.run([paths.VENV / "bin/python", recipe, "--fio", _FIO, "--agent", _AGENT,
+        step.run([paths.VENV / "bin/python", recipe, "--fio", fio, "--agent", _AGENT,
                   *words, "--out", out])
         step.summary(ui.size(out.stat().st_size))
     stamp.write(inputs)

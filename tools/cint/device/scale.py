@@ -84,6 +84,8 @@ TABLE: tuple[Entry, ...] = (
           "busy-wait that stands for interrupt exit and entry"),
     Entry("io_poll_delay", Kind.TIME, "guest", "us",
           "fixed sleep before polling, rounded to 1 us of the guest"),
+    Entry("sleep_ns", Kind.TIME, "guest", "ns",
+          "--engine user:sleep: sleep before polling"),
     Entry("sched/base_slice_ns", Kind.TIME, "guest", "ns",
           "scheduler slice (debugfs)"),
     Entry("sched_runtime", Kind.TIME, "guest", "ns",

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who drives the controller in the guest, as ``--engine`` says: its kernel, or a process.
+
+In the second case (docs/userspace.md) the controller is given to vfio-pci behind a virtual IOMMU,
+and fio's engine ``cintio`` has it; that fio is in an image of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, replace
+
+from cint import paths, units
+from cint.device import scale
+from cint.errors import CintError, UsageError
+from cint.guest import agent
+from cint.guest.vm import Machine
+
+KERNEL, USER, SLEEP = "kernel", "user", "sleep"
+#: How the engine may wait for completions (its option interrupt_mode).
+AUTO = "auto"
+MODES = ("poll", "adaptive", "interrupt", "coalesced", SLEEP)
+VALID = "kernel, user, user:poll, user:sleep=TIME, user:adaptive, user:interrupt, user:coalesced"
+MAX_SLEEP_NS = 10_000_000
+#: The first PCI device of the guest's command line, as fio's filename.
+FILENAME = "0000.00.01.0"
+_BIND = ("A=$(basename $(readlink -f /sys/class/nvme/nvme0/device)); "
+         f"[ $A = {FILENAME.replace('.', ':', 2)} ] || "
+         "{ echo the controller is at $A >&2; exit 1; }; cintio bind $A")
+_MARK = "cint-user"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Who drives. ``name`` is as typed; ``sleep_ns`` is reported time, of the mode ``sleep``."""
+
+    name: str = KERNEL
+    mode: str = AUTO
+    sleep_ns: int = 0
+
+    @property
+    def kind(self) -> str:
+        """What a row says as its engine."""
+        return self.name.partition(":")[0]
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is a process and not the guest's kernel."""
+        return self.kind == USER
+
+    def dress(self, machine: Machine) -> Machine:
+        """The machine that it needs; what is said to the kernel's driver stays out."""
+        if not self.is_user:
+            return machine
+        return replace(machine, initramfs=paths.USERSPACE_INITRAMFS, iommu=True, append=())
+
+    def setup(self) -> tuple[tuple[str, ...], ...]:
+        """Commands for the guest before its jobs."""
+        return (agent.exec_argv(_BIND),) if self.is_user else ()
+
+    def options(self, k: float, *, cost_ns: int, records: bool) -> str:
+        """fio's options of each job; ``cost_ns`` is in guest time, all else is reported."""
+        sleep = scale.apply_int("guest", "sleep_ns", self.sleep_ns, k)
+        return (f"interrupt_mode={self.mode}\ncounts=1\n"
+                + (f"sleep_ns={sleep}\n" if sleep else "")
+                + (f"irq_cost_ns={cost_ns}\n" if cost_ns else "")
+                + ("records=1\n" if records else ""))
+
+
+def parse(text: str) -> Engine:
+    """One engine; :class:`UsageError` names what is valid."""
+    word, colon, mode = text.partition(":")
+    if not colon and word in (KERNEL, USER):
+        return Engine(word)
+    mode, equals, time = mode.partition("=")
+    if word != USER or mode not in MODES or (equals and mode != SLEEP):
+        raise UsageError(f"--engine {text}: there is no such engine; valid: {VALID}")
+    if mode != SLEEP:
+        return Engine(text, mode)
+    if not time:
+        raise UsageError(f"--engine {text}: give the time to sleep, such as user:sleep=2us")
+    ns = units.parse_time(time, "--engine user:sleep", default_unit="us")
+    if not 0 < ns <= MAX_SLEEP_NS:
+        raise UsageError(f"--engine {text}: from 1 ns to {units.format_time(MAX_SLEEP_NS)}")
+    return Engine(text, mode, int(ns))
+
+
+def parse_list(text: str) -> list[Engine]:
+    """Several engines, separated by commas, each once."""
+    engines = [parse(word.strip()) for word in text.split(",")]
+    for engine in engines:
+        if engines.count(engine) > 1:
+            raise UsageError(f"--engine: '{engine.name}' is given twice")
+    return engines
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What fio's engine ``cintio`` says at its end.
+
+    Interrupts of the I/O queues' vectors as the guest's kernel counted them, the cost of each that
+    the engine added (guest ns), and the device's log page, None where it has none.
+    """
+
+    interrupts: int
+    cost_ns: int
+    page: bytes | None
+
+
+def counts(text: str) -> Counts | None:
+    """The counts in a job's standard output; None: there are none, so the kernel drove."""
+    for line in text.splitlines():
+        if not line.startswith(f"{_MARK} "):
+            continue
+        try:
+            _, interrupts, cost, *page = line.split()
+            return Counts(int(interrupts), int(cost),
+                          base64.b64decode(page[0], validate=True) if page else None)
+        except (ValueError, binascii.Error) as err:
+            raise CintError(f"what fio's engine counted cannot be read ({err})") from None
+    return None
