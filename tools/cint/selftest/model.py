@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The model of the interrupt handshake: what is checked, and how Spin is run.
+"""The models of what device and driver owe each other: what is checked, and how Spin is run.
 
-tests/model/handshake.pml is compiled once for each check, with other definitions.
+A model of tests/model, handshake.pml or pointer.pml, is compiled for each check, with other
+definitions.
 A proof searches every state; a mutation breaks one rule and must be found out, by the
 check that is meant to find it. docs/model.md explains both.
 """
@@ -10,11 +11,13 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from cint import paths
 from cint.selftest.runner import Command
 
 MODEL = paths.ROOT / "tests/model/handshake.pml"
+POINTER = paths.ROOT / "tests/model/pointer.pml"
 
 #: What a mutation leads to, in the words of the checker.
 LOST = r"assertion violated \(unhandled==0\)"
@@ -26,6 +29,7 @@ SLOT_GIVEN_BACK = r"assertion violated \(cqe\[\(cursor%"
 LATE = r"assertion violated \(late<="
 NEVER_REAPED = r"acceptance cycle"
 ENDLESS = r"non-progress cycle"
+SLEPT_ON = r"assertion violated +!\(asleep\)"
 
 #: How each kind of check is compiled and run. Safety: assertions and deadlocks in every
 #: state. Liveness: the LTL claim. Progress: no endless cycle without a new completion.
@@ -51,6 +55,7 @@ class Check:
     finds: str = ""
     #: Some minutes, or a gigabyte: only with --full.
     slow: bool = False
+    model: Path = MODEL
 
 
 _WIDE = "N=3 M=12"
@@ -123,6 +128,16 @@ CHECKS = (
           finds=LATE),
     Check("mutation/foreign-record-is-believed", "N=2 HEAL FOREIGN MAX_LATE=1 M_LEAVES_IN_DOUBT",
           finds=LATE),
+    # The interrupt pointer: nobody who sleeps depends on max-hold.
+    *(Check(f"pointer/{n}-entries", f"N={n}", slow=n > 3, model=POINTER) for n in (3, 4)),
+    Check("pointer/progress", "N=3 WIRE=2", "progress", model=POINTER),
+    Check("pointer/drivers/head-behind-the-pointer", "N=3 WIRE=2 HEAD_LAST", model=POINTER),
+    Check("pointer/drivers/eventfd-emptied-first", "N=3 WIRE=2 CLEAR_FIRST", model=POINTER),
+    *(Check(f"pointer/mutation/{name}", f"N=3 {word}", finds=SLEPT_ON, model=POINTER)
+      for name, word in (("no-second-look", "M_NO_LOOK"), ("no-clamp", "M_NO_CLAMP"),
+                         ("look-before-the-eventfd-is-emptied", "M_LOOK_FIRST"),
+                         ("passed-before-it-arrived", "M_DEVICE_TRUSTS"),
+                         ("a-count-in-place-of-an-index", "M_RELATIVE"))),
 )
 
 
@@ -182,7 +197,7 @@ def script(check: Check) -> str:
     level = "-O0" if check.finds else "-O2"
     where = shlex.quote(str(directory))
     return (f"mkdir -p {where} && cd {where} && rm -f pan* && "
-            f"spin {defines}{claim} -a {shlex.quote(str(MODEL))} && "
+            f"spin {defines}{claim} -a {shlex.quote(str(check.model))} && "
             f"gcc {level} -w {compiler} -o pan pan.c && ./pan {search} -m{_DEPTH}")
 
 
