@@ -212,10 +212,16 @@ def _is_name(word: str) -> bool:
     return bool(re.fullmatch(r"[A-Z][A-Z-]*", word))
 
 
-def _check_values(args: argparse.Namespace) -> None:
+def _own_policies(one: Document) -> frozenset[str]:
+    """Policies that the document itself adds to the list of policies."""
+    lines = "\n".join(block.text for block in one.blocks if block.kind == "code")
+    return frozenset(re.findall(r'^POLICY\("([\w-]+)"', lines, re.MULTILINE))
+
+
+def _check_values(args: argparse.Namespace, own: frozenset[str]) -> None:
     """Words that the verbs look at only when they run."""
     for name in properties.split_list(getattr(args, "policy", None) or "default"):
-        if not _is_name(name):
+        if not _is_name(name) and name.partition(":")[0] not in own:
             properties.parse_policy(name)
     if getattr(args, "media", None) and not _is_name(args.media):
         properties.parse_media(args.media)
@@ -240,7 +246,7 @@ def command_lines(one: Document) -> Found:
             try:
                 args = _parse(words)
                 if args is not None and args.verb:
-                    _check_values(args)
+                    _check_values(args, _own_policies(one))
             except CintError as problem:
                 yield line, f"{text}: {problem.message}"
 
