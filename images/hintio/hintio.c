@@ -28,6 +28,7 @@ static const char help[] =
 "                        system calls of 32-bit programs), uring or mmap (preadv2)\n"
 "  --hint=HINT           default: none given, the kernel's own rules decide;\n"
 "                        urgent, barrier, or unmarked: not even by those rules\n"
+"  --hipri               poll for each (RWF_HIPRI); preadv2\n"
 "  --mark=all|first|last the hint goes to all I/Os, or to one of each batch (all)\n"
 "  --size=BYTES          of one I/O; k, m and g are understood (4k)\n"
 "  --count=N             I/Os altogether, 0 to do nothing but --sync (1)\n"
@@ -72,7 +73,7 @@ enum {
     OPT_OP = 1, OPT_API, OPT_HINT, OPT_MARK, OPT_SIZE, OPT_COUNT, OPT_REPEAT,
     OPT_OFFSET, OPT_STRIDE, OPT_BATCH, OPT_LINK, OPT_ASYNC, OPT_LATER, OPT_TAIL,
     OPT_SQPOLL, OPT_IOPOLL, OPT_SQE128, OPT_NO_SQARRAY, OPT_NONBLOCK, OPT_HUGE,
-    OPT_BUFFERED, OPT_CREATE, OPT_SYNC, OPT_HELP,
+    OPT_BUFFERED, OPT_CREATE, OPT_HIPRI, OPT_SYNC, OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -98,6 +99,7 @@ static const struct option options[] = {
     { "huge", no_argument, NULL, OPT_HUGE },
     { "buffered", no_argument, NULL, OPT_BUFFERED },
     { "create", no_argument, NULL, OPT_CREATE },
+    { "hipri", no_argument, NULL, OPT_HIPRI },
     { "sync", required_argument, NULL, OPT_SYNC },
     { "help", no_argument, NULL, OPT_HELP },
     { NULL, 0, NULL, 0 },
@@ -212,6 +214,7 @@ static void parse_flag(struct work *w, int option)
         [OPT_HUGE] = &w->huge,
         [OPT_BUFFERED] = &w->buffered,
         [OPT_CREATE] = &w->create,
+        [OPT_HIPRI] = &w->hipri,
     };
 
     if (option < 1 || option >= OPT_HELP || !flags[option]) {
@@ -277,6 +280,9 @@ static void check_options(const struct work *w)
     if (w->flags && (w->api < API_PREADV2 || w->api == API_MMAP)) {
         usage("--api=%s takes no hint; valid: preadv2, aio, aio32, uring",
               apis[w->api]);
+    }
+    if (w->hipri && w->api != API_PREADV2) {
+        usage("--hipri is of --api=preadv2; a ring polls with --iopoll");
     }
     if (w->batch > 1 && !batches) {
         usage("--api=%s has no batches; valid: aio, aio32, uring",

@@ -39,7 +39,7 @@ struct work {
     enum mark mark;
     enum tail tail;
     enum syncing sync;
-    bool write, buffered, create, huge, nonblock;
+    bool write, buffered, create, huge, nonblock, hipri;
     bool link, async;       /* of io_uring's SQEs */
     bool later;             /* submit and wait in two calls of io_uring */
     bool sqpoll, iopoll, sqe128, no_sqarray;    /* of the ring */

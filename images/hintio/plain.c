@@ -27,9 +27,10 @@ static ssize_t one_pread(const struct work *w, const struct io *io)
 static ssize_t one_preadv2(const struct work *w, const struct io *io)
 {
     struct iovec iov = { .iov_base = io->data, .iov_len = w->size };
+    int flags = io->flags | (w->hipri ? RWF_HIPRI : 0);
 
-    return w->write ? pwritev2(w->fd, &iov, 1, io->offset, io->flags)
-                    : preadv2(w->fd, &iov, 1, io->offset, io->flags);
+    return w->write ? pwritev2(w->fd, &iov, 1, io->offset, flags)
+                    : preadv2(w->fd, &iov, 1, io->offset, flags);
 }
 
 static ssize_t one_mapped(const struct work *w, const struct io *io)

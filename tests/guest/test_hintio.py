@@ -43,6 +43,7 @@ COUNTS = (
     ("--api=pread --count=7", 7),
     ("--api=preadv2 --count=7", 7),
     ("--api=preadv2 --op=write --count=5 --size=8k", 5),
+    ("--api=preadv2 --hipri --count=5", 5),
     ("--api=pread --count=3 --repeat=4", 12),
     # a stride, since neighbours in a batch would be merged
     ("--api=aio --count=20 --batch=8 --stride=64k", 20),
@@ -121,6 +122,7 @@ def check_refusals(guest: Guest) -> None:
                              (f"--batch=2 {DEV}", "aio, aio32, uring"),
                              (f"--api=aio --tail=nop {DEV}", "are of --api=uring"),
                              (f"--api=uring --iopoll --tail=nop {DEV}", "nothing but I/O"),
+                             (f"--api=pread --hipri {DEV}", "--api=preadv2"),
                              (f"--api=aio --repeat=2 {DEV}", "read, pread, preadv2, mmap"),
                              (f"--size=0 {DEV}", "1 to"),
                              ("", "one file")):

@@ -24,6 +24,8 @@
 static const struct sim_medium chosen_media[] = {
     { "constant, 8 us", 8000, 234 },
     { "constant, 76 us", 76000, 100 },
+    { "constant, 8 us, exact", 8000, 234, .exact = true },
+    { "constant, 76 us, exact", 76000, 100, .exact = true },
     { "even, +-10 %", 8000, 234, 100 },
     { "even, +-60 %", 76000, 100, 600 },
     { "exponential, 20 %", 8000, 234, .tail = 200 },
