@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 
 from cint import paths
+from cint.build import engine
 from cint.errors import EXIT_FAILED, EXIT_OK
 
-TARGETS = ("man", "check", "wrap")
+TARGETS = ("man", "check", "wrap", "timelines")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,7 +22,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="  man      the manual page, from the options of all verbs\n"
                "  check    that links, commands, options, properties, files, tests and trace\n"
                "           events that the documents name exist; exit code 1 if one does not\n"
-               "  wrap     wrap paragraphs that are too wide")
+               "  wrap     wrap paragraphs that are too wide\n"
+               "  timelines  draw again what each policy does (docs/images/timelines)")
     parser.add_argument("what", choices=TARGETS, metavar="WHAT", help=", ".join(TARGETS))
 
 
@@ -50,6 +52,15 @@ def _wrap() -> int:
     return EXIT_OK
 
 
+def _timelines() -> int:
+    from cint.manual import timelines  # noqa: PLC0415 - the others do without
+
+    engine.build_replay()
+    for path in timelines.write(paths.REPLAY_ALONE):
+        print(paths.display(path))
+    return EXIT_OK
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    return {"man": _man, "check": _check, "wrap": _wrap}[args.what]()
+    return {"man": _man, "check": _check, "wrap": _wrap, "timelines": _timelines}[args.what]()
