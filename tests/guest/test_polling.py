@@ -7,6 +7,8 @@ completions and of interrupts say which way each request went. Nothing is timed.
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from conftest import log_root
 from marks import hint_machine
 from serving import Guest, serving
 
+from cint import paths
 from cint.device import properties
 from cint.guest import agent, vm
 
@@ -189,6 +192,36 @@ def test_split(polled: Guest) -> None:
     assert fallback(polled) - before == 20
 
 
+def test_several_bios(polled: Guest) -> None:
+    """Nor is what does not fit into one bio polled for."""
+    before = fallback(polled)
+    found = during(polled, job(bs="2m", ios=4))
+    assert found.polled == 0
+    assert found.interrupts == found.others
+    assert fallback(polled) - before == 4
+
+
+def idle_ms(guest: Guest, setting: str, text: str) -> int:
+    """How long the CPU that reads was idle meanwhile."""
+    stat = "awk '/^cpu1 /{print 10 * ($5 + $6)}' /proc/stat"  # by USER_HZ: 100
+    guest.shell(f"echo {setting}")
+    before = int(guest.shell(stat))
+    guest.fio("idle", text)
+    return int(guest.shell(stat)) - before
+
+
+def test_idle(polled: Guest) -> None:
+    """Who polls all the time leaves nothing of the CPU; who sleeps first, as long as he sleeps."""
+    ios, sleep_us = 300, 4000
+    of_cpu = "cpus_allowed=1"
+    off = idle_ms(polled, "", job(hipri=0, ios=ios, more=of_cpu))
+    classic = idle_ms(polled, f"-1 > {QUEUE}/io_poll_delay", job(ios=ios, more=of_cpu))
+    fixed = idle_ms(polled, f"{sleep_us} > {QUEUE}/io_poll_delay", job(ios=ios, more=of_cpu))
+    polled.shell(f"echo -1 > {QUEUE}/io_poll_delay")
+    assert classic < off / 2
+    assert fixed - classic > ios * sleep_us // 1000 / 2
+
+
 def test_hint_without_queues(interrupted: Guest) -> None:
     """Without queues for it the flag is a hint: interrupts, counted, and told once."""
     found = during(interrupted, job())
@@ -261,6 +294,21 @@ def test_irq_queues(request: pytest.FixtureRequest) -> None:
                   "iodepth=8\nfilename=/dev/nvme0n1\ndirect=1\nrw=randread\nbs=4k\n"
                   "number_ios=4000\nsize=32M\n")
         assert guest.try_shell(f"hintio --api=uring --iopoll {DEVICE}")["exit"] != 0
+
+
+def test_irq_queues_compared(logs: Path) -> None:
+    """`cint compare` says how many interrupts polling made needless."""
+    argv = [str(paths.ROOT / "cint"), "compare", "--policy", "default,cint", "--workload", "sync",
+            "--polling", "off,irq-queue", "--runtime", "10ms", "--no-plots", "--no-previous",
+            "--out", str(logs), "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    devices = {one["policy"]: one["device"] for one in json.loads(done.stdout)["samples"]}
+    assert set(devices) == {"default", "cint", "default/irq-queue", "cint/irq-queue"}
+    assert {devices[name]["avoided"] for name in ("default", "cint")} == {0}
+    coalesced, at_once = devices["cint/irq-queue"], devices["default/irq-queue"]
+    assert coalesced["avoided"] > 0.9 * coalesced["cqes"]
+    assert coalesced["interrupts"] < 0.1 * at_once["interrupts"]
 
 
 @pytest.mark.slow

@@ -7,8 +7,14 @@ an interrupt that does not come, nor poll for one that does. Data carries checks
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
+import held
 import pytest
 from conftest import log_root
 from marks import (
@@ -23,8 +29,12 @@ from marks import (
     namespace,
 )
 from serving import Guest, serving
+from test_hint_merges import AHEAD, HELD, busy_machine, schedule
 from test_hint_paths import ACROSS, LOOP, MAPPED, TABLE
 from test_polling import IOS, counted, during, job
+
+from cint import paths
+from cint.guest import vm
 
 VERIFIED = """\
 [job]
@@ -120,3 +130,99 @@ def test_throttled(guest: Guest) -> None:
     found = counted(guest) - before
     assert found.polled == 40
     assert (found.others, found.interrupts) == (0, 0)
+
+
+# ---- a busy device -----------------------------------------------------------------------------
+
+def busy(kernel: Path = paths.KERNEL) -> vm.Machine:
+    """A guest with one command at a time in flight on each queue.
+
+    It has a CPU more: who looks on where somebody polls does not see him poll.
+    """
+    machine = busy_machine(kernel)
+    return replace(machine, vcpus=2, append=(*machine.append, "nvme.poll_queues=1"))
+
+
+def read(kib: int, polled: bool) -> str:
+    """4 KiB at an offset, always on the same CPU and so through the same queue of its kind."""
+    return f"taskset 2 hintio --offset={kib}k {'--hipri' if polled else ''} {HELD}"
+
+
+def behind(guest: Guest, polled: bool, waiting: list[str], last: str = "") -> tuple[int, int]:
+    """What comes of reads that meet in the scheduler while one queue is held, besides two ahead.
+
+    `last` goes to the other queue, which is not held.
+    """
+    before = counted(guest)
+    hold = held.Hold(guest, "read_aio")
+    for command in [*(read(kib, polled) for kib in AHEAD), *waiting]:
+        hold.start(command)
+    if last:
+        guest.shell(f"{last} >/dev/null 2>>/tmp/held.errors & echo $! >> /tmp/held.pids; sleep 0.1")
+    hold.release()
+    found = counted(guest) - before
+    return (found.polled - 2, found.others) if polled else (found.polled, found.others - 2)
+
+
+def test_polled_merge() -> None:
+    """Each of two who poll for parts of one request finds it complete."""
+    with serving(busy(), log_root() / "polling-merge") as guest:
+        guest.shell(names(2))
+        schedule(guest, "kyber")
+        assert behind(guest, True, [read(32, True), read(36, True)]) == (1, 0)
+        assert behind(guest, True, [read(36, True), read(32, True)]) == (1, 0)
+        assert behind(guest, True, [read(32, True), read(40, True)]) == (2, 0)
+
+
+@pytest.mark.slow
+def test_polled_and_others_do_not_merge(debug_kernel: Path, logs: Path) -> None:
+    """A scheduler that sees both kinds leaves them apart, as bios and as requests."""
+    with serving(busy(debug_kernel), logs, 3 * vm.BOOT_LIMIT_S) as guest:
+        guest.shell(names(2))
+        schedule(guest, "mq-deadline")
+        assert behind(guest, False, [read(32, False), read(36, False)]) == (0, 1)
+        for first, second in ((32, 36), (36, 32)):
+            assert behind(guest, False, [read(first, False)], read(second, True)) == (1, 1)
+            assert behind(guest, True, [read(first, True)], read(second, False)) == (1, 1)
+        apart = [read(32, False), read(40, False)]
+        assert behind(guest, False, apart, read(36, True)) == (1, 2)
+
+
+# ---- a mapping that is suspended ---------------------------------------------------------------
+
+DMSETUP = "/mnt/tools/dmsetup"
+
+
+def tools_disk(root: Path) -> Path:
+    """A file system with the host's dmsetup and all that it loads."""
+    dmsetup = shutil.which("dmsetup", path="/usr/sbin:/sbin")
+    if dmsetup is None:
+        pytest.skip("dmsetup is not installed")
+    tree = root / "tree"
+    tree.mkdir()
+    listed = subprocess.run(["ldd", dmsetup], capture_output=True, text=True, check=True).stdout
+    for file in (dmsetup, *re.findall(r"(/\S+) \(0x", listed)):
+        shutil.copy(file, tree)
+    return make_disk(root / "tools.img", *MKFS_EXT4, "-d", str(tree))
+
+
+def test_suspended(tmp_path: Path) -> None:
+    """What a suspended mapping keeps back is sent by a worker later, and is not polled for then."""
+    machine = hint_machine("nvme.poll_queues=1", "dm_mod.waitfor=/dev/nvme0n1",
+                           f'"dm-mod.create=mapped,,,rw,{",".join(TABLE)}"',
+                           extra=namespace(2, tools_disk(tmp_path)))
+    with serving(machine, log_root() / "polling-suspended") as guest:
+        guest.shell(f"{names(2)} mkdir -p /mnt/tools; mount -t ext4 /tmp/ns2 /mnt/tools; [ -e /dev/"
+                    "mapper/control ] || { mkdir -p /dev/mapper; mknod /dev/mapper/control c "
+                    "10 236; }")
+        dm = f"cd /mnt/tools; LD_LIBRARY_PATH=. ./ld-linux-x86-64.so.2 {DMSETUP} --noudevsync"
+        before = counted(guest)
+        guest.write_file("/tmp/job.fio", job(filename=MAPPED, ios=2000).encode())
+        guest.shell("(fio --eta=never /tmp/job.fio > /tmp/out 2>&1; echo $? > /tmp/code) &")
+        for _ in range(5):
+            guest.shell(f"{dm} suspend mapped; sleep 0.1; {dm} resume mapped; sleep 0.1")
+        guest.shell("until [ -s /tmp/code ]; do sleep 0.1; done; cat /tmp/out;"
+                    "[ $(cat /tmp/code) = 0 ]")
+        found = counted(guest) - before
+        guest.shell("umount /mnt/tools")
+    assert found.polled > 1000

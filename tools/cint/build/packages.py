@@ -30,7 +30,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "distro": ("dpkg-dev", "kmod", "xz-utils"),
     "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),
     "model": ("gcc", "libc6-dev", "spin"),
-    "guest tests": ("kmod", "e2fsprogs", "xfsprogs"),
+    "guest tests": ("dmsetup", "e2fsprogs", "kmod", "xfsprogs"),
     "sanitizers": ("clang", "libclang-rt-dev", "llvm"),
     "counting": ("valgrind", "binutils"),
     "shells": ("zsh", "fish", "man-db"),
