@@ -33,6 +33,8 @@ VERBS = {
     "setup": "install what is needed, get the sources, build everything",
     "build": "build again after an edit (QEMU, kernel, guest image, engine)",
     "run": "start an interactive guest with the cint device",
+    "install": "install a QEMU with the device for your own machines",
+    "libvirt": "print a libvirt domain with the device, or lines for one that exists",
     "compare": "run fio in a guest under each policy and print a table",
     "replay": "replay a recorded load through the policies, without a guest",
     "trace": "show what a trace of the device tells, or record one of a running VM",
@@ -49,6 +51,7 @@ VERBS = {
     "docs": "build the documents, and check them",
     "completion": "print the completion of a shell: bash, zsh or fish",
     "patches": "check the patch series, make one from a git tree, or a branch of one",
+    "port": "put the device into another version of QEMU and test it there",
     "doctor": "report on this machine: accelerators, versions, space",
     "clean": "remove what was built",
 }

@@ -19,6 +19,13 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
             ("./cint run -- -drive file=my.qcow2,if=virtio", "your own guest"),
             ("./cint run --print", "the qemu-system-x86_64 line, to start it by hand"),
             ("./cint run --gdb", "stopped before the first instruction, for gdb")),
+    "install": (("./cint install --prefix ~/qemu-cint", "then ~/qemu-cint/bin/qemu-system-x86_64"),
+                ("./cint install --prefix ~/qemu-cint --remove", "all of it, and nothing else")),
+    "libvirt": (
+        ("./cint libvirt --prefix ~/qemu-cint --drive vm.qcow2 > vm.xml", "for virsh define"),
+        ("./cint libvirt --prefix ~/qemu-cint --domain web.before.xml > web.xml",
+         "a domain, changed"),
+        ("./cint libvirt --prefix ~/qemu-cint --policy adaptive", "the lines to add by hand")),
     "compare": (("./cint compare", "7 policies, 3 workloads"),
                 ("./cint compare --policy default,adaptive:delta=10us --workload sync", ""),
                 ("./cint compare --fio my.fio --media p3700", "your own jobs, another medium"),
@@ -57,6 +64,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
                 ("./cint patches refresh --linux-src ~/linux --base v6.12.107",
                  "a series from commits"),
                 ("./cint patches export ~/qemu-cint --qemu-src ~/qemu", "a branch of one")),
+    "port": (("./cint port --qemu-src ~/qemu", "apply, build, test"),
+             ("./cint port --qemu-src ~/qemu --apply-only", "which patches fit")),
     "doctor": (("./cint doctor", ""), ("./cint doctor --json", "for a report")),
     "clean": (("./cint clean -n", "what would go"), ("./cint clean --runs", "the store of runs")),
     "completion": (

@@ -38,6 +38,12 @@ BENCH_CINT = QEMU_BENCH_BUILD / "qemu-system-x86_64"
 BENCH_FIRMWARE = BUILD / "bench/halt.bin"
 BENCH_MEDIUM = BUILD / "bench/medium.raw"
 
+#: With what own machines use, for ./cint install.
+QEMU_INSTALL = BUILD / "qemu-install"
+
+#: QEMU of other versions, for ./cint port: a directory each.
+PORT = BUILD / "port"
+
 LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
 #: The same source with checks of its own, for slow tests.
@@ -90,6 +96,8 @@ OVERLAY_QTEST = ROOT / "tests/qtest"
 OVERLAY_LOAD = ROOT / "tests/bench/load"
 REPLAY_SRC = ROOT / "replay"
 QEMU_PATCHES = ROOT / "qemu-patches/10.0"
+#: All series of QEMU's, by the version that each is for.
+QEMU_SERIES = QEMU_PATCHES.parent
 #: For QEMU as it is: what could be mailed today.
 QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
 #: For the builds that are measured.

@@ -363,7 +363,7 @@ def test_a_qtest_that_is_skipped_has_not_passed(sandbox: Path, script: str, stat
 
 def test_each_case_of_a_qtest_can_say_that_it_was_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cint.build.qemu.qtest_programs", lambda build: [Path("x/nvme-x-test")])
-    monkeypatch.setattr(suites, "_cases", lambda program: ["/x86_64/nvme/a"])
+    monkeypatch.setattr(suites, "_cases", lambda *_: ["/x86_64/nvme/a"])
     case, = suites._qtest_commands("qtest")
     assert case.skipped is suites._case_skipped
     assert fuzz.sanitized(case).skipped is suites._case_skipped

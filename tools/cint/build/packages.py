@@ -32,6 +32,14 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "model": ("gcc", "libc6-dev", "spin"),
     "guest tests": ("dmsetup", "e2fsprogs", "kmod", "xfsprogs"),
     "sanitizers": ("clang", "libclang-rt-dev", "llvm"),
+    # displays, sound, disks and networks of own machines, and the firmware that boots them
+    "own machines": ("libgtk-3-dev", "libspice-server-dev", "libspice-protocol-dev",
+                     "libgnutls28-dev", "libjpeg-dev", "libpng-dev", "libsasl2-dev",
+                     "libncurses-dev", "libepoxy-dev", "libgbm-dev", "libvirglrenderer-dev",
+                     "libpulse-dev", "libasound2-dev", "liburing-dev", "libzstd-dev",
+                     "libbz2-dev", "libcurl4-gnutls-dev", "libssh-dev", "libattr1-dev",
+                     "libusb-1.0-0-dev", "libusbredirparser-dev", "libseccomp-dev",
+                     "libcap-ng-dev", "libnuma-dev", "ovmf"),
     "counting": ("valgrind", "binutils"),
     "shells": ("zsh", "fish", "man-db"),
 }  # fmt: skip
@@ -39,7 +47,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
 #: Targets that need what others need.
 _LIKE = {"engine-asan": ("engine", "sanitizers"), "qemu-stock": ("qemu",),
          "qemu-upstream": ("qemu",), "qemu-asan": ("qemu", "sanitizers"),
-         "qemu-bench": ("qemu", "counting")}
+         "qemu-bench": ("qemu", "counting"),
+         "qemu-install": ("qemu", "own machines")}
 
 
 def needed(targets: Iterable[str]) -> list[str]:

@@ -49,6 +49,33 @@ SANITIZERS = ("--enable-asan", "--enable-ubsan", "-Doptimization=1")
 MEASURED = (*(word for word in CONFIGURE if not word.startswith("--enable-trace-backends")),
             "--enable-trace-backends=log", "--disable-qom-cast-debug")
 
+#: For a person's own machines: all of QEMU's devices, and what its configure finds here. Named
+#: is what has to be there whatever the machine. The prefix stands for any: QEMU looks for its
+#: files relative to where the program is.
+INSTALLED = (
+    "--target-list=x86_64-softmmu",
+    "--prefix=/usr/local",
+    "--disable-install-blobs",
+    "--disable-download",
+    "--disable-docs",
+    "--disable-user",
+    "--disable-guest-agent",
+    "--disable-werror",
+    "--disable-qom-cast-debug",
+    "--enable-strip",
+    "--enable-trace-backends=log",
+    *(f"--enable-{name}" for name in (
+        "system", "tcg", "kvm", "tools", "fdt=system", "pixman", "relocatable",
+        # screen, sound
+        "gtk", "vnc", "vnc-jpeg", "vnc-sasl", "gnutls", "png", "spice", "curses", "opengl",
+        "virglrenderer", "pa", "alsa",
+        # disks, networks, host devices
+        "linux-aio", "linux-io-uring", "zstd", "bzip2", "curl", "libssh", "slirp", "virtfs",
+        "attr", "vhost-net", "vhost-user", "vhost-vdpa", "libusb", "usb-redir",
+        # what libvirt asks for
+        "seccomp", "cap-ng", "numa")),
+)
+
 _TARGETS = ("qemu-system-x86_64", "qemu-img", "tests/qtest/qos-test")
 
 
@@ -250,20 +277,78 @@ def build_bench(own: Path | None, jobs: int) -> bool:
     return True
 
 
+def _installed_files(build_dir: Path) -> list[str]:
+    """What `meson install` takes from a build directory, as ninja's names."""
+    targets = json.loads((build_dir / "meson-info/intro-targets.json").read_text("utf-8"))
+    return [str(Path(name).relative_to(build_dir)) for target in targets
+            if target["installed"] for name in target["filename"]]
+
+
+def build_installable(own: Path | None, jobs: int) -> bool:
+    """Build QEMU with our device and all that own guests use; True when it had to.
+
+    From the same tree as the QEMU that is measured, in a directory of its own.
+    """
+    tree, changed = _device_tree(own)
+    base = {**_base_inputs(tree), "configure": list(INSTALLED)}
+    inputs = {**base, **_device_inputs()}
+    stamp, configured = steps.Stamp("qemu-install"), steps.Stamp("qemu-install-configure")
+    if not changed and stamp.current(inputs, paths.QEMU_INSTALL / paths.QEMU.name):
+        return False
+    stamp.remove()
+    if not configured.current(base, paths.QEMU_INSTALL / "build.ninja"):
+        configured.remove()
+        with steps.step("qemu-install-configure", "Configure QEMU to install") as step:
+            _configure(step, tree.root, paths.QEMU_INSTALL, *INSTALLED)
+        configured.write(base)
+    with steps.step("qemu-install", f"Build QEMU to install ({tree.label})") as step:
+        _ninja(step, paths.QEMU_INSTALL, jobs, *_installed_files(paths.QEMU_INSTALL))
+    stamp.write(inputs, version=version(paths.QEMU_INSTALL / paths.QEMU.name), source=tree.label)
+    return True
+
+
+def stage(step: steps.Step, directory: Path) -> Path:
+    """What :func:`build_installable` built, as it is below a prefix; returns that prefix."""
+    step.run([paths.QEMU_INSTALL / "pyvenv/bin/meson", "install", "--no-rebuild", "--quiet",
+              "--destdir", directory], cwd=paths.QEMU_INSTALL, env=_env())
+    return directory / "usr/local"
+
+
+def _device_tree(own: Path | None) -> tuple[patches.Tree, list[str]]:
+    """The source with the device in it, and the files that this changed."""
+    tree = trees.prepare(sources.QEMU, own)
+    changed = patches.apply_series(tree, patches.read_series(paths.QEMU_PATCHES))
+    return tree, changed + patches.apply_overlay(tree, patches.overlay_map())
+
+
+def _device_inputs() -> dict[str, object]:
+    """What the device is made from."""
+    return {"patches": steps.hash_files(patches.read_series(paths.QEMU_PATCHES)),
+            "overlay": steps.hash_files(patches.overlay_map().values())}
+
+
+def build_port(tree: patches.Tree, build_dir: Path, name: str, jobs: int) -> None:
+    """Build another version's tree, which is patched, with its tests; as the one measured is."""
+    configured = steps.Stamp(f"qemu-port-{name}")
+    inputs = {"root": str(tree.root), "label": tree.label, "configure": list(CONFIGURE)}
+    if not configured.current(inputs, build_dir / "build.ninja"):
+        configured.remove()
+        with steps.step("qemu-port-configure", f"Configure {tree.label}") as step:
+            _configure(step, tree.root, build_dir, *CONFIGURE)
+        configured.write(inputs)
+    _link_firmware(build_dir)
+    with steps.step("qemu-port", f"Build {tree.label}") as step:
+        _build_all(step, build_dir, jobs)
+
+
 def build(own: Path | None, jobs: int) -> bool:
     """Build QEMU with our device; True when there was something to do.
 
     An edit of a file of ours needs only the compiler: the files are linked into the tree.
     """
-    tree = trees.prepare(sources.QEMU, own)
-    changed = patches.apply_series(tree, patches.read_series(paths.QEMU_PATCHES))
-    changed += patches.apply_overlay(tree, patches.overlay_map())
+    tree, changed = _device_tree(own)
     _configure_once(tree)
-    inputs = {
-        **_base_inputs(tree),
-        "patches": steps.hash_files(patches.read_series(paths.QEMU_PATCHES)),
-        "overlay": steps.hash_files(patches.overlay_map().values()),
-    }
+    inputs = {**_base_inputs(tree), **_device_inputs()}
     stamp = steps.Stamp("qemu")
     done = not changed and stamp.current(inputs, paths.QEMU, paths.QOS_TEST)
     if done and own is None:

@@ -17,11 +17,12 @@ from cint.errors import CintError, UsageError
 TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
-OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "distro")
+OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "qemu-install",
+            "distro")
 
 #: What takes minutes and gigabytes.
 LARGE = {"qemu", "linux", "image", "distro", "qemu-stock", "qemu-upstream", "qemu-asan",
-         "qemu-bench"}
+         "qemu-bench", "qemu-install"}
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -32,10 +33,11 @@ FIRST_MINUTES = 20
 WORTH_SAYING_S = 30.0
 
 
-def add_force(parser: argparse.ArgumentParser) -> None:
-    """The option that overrides the checks of the machine."""
+def add_force(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """The option that overrides the checks of the machine; `more` is what else it does."""
     parser.add_argument("--force", action="store_true",
-                        help="go on although the machine was not verified or looks too small")
+                        help="go on although the machine was not verified or looks too small"
+                             + more)
 
 
 def jobs(args: argparse.Namespace) -> int:
@@ -182,6 +184,10 @@ def _qemu_bench(args: argparse.Namespace) -> bool:
     return qemu.build_bench(args.qemu_src, jobs(args))
 
 
+def _qemu_install(args: argparse.Namespace) -> bool:
+    return qemu.build_installable(args.qemu_src, jobs(args))
+
+
 def _distro(args: argparse.Namespace) -> bool:
     worked = image.build(jobs(args))
     return distro.build() or worked
@@ -190,4 +196,4 @@ def _distro(args: argparse.Namespace) -> bool:
 _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
              "engine-asan": _engine_asan, "qemu-stock": _qemu_stock,
              "qemu-upstream": _qemu_upstream, "qemu-asan": _qemu_asan,
-             "qemu-bench": _qemu_bench, "distro": _distro}
+             "qemu-bench": _qemu_bench, "qemu-install": _qemu_install, "distro": _distro}

@@ -18,15 +18,16 @@ class _Join(argparse.Action):
         setattr(namespace, self.dest, values if before is None else f"{before},{values}")
 
 
-def add(parser: argparse.ArgumentParser, policies: str, old: Sequence[str] = ()) -> None:
+def add(parser: argparse.ArgumentParser, policies: str, old: Sequence[str] = (),
+        extras: str = properties.DEFAULT_EXTRAS) -> None:
     """Add --policy (None unless typed; ``policies`` is what to say of it) and --extras.
 
-    ``old`` are further values of --extras that the verb still takes.
+    ``old`` are further values of --extras that the verb still takes, ``extras`` its default.
     """
     parser.add_argument("--policy", metavar="LIST", action=_Join, help=policies)
     parser.add_argument(
-        "--extras", choices=(*properties.EXTRAS, *old), default=properties.DEFAULT_EXTRAS,
+        "--extras", choices=(*properties.EXTRAS, *old), default=extras,
         metavar="|".join(properties.EXTRAS),
-        help="what goes on beside the policy. papers (default): no drain, no max-hold, as in the "
-             "papers' figures; device: as the device has them. Either yields to what is typed with "
-             "the policy")
+        help="what goes on beside the policy. papers: no drain, no max-hold, as in the papers' "
+             "figures; device: as the device has them (default: %(default)s). Either yields to "
+             "what is typed with the policy")

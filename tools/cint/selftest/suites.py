@@ -107,9 +107,7 @@ def _style_checks() -> list[Command]:
               paths.ROOT / "docs/own-policy")
     files = [path for directory in places
              for path in sorted(directory.rglob("*.[ch]"))]
-    ours = [path for series in (paths.QEMU_UPSTREAM_PATCHES, paths.QEMU_PATCHES,
-                                        paths.QEMU_BENCH_PATCHES)
-            for path in sorted(series.glob("*.patch"))]
+    ours = sorted(paths.QEMU_SERIES.glob("*/*.patch"))
     return [
         *(_checkpatch(path, "-f") for path in files),
         *(_checkpatch(path) for path in ours),
@@ -297,10 +295,10 @@ def _qtest_env(build: Path = paths.QEMU_BUILD) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _cases(program: Path) -> list[str]:
+def _cases(program: Path, build: Path = paths.QEMU_BUILD) -> list[str]:
     """The test paths in a GLib test program."""
     listing = Command("qtest", f"{program.name}-list", (str(program), "-l"),
-                      cwd=paths.QEMU_BUILD, env=_qtest_env())
+                      cwd=build, env=_qtest_env(build))
     result = runner.run_command(listing)
     text = result.log.read_text("utf-8", errors="replace") if result.log else ""
     return [line for line in text.splitlines() if line.startswith("/")]
@@ -333,7 +331,7 @@ def _qtest_commands(suite: str, build: Path = paths.QEMU_BUILD) -> list[Command]
         is_identity = "identity" in program.name
         if is_identity != (suite == "identity"):
             continue
-        for case in _cases(program):
+        for case in _cases(program, build):
             if program.name == "qos-test" and "/nvme/" not in case:
                 continue
             name = program.name + _short_case(program.name, case)
@@ -358,6 +356,18 @@ def _qtest_suite(suite: str) -> Callable[[Options], Iterator[Result]]:
         yield from _run_selected(commands, options, options.jobs)
 
     return run
+
+
+def port_suites(build: Path) -> tuple[Suite, ...]:
+    """What a port to another QEMU has to pass: the engine's tests, and the device's there."""
+
+    def qtest(options: Options) -> Iterator[Result]:
+        commands = [replace(seeded(command, options), suite="port")
+                    for command in _qtest_commands("qtest", build)]
+        yield from _run_selected(commands, options, options.jobs)
+
+    return (Suite("unit", "the policy engine", ("engine",), _unit),
+            Suite("port", "the device inside that QEMU", (), qtest))
 
 
 def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
