@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Our series on another version of QEMU: what applies, what does not, and a tree to build.
+
+A patch that does not apply as it is is merged: git knows both sides of its change from QEMU as
+the series was made for it, and the other version's own changes beside. What is merged without a
+conflict is taken; what conflicts is named, and the patches after it are tried without it.
+
+A version may have a series of its own in qemu-patches, by its first two numbers. Its `series`
+names the patches of 10.0 that still apply (../10.0/...) and holds those that had to be made again.
+"""
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import git, patches, sources, trees
+from cint.errors import CintError, UsageError
+
+APPLIES, MERGED, CONFLICTS = "applies", "merged", "conflicts"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one patch; where it conflicts: {file: how many places}."""
+
+    patch: Path
+    state: str
+    places: dict[str, int]
+
+    @property
+    def remark(self) -> str:
+        """The conflicts in words."""
+        return ", ".join(f"{name} ({count} place{'s' if count > 1 else ''})" if count
+                         else f"{name} (is not there, or another file)"
+                         for name, count in self.places.items())
+
+
+@dataclass(frozen=True)
+class Port:
+    """The series on another version, as far as it goes."""
+
+    version: str
+    series: Path
+    outcomes: tuple[Outcome, ...]
+    #: Where it is worked on: the repository, patches as they apply there, the tree, the build.
+    place: Path
+
+    @property
+    def complete(self) -> bool:
+        """Whether all patches are in."""
+        return all(outcome.state != CONFLICTS for outcome in self.outcomes)
+
+
+def series_for(version: str, name: str | None) -> Path:
+    """The series for a version: the one that is named, its own, or that of the device."""
+    known = sorted(path.parent.name for path in paths.QEMU_SERIES.glob("*/series"))
+    if name is not None:
+        if name not in known:
+            raise UsageError(f"--series {name}: there is no such series",
+                             hint=f"series: {', '.join(known)}")
+        return paths.QEMU_SERIES / name
+    own = ".".join(version.split(".")[:2])
+    return paths.QEMU_SERIES / own if own in known else paths.QEMU_PATCHES
+
+
+def _commit_files(repository: git.Repository, files: dict[str, Path], message: str) -> None:
+    """Check out a commit without parents, of those of the files that exist."""
+    for path in repository.directory.iterdir():
+        if path.name != ".git":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name, origin in files.items():
+        if origin.is_file():
+            target = repository.directory / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(origin, target)
+    repository.git("add", "--all", "--force")
+    tree = repository.git("write-tree")
+    commit = repository.git("commit-tree", "-m", message, tree, env=git.OURS)
+    repository.git("reset", "-q", "--hard", commit)
+
+
+def _repository(place: Path, own: Path, label: str, names: list[str]) -> git.Repository:
+    """A repository that knows both sides of the device's series, at the other version's files."""
+    directory = place / "work"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    repository = git.Repository(directory)
+    repository.git("init", "-q", "--template=", "--initial-branch=base")
+    # Also for whoever mends a patch there.
+    for key in ("name", "email"):
+        repository.git("config", f"user.{key}", git.OURS[f"GIT_AUTHOR_{key.upper()}"])
+    base = trees.prepare(sources.QEMU, None)
+    original = patches.read_series(paths.QEMU_PATCHES)
+    _commit_files(repository, patches.pristine_files(base, names), base.label)
+    _am(repository, *original)
+    repository.git("checkout", "-q", "--orphan", "port")
+    _commit_files(repository, {name: own / name for name in names}, label)
+    return repository
+
+
+def _am(repository: git.Repository, *words: str | Path) -> None:
+    repository.git("am", "-q", "--no-gpg-sign", "--keep-cr", "--whitespace=nowarn", *words,
+                   env=git.OURS)
+
+
+def _places(repository: git.Repository) -> dict[str, int]:
+    """The files in conflict, and in how many places each is."""
+    names = repository.git("diff", "--name-only", "--diff-filter=U").splitlines()
+    found = {}
+    for name in names:
+        path = repository.directory / name
+        text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
+        found[name] = len(re.findall(r"^<<<<<<< ", text, re.MULTILINE))
+    return found
+
+
+def _try(repository: git.Repository, patch: Path) -> Outcome:
+    """Apply one patch, as it is or merged; else leave it out."""
+    try:
+        _am(repository, patch)
+        return Outcome(patch, APPLIES, {})
+    except git.GitError:
+        repository.git("am", "--abort")
+    try:
+        _am(repository, "-3", patch)
+        return Outcome(patch, MERGED, {})
+    except git.GitError as problem:
+        places = _places(repository)
+        repository.git("am", "--abort")
+        missing = re.findall(r"error: (\S+): does not exist in index", problem.stderr)
+        return Outcome(patch, CONFLICTS, places or dict.fromkeys(missing or ["?"], 0))
+
+
+def apply(own: Path, name: str | None) -> Port:
+    """Try the series on a person's tree, which is only read."""
+    version = trees.own_version(own)
+    series = series_for(version, name)
+    listed = patches.read_series(series)
+    present = trees.committed(own, patches.subjects(listed))
+    if present:
+        raise CintError(f"{own} has {len(present)} of the {len(listed)} patches as commits",
+                        hint="name a tree without them")
+    place = paths.PORT / version
+    touched = {inside for patch in [*listed, *patches.read_series(paths.QEMU_PATCHES)]
+               for inside in patches.touched_files(patch)}
+    with steps.step("port-apply", f"Apply {paths.display(series)} to QEMU {version}") as step:
+        repository = _repository(place, own, f"QEMU {version}", sorted(touched))
+        outcomes = tuple(_try(repository, patch) for patch in listed)
+        step.summary(f"{sum(o.state != CONFLICTS for o in outcomes)} of {len(outcomes)} patches")
+    return Port(version, series, outcomes, place)
+
+
+def install(port: Port, own: Path) -> patches.Tree:
+    """A tree with the patches as they came out, and our own files; the person's is linked."""
+    repository = git.Repository(port.place / "work")
+    written = port.place / "series"
+    shutil.rmtree(written, ignore_errors=True)
+    first = repository.git("rev-list", "--max-parents=0", "HEAD")
+    names = repository.git("format-patch", "--zero-commit", "--no-signature", "--no-numbered",
+                           "-o", written, f"{first}..HEAD").splitlines()
+    tree = patches.Tree(port.place / "src", f"QEMU {port.version}", origin=own, verified=False)
+    with steps.step("port-link", f"Link {tree.label}") as step:
+        count = trees.link_farm(own, tree.root, patches.own_files(tree))
+        step.summary(f"{count} files")
+    patches.apply_series(tree, [Path(name) for name in names])
+    patches.apply_overlay(tree, patches.overlay_map())
+    return tree
+
+
+def report(port: Port) -> str:
+    """A table of the patches, in Markdown."""
+    lines = [f"QEMU {port.version} with {paths.display(port.series)}:", "",
+             "| patch | |", "|---|---|"]
+    for outcome in port.outcomes:
+        subject = patches.subjects([outcome.patch])[0]
+        where = "" if outcome.patch.parent == port.series else \
+            f" ({outcome.patch.parent.resolve().name})"
+        said = outcome.state + (f": {outcome.remark}" if outcome.remark else "")
+        lines.append(f"| {subject}{where} | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def advice(port: Port) -> str:
+    """What to do about the first conflict."""
+    first = next(outcome for outcome in port.outcomes if outcome.state == CONFLICTS)
+    work = paths.display(port.place / "work")
+    name = ".".join(port.version.split(".")[:2])
+    return (f"in {work}: git am -3 {first.patch.resolve()}, mend, git add, git am --continue, "
+            f"git format-patch -1; put the file into qemu-patches/{name}/ with a series that "
+            "names it, then again")
+
+
+def tell(port: Port) -> None:
+    """A line for a person: how far it went."""
+    counts = {state: sum(outcome.state == state for outcome in port.outcomes)
+              for state in (APPLIES, MERGED, CONFLICTS)}
+    ui.info(", ".join(f"{count} {state}" for state, count in counts.items() if count))
