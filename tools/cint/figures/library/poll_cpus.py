@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Polling on one of several virtual CPUs: what the others' turns and PAUSE change."""
+
+from cint.figures import polled
+from cint.figures.checks import at_most, instead, within, wrong
+from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.polled import CLASSIC, IRQ, OURS
+from cint.figures.values import Expr, value
+
+NAMES = (IRQ, CLASSIC, OURS)
+CPUS = (1, 2, 4)
+
+
+def of(name: str, run: str, cpus: int) -> Expr:
+    return value(name, f"{cpus} CPUs/{run}", "alone")
+
+
+def more(name: str, run: str, cpus: int) -> Expr:
+    return of(name, run, cpus) - of(name, run, 1)
+
+
+FIGURE = Figure(
+    "poll-cpus", "polling", "Polling on one of several CPUs",
+    "not a figure of a paper; what holds of a virtual machine whose CPUs take turns",
+    "A thread that polls has the latency that it has on a machine with one CPU. PAUSE, which ends "
+    "each poll, costs a part of a turn and no more.",
+    groups=tuple(Group(polled.runs(*NAMES), (polled.alone("4k"),), prefix=f"{cpus} CPUs/",
+                       vcpus=cpus) for cpus in CPUS),
+    checks=(
+        *(within(f"{cpus} CPUs, {run}: latency against one CPU",
+                 of("mean_us", run, cpus) / of("mean_us", run, 1), 0.97, 1.03, wrong(1.1),
+                 paper=1.0)
+          for run in NAMES for cpus in CPUS[1:]),
+        *(at_most(f"{cpus} CPUs, classic: unseen for longer than on one CPU",
+                  more("head_us", CLASSIC, cpus), 0.2,
+                  instead(f"{cpus} CPUs/{CLASSIC}", f"{cpus} CPUs/{IRQ}"), unit="us")
+          for cpus in CPUS[1:]),
+    ),
+    panels=(
+        Panel("mean latency", "us", tuple(
+            Series(run, [(n, of("mean_us", run, n)) for n in CPUS]) for run in NAMES),
+            kind="lines", x="CPUs", log_x=True),
+        Panel("from post to head", "us", tuple(
+            Series(run, [(n, of("head_us", run, n)) for n in CPUS]) for run in NAMES),
+            kind="lines", x="CPUs", log_x=True)),
+    columns=polled.COLUMNS,
+    notes=(polled.SCHEDULER,
+           "'unseen' is the device's: from the post of a completion to the doorbell by which the "
+           "guest says that it has taken it. What it grows by with the CPUs is what turns and "
+           "PAUSE cost. With several CPUs the CPU time is by ticks, of all CPUs."),
+    slow=True,
+)
