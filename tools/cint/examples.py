@@ -35,6 +35,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "replay": (("./cint replay --policy default,adaptive,cint load.trace", "side by side"),
                ("./cint replay --from-trace --policy cint:thr=16 qemu.log",
                 "what --trace cint has printed"),
+               ("./cint replay --from blkparse --policy default,cint blkparse.txt",
+                "a load recorded on any Linux"),
                ("./cint replay --from-trace --sweep delta=1us..50us,thr=1..256 qemu.log",
                 "heat maps, a proposal")),
     "figure": (("./cint figure --list", "what there is"),

@@ -9,15 +9,19 @@ import argparse
 import json
 import signal
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from cint import bootstrap, paths, ui
+from cint import bootstrap, paths, ui, units
 from cint.build import engine
 from cint.device import options, properties, scale
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.measure import sweep
 from cint.results import documents, grid
+from cint.timeline import importers
+from cint.timeline.importers import log
 
 DEFAULT_POLICY = "cint"
 DEFAULT_PLOT = Path("replay-sweep.png")
@@ -42,7 +46,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "it with,\nor compare several policies in one pass.",
     )
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="the timeline (default: standard input)")
+    add("files", nargs="*", metavar="FILE", help="the timeline (default: standard input), or what "
+        "--from says")
     options.add(parser, "policies, separated by commas; several are compared "
                 f"(default: {DEFAULT_POLICY})", old=("on", "off"))
     add("--set", action="append", metavar="K=V", default=[],
@@ -58,12 +63,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--record", metavar="on|off",
         help="whether the guest has status records, which out-of-order Urgent needs (default: on)")
     add("--from-trace", action="store_true",
-        help="FILE is QEMU's log of pci_nvme_cint_* trace events")
+        help="FILE is QEMU's log of pci_nvme_cint_* trace events (the same as --from qemu)")
     add("--cq", metavar="N", help="of those, only completion queue N")
     add("--irqs", metavar="on|off", help="print each interrupt (default: on for one policy)")
     add("--json", action="store_true",
         help="one JSON object a line: interrupts, then the summary; with --sweep one document")
     add("--bench", action="store_true", help="measure the program: parser, engine, everything")
+    _add_import(parser)
     _add_sweep(parser)
 
 
@@ -72,6 +78,22 @@ def _scale(text: str) -> float:
         return scale.check_scale(float(text))
     except ValueError:
         raise UsageError(f"--cpu-scale {text}: give a number such as 3") from None
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("records of other tools")
+    group.add_argument(
+        "--from", choices=("qemu", *importers.FORMATS), dest="format", metavar="FORMAT",
+        help="what FILE is: qemu; " + "; ".join(f"{name}: {what}" for name, what
+                                                in importers.FORMATS.items()))
+    group.add_argument("--device", metavar="NAME", help="of several devices in the record, this "
+                       "one's requests: 259,0 in blkparse's text, nvme0 in that of nvme.bt")
+    group.add_argument("--latency", metavar="TIME|FILE", help="fio-io: how long each request "
+                       "takes, or the completion latency log of the same job")
+    group.add_argument("--depth", metavar="N", type=units.count(1, 65535, "--depth"),
+                       help="fio-io, version 2: so many requests are in flight")
+    group.add_argument("--save", metavar="LOG", type=Path, help="keep what was made of the record: "
+                       "a log such as QEMU's, for --from-trace and ./cint trace")
 
 
 def _add_sweep(parser: argparse.ArgumentParser) -> None:
@@ -101,6 +123,10 @@ def program_args(args: argparse.Namespace) -> list[str]:
         if getattr(args, name):
             words.append(f"--{name.replace('_', '-')}")
     return words
+
+
+def _file(args: argparse.Namespace) -> list[str]:
+    return [args.file] if args.file else []
 
 
 def _call(words: Sequence[str], *, capture: bool) -> "subprocess.CompletedProcess[str]":
@@ -150,8 +176,9 @@ def _sweep(args: argparse.Namespace) -> int:
     base = policies[0].name
     properties.parse_policy(sweep.arm(base, args.sweep[0]))
     args.json, args.irqs = True, "off"
-    words = [*program_args(args), *_policies([sweep.arm(base, point) for point in args.sweep])]
-    done = _call([*words, *([args.file] if args.file else [])], capture=True)
+    words = [*program_args(args), *_policies([sweep.arm(base, point) for point in args.sweep]),
+             *_file(args)]
+    done = _call(words, capture=True)
     if done.returncode:
         return done.returncode
     result = sweep.evaluate(base, args.sweep, args.quantile,
@@ -161,15 +188,53 @@ def _sweep(args: argparse.Namespace) -> int:
     return grid.report(result, as_json=args.as_json)
 
 
+def _check_files(args: argparse.Namespace) -> None:
+    """Which of the options go together; sets `from_trace` and `file`, the one that is read."""
+    args.from_trace = args.from_trace or args.format is not None
+    imported = args.format in importers.FORMATS
+    given = [name for name in ("device", "latency", "depth", "save") if getattr(args, name)]
+    if given and not imported:
+        raise UsageError(f"--{given[0]} goes with --from {', '.join(importers.FORMATS)}")
+    if imported and not args.files:
+        raise UsageError(f"--from {args.format}: give the file")
+    if len(args.files) > 1 and args.format != "fio-lat":
+        raise UsageError(f"one FILE, not {len(args.files)} (only --from fio-lat takes several, one "
+                         "a job)")
+    args.file = args.files[0] if args.files else None
+
+
+@contextmanager
+def _imported(args: argparse.Namespace) -> Iterator[None]:
+    """Have `file` be a log made of the record, where it is one of another tool."""
+    if args.format not in importers.FORMATS:
+        yield
+        return
+    found = importers.read(args.format, [Path(name) for name in args.files],
+                           importers.Choice(args.device, args.latency, args.depth))
+    for remark in found.remarks:
+        ui.warn(remark)
+    with tempfile.TemporaryDirectory(prefix="cint-replay-") as place:
+        made = args.save or Path(place) / "log"
+        with made.open("w", encoding="utf-8") as stream:
+            log.write(found.requests, stream)
+        args.file = str(made)
+        yield
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     policies = policies_for(args)
+    _check_files(args)
     if args.sweep:
         bootstrap.ensure("plots")
     engine.build_replay()
+    with _imported(args):
+        return _replay(args, policies)
+
+
+def _replay(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> int:
     if args.sweep:
         args.as_json = args.json
         return _sweep(args)
-    words = [*program_args(args), *_policies([policy.name for policy in policies]),
-             *([args.file] if args.file else [])]
+    words = [*program_args(args), *_policies([policy.name for policy in policies]), *_file(args)]
     return max(_call(words, capture=False).returncode, EXIT_OK)
