@@ -489,7 +489,8 @@ static int read_whole_log(struct cintio *dev, void **page, size_t *size,
     if (ret) {
         return ret;
     }
-    len = head.header_size + (size_t)head.records * head.record_size;
+    len = head.header_size + (size_t)head.records * head.record_size +
+          (size_t)head.sq_records * head.sq_record_size;
     text = head.magic == NVME_CINT_MAGIC && len % 4 == 0 ? malloc(len) : NULL;
     if (!text) {
         return cintio_fail(err, -EIO, "log page D0h of %s makes no sense",

@@ -20,11 +20,14 @@
  *   counts=1                 tell what the I/O queues counted, see below
  *
  * Each job has a queue pair. The controller is opened by the first job, whose
- * records and counts hold for all, and closed by the last, which prints a line
- * on standard output if it was asked to:
+ * records and counts hold for all, and closed by the last. What counts=1 has it
+ * print on standard output:
  *
- *   cint-user INTERRUPTS COST LOG-PAGE   the guest's own count; irq_cost_ns of
- *                                        the first job; page D0h in base64
+ *   cint-clock start|end NS INSTRUCTIONS   at the edges of each job's I/O, by
+ *                                          the controller's clocks
+ *   cint-user INTERRUPTS COST LOG-PAGE     at the end: the guest's own count;
+ *                                          irq_cost_ns of the first job; page
+ *                                          D0h in base64
  */
 #include "fio.h"
 
@@ -56,6 +59,7 @@ struct user {
     struct cintio_mem *mem;
     struct io_u **waiting;
     unsigned int queued;
+    bool started;
     struct cintio_done *done;
     uint64_t irq_cost_ns, irqs_paid;
 };
@@ -199,6 +203,23 @@ static void print_base64(const uint8_t *at, size_t len)
         putchar(left > 1 ? digits[bits >> 6 & 63] : '=');
         putchar(left > 2 ? digits[bits & 63] : '=');
     }
+}
+
+/* Of a controller with cint, whose log page begins with them. */
+static void print_clock(const char *edge)
+{
+    struct cintio_error err;
+    void *page;
+    size_t len;
+
+    if (!the.counts || cintio_log(the.dev, &page, &len, &err)) {
+        return;
+    }
+    printf("cint-clock %s %llu %llu\n", edge,
+           (unsigned long long)((NvmeCintLogHeader *)page)->time_ns,
+           (unsigned long long)((NvmeCintLogHeader *)page)->instructions);
+    fflush(stdout);
+    free(page);
 }
 
 static void print_counts(void)
@@ -408,6 +429,9 @@ static void user_cleanup(struct thread_data *td)
     struct user *user = td->io_ops_data;
 
     pthread_mutex_lock(&the.lock);
+    if (user && user->started) {
+        print_clock("end");
+    }
     if (user && user->q) {
         cintio_queue_watch(user->q, NULL, NULL);
         the.ended[the.nr_ended++] = user->q;
@@ -505,6 +529,10 @@ static int user_commit(struct thread_data *td)
 
     if (!user->queued) {
         return 0;
+    }
+    if (!user->started) {
+        user->started = true;
+        print_clock("start");
     }
     fio_gettime(&now, NULL);
     for (unsigned int i = 0; i < user->queued; i++) {

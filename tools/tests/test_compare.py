@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from cint import cli, host, paths
+from cint.device import properties
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -212,7 +213,7 @@ def test_polling_is_a_row_for_each_policy_and_mode() -> None:
     assert not [w for w in off if "poll" in w]
     assert [w for w in ours if "poll" in w] == ["nvme.poll_queues=1"]
     assert [w for w in queue if "poll" in w] == ["nvme.poll_irq_queues=1"]
-    setups = [comparison.polling_setup(got, p) for p in got.policies]
+    setups = [comparison.own_setup(got, p) for p in got.policies]
     assert [len(s) for s in setups] == [0, 1, 1, 0, 1, 1]
     assert "io_poll_mode" in setups[1][0][-1] and "echo adaptive >" in setups[1][0][-1]
     assert assembly.parameters_for(got)["polling"]
@@ -229,7 +230,7 @@ def test_polled_rows_differ_from_the_others_in_the_kernel_only() -> None:
 
 def test_a_fixed_sleep_is_scaled() -> None:
     got = chosen("--polling", "fixed:2us", "--policy", "default")
-    (words,) = comparison.polling_setup(got, got.policies[0])
+    (words,) = comparison.own_setup(got, got.policies[0])
     script = words[-1]
     assert "echo 6 >$f" in script and "io_poll_delay" in script
 
@@ -247,6 +248,113 @@ def test_the_distribution_does_not_poll() -> None:
     with pytest.raises(UsageError, match="the distribution's kernel"):
         chosen("--polling", "classic", "--guest", "distro")
     assert chosen("--polling", "off", "--guest", "distro").polling == {}
+
+
+def test_an_engine_is_a_row_for_each_policy() -> None:
+    got = chosen("--policy", "default,cint+ooo", "--engine", "kernel,user,user:poll",
+                 "--workload", "sync")
+    assert [p.name for p in got.policies] == [
+        "default", "default/user", "default/user:poll",
+        "cint+ooo", "cint+ooo/user", "cint+ooo/user:poll"]
+    assert got.policies[2].slug == "default-user-poll" and got.baseline == "default"
+    assert [got.engine_of(p).kind for p in got.policies[:3]] == ["kernel", "user", "user"]
+    assert got.repeat_command == ("./cint compare --policy default,cint+ooo "
+                                  "--engine kernel,user,user:poll --workload sync")
+    accel = comparison.choose_accel(virtual=True)
+    kernel, user = (comparison.machine_for(got, p, accel) for p in got.policies[:2])
+    assert kernel == comparison.machine_for(chosen("--policy", "default", "--workload", "sync"),
+                                            kernel_policy(got), accel)
+    assert (user.initramfs, user.iommu, user.append) == (paths.USERSPACE_INITRAMFS, True, ())
+    assert not comparison.own_setup(got, got.policies[0])
+    (bind,) = comparison.own_setup(got, got.policies[1])
+    assert "cintio bind $A" in bind[-1] and "0000:00:01.0" in bind[-1]
+
+
+def kernel_policy(got: settings.Settings) -> properties.Policy:
+    return next(p for p in got.policies if not got.engine_of(p).is_user)
+
+
+def user_job(workload: str, *words: str, policy: str = "default") -> list[str]:
+    got = chosen("--policy", policy, "--engine", "user", "--workload", workload,
+                 "--cpu-scale", "2", "--irq-cost", "100", *words)
+    job = comparison.plan_for(got, 0, got.policies[0]).jobs[1]
+    return str(job.fio).splitlines()
+
+
+def test_under_the_user_engine_depth_and_batches_stay() -> None:
+    kernel = str(comparison.plan_for(chosen("--workload", "async", "--cpu-scale", "2")).jobs[1].fio)
+    lines = user_job("async")
+    for line in kernel.splitlines():
+        if line.startswith(("iodepth", "rw", "bs", "runtime", "ramp", "randseed")):
+            assert line in lines
+    assert "filename=0000.00.01.0" in lines and "ioengine=cintio" in lines
+    assert "irq_cost_ns=200" in lines and "counts=1" in lines and "interrupt_mode=auto" in lines
+    assert "hint=barrier" in lines and "records=1" not in lines
+    assert "records=1" in user_job("async", policy="cint+ooo")
+    assert "hint=unmarked" in user_job("async", "--hints", "off")
+    assert "records=1" not in user_job("async", "--hints", "off", policy="cint+ooo")
+    assert "hint=urgent" in user_job("sync")
+
+
+def test_threads_in_place_of_processes_have_their_slices() -> None:
+    lines = user_job("mixed")
+    first, second = lines.index("[async]"), lines.index("[sync]")
+    assert "hint=unmarked" in lines[first:second] and "hint=urgent" in lines[second:]
+    assert "slice_ns=200000" in lines[second:] and "slice_ns=200000" not in lines[:second]
+    assert "thread=0" not in lines and not [word for word in lines if "slice $PPID" in word]
+    assert not [word for word in lines if word.startswith("exec_")]
+
+
+def test_a_sleep_of_the_user_engine_is_scaled() -> None:
+    got = chosen("--engine", "user:sleep=2us", "--policy", "default", "--cpu-scale", "3",
+                 "--workload", "sync")
+    text = str(comparison.plan_for(got, 0, got.policies[0]).jobs[1].fio)
+    assert "interrupt_mode=sleep\n" in text and "sleep_ns=6000\n" in text
+
+
+def test_the_user_engine_adds_the_policy_it_is_for() -> None:
+    assert "pointer/user" in [p.name for p in chosen("--engine", "user").policies]
+    assert "pointer" not in [p.name for p in chosen().policies]
+
+
+def test_the_user_engine_does_not_poll_as_the_kernel_does() -> None:
+    got = chosen("--engine", "kernel,user", "--polling", "off,ours", "--policy", "default")
+    assert [p.name for p in got.policies] == ["default", "default/user", "default/ours"]
+    with pytest.raises(UsageError, match="--polling is how the kernel polls"):
+        chosen("--engine", "user", "--polling", "ours", "--policy", "default")
+
+
+@pytest.mark.parametrize("text, said", [
+    ("spdk", "valid: kernel, user, user:poll"), ("kernel:poll", "valid: kernel"),
+    ("user:", "valid"), ("user:often", "valid"), ("user,user", "given twice"),
+    ("user:poll=2us", "valid"), ("user:sleep", "such as user:sleep=2us"),
+    ("user:sleep=0", "from 1 ns to 10ms"), ("user:sleep=1s", "from 1 ns to 10ms")])
+def test_an_engine_that_there_is_not(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        chosen("--engine", text)
+
+
+def test_the_distribution_has_no_user_engine() -> None:
+    with pytest.raises(UsageError, match="no user-space driver"):
+        chosen("--engine", "kernel,user", "--guest", "distro")
+
+
+def test_own_jobs_under_the_user_engine(tmp_path: Path) -> None:
+    own = tmp_path / "my.fio"
+    own.write_text("[global]\nfilename=${DEVICE}\nioengine=io_uring\nhipri=1\niodepth=4\n"
+                   "[a]\nrw=randread\n[b]\nstonewall\nrw=randwrite\n")
+    got = chosen("--fio", str(own), "--engine", "kernel,user", "--policy", "default")
+    kernel, user = (str(comparison.plan_for(got, 0, p).jobs[1].fio) for p in got.policies)
+    assert "ioengine=io_uring\nhipri=1\n" in kernel and "cint-edge" in kernel
+    assert "[global]\nioengine=cintio\nthread=1\ninterrupt_mode=auto\ncounts=1\n" in user
+    assert "filename=0000.00.01.0\niodepth=4\nhint=barrier\n[a]" in user
+    assert "hipri" not in user and "cint-edge" not in user
+    own.write_text("[a]\nfilename=/dev/nvme0n1\nioengine=libaio\n")
+    with pytest.raises(UsageError, match="is not called"):
+        chosen("--fio", str(own), "--engine", "user")
+    own.write_text("[a]\nfilename=${DEVICE}\nioengine=null\n")
+    with pytest.raises(UsageError, match="no job has an ioengine that can be replaced"):
+        chosen("--fio", str(own), "--engine", "user")
 
 
 def test_a_repeat_is_a_boot_with_the_next_seed() -> None:

@@ -15,7 +15,7 @@ from cint.device import properties
 from cint.figures.checks import Check
 from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr
-from cint.guest import polling
+from cint.guest import engines, polling
 from cint.measure import settings
 from cint.measure.workloads import Timing, Workload
 
@@ -36,13 +36,14 @@ QUICK_SHARE = 0.5
 class Run:
     """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none.
 
-    ``polling`` is a mode of ``--polling``.
+    ``polling`` is a mode of ``--polling``, ``engine`` one of ``--engine``.
     """
 
     policy: str
     name: str = ""
     hints: bool = True
     polling: str = polling.OFF
+    engine: str = engines.KERNEL
 
     @property
     def title(self) -> str:
@@ -178,4 +179,5 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
         [policy], group.workloads,
         properties.parse_media(group.media), True, group.vcpus,
         Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
-        "", "./cint figure", hints=run.hints, polling={policy.name: mode})
+        "", "./cint figure", hints=run.hints, polling={policy.name: mode},
+        engines={policy.name: engines.parse(run.engine)})

@@ -75,10 +75,11 @@ def plan_of(wanted: Wanted) -> agent.Plan:
         for workload in chosen.workloads:
             seconds = workloads.guest_seconds(workload, timing, chosen.k)
             jobs.append(agent.Job(job_name(workload, seed),
-                                  fio=workloads.render(workload, timing, chosen.k),
+                                  fio=comparison.render(chosen, chosen.policies[0], workload,
+                                                        timing),
                                   args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
     setup = (*session.scale_setup(chosen.k),
-             *comparison.polling_setup(chosen, chosen.policies[0]), *wanted.group.setup)
+             *comparison.own_setup(chosen, chosen.policies[0]), *wanted.group.setup)
     return agent.Plan(tuple(jobs), (*setup, probe.install()) if wanted.group.probed else setup)
 
 
@@ -102,8 +103,9 @@ def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
     outcome = done.outcome.parsed(wanted.title)
     if outcome.trouble:
         raise CintError(f"{wanted.title}: guest kernel: {outcome.trouble[0]}")
-    if wanted.settings.cost_ns and not comparison.in_force(wanted.settings, [outcome]):
-        raise CintError(f"{wanted.title}: the guest's kernel does not spend the interrupt cost")
+    named = replace(outcome, name=wanted.settings.policies[0].name)
+    if wanted.settings.cost_ns and not comparison.in_force(wanted.settings, [named]):
+        raise CintError(f"{wanted.title}: the guest does not spend the interrupt cost")
     log = done.outcome.trace.decode("utf-8", "replace")
     wanted.group.read(Boot(wanted.name, wanted.settings, wanted.seeds, outcome, log), data)
 

@@ -28,7 +28,7 @@ FILENAME = "0000.00.01.0"
 _BIND = ("A=$(basename $(readlink -f /sys/class/nvme/nvme0/device)); "
          f"[ $A = {FILENAME.replace('.', ':', 2)} ] || "
          "{ echo the controller is at $A >&2; exit 1; }; cintio bind $A")
-_MARK = "cint-user"
+_MARK, _CLOCK = "cint-user", "cint-clock"
 
 
 @dataclass(frozen=True)
@@ -100,23 +100,36 @@ class Counts:
     """What fio's engine ``cintio`` says at its end.
 
     Interrupts of the I/O queues' vectors as the guest's kernel counted them, the cost of each that
-    the engine added (guest ns), and the device's log page, None where it has none.
+    the engine added (guest ns), the device's log page, None where it has none, and the device's
+    time in ns and the CPUs' instructions when the last of its jobs began and the first ended.
     """
 
     interrupts: int
     cost_ns: int
     page: bytes | None
+    clocks: tuple[tuple[int, int], tuple[int, int]] | None = None
+
+    @property
+    def cpu_share(self) -> float | None:
+        """Of one CPU, the share of that time in which it was not halted."""
+        if self.clocks is None:
+            return None
+        (began, first), (ended, last) = self.clocks
+        return (last - first) / (ended - began) if last > first and ended > began else None
 
 
 def counts(text: str) -> Counts | None:
     """The counts in a job's standard output; None: there are none, so the kernel drove."""
-    for line in text.splitlines():
-        if not line.startswith(f"{_MARK} "):
-            continue
-        try:
-            _, interrupts, cost, *page = line.split()
-            return Counts(int(interrupts), int(cost),
-                          base64.b64decode(page[0], validate=True) if page else None)
-        except (ValueError, binascii.Error) as err:
-            raise CintError(f"what fio's engine counted cannot be read ({err})") from None
+    lines = [line.split() for line in text.splitlines() if line.startswith((_MARK, _CLOCK))]
+    try:
+        edges = {which: [(int(w[2]), int(w[3])) for w in lines if w[:2] == [_CLOCK, which]]
+                 for which in ("start", "end")}
+        for mark, *words in lines:
+            if mark == _MARK:
+                page = base64.b64decode(words[2], validate=True) if len(words) > 2 else None
+                return Counts(int(words[0]), int(words[1]), page,
+                              (max(edges["start"]), min(edges["end"])) if all(edges.values())
+                              else None)
+    except (ValueError, IndexError, binascii.Error) as err:
+        raise CintError(f"what fio's engine counted cannot be read ({err})") from None
     return None

@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, ui, units
 from cint.device import properties, scale
 from cint.errors import CintError
-from cint.guest import agent, kinds, session, vm
+from cint.guest import agent, engines, kinds, session, vm
 from cint.measure import edges, runner, sampling, workloads
 from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.settings import Settings
@@ -48,7 +48,7 @@ def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel
                          slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive), trace=settings.trace)
-    return kinds.dress(machine, settings.guest)
+    return settings.engine_of(policy).dress(kinds.dress(machine, settings.guest))
 
 
 def job_name(workload: workloads.Workload, repeat: int) -> str:
@@ -61,23 +61,38 @@ def timing_for(settings: Settings, repeat: int) -> Timing:
     return replace(settings.timing, seed=settings.seed + repeat)
 
 
-def plan_for(settings: Settings, repeat: int = 0) -> agent.Plan:
-    """What a guest does; the same for all policies, but see :func:`polling_setup`."""
+def render(settings: Settings, policy: properties.Policy, workload: workloads.Workload,
+           timing: Timing) -> str:
+    """A workload's job text under one of the policies: the engine that drives may differ."""
+    engine = settings.engine_of(policy)
+    if not engine.is_user:
+        return workloads.render(workload, timing, settings.k)
+    options = engine.options(settings.k, cost_ns=settings.cost_applied_ns,
+                             records=settings.hints and policy.properties.get("cint.ooo") == "on")
+    text = workloads.driven_text(workload.template, options, settings.hints)
+    return workloads.render(replace(workload, template=text, edges=False), timing, settings.k,
+                            engines.FILENAME)
+
+
+def plan_for(settings: Settings, repeat: int = 0,
+             policy: properties.Policy | None = None) -> agent.Plan:
+    """What a guest does under a policy, by default the first; see also :func:`own_setup`."""
+    policy = policy or settings.policies[0]
     jobs = [session.facts_job()]
     timing = timing_for(settings, repeat)
     for workload in settings.workloads:
         seconds = workloads.guest_seconds(workload, timing, settings.k)
         jobs.append(agent.Job(job_name(workload, repeat),
-                              fio=workloads.render(workload, timing, settings.k),
+                              fio=render(settings, policy, workload, timing),
                               args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
-    counted = any(w.edges for w in settings.workloads)
+    counted = any(w.edges for w in settings.workloads) and not settings.engine_of(policy).is_user
     return agent.Plan(tuple(jobs), (*session.scale_setup(settings.k, settings.vcpus),
                                     *([edges.install(settings.vcpus)] if counted else [])))
 
 
-def polling_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
-    """What the guest's kernel is told of polling before the jobs."""
-    return settings.polling_of(policy).setup(settings.k)
+def own_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
+    """Commands before the jobs for one of the policies: of polling, and of who drives."""
+    return (*settings.polling_of(policy).setup(settings.k), *settings.engine_of(policy).setup())
 
 
 @dataclass(frozen=True)
@@ -113,8 +128,8 @@ def run_for(settings: Settings, boot: Boot, accel: host.Accel, *, trace: Sequenc
     """
     machine = replace(machine_for(settings, boot.policy, accel),
                       trace=(*settings.trace, *trace), seed=settings.seed + boot.repeat)
-    plan = plan_for(settings, boot.repeat)
-    plan = replace(plan, setup=(*plan.setup, *polling_setup(settings, boot.policy), *setup))
+    plan = plan_for(settings, boot.repeat, boot.policy)
+    plan = replace(plan, setup=(*plan.setup, *own_setup(settings, boot.policy), *setup))
     files = Files.of(machine)
     run = RunPlan.of(boot.name, machine, plan, files, job_seconds=longest_job(settings),
                      boot_limit_s=settings.boot_limit_s)
@@ -144,15 +159,26 @@ def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sa
             mine = [s for s in samples if s.workload == group and s.policy == policy.name]
             if mine:
                 found += sampling.rows(mine, settings.k, workload.latency_job, workload.split)
-    return sampling.with_ratios(found, settings.baseline)
+    by_name = {p.name: settings.engine_of(p).kind for p in settings.policies}
+    return sampling.with_ratios([replace(r, engine=by_name[r.policy]) for r in found],
+                                settings.baseline)
 
 
 def in_force(settings: Settings, outcomes: Sequence[session.Outcome]) -> bool:
-    """Whether every guest's kernel really spends the interrupt cost."""
+    """Whether every guest really spends the interrupt cost: its kernel, or fio's engine."""
     if not settings.cost_applied_ns:
         return False
-    wanted = str(settings.cost_applied_ns)
-    return all(o.facts.get("irq_cost_ns") == wanted for o in outcomes)
+    users = {p.name for p in settings.policies if settings.engine_of(p).is_user}
+    return all(settings.cost_applied_ns in _costs(o, o.name in users) for o in outcomes)
+
+
+def _costs(outcome: session.Outcome, user: bool) -> set[int]:
+    """The interrupt costs that a guest says it spends; one, if all is well."""
+    if not user:
+        return {int(outcome.facts.get("irq_cost_ns", 0))}
+    said = [engines.counts(str(m.get("stdout") or "")) for m in outcome.results.values()]
+    costs = {one.cost_ns for one in said if one}
+    return costs if len(costs) == 1 else set()
 
 
 class _Counter:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cint.device import logpage, scale
-from cint.guest import agent
+from cint.guest import agent, engines
 from cint.measure import edges, fiojson, metrics
 from cint.measure.window import Window, window
 
@@ -122,8 +122,11 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
     """The difference of two log pages (None: the device has none)."""
     if before is None or after is None:
         return None
-    first, last = logpage.decode(before).total(), logpage.decode(after).total()
+    return _since(logpage.decode(before).total(), logpage.decode(after).total())
 
+
+def _since(first: logpage.Totals, last: logpage.Totals) -> DeviceDelta:
+    """What was counted between the two."""
     def more(now: Mapping[str, int], then: Mapping[str, int]) -> dict[str, int]:
         return {n: count - then.get(n, 0) for n, count in now.items() if count != then.get(n, 0)}
 
@@ -181,12 +184,25 @@ def _whole(one: Sample, message: agent.Message, vcpus: int,
         # What came after some jobs had ended is no part of the time they ran together.
         return _group(dataclasses.replace(one, window=common), found, Count.of(before), vcpus)
     ios = after.ios - before.ios if after.ios is not None and before.ios is not None else None
-    return dataclasses.replace(
+    one = dataclasses.replace(
         one, window=common, block_ios=ios,
         guest_interrupts=agent.queue_interrupts(before, after),
         elapsed_s=(after.monotonic_ns - before.monotonic_ns) / 1e9,
         cpu_share=cpu_share(*_cpu_edges(message, before, after), vcpus),
         device=device_delta(before.nvme_log, after.nvme_log))
+    return _by_user(one, engines.counts(str(message.get("stdout") or "")), vcpus)
+
+
+def _by_user(one: Sample, counts: engines.Counts | None, vcpus: int) -> Sample:
+    """The sample of a process that drove the controller itself, which counts from its start."""
+    if counts is None:
+        return one
+    device = (_since(logpage.Totals(), logpage.decode(counts.page).total()) if counts.page
+              else None)
+    share = counts.cpu_share if vcpus == 1 else None
+    return dataclasses.replace(one, guest_interrupts=counts.interrupts, device=device,
+                               block_ios=None,
+                               cpu_share=one.cpu_share if share is None else share)
 
 
 @dataclass(frozen=True)
@@ -248,6 +264,8 @@ class Row:
     repeats: int = 1
     window_s: float | None = None
     even: bool = True
+    #: Who drove the controller: kernel or user.
+    engine: str = engines.KERNEL
 
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
@@ -256,7 +274,8 @@ class Row:
                 "ratios": dict(self.ratios), "reasons": dict(self.reasons),
                 "lateness": dict(self.lateness), "hints": dict(self.hints),
                 "range": {m: list(ends) for m, ends in self.range.items()},
-                "repeats": self.repeats, "window_s": self.window_s, "even": self.even}
+                "repeats": self.repeats, "window_s": self.window_s, "even": self.even,
+                "engine": self.engine}
 
     def width(self, metric: str) -> float | None:
         """(largest - smallest) / median of a metric's repeats."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from cint import units
 from cint.device import options, properties, scale
 from cint.errors import UsageError
-from cint.guest import kinds, polling, vm
+from cint.guest import engines, kinds, polling, vm
+from cint.guest.engines import Engine
 from cint.guest.polling import Polling
 from cint.measure import runner, workloads
 from cint.measure.workloads import Timing, Workload
@@ -66,10 +67,16 @@ class Settings:
     trace: tuple[str, ...] = ()
     #: By policy, where the guest polls.
     polling: Mapping[str, Polling] = field(default_factory=dict)
+    #: By policy, where the guest's kernel does not drive the controller.
+    engines: Mapping[str, Engine] = field(default_factory=dict)
 
     def polling_of(self, policy: properties.Policy) -> Polling:
         """How the guest polls under one of the policies."""
         return self.polling.get(policy.name, Polling("off"))
+
+    def engine_of(self, policy: properties.Policy) -> Engine:
+        """Who drives the controller under one of the policies."""
+        return self.engines.get(policy.name, Engine())
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """Of ``-device nvme`` under one of the policies."""
@@ -132,6 +139,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"how threads that wait for their reads poll for them, each with each policy: "
              f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
              "rows then")
+    add("--engine", metavar="LIST", default=engines.KERNEL,
+        help=f"who drives the controller, each with each policy: {engines.VALID} (default: "
+             f"{engines.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
+             "pointer beside the default ones")
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
@@ -243,6 +254,8 @@ def _hints(args: argparse.Namespace) -> bool:
 def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy]:
     hints = _hints(args)
     default = properties.DEFAULT_POLICIES if hints else properties.HINTLESS_POLICIES
+    if any(engine.is_user for engine in engines.parse_list(args.engine)):
+        default += ",pointer"
     policies = properties.parse_policies(
         args.policy or (default if virtual else f"stock,{default}"))
     if not hints:
@@ -276,6 +289,35 @@ def _with_polling(policies: Sequence[properties.Policy], text: str, guest: str,
     return found, by_name
 
 
+def _with_engines(policies: Sequence[properties.Policy], modes: Mapping[str, Polling], text: str,
+                  guest: str) -> tuple[list[properties.Policy], dict[str, Engine]]:
+    """Each policy with each engine of ``--engine``, and the engines by the policies' names.
+
+    How the kernel polls is nothing to a process that drives: such a row stands once.
+    """
+    chosen = engines.parse_list(text)
+    if any(engine.is_user for engine in chosen) and guest == "distro":
+        raise UsageError(f"--engine {text}: the image of the distribution's kernel has no "
+                         "user-space driver", hint="leave it out, or use --guest cint")
+    found, by_name = [], {}
+    for policy in policies:
+        for engine in chosen:
+            if not engine.is_user:
+                found.append(policy)
+            elif policy.name not in modes:
+                one = replace(policy, name=f"{policy.name}/{engine.name}",
+                              label=f"{policy.label}, driven by a process ({engine.mode})")
+                found.append(one)
+                by_name[one.name] = engine
+    if not found:
+        raise UsageError(f"--engine {text}: --polling is how the kernel polls; add the engine "
+                         "kernel, or leave --polling out")
+    if len(found) > properties.MAX_POLICIES:
+        raise UsageError(f"--engine: {len(found)} rows with these policies; "
+                         f"at most {properties.MAX_POLICIES}")
+    return found, by_name
+
+
 def _workloads(args: argparse.Namespace) -> list[Workload]:
     names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
     chosen = workloads.parse_workloads(names) if names else []
@@ -305,14 +347,18 @@ def settings_from(args: argparse.Namespace) -> Settings:
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
     policies, modes = _with_polling(_policies(args, virtual), args.polling, args.guest)
+    policies, drivers = _with_engines(policies, modes, args.engine, args.guest)
     chosen = _workloads(args)
+    for workload in chosen:
+        if drivers and workload.own:
+            workloads.check_driven(workload)
     if modes:
         chosen = [workloads.polled(workload) for workload in chosen]
     settings = Settings(policies, chosen,
                         properties.parse_media(args.media), virtual, args.vcpus, timing,
                         repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
                         repeat_command(args), _boot_limit(args), args.guest,
-                        _hints(args), args.seed, args.extras, tuple(args.trace), modes)
+                        _hints(args), args.seed, args.extras, tuple(args.trace), modes, drivers)
     for policy in settings.policies:
         settings.device_properties(policy)  # which refuses what the scale makes too large
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
@@ -324,10 +370,11 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "extras", "polling", "workload", "fio", "media", "time", "guest", "hints",
-             "vcpus", "runtime", "repeat", "seed", "cpu_scale", "irq_cost", "drive", "device_opts")
-_DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF, "media": "optane",
-             "time": "virtual",
+_DECISIVE = ("policy", "extras", "polling", "engine", "workload", "fio", "media", "time", "guest",
+             "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale", "irq_cost", "drive",
+             "device_opts")
+_DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
+             "engine": engines.KERNEL, "media": "optane", "time": "virtual",
              "guest": "cint", "hints": "on", "vcpus": 1, "seed": 1, "device_opts": ""}
 
 

@@ -8,6 +8,7 @@ applied ones (multiplied by the CPU scale, see scale.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -105,6 +106,57 @@ class Workload:
     marked: str | None = None
     #: Whether it is counted at the edges of its jobs, for which fio starts a script.
     edges: bool = False
+
+
+#: fio's engines that the user-space driver's takes the place of, and what it says of their I/Os as
+#: the guest's kernel does: of those of a thread that waits for each, and of a batch.
+_KERNEL_ENGINES = {**dict.fromkeys(("psync", "sync", "vsync", "pvsync", "pvsync2", "hint_psync"),
+                                   "urgent"),
+                   **dict.fromkeys(("libaio", "io_uring", "posixaio", "hint_libaio",
+                                    "hint_io_uring"), "barrier")}
+_IOENGINE = re.compile(r"^\s*ioengine\s*=\s*(\S+)\s*$")
+_HINT = re.compile(r"^\s*hint\s*=\s*(\S+)\s*$")
+#: Options that only engines of the kernel have, or that only a process can do.
+_NOT_OURS = re.compile(r"^\s*(hipri|thread|hint)\b")
+#: The user-space driver's engine looks at the clock itself.
+_LOOKS = re.compile(r"^exec_(pre|post)run=\{\w+\}$")
+
+
+def driven_text(text: str, options: str, hints: bool) -> str:
+    """A job text for the user-space driver: ``options`` are those of its engine for each job.
+
+    All of its jobs are threads, as one process has the controller; depth and batches stay.
+    """
+    sections: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if _LOOKS.match(line) and "sliced" not in line:
+            continue
+        if line.lstrip().startswith("["):
+            sections.append([])
+        sections[-1].append(line)
+    return "\n".join("\n".join(_driven_section(s, options, hints)) for s in sections if s) + "\n"
+
+
+def _driven_section(lines: Sequence[str], options: str, hints: bool) -> list[str]:
+    found = [m[1] for line in lines if (m := _IOENGINE.match(line))]
+    if not found or found[-1] not in _KERNEL_ENGINES:
+        return list(lines)
+    said = [m[1] for line in lines if (m := _HINT.match(line)) and m[1] != "default"]
+    hint = (said or [_KERNEL_ENGINES[found[-1]]])[-1] if hints else "unmarked"
+    kept = ["slice_ns={slice_ns}" if _LOOKS.match(line) else line for line in lines[1:]
+            if not _IOENGINE.match(line) and not _NOT_OURS.match(line)]
+    return [lines[0], "ioengine=cintio", "thread=1", *options.splitlines(), *kept, f"hint={hint}"]
+
+
+def check_driven(workload: Workload) -> None:
+    """Refuse a person's own job file that the user-space driver cannot have."""
+    found = {m[1] for line in workload.template.splitlines() if (m := _IOENGINE.match(line))}
+    if not found & set(_KERNEL_ENGINES):
+        raise UsageError(f"--engine user: {workload.title}: no job has an ioengine that can be "
+                         f"replaced; these can: {', '.join(_KERNEL_ENGINES)}")
+    if "${DEVICE}" not in workload.template:
+        raise UsageError(f"--engine user: {workload.title}: the namespace is not called "
+                         "${DEVICE}, so that it cannot be another")
 
 
 _PSYNC = re.compile(r"^(\s*)ioengine\s*=\s*psync\s*$", re.MULTILINE)
@@ -260,9 +312,10 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
     if workload.own:
         text = scale_job_text(workload.template.replace("${DEVICE}", device), k)[0]
         return _added(workload, timing) + text
-    sliced = SLICE.format(ns=scale.apply_int("guest", "sched_runtime", SLICE_NS, k))
+    slice_ns = scale.apply_int("guest", "sched_runtime", SLICE_NS, k)
+    sliced = SLICE.format(ns=slice_ns)
     return workload.template.format(
-        device=device, seed=timing.seed,
+        device=device, seed=timing.seed, slice_ns=slice_ns,
         pre=_edge("pre"), post=_edge("post"), sliced_pre=_edge("pre", sliced),
         rr_pre=_edge("pre", REAL_TIME),
         runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),

@@ -61,7 +61,7 @@ def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
     elif cint and not any(marked(r) for r in rows if r.policy in cint):
         notes.append("warning: no command under cint had a hint: does the guest's kernel give any? "
                      + _said(outcomes, "irq_hints"))
-    if any(p.kind == "pointer" for p in settings.policies):
+    if any(p.kind == "pointer" and not settings.engine_of(p).is_user for p in settings.policies):
         notes.append("pointer: a driver that does not write the queues' interrupt pointers, as "
                      "here, gets an interrupt for each completion, as under default")
     return notes
@@ -162,6 +162,7 @@ def _policy_entry(settings: Settings, policy: properties.Policy,
     props = settings.device_properties(policy)
     return {"name": policy.name, "kind": policy.kind, "label": policy.label,
             "polling": settings.polling_of(policy).name,
+            "engine": settings.engine_of(policy).name,
             "properties": dict(policy.properties), "applied": dict(props),
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
             "first_io_s": outcome.hello.get("first_io_s"), "facts": dict(outcome.facts),

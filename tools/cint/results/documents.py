@@ -21,6 +21,7 @@ from typing import Any
 from cint import host, paths
 from cint.device import logpage
 from cint.errors import CintError
+from cint.guest import engines
 from cint.measure import metrics, sampling
 
 SCHEMA = 1
@@ -155,7 +156,7 @@ def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
 
 CSV_COLUMNS = ("workload", "policy", "job", *metrics.NAMES, "spread",
                *(f"{name}_ratio" for name in metrics.RATIOS), "repeats",
-               *(f"{name}_{end}" for name in metrics.NAMES for end in ("min", "max")))
+               *(f"{name}_{end}" for name in metrics.NAMES for end in ("min", "max")), "engine")
 
 
 def _csv_row(row: sampling.Row) -> list[Any]:
@@ -164,7 +165,7 @@ def _csv_row(row: sampling.Row) -> list[Any]:
     ends = [end for m in metrics.NAMES for end in row.range.get(m, (None, None))]
     numbers = [f"{v:.6g}" if v is not None else ""
                for v in [*values, row.spread, *ratios, row.repeats, *ends]]
-    return [row.workload, row.policy, row.job or "", *numbers]
+    return [row.workload, row.policy, row.job or "", *numbers, row.engine]
 
 
 def write_csv(directory: Path, table: Iterable[sampling.Row]) -> Path:
@@ -183,7 +184,8 @@ def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
                          {m: r[m] for m in metrics.NAMES}, r["spread"], r["ratios"],
                          r["reasons"], r.get("lateness", {}), r.get("hints", {}),
                          {m: (low, high) for m, (low, high) in r.get("range", {}).items()},
-                         r.get("repeats", 1), r.get("window_s"), r.get("even", True))
+                         r.get("repeats", 1), r.get("window_s"), r.get("even", True),
+                         r.get("engine", engines.KERNEL))
             for r in document["rows"]]
 
 

@@ -13,7 +13,7 @@ from cint import host, paths, ui
 from cint.device import properties, scale
 from cint.errors import EXIT_OK
 from cint.guest import kinds, session, vm
-from cint.measure import comparison, runner, workloads
+from cint.measure import comparison, runner
 from cint.measure.settings import Settings, add_options, reuse_from, settings_from
 from cint.measure.store import Journal, Store
 from cint.results import (
@@ -60,10 +60,13 @@ def dry_run_text(settings: Settings, accel: host.Accel) -> str:
     for policy in settings.policies:
         machine = comparison.machine_for(settings, policy, accel)
         parts += [f"# QEMU for policy {policy.name}", vm.shell_line(vm.machine_args(machine)), ""]
+    by_engine = {settings.engine_of(p).name: p for p in reversed(settings.policies)}
     parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
     for workload in settings.workloads:
-        text = workloads.render(workload, settings.timing, settings.k)
-        parts += [f"# fio job {workload.name}", text]
+        for engine, policy in by_engine.items():
+            named = f"{workload.name}, engine {engine}" if len(by_engine) > 1 else workload.name
+            text = comparison.render(settings, policy, workload, settings.timing)
+            parts += [f"# fio job {named}", text]
     if settings.virtual:
         parts += [f"# scaled by k = {settings.k:g}", scale.as_markdown()]
     return "\n".join(parts)
