@@ -223,8 +223,10 @@ def test_a_worker_that_cannot_run_the_binaries_is_refused_by_name(
 def test_a_checkout_that_differs_is_refused(machine: vm.Machine, dask: Dask, tmp_path: Path,
                                             capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "checkout/tools"
-    other.parent.mkdir()
-    subprocess.run(["cp", "-r", paths.TOOLS, other], check=True)
+    for part in (paths.TOOLS, paths.COALESCE):
+        to = tmp_path / "checkout" / part.relative_to(paths.ROOT)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-r", part, to], check=True)
     (other / "cint/new.py").write_text("")
     dask.add("stranger", PYTHONPATH=f"{FAKE.parent}:{other}")
     with pytest.raises(CintError, match="no worker that can take part"):

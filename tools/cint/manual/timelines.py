@@ -220,7 +220,8 @@ def svg(drawing: Drawing, program: Path) -> str:
         found = completions(load, sent)
         lanes.append((name, [c for c in found if c.at >= drawing.start],
                       [i for i in sent if drawing.start <= i.at <= (drawing.end or i.at)]))
-    last = max(one.at for _, found, sent in lanes for one in (*found, *sent))
+    last = max(at for _, found, sent in lanes
+               for at in (*(c.at for c in found), *(i.at for i in sent)))
     scale = _Scale(drawing.start, drawing.end or last + (last - drawing.start) // 50)
     parts, y = [_legend([c for _, found, _ in lanes for c in found],
                         [i for _, _, sent in lanes for i in sent])], float(_TOP)
