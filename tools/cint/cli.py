@@ -48,7 +48,7 @@ VERBS = {
     "calibrate": "measure the guest's cost per I/O and per interrupt",
     "worker": "let this machine run guests for others (--cluster)",
     "test": "run all tests",
-    "docs": "build the documents, and check them",
+    "docs": "build the documents (a site, the manual page), and check them",
     "completion": "print the completion of a shell: bash, zsh or fish",
     "patches": "check the patch series, make one from a git tree, or a branch of one",
     "port": "put the device into another version of QEMU and test it there",

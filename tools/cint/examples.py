@@ -74,7 +74,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("./cint completion bash > ~/.local/share/bash-completion/completions/cint", ""),
         ("./cint completion zsh > ~/.zfunc/_cint", "a directory in $fpath"),
         ("./cint completion fish > ~/.config/fish/completions/cint.fish", "")),
-    "docs": (("./cint docs man", "the manual page; man -l shows it"),
+    "docs": (("./cint docs", "the site; prints the page to open"),
+             ("./cint docs man", "the manual page; man -l shows it"),
              ("./cint docs check", "that the documents name what there is")),
 }
 

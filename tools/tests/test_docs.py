@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cint import cli, paths
-from cint.manual import documents, wrap
+from cint.manual import commands, documents, site, wrap
 
 HERE = documents.documents()
 
@@ -122,3 +122,38 @@ def test_short_lines_stay_as_they_are() -> None:
 def test_the_checked_documents_are_those_of_the_tree() -> None:
     assert paths.ROOT / "README.md" in HERE
     assert set(documents.DOCS.glob("*.md")) <= set(HERE)
+
+
+# ---- the site -------------------------------------------------------------------
+
+def test_the_navigation_has_every_page_once() -> None:
+    listed = [page for pages in site.CHAPTERS.values() for page in pages]
+    assert sorted(listed) == sorted([*(path.stem for path in documents.DOCS.glob("*.md")
+                                       if path.stem != "index"), *site.MADE])
+
+
+def test_links_out_of_the_site_become_text() -> None:
+    text = ("[a](../hw/x.c) [`b`](own-policy/half.c) [c](policies.md#x) [d](https://e.org) "
+            "[e](results.schema.json) ![f](images/g.svg)")
+    assert site.staged(text) == ("a `b` [c](policies.md#x) [d](https://e.org) e "
+                                 "![f](images/g.svg)")
+
+
+def test_made_pages_have_what_there_is() -> None:
+    options, gallery = site.options_page(), site.gallery_page()
+    for command in commands.commands():
+        assert f"\n## {command.name}\n" in options
+        for one in command.options:
+            assert f"`{one.flags[0]}" in options
+    drawn = sorted(path.stem for path in (documents.DOCS / "figures").glob("*.svg"))
+    assert sorted(re.findall(r"\(figures/([\w-]+)\.svg\)", gallery)) == drawn
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning() -> None:
+    page = site.build()
+    text = page.read_text("utf-8")
+    assert "images/pipeline.svg" in text or "_images/pipeline.svg" in text
+    for name in (page for pages in site.CHAPTERS.values() for page in pages):
+        assert page.with_name(f"{name}.html").exists()
+    assert "https://" not in re.sub(r"<a [^>]*>|<!--.*?-->", "", text, flags=re.DOTALL)

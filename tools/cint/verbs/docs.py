@@ -9,7 +9,7 @@ from cint import paths
 from cint.build import engine
 from cint.errors import EXIT_FAILED, EXIT_OK
 
-TARGETS = ("man", "check", "wrap", "timelines")
+TARGETS = ("site", "man", "check", "wrap", "timelines")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -19,12 +19,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Build the documents of docs/, and print the path of what to open; or check "
                     "them.",
-        epilog="  man      the manual page, from the options of all verbs\n"
-               "  check    that links, commands, options, properties, files, tests and trace\n"
-               "           events that the documents name exist; exit code 1 if one does not\n"
-               "  wrap     wrap paragraphs that are too wide\n"
+        epilog="  site       the pages with a gallery, every option and a search (installs Sphinx\n"
+               "             in build/venv)\n"
+               "  man        the manual page, from the options of all verbs\n"
+               "  check      that links, commands, options, properties, files, tests and trace\n"
+               "             events that the documents name exist; exit code 1 if one does not\n"
+               "  wrap       wrap paragraphs that are too wide\n"
                "  timelines  draw again what each policy does (docs/images/timelines)")
-    parser.add_argument("what", choices=TARGETS, metavar="WHAT", help=", ".join(TARGETS))
+    parser.add_argument("what", nargs="?", choices=TARGETS, default="site", metavar="WHAT",
+                        help=f"{', '.join(TARGETS)} (default: site)")
+
+
+def _site() -> int:
+    from cint.manual import site  # noqa: PLC0415 - imports all verbs
+
+    print(paths.display(site.build()))
+    return EXIT_OK
 
 
 def _man() -> int:
@@ -63,4 +73,5 @@ def _timelines() -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    return {"man": _man, "check": _check, "wrap": _wrap, "timelines": _timelines}[args.what]()
+    return {"site": _site, "man": _man, "check": _check, "wrap": _wrap,
+            "timelines": _timelines}[args.what]()

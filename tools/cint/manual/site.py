@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The site: the documents as they are, a gallery, every option, and a search; made by Sphinx.
+
+The Markdown of docs/ is copied to build/docs/source, where links that leave it become plain text.
+What is not written by hand is added there: the gallery from docs/figures, the options from the
+parsers, the navigation. The site needs no network and no other file.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from cint import __version__, bootstrap, paths, steps
+from cint.figures import catalog
+from cint.manual import commands
+from cint.manual.commands import Argument, Command
+from cint.manual.documents import DOCS
+
+SOURCE = paths.BUILD / "docs/source"
+SITE = paths.BUILD / "docs/site"
+STYLE_FILE = Path(__file__).with_name("site.css")
+
+#: The navigation. A test holds it against the documents that there are.
+CHAPTERS = {
+    "To begin with": ("tour", "tasks", "first-contact", "faq", "glossary"),
+    "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
+    "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost"),
+    "The guest": ("polling", "userspace"),
+    "What was measured": ("gallery", "figures", "measured"),
+    "Working on it": ("contributing", "development"),
+}
+#: Of these, what is made here.
+MADE = ("gallery", "options")
+
+_CONF = """\
+project = "cint"
+author = "cint developers"
+copyright = "the cint developers, GPL-2.0-or-later"
+version = release = {version!r}
+extensions = ["myst_parser"]
+html_theme = "furo"
+html_title = "cint"
+html_show_sphinx = False
+html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+myst_heading_anchors = 4
+# Two dashes are an option, and quotes are typed.
+smartquotes = False
+# Blocks are terminal output and file formats.
+highlight_language = "none"
+"""
+
+
+# ---- pages that are made --------------------------------------------------------
+
+def _cell(text: str) -> str:
+    """Text in a cell of a table."""
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _arguments(found: Sequence[Argument]) -> list[str]:
+    if not found:
+        return []
+    return ["", "| | |", "|---|---|",
+            *(f"| `{one.shown.replace('|', chr(92) + '|')}` | {_cell(one.help)} |"
+              for one in found)]
+
+
+def _verb(command: Command) -> list[str]:
+    return ["", f"## {command.name}", "", f"{command.summary[:1].upper()}{command.summary[1:]}.",
+            "", "```text", command.usage, "```", "", "```text", command.description, "```",
+            *_arguments([*command.arguments, *command.options]), "", "```text", command.epilog,
+            "```"]
+
+
+def options_page() -> str:
+    """Every verb with its options."""
+    lines = ["# Every option", "", "Made from the parsers, as `--help` and the manual page are.",
+             "", "## Common options", *_arguments(commands.common())]
+    for command in commands.commands():
+        lines += _verb(command)
+    return "\n".join(lines) + "\n"
+
+
+def gallery_page() -> str:
+    """The drawings of all figures that were measured, by paper."""
+    lines = ["# Gallery", "", "The papers' figures, as measured here. Each leads to its page, with "
+             "the claims, bounds and verdicts."]
+    for family, title in catalog.FAMILIES.items():
+        mine = [f for f in catalog.figures() if f.family == family
+                and (DOCS / f"figures/{f.id}.svg").exists()]
+        if mine:
+            lines += ["", f"## {title}"]
+        for figure in mine:
+            lines += ["", f"### [{figure.id}](figures/{figure.id}.md): {figure.title}", "",
+                      f"![{figure.title}](figures/{figure.id}.svg)"]
+    pages = sorted(path.stem for path in (DOCS / "figures").glob("*.md"))
+    lines += ["", "```{toctree}", ":hidden:", "", *(f"figures/{name}" for name in pages), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _navigation() -> str:
+    parts = []
+    for chapter, pages in CHAPTERS.items():
+        parts += ["", "```{toctree}", ":hidden:", f":caption: {chapter}", "", *pages, "```"]
+    return "\n".join([*parts, ""])
+
+
+# ---- the source that Sphinx reads -----------------------------------------------
+
+_OUTSIDE = re.compile(r"\[((?:[^]\[]|\[[^]]*\])*)\]\(((?:\.\./|own-policy/|results\.)[^)\s]*)\)")
+
+
+def staged(text: str) -> str:
+    """A document for the site: links to files that are not in it are text."""
+    return _OUTSIDE.sub(r"\1", text)
+
+
+def stage() -> None:
+    """Write build/docs/source."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.copytree(DOCS, SOURCE, ignore=shutil.ignore_patterns("*.json", "*.c"))
+    for path in SOURCE.rglob("*.md"):
+        path.write_text(staged(path.read_text(encoding="utf-8")), encoding="utf-8")
+    (SOURCE / "gallery.md").write_text(gallery_page(), encoding="utf-8")
+    (SOURCE / "options.md").write_text(options_page(), encoding="utf-8")
+    with (SOURCE / "index.md").open("a", encoding="utf-8") as index:
+        index.write(_navigation())
+    (SOURCE / "_static").mkdir()
+    shutil.copy(STYLE_FILE, SOURCE / "_static")
+    (SOURCE / "conf.py").write_text(_CONF.format(version=__version__), encoding="utf-8")
+
+
+def build() -> Path:
+    """Build the site, every warning an error; return the page to open."""
+    bootstrap.ensure("docs")
+    stage()
+    with steps.step("docs", "Build the site") as step:
+        shutil.rmtree(SITE, ignore_errors=True)
+        code, lines = step.run([paths.VENV / "bin/python", "-m", "sphinx", "-q", "-W",
+                                "--keep-going", "-b", "html", "-d", SITE.with_name("doctrees"),
+                                SOURCE, SITE], check=False)
+        if code:
+            wrong = [line for line in lines if "WARNING" in line or "ERROR" in line]
+            raise step.fail(f"{len(wrong)} faults, the first: {(wrong or lines or ['?'])[0]}")
+    return SITE / "index.html"
