@@ -25,7 +25,7 @@ STYLE_FILE = Path(__file__).with_name("site.css")
 
 #: The navigation. A test holds it against the documents that there are.
 CHAPTERS = {
-    "To begin with": ("tour", "tasks", "first-contact", "faq", "glossary"),
+    "To begin with": ("tour", "tasks", "first-contact", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
     "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost"),
     "The guest": ("polling", "userspace"),
