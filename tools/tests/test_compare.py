@@ -24,7 +24,7 @@ from cint.errors import (
 )
 from cint.guest import session
 from cint.measure import comparison, metrics, sampling, settings
-from cint.results import assembly, documents, printing, table, unfinished
+from cint.results import assembly, documents, lateness, printing, table, unfinished
 from cint.verbs import compare
 
 FAKE = Path(__file__).with_name("fake_qemu.py")
@@ -513,10 +513,24 @@ def test_late_timers_are_said() -> None:
     late = {"count": 10, "mean_us": 8.0, "p50_us": 8.192, "p99_us": 9.0, "max_us": 9.0}
     rows = [sampling.Row("stock", "sync", None, {})]
     rows += [sampling.Row(p, "sync", None, {}, lateness=late) for p in ("static20", "adaptive")]
-    assert assembly.lateness_notes(got, rows) == [
+    assert assembly.lateness_notes(got, rows, "kvm") == [
+        "verdict: KVM: timers held under static20, not under adaptive; at worst 8.0 us late on "
+        "average, of 20 us (static20, sync)",
         "static20: asked for 20 us, got 28.0 us in sync: timers ran 8.0 us late on average",
         "warning: adaptive: asked for 6 us, got 14.0 us in sync: timers ran 8.0 us late on "
         "average; the policy could not be kept"]
+
+
+def test_the_verdict_on_timers() -> None:
+    got = chosen("--time", "real", "--policy", "stock,default")
+    rows = [sampling.Row(p, "sync", None, {}) for p in ("stock", "default")]
+    assert assembly.lateness_notes(got, rows, "kvm") == []
+    timer = lateness.Timer("adaptive", "sync", 10, 6.0, 2.0, 2.0, 3.0, 4.0)
+    late = dataclasses.replace(timer, workload="async", mean_us=7.0)
+    assert lateness.verdict([timer], "tcg") == \
+        "TCG: timers held under adaptive; at worst 2.0 us late on average, of 6 us (adaptive, sync)"
+    assert (lateness.verdict([timer, late], "tcg") or "").startswith(
+        "TCG: timers held under no policy, not under adaptive; at worst 7.0 us late")
 
 
 def test_real_time_table_has_the_stock_device_and_the_warning(

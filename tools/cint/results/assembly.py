@@ -17,9 +17,11 @@ from cint.measure.workloads import Workload
 from cint.results import documents, lateness
 
 
-def lateness_notes(settings: Settings, rows: Sequence[sampling.Row]) -> list[str]:
-    """Real time only: the time that each policy asked for, and the one it got."""
-    return lateness.notes(lateness.collect({p.name: p.properties for p in settings.policies}, rows))
+def lateness_notes(settings: Settings, rows: Sequence[sampling.Row], accel: str) -> list[str]:
+    """Real time only: whether timers held, the time each policy asked for, and the one it got."""
+    timers = lateness.collect({p.name: p.properties for p in settings.policies}, rows)
+    verdict = lateness.verdict(timers, accel)
+    return [*([f"verdict: {verdict}"] if verdict else []), *lateness.notes(timers)]
 
 
 def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
@@ -28,7 +30,7 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
     notes = [kinds.note()] if settings.guest == "distro" else []
     if not settings.virtual:
         notes.append(f"real time on {accel.name}: {accel.reason}")
-        notes += lateness_notes(settings, rows)
+        notes += lateness_notes(settings, rows, accel.name)
     if settings.virtual:
         notes.append(_scale_note(settings))
     if comparison.in_force(settings, outcomes):

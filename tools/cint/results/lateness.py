@@ -88,6 +88,21 @@ def _note(one: Timer) -> str:
     return f"{WARNING}{text}; the policy could not be kept" if one.broken else text
 
 
+def verdict(timers: Sequence[Timer], accelerator: str) -> str | None:
+    """One sentence: whether the policies were those that were asked for; None without timers."""
+    if not timers:
+        return None
+    policies = list(dict.fromkeys(one.policy for one in timers))
+    broken = [name for name in policies if any(t.broken for t in timers if t.policy == name)]
+    latest = max(timers, key=lambda one: one.mean_us)
+    held = [name for name in policies if name not in broken]
+    said = f"{accelerator.upper()}: timers held under {', '.join(held) or 'no policy'}"
+    if broken:
+        said += f", not under {', '.join(broken)}"
+    return f"{said}; at worst {latest.mean_us:.1f} us late on average, of " \
+           f"{latest.asked_us:g} us ({latest.policy}, {latest.workload})"
+
+
 HEAD = ("policy", "workload", "asked", "got", "late: mean", "p50 <=", "p99 <=", "max <=", "timers")
 
 
