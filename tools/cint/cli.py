@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import NoReturn
 
-from cint import __version__, examples, paths, ui, units
+from cint import __version__, examples, paths, tarball, ui, units
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -73,7 +73,8 @@ EXIT_CODES = {
 #: Variables of the environment, and what they set.
 ENVIRONMENT = {
     "CINT_PYTHON": "the Python (>= 3.11, with venv) to make the environment with",
-    "CINT_DEBIAN_MIRROR": "a Debian mirror for the source packages, instead of apt's own",
+    "CINT_DEBIAN_MIRROR": "a Debian mirror for the source packages, instead of apt's own; without "
+                          "apt also an address or a directory that has the files",
     "XDG_CACHE_HOME": "downloads and compiler cache go to $XDG_CACHE_HOME/cint "
                       "(default ~/.cache/cint)",
     "NO_COLOR": "no colours",
@@ -118,15 +119,20 @@ def _mistyped(message: str) -> str | None:
            f"valid: {', '.join(known)}"
 
 
+#: Options that name a person's own source, and what must be in it.
+SOURCES = {"--qemu-src": ("configure", "hw/nvme"), "--linux-src": ("Kconfig", "drivers/nvme"),
+           "--fio-src": ("configure", "fio.c")}
+
+
 def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
     """Options every verb understands, before or after its name."""
+    titles = {"--qemu-src": "QEMU", "--linux-src": "Linux", "--fio-src": "fio"}
+    own = [((option,), {"metavar": "DIR", "type": _tree(*needed),
+                        "help": f"use this {titles[option]} tree, or tarball, instead of the "
+                                "distribution's source; it is only read"})
+           for option, needed in SOURCES.items()]
     return [
-        (("--qemu-src",), {"metavar": "DIR", "type": _tree("configure", "hw/nvme"),
-                           "help": "use this QEMU tree instead of the distribution's source; "
-                                   "it is linked, and never changed"}),
-        (("--linux-src",), {"metavar": "DIR", "type": _tree("Kconfig", "drivers/nvme"),
-                            "help": "use this Linux tree instead of the distribution's source; "
-                                    "it is linked, and never changed"}),
+        *own,
         (("--linux-as-is",), {"action": "store_true",
                               "help": "do not apply cint's patches to the tree of --linux-src "
                                       "(they are not, if it has some of them as commits)"}),
@@ -140,12 +146,23 @@ def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
 def _tree(*needed: str) -> Callable[[str], Path]:
     def parse(text: str) -> Path:
         path = Path(text).expanduser().resolve()
+        if tarball.is_tarball(path):
+            return path
         for name in needed:
             if not (path / name).exists():
                 raise argparse.ArgumentTypeError(f"{text} has no {name}: not the right source tree")
         return path
 
     return parse
+
+
+def _unpack_tarballs(args: argparse.Namespace) -> None:
+    """Sources that are given as tarballs, as trees."""
+    for option, needed in SOURCES.items():
+        name = option.strip("-").replace("-", "_")
+        path = getattr(args, name, None)
+        if path is not None and tarball.is_tarball(path):
+            setattr(args, name, tarball.unpack(path, needed))
 
 
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:
@@ -225,6 +242,7 @@ def dispatch(argv: list[str]) -> int:
     if args.verb is None:
         parser.print_help()
         return EXIT_USAGE if argv else EXIT_OK
+    _unpack_tarballs(args)
     return int(args.run(args))
 
 

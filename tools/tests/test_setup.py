@@ -78,6 +78,18 @@ def test_a_distribution_that_was_never_tried_is_said(
     assert ("Debian 13: cint was tried on Debian 12 only" in shown) == said
 
 
+def test_force_holds_for_later_commands_on_the_same_system(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only setup, build and install have the option."""
+    monkeypatch.setattr(host, "distribution", lambda: host.parse_os_release("PRETTY_NAME=Other"))
+    assert not setup._forced(argparse.Namespace())
+    assert setup._forced(argparse.Namespace(force=True))
+    assert setup._forced(argparse.Namespace()) and setup._forced(argparse.Namespace(force=False))
+    monkeypatch.setattr(host, "distribution", lambda: host.parse_os_release("PRETTY_NAME=Third"))
+    assert not setup._forced(argparse.Namespace())
+
+
 # --- packages -----------------------------------------------------------------------------
 
 
@@ -95,6 +107,16 @@ def test_missing_packages_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     names = packages.missing()
     assert "gcc" not in names
     assert "make" in names and "bison" in names
+
+
+def test_a_forced_system_without_apt_is_believed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(CintError, match="there is no apt-get: bison"):
+        packages.install(["bison"])
+    packages.install(["bison"], force=True)
+    assert "needed is what Debian has as: bison" in capsys.readouterr().err
 
 
 def test_without_root_the_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,14 @@ _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
 
 
-def _build_fio(jobs: int) -> bool:
-    source = sources.unpack(sources.FIO)
+def _fio_source(own: Path | None) -> sources.Source:
+    """The distribution's fio, or a person's own tree, which a build does not write to."""
+    if own is None:
+        return sources.unpack(sources.FIO)
+    return sources.Source(sources.FIO, f"of {own}", own, verified=False)
+
+
+def _build_fio(jobs: int, source: sources.Source) -> bool:
     recipe = paths.IMAGES / "build-fio.sh"
     inputs = {"source": source.version,
               "recipe": steps.hash_files([recipe, *(paths.IMAGES / "fio").glob("*.[ch]")])}
@@ -68,16 +74,17 @@ def _identity(path: str) -> list[object]:
     return [path, facts.st_size, facts.st_mtime_ns] if facts else [path]
 
 
-def build(jobs: int) -> bool:
+def build(jobs: int, own_fio: Path | None = None) -> bool:
     """Build the initramfs and its manifest; True when there was something to do."""
-    worked = _build_fio(jobs)
+    source = _fio_source(own_fio)
+    worked = _build_fio(jobs, source)
     worked = _build_own("agent", "Build the guest agent", "build-agent.sh") or worked
     for tool in _TOOLS:
         title = f"Build {tool.name} for the guest"
         worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
     worked = _build_own("cintio", "Build cintio for the guest", "build-cintio.sh") or worked
     worked = _build_own("fio-user", "Link fio with the user-space driver", "build-fio-user.sh",
-                        sources.unpack(sources.FIO).tree, paths.FIO_BUILD,
+                        source.tree, paths.FIO_BUILD,
                         of=steps.hash_file(_FIO)) or worked
     worked = _pack("image", "Make the guest image", paths.INITRAMFS) or worked
     return _pack("userspace-image", "Make the image with the user-space driver",

@@ -92,10 +92,17 @@ def check_machine(force: bool, wanted: Sequence[str] = packages.PACKAGES) -> Non
         return
     text = f"{distribution.name} is not supported: cint was tried on Debian 12 only"
     if packages.missing(wanted) and not force:
-        raise CintError(text, hint="try anyway with `./cint setup --force`, or use a Debian "
-                                   "container; the sources need a Debian mirror "
-                                   "(CINT_DEBIAN_MIRROR=URL) or --qemu-src and --linux-src")
+        raise CintError(text, hint="try anyway with `./cint setup --force` (docs/first-contact.md, "
+                                   "\"Other systems\"), or use a Debian container")
     ui.warn(text, "going on, because the packages needed are there" if not force else None)
+
+
+def _forced(args: argparse.Namespace) -> bool:
+    """Whether --force was given, now or to a set-up on this system before."""
+    stamp, system = steps.Stamp("forced"), {"system": host.distribution().name}
+    if getattr(args, "force", False):
+        stamp.write(system)
+    return stamp.current(system)
 
 
 def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS,
@@ -105,13 +112,13 @@ def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS,
     `groups` are further packages, by their names in packages.NEEDS, `extras` those of the
     Python environment. The program may begin anew in there: call this before anything else.
     """
-    force = bool(getattr(args, "force", False))
+    force = _forced(args)
     wanted = packages.needed([*targets, *groups])
     started = time.monotonic()
     check_machine(force, wanted)
     if LARGE & set(targets):
         announce(force)
-    packages.install(wanted if bootstrap.can_make() else ["python3-venv", *wanted])
+    packages.install(wanted if bootstrap.can_make() else ["python3-venv", *wanted], force)
     bootstrap.ensure(*extras)
     with steps.build_lock():
         done = [_BUILDERS[target](args) for target in ("qemu-stock", *TARGETS, *OPTIONAL[1:])
@@ -156,7 +163,7 @@ def _linux(args: argparse.Namespace) -> bool:
 
 
 def _image(args: argparse.Namespace) -> bool:
-    return image.build(jobs(args))
+    return image.build(jobs(args), args.fio_src)
 
 
 def _engine(args: argparse.Namespace) -> bool:
@@ -189,7 +196,7 @@ def _qemu_install(args: argparse.Namespace) -> bool:
 
 
 def _distro(args: argparse.Namespace) -> bool:
-    worked = image.build(jobs(args))
+    worked = image.build(jobs(args), args.fio_src)
     return distro.build() or worked
 
 

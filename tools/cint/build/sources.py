@@ -5,7 +5,8 @@ They are the distribution's source packages, by package name. The mirror is the 
 machine's own apt uses; the lists are Debian 13's (and 12's as a fallback), kept in a
 private apt root, so that the system's apt files are neither read for deb-src lines nor
 changed. A mirror's index may name files that it no longer has, so there is a list of
-candidates and the first that downloads completely is used.
+candidates and the first that downloads completely is used. Without apt, or without Debian's
+keyring, the files come from the address in CINT_DEBIAN_MIRROR, and are known by their sums.
 """
 
 import json
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths, steps, ui
+from cint.build import pinned
 from cint.errors import CintError
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -299,13 +301,47 @@ def download(step: steps.Step, package: Package, candidate: Candidate, argv: lis
     if code or bad:
         step.write(f"cint: {candidate.version} is not to be had (files: {', '.join(bad)})")
         return False
+    _keep(partial, final, candidate)
+    return True
+
+
+def _keep(partial: Path, final: Path, candidate: Candidate) -> None:
+    """A download is complete."""
     steps.write_atomic(partial / _COMPLETE, json.dumps({
         "package": candidate.package, "version": candidate.version,
         "release": candidate.release, "files": candidate.files,
     }))
     shutil.rmtree(final, ignore_errors=True)
     partial.rename(final)
-    return True
+
+
+def without_apt() -> str | None:
+    """Why the mirror's index cannot be asked; None where it can."""
+    named = os.environ.get("CINT_DEBIAN_MIRROR")
+    if named and pinned.is_directory(named):
+        return f"{named} is a directory"
+    if not shutil.which("apt-get"):
+        return "there is no apt-get"
+    # apt takes no index that it cannot verify.
+    return None if Path(_KEYRING).exists() else f"there is no {_KEYRING}"
+
+
+def _fetch_pinned(step: steps.Step, package: Package, why: str) -> Candidate:
+    """Get the files by their names and sums from where the person says."""
+    base = os.environ.get("CINT_DEBIAN_MIRROR")
+    known = {entry.version: entry for entry in pinned.entries(package.name)}
+    if not base:
+        names = [name for entry in known.values() for name, _, _ in entry.files]
+        raise step.fail(f"{why}, so the source has to be named",
+                        "CINT_DEBIAN_MIRROR=URL|DIR: a Debian mirror, or what else has "
+                        f"{', '.join(names)}")
+    entry = next(known[version] for version in package.verified if version in known)
+    candidate = Candidate(entry.package, entry.version, entry.release, entry.files)
+    final = download_directory(package, entry.version)
+    partial = final.with_name(final.name + ".partial")
+    pinned.fetch(base, entry, partial, step.update)
+    _keep(partial, final, candidate)
+    return candidate
 
 
 def _download(step: steps.Step, package: Package, candidate: Candidate) -> bool:
@@ -333,6 +369,8 @@ def fetch(package: Package) -> Candidate:
 
 
 def _fetch_first(step: steps.Step, package: Package) -> Candidate:
+    if why := without_apt():
+        return _fetch_pinned(step, package, why)
     tried: list[str] = []
     for release in package.releases:
         update_lists(step, release)
@@ -409,6 +447,24 @@ def _unpack(step: steps.Step, package: Package, candidate: Candidate) -> None:
         temporary.mkdir()
         step.run(["tar", "-x", "--strip-components=1", "-C", temporary, "-f", directory / tarball])
     else:
-        (dsc,) = (name for name, _, _ in candidate.files if name.endswith(".dsc"))
-        step.run(["dpkg-source", "--no-check", "--no-copy", "-x", directory / dsc, temporary])
+        _unpack_patched(step, directory, candidate, temporary)
     temporary.rename(package.tree)
+
+
+def _unpack_patched(step: steps.Step, directory: Path, candidate: Candidate,
+                    target: Path) -> None:
+    """Unpack a package with the distribution's patches."""
+    names = [name for name, _, _ in candidate.files]
+    if shutil.which("dpkg-source"):
+        (dsc,) = (name for name in names if name.endswith(".dsc"))
+        step.run(["dpkg-source", "--no-check", "--no-copy", "-x", directory / dsc, target])
+        return
+    (tarball,) = (name for name in names if re.search(r"\.orig\.tar\.\w+$", name))
+    (debian,) = (name for name in names if re.search(r"\.debian\.tar\.\w+$", name))
+    target.mkdir()
+    step.run(["tar", "-x", "--strip-components=1", "-C", target, "-f", directory / tarball])
+    step.run(["tar", "-x", "-C", target, "-f", directory / debian])
+    series = target / "debian/patches/series"
+    lines = series.read_text("utf-8").splitlines() if series.exists() else []
+    for name in filter(None, (line.partition("#")[0].strip() for line in lines)):
+        step.run(["patch", "-s", "-p1", "-d", target, "-i", series.with_name(name)])

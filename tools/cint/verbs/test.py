@@ -73,7 +73,8 @@ def _chosen(names: list[str]) -> list[suites.Suite]:
         raise UsageError(f"there is no test suite {unknown[0]!r}"
                          f"{units.suggestion(unknown[0], known)}",
                          hint=f"suites: {', '.join(known)}")
-    return [suite for suite in suites.SUITES if not names or suite.name in names]
+    return [suite for suite in suites.SUITES
+            if suite.name in names or not (names or suite.by_name)]
 
 
 def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
@@ -109,7 +110,7 @@ def _prepare_or_skip(args: argparse.Namespace, chosen: list[suites.Suite]) -> No
 
 def _again(args: argparse.Namespace) -> str:
     """The options that choose what is tested, for a command that runs a test again."""
-    own = {"--qemu-src": args.qemu_src, "--linux-src": args.linux_src}
+    own = {"--qemu-src": args.qemu_src, "--linux-src": args.linux_src, "--fio-src": args.fio_src}
     words = [word for option, tree in own.items() if tree for word in (option, str(tree))]
     words += ["--linux-as-is"] if args.linux_as_is else []
     words += ["--full"] if args.full else []
