@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     if args.build and args.what != "check":
         raise UsageError("--build: only with check")
+    setup.ensure(args, (), ("sources", "series") if args.build else ("sources",))
     if args.what == "export":
         return _export(args)
     if args.directory is not None or args.package is not None:
