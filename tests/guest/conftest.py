@@ -41,16 +41,16 @@ _races_told = 0
 
 
 @pytest.fixture(autouse=True)
-def _tell_of_map_races(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A guest that QEMU's own fault ended, and that was started again, is a remark on the test."""
+def _tell_of_boot_races(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A guest whose boot QEMU's own fault ended is a remark on the test; it was started again."""
     global _races_told  # noqa: PLW0603
     yield
-    news = vm.map_races[_races_told:]
-    _races_told = len(vm.map_races)
+    news = vm.boot_races[_races_told:]
+    _races_told = len(vm.boot_races)
     if news:
         logs = ", ".join(paths.display(log) for log in news)
         request.node.user_properties.append(
-            ("remark", f"QEMU ended itself while booting {len(news)} time(s), see {logs}"))
+            ("remark", f"QEMU's own faults ended {len(news)} boot(s), see {logs}"))
 
 
 def log_root() -> Path:

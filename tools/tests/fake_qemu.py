@@ -3,8 +3,8 @@
 """Stands in for QEMU: opens the sockets of its command line and plays a guest.
 
 The environment variable FAKE_GUEST chooses what happens: ok, hang, silent,
-die, race, panic, error, fail or garbage. With FAKE_ONLY, guests whose command line
-does not hold that text are ok.
+die, race, int3, panic, error, fail or garbage. With FAKE_ONLY, guests whose command
+line does not hold that text are ok.
 """
 
 import json
@@ -42,8 +42,10 @@ def main() -> None:
         print("qemu-system-x86_64: -device nvme: Property 'nvme.cint' not found", flush=True)
         sys.exit(1)
     raced = Path(option("file,id=console")).with_name("raced")
-    if MODE == "race" and not raced.exists():
+    first = MODE in ("race", "int3") and not raced.exists()
+    if first:
         raced.touch()
+    if MODE == "race" and first:
         print("qemu-system-x86_64: ../system/physmem.c:1: iotlb_to_section: Assertion `x' failed.",
               flush=True)
         os.abort()
@@ -53,6 +55,9 @@ def main() -> None:
     qmp.recv(1000)
     qmp.sendall(b'{"event": "X"}\n{"return": {}}\n')
     Path(option("file,id=console")).write_text("line one\n\x1b[0mKernel panic - not syncing\n")
+    if MODE == "int3" and first:
+        Path(option("file,id=console")).write_text("Oops: int3: 0000 [#1] SMP\n")
+        return
     with Path(option("file,path=")).open("wb", buffering=0) as port:
         play(port)
 

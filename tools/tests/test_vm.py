@@ -61,16 +61,19 @@ def test_a_run_where_paths_have_commas(monkeypatch: pytest.MonkeyPatch, task: se
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a,b", "tmp,dir"]
 
 
+@pytest.mark.parametrize(("mode", "race"), zip(["race", "int3"], vm.RACES, strict=True))
 def test_a_boot_that_qemu_ends(monkeypatch: pytest.MonkeyPatch, task: session.Task,
-                               capsys: pytest.CaptureFixture[str]) -> None:
+                               capsys: pytest.CaptureFixture[str], mode: str,
+                               race: vm.Race) -> None:
     """It is started once more, which is said and counted."""
-    monkeypatch.setattr(vm, "map_races", [])
-    monkeypatch.setenv("FAKE_GUEST", "race")
+    monkeypatch.setattr(vm, "boot_races", [])
+    monkeypatch.setenv("FAKE_GUEST", mode)
     outcome = session.run_task(task)
     assert list(outcome.results) == ["cint-facts", "sync"]
-    assert vm.map_races == [task.logs / "qemu.race-1.log"]
-    assert vm.MAP_RACE in vm.map_races[0].read_text()
-    assert "started once more" in capsys.readouterr().err
+    assert vm.boot_races == [task.logs / race.log.replace(".log", ".race-1.log")]
+    assert race.words in vm.boot_races[0].read_text()
+    shown = capsys.readouterr().err
+    assert f"{race.what} while the guest booted: it is started once more" in shown
 
 
 def test_a_boot_that_hangs(monkeypatch: pytest.MonkeyPatch, task: session.Task) -> None:

@@ -44,12 +44,29 @@ IOMMU_APPEND = "intel_iommu=on"
 CMDLINE = paths.KERNEL_CONFIG / "cmdline"
 CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.virtual"
 CMDLINE_REAL = paths.KERNEL_CONFIG / "cmdline.real"
-#: With several vCPU threads QEMU 10.0 now and then ends itself while firmware maps the PCI
-#: devices: one thread uses the memory map that another replaces. Such a guest is started again,
-#: once.
-MAP_RACE = "iotlb_to_section: Assertion"
-#: What QEMU wrote each time that happened in this process.
-map_races: list[Path] = []
+
+
+@dataclass(frozen=True)
+class Race:
+    """A fault of QEMU 10.0 with several vCPU threads that now and then ends a boot.
+
+    ``log`` has the ``words`` by which it is known. Such a guest is started again, once.
+    """
+
+    log: str
+    words: str
+    what: str
+
+
+RACES = (
+    # One thread uses the memory map that another replaces while firmware maps the PCI devices.
+    Race("qemu.log", "iotlb_to_section: Assertion", "QEMU ended itself"),
+    # A CPU runs the breakpoint by which Linux patches its code after the last one is gone: its
+    # translation outlived it.
+    Race("console.log", "Oops: int3", "the guest ran a breakpoint that was gone"),
+)
+#: The logs of each time that happened in this process.
+boot_races: list[Path] = []
 
 
 class VmError(CintError):
@@ -332,18 +349,28 @@ class Vm:
     def _start_despite_race(self) -> None:
         try:
             self.start()
-        except VmError as problem:
-            if MAP_RACE not in problem.message:
+        except VmError:
+            race = self._race()
+            if race is None:
                 raise
         else:
             return
         self.stop()
-        log = self.logs / f"qemu.race-{len(map_races) + 1}.log"
-        (self.logs / "qemu.log").replace(log)
-        map_races.append(log)
-        ui.warn("QEMU ended itself while the guest booted: it is started once more",
-                f"see {paths.display(log)}")
+        log = self.logs / race.log
+        kept = log.with_name(f"{log.stem}.race-{len(boot_races) + 1}.log")
+        log.replace(kept)
+        boot_races.append(kept)
+        ui.warn(f"{race.what} while the guest booted: it is started once more",
+                f"see {paths.display(kept)}")
         self.start()
+
+    def _race(self) -> Race | None:
+        """What of RACES the logs of this boot tell of."""
+        for race in RACES:
+            log = self.logs / race.log
+            if log.exists() and race.words in log.read_text("utf-8", errors="replace"):
+                return race
+        return None
 
     def start(self) -> None:
         """Start QEMU and wait until the agent says hello."""
