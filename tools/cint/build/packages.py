@@ -40,6 +40,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
                      "libbz2-dev", "libcurl4-gnutls-dev", "libssh-dev", "libattr1-dev",
                      "libusb-1.0-0-dev", "libusbredirparser-dev", "libseccomp-dev",
                      "libcap-ng-dev", "libnuma-dev", "ovmf"),
+    "libvirt": ("libvirt-daemon", "libvirt-daemon-driver-qemu", "libvirt-clients", "grub-common",
+                "grub-pc-bin", "grub-efi-amd64-bin", "mtools"),
     "counting": ("valgrind", "binutils"),
     "shells": ("zsh", "fish", "man-db"),
 }  # fmt: skip

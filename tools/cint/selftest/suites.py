@@ -51,6 +51,8 @@ class Suite:
     names: Callable[[Options], list[str]] | None = None
     #: What must be built besides for --full.
     full_targets: tuple[str, ...] = ()
+    #: Whether it is left out unless it is named.
+    by_name: bool = False
 
 
 def _run_selected(commands: list[Command], options: Options, jobs: int) -> Iterator[Result]:
@@ -228,6 +230,18 @@ def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]
 def _guest_names(marker: str) -> Callable[[Options], list[str]]:
     return lambda options: runner.list_pytest(paths.ROOT / "tests/guest",
                                               _marker(options, marker))
+
+
+_LIBVIRT = paths.ROOT / "tests/libvirt"
+
+
+def _libvirt(options: Options) -> Iterator[Result]:
+    if options.full:
+        yield from runner.run_pytest("libvirt", _LIBVIRT, pattern=options.pattern)
+
+
+def _libvirt_names(options: Options) -> list[str]:
+    return runner.list_pytest(_LIBVIRT) if options.full else []
 
 
 def _replay(options: Options) -> Iterator[Result]:
@@ -567,6 +581,9 @@ SUITES = (
     Suite("guest", "guests that boot and run fio",
           ("engine", "qemu", "linux", "image", "guest tests"),
           _guest_suite("guest", "not figures"), _guest_names("not figures")),
+    Suite("libvirt", "only by name and with --full: QEMU installed, moved, under a real libvirt",
+          (), _libvirt, _libvirt_names,
+          full_targets=("qemu-install", "image", "distro", "libvirt"), by_name=True),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
           _guest_suite("figures", "figures"), _guest_names("figures")),
 )

@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     if own is None:
         raise UsageError("port: to which QEMU?", hint="name its tree with --qemu-src DIR")
     setup.ensure(args, () if args.apply_only else ("engine",),
-                 ("sources",) if args.apply_only else ("qemu",))
+                 ("sources",) if args.apply_only else ("qemu",),
+                 extras=() if args.apply_only else ("port",))
     with steps.build_lock():
         found = port.apply(own, args.series)
         print(port.report(found), end="", flush=True)
