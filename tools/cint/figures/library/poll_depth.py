@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Interrupts, coalescing or polling: by how many reads one thread has in flight."""
+
+from cint.figures import polled
+from cint.figures.checks import at_least, at_most, swap
+from cint.figures.model import CPU, IOPS, IRQS, MEAN, P99, Column, Figure, Group, Panel, Run, Series
+from cint.figures.polled import CLASSIC, IRQ
+from cint.figures.values import Expr, value
+from cint.measure.workloads import Workload
+
+DEPTHS = (1, 2, 4, 8, 16, 32)
+CINT, ADAPTIVE = "cint", "adaptive"
+ALL = (IRQ, ADAPTIVE, CINT, CLASSIC)
+RING = """\
+[ring]
+ioengine=io_uring
+iodepth={depth}
+iodepth_batch_submit={depth}
+iodepth_batch_complete_min=1
+iodepth_batch_complete_max={depth}
+"""
+
+
+def cell(depth: int) -> str:
+    return f"depth {depth}"
+
+
+def jobs(more: str = "") -> list[Workload]:
+    """A ring that polls takes no device without queues for that, so that it is another job."""
+    return [polled.job(cell(depth), f"a thread with {depth} reads of 4k in flight (io_uring)",
+                       RING.format(depth=depth) + more) for depth in DEPTHS]
+
+
+def of(name: str, way: str, depth: int) -> Expr:
+    return value(name, way, cell(depth))
+
+
+def against(name: str, way: str, base: str, depth: int) -> Expr:
+    return of(name, way, depth) / of(name, base, depth)
+
+
+FIGURE = Figure(
+    "poll-depth", "polling", "Which for which depth",
+    "not a figure of a paper; the question of Le Moal's slides and of cinterrupts, section 2",
+    "A thread that has several reads in flight finds several with one look, as a coalesced "
+    "interrupt brings several. From four on a read costs less of the CPU than with either, but "
+    "nothing of the CPU is left for others.",
+    groups=(
+        Group((Run("default", IRQ), Run("adaptive", ADAPTIVE), Run("cint+ooo", CINT)), jobs(),
+              runtime_s=0.03),
+        Group((polled.run(CLASSIC),), jobs("hipri=1\n"), runtime_s=0.03),
+    ),
+    checks=(
+        *(at_most(f"depth {depth}: latency polled against interrupts",
+                  against("mean_us", CLASSIC, IRQ, depth), 0.9999, swap(CLASSIC, IRQ))
+          for depth in DEPTHS),
+        *(at_least(f"depth {depth}: IOPS polled against coalesced",
+                   against("iops", CLASSIC, ADAPTIVE, depth), 1.0001, swap(CLASSIC, ADAPTIVE))
+          for depth in DEPTHS),
+        *(at_least(f"depth {depth}: CPU time of a read, polled against coalesced",
+                   against("cpu_per_io_us", CLASSIC, ADAPTIVE, depth), 1.0001,
+                   swap(CLASSIC, ADAPTIVE)) for depth in DEPTHS[:2]),
+        *(at_most(f"depth {depth}: CPU time of a read, polled against coalesced",
+                  against("cpu_per_io_us", CLASSIC, ADAPTIVE, depth), 0.9999,
+                  swap(CLASSIC, ADAPTIVE)) for depth in DEPTHS[2:]),
+    ),
+    panels=(
+        Panel("IOPS", "k/s", tuple(
+            Series(way, [(n, of("iops", way, n) / 1000) for n in DEPTHS]) for way in ALL),
+            kind="lines", x="reads in flight", log_x=True),
+        Panel("mean latency", "us", tuple(
+            Series(way, [(n, of("mean_us", way, n)) for n in DEPTHS]) for way in ALL),
+            kind="lines", x="reads in flight", log_x=True),
+        Panel("CPU", "%", tuple(
+            Series(way, [(n, of("cpu_percent", way, n)) for n in DEPTHS]) for way in ALL),
+            kind="lines", x="reads in flight", log_x=True),
+        Panel("CPU time of a read", "us", tuple(
+            Series(way, [(n, of("cpu_per_io_us", way, n)) for n in DEPTHS]) for way in ALL),
+            kind="lines", x="reads in flight", log_x=True),
+    ),
+    columns=(IOPS, MEAN, P99, IRQS, CPU, Column("CPU time of a read, us", "cpu_per_io_us")),
+    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    slow=True,
+)
