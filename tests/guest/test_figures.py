@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 from conftest import log_root, tell
@@ -12,7 +13,7 @@ from conftest import log_root, tell
 from cint.errors import CintError
 from cint.figures import catalog, checks
 from cint.figures import runner as figures
-from cint.figures.model import Figure
+from cint.figures.model import Figure, on_cpus
 from cint.figures.values import Data
 from cint.measure import runner
 from cint.measure.store import Store
@@ -31,7 +32,11 @@ def measured(figure: Figure, quick: bool) -> Data:
 @cache
 def _measured(name: str, quick: bool) -> Data:
     figure, = catalog.choose([name], None, everything=False)
-    directory = log_root() / ("quick" if quick else "figures")
+    return run(figure, quick, log_root() / ("quick" if quick else "figures"))
+
+
+def run(figure: Figure, quick: bool, directory: Path) -> Data:
+    """What the figure's guests give."""
     how = figures.Session(quick, directory, Store(), runner.Reuse.from_environment(),
                           lambda wanted, done: tell([done]))
     (_, found), = figures.measure([figure], how)
@@ -58,6 +63,13 @@ def test_quick(figure: Figure) -> None:
     assert failures(figure, data, quick=True) == []
     # not one of them is a pass
     assert {checks.judge(c, data, quick=True).verdict for c in figure.checks} == {checks.QUICK}
+
+
+@pytest.mark.parametrize("vcpus", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_on_several_cpus(vcpus: int, logs: Path) -> None:
+    """--vcpus: the jobs run on the first of them, and everything comes out as on one."""
+    figure, = catalog.choose(["cint-fig9"], None, everything=False)
+    assert failures(figure, run(on_cpus(figure, vcpus), True, logs), quick=True) == []
 
 
 def _each(kind: Callable[[checks.Check], bool]) -> list[tuple[Figure, checks.Check]]:

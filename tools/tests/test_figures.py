@@ -31,6 +31,7 @@ from cint.figures import (
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
+from cint.guest import vm
 from cint.measure import comparison, workloads
 from cint.measure.plan import RunOutcome
 from cint.measure.runner import Reuse
@@ -65,9 +66,15 @@ def test_runs_have_names_of_their_own(figure: Figure) -> None:
 
 @pytest.mark.parametrize("figure", FIGURES, ids=named)
 def test_three_seeds(figure: Figure) -> None:
-    """Timelines are drawn of one; all else is measured with three."""
-    drawn = any(panel.kind == "timeline" for panel in figure.panels)
-    assert {len(group.seeds) for group in figure.groups} == {1 if drawn else 3}
+    assert {len(group.seeds) for group in figure.groups} == {3}
+
+
+@pytest.mark.parametrize("figure", [f for f in FIGURES if f.family == "cinterrupts"], ids=named)
+def test_figures_about_hints_are_measured_without_them(figure: Figure) -> None:
+    """The negative control: the policy that acts on hints, in a guest that gives none."""
+    run = [(wanted.settings.policies[0].kind == "cint", wanted.run.hints)
+           for wanted in runner.known_runs(figure, quick=False)]
+    assert (True, False) in run or (True, True) not in run
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=named)
@@ -121,6 +128,8 @@ def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
     for wanted in runner.known_runs(on_cpus(figure, 4), quick=False):
         assert wanted.settings.vcpus == 4
         assert wanted.settings.k == 4 * one
+        # the host goes through all CPUs' instructions, one CPU after the other
+        assert wanted.settings.boot_limit_s == 4 * vm.BOOT_LIMIT_S
         assert all("cpus_allowed=0" in job.fio for job in runner.plan_of(wanted).jobs if job.fio)
     assert cli.main(["figure", "--docs", "--vcpus", "2", "vic-low"]) == 2
     assert "not with --vcpus" in capsys.readouterr().err
@@ -234,6 +243,19 @@ def deviates(low: float, high: float, wanted: float = 3.0) -> Check:
     return at_least("r", RATIO, wanted, CONTROL, deviation=Deviation(low, high, "why"))
 
 
+def test_reasons_say_what_was_measured() -> None:
+    check = dataclasses.replace(deviates(1.8, 2.3), deviation=Deviation(
+        1.8, 2.3, values.said("cint has {:.1f} times default's, {:.0f} I/Os",
+                              RATIO, value("iops", "cint", "async"))))
+    found = judge(check, TWO)
+    assert found.remark == "cint has 2.0 times default's, 200 I/Os"
+    assert page.expected(found.as_dict()) \
+        == "expected here 1.8 to 2.3, because cint has 2.0 times default's, 200 I/Os"
+    some = judge(deviates(1.8, 2.3, wanted=2.1), TWO)
+    assert page.expected(some.as_dict()).startswith(
+        "expected here 1.8 to 2.3 (holds with 1 of 3 seeds), because ")
+
+
 def test_deviations_are_bounded() -> None:
     assert verdict(deviates(1.8, 2.3)) == checks.EXPECTED
     assert verdict(deviates(1.9, 2.3)) == checks.FAIL
@@ -251,6 +273,8 @@ def test_controls() -> None:
         == checks.FAIL
     assert checks.judge_control(at_least("r", RATIO, 1.8, wrong(2)), TWO) == checks.FAIL
     assert checks.judge_control(at_least("r", RATIO, 1.8, wrong(1)), TWO) == checks.PASS
+    with pytest.raises(CintError, match="no measurement"):
+        checks.judge_control(at_least("r", RATIO, 1.8, instead("cint", "vic")), TWO)
 
 
 # ---- documents, pages, drawings ----------------------------------------------

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cint.errors import CintError
-from cint.figures.values import Data, Expr, View, shortened
+from cint.figures.values import Data, Expr, View, Words, in_words, shortened
 
 PASS, FAIL, EXPECTED, QUICK = "pass", "fail", "expected-fail", "quick"
 INFINITY = float("inf")
@@ -26,7 +25,7 @@ class Deviation:
 
     low: float
     high: float
-    reason: str
+    reason: Words
 
 
 @dataclass(frozen=True)
@@ -74,12 +73,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a check: a value for each seed."""
+    """What came of a check: a value for each seed. ``reason``: why it deviates, if it may."""
 
     check: Check
     seeds: Sequence[float]
     verdict: str
     remark: str = ""
+    reason: str = ""
 
     @property
     def measured(self) -> float:
@@ -96,7 +96,7 @@ class Result:
             "verdict": self.verdict, "remark": self.remark, "formula": check.measure.text,
             "control": check.control.text}
         if known is not None:
-            found["deviation"] = {"bounds": [known.low, known.high], "reason": known.reason}
+            found["deviation"] = {"bounds": [known.low, known.high], "reason": self.reason}
         return found
 
 
@@ -144,17 +144,25 @@ def _all(seeds: Sequence[float], low: float, high: float) -> bool:
     return all(low <= s <= high for s in seeds)
 
 
-def _judge(check: Check, seeds: Sequence[float], factor: float = 1.0) -> tuple[str, str]:
+def held(seeds: Sequence[float], low: float | None, high: float | None) -> str:
+    """How many of the seeds are within the bounds, where some are and some are not."""
+    inside = sum(_all([s], -INFINITY if low is None else low, INFINITY if high is None else high)
+                 for s in seeds)
+    return f"holds with {inside} of {len(seeds)} seeds" if 0 < inside < len(seeds) else ""
+
+
+def _judge(check: Check, seeds: Sequence[float], reason: str = "",
+           factor: float = 1.0) -> tuple[str, str]:
     """Verdict and remark. Every seed has to be within the bounds: none is left out."""
     known = check.deviation
     if _all(seeds, check.low * factor, check.high * factor):
         if known is None:
             return PASS, ""
-        return FAIL, f"the claim holds now, no deviation is left to expect: {known.reason}"
+        return FAIL, f"the claim holds now, no deviation is left to expect: {reason}"
     if known is not None and _all(seeds, known.low * factor, known.high * factor):
-        return EXPECTED, known.reason
+        return EXPECTED, reason
     return FAIL, "" if known is None else (
-        f"expected to deviate, but only {bounds_text(known.low, known.high)}: {known.reason}")
+        f"expected to deviate, but only {bounds_text(known.low, known.high)}: {reason}")
 
 
 def _seeds(check: Check, data: Data, renamed: Mapping[str, str]) -> list[float]:
@@ -164,18 +172,18 @@ def _seeds(check: Check, data: Data, renamed: Mapping[str, str]) -> list[float]:
 def judge(check: Check, data: Data, quick: bool = False) -> Result:
     """The check on measured data. A quick run is never a pass."""
     seeds = _seeds(check, data, {})
-    verdict, remark = _judge(check, seeds)
+    reason = in_words(check.deviation.reason, data) if check.deviation else ""
+    verdict, remark = _judge(check, seeds, reason)
     holds = verdict in (PASS, EXPECTED) or _all(seeds, check.low, check.high)
     if quick and holds:
-        return Result(check, seeds, QUICK, "")
-    return Result(check, seeds, verdict, remark)
+        return Result(check, seeds, QUICK, "", reason)
+    return Result(check, seeds, verdict, remark, reason)
 
 
 def judge_control(check: Check, data: Data) -> str:
-    """The verdict under the check's control, which has to be FAIL."""
+    """The verdict under the check's control, which has to be FAIL.
+
+    A control whose value cannot be had raises :class:`CintError`: it shows nothing.
+    """
     control = check.control
-    try:
-        seeds = _seeds(check, data, control.renamed)
-    except CintError:
-        return FAIL  # what the check looks for is not there
-    return _judge(check, seeds, control.factor)[0]
+    return _judge(check, _seeds(check, data, control.renamed), factor=control.factor)[0]

@@ -11,11 +11,13 @@ from typing import Any
 from cint.errors import CintError
 from cint.figures.model import Figure, Panel, Series
 from cint.figures.values import Data, Expr, View
-from cint.results import plots, table
+from cint.results import plots
 
 _COLUMNS = 4
 _PANEL_IN = (3.3, 2.7)
 _TIMELINE_IN = (10.0, 0.75)
+#: So many numbers fit under a panel.
+_TICKS = 8
 #: A silence of more than so many us in a timeline is drawn as this much.
 _SILENCE_US, _SHORTENED_US = 150.0, 15.0
 #: Kinds of a timeline's events: colour, and where in the lane.
@@ -42,18 +44,30 @@ def _grid(plt: Any, figure: Figure, data: Data) -> Any:
     lines = -(-count // columns)
     drawing, axes = plt.subplots(lines, columns, squeeze=False, layout="constrained",
                                  figsize=(_PANEL_IN[0] * columns, _PANEL_IN[1] * lines))
+    drawing.get_layout_engine().set(hspace=0.1)
     for axis in list(axes.flat)[count:]:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, figure.panels, strict=False):
         {"bars": _bars, "lines": _lines, "curves": _curves}[panel.kind](axis, panel, data)
-        axis.set_title(panel.title, fontsize=9)
+        axis.set_title(panel.title, fontsize=9, pad=_legend(axis))
         axis.set_ylabel(panel.y)
         axis.set_xlabel(panel.x)
-        if panel.log_x:
-            axis.set_xscale("log")
         if panel.log_y:
             axis.set_yscale("log")
+            axis.yaxis.set_major_formatter("{x:g}")
+        if panel.log_x:
+            _log_x(axis, panel)
     return drawing
+
+
+def _log_x(axis: Any, panel: Panel) -> None:
+    """A logarithmic axis with plain numbers: those of the points, if they are few."""
+    axis.set_xscale("log")
+    xs = sorted({float(x) for series in panel.series for x, _ in series.points})
+    if 0 < len(xs) <= _TICKS:
+        axis.set_xticks(xs)
+        axis.minorticks_off()
+    axis.xaxis.set_major_formatter("{x:g}")
 
 
 def _numbers(expression: Expr | float, data: Data) -> list[float]:
@@ -81,15 +95,19 @@ def _bars(axis: Any, panel: Panel, data: Data) -> None:
                   for x, _ in series.points]
         seeds = [_numbers(e, data) for _, e in series.points]
         heights = [_middle(s) for s in seeds]
-        bars = axis.bar(places, heights, width * 0.92, label=series.label,
-                        **_style(series, index))
-        axis.bar_label(bars, [table.number(h) for h in heights], fontsize=6, padding=1)
+        if panel.log_y:
+            # a bar's length says nothing without a zero
+            axis.scatter(places, heights, 22, label=series.label, **_style(series, index))
+        else:
+            axis.bar(places, heights, width * 0.92, label=series.label, **_style(series, index))
+        for place, height in zip(places, heights, strict=True):
+            axis.annotate(_short(height), (place, height), textcoords="offset points",
+                          xytext=(0, 4 if panel.log_y else 2), ha="center", fontsize=6)
         for place, found in zip(places, seeds, strict=True):
             axis.plot([place] * len(found), found, ".", color="#333333", markersize=2)
     axis.set_xticks(range(len(names)))
     axis.set_xticklabels(names, rotation=20 if len(names) > 3 else 0, fontsize=7)
     axis.margins(y=0.15)
-    _legend(axis, len(panel.series))
 
 
 def _lines(axis: Any, panel: Panel, data: Data) -> None:
@@ -103,7 +121,6 @@ def _lines(axis: Any, panel: Panel, data: Data) -> None:
         if not series.paper:
             axis.fill_between(xs, [min(s) for s in seeds], [max(s) for s in seeds],
                               color=colour, alpha=0.2, linewidth=0)
-    _legend(axis, len(panel.series))
 
 
 def _curves(axis: Any, panel: Panel, data: Data) -> None:
@@ -112,12 +129,23 @@ def _curves(axis: Any, panel: Panel, data: Data) -> None:
         axis.plot([x for x, _ in points], [y for _, y in points], drawstyle="steps-post",
                   color=plots.COLOURS[index % len(plots.COLOURS)], linewidth=1.2, label=cell)
     axis.set_ylim(0, 100)
-    _legend(axis, len(panel.sources))
 
 
-def _legend(axis: Any, count: int) -> None:
-    if count > 1:
-        axis.legend(frameon=False, fontsize=7)
+def _short(height: float) -> str:
+    """Three digits at most, two behind the point."""
+    size = abs(height)
+    return f"{height:,.{0 if size >= 100 else 1 if size >= 10 else 2}f}"
+
+
+def _legend(axis: Any) -> float:
+    """Above the axes, where it covers nothing; how far up the title has to go, points."""
+    _, labels = axis.get_legend_handles_labels()
+    if len(labels) < 2:
+        return 6
+    columns = 2 if len(labels) > 3 or max(map(len, labels)) > 12 else len(labels)
+    axis.legend(frameon=False, fontsize=7, loc="lower left", bbox_to_anchor=(0, 1),
+                borderaxespad=0.1, ncols=columns, handlelength=1.5, columnspacing=1.0)
+    return 6 + 11 * -(-len(labels) // columns)
 
 
 # ---- timelines ------------------------------------------------------------

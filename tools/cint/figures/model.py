@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from cint.device import properties
 from cint.figures.checks import Check
 from cint.figures.reading import Reader, points
-from cint.figures.values import Data, Expr
-from cint.guest import engines, polling
+from cint.figures.values import Data, Expr, Words
+from cint.guest import engines, polling, vm
 from cint.measure import settings
 from cint.measure.workloads import Timing, Workload
 
@@ -142,7 +142,7 @@ class Figure:
     panels: Sequence[Panel] = ()
     columns: Sequence[Column] = USUAL
     #: What is done otherwise than in the paper, and other remarks; a paragraph each.
-    notes: Sequence[str] = ()
+    notes: Sequence[Words] = ()
     #: What of the paper's figure is not done here, and why.
     left_out: Sequence[str] = ()
     #: Whether the test suite leaves it to --full.
@@ -180,4 +180,4 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
         properties.parse_media(group.media), True, group.vcpus,
         Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
         "", "./cint figure", hints=run.hints, polling={policy.name: mode},
-        engines={policy.name: engines.parse(run.engine)})
+        engines={policy.name: engines.parse(run.engine)}, boot_limit_s=vm.BOOT_LIMIT_S * group.vcpus)

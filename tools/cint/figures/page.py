@@ -11,7 +11,7 @@ from typing import Any
 
 from cint.figures import catalog, checks
 from cint.figures.model import Column, Figure, NotDone
-from cint.figures.values import Data
+from cint.figures.values import Data, in_words
 from cint.results import table
 
 Entry = Mapping[str, Any]
@@ -77,15 +77,21 @@ def _check_row(check: Entry) -> str:
             f"| {spread(check['seeds'])} | {bounds(check['bounds'])} | {verdict} |")
 
 
+def expected(check: Entry) -> str:
+    """Within which bounds a check deviates, with how many of the seeds it does not, and why."""
+    low, high = check["deviation"]["bounds"]
+    held = checks.held(check["seeds"], *check["bounds"])
+    return (f"expected here {low:g} to {high:g}{f' ({held})' if held else ''}, because "
+            f"{check['deviation']['reason']}")
+
+
 def _reasons(entry: Entry) -> list[str]:
     """Why what deviates does."""
     found = []
     for check in entry["checks"]:
         if check["verdict"] == checks.EXPECTED:
-            low, high = check["deviation"]["bounds"]
             found.append(_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
-                               f"{bounds(check['bounds'])}; expected here {low:g} to {high:g}, "
-                               f"because {check['deviation']['reason']}."))
+                               f"{bounds(check['bounds'])}; {expected(check)}."))
     return found
 
 
@@ -102,7 +108,7 @@ def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
     if reasons:
         parts += ["Where it differs from the paper, and why:", "\n".join(reasons)]
     if figure.notes or figure.left_out:
-        parts += ["## Remarks", *map(_wrap, figure.notes),
+        parts += ["## Remarks", *(_wrap(in_words(text, data)) for text in figure.notes),
                   *(_wrap(f"Not done: {text}") for text in figure.left_out)]
     found = rows(figure, data)
     if found:
@@ -149,7 +155,8 @@ _HOW = (
     "stopped. Every check is judged with three seeds of fio's random reads, and holds only if it "
     "does with each; it also has a control, two runs exchanged or the wanted value wrong, under "
     "which it must fail, which `./cint test tool` shows for what is stored. An expected failure "
-    "has bounds and a reason, and is a failure outside of them, or if the claim holds after all. "
+    "has bounds and a reason, whose measured numbers are of the same runs, and is a failure "
+    "outside of them, or if the claim holds after all. "
     "What else was measured is in [measured.md](measured.md).")
 
 

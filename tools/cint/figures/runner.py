@@ -91,7 +91,8 @@ def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
                       append=(*machine.append, *wanted.group.append))
     files = Files.of(machine)
     run = RunPlan.of(wanted.title, machine, plan_of(wanted), files,
-                     job_seconds=comparison.longest_job(chosen))
+                     job_seconds=comparison.longest_job(chosen),
+                     boot_limit_s=chosen.boot_limit_s)
     return run, files.places
 
 

@@ -18,6 +18,12 @@ COLUMNS = (IOPS, MEAN, Column("interrupts for an I/O", "irqs_per_io"),
            Column("idle, %", "idle_percent"))
 
 
+#: Of the throughput at depth 8.
+CLOSED_LOOP = Deviation(0.97, 0.99, (
+    "a quarter of the reads waits for the next one to finish, and a closed loop on a medium of "
+    "constant latency loses throughput by it"))
+
+
 def to_off(name: str, depth: int) -> Expr:
     """A value under vIC, as a ratio to that without."""
     return against(name, "vic", "default", f"q{depth}")

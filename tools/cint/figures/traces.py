@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What QEMU's trace of the device tells: gaps between completions, and timelines.
+"""What QEMU's trace of the device tells: gaps between completions, and figures of timelines.
 
 Times are of the device's clock, which in virtual time is the guest's; a trace
 line's own time stamp is of the host and is not read.
@@ -13,9 +13,12 @@ from typing import Any
 
 from cint.device import logpage, scale
 from cint.errors import CintError
+from cint.figures.checks import Check
+from cint.figures.model import Figure, Group, Panel, Run
 from cint.figures.reading import Boot, points
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent
+from cint.measure.workloads import Workload
 from cint.timeline.events import PREFIX, fields
 
 #: The trace event that says when, by the device's own clock, a command is done.
@@ -102,11 +105,11 @@ def events(text: str, first_ns: int, last_ns: int, k: float) -> list[list[Any]]:
 
 
 def timeline(boot: Boot, data: Data) -> None:
-    """The events of the guest's only job, and what can be said of them in numbers.
+    """The events of the guest's only job with its first seed, and of each seed in numbers.
 
     ``irqs``, ``irqs.CLASS``, ``irq_N_us`` (when the Nth was sent, from the first
-    submission), ``irq_N_covers``, ``CLASS_covers_most``, ``done_N_us`` (the Nth
-    completion), ``dones``, ``dones.U`` and ``dones.B`` (of those, by hint).
+    submission), ``irq_last_us``, ``irq_N_covers``, ``CLASS_covers_most``, ``done_N_us`` (the
+    Nth completion), ``dones``, ``dones.U`` and ``dones.B`` (of those, by hint).
     """
     workload = boot.settings.workloads[0]
     for seed in boot.seeds:
@@ -132,8 +135,21 @@ def numbers(found: Sequence[Sequence[Any]]) -> Point:
             of_class, _, covers = words.split()
             point["irqs"] += 1
             point[f"irqs.{of_class}"] += 1
-            point[f"irq_{point['irqs']:.0f}_us"] = at
+            point[f"irq_{point['irqs']:.0f}_us"] = point["irq_last_us"] = at
             point[f"irq_{point['irqs']:.0f}_covers"] = float(covers)
             most = f"{of_class}_covers_most"
             point[most] = max(point[most], float(covers))
     return point
+
+
+def drawn(id_: str, title: str, source: str, claim: str, *, policies: Sequence[Run],
+          job: Workload, checks: Sequence[Check], media: str = "optane",
+          notes: Sequence[str] = ()) -> Figure:
+    """A figure of the cinterrupts paper that is a timeline: one job under each policy."""
+    return Figure(
+        id_, "cinterrupts", title, source, claim,
+        groups=(Group(policies, (job,), media, trace=EVENTS, read=timeline),), checks=checks,
+        panels=(Panel("", kind="timeline", x="us",
+                      sources=[(run.title, job.name) for run in policies]),),
+        columns=(), notes=("Measured from the device's trace of a guest; drawn with the first of "
+                           "the seeds.", *notes))

@@ -11,6 +11,7 @@ seed. A cell is a workload, ``mixed``, or one of its jobs, ``mixed.sync``. An
 from __future__ import annotations
 
 import operator
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -137,6 +138,34 @@ def value(name: str, run: str, cell: str) -> Expr:
 def against(name: str, run: str, base: str, cell: str) -> Expr:
     """A measured value, as a ratio to that of another run."""
     return value(name, run, cell) / value(name, base, cell)
+
+
+@dataclass(frozen=True)
+class Said:
+    """Words with measured numbers: each pair of braces stands for the median of the seeds."""
+
+    text: str
+    numbers: Sequence[Expr]
+
+    def of(self, data: Data) -> str:
+        """The words."""
+        return self.text.format(*(
+            statistics.median(number.of(View(data, seed)) for seed in range(data.seeds))
+            for number in self.numbers))
+
+
+#: What a figure says in words.
+Words = str | Said
+
+
+def said(text: str, *numbers: Expr) -> Said:
+    """Words in which measured numbers stand."""
+    return Said(text, numbers)
+
+
+def in_words(words: Words, data: Data) -> str:
+    """As text."""
+    return words if isinstance(words, str) else words.of(data)
 
 
 def least(parts: Sequence[Expr]) -> Expr:

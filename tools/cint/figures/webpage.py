@@ -14,7 +14,7 @@ from typing import Any
 from cint import steps
 from cint.figures import catalog, checks, page
 from cint.figures.model import Figure, NotDone
-from cint.figures.values import Data
+from cint.figures.values import Data, in_words
 from cint.results import webpage
 
 FILE = "index.html"
@@ -58,18 +58,22 @@ def _headline(entry: Entry) -> str:
 
 
 def _overview(document: Entry, missing: Sequence[NotDone]) -> str:
-    body = [_cells([f'<a href="#{e["id"]}">{e["id"]}</a>', escape(e["title"]),
+    body = [_cells([f'<a href="#{e["id"]}">{_tight(e["id"])}</a>', escape(e["title"]),
                     _badge(e["verdict"]), escape(page.summary_row(e)[1]), _headline(e)])
             for e in document["figures"]]
-    body += [_cells([n.id, escape(n.title), '<span class="badge none">NOT DONE</span>', "",
+    body += [_cells([_tight(n.id), escape(n.title), '<span class="badge none">NOT DONE</span>', "",
                      escape(n.reason)]) for n in missing]
     return _table(["figure", "what", "verdict", "checks", "paper and here"], body)
 
 
+def _tight(text: str) -> str:
+    """On one line."""
+    return escape(text).replace(" ", "&nbsp;").replace("-", "&#8209;")
+
+
 def _reason(check: Entry) -> str:
     if check["verdict"] == checks.EXPECTED:
-        low, high = check["deviation"]["bounds"]
-        return f"expected here {low:g} to {high:g}: {escape(check['deviation']['reason'])}"
+        return escape(page.expected(check))
     return escape(check["remark"])
 
 
@@ -77,8 +81,9 @@ def _check_row(check: Entry) -> str:
     unit = f" {check['unit']}" if check["unit"] else ""
     return _cells([_badge(check["verdict"]), escape(check["name"]),
                    escape(page.number(check["paper"])),
-                   f"<b>{page.number(check['measured'])}</b>{escape(unit)}",
-                   page.spread(check["seeds"]), page.bounds(check["bounds"]), _reason(check)])
+                   f"<b>{page.number(check['measured'])}</b>{_tight(unit)}",
+                   _tight(page.spread(check["seeds"])), _tight(page.bounds(check["bounds"])),
+                   _reason(check)])
 
 
 def _numbers(figure: Figure, entry: Entry) -> str:
@@ -104,7 +109,8 @@ def _section(figure: Figure, entry: Entry, drawing: str) -> str:
     if entry["checks"]:
         parts.append(_table(["", "check", "paper", "here", "seeds", "wanted", "reason"],
                             [_check_row(c) for c in entry["checks"]]))
-    parts += [f"<p>{escape(text)}</p>" for text in figure.notes]
+        data = Data.from_dict(entry["data"])
+        parts += [f"<p>{escape(in_words(text, data))}</p>" for text in figure.notes]
     parts += [f"<p><b>Not done:</b> {escape(text)}</p>" for text in figure.left_out]
     parts.append(_numbers(figure, entry))
     return "\n".join([*parts, "</section>"])

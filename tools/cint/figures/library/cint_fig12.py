@@ -4,7 +4,7 @@
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, at_most, instead, near, swap, within, wrong
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, value
+from cint.figures.values import Expr, against, said, value
 
 THREADS = (1, 2, 4)
 POLICIES = (Run("default"), Run("adaptive"), Run("cint:thr=65535", "cint"),
@@ -63,10 +63,10 @@ FIGURE = Figure(
         at_most("2 threads: IOPS, adaptive against default",
                 against("iops", "adaptive", "default", cell(2)), 0.9999,
                 wrong(0.5), paper=round(0.71 / 0.85, 3),
-                deviation=Deviation(1.0, 1.08, (
-                    "two threads keep the CPU busy for 94 % of the time under adaptive, too: one's "
-                    "batch fills the time that the other waits for delta; in the paper the CPU is "
-                    "idle for a third of it"))),
+                deviation=Deviation(1.0, 1.08, said(
+                    "two threads keep the CPU busy for {:.0f} % of the time under adaptive, too: "
+                    "one's batch fills the time that the other waits for delta; in the paper the "
+                    "CPU is idle for a third of it", of("cpu_percent", "adaptive", 2)))),
         at_least("4 threads: IOPS, cint against default",
                  against("iops", "cint", "default", cell(4)), 1.0001, swap("cint", "default"),
                  paper=round(1 / 0.88, 3)),

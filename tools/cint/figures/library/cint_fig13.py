@@ -3,7 +3,7 @@
 
 from cint.figures import jobs, traces
 from cint.figures.checks import at_most, instead, swap, within
-from cint.figures.model import Figure, Group, Panel, Run, runs
+from cint.figures.model import Run
 from cint.figures.values import Expr, value
 
 CELL = "threads"
@@ -18,12 +18,11 @@ def of(name: str, run: str) -> Expr:
     return value(name, run, CELL)
 
 
-FIGURE = Figure(
-    "cint-fig13", "cinterrupts", "Two threads with batches", "section 3.4, Figure 13",
+FIGURE = traces.drawn(
+    "cint-fig13", "Two threads with batches", "section 3.4, Figure 13",
     "Two threads submit a batch each and wait for it. Adaptive mixes them, and both wait for the "
     "end of the burst; with Barrier each batch has an interrupt of its own.",
-    groups=(Group(runs(*POLICIES), (JOB,), seeds=(1,), trace=traces.EVENTS,
-                  read=traces.timeline),),
+    policies=POLICIES, job=JOB,
     checks=(
         within("cint: interrupts for 8 batches", of("irqs", "cint"), 8, 8,
                instead("cint", "cint, no hints"), paper="one each"),
@@ -33,7 +32,4 @@ FIGURE = Figure(
                 of(f"done_{8 * BATCHES}_us", "cint") / of(f"done_{8 * BATCHES}_us", "adaptive"),
                 0.99, swap("adaptive", "cint"), paper="earlier"),
     ),
-    panels=(Panel("", kind="timeline", x="us", sources=[(r.title, CELL) for r in POLICIES]),),
-    columns=(),
-    notes=("Drawn and measured from the device's trace of a guest.",),
 )

@@ -3,7 +3,7 @@
 
 from cint.figures import jobs, traces
 from cint.figures.checks import at_least, instead, within, wrong
-from cint.figures.model import Figure, Group, Panel, Run, runs
+from cint.figures.model import Run
 from cint.figures.values import Expr, value
 from cint.measure import workloads
 
@@ -18,12 +18,11 @@ def of(name: str, run: str) -> Expr:
     return value(name, run, CELL)
 
 
-FIGURE = Figure(
-    "cint-fig14", "cinterrupts", "Urgent out of order", "section 3.5, Figure 14",
+FIGURE = traces.drawn(
+    "cint-fig14", "Urgent out of order", "section 3.5, Figure 14",
     "With thr 9: an Urgent completion has an interrupt of its own, of the urgent class, which "
     "tells of it alone; the others wait for the ninth, in which it is counted.",
-    groups=(Group(runs(*POLICIES), (JOB,), seeds=(1,), trace=traces.EVENTS,
-                  read=traces.timeline),),
+    policies=POLICIES, job=JOB,
     checks=(
         at_least("cint+ooo: urgent interrupts for an Urgent completion",
                  of("irqs.urgent", "cint+ooo") / of("dones.U", "cint+ooo"), 0.8,
@@ -38,8 +37,5 @@ FIGURE = Figure(
                of("dones.U", "cint+ooo, no hints"), 0, 0,
                instead("cint+ooo, no hints", "cint+ooo")),
     ),
-    panels=(Panel("", kind="timeline", x="us", sources=[(r.title, CELL) for r in POLICIES]),),
-    columns=(),
-    notes=("Drawn and measured from the device's trace of a guest. An Urgent completion that is "
-           "itself the ninth has a full interrupt.",),
+    notes=("An Urgent completion that is itself the ninth has a full interrupt.",),
 )

@@ -3,7 +3,7 @@
 
 from cint.figures import jobs, traces
 from cint.figures.checks import near, swap, within
-from cint.figures.model import Figure, Group, Panel, Run, runs
+from cint.figures.model import Run
 from cint.figures.values import Expr, value
 
 CELL = "burst"
@@ -17,17 +17,16 @@ def of(name: str, run: str) -> Expr:
     return value(name, run, CELL)
 
 
-def last_waits(run: str, irq: int) -> Expr:
-    return of(f"irq_{irq}_us", run) - of("done_9_us", run)
+def last_waits(run: str) -> Expr:
+    return of("irq_last_us", run) - of("done_9_us", run)
 
 
-FIGURE = Figure(
-    "cint-fig7", "cinterrupts", "A burst under fixed timers and under adaptive",
+FIGURE = traces.drawn(
+    "cint-fig7", "A burst under fixed timers and under adaptive",
     "section 3.2, Figure 7",
     "Eight completions 5 us apart, then a lone one. A timer of 20 us splits the burst, one of "
     "100 us makes the last read wait for it; adaptive does neither.",
-    groups=(Group(runs(*POLICIES), (JOB,), "custom:read-latency=5us,units=1", seeds=(1,),
-                  trace=traces.EVENTS, read=traces.timeline),),
+    policies=POLICIES, job=JOB, media="custom:read-latency=5us,units=1",
     checks=(
         within("nvme100: the first interrupt covers", of("irq_1_covers", "nvme100"), 8, 8,
                swap("nvme100", "nvme20"), paper=8),
@@ -38,15 +37,12 @@ FIGURE = Figure(
         within("adaptive: from the burst's end to its interrupt",
                of("irq_1_us", "adaptive") - of("done_8_us", "adaptive"), 0, 0.1,
                swap("nvme20", "adaptive"), unit="us", paper=0),
-        near("nvme100: the lone read waits", last_waits("nvme100", 2), 100, 0.02,
+        near("nvme100: the lone read waits", last_waits("nvme100"), 100, 0.02,
              swap("nvme100", "adaptive"), unit="us"),
-        near("nvme20: the lone read waits", last_waits("nvme20", 3), 20, 0.02,
+        near("nvme20: the lone read waits", last_waits("nvme20"), 20, 0.02,
              swap("nvme20", "nvme100"), unit="us"),
-        near("adaptive: the lone read waits", last_waits("adaptive", 2), 6, 0.02,
+        near("adaptive: the lone read waits", last_waits("adaptive"), 6, 0.02,
              swap("nvme100", "adaptive"), unit="us"),
     ),
-    panels=(Panel("", kind="timeline", x="us", sources=[(r.title, CELL) for r in POLICIES]),),
-    columns=(),
-    notes=("Drawn and measured from the device's trace of a guest. The medium serves one read "
-           "at a time, in 5 us.",),
+    notes=("The medium serves one read at a time, in 5 us.",),
 )

@@ -3,7 +3,7 @@
 
 from cint.figures import jobs, traces
 from cint.figures.checks import instead, near, swap, within
-from cint.figures.model import Figure, Group, Panel, Run, runs
+from cint.figures.model import Run
 from cint.figures.values import Expr, value
 
 CELL = "batch"
@@ -17,12 +17,11 @@ def waits(run: str) -> Expr:
     return value("irq_1_us", run, CELL) - value("done_4_us", run, CELL)
 
 
-FIGURE = Figure(
-    "cint-fig9", "cinterrupts", "The end of a batch", "section 3.2, Figure 9",
+FIGURE = traces.drawn(
+    "cint-fig9", "The end of a batch", "section 3.2, Figure 9",
     "Adaptive finds that a batch has ended only when delta is over; the Barrier on its last "
     "request says so at once.",
-    groups=(Group(runs(*POLICIES), (JOB,), seeds=(1,), trace=traces.EVENTS,
-                  read=traces.timeline),),
+    policies=POLICIES, job=JOB,
     checks=(
         near("adaptive: from the last completion to the interrupt", waits("adaptive"), 6, 0.02,
              swap("adaptive", "cint"), unit="us"),
@@ -33,8 +32,5 @@ FIGURE = Figure(
         within("default: interrupts for the batch", value("irqs", "default", CELL), 4, 4,
                instead("default", "cint"), paper=4),
     ),
-    panels=(Panel("", kind="timeline", x="us", sources=[(r.title, CELL) for r in POLICIES]),),
-    columns=(),
-    notes=("Drawn and measured from the device's trace of a guest. The kernel marks the last "
-           "read of a batch by itself.",),
+    notes=("The kernel marks the last read of a batch by itself.",),
 )

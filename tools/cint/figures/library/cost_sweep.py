@@ -5,18 +5,7 @@ from itertools import pairwise
 
 from cint.figures import jobs
 from cint.figures.checks import Check, at_least, at_most, instead, near, swap, within
-from cint.figures.model import (
-    COST_NS,
-    CPU_SCALE,
-    USUAL,
-    Column,
-    Figure,
-    Group,
-    Panel,
-    Run,
-    Series,
-    runs,
-)
+from cint.figures.model import COST_NS, CPU_SCALE, USUAL, Column, Figure, Group, Panel, Series, runs
 from cint.figures.values import Expr, against, value
 from cint.measure import calibration
 
@@ -92,7 +81,7 @@ FIGURE = Figure(
     "reads keep default's latency under cint, and the device sends a fifteenth of the interrupts, "
     "at any cost. The gain ends where an interrupt takes as long as the next completion: then the "
     "guest's handler finds several, and merges by itself.",
-    groups=tuple(Group(runs("default", Run("adaptive"), Run("cint")), JOBS,
+    groups=tuple(Group(runs("default", "adaptive", "cint"), JOBS,
                        prefix=f"{cost} ns/", cost_ns=cost) for cost in COSTS),
     checks=(*(check for cost, neighbour in zip(COSTS, (COST_NS, 0, COST_NS, COST_NS, 1000),
                                                strict=True)

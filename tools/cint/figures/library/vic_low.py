@@ -56,7 +56,7 @@ FIGURE = Figure(
         at_least("1000 reads a second without iopsThreshold: 1/R",
                  1 / rare("mean_ratio", "no floor"), 2, wrong(5)),
         within("the same: latency added, against (1/R - 1) / IOPS", ADDED / BOUND, 0.4, 1,
-               instead("slow/no floor", "slow/vic"), paper="0.4 to 1"),
+               instead("slow/default", "slow/no floor"), paper="0.4 to 1"),
     ),
     panels=(
         Panel("1000 reads a second", "mean latency, ms", (

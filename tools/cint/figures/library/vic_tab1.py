@@ -17,8 +17,7 @@ INSIDE = (23, 31, 71, 143)
 #: the commands in flight are not about the depth at all times.
 MEDIA = "array:jitter=100us"
 BORDER = ("one completion that waits for its interrupt leaves the commands in flight below the "
-          "table's row: part of the epochs have the ratio of the row before (at depth 16 not with "
-          "every seed)")
+          "table's row: part of the epochs have the ratio of the row before")
 BORDERS = {16: Deviation(0.5, 0.68, BORDER), 24: Deviation(0.36, 0.5, BORDER),
            64: Deviation(0.132, 0.152, BORDER), 128: Deviation(0.0657, 0.073, BORDER)}
 
