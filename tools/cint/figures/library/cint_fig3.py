@@ -49,7 +49,7 @@ FIGURE = Figure(
                  swap("optane/default", "p3700/default"), paper="rises"),
         at_least("share, P3700 against SATA", share("p3700") / share("sata"), 1,
                  swap("p3700/default", "sata/default"), paper="rises",
-                 deviation=Deviation(0.7, 0.95, IDLE)),
+                 deviation=Deviation(0.65, 0.95, IDLE)),
     ),
     panels=(Panel("CPU time of an I/O", "us", (
         Series("with an interrupt each", [(m, of("cpu_per_io_us", m, "default")) for m in MEDIA]),

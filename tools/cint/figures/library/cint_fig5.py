@@ -2,7 +2,7 @@
 """cinterrupts, Figure 5: polling and hybrid polling against interrupts, on one core."""
 
 from cint.figures import polled
-from cint.figures.checks import at_least, at_most, instead, swap, within, wrong
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS, ratio
 from cint.figures.values import Expr, value
@@ -64,8 +64,10 @@ FIGURE = Figure(
         within("two sizes: latency of 4 KiB, hybrid against interrupts",
                ratio("mean_us", BY_SIZE, IRQ, MIXED), 0.85, 1.15, wrong(2), paper=1.0),
         at_least("two sizes: CPU, hybrid against interrupts",
-                 ratio("cpu_percent", BY_SIZE, IRQ, MIXED), 1.5, instead(BY_SIZE, IRQ),
-                 paper=2.7),
+                 ratio("cpu_percent", BY_SIZE, IRQ, MIXED), 2.16, instead(BY_SIZE, IRQ),
+                 paper=2.7, deviation=Deviation(1.8, 2.15, (
+                     "two threads that sleep for half of their time leave a fifth of the CPU "
+                     "idle here"))),
         at_most("one thread: latency, ours against polled",
                 against("mean_us", OURS, CLASSIC, ONE), 1.10,
                 instead(f"{LONE}{OURS}", f"{LONE}{IRQ}")),
@@ -73,9 +75,15 @@ FIGURE = Figure(
                 against("cpu_percent", OURS, CLASSIC, ONE), 0.60,
                 swap(f"{LONE}{OURS}", f"{LONE}{CLASSIC}")),
         at_most("two sizes: latency of 4 KiB, ours against polled",
-                ratio("mean_us", OURS, CLASSIC, MIXED), 1.10, wrong(0.2)),
+                ratio("mean_us", OURS, CLASSIC, MIXED), 1.10, wrong(0.2),
+                deviation=Deviation(1.1001, 1.6, (
+                    "on one CPU classic polling keeps the CPU from the job with large reads, "
+                    "whose latency is then half as much again as with ours; each of these, which "
+                    "come the more often, is in the way of a small one"))),
         at_most("two sizes: CPU, ours against polled",
-                ratio("cpu_percent", OURS, CLASSIC, MIXED), 0.60, swap(OURS, CLASSIC)),
+                ratio("cpu_percent", OURS, CLASSIC, MIXED), 0.60, swap(OURS, CLASSIC),
+                deviation=Deviation(0.9, 0.97, (
+                    "what one thread leaves of the CPU by sleeping the other one takes"))),
     ),
     panels=(panel("IOPS", "iops", 0), panel("latency of 4 KiB", "mean_us", 1),
             panel("CPU", "cpu_percent", 2)),

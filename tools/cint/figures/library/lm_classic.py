@@ -24,9 +24,12 @@ FIGURE = Figure(
         at_most("latency, polled against interrupts", ratio("mean_us", CLASSIC, IRQ), 0.85,
                 swap(CLASSIC, IRQ), paper=0.75),
         at_most("latency, the queue with interrupts polled as in 2017, against interrupts",
-                ratio("mean_us", SHARED, IRQ), 0.85, swap(SHARED, IRQ), paper=0.75),
+                ratio("mean_us", SHARED, IRQ), 0.85, swap(SHARED, IRQ), paper=0.75,
+                deviation=Deviation(0.86, 0.93, (
+                    "the interrupt comes while the read is being completed, and its handler, "
+                    "which finds nothing, runs before the program goes on"))),
         within("as in 2017: interrupts of a read", of("irqs_per_io", SHARED), 0.99, 1.01,
-               instead(SHARED, CLASSIC), paper="not disabled"),
+               wrong(2), paper="not disabled"),
         near("latency with interrupts", of("mean_us", IRQ), 6, 0.15, wrong(0.5), unit="us"),
         near("latency polled", of("mean_us", CLASSIC), 4.5, 0.15, wrong(0.5), unit="us"),
         within("IOPS times latency, polled against interrupts",
@@ -39,7 +42,7 @@ FIGURE = Figure(
                     "a read with an interrupt takes 4.4 us of the guest's CPU, of 6.9 from one to "
                     "the next: system call, interrupt, two switches and the idle loop"))),
         at_most("standard deviation, polled against interrupts", ratio("sd_us", CLASSIC, IRQ), 1,
-                swap(CLASSIC, IRQ), paper="slightly sharper", deviation=Deviation(1.001, 1.6, (
+                swap(CLASSIC, IRQ), paper="slightly sharper", deviation=Deviation(1.001, 2.4, (
                     "the tick is all that spreads either; it does not come while the CPU is idle"
                 ))),
         within("interrupts a second while it polls", of("device_irqs", CLASSIC), 0, 0,

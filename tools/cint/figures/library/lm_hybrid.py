@@ -17,16 +17,19 @@ FIGURE = Figure(
     checks=(
         at_most("half-mean: latency against classic", ratio("mean_us", HALF, CLASSIC), 1.05,
                 instead(HALF, IRQ), paper=1.0),
-        at_most("half-mean: CPU against classic", ratio("cpu_percent", HALF, CLASSIC), 0.8,
-                swap(HALF, CLASSIC), paper=0.58, deviation=Deviation(0.8001, 0.84, (
+        at_most("half-mean: CPU against classic", ratio("cpu_percent", HALF, CLASSIC), 0.64,
+                swap(HALF, CLASSIC), paper=0.58, deviation=Deviation(0.78, 0.86, (
                     "to fall asleep and to wake up takes the guest half of the time that it "
                     "sleeps"))),
-        at_least("half-mean: CPU against interrupts", ratio("cpu_percent", HALF, IRQ), 1.0001,
-                 swap(HALF, IRQ), paper=round(58 / 32, 3)),
+        at_least("half-mean: CPU against interrupts", ratio("cpu_percent", HALF, IRQ), 1.45,
+                 swap(HALF, IRQ), paper=round(58 / 32, 3), deviation=Deviation(1.2, 1.44, (
+                     "interrupts take twice the slides' share of the CPU here"))),
         at_most("ours: latency against classic", ratio("mean_us", OURS, CLASSIC), 1.10,
                 instead(OURS, IRQ)),
-        at_most("ours: CPU against classic", ratio("cpu_percent", OURS, CLASSIC), 0.95,
-                swap(OURS, CLASSIC)),
+        at_most("ours: CPU against classic", ratio("cpu_percent", OURS, CLASSIC), 0.60,
+                swap(OURS, CLASSIC), deviation=Deviation(0.76, 0.87, (
+                    "a medium of 2.9 us leaves little to sleep beside a wake-up, and even with "
+                    "interrupts the CPU is busy for more than 60 % of the time"))),
     ),
     panels=(Panel("mean latency", "us", (Series("here", each(NAMES, "mean_us", "alone")),)),
             Panel("CPU", "%", (

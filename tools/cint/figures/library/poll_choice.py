@@ -72,15 +72,15 @@ FIGURE = Figure(
         *(at_most(f"medium of {us} us: CPU, ours against classic",
                   at(us, "cpu_percent", OURS) / at(us, "cpu_percent", CLASSIC), 0.60,
                   instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}")) for us in MEDIA_US[1:]),
-        *(at_most(f"medium of {us} us: CPU, ours against the oracle's",
-                  at(us, "cpu_percent", OURS) / at(us, "cpu_percent", ORACLE), 1.15,
-                  instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}")) for us in MEDIA_US),
+        *(at_most(f"medium of {us} us: CPU, ours above the oracle's",
+                  at(us, "cpu_percent", OURS) - at(us, "cpu_percent", ORACLE), 5,
+                  instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}"), unit="points")
+          for us in MEDIA_US),
         *(at_most(f"medium of {us} us: latency, the oracle against classic",
-                  at(us, "mean_us", ORACLE) / at(us, "mean_us", CLASSIC), 1.03,
+                  at(us, "mean_us", ORACLE) / at(us, "mean_us", CLASSIC), 1.05,
                   instead(f"{us} us/{ORACLE}", f"{us} us/{IRQ}")) for us in MEDIA_US[:3]),
         at_least("eight readers: IOPS with interrupts against classic",
-                 of("iops", IRQ, 8) / of("iops", CLASSIC, 8), 0.9,
-                 instead(IRQ, f"{MEDIA_US[-1]} us/{IRQ}")),
+                 of("iops", IRQ, 8) / of("iops", CLASSIC, 8), 0.9, swap(IRQ, CLASSIC)),
     ),
     panels=(
         Panel("a lone reader", "us saved against an interrupt", (
@@ -102,6 +102,9 @@ FIGURE = Figure(
             Series("here", [(way, value("iops", way, "beside.spin") / 1000) for way in ALL]),)),
     ),
     columns=polled.COLUMNS,
-    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    notes=(polled.ONE_CPU, polled.SCHEDULER,
+           "The oracle sleeps for the medium's time less a wake-up, rounded to whole us of the "
+           "guest's, by which it may be late; a seed's first reads, of which nothing is known, are "
+           "part of ours."),
     slow=True,
 )

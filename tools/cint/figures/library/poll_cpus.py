@@ -2,13 +2,18 @@
 """Polling on one of several virtual CPUs: what the others' turns and PAUSE change."""
 
 from cint.figures import polled
-from cint.figures.checks import at_most, instead, within, wrong
+from cint.figures.checks import Deviation, at_most, instead, within, wrong
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import CLASSIC, IRQ, OURS
 from cint.figures.values import Expr, value
 
 NAMES = (IRQ, CLASSIC, OURS)
 CPUS = (1, 2, 4)
+#: All CPUs' turns, in reported time (docs/scaling.md).
+ROUND_US = 0.37
+LATE = Deviation(1.0301, 1.05, (
+    "a CPU notices a completion, an interrupt and a timer when its turn comes, up to a round "
+    "later"))
 
 
 def of(name: str, run: str, cpus: int) -> Expr:
@@ -29,10 +34,10 @@ FIGURE = Figure(
     checks=(
         *(within(f"{cpus} CPUs, {run}: latency against one CPU",
                  of("mean_us", run, cpus) / of("mean_us", run, 1), 0.97, 1.03, wrong(1.1),
-                 paper=1.0)
+                 paper=1.0, deviation=LATE if cpus == CPUS[-1] else None)
           for run in NAMES for cpus in CPUS[1:]),
         *(at_most(f"{cpus} CPUs, classic: unseen for longer than on one CPU",
-                  more("head_us", CLASSIC, cpus), 0.2,
+                  more("head_us", CLASSIC, cpus), ROUND_US,
                   instead(f"{cpus} CPUs/{CLASSIC}", f"{cpus} CPUs/{IRQ}"), unit="us")
           for cpus in CPUS[1:]),
     ),
