@@ -43,7 +43,7 @@ def swap(one: str, two: str) -> Control:
 
 
 def instead(run: str, other: str) -> Control:
-    """A run's outcome replaced by another's: that without the guest's hints, say."""
+    """A run's outcome replaced by another's: that without the guest's hints, say. Also a job's."""
     return Control({run: other}, text=f"{other} in place of {run}")
 
 

@@ -180,4 +180,5 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
         properties.parse_media(group.media), True, group.vcpus,
         Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
         "", "./cint figure", hints=run.hints, polling={policy.name: mode},
-        engines={policy.name: engines.parse(run.engine)}, boot_limit_s=vm.BOOT_LIMIT_S * group.vcpus)
+        engines={policy.name: engines.parse(run.engine)},
+        boot_limit_s=vm.BOOT_LIMIT_S * group.vcpus)

@@ -66,7 +66,7 @@ def shortened(number: float) -> float:
 
 @dataclass(frozen=True)
 class View:
-    """One seed of the data. ``renamed`` gives some runs the data of others: a control."""
+    """One seed of the data. ``renamed`` gives runs, or cells, the data of others: a control."""
 
     data: Data
     seed: int
@@ -74,7 +74,7 @@ class View:
 
     def number(self, name: str, run: str, cell: str) -> float:
         """One measured value; :class:`CintError` when the run has not got it."""
-        source = self.renamed.get(run, run)
+        source, cell = self.renamed.get(run, run), self.renamed.get(cell, cell)
         try:
             point = self.data.cells[source][cell][self.seed]
         except (KeyError, IndexError):
