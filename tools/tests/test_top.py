@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import fcntl
 import json
+import os
+import pty
 import socket
+import struct
+import subprocess
+import sys
+import termios
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from cint import cli
+from cint import cli, paths
 from cint.timeline import live
 from cint.verbs import top
 
@@ -65,21 +76,32 @@ class Monitor(threading.Thread):
         super().__init__(daemon=True)
         self.devices = devices
         self.policies: list[str] = []
+        #: What it answers from now on, by command; None: it goes away.
+        self.later: dict[str, Any] = {}
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen()
         self.start()
 
     def run(self) -> None:
-        stream = self._listener.accept()[0].makefile("rwb")
+        connection = self._listener.accept()[0]
+        stream = connection.makefile("rwb")
         stream.write(b'{"QMP": {}}\n')
         stream.flush()
         for line in stream:
+            if self.later.get(json.loads(line)["execute"], ...) is None:
+                stream.close()
+                connection.close()
+                return
             stream.write(json.dumps(self._answer(json.loads(line))).encode() + b"\n")
             stream.flush()
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         words = request.get("arguments", {})
+        if request["execute"] in self.later:
+            return dict(self.later[request["execute"]])
+        if self.later.get("gone"):
+            return {"return": []}
         if request["execute"] == "qom-list" and words["path"].endswith("peripheral"):
             return {"return": [{"name": name, "type": "child<nvme>"} for name in self.devices]}
         if request["execute"] == "qom-get":
@@ -97,6 +119,108 @@ def test_once_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["device"]) == (1, DEVICE)
     assert document["queues"][0]["cqes_per_s"] == 250
+
+
+def test_what_is_printed_keeps_its_schema(tmp_path: Path,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    schema = json.loads((paths.ROOT / "docs/top.schema.json").read_text("utf-8"))
+    Monitor(tmp_path / "s", "nvme0")
+    assert cli.main(["top", "--once", "--json", str(tmp_path / "s")]) == 0
+    jsonschema.validate(json.loads(capsys.readouterr().out), schema)
+    item = schema["properties"]["queues"]["items"]
+    fields = [field.name for field in dataclasses.fields(live.Row)]
+    assert sorted(fields) == sorted(item["required"]) == sorted(item["properties"])
+
+
+@pytest.mark.parametrize("columns", [10, 20, 59, 60, 120])
+def test_any_width_will_do(columns: int) -> None:
+    rows = live.rows(None, stats(1, *(queue(n, 65000, 65000, 10**12) for n in (0, 1, 65535))))
+    lines = live.as_text(rows, columns)
+    assert len(lines) == 4
+    if columns < live.NARROW:
+        assert max(map(len, lines)) <= 19 and lines[3].split()[0] == "65535"
+    # Columns do not run into each other, whatever the numbers of the queues.
+    assert lines[3][:12].split() == (["65535", "65535"] if columns >= live.NARROW
+                                     else ["65535", "65000"])
+
+
+def test_what_does_not_fit_is_said() -> None:
+    lines = [f"line {i}" for i in range(30)]
+    assert top.fit(lines, 80, 30) == lines
+    shown = top.fit(lines, 6, 10)
+    assert len(shown) == 10 and shown[0] == "line 0" and shown[-1] == "line 2"
+    assert top.fit(lines, 80, 10)[-2:] == ["... 21 lines more", "line 29"]
+    assert top.fit(lines, 80, 1) == ["... 30 lines more"]
+
+
+def test_each_policy_has_a_key_and_q_leaves() -> None:
+    assert top.keys(["default", "static", "adaptive", "vic", "cint", "pointer"]) == \
+        {"d": "default", "s": "static", "a": "adaptive", "v": "vic", "c": "cint", "p": "pointer"}
+    assert top.keys(["quick", "quiet", "q"]) == {"u": "quick", "i": "quiet"}
+
+
+class Terminal(threading.Thread):
+    """`cint top` on a terminal of its own, whose size changes while it runs."""
+
+    def __init__(self, sock: Path) -> None:
+        super().__init__(daemon=True)
+        self.shown = b""
+        self.master, slave = pty.openpty()
+        self.resize(20, 6)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "cint", "top", str(sock)], stdin=slave, stdout=slave,
+            stderr=slave, cwd=paths.TOOLS, env={**os.environ, "PYTHONPATH": str(paths.TOOLS)})
+        os.close(slave)
+        self.start()
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):      # the other end is gone
+            while data := os.read(self.master, 4096):
+                self.shown += data
+
+    def wait_for(self, text: bytes) -> None:
+        for _ in range(1200):
+            if text in self.shown:
+                return
+            time.sleep(0.1)
+        raise AssertionError((text, self.shown))
+
+
+def test_a_terminal_that_is_narrow_and_then_wide(tmp_path: Path) -> None:
+    Monitor(tmp_path / "s", "nvme0")
+    terminal = Terminal(tmp_path / "s")
+    terminal.wait_for(b"irq/s")
+    narrow = terminal.shown
+    assert b"policy " not in narrow and b"reasons" not in narrow
+    plain = narrow.decode().replace("\x1b[H\x1b[J", "")
+    assert all(len(line) <= 20 for line in plain.split("\r\n"))
+    terminal.resize(120, 30)
+    terminal.wait_for(b"reasons")
+    os.write(terminal.master, b"aq")
+    assert terminal.process.wait(timeout=120) == 0
+
+
+@pytest.mark.parametrize(("answers", "message"), [
+    ({"qom-get": {"error": {"desc": "Device not found"}}, "gone": True}, "nvme0 was unplugged"),
+    ({"qom-get": {"error": {"desc": "no"}}},
+     "says nothing of its queues: QEMU refused qom-get: no"),
+    ({"qom-get": None}, "QEMU closed its control socket"),
+])
+def test_a_device_or_a_vm_that_goes_away(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                         monkeypatch: pytest.MonkeyPatch,
+                                         answers: dict[str, Any], message: str) -> None:
+    monitor = Monitor(tmp_path / "s", "nvme0")
+
+    def leave(_: float) -> str:
+        monitor.later = answers
+        return ""
+
+    monkeypatch.setattr(top, "_pressed", leave)
+    assert cli.main(["top", str(tmp_path / "s")]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_keys_change_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import cProfile
 import io
 import itertools
 import json
+import pstats
 import socket
 import threading
 import time
@@ -15,8 +17,7 @@ from typing import Any
 import pytest
 
 from cint import cli
-from cint.timeline import events, perfetto, summary
-from cint.verbs import trace as verb
+from cint.timeline import bench, events, perfetto, summary
 
 P = "pci_nvme_cint_"
 #: Two unmarked commands and an urgent one; the head wraps in a queue of 4.
@@ -105,17 +106,183 @@ def test_slices_of_a_lane_nest(found: events.Trace) -> None:
         assert all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(mine))
 
 
-def test_a_large_trace_costs_little() -> None:
-    """10 s of processor time for the summary of a million events, 60 s for their timeline."""
-    body = [line for line in LOG.splitlines() if line.startswith(P)][:-1]
-    lines = body * 2000
-    began = time.process_time()
-    found = events.read(lines)
-    summary.summarize(found)
-    middle = time.process_time()
-    timeline(found)
-    share = len(lines) / 1e6
-    assert middle - began < 10 * share and time.process_time() - middle < 60 * share
+# --- the file as its readers want it -------------------------------------------------------
+
+#: Keys that each kind of event of the format has to have, beside ph and pid.
+KEYS = {"X": {"name", "tid", "ts", "dur", "args"}, "i": {"name", "tid", "ts", "s"},
+        "C": {"name", "ts", "args"}, "M": {"name", "tid", "args"},
+        "s": {"name", "tid", "ts", "id", "cat"}, "f": {"name", "tid", "ts", "id", "cat", "bp"}}
+
+Span = tuple[float, float]
+
+
+def tracks(drawn: list[dict[str, Any]]) -> dict[tuple[int, int], list[Span]]:
+    """The slices of each track, sorted: of two that begin together the longer one first."""
+    found: dict[tuple[int, int], list[Span]] = {}
+    for e in drawn:
+        if e["ph"] == "X":
+            found.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+    return {track: sorted(spans, key=lambda s: (s[0], -s[1])) for track, spans in found.items()}
+
+
+def check_nesting(spans: list[Span]) -> None:
+    """A track is a stack: a slice lies in the one around it, or behind it."""
+    open_spans: list[Span] = []
+    for begin, end in spans:
+        while open_spans and open_spans[-1][1] <= begin + 1e-6:
+            open_spans.pop()
+        assert not open_spans or end <= open_spans[-1][1] + 1e-6, (open_spans[-1], begin, end)
+        open_spans.append((begin, end))
+
+
+def check_flows(drawn: list[dict[str, Any]], found: dict[tuple[int, int], list[Span]]) -> int:
+    """Each arrow has a beginning and an end, in this order, both of them inside a slice."""
+    ends: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    for e in drawn:
+        if e["ph"] in "sf":
+            assert ends.setdefault((e["cat"], e["id"]), {}).setdefault(e["ph"], e) is e
+    for arrow in ends.values():
+        assert set(arrow) == {"s", "f"} and arrow["s"]["ts"] <= arrow["f"]["ts"]
+        for e in arrow.values():
+            assert any(begin - 1e-6 <= e["ts"] <= end + 1e-6
+                       for begin, end in found[e["pid"], e["tid"]]), e
+    return len(ends)
+
+
+def check_timeline(drawn: list[dict[str, Any]]) -> int:
+    """Hold a file to the rules of Chrome's trace format that Perfetto reads; how many arrows."""
+    for e in drawn:
+        assert KEYS[e["ph"]] <= set(e), e
+        assert isinstance(e["pid"], int) and e.get("ts", 0) >= 0 and e.get("dur", 0) >= 0
+    names = [(e["name"], e["pid"], e["tid"]) for e in drawn if e["ph"] == "M"]
+    assert len(names) == len(set(names))
+    found = tracks(drawn)
+    # Each track and its process have a name.
+    assert {("thread_name", *track) for track in found} <= set(names)
+    assert {("process_name", pid, 0) for pid, _ in found} <= set(names)
+    for spans in found.values():
+        check_nesting(spans)
+    return check_flows(drawn, found)
+
+
+def test_the_timelines_of_all_logs_keep_the_formats_rules(found: events.Trace) -> None:
+    assert check_timeline(timeline(found)) == 2
+    synthetic = events.read(bench.log(3000))
+    told = sum(c.interrupt is not None for c in synthetic.commands)
+    messages = sum(len(d.cpus) for d in synthetic.deliveries if d.interrupt is not None)
+    assert messages == len(synthetic.interrupts) > 100
+    assert check_timeline(timeline(synthetic)) == told + messages
+
+
+def test_an_arrow_leads_from_each_request_to_its_interrupt(found: events.Trace) -> None:
+    drawn = timeline(found)
+    for e in (e for e in drawn if e["ph"] == "s" and e["cat"] == "told"):
+        [command] = [s for s in drawn if s["ph"] == "X" and s["name"].startswith("cid ")
+                     and (s["pid"], s["tid"]) == (e["pid"], e["tid"])
+                     and s["ts"] <= e["ts"] <= s["ts"] + s["dur"]]
+        [end] = [f for f in drawn if f["ph"] == "f" and f["id"] == e["id"] and f["cat"] == "told"]
+        wanted = {"cid 7": (11.0, "quiet"), "cid 8": (6.0, "urgent")}[command["name"]]
+        [interrupt] = [s["name"] for s in drawn if s["ph"] == "X" and s["pid"] == end["pid"]
+                       and s["tid"] == end["tid"] and s["ts"] == end["ts"]]
+        assert (end["ts"], interrupt) == wanted
+
+
+@pytest.mark.parametrize("breaks", ["slice", "arrow", "name"])
+def test_the_check_finds_what_is_broken(found: events.Trace, breaks: str) -> None:
+    drawn = timeline(found)
+    if breaks == "slice":
+        next(e for e in drawn if e["name"] == "held")["dur"] += 2
+    elif breaks == "arrow":
+        next(e for e in drawn if e["ph"] == "f")["ts"] += 3
+    else:
+        drawn.remove(next(e for e in drawn if e["ph"] == "M" and e["name"] == "thread_name"))
+    with pytest.raises(AssertionError):
+        check_timeline(drawn)
+
+
+# --- vCPUs --------------------------------------------------------------------------------
+
+#: Of a guest with two CPUs and two queues, whose vectors Linux gave one to each.
+VCPUS = Path(__file__).parent / "golden/trace-vcpus.log"
+
+
+def test_vcpus_are_those_that_the_messages_reached() -> None:
+    trace = events.load(VCPUS)
+    ours = [d for d in trace.deliveries if d.interrupt is not None]
+    assert len(ours) == len(trace.interrupts) == 17
+    reached = {(trace.interrupts[d.interrupt].cqid, d.cpus, d.vector) for d in ours
+               if d.interrupt is not None}
+    assert reached == {(1, (0,), 34), (2, (1,), 35)}
+    # Other messages: the timer's, CPUs' among each other.
+    assert len(trace.deliveries) - len(ours) == 42 - 17
+    for delivery in ours:
+        assert delivery.interrupt is not None
+        assert delivery.at == trace.interrupts[delivery.interrupt].at
+        assert delivery.until is None or delivery.until > delivery.at
+    drawn = timeline(trace)
+    names = {e["args"]["name"] for e in drawn if e["ph"] == "M" and e["pid"] == 3}
+    assert {"vCPUs", "vCPU 0", "vCPU 1"} <= names
+    check_timeline(drawn)
+
+
+@pytest.mark.parametrize(("mode", "destination", "cpus"), [
+    (0, 0, (0,)), (0, 5, (5,)), (0, 255, ()), (1, 1, (0,)), (1, 0x0a, (1, 3))])
+def test_destinations(mode: int, destination: int, cpus: tuple[int, ...]) -> None:
+    line = (f"apic_deliver_irq dest {destination} dest_mode {mode} delivery_mode 0 vector 9 "
+            "trigger_mode 0")
+    [delivery] = events.read([LOG, line]).deliveries
+    assert (delivery.cpus, delivery.vector, delivery.interrupt) == (cpus, 9, None)
+
+
+def test_a_masked_vector_sends_nothing() -> None:
+    irq = f"{P}irq cqid 1 vector 3 class full reason quiet covered 1 oldest hold 0 at 11000"
+    other = "apic_deliver_irq dest 0 dest_mode 0 delivery_mode 0 vector 236 trigger_mode 0"
+    lines = [irq, "pci_nvme_irq_msix raising MSI-X IRQ vector 3", f"{P}head cqid 1 head 0 at 12000",
+             other, "apic_deliver_irq dest 0 dest_mode 0 delivery", "pci_nvme_irq_msix raising"]
+    [delivery] = events.read(lines).deliveries
+    assert (delivery.interrupt, delivery.at) == (None, 12000)
+    # An NMI or start-up message is none of a device.
+    assert events.read([other.replace("delivery_mode 0", "delivery_mode 4")]).deliveries == []
+
+
+# --- work ---------------------------------------------------------------------------------
+
+def calls(count: int) -> tuple[int, int]:
+    """How many events there are, and how many functions are called for all of `cint trace`."""
+    lines = list(bench.log(count))
+    profile = cProfile.Profile()
+    with profile:
+        trace = events.read(lines)
+        summary.summarize(trace)
+        perfetto.write(trace, io.StringIO())
+    return trace.events, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+
+def test_work_grows_with_the_events_and_no_faster() -> None:
+    """Calls, not time: a busy machine makes no more of them. The bench has the seconds."""
+    (small, few), (large, many) = calls(2000), calls(16000)
+    assert many / large < 1.05 * few / small
+    assert many / large < 130
+
+
+def test_queues_that_nobody_reaps_cost_no_more() -> None:
+    """Such as a log made of another tool's record, without interrupts and heads."""
+    def work(count: int) -> float:
+        lines = [line for line in bench.log(count) if not line.startswith((f"{P}irq", f"{P}head"))]
+        profile = cProfile.Profile()
+        with profile:
+            events.read(lines)
+        return float(pstats.Stats(profile).total_calls) / len(lines)  # type: ignore[attr-defined]
+
+    assert work(16000) < 1.05 * work(2000)
+
+
+def test_completions_that_do_not_follow_are_said(found: events.Trace) -> None:
+    assert found.remarks == []
+    post = P + "post cqid 1 sqid 1 cid {} hints 0x0 status 0x0 tail {} at 5"
+    mixed = [post.format(i, tail) for i, tail in enumerate((7, 20, 8, 21))]
+    [remark] = events.read(mixed).remarks
+    assert remark.startswith("3 completions do not follow") and "several controllers" in remark
 
 
 def test_a_log_without_events_says_what_to_do(tmp_path: Path,
@@ -131,20 +298,28 @@ def test_a_log_without_events_says_what_to_do(tmp_path: Path,
 class Monitor(threading.Thread):
     """Just enough of QEMU's monitor to be recorded from: it writes its log when told to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, cint: tuple[bool, ...] = (True,), refuses: str = "",
+                 dies_at: str = "") -> None:
         super().__init__(daemon=True)
         self.heard: list[dict[str, Any]] = []
+        self._cint, self._refuses, self._dies_at = cint, refuses, dies_at
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen()
+        self.start()
 
     def run(self) -> None:
-        stream = self._listener.accept()[0].makefile("rwb")
+        connection = self._listener.accept()[0]
+        stream = connection.makefile("rwb")
         stream.write(b'{"QMP": {}}\n')
         stream.flush()
         for line in stream:
             request = json.loads(line)
             self.heard.append(request)
+            if self._dies_at and self._dies_at in json.dumps(request):
+                stream.close()
+                connection.close()
+                return
             stream.write(json.dumps({"return": self._answer(request)}).encode() + b"\n")
             stream.flush()
 
@@ -152,24 +327,74 @@ class Monitor(threading.Thread):
         words = request.get("arguments", {})
         text = words.get("command-line", "")
         if text.startswith("logfile") and "/dev/" not in text:
+            if self._refuses:
+                return self._refuses
             Path(text.split()[1]).write_text(LOG)
         if request["execute"] == "trace-event-get-state":
             return [{"name": P + "irq", "state": "disabled"},
-                    {"name": P + "post", "state": "enabled"}]
-        return {}
+                    {"name": P + "post", "state": "enabled"}] if P in words["name"] else []
+        if request["execute"] == "qom-list" and words["path"].endswith("peripheral"):
+            return [{"name": f"n{i}", "type": "child<nvme>"} for i in range(len(self._cint))]
+        if request["execute"] == "qom-get":
+            return self._cint[int(words["path"][-1])]
+        return []
 
 
 def test_a_running_vm_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                   capsys: pytest.CaptureFixture[str]) -> None:
     monitor = Monitor(tmp_path / "s")
-    monitor.start()
     monkeypatch.setattr(time, "sleep", lambda _: None)
     assert cli.main(["trace", "--qmp", str(tmp_path / "s"), "--json", str(tmp_path / "log")]) == 0
     assert json.loads(capsys.readouterr().out)["events"] == 11
     states = [(one["arguments"]["name"], one["arguments"]["enable"]) for one in monitor.heard
               if one["execute"] == "trace-event-set-state"]
     # On, and then as each was before.
-    assert states == [(verb.EVENTS, True), (P + "irq", False), (P + "post", True)]
+    assert states == [(P + "irq", True), (P + "post", True), (P + "irq", False), (P + "post", True)]
+
+
+def test_a_vm_that_ends_meanwhile_leaves_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    Monitor(tmp_path / "s", dies_at='"enable": false')
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert cli.main(["trace", "--qmp", str(tmp_path / "s"), str(tmp_path / "log")]) == 0
+    captured = capsys.readouterr()
+    assert "the VM ended while it was recorded" in captured.err and "11 events" in captured.out
+
+
+@pytest.mark.parametrize(("monitor", "said"), [
+    ({"cint": ()}, "this VM has no NVMe device"),
+    ({"cint": (False,)}, "no NVMe device of this VM has cint on: /machine/peripheral/n0"),
+    ({"refuses": "Could not open '/x': Permission denied\r\n"}, "Permission denied"),
+    ({"dies_at": "logfile"}, "QEMU closed its control socket during human-monitor-command"),
+    ({"cint": (True, True)}, "2 NVMe devices with cint, and trace events do not say whose"),
+])
+def test_what_cannot_be_recorded_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str],
+                                         monitor: dict[str, Any], said: str) -> None:
+    Monitor(tmp_path / "s", **monitor)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    cli.main(["trace", "--qmp", str(tmp_path / "s"), str(tmp_path / "log")])
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("greeting", [b"QEMU 10.0.13 monitor - type 'help'\r\n(qemu) ", b"[1]\n",
+                                      b'{"hello": 1}\n', b"", b"\xff\xfe\n"])
+@pytest.mark.parametrize("verb_words", [["trace", "--qmp"], ["top", "--once"]])
+def test_a_socket_that_is_no_qmp(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                 greeting: bytes, verb_words: list[str]) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "s"))
+    listener.listen()
+
+    def serve() -> None:
+        connection = listener.accept()[0]
+        connection.sendall(greeting)
+        connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    assert cli.main([*verb_words, str(tmp_path / "s")]) == 1
+    said = capsys.readouterr().err
+    assert "control socket" in said and "one client at a time" in said
 
 
 def test_no_vm_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

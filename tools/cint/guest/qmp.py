@@ -8,7 +8,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from cint.errors import CintError
+from cint import units
+from cint.errors import CintError, UsageError
 
 NVME_PATH = "/machine/peripheral/nvme0"
 TIMEOUT_S = 20.0
@@ -18,6 +19,10 @@ class QmpError(CintError):
     """QEMU refused a command or closed the connection."""
 
 
+class QmpGoneError(QmpError):
+    """There is nobody at the other end, nobody who answers, or nobody who speaks QMP."""
+
+
 class Qmp:
     """One QMP session; events are dropped.  Not to be shared between threads."""
 
@@ -25,18 +30,25 @@ class Qmp:
         self._socket = connection
         self._socket.settimeout(TIMEOUT_S)
         self._file = connection.makefile("rwb")
-        self._read("greeting")
+        if "QMP" not in self._read("greeting"):
+            raise QmpGoneError("what answers on the control socket is no QMP server")
         self.execute("qmp_capabilities")
 
     def _read(self, doing: str) -> dict[str, Any]:
         try:
             line = self._file.readline()
         except OSError as err:
-            raise QmpError(f"QEMU did not answer to {doing} on its control socket "
-                           f"({err})") from None
+            raise QmpGoneError(f"QEMU did not answer to {doing} on its control socket "
+                               f"({err})") from None
         if not line:
-            raise QmpError(f"QEMU closed its control socket during {doing}")
-        answer: dict[str, Any] = json.loads(line)
+            raise QmpGoneError(f"QEMU closed its control socket during {doing}")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            shown = line[:40].decode(errors="replace").strip()
+            raise QmpGoneError(f"what answers on the control socket does not speak QMP: '{shown}'")
         return answer
 
     def execute(self, command: str, **arguments: Any) -> Any:
@@ -48,7 +60,7 @@ class Qmp:
             self._file.write(json.dumps(request).encode() + b"\n")
             self._file.flush()
         except OSError as err:
-            raise QmpError(f"QEMU is gone ({err}); {command} was not sent") from None
+            raise QmpGoneError(f"QEMU is gone ({err}); {command} was not sent") from None
         while True:
             answer = self._read(command)
             if "return" in answer:
@@ -75,18 +87,51 @@ class Qmp:
 
 def connect(path: Path) -> Qmp:
     """A session over the socket of a VM that runs (-qmp unix:PATH,server,nowait)."""
+    hint = "start QEMU with -qmp unix:PATH,server=on,wait=off"
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(path))
     except OSError as problem:
         connection.close()
-        raise QmpError(f"{path}: {problem.strerror or problem}",
-                       hint="start QEMU with -qmp unix:PATH,server=on,wait=off") from None
+        raise QmpGoneError(f"{path}: {problem.strerror or problem}", hint=hint) from None
     try:
         return Qmp(connection)
-    except QmpError:
+    except QmpError as problem:
         connection.close()
+        raise QmpGoneError(f"{path}: {problem.message}",
+                           hint=f"a QMP socket has one client at a time; {hint}") from None
+
+
+def choose(control: Qmp, chosen: str | None) -> str:
+    """The QOM path of the VM's NVMe device that has cint on, of several that of `chosen`."""
+    found = devices(control)
+    if not found:
+        raise CintError("this VM has no NVMe device")
+    if chosen is not None and chosen not in found:
+        raise UsageError(f"--device {chosen}: there is none{units.suggestion(chosen, found)}",
+                         hint=f"NVMe devices of this VM: {', '.join(found)}")
+    fit = [path for path in found if has_cint(control, path)]
+    if chosen is not None and chosen not in fit:
+        raise CintError(f"{chosen} is a device without cint", hint=_NEEDED)
+    if chosen is None and len(fit) > 1:
+        raise UsageError(f"there are {len(fit)} NVMe devices with cint",
+                         hint=f"choose with --device: {', '.join(fit)}")
+    if not fit:
+        raise CintError(f"no NVMe device of this VM has cint on: {', '.join(found)}", hint=_NEEDED)
+    return chosen or fit[0]
+
+
+_NEEDED = "it has to be -device nvme,cint=on of a QEMU with cint"
+
+
+def has_cint(control: Qmp, path: str) -> bool:
+    """Whether an NVMe device has cint, and has it on."""
+    try:
+        return bool(control.get("cint", path))
+    except QmpGoneError:
         raise
+    except QmpError:
+        return False
 
 
 def devices(control: Qmp) -> list[str]:

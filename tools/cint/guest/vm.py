@@ -174,13 +174,17 @@ def nvme_arg(machine: Machine) -> str:
     return f"{text},{machine.device_opts}" if machine.device_opts else text
 
 
+#: Words for trace events: the project's own; and QEMU's own that tell which vCPU a message is for.
+TRACE_WORDS = {"cint": ("pci_nvme_cint_*",), "vcpus": ("pci_nvme_irq_msix", "apic_deliver_irq")}
+
+
 def _trace_args(patterns: Sequence[str]) -> list[str]:
-    """-trace options; ``cint`` stands for all of the project's events.
+    """-trace options; a word of TRACE_WORDS stands for its events.
 
     Events are printed by the log backend. The simple backend, which is built
     in too, would leave a file trace-PID in the current directory.
     """
-    names = ["pci_nvme_cint_*" if p == "cint" else p for p in patterns]
+    names = [name for p in patterns for name in TRACE_WORDS.get(p, (p,))]
     if names:
         names.append("file=/dev/null")
     return [word for name in names for word in ("-trace", name)]

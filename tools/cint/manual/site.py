@@ -112,7 +112,8 @@ def _navigation() -> str:
 
 # ---- the source that Sphinx reads -----------------------------------------------
 
-_OUTSIDE = re.compile(r"\[((?:[^]\[]|\[[^]]*\])*)\]\(((?:\.\./|own-policy/|results\.)[^)\s]*)\)")
+_OUTSIDE = re.compile(r"\[((?:[^]\[]|\[[^]]*\])*)\]"
+                      r"\(((?:\.\./|own-policy/|\w+\.schema\.)[^)\s]*)\)")
 
 
 def staged(text: str) -> str:

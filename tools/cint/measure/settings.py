@@ -167,7 +167,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="further properties for -device nvme, appended last")
     add("--trace", metavar="PATTERN", action="append", default=[],
         help="QEMU trace events for logs/POLICY/qemu.log; 'cint' means pci_nvme_cint_*, what "
-             "./cint replay --from-trace reads; may be repeated")
+             "./cint replay --from-trace and ./cint trace read, 'vcpus' QEMU's own of messages to "
+             "vCPUs; may be repeated")
     add("--out", metavar="DIR", type=Path,
         help="directory for the results: new, empty, or of the same command, which goes on there")
     add("--label", metavar="TEXT", help="a name for the results, for ./cint results and diff")

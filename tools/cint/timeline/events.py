@@ -2,7 +2,9 @@
 """QEMU's log of pci_nvme_cint_* trace events, line by line, and each command's life in it.
 
 Times are device times in ns, the field `at`. Other lines of the log are passed over, and so are
-lines that an end of the log has cut short.
+lines that an end of the log has cut short. Two events of QEMU's own are read where the log has
+them: pci_nvme_irq_msix, the device's message, and apic_deliver_irq, its arrival (and that of any
+other message) at the vCPUs' local APICs. These have no time, so that of the event before is taken.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from pathlib import Path
 from cint.errors import CintError
 
 PREFIX = "pci_nvme_cint_"
+#: QEMU's own events that a timeline has vCPUs from.
+MSIX, APIC = "pci_nvme_irq_msix", "apic_deliver_irq"
+VCPU_EVENTS = (MSIX, APIC)
 URGENT, BARRIER = 1, 2
 HINTS = ("unmarked", "urgent", "barrier", "both")
 
@@ -53,12 +58,29 @@ class Interrupt:
     at: int
 
 
+@dataclass(slots=True)
+class Delivery:
+    """A message at the local APICs of vCPUs, by any sender."""
+
+    cpus: tuple[int, ...]
+    #: The guest's number of the interrupt, by which its local APIC knows it.
+    vector: int
+    at: int
+    #: The device's interrupt that it is, an index of Trace.interrupts; None: another sender's.
+    interrupt: int | None = None
+    #: Of the device's: when the guest first consumed CQEs afterwards.
+    until: int | None = None
+
+
 @dataclass
 class Trace:
     """All of a log, in order."""
 
     commands: list[Command] = field(default_factory=list)
     interrupts: list[Interrupt] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    #: What a reader of the log should know.
+    remarks: list[str] = field(default_factory=list)
     events: int = 0
 
 
@@ -76,11 +98,72 @@ def fields(line: str) -> tuple[str, dict[str, str]] | None:
     return words[0].removeprefix(PREFIX), dict(zip(words[1::2], words[2::2], strict=True))
 
 
+def _cpus(mode: int, destination: int) -> tuple[int, ...]:
+    """The vCPUs that a message is for; none where it is for all.
+
+    A physical destination is an APIC's number. A logical one is a bit a vCPU: the flat model,
+    which is Linux's for up to eight.
+    """
+    if mode:
+        return tuple(bit for bit in range(8) if destination >> bit & 1)
+    return (destination,) if destination != 0xff else ()
+
+
+class _Vcpus:
+    """Which message of the device reached which vCPU.
+
+    The device decides (`irq`), says that it sends (pci_nvme_irq_msix), and the message reaches
+    the APICs at once (apic_deliver_irq), all with QEMU's lock held: the next delivery after a
+    message is its own. A masked vector sends nothing, so the device's next event forgets it.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._decided: dict[int, deque[int]] = {}
+        self._sent: int | None = None
+        self._open: dict[int, list[Delivery]] = {}
+
+    def decided(self, vector: int, interrupt: int) -> None:
+        """The device has decided on an interrupt."""
+        self._sent = None
+        self._decided.setdefault(vector, deque()).append(interrupt)
+
+    def message(self, line: str) -> None:
+        """pci_nvme_irq_msix: the device sends the oldest it has decided on for the vector."""
+        waiting = self._decided.get(int(line.rsplit(maxsplit=1)[1]))
+        self._sent = waiting.popleft() if waiting else None
+
+    def deliver(self, line: str, at: int) -> None:
+        """apic_deliver_irq: a message is at the APICs; fixed and lowest-priority ones count."""
+        words = line[line.index(APIC):].split()
+        f = dict(zip(words[1::2], map(int, words[2::2]), strict=True))
+        interrupt, self._sent = self._sent, None
+        if f["delivery_mode"] > 1:
+            return
+        found = Delivery(_cpus(f["dest_mode"], f["dest"]), f["vector"], at, interrupt)
+        self._trace.deliveries.append(found)
+        if interrupt is not None:
+            sent = self._trace.interrupts[interrupt]
+            found.at = sent.at
+            self._open.setdefault(sent.cqid, []).append(found)
+
+    def reaped(self, cqid: int, at: int) -> None:
+        """The guest has consumed CQEs of a queue."""
+        self._sent = None
+        for delivery in self._open.pop(cqid, ()):
+            delivery.until = at
+
+
 class _Reader:
     """Follows each command: in flight by (sqid, cid), then in its CQ until the head passes it."""
 
     def __init__(self) -> None:
         self.trace = Trace()
+        self.vcpus = _Vcpus(self.trace)
+        self._now = 0
+        self._tails: dict[int, int] = {}
+        #: Entries that did not follow the one before in their queue.
+        self.jumps = 0
         self._flying: dict[tuple[int, int], Command] = {}
         #: Posted and not reaped, with the tail after each, by CQ.
         self._queues: dict[int, deque[tuple[int, Command]]] = {}
@@ -90,6 +173,7 @@ class _Reader:
     def submit(self, f: dict[str, str]) -> None:
         command = Command(int(f["cqid"]), int(f["sqid"]), int(f["cid"]), int(f["hints"], 0),
                           int(f["at"]))
+        self._now = command.submitted or 0
         self._flying[command.sqid, command.cid] = command
         self.trace.commands.append(command)
 
@@ -106,15 +190,25 @@ class _Reader:
             command = Command(int(f["cqid"]), *key, int(f["hints"], 0))
             self.trace.commands.append(command)
         command.hints = int(f["hints"], 0)
-        command.posted = int(f["at"])
+        self._now = command.posted = int(f["at"])
+        self._check_tail(command.cqid, int(f["tail"]))
         self._queues.setdefault(command.cqid, deque()).append((int(f["tail"]), command))
         self._untold.setdefault(command.cqid, []).append(command)
+
+    def _check_tail(self, cqid: int, tail: int) -> None:
+        """A queue's entries come one after the other; it begins anew at 0 or 1."""
+        last = self._tails.get(cqid)
+        self._tails[cqid] = tail
+        if last is not None and tail not in (last + 1, 0, 1):
+            self.jumps += 1
 
     def irq(self, f: dict[str, str]) -> None:
         interrupt = Interrupt(int(f["cqid"]), int(f["vector"]), f["class"], f["reason"],
                               int(f["covered"]), int(f["at"]))
         index = len(self.trace.interrupts)
         self.trace.interrupts.append(interrupt)
+        self._now = interrupt.at
+        self.vcpus.decided(interrupt.vector, index)
         waiting = self._untold.get(interrupt.cqid, [])
         told = waiting if interrupt.kind == "full" else \
             [command for command in waiting if command.hints & URGENT]
@@ -125,6 +219,8 @@ class _Reader:
 
     def head(self, f: dict[str, str]) -> None:
         cqid, head, at = int(f["cqid"]), int(f["head"]), int(f["at"])
+        self._now = at
+        self.vcpus.reaped(cqid, at)
         entries = self._queues.get(cqid, deque())
         if not any(tail == head for tail, _ in entries):
             return
@@ -138,6 +234,17 @@ class _Reader:
                               if command.reaped is None]
 
 
+    def other(self, line: str) -> None:
+        """A line that is none of the device's own events."""
+        try:
+            if APIC in line:
+                self.vcpus.deliver(line, self._now)
+            elif MSIX in line:
+                self.vcpus.message(line)
+        except (KeyError, ValueError, IndexError):
+            return      # cut short
+
+
 def read(lines: Iterable[str]) -> Trace:
     """Read a log."""
     reader = _Reader()
@@ -146,6 +253,7 @@ def read(lines: Iterable[str]) -> Trace:
     for line in lines:
         found = fields(line)
         if found is None:
+            reader.other(line)
             continue
         name, values = found
         reader.trace.events += 1
@@ -155,6 +263,10 @@ def read(lines: Iterable[str]) -> Trace:
                 handle(values)
             except (KeyError, ValueError):
                 reader.trace.events -= 1
+    if reader.jumps:
+        reader.trace.remarks.append(
+            f"{reader.jumps} completions do not follow the one before in their queue: the log has "
+            "lines missing, or is of several controllers, whose events are not told apart")
     return reader.trace
 
 

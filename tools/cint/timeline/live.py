@@ -73,7 +73,7 @@ def rows(before: Stats | None, now: Stats) -> list[Row]:
     return found
 
 
-_HEAD = f"{'CQ':>4}{'vec':>5} {'policy':<9}{'CQEs/s':>10}{'irqs/s':>10}{'CQEs/irq':>10}" \
+_HEAD = f"{'CQ':>5}{'vec':>6} {'policy':<9}{'CQEs/s':>10}{'irqs/s':>10}{'CQEs/irq':>10}" \
         f"{'hold us':>9}{'in fl.':>7}{'pend.':>6}{'delta us':>9}{'thr':>6}{'R':>6}  reasons"
 
 
@@ -85,15 +85,26 @@ def _known(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def as_text(found: list[Row]) -> list[str]:
-    """The rows as a table."""
+#: A terminal that is narrower gets the short table.
+NARROW = 60
+
+
+def _short(found: list[Row]) -> list[str]:
+    return [f"{'CQ':>5}{'CQE/s':>7}{'irq/s':>7}",
+            *(f"{row.cqid:>5}{row.cqes_per_s:>7.0f}{row.irqs_per_s:>7.0f}" for row in found)]
+
+
+def as_text(found: list[Row], columns: int = 120) -> list[str]:
+    """The rows as a table, a short one where there is little room."""
+    if columns < NARROW:
+        return _short(found)
     lines = [_HEAD]
     for row in found:
         reasons = " ".join(f"{name} {count}" for name, count in row.reasons.items())
         storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
             if row.storm_held else ""
         lines.append(
-            f"{row.cqid:>4}{row.vector:>5} {row.policy:<9}{row.cqes_per_s:>10.0f}"
+            f"{row.cqid:>5}{row.vector:>6} {row.policy:<9}{row.cqes_per_s:>10.0f}"
             f"{row.irqs_per_s:>10.0f}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
             f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
             f"{_ratio(row.ratio):>6}  {reasons}{storm}")

@@ -5,7 +5,10 @@ A process a submission queue, in it a lane for each command that is in flight at
 slices of a lane nest. In each command's slice are its phases: device (fetched to posted), held
 (posted to its interrupt) and reap (interrupt to the head passing it). A process of vectors has a
 slice an interrupt, named by its reason, with an arrow from every command that it tells of; one of
-completion queues counts the CQEs that no interrupt has told of.
+completion queues counts the CQEs that no interrupt has told of. Where the log has QEMU's events of
+messages and local APICs, a process of vCPUs has a track each: a slice for each interrupt of the
+device, from its arrival to the guest's consuming CQEs, with an arrow from the vector; and marks
+for what other senders' messages brought.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from cint.timeline.events import Command, Trace, lives
+from cint.timeline.events import Command, Delivery, Trace, lives
 
 #: Process numbers; that of SQ n is _SQ + n.
-_VECTORS, _QUEUES, _SQ = 1, 2, 10
+_VECTORS, _QUEUES, _VCPUS, _SQ = 1, 2, 3, 10
+#: Tracks of a vCPU, for interrupts that wait at the same time; a mark is on the first.
+_LANES_A_VCPU = 1000
 #: An interrupt takes no time; this is what makes it seen, at the most.
 _WIDTH_NS = 100
 
@@ -90,6 +95,41 @@ def _interrupts(trace: Trace, arrows: dict[int, list[int]]) -> Iterator[Event]:
         yield _name("thread_name", _VECTORS, f"vector {vector}", vector)
 
 
+def _arrived(trace: Trace, number: int, delivery: Delivery, tid: int) -> Iterator[Event]:
+    """An interrupt of the device at a vCPU, with the arrow from its vector."""
+    assert delivery.interrupt is not None
+    sent = trace.interrupts[delivery.interrupt]
+    until = delivery.at + _WIDTH_NS if delivery.until is None else delivery.until
+    yield _slice(f"CQ {sent.cqid}: {sent.reason}", _VCPUS, tid, delivery.at, until,
+                 apic_vector=delivery.vector, vector=sent.vector, covered=sent.covered)
+    for end, pid, track in (("s", _VECTORS, sent.vector), ("f", _VCPUS, tid)):
+        yield {"ph": end, **({"bp": "e"} if end == "f" else {}), "id": number, "name": "message",
+               "cat": "message", "pid": pid, "tid": track, "ts": _us(delivery.at)}
+
+
+def _vcpus(trace: Trace) -> Iterator[Event]:
+    lanes: dict[int, _Lanes] = {}
+    tracks: dict[int, str] = {}
+    number = 0
+    for delivery in trace.deliveries:
+        for cpu in delivery.cpus:
+            first = cpu * _LANES_A_VCPU
+            tracks.setdefault(first, f"vCPU {cpu}")
+            if delivery.interrupt is None:
+                yield {"ph": "i", "s": "t", "name": f"vector {delivery.vector}", "pid": _VCPUS,
+                       "tid": first, "ts": _us(delivery.at)}
+                continue
+            end = delivery.at + _WIDTH_NS if delivery.until is None else delivery.until
+            lane = lanes.setdefault(cpu, _Lanes()).take(delivery.at, end)
+            tracks.setdefault(first + lane - 1, f"vCPU {cpu} ({lane})")
+            yield from _arrived(trace, number, delivery, first + lane - 1)
+            number += 1
+    if tracks:
+        yield _name("process_name", _VCPUS, "vCPUs")
+    for tid, text in tracks.items():
+        yield _name("thread_name", _VCPUS, text, tid)
+
+
 def _pending(trace: Trace) -> Iterator[Event]:
     changes = [(time, sign, c.cqid) for c in trace.commands if c.posted is not None
                for time, sign in ((c.posted, 1), (c.told or c.reaped, -1)) if time is not None]
@@ -123,6 +163,7 @@ def events(trace: Trace) -> Iterator[Event]:
         yield from _command(number, command, phases, lane)
     yield from _interrupts(trace, arrows)
     yield from _pending(trace)
+    yield from _vcpus(trace)
 
 
 def write(trace: Trace, stream: TextIO) -> None:

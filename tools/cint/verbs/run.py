@@ -54,7 +54,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--device-opts", metavar="TEXT", default="",
         help="further properties for -device nvme, appended last")
     add("--trace", metavar="PATTERN", action="append", default=[],
-        help="QEMU trace events to print; 'cint' means pci_nvme_cint_*; may be repeated")
+        help="QEMU trace events to print; 'cint' means pci_nvme_cint_*, 'vcpus' QEMU's "
+             "own of messages to vCPUs; may be repeated")
     add("--gdb", metavar="PORT", nargs="?", type=units.count(1, 65535, "--gdb"),
         const=GDB_PORT, help=f"wait for a debugger before the first instruction "
         f"(default port: {GDB_PORT}, on this machine only)")

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import select
 import shutil
 import sys
 import termios
+import time
 import tty
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -61,25 +63,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--json", action="store_true", help="with --once: one JSON document")
 
 
-def _device(control: qmp.Qmp, chosen: str | None) -> str:
-    found = qmp.devices(control)
-    if chosen is not None and chosen not in found:
-        raise UsageError(f"--device {chosen}: there is none{units.suggestion(chosen, found)}",
-                         hint=f"NVMe devices of this VM: {', '.join(found) or 'none'}")
-    if len(found) > 1 and chosen is None:
-        raise UsageError(f"there are {len(found)} NVMe devices",
-                         hint=f"choose with --device: {', '.join(found)}")
-    if not found:
-        raise CintError("this VM has no NVMe device")
-    return chosen or found[0]
-
-
 def _stats(control: qmp.Qmp, device: str) -> live.Stats:
     try:
         stats: live.Stats = control.get("cint-stats", device)
+    except qmp.QmpGoneError:
+        raise
     except qmp.QmpError as problem:
-        raise CintError(f"{device} says nothing of its queues: {problem.message}",
-                        hint="it has to be -device nvme,cint=on of a QEMU with cint") from None
+        if device not in qmp.devices(control):
+            raise CintError(f"{device} was unplugged") from None
+        raise CintError(f"{device} says nothing of its queues: {problem.message}") from None
     return stats
 
 
@@ -98,9 +90,13 @@ def _keys() -> Iterator[None]:
 
 
 def _pressed(seconds: float) -> str:
-    """The key that was pressed within so many seconds; empty if none was."""
+    """The key that was pressed within so many seconds; empty if none was, or nobody can."""
+    if not sys.stdin.isatty():
+        time.sleep(seconds)
+        return ""
     ready, _, _ = select.select([sys.stdin], [], [], seconds)
-    return (sys.stdin.read(1) or "q") if ready else ""
+    # Not by sys.stdin, whose buffer would swallow what is typed ahead.
+    return (os.read(sys.stdin.fileno(), 1).decode(errors="replace") or "q") if ready else ""
 
 
 def act(control: qmp.Qmp, device: str, key: str) -> str:
@@ -109,21 +105,38 @@ def act(control: qmp.Qmp, device: str, key: str) -> str:
         return ""
     try:
         control.set("cint.policy", KEYS[key], device)
+    except qmp.QmpGoneError:
+        raise
     except qmp.QmpError as problem:
         return problem.message
     return f"policy changed to {KEYS[key]}"
 
 
+def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
+    """What of the lines a terminal of this size shows: the first and the last are kept."""
+    shown = list(lines) if len(lines) <= rows else \
+        [*lines[:max(rows - 2, 0)], f"... {len(lines) - rows + 1} lines more", lines[-1]]
+    return [line[:columns] for line in shown[:max(rows, 1)]]
+
+
+def _show(title: str, found: list[live.Row]) -> None:
+    # Asked each time: a terminal's size changes.
+    size = shutil.get_terminal_size((120, 24))
+    keys_line = " ".join(f"{key}:{policy}" for key, policy in KEYS.items())
+    lines = [title, *live.as_text(found, size.columns), f"q:leave {keys_line}"]
+    if not sys.stdout.isatty():
+        print("\n".join(lines[:-1]), flush=True)
+        return
+    print("\x1b[H\x1b[J" + "\n".join(fit(lines, size.columns, size.lines)), end="", flush=True)
+
+
 def _watch(control: qmp.Qmp, device: str, interval: float) -> None:
     before, remark = None, ""
-    columns = shutil.get_terminal_size().columns
     with _keys():
         while True:
             now = _stats(control, device)
-            lines = [f"{device}  {now['time-ns'] / 1e9:.1f} s  {remark}",
-                     *live.as_text(live.rows(before, now)),
-                     "", f"{' '.join(f'{k}:{p}' for k, p in KEYS.items())} q:leave"]
-            print("\x1b[H\x1b[J" + "\n".join(line[:columns] for line in lines), flush=True)
+            _show(f"{device.rpartition('/')[2]} {now['time-ns'] / 1e9:.1f} s {remark}",
+                  live.rows(before, now))
             before, key = now, _pressed(interval)
             if key == "q":
                 return
@@ -136,9 +149,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--json: only with --once")
     control = qmp.connect(args.socket)
     try:
-        device = _device(control, args.device)
+        device = qmp.choose(control, args.device)
         if not args.once:
-            _watch(control, device, args.interval)
+            with suppress(KeyboardInterrupt):
+                _watch(control, device, args.interval)
+            print()
             return EXIT_OK
         found = live.rows(None, _stats(control, device))
         print(json.dumps({"schema": SCHEMA, "device": device,

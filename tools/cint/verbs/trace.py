@@ -48,6 +48,45 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="record for so long (default: 2)")
 
 
+def _logfile(control: qmp.Qmp, place: str) -> None:
+    """Have QEMU's log be written there; what its monitor prints is a refusal."""
+    said = control.execute("human-monitor-command", **{"command-line": f"logfile {place}"})
+    if said and str(said).strip():
+        raise CintError(f"QEMU cannot write its log to {place}: {str(said).strip()}",
+                        hint="QEMU opens the file itself: with its user's rights, in its own "
+                             "name space, where a container or libvirt gives it one")
+
+
+def _states(control: qmp.Qmp, pattern: str) -> dict[str, bool]:
+    """Which trace events are on, of those that QEMU has."""
+    try:
+        found = control.execute("trace-event-get-state", name=pattern)
+    except qmp.QmpGoneError:
+        raise
+    except qmp.QmpError:
+        return {}
+    return {one["name"]: one["state"] == "enabled" for one in found}
+
+
+def _set(control: qmp.Qmp, states: dict[str, bool]) -> None:
+    for name, enabled in states.items():
+        control.execute("trace-event-set-state", name=name, enable=enabled)
+
+
+def _check_devices(control: qmp.Qmp) -> None:
+    """There has to be a device that says something; of several, the events name none."""
+    found = qmp.devices(control)
+    if not found:
+        raise CintError("this VM has no NVMe device")
+    count = sum(qmp.has_cint(control, path) for path in found)
+    if not count:
+        raise CintError(f"no NVMe device of this VM has cint on: {', '.join(found)}",
+                        hint="it has to be -device nvme,cint=on of a QEMU with cint")
+    if count > 1:
+        ui.warn(f"this VM has {count} NVMe devices with cint, and trace events do not say whose "
+                "they are: queues of the same number are mixed up")
+
+
 def record(socket: Path, log: Path, seconds: float) -> None:
     """Have the QEMU behind `socket` write its trace events to `log` for so long."""
     place = log.resolve()
@@ -55,23 +94,32 @@ def record(socket: Path, log: Path, seconds: float) -> None:
         raise UsageError(f"{log}: QEMU's monitor takes no blanks in the name of a log")
     control = qmp.connect(socket)
     try:
-        states = control.execute("trace-event-get-state", name=EVENTS)
-        if not states:
+        before = _states(control, EVENTS)
+        if not before:
             raise CintError(f"{socket}: this QEMU has no {EVENTS} trace events",
                             hint="build/qemu/qemu-system-x86_64 of ./cint build has them")
-        before = {one["name"]: one["state"] == "enabled" for one in states}
-        control.execute("human-monitor-command", **{"command-line": f"logfile {place}"})
+        _check_devices(control)
+        for name in events.VCPU_EVENTS:
+            before |= _states(control, name)
+        _logfile(control, str(place))
         try:
-            control.execute("trace-event-set-state", name=EVENTS, enable=True)
+            _set(control, dict.fromkeys(before, True))
             with ui.Progress(f"recording for {ui.duration(seconds)}"):
                 time.sleep(seconds)
         finally:
-            for name, enabled in before.items():
-                control.execute("trace-event-set-state", name=name, enable=enabled)
-            # The log's name cannot be asked for; an empty one means standard error.
-            control.execute("human-monitor-command", **{"command-line": "logfile /dev/stderr"})
+            _restore(control, before)
     finally:
         control.close()
+
+
+def _restore(control: qmp.Qmp, before: dict[str, bool]) -> None:
+    """The trace events as before; what a VM has written that ended meanwhile is worth reading."""
+    try:
+        _set(control, before)
+        # The log's name cannot be asked for.
+        _logfile(control, "/dev/stderr")
+    except qmp.QmpGoneError:
+        ui.warn("the VM ended while it was recorded; its log goes as far as that")
 
 
 def _what_if(log: Path, policies: str) -> int:
@@ -91,6 +139,8 @@ def run(args: argparse.Namespace) -> int:
         record(args.qmp, log, args.seconds)
         ui.info(f"recorded: {paths.display(log)}")
     trace = events.load(log)
+    for remark in trace.remarks:
+        ui.warn(remark)
     found = summary.summarize(trace)
     print(json.dumps(found, indent=1) if args.json else summary.as_text(found))
     if args.perfetto is not None:
