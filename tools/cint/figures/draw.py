@@ -54,7 +54,7 @@ def _grid(plt: Any, figure: Figure, data: Data) -> Any:
         axis.set_xlabel(panel.x)
         if panel.log_y:
             axis.set_yscale("log")
-            axis.yaxis.set_major_formatter("{x:g}")
+            _plain(axis.yaxis)
         if panel.log_x:
             _log_x(axis, panel)
     return drawing
@@ -67,7 +67,15 @@ def _log_x(axis: Any, panel: Panel) -> None:
     if 0 < len(xs) <= _TICKS:
         axis.set_xticks(xs)
         axis.minorticks_off()
-    axis.xaxis.set_major_formatter("{x:g}")
+    _plain(axis.xaxis)
+
+
+def _plain(axis: Any) -> None:
+    """A logarithmic axis without powers; between decades only where there is no decade."""
+    axis.set_major_formatter("{x:g}")
+    low, high = sorted(axis.get_view_interval())
+    if high < 10 * low:
+        axis.set_minor_formatter("{x:.3g}")
 
 
 def _numbers(expression: Expr | float, data: Data) -> list[float]:
@@ -106,7 +114,8 @@ def _bars(axis: Any, panel: Panel, data: Data) -> None:
         for place, found in zip(places, seeds, strict=True):
             axis.plot([place] * len(found), found, ".", color="#333333", markersize=2)
     axis.set_xticks(range(len(names)))
-    axis.set_xticklabels(names, rotation=20 if len(names) > 3 else 0, fontsize=7)
+    turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(names) > 3 else {}
+    axis.set_xticklabels(names, fontsize=7, **turned)
     axis.margins(y=0.15)
 
 
@@ -124,11 +133,14 @@ def _lines(axis: Any, panel: Panel, data: Data) -> None:
 
 
 def _curves(axis: Any, panel: Panel, data: Data) -> None:
+    one_job = len({cell for _, cell in panel.sources}) == 1
     for index, (run, cell) in enumerate(panel.sources):
         points = data.curves[run][cell]
         axis.plot([x for x, _ in points], [y for _, y in points], drawstyle="steps-post",
-                  color=plots.COLOURS[index % len(plots.COLOURS)], linewidth=1.2, label=cell)
-    axis.set_ylim(0, 100)
+                  color=plots.COLOURS[index % len(plots.COLOURS)], linewidth=1.2,
+                  label=run if one_job else cell)
+    if not panel.log_y:
+        axis.set_ylim(0, 100)
 
 
 def _short(height: float) -> str:

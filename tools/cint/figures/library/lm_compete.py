@@ -44,7 +44,7 @@ FIGURE = Figure(
                 of("p99_us", OURS, "beside") / of("p99_us", OURS), 1.5, wrong(0.5)),
     ),
     panels=tuple(Panel(title, "99.9th percentile, us",
-                       (Series("here", each(NAMES, "p999_us", cell)),), log_y=True)
+                       (Series("here", each(NAMES, "p999_us", cell)),), log_y=cell == "beside")
                  for title, cell in (("alone", "alone"), ("beside a process", "beside"),
                                      ("the same, SCHED_RR", "real time"))),
     columns=(*polled.COLUMNS, *polled.FAR),
