@@ -78,14 +78,26 @@ def timeline(found: events.Trace) -> list[dict[str, Any]]:
     return list(json.loads(stream.getvalue())["traceEvents"])
 
 
+def names(drawn: list[dict[str, Any]], pid: int) -> list[str]:
+    """The tracks of a process, in their order."""
+    about = {(e["name"], e["tid"]): e["args"] for e in drawn if e["ph"] == "M" and e["pid"] == pid}
+    order = {args["sort_index"]: tid for (name, tid), args in about.items()
+             if name == "thread_sort_index"}
+    return [about["thread_name", order[index]]["name"] for index in range(len(order))]
+
+
 def test_the_timeline(found: events.Trace) -> None:
     drawn = timeline(found)
     slices = [(e["name"], e["pid"], e["ts"], e["dur"]) for e in drawn if e["ph"] == "X"]
     assert ("cid 7", 12, 1.0, 11.0) in slices
-    assert ("device", 12, 1.0, 4.0) in slices and ("held", 12, 5.0, 6.0) in slices
-    assert ("quiet", 1, 11.0, 0.1) in slices
-    names = {e["args"]["name"] for e in drawn if e["ph"] == "M"}
-    assert {"SQ 2", "vectors", "vector 3", "in flight 1", "in flight 2"} <= names
+    assert ("medium", 12, 1.0, 4.0) in slices and ("held", 12, 5.0, 6.0) in slices
+    # Of cid 8 no medium is known, and no interrupt told of cid 9.
+    assert ("device", 12, 1.0, 5.0) in slices and ("untold", 12, 20.0, 1.0) in slices
+    assert ("quiet", 2, 11.0, 0.1) in slices
+    # On the queue's track, each interrupt with what it told of, from the first post.
+    assert ("1 CQE: urgent", 3, 6.0, 6.0) in slices and ("1 CQE: quiet", 3, 5.0, 7.0) in slices
+    assert names(drawn, 12) == ["in flight", "in flight (2)"]
+    assert names(drawn, 2) == ["vector 3"] and names(drawn, 3) == ["CQ 1", "CQ 1 (2)"]
     begun = {e["id"] for e in drawn if e["ph"] == "s"}
     assert begun and begun == {e["id"] for e in drawn if e["ph"] == "f"}
     counts = [e["args"]["CQEs"] for e in drawn if e["ph"] == "C"]
@@ -154,12 +166,14 @@ def check_timeline(drawn: list[dict[str, Any]]) -> int:
     for e in drawn:
         assert KEYS[e["ph"]] <= set(e), e
         assert isinstance(e["pid"], int) and e.get("ts", 0) >= 0 and e.get("dur", 0) >= 0
-    names = [(e["name"], e["pid"], e["tid"]) for e in drawn if e["ph"] == "M"]
-    assert len(names) == len(set(names))
+    about = [(e["name"], e["pid"], e["tid"]) for e in drawn if e["ph"] == "M"]
+    assert len(about) == len(set(about))
     found = tracks(drawn)
-    # Each track and its process have a name.
-    assert {("thread_name", *track) for track in found} <= set(names)
-    assert {("process_name", pid, 0) for pid, _ in found} <= set(names)
+    # Each track and its process have a name, and a number that is no other's.
+    assert {("thread_name", *track) for track in found} <= set(about)
+    assert {("process_name", pid, 0) for pid, _ in found} <= set(about)
+    numbers = [tid for name, _, tid in about if name == "thread_name"]
+    assert len(set(numbers)) == len(numbers) and not {0, *(p for p, _ in found)} & set(numbers)
     for spans in found.values():
         check_nesting(spans)
     return check_flows(drawn, found)
@@ -220,9 +234,20 @@ def test_vcpus_are_those_that_the_messages_reached() -> None:
         assert delivery.at == trace.interrupts[delivery.interrupt].at
         assert delivery.until is None or delivery.until > delivery.at
     drawn = timeline(trace)
-    names = {e["args"]["name"] for e in drawn if e["ph"] == "M" and e["pid"] == 3}
-    assert {"vCPUs", "vCPU 0", "vCPU 1"} <= names
+    assert names(drawn, 1) == ["vCPU 0", "vCPU 0 (2)", "vCPU 0 (3)", "vCPU 0 (4)", "vCPU 1"]
     check_timeline(drawn)
+
+
+def test_other_messages_of_one_time_are_one_mark() -> None:
+    """On a track they would be drawn one below the other."""
+    other = "apic_deliver_irq dest {} dest_mode 0 delivery_mode 0 vector {} trigger_mode 0"
+    head = P + "head cqid 1 head 0 at {}"
+    drawn = timeline(events.read([LOG, head.format(30000), other.format(1, 236),
+                                  other.format(1, 251), other.format(1, 236), other.format(0, 9),
+                                  head.format(31000), other.format(1, 236)]))
+    marks = [(e["name"], e["ts"], e["args"]["vectors"]) for e in drawn if e["ph"] == "i"]
+    assert marks == [("3 others", 30.0, [236, 251]), ("vector 9", 30.0, [9]),
+                     ("vector 236", 31.0, [236])]
 
 
 @pytest.mark.parametrize(("mode", "destination", "cpus"), [

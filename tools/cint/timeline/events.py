@@ -285,10 +285,21 @@ def load(log: Path) -> Trace:
 
 
 def lives(trace: Trace) -> Iterator[tuple[Command, list[tuple[str, int, int]]]]:
-    """Each command with its phases that are known: name, begin, end."""
+    """Each command with its phases that are known: name, begin, end.
+
+    The medium is done at `due`; posting is what the CQE waits afterwards, for data or room in the
+    CQ. What the guest finds before an interrupt has told of it is untold until then.
+    """
     for command in trace.commands:
-        marks = (("device", command.submitted, command.posted),
-                 ("held", command.posted, command.told),
-                 ("reap", command.told, command.reaped))
-        yield command, [(name, begin, end) for name, begin, end in marks
+        yield command, [(name, begin, end) for name, begin, end in _phases(command)
                         if begin is not None and end is not None and end >= begin]
+
+
+def _phases(command: Command) -> list[tuple[str, int | None, int | None]]:
+    due, posted = command.due, command.posted
+    device: list[tuple[str, int | None, int | None]] = [("device", command.submitted, posted)]
+    if due is not None and posted is not None and due <= posted:
+        device = [("medium", command.submitted, due), ("posting", due, posted)]
+    if command.told is None:
+        return [*device, ("untold", posted, command.reaped)]
+    return [*device, ("held", posted, command.told), ("reap", command.told, command.reaped)]
