@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Ways to break the guest kernel's hints, out-of-order completion and polling, and who notices."""
+"""Ways to break the guest kernel's hints, out-of-order completion and polling, and who notices.
+
+Those of files that run as programs, too, are in tests/unit/mutate.py.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ HINTS, MERGES, WAITS = "test_hints.py", "test_hint_merges.py", "test_hint_waits.
 OOO, RECOVERY, HEAL = "test_ooo.py", "test_recovery.py", "test_heal.py"
 BLOCK_DEVICE = (f"{HINTS}::test_block_device",)
 SPLIT = (f"{HINTS}::test_split",)
-KUNIT = (f"{HINTS}::test_driver_switch_and_kunit",)
 UNASKED = ("test_hints_unasked.py::test_flags_of_commands",)
 SWITCHES = (f"{OOO}::test_switches",)
 FROZEN = (f"{HEAL}::test_frozen_record",)
@@ -205,8 +207,7 @@ _WAITS = (
                (f"{WAITS}::test_what_is_a_batch",)),
 )
 
-_CORE, _PCI, _RING = ("drivers/nvme/host/core.c", "drivers/nvme/host/pci.c",
-                      "drivers/nvme/host/ooo.h")
+_CORE, _PCI = "drivers/nvme/host/core.c", "drivers/nvme/host/pci.c"
 
 _NVME = (
     Statement("both-bits", "urgent and barrier go out together", _CORE,
@@ -229,15 +230,6 @@ _NVME = (
 _OOO = (
     Expression("ooo-all-urgent", "an urgent interrupt takes everything", _PCI,
                "hints == NVME_CMD_IRQ_URGENT", "true", SWITCHES),
-    Expression("ooo-tail", "full_tail covers one entry more", _RING,
-               "(s32)(tail - nr) > 0", "(s32)(tail - nr) >= 0", KUNIT),
-    Statement("ooo-phase", "the phase does not change at the end of the queue", _RING,
-              "ooo->phase ^= 1;", ";", KUNIT),
-    Statement("ooo-bitmap", "what was taken early is not remembered", _RING,
-              "__set_bit(idx, ooo->handled);", "", KUNIT),
-    Expression("ooo-behind", "what was taken early keeps the head back", _RING,
-               "__test_and_clear_bit(ooo->head, ooo->handled)", "false", KUNIT,
-               "may have been handled long ago"),
     Expression("ooo-doorbell", "the head is not told when one entry is free", _PCI,
                "!pass->freed", "pass->freed <= 1",
                (*SWITCHES, f"{OOO}::test_completion_queue_runs_full"),
@@ -252,18 +244,6 @@ _OOO = (
 )
 
 _HEAL = (
-    Expression("heal-doubts", "doubts are never too many", _RING,
-               "ooo->doubts >= NVME_OOO_MAX_DOUBTS", "false", KUNIT),
-    Expression("heal-lies", "lies are never too many", _RING,
-               "ooo->lies >= NVME_OOO_MAX_LIES", "false", KUNIT),
-    Statement("heal-untold", "an urgent entry that was early explains no later message", _RING,
-              "ooo->untold = urgent;", "ooo->untold = 0;", KUNIT),
-    Expression("heal-urgent", "any urgent message is explained", _RING,
-               "messages && messages <= urgent", "messages", KUNIT),
-    Expression("heal-full", "a full message that covers nothing new is no lie", _RING,
-               "messages && record->full", "false", KUNIT),
-    Statement("heal-counted", "a message that is counted and not explained is a doubt", _RING,
-              "if (!messages)\n\t\tooo->doubts++;", "ooo->doubts++;", KUNIT),
     Statement("heal-release", "an interrupt in doubt leaves entries in the queue", _PCI,
               "nvme_ooo_release_cq(nvmeq, iob);", ";", (f"{HEAL}::test_doubt_releases_at_once",),
               "nvme_ooo_irq_by_record("),
@@ -304,8 +284,6 @@ _POLLING = (
     Expression("poll-deferred", "what a worker sends is polled for", "block/blk.h",
                "current->flags & PF_WQ_WORKER", "false",
                (f"{POLLING_PATHS}::test_suspended",)),
-    Expression("poll-spare", "a wake-up ends at the aim", "block/blk-poll-est.h",
-               "est->wake >> BLK_POLL_SPARE_SHIFT", "0", KUNIT),
     Statement("poll-off", "io_poll does nothing", "block/blk-sysfs.c",
               "return queue_feature_store(disk, page, count, lim, BLK_FEAT_POLL);", "return 0;",
               (f"{POLLING}::test_off_and_on",)),

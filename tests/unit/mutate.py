@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Breaks pure files of the device one line at a time and runs their unit tests.
+"""Breaks pure files of the device and the guest's kernel a line at a time and runs their tests.
 
     tests/unit/mutate.py [PATTERN]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = ROOT / "tests/unit"
 
-# File of hw/nvme/, and for each mutant what is replaced by what.
+# File of hw/nvme/ or the kernel's, and for each mutant what is replaced by what.
 MUTANTS = {
     "model/arb.c": [
         ("urgent is one class of four", "arb->first[CINT_ARB_URGENT] ? CINT_ARB_URGENT :", ""),
@@ -225,6 +225,97 @@ MUTANTS = {
         ("the controller's backlog is not in flight",
          "cq->scope->inflight + cq->scope->backlog);", "cq->scope->inflight);"),
     ],
+    "drivers/nvme/host/ooo.h": [
+        ("starts with the wrong phase", "ooo->phase = 1;", "ooo->phase = 0;"),
+        ("starts with the doubts of before", "\tooo->phase = 1;\n\tooo->doubts = 0;",
+         "\tooo->phase = 1;"),
+        ("starts with the messages of before", "ooo->untold = 0;\n\tooo->seq = 0;",
+         "ooo->untold = 0;"),
+        ("the ring has no end", "idx + 1 == ooo->depth ? 0 : idx + 1", "idx + 1"),
+        ("counts do not wrap", "(s32)(tail - nr) > 0", "nr < tail"),
+        ("full_tail covers one entry more", "(s32)(tail - nr) > 0", "(s32)(tail - nr) >= 0"),
+        ("the head is not counted", "\tooo->count++;\n", ""),
+        ("the head stays", "\tooo->head = nvme_ooo_next(ooo, ooo->head);\n", ""),
+        ("the doorbell forgets one", "\tooo->ahead--;\n\tpass->freed++;", "\tooo->ahead--;"),
+        ("held entries are left by a poll", "(all || nvme_ooo_before(ooo->count, full_tail))",
+         "nvme_ooo_before(ooo->count, full_tail)"),
+        ("every pass takes what is held", "(all || nvme_ooo_before(ooo->count, full_tail))", "1"),
+        ("what was taken early is taken again",
+         "\t\tif (!__test_and_clear_bit(ooo->head, ooo->handled)) {",
+         "\t\t__test_and_clear_bit(ooo->head, ooo->handled);\n\t\t{"),
+        ("what was held counts as held", "\t\t\tooo->held--;\n", ""),
+        ("what was held counts as not done", "\t\t\tooo->held--;\n\t\t\tpass->done++;",
+         "\t\t\tooo->held--;"),
+        ("what was taken early keeps the head back",
+         "while (ooo->ahead && __test_and_clear_bit(ooo->head, ooo->handled))",
+         "while (0)"),
+        ("the phase does not change at the end of the ring", "\t\t\tooo->phase ^= 1;",
+         "\t\t\t;"),
+        ("an urgent interrupt takes everything", "if (!ops->urgent(queue, idx)) {", "if (0) {"),
+        ("urgent entries are held", "if (!ops->urgent(queue, idx)) {", "{"),
+        ("a poll holds entries", "if (!all && !nvme_ooo_before(ooo->count",
+         "if (!nvme_ooo_before(ooo->count"),
+        ("full_tail covers one new entry less", "ooo->count + ooo->ahead - 1, full_tail)",
+         "ooo->count + ooo->ahead, full_tail)"),
+        ("full_tail covers one new entry more", "ooo->count + ooo->ahead - 1, full_tail)",
+         "ooo->count + ooo->ahead - 2, full_tail)"),
+        ("an urgent entry explains no message", "\t\t\tpass->urgent++;\n", ""),
+        ("what a full message covers explains an urgent one", "\t\t\tpass->urgent++;\n\t\t}\n",
+         "\t\t}\n\t\tpass->urgent++;\n"),
+        ("the head passes what was taken behind it", "if (idx == ooo->head) {",
+         "if (idx == ooo->head || 1) {"),
+        ("the head stays before what is taken there", "if (idx == ooo->head) {", "if (0) {"),
+        ("what was taken early is not remembered", "\t\t\t__set_bit(idx, ooo->handled);", ""),
+        ("new entries before old ones",
+         "\tnvme_ooo_reap_held(ooo, ops, queue, all, full_tail, &pass);\n"
+         "\tnvme_ooo_reap_new(ooo, ops, queue, all, full_tail, &pass);",
+         "\tnvme_ooo_reap_new(ooo, ops, queue, all, full_tail, &pass);\n"
+         "\tnvme_ooo_reap_held(ooo, ops, queue, all, full_tail, &pass);"),
+        ("a doubt takes new entries", "\tnvme_ooo_reap_held(ooo, ops, queue, true, 0, &pass);",
+         "\tpass = nvme_ooo_reap(ooo, ops, queue, true, 0);"),
+        ("a doubt takes nothing", "\tnvme_ooo_reap_held(ooo, ops, queue, true, 0, &pass);", ""),
+        ("full_tail explains nothing", "record->full_tail != ooo->full_tail", "false"),
+        ("messages are not remembered", "\tooo->seq = record->seq;\n", ""),
+        ("full_tail is not remembered", "\tooo->full_tail = record->full_tail;\n", ""),
+        ("an urgent entry that was early explains no later message", "ooo->untold = urgent;",
+         "ooo->untold = 0;"),
+        ("a full message leaves doubts", "ooo->untold = urgent;\n\t\tooo->doubts = 0;",
+         "ooo->untold = urgent;"),
+        ("a full message leaves lies", "\t\tooo->doubts = 0;\n\t\tooo->lies = 0;\n\t\treturn true;",
+         "\t\tooo->doubts = 0;\n\t\treturn true;"),
+        ("messages not told are forgotten", "\turgent += ooo->untold;\n", ""),
+        ("messages not told are never told",
+         "urgent < messages ? 0 : min(urgent - messages, ooo->depth)", "urgent"),
+        ("messages not told are those that were",
+         "urgent < messages ? 0 : min(urgent - messages, ooo->depth)", "messages"),
+        ("a full message that covers nothing new is no lie", "if (messages && record->full) {",
+         "if (0) {"),
+        ("a full message without a message is a lie", "if (messages && record->full) {",
+         "if (record->full) {"),
+        ("any urgent message is explained", "messages && messages <= urgent", "messages"),
+        ("no message is explained", "messages && messages <= urgent", "messages <= urgent"),
+        ("an urgent message needs two entries", "messages && messages <= urgent",
+         "messages && messages < urgent"),
+        ("an urgent message that is explained leaves doubts",
+         "\t} else if (messages && messages <= urgent) {\n\t\tooo->doubts = 0;",
+         "\t} else if (messages && messages <= urgent) {"),
+        ("a message that is counted leaves doubts", "\tif (messages)\n\t\tooo->doubts = 0;\n", ""),
+        ("a doubt where nothing is held", "\tif (!ooo->held)\n\t\treturn true;\n", ""),
+        ("a message that is counted and not explained is a doubt",
+         "\tif (!messages)\n\t\tooo->doubts++;", "\tooo->doubts++;"),
+        ("doubts are not counted", "\tif (!messages)\n\t\tooo->doubts++;", ""),
+        ("doubts are never too many", "ooo->doubts >= NVME_OOO_MAX_DOUBTS", "false"),
+        ("two doubts are too many", "NVME_OOO_MAX_DOUBTS\t8", "NVME_OOO_MAX_DOUBTS\t2"),
+        ("lies are never too many", "ooo->lies >= NVME_OOO_MAX_LIES", "false"),
+        ("one lie is too many", "NVME_OOO_MAX_LIES\t3", "NVME_OOO_MAX_LIES\t1"),
+        ("a poll leaves doubts", "\tooo->doubts = 0;\n\tooo->lies = 0;\n}\n\n#endif",
+         "\tooo->lies = 0;\n}\n\n#endif"),
+        ("a poll leaves lies", "\tooo->doubts = 0;\n\tooo->lies = 0;\n}\n\n#endif",
+         "\tooo->doubts = 0;\n}\n\n#endif"),
+    ],
+    "block/blk-poll-est.h": [
+        ("a wake-up ends at the aim", "est->wake >> BLK_POLL_SPARE_SHIFT", "0"),
+    ],
 }
 
 ENGINE = tuple(f"coalesce/{name}.c" for name in (
@@ -251,6 +342,8 @@ MODEL_TESTS = {
 ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
                       ("test-kick.c", "sim.c"), ("test-vic.c", "sim.c"), TUNE, STORM, RANDOM,
                       ("test-events.c", "sim.c")), ENGINE)
+# A file of the kernel is a header, its tests a program that includes both.
+KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -285,6 +378,7 @@ class Bench:
         """Compile them."""
         found = MODEL_TESTS.get(name, ENGINE_TESTS)
         self.source = ROOT / "hw/nvme" / name
+        self.original = self.source.read_text("utf-8")
         self.place = place
         # The engine's tests are many, and its copies of queues no news to sanitizers.
         self.flags = [*(SANITIZE if name in MODEL_TESTS else ()), *glib()]
@@ -312,6 +406,28 @@ class Bench:
         return True
 
 
+class KernelBench:
+    """The tests of a file that the series of kernel patches adds."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        """Take file and tests out of the patches."""
+        self.place, self.name, self.program = place, name, UNIT / KERNEL_TESTS[name]
+        header, tests = place / Path(name).name, f"{Path(name).stem}_test"
+        for path, output in ((name, header),
+                             (f"{name.removesuffix('.h')}_test.c", place / f"{tests}.inc.h")):
+            subprocess.run([sys.executable, UNIT / "kernel/take.py",
+                            ROOT / "guest-patches/6.12/series", path, output], check=True)
+        self.header, self.original = header, header.read_text("utf-8")
+
+    def survives(self, text: str) -> bool:
+        """Whether all tests pass with `text` in the file's place."""
+        self.header.write_text(text, encoding="utf-8")
+        binary = self.place / "test"
+        subprocess.run(["gcc", "-w", "-std=gnu11", "-O1", *SANITIZE, f"-I{self.place}",
+                        f"-I{UNIT / 'kernel'}", self.program, "-o", binary], check=True)
+        return passes(binary)
+
+
 def main() -> int:
     """Try all mutants of the files that match."""
     pattern = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -319,9 +435,9 @@ def main() -> int:
     for name, mutants in MUTANTS.items():
         if pattern not in name:
             continue
-        original = (ROOT / "hw/nvme" / name).read_text("utf-8")
         with tempfile.TemporaryDirectory(prefix="cint-mutant-") as place:
-            bench = Bench(name, Path(place))
+            bench = (KernelBench if name in KERNEL_TESTS else Bench)(name, Path(place))
+            original = bench.original
             if not bench.survives(original):
                 sys.exit(f"{name}: its tests fail as it is")
             for what, before, after in mutants:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What blk-poll-est.h and its KUnit tests take of the kernel's headers, for a
- * program: see tests/unit/meson.build.
+ * What blk-poll-est.h, ooo.h and their tests take of the kernel's headers,
+ * for programs: see tests/unit/meson.build.
  */
 #ifndef SHIM_LINUX_TYPES_H
 #define SHIM_LINUX_TYPES_H
@@ -12,7 +12,9 @@
 #include <string.h>
 
 typedef uint8_t u8;
+typedef uint16_t u16;
 typedef uint32_t u32;
+typedef int32_t s32;
 typedef uint64_t u64;
 
 #define U32_MAX UINT32_MAX
@@ -22,6 +24,39 @@ typedef uint64_t u64;
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define max_t(type, a, b) ((type)(a) > (type)(b) ? (type)(a) : (type)(b))
 #define swap(a, b) do { __auto_type c = (a); (a) = (b); (b) = c; } while (0)
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+
+#define BITS_PER_LONG (8 * sizeof(long))
+#define BITS_TO_LONGS(n) DIV_ROUND_UP(n, BITS_PER_LONG)
+
+static inline bool test_bit(unsigned int nr, const unsigned long *bits)
+{
+    return bits[nr / BITS_PER_LONG] >> nr % BITS_PER_LONG & 1;
+}
+
+static inline void __set_bit(unsigned int nr, unsigned long *bits)
+{
+    bits[nr / BITS_PER_LONG] |= 1ul << nr % BITS_PER_LONG;
+}
+
+static inline bool __test_and_clear_bit(unsigned int nr, unsigned long *bits)
+{
+    bool was = test_bit(nr, bits);
+
+    bits[nr / BITS_PER_LONG] &= ~(1ul << nr % BITS_PER_LONG);
+    return was;
+}
+
+static inline bool bitmap_empty(const unsigned long *bits, unsigned int count)
+{
+    for (unsigned int nr = 0; nr < count; nr++) {
+        if (test_bit(nr, bits)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static inline unsigned int ilog2(uint64_t n)
 {
