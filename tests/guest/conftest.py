@@ -115,9 +115,9 @@ def tell(done: Sequence[runner.Done]) -> None:
         file.writelines(f"{one.source} {one.run.key()} {one.run.name}\n" for one in done)
 
 
-def run_policies(chosen: settings.Settings, directory: Path, *,
-                 stored: bool = True) -> list[sampling.Row]:
-    """Run a comparison and return its rows; a noisy guest kernel is a failure.
+def run_samples(chosen: settings.Settings, directory: Path, *,
+                stored: bool = True) -> list[sampling.Sample]:
+    """Run a comparison and return all it measured; a noisy guest kernel is a failure.
 
     Unless ``stored``, whatever the store has is left alone.
     """
@@ -131,8 +131,13 @@ def run_policies(chosen: settings.Settings, directory: Path, *,
     for outcome in outcomes:
         assert outcome.trouble == [], f"{outcome.name}: kernel messages"
     assert not chosen.cost_ns or comparison.in_force(chosen, outcomes), "no interrupt cost"
-    return comparison.rows_from(chosen, [s for o in outcomes
-                                         for s in comparison.samples_from(chosen, o)])
+    return [s for o in outcomes for s in comparison.samples_from(chosen, o)]
+
+
+def run_policies(chosen: settings.Settings, directory: Path, *,
+                 stored: bool = True) -> list[sampling.Row]:
+    """The same as rows of the table."""
+    return comparison.rows_from(chosen, run_samples(chosen, directory, stored=stored))
 
 
 def value(rows: Sequence[sampling.Row], policy: str, workload: str, metric: str,

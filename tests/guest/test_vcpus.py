@@ -9,17 +9,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from conftest import log_root, make_settings, run_policies
+from conftest import log_root, make_settings, run_samples
 
 from cint.device import properties
 from cint.guest import agent, session, vm
-from cint.measure import comparison, fiojson, runner, sampling, settings, workloads
+from cint.measure import comparison, fiojson, runner, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
 
 #: The share of a CPU, its speed beside idle ones, and the speed of one CPU by itself agree,
 SHARES = 0.01
 #: and so do mean latency and IOPS on CPU 0 of one and of several CPUs.
 LIKE_ONE_CPU = 0.03
+#: But for a few reads that wait for the other thread's whole slice, 1.2 ms or so: five more of
+#: them among 13,000 are 3 % of the mean. Those are counted by themselves.
+LONG_WAIT_US, LONG_WAITS = 200, 0.001
 
 #: Operations that do nothing, as fast as the CPU can: how many tells how fast it is.
 BUSY = """\
@@ -114,23 +117,41 @@ def test_runs_repeat_byte_for_byte(vcpus: int) -> None:
     assert one.console == two.console
 
 
-def apart(policies: str, vcpus: Sequence[int], runtime_s: float, logs: Path) -> list[str]:
-    """What of the table of `mixed` is not as on one CPU."""
-    tables = {n: run_policies(several(policies, n, runtime_s), logs / f"{n}")
-              for n in (1, *vcpus)}
-    return [f"{row.policy}, {metric}: {row.values[metric]} on {n} CPUs, {one.values[metric]} on one"
-            for n in vcpus for one, row in zip(whole(tables[1]), whole(tables[n]), strict=True)
-            for metric in ("mean_us", "iops") if off(row.values[metric], one.values[metric])]
+@dataclass(frozen=True)
+class Mixed:
+    """What `mixed` came to, in reported time; long waits as a share of the sync job's reads."""
+
+    mean_us: float
+    iops: float
+    long_waits: float
 
 
-def whole(rows: Sequence[sampling.Row]) -> list[sampling.Row]:
-    """The rows of the workload; its latency is the sync job's."""
-    return [row for row in rows if row.job is None]
+def mixed(policy: str, vcpus: int, runtime_s: float, logs: Path) -> Mixed:
+    """Run it on CPU 0 of so many."""
+    chosen = several(policy, vcpus, runtime_s)
+    [sample] = run_samples(chosen, logs)
+    sync = sample.jobs["sync"]
+    bins = {ns / 1000 / chosen.k: count for ns, count in sync.bins.items()}
+    long = {us: count for us, count in bins.items() if us > LONG_WAIT_US}
+    count, reads = sum(long.values()), sum(bins.values())
+    total_us = sync.mean_ns / 1000 / chosen.k * reads
+    return Mixed((total_us - sum(us * n for us, n in long.items())) / (reads - count),
+                 sample.iops * chosen.k, count / reads)
 
 
-def off(value: float | None, wanted: float | None) -> bool:
+def apart(policy: str, vcpus: Sequence[int], runtime_s: float, logs: Path) -> list[str]:
+    """What of `mixed` is not as on one CPU."""
+    found = {n: mixed(policy, n, runtime_s, logs / f"{n}") for n in (1, *vcpus)}
+    one = found[1]
+    return ([f"{n} CPUs: {found[n]}, one: {one}" for n in vcpus
+             if off(found[n].mean_us, one.mean_us) or off(found[n].iops, one.iops)]
+            + [f"{n} CPUs: {of.long_waits:.2%} of the reads wait for long"
+               for n, of in found.items() if of.long_waits > LONG_WAITS])
+
+
+def off(value: float, wanted: float) -> bool:
     """Whether a value is too far from that of one CPU."""
-    return value is None or wanted is None or abs(value / wanted - 1) > LIKE_ONE_CPU
+    return abs(value / wanted - 1) > LIKE_ONE_CPU
 
 
 def test_mixed_on_two_cpus(logs: Path) -> None:
