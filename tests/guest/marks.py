@@ -41,8 +41,11 @@ def xfs_log_every(seconds: int) -> str:
     return f"echo {100 * seconds} > /proc/sys/fs/xfs/xfssyncd_centisecs;"
 
 
-#: No writeback but what a test asks for; XFS's own is a worker of the log.
-QUIET = f"echo 0 > /proc/sys/vm/dirty_writeback_centisecs; {xfs_log_every(NEVER_S)}"
+#: No writeback but what a test asks for; XFS's own is a worker of the log. Never is not 0: then
+#: whoever makes a first page dirty wakes the flusher, which writes at once if its device had no
+#: share of the writes lately.
+NEVER_WRITE_BACK = f"echo {100 * NEVER_S} > /proc/sys/vm/dirty_writeback_centisecs;"
+QUIET = f"{NEVER_WRITE_BACK} {xfs_log_every(NEVER_S)}"
 
 #: Names for namespaces: they are found at the same time, in any order.
 _NAME = """\

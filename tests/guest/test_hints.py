@@ -28,6 +28,7 @@ from marks import (
     MKFS_XFS,
     MOUNT_EXT4,
     MSYNC,
+    NEVER_WRITE_BACK,
     POLICY,
     QUIET,
     READ,
@@ -349,7 +350,7 @@ def test_background_writeback(files: Guest, where: str) -> None:
               "echo 10 > dirty_writeback_centisecs;"
               "for i in $(seq 100); do"
               " grep -Eq '^(Dirty|Writeback): +[1-9]' /proc/meminfo || break; sleep 0.05; done;"
-              "echo 0 > dirty_writeback_centisecs;"
+              f"{NEVER_WRITE_BACK}"
               "echo $old > dirty_expire_centisecs")
     found = marks(files, script, DEFAULT & ~JOURNAL & ~READ & ~WAIT)
     assert found.total == found.unmarked >= 1
