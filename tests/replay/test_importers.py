@@ -169,7 +169,81 @@ MISTAKES = [
     ("fio-io", I3 + "1 f add\n", "there are no requests"),
     ("fio-io", "fio version 2 iolog\nf read 0 4096\n", "give --depth"),
     ("blkparse", "a\0b", "this is no text"),
+    ("blkparse", "259,0 D R 0 8\n", "the last line is cut short and left out: 259,0 D R 0 8"),
+    ("fio-lat", f"1, {10**23}, 0, 4096, 0, 0\n", "its times span 100000000000000 s"),
+    ("bpftrace", H + f"S 1 0 1 1 2 0\nC 2 0 1 1 0\nS {2**64 - 1} 0 1 1 2 0\n", "its times span"),
 ]
+
+
+@pytest.mark.parametrize(("name", "kind"), [
+    ("j_slat.1.log", "submission times"), ("j_bw.log", "bandwidths"), ("j_iops.2.log", "rates")])
+def test_fios_other_logs_are_told_by_their_names(name: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("500, 34000, 0, 4096, 0, 0\n")
+    with pytest.raises(CintError, match=kind):
+        importers.read("fio-lat", [tmp_path / name], Choice())
+    with pytest.raises(CintError, match=kind):
+        importers.read("fio-io", [V3], Choice(latency=str(tmp_path / name)))
+
+
+#: A request of sector 8 from 200 to 900, as blkparse shows it beside what else there may be.
+D8, C8 = "8,0 0 2 0.000000200 9 D R 8 + 8 [fio]\n", "8,0 1 1 0.000000900 0 C R 8 + 8 [0]\n"
+ONE = (Request(1, 200, 900),)
+
+#: What blkparse really prints and a reader may stumble over: text, requests, remarks.
+ODD: list[tuple[str, tuple[Request, ...], list[str]]] = [
+    # The mapper's device hands its request on, and has an end of its own.
+    ("253,0 0 1 0.000000100 9 Q R 0 + 8 [fio]\n8,0 0 1 0.000000150 9 A R 8 + 8 <- (253,0) 0\n"
+     + D8 + C8 + "253,0 1 2 0.000000950 0 C R 0 + 8 [0]\n", ONE, []),
+    # Merged, split, plugged, messages, a timer's unplug.
+    ("8,0 0 1 0.000000100 9 M R 16 + 8 [fio]\n8,0 0 1 0.000000110 9 X R 8 / 16 [fio]\n"
+     "8,0 0 1 0.000000120 9 P N [fio]\n8,0 0 1 0.000000130 0 m N cfq9S / put request\n"
+     "8,0 0 1 0.000000140 0 UT N [swapper] 1\n" + D8 + C8, ONE, []),
+    # Lines out of order.
+    (C8 + D8, ONE, []),
+    # blkparse -t.
+    (D8.replace("[fio]", "(   12345) [fio]") + C8.replace("[0]", "(     700) [0]"), ONE, []),
+    # A name with blanks and brackets; an error.
+    (D8.replace("[fio]", "[a [b] c]") + C8.replace("[0]", "[65531]"),
+     (Request(1, 200, 900, failed=True),), []),
+    # A flush has no extent where it begins, a discard a large one.
+    ("8,0 0 2 0.000000200 9 D FN [kworker/0:1H]\n8,0 1 1 0.000000900 0 C FN 0 [0]\n", ONE, []),
+    (D8.replace("R 8 + 8", "D 8 + 4096") + C8.replace("R 8 + 8", "D 8 + 4096"), ONE, []),
+    # Passthrough commands.
+    (D8 + C8 + "8,0 1 1 0.000001900 0 D R 36 (12 01 00 ..) [multipathd]\n"
+     "8,0 1 1 0.000002900 0 C R (12 01 00 ..) [0]\n8,0 1 1 0.000004900 0 D N 0 (00 ..) [smartd]\n",
+     ONE, ["2 passthrough commands are left out"]),
+    # Put back, and issued once more by another CPU; put back for good.
+    (D8.replace("200", "100") + "8,0 0 3 0.000000150 9 R R 8 + 8 [0]\n"
+     + D8.replace("8,0 0", "8,0 1") + C8, (Request(2, 200, 900),), []),
+    (D8 + C8 + "8,0 0 2 0.000000950 9 D W 0 + 8 [fio]\n8,0 0 3 0.000000960 9 R W 0 + 8 [0]\n",
+     (*ONE, Request(1, 950)), ["1 requests have no completion in the record"]),
+    # The same sector twice at once: the oldest ends first.
+    (D8 + D8.replace("200", "300") + C8 + C8.replace("900", "950"),
+     (*ONE, Request(1, 300, 950)), []),
+    # An unplug says four, two come: the thread's next request is no part of the batch.
+    ("8,0 0 1 0.000000100 9 U N [fio] 4\n" + D8 + D8.replace("200", "300").replace("R 8", "R 16")
+     + "8,0 0 4 0.000000400 9 Q R 24 + 8 [fio]\n"
+     + D8.replace("200", "500").replace("R 8", "R 24") + C8,
+     (Request(1, 200, 900, rings=False), Request(1, 300), Request(1, 500)),
+     ["2 requests have no completion in the record"]),
+]
+
+
+@pytest.mark.parametrize(("text", "requests", "remarks"), ODD)
+def test_what_blkparse_prints_beside_plain_requests(
+        text: str, requests: tuple[Request, ...], remarks: list[str], tmp_path: Path) -> None:
+    record = tmp_path / "r"
+    record.write_text(text, encoding="utf-8")
+    found = importers.read("blkparse", [record], Choice())
+    assert (tuple(found.requests), found.remarks) == (requests, remarks)
+
+
+def test_logs_of_several_jobs_in_one_file(tmp_path: Path) -> None:
+    """fio's per_job_logs=0: the second job begins at its own first millisecond."""
+    record = tmp_path / "r"
+    record.write_text("5, 7, 0, 4096, 0, 0\r\n6, 7, 0, 4096, 0, 0\r\n5, 9, 1, 4096, 0, 0\r\n")
+    found = importers.read("fio-lat", [record], Choice())
+    assert [one.end for one in found.requests] == [5_250_000, 5_750_000, 6_500_000]
 
 
 @pytest.mark.parametrize(("name", "text", "said"), MISTAKES)
@@ -228,7 +302,7 @@ def test_a_million_requests_need_no_more_identifiers_than_are_in_flight() -> Non
     (["--from", "fio-io", str(V3)], "give --latency"),
     (["--from", "fio-io", "--latency", "fast", str(V3)], "--latency"),
     (["--from", "bpftrace", "--device", "nvme7", str(NVME_BT)], "it has nvme0"),
-    (["--from", "blkparse", "--device", "8,0", str(BLKPARSE)], "it has 259,0"),
+    (["--from", "blkparse", "--device", "8,0", str(BLKPARSE)], "it has those of 259,0"),
     (["--from", "blkparse", "/nowhere"], "No such file"),
 ])
 def test_the_verb_says_what_is_wrong(words: list[str], said: str,

@@ -28,6 +28,9 @@ FORMATS = {
     "bpftrace": "what nvme.bt prints",
 }
 
+#: Of the device's time, which has 63 bits.
+MAX_SPAN_NS = 1 << 62
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -67,8 +70,14 @@ def read(name: str, files: Sequence[Path], choice: Choice) -> Found:
     else:
         found = _read_io(data[0], choice)
     if not found.requests:
-        raise CintError(f"{data[0][0]}: there are no requests in it")
+        raise CintError(f"{data[0][0]}: there are no requests in it",
+                        hint="; ".join(found.remarks) or None)
     if not any(request.end is not None for request in found.requests):
         raise CintError(f"{data[0][0]}: there are no completions in it",
                         hint="nothing would interrupt: record issues and completions")
+    span = max(one.end or one.begin for one in found.requests) \
+        - min(one.begin for one in found.requests)
+    if span > MAX_SPAN_NS:
+        raise CintError(f"{data[0][0]}: its times span {span // 10**9} s, more than "
+                        f"{MAX_SPAN_NS // 10**9}: it is broken")
     return found

@@ -14,6 +14,7 @@ A queue is a file, as a job is a thread.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ EXPECTED_LAT = ("a line of fio's latency log (time in ms, latency in ns, directi
 #: As fio numbers directions in its latency logs.
 _DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 _MS = 10**6
+_OTHER_KINDS = {"slat": "submission times", "bw": "bandwidths", "iops": "rates"}
+_OTHER_KIND = re.compile(rf"_({'|'.join(_OTHER_KINDS)})(?:\.\d+)?\.log$")
 _VERSIONS = {"fio version 2 iolog": 2, "fio version 3 iolog": 3}
 _FILE_ACTIONS = ("add", "open", "close")
 _SYNCS = ("sync", "datasync", "sync_file_range")
@@ -81,9 +84,10 @@ def _exact(queue: int, entries: Sequence[_Entry]) -> list[Request]:
 
 
 def _spread(queue: int, entries: Sequence[_Entry]) -> list[Request]:
-    """By ends in whole milliseconds, in the log's order."""
+    """By ends in whole milliseconds; those of one are in the log's order."""
     found = []
-    for ms, group in groupby(entries, key=lambda entry: entry.ms):
+    # The log of several jobs in one file begins anew with each.
+    for ms, group in groupby(sorted(entries, key=lambda entry: entry.ms), key=lambda e: e.ms):
         same = list(group)
         for index, one in enumerate(same):
             end = ms * _MS + (2 * index + 1) * _MS // (2 * len(same))
@@ -91,11 +95,20 @@ def _spread(queue: int, entries: Sequence[_Entry]) -> list[Request]:
     return found
 
 
+def _check_kind(name: str) -> None:
+    """Refuse fio's other logs, whose lines look the same, by the names that fio gives them."""
+    match = _OTHER_KIND.search(name)
+    if match:
+        raise CintError(f"{name}: fio calls a log of {_OTHER_KINDS[match[1]]} so, which is no time "
+                        "of a request", hint="the clat log has them (--write_lat_log)")
+
+
 def read_latencies(files: Sequence[tuple[str, bytes]]) -> Found:
     """Read latency logs, one a job."""
     found = Found()
     coarse = 0
     for queue, (name, data) in enumerate(files, 1):
+        _check_kind(name)
         entries = _entries(name, data, found)
         exact = bool(entries) and all(entry.issued for entry in entries)
         coarse += bool(entries) and not exact
@@ -167,6 +180,7 @@ class _Latencies:
         self._by_place: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
         self.unknown = 0
         if log is not None:
+            _check_kind(log[0])
             entries = _entries(*log, found)
             if entries and not any(entry.offset for entry in entries):
                 raise CintError(f"{log[0]}: all offsets are 0, so that requests cannot be told "

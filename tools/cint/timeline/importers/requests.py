@@ -44,8 +44,17 @@ class Flight:
 
     def begin(self, key: Hashable, request: Request) -> None:
         """A request begins."""
-        self._flying[key].append(request)
         self._found.requests.append(request)
+        self.fly(key, request)
+
+    def fly(self, key: Hashable, request: Request) -> None:
+        """A request that has been found already begins, perhaps once more."""
+        self._flying[key].append(request)
+
+    def take_back(self, key: Hashable) -> Request | None:
+        """The oldest request of that name is put back, to begin once more; None: there is none."""
+        waiting = self._flying.get(key)
+        return waiting.popleft() if waiting else None
 
     def end(self, key: Hashable, at: int, failed: bool = False) -> None:
         """The oldest request of that name ends."""
@@ -56,9 +65,9 @@ class Flight:
         request = waiting.popleft()
         request.end, request.failed = at, failed
 
-    def remark(self) -> None:
-        """Say what had no beginning and what no end."""
-        open_still = sum(map(len, self._flying.values()))
+    def remark(self, put_back: int = 0) -> None:
+        """Say what had no beginning and what no end, such as what stayed put back."""
+        open_still = sum(map(len, self._flying.values())) + put_back
         if self.strangers:
             self._found.remarks.append(f"{self.strangers} completions of requests that began "
                                        "before the record are left out")
