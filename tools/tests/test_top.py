@@ -190,17 +190,22 @@ class Terminal(threading.Thread):
 
 
 def test_a_terminal_that_is_narrow_and_then_wide(tmp_path: Path) -> None:
-    Monitor(tmp_path / "s", "nvme0")
+    monitor = Monitor(tmp_path / "s", "nvme0")
     terminal = Terminal(tmp_path / "s")
-    terminal.wait_for(b"irq/s")
+    terminal.wait_for(b"q d s a v c p")
     narrow = terminal.shown
     assert b"policy " not in narrow and b"reasons" not in narrow
     plain = narrow.decode().replace("\x1b[H\x1b[J", "")
     assert all(len(line) <= 20 for line in plain.split("\r\n"))
     terminal.resize(120, 30)
     terminal.wait_for(b"reasons")
-    os.write(terminal.master, b"aq")
-    assert terminal.process.wait(timeout=120) == 0
+    os.write(terminal.master, b"a")
+    terminal.wait_for(b"policy changed to adaptive")
+    monitor.later = {"qom-get": None}
+    assert terminal.process.wait(timeout=120) == 1
+    terminal.wait_for(b"error: ")
+    # On a line of its own, below the keys.
+    assert b"p:pointer\r\n" in terminal.shown
 
 
 @pytest.mark.parametrize(("answers", "message"), [

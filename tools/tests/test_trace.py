@@ -310,6 +310,58 @@ def test_completions_that_do_not_follow_are_said(found: events.Trace) -> None:
     assert remark.startswith("3 completions do not follow") and "several controllers" in remark
 
 
+def test_a_queue_that_is_made_anew() -> None:
+    """A reset in the middle: what was in the old queue is neither told of nor reaped."""
+    post = P + "post cqid 1 sqid 1 cid {} hints 0x0 status 0x0 tail {} at {}"
+    irq = P + "irq cqid 1 vector 1 class full reason each covered 1 oldest hold 0 at {}"
+    sent = "pci_nvme_irq_msix raising MSI-X IRQ vector 1"
+    arrived = "apic_deliver_irq dest 0 dest_mode 0 delivery_mode 0 vector 34 trigger_mode 0"
+    trace = events.read([post.format(1, 5, 100), post.format(2, 6, 110), irq.format(120),
+                         post.format(7, 1, 500), irq.format(510), sent, arrived,
+                         P + "head cqid 1 head 1 at 600",
+                         post.format(8, 2, 700), P + "head cqid 1 head 2 at 710"])
+    assert [one.reaped for one in trace.commands] == [None, None, 600, 710]
+    assert [one.told for one in trace.commands] == [120, 120, 510, None]
+    [delivery] = trace.deliveries
+    assert (delivery.interrupt, delivery.until) == (1, 600)
+    assert trace.remarks == ["CQ 1 was made anew 1 time, as by a reset"]
+    check_timeline(timeline(trace))
+
+
+def test_a_queue_that_wraps_is_none_made_anew() -> None:
+    post = P + "post cqid 1 sqid 1 cid {} hints 0x0 status 0x0 tail {} at {}"
+    head = P + "head cqid 1 head {} at {}"
+    trace = events.read([line for i in range(9) for line in (
+        post.format(i, (i + 1) % 3, 100 * i), head.format((i + 1) % 3, 100 * i + 5))])
+    assert trace.remarks == [] and [one.reaped for one in trace.commands] == \
+        [100 * i + 5 for i in range(9)]
+
+
+@pytest.mark.parametrize("broken", [
+    "{P}post cqid 1 sqid 2 cid 7 hints 0x0 status 0x0 tail at 5000",
+    "{P}post cqid 1 sqid 2 cid x hints 0x0 status 0x0 tail 1 at 5000",
+    "{P}irq cqid 1 vector 3 class full",
+    "{P}head cqid 1 he[    5.1] nvme nvme0: I/O tag 5 timeout",
+    "pci_nvme_irq_msix raising MSI-X IRQ vec", "apic_deliver_irq dest 0 dest_mode"])
+def test_broken_lines_are_counted(found: events.Trace, broken: str) -> None:
+    line = broken.format(P=P)
+    trace = events.read([line, *LOG.splitlines()])
+    assert trace.remarks == ["1 lines of the log are broken and left out"]
+    assert (trace.commands, trace.interrupts) == (found.commands, found.interrupts)
+    # The last one is cut short by the log's end, which is no fault.
+    assert events.read([*LOG.splitlines()[:-1], line]).remarks == []
+
+
+def test_what_is_no_log_or_cannot_be_written(tmp_path: Path,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "trace-17").write_bytes(b"\xff" * 8 + b"\x04\0\0\0")
+    assert cli.main(["trace", str(tmp_path / "trace-17")]) == 1
+    assert "trace backend 'simple'" in capsys.readouterr().err
+    (tmp_path / "log").write_text(LOG)
+    assert cli.main(["trace", "--perfetto", str(tmp_path), str(tmp_path / "log")]) == 1
+    assert "Is a directory" in capsys.readouterr().err
+
+
 def test_a_log_without_events_says_what_to_do(tmp_path: Path,
                                               capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "log").write_text("nothing\n")
@@ -357,7 +409,8 @@ class Monitor(threading.Thread):
             Path(text.split()[1]).write_text(LOG)
         if request["execute"] == "trace-event-get-state":
             return [{"name": P + "irq", "state": "disabled"},
-                    {"name": P + "post", "state": "enabled"}] if P in words["name"] else []
+                    {"name": P + "post", "state": "enabled"}] if P in words["name"] else \
+                [{"name": words["name"], "state": "disabled"}]
         if request["execute"] == "qom-list" and words["path"].endswith("peripheral"):
             return [{"name": f"n{i}", "type": "child<nvme>"} for i in range(len(self._cint))]
         if request["execute"] == "qom-get":
@@ -373,8 +426,10 @@ def test_a_running_vm_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert json.loads(capsys.readouterr().out)["events"] == 11
     states = [(one["arguments"]["name"], one["arguments"]["enable"]) for one in monitor.heard
               if one["execute"] == "trace-event-set-state"]
-    # On, and then as each was before.
-    assert states == [(P + "irq", True), (P + "post", True), (P + "irq", False), (P + "post", True)]
+    # On, messages before what they are sent for; and then as each was before.
+    names = [events.MSIX, events.APIC, P + "irq", P + "post"]
+    assert states == [*((name, True) for name in names), *((name, name == P + "post")
+                                                           for name in names)]
 
 
 def test_a_vm_that_ends_meanwhile_leaves_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -20,6 +20,8 @@ PREFIX = "pci_nvme_cint_"
 #: QEMU's own events that a timeline has vCPUs from.
 MSIX, APIC = "pci_nvme_irq_msix", "apic_deliver_irq"
 VCPU_EVENTS = (MSIX, APIC)
+#: How a file of the trace backend `simple` begins.
+_SIMPLE = b"\xff" * 8
 URGENT, BARRIER = 1, 2
 HINTS = ("unmarked", "urgent", "barrier", "both")
 
@@ -147,6 +149,12 @@ class _Vcpus:
             found.at = sent.at
             self._open.setdefault(sent.cqid, []).append(found)
 
+    def restarted(self, cqid: int) -> None:
+        """A queue was made anew: what was decided for the old one and not sent never will be."""
+        for waiting in self._decided.values():
+            for index in [i for i in waiting if self._trace.interrupts[i].cqid == cqid]:
+                waiting.remove(index)
+
     def reaped(self, cqid: int, at: int) -> None:
         """The guest has consumed CQEs of a queue."""
         self._sent = None
@@ -162,8 +170,10 @@ class _Reader:
         self.vcpus = _Vcpus(self.trace)
         self._now = 0
         self._tails: dict[int, int] = {}
-        #: Entries that did not follow the one before in their queue.
-        self.jumps = 0
+        #: Entries that did not follow the one before in their queue; lines that make no sense.
+        self.jumps = self.broken = 0
+        #: How often a queue was made anew, by CQ.
+        self.restarts: dict[int, int] = {}
         self._flying: dict[tuple[int, int], Command] = {}
         #: Posted and not reaped, with the tail after each, by CQ.
         self._queues: dict[int, deque[tuple[int, Command]]] = {}
@@ -196,10 +206,18 @@ class _Reader:
         self._untold.setdefault(command.cqid, []).append(command)
 
     def _check_tail(self, cqid: int, tail: int) -> None:
-        """A queue's entries come one after the other; it begins anew at 0 or 1."""
+        """A queue's entries come one after the other; after 0, or in a new queue, comes 1."""
         last = self._tails.get(cqid)
         self._tails[cqid] = tail
-        if last is not None and tail not in (last + 1, 0, 1):
+        if last is None or tail in (last + 1, 0):
+            return
+        if tail == 1:
+            self.restarts[cqid] = self.restarts.get(cqid, 0) + 1
+            # What was in the old queue, nobody is told of and nobody reaps any more.
+            self._queues.pop(cqid, None)
+            self._untold.pop(cqid, None)
+            self.vcpus.restarted(cqid)
+        else:
             self.jumps += 1
 
     def irq(self, f: dict[str, str]) -> None:
@@ -233,7 +251,6 @@ class _Reader:
         self._untold[cqid] = [command for command in self._untold.get(cqid, [])
                               if command.reaped is None]
 
-
     def other(self, line: str) -> None:
         """A line that is none of the device's own events."""
         try:
@@ -241,8 +258,23 @@ class _Reader:
                 self.vcpus.deliver(line, self._now)
             elif MSIX in line:
                 self.vcpus.message(line)
+            elif PREFIX in line:
+                # QEMU's command line names the events, too.
+                self.broken += len(line[line.index(PREFIX):].split()) > 1
         except (KeyError, ValueError, IndexError):
-            return      # cut short
+            self.broken += 1
+
+    def remarks(self, cut_short: bool) -> list[str]:
+        """What is to be said of the log, of which the last line may be cut short."""
+        found = [f"CQ {cqid} was made anew {count} time{'s' if count > 1 else ''}, as by a reset"
+                 for cqid, count in sorted(self.restarts.items())]
+        if self.broken > cut_short:
+            found.append(f"{self.broken - cut_short} lines of the log are broken and left out")
+        if self.jumps:
+            found.append(f"{self.jumps} completions do not follow the one before in their queue: "
+                         "the log has lines missing, or is of several controllers, whose events "
+                         "are not told apart")
+        return found
 
 
 def read(lines: Iterable[str]) -> Trace:
@@ -250,7 +282,9 @@ def read(lines: Iterable[str]) -> Trace:
     reader = _Reader()
     known = {"submit": reader.submit, "media": reader.media, "post": reader.post,
              "irq": reader.irq, "head": reader.head}
+    broken = 0
     for line in lines:
+        broken = reader.broken
         found = fields(line)
         if found is None:
             reader.other(line)
@@ -263,16 +297,19 @@ def read(lines: Iterable[str]) -> Trace:
                 handle(values)
             except (KeyError, ValueError):
                 reader.trace.events -= 1
-    if reader.jumps:
-        reader.trace.remarks.append(
-            f"{reader.jumps} completions do not follow the one before in their queue: the log has "
-            "lines missing, or is of several controllers, whose events are not told apart")
+                reader.broken += 1
+    reader.trace.remarks = reader.remarks(cut_short=reader.broken > broken)
     return reader.trace
 
 
 def load(log: Path) -> Trace:
     """Read the log in a file, which has to have events."""
     try:
+        with log.open("rb") as begin:
+            if begin.read(len(_SIMPLE)) == _SIMPLE:
+                raise CintError(f"{log}: this is a file of QEMU's trace backend 'simple', not "
+                                "its log", hint="with file=/dev/null after -trace's events the "
+                                                "log backend alone writes")
         with log.open(encoding="utf-8", errors="replace") as stream:
             trace = read(stream)
     except OSError as problem:

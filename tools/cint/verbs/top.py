@@ -13,7 +13,7 @@ import termios
 import time
 import tty
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -122,8 +122,10 @@ def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
 def _show(title: str, found: list[live.Row]) -> None:
     # Asked each time: a terminal's size changes.
     size = shutil.get_terminal_size((120, 24))
-    keys_line = " ".join(f"{key}:{policy}" for key, policy in KEYS.items())
-    lines = [title, *live.as_text(found, size.columns), f"q:leave {keys_line}"]
+    narrow = size.columns < live.NARROW
+    keys_line = " ".join(key if narrow else f"{key}:{policy}" for key, policy in
+                         {"q": "leave", **KEYS}.items())
+    lines = [title, *live.as_text(found, size.columns), keys_line]
     if not sys.stdout.isatty():
         print("\n".join(lines[:-1]), flush=True)
         return
@@ -151,9 +153,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         device = qmp.choose(control, args.device)
         if not args.once:
-            with suppress(KeyboardInterrupt):
+            try:
                 _watch(control, device, args.interval)
-            print()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                # What is said next, an error even, is below the last table.
+                print(flush=True)
             return EXIT_OK
         found = live.rows(None, _stats(control, device))
         print(json.dumps({"schema": SCHEMA, "device": device,

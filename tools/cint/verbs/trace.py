@@ -94,13 +94,14 @@ def record(socket: Path, log: Path, seconds: float) -> None:
         raise UsageError(f"{log}: QEMU's monitor takes no blanks in the name of a log")
     control = qmp.connect(socket)
     try:
-        before = _states(control, EVENTS)
-        if not before:
+        if not _states(control, EVENTS):
             raise CintError(f"{socket}: this QEMU has no {EVENTS} trace events",
                             hint="build/qemu/qemu-system-x86_64 of ./cint build has them")
         _check_devices(control)
-        for name in events.VCPU_EVENTS:
-            before |= _states(control, name)
+        # The vCPUs' begin first: a message without its interrupt is passed over, but an interrupt
+        # without its message would be taken for that of the next one.
+        before = {name: state for pattern in (*events.VCPU_EVENTS, EVENTS)
+                  for name, state in _states(control, pattern).items()}
         _logfile(control, str(place))
         try:
             _set(control, dict.fromkeys(before, True))
@@ -144,8 +145,11 @@ def run(args: argparse.Namespace) -> int:
     found = summary.summarize(trace)
     print(json.dumps(found, indent=1) if args.json else summary.as_text(found))
     if args.perfetto is not None:
-        with args.perfetto.open("w", encoding="utf-8") as stream:
-            perfetto.write(trace, stream)
+        try:
+            with args.perfetto.open("w", encoding="utf-8") as stream:
+                perfetto.write(trace, stream)
+        except OSError as problem:
+            raise CintError(f"{args.perfetto}: {problem.strerror}") from None
         ui.info(f"timeline: {paths.display(args.perfetto)}; open it in https://ui.perfetto.dev")
     if args.what_if is not None:
         print()
