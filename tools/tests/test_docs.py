@@ -63,7 +63,7 @@ def test_too_wide_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.md").write_text(f"{'word ' * 30}\n\n| {'word ' * 30}|\n\n    {'word ' * 30}\n"
                                    f"\n{'w' * 130}\n")
     found = list(documents.width(documents.Document(tmp_path / "x.md")))
-    assert found == [(1, "150 columns")]
+    assert found == [(1, "150 columns; ./cint docs wrap makes lines of 100")]
 
 
 def test_the_table_of_trace_events_is_that_of_the_patch() -> None:
@@ -83,8 +83,9 @@ def test_the_verb_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert cli.main(["docs", "check"]) == 1
     assert capsys.readouterr().out.endswith("x.md:1: there is no nowhere.md\n")
     path.write_text(f"{LONG}\n")
-    assert cli.main(["docs", "check"]) == 0
+    assert cli.main(["docs", "check"]) == 1
     assert cli.main(["docs", "wrap"]) == 0
+    assert cli.main(["docs", "check"]) == 0
     assert path.read_text() == wrap.text(f"{LONG}\n")
     assert capsys.readouterr().out.endswith("x.md\n")
 

@@ -376,11 +376,11 @@ def width(one: Document) -> Found:
         if block.kind == "prose":
             for at, line in enumerate(block.text.split("\n"), block.line):
                 if len(line) > WIDTH and len(line.split()) > 2:
-                    yield at, f"{len(line)} columns"
+                    yield at, f"{len(line)} columns; ./cint docs wrap makes lines of {WIDTH}"
 
 
 CHECKS: Sequence[Callable[[Document], Found]] = (
-    links, command_lines, options, device_properties, files, environment, events)
+    links, command_lines, options, device_properties, files, environment, events, width)
 
 
 def problems(path: Path) -> list[str]:

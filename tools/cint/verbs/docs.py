@@ -23,7 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                "             in build/venv)\n"
                "  man        the manual page, from the options of all verbs\n"
                "  check      that links, commands, options, properties, files, tests and trace\n"
-               "             events that the documents name exist; exit code 1 if one does not\n"
+               "             events that the documents name exist, and that their prose is\n"
+               "             wrapped; exit code 1 otherwise\n"
                "  wrap       wrap paragraphs that are too wide\n"
                "  timelines  draw again what each policy does (docs/images/timelines)")
     parser.add_argument("what", nargs="?", choices=TARGETS, default="site", metavar="WHAT",
