@@ -50,8 +50,8 @@ int cintio_alive(struct cintio *dev, struct cintio_error *err)
                            dev->info.address);
     }
     if (!(csts & NVME_CSTS_RDY)) {
-        return cintio_fail(err, -EIO, "%s is not ready: somebody else has "
-                           "reset or stopped it", dev->info.address);
+        return cintio_fail(err, -EIO, "%s is not ready: somebody has reset, "
+                           "stopped or removed it", dev->info.address);
     }
     return 0;
 }

@@ -123,6 +123,8 @@ struct cintio_queue {
 
     cintio_step_fn step;
     void *step_opaque;
+    unsigned int looks;         /* without the clock */
+    uint64_t watched_ns;        /* when the controller was looked after */
     uint64_t arms, sleeps;      /* pointer writes; waits in poll(2) */
     uint64_t interrupts;        /* that the eventfd told of when emptied */
     struct cintio_error error;

@@ -166,6 +166,7 @@ int cintio_queue_create(struct cintio *dev,
                         struct cintio_queue **out, struct cintio_error *err)
 {
     struct cintio_queue_options options = { 0 };
+    struct cintio_queue *q;
     int ret;
 
     if (given) {
@@ -176,16 +177,18 @@ int cintio_queue_create(struct cintio *dev,
         return ret;
     }
     pthread_mutex_lock(&dev->lock);
-    ret = create_locked(dev, &options, out, err);
+    ret = create_locked(dev, &options, &q, err);
     pthread_mutex_unlock(&dev->lock);
     if (ret) {
         return ret;
     }
-    ret = cintio_queue_set_mode(*out, options.mode, options.sleep_ns, err);
+    ret = cintio_queue_set_mode(q, options.mode, options.sleep_ns, err);
     if (ret) {
-        cintio_queue_destroy(*out);
+        cintio_queue_destroy(q);
+        return ret;
     }
-    return ret;
+    *out = q;
+    return 0;
 }
 
 /* Before memory is given back the controller must not use it any more. */

@@ -5,6 +5,7 @@
  * interrupts. The container interface is used, which also knows controllers
  * without an IOMMU.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -320,6 +321,49 @@ static int find_place(struct vfio *vfio, uint64_t len, uint64_t *iova)
     return 0;
 }
 
+static void keep_clear(struct vfio *vfio, uint64_t start, uint64_t end)
+{
+    unsigned int i = vfio->nr_places;
+
+    if (end < FIRST_IOVA || vfio->nr_places == MAX_MAPS / 2) {
+        return;
+    }
+    start = start < FIRST_IOVA ? FIRST_IOVA : start;
+    for (; i && vfio->places[i - 1].iova > start; i--) {
+        vfio->places[i] = vfio->places[i - 1];
+    }
+    vfio->places[i] = (struct place) { start, end - start + 1 };
+    vfio->nr_places++;
+}
+
+/*
+ * What lies in a BAR, its own or another device's, need not go by the IOMMU:
+ * QEMU's controller refuses such an address, and a switch may route to it.
+ */
+static void keep_bars_clear(struct vfio *vfio)
+{
+    unsigned long long start, end, flags;
+    DIR *devices = opendir(SYSFS);
+    struct dirent *entry;
+    char path[PATH_MAX];
+    FILE *file;
+
+    while (devices && (entry = readdir(devices))) {
+        snprintf(path, sizeof(path), SYSFS "%s/resource", entry->d_name);
+        file = *entry->d_name == '.' ? NULL : fopen(path, "r");
+        while (file && fscanf(file, "%llx %llx %llx", &start, &end,
+                              &flags) == 3) {
+            keep_clear(vfio, start, end);
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    if (devices) {
+        closedir(devices);
+    }
+}
+
 static void leave_place(struct vfio *vfio, uint64_t iova)
 {
     unsigned int i = 0;
@@ -467,6 +511,7 @@ static int attach(struct cintio *dev, const char *address, unsigned int queues,
     }
     dev->needs_huge_pages = !vfio->iommu;
     dev->info.iommu = vfio->iommu;
+    keep_bars_clear(vfio);
     watch_for_removal(dev);
     return enable_vectors(dev, queues < MAX_VECTORS ? queues + 1 : MAX_VECTORS,
                           err);

@@ -17,7 +17,7 @@
 #define SECOND      UINT64_C(1000000000)
 /* Without an event for so long the controller is asked whether it still is. */
 #define WATCH_NS    SECOND
-#define LOOKS       1024    /* between two readings of the clock */
+#define LOOKS       1024    /* between two readings of the clock, at most */
 #define TIMED_OUT   1
 
 uint64_t cintio_now(void)
@@ -73,6 +73,27 @@ static bool is_worth_a_look(const struct cintio_queue *q, unsigned int k)
             q->told);
 }
 
+/* --- the controller ----------------------------------------------------- */
+
+static int wanted_back(struct cintio_queue *q)
+{
+    return cintio_fail(&q->error, -ENODEV, "the kernel asks for %s back: "
+                       "close it", q->dev->info.address);
+}
+
+/* Whether it still is, and is ours; once a second, for it takes a while. */
+static int look_after(struct cintio_queue *q, uint64_t now)
+{
+    struct pollfd removal = { .fd = q->dev->removal, .events = POLLIN };
+
+    if (now < q->watched_ns + WATCH_NS) {
+        return 0;
+    }
+    q->watched_ns = now;
+    return poll(&removal, 1, 0) > 0 ? wanted_back(q)
+                                    : cintio_alive(q->dev, &q->error);
+}
+
 /* --- sleeping ----------------------------------------------------------- */
 
 static void write_pointer(struct cintio_queue *q, unsigned int k)
@@ -118,8 +139,7 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
         return cintio_fail(&q->error, -errno, "ppoll: %s", strerror(errno));
     }
     if (n > 0 && fds[1].revents) {
-        return cintio_fail(&q->error, -ENODEV, "the kernel asks for %s back: "
-                           "close it", q->dev->info.address);
+        return wanted_back(q);
     }
     if (n == 0) {
         return left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, &q->error);
@@ -172,14 +192,14 @@ static void sleep_for_a_time(struct cintio_queue *q, uint64_t end)
 /* No pause instruction: it makes a virtual CPU leave for its host. */
 static int spin(struct cintio_queue *q, uint64_t end)
 {
-    uint64_t watch = 0, now;
+    uint64_t now;
     int ret;
 
-    for (unsigned int looks = 1; ; looks++) {
+    for (;;) {
         if (is_worth_a_look(q, 1)) {
             return 0;
         }
-        if (looks % LOOKS) {
+        if (++q->looks % LOOKS) {
             continue;
         }
         now = cintio_now();
@@ -189,11 +209,10 @@ static int spin(struct cintio_queue *q, uint64_t end)
         if (now >= end) {
             return TIMED_OUT;
         }
-        ret = watch && now >= watch ? cintio_alive(q->dev, &q->error) : 0;
+        ret = look_after(q, now);
         if (ret) {
             return ret;
         }
-        watch = watch && now < watch ? watch : now + WATCH_NS;
     }
 }
 
@@ -218,6 +237,10 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     unsigned int got;
     int ret = cintio_ring(q);
 
+    /* whoever finds what he wants each time neither sleeps nor spins */
+    if (!ret && !(++q->looks % LOOKS)) {
+        ret = look_after(q, cintio_now());
+    }
     if (ret) {
         return ret;
     }

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from conftest import Boot, machine
@@ -12,6 +14,7 @@ from conftest import Boot, machine
 from cint import paths
 from cint.device import logpage
 from cint.guest import agent, engines, session, vm
+from cint.measure import comparison, metrics, settings
 
 #: Gives the controller to vfio-pci, without an IOMMU where there is none.
 BIND = """
@@ -135,6 +138,19 @@ def test_urgent_overtakes(boot: Boot, disk: vm.Backend) -> None:
     assert (queue["ios"], queue["errors"], queue["max_hold"]) == (1000, 0, 0)
 
 
+BUSY = "cintio check $A --mode {} --min 4 --count 100000000 & sleep 0.4; "
+#: How a controller goes from under a busy process: name, what happens, what it says.
+LEAVING = (
+    # the kernel asks for it: whoever polls hears that too, and then it is the kernel's again
+    ("asked", BUSY.format("poll") + "echo 1 >$D/$A/remove; wait $!; r=$?; echo 1 >$D/../rescan; "
+     "cintio bind $A && exit $r", "the kernel asks for 0000:"),
+    # its registers answer no more, and nothing comes: QEMU has zeros where there is no device
+    ("pulled", BUSY.format("coalesced") + "printf '\\0\\0' | "
+     "dd of=$D/$A/config bs=1 seek=4 conv=notrunc; wait $!", "stopped or removed it"),
+    ("plugged", "cintio check $A --mode coalesced --min 4 --count 200", ""),
+)
+
+
 @WAYS
 def test_errors_say_what_to_do(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
     """Each obstacle has its sentence."""
@@ -157,11 +173,13 @@ def test_errors_say_what_to_do(boot: Boot, disk: vm.Backend, iommu: bool) -> Non
                  "su -s /bin/sh nobody -c \"cintio info $A\"",
          "no permission to open /dev/vfio/"),
     ]
-    if not iommu:
+    if iommu:
+        steps += LEAVING
+    else:
         steps.insert(2, ("unsafe", "A=$(basename $(readlink -f /sys/class/nvme/nvme0/device)); "
                                    "cintio bind $A", "enable_unsafe_noiommu_mode"))
-    wrapped = [job(name, f"( {script} ) >/tmp/out 2>&1; echo $?; cat /tmp/out")
-               for name, script, _ in steps]
+    wrapped = [job(name, f"D=/sys/bus/pci/devices\n( {script} ) >/tmp/out 2>&1; echo $?; "
+                         "cat /tmp/out") for name, script, _ in steps]
     outcome = run(boot, machine("pointer", backend=disk, iommu=iommu), *wrapped, bind=False)
     for name, _, text in steps:
         status, _, said = str(outcome.results[name]["stdout"]).partition("\n")
@@ -291,3 +309,24 @@ def test_fio_says_what_is_wrong(boot: Boot, disk: vm.Backend) -> None:
         status, _, said = str(outcome.results[name]["stdout"]).partition("\n")
         assert (status == "0") == (not text), (name, status, said)
         assert text in said, (name, said)
+
+
+def test_compare_has_the_same_columns_for_both_engines(tmp_path: Path) -> None:
+    """A row of a process that drives says all that a row of the kernel's driver says."""
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    chosen = settings.settings_from(parser.parse_args(
+        ["--engine", "kernel,user", "--policy", "pointer", "--workload", "async", "--quick",
+         "--runtime", "20ms"]))
+    guests = comparison.run_guests(chosen, comparison.choose_accel(virtual=True), tmp_path)
+    assert not guests.failed
+    assert comparison.in_force(chosen, guests.outcomes)
+    samples = [s for o in guests.outcomes for s in comparison.samples_from(chosen, o)]
+    kernel, user = comparison.rows_from(chosen, samples)
+    assert (kernel.engine, user.engine) == ("kernel", "user")
+    for row in (kernel, user):
+        assert all(row.values[name] is not None for name in metrics.NAMES), row
+    # the kernel's driver knows no pointer
+    assert [round(row.values["ios_per_irq"] or 0) for row in (kernel, user)] == [1, 16]
+    assert user.values["guest_irqs"] == user.values["device_irqs"]
+    assert user.reasons["pointer"] > 100 and "max-hold" not in user.reasons

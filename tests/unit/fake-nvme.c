@@ -106,7 +106,7 @@ static void act(FakeNvme *fake, unsigned qid, CintAction action)
     write_record(fake, qid, action);
     cq->reasons[action.reason]++;
     cq->messages++;
-    if (cq->eventfd >= 0) {
+    if (cq->eventfd >= 0 && !cq->masked) {
         g_assert_cmpint(write(cq->eventfd, &one, sizeof(one)), ==, 8);
     }
 }

@@ -28,6 +28,7 @@ typedef struct FakeCq {
     uint32_t size, head, tail;      /* indices */
     uint32_t posted;                /* free running */
     bool phase, irq;
+    bool masked;                    /* messages are sent and reach nobody */
     int eventfd;
     CintCq engine;
     CintSq sq;

@@ -569,6 +569,50 @@ static void test_reset(void)
     fake_free(fake);
 }
 
+/* Surprise removal: everything ends at once, and each call says why. */
+static void test_gone(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 8), *none = NULL;
+    uint64_t start = cintio_now();
+    struct cintio_done done;
+    void *page;
+    size_t len;
+
+    g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+        .op = CINTIO_FLUSH }), ==, 0);
+    fake->gone = true;
+    g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==,
+                    -ENODEV);
+    expect_text(cintio_queue_error(q), "was removed");
+    g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, -ENODEV);
+    g_assert_cmpint(cintio_queue_create(fake->dev, NULL, &none, &err), ==,
+                    -ENODEV);
+    g_assert_null(none);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, -ENODEV);
+    expect_text(err.text, "was removed");
+    cintio_queue_destroy(q);
+    /* the wait looks after the controller once a second */
+    g_assert_cmpuint(cintio_now() - start, <, UINT64_C(4000000000));
+    fake_free(fake);
+}
+
+/* A queue that cannot be as it was asked for is not there. */
+static void test_no_half_queue(void)
+{
+    struct cintio_queue_options options = { .mode = CINTIO_COALESCED };
+    FakeNvme *fake = started();
+    struct cintio_queue *q = NULL;
+
+    for (unsigned i = 0; i < 2 * FAKE_QUEUES; i++) {
+        g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==,
+                        -ENOTSUP);
+        expect_text(err.text, "give it the policy pointer");
+        g_assert_null(q);
+    }
+    fake_free(fake);
+}
+
 static void test_admin_errors(void)
 {
     FakeNvme *fake = fake_new();
@@ -618,6 +662,8 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/records/polled", test_records_polled);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
     g_test_add_func("/userspace/trouble/reset", test_reset);
+    g_test_add_func("/userspace/trouble/gone", test_gone);
+    g_test_add_func("/userspace/trouble/no-half-queue", test_no_half_queue);
     g_test_add_func("/userspace/trouble/admin", test_admin_errors);
     return g_test_run();
 }

@@ -79,12 +79,16 @@ static bool between(void *opaque, struct cintio_queue *q, enum cintio_step step)
     return false;
 }
 
+/* Whether controllers keep interrupt status records from the start. */
+static bool records;
+
 static FakeNvme *started(CintPolicy policy)
 {
     FakeNvme *fake = fake_new();
 
     fake->config.policy = policy;
     g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpint(cintio_records(fake->dev, records, &err), ==, 0);
     return fake;
 }
 
@@ -123,7 +127,10 @@ static void wait_once(Script *script, struct cintio_queue *q, unsigned m,
     g_assert_cmpint(got, <=, (int)m);
     /* the rest, without anybody waiting */
     fake_complete_some(script->fake, q->id, m);
-    g_assert_cmpint(cintio_complete(q, done, 0, 16, 0), ==, (int)m - got);
+    if ((int)m > got) {
+        g_assert_cmpint(cintio_complete(q, done, records ? m : 0, 16,
+                                        CINTIO_FOREVER), ==, (int)m - got);
+    }
 }
 
 /* All orders for one queue; how many of them lost a wake-up. */
@@ -179,6 +186,16 @@ static void test_interrupt(void)
 {
     no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_INTERRUPT);
     no_order_loses(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT);
+}
+
+/* Where only what an interrupt told of is taken. */
+static void test_with_records(void)
+{
+    records = true;
+    no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED);
+    no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_INTERRUPT);
+    no_order_loses(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT);
+    records = false;
 }
 
 /* A driver that does not look again after it has emptied the eventfd. */
@@ -246,6 +263,67 @@ static void test_error_comes_early(void)
     g_assert_cmpuint(script.held + script.hung, ==, 0);
     cintio_queue_destroy(q);
     fake_free(fake);
+}
+
+/* All at once, when somebody is about to sleep. */
+static bool complete_then_sleep(void *opaque, struct cintio_queue *q,
+                                enum cintio_step step)
+{
+    if (step == CINTIO_STEP_LOOKED) {
+        fake_complete_some(opaque, q->id, UINT_MAX);
+    }
+    return false;
+}
+
+/* A vector that somebody masked costs time, and no completion. */
+static void test_masked(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_COALESCED);
+    struct cintio_done done[8];
+
+    cintio_queue_watch(q, complete_then_sleep, fake);
+    fake->cq[1].masked = true;
+    push(q, 4);
+    g_assert_cmpint(cintio_complete(q, done, 3, 8, CINTIO_FOREVER), ==, 4);
+    g_assert_cmpuint(fake->cq[1].messages, ==, 1);
+    g_assert_cmpuint(q->sleeps, ==, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* Two controllers of one process know nothing of each other. */
+static void test_two_controllers(void)
+{
+    FakeNvme *fakes[2];
+    struct cintio_queue *q[2];
+    Script scripts[2];
+    struct cintio_done done[8];
+
+    for (unsigned i = 0; i < 2; i++) {
+        fakes[i] = started(NVME_CINT_POLICY_POINTER);
+        q[i] = queue_of(fakes[i], 3 + i, CINTIO_COALESCED);
+        scripts[i] = (Script) { .fake = fakes[i] };
+        cintio_queue_watch(q[i], between, &scripts[i]);
+    }
+    for (unsigned round = 0; round < 1000; round++) {
+        unsigned one = round % 2, other = !one, n = 1 + round / 2 % 2;
+
+        push(q[one], n);
+        push(q[other], 1);
+        g_assert_cmpint(cintio_ring(q[other]), ==, 0);
+        g_assert_cmpint(cintio_complete(q[one], done, n, 8, CINTIO_FOREVER),
+                        ==, (int)n);
+        g_assert_cmpuint(cintio_outstanding(q[other]), ==, 1);
+        g_assert_cmpuint(fake_inflight(fakes[other], 1), ==, 1);
+        g_assert_cmpint(cintio_complete(q[other], done, 1, 8, CINTIO_FOREVER),
+                        ==, 1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpuint(scripts[i].held + scripts[i].hung, ==, 0);
+        cintio_queue_destroy(q[i]);
+        fake_free(fakes[i]);
+    }
 }
 
 /* Whoever polls is left alone: at most one interrupt, when he begins. */
@@ -370,22 +448,64 @@ static void test_reset_wakes(void)
     }
 }
 
-static void test_removal_wakes(void)
+static FakeNvme *with_removal(void)
 {
     FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
-    Sleeper sleeper = { queue_of(fake, 16, CINTIO_COALESCED), 0 };
-    GThread *thread;
-    uint64_t one = 1;
 
     fake->dev->removal = eventfd(0, EFD_NONBLOCK);
-    push(sleeper.q, 2);
-    thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
-    usleep(1000);
+    return fake;
+}
+
+static void ask_for(FakeNvme *fake)
+{
+    uint64_t one = 1;
+
     g_assert_cmpint(write(fake->dev->removal, &one, 8), ==, 8);
-    g_thread_join(thread);
-    g_assert_cmpint(sleeper.result, ==, -ENODEV);
-    g_assert_nonnull(strstr(cintio_queue_error(sleeper.q), "asks for fake"));
-    cintio_queue_destroy(sleeper.q);
+}
+
+static void test_removal_wakes(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_POLL, CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(modes); i++) {
+        FakeNvme *fake = with_removal();
+        Sleeper sleeper = { queue_of(fake, 16, modes[i]), 0 };
+        GThread *thread;
+
+        push(sleeper.q, 2);
+        thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
+        usleep(1000);
+        ask_for(fake);
+        g_thread_join(thread);
+        g_assert_cmpint(sleeper.result, ==, -ENODEV);
+        g_assert_nonnull(strstr(cintio_queue_error(sleeper.q),
+                                "asks for fake"));
+        cintio_queue_destroy(sleeper.q);
+        fake_free(fake);
+    }
+}
+
+/* Who never has to wait is told too. */
+static void test_removal_of_a_busy_one(void)
+{
+    FakeNvme *fake = with_removal();
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL);
+    struct cintio_done done;
+    unsigned calls = 0;
+    int ret = 1;
+
+    ask_for(fake);
+    while (ret == 1 && calls < 5000) {
+        push(q, 1);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        fake_complete_some(fake, 1, 1);
+        ret = cintio_complete(q, &done, 1, 1, CINTIO_FOREVER);
+        calls++;
+    }
+    g_assert_cmpint(ret, ==, -ENODEV);
+    cintio_queue_destroy(q);
     fake_free(fake);
 }
 
@@ -473,15 +593,19 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/wait/every-order/coalesced", test_coalesced);
     g_test_add_func("/wait/every-order/interrupt", test_interrupt);
+    g_test_add_func("/wait/every-order/with-records", test_with_records);
     g_test_add_func("/wait/every-order/without-the-look", test_without_look);
     g_test_add_func("/wait/every-order/without-the-clamp", test_without_clamp);
     g_test_add_func("/wait/economy", test_economy);
     g_test_add_func("/wait/error-comes-early", test_error_comes_early);
+    g_test_add_func("/wait/masked", test_masked);
+    g_test_add_func("/wait/two-controllers", test_two_controllers);
     g_test_add_func("/wait/polling-is-silent", test_polling_is_silent);
     g_test_add_func("/wait/timeout", test_timeout);
     g_test_add_func("/wait/sleep-then-poll", test_sleep_then_poll);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
     g_test_add_func("/wait/removal-wakes", test_removal_wakes);
+    g_test_add_func("/wait/removal-busy", test_removal_of_a_busy_one);
     g_test_add_func("/wait/failure-is-noticed", test_failure_is_noticed);
     g_test_add_func("/wait/random", test_random);
     return g_test_run();
