@@ -78,7 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def mutation(request: pytest.FixtureRequest) -> Iterator[None]:
     """One mutation is in force during the test, from before the guest boots that is its own."""
     global _in_force  # noqa: PLW0603
-    names = [name for name in ("files", "guest") if name in request.fixturenames]
+    names = [name for name in ("files", "guest", "one_of_two")
+             if name in request.fixturenames]
     shared = request.getfixturevalue(names[0]) if names else None
     _in_force = request.param
     if shared:

@@ -35,7 +35,7 @@ LOGS = paths.TEST_LOGS / "mutations"
 #: What some tests need besides the measured kernel's configuration.
 CONFIG = "CONFIG_MQ_IOSCHED_DEADLINE=y\n"
 #: How a test ends that did not like what it saw, or a job in the guest that failed.
-_NOTICED = re.compile(r"(AssertionError|CintError)\b")
+_NOTICED = re.compile(r"(AssertionError|CintError|Failed)\b")
 SWITCH = """
 int cint_mutant __read_mostly;
 core_param(cint_mutant, cint_mutant, int, 0644);

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from conftest import log_root
@@ -21,7 +20,12 @@ from cint.guest import vm
 
 EVENT = "/sys/kernel/tracing/events/nvme/nvme_setup_cmd"
 #: Hints, in the flags of a command.
-HINTS = 0x0c
+URGENT, BARRIER = 0x04, 0x08
+HINTS = URGENT | BARRIER
+#: A device whose halves are on two controllers.
+MEET = 32 << 20
+ON_BOTH = (f"0 {MEET // 512} linear /dev/nvme0n1 0",
+           f"{MEET // 512} {MEET // 512} linear /dev/nvme1n1 0")
 #: Nobody takes an interrupt for what is polled, so it has no hints.
 POLLED = tuple((name, f"--api=uring --batch=8 --count=8 --stride=64k --iopoll {more}", 0, Marks(8))
                for name, more in (("iopoll", ""), ("iopoll-urgent", "--hint=urgent")))
@@ -64,20 +68,45 @@ def test_flags_of_commands(guest: Guest, request: pytest.FixtureRequest) -> None
         assert marked == (wanted.urgent + wanted.barrier if takes_hints else 0), (name, sent)
 
 
-def test_only_who_asked(disk: vm.Backend, tmp_path: Path) -> None:
-    """Of two controllers one takes hints: the other gets none."""
-    image = tmp_path / "second.img"
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
-    machine = replace(hint_machine(), backend=disk, extra=(
-        "-blockdev", f"driver=file,node-name=second,filename={image}",
+@pytest.fixture(scope="module")
+def one_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """Two controllers, /tmp/takes and /tmp/refuses hints, and a device that lies on both."""
+    images = [tmp_path_factory.mktemp("disks") / name for name in ("takes", "refuses")]
+    for image in images:
+        with image.open("wb") as file:
+            file.truncate(64 << 20)
+    machine = hint_machine("dm_mod.waitfor=/dev/nvme0n1,/dev/nvme1n1",
+                           f'"dm-mod.create=both,,,rw,{",".join(ON_BOTH)}"')
+    machine = replace(machine, backend=vm.Backend(images[0]), extra=(
+        "-blockdev", f"driver=file,node-name=second,filename={images[1]}",
         "-device", "nvme,id=nvme1,serial=second,drive=second"))
     with serving(machine, log_root() / "hints-one-of-two") as guest:
         guest.shell("mount -t tracefs none /sys/kernel/tracing 2>/dev/null;"
                     f"echo 'hist:keys=flags if qid != 0' > {EVENT}/trigger")
         second = guest.shell("dirname $(grep -l second /sys/class/nvme/*/serial)").strip()[-1]
+        guest.shell(f"ln -s /dev/nvme{1 - int(second)}n1 /tmp/takes;"
+                    f"ln -s /dev/nvme{second}n1 /tmp/refuses")
         set_policy(guest, DEFAULT)
-        for number, takes_hints in ((1 - int(second), True), (int(second), False)):
-            sent = flags_sent(guest, hintio("--api=pread --count=4", f"/dev/nvme{number}n1"))
-            assert sum(sent.values()) == 4
-            assert sum(n for flags, n in sent.items() if flags & HINTS) == 4 * takes_hints
+        yield guest
+
+
+@pytest.mark.parametrize(("disk", "marked"), [("takes", 4), ("refuses", 0)])
+def test_only_who_asked(one_of_two: Guest, disk: str, marked: int) -> None:
+    """Of two controllers one takes hints: the other gets none."""
+    sent = flags_sent(one_of_two, hintio("--api=pread --count=4", f"/tmp/{disk}"))
+    assert sent == {URGENT * bool(marked): 4}
+
+
+#: Reads of the device on both, of which the last one lies across, and the flags of all commands.
+ACROSS_BOTH = {
+    "urgent": (f"--api=pread --size=16k --offset={MEET - 8192}", {URGENT: 1, 0: 1}),
+    "barrier": (f"--api=aio --batch=2 --count=2 --size=16k --stride=64k"
+                f" --offset={MEET - 8192 - 65536}", {BARRIER: 1, 0: 2}),
+}
+
+
+@pytest.mark.parametrize("kind", ACROSS_BOTH)
+def test_device_on_both(one_of_two: Guest, kind: str) -> None:
+    """What is cut for both is marked for the one, and comes to the other as it always did."""
+    options, wanted = ACROSS_BOTH[kind]
+    assert flags_sent(one_of_two, hintio(options, "/dev/dm-0")) == wanted
