@@ -29,6 +29,8 @@ linux.DEBUG = replace(linux.DEBUG, directory=_BUILD)
 linux.build = lambda *_args, **_more: False
 _cmdline = vm.kernel_cmdline
 _SWITCH = "/sys/module/kernel/parameters/cint_mutant"
+#: Fixtures that are a guest of several tests; who has two of them needs the first.
+_SHARED = ("files", "guest", "one_of_two", "polled", "interrupted")
 
 #: The mutations to try, by number; 0 is none.
 _CHOSEN = {0: "none"} | {number: m.name for number, m in enumerate(MUTATIONS, 1)
@@ -78,8 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def mutation(request: pytest.FixtureRequest) -> Iterator[None]:
     """One mutation is in force during the test, from before the guest boots that is its own."""
     global _in_force  # noqa: PLW0603
-    names = [name for name in ("files", "guest", "one_of_two")
-             if name in request.fixturenames]
+    names = [name for name in _SHARED if name in request.fixturenames]
     shared = request.getfixturevalue(names[0]) if names else None
     _in_force = request.param
     if shared:
