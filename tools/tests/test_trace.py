@@ -22,7 +22,7 @@ from cint.timeline import bench, events, perfetto, summary
 P = "pci_nvme_cint_"
 #: Two unmarked commands and an urgent one; the head wraps in a queue of 4.
 LOG = f"""\
-qemu-system-x86_64 -trace '{P}*'
+qemu-system-x86_64 -trace {P}* -trace {P}irq -trace file=/dev/null
 {P}submit cqid 1 sqid 2 cid 7 hints 0x0 sources 0x0 inflight 1 at 1000
 {P}submit cqid 1 sqid 2 cid 8 hints 0x1 sources 0x1 inflight 2 at 1000
 {P}doorbell sqid 2 count 2 at 1000

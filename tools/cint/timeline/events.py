@@ -9,6 +9,7 @@ other message) at the vCPUs' local APICs. These have no time, so that of the eve
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -86,6 +87,10 @@ class Trace:
     events: int = 0
 
 
+#: What an event that is read begins with.
+_READ = re.compile(PREFIX + r"(?:submit|media|post|irq|head) \w")
+
+
 def fields(line: str) -> tuple[str, dict[str, str]] | None:
     """The event's name and its fields; None for any other line."""
     start = line.find(PREFIX)
@@ -95,7 +100,8 @@ def fields(line: str) -> tuple[str, dict[str, str]] | None:
     # `oldest hold N` is the one field whose name has two words.
     if "oldest" in words:
         words.remove("oldest")
-    if len(words) < 3 or len(words) % 2 == 0:
+    # The first field's name tells an event from its name in QEMU's command line.
+    if len(words) < 3 or len(words) % 2 == 0 or not words[1].isalpha():
         return None
     return words[0].removeprefix(PREFIX), dict(zip(words[1::2], words[2::2], strict=True))
 
@@ -258,9 +264,9 @@ class _Reader:
                 self.vcpus.deliver(line, self._now)
             elif MSIX in line:
                 self.vcpus.message(line)
-            elif PREFIX in line:
-                # QEMU's command line names the events, too.
-                self.broken += len(line[line.index(PREFIX):].split()) > 1
+            else:
+                # QEMU's command line has the events' names, too, or a pattern of them.
+                self.broken += _READ.search(line) is not None
         except (KeyError, ValueError, IndexError):
             self.broken += 1
 
