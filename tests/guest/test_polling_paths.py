@@ -31,7 +31,7 @@ from marks import (
 from serving import Guest, serving
 from test_hint_merges import AHEAD, HELD, busy_machine, schedule
 from test_hint_paths import ACROSS, LOOP, MAPPED, TABLE
-from test_polling import IOS, counted, during, job
+from test_polling import DEVICE, IOS, counted, during, job
 
 from cint import paths
 from cint.guest import vm
@@ -208,14 +208,15 @@ def tools_disk(root: Path) -> Path:
 
 def test_suspended(tmp_path: Path) -> None:
     """What a suspended mapping keeps back is sent by a worker later, and is not polled for then."""
-    machine = hint_machine("nvme.poll_queues=1", "dm_mod.waitfor=/dev/nvme0n1",
-                           f'"dm-mod.create=mapped,,,rw,{",".join(TABLE)}"',
-                           extra=namespace(2, tools_disk(tmp_path)))
+    machine = hint_machine("nvme.poll_queues=1", extra=namespace(2, tools_disk(tmp_path)))
+    # a namespace may be found as any device, so that the mapping is made of the one that it is
+    table = "\n".join(TABLE).replace(DEVICE, "'$(readlink -f /tmp/ns1)'")
     with serving(machine, log_root() / "polling-suspended") as guest:
-        guest.shell(f"{names(2)} mkdir -p /mnt/tools; mount -t ext4 /tmp/ns2 /mnt/tools; [ -e /dev/"
-                    "mapper/control ] || { mkdir -p /dev/mapper; mknod /dev/mapper/control c "
-                    "10 236; }")
+        guest.shell(f"{names(2)} mkdir -p /mnt/tools && mount -t ext4 /tmp/ns2 /mnt/tools")
+        guest.shell("[ -e /dev/mapper/control ] || { mkdir -p /dev/mapper;"
+                    "mknod /dev/mapper/control c 10 236; }")
         dm = f"cd /mnt/tools; LD_LIBRARY_PATH=. ./ld-linux-x86-64.so.2 {DMSETUP} --noudevsync"
+        guest.shell(f"{dm} --noudevrules create mapped --table '{table}'")
         before = counted(guest)
         guest.write_file("/tmp/job.fio", job(filename=MAPPED, ios=2000).encode())
         guest.shell("(fio --eta=never /tmp/job.fio > /tmp/out 2>&1; echo $? > /tmp/code) &")
