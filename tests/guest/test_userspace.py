@@ -14,7 +14,7 @@ from conftest import Boot, machine
 from cint import paths
 from cint.device import logpage
 from cint.guest import agent, engines, session, vm
-from cint.measure import comparison, metrics, settings
+from cint.measure import comparison, fiojson, metrics, settings
 
 #: Gives the controller to vfio-pci, without an IOMMU where there is none.
 BIND = """
@@ -252,8 +252,16 @@ def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
             assert said.interrupts < cqes / 6
 
 
+#: How far apart two times are, at most, that fio counts as one.
+BIN_NS = 512
+
+
 def test_fio_spends_the_cost_of_interrupts(boot: Boot, disk: vm.Backend) -> None:
-    """A lone read with an interrupt takes longer by what each interrupt is to cost."""
+    """The usual lone read with an interrupt takes longer by what each interrupt is to cost.
+
+    Not each: one whose interrupt is late is told of when the next one waits, which then finds its
+    completion while the time is spent.
+    """
     def alone(cost: int) -> agent.Job:
         text = (f"{FIO}[a]\nioengine=cintio\ninterrupt_mode=interrupt\nirq_cost_ns={cost}\n"
                 "counts=1\nrw=randread\nverify=0\niodepth=1\n"
@@ -261,9 +269,11 @@ def test_fio_spends_the_cost_of_interrupts(boot: Boot, disk: vm.Backend) -> None
         return agent.Job(f"cost-{cost}", fio=text, args=("--eta=never",), timeout_s=100)
 
     outcome = run(boot, machine("default", backend=disk, iommu=True), alone(0), alone(20000))
-    free, dear = (outcome.results[f"cost-{cost}"]["fio"]["jobs"][0]["read"]["lat_ns"]["mean"]
-                  for cost in (0, 20000))
-    assert 20000 <= dear - free <= 20500
+    free, dear = (fiojson.percentile(job.bins, 50) for cost in (0, 20000)
+                  for job in fiojson.parse(outcome.results[f"cost-{cost}"]["fio"]).values())
+    assert free is not None
+    assert dear is not None
+    assert 20000 - BIN_NS <= dear - free <= 20500
     said = engines.counts(str(outcome.results["cost-20000"]["stdout"]))
     assert said is not None and said.cost_ns == 20000
 
