@@ -36,7 +36,7 @@ SHELL = "here is a shell"
 class Virsh:
     """virsh, connected to the daemon of a directory of its own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, prefix: Path) -> None:
         self.directory = directory
         self.user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         home, runtime = directory / "home", directory / "run"
@@ -44,7 +44,9 @@ class Virsh:
             path.mkdir(mode=0o700)
             self.give(path)
         self.give(directory)
-        self._env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(home),
+        # For snapshots libvirt looks for qemu-img on the path.
+        self._env = {"PATH": f"{prefix}/bin:{os.environ['PATH']}",
+                     "LC_ALL": "C.UTF-8", "HOME": str(home),
                      "XDG_RUNTIME_DIR": str(runtime), "XDG_CONFIG_HOME": str(home / "config"),
                      "XDG_CACHE_HOME": str(home / "cache"), "XDG_DATA_HOME": str(home / "data")}
         self._daemon = subprocess.Popen(
@@ -96,11 +98,11 @@ class Virsh:
 
 
 @pytest.fixture
-def virsh() -> Iterator[Virsh]:
+def virsh(prefix: Path) -> Iterator[Virsh]:
     """A daemon for one test. The paths of its sockets must be short."""
     directory = Path(tempfile.mkdtemp(prefix="cint-lv-"))
     directory.chmod(0o755)
-    found = Virsh(directory)
+    found = Virsh(directory, prefix)
     try:
         found.wait_for_daemon()
         yield found

@@ -7,11 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from cint.build import install
-
-pytestmark = pytest.mark.slow
 
 
 def help_of(prefix: Path, option: str) -> set[str]:
