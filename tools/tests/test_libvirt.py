@@ -130,6 +130,9 @@ def test_a_new_domain(tmp_path: Path) -> None:
     assert driver is not None and driver.get("type") == "qcow2"
     assert source is not None and source.get("file") == str(image)
     assert firmware is not None and firmware.get("firmware") == "efi"
+    # libvirt's own choice refuses a loader that is not signed.
+    feature = firmware.find("firmware/feature")
+    assert feature is not None and feature.attrib == {"enabled": "no", "name": "secure-boot"}
     assert arguments(ET.tostring(domain, encoding="unicode"))[0] == "-qmp"
     assert domain.find("devices/graphics") is not None
     text = libvirt.new_domain(device(), libvirt.New(image, headless=True))

@@ -212,7 +212,7 @@ _TEMPLATE = """\
   <name>{name}</name>
   <memory unit="MiB">{memory}</memory>
   <vcpu>{vcpus}</vcpu>
-  <os{firmware}><type arch="x86_64" machine="q35">hvm</type></os>
+  <os><type arch="x86_64" machine="q35">hvm</type></os>
   <features><acpi/><apic/></features>
   <cpu mode="{cpu}"/>
   <on_poweroff>destroy</on_poweroff>
@@ -235,14 +235,23 @@ _SCREEN = """<screen>
 """
 
 
+def _boot_by_uefi(domain: ET.Element) -> None:
+    """OVMF of libvirt's choice, but not the one that refuses loaders that nobody signed."""
+    system = domain.find("os")
+    assert system is not None
+    system.set("firmware", "efi")
+    ET.SubElement(ET.SubElement(system, "firmware"), "feature", enabled="no", name="secure-boot")
+
+
 def new_domain(device: Device, new: New) -> str:
     """A whole domain that boots from the device."""
     if not re.fullmatch(r"[^\s/<>&\"']+", new.name):
         raise UsageError(f"--name {new.name!r}: a name without spaces, slashes and quotes")
     domain = ET.fromstring(_TEMPLATE.format(
         accel="kvm" if new.kvm else "qemu", name=new.name, memory=new.memory_mib,
-        vcpus=new.vcpus, firmware=" firmware='efi'" if new.uefi else "",
-        cpu="host-passthrough" if new.kvm else "maximum"))
+        vcpus=new.vcpus, cpu="host-passthrough" if new.kvm else "maximum"))
+    if new.uefi:
+        _boot_by_uefi(domain)
     devices = domain.find("devices")
     assert devices is not None
     devices.extend(() if new.headless else ET.fromstring(_SCREEN))
