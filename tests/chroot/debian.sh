@@ -43,7 +43,8 @@ fi
 mkdir -p "$place/home/cint"
 checkout=$place/home/cint/cint
 [ -e "$checkout" ] || git clone --quiet --no-hardlinks "$source" "$checkout"
-git -C "$checkout" pull --quiet --ff-only "$source" HEAD
+git -C "$checkout" fetch --quiet "$source" HEAD
+git -C "$checkout" checkout --quiet --detach FETCH_HEAD
 printf '%s, %s\n' "$(sed -n 's/^PRETTY_NAME=//p' "$place/etc/os-release")" \
     "$(git -C "$checkout" log -1 --format='commit %h')"
 
