@@ -27,8 +27,8 @@ from cint import paths
 from cint.build import install
 
 #: As long as a guest may take to boot on a busy machine, and a daemon to answer.
-BOOT_LIMIT_S = 300.0
-DAEMON_LIMIT_S = 120.0
+BOOT_LIMIT_S = 900.0
+DAEMON_LIMIT_S = 300.0
 #: What the guest's agent says when nobody has told it what to do.
 SHELL = "here is a shell"
 
