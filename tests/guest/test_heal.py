@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from overtaking import COUNTERS, ON_ONE_CPU, SYSFS, mix, parse_counters, shaken_machine
-from serving import Guest, serving
+from serving import Guest, serving, unexpected
+from test_recovery import FAILED, POLLED
 
 from cint.guest import vm
 
@@ -182,6 +183,58 @@ def test_giving_up_polls_other_queues(meddled: Guest) -> None:
         meddled.vm.qmp.set("x-cint-freeze-records", False)
         meddled.shell(AGAIN["attribute"])
     pytest.fail(f"the read waited for its interrupt {GIVE_UP_TRIES} times")
+
+
+#: What else may happen to a driver while it gives its records up.
+BESIDE = {
+    "reset": f"echo 1 > {SYSFS}/reset_controller",
+    "switched-off": f"echo 0 > {SYSFS}/ooo_urgent",
+    "removed": """\
+dev=$(basename $(readlink -f /sys/class/nvme/nvme0/device))
+echo 1 > /sys/bus/pci/devices/$dev/remove
+echo 1 > /sys/bus/pci/rescan
+until [ -b /dev/nvme0n1 ]; do sleep 0.01; done
+""",
+}
+#: Reads that are held, overtaken and lost sight of; a removal makes them fail.
+GIVE_UP_AND = """\
+for cpu in 1 2; do
+    taskset $cpu hintio --api=aio --batch=8 --count=160 --stride=64k --hint=urgent \
+        --mark=last /dev/nvme0n1 > /dev/null 2>&1 &
+done
+sleep {after}
+{beside}
+wait
+echo 1 > {sysfs}/ooo_urgent
+"""
+#: When it happens, in seconds after the reads begin.
+BESIDE_AFTER = [0.01 * n for n in range(8)]
+#: Interrupts that a wrong record makes late, of each of the queues.
+MAX_LATE, QUEUES = 2, 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", BESIDE)
+def test_giving_up_beside(debug_kernel: Path, disk: vm.Backend, logs: Path, beside: str) -> None:
+    """It gives its records up while it is reset, switched off or removed, under KASAN.
+
+    After a reset the driver believes the record that is there, for two interrupts at most. If no
+    other follows, the command times out, and its completion is found in the queue.
+    """
+    machine = replace(meddled_machine(disk, "nvme_core.io_timeout=2"), kernel=debug_kernel)
+    with serving(machine, logs, 3 * vm.BOOT_LIMIT_S) as guest:
+        guest.vm.qmp.set("x-cint-freeze-records", True)
+        for after in BESIDE_AFTER:
+            guest.shell(GIVE_UP_AND.format(after=after, beside=BESIDE[beside], sysfs=SYSFS))
+        guest.vm.qmp.set("x-cint-freeze-records", False)
+        messages = guest.shell("dmesg -c")
+        assert messages.count(FALLBACK) > 1
+        assert unexpected(messages, (FALLBACK, FAILED, POLLED)) == []
+        late = messages.count("completion polled")
+        assert late <= (MAX_LATE * QUEUES * len(BESIDE_AFTER) if beside == "reset" else 0)
+        guest.shell(AGAIN["reset"])
+        check_out_of_order(guest)
+        guest.shell("grep -q 'debug_locks: *1' /proc/lockdep_stats")
 
 
 def test_refused_record(meddled: Guest) -> None:
