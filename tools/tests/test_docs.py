@@ -8,6 +8,7 @@ import pytest
 
 from cint import cli, paths
 from cint.manual import commands, documents, site, wrap
+from cint.selftest import suites
 
 HERE = documents.documents()
 
@@ -118,6 +119,25 @@ def test_a_wrapped_line_begins_nothing_new() -> None:
 def test_short_lines_stay_as_they_are() -> None:
     text = "Some words,\nin short lines.\n"
     assert wrap.text(text) == text
+
+
+def test_the_index_has_every_page() -> None:
+    linked = re.findall(r"\]\(([\w-]+)\.md\)", (documents.DOCS / "index.md").read_text("utf-8"))
+    assert set(linked) == {path.stem for path in documents.DOCS.glob("*.md")} - {"index"}
+
+
+def test_the_map_names_every_module_suite_and_guest_test() -> None:
+    """docs/development.md: a row with what each package holds, each suite, each file of tests."""
+    text = (documents.DOCS / "development.md").read_text("utf-8")
+    rows = {found[1]: found[0] for found in re.finditer(r"^\| `(\w+)` \|.*", text, re.MULTILINE)}
+    listed = re.findall(r"^\| (\w+) \|", text, re.MULTILINE)
+    packages = {path.parent for path in (paths.ROOT / "tools/cint").glob("*/__init__.py")}
+    for package in packages - {paths.ROOT / "tools/cint/verbs"}:
+        for module in package.glob("[!_]*.py"):
+            assert f"`{module.stem}`" in rows[package.name]
+    assert {suite.name for suite in suites.SUITES} <= set(listed)
+    for path in (paths.ROOT / "tests/guest").glob("test_*.py"):
+        assert f"`{path.name}`" in text
 
 
 def test_the_checked_documents_are_those_of_the_tree() -> None:
