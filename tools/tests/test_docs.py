@@ -167,7 +167,7 @@ def test_made_pages_have_what_there_is() -> None:
         for one in command.options:
             assert f"`{one.flags[0]}" in options
     drawn = sorted(path.stem for path in (documents.DOCS / "figures").glob("*.svg"))
-    assert sorted(re.findall(r"\(figures/([\w-]+)\.svg\)", gallery)) == drawn
+    assert sorted(re.findall(r"\(figures/([\w.-]+)\.svg\)", gallery)) == drawn
 
 
 @pytest.mark.slow

@@ -55,12 +55,13 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
         assert len(texts) == len(wanted.seeds) * len(wanted.group.workloads)
         for text in texts:
             assert "{" not in text.replace("${", "")
-            assert "filename=/dev/nvme0n1" in text
+            user = wanted.settings.engine_of(wanted.settings.policies[0]).is_user
+            assert f"filename={'0000.00.01.0' if user else '/dev/nvme0n1'}" in text
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=named)
 def test_runs_have_names_of_their_own(figure: Figure) -> None:
-    names = [(w.name, w.group.workloads[0].name) for w in runner.known_runs(figure, quick=False)]
+    names = [wanted.name for wanted in runner.known_runs(figure, quick=False)]
     assert len(set(names)) == len(names)
 
 
@@ -106,7 +107,7 @@ def test_what_cannot_be_chosen_is_said() -> None:
         catalog.choose(["cint-fig99"], None, False)
     with pytest.raises(UsageError, match="cint-fig23 is not done: needs KVell"):
         catalog.choose(["cint-fig23"], None, False)
-    valid = "cinterrupts, vault, vic, cost, polling"
+    valid = "cinterrupts, vault, spdk, vic, cost, polling"
     with pytest.raises(UsageError, match=f"--set tpc: valid: {valid}"):
         catalog.choose([], "tpc", False)
     with pytest.raises(UsageError, match="which figures"):

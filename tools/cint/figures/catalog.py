@@ -19,6 +19,7 @@ from cint.figures.model import Figure, NotDone
 FAMILIES = {
     "cinterrupts": "Optimizing Storage Performance with Calibrated Interrupts (ACM TOS 2022)",
     "vault": "I/O Latency Optimization with Polling (Vault 2017, slides)",
+    "spdk": "Interrupt Support and Coalescing Enhancement for SPDK (Jiang)",
     "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
     "cost": "What depends on the cost of an interrupt",
     "polling": "Interrupts, coalescing or polling",

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""SPDK with interrupts, Figure 4: CPU time, polled, with interrupts, and with fewer of them."""
+
+from cint.figures import spdk
+from cint.figures.checks import (
+    Check,
+    Control,
+    Deviation,
+    at_least,
+    at_most,
+    instead,
+    near,
+    swap,
+    within,
+    wrong,
+)
+from cint.figures.model import Figure
+from cint.figures.spdk import (
+    COALESCED,
+    LOADS,
+    POLL,
+    RANDREAD,
+    RANDWRITE,
+    SEQREAD,
+    SEQWRITE,
+    SINGLE,
+    WAYS,
+    Load,
+    of,
+)
+from cint.figures.values import Expr, said
+
+#: %, read off the paper's plots: by load and way, at the three depths.
+PAPER: dict[Load, spdk.Paper] = {
+    SEQREAD: {SINGLE: (6.2, 4.5, 4.2), COALESCED: (6.2, 4.3, 3.7)},
+    SEQWRITE: {SINGLE: (7.2, 7.6, 7.2), COALESCED: (7.2, 5.4, 4.2)},
+    RANDREAD: {SINGLE: (72, 69, 71.5), COALESCED: (72, 60, 58)},
+    RANDWRITE: {SINGLE: (76.5, 76.5, 77), COALESCED: (76.5, 58, 48)},
+}
+
+
+def cpu(load: Load, way: str, at: int) -> Expr:
+    """At the depth of this number."""
+    return of(load, "cpu_percent", way, load.cells[at])
+
+
+def traded(load: Load, one: str, two: str) -> Control:
+    """Two ways of a load exchanged."""
+    return swap(load.run(one), load.run(two))
+
+
+def slept(load: Load, at: int, low: float, high: float) -> Deviation:
+    """More of the CPU than in the paper, for each interrupt costs more."""
+    cell = load.cells[at]
+    return Deviation(low, high, said(
+        "an I/O that is slept for takes {:.1f} us of CPU time on the calibrated machine, one of "
+        "eight that are slept for at once {:.1f}, of {:.1f} from one to the next",
+        of(load, "cpu_per_io_us", SINGLE, cell),
+        of(load, "cpu_per_io_us", COALESCED, load.largest),
+        1e6 / of(load, "iops", SINGLE, cell)))
+
+
+def crowded(load: Load, way: str, at: int, low: float, high: float) -> Deviation:
+    """There is no time to sleep: completions come faster than a wake-up goes."""
+    cell = load.cells[at]
+    return Deviation(low, high, said(
+        "the next completion is there after {:.2f} us, sooner than a sleep and its wake-up take: "
+        "{:.1f} I/Os are found for each interrupt",
+        1e6 / of(load, "iops", way, cell), of(load, "ios_per_irq", way, cell)))
+
+
+#: Where the CPU time of small I/Os is not near the paper's.
+CROWDED = {
+    **{(load, SINGLE, at): (90, 100) for load in (RANDREAD, RANDWRITE) for at in range(3)},
+    (RANDREAD, COALESCED, 0): (90, 100),
+    (RANDWRITE, COALESCED, 0): (90, 100),
+    (RANDREAD, COALESCED, 1): (73, 90),
+}
+
+
+def small(load: Load, way: str, at: int) -> Check:
+    """The CPU time of 4 KiB against the paper's."""
+    known = CROWDED.get((load, way, at))
+    return near(f"{load.cells[at]}: CPU, {way}", cpu(load, way, at), PAPER[load][way][at], 0.2,
+                wrong(1.6), unit="%",
+                deviation=crowded(load, way, at, *known) if known else None)
+
+
+FIGURE = Figure(
+    "spdk-fig4", "spdk", "CPU time with interrupts and polled", "section 5.1.3, Figure 4",
+    "Who sleeps until an interrupt needs 3 to 8 % of the CPU for sequential I/O that polling needs "
+    "all of it for, and some 70 % for random I/O; who sleeps until several are done saves up to 25 "
+    "points more, the more are in flight.",
+    groups=spdk.throughput(),
+    checks=(
+        *(at_least(f"{load.name}: CPU, polled", cpu(load, POLL, 2), 99, traded(load, POLL, SINGLE),
+                   paper=100, unit="%") for load in LOADS),
+        *(at_most(f"{cell}: CPU, single", cpu(load, SINGLE, at), 10,
+                  traded(load, POLL, SINGLE), paper=PAPER[load][SINGLE][at], unit="%",
+                  deviation=slept(load, at, 10.01, 14) if load is SEQREAD else None)
+          for load in (SEQREAD, SEQWRITE) for at, cell in enumerate(load.cells)),
+        *(small(load, way, at) for load in (RANDREAD, RANDWRITE) for way in (SINGLE, COALESCED)
+          for at in range(3)),
+        *(at_most(f"{load.name}, largest depth: CPU, coalesced against single",
+                  cpu(load, COALESCED, 2) / cpu(load, SINGLE, 2), 0.95,
+                  traded(load, SINGLE, COALESCED),
+                  paper=round(PAPER[load][COALESCED][2] / PAPER[load][SINGLE][2], 3))
+          for load in LOADS),
+        *(at_least(f"{load.name} 256: CPU saved by coalescing",
+                   cpu(load, SINGLE, 2) - cpu(load, COALESCED, 2), 10,
+                   traded(load, SINGLE, COALESCED),
+                   paper=PAPER[load][SINGLE][2] - PAPER[load][COALESCED][2], unit="points")
+          for load in (RANDREAD, RANDWRITE)),
+        *(at_least(f"{cell}: I/Os for each interrupt, coalesced, by what was asked for",
+                   of(load, "ios_per_irq", COALESCED, cell) / least, 0.95, wrong(3), paper=1.0)
+          for load in LOADS
+          for cell, (_, least) in zip(load.cells, load.batches, strict=True) if least > 1),
+        *(within(f"{load.name}: interrupts a second, polled",
+                 of(load, "device_irqs", POLL, load.largest), 0, 0,
+                 instead(load.run(POLL), load.run(SINGLE)))
+          for load in LOADS),
+    ),
+    panels=tuple(spdk.panel(load, "CPU, %", {way: [cpu(load, way, at) for at in range(3)]
+                                             for way in WAYS}, PAPER[load]) for load in LOADS),
+    columns=spdk.COLUMNS,
+    notes=(spdk.ENGINE, spdk.ARM),
+    slow=True,
+)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Jobs and runs of the figures about the user-space driver (docs/userspace.md).
+
+The paper's three ways: poll; sleep until the next completion; sleep until so many. All on the
+policy ``pointer``; the last two differ in how many fio waits for, and in nothing else. In the
+paper's system that is SPDK on a simulated Z-SSD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cint.figures.model import CPU, IOPS, IRQS, MERGED, Group, Panel, Run, Series
+from cint.figures.values import Expr, value
+from cint.measure.workloads import Workload, common
+
+#: The paper's values of one load: by way, at its depths.
+Paper = Mapping[str, Sequence[float]]
+MEDIA = "zssd"
+POLL, SINGLE, COALESCED = "poll", "single", "coalesced"
+WAYS = (POLL, SINGLE, COALESCED)
+#: Seconds of each job: some 2000 I/Os of 128 KiB, so that those in flight at its ends do not
+#: matter, and some ten thousand of 4 KiB.
+LARGE_S, SMALL_S = 0.1, 0.02
+COLUMNS = (IOPS, CPU, IRQS, MERGED)
+ENGINE = ("fio is the same program under every way, with the engine cintio on the driver in "
+          "userspace/ in place of SPDK; one thread, one CPU, a virtual IOMMU. What an interrupt "
+          "costs beyond the guest's own instructions is spent by the engine when it is woken.")
+ARM = ("The paper's machine is a simulated ARM of 3.2 GHz; here it is the calibrated x86 of all "
+       "other figures.")
+
+
+@dataclass(frozen=True)
+class Load:
+    """A job of the paper: how it reads or writes, and at which depths it waits for how many."""
+
+    name: str
+    rw: str
+    bs: str
+    batches: tuple[tuple[int, int], ...]
+
+    @property
+    def bytes(self) -> int:
+        """In one I/O."""
+        return int(self.bs.removesuffix("k")) << 10
+
+    @property
+    def prefix(self) -> str:
+        """Of the runs that have it, which are those of all loads of this size."""
+        return f"{self.bs}/"
+
+    def run(self, way: str) -> str:
+        """What a figure calls the guest that does it in this way."""
+        return self.prefix + way
+
+    def cell(self, depth: int) -> str:
+        """What a figure calls it."""
+        return f"{self.name} {depth}"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """At all depths."""
+        return tuple(self.cell(depth) for depth, _ in self.batches)
+
+    @property
+    def largest(self) -> str:
+        """At the largest depth."""
+        return self.cells[-1]
+
+    def job(self, depth: int, least: int) -> Workload:
+        """At a depth; waits for at least so many."""
+        return Workload(
+            self.cell(depth), f"{self.bs} {self.rw}, depth {depth}",
+            _head(self.rw, self.bs, "gtod_reduce=1\n") + "[job]\nioengine=libaio\n"
+            f"iodepth={depth}\niodepth_batch_complete_min={least}\n"
+            f"iodepth_batch_complete_max={depth}\n")
+
+    def jobs(self, batched: bool) -> list[Workload]:
+        """At all depths; batched: as many at once as in the paper, else one."""
+        return [self.job(depth, least if batched else 1) for depth, least in self.batches]
+
+
+def _head(rw: str, bs: str, more: str = "") -> str:
+    return common("{runtime_us}us", "{ramp_us}us", seed="{seed}", filename="{device}", rw=rw,
+                  bs=bs, more=f"{more}exec_prerun={{pre}}\nexec_postrun={{post}}\n")
+
+
+_LARGE, _SMALL = ((2, 1), (8, 2), (32, 8)), ((16, 2), (64, 8), (256, 32))
+SEQREAD = Load("seqread", "read", "128k", _LARGE)
+SEQWRITE = Load("seqwrite", "write", "128k", _LARGE)
+RANDREAD = Load("randread", "randread", "4k", _SMALL)
+RANDWRITE = Load("randwrite", "randwrite", "4k", _SMALL)
+LARGE, SMALL = (SEQREAD, SEQWRITE), (RANDREAD, RANDWRITE)
+LOADS = (*LARGE, *SMALL)
+
+
+def way(name: str) -> Run:
+    """A run by the paper's name for it."""
+    return Run("pointer", name, engine="user:poll" if name == POLL else "user:coalesced")
+
+
+def throughput() -> tuple[Group, ...]:
+    """The guests of Figures 3 and 4."""
+    return tuple(
+        Group(tuple(way(name) for name in ways),
+              [job for load in loads for job in load.jobs(batched)], MEDIA, loads[0].prefix,
+              runtime_s=seconds)
+        for loads, seconds in ((LARGE, LARGE_S), (SMALL, SMALL_S))
+        for ways, batched in (((POLL, SINGLE), False), ((COALESCED,), True)))
+
+
+def lone(load: Load) -> Workload:
+    """One I/O at a time."""
+    return Workload(load.name, f"{load.bs} {load.rw}, depth 1", _head(load.rw, load.bs)
+                    + "[job]\nioengine=libaio\niodepth=1\n")
+
+
+def of(load: Load, name: str, way: str, cell: str) -> Expr:
+    """A value of one of its cells."""
+    return value(name, load.run(way), cell)
+
+
+def rate(load: Load, way: str, depth: int) -> Expr:
+    """MB/s."""
+    return of(load, "iops", way, load.cell(depth)) * (load.bytes / 1e6)
+
+
+def panel(load: Load, y: str, values: Mapping[str, Sequence[Expr]],
+          paper: Paper) -> Panel:
+    """A drawing of one load over the depth, with the paper's values."""
+    depths = [depth for depth, _ in load.batches]
+    return Panel(f"{load.bs} {load.rw}", y, (
+        *(Series(name, list(zip(depths, values[name], strict=True))) for name in values),
+        *(Series(f"{name}, paper", list(zip(depths, paper[name], strict=True)), paper=True)
+          for name in paper)), kind="lines", x="I/Os in flight", log_x=True)
+
