@@ -50,7 +50,7 @@ FIGURE = Figure(
                      for load in LOADS]) for run in (POLL, KERNEL))),),
     columns=spdk.COLUMNS,
     notes=(spdk.ENGINE,
-           "Data: `./cint test guest -k test_fio_verifies`, crc32c in all modes on this medium; "
-           "docs/userspace.md has a longer run."),
+           "Data: `./cint test guest -k test_fio_verifies`, crc32c in all modes, on another "
+           "medium (optane)."),
     slow=True,
 )
