@@ -7,7 +7,8 @@
 #
 # RELEASE is bookworm, trixie, ...; DIR becomes the root of the chroot (5 GB with a build), and is
 # used again when it is one. COMMAND is run in a clone there; the default is what a newcomer types,
-# and then all tests. DEBIAN_MIRROR names another mirror. Needs root and debootstrap.
+# and then all tests. DEBIAN_MIRROR names a mirror other
+# than debootstrap's own. Needs root and debootstrap.
 #
 # Mounts are made in a namespace of their own: when the command ends, nothing is left of them.
 # The machine's certificates and resolver are taken along, and pip's and proxies' variables.
@@ -25,11 +26,10 @@ done
 
 source=$(readlink -f -- "$0")
 source=${source%/tests/chroot/*}
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 if [ ! -e "$place/etc/cint-release" ]; then
     debootstrap --variant=minbase --include=ca-certificates,git,python3,python3-venv \
-        "$release" "$place" "$mirror"
+        "$release" "$place" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
     printf '%s\n' "$release" >"$place/etc/cint-release"
 fi
 [ "$(cat "$place/etc/cint-release")" = "$release" ] ||
