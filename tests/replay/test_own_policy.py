@@ -19,7 +19,7 @@ FILE = paths.ROOT / "docs/own-policy/half.c"
 LIST = "hw/nvme/coalesce/policy-list.h"
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "replay", "tests", "tools", "userspace",
-          "guest-patches")
+          "guest-patches", "docs/userspace.md")
 PROGRAMS = ("any", "params", "events", "rules")
 
 
@@ -31,6 +31,7 @@ def copy_tree(target: Path) -> None:
         if path.is_dir():
             shutil.copytree(path, target / name, ignore=skip)
         else:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target / name)
 
 

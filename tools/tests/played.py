@@ -6,6 +6,7 @@ The first argument is a directory for all that is made, the others are the comma
 """
 
 import dataclasses
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def main(directory: Path, words: list[str]) -> int:
         (host, "choose_accel", lambda **_: host.Accel("tcg", "max", "it is a test"))]
     for module, name, value in replaced:
         setattr(module, name, value)
+    # A shell's job in the background has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # However slow the machine is.
     vm.EXIT_LIMIT_S = LIMIT_S
     return cli.main(words)
