@@ -64,20 +64,12 @@ FIGURE = Figure(
                   against("cpu_per_io_us", CLASSIC, ADAPTIVE, depth), 0.9999,
                   swap(CLASSIC, ADAPTIVE)) for depth in DEPTHS[2:]),
     ),
-    panels=(
-        Panel("IOPS", "k/s", tuple(
-            Series(way, [(n, of("iops", way, n) / 1000) for n in DEPTHS]) for way in ALL),
-            kind="lines", x="reads in flight", log_x=True),
-        Panel("mean latency", "us", tuple(
-            Series(way, [(n, of("mean_us", way, n)) for n in DEPTHS]) for way in ALL),
-            kind="lines", x="reads in flight", log_x=True),
-        Panel("CPU", "%", tuple(
-            Series(way, [(n, of("cpu_percent", way, n)) for n in DEPTHS]) for way in ALL),
-            kind="lines", x="reads in flight", log_x=True),
-        Panel("CPU time of a read", "us", tuple(
-            Series(way, [(n, of("cpu_per_io_us", way, n)) for n in DEPTHS]) for way in ALL),
-            kind="lines", x="reads in flight", log_x=True),
-    ),
+    panels=tuple(
+        Panel(title, y, tuple(Series(way, [(n, of(name, way, n) / unit) for n in DEPTHS])
+                              for way in ALL), kind="lines", x="reads in flight", log_x=True)
+        for title, y, name, unit in (
+            ("IOPS", "k/s", "iops", 1000), ("mean latency", "us", "mean_us", 1),
+            ("CPU", "%", "cpu_percent", 1), ("CPU time of a read", "us", "cpu_per_io_us", 1))),
     columns=(IOPS, MEAN, P99, IRQS, CPU, Column("CPU time of a read, us", "cpu_per_io_us")),
     notes=(polled.ONE_CPU, polled.SCHEDULER),
     slow=True,
