@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from cint import cli, paths, steps
+from cint import cli, paths, steps, tarball
 from cint.build import pinned, sources
 from cint.errors import CintError
 from cint.verbs import clean
@@ -150,6 +150,31 @@ def test_a_tarball_is_a_tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
     tar(path, {"configure": "", "fio.c": "", "new": ""}, "fio-3.33")
     cli.main(["clean", "--fio-src", str(path)])
     assert asked[2] != asked[0] and (asked[2] / "new").is_file()
+
+
+def test_a_sum_that_was_published_is_compared(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(clean, "run", lambda _: 0)
+    path = sandbox / "fio-3.33.tar.gz"
+    tar(path, {"configure": "", "fio.c": ""}, "fio-3.33")
+    known = tarball.PUBLISHED[path.name]
+    assert cli.main(["clean", "--fio-src", str(path)]) == 0
+    assert f"warning: {path.name} has SHA-256 {steps.hash_file(path)}, and {known} was published" \
+        in capsys.readouterr().err
+    monkeypatch.setitem(tarball.PUBLISHED, path.name, steps.hash_file(path))
+    shutil.rmtree(paths.OWN)
+    assert cli.main(["clean", "--fio-src", str(path)]) == 0
+    assert f"{steps.hash_file(path)}, as published\n" in capsys.readouterr().err
+
+
+def test_published_sums_are_of_versions_that_are_verified() -> None:
+    versions = {f"{one.name}-{sources.upstream_version(version)}" for one in sources.ALL
+                for version in one.verified}
+    assert {name.partition(".tar")[0] for name in tarball.PUBLISHED} <= versions
+    # Where Debian's file is upstream's own.
+    (fio,) = pinned.entries("fio")
+    sums = {name: digest for name, _, digest in fio.files}
+    assert sums["fio_3.33.orig.tar.gz"] == tarball.PUBLISHED["fio-3.33.tar.gz"]
 
 
 def test_a_tarball_of_something_else_is_refused(sandbox: Path,

@@ -20,8 +20,7 @@ from cint.results import documents, lateness
 def lateness_notes(settings: Settings, rows: Sequence[sampling.Row], accel: str) -> list[str]:
     """Real time only: whether timers held, the time each policy asked for, and the one it got."""
     timers = lateness.collect({p.name: p.properties for p in settings.policies}, rows)
-    verdict = lateness.verdict(timers, accel)
-    return [*([f"verdict: {verdict}"] if verdict else []), *lateness.notes(timers)]
+    return [f"verdict: {lateness.verdict(timers, accel)}", *lateness.notes(timers)]
 
 
 def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],

@@ -171,7 +171,8 @@ def _licences() -> Result:
 
 
 def _shell_checks() -> list[Command]:
-    scripts = [paths.ROOT / "cint", paths.ROOT / ".ci/run", *sorted(paths.IMAGES.glob("*.sh"))]
+    scripts = [paths.ROOT / "cint", paths.ROOT / ".ci/run", *sorted(paths.IMAGES.glob("*.sh")),
+               *sorted((paths.ROOT / "tests").rglob("*.sh"))]
     checks = [Command("lint", f"sh {path.relative_to(paths.ROOT)}", ("sh", "-n", str(path)))
               for path in scripts]
     checker = shutil.which("shellcheck")
