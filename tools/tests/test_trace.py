@@ -11,18 +11,22 @@ import pstats
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cint import cli
+from cint.results import distributions
 from cint.timeline import bench, events, perfetto, summary
 
 P = "pci_nvme_cint_"
 #: Two unmarked commands and an urgent one; the head wraps in a queue of 4.
 LOG = f"""\
 qemu-system-x86_64 -trace {P}* -trace {P}irq -trace file=/dev/null
+  -trace pci_nvme_irq_msix \\
+  -trace apic_deliver_irq \\
 {P}submit cqid 1 sqid 2 cid 7 hints 0x0 sources 0x0 inflight 1 at 1000
 {P}submit cqid 1 sqid 2 cid 8 hints 0x1 sources 0x1 inflight 2 at 1000
 {P}doorbell sqid 2 count 2 at 1000
@@ -72,6 +76,82 @@ def test_percentiles_are_nearest_rank(count: int, ranks: tuple[int, ...]) -> Non
     assert tuple(found[f"p{q}"] for q in summary.PERCENTILES) == ranks
 
 
+# --- the plot ------------------------------------------------------------------------------
+
+#: Of a guest with one CPU in virtual time: `mixed` under cint+ooo, 0.5 ms.
+MIXED = Path(__file__).parent / "golden/trace-mixed.log"
+
+
+def test_a_curve_goes_through_the_percentiles_of_the_table() -> None:
+    trace = events.load(MIXED)
+    [queue] = summary.summarize(trace)["queues"]
+    waits = summary.waits(trace, 1)
+    assert {hint: len(phases["hold"]) for hint, phases in waits.items()} == \
+        {"unmarked": 20, "urgent": 15}
+    for hint, phases in waits.items():
+        for phase, times in phases.items():
+            xs, shares = distributions.curve(times)
+            assert xs == sorted(xs) and shares == sorted(shares)
+            assert (xs[0], shares[0]) == (min(times) / 1e3, 0.0)
+            assert (xs[-1], shares[-1]) == (max(times) / 1e3, 100.0)
+            for share in summary.PERCENTILES:
+                # The first time that so many CQEs have waited no longer than.
+                reached = next(x for x, y in zip(xs, shares, strict=True) if y >= share)
+                assert reached * 1e3 == pytest.approx(queue["hints"][hint][phase][f"p{share}"])
+
+
+def test_a_curve_of_many_has_few_points() -> None:
+    xs, shares = distributions.curve(list(range(100_000)))
+    assert len(xs) == len(shares) < 1000 and (xs[-1], shares[-1]) == (99.999, 100.0)
+
+
+def test_the_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                  monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[distributions.Row] = []
+    draw = distributions.draw
+
+    def keep(rows: Sequence[distributions.Row], source: str, path: Path) -> None:
+        drawn.extend(rows)
+        draw(rows, source, path)
+
+    monkeypatch.setattr(distributions, "draw", keep)
+    for name in ("p.png", "p.svg"):
+        assert cli.main(["trace", "--plot", str(tmp_path / name), str(MIXED)]) == 0
+        assert name in capsys.readouterr().err
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<svg" in (tmp_path / "p.svg").read_text()
+    row = drawn[0]
+    assert row.title == "CQ 1" and list(row.phases) == ["hold", "reap"]
+    assert {phase: {hint: len(times) for hint, times in curves.items()}
+            for phase, curves in row.phases.items()} == \
+        {"hold": {"unmarked": 20, "urgent": 15}, "reap": {"unmarked": 20, "urgent": 11}}
+    assert set(row.phases["hold"]["urgent"]) == {0}
+
+
+def test_the_plot_has_the_busiest_queues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{P}{event}" for cq in range(1, 12) for i in range(cq) for event in (
+        f"post cqid {cq} sqid {cq} cid {i} hints 0x0 status 0x0 tail {i + 1} at {100 * i}",
+        f"irq cqid {cq} vector 1 class full reason each covered 1 oldest hold 0 at {100 * i + 9}")]
+    (tmp_path / "log").write_text("\n".join(lines))
+    titles: list[str] = []
+    monkeypatch.setattr(distributions, "draw",
+                        lambda rows, *_: titles.extend(row.title for row in rows))
+    assert cli.main(["trace", "--plot", "p.png", str(tmp_path / "log")]) == 0
+    assert titles == [f"CQ {cq}" for cq in range(4, 12)]
+    assert "8 queues with the most CQEs, of 11" in capsys.readouterr().err
+
+
+def test_what_cannot_be_plotted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "--plot", str(tmp_path / "p.xyz"), str(MIXED)]) == 2
+    assert "p.xyz" in capsys.readouterr().err
+    (tmp_path / "log").write_text(f"{P}post cqid 1 sqid 1 cid 1 hints 0x0 status 0x0 tail 1 at 1\n")
+    assert cli.main(["trace", "--plot", str(tmp_path / "p.png"), str(tmp_path / "log")]) == 1
+    assert "nothing to plot" in capsys.readouterr().err
+
+
+# --- the timeline --------------------------------------------------------------------------
+
 def timeline(found: events.Trace) -> list[dict[str, Any]]:
     stream = io.StringIO()
     perfetto.write(found, stream)
@@ -83,6 +163,8 @@ def names(drawn: list[dict[str, Any]], pid: int) -> list[str]:
     about = {(e["name"], e["tid"]): e["args"] for e in drawn if e["ph"] == "M" and e["pid"] == pid}
     order = {args["sort_index"]: tid for (name, tid), args in about.items()
              if name == "thread_sort_index"}
+    # Perfetto goes by the tracks' numbers.
+    assert sorted(order.values()) == [order[index] for index in sorted(order)]
     return [about["thread_name", order[index]]["name"] for index in range(len(order))]
 
 
@@ -96,7 +178,9 @@ def test_the_timeline(found: events.Trace) -> None:
     assert ("quiet", 2, 11.0, 0.1) in slices
     # On the queue's track, each interrupt with what it told of, from the first post.
     assert ("1 CQE: urgent", 3, 6.0, 6.0) in slices and ("1 CQE: quiet", 3, 5.0, 7.0) in slices
-    assert names(drawn, 12) == ["in flight", "in flight (2)"]
+    # What a doorbell published was fetched in virtual time at once: 100 ns to be seen.
+    assert ("2 SQEs", 12, 1.0, 0.1) in slices
+    assert names(drawn, 12) == ["submit", "in flight", "in flight (2)"]
     assert names(drawn, 2) == ["vector 3"] and names(drawn, 3) == ["CQ 1", "CQ 1 (2)"]
     begun = {e["id"] for e in drawn if e["ph"] == "s"}
     assert begun and begun == {e["id"] for e in drawn if e["ph"] == "f"}
@@ -214,6 +298,25 @@ def test_the_check_finds_what_is_broken(found: events.Trace, breaks: str) -> Non
         check_timeline(drawn)
 
 
+def test_batches_are_as_long_as_their_fetch() -> None:
+    trace = events.load(VCPUS)
+    four = next(one for one in trace.batches if one.count == 4)
+    assert (four.sqid, four.begin, four.end) == (1, 82195576187, 82195662196)
+    drawn = [e for e in timeline(trace) if e["ph"] == "X" and e["name"].endswith(("SQE", "SQEs"))]
+    assert len(drawn) == len(trace.batches) == 14
+    assert sum(one.count for one in trace.batches) == \
+        sum(command.submitted is not None for command in trace.commands)
+
+
+def test_what_a_deleted_queue_had_fetched_is_of_no_batch() -> None:
+    submit = P + "submit cqid 1 sqid 1 cid {} hints 0x0 sources 0x0 inflight 1 at {}"
+    doorbell = P + "doorbell sqid 1 count {} at {}"
+    trace = events.read([submit.format(1, 10), submit.format(2, 500), doorbell.format(1, 500),
+                         submit.format(3, 600), submit.format(4, 640), doorbell.format(2, 640),
+                         P + "doorbell sqid 0 count 1 at 700"])
+    assert [(one.count, one.begin, one.end) for one in trace.batches] == [(2, 600, 640)]
+
+
 # --- vCPUs --------------------------------------------------------------------------------
 
 #: Of a guest with two CPUs and two queues, whose vectors Linux gave one to each.
@@ -234,6 +337,7 @@ def test_vcpus_are_those_that_the_messages_reached() -> None:
         assert delivery.at == trace.interrupts[delivery.interrupt].at
         assert delivery.until is None or delivery.until > delivery.at
     drawn = timeline(trace)
+    assert names(drawn, 2) == ["vector 1", "vector 2"]
     assert names(drawn, 1) == ["vCPU 0", "vCPU 0 (2)", "vCPU 0 (3)", "vCPU 0 (4)", "vCPU 1"]
     check_timeline(drawn)
 

@@ -50,6 +50,16 @@ class Command:
 
 
 @dataclass(slots=True)
+class Batch:
+    """SQEs that a doorbell published, as the device fetched them: the first, and the last."""
+
+    sqid: int
+    count: int
+    begin: int
+    end: int
+
+
+@dataclass(slots=True)
 class Interrupt:
     """A message that the device sent."""
 
@@ -80,6 +90,7 @@ class Trace:
     """All of a log, in order."""
 
     commands: list[Command] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
     interrupts: list[Interrupt] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     #: What a reader of the log should know.
@@ -88,7 +99,7 @@ class Trace:
 
 
 #: What an event that is read begins with.
-_READ = re.compile(PREFIX + r"(?:submit|media|post|irq|head) \w")
+_READ = re.compile(PREFIX + r"(?:submit|doorbell|media|post|irq|head) \w")
 
 
 def fields(line: str) -> tuple[str, dict[str, str]] | None:
@@ -181,6 +192,8 @@ class _Reader:
         #: How often a queue was made anew, by CQ.
         self.restarts: dict[int, int] = {}
         self._flying: dict[tuple[int, int], Command] = {}
+        #: Of a batch that is not yet fetched to its end: when it began, how many so far; by SQ.
+        self._fetching: dict[int, tuple[int, int]] = {}
         #: Posted and not reaped, with the tail after each, by CQ.
         self._queues: dict[int, deque[tuple[int, Command]]] = {}
         #: Posted and not told of, by CQ.
@@ -189,9 +202,19 @@ class _Reader:
     def submit(self, f: dict[str, str]) -> None:
         command = Command(int(f["cqid"]), int(f["sqid"]), int(f["cid"]), int(f["hints"], 0),
                           int(f["at"]))
-        self._now = command.submitted or 0
+        self._now = at = command.submitted or 0
         self._flying[command.sqid, command.cid] = command
+        begin, count = self._fetching.get(command.sqid, (at, 0))
+        self._fetching[command.sqid] = begin, count + 1
         self.trace.commands.append(command)
+
+    def doorbell(self, f: dict[str, str]) -> None:
+        sqid, count, at = int(f["sqid"]), int(f["count"]), int(f["at"])
+        begin, fetched = self._fetching.pop(sqid, (at, 0))
+        # No more than it says: those of the admin queue have no `submit`, and what a queue that was
+        # deleted had fetched is of no batch.
+        if 0 < fetched <= count:
+            self.trace.batches.append(Batch(sqid, count, begin, at))
 
     def media(self, f: dict[str, str]) -> None:
         command = self._flying.get((int(f["sqid"]), int(f["cid"])))
@@ -259,13 +282,15 @@ class _Reader:
 
     def other(self, line: str) -> None:
         """A line that is none of the device's own events."""
+        if "-trace " in line:
+            # Of QEMU's command line, which may name any of them.
+            return
         try:
             if APIC in line:
                 self.vcpus.deliver(line, self._now)
             elif MSIX in line:
                 self.vcpus.message(line)
             else:
-                # QEMU's command line has the events' names, too, or a pattern of them.
                 self.broken += _READ.search(line) is not None
         except (KeyError, ValueError, IndexError):
             self.broken += 1
@@ -286,8 +311,8 @@ class _Reader:
 def read(lines: Iterable[str]) -> Trace:
     """Read a log."""
     reader = _Reader()
-    known = {"submit": reader.submit, "media": reader.media, "post": reader.post,
-             "irq": reader.irq, "head": reader.head}
+    known = {"submit": reader.submit, "doorbell": reader.doorbell, "media": reader.media,
+             "post": reader.post, "irq": reader.irq, "head": reader.head}
     broken = 0
     for line in lines:
         broken = reader.broken

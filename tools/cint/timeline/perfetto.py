@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A trace as a timeline that ui.perfetto.dev opens: Chrome's JSON trace format.
 
-Processes, from top to bottom, and their tracks:
+Processes and their tracks. Viewers show tracks by their numbers. Perfetto begins with the process
+of most slices; Chrome's own viewer has processes in this order.
 
 * vCPUs, where the log has QEMU's events of messages and local APICs: a slice for each interrupt of
   the device, from its arrival to the guest's consuming CQEs; marks for other senders' messages;
 * vectors: a slice an interrupt, named by its reason, with an arrow to the vCPU;
 * completion queues: a slice for the CQEs that an interrupt tells of, in it their being held and
   their being reaped; and a counter of CQEs that no interrupt has told of;
-* each submission queue: a lane for each command in flight at once, in a command's slice its phases
-  (events.lives), with an arrow to the interrupt that tells of it.
+* each submission queue: a slice for each batch of SQEs, as long as their fetch took; and a lane for
+  each command in flight at once, in a command's slice its phases (events.lives), with an arrow to
+  the interrupt that tells of it.
 
 Slices of a track nest: what overlaps otherwise is in lanes beside each other.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from cint.timeline.events import Command, Delivery, Interrupt, Trace, lives
@@ -28,7 +30,9 @@ _VCPUS, _VECTORS, _CQS, _SQ = 1, 2, 3, 10
 #: Numbers of tracks begin beyond all those of processes: Perfetto takes a track with its process'
 #: number for the main one, and 0 for none.
 _FIRST_TRACK = 1 << 17
-#: An interrupt takes no time; this is what makes it seen, at the most.
+#: The places of a submission queue's tracks.
+_SUBMIT, _IN_FLIGHT = 0, 1
+#: What takes no time, as an interrupt, has this width at the most, to be seen.
 _WIDTH_NS = 100
 
 Event = dict[str, Any]
@@ -36,6 +40,22 @@ Event = dict[str, Any]
 
 def _us(ns: int) -> float:
     return ns / 1000
+
+
+def _consumed(delivery: Delivery) -> int:
+    """Where an interrupt's slice at a vCPU ends."""
+    return delivery.at + _WIDTH_NS if delivery.until is None else delivery.until
+
+
+def _widened(spans: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Where slices (track, begin, end) end: what is short is widened up to the track's next."""
+    following: dict[int, int] = {}
+    ends = []
+    for track, begin, end in reversed(spans):
+        wide = begin + _WIDTH_NS
+        ends.append(max(end, min(wide, following.get(track, wide))))
+        following[track] = begin
+    return ends[::-1]
 
 
 class _Lanes:
@@ -78,8 +98,17 @@ class _Tracks:
 
     def lane(self, name: str, which: int, begin: int, end: int) -> int:
         """The number of a track of `which` that is free from `begin` to `end`."""
-        lanes = self._lanes.setdefault(which, _Lanes())
-        return self.track(name, which, lanes.take(begin, end))
+        return self.track(name, which, self._take(which, begin, end))
+
+    def _take(self, which: int, begin: int, end: int) -> int:
+        return self._lanes.setdefault(which, _Lanes()).take(begin, end)
+
+    def lanes(self, name: str, spans: Sequence[tuple[int, int, int]]) -> list[int]:
+        """For each (which, begin, end) a track that is free, numbered by `which` and lane."""
+        taken = [(which, self._take(which, begin, end)) for which, begin, end in spans]
+        for which, lane in sorted(set(taken)):
+            self.track(f"{name} {which}", which, lane)
+        return [self._numbers[one] for one in taken]
 
     def named(self) -> Iterator[Event]:
         """Names and order of the process and its tracks."""
@@ -127,6 +156,7 @@ class _Timeline:
 
     def events(self) -> Iterator[Event]:
         """All of them; names come last, when all are known."""
+        yield from self._batches()
         yield from self._commands()
         yield from self._interrupts()
         yield from self._completions()
@@ -137,12 +167,20 @@ class _Timeline:
 
     # ---- submission queues ---------------------------------------------------
 
+    def _batches(self) -> Iterator[Event]:
+        """What was fetched together; in virtual time that is at one instant."""
+        spans = [(one.sqid, one.begin, one.end) for one in self._trace.batches]
+        for one, end in zip(self._trace.batches, _widened(spans), strict=True):
+            pid = _SQ + one.sqid
+            tid = self._tracks(pid, f"SQ {one.sqid}").track("submit", _SUBMIT)
+            yield _slice(f"{one.count} SQE{'s' if one.count > 1 else ''}", pid, tid, one.begin, end)
+
     def _commands(self) -> Iterator[Event]:
         known = [(command, phases) for command, phases in lives(self._trace) if phases]
         known.sort(key=lambda one: one[1][0][1])
         for number, (command, phases) in enumerate(known):
             tracks = self._tracks(_SQ + command.sqid, f"SQ {command.sqid}")
-            tid = tracks.lane("in flight", 0, phases[0][1], phases[-1][2])
+            tid = tracks.lane("in flight", _IN_FLIGHT, phases[0][1], phases[-1][2])
             if command.interrupt is not None:
                 self._tells(command.interrupt, number, command)
             yield from self._command(number, command, phases, tid)
@@ -172,20 +210,13 @@ class _Timeline:
 
     # ---- vectors ---------------------------------------------------------------
 
-    def _ends(self) -> list[int]:
-        """Where each interrupt's slice ends: before the next one of its vector."""
-        following: dict[int, int] = {}
-        ends = []
-        for one in reversed(self._trace.interrupts):
-            ends.append(min(one.at + _WIDTH_NS, following.get(one.vector, one.at + _WIDTH_NS)))
-            following[one.vector] = one.at
-        return ends[::-1]
-
     def _vector(self, vector: int) -> int:
         return self._tracks(_VECTORS, "vectors").track(f"vector {vector}", vector)
 
     def _interrupts(self) -> Iterator[Event]:
-        ends = self._ends()
+        for vector in sorted({one.vector for one in self._trace.interrupts}):
+            self._vector(vector)
+        ends = _widened([(one.vector, one.at, one.at) for one in self._trace.interrupts])
         for index, one in enumerate(self._trace.interrupts):
             tid = self._vector(one.vector)
             yield _slice(one.reason, _VECTORS, tid, one.at, ends[index], cqid=one.cqid,
@@ -196,10 +227,11 @@ class _Timeline:
     # ---- completion queues -----------------------------------------------------
 
     def _completions(self) -> Iterator[Event]:
-        tracks = self._tracks(_CQS, "completion queues")
-        for index, (count, first, last) in sorted(self._told.items(), key=lambda one: one[1][1]):
-            one = self._trace.interrupts[index]
-            tid = tracks.lane(f"CQ {one.cqid}", one.cqid, first, max(last, one.at))
+        told = [(self._trace.interrupts[index], *found) for index, found
+                in sorted(self._told.items(), key=lambda one: one[1][1])]
+        spans = [(one.cqid, first, max(last, one.at)) for one, _, first, last in told]
+        tracks = self._tracks(_CQS, "completion queues").lanes("CQ", spans)
+        for (one, count, first, last), tid in zip(told, tracks, strict=True):
             yield _slice(f"{count} CQE{'s' if count > 1 else ''}: {one.reason}", _CQS, tid, first,
                          max(last, one.at), vector=one.vector, kind=one.kind)
             if first < one.at:
@@ -220,30 +252,30 @@ class _Timeline:
 
     def _vcpus(self) -> Iterator[Event]:
         """Interrupts of the device, and then marks, for which a track has to be known."""
-        number = 0
+        ours = [(delivery, cpu, delivery.interrupt) for delivery in self._trace.deliveries
+                for cpu in delivery.cpus if delivery.interrupt is not None]
+        tracks = self._tracks(_VCPUS, "vCPUs")
+        numbers = tracks.lanes("vCPU", [(cpu, one.at, _consumed(one)) for one, cpu, _ in ours])
+        for number, ((delivery, _, interrupt), tid) in enumerate(zip(ours, numbers, strict=True)):
+            sent = self._trace.interrupts[interrupt]
+            yield from self._arrived(number, tid, sent, delivery)
         others: dict[tuple[int, int], list[int]] = {}
         for delivery in self._trace.deliveries:
-            for cpu in delivery.cpus:
-                if delivery.interrupt is None:
+            if delivery.interrupt is None:
+                for cpu in delivery.cpus:
                     others.setdefault((cpu, delivery.at), []).append(delivery.vector)
-                    continue
-                sent = self._trace.interrupts[delivery.interrupt]
-                yield from self._arrived(number, cpu, sent, delivery)
-                number += 1
-        tracks = self._tracks(_VCPUS, "vCPUs")
         for (cpu, at), vectors in others.items():
             # Those of one time in one mark: they would be drawn below each other.
             yield {"ph": "i", "s": "t", "name": f"{len(vectors)} others" if len(vectors) > 1 else
                    f"vector {vectors[0]}", "pid": _VCPUS, "tid": tracks.track(f"vCPU {cpu}", cpu),
                    "ts": _us(at), "args": {"vectors": sorted(set(vectors))}}
 
-    def _arrived(self, number: int, cpu: int, sent: Interrupt,
+    def _arrived(self, number: int, tid: int, sent: Interrupt,
                  delivery: Delivery) -> Iterator[Event]:
         """An interrupt of the device at a vCPU, with the arrow from its vector."""
-        end = delivery.at + _WIDTH_NS if delivery.until is None else delivery.until
-        tid = self._tracks(_VCPUS, "vCPUs").lane(f"vCPU {cpu}", cpu, delivery.at, end)
-        yield _slice(f"CQ {sent.cqid}: {sent.reason}", _VCPUS, tid, delivery.at, end,
-                     apic_vector=delivery.vector, vector=sent.vector, covered=sent.covered)
+        yield _slice(f"CQ {sent.cqid}: {sent.reason}", _VCPUS, tid, delivery.at,
+                     _consumed(delivery), apic_vector=delivery.vector, vector=sent.vector,
+                     covered=sent.covered)
         vector = _VECTORS, self._vector(sent.vector)
         yield _arrow("message", number, "s", vector, delivery.at)
         yield _arrow("message", number, "f", (_VCPUS, tid), delivery.at)

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from cint.timeline.events import HINTS, Command, Trace
+from cint.timeline.events import HINTS, Trace
 
 SCHEMA = 1
 PERCENTILES = (50, 90, 99)
+#: What a CQE waits for: an interrupt, and then the guest.
+PHASES = ("hold", "reap")
 
 
 def times(values: Sequence[int]) -> dict[str, float]:
@@ -23,34 +25,47 @@ def times(values: Sequence[int]) -> dict[str, float]:
             "max": ordered[-1]}
 
 
-def _between(commands: Sequence[Command], begin: str, end: str) -> dict[str, float]:
-    pairs = ((getattr(c, begin), getattr(c, end)) for c in commands)
-    return times([last - first for first, last in pairs if first is not None and last is not None])
+def waits(trace: Trace, cqid: int) -> dict[str, dict[str, list[int]]]:
+    """Of a queue's CQEs every known time in ns, by hint and phase; hints that nobody gave are out.
+
+    *hold* is from the post to the interrupt that tells of it, *reap* from there to the CQ head.
+    """
+    found: dict[str, dict[str, list[int]]] = {}
+    for command in trace.commands:
+        if command.cqid != cqid or command.posted is None:
+            continue
+        mine = found.setdefault(command.hint, {phase: [] for phase in PHASES})
+        if command.told is not None:
+            mine["hold"].append(command.told - command.posted)
+            if command.reaped is not None:
+                mine["reap"].append(command.reaped - command.told)
+    return {hint: found[hint] for hint in HINTS if hint in found}
+
+
+def queues(trace: Trace) -> list[int]:
+    """The completion queues that are named."""
+    return sorted({c.cqid for c in trace.commands} | {i.cqid for i in trace.interrupts})
 
 
 def _queue(trace: Trace, cqid: int) -> dict[str, Any]:
-    commands = [c for c in trace.commands if c.cqid == cqid]
+    posted = [c for c in trace.commands if c.cqid == cqid and c.posted is not None]
     sent = [i for i in trace.interrupts if i.cqid == cqid]
-    posted = [c for c in commands if c.posted is not None]
-    by_hint = {hint: [c for c in posted if c.hint == hint] for hint in HINTS}
     return {
         "cqid": cqid, "cqes": len(posted), "interrupts": len(sent),
         "cqes_per_interrupt": len(posted) / len(sent) if sent else None,
         "untold": sum(c.told is None for c in posted),
         "reasons": dict(Counter(i.reason for i in sent).most_common()),
-        "hints": {hint: {"hold": _between(mine, "posted", "told"),
-                         "reap": _between(mine, "told", "reaped")}
-                  for hint, mine in by_hint.items() if mine},
+        "hints": {hint: {phase: times(values) for phase, values in phases.items()}
+                  for hint, phases in waits(trace, cqid).items()},
     }
 
 
 def summarize(trace: Trace) -> dict[str, Any]:
     """The summary as one document."""
-    cqids = sorted({c.cqid for c in trace.commands} | {i.cqid for i in trace.interrupts})
     stamps = [t for c in trace.commands for t in (c.submitted, c.posted) if t is not None]
     return {"schema": SCHEMA, "events": trace.events,
             "seconds": (max(stamps) - min(stamps)) / 1e9 if stamps else 0.0,
-            "queues": [_queue(trace, cqid) for cqid in cqids]}
+            "queues": [_queue(trace, cqid) for cqid in queues(trace)]}
 
 
 def _us(found: dict[str, float]) -> str:

@@ -10,9 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from cint import paths, ui, units
+from cint import bootstrap, paths, ui, units
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
+from cint.results import distributions
 from cint.timeline import events, perfetto, summary
 
 EVENTS = f"{events.PREFIX}*"
@@ -21,6 +22,7 @@ DEFAULT_LOG = Path("cint-trace.log")
 EPILOG = """examples:
   ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out traced
   ./cint trace traced/logs/adaptive/qemu.log
+  ./cint trace --plot times.png traced/logs/adaptive/qemu.log
   ./cint trace --perfetto timeline.json traced/logs/adaptive/qemu.log    # open in ui.perfetto.dev
   ./cint trace --what-if default,cint traced/logs/adaptive/qemu.log
   ./cint trace --qmp vm.sock --seconds 2 vm.log        # QEMU with -qmp unix:vm.sock,server,nowait
@@ -39,6 +41,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("log", metavar="LOG", nargs="?", type=Path,
         help=f"QEMU's log (with --qmp: where to write it; default: {DEFAULT_LOG})")
     add("--json", action="store_true", help="the summary as one JSON document")
+    add("--plot", metavar="FILE", type=Path,
+        help="also draw how hold and reap times are distributed, by queue and hint: PNG, SVG or "
+             "PDF by the name's end")
     add("--perfetto", metavar="FILE", type=Path,
         help="also write a timeline that ui.perfetto.dev opens")
     add("--what-if", metavar="POLICIES", help="also replay the trace under these policies")
@@ -123,6 +128,34 @@ def _restore(control: qmp.Qmp, before: dict[str, bool]) -> None:
         ui.warn("the VM ended while it was recorded; its log goes as far as that")
 
 
+def _plot(trace: events.Trace, log: Path, place: Path) -> None:
+    """Curves of the hold and reap times; of many queues those with the most CQEs."""
+    found = {cqid: summary.waits(trace, cqid) for cqid in summary.queues(trace)}
+    known = {cqid: sum(len(phases["hold"]) for phases in hints.values())
+             for cqid, hints in found.items()}
+    told = [cqid for cqid in found if known[cqid]]
+    if not told:
+        raise CintError(f"{log}: no interrupt of it tells of a CQE: there is nothing to plot")
+    most = sorted(told, key=lambda cqid: -known[cqid])[:distributions.ROWS]
+    if len(most) < len(told):
+        ui.warn(f"the plot has the {len(most)} queues with the most CQEs, of {len(told)}")
+    rows = [distributions.Row(f"CQ {cqid}", {phase: {hint: phases[phase] for hint, phases
+                                                     in found[cqid].items()}
+                                             for phase in summary.PHASES}) for cqid in sorted(most)]
+    distributions.draw(rows, f"{paths.display(log)}: {sum(known[cqid] for cqid in most)} CQEs that "
+                             "an interrupt told of", place)
+    ui.info(f"plot: {paths.display(place)}")
+
+
+def _timeline(trace: events.Trace, place: Path) -> None:
+    try:
+        with place.open("w", encoding="utf-8") as stream:
+            perfetto.write(trace, stream)
+    except OSError as problem:
+        raise CintError(f"{place}: {problem.strerror}") from None
+    ui.info(f"timeline: {paths.display(place)}; open it in https://ui.perfetto.dev")
+
+
 def _what_if(log: Path, policies: str) -> int:
     sys.stdout.flush()
     words = ["replay", "--from-trace", "--irqs", "off", "--policy", policies, str(log)]
@@ -135,6 +168,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("which log? give its name, or --qmp SOCKET to record one")
     if args.what_if is not None and args.json:
         raise UsageError("--what-if and --json do not go together")
+    if args.plot is not None:
+        bootstrap.ensure("plots")
     log = args.log or DEFAULT_LOG
     if args.qmp is not None:
         record(args.qmp, log, args.seconds)
@@ -144,13 +179,10 @@ def run(args: argparse.Namespace) -> int:
         ui.warn(remark)
     found = summary.summarize(trace)
     print(json.dumps(found, indent=1) if args.json else summary.as_text(found))
+    if args.plot is not None:
+        _plot(trace, log, args.plot)
     if args.perfetto is not None:
-        try:
-            with args.perfetto.open("w", encoding="utf-8") as stream:
-                perfetto.write(trace, stream)
-        except OSError as problem:
-            raise CintError(f"{args.perfetto}: {problem.strerror}") from None
-        ui.info(f"timeline: {paths.display(args.perfetto)}; open it in https://ui.perfetto.dev")
+        _timeline(trace, args.perfetto)
     if args.what_if is not None:
         print()
         return _what_if(log, args.what_if)
