@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,11 +37,12 @@ def job(name: str, script: str) -> agent.Job:
                      timeout_s=600)
 
 
-def run(boot: Boot, machine: vm.Machine, *jobs: agent.Job, bind: bool = True) -> session.Outcome:
-    """Boot, and give the controller to vfio-pci."""
+def run(boot: Boot, machine: vm.Machine, *jobs: agent.Job, bind: bool = True,
+        seconds: float = 600) -> session.Outcome:
+    """Boot, and give the controller to vfio-pci; a job says nothing for so long at most."""
     setup = (agent.exec_argv(BIND),) if bind else ()
     return boot(replace(machine, initramfs=paths.USERSPACE_INITRAMFS),
-                agent.Plan(jobs=jobs, setup=setup), seconds=600)
+                agent.Plan(jobs=jobs, setup=setup), seconds=seconds)
 
 
 def words(text: str) -> list[dict[str, int]]:
@@ -169,6 +171,8 @@ def test_errors_say_what_to_do(boot: Boot, disk: vm.Backend, iommu: bool) -> Non
          "was reset: 16 commands of queue 1 are lost"),
         ("policy", "cintio check $A --mode coalesced --policy adaptive",
          "knows no interrupt pointer: give it the policy pointer"),
+        ("node", "cd /dev/vfio; mv vfio away; cintio info $A; r=$?; mv away vfio; exit $r",
+         "/dev/vfio/vfio: No such file or directory"),
         ("user", "echo nobody:x:65534:65534::/:/bin/sh >>/etc/passwd; "
                  "su -s /bin/sh nobody -c \"cintio info $A\"",
          "no permission to open /dev/vfio/"),
@@ -185,6 +189,23 @@ def test_errors_say_what_to_do(boot: Boot, disk: vm.Backend, iommu: bool) -> Non
         status, _, said = str(outcome.results[name]["stdout"]).partition("\n")
         assert (status == "0") == (not text), (name, status, said)
         assert text in said, (name, said)
+
+
+#: A kernel that has VFIO built in boots as one without.
+NO_VFIO = "initcall_blacklist=vfio_init,vfio_iommu_type1_init,vfio_pci_init"
+
+
+def test_kernel_without_vfio(boot: Boot, disk: vm.Backend) -> None:
+    """Nobody takes the controller from the kernel's driver, which still works."""
+    find = "A=$(basename $(readlink -f /sys/class/nvme/nvme0/device))\n"
+    outcome = run(boot, replace(machine("pointer", backend=disk), append=(NO_VFIO,)),
+                  job("info", f"{find} ! cintio info $A 2>&1"),
+                  job("bind", f"{find} ! cintio bind $A 2>&1"),
+                  job("read", "dd if=/dev/nvme0n1 of=/dev/null bs=64k count=16 iflag=direct "
+                              "2>/dev/null"), bind=False)
+    said = {name: str(outcome.results[name]["stdout"]) for name in ("info", "bind")}
+    assert "there is no /dev/vfio/vfio: the kernel has no VFIO" in said["info"]
+    assert "the kernel has no driver vfio-pci" in said["bind"]
 
 
 def test_controller_without_pointer(boot: Boot, disk: vm.Backend) -> None:
@@ -229,11 +250,12 @@ def fio(name: str, options: str, more: str = "") -> agent.Job:
     return agent.Job(name, fio=f"{FIO}{more}{parts}", args=("--eta=never",), timeout_s=300)
 
 
-@WAYS
-def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
+@pytest.mark.parametrize(("iommu", "media"), [(True, "optane"), (False, "zssd")],
+                         ids=["iommu", "no-iommu-zssd"])
+def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool, media: str) -> None:
     """fio's own checksums hold in all modes, also where fio forks beside the I/O."""
     jobs = [fio(name, options, "exec_prerun=true\n") for name, options in FIO_CASES.items()]
-    outcome = run(boot, machine("pointer", backend=disk, iommu=iommu), *jobs)
+    outcome = run(boot, machine("pointer", media, backend=disk, iommu=iommu), *jobs)
     for name in FIO_CASES:
         result = outcome.results[name]
         assert [(job["jobname"], job["error"], job["read"]["total_ios"])
@@ -250,6 +272,46 @@ def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool) -> None:
             assert said.interrupts < cqes / 4, name
         if name == "complete-min":
             assert said.interrupts < cqes / 6
+
+
+#: I/Os of each mode, half of them verifying reads; of two threads that write their part again and
+#: again.
+MANY = int(os.environ.get("CINT_VERIFY_IOS", "1000000"))
+PART = 2048
+MANY_FIO = f"""\
+[global]
+filename=0000.00.01.0
+thread=1
+bs=4k
+size={4 * PART}k
+loops={-(-MANY // (4 * PART))}
+rw=randwrite
+verify=crc32c
+iodepth=32
+iodepth_batch_complete_min=8
+clocksource=clock_gettime
+ioengine=cintio
+counts=1
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_fio_verifies_a_million(boot: Boot, disk: vm.Backend, mode: str) -> None:
+    """Nothing is lost in many I/Os either, and nothing waits for max-hold."""
+    text = f"{MANY_FIO}interrupt_mode={mode}\nsleep_ns=20000\n[a]\n[b]\noffset=64M\n"
+    outcome = run(boot, machine("pointer", "zssd", backend=disk, iommu=True),
+                  agent.Job("many", fio=text, args=("--eta=never",), timeout_s=3600),
+                  seconds=3600)
+    result = outcome.results["many"]
+    done = [job[way]["total_ios"] for job in result["fio"]["jobs"] for way in ("read", "write")]
+    assert min(done) >= MANY // 4
+    assert sum(done) >= MANY
+    said = engines.counts(str(result["stdout"]))
+    assert said is not None and said.page is not None
+    queues = [r for r in logpage.decode(said.page).records if r.cqid]
+    assert sum(r.counters["cqes"] for r in queues) == sum(done)
+    assert sum(r.reasons.get("max-hold", 0) for r in queues) == 0
 
 
 #: How far apart two times are, at most, that fio counts as one.

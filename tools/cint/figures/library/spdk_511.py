@@ -50,7 +50,7 @@ FIGURE = Figure(
                      for load in LOADS]) for run in (POLL, KERNEL))),),
     columns=spdk.COLUMNS,
     notes=(spdk.ENGINE,
-           "Data: `./cint test guest -k test_fio_verifies`, crc32c in all modes, on another "
-           "medium (optane)."),
+           "Data: `./cint test guest -k test_fio_verifies`, crc32c in all modes, on this medium "
+           "and on optane."),
     slow=True,
 )

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All at once: hints, out of order, two policies, a storm limit, polling, a driver in user space.
+
+One guest has two controllers. The kernel drives A: marked I/O and I/O that is not, and a queue for
+polling, while the host goes from policy cint to vic and back at random and changes their
+parameters. A process drives B with the interrupt pointer. All data that was written carries
+checksums. In most rounds fio, the guest's kernel and the device count everything; in the others
+both controllers are reset under load.
+
+Real time, two CPUs. CINT_TOGETHER_IOS and CINT_TOGETHER_SEED set how many I/Os are counted, and
+what happens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from overtaking import (
+    COUNTERS,
+    MIB,
+    POLL,
+    SYSFS,
+    mix,
+    parse_counters,
+    shaken_machine,
+)
+from serving import Guest, serving
+
+from cint import paths
+from cint.device import logpage
+from cint.device.properties import MAX_HOLD_NS
+from cint.guest import agent, engines, qmp, vm
+
+IOS = int(os.environ.get("CINT_TOGETHER_IOS", "10000000"))
+SEED = int(os.environ.get("CINT_TOGETHER_SEED", "1"))
+#: One round in so many resets the controllers, so often; the others count.
+SHAKEN_EVERY, RESETS = 5, 4
+#: Options of the guest's kernel besides those of its driver (nvme.blk_switch=3 is one of those that
+#: belong here). A is behind the IOMMU, too, but not confined.
+APPEND = ("iommu=pt",)
+#: What the host changes meanwhile, a parameter at a time.
+CHANGES: dict[str, tuple[str | int | bool, ...]] = {
+    "cint.policy": ("cint", "vic"),
+    "cint.thr": (1, 8, 64),
+    "cint.delta": (20_000, 500_000, 2_000_000),
+    "cint.ooo": (True, False),
+    "cint.max-irq-rate": (0, 2_000, 50_000),
+}
+#: Verified I/O of both kinds on both CPUs, that of the realtime class waited for; and polled reads.
+FIO_A = (mix(sync="size=1M\nprioclass=1").replace("[global]", "[global]\nloops=4")
+         + POLL.replace("[poll]", "[poll]\nverify=0"))
+#: What that has outstanding at most.
+DEPTH_A = 1 + 32 + 4
+#: B's max-hold. A process that is late, as among others on a busy CPU, leaves completions waiting
+#: for longer than the usual 10 ms; one whose wake-up was lost looks by itself only after a second.
+MAX_HOLD_B_NS = 900_000_000
+#: Two threads, each with a queue pair of its own.
+FIO_B = """\
+[global]
+filename={address}
+ioengine=cintio
+policy=pointer
+interrupt_mode=coalesced
+counts=1
+thread=1
+bs=4k
+size=4M
+loops=3
+rw=randwrite
+verify=crc32c
+verify_fatal=1
+iodepth=16
+iodepth_batch_complete_min=4
+invalidate=0
+[a]
+[b]
+offset=64M
+"""
+#: Who is who: the order in which the kernel finds them is any.
+LIST = "for n in nvme0 nvme1; do cat /sys/class/nvme/$n/serial /sys/class/nvme/$n/address; done"
+#: QEMU's names of them, by serial number.
+IDS = {"cint": qmp.NVME_PATH, "second": "/machine/peripheral/nvme1"}
+#: The second controller becomes the process's. No request of the first is merged with another.
+PREPARE = """\
+cintio bind {address}
+echo 2 > /sys/block/nvme0n1/queue/nomerges
+"""
+START = """\
+rm -f /tmp/{name}.status
+({command}; echo $? > /tmp/{name}.status) > /tmp/{name}.out 2>&1 &
+"""
+END = "until [ -e /tmp/{name}.status ]; do sleep 0.05; done; cat /tmp/{name}.status /tmp/{name}.out"
+RUN_A = "fio --eta=never /tmp/a.fio"
+RUN_B = "fio --eta=never --output-format=json --output=/tmp/b.json /tmp/b.fio"
+RESET_B = ("cintio check {address} --mode coalesced --policy pointer --depth 16 --min 4 "
+           "--count 1000000000 --reset {ms}")
+
+
+@dataclass
+class Story:
+    """What has happened so far."""
+
+    ios: int = 0
+    rounds: int = 0
+    resets: int = 0
+    interrupts: int = 0
+    storm_held: int = 0
+    reaped_ooo: int = 0
+    #: By controller: the longest that a completion waited, and the latest that a deadline was kept.
+    longest_hold_ns: Counter[str] = field(default_factory=Counter)
+    latest_ns: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+
+
+def ios_of(document: Any, job: str = "") -> int:
+    """I/Os that fio counted, verifying reads among them; of one job, or all."""
+    return sum(part[way]["total_ios"] for part in document["jobs"] for way in ("read", "write")
+               if not job or part["jobname"] == job)
+
+
+def longest_hold(queue: logpage.Record) -> int:
+    """Of any completion, from its post to an interrupt."""
+    return max(hist.max_ns for hist in queue.hold)
+
+
+def storm_held(page: logpage.LogPage) -> int:
+    """Interrupts that the storm limit delayed."""
+    return sum(queue.counters["storm_held"] for queue in page.records)
+
+
+def check_page(page: logpage.LogPage, max_hold_ns: int, unseen: int) -> None:
+    """Each queue's counters agree with each other, and nothing was held beyond max-hold.
+
+    Where doorbells are in memory, the device may not have seen the last heads: those of so many
+    completions at most.
+    """
+    for queue in page.records[1:]:
+        count = queue.counters
+        sent = count["irqs_full"] + count["irqs_urgent"]
+        assert sum(queue.reasons.values()) == sent, queue
+        polled = queue.vector == 0
+        assert sum(queue.hints.values()) == (0 if polled else count["cqes"]), queue
+        assert 0 <= count["cqes"] - queue.post_to_head.count <= unseen, queue
+        told = sum(hist.count for hist in queue.hold)
+        assert 0 <= count["cqes"] - told - count["untold"] <= unseen, queue
+        # a busy host's timers are late; the device says by how much
+        assert longest_hold(queue) <= max_hold_ns + queue.lateness.max_ns, queue
+    for ring in page.submission_queues:
+        assert ring.backlog == 0, ring
+    fetched = sum(ring.commands for ring in page.submission_queues if ring.sqid)
+    assert fetched == page.total().cqes
+
+
+class Pair:
+    """A guest with both controllers."""
+
+    def __init__(self, guest: Guest) -> None:
+        """Find them, and give B to the process."""
+        self.guest, self.rng, self.story = guest, random.Random(SEED), Story()
+        first, _, second, address = guest.shell(LIST).split()
+        self.path, self.address = IDS[first], address
+        guest.vm.qmp.set("cint.max-hold", MAX_HOLD_B_NS, IDS[second])
+        guest.shell(PREPARE.format(address=address))
+        guest.write_file("/tmp/a.fio", FIO_A.encode())
+        guest.write_file("/tmp/b.fio",
+                         FIO_B.format(address=address.replace(":", ".")).encode())
+
+    def start(self, name: str, command: str) -> None:
+        """Run something in the background."""
+        self.guest.shell(START.format(name=name, command=command))
+
+    def end(self, name: str) -> tuple[int, str]:
+        """Wait for it: its exit status, and what it said."""
+        status, _, text = self.guest.shell(END.format(name=name)).partition("\n")
+        return int(status), text
+
+    def change(self) -> None:
+        """One parameter of A becomes another."""
+        time.sleep(0.02)
+        name = self.rng.choice(list(CHANGES))
+        value = self.rng.choice(CHANGES[name])
+        self.guest.vm.qmp.set(name, value, self.path)
+        self.story.changes[f"{name}={value}"] += 1
+
+    def count(self) -> None:
+        """A round in which all counts are compared."""
+        self.start("b", RUN_B)
+        result = self.guest.fio_meanwhile("a", FIO_A, self.change)
+        status, text = self.end("b")
+        assert status == 0, text
+        self.check_kernel(result)
+        self.check_user(json.loads(self.guest.shell("cat /tmp/b.json")), text)
+        counted = parse_counters(self.guest.shell(f"cat {COUNTERS}"))
+        assert counted["held"] == 0
+        self.story.reaped_ooo = max(self.story.reaped_ooo, counted["reaped_ooo"])
+
+    def check_kernel(self, result: agent.Message) -> None:
+        """Of A: fio, the kernel and the device count the same."""
+        first, last = (agent.parse_snapshot(result[edge]) for edge in ("before", "after"))
+        pages = [logpage.decode(edge.nvme_log or b"") for edge in (first, last)]
+        before, after = (page.total() for page in pages)
+        ios = ios_of(result["fio"])
+        assert (last.ios or 0) - (first.ios or 0) == ios
+        assert after.cqes - before.cqes == ios
+        assert after.hints["urgent"] - before.hints.get("urgent", 0) == ios_of(result["fio"],
+                                                                               "sync")
+        # messages of a vector may become one while the CPU has not yet taken the first
+        sent = after.interrupts - before.interrupts
+        assert 0 < agent.queue_interrupts(first, last) <= sent
+        check_page(pages[1], MAX_HOLD_NS, DEPTH_A)
+        self.tell("A", pages[1], ios, sent)
+        self.story.storm_held += storm_held(pages[1]) - storm_held(pages[0])
+
+    def check_user(self, document: Any, text: str) -> None:
+        """Of B: fio and the device count the same, and no wake-up was lost."""
+        said = engines.counts(text)
+        assert said is not None and said.page is not None, text
+        page = logpage.decode(said.page)
+        total = page.total()
+        assert total.cqes == ios_of(document)
+        assert 0 < said.interrupts <= total.interrupts
+        assert total.reasons.get("max-hold", 0) == 0
+        check_page(page, MAX_HOLD_B_NS, 0)
+        self.tell("B", page, total.cqes, total.interrupts)
+
+    def tell(self, name: str, page: logpage.LogPage, ios: int, interrupts: int) -> None:
+        """Add what one controller did to the story."""
+        story, queues = self.story, page.records[1:]
+        story.ios += ios
+        story.interrupts += interrupts
+        story.longest_hold_ns[name] = max(story.longest_hold_ns[name],
+                                          *(longest_hold(queue) for queue in queues))
+        story.latest_ns[name] = max(story.latest_ns[name],
+                                    *(queue.lateness.max_ns for queue in queues))
+
+    def shake(self) -> None:
+        """A round of resets of both; what A's load reads is what it wrote."""
+        self.start("a", RUN_A)
+        self.start("b", RESET_B.format(address=self.address, ms=self.rng.randint(50, 500)))
+        for _ in range(RESETS):
+            self.change()
+            self.guest.shell(f"echo 1 > {SYSFS}/reset_controller")
+        status, text = self.end("b")
+        assert status == 1, text
+        assert "reset: done" in text and "are lost" in text, text
+        status, text = self.end("a")
+        assert status == 0, text
+        self.story.resets += RESETS + 1
+
+
+def machine(backend: vm.Backend, second: Path) -> vm.Machine:
+    """A guest with two controllers that are alike."""
+    with second.open("wb") as file:
+        file.truncate(256 * MIB)
+    guest = shaken_machine(backend)
+    props = ",".join(f"{name}={value}" for name, value in guest.properties)
+    return replace(
+        guest, initramfs=paths.USERSPACE_INITRAMFS, iommu=True, append=(*guest.append, *APPEND),
+        extra=("-blockdev", f"driver=file,node-name=second,filename={second}",
+               "-device", f"nvme,id=nvme1,serial=second,drive=second,{props}"))
+
+
+@pytest.mark.slow
+def test_together(disk: vm.Backend, tmp_path: Path, logs: Path) -> None:
+    with serving(machine(disk, tmp_path / "second.img"), logs, 3 * vm.BOOT_LIMIT_S) as guest:
+        pair = Pair(guest)
+        story = pair.story
+        while story.ios < IOS:
+            if story.rounds % SHAKEN_EVERY == 0:
+                pair.shake()
+            else:
+                pair.count()
+            story.rounds += 1
+            (logs / "story.json").write_text(json.dumps(vars(story), indent=1), encoding="utf-8")
+    assert story.reaped_ooo > 0
+    if story.rounds > 10 * SHAKEN_EVERY:
+        assert story.storm_held > 0
+        assert set(story.changes) == {f"{name}={value}" for name, values in CHANGES.items()
+                                      for value in values}
