@@ -5,13 +5,14 @@
 #
 #   sudo tests/chroot/debian.sh RELEASE DIR [COMMAND...]
 #
-# RELEASE is bookworm, trixie, ...; DIR becomes the root of the chroot (5 GB with a build), and is
-# used again when it is one. COMMAND is run in a clone there; the default is what a newcomer types,
-# and then all tests. DEBIAN_MIRROR names a mirror other
-# than debootstrap's own. Needs root and debootstrap.
+# RELEASE is bookworm, trixie, ...; DIR becomes the root of the chroot (some 8 GB with all that is
+# built), and is used again when it is one. COMMAND is run in a clone there; the default is what a
+# newcomer types, and then all tests. DEBIAN_MIRROR names a mirror other than debootstrap's own.
+# Needs root and debootstrap.
 #
-# Mounts are made in a namespace of their own: when the command ends, nothing is left of them.
-# The machine's certificates and resolver are taken along, and pip's and proxies' variables.
+# Mounts are made in a namespace of their own: when the command ends, nothing is left of them, nor
+# of what it started. The machine's certificates, names and resolver are taken along, and pip's and
+# proxies' variables.
 set -eu
 
 die() { printf 'debian.sh: %s\n' "$*" >&2; exit 2; }
@@ -35,7 +36,10 @@ fi
 [ "$(cat "$place/etc/cint-release")" = "$release" ] ||
     die "$place is $(cat "$place/etc/cint-release"), not $release"
 
-cp /etc/resolv.conf "$place/etc/resolv.conf"
+# debootstrap makes no hosts file, without which localhost is no name.
+for file in hosts resolv.conf; do
+    cp "/etc/$file" "$place/etc/$file"
+done
 certificates=/etc/ssl/certs/ca-certificates.crt
 if [ -e "$certificates" ]; then
     cp "$certificates" "$place$certificates"
@@ -51,7 +55,7 @@ printf '%s, %s\n' "$(sed -n 's/^PRETTY_NAME=//p' "$place/etc/os-release")" \
 [ $# -gt 0 ] ||
     set -- sh -c './cint doctor && ./cint setup && ./cint compare && ./cint test'
 # shellcheck disable=SC2016
-exec unshare --mount --pid --fork sh -euc '
+exec unshare --mount --pid --fork --kill-child sh -euc '
     place=$1
     shift
     mount --make-rprivate /
@@ -61,6 +65,7 @@ exec unshare --mount --pid --fork sh -euc '
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         ${PIP_CERT+PIP_CERT="$PIP_CERT"} ${PIP_INDEX_URL+PIP_INDEX_URL="$PIP_INDEX_URL"} \
         ${http_proxy+http_proxy="$http_proxy"} ${https_proxy+https_proxy="$https_proxy"} \
+        ${no_proxy+no_proxy="$no_proxy"} \
         ${CINT_DEBIAN_MIRROR+CINT_DEBIAN_MIRROR="$CINT_DEBIAN_MIRROR"} \
         sh -c '\''cd /home/cint/cint && exec "$@"'\'' sh "$@"
 ' sh "$place" "$@"

@@ -37,7 +37,8 @@ def mirror(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a source package, whose sums are known, and no apt."""
     place = sandbox / "mirror/pool/d"
     tar(place / "demo_1.0.orig.tar.xz", {"a.c": "old\n", "b.c": "b\n"}, "demo-1.0")
-    patch = "--- a/a.c\n+++ b/a.c\n@@ -1 +1 @@\n-old\n+new\n"
+    # Made for a line further down, as patches are that have others before them.
+    patch = "--- a/a.c\n+++ b/a.c\n@@ -2 +2 @@\n-old\n+new\n"
     tar(place / "demo_1.0-1.debian.tar.xz", {"patches/series": "# none\nfix.patch # it\n",
                                              "patches/fix.patch": patch}, "debian")
     (place / "demo_1.0-1.dsc").write_text("signed\n")
@@ -68,6 +69,7 @@ def test_files_are_known_by_their_sums(mirror: Path, monkeypatch: pytest.MonkeyP
     assert (found.version, found.verified) == (VERSION, True)
     assert (found.tree / "a.c").read_text() == "new\n"
     assert (found.tree / "b.c").read_text() == "b\n"
+    assert not list(found.tree.rglob("*.orig"))
     # Kept: the next set-up needs no address.
     monkeypatch.delenv("CINT_DEBIAN_MIRROR")
     assert sources.fetch(package()).version == VERSION

@@ -467,4 +467,5 @@ def _unpack_patched(step: steps.Step, directory: Path, candidate: Candidate,
     series = target / "debian/patches/series"
     lines = series.read_text("utf-8").splitlines() if series.exists() else []
     for name in filter(None, (line.partition("#")[0].strip() for line in lines)):
-        step.run(["patch", "-s", "-p1", "-d", target, "-i", series.with_name(name)])
+        step.run(["patch", "-s", "-p1", "--no-backup-if-mismatch", "-d", target,
+                  "-i", series.with_name(name)])
