@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import port, qemu, setup
+from cint.build import patches, port, qemu, setup
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.selftest import runner, suites
 
@@ -43,6 +43,17 @@ def _test(args: argparse.Namespace, build_dir: Path) -> "Counter[str]":
     return counts
 
 
+def _apply(args: argparse.Namespace, own: Path) -> tuple[port.Port, patches.Tree | None]:
+    """Apply the series and report; the tree to build, unless only that was asked for."""
+    with steps.build_lock():
+        found = port.apply(own, args.series)
+        print(port.report(found), end="", flush=True)
+        port.tell(found)
+        if not found.complete:
+            raise CintError("not all patches fit", hint=port.advice(found))
+        return found, None if args.apply_only else port.install(found, own)
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     own = args.qemu_src
@@ -51,16 +62,13 @@ def run(args: argparse.Namespace) -> int:
     setup.ensure(args, () if args.apply_only else ("engine",),
                  ("sources",) if args.apply_only else ("qemu",),
                  extras=() if args.apply_only else ("port",))
-    with steps.build_lock():
-        found = port.apply(own, args.series)
-        print(port.report(found), end="", flush=True)
-        port.tell(found)
-        if not found.complete:
-            raise CintError("not all patches fit", hint=port.advice(found))
-        if args.apply_only:
+    # While it compiles, other commands may build: what it needs of theirs is only read before.
+    with steps.lock(paths.PORT / "lock"):
+        found, tree = _apply(args, own)
+        if tree is None:
             return EXIT_OK
         build_dir = found.place / "build"
-        qemu.build_port(port.install(found, own), build_dir, found.version, setup.jobs(args))
+        qemu.build_port(tree, build_dir, found.version, setup.jobs(args))
     counts = _test(args, build_dir)
     print(f"\n{qemu.version(build_dir / paths.QEMU.name)}: unit tests and qtests: "
           f"{counts[runner.PASSED]} passed, {counts[runner.FAILED]} failed, "
