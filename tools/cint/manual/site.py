@@ -30,7 +30,7 @@ CHAPTERS = {
     "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost"),
     "The guest": ("polling", "userspace"),
     "What was measured": ("gallery", "figures", "measured"),
-    "Working on it": ("contributing", "development", "porting"),
+    "Working on it": ("contributing", "development", "mutations", "porting"),
 }
 #: Of these, what is made here.
 MADE = ("gallery", "options")
