@@ -5,12 +5,13 @@ import functools
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from cint import cli, paths
+from cint import __version__, cli, paths
 from cint.errors import EXIT_TIMEOUT, CintError
 from cint.verbs import clean
 
@@ -234,3 +235,8 @@ def test_no_dry_run_builds(clone: Path) -> None:
         code, out, _ = bare(clone, *words)
         assert code == 0 and "qemu-system-x86_64" in out
     assert not (clone / "build/venv").exists()
+
+
+def test_the_two_places_of_the_version_agree() -> None:
+    project = tomllib.loads((paths.TOOLS / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["version"] == __version__
