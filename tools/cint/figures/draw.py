@@ -16,8 +16,8 @@ from cint.results import plots
 _COLUMNS = 4
 _PANEL_IN = (3.3, 2.7)
 _TIMELINE_IN = (10.0, 0.75)
-#: So many numbers fit under a panel.
-_TICKS = 8
+#: So many numbers fit under a panel, and so many side by side above its bars.
+_TICKS, _ABOVE = 8, 10
 #: A silence of more than so many us in a timeline is drawn as this much.
 _SILENCE_US, _SHORTENED_US = 150.0, 15.0
 #: Kinds of a timeline's events: colour, and where in the lane.
@@ -98,6 +98,7 @@ def _style(series: Series, index: int) -> dict[str, Any]:
 def _bars(axis: Any, panel: Panel, data: Data) -> None:
     names = list(dict.fromkeys(str(x) for s in panel.series for x, _ in s.points))
     width = 0.8 / len(panel.series)
+    upright = {"rotation": 90, "va": "bottom"} if len(names) * len(panel.series) > _ABOVE else {}
     for index, series in enumerate(panel.series):
         places = [names.index(str(x)) + (index - (len(panel.series) - 1) / 2) * width
                   for x, _ in series.points]
@@ -110,20 +111,31 @@ def _bars(axis: Any, panel: Panel, data: Data) -> None:
             axis.bar(places, heights, width * 0.92, label=series.label, **_style(series, index))
         for place, height in zip(places, heights, strict=True):
             axis.annotate(_short(height), (place, height), textcoords="offset points",
-                          xytext=(0, 4 if panel.log_y else 2), ha="center", fontsize=6)
+                          xytext=(0, 4 if panel.log_y or upright else 2), ha="center", fontsize=6,
+                          **upright)
         for place, found in zip(places, seeds, strict=True):
             axis.plot([place] * len(found), found, ".", color="#333333", markersize=2)
     axis.set_xticks(range(len(names)))
     turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(names) > 3 else {}
     axis.set_xticklabels(names, fontsize=7, **turned)
-    axis.margins(y=0.15)
+    axis.margins(y=0.2 if upright else 0.15)
+
+
+def _colour(panel: Panel, index: int) -> str:
+    """Of a line: the paper's has that of ours which it is beside, if there is one."""
+    series = panel.series[index]
+    ours = [None if s.paper else s.label for s in panel.series]
+    name = series.label.removesuffix(", paper")
+    if series.paper and name not in ours:
+        return "#555555"
+    return plots.COLOURS[ours.index(name) % len(plots.COLOURS)]
 
 
 def _lines(axis: Any, panel: Panel, data: Data) -> None:
     for index, series in enumerate(panel.series):
         xs = [float(x) for x, _ in series.points]
         seeds = [_numbers(e, data) for _, e in series.points]
-        colour = "#555555" if series.paper else plots.COLOURS[index % len(plots.COLOURS)]
+        colour = _colour(panel, index)
         axis.plot(xs, [_middle(s) for s in seeds], "--" if series.paper else "-",
                   marker="o", markersize=3, markerfacecolor="none" if series.paper else colour,
                   color=colour, linewidth=1.2, label=series.label)
