@@ -153,6 +153,12 @@ def test_the_navigation_has_every_page_once() -> None:
                                        if path.stem != "index"), *site.MADE])
 
 
+def test_links_by_a_files_name_get_the_pages_title() -> None:
+    text = "as in [replay.md](replay.md), [polling.md](polling.md#how-long) and [a tour](tour.md)"
+    assert site.staged(text) == ("as in [Replaying a load](replay.md), [Interrupts, coalescing or "
+                                 "polling](polling.md#how-long) and [a tour](tour.md)")
+
+
 def test_links_out_of_the_site_become_text() -> None:
     text = ("[a](../hw/x.c) [`b`](own-policy/half.c) [c](policies.md#x) [d](https://e.org) "
             "[e](results.schema.json) ![f](images/g.svg)")

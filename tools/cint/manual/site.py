@@ -116,9 +116,19 @@ _OUTSIDE = re.compile(r"\[((?:[^]\[]|\[[^]]*\])*)\]"
                       r"\(((?:\.\./|own-policy/|\w+\.schema\.)[^)\s]*)\)")
 
 
+#: A link by the file's name, as one reads it in a repository.
+_BY_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)((?:#[\w-]+)?)\)")
+
+
 def staged(text: str) -> str:
-    """A document for the site: links to files that are not in it are text."""
-    return _OUTSIDE.sub(r"\1", text)
+    """A document for the site: links to files that are not in it are text, others have titles."""
+    return _BY_NAME.sub(_by_title, _OUTSIDE.sub(r"\1", text))
+
+
+def _by_title(link: re.Match[str]) -> str:
+    """A link with the page's title, as far as its colon, in place of its file's name."""
+    title = (DOCS / link[1]).read_text("utf-8").splitlines()[0].removeprefix("# ")
+    return f"[{title.partition(':')[0]}]({link[1]}{link[2]})"
 
 
 def stage() -> None:
