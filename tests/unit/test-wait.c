@@ -404,6 +404,15 @@ static void test_sleep_then_poll(void)
     fake_complete_some(fake, 1, 1);
     g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
     g_assert_cmpuint(cintio_now() - start, >=, 450000);
+    /* whose time is over nobody sleeps for: half the mean, from its push */
+    q->mean_ns = 20000000;
+    q->sleeps = 0;
+    push(q, 1);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    usleep(12000);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(q->sleeps, ==, 0);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -448,6 +457,71 @@ static void test_reset_wakes(void)
     }
 }
 
+/* The controller is reset just before the eventfd is emptied. */
+static bool reset_once(void *opaque, struct cintio_queue *q,
+                       enum cintio_step step)
+{
+    FakeNvme *fake = opaque;
+
+    if (step == CINTIO_STEP_ARMED && !atomic_load(&fake->dev->generation)) {
+        g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    }
+    return false;
+}
+
+/* Nobody goes to sleep whose wake-up was taken away with the interrupt's. */
+static void test_reset_between(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(modes); i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+        struct cintio_queue *q = queue_of(fake, 16, modes[i]);
+        struct cintio_done done;
+
+        push(q, 2);
+        cintio_queue_watch(q, reset_once, fake);
+        g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==,
+                        -ESTALE);
+        g_assert_cmpuint(q->sleeps, ==, 0);
+        cintio_queue_destroy(q);
+        fake_free(fake);
+    }
+}
+
+static bool time_passes(void *opaque, struct cintio_queue *q,
+                        enum cintio_step step)
+{
+    if (step == CINTIO_STEP_ARMED) {
+        fake_deadline(opaque, q->id);
+    }
+    return false;
+}
+
+/* An interrupt tells of entries that were passed over, and of no new one. */
+static void test_told_between(void)
+{
+    FakeNvme *fake;
+    struct cintio_queue *q;
+    struct cintio_done done[4];
+
+    records = true;
+    fake = started(NVME_CINT_POLICY_CINT);
+    records = false;
+    q = queue_of(fake, 16, CINTIO_INTERRUPT);
+    push(q, 3);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, q->id, 2);
+    cintio_queue_watch(q, time_passes, fake);
+    g_assert_cmpint(cintio_complete(q, done, 2, 4, CINTIO_FOREVER), ==, 2);
+    g_assert_cmpuint(q->sleeps, ==, 0);
+    g_assert_cmpuint(q->interrupts, ==, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static FakeNvme *with_removal(void)
 {
     FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
@@ -485,6 +559,24 @@ static void test_removal_wakes(void)
         cintio_queue_destroy(sleeper.q);
         fake_free(fake);
     }
+}
+
+/* What has come is taken first; the next call says what is wrong. */
+static void test_removal_keeps_completions(void)
+{
+    FakeNvme *fake = with_removal();
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_INTERRUPT);
+    struct cintio_done done[2];
+
+    push(q, 2);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    ask_for(fake);
+    g_assert_cmpint(cintio_complete(q, done, 2, 2, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpint(cintio_complete(q, done, 1, 1, CINTIO_FOREVER), ==,
+                    -ENODEV);
+    cintio_queue_destroy(q);
+    fake_free(fake);
 }
 
 /* Who never has to wait is told too. */
@@ -604,7 +696,10 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/timeout", test_timeout);
     g_test_add_func("/wait/sleep-then-poll", test_sleep_then_poll);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
+    g_test_add_func("/wait/reset-between", test_reset_between);
+    g_test_add_func("/wait/told-between", test_told_between);
     g_test_add_func("/wait/removal-wakes", test_removal_wakes);
+    g_test_add_func("/wait/removal-keeps", test_removal_keeps_completions);
     g_test_add_func("/wait/removal-busy", test_removal_of_a_busy_one);
     g_test_add_func("/wait/failure-is-noticed", test_failure_is_noticed);
     g_test_add_func("/wait/random", test_random);
