@@ -247,13 +247,13 @@ def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
     base = dict.fromkeys(metrics.NAMES, 100.0)
     rows = [sampling.Row("default", "mixed", None, base),
             sampling.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
-            sampling.Row("cint", "mixed", None, base | {"mean_us": 102.0, "device_irqs": 25.0})]
+            sampling.Row("cint", "mixed", None, base | {"mean_us": 102.0, "ios_per_irq": 400.0})]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
     mixed = next(w for w in document["workloads"] if w["name"] == "mixed")
     document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
     document["baseline"] = "default"
     assert sentences.calibrated(document, mixed) == (
-        "Against default: cint 1.02 times the latency at 0.25 times the interrupts.")
+        "Against default: cint 1.02 times the latency at 0.25 times the interrupts for an I/O.")
     document["policies"][2]["kind"] = "adaptive"
     assert sentences.calibrated(document, mixed) is None
 
