@@ -1,69 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """docs/own-policy.md, done to a copy of the tree: one file and one line make a policy."""
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from cint import paths
-from cint.build import engine
 from cint.selftest import device_layers
+from cint.selftest.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
-DOC = paths.ROOT / "docs/own-policy.md"
-FILE = paths.ROOT / "docs/own-policy/half.c"
-LIST = "hw/nvme/coalesce/policy-list.h"
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "replay", "tests", "tools", "userspace",
           "guest-patches", "docs/userspace.md")
 PROGRAMS = ("any", "params", "events", "rules")
 
 
-def copy_tree(target: Path) -> None:
-    """The files of this tree, without what was built."""
-    skip = shutil.ignore_patterns("__pycache__", ".*")
-    for name in COPIED:
-        path = paths.ROOT / name
-        if path.is_dir():
-            shutil.copytree(path, target / name, ignore=skip)
-        else:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, target / name)
-
-
-def line_of_the_page() -> str:
-    """What the page says is to be added to the list."""
-    [line] = re.findall(r"^ {4}(POLICY\(.*\),)$", DOC.read_text("utf-8"), re.MULTILINE)
-    return str(line)
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy with the policy: its file, and its line."""
+    """A copy with the policy."""
     target = tmp_path_factory.mktemp("own-policy")
-    copy_tree(target)
-    shutil.copy2(FILE, target / LIST.rpartition("/")[0])
-    with (target / LIST).open("a", encoding="utf-8") as stream:
-        stream.write(line_of_the_page() + "\n")
+    copy_tree(target, COPIED)
+    add(target)
     return target
-
-
-def run(tree: Path, *words: str | Path) -> "subprocess.CompletedProcess[str]":
-    """A command in the copy."""
-    env = {**os.environ, **engine.env(), "CCACHE_BASEDIR": str(tree), "CC": "ccache gcc"}
-    return subprocess.run(words, cwd=tree, env=env, text=True, capture_output=True, timeout=900,
-                          check=False)
-
-
-def verb(tree: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """./cint of the copy, by the Python that runs this."""
-    code = ("import sys; sys.path.insert(0, 'tools'); from cint.cli import main; "
-            "sys.exit(main(sys.argv[1:]))")
-    return run(tree, sys.executable, "-P", "-c", code, *words)
 
 
 def shown(command: str) -> str:
