@@ -59,7 +59,8 @@ class Race:
 
 
 RACES = (
-    # One thread uses the memory map that another replaces while firmware maps the PCI devices.
+    # One thread uses the memory map that another replaces while PCI devices are mapped: in a QEMU
+    # without our repair (system/physmem: keep the view that a CPU's TLB is filled from).
     Race("qemu.log", "iotlb_to_section: Assertion", "QEMU ended itself"),
     # A CPU runs the breakpoint by which Linux patches its code after the last one is gone: its
     # translation outlived it.
