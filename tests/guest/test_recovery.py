@@ -7,6 +7,7 @@ nothing else.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -243,12 +244,10 @@ def test_two_controllers(tmp_path: Path, disk: vm.Backend, logs: Path) -> None:
         "-device", f"nvme,id=nvme1,serial=second,drive=second,{props}"))
     with serving(machine, logs) as guest:
         both = on_both(mix(numjobs=2))
-        switches = iter(range(1000))
+        policies = itertools.cycle(("default", "cint"))
 
         def step() -> None:
-            on = next(switches) % 2
-            guest.vm.qmp.set("cint.policy", "cint" if on else "default",
-                             "/machine/peripheral/nvme1")
+            guest.vm.qmp.set("cint.policy", next(policies), "/machine/peripheral/nvme1")
 
         check_ios(guest.fio_meanwhile("both", both, step), 12 * MIB // 4096)
         for number in (0, 1):
