@@ -209,7 +209,11 @@ int cintio_queue_create(struct cintio *dev,
                         const struct cintio_queue_options *options,
                         struct cintio_queue **queue, struct cintio_error *err);
 
-/* Commands that are outstanding are given up. */
+/*
+ * Commands that are outstanding are given up. Where the controller does not
+ * answer, the queue's memory and identifier stay until cintio_reset() or
+ * cintio_close().
+ */
 void cintio_queue_destroy(struct cintio_queue *queue);
 
 /*

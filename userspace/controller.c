@@ -136,6 +136,23 @@ static int admin_wait(struct cintio *dev, struct cintio_done *done,
     return 0;
 }
 
+/* The command before was given up: is there still no answer? */
+static int check_answers(struct cintio *dev, struct cintio_error *err)
+{
+    struct cintio_done late;
+    int ret;
+
+    while (cintio_reap(dev->admin, &late, 1)) {
+        continue;   /* nobody waits for it */
+    }
+    if (!cintio_outstanding(dev->admin)) {
+        return 0;
+    }
+    ret = cintio_alive(dev, err);
+    return ret ? ret : cintio_fail(err, -EIO, "%s has stopped to answer admin "
+                                   "commands: reset it", dev->info.address);
+}
+
 int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
                         void *buf, size_t len, uint32_t *result,
                         struct cintio_error *err)
@@ -150,17 +167,17 @@ int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
         return cintio_fail(err, -EINVAL, "an admin command moves %u bytes at "
                            "most, not %zu", BOUNCE, len);
     }
+    ret = check_answers(dev, err);
+    if (ret) {
+        return ret;
+    }
     if (buf) {
         memcpy(bounce, buf, len);
         sqe.prp1 = cintio_iova(admin->mem, bounce);
         sqe.prp2 = len > NVME_PAGE ?
             cintio_iova(admin->mem, (uint8_t *)bounce + NVME_PAGE) : 0;
     }
-    ret = cintio_enqueue(admin, &sqe, NULL);
-    if (ret) {
-        return cintio_fail(err, -EIO, "%s has stopped to answer admin "
-                           "commands: reset it", dev->info.address);
-    }
+    cintio_enqueue(admin, &sqe, NULL);  /* it is empty */
     cintio_ring(admin);
     ret = admin_wait(dev, &done, err);
     if (ret) {
@@ -409,6 +426,17 @@ static int renew_admin(struct cintio *dev, struct cintio_error *err)
     return ret;
 }
 
+/* What a controller that has stopped no longer uses. */
+static void free_destroyed(struct cintio *dev)
+{
+    for (unsigned int i = 0; i < dev->options.queues; i++) {
+        if (dev->queues[i] && dev->queues[i]->destroyed) {
+            cintio_queue_free(dev->queues[i]);
+            dev->queues[i] = NULL;
+        }
+    }
+}
+
 int cintio_reset(struct cintio *dev, struct cintio_error *err)
 {
     int ret;
@@ -424,6 +452,7 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     }
     ret = disable(dev, err);
     if (!ret) {
+        free_destroyed(dev);
         cintio_free(dev, dev->records);
         dev->records = NULL;
         ret = renew_admin(dev, err);

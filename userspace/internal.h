@@ -95,6 +95,8 @@ struct cintio_queue {
     unsigned int generation;
     uint16_t id, entries;
     bool irq;
+    bool has_cq, has_sq;        /* the controller, of this queue pair */
+    bool destroyed;             /* and the controller has not let go of it */
     bool pointer;               /* the policy knows the interrupt pointer */
 
     struct cintio_mem *mem;

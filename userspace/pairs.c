@@ -39,14 +39,15 @@ static struct nvme_sqe create_sq(const struct cintio_queue *q)
     };
 }
 
-static int delete_ring(struct cintio_queue *q, uint8_t opcode)
+/* Whether the controller has answered, and so has no such ring any more. */
+static bool delete_ring(struct cintio_queue *q, uint8_t opcode)
 {
     struct nvme_sqe sqe = { .opcode = opcode, .cdw10 = q->id };
 
-    return cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL);
+    return cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL) >= 0;
 }
 
-/* Tell the controller; what is done is undone if the rest fails. */
+/* Tell the controller; what it has by then is withdraw()'s to take back. */
 static int tell(struct cintio_queue *q, struct cintio_error *err)
 {
     struct nvme_sqe cq = create_cq(q), sq = create_sq(q);
@@ -58,16 +59,39 @@ static int tell(struct cintio_queue *q, struct cintio_error *err)
     if (!ret) {
         ret = cintio_must(q->dev, "create a completion queue", &cq, NULL, 0,
                           NULL, err);
+        q->has_cq = !ret;
     }
-    if (ret) {
-        return ret;
-    }
-    ret = cintio_must(q->dev, "create a submission queue", &sq, NULL, 0, NULL,
-                      err);
-    if (ret) {
-        delete_ring(q, NVME_ADMIN_DELETE_CQ);
+    if (!ret) {
+        ret = cintio_must(q->dev, "create a submission queue", &sq, NULL, 0,
+                          NULL, err);
+        q->has_sq = !ret;
     }
     return ret;
+}
+
+/*
+ * Before memory is given back the controller must not use it any more. A queue
+ * that it does not let go of is kept, identifier and all, for cintio_reset() or
+ * cintio_close(), which stop the controller first.
+ */
+static void withdraw(struct cintio_queue *q)
+{
+    struct cintio *dev = q->dev;
+    bool known = q->generation == atomic_load(&dev->generation);
+
+    dev->queues[q->id - 1] = q;
+    q->destroyed = true;
+    if (q->irq) {
+        dev->ops->notify(dev, q->id, -1, NULL);
+    }
+    if (known && q->has_sq && !delete_ring(q, NVME_ADMIN_DELETE_SQ)) {
+        return;
+    }
+    if (known && q->has_cq && !delete_ring(q, NVME_ADMIN_DELETE_CQ)) {
+        return;
+    }
+    dev->queues[q->id - 1] = NULL;
+    cintio_queue_free(q);
 }
 
 static int free_identifier(struct cintio *dev, struct cintio_error *err)
@@ -153,7 +177,7 @@ static int create_locked(struct cintio *dev,
         ret = learn_policy(q, err);
     }
     if (ret) {
-        cintio_queue_free(q);
+        withdraw(q);
         return ret;
     }
     dev->queues[id - 1] = q;
@@ -191,21 +215,6 @@ int cintio_queue_create(struct cintio *dev,
     return 0;
 }
 
-/* Before memory is given back the controller must not use it any more. */
-static void forget(struct cintio_queue *q)
-{
-    struct cintio *dev = q->dev;
-
-    if (q->generation == atomic_load(&dev->generation)) {
-        delete_ring(q, NVME_ADMIN_DELETE_SQ);
-        delete_ring(q, NVME_ADMIN_DELETE_CQ);
-    }
-    if (q->irq) {
-        dev->ops->notify(dev, q->id, -1, NULL);
-    }
-    dev->queues[q->id - 1] = NULL;
-}
-
 void cintio_queue_destroy(struct cintio_queue *q)
 {
     struct cintio *dev;
@@ -215,8 +224,7 @@ void cintio_queue_destroy(struct cintio_queue *q)
     }
     dev = q->dev;
     pthread_mutex_lock(&dev->lock);
-    forget(q);
-    cintio_queue_free(q);
+    withdraw(q);
     pthread_mutex_unlock(&dev->lock);
 }
 

@@ -13,6 +13,7 @@
 
 #define DOORBELL_STRIDE 4
 #define SC_INVALID_FIELD 0x02
+#define SC_INTERNAL      0x06
 #define SC_INVALID_QUEUE 0x101
 
 /* --- memory ------------------------------------------------------------- */
@@ -323,6 +324,10 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
     uint32_t result = 0;
     uint16_t status = 0;
 
+    if (sqe->opcode && sqe->opcode == fake->refused) {
+        post(fake, 0, sqe->cid, 0, SC_INTERNAL);
+        return;
+    }
     switch (sqe->opcode) {
     case NVME_ADMIN_IDENTIFY:
         identify(fake, sqe);
@@ -387,6 +392,7 @@ static void ring_sq(FakeNvme *fake, unsigned qid, uint32_t tail)
     FakeSq *sq = &fake->sq[qid];
 
     g_assert_cmpuint(tail, <, sq->size);
+    sq->tail = tail;
     while (sq->head != tail && !fake->stuck) {
         struct nvme_sqe *sqe = (struct nvme_sqe *)reach(fake, sq->base) +
                                sq->head;
@@ -618,6 +624,12 @@ bool fake_deadline(FakeNvme *fake, unsigned qid)
     fake->now = due;
     act(fake, qid, cint_timer(engine, due));
     return true;
+}
+
+void fake_answer(FakeNvme *fake)
+{
+    fake->stuck = false;
+    ring_sq(fake, 0, fake->sq[0].tail);
 }
 
 void fake_post_bogus(FakeNvme *fake, unsigned qid, uint16_t cid)

@@ -60,6 +60,7 @@ typedef struct FakeNvme {
     /* set before fake_start() */
     bool plain;                     /* no cint */
     bool stuck, no_namespace;
+    uint8_t refused;                /* admin opcode that fails; 0 = none */
     unsigned vectors;               /* 0 = one for each queue */
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
     bool scattered;
@@ -95,6 +96,9 @@ void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n);
 
 /* Time passes until the next deadline of a queue. False: there is none. */
 bool fake_deadline(FakeNvme *fake, unsigned qid);
+
+/* No longer stuck: the admin commands that wait are answered. */
+void fake_answer(FakeNvme *fake);
 
 /* Post an entry for a command that nobody gave. */
 void fake_post_bogus(FakeNvme *fake, unsigned qid, uint16_t cid);

@@ -613,6 +613,86 @@ static void test_no_half_queue(void)
     fake_free(fake);
 }
 
+/* Whatever its creation ends with, no ring is left in memory given back. */
+static void test_creation_undone(void)
+{
+    static const struct {
+        uint8_t opcode;
+        const char *what;
+    } steps[] = {
+        { NVME_ADMIN_CREATE_CQ, "refused to create a completion queue" },
+        { NVME_ADMIN_CREATE_SQ, "refused to create a submission queue" },
+        { NVME_ADMIN_GET_FEATURES, "refused to tell a queue's policy" },
+    };
+    FakeNvme *fake = started();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(steps); i++) {
+        struct cintio_queue *q;
+
+        fake->refused = steps[i].opcode;
+        bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
+                  steps[i].what);
+        g_assert_cmpuint(fake->cq[1].size, ==, 0);
+        g_assert_cmpuint(fake->sq[1].size, ==, 0);
+        g_assert_cmpint(fake->cq[1].eventfd, ==, -1);
+        fake->refused = 0;
+        q = queue_of(fake, 4);
+        g_assert_cmpuint(cintio_queue_id(q), ==, 1);
+        one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
+        cintio_queue_destroy(q);
+    }
+    fake_free(fake);
+}
+
+/* A controller may complete what it was given until it says that it is gone. */
+static void test_not_let_go(void)
+{
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q;
+
+    g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+        .timeout_ms = 5 }, &err), ==, 0);
+    q = queue_of(fake, 4);
+    g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+        .op = CINTIO_FLUSH }), ==, 0);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake->stuck = true;
+    cintio_queue_destroy(q);
+    fake_complete(fake, 1, 0, 0);
+    bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
+              "has stopped to answer admin commands: reset it");
+    fake->stuck = false;
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    q = queue_of(fake, 4);
+    g_assert_cmpuint(cintio_queue_id(q), ==, 1);
+    /* neither is it anybody's after the end */
+    fake->stuck = true;
+    cintio_queue_destroy(q);
+    fake->stuck = false;
+    fake_free(fake);
+}
+
+/* An answer that comes late is not the next command's. */
+static void test_late_answer(void)
+{
+    struct nvme_sqe unknown = { .opcode = 0x7f };
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q;
+
+    g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+        .timeout_ms = 5 }, &err), ==, 0);
+    fake->stuck = true;
+    g_assert_cmpint(cintio_admin(fake->dev, &unknown, NULL, 0, NULL, &err), ==,
+                    -ETIMEDOUT);
+    g_assert_cmpint(cintio_admin(fake->dev, &unknown, NULL, 0, NULL, &err), ==,
+                    -EIO);
+    expect_text(err.text, "has stopped to answer admin commands");
+    fake_answer(fake);
+    q = queue_of(fake, 4);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static void test_admin_errors(void)
 {
     FakeNvme *fake = fake_new();
@@ -664,6 +744,9 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/trouble/reset", test_reset);
     g_test_add_func("/userspace/trouble/gone", test_gone);
     g_test_add_func("/userspace/trouble/no-half-queue", test_no_half_queue);
+    g_test_add_func("/userspace/trouble/creation-undone", test_creation_undone);
+    g_test_add_func("/userspace/trouble/not-let-go", test_not_let_go);
+    g_test_add_func("/userspace/trouble/late-answer", test_late_answer);
     g_test_add_func("/userspace/trouble/admin", test_admin_errors);
     return g_test_run();
 }
