@@ -210,10 +210,10 @@ static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)
 
     (void)q;
     if (which == CINTIO_STEP_SKIP_LOOK) {
-        return w->options->no_look;
+        return w->options->omit == OMIT_LOOK;
     }
     if (which == CINTIO_STEP_SKIP_CLAMP) {
-        return w->options->no_clamp;
+        return w->options->omit == OMIT_CLAMP;
     }
     if (w->options->delay_ns) {
         until = cintio_now() + next_random(&w->random) % w->options->delay_ns;
@@ -253,7 +253,7 @@ static int prepare(struct worker *w, struct cintio_error *err)
         w->idle[w->nr_idle] = w->nr_idle;
         w->nr_idle++;
     }
-    if (o->delay_ns || o->no_look || o->no_clamp) {
+    if (o->delay_ns || o->omit >= 0) {
         cintio_queue_watch(w->q, step, w);
     }
     return 0;

@@ -11,16 +11,20 @@
 
 #define MAX_THREADS 8
 
+enum omitted_step { OMIT_LOOK, OMIT_CLAMP };
+
+/* Numbers are uint64_t, and choices int, for the table of options. */
 struct check_options {
     const char *address;
-    enum cintio_mode mode;
+    int mode;                   /* enum cintio_mode */
     int policy;                 /* -1: as it is */
+    int omit;                   /* enum omitted_step; -1: nothing */
     uint64_t count;             /* I/Os of each thread */
-    unsigned int depth, min, entries, threads, blocks;
+    uint64_t depth, min, entries, threads, blocks;
     uint64_t sleep_ns;
     uint64_t delay_ns;          /* up to so long between the driver's steps */
-    bool records, hints, no_look, no_clamp;
-    unsigned int reset_ms;
+    uint64_t reset_ms;
+    bool records, hints;
 };
 
 /* Exit status. */

@@ -3,26 +3,10 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] =
-    "usage: cintio bind ADDRESS      give a PCI function to vfio-pci\n"
-    "       cintio unbind ADDRESS    give it back to the kernel's driver\n"
-    "       cintio info ADDRESS      what its controller says\n"
-    "       cintio check ADDRESS     overwrite its namespace, verified:\n"
-    "           --mode poll|sleep|adaptive|interrupt|coalesced\n"
-    "           --policy default|static|adaptive|vic|cint|pointer\n"
-    "           --count N     I/Os of each thread (1000)\n"
-    "           --threads N   each with a queue pair (1)\n"
-    "           --depth N --min N --entries N --blocks N\n"
-    "           --sleep NS    of mode sleep\n"
-    "           --records     keep interrupt status records\n"
-    "           --hints       mark every fourth command Urgent\n"
-    "           --delay NS    up to so long between the driver's steps\n"
-    "           --omit look|clamp   leave out what keeps wake-ups\n"
-    "           --reset MS    reset the controller after so long\n";
 
 static const char *const modes[] = {
     "poll", "sleep", "adaptive", "interrupt", "coalesced", NULL,
@@ -30,7 +14,76 @@ static const char *const modes[] = {
 static const char *const policies[] = {
     "default", "static", "adaptive", "vic", "cint", "pointer", NULL,
 };
-static const char *const faults[] = { "look", "clamp", NULL };
+static const char *const steps[] = { "look", "clamp", NULL };
+
+/*
+ * An option of "check": one of @words, whose index goes to an int; a number
+ * from @min to @max, to a uint64_t; or, with neither, a bool that becomes true.
+ */
+struct known {
+    const char *name;
+    size_t at;                  /* in struct check_options */
+    const char *const *words;
+    uint64_t min, max;
+    const char *help;
+};
+
+#define AT(field) offsetof(struct check_options, field)
+static const struct known known[] = {
+    { "mode", AT(mode), .words = modes, .help = "how it waits (interrupt)" },
+    { "policy", AT(policy), .words = policies,
+      .help = "the queues' (as it is)" },
+    { "count", AT(count), .min = 1, .max = UINT64_C(1) << 40,
+      .help = "I/Os of each thread (1000)" },
+    { "threads", AT(threads), .min = 1, .max = MAX_THREADS,
+      .help = "each with a queue pair (1)" },
+    { "depth", AT(depth), .min = 1, .max = 65534,
+      .help = "I/Os at the same time (16)" },
+    { "min", AT(min), .min = 1, .max = 65534,
+      .help = "completions to wait for (1)" },
+    { "entries", AT(entries), .min = 2, .max = 65535,
+      .help = "of each queue (256, or what depth needs)" },
+    { "blocks", AT(blocks), .min = 1, .max = 65535,
+      .help = "of each I/O (8)" },
+    { "sleep", AT(sleep_ns), .max = 1000000000, .help = "ns, of mode sleep" },
+    { "records", AT(records), .help = "keep interrupt status records" },
+    { "hints", AT(hints), .help = "mark every fourth command Urgent" },
+    { "delay", AT(delay_ns), .max = 1000000000,
+      .help = "up to so many ns between the driver's steps" },
+    { "omit", AT(omit), .words = steps,
+      .help = "leave out what keeps wake-ups" },
+    { "reset", AT(reset_ms), .min = 1, .max = 60000,
+      .help = "ms, then the controller is reset" },
+};
+#define NR_KNOWN (sizeof(known) / sizeof(known[0]))
+
+static const char verbs[] =
+    "usage: cintio bind ADDRESS      give a PCI function to vfio-pci\n"
+    "       cintio unbind ADDRESS    give it back to the kernel's driver\n"
+    "       cintio info ADDRESS      what its controller says\n"
+    "       cintio check ADDRESS     overwrite its namespace, verified:\n";
+
+static void print_words(const char *const *words)
+{
+    for (int i = 0; words[i]; i++) {
+        fprintf(stderr, " %s", words[i]);
+    }
+    fprintf(stderr, "\n");
+}
+
+static int print_usage(void)
+{
+    fputs(verbs, stderr);
+    for (const struct known *o = known; o < known + NR_KNOWN; o++) {
+        fprintf(stderr, "           --%-8s%-5s %s\n", o->name,
+                o->words ? "WORD" : o->max ? "N" : "", o->help);
+        if (o->words) {
+            fprintf(stderr, "%*s", 28, "");
+            print_words(o->words);
+        }
+    }
+    return 2;
+}
 
 static int fail(const char *text)
 {
@@ -38,32 +91,28 @@ static int fail(const char *text)
     return 1;
 }
 
-static int choose(const char *what, const char *word, const char *const *of)
+static int choose(const struct known *o, const char *word)
 {
-    for (int i = 0; of[i]; i++) {
-        if (!strcmp(word, of[i])) {
+    for (int i = 0; o->words[i]; i++) {
+        if (!strcmp(word, o->words[i])) {
             return i;
         }
     }
-    fprintf(stderr, "cintio: %s %s is none of:", what, word);
-    for (int i = 0; of[i]; i++) {
-        fprintf(stderr, " %s", of[i]);
-    }
-    fprintf(stderr, "\n");
+    fprintf(stderr, "cintio: --%s %s is none of:", o->name, word);
+    print_words(o->words);
     exit(2);
 }
 
-static uint64_t number(const char *what, const char *word, uint64_t min,
-                       uint64_t max)
+static uint64_t number(const struct known *o, const char *word)
 {
     char *end;
     uint64_t value;
 
     errno = 0;
     value = strtoull(word, &end, 10);
-    if (errno || *end || end == word || value < min || value > max) {
-        fprintf(stderr, "cintio: --%s %s: give %llu to %llu\n", what, word,
-                (unsigned long long)min, (unsigned long long)max);
+    if (errno || *end || end == word || value < o->min || value > o->max) {
+        fprintf(stderr, "cintio: --%s %s: give %llu to %llu\n", o->name, word,
+                (unsigned long long)o->min, (unsigned long long)o->max);
         exit(2);
     }
     return value;
@@ -89,65 +138,38 @@ static int info(const char *address)
     return 0;
 }
 
-static void take(struct check_options *o, const char *name, const char *value)
+static void take(struct check_options *options, const struct known *o,
+                 const char *value)
 {
-    if (!strcmp(name, "mode")) {
-        o->mode = choose("--mode", value, modes);
-    } else if (!strcmp(name, "policy")) {
-        o->policy = choose("--policy", value, policies);
-    } else if (!strcmp(name, "omit")) {
-        bool look = choose("--omit", value, faults) == 0;
+    void *field = (char *)options + o->at;
 
-        o->no_look |= look;
-        o->no_clamp |= !look;
-    } else if (!strcmp(name, "count")) {
-        o->count = number(name, value, 1, UINT64_C(1) << 40);
-    } else if (!strcmp(name, "threads")) {
-        o->threads = number(name, value, 1, MAX_THREADS);
-    } else if (!strcmp(name, "depth")) {
-        o->depth = number(name, value, 1, 65534);
-    } else if (!strcmp(name, "min")) {
-        o->min = number(name, value, 1, 65534);
-    } else if (!strcmp(name, "entries")) {
-        o->entries = number(name, value, 2, 65535);
-    } else if (!strcmp(name, "blocks")) {
-        o->blocks = number(name, value, 1, 65535);
-    } else if (!strcmp(name, "sleep")) {
-        o->sleep_ns = number(name, value, 0, 1000000000);
-    } else if (!strcmp(name, "delay")) {
-        o->delay_ns = number(name, value, 0, 1000000000);
-    } else if (!strcmp(name, "reset")) {
-        o->reset_ms = number(name, value, 1, 60000);
-    } else if (!strcmp(name, "records")) {
-        o->records = true;
+    if (o->words) {
+        *(int *)field = choose(o, value);
+    } else if (o->max) {
+        *(uint64_t *)field = number(o, value);
     } else {
-        o->hints = true;
+        *(bool *)field = true;
     }
 }
 
 static int parse_check(int argc, char **argv)
 {
-    static const struct option known[] = {
-        { "mode", 1, NULL, 0 }, { "policy", 1, NULL, 0 },
-        { "omit", 1, NULL, 0 }, { "count", 1, NULL, 0 },
-        { "threads", 1, NULL, 0 }, { "depth", 1, NULL, 0 },
-        { "min", 1, NULL, 0 }, { "entries", 1, NULL, 0 },
-        { "blocks", 1, NULL, 0 }, { "sleep", 1, NULL, 0 },
-        { "delay", 1, NULL, 0 }, { "reset", 1, NULL, 0 },
-        { "records", 0, NULL, 0 }, { "hints", 0, NULL, 0 }, { 0 },
-    };
+    struct option names[NR_KNOWN + 1] = { 0 };
     struct check_options o = {
-        .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1,
+        .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1, .omit = -1,
         .count = 1000, .depth = 16, .min = 1, .threads = 1, .blocks = 8,
     };
     int at, got;
 
-    while ((got = getopt_long(argc, argv, "", known, &at)) != -1) {
+    for (size_t i = 0; i < NR_KNOWN; i++) {
+        names[i].name = known[i].name;
+        names[i].has_arg = known[i].words || known[i].max;
+    }
+    while ((got = getopt_long(argc, argv, "", names, &at)) != -1) {
         if (got) {
-            fputs(usage, stderr);
-            return 2;
+            return print_usage();
         }
-        take(&o, known[at].name, optarg);
+        take(&o, &known[at], optarg);
     }
     if (!o.entries) {
         o.entries = o.depth + 1 > 256 ? o.depth + 1 : 256;
@@ -169,15 +191,13 @@ int main(int argc, char **argv)
         return parse_check(argc - 2, argv + 2);
     }
     if (argc != 3) {
-        fputs(usage, stderr);
-        return 2;
+        return print_usage();
     }
     if (!strcmp(verb, "info")) {
         return info(argv[2]);
     }
     if (strcmp(verb, "bind") && strcmp(verb, "unbind")) {
-        fputs(usage, stderr);
-        return 2;
+        return print_usage();
     }
     ret = *verb == 'b' ? cintio_bind(argv[2], &err)
                        : cintio_unbind(argv[2], &err);
