@@ -4,7 +4,8 @@
  * What the parts of the driver share; programs include cintio.h.
  *
  * Parts: controller.c (start, admin commands, reset), memory.c (what the
- * controller reaches), queue.c (rings), reap.c (which completions are to be
+ * controller reaches), places.c (at which addresses), queue.c (rings), pairs.c
+ * (what the controller does about them), reap.c (which completions are to be
  * taken), wait.c (modes, the pointer, sleeping), vfio.c (the kernel's side),
  * bind.c (which driver has the device).
  */
@@ -200,6 +201,31 @@ static inline uint64_t cintio_iova(const struct cintio_mem *mem,
 
 /* The address that the CPU's page tables have for @addr; 0: they tell none. */
 uint64_t cintio_physical(const void *addr);
+
+/* --- places.c ----------------------------------------------------------- */
+
+/* Above 4 GiB, and so above the window of interrupt messages. */
+#define CINTIO_FIRST_IOVA   (UINT64_C(1) << 32)
+#define CINTIO_MAX_MAPS     4096    /* at the same time */
+
+/* By address. All 0: nothing is taken. */
+struct cintio_places {
+    struct {
+        uint64_t iova, len;
+    } at[CINTIO_MAX_MAPS];
+    unsigned int nr;
+};
+
+/* Takes the first gap of @len bytes, a multiple of NVME_PAGE, or -ENOSPC. */
+int cintio_place_find(struct cintio_places *places, uint64_t len,
+                      uint64_t *iova);
+
+/* Gives none from @start to @end, inclusive, from now on. */
+void cintio_place_keep_clear(struct cintio_places *places, uint64_t start,
+                             uint64_t end);
+
+/* @iova: of cintio_place_find(). */
+void cintio_place_leave(struct cintio_places *places, uint64_t iova);
 
 /* --- queue.c ------------------------------------------------------------ */
 

@@ -24,22 +24,13 @@
 #define CONTAINER   "/dev/vfio/vfio"
 #define SYSFS       "/sys/bus/pci/devices/"
 #define NOIOMMU_ON  "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
-/* Above 4 GiB, and so above the window of interrupt messages. */
-#define FIRST_IOVA  (UINT64_C(1) << 32)
 #define MAX_VECTORS (CINTIO_MAX_QUEUES + 1)
-/* Of mappings at the same time. */
-#define MAX_MAPS    4096
-
-struct place {
-    uint64_t iova, len;
-};
 
 struct vfio {
     int container, group, device;
     bool iommu;
     pthread_mutex_t lock;           /* of the places */
-    struct place places[MAX_MAPS];  /* in order */
-    unsigned int nr_places;
+    struct cintio_places places;
 };
 
 /* --- finding the device ------------------------------------------------- */
@@ -298,44 +289,6 @@ static void watch_for_removal(struct cintio *dev)
 
 /* --- memory ------------------------------------------------------------- */
 
-/* The first gap of @len bytes; places lie in order. */
-static int find_place(struct vfio *vfio, uint64_t len, uint64_t *iova)
-{
-    uint64_t at = FIRST_IOVA;
-    unsigned int i;
-
-    if (vfio->nr_places == MAX_MAPS) {
-        return -ENOSPC;
-    }
-    for (i = 0; i < vfio->nr_places; i++) {
-        if (vfio->places[i].iova - at >= len) {
-            break;
-        }
-        at = vfio->places[i].iova + vfio->places[i].len;
-    }
-    memmove(&vfio->places[i + 1], &vfio->places[i],
-            (vfio->nr_places - i) * sizeof(vfio->places[0]));
-    vfio->places[i] = (struct place) { at, len };
-    vfio->nr_places++;
-    *iova = at;
-    return 0;
-}
-
-static void keep_clear(struct vfio *vfio, uint64_t start, uint64_t end)
-{
-    unsigned int i = vfio->nr_places;
-
-    if (end < FIRST_IOVA || vfio->nr_places == MAX_MAPS / 2) {
-        return;
-    }
-    start = start < FIRST_IOVA ? FIRST_IOVA : start;
-    for (; i && vfio->places[i - 1].iova > start; i--) {
-        vfio->places[i] = vfio->places[i - 1];
-    }
-    vfio->places[i] = (struct place) { start, end - start + 1 };
-    vfio->nr_places++;
-}
-
 /*
  * What lies in a BAR, its own or another device's, need not go by the IOMMU:
  * QEMU's controller refuses such an address, and a switch may route to it.
@@ -353,7 +306,7 @@ static void keep_bars_clear(struct vfio *vfio)
         file = *entry->d_name == '.' ? NULL : fopen(path, "r");
         while (file && fscanf(file, "%llx %llx %llx", &start, &end,
                               &flags) == 3) {
-            keep_clear(vfio, start, end);
+            cintio_place_keep_clear(&vfio->places, start, end);
         }
         if (file) {
             fclose(file);
@@ -364,18 +317,6 @@ static void keep_bars_clear(struct vfio *vfio)
     }
 }
 
-static void leave_place(struct vfio *vfio, uint64_t iova)
-{
-    unsigned int i = 0;
-
-    while (vfio->places[i].iova != iova) {
-        i++;
-    }
-    vfio->nr_places--;
-    memmove(&vfio->places[i], &vfio->places[i + 1],
-            (vfio->nr_places - i) * sizeof(vfio->places[0]));
-}
-
 static int map_iommu(struct vfio *vfio, struct cintio_mem *mem,
                      struct cintio_error *err)
 {
@@ -384,17 +325,18 @@ static int map_iommu(struct vfio *vfio, struct cintio_mem *mem,
         .flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
         .vaddr = (uintptr_t)mem->addr, .size = mem->len,
     };
-    int ret = find_place(vfio, mem->len, &mem->iova);
+    int ret = cintio_place_find(&vfio->places, mem->len, &mem->iova);
 
     if (ret) {
-        return cintio_fail(err, ret, "more than %u pieces of memory", MAX_MAPS);
+        return cintio_fail(err, ret, "more than %u pieces of memory",
+                           CINTIO_MAX_MAPS);
     }
     map.iova = mem->iova;
     if (!ioctl(vfio->container, VFIO_IOMMU_MAP_DMA, &map)) {
         return 0;
     }
     ret = -errno;
-    leave_place(vfio, mem->iova);
+    cintio_place_leave(&vfio->places, mem->iova);
     return ret == -ENOMEM ?
         cintio_fail(err, ret, "%zu bytes cannot be locked in memory: raise "
                     "RLIMIT_MEMLOCK (ulimit -l)", mem->len) :
@@ -460,7 +402,7 @@ static void vfio_unmap(struct cintio *dev, struct cintio_mem *mem)
     }
     pthread_mutex_lock(&vfio->lock);
     ioctl(vfio->container, VFIO_IOMMU_UNMAP_DMA, &unmap);
-    leave_place(vfio, mem->iova);
+    cintio_place_leave(&vfio->places, mem->iova);
     pthread_mutex_unlock(&vfio->lock);
 }
 

@@ -246,6 +246,62 @@ static void test_own_memory(void)
     fake_free(fake);
 }
 
+/* --- addresses ---------------------------------------------------------- */
+
+/* A bridge's window, BARs in it, and what follows, as sysfs may list them. */
+static void test_places_kept_clear(void)
+{
+    static const uint64_t base = CINTIO_FIRST_IOVA;
+    static const struct {
+        uint64_t start, end;
+    } clear[] = {
+        { base + 0x8000, base + 0xffff },       /* above the window */
+        { base + 0x2000, base + 0x7fff },       /* the window */
+        { base + 0x3000, base + 0x3fff },       /* ... and a BAR in it */
+        { base + 0x11000, base + 0x12000 },     /* a page and a byte */
+        { 0x1000, 0x1fff },                     /* below all */
+        { 0x1000, base + 0xfff },               /* across the first address */
+    };
+    g_autofree struct cintio_places *places = g_new0(struct cintio_places, 1);
+    uint64_t iova;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(clear); i++) {
+        cintio_place_keep_clear(places, clear[i].start, clear[i].end);
+    }
+    g_assert_cmpuint(places->nr, ==, 5);
+    g_assert_cmpint(cintio_place_find(places, 0x2000, &iova), ==, 0);
+    g_assert_cmphex(iova, ==, base + 0x13000);
+    g_assert_cmpint(cintio_place_find(places, 0x1000, &iova), ==, 0);
+    g_assert_cmphex(iova, ==, base + 0x1000);
+    g_assert_cmpint(cintio_place_find(places, 0x1000, &iova), ==, 0);
+    g_assert_cmphex(iova, ==, base + 0x10000);
+    g_assert_cmpint(cintio_place_find(places, 0x1000, &iova), ==, 0);
+    g_assert_cmphex(iova, ==, base + 0x15000);
+    cintio_place_leave(places, base + 0x1000);
+    g_assert_cmpint(cintio_place_find(places, 0x1000, &iova), ==, 0);
+    g_assert_cmphex(iova, ==, base + 0x1000);
+}
+
+static void test_places_all_taken(void)
+{
+    g_autofree struct cintio_places *places = g_new0(struct cintio_places, 1);
+    uint64_t iova;
+
+    for (unsigned i = 0; i < CINTIO_MAX_MAPS; i++) {
+        cintio_place_keep_clear(places, CINTIO_FIRST_IOVA + i * 0x3000,
+                                CINTIO_FIRST_IOVA + i * 0x3000 + 0xfff);
+    }
+    /* half of them are for data */
+    for (unsigned i = 0; i < CINTIO_MAX_MAPS / 2; i++) {
+        g_assert_cmpint(cintio_place_find(places, 0x2000, &iova), ==, 0);
+        g_assert_cmphex(iova, ==, CINTIO_FIRST_IOVA + i * 0x3000 + 0x1000);
+    }
+    g_assert_cmpint(cintio_place_find(places, 0x1000, &iova), ==, -ENOSPC);
+    cintio_place_leave(places, CINTIO_FIRST_IOVA + 0x4000);
+    g_assert_cmpint(cintio_place_find(places, 0x2000, &iova), ==, 0);
+    g_assert_cmphex(iova, ==, CINTIO_FIRST_IOVA + 0x4000);
+}
+
 /* --- queues ------------------------------------------------------------- */
 
 static void refused(struct cintio_queue *q, struct cintio_io io,
@@ -731,6 +787,8 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/data/scattered-pages", test_data_scattered);
     g_test_add_func("/userspace/data/flush", test_flush);
     g_test_add_func("/userspace/data/own-memory", test_own_memory);
+    g_test_add_func("/userspace/places/kept-clear", test_places_kept_clear);
+    g_test_add_func("/userspace/places/all-taken", test_places_all_taken);
     g_test_add_func("/userspace/queue/bad-io", test_bad_io);
     g_test_add_func("/userspace/queue/full", test_full);
     g_test_add_func("/userspace/queue/statuses", test_statuses);
