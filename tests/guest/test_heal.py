@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from overtaking import COUNTERS, ON_ONE_CPU, SYSFS, mix, parse_counters, shaken_machine
 from serving import Guest, serving, unexpected
-from test_recovery import FAILED, POLLED
+from test_recovery import FAILED
 
 from cint.guest import vm
 
@@ -209,8 +209,6 @@ echo 1 > {sysfs}/ooo_urgent
 """
 #: When it happens, in seconds after the reads begin.
 BESIDE_AFTER = [0.01 * n for n in range(8)]
-#: Interrupts that a wrong record makes late, of each of the queues.
-MAX_LATE, QUEUES = 2, 2
 
 
 @pytest.mark.slow
@@ -218,8 +216,8 @@ MAX_LATE, QUEUES = 2, 2
 def test_giving_up_beside(debug_kernel: Path, disk: vm.Backend, logs: Path, beside: str) -> None:
     """It gives its records up while it is reset, switched off or removed, under KASAN.
 
-    After a reset the driver believes the record that is there, for two interrupts at most. If no
-    other follows, the command times out, and its completion is found in the queue.
+    No interrupt is late. The driver clears the records with each reset: one of before, which the
+    device does not clear either, would look as if it was written.
     """
     machine = replace(meddled_machine(disk, "nvme_core.io_timeout=2"), kernel=debug_kernel)
     with serving(machine, logs, 3 * vm.BOOT_LIMIT_S) as guest:
@@ -229,9 +227,7 @@ def test_giving_up_beside(debug_kernel: Path, disk: vm.Backend, logs: Path, besi
         guest.vm.qmp.set("x-cint-freeze-records", False)
         messages = guest.shell("dmesg -c")
         assert messages.count(FALLBACK) > 1
-        assert unexpected(messages, (FALLBACK, FAILED, POLLED)) == []
-        late = messages.count("completion polled")
-        assert late <= (MAX_LATE * QUEUES * len(BESIDE_AFTER) if beside == "reset" else 0)
+        assert unexpected(messages, (FALLBACK, FAILED)) == []
         guest.shell(AGAIN["reset"])
         check_out_of_order(guest)
         guest.shell("grep -q 'debug_locks: *1' /proc/lockdep_stats")

@@ -22,12 +22,9 @@ from cint.guest import agent, session, vm
 
 pytestmark = pytest.mark.slow
 
-#: How much more or less than without the patches, as a share.
-AIM = 0.001
-#: What holds where the aim is not reached on NVMe, and what tries differ by where it is nearly; a
-#: result over the aim is told.
-HELD = {"direct read": 0.002, "direct read, ext4": 0.0025, "fsync": 0.0015,
-        "io_uring, 8 reads": 0.002, "io_submit, 8 reads": 0.0015}
+#: How much more than without the patches, as a share, and how much less: an fsync takes a little
+#: less, and far less would mean that something else is counted.
+MORE, LESS = 0.001, 0.0015
 DISK_SIZE = 64 << 20
 #: One command at a time, so slowly that each has an interrupt of its own: how many there are is no
 #: matter of a few instructions.
@@ -173,16 +170,12 @@ def as_text(table: Mapping[str, Counts]) -> str:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_nothing_for_nobody(table: Mapping[str, Counts], call: str,
-                            request: pytest.FixtureRequest) -> None:
-    """A system call takes the same instructions with and without the patches, or nearly."""
+def test_nothing_for_nobody(table: Mapping[str, Counts], call: str) -> None:
+    """A system call takes the same instructions with and without the patches, within 0.1 %."""
     more = table["with"][call] / table["without"][call] - 1
-    assert abs(more) <= HELD.get(call, AIM), f"{call}: {more:+.3%} instructions"
-    if abs(more) > AIM:
-        request.node.user_properties.append(
-            ("remark", f"{more:+.2%} instructions, where the aim is {AIM:.1%}"))
+    assert -LESS <= more <= MORE, f"{call}: {more:+.3%} instructions"
 
 
 def test_hints_are_counted(table: Mapping[str, Counts]) -> None:
     """Where a controller takes hints a direct read takes more: it is not that nothing is seen."""
-    assert table["taken"]["direct read"] / table["with"]["direct read"] - 1 > AIM
+    assert table["taken"]["direct read"] / table["with"]["direct read"] - 1 > MORE
