@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * How the guest's driver takes completions out of order: the kernel's own KUnit
- * tests, run as a program. Random schedules are other ones here than in a guest.
+ * tests, run as a program. Random schedules are other ones here than in a
+ * guest.
  *
  *   test-ooo                  the tests, as TAP; --seed S, which every program
  *                             of the suite is given, changes nothing here
