@@ -38,6 +38,7 @@ ioengine=psync
 LINUX_CQ_SIZE = "1024"
 IRQ = re.compile(r"^pci_nvme_cint_irq cqid 1 .* class (\w+) reason ([\w-]+) covered (\d+) .*"
                  r" at (\d+)$", re.MULTILINE)
+POST_OR_SUBMIT = re.compile(r"^pci_nvme_cint_(post|submit) cqid 1 .* at (\d+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize(("policy", "opts", "same"), [
@@ -72,15 +73,36 @@ def sent_by_the_device(log: Path) -> list[str]:
             for cls, reason, covered, at in IRQ.findall(log.read_text("utf-8"))]
 
 
-def known(policy: properties.Policy, lines: list[str]) -> list[str]:
-    """The interrupts; under vic without the reason.
+def ties(log: Path) -> set[str]:
+    """When (ns) a command was fetched in the ns of a completion that was posted before.
 
-    A command whose doorbell rings in the ns of a completion is in flight for the device already,
-    for the trace, which has commands when they are fetched, not yet: low-iops or low-cif.
+    If its doorbell rang in that ns, too, it is in flight for the device when that completion comes;
+    for the trace, which has commands when they are fetched, it is not yet.
     """
-    if policy.kind != "vic":
-        return lines
-    return [re.sub(r"low-(cif|iops)", "low", line) for line in lines]
+    posted: set[str] = set()
+    tied: set[str] = set()
+    for event, at in POST_OR_SUBMIT.findall(log.read_text("utf-8")):
+        if event == "post":
+            posted.add(at)
+        elif at in posted:
+            tied.add(at)
+    return tied
+
+
+def check_same(policy: properties.Policy, log: Path, replayed: list[str], sent: list[str]) -> None:
+    """The same interrupts; under vic, which counts commands in flight, up to a tie.
+
+    There low-iops may be low-cif, too: both are for lack of commands in flight.
+    """
+    if policy.kind == "vic":
+        replayed, sent = ([re.sub(r"low-(cif|iops)", "low", line) for line in lines]
+                          for lines in (replayed, sent))
+        differ = [at for at, pair in enumerate(zip(replayed, sent, strict=False))
+                  if pair[0] != pair[1]]
+        if differ and sent[differ[0]].split()[1] in ties(log):
+            replayed, sent = replayed[:differ[0]], sent[:differ[0]]
+    assert len(sent) > 100, policy.name
+    assert replayed == sent, policy.name
 
 
 @pytest.mark.parametrize("extras", properties.EXTRAS)
@@ -103,5 +125,4 @@ def test_a_compares_words_mean_the_same_in_a_replay(logs: Path, extras: str,
         replayed = [line for line in capfd.readouterr().out.splitlines()
                     if line.startswith("irq ")]
         sent = sent_by_the_device(log)
-        assert len(sent) > 100, policy.name
-        assert known(policy, replayed) == known(policy, sent), policy.name
+        check_same(policy, log, replayed, sent)
