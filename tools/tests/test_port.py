@@ -67,6 +67,19 @@ def test_patches_that_fit(own: Path) -> None:
     assert "| change 1 | applies |" in port.report(found)
 
 
+def test_another_tree_of_the_same_version_takes_its_place(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "overlay_map", dict)
+    port.install(port.apply(own, None), own)
+    other = own.rename(own.with_name("elsewhere"))
+    (other / "hw/b.c").write_text("new\n")
+    tree = port.install(port.apply(other, None), other)
+    assert (tree.root / "VERSION").read_text() == "10.9.1\n"
+    assert (tree.root / "hw/a.c").read_text() == SECOND
+    assert (tree.root / "hw/b.c").readlink() == other / "hw/b.c"
+
+
 def test_what_changed_beside_a_patch_is_merged(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own / "hw/a.c").write_text(BASE.replace("line 3\n", "theirs\n"))
     found = port.apply(own, None)

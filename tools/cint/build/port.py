@@ -161,9 +161,7 @@ def install(port: Port, own: Path) -> patches.Tree:
     names = repository.git("format-patch", "--zero-commit", "--no-signature", "--no-numbered",
                            "-o", written, f"{first}..HEAD").splitlines()
     tree = patches.Tree(port.place / "src", f"QEMU {port.version}", origin=own, verified=False)
-    with steps.step("port-link", f"Link {tree.label}") as step:
-        count = trees.link_farm(own, tree.root, patches.own_files(tree))
-        step.summary(f"{count} files")
+    trees.link_own(tree, f"port-{port.version}")
     patches.apply_series(tree, [Path(name) for name in names])
     patches.apply_overlay(tree, patches.overlay_map())
     return tree

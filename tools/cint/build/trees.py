@@ -35,15 +35,24 @@ def _prepare_own(package: sources.Package, own: Path) -> patches.Tree:
                 f"verified: {package.title} {', '.join(package.series)}")
     farm = paths.OWN / "src" / package.name
     tree = patches.Tree(farm, label, origin=own, verified=False)
-    marker = steps.Stamp(f"{package.name}-own")
-    if not marker.current({"origin": str(own)}):
-        shutil.rmtree(farm, ignore_errors=True)
-        shutil.rmtree(tree.store, ignore_errors=True)
-    with steps.step(f"{package.name}-link", f"Link {label}") as step:
-        count = link_farm(own, farm, patches.own_files(tree))
-        step.summary(f"{count} files")
-    marker.write({"origin": str(own)})
+    link_own(tree, package.name)
     return tree
+
+
+def link_own(tree: patches.Tree, name: str) -> None:
+    """Make `tree` links to the person's tree that it is of; anew where it was of another one.
+
+    `name` is that of the step, and of the stamp that says of which tree it is.
+    """
+    assert tree.origin is not None
+    inputs, marker = {"origin": str(tree.origin)}, steps.Stamp(f"{name}-own")
+    if not marker.current(inputs):
+        shutil.rmtree(tree.root, ignore_errors=True)
+        shutil.rmtree(tree.store, ignore_errors=True)
+    with steps.step(f"{name}-link", f"Link {tree.label}") as step:
+        count = link_farm(tree.origin, tree.root, patches.own_files(tree))
+        step.summary(f"{count} files")
+    marker.write(inputs)
 
 
 def prepare_bench(own: Path | None) -> patches.Tree:
