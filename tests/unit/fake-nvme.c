@@ -151,6 +151,7 @@ static void move_all(FakeNvme *fake, const struct nvme_sqe *sqe, uint8_t *disk,
     const uint64_t *list = &sqe->prp2;
 
     move(fake, sqe->prp1, disk, part, write);
+    g_assert_true(len > part || !sqe->prp2);
     if (len - part > NVME_PAGE) {
         g_assert_cmpuint(sqe->prp2 % 8, ==, 0);
         g_assert_cmpuint(sqe->prp2 % NVME_PAGE + (len - part + NVME_PAGE - 1) /
@@ -246,21 +247,25 @@ static uint16_t get_feature(FakeNvme *fake, const struct nvme_sqe *sqe)
     return 0;
 }
 
-/* Two records with little in them. */
+/* A record for each queue, with little in them. */
 static void get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
 {
     struct {
         NvmeCintLogHeader head;
-        NvmeCintLogRecord record[2];
+        NvmeCintLogRecord record[FAKE_QUEUES + 1];
     } page = {
         .head = {
-            .magic = NVME_CINT_MAGIC, .header_size = 64, .records = 2,
+            .magic = NVME_CINT_MAGIC, .header_size = 64,
+            .records = FAKE_QUEUES + 1,
             .record_size = sizeof(NvmeCintLogRecord),
         },
-        .record = { { .cqid = 0 },
-                    { .cqid = 1, .cqes = fake->cq[1].posted } },
     };
     size_t len = ((sqe->cdw10 >> 16) + 1) * 4;
+
+    for (unsigned qid = 0; qid <= FAKE_QUEUES; qid++) {
+        page.record[qid].cqid = qid;
+        page.record[qid].cqes = fake->cq[qid].posted;
+    }
 
     g_assert_cmpuint(sqe->cdw12 + len, <=, sizeof(page));
     for (size_t at = 0; at < len; at += NVME_PAGE) {
@@ -278,6 +283,8 @@ static uint16_t create_cq(FakeNvme *fake, const struct nvme_sqe *sqe)
     if (!qid || qid > FAKE_QUEUES || cq->size) {
         return SC_INVALID_QUEUE;
     }
+    g_assert_cmpuint(sqe->cdw11 >> 16, ==,
+                     sqe->cdw11 & NVME_CQ_IEN ? qid : 0);
     *cq = (FakeCq) {
         .base = sqe->prp1, .size = (sqe->cdw10 >> 16) + 1, .phase = true,
         .irq = sqe->cdw11 & NVME_CQ_IEN, .eventfd = eventfd,
@@ -348,9 +355,11 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
         status = create_sq(fake, sqe);
         break;
     case NVME_ADMIN_DELETE_SQ:
+        g_assert_cmpuint(fake->sq[sqe->cdw10].size, >, 0);
         delete_sq(fake, sqe->cdw10);
         break;
     case NVME_ADMIN_DELETE_CQ:
+        g_assert_cmpuint(fake->cq[sqe->cdw10].size, >, 0);
         delete_cq(fake, sqe->cdw10);
         break;
     default:
@@ -376,6 +385,7 @@ static void fetch(FakeNvme *fake, unsigned qid, const struct nvme_sqe *sqe)
         admin(fake, sqe);
         return;
     }
+    g_assert_true(!fake->plain || !engine_hints(sqe));
     while (sq->cmd[i].used) {
         i++;
         g_assert_cmpuint(i, <, FAKE_ENTRIES);
@@ -503,8 +513,13 @@ static int fake_notify(struct cintio *dev, unsigned vector, int eventfd,
     return 0;
 }
 
+/* By then nothing may be written to memory any more. */
 static void fake_close(struct cintio *dev)
 {
+    FakeNvme *fake = dev->carrier;
+
+    g_assert_true(fake->gone || fake->stuck ||
+                  !(fake->regs[NVME_REG_CSTS / 4] & NVME_CSTS_RDY));
     if (dev->removal >= 0) {
         close(dev->removal);
     }
@@ -543,7 +558,7 @@ int fake_start(FakeNvme *fake, const struct cintio_options *options,
     fake->dev = dev;
     dev->ops = &fake_ops;
     dev->carrier = fake;
-    dev->bar_size = FAKE_BAR_SIZE;
+    dev->bar_size = fake->bar_size ? fake->bar_size : FAKE_BAR_SIZE;
     dev->vectors = fake->vectors ? fake->vectors : FAKE_QUEUES + 1;
     dev->removal = -1;
     ret = cintio_start(dev, "fake", options, err);

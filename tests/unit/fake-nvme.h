@@ -15,7 +15,7 @@
 #include "internal.h"
 
 #define FAKE_QUEUES     4       /* I/O queue pairs */
-#define FAKE_ENTRIES    64      /* of each, at most */
+#define FAKE_ENTRIES    128     /* of each, at most */
 #define FAKE_BLOCK      512
 #define FAKE_BLOCKS     8192    /* 4 MiB */
 #define FAKE_MDTS       6       /* 256 KiB */
@@ -62,6 +62,7 @@ typedef struct FakeNvme {
     bool stuck, no_namespace;
     uint8_t refused;                /* admin opcode that fails; 0 = none */
     unsigned vectors;               /* 0 = one for each queue */
+    size_t bar_size;                /* 0 = with all registers */
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
     bool scattered;
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Breaks pure files of the device and the guest's kernel a line at a time and runs their tests.
+"""Breaks files that need no guest a line at a time and runs their tests.
+
+Pure ones of the device and of the guest's kernel, and the user-space driver.
 
     tests/unit/mutate.py [PATTERN]
 
@@ -18,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = ROOT / "tests/unit"
 
-# File of hw/nvme/ or the kernel's, and for each mutant what is replaced by what.
+# File of hw/nvme/, of the kernel or of the driver in user space, and for each mutant what is
+# replaced by what.
 MUTANTS = {
     "model/arb.c": [
         ("urgent is one class of four", "arb->first[CINT_ARB_URGENT] ? CINT_ARB_URGENT :", ""),
@@ -316,6 +319,186 @@ MUTANTS = {
     "block/blk-poll-est.h": [
         ("a wake-up ends at the aim", "est->wake >> BLK_POLL_SPARE_SHIFT", "0"),
     ],
+    "userspace/wait.c": [
+        ("no second look", "(is_worth_a_look(q, k) || is_stale(q))", "0"),
+        ("a reset while it goes to sleep", "(is_worth_a_look(q, k) || is_stale(q))",
+         "is_worth_a_look(q, k)"),
+        ("more than can come", "wanted > q->flying && !step(q, CINTIO_STEP_SKIP_CLAMP) ? q->flying",
+         "0 ? q->flying"),
+        ("one too far", "cintio_ahead(q, q->head, k - 1)", "cintio_ahead(q, q->head, k)"),
+        ("pointer one too far", "target = cintio_ahead(q, q->head, k);",
+         "target = cintio_ahead(q, q->head, k + 1);"),
+        ("pointer one too near", "target = cintio_ahead(q, q->head, k);",
+         "target = cintio_ahead(q, q->head, k - 1);"),
+        ("not armed", "NVME_CINT_POINTER_ARM | target.index", "target.index"),
+        ("emptied after the look", "    clear(q);\n    step(q, CINTIO_STEP_CLEARED);", "    "
+         "step(q, CINTIO_STEP_CLEARED);\n    if (is_worth_a_look(q, k)) { return 0; }\n    "
+         "clear(q);\n    return sleep_on(q, end);"),
+        ("never emptied", "    clear(q);\n", ""),
+        ("the record tells nothing", "__atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE) !=\n"
+         "            q->told", "0"),
+        ("interrupts are not counted", "q->interrupts += count;", ";"),
+        ("sleeps are not counted in poll(2)", "    q->sleeps++;\n    step(q, CINTIO_STEP_WOKEN);",
+         "    step(q, CINTIO_STEP_WOKEN);"),
+        ("whoever sleeps does not hear of a removal", "n > 0 && fds[1].revents", "0"),
+        ("whoever polls does not hear of a removal", "return poll(&removal, 1, 0) > 0 ? "
+         "wanted_back(q)\n                                    : cintio_alive(",
+         "return cintio_alive("),
+        ("whoever is busy does not hear of a removal", "if (!ret && !(++q->looks % LOOKS)) {",
+         "if (0) {"),
+        ("whoever polls looks after nobody", "        ret = look_after(q, now);",
+         "        ret = 0;"),
+        ("a sleeper looks after nobody", "left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, "
+         "&q->error)", "left <= WATCH_NS ? TIMED_OUT : 0"),
+        ("looked after each time", "if (now < q->watched_ns + WATCH_NS) {", "if (0) {"),
+        ("looked after once", "    q->watched_ns = now;", "    q->watched_ns = UINT64_MAX / 2;"),
+        ("no limit to polling", "if (now >= end) {", "if (0) {"),
+        ("a reset is not seen by whoever polls",
+         "        if (is_stale(q)) {\n            return 0;\n"
+         "        }\n        if (now", "        if (now"),
+        ("sleeps for all of the mean", "q->mean_ns / 2", "q->mean_ns"),
+        ("sleeps from now", "oldest->pushed_ns + ns;", "cintio_now() + ns;"),
+        ("nobody is woken", "(void)!write(q->eventfd, &one, sizeof(one));", ""),
+        ("what was got at the end is lost", "return got || ret == TIMED_OUT ? (int)got : ret;",
+         "return ret == TIMED_OUT ? (int)got : ret ? ret : (int)got;"),
+        ("min beyond max", "    min = min < max ? min : max;\n", ""),
+    ],
+    "userspace/reap.c": [
+        ("the phase never changes", "place.phase = !place.phase;", ";"),
+        ("the ring has no end", "if (index >= q->entries) {", "if (0) {"),
+        ("the ring ends late", "if (index >= q->entries) {", "if (index > q->entries) {"),
+        ("an identifier that is none", "id >= q->entries - 1 || !q->slots[id].busy",
+         "!q->slots[id].busy"),
+        ("a command that is none", "id >= q->entries - 1 || !q->slots[id].busy",
+         "id >= q->entries - 1"),
+        ("a slot stays busy", "    slot->busy = false;\n", ""),
+        ("a status of eight bits", "cqe->status >> 1 & 0x7ff", "cqe->status >> 1 & 0xff"),
+        ("the oldest stays", "    q->slots[slot->prev].next = slot->next;\n", ""),
+        ("nothing is learned", "        learn(q, slot->pushed_ns);\n", ""),
+        ("more than asked for, in order", "while (got < max && cintio_posted(q, q->head)) {",
+         "while (cintio_posted(q, q->head)) {"),
+        ("nothing overtakes", "(int32_t)(q->told - place.count) > 0 || q->slots[id].urgent",
+         "(int32_t)(q->told - place.count) > 0"),
+        ("a record covers one entry more", "(int32_t)(q->told - place.count) > 0",
+         "(int32_t)(q->told - place.count) >= 0"),
+        ("a record covers one entry less", "(int32_t)(q->told - place.count) > 0",
+         "(int32_t)(q->told - place.count) > 1"),
+        ("whoever polls waits for a record", "return q->mode < CINTIO_INTERRUPT || id >=",
+         "return id >="),
+        ("what was passed over is never taken",
+         "struct cintio_cursor at = news ? q->head : q->scan;",
+         "struct cintio_cursor at = q->scan;"),
+        ("taken twice", "!q->taken[at.index] && may_take(q, at)", "may_take(q, at)"),
+        ("the head stays", "    while (q->taken[q->head.index]) {", "    while (0) {"),
+        ("the doorbell is not rung", "if (q->head.index != before) {", "if (0) {"),
+    ],
+    "userspace/queue.c": [
+        ("a ring in two pieces", "if (!in_one_piece(q->mem, q->sq, sq_len) ||\n        "
+         "!in_one_piece(q->mem, q->cq, cq_len)) {", "if (0) {"),
+        ("a list for all commands", "(q->prp_lists + (size_t)id * q->dev->prp_list_size)",
+         "(q->prp_lists)"),
+        ("a second page is a list", "    if (page + NVME_PAGE >= end) {\n        sqe->prp2 = "
+         "cintio_iova(mem, page);\n        return;\n    }\n", ""),
+        ("a list for two pages", "page + NVME_PAGE >= end", "page + 2 * NVME_PAGE >= end"),
+        ("the first page is all", "    if (page >= end) {\n        return;\n    }\n", ""),
+        ("one place of a full ring", "q->free[q->nr_free++] = n - 1 - i;",
+         "q->free[q->nr_free++] = 0;"),
+        ("the tail has no end", "q->sq_tail + 1 == q->entries ? 0 : q->sq_tail + 1",
+         "q->sq_tail + 1"),
+        ("both hints are Urgent", "(io->hints & (CINTIO_URGENT | CINTIO_BARRIER)) ==\n"
+         "                       CINTIO_URGENT", "io->hints & CINTIO_URGENT"),
+        ("hints without the capability", "!(dev->info.cint_caps & NVME_CINT_CAP_HINTS)", "0"),
+        ("hints exchanged", "hints & CINTIO_URGENT ? NVME_CINT_FLAGS_URGENT",
+         "hints & CINTIO_BARRIER ? NVME_CINT_FLAGS_URGENT"),
+        ("the end of the namespace", "io->blocks > info->blocks - io->lba",
+         "io->blocks - 1 > info->blocks - io->lba"),
+        ("too much at once", "!io->blocks || len > info->max_transfer", "!io->blocks"),
+        ("beyond its memory", "len > io->mem->len - offset", "0"),
+        ("not aligned", "(uintptr_t)io->buf % 4", "0"),
+        ("high half of the address", "sqe.cdw11 = io->lba >> 32;", ";"),
+        ("one block more", "sqe.cdw12 = io->blocks - 1;", "sqe.cdw12 = io->blocks;"),
+        ("rung after a reset", "q->generation != atomic_load(&q->dev->generation)", "0"),
+        ("the doorbell is not rung", "cintio_write32(q->dev, q->sq_doorbell, q->sq_tail);", ";"),
+        ("not flying", "q->flying += q->queued;", ";"),
+        ("memory stays", "    cintio_free(q->dev, q->mem);\n", ""),
+    ],
+    "userspace/pairs.c": [
+        ("a queue that failed keeps its rings", "    if (ret) {\n        withdraw(q);",
+         "    if (ret) {\n        cintio_queue_free(q);"),
+        ("a submission queue is left",
+         "known && q->has_sq && !delete_ring(q, NVME_ADMIN_DELETE_SQ)", "0"),
+        ("a completion queue is left",
+         "known && q->has_cq && !delete_ring(q, NVME_ADMIN_DELETE_CQ)", "0"),
+        ("a CQ that is there is not known", "q->has_cq = !ret;", ";"),
+        ("an SQ that is there is not known", "q->has_sq = !ret;", ";"),
+        ("no answer is let go", "cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL) >= 0",
+         "(cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL), true)"),
+        ("the eventfd stays", "dev->ops->notify(dev, q->id, -1, NULL);", ";"),
+        ("not marked as destroyed", "    q->destroyed = true;\n", ""),
+        ("the identifier stays taken", "    dev->queues[q->id - 1] = NULL;\n", ""),
+        ("rings of another start are deleted", "q->generation == atomic_load(&dev->generation)",
+         "true"),
+        ("no interrupts", "(q->irq ? (uint32_t)q->id << 16 | NVME_CQ_IEN : 0)", "0"),
+        ("the vector is another's", "(uint32_t)q->id << 16 | NVME_CQ_IEN", "NVME_CQ_IEN"),
+        ("one entry more", "(uint32_t)(q->entries - 1) << 16 | q->id,\n        .cdw11 = (q->irq",
+         "(uint32_t)q->entries << 16 | q->id,\n        .cdw11 = (q->irq"),
+        ("a queue of one entry", "options->entries == 1 ||", ""),
+        ("too many entries", "|| options->entries > dev->info.max_entries", ""),
+        ("the policy is not learned at creation", "    if (!ret) {\n        ret = learn_policy(q, "
+         "err);\n    }\n    if (ret) {\n        withdraw", "    if (ret) {\n        withdraw"),
+        ("the policy is not learned when it changes", "    if (!ret) {\n        ret = "
+         "learn_policy(q, err);\n    }\n    pthread", "    pthread"),
+        ("coalesced without the pointer", "q->mode == CINTIO_COALESCED && !q->pointer", "0"),
+        ("a policy that is none", "policy >= NR_POLICIES", "policy > NR_POLICIES"),
+        ("a mode that cannot be leaves its queue", "    if (ret) {\n        "
+         "cintio_queue_destroy(q);", "    if (ret) {\n"),
+    ],
+    "userspace/controller.c": [
+        ("an answer is the next one's", "    while (cintio_reap(dev->admin, &late, 1)) {",
+         "    while (0) {"),
+        ("commands behind one that is not answered", "    ret = check_answers(dev, err);\n    if "
+         "(ret) {\n        return ret;\n    }\n", ""),
+        ("a reset keeps what was destroyed", "        free_destroyed(dev);\n", ""),
+        ("a reset frees what is not destroyed", "dev->queues[i] && dev->queues[i]->destroyed",
+         "dev->queues[i]"),
+        ("sleepers sleep through a reset", "            cintio_queue_wake(dev->queues[i]);\n", ""),
+        ("woken before the reset is known", "    atomic_fetch_add(&dev->generation, 1);\n", ""),
+        ("memory is freed under a controller that runs", "        disable(dev, &ignored);\n", ""),
+        ("data beyond two pages", "len > BOUNCE", "0"),
+        ("the second page is forgotten", "sqe.prp2 = len > NVME_PAGE ?", "sqe.prp2 = 0 ?"),
+        ("nothing comes back", "    if (buf) {\n        memcpy(buf, bounce, len);\n    }\n", ""),
+        ("registers beyond the mapping", "    if (cint.regs_offset + (uint64_t)cint.regs_stride * "
+         "dev->vectors >\n        dev->bar_size) {", "    if (0) {"),
+        ("no size of transfers", "mdts && mdts < 9 ?", "0 ?"),
+        ("pages larger than 4 KiB", "if (NVME_CAP_MPSMIN(cap)) {", "if (0) {"),
+        ("a controller that failed is waited for", "(csts & NVME_CSTS_CFS) && ready", "0"),
+        ("a removed controller is waited for",
+         "        if (csts == NVME_GONE) {\n            return "
+         "cintio_fail(err, -ENODEV, \"%s was removed\",\n                               "
+         "dev->info.address);\n        }\n        if (!(csts", "        if (!(csts"),
+        ("more queues than vectors", "if (dev->vectors - 1 < dev->info.queues) {", "if (0) {"),
+        ("the log ends early", "at < len && !ret; at += BOUNCE",
+         "at < BOUNCE && !ret; at += BOUNCE"),
+        ("status records under queues", "        if (dev->queues[i]) {\n            return "
+         "cintio_fail(err, -EBUSY", "        if (0) {\n            return cintio_fail(err, -EBUSY"),
+    ],
+    "userspace/places.c": [
+        ("a range within another ends the search",
+         "places->at[i].iova > at && places->at[i].iova - at >= len",
+         "places->at[i].iova - at >= len"),
+        ("a range within another moves back", "at = end > at ? end : at;", "at = end;"),
+        ("behind less than a page", "end = page_up(places->at[i].iova + places->at[i].len);",
+         "end = places->at[i].iova + places->at[i].len;"),
+        ("a gap that is just enough is none", "places->at[i].iova - at >= len",
+         "places->at[i].iova - at > len"),
+        ("a gap that is too small", "places->at[i].iova - at >= len",
+         "places->at[i].iova - at + NVME_PAGE >= len"),
+        ("no order", "places->at[i - 1].iova > start", "0"),
+        ("the last byte is not clear", "end - start + 1", "end - start"),
+        ("all places kept clear", "CINTIO_MAX_MAPS / 2", "CINTIO_MAX_MAPS"),
+        ("more than there are", "if (places->nr == CINTIO_MAX_MAPS) {", "if (0) {"),
+        ("none is left", "    places->nr--;\n", ""),
+    ],
 }
 
 ENGINE = tuple(f"coalesce/{name}.c" for name in (
@@ -344,6 +527,9 @@ ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
                       ("test-events.c", "sim.c")), ENGINE)
 # A file of the kernel is a header, its tests a program that includes both.
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
+DRIVER = tuple(f"userspace/{name}.c" for name in (
+    "bind", "controller", "memory", "pairs", "places", "queue", "reap", "vfio", "wait"))
+DRIVER_TESTS = ("test-userspace.c", "test-wait.c")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -406,6 +592,32 @@ class Bench:
         return True
 
 
+class DriverBench:
+    """The tests of the user-space driver, compiled but for one of its files."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        """Compile them."""
+        self.source, self.place = ROOT / name, place
+        self.original = self.source.read_text("utf-8")
+        self.flags = ["-D_GNU_SOURCE", "-pthread", f"-I{ROOT / 'userspace'}", *SANITIZE, *glib()]
+        sources = [*(ROOT / "hw/nvme" / other for other in ENGINE), UNIT / "fake-nvme.c",
+                   *(ROOT / other for other in DRIVER if other != name)]
+        self.objects = [compile_to(source, place, self.flags) for source in sources]
+        self.tests = [compile_to(UNIT / test, place, self.flags) for test in DRIVER_TESTS]
+
+    def survives(self, text: str) -> bool:
+        """Whether all tests pass with `text` in the file's place."""
+        mutant = self.place / "mutant.c"
+        mutant.write_text(text, encoding="utf-8")
+        changed, binary = compile_to(mutant, self.place, self.flags), self.place / "test"
+        for test in self.tests:
+            subprocess.run(["gcc", test, *self.objects, changed, "-o", binary, *self.flags, "-lm"],
+                           check=True)
+            if not passes(binary):
+                return False
+        return True
+
+
 class KernelBench:
     """The tests of a file that the series of kernel patches adds."""
 
@@ -428,6 +640,13 @@ class KernelBench:
         return passes(binary)
 
 
+def bench_of(name: str, place: Path) -> Bench | DriverBench | KernelBench:
+    """What runs the tests of a file."""
+    if name in KERNEL_TESTS:
+        return KernelBench(name, place)
+    return DriverBench(name, place) if name in DRIVER else Bench(name, place)
+
+
 def main() -> int:
     """Try all mutants of the files that match."""
     pattern = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -436,7 +655,7 @@ def main() -> int:
         if pattern not in name:
             continue
         with tempfile.TemporaryDirectory(prefix="cint-mutant-") as place:
-            bench = (KernelBench if name in KERNEL_TESTS else Bench)(name, Path(place))
+            bench = bench_of(name, Path(place))
             original = bench.original
             if not bench.survives(original):
                 sys.exit(f"{name}: its tests fail as it is")

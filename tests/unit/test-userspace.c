@@ -65,6 +65,18 @@ static void test_info(void)
     fake_free(fake);
 }
 
+/* Registers that are not mapped are registers that are not there. */
+static void test_small_bar(void)
+{
+    FakeNvme *fake = fake_new();
+
+    fake->bar_size = FAKE_POINTERS + 4;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->cint_caps, ==,
+                     0x1ff & ~NVME_CINT_CAP_POINTER);
+    fake_free(fake);
+}
+
 static int start_with(FakeNvme *fake, struct cintio_options options)
 {
     int ret = fake_start(fake, &options, &err);
@@ -87,6 +99,12 @@ static void test_start_errors(void)
     g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
                     -ENODEV);
     expect_text(err.text, "fake");
+
+    fake = fake_new();
+    fake->regs[NVME_REG_CAP / 4 + 1] = 1 << 16;     /* MPSMIN */
+    g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
+                    -ENOTSUP);
+    expect_text(err.text, "pages larger than 4 KiB");
 
     fake = fake_new();
     fake->stuck = true;
@@ -211,6 +229,64 @@ static void test_data_scattered(void)
     data_in(true);
 }
 
+/* Each has a list of its own. */
+static void test_data_of_two(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    size_t len = 4 * NVME_PAGE;
+    struct cintio_mem *mem = memory_of(fake, 2 * len);
+    struct cintio_done done[2];
+
+    fill(mem->addr, 2 * len, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+            .op = CINTIO_WRITE, .lba = 32 * i, .blocks = 32, .mem = mem,
+            .buf = (uint8_t *)mem->addr + i * len }), ==, 0);
+    }
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 2);
+    g_assert_cmpint(cintio_complete(q, done, 2, 2, CINTIO_FOREVER), ==, 2);
+    g_assert_cmpmem(fake->disk, 2 * len, mem->addr, 2 * len);
+    cintio_free(fake->dev, mem);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* What the controller is given, for it is larger than the fake's disk. */
+static void test_high_address(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    struct cintio_mem *mem = memory_of(fake, NVME_PAGE);
+
+    fake->dev->info.blocks = UINT64_C(1) << 40;
+    g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+        .op = CINTIO_READ, .lba = UINT64_C(0x1234567890), .blocks = 8,
+        .mem = mem, .buf = mem->addr }), ==, 0);
+    g_assert_cmphex(q->sq[0].cdw10, ==, 0x34567890);
+    g_assert_cmphex(q->sq[0].cdw11, ==, 0x12);
+    g_assert_cmphex(q->sq[0].cdw12, ==, 7);
+    cintio_free(fake->dev, mem);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* A controller without cint may take the two bits for something else. */
+static void test_hints_of_a_plain_one(void)
+{
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q;
+
+    fake->plain = true;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    q = queue_of(fake, 4);
+    one(fake, q, &(struct cintio_io) {
+        .op = CINTIO_FLUSH, .hints = CINTIO_URGENT | CINTIO_BARRIER });
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static void test_flush(void)
 {
     FakeNvme *fake = started();
@@ -302,6 +378,20 @@ static void test_places_all_taken(void)
     g_assert_cmphex(iova, ==, CINTIO_FIRST_IOVA + 0x4000);
 }
 
+/* The controller takes a ring for one piece. */
+static void test_ring_in_pieces(void)
+{
+    struct cintio_queue_options options = { .entries = FAKE_ENTRIES };
+    FakeNvme *fake = started();
+    struct cintio_queue *q = NULL;
+
+    fake->scattered = true;
+    g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==,
+                    -ENOMEM);
+    expect_text(err.text, "not in one piece");
+    fake_free(fake);
+}
+
 /* --- queues ------------------------------------------------------------- */
 
 static void refused(struct cintio_queue *q, struct cintio_io io,
@@ -360,6 +450,27 @@ static void test_full(void)
     fake_complete(fake, 1, 1, 0);
     g_assert_cmpint(cintio_complete(q, done, 1, 4, 0), ==, 1);
     g_assert_cmpint(cintio_push(q, &flush), ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* No more than there is room for; the rest is the next call's. */
+static void test_room(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 8);
+    struct cintio_done done[8];
+
+    for (unsigned i = 0; i < 5; i++) {
+        g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+            .op = CINTIO_FLUSH, .cookie = i }), ==, 0);
+    }
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 5);
+    g_assert_cmpint(cintio_complete(q, done, 4, 2, 0), ==, 2);
+    g_assert_cmpuint(done[1].cookie, ==, 1);
+    g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, 3);
+    g_assert_cmpuint(done[2].cookie, ==, 4);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -425,9 +536,9 @@ static void test_queue_errors(void)
     fake->plain = true;
     g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
     bad_queue(fake, (struct cintio_queue_options) { .entries = 1 }, -EINVAL,
-              "2 to 64");
-    bad_queue(fake, (struct cintio_queue_options) { .entries = 65 }, -EINVAL,
-              "2 to 64");
+              "2 to 128");
+    bad_queue(fake, (struct cintio_queue_options) { .entries = 129 }, -EINVAL,
+              "2 to 128");
     bad_queue(fake, (struct cintio_queue_options) { .no_interrupts = true,
               .mode = CINTIO_INTERRUPT }, -EINVAL, "without interrupts");
     bad_queue(fake, (struct cintio_queue_options) { .mode = 9 }, -EINVAL,
@@ -474,8 +585,9 @@ static void test_log(void)
 
     one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
     g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, 0);
-    g_assert_cmpuint(len, ==, 64 + 2 * sizeof(NvmeCintLogRecord));
+    g_assert_cmpuint(len, ==, 64 + 5 * sizeof(NvmeCintLogRecord));
     record = (NvmeCintLogRecord *)((uint8_t *)page + 64);
+    g_assert_cmpuint(record[4].cqid, ==, 4);
     g_assert_cmpuint(record[1].cqid, ==, 1);
     g_assert_cmpuint(record[1].cqes, ==, 1);
     free(page);
@@ -544,6 +656,7 @@ static void test_out_of_order(void)
     expect_taken(q, 16, "");
     fake_complete_some(fake, 1, 1);
     expect_taken(q, 16, "2");
+    g_assert_cmpuint(fake->cq[1].reasons[NVME_CINT_REASON_URGENT], ==, 1);
     g_assert_cmpuint(fake->cq[1].head, ==, 0);
     /* both hints are none, and the fourth that is kept ends the burst */
     fake_complete_some(fake, 1, 1);
@@ -559,6 +672,23 @@ static void test_out_of_order(void)
     g_assert_cmpint(cintio_records(fake->dev, false, &err), ==, -EBUSY);
     cintio_queue_destroy(q);
     g_assert_cmpint(cintio_records(fake->dev, false, &err), ==, 0);
+    fake_free(fake);
+}
+
+/* The identifier of a command that overtook is given to another at once. */
+static void test_identifier_again(void)
+{
+    struct cintio_queue *q;
+    FakeNvme *fake = with_records(&q);
+
+    push_marked(q, "..U");
+    fake_complete_some(fake, 1, 3);
+    expect_taken(q, 16, "2");
+    push_marked(q, ".");
+    g_assert_true(fake_deadline(fake, 1));
+    expect_taken(q, 16, "0 1");
+    g_assert_cmpuint(cintio_outstanding(q), ==, 1);
+    cintio_queue_destroy(q);
     fake_free(fake);
 }
 
@@ -608,6 +738,7 @@ static void test_reset(void)
     g_assert_cmpint(cintio_push(q, &flush), ==, 0);
     g_assert_cmpint(cintio_ring(q), ==, 0);
     g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_true(fake_is_signalled(fake, 1));
     g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==,
                     -ESTALE);
     expect_text(cintio_queue_error(q), "1 commands of queue 1 are lost");
@@ -785,18 +916,26 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/start/no-device", test_no_device);
     g_test_add_func("/userspace/data/pages", test_data);
     g_test_add_func("/userspace/data/scattered-pages", test_data_scattered);
+    g_test_add_func("/userspace/start/small-bar", test_small_bar);
+    g_test_add_func("/userspace/data/two", test_data_of_two);
+    g_test_add_func("/userspace/data/high-address", test_high_address);
+    g_test_add_func("/userspace/data/plain-hints", test_hints_of_a_plain_one);
+    g_test_add_func("/userspace/places/ring-in-pieces", test_ring_in_pieces);
     g_test_add_func("/userspace/data/flush", test_flush);
     g_test_add_func("/userspace/data/own-memory", test_own_memory);
     g_test_add_func("/userspace/places/kept-clear", test_places_kept_clear);
     g_test_add_func("/userspace/places/all-taken", test_places_all_taken);
     g_test_add_func("/userspace/queue/bad-io", test_bad_io);
     g_test_add_func("/userspace/queue/full", test_full);
+    g_test_add_func("/userspace/queue/room", test_room);
     g_test_add_func("/userspace/queue/statuses", test_statuses);
     g_test_add_func("/userspace/queue/identifiers", test_identifiers);
     g_test_add_func("/userspace/queue/errors", test_queue_errors);
     g_test_add_func("/userspace/queue/policies", test_policies);
     g_test_add_func("/userspace/log", test_log);
     g_test_add_func("/userspace/records/out-of-order", test_out_of_order);
+    g_test_add_func("/userspace/records/identifier-again",
+                    test_identifier_again);
     g_test_add_func("/userspace/records/polled", test_records_polled);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
     g_test_add_func("/userspace/trouble/reset", test_reset);

@@ -404,6 +404,22 @@ static void test_sleep_then_poll(void)
     fake_complete_some(fake, 1, 1);
     g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
     g_assert_cmpuint(cintio_now() - start, >=, 450000);
+    /* the oldest of two is gone: the time is that of the next */
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_SLEEP, 3000000, &err), ==,
+                    0);
+    push(q, 2);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 2);
+    g_assert_cmpint(cintio_complete(q, done, 2, 8, CINTIO_FOREVER), ==, 2);
+    usleep(3000);
+    start = cintio_now();
+    push(q, 1);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(cintio_now() - start, >=, 3000000);
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_SLEEP_ADAPTIVE, 0, &err),
+                    ==, 0);
     /* whose time is over nobody sleeps for: half the mean, from its push */
     q->mean_ns = 20000000;
     q->sleeps = 0;
