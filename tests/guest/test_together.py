@@ -59,9 +59,12 @@ FIO_A = (mix(sync="size=1M\nprioclass=1").replace("[global]", "[global]\nloops=4
          + POLL.replace("[poll]", "[poll]\nverify=0"))
 #: What that has outstanding at most.
 DEPTH_A = 1 + 32 + 4
+DEPTH_B = 16
 #: B's max-hold. A process that is late, as among others on a busy CPU, leaves completions waiting
 #: for longer than the usual 10 ms; one whose wake-up was lost looks by itself only after a second.
 MAX_HOLD_B_NS = 900_000_000
+#: The first bucket of a distribution that counts 0.54 s and more.
+HALF_A_SECOND = 30
 #: Two threads, each with a queue pair of its own.
 FIO_B = """\
 [global]
@@ -227,7 +230,9 @@ class Pair:
         total = page.total()
         assert total.cqes == ios_of(document)
         assert 0 < said.interrupts <= total.interrupts
-        assert total.reasons.get("max-hold", 0) == 0
+        # a lost wake-up delays what one thread has outstanding; a busy host delays everything
+        slow = sum(total.post_to_head.buckets[HALF_A_SECOND:])
+        assert total.reasons.get("max-hold", 0) * 4 * DEPTH_B <= slow, total
         check_page(page, MAX_HOLD_B_NS, 0)
         self.tell("B", page, total.cqes, total.interrupts)
 
@@ -250,7 +255,8 @@ class Pair:
             self.guest.shell(f"echo 1 > {SYSFS}/reset_controller")
         status, text = self.end("b")
         assert status == 1, text
-        assert "reset: done" in text and "are lost" in text, text
+        # on a busy host the reset may come before the first command
+        assert "reset: done" in text and " errors=0 " in text, text
         status, text = self.end("a")
         assert status == 0, text
         self.story.resets += RESETS + 1
