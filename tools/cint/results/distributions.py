@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cint.errors import UsageError
 from cint.results import plots
 
 #: A drawing has no more rows than this.
@@ -84,9 +83,4 @@ def draw(rows: Sequence[Row], source: str, path: Path) -> None:
     for axis in grid[-1]:
         _axis(axis)
     figure.suptitle(source, x=0.01, ha="left", fontsize=9)
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as problem:
-        raise UsageError(f"--plot {path}: {problem}") from None
-    finally:
-        plt.close(figure)
+    plots.save(plt, figure, path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cint import units
-from cint.errors import EXIT_OK, UsageError
+from cint.errors import EXIT_OK
 from cint.measure.sweep import Sweep
 from cint.results import plots
 
@@ -70,9 +70,4 @@ def draw(result: Sweep, source: str, path: Path) -> None:
                     f"proposed delta={units.format_time(result.delta_ns)}, thr={result.thr}",
                     fontsize=9)
     figure.tight_layout()
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as problem:
-        raise UsageError(f"--plot {path}: {problem}") from None
-    finally:
-        plt.close(figure)
+    plots.save(plt, figure, path)

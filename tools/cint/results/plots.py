@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths
+from cint.errors import UsageError
 from cint.measure import metrics, sampling
 from cint.measure.metrics import Drawing
 from cint.results import axes, documents, table, tradeoff
@@ -239,3 +240,13 @@ def write(document: Mapping[str, Any], directory: Path) -> list[Path]:
     made = [_figure(document, directory, drawing) for drawing in metrics.DRAWINGS if drawing.png]
     made.append(_trade_off(document, directory))
     return [path for path in made if path is not None]
+
+
+def save(plt: Any, figure: Any, path: Path) -> None:
+    """Write what --plot asks for, PNG, SVG or PDF by the suffix, and forget the figure."""
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--plot {path}: {problem}") from None
+    finally:
+        plt.close(figure)
