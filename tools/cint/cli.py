@@ -61,7 +61,7 @@ MAX_JOBS = 9999
 
 DESCRIPTION = """QEMU's NVMe controller with calibrated interrupts: build it, run it, and compare
 interrupt coalescing policies in a guest. The first run of a command sets up what
-it needs; nothing has to be installed beforehand on Debian 12 (x86-64; 13 is untried).
+it needs; nothing has to be installed beforehand on Debian 12 (x86-64).
 """
 
 #: Exit codes of every verb, and what they say.
