@@ -134,7 +134,7 @@ def ios_of(document: Any, job: str = "") -> int:
 
 def slowest_ns(document: Any) -> int:
     """Of fio's I/Os, from the submission to the process's hearing of the end."""
-    return max(part[way]["clat_ns"]["max"] for part in document["jobs"]
+    return max(int(part[way]["clat_ns"]["max"]) for part in document["jobs"]
                for way in ("read", "write"))
 
 
