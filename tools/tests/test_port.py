@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cint import cli, paths
-from cint.build import patches, port, sources, trees
+from cint.build import patches, port, qemu, setup, sources, trees
 from cint.errors import CintError, UsageError
+from cint.selftest import runner, suites
 
 #: A file of the version that the series is for, and what its two patches make of it.
 BASE = "".join(f"line {n}\n" for n in range(40))
@@ -131,6 +132,32 @@ def test_a_tree_that_has_the_patches_is_refused(own: Path) -> None:
 def test_a_port_needs_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["port"]) == 2
     assert "to which QEMU?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("statuses", [
+    (runner.PASSED, runner.SKIPPED), (runner.PASSED, runner.FAILED), (runner.SKIPPED,), (),
+])
+def test_its_tests_are_counted(own: Path, statuses: tuple[str, ...],
+                               monkeypatch: pytest.MonkeyPatch,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a suite, a line for each test that did not pass; nothing run is a failure, too."""
+    results = [runner.Result("port", f"t{n}", status, 0.1, reason="because")
+               for n, status in enumerate(statuses)]
+    suite = suites.Suite("port", "the device", (), lambda _: iter(results))
+    monkeypatch.setattr(suites, "port_suites", lambda _: (suite,))
+    monkeypatch.setattr(setup, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(port, "install", lambda *_: object())
+    monkeypatch.setattr(qemu, "build_port", lambda *_: None)
+    monkeypatch.setattr(qemu, "version", lambda _: "QEMU emulator version 10.9.1")
+    passed, failed, skipped = (statuses.count(status) for status in
+                               (runner.PASSED, runner.FAILED, runner.SKIPPED))
+    assert cli.main(["port", "--qemu-src", str(own)]) == (0 if passed and not failed else 1)
+    said = capsys.readouterr()
+    assert (f"QEMU emulator version 10.9.1:\nthe device: {passed} passed, {failed} failed, "
+            f"{skipped} skipped\n") in said.out
+    for result in results:
+        told = f"{result.status}: port: {result.name}: because" in said.err
+        assert told == (result.status != runner.PASSED)
 
 
 def test_series_of_other_versions_list_patches_that_are_there() -> None:

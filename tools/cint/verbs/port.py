@@ -31,16 +31,30 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
                         help="run only tests whose name contains it")
 
 
-def _test(args: argparse.Namespace, build_dir: Path) -> "Counter[str]":
-    options = suites.Options(jobs=setup.jobs(args), pattern=args.pattern)
+def _test(suite: suites.Suite, options: suites.Options) -> "Counter[str]":
+    """Run a suite, and tell of each test that did not pass: how many of which status."""
     counts: Counter[str] = Counter()
-    for suite in suites.port_suites(build_dir):
+    with ui.Progress(f"{suite.name} tests") as progress:
         for result in suite.run(options):
             counts[result.status] += 1
+            progress.update(f"[{counts.total()}]")
             if result.status != runner.PASSED:
                 ui.line(f"{result.status}: {result.suite}: {result.name}: {result.reason} "
                         f"(log: {paths.display(result.log) if result.log else 'none'})")
     return counts
+
+
+def _test_all(args: argparse.Namespace, build_dir: Path) -> int:
+    """Run what a port has to pass and print a line a suite; the exit code."""
+    options = suites.Options(jobs=setup.jobs(args), pattern=args.pattern)
+    print(f"\n{qemu.version(build_dir / paths.QEMU.name)}:", flush=True)
+    total: Counter[str] = Counter()
+    for suite in suites.port_suites(build_dir):
+        counts = _test(suite, options)
+        print(f"{suite.title}: {counts[runner.PASSED]} passed, "
+              f"{counts[runner.FAILED]} failed, {counts[runner.SKIPPED]} skipped", flush=True)
+        total += counts
+    return EXIT_FAILED if total[runner.FAILED] or not total[runner.PASSED] else EXIT_OK
 
 
 def _apply(args: argparse.Namespace, own: Path) -> tuple[port.Port, patches.Tree | None]:
@@ -69,8 +83,4 @@ def run(args: argparse.Namespace) -> int:
             return EXIT_OK
         build_dir = found.place / "build"
         qemu.build_port(tree, build_dir, found.version, setup.jobs(args))
-    counts = _test(args, build_dir)
-    print(f"\n{qemu.version(build_dir / paths.QEMU.name)}: unit tests and qtests: "
-          f"{counts[runner.PASSED]} passed, {counts[runner.FAILED]} failed, "
-          f"{counts[runner.SKIPPED]} skipped")
-    return EXIT_FAILED if counts[runner.FAILED] or not counts[runner.PASSED] else EXIT_OK
+    return _test_all(args, build_dir)
