@@ -44,6 +44,13 @@
 #define MAX_JOBS    64
 #define MODE_AUTO   (CINTIO_COALESCED + 1)
 
+/*
+ * A completion queue that is three quarters full interrupts for that reason
+ * (pressure), whatever the pointer says. In one with just as many entries as
+ * the job has I/Os, a process that is late would often be woken by it.
+ */
+#define LEAST_ENTRIES 256
+
 enum { UNMARKED, URGENT, BARRIER };
 
 struct user_options {
@@ -360,13 +367,22 @@ static int set_mode(struct cintio_queue *q, const struct user_options *o,
            cintio_queue_set_mode(q, CINTIO_INTERRUPT, 0, err) : 0;
 }
 
+/* One stays free; and no more than the controller has (CAP.MQES). */
+static uint16_t entries_for(unsigned int iodepth)
+{
+    uint16_t most = cintio_info(the.dev)->max_entries;
+    unsigned int wanted = iodepth < LEAST_ENTRIES ? LEAST_ENTRIES : iodepth + 1;
+
+    return wanted < most ? wanted : most;
+}
+
 static int set_up_queue(struct thread_data *td, struct user *user,
                         struct cintio_error *err)
 {
     const struct user_options *o = td->eo;
     uint16_t most = cintio_info(the.dev)->max_entries;
     struct cintio_queue_options how = {
-        .entries = td->o.iodepth + 1,
+        .entries = entries_for(td->o.iodepth),
         .no_interrupts = o->mode < CINTIO_INTERRUPT,
     };
     int ret;
