@@ -133,6 +133,17 @@ struct cintio_queue {
     struct cintio_error error;
 };
 
+/* --- resets ------------------------------------------------------------- */
+
+/* The controller was reset since, and has the queue no more. */
+static inline bool cintio_is_stale(const struct cintio_queue *q)
+{
+    return q->generation != atomic_load(&q->dev->generation);
+}
+
+/* -ESTALE with a text if it is, or 0. */
+int cintio_check_stale(const struct cintio_queue *q, struct cintio_error *err);
+
 /* --- errors ------------------------------------------------------------- */
 
 /* Leaves the text if @err is not NULL and returns @code. */

@@ -77,7 +77,7 @@ static int tell(struct cintio_queue *q, struct cintio_error *err)
 static void withdraw(struct cintio_queue *q)
 {
     struct cintio *dev = q->dev;
-    bool known = q->generation == atomic_load(&dev->generation);
+    bool known = !cintio_is_stale(q);
 
     dev->queues[q->id - 1] = q;
     q->destroyed = true;
@@ -261,7 +261,10 @@ int cintio_queue_set_policy(struct cintio_queue *q, unsigned int policy,
                            "(pointer) are known", policy, NR_POLICIES - 1);
     }
     pthread_mutex_lock(&dev->lock);
-    ret = set_policy_locked(q, policy, err);
+    ret = cintio_check_stale(q, err);
+    if (!ret) {
+        ret = set_policy_locked(q, policy, err);
+    }
     if (!ret) {
         ret = learn_policy(q, err);
     }

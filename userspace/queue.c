@@ -246,12 +246,20 @@ int cintio_push(struct cintio_queue *q, const struct cintio_io *io)
     return cintio_enqueue(q, &sqe, io);
 }
 
+int cintio_check_stale(const struct cintio_queue *q, struct cintio_error *err)
+{
+    return !cintio_is_stale(q) ? 0 :
+        cintio_fail(err, -ESTALE, "%s was reset: %u commands of queue %u are "
+                    "lost; destroy it and make another",
+                    q->dev->info.address, cintio_outstanding(q), q->id);
+}
+
 int cintio_ring(struct cintio_queue *q)
 {
-    if (q->generation != atomic_load(&q->dev->generation)) {
-        return cintio_fail(&q->error, -ESTALE, "%s was reset: %u commands of "
-                           "queue %u are lost; destroy it and make another",
-                           q->dev->info.address, cintio_outstanding(q), q->id);
+    int ret = cintio_check_stale(q, &q->error);
+
+    if (ret) {
+        return ret;
     }
     if (q->queued) {
         cintio_write32(q->dev, q->sq_doorbell, q->sq_tail);

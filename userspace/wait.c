@@ -49,11 +49,6 @@ static bool sleeps_on_interrupt(const struct cintio_queue *q)
     return q->mode == CINTIO_INTERRUPT || q->mode == CINTIO_COALESCED;
 }
 
-static bool is_stale(const struct cintio_queue *q)
-{
-    return q->generation != atomic_load(&q->dev->generation);
-}
-
 /* What can come of @wanted completions: the rest was never asked for. */
 static unsigned int reachable(struct cintio_queue *q, unsigned int wanted)
 {
@@ -166,7 +161,7 @@ static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
     clear(q);
     step(q, CINTIO_STEP_CLEARED);
     if (!step(q, CINTIO_STEP_SKIP_LOOK) &&
-        (is_worth_a_look(q, k) || is_stale(q))) {
+        (is_worth_a_look(q, k) || cintio_is_stale(q))) {
         return 0;
     }
     step(q, CINTIO_STEP_LOOKED);
@@ -203,7 +198,7 @@ static int spin(struct cintio_queue *q, uint64_t end)
             continue;
         }
         now = cintio_now();
-        if (is_stale(q)) {
+        if (cintio_is_stale(q)) {
             return 0;
         }
         if (now >= end) {

@@ -743,6 +743,10 @@ static void test_reset(void)
                     -ESTALE);
     expect_text(cintio_queue_error(q), "1 commands of queue 1 are lost");
     g_assert_cmpint(cintio_ring(q), ==, -ESTALE);
+    /* it has no policy, and another of its identifier does not get one */
+    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err),
+                    ==, -ESTALE);
+    expect_text(err.text, "fake was reset");
     /* its doorbells may not become another's */
     fresh = queue_of(fake, 8);
     g_assert_cmpuint(cintio_queue_id(fresh), ==, 2);
