@@ -62,6 +62,7 @@ struct cintio_mem {
     uint64_t *pages;        /* else the address of each 2^shift bytes */
     unsigned int shift;
     bool foreign;           /* the caller's memory: only mapped */
+    struct cintio_mem *next;    /* in a list of what is kept */
 };
 
 struct cintio_options {
@@ -162,6 +163,11 @@ const struct cintio_info *cintio_info(const struct cintio *dev);
  * Reset and start again. What is outstanding is lost: calls on the queues,
  * also those that sleep now, end with -ESTALE. Such a queue keeps its
  * identifier until it is destroyed. Status records are off afterwards.
+ *
+ * -ETIMEDOUT "did not stop": the controller may still use what it was given.
+ * Queues and memory may be given back as always, but stay in place until it has
+ * stopped, by another cintio_reset() or by cintio_close(). Until then admin
+ * commands, and so new queues, end with -EIO.
  */
 int cintio_reset(struct cintio *dev, struct cintio_error *err);
 

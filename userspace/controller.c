@@ -83,14 +83,18 @@ static int wait_ready(struct cintio *dev, bool ready, struct cintio_error *err)
     }
 }
 
+/* What fails leaves a controller that may yet write to memory. */
 static int disable(struct cintio *dev, struct cintio_error *err)
 {
     uint32_t cc = cintio_read32(dev, NVME_REG_CC);
+    int ret;
 
     if (cc != NVME_GONE && (cc & NVME_CC_EN)) {
         cintio_write32(dev, NVME_REG_CC, cc & ~NVME_CC_EN);
     }
-    return wait_ready(dev, false, err);
+    ret = wait_ready(dev, false, err);
+    atomic_store(&dev->running, ret != 0);
+    return ret;
 }
 
 static void write64(struct cintio *dev, uint32_t offset, uint64_t value)
@@ -139,18 +143,22 @@ static int admin_wait(struct cintio *dev, struct cintio_done *done,
 /* The command before was given up: is there still no answer? */
 static int check_answers(struct cintio *dev, struct cintio_error *err)
 {
+    bool running = atomic_load(&dev->running);
     struct cintio_done late;
     int ret;
 
     while (cintio_reap(dev->admin, &late, 1)) {
         continue;   /* nobody waits for it */
     }
-    if (!cintio_outstanding(dev->admin)) {
+    if (!running && !cintio_outstanding(dev->admin)) {
         return 0;
     }
     ret = cintio_alive(dev, err);
-    return ret ? ret : cintio_fail(err, -EIO, "%s has stopped to answer admin "
-                                   "commands: reset it", dev->info.address);
+    return ret ? ret : cintio_fail(err, -EIO, running ?
+                                   "%s did not stop when it was reset: reset "
+                                   "it again, or close it" :
+                                   "%s has stopped to answer admin commands: "
+                                   "reset it", dev->info.address);
 }
 
 int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
@@ -453,6 +461,7 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     ret = disable(dev, err);
     if (!ret) {
         free_destroyed(dev);
+        cintio_free_kept(dev, false);
         cintio_free(dev, dev->records);
         dev->records = NULL;
         ret = renew_admin(dev, err);
@@ -473,7 +482,9 @@ void cintio_close(struct cintio *dev)
     }
     if (dev->admin) {
         /* nothing may write to memory that is about to be somebody else's */
-        disable(dev, &ignored);
+        if (!disable(dev, &ignored)) {
+            cintio_free_kept(dev, false);
+        }
         cintio_queue_free(dev->admin);
     }
     for (unsigned int i = 0; dev->queues && i < dev->options.queues; i++) {
@@ -483,7 +494,8 @@ void cintio_close(struct cintio *dev)
     }
     cintio_free(dev, dev->records);
     free(dev->queues);
-    dev->ops->close(dev);
+    dev->ops->close(dev);   /* which ends what the controller does, at last */
+    cintio_free_kept(dev, true);
     pthread_mutex_destroy(&dev->lock);
     free(dev);
 }

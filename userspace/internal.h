@@ -57,6 +57,8 @@ struct cintio {
     /* Everything below, and admin commands. */
     pthread_mutex_t lock;
     _Atomic unsigned int generation;    /* up by one at each reset */
+    _Atomic bool running;               /* it was to stop and has not */
+    struct cintio_mem *_Atomic kept;    /* given back while it was running */
     struct cintio_queue *admin;
     struct cintio_queue **queues;       /* by identifier - 1 */
     struct cintio_mem *records;         /* interrupt status, by CQ identifier */
@@ -209,6 +211,12 @@ static inline uint64_t cintio_iova(const struct cintio_mem *mem,
     return mem->pages[offset >> mem->shift] +
            (offset & ((UINT64_C(1) << mem->shift) - 1));
 }
+
+/*
+ * Frees what was given back while the controller did not stop. @dev->ops may be
+ * closed: mappings have ended with them.
+ */
+void cintio_free_kept(struct cintio *dev, bool closed);
 
 /* The address that the CPU's page tables have for @addr; 0: they tell none. */
 uint64_t cintio_physical(const void *addr);

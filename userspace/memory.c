@@ -138,15 +138,47 @@ int cintio_map(struct cintio *dev, void *addr, size_t len,
     return 0;
 }
 
-void cintio_free(struct cintio *dev, struct cintio_mem *mem)
+static void release(struct cintio_mem *mem)
 {
-    if (!mem) {
-        return;
-    }
-    dev->ops->unmap(dev, mem);
     if (!mem->foreign) {
         munmap(mem->addr, mem->len);
     }
     free(mem->pages);
     free(mem);
+}
+
+/* Any thread may give memory back, and with or without the lock. */
+static void keep(struct cintio *dev, struct cintio_mem *mem)
+{
+    mem->next = atomic_load(&dev->kept);
+    while (!atomic_compare_exchange_weak(&dev->kept, &mem->next, mem)) {
+        continue;
+    }
+}
+
+void cintio_free(struct cintio *dev, struct cintio_mem *mem)
+{
+    if (!mem) {
+        return;
+    }
+    /* the caller's own cannot be kept; there is an IOMMU, which confines */
+    if (atomic_load(&dev->running) && !mem->foreign) {
+        keep(dev, mem);
+        return;
+    }
+    dev->ops->unmap(dev, mem);
+    release(mem);
+}
+
+void cintio_free_kept(struct cintio *dev, bool closed)
+{
+    struct cintio_mem *mem = atomic_exchange(&dev->kept, NULL), *next;
+
+    for (; mem; mem = next) {
+        next = mem->next;
+        if (!closed) {
+            dev->ops->unmap(dev, mem);
+        }
+        release(mem);
+    }
 }

@@ -513,13 +513,25 @@ static int fake_notify(struct cintio *dev, unsigned vector, int eventfd,
     return 0;
 }
 
-/* By then nothing may be written to memory any more. */
+/*
+ * By then nothing may be written to memory any more, unless the controller does
+ * not stop: that one writes to all that it was given.
+ */
 static void fake_close(struct cintio *dev)
 {
     FakeNvme *fake = dev->carrier;
 
     g_assert_true(fake->gone || fake->stuck ||
                   !(fake->regs[NVME_REG_CSTS / 4] & NVME_CSTS_RDY));
+    if (fake->stuck) {
+        for (unsigned qid = 1; qid <= FAKE_QUEUES; qid++) {
+            fake->cq[qid].eventfd = -1;
+            fake_complete_some(fake, qid, FAKE_ENTRIES);
+        }
+    }
+    if (fake->stuck || fake->gone) {
+        memset(fake->mem, 0, sizeof(fake->mem));    /* mappings end, too */
+    }
     if (dev->removal >= 0) {
         close(dev->removal);
     }
@@ -644,6 +656,10 @@ bool fake_deadline(FakeNvme *fake, unsigned qid)
 void fake_answer(FakeNvme *fake)
 {
     fake->stuck = false;
+    if (!(fake->regs[NVME_REG_CC / 4] & NVME_CC_EN)) {
+        start_or_stop(fake);
+        return;
+    }
     ring_sq(fake, 0, fake->sq[0].tail);
 }
 

@@ -98,7 +98,7 @@ void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n);
 /* Time passes until the next deadline of a queue. False: there is none. */
 bool fake_deadline(FakeNvme *fake, unsigned qid);
 
-/* No longer stuck: the admin commands that wait are answered. */
+/* No longer stuck: it stops if it was told to, or answers admin commands. */
 void fake_answer(FakeNvme *fake);
 
 /* Post an entry for a command that nobody gave. */

@@ -863,6 +863,75 @@ static void test_not_let_go(void)
     fake_free(fake);
 }
 
+static unsigned int maps_of(const FakeNvme *fake)
+{
+    unsigned int n = 0;
+
+    for (unsigned i = 0; i < FAKE_MEMS; i++) {
+        n += fake->mem[i].mem != NULL;
+    }
+    return n;
+}
+
+/* With a read in flight that may yet be written to its buffer. */
+static struct cintio_queue *not_stopped(FakeNvme *fake)
+{
+    struct cintio_io io = { .op = CINTIO_READ, .blocks = 1 };
+    struct cintio_queue *q;
+
+    g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+        .timeout_ms = 5 }, &err), ==, 0);
+    q = queue_of(fake, 4);
+    io.mem = memory_of(fake, NVME_PAGE);
+    io.buf = io.mem->addr;
+    g_assert_cmpint(cintio_push(q, &io), ==, 0);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake->stuck = true;
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, -ETIMEDOUT);
+    expect_text(err.text, "did not stop in 5 ms");
+    cintio_free(fake->dev, io.mem);
+    return q;
+}
+
+/* What was given back stays in place until a controller has stopped. */
+static void test_not_stopped(void)
+{
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q = not_stopped(fake);
+
+    cintio_queue_destroy(q);
+    fake->cq[1].eventfd = -1;
+    fake_complete(fake, 1, 0, 0);
+    bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
+              "did not stop when it was reset: reset it again, or close it");
+    fake_answer(fake);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpuint(maps_of(fake), ==, 1);     /* of the admin queue */
+    q = queue_of(fake, 4);
+    g_assert_cmpuint(cintio_queue_id(q), ==, 1);
+    one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* The same at its end: one that never stops writes when it is closed. */
+static void test_never_stopped(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        FakeNvme *fake = fake_new();
+        struct cintio_queue *q = not_stopped(fake);
+
+        if (i & 1) {
+            cintio_queue_destroy(q);
+        }
+        g_assert_cmpuint(fake_inflight(fake, 1), ==, 1);
+        if (i & 2) {
+            fake_answer(fake);
+        }
+        fake_free(fake);
+    }
+}
+
 /* An answer that comes late is not the next command's. */
 static void test_late_answer(void)
 {
@@ -947,6 +1016,8 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/trouble/no-half-queue", test_no_half_queue);
     g_test_add_func("/userspace/trouble/creation-undone", test_creation_undone);
     g_test_add_func("/userspace/trouble/not-let-go", test_not_let_go);
+    g_test_add_func("/userspace/trouble/not-stopped", test_not_stopped);
+    g_test_add_func("/userspace/trouble/never-stopped", test_never_stopped);
     g_test_add_func("/userspace/trouble/late-answer", test_late_answer);
     g_test_add_func("/userspace/trouble/admin", test_admin_errors);
     return g_test_run();
