@@ -55,6 +55,11 @@ def _command(guest: Guest, command: str) -> None:
     assert said == "", said
 
 
+def resume(guest: Guest) -> None:
+    """Let the device go on."""
+    _command(guest, "resume held")
+
+
 class Hold:
     """One stop of the backend: the next I/O of a kind stays in the device until `release`."""
 
@@ -69,5 +74,5 @@ class Hold:
 
     def release(self) -> None:
         """Let the device go on, and wait for all programs; each must have succeeded."""
-        _command(self.guest, "resume held")
+        resume(self.guest)
         self.guest.shell(_FINISH)

@@ -453,7 +453,7 @@ def test_who_may_not(guest: Guest) -> None:
 
 
 #: The kernel's own suites: name and how many cases they have at least.
-KUNIT = {"blk-irq-hints": 5, "blk-poll-est": 17, "nvme_ooo": 18}
+KUNIT = {"blk-irq-hints": 5, "blk-poll-est": 17, "blk-switch-policy": 15, "nvme_ooo": 18}
 
 
 def passed(results: str) -> dict[str, int]:

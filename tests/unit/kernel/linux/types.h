@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What blk-poll-est.h, ooo.h and their tests take of the kernel's headers,
+ * What blk-poll-est.h, ooo.h, blk-switch-policy.h and their tests take of the kernel's headers,
  * for programs: see tests/unit/meson.build.
  */
 #ifndef SHIM_LINUX_TYPES_H
@@ -18,6 +18,7 @@ typedef int32_t s32;
 typedef uint64_t u64;
 
 #define U32_MAX UINT32_MAX
+#define U64_MAX UINT64_MAX
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
 #define min(a, b) ((a) < (b) ? (a) : (b))

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Queues for I/O of the realtime class, and what is moved between CPUs.
+
+The device counts the commands of each submission queue, so it says which way each request went.
+Two CPUs: queues 1 and 2 are theirs for everything else (T), 3 and 4 for the realtime class (L).
+Real time. Nothing is judged by the clock but that one wait is a multiple of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from conftest import log_root
+from marks import hint_machine, make_disk
+from serving import Guest, serving
+from switching import (
+    ALWAYS,
+    COUNT,
+    DEEP,
+    DEVICE,
+    FEW,
+    L0,
+    L1,
+    L_BESIDE,
+    MEDIUM,
+    MODES,
+    NEVER,
+    PARAMETERS,
+    QUEUE,
+    REALTIME,
+    T0,
+    T1,
+    URGENT,
+    barriers,
+    check_nothing_is_outstanding,
+    commands,
+    during,
+    hardware_queues,
+    run_on,
+    set_mode,
+    set_threshold,
+)
+
+from cint.device import properties
+from cint.guest import vm
+
+
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """A guest with queues for both classes, whose disk keeps what is written."""
+    disk = make_disk(tmp_path_factory.mktemp("blk-switch") / "disk", size=1 << 30)
+    machine = replace(hint_machine("nvme.blk_switch=1"), backend=vm.Backend(disk))
+    with serving(machine, log_root() / "blk-switch") as running:
+        yield running
+
+
+@pytest.fixture
+def guest(switched: Guest) -> Iterator[Guest]:
+    """The same, as it was at first, and with nothing outstanding in the end."""
+    set_mode(switched, "prio")
+    set_threshold(switched, 1 << 20)
+    yield switched
+    check_nothing_is_outstanding(switched)
+
+
+def test_queues(guest: Guest) -> None:
+    """Two for each CPU, those of the realtime class urgent and all others medium."""
+    queues = guest.stats()["submission-queues"]
+    assert {q["sqid"]: q["priority"] for q in queues} == {
+        T0: MEDIUM, T1: MEDIUM, L0: URGENT, L1: URGENT}
+    assert "2/2/0 default/read/poll queues" in guest.shell("dmesg")
+    cpus = guest.shell("cat /sys/block/nvme0n1/mq/*/cpu_list").split()
+    assert cpus == ["0", "1", "0", "1"]
+
+
+@pytest.mark.parametrize("op", ["read", "write"])
+@pytest.mark.parametrize("how", REALTIME)
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_map(guest: Guest, cpu: int, how: str, op: str) -> None:
+    """The class chooses the queue, whatever the operation; not where there are no classes."""
+    script = run_on(cpu, REALTIME[how], f"--op={op} --count={COUNT}")
+    assert during(guest, script) == {(L0 if how == "realtime" else T0) + cpu: COUNT}
+    set_mode(guest, "off")
+    assert during(guest, script) == {T0 + cpu: COUNT}
+
+
+def test_class_of_a_request(guest: Guest) -> None:
+    """One process, requests of both classes in one batch: none takes what the other got ready."""
+    text = DEEP.format(device=DEVICE, more="cmdprio_percentage=50\ncmdprio_class=1\n")
+    before = commands(guest)
+    guest.fio("classes", text)
+    found = {q: n - before[q] for q, n in commands(guest).items()}
+    assert found[T0] + found[L0] == 2000
+    assert found[T1] == found[L1] == 0
+    assert 800 < found[L0] < 1200
+
+
+def test_class_of_a_cgroup(guest: Guest) -> None:
+    """A cgroup makes its tasks' I/O realtime, which they may not ask for themselves."""
+    guest.shell("mkdir -p /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null;"
+                "echo +io > /sys/fs/cgroup/cgroup.subtree_control; mkdir -p /sys/fs/cgroup/fast;"
+                "echo promote-to-rt > /sys/fs/cgroup/fast/io.prio.class")
+    plain = run_on(0, "", f"--count={COUNT}")
+    script = f"echo $$ > /sys/fs/cgroup/fast/cgroup.procs; {plain}"
+    assert during(guest, script) == {L0: COUNT}
+    assert during(guest, plain) == {T0: COUNT}
+
+
+def test_unprivileged(guest: Guest) -> None:
+    """The realtime class is for those who may have it."""
+    guest.shell(f"chmod 666 {DEVICE}")
+    script = f"setpriv --reuid 65534 --clear-groups {run_on(0, 'ionice -c 1', '--count=1')}"
+    reply = guest.try_shell(f"{script} 2>&1")
+    assert reply["exit"] != 0 or "not permitted" in str(reply["stdout"])
+
+
+def test_flushes(guest: Guest) -> None:
+    """A flush goes where its request goes."""
+    script = "--op=write --count=1 --sync=fsync"
+    assert during(guest, run_on(0, "ionice -c 1", script)) == {L0: 2}
+    assert during(guest, run_on(1, "", script)) == {T1: 2}
+
+
+def test_steering(guest: Guest) -> None:
+    """What the other CPU's queue gets is what the kernel has counted; none of it is L's."""
+    set_mode(guest, "request")
+    set_threshold(guest, FEW)
+    steered = hardware_queues(guest, "steered")
+    before = commands(guest)
+    guest.fio("deep", DEEP.format(device=DEVICE, more=""))
+    found = {q: n - before[q] for q, n in commands(guest).items()}
+    moved = [b - a for a, b in zip(steered, hardware_queues(guest, "steered"), strict=True)]
+    assert found[L0] == found[L1] == 0
+    assert found[T0] + found[T1] == 2000
+    assert moved == [0, found[T1], 0, 0]
+    assert found[T1] > 100
+
+
+@pytest.mark.parametrize(("mode", "threshold"), [("prio", FEW), ("request", NEVER),
+                                                 ("off", FEW)])
+def test_no_steering(guest: Guest, mode: str, threshold: int) -> None:
+    """Not without being asked for, and not below the threshold."""
+    set_mode(guest, mode)
+    set_threshold(guest, threshold)
+    before = commands(guest)
+    guest.fio("deep", DEEP.format(device=DEVICE, more=""))
+    assert {q: n - before[q] for q, n in commands(guest).items() if n != before[q]} == {T0: 2000}
+
+
+def test_realtime_is_not_steered(guest: Guest) -> None:
+    """However much of it there is."""
+    set_mode(guest, "request")
+    set_threshold(guest, FEW)
+    before = commands(guest)
+    guest.fio("deep", DEEP.format(device=DEVICE, more="prioclass=1\nprio=0\n"))
+    assert {q: n - before[q] for q, n in commands(guest).items() if n != before[q]} == {L0: 2000}
+
+
+def test_batches(guest: Guest) -> None:
+    """A batch that is spread over two queues has an end on both."""
+    script = run_on(0, "", "--api=aio --batch=16 --count=16 --stride=64k")
+    for mode, ends in (("prio", {1: 1}), ("request", {1: 1, 2: 1})):
+        set_mode(guest, mode)
+        set_threshold(guest, ALWAYS)
+        before = barriers(guest)
+        assert sum(during(guest, script).values()) == 16
+        found = {q: n - before[q] for q, n in barriers(guest).items() if n != before[q]}
+        assert found == ends, mode
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bytes(guest: Guest, mode: str) -> None:
+    """Splits, merges, flushes, discards and resets: what is counted is taken away again."""
+    set_mode(guest, mode)
+    set_threshold(guest, 65536)
+    guest.shell(f"""
+        fio --name=split --filename={DEVICE} --direct=1 --rw=randwrite --bs=2m --size=64m \
+            --ioengine=libaio --iodepth=4 --number_ios=16 >/dev/null &
+        ionice -c 1 fio --name=small --filename={DEVICE} --direct=1 --rw=randread --bs=4k \
+            --size=64m --ioengine=psync --number_ios=500 >/dev/null &
+        fio --name=buffered --filename={DEVICE} --rw=write --bs=4k --size=16m --offset=128m \
+            --fsync=64 >/dev/null &
+        fio --name=trim --filename={DEVICE} --direct=1 --rw=trim --bs=64k --offset=256m \
+            --size=8m --ioengine=psync >/dev/null &
+        sleep 0.2
+        echo 1 > /sys/class/nvme/nvme0/reset_controller
+        wait
+        """)
+    check_nothing_is_outstanding(guest)
+
+
+def test_mode_while_running(guest: Guest) -> None:
+    """Modes, CPUs and thresholds change under I/O; what is read back is right."""
+    guest.shell(f"""
+        rm -f /tmp/verified
+        (fio --name=verify --filename={DEVICE} --direct=1 --rw=randwrite --bs=8k --size=32m \
+            --ioengine=libaio --iodepth=32 --iodepth_batch=8 --verify=crc32c --verify_fatal=1 \
+            >/tmp/verify 2>&1 && touch /tmp/verified) &
+        ionice -c 1 fio --name=realtime --filename={DEVICE} --direct=1 --rw=randread --bs=4k \
+            --offset=64m --size=32m --ioengine=psync >/dev/null 2>&1 &
+        for i in 1 2 3 4 5 6; do
+            for mode in off app prio request; do
+                echo $mode > {QUEUE}/switch_mode
+                echo $((i * 8192)) > {PARAMETERS}/threshold
+                sleep 0.05
+            done
+            echo $((i & 1)) > /sys/devices/system/cpu/cpu1/online
+        done
+        echo 1 > /sys/devices/system/cpu/cpu1/online
+        wait
+        [ -e /tmp/verified ] || {{ cat /tmp/verify >&2; exit 1; }}
+        """)
+
+
+def test_priority_in_the_device() -> None:
+    """With one slot the realtime class waits for the command before it, others for all theirs."""
+    slow = properties.device_properties(
+        properties.parse_policy("default"),
+        properties.parse_media("custom:read-latency=5ms,write-latency=5ms,units=1,slots=1"), 1,
+        virtual=False)
+    machine = replace(hint_machine("nvme.blk_switch=1"), properties=slow)
+    with serving(machine, log_root() / "blk-switch-slots") as running:
+        running.shell(f"""
+            fio --name=deep --filename={DEVICE} --direct=1 --rw=randread --bs=4k --size=64m \
+                --ioengine=libaio --iodepth=32 --number_ios=200 --cpus_allowed=0 >/dev/null &
+            sleep 0.3
+            taskset 1 ionice -c 1 hintio --count=20 {DEVICE} >/dev/null
+            wait
+            """)
+        queues = {q["sqid"]: q for q in running.stats()["submission-queues"]}
+        waits = {q: queues[q]["wait"]["sum-ns"] / queues[q]["commands"] for q in (T0, L0)}
+        assert queues[L0]["commands"] >= 20
+        assert waits[T0] > 6 * waits[L0]
+
+
+@pytest.mark.parametrize(("append", "device", "says"), [
+    (("nvme.blk_switch=1", "nvme.write_queues=1"), "", "does not go with nvme.write_queues"),
+    (("nvme.blk_switch=2",), "msix_qsize=4", "fewer than 4 vectors for I/O"),
+    (("nvme.blk_switch=3",), "max_ioqpairs=3", "fewer than 4 queues for I/O"),
+    ((), "", "")])
+def test_without_queues(append: tuple[str, ...], device: str, says: str) -> None:
+    """Where there are not two queues for each CPU there is one, and the log says why."""
+    machine = replace(hint_machine(*append), device_opts=device)
+    name = "-".join(["blk-switch-none", *append, device]).replace("=", "-")
+    with serving(machine, log_root() / name, allowed=("nvme.blk_switch",)) as running:
+        assert says in running.shell("dmesg")
+        assert running.shell(f"cat {QUEUE}/switch_mode") == "off\n"
+        assert running.try_shell(f"echo prio > {QUEUE}/switch_mode")["exit"] != 0
+        running.shell(run_on(0, "ionice -c 1", f"--count={COUNT}"))
+        if "write_queues" not in "".join(append):
+            assert set(during(running, run_on(0, "ionice -c 1", "--count=4"))) == {T0}
+
+
+def test_applications() -> None:
+    """A task that may run anywhere is moved away from L; one that may not stays; masks stay."""
+    with serving(hint_machine("nvme.blk_switch=3"), log_root() / "blk-switch-app") as running:
+        moved = {mode: wide_task_beside_l(running, mode) for mode in ("request", "app")}
+        assert moved["request"] == 0
+        assert moved["app"] > 0
+        set_mode(running, "app")
+        before = commands(running)
+        count = moves(running)
+        running.fio("pinned", DEEP.format(device=DEVICE, more="") + L_BESIDE)
+        assert moves(running) == count
+        assert commands(running)[T1] == before[T1]
+        check_nothing_is_outstanding(running)
+
+
+def moves(guest: Guest) -> int:
+    """Tasks that were moved."""
+    return int(guest.shell(f"cat {QUEUE}/switch_moved"))
+
+
+def wide_task_beside_l(guest: Guest, mode: str) -> int:
+    """How often a task is moved that may run on both CPUs, and is put beside L again and again.
+
+    The scheduler may move it first, which nothing can be said about; its mask stays.
+    """
+    set_mode(guest, mode)
+    set_threshold(guest, NEVER)
+    before = moves(guest)
+    masks = guest.shell(f"""
+        taskset 1 ionice -c 1 hintio --api=preadv2 --repeat=100000000 {DEVICE} >/dev/null & l=$!
+        taskset 1 hintio --api=aio --batch=16 --size=64k --count=200000 --stride=4k {DEVICE} \
+            >/dev/null & t=$!
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+            taskset -p 1 $t >/dev/null
+            sleep 0.03
+            taskset -p 3 $t >/dev/null
+            sleep 0.1
+            grep Cpus_allowed: /proc/$t/status
+        done
+        kill $t $l
+        wait
+        true
+        """)
+    assert set(masks.split()[1::2]) == {"3"}, masks
+    return moves(guest) - before

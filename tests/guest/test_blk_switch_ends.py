@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bytes that are outstanding are taken away again, however a request ends.
+
+Requests fail, are aborted, are merged, wait in a cgroup's limit, and lose their controller, while
+others are steered. The kernel may say what the test provoked, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import held
+import pytest
+from conftest import log_root
+from marks import hint_machine, make_disk, names
+from serving import Guest, serving
+from switching import (
+    ALWAYS,
+    DEEP,
+    DEVICE,
+    FEW,
+    L0,
+    L_BESIDE,
+    QUEUE,
+    T0,
+    T1,
+    check_nothing_is_outstanding,
+    commands,
+    during,
+    hardware_queues,
+    set_threshold,
+)
+from test_recovery import ABORTED, BAD_OFFSET, FAILED, POLLED, RESET, bad_backend
+
+from cint.guest import vm
+
+#: A namespace whose backend can be stopped, and one with a sector that cannot be read.
+STOPPED, BAD = "/tmp/ns2", "/tmp/ns3"
+#: What is outstanding at a namespace, of all its hardware queues.
+OUTSTANDING = """\
+d=$(basename $(readlink -f {device})); cat /sys/block/$d/mq/*/switch_bytes
+"""
+#: Controllers whose commands fail, time out and are aborted say so.
+SAID = (ABORTED, POLLED, RESET, FAILED)
+
+
+def outstanding(guest: Guest, device: str) -> int:
+    """Bytes of a namespace's requests that are under way."""
+    script = OUTSTANDING.format(device=device)
+    return sum(int(line) for line in guest.shell(script).splitlines())
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """Three namespaces; requests are steered from the second one on."""
+    root = tmp_path_factory.mktemp("ends")
+    machine = hint_machine("nvme.blk_switch=2", "nvme_core.io_timeout=1",
+                           f"blk_switch.threshold={ALWAYS}")
+    machine = replace(machine, extra=(
+        *held.namespace(2), *bad_backend(make_disk(root / "bad", size=256 << 20)),
+        "-device", f"nvme-ns,bus={vm.NVME_ID},drive=bad,nsid=3"))
+    with serving(machine, log_root() / "blk-switch-ends", 3 * vm.BOOT_LIMIT_S, SAID) as running:
+        running.shell(names(3))
+        yield running
+
+
+@pytest.mark.parametrize("how", ["", "ionice -c 1"])
+def test_errors(guest: Guest, how: str) -> None:
+    """A batch of which one request fails."""
+    reply = guest.try_shell(f"taskset 1 {how} hintio --api=aio --batch=16 --count=16 --stride=64k "
+                            f"--offset={BAD_OFFSET - (512 << 10)} {BAD}")
+    assert reply["exit"] != 0
+    assert "No data available" in reply["stderr"]
+    assert outstanding(guest, BAD) == 0
+
+
+@pytest.mark.parametrize("how", ["", "ionice -c 1"])
+def test_aborts(guest: Guest, how: str) -> None:
+    """A command that the driver gives up; its bytes are outstanding until then."""
+    hold = held.Hold(guest, "read_aio")
+    guest.shell("dmesg -c > /dev/null")
+    hold.start(f"{how} hintio --size=64k {STOPPED}")
+    assert outstanding(guest, STOPPED) == 65536
+    guest.shell("until dmesg | grep -q 'timeout, aborting'; do sleep 0.05; done")
+    hold.release()
+    assert outstanding(guest, STOPPED) == 0
+
+
+def test_merges(guest: Guest) -> None:
+    """Bios that follow each other are one request in the plug, whose bytes are all of theirs."""
+    held.Hold(guest, "read_aio")
+    before = commands(guest)
+    guest.shell(f"""
+        (taskset 1 hintio --api=aio --batch=16 --count=16 --stride=4k {STOPPED} >/dev/null \
+            && touch /tmp/merged) &
+        for i in $(seq 200); do
+            n=0; for b in $({OUTSTANDING.format(device=STOPPED).strip()}); do n=$((n + b)); done
+            [ $n = {16 * 4096} ] && exit 0
+            sleep 0.01
+        done
+        echo $n bytes are outstanding >&2; exit 1
+        """)
+    held.resume(guest)
+    guest.shell("until [ -e /tmp/merged ]; do sleep 0.01; done")
+    assert sum(commands(guest).values()) - sum(before.values()) < 16
+    assert outstanding(guest, STOPPED) == 0
+
+
+def test_limits(guest: Guest) -> None:
+    """What waits in a cgroup's limit is not outstanding; what is let go is steered as any other."""
+    guest.shell("""
+        mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
+        echo +io > /sys/fs/cgroup/cgroup.subtree_control && mkdir -p /sys/fs/cgroup/slow
+        echo "$(cat /sys/class/block/$(basename $(readlink -f /tmp/ns1))/dev) riops=200" \
+            > /sys/fs/cgroup/slow/io.max
+        """)
+    found = during(guest, "echo $$ > /sys/fs/cgroup/slow/cgroup.procs; hintio --api=aio "
+                          "--batch=16 --count=64 --stride=64k /tmp/ns1 >/dev/null")
+    assert sum(found.values()) == 64
+    assert set(found) <= {T0, T1}
+    assert outstanding(guest, "/tmp/ns1") == 0
+
+
+#: Take the controller away under load of both classes; fio is to fail, the kernel is not.
+REMOVE = f"""\
+dev=$(basename $(readlink -f /sys/class/nvme/nvme0/device))
+fio --eta=never /tmp/load.fio > /tmp/removed.out 2>&1 & load=$!
+sleep 0.5
+echo 1 > /sys/bus/pci/devices/$dev/remove
+wait $load && exit 1
+[ -e {QUEUE} ] && exit 2
+echo 1 > /sys/bus/pci/rescan
+i=0; while [ ! -e {DEVICE} ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
+cat {QUEUE}/switch_mode
+"""
+
+
+def test_removal(tmp_path: Path) -> None:
+    """The controller goes under load and comes back, with queues for both classes."""
+    disk = make_disk(tmp_path / "disk", size=256 << 20)
+    machine = replace(hint_machine("nvme.blk_switch=3"), backend=vm.Backend(disk))
+    with serving(machine, log_root() / "blk-switch-removal", allowed=("I/O error",)) as running:
+        set_threshold(running, FEW)
+        load = DEEP.format(device=DEVICE, more="time_based\nruntime=5") + L_BESIDE.replace(
+            "number_ios=500", "time_based\nruntime=5")
+        running.write_file("/tmp/load.fio", load.replace("number_ios=2000\n", "").encode())
+        for _ in range(2):
+            assert running.shell(REMOVE) == "app\n"
+            check_nothing_is_outstanding(running)
+            running.fio("again", DEEP.format(device=DEVICE, more=""))
+            assert sum(hardware_queues(running, "steered")) > 0
+        assert set(during(running, f"taskset 1 ionice -c 1 hintio --count=4 {DEVICE} >/dev/null")
+                   ) == {L0}
