@@ -219,6 +219,42 @@ def test_polling_is_a_row_for_each_policy_and_mode() -> None:
     assert assembly.parameters_for(got)["polling"]
 
 
+def test_steering_is_a_row_for_each_policy_and_mode() -> None:
+    got = chosen("--policy", "default,split:l=cint+ooo,t=adaptive:thr=8", "--steering",
+                 "prio,request", "--workload", "classes", "--vcpus", "2")
+    assert [p.name for p in got.policies] == [
+        "default/prio", "default/request", "split:l=cint+ooo,t=adaptive:thr=8/prio",
+        "split:l=cint+ooo,t=adaptive:thr=8/request"]
+    accel = comparison.choose_accel(virtual=True)
+    machines = [comparison.machine_for(got, p, accel) for p in got.policies]
+    assert [w for w in machines[1].append if "switch" in w] == ["nvme.blk_switch=2"]
+    assert "nvme.ooo_urgent=0" in machines[0].append
+    assert "nvme.ooo_urgent=0" not in machines[2].append
+    assert dict(machines[2].properties)["cint.policy"] == "adaptive"
+    default, _, split, _ = (comparison.steering_setup(got, p) for p in got.policies)
+    assert len(default) == 1 and "switch_mode" in default[0][-1]
+    script = split[1][-1]
+    # Two CPUs: queues 3 and 4 are the realtime class's.
+    assert "--value=3 " in script and "--value=4 " in script and "--value=2 " not in script
+    assert assembly.parameters_for(got)["vcpus"] == 2
+    assert chosen().steering == {}
+    assert comparison.steering_setup(chosen(), chosen().policies[0]) == ()
+
+
+@pytest.mark.parametrize("options, said", [
+    (("--steering", "on"), "valid: off, prio, request, app"),
+    (("--steering", "prio,prio"), "given twice"),
+    (("--steering", "prio", "--guest", "distro"), "the distribution's kernel"),
+    (("--steering", "prio", "--polling", "ours"), "not together with"),
+    (("--policy", "split:l=cint,t=adaptive"), "one queue for both classes"),
+    (("--policy", "split:l=cint", "--steering", "prio"), "l=POLICY,t=POLICY"),
+    (("--policy", "split:l=cint,t=adaptve", "--steering", "prio"), "unknown policy 'adaptve'"),
+    (("--policy", "split:l=stock,t=cint", "--steering", "prio"), "cannot be a half")])
+def test_steering_that_there_is_not(options: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        chosen(*options)
+
+
 def test_polled_rows_differ_from_the_others_in_the_kernel_only() -> None:
     plan = comparison.plan_for(chosen("--polling", "off,classic", "--workload", "sync,mixed"))
     for job in plan.jobs[1:]:

@@ -42,13 +42,15 @@ class Policy:
 
     ``name`` is what identifies the policy in tables and results; ``kind`` is
     ``stock`` (no cint at all) or a value of ``cint.policy``; ``properties``
-    are device properties with reported values.
+    are device properties with reported values. ``latency`` is the policy of
+    queues for I/O of the realtime class, where that is another one.
     """
 
     name: str
     kind: str
     label: str
     properties: Mapping[str, Value]
+    latency: Policy | None = None
 
     @property
     def slug(self) -> str:
@@ -129,9 +131,14 @@ _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
     "seed": (None, _parse_int),
 }
 _SHOWN = {"static": "static<us> (static100, static20)", "cint": "cint, cint+ooo"}
+#: Two policies, for queues by class of I/O (--steering): ``split:l=cint,t=adaptive``.
+SPLIT = "split"
+_SPLIT_PART = re.compile(r"\s*[lt]=")
+_SPLIT = re.compile(r"l=(?P<l>.+),t=(?P<t>.+)|t=(?P<t2>.+),l=(?P<l2>.+)")
 POLICY_HELP = (f"{', '.join(_SHOWN.get(kind, kind) for kind in words.POLICIES)}, "
                "stock (with --time real), or static:time=50us,thr=16, adaptive:delta=10us,thr=64, "
-               "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000")
+               "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000, "
+               "and with --steering split:l=cint,t=adaptive")
 
 # The profiles of hw/nvme/cint-media.c.  They are repeated here because the
 # device is given every latency explicitly, multiplied by the CPU scale; a
@@ -158,11 +165,11 @@ PROFILES: dict[str, Media] = {m.name: m for m in (
 def split_list(text: str) -> list[str]:
     """Split ``default,static:time=50us,thr=16`` at the commas between names.
 
-    A piece such as ``thr=16`` belongs to the name before it.
+    A piece such as ``thr=16`` belongs to the name before it, and so does ``t=vic:epoch=1ms``.
     """
     parts: list[str] = []
     for piece in text.split(","):
-        if parts and "=" in piece and ":" not in piece:
+        if parts and "=" in piece and (":" not in piece or _SPLIT_PART.match(piece)):
             parts[-1] += "," + piece
         else:
             parts.append(piece)
@@ -206,9 +213,24 @@ def _name(text: str) -> tuple[str, dict[str, Value]]:
     return kind, said
 
 
+def _parse_split(text: str, rest: str) -> Policy:
+    """Both halves of ``split:l=POLICY,t=POLICY``."""
+    match = _SPLIT.fullmatch(rest)
+    if not match:
+        raise UsageError(f"policy '{text}': say a policy for each class, l=POLICY,t=POLICY, "
+                         "as in split:l=cint,t=adaptive")
+    own, other = (parse_policy(match[name] or match[f"{name}2"]) for name in "lt")
+    for half in (own, other):
+        if half.kind == "stock" or half.latency:
+            raise UsageError(f"policy '{text}': '{half.name}' cannot be a half")
+    return replace(other, name=text, latency=own, label=f"L {own.label}, T {other.label}")
+
+
 def parse_policy(text: str) -> Policy:
     """Parse one policy; raise :class:`UsageError` naming what is valid."""
     head, colon, rest = text.partition(":")
+    if head == SPLIT:
+        return _parse_split(text, rest)
     kind, said = _name(head)
     props = _DEFAULTS[kind] | said | (words.parse_settings(rest, kind) if colon else {})
     if kind in TIMERLESS and props.get("cint.max-hold") == 0:

@@ -15,7 +15,7 @@ from functools import cache
 from cint import cli
 from cint.device import properties
 from cint.figures import catalog
-from cint.guest import polling
+from cint.guest import polling, steering
 from cint.measure import workloads
 from cint.selftest import suites
 
@@ -39,13 +39,14 @@ _WORDS: Mapping[str, Callable[[], Sequence[str]]] = {
     "--workload": lambda: workloads.DEFAULT_WORKLOADS.split(","),
     "--media": lambda: list(properties.PROFILES),
     "--polling": lambda: [word.split(":")[0] for word in polling.VALID.split(", ")],
+    "--steering": lambda: list(steering.MODES),
     "--set SET": lambda: list(catalog.FAMILIES),
     "SUITE": lambda: [suite.name for suite in suites.SUITES],
     "TARGET": _targets,
     "ID": lambda: [figure.id for figure in catalog.figures()],
 }
 #: Of these several can be typed, separated by commas.
-_LISTS = frozenset({"--policy", "--workload", "--what-if", "--polling"})
+_LISTS = frozenset({"--policy", "--workload", "--what-if", "--polling", "--steering"})
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def _check_values(args: argparse.Namespace, own: frozenset[str]) -> None:
     if getattr(args, "media", None) and not _is_name(args.media):
         properties.parse_media(args.media)
     for name in (getattr(args, "workload", None) or "sync").split(","):
-        if name not in workloads.DEFAULT_WORKLOADS.split(",") and not _is_name(name):
+        if name not in workloads.BUILT_IN and not _is_name(name):
             raise CintError(f"there is no workload {name}")
     if args.verb == "figure":
         catalog.choose([i for i in args.id if not _is_name(i)], args.set, True)

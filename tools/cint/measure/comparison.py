@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, ui, units
 from cint.device import properties, scale
 from cint.errors import CintError
-from cint.guest import agent, engines, kinds, session, vm
+from cint.guest import agent, engines, kinds, session, steering, vm
 from cint.measure import edges, runner, sampling, workloads
 from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.settings import Settings
@@ -31,13 +31,16 @@ def _hint_words(settings: Settings, policy: properties.Policy) -> tuple[str, ...
         return ()
     if not settings.hints:
         return ("nvme.irq_hints=0",)
-    return () if policy.properties.get("cint.ooo") == "on" else ("nvme.ooo_urgent=0",)
+    halves = (policy, policy.latency) if policy.latency else (policy,)
+    ooo = any(half.properties.get("cint.ooo") == "on" for half in halves)
+    return () if ooo else ("nvme.ooo_urgent=0",)
 
 
 def _append(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
     cost = settings.cost_applied_ns
     return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, policy),
-            *settings.polling_of(policy).boot(settings.vcpus))
+            *settings.polling_of(policy).boot(settings.vcpus),
+            *settings.steering_of(policy).boot())
 
 
 def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel) -> vm.Machine:
@@ -95,6 +98,12 @@ def own_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str,
     return (*settings.polling_of(policy).setup(settings.k), *settings.engine_of(policy).setup())
 
 
+def steering_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
+    """What is looked at, and set of the device, before the jobs."""
+    return (*settings.steering_of(policy).setup(),
+            *steering.split_setup(policy, settings.vcpus, settings.k, settings.extras))
+
+
 @dataclass(frozen=True)
 class Boot:
     """One guest of a comparison: its policy, and which of its repeats it is, from 0."""
@@ -129,7 +138,8 @@ def run_for(settings: Settings, boot: Boot, accel: host.Accel, *, trace: Sequenc
     machine = replace(machine_for(settings, boot.policy, accel),
                       trace=(*settings.trace, *trace), seed=settings.seed + boot.repeat)
     plan = plan_for(settings, boot.repeat, boot.policy)
-    plan = replace(plan, setup=(*plan.setup, *own_setup(settings, boot.policy), *setup))
+    plan = replace(plan, setup=(*plan.setup, *own_setup(settings, boot.policy),
+                                *steering_setup(settings, boot.policy), *setup))
     files = Files.of(machine)
     run = RunPlan.of(boot.name, machine, plan, files, job_seconds=longest_job(settings),
                      boot_limit_s=settings.boot_limit_s)

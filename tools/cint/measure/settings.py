@@ -16,9 +16,10 @@ from pathlib import Path
 from cint import units
 from cint.device import options, properties, scale
 from cint.errors import UsageError
-from cint.guest import engines, kinds, polling, vm
+from cint.guest import engines, kinds, polling, steering, vm
 from cint.guest.engines import Engine
 from cint.guest.polling import Polling
+from cint.guest.steering import Steering
 from cint.measure import runner, workloads
 from cint.measure.workloads import Timing, Workload
 
@@ -69,6 +70,8 @@ class Settings:
     polling: Mapping[str, Polling] = field(default_factory=dict)
     #: By policy, where the guest's kernel does not drive the controller.
     engines: Mapping[str, Engine] = field(default_factory=dict)
+    #: By policy, where the guest has queues by class of I/O.
+    steering: Mapping[str, Steering] = field(default_factory=dict)
 
     def polling_of(self, policy: properties.Policy) -> Polling:
         """How the guest polls under one of the policies."""
@@ -77,6 +80,10 @@ class Settings:
     def engine_of(self, policy: properties.Policy) -> Engine:
         """Who drives the controller under one of the policies."""
         return self.engines.get(policy.name, Engine())
+
+    def steering_of(self, policy: properties.Policy) -> Steering:
+        """What the guest does with classes of I/O under one of the policies."""
+        return self.steering.get(policy.name, Steering())
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """Of ``-device nvme`` under one of the policies."""
@@ -143,6 +150,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"who drives the controller, each with each policy: {engines.VALID} (default: "
              f"{engines.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
              "pointer beside the default ones")
+    add("--steering", metavar="LIST", default=steering.OFF,
+        help=f"queues for I/O of the realtime class, and what is moved between CPUs, each with "
+             f"each policy: {steering.VALID} (default: {steering.OFF}); see docs/blk-switch.md")
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
@@ -319,6 +329,30 @@ def _with_engines(policies: Sequence[properties.Policy], modes: Mapping[str, Pol
     return found, by_name
 
 
+def _with_steering(policies: Sequence[properties.Policy], text: str, guest: str,
+                   ) -> tuple[list[properties.Policy], dict[str, Steering]]:
+    """Each policy with each mode of ``--steering``, and the modes by the policies' names."""
+    modes = steering.parse_list(text)
+    if any(mode.steers for mode in modes) and guest == "distro":
+        raise UsageError(f"--steering {text}: the distribution's kernel has none of these modes",
+                         hint="leave it out, or use --guest cint")
+    found, by_name = [], {}
+    for policy in policies:
+        for mode in modes:
+            steering.check_split(policy, mode)
+            if not mode.steers:
+                found.append(policy)
+                continue
+            one = replace(policy, name=f"{policy.name}/{mode.name}",
+                          label=f"{policy.label}, steering: {mode.name}")
+            found.append(one)
+            by_name[one.name] = mode
+    if len(found) > properties.MAX_POLICIES:
+        raise UsageError(f"--steering: {len(found)} rows with these policies; "
+                         f"at most {properties.MAX_POLICIES}")
+    return found, by_name
+
+
 def _workloads(args: argparse.Namespace) -> list[Workload]:
     names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
     chosen = workloads.parse_workloads(names) if names else []
@@ -347,8 +381,11 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
-    policies, modes = _with_polling(_policies(args, virtual), args.polling, args.guest)
+    steered, steering_modes = _with_steering(_policies(args, virtual), args.steering, args.guest)
+    policies, modes = _with_polling(steered, args.polling, args.guest)
     policies, drivers = _with_engines(policies, modes, args.engine, args.guest)
+    if steering_modes and (modes or drivers):
+        raise UsageError("--steering: not together with --polling or --engine")
     chosen = _workloads(args)
     for workload in chosen:
         if drivers and workload.own:
@@ -359,7 +396,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
                         properties.parse_media(args.media), virtual, args.vcpus, timing,
                         repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
                         repeat_command(args), _boot_limit(args), args.guest,
-                        _hints(args), args.seed, args.extras, tuple(args.trace), modes, drivers)
+                        _hints(args), args.seed, args.extras, tuple(args.trace), modes, drivers,
+                        steering_modes)
     for policy in settings.policies:
         settings.device_properties(policy)  # which refuses what the scale makes too large
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
@@ -371,11 +409,12 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "extras", "polling", "engine", "workload", "fio", "media", "time", "guest",
-             "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale", "irq_cost", "drive",
-             "device_opts")
+_DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "media",
+             "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
+             "irq_cost", "drive", "device_opts")
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
-             "engine": engines.KERNEL, "media": "optane", "time": "virtual",
+             "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
+             "time": "virtual",
              "guest": "cint", "hints": "on", "vcpus": 1, "seed": 1, "device_opts": ""}
 
 

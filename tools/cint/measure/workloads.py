@@ -85,6 +85,25 @@ SLICE = "slice $PPID {ns} && "
 REAL_TIME = "slice $PPID rr && "
 
 
+# blk-switch's L and T: two threads that wait for their reads, of the realtime class, and two with
+# many under way. All may run on any CPU: where they do is what steering changes.
+ANYWHERE = COMMON.replace("cpus_allowed=0\n", "")
+CLASSES = """\
+[latency]
+ioengine=psync
+prioclass=1
+prio=0
+numjobs=2
+group_reporting
+[throughput]
+ioengine=libaio
+bs=64k
+iodepth=16
+numjobs=2
+group_reporting
+"""
+
+
 @dataclass(frozen=True)
 class Workload:
     """A fio job file and what the tables call it.
@@ -203,6 +222,8 @@ BUILT_IN: dict[str, Workload] = {w.name: w for w in (
     Workload("mixed", "the sync job (slice 0.1 ms) and libaio 4k random reads at depth 16, one CPU",
              COMMON + async_job(16, 1, 1) + SLICED_SYNC, latency_job="sync", split=True,
              marked=COMMON + async_job(16, 1, 1, UNMARKED) + SLICED_SYNC),
+    Workload("classes", "two psync 4k readers of the realtime class, two libaio 64k at depth 16",
+             ANYWHERE + CLASSES, latency_job="latency", split=True),
 )}
 
 

@@ -164,10 +164,21 @@ def _policy_entry(settings: Settings, policy: properties.Policy,
     return {"name": policy.name, "kind": policy.kind, "label": policy.label,
             "polling": settings.polling_of(policy).name,
             "engine": settings.engine_of(policy).name,
+            "steering": settings.steering_of(policy).name,
+            "latency": _latency_entry(settings, policy),
             "properties": dict(policy.properties), "applied": dict(props),
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
             "first_io_s": outcome.hello.get("first_io_s"), "facts": dict(outcome.facts),
             "kernel_trouble": outcome.trouble}
+
+
+def _latency_entry(settings: Settings, policy: properties.Policy) -> dict[str, Any] | None:
+    """The policy of the queues for the realtime class, if that is another one."""
+    own = policy.latency
+    if own is None:
+        return None
+    return {"name": own.name, "kind": own.kind, "properties": dict(own.properties),
+            "applied": properties.policy_properties(own, settings.k, settings.extras)}
 
 
 def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from cint import host, paths, ui, units
 from cint.device import options, properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import agent, kinds, polling, vm
+from cint.guest import agent, kinds, polling, steering, vm
 from cint.measure import comparison, settings
 
 DEFAULT_POLICY = "cint+ooo"
@@ -46,6 +46,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--polling", metavar="MODE", default=polling.OFF,
         help=f"how threads that wait for their reads poll for them: {polling.VALID} "
              f"(default: {polling.OFF})")
+    add("--steering", metavar="MODE", default=steering.OFF,
+        help=f"queues for I/O of the realtime class, and what is moved between CPUs: "
+             f"{steering.VALID} (default: {steering.OFF})")
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
     add("--memory", metavar="MIB", type=units.count(64, 1 << 20, "--memory"),
         help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
@@ -76,7 +79,7 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     """The guest that the options describe."""
     virtual = args.time == "virtual"
     own = tuple(args.own)
-    mode = _polling(args)
+    mode, steers = _polling(args), _steering(args)
     if own and args.guest != "cint":
         raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
     if args.drive is not None and not args.drive.is_file():
@@ -88,8 +91,9 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(args.drive), trace=tuple(args.trace),
                          own_guest=bool(own),
-                         append=(*_debug_options(args), *mode.boot(args.vcpus)),
-                         extra=(*_terminal(own), *_debug_stub(args), *_plan(mode), *own))
+                         append=(*_debug_options(args), *mode.boot(args.vcpus), *steers.boot()),
+                         extra=(*_terminal(own), *_debug_stub(args),
+                                *_plan(*mode.setup(1), *_steering_setup(args)), *own))
     return kinds.dress(machine, args.guest)
 
 
@@ -102,11 +106,26 @@ def _polling(args: argparse.Namespace) -> polling.Polling:
     return mode
 
 
-def _plan(mode: polling.Polling) -> tuple[str, ...]:
+def _steering(args: argparse.Namespace) -> steering.Steering:
+    """The mode that the options say; only our kernel has any."""
+    mode = steering.parse(args.steering)
+    if mode.steers and (args.own or args.guest != "cint"):
+        raise UsageError(f"--steering {mode.name}: only this project's kernel has it",
+                         hint="leave it out, or use --guest cint")
+    steering.check_split(policy_for(args), mode)
+    return mode
+
+
+def _steering_setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
+    return (*_steering(args).setup(),
+            *steering.split_setup(policy_for(args), args.vcpus, 1, args.extras))
+
+
+def _plan(*setup: tuple[str, ...]) -> tuple[str, ...]:
     """QEMU's options: what the guest does before its shell; commas are QEMU's own."""
-    if not mode.polls:
+    if not setup:
         return ()
-    plan = agent.Plan(setup=mode.setup(1), then="shell").to_json().replace(",", ",,")
+    plan = agent.Plan(setup=setup, then="shell").to_json().replace(",", ",,")
     return ("-fw_cfg", f"name={agent.PLAN_FILE},string={plan}")
 
 
@@ -140,6 +159,7 @@ def run(args: argparse.Namespace) -> int:
     properties.policy_properties(policy_for(args), 1, args.extras)
     properties.parse_media(args.media)
     _polling(args)
+    _steering(args)
     if not args.print:
         from cint.build import setup  # noqa: PLC0415 - not needed for --print
 
