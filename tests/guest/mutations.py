@@ -301,5 +301,42 @@ _POLLING = (
                "!nvme_queue_poll_irq(nvmeq)", "true", (f"{POLLING}::test_irq_queues",)),
 )
 
+_SWITCH_C, SWITCH, ENDS = "block/blk-switch.c", "test_blk_switch.py", "test_blk_switch_ends.py"
+STEERED = (f"{SWITCH}::test_steering",)
+MAP = (f"{SWITCH}::test_map",)
+BYTES = (f"{SWITCH}::test_bytes",)
+
+_SWITCH = (
+    Expression("switch-off", "the realtime class has its queues in mode off, too", _SWITCH_C,
+               "blk_switch_at_least(q, BLK_SWITCH_PRIO)", "true", MAP,
+               "static bool blk_switch_is_latency_bio"),
+    Statement("switch-class", "the class does not choose the queue", _SWITCH_C,
+              "data->flags |= BLK_MQ_REQ_LATENCY;", ";", MAP),
+    Expression("switch-cached", "a request that was cached for the other class is taken",
+               _SWITCH_C, "type == rq->mq_hctx->type", "true",
+               (f"{SWITCH}::test_class_of_a_request",)),
+    Statement("switch-stay", "what was to be steered stays", _SWITCH_C, "data->hctx = hctx;",
+              "return;", (*STEERED, f"{SWITCH}::test_batches")),
+    Statement("switch-uncounted", "what is steered is not counted", _SWITCH_C,
+              "atomic_long_inc(&rq->mq_hctx->switch_steered);", ";", STEERED),
+    Statement("switch-end", "bytes are not taken away", _SWITCH_C,
+              "atomic_long_sub(rq->switch_bytes, &rq->mq_hctx->switch_bytes);", ";", BYTES),
+    Statement("switch-twice", "a flush's bytes are taken away twice", _SWITCH_C,
+              "rq->rq_flags &= ~RQF_SWITCH_BYTES;", ";", (f"{SWITCH}::test_flushes", *BYTES)),
+    Statement("switch-merged", "bytes that are merged are not counted", _SWITCH_C,
+              "blk_switch_add(rq, bytes);", ";", (f"{ENDS}::test_merges",),
+              "void __blk_switch_merged"),
+    Expression("switch-batch", "only the last request of a steered batch is marked", _SWITCH_C,
+               "!blk_switch_is_followed(rq)", "!rq->rq_next", (f"{SWITCH}::test_batches",)),
+    Statement("switch-apps", "no task is moved", _SWITCH_C, "blk_switch_move_one(apps);", ";",
+              (f"{SWITCH}::test_applications",)),
+    Expression("switch-medium", "all submission queues are urgent", _PCI,
+               "nvme_uses_wrru(ctrl) && !nvme_is_latency_queue(dev, qid)", "false",
+               (f"{SWITCH}::test_queues", f"{SWITCH}::test_priority_in_the_device")),
+    Expression("switch-vectors", "queues by class with fewer vectors than they need", _PCI,
+               "min_irqs", "1", (f"{SWITCH}::test_without_queues",),
+               "return pci_alloc_irq_vectors_affinity("),
+)
+
 MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,
-             *_HEAL, *_POLLING)
+             *_HEAL, *_POLLING, *_SWITCH)
