@@ -25,7 +25,7 @@ from cint.build import linux, packages, patches, sources, trees
 from cint.errors import CintError
 
 #: What switches the series off: everything else it adds depends on one of them.
-GATE = frozenset({"CONFIG_BLK_IRQ_HINTS", "CONFIG_BLK_SYNC_POLL"})
+GATE = frozenset({"CONFIG_BLK_IRQ_HINTS", "CONFIG_BLK_SYNC_POLL", "CONFIG_BLK_SWITCH"})
 #: Units of compilation that differ from the object's name in the Makefile.
 _ASSIGNED = re.compile(r"^([\w-]+?)(?:-\$\((CONFIG_\w+)\)|-[ym]|-objs)?\s*[:+]?=\s*(.*)$")
 _WARNING = re.compile(r"^\S*?([\w/.-]+\.[ch]):\d+:\d+: ((?:warning|error): .*)$")
