@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import sources
+from cint.build import patches, sources
 
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
@@ -15,6 +15,8 @@ _AGENT = paths.GUEST / "agent"
 _CINTIO = paths.GUEST / "cintio"
 _FIO_USER = paths.GUEST / "fio-user"
 _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
+#: Application steering from user space, with a file of the guest kernel's patches in it.
+_STEERD = paths.GUEST / "steerd"
 
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
@@ -68,6 +70,14 @@ def _build_own(name: str, title: str, recipe_name: str, *words: str | Path,
     return True
 
 
+def _build_steerd() -> bool:
+    kernel = paths.ROOT / "tests/unit/kernel"
+    policy = [*patches.read_series(paths.GUEST_PATCHES), kernel / "take.py",
+              *sorted((kernel / "linux").glob("*.h"))]
+    return _build_own("steerd", "Build steerd for the guest", "build-steerd.sh",
+                      of=steps.hash_files(policy))
+
+
 def _identity(path: str) -> list[object]:
     """A program of the distribution, without reading it: its size and time."""
     facts = Path(path).stat() if Path(path).exists() else None
@@ -82,13 +92,15 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     for tool in _TOOLS:
         title = f"Build {tool.name} for the guest"
         worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
+    worked = _build_steerd() or worked
     worked = _build_own("cintio", "Build cintio for the guest", "build-cintio.sh") or worked
     worked = _build_own("fio-user", "Link fio with the user-space driver", "build-fio-user.sh",
                         source.tree, paths.FIO_BUILD,
                         of=steps.hash_file(_FIO)) or worked
     worked = _pack("image", "Make the guest image", paths.INITRAMFS) or worked
     return _pack("userspace-image", "Make the image with the user-space driver",
-                 paths.USERSPACE_INITRAMFS, fio=_FIO_USER, tools=(*_TOOLS, _CINTIO)) or worked
+                 paths.USERSPACE_INITRAMFS, fio=_FIO_USER,
+                 tools=(*_TOOLS, _STEERD, _CINTIO)) or worked
 
 
 def build_distro() -> bool:
@@ -98,7 +110,7 @@ def build_distro() -> bool:
 
 
 def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio: Path = _FIO,
-          tools: tuple[Path, ...] = _TOOLS) -> bool:
+          tools: tuple[Path, ...] = (*_TOOLS, _STEERD)) -> bool:
     """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []

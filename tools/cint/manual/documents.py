@@ -31,7 +31,8 @@ WIDTH = 100
 _ROOMS = ("docs", "guest-patches", "hw", "images", "qemu-patches", "replay", "tests", "tools",
           "userspace")
 #: Options that are none of ours, where a document speaks of other programs.
-_FOREIGN = frozenset({"--enable-trace-backends", "--disable-qom-cast-debug", "--table", "--trace"})
+_FOREIGN = frozenset({"--enable-trace-backends", "--disable-qom-cast-debug", "--table", "--trace",
+                      "--apart", "--hold"})
 
 Found = Iterator[tuple[int, str]]
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Application steering by the kernel, and by steerd from user space, of the same loads.
+
+Virtual time, two CPUs. The device counts the commands of each submission queue, which says where a
+task ran when it sent them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+from conftest import log_root, machine
+from switching import DEVICE, L0, L1, NEVER, PARAMETERS, QUEUE, T0, T1
+
+from cint.device import logpage
+from cint.guest import agent, session
+
+#: Each job is a look at the counters after so many seconds of the guest; the first is not judged.
+LOOKS, LOOK_S = 4, 0.1
+L = f"ionice -c 1 hintio --api=preadv2 --repeat=100000000 {DEVICE}"
+T = f"hintio --api=aio --batch=16 --size=64k --count=2000000 --stride=4k {DEVICE}"
+SMALL = f"hintio --api=pread --size=64k --repeat=100000000 {DEVICE}"
+#: Of tasks: what, where they begin, and where they may run.
+Task = tuple[str, int, int]
+#: L has to stay on CPU 0, and T may go to CPU 1, which has a little to do: that is what Algorithm 2
+#: has an answer to.
+ONE: Sequence[Task] = ((L, 1, 1), (T, 1, 3), (SMALL, 2, 2))
+#: One of each class on each CPU: no CPU is better than the other.
+EVEN: Sequence[Task] = ((L, 1, 3), (T, 1, 3), (L, 2, 3), (T, 2, 3))
+#: Who steers: a mode of the kernel's, and options of steerd, if it is to run.
+WAYS: Mapping[str, tuple[str, str | None]] = {
+    "nobody": ("request", None),
+    "kernel": ("app", None),
+    "steerd": ("request", ""),
+    "held": ("request", "--hold"),
+    "apart": ("request", "--apart --hold"),
+}
+PHASES: Mapping[str, tuple[Sequence[Task], str]] = {
+    **{f"one-{way}": (ONE, way) for way in ("nobody", "kernel", "steerd", "held")},
+    **{f"even-{way}": (EVEN, way) for way in ("nobody", "apart")},
+}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Commands by submission queue in each look that is judged, moves, and masks at the end."""
+
+    looks: Sequence[Mapping[int, int]]
+    moved: int
+    masks: list[str]
+
+    def total(self, queue: int) -> int:
+        """Commands of a submission queue in all looks."""
+        return sum(look[queue] for look in self.looks)
+
+    def minority(self, look: int, one: int, other: int) -> float:
+        """What of two queues' commands the one with fewer has, as a share."""
+        counts = self.looks[look][one], self.looks[look][other]
+        return min(counts) / max(1, sum(counts))
+
+
+def start(tasks: Sequence[Task], way: str) -> str:
+    """A script that begins a phase."""
+    mode, options = WAYS[way]
+    lines = [f"echo {mode} > {QUEUE}/switch_mode", f"echo {NEVER} > {PARAMETERS}/threshold",
+             f"cat {QUEUE}/switch_moved > /tmp/before", "rm -f /tmp/pids /tmp/steerd"]
+    for command, first, _ in tasks:
+        lines.append(f"taskset {first} {command} >/dev/null & echo $! >> /tmp/pids")
+    lines += ["sleep 0.02", "set -- $(cat /tmp/pids)"]
+    for _, first, allowed in tasks:
+        lines.append(f"taskset -p {allowed} $1 >/dev/null; shift" if allowed != first else "shift")
+    if options is not None:
+        lines.append(f"steerd {options} hintio > /tmp/steerd & echo $! > /tmp/steerd.pid")
+    return "\n".join(lines)
+
+
+#: steerd ends first: whom it has held may run again where it could before.
+END = f"""\
+if [ -e /tmp/steerd ]; then
+    kill $(cat /tmp/steerd.pid)
+    while [ -d /proc/$(cat /tmp/steerd.pid) ]; do sleep 0.001; done
+    cut -d' ' -f2 /tmp/steerd
+else
+    echo $(($(cat {QUEUE}/switch_moved) - $(cat /tmp/before)))
+fi
+grep -h Cpus_allowed: $(sed 's,.*,/proc/&/status,' /tmp/pids)
+kill $(cat /tmp/pids)
+while [ -n "$(pidof hintio)" ]; do sleep 0.01; done
+"""
+
+
+def shell(name: str, script: str) -> agent.Job:
+    """A job that is a script."""
+    return agent.Job(name, argv=agent.exec_argv(script))
+
+
+def commands(result: agent.Message, edge: str) -> dict[int, int]:
+    """Of each I/O submission queue, at the beginning or the end of a job."""
+    log = agent.parse_snapshot(result[edge]).nvme_log
+    assert log is not None
+    return {q.sqid: q.commands for q in logpage.decode(log).submission_queues}
+
+
+def looks(phase: str) -> list[str]:
+    """The names of its jobs."""
+    return [f"{phase}-{n}" for n in range(LOOKS)]
+
+
+@pytest.fixture(scope="module")
+def found() -> Mapping[str, Phase]:
+    """All phases, of one guest."""
+    jobs = []
+    for name, (tasks, way) in PHASES.items():
+        jobs += [shell(f"{name}-start", start(tasks, way)),
+                 *(shell(look, f"sleep {LOOK_S}") for look in looks(name)),
+                 shell(f"{name}-end", END)]
+    guest = machine("default", k=1, vcpus=2, append=("nvme.blk_switch=3",))
+    outcome = session.run_task(session.Task("steerd", guest, agent.Plan(tuple(jobs)),
+                                            log_root() / "steerd"))
+    assert outcome.trouble == []
+    phases = {}
+    for name in PHASES:
+        judged = []
+        for look in looks(name)[1:]:
+            first, last = (commands(outcome.results[look], edge) for edge in ("before", "after"))
+            judged.append({sqid: count - first[sqid] for sqid, count in last.items()})
+        moved, *masks = str(outcome.results[f"{name}-end"]["stdout"]).splitlines()
+        phases[name] = Phase(judged, int(moved), [line.split()[1] for line in masks])
+    return phases
+
+
+def test_control(found: Mapping[str, Phase]) -> None:
+    """By themselves T stays beside L, and the classes are mixed."""
+    assert found["one-nobody"].moved == found["even-nobody"].moved == 0
+    for look in found["one-nobody"].looks:
+        assert look[T0] > look[T1] / 2, found["one-nobody"]
+    even = found["even-nobody"]
+    assert max(even.minority(look, T0, T1) for look in range(len(even.looks))) > 0.3, even
+
+
+@pytest.mark.parametrize(("way", "left"), [("kernel", 0.75), ("steerd", 0.75), ("held", 0.05)])
+def test_same_moves(found: Mapping[str, Phase], way: str, left: float) -> None:
+    """Whoever it is that steers, T leaves L's CPU, and L has more of it.
+
+    Who is only moved is taken back by the load balancer, and moved again; who is held is not.
+    """
+    phase, nobody = found[f"one-{way}"], found["one-nobody"]
+    assert phase.moved > 0
+    assert phase.total(T0) <= left * nobody.total(T0), (phase, nobody)
+    assert phase.total(L0) >= 1.1 * nobody.total(L0), (phase, nobody)
+
+
+def test_apart(found: Mapping[str, Phase]) -> None:
+    """Each class has a CPU of its own, where Algorithm 2 has nothing to say, and keeps it."""
+    phase = found["even-apart"]
+    assert phase.moved >= 2
+    for look in range(len(phase.looks)):
+        assert phase.minority(look, T0, T1) < 0.1, phase
+        assert phase.minority(look, L0, L1) < 0.1, phase
+    both = found["even-nobody"]
+    assert phase.total(L0) + phase.total(L1) > 2 * (both.total(L0) + both.total(L1))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_masks(found: Mapping[str, Phase], phase: str) -> None:
+    """In the end everybody may run where it could before."""
+    assert found[phase].masks == [str(allowed) for _, _, allowed in PHASES[phase][0]]
