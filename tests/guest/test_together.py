@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All at once: hints, out of order, two policies, a storm limit, polling, a driver in user space.
+"""All at once: hints, out of order, two policies, a storm limit, steering, polling, and user space.
 
 One guest has two controllers. The kernel drives A: marked I/O and I/O that is not, and a queue for
 polling, while the host goes from policy cint to vic and back at random and changes their
@@ -33,6 +33,7 @@ from overtaking import (
     shaken_machine,
 )
 from serving import Guest, serving
+from switching import FEW, QUEUE, hardware_queues, set_threshold
 
 from cint import paths
 from cint.device import logpage
@@ -43,9 +44,9 @@ IOS = int(os.environ.get("CINT_TOGETHER_IOS", "10000000"))
 SEED = int(os.environ.get("CINT_TOGETHER_SEED", "1"))
 #: One round in so many resets the controllers, so often; the others count.
 SHAKEN_EVERY, RESETS = 5, 4
-#: Options of the guest's kernel besides those of its driver (nvme.blk_switch=3 is one of those that
-#: belong here). A is behind the IOMMU, too, but not confined.
-APPEND = ("iommu=pt",)
+#: Options of the guest's kernel besides those of its driver: queues by class, with requests and
+#: tasks that are moved. A is behind the IOMMU, too, but not confined.
+APPEND = ("iommu=pt", "nvme.blk_switch=3")
 #: What the host changes meanwhile, a parameter at a time.
 CHANGES: dict[str, tuple[str | int | bool, ...]] = {
     "cint.policy": ("cint", "vic"),
@@ -181,6 +182,8 @@ class Pair:
         self.path, self.address = IDS[first], address
         guest.vm.qmp.set("cint.max-hold", MAX_HOLD_B_NS, IDS[second])
         guest.shell(PREPARE.format(address=address))
+        set_threshold(guest, FEW)
+        assert guest.shell(f"cat {QUEUE}/switch_mode") == "app\n"
         guest.write_file("/tmp/a.fio", FIO_A.encode())
         guest.write_file("/tmp/b.fio",
                          FIO_B.format(address=address.replace(":", ".")).encode())
@@ -298,6 +301,8 @@ def test_together(disk: vm.Backend, tmp_path: Path, logs: Path) -> None:
                 pair.count()
             story.rounds += 1
             (logs / "story.json").write_text(json.dumps(vars(story), indent=1), encoding="utf-8")
+        assert sum(hardware_queues(guest, "steered")) > 0
+        assert sum(hardware_queues(guest, "bytes")) == 0
     assert story.reaped_ooo > 0
     if story.rounds > 10 * SHAKEN_EVERY:
         assert story.storm_held > 0
