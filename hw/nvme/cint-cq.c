@@ -263,7 +263,7 @@ void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now)
 static APART void trace_post(const NvmeCintCq *ccq, const NvmeCintReq *creq,
                              int64_t now)
 {
-    const NvmeRequest *req = creq->req;
+    NvmeRequest *req = creq->req;
 
     trace_pci_nvme_cint_post(ccq->cq->cqid, req->sq->sqid, nvme_cid(req),
                              creq->cmd.hints, req->status, ccq->cq->tail, now);
