@@ -40,7 +40,7 @@ from cint.device import logpage
 from cint.device.properties import MAX_HOLD_NS
 from cint.guest import agent, engines, qmp, vm
 
-IOS = int(os.environ.get("CINT_TOGETHER_IOS", "10000000"))
+IOS = int(os.environ.get("CINT_TOGETHER_IOS", "1000000"))
 SEED = int(os.environ.get("CINT_TOGETHER_SEED", "1"))
 #: One round in so many resets the controllers, so often; the others count.
 SHAKEN_EVERY, RESETS = 5, 4
