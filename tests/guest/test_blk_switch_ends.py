@@ -123,10 +123,10 @@ def test_limits(guest: Guest) -> None:
     assert outstanding(guest, "/tmp/ns1") == 0
 
 
-#: Take the controller away under load of both classes; fio is to fail, the kernel is not.
-#: Of a block device that is gone, libaio reads nothing and says no error: fio goes on until its time
-#: is over, and would make a file of that name if it came too late.
+#: Of a block device that is gone, libaio reads nothing and says no error: fio goes on until its
+#: time is over, and would make a file of that name if it came too late.
 WHILE_IT_GOES = "time_based\nruntime=5\nallow_file_create=0"
+#: Take the controller away under load of both classes; fio is to fail, the kernel is not.
 REMOVE = f"""\
 dev=$(basename $(readlink -f /sys/class/nvme/nvme0/device))
 fio --eta=never /tmp/load.fio > /tmp/removed.out 2>&1 & load=$!

@@ -31,8 +31,8 @@ static struct machine machine_of(bool apart)
     };
 }
 
-static void add(struct machine *m, enum blk_switch_class class, unsigned int cpu,
-                uint64_t allowed)
+static void add(struct machine *m, enum blk_switch_class class,
+                unsigned int cpu, uint64_t allowed)
 {
     m->tasks[m->count] = (struct steer_task){
         .tid = 100 + m->count, .class = class, .cpu = cpu, .allowed = allowed,

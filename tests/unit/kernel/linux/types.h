@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What blk-poll-est.h, ooo.h, blk-switch-policy.h and their tests take of the kernel's headers,
- * for programs: see tests/unit/meson.build.
+ * What blk-poll-est.h, ooo.h, blk-switch-policy.h and their tests take of the
+ * kernel's headers, for programs: see tests/unit/meson.build.
  */
 #ifndef SHIM_LINUX_TYPES_H
 #define SHIM_LINUX_TYPES_H
