@@ -38,6 +38,21 @@ def test_larger_records_are_read() -> None:
     assert logpage.decode(grown).total().cqes == 5
 
 
+def test_classes() -> None:
+    """Submission queues of the urgent class are L's, with their completion queues."""
+    both = log(record(0, 9, 9), record(1, 30, 10), record(2, 12, 6),
+               sqs=[submission_queue(1, 30, 30 << 16, {1000: 30}, priority=2),
+                    submission_queue(2, 12, 12 << 12, {10: 12})])
+    found = logpage.decode(both).by_class()
+    assert {n: (t.commands, t.bytes, t.cqes, t.interrupts, t.wait.mean_ns)
+            for n, t in found.items()} == {"l": (12, 12 << 12, 12, 6, 10),
+                                           "t": (30, 30 << 16, 30, 10, 1000)}
+    # Where all queues are of one class there are none.
+    for priority in (0, 2):
+        same = log(record(1, 1, 1), sqs=[submission_queue(1, 1, 1, priority=priority)])
+        assert logpage.decode(same).by_class() == {}
+
+
 def test_submission_queues() -> None:
     sqs = [submission_queue(1, 3, 4096, {0: 1, 700: 2}, priority=2), submission_queue(2, 5, 0)]
     whole = log(record(0, 9, 9), record(1, 8, 8), sqs=sqs)

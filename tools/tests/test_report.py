@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from canned import fio, fio_job, log, record, result, snap
+from canned import fio, fio_job, log, record, result, snap, submission_queue
 
 from cint import cli, paths
 from cint.device import logpage
@@ -22,11 +22,13 @@ from cint.measure import metrics, sampling
 from cint.results import (
     axes,
     charts,
+    classes,
     documents,
     lateness,
     plots,
     previous,
     sentences,
+    table,
     tradeoff,
     webpage,
 )
@@ -401,6 +403,31 @@ def test_lateness_comes_from_the_device() -> None:
                             "p50_us": pytest.approx(1.024), "p99_us": pytest.approx(40.0),
                             "max_us": pytest.approx(40.0)}
     assert row.as_dict()["lateness"]["count"] == 100
+
+
+def test_classes() -> None:
+    """What the device counted by class is a row's, and a table of its own."""
+    def page(count: int) -> bytes:
+        return log(record(1, 4 * count, count), record(2, count, count),
+                   sqs=[submission_queue(1, 4 * count, count << 18, {2000: count}, priority=2),
+                        submission_queue(2, count, count << 12, {10: count})])
+
+    message = result("classes", fio(fio_job("latency", 1000.0, {100: 100})),
+                     snap(0, 0, 0, page(10)), snap(10**9, 500, 0, page(110)))
+    one = sampling.sample("default", "classes", 0, message, 1)
+    row, = sampling.rows([one], 2.0, None, False)
+    assert row.as_dict()["classes"] == {
+        "l": {"commands": 100, "bytes": 100 << 12, "wait_us": 0.005, "interrupts": 100,
+              "ios_per_irq": 1.0},
+        "t": {"commands": 400, "bytes": 100 << 18, "wait_us": 1.0, "interrupts": 100,
+              "ios_per_irq": 4.0}}
+    assert documents.sample_dict(one)["device"]["classes"]["t"]["cqes"] == 400
+    lines = classes.format_lines([row])
+    assert [line.split() for line in lines[3:]] == [
+        ["default", "classes", "L", "100", "4.00", "0.005", "100", "1.00"],
+        ["default", "classes", "T", "400", "64.00", "1.00", "100", "4.00"]]
+    assert max(map(len, lines)) <= table.WIDTH
+    assert classes.format_lines([late_row({1000: 1})]) == []
 
 
 def test_asked_and_achieved() -> None:

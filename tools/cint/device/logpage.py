@@ -183,6 +183,28 @@ class Totals:
     untold: int = 0
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """What went through the queues of a class of I/O."""
+
+    commands: int = 0
+    bytes: int = 0
+    #: From the doorbell to the fetch.
+    wait: Hist = field(default_factory=Hist)
+    cqes: int = 0
+    interrupts: int = 0
+
+    def since(self, earlier: Traffic) -> Traffic:
+        """What came after `earlier`."""
+        return Traffic(self.commands - earlier.commands, self.bytes - earlier.bytes,
+                       self.wait.since(earlier.wait), self.cqes - earlier.cqes,
+                       self.interrupts - earlier.interrupts)
+
+
+#: QPRIO of the queues for I/O of the realtime class; all others of theirs are lower.
+URGENT_CLASS = 0
+
+
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Counts by name, added."""
     return dict(functools.reduce(operator.add, map(Counter, counts), Counter()))
@@ -218,6 +240,24 @@ class LogPage:
             _added(r.sources for r in queues),
             functools.reduce(Hist.plus, (r.post_to_head for r in queues), Hist()),
             sum(r.counters["avoided"] for r in queues), sum(r.counters["untold"] for r in queues))
+
+
+    def by_class(self) -> dict[str, Traffic]:
+        """By class of I/O, `l` and `t`; empty of a driver that has no queues for each of them."""
+        queues = self.submission_queues
+        urgent = {q.sqid for q in queues if q.priority == URGENT_CLASS}
+        if not urgent or len(urgent) == len(queues):
+            return {}
+        return {name: self._traffic([q for q in queues if (q.sqid in urgent) == (name == "l")])
+                for name in ("l", "t")}
+
+    def _traffic(self, queues: Sequence[SubmissionQueue]) -> Traffic:
+        cqs = {q.cqid for q in queues}
+        counters = [r.counters for r in self.records if r.cqid in cqs]
+        return Traffic(sum(q.commands for q in queues), sum(q.bytes for q in queues),
+                       functools.reduce(Hist.plus, (q.wait for q in queues), Hist()),
+                       sum(c["cqes"] for c in counters),
+                       sum(c["irqs_full"] + c["irqs_urgent"] for c in counters))
 
 
 def _policy(number: int) -> str:

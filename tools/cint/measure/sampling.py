@@ -43,6 +43,8 @@ class DeviceDelta:
     post_to_head: logpage.Hist = field(default_factory=logpage.Hist)
     avoided: int = 0
     untold: int = 0
+    #: By class of I/O, where the guest has queues for each.
+    classes: Mapping[str, logpage.Traffic] = field(default_factory=dict)
 
     @property
     def mean_hold_ns(self) -> float | None:
@@ -122,7 +124,12 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
     """The difference of two log pages (None: the device has none)."""
     if before is None or after is None:
         return None
-    return _since(logpage.decode(before).total(), logpage.decode(after).total())
+    first, last = logpage.decode(before), logpage.decode(after)
+    then = first.by_class()
+    return dataclasses.replace(
+        _since(first.total(), last.total()),
+        classes={name: traffic.since(then.get(name, logpage.Traffic()))
+                 for name, traffic in last.by_class().items()})
 
 
 def _since(first: logpage.Totals, last: logpage.Totals) -> DeviceDelta:
@@ -266,6 +273,8 @@ class Row:
     even: bool = True
     #: Who drove the controller: kernel or user.
     engine: str = engines.KERNEL
+    #: By class of I/O what the device counted, last repeat: see :func:`_classes`.
+    classes: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
@@ -275,7 +284,8 @@ class Row:
                 "lateness": dict(self.lateness), "hints": dict(self.hints),
                 "range": {m: list(ends) for m, ends in self.range.items()},
                 "repeats": self.repeats, "window_s": self.window_s, "even": self.even,
-                "engine": self.engine}
+                "engine": self.engine,
+                "classes": {name: dict(found) for name, found in self.classes.items()}}
 
     def width(self, metric: str) -> float | None:
         """(largest - smallest) / median of a metric's repeats."""
@@ -336,6 +346,16 @@ def _lateness(samples: Sequence[Sample], k: float) -> dict[str, float | None]:
             "max_us": us(whole.max_ns)}
 
 
+def _classes(device: DeviceDelta, k: float) -> dict[str, dict[str, float | None]]:
+    """By class of I/O; the time that a command waits for its fetch is reported us."""
+    return {name: {"commands": found.commands, "bytes": found.bytes,
+                   "wait_us": (None if found.wait.mean_ns is None
+                               else scale.report_time(found.wait.mean_ns, k) / 1000),
+                   "interrupts": found.interrupts,
+                   "ios_per_irq": found.cqes / found.interrupts if found.interrupts else None}
+            for name, found in device.classes.items()}
+
+
 def _pooled(samples: Sequence[Sample], job: str | None) -> fiojson.JobStats:
     """One job (None: all jobs together) over all repeats."""
     parts = [fiojson.combine(s.workload, s.jobs.values()) if job is None else s.jobs[job]
@@ -370,7 +390,7 @@ def rows(samples: Sequence[Sample], k: float, latency_job: str | None, split: bo
     jobs = list(first.jobs) if split and len(first.jobs) > 1 else []
     result = [_row(samples, k, job, speaks) for job in (None, *jobs)]
     result[0] = dataclasses.replace(result[0], reasons=last.reasons, hints=last.hints,
-                                    lateness=_lateness(samples, k))
+                                    lateness=_lateness(samples, k), classes=_classes(last, k))
     return result
 
 

@@ -94,13 +94,11 @@ ioengine=psync
 prioclass=1
 prio=0
 numjobs=2
-group_reporting
 [throughput]
 ioengine=libaio
 bs=64k
 iodepth=16
 numjobs=2
-group_reporting
 """
 
 

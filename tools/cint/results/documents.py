@@ -131,7 +131,11 @@ def sample_dict(one: sampling.Sample) -> dict[str, Any]:
                   "lateness": _hist_dict(one.device.lateness),
                   "reasons": dict(one.device.reasons),
                   "urgent_interrupts": one.device.urgent_interrupts,
-                  "hints": dict(one.device.hints), "sources": dict(one.device.sources)}
+                  "hints": dict(one.device.hints), "sources": dict(one.device.sources),
+                  "classes": {name: {"commands": found.commands, "bytes": found.bytes,
+                                     "wait_ns": found.wait.mean_ns, "cqes": found.cqes,
+                                     "interrupts": found.interrupts}
+                              for name, found in one.device.classes.items()}}
     jobs = {name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns,
                    "runtime_ms": j.runtime_ms, "usr_percent": j.usr_percent,
                    "sys_percent": j.sys_percent,
@@ -185,7 +189,7 @@ def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
                          r["reasons"], r.get("lateness", {}), r.get("hints", {}),
                          {m: (low, high) for m, (low, high) in r.get("range", {}).items()},
                          r.get("repeats", 1), r.get("window_s"), r.get("even", True),
-                         r.get("engine", engines.KERNEL))
+                         r.get("engine", engines.KERNEL), r.get("classes", {}))
             for r in document["rows"]]
 
 

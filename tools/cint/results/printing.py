@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from cint import paths, ui
-from cint.results import documents, lateness, previous, table, webpage
+from cint.results import classes, documents, lateness, previous, table, webpage
 
 
 def titles(document: documents.Document) -> dict[str, str]:
@@ -22,6 +22,7 @@ def print_table(document: documents.Document, where: Path) -> None:
     paint = ui.paint if sys.stdout.isatty() else table.plain
     lines = table.format_rows(documents.rows_from(document), titles(document),
                               document["baseline"], paint)
+    lines += classes.format_lines(documents.rows_from(document), paint)
     lines += lateness.format_lines(lateness.of_document(document), paint)
     lines += previous.format_lines(document.get("previous"), paint)
     lines += ["", *(_note_line(note, paint) for note in document["notes"])]

@@ -18,6 +18,7 @@ from cint.errors import CintError
 from cint.measure import metrics, sampling
 from cint.results import (
     charts,
+    classes,
     documents,
     lateness,
     previous,
@@ -240,6 +241,18 @@ def _timers(document: Document) -> str:
             + _tag("p", escape(text), class_="dim"))
 
 
+def _classes(document: Document) -> str:
+    found = classes.collect(documents.rows_from(document))
+    if not found:
+        return ""
+    rows = [_row(name, [escape(c) for c in cells])
+            for name, *cells in (one.cells() for one in found)]
+    text = ("L is I/O of the realtime class, T all other. wait: from doorbell to fetch, the mean. "
+            "Last repeat.")
+    return (_table("By class of I/O, as the device counts", [escape(h) for h in classes.HEAD],
+                   rows, "two") + _tag("p", escape(text), class_="dim"))
+
+
 #: What the device's reasons mean.
 REASONS = {
     "none": "no reason recorded", "each": "one for each completion", "urgent": "urgent command",
@@ -358,6 +371,7 @@ PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
     ("Latency against interrupts", _trade_off), ("Each policy", _plots), ("Results", _results),
     ("Beside the last result", _previous),
     ("Timers in real time", _timers),
+    ("Classes of I/O", _classes),
     ("Reasons of interrupts", _reasons), ("Hints of commands", _hints), ("Notes", _notes),
     ("How to repeat it", _repeat), ("Parameters", _parameters), ("Versions", _versions),
     ("Command lines and jobs", _commands))
