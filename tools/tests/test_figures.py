@@ -185,8 +185,9 @@ def test_the_list_of_figures_is_made_from_what_is_stored() -> None:
     assert page.list_page([stored(f) for f in STORED], catalog.not_done()) == text
 
 
-def test_what_is_stored_is_of_one_commit() -> None:
-    assert len({stored(figure)["commit"] for figure in STORED}) <= 1
+@pytest.mark.parametrize("family", catalog.FAMILIES)
+def test_what_is_stored_of_a_paper_is_of_one_commit(family: str) -> None:
+    assert len({stored(f)["commit"] for f in STORED if f.family == family}) <= 1
 
 
 # ---- expressions and checks ------------------------------------------------
@@ -340,6 +341,15 @@ def test_quick_is_one_seed_and_shorter() -> None:
     assert len(quick.seeds) == 1
     assert quick.guest_seconds() < whole.guest_seconds() / 5
     assert runner.estimate([whole], 2) < runner.estimate([whole], 1)
+
+
+def test_a_second_controller_has_the_policy_and_its_own_medium() -> None:
+    group = dataclasses.replace(SMALL.groups[0], media="gen2", second="ssd80")
+    wanted = runner.Wanted(SMALL, group, Run("adaptive"), True)
+    device = dict(runner.second_of(wanted))
+    assert (device["cint.policy"], device["cint.media"]) == ("adaptive", "ssd80")
+    assert runner.second_of(dataclasses.replace(
+        wanted, group=dataclasses.replace(group, second=""))) == []
 
 
 def test_the_estimate_is_of_what_will_boot(monkeypatch: pytest.MonkeyPatch) -> None:

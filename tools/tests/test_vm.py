@@ -169,6 +169,17 @@ def test_backends() -> None:
     assert "driver=null-co" in vm.Backend().args()[1]
 
 
+def test_a_second_controller() -> None:
+    """Behind the first, with a namespace of its own."""
+    args = vm.machine_args(vm.Machine([("cint", "on")], second=[("cint.thr", 8)]))
+    devices = [args[i + 1] for i, a in enumerate(args) if a == "-device"]
+    assert devices == ["nvme,id=nvme0,serial=cint,drive=d0,cint=on",
+                       "nvme,id=nvme1,serial=second,drive=d1,cint.thr=8"]
+    drives = [args[i + 1] for i, a in enumerate(args) if a == "-blockdev"]
+    assert [drive.split(",")[1] for drive in drives] == ["node-name=d0", "node-name=d1"]
+    assert len(vm.machine_args(vm.Machine([("cint", "on")]))) == len(args) - 4
+
+
 def test_trace_shorthand() -> None:
     args = vm.machine_args(vm.Machine(trace=("cint", "pci_nvme_irq*")))
     assert [args[i + 1] for i, a in enumerate(args) if a == "-trace"] == [

@@ -15,7 +15,7 @@ from cint.device import properties
 from cint.figures.checks import Check
 from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr, Words
-from cint.guest import engines, polling, vm
+from cint.guest import engines, polling, steering, vm
 from cint.measure import settings
 from cint.measure.workloads import Timing, Workload
 
@@ -36,7 +36,8 @@ QUICK_SHARE = 0.5
 class Run:
     """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none.
 
-    ``polling`` is a mode of ``--polling``, ``engine`` one of ``--engine``.
+    ``polling`` is a mode of ``--polling``, ``engine`` one of ``--engine``, ``steering`` one of
+    ``--steering``.
     """
 
     policy: str
@@ -44,6 +45,7 @@ class Run:
     hints: bool = True
     polling: str = polling.OFF
     engine: str = engines.KERNEL
+    steering: str = steering.OFF
 
     @property
     def title(self) -> str:
@@ -77,6 +79,8 @@ class Group:
     append: Sequence[str] = ()
     #: Further commands for the guest before its jobs.
     setup: Sequence[tuple[str, ...]] = ()
+    #: The medium of a second controller, /dev/nvme1n1, if there is one.
+    second: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,4 +185,5 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
         Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
         "", "./cint figure", hints=run.hints, polling={policy.name: mode},
         engines={policy.name: engines.parse(run.engine)},
+        steering={policy.name: steering.parse(run.steering)},
         boot_limit_s=vm.BOOT_LIMIT_S * group.vcpus)

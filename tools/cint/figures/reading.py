@@ -12,6 +12,7 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     avoided_per_io, untold_per_io   by the device's count
     reason.NAME      share of the interrupts sent for that reason
     hint.NAME        share of the commands with that hint
+    l_ios_per_irq, l_wait_us, t_ios_per_irq, t_wait_us   of queues by class of I/O
     cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
 """
 
@@ -108,6 +109,9 @@ def _whole(row: sampling.Row, message: agent.Message, k: float) -> Point:
     merged = row.values.get("ios_per_irq")
     point: Point = {"irqs_per_io": 1 / merged} if merged else {}
     point |= _shares("reason", row.reasons) | _shares("hint", row.hints)
+    for name, counts in row.classes.items():
+        point |= {f"{name}_{what}": found for what in ("ios_per_irq", "wait_us")
+                  if (found := counts[what]) is not None}
     return point | _probed(probe.parse(str(message.get("stdout") or "")), k)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cint.device import properties, words
 from cint.errors import CintError
 from cint.figures import probe
 from cint.figures.model import Figure, Group, Run, settings_of
@@ -79,15 +80,26 @@ def plan_of(wanted: Wanted) -> agent.Plan:
                                                         timing),
                                   args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
     setup = (*session.scale_setup(chosen.k),
-             *comparison.own_setup(chosen, chosen.policies[0]), *wanted.group.setup)
+             *comparison.own_setup(chosen, chosen.policies[0]),
+             *comparison.steering_setup(chosen, chosen.policies[0]), *wanted.group.setup)
     return agent.Plan(tuple(jobs), (*setup, probe.install()) if wanted.group.probed else setup)
+
+
+def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
+    """The properties of a second controller, of the same policy."""
+    if not wanted.group.second:
+        return []
+    chosen = wanted.settings
+    return properties.device_properties(chosen.policies[0],
+                                        properties.parse_media(wanted.group.second), chosen.k,
+                                        chosen.virtual, chosen.extras)
 
 
 def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
     """The run, and where its files are here."""
     chosen = wanted.settings
     machine = comparison.machine_for(chosen, chosen.policies[0], comparison.choose_accel(True))
-    machine = replace(machine, trace=tuple(wanted.group.trace),
+    machine = replace(machine, trace=tuple(wanted.group.trace), second=second_of(wanted),
                       append=(*machine.append, *wanted.group.append))
     files = Files.of(machine)
     run = RunPlan.of(wanted.title, machine, plan_of(wanted), files,

@@ -97,7 +97,8 @@ class Backend:
 class Machine:
     """One guest, as far as the command line tells.
 
-    ``properties`` are those of ``-device nvme`` after id, serial and drive;
+    ``properties`` are those of ``-device nvme`` after id, serial and drive; ``second``, if any,
+    those of a controller more, which keeps nothing of what is written;
     ``device_opts`` is appended to them as it is.  ``own_guest`` leaves our
     kernel, initramfs and agent out.  ``slot_ns`` is how long each of several
     CPUs runs in virtual time before it is the next one's turn.
@@ -121,6 +122,7 @@ class Machine:
     accel: str = "tcg"
     cpu: str = "max"
     backend: Backend = field(default_factory=Backend)
+    second: Sequence[tuple[str, Value]] = ()
     trace: tuple[str, ...] = ()
     own_guest: bool = False
     extra: tuple[str, ...] = ()
@@ -175,6 +177,16 @@ def nvme_arg(machine: Machine) -> str:
     return f"{text},{machine.device_opts}" if machine.device_opts else text
 
 
+def _second_args(machine: Machine) -> list[str]:
+    """Options for the second controller, /dev/nvme1 of the guest, and its namespace."""
+    if not machine.second:
+        return []
+    fixed: list[tuple[str, Value]] = [("id", "nvme1"), ("serial", "second"), ("drive", "d1")]
+    return ["-blockdev",
+            f"driver=null-co,node-name=d1,size={machine.backend.size},read-zeroes=on",
+            "-device", join_properties("nvme", [*fixed, *machine.second])]
+
+
 #: Words for trace events: the project's own; and QEMU's own that tell which vCPU a message is for.
 TRACE_WORDS = {"cint": ("pci_nvme_cint_*",), "vcpus": ("pci_nvme_irq_msix", "apic_deliver_irq")}
 
@@ -206,7 +218,7 @@ def machine_args(machine: Machine, firmware: Sequence[str] = ()) -> list[str]:
         args += ["-no-reboot", "-kernel", str(machine.kernel),
                  "-initrd", str(machine.initramfs), "-append", kernel_cmdline(machine)]
     args += IOMMU_ARGS if machine.iommu else ()
-    args += [*machine.backend.args(), "-device", nvme_arg(machine)]
+    args += [*machine.backend.args(), "-device", nvme_arg(machine), *_second_args(machine)]
     return [*args, *_trace_args(machine.trace), *machine.extra]
 
 
