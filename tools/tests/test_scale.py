@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """scale.py: the table of scaled parameters."""
 
+import argparse
+
 import pytest
+from canned import sync_result
 
 from cint import paths
-from cint.device import scale
+from cint.device import properties, scale
 from cint.device.scale import Kind
 from cint.errors import UsageError
+from cint.guest import engines, polling, session
+from cint.measure import sampling, settings, workloads
 
 
 def test_undo_reverses_apply() -> None:
@@ -57,3 +62,47 @@ def test_each_row_is_found_by_its_name() -> None:
 def test_documentation_has_the_table() -> None:
     text = (paths.ROOT / "docs/scaling.md").read_text(encoding="utf-8")
     assert scale.as_markdown() in text
+
+
+# ---- who goes by it ----------------------------------------------------------------------
+
+#: Policies that set each parameter that the device keeps in time.
+TIMED = ("static:time=50us,thr=8", "vic:epoch=100ms,iops-threshold=5000",
+         "adaptive:delta=9us,max-hold=1ms,kick-window=5us,max-irq-rate=20000")
+
+
+def _everything_scaled(k: float) -> None:
+    """All that is done with a scale before, in and after a run."""
+    media = properties.parse_media("custom:" + ",".join(
+        f"{direction}-{what}" for direction in ("read", "write")
+        for what in ("latency=9us", "per-kib=1us", "bandwidth=1000000000")) + ",jitter=1us")
+    for text in TIMED:
+        properties.device_properties(properties.parse_policy(text), media, k, virtual=True)
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    assert settings.settings_from(parser.parse_args(["--cpu-scale", f"{k}"])).cost_applied_ns > 0
+    session.scale_setup(k)
+    polling.parse("fixed:2us").settings(k)
+    engines.parse("user:sleep=2us").options(k, cost_ns=0, records=False)
+    workloads.render(workloads.BUILT_IN["mixed"], workloads.Timing(1.0, 0.1), k)
+    own = [row.name for row in scale.TABLE if row.where == "fio"]
+    _, remarks = workloads.scale_job_text("[a]\n" + "".join(f"{name}=6\n" for name in own), k)
+    assert len(remarks) == len(own)
+    one = sampling.sample("default", "sync", 0, sync_result("sync"), 1)
+    sampling.rows([one], k, None, split=False)
+
+
+def test_each_row_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row tells of something that nobody scales, and what cannot be scaled is not asked for."""
+    asked: set[tuple[str, str]] = set()
+    entry = scale.entry
+
+    def recorded(where: str, name: str) -> scale.Entry | None:
+        asked.add((where, name))
+        return entry(where, name)
+
+    monkeypatch.setattr(scale, "entry", recorded)
+    _everything_scaled(3.0)
+    scaled = {(row.where, row.name) for row in scale.TABLE if row.kind is not Kind.FIXED}
+    fixed = {(row.where, row.name) for row in scale.TABLE if row.kind is Kind.FIXED}
+    assert scaled - asked == set() and asked & fixed == set()

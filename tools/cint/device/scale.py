@@ -119,6 +119,8 @@ TABLE: tuple[Entry, ...] = (
           "ticks come k times as often per reported second"),
     Entry("kernel time-outs", Kind.FIXED, "guest", "s",
           "NVMe I/O time-out 30 s, RCU and lock-up detectors: far away"),
+    Entry("BLK_SWITCH_INTERVAL_MS", Kind.FIXED, "guest", "10 ms",
+          "--steering app: decides k times as often per reported second"),
     Entry("CPU accounting", Kind.FIXED, "guest", "10 ms",
           "of /proc/stat, where instructions are not counted; CPU shares are ratios"),
     Entry("cache and TLB misses", Kind.FIXED, "guest", "",
@@ -171,14 +173,14 @@ def undo(where: str, name: str, value: float, k: float) -> float:
     return value / k if row.kind is Kind.TIME else value * k
 
 
-def report_time(ns: float, k: float) -> float:
-    """Guest nanoseconds to reported nanoseconds."""
-    return undo("result", "latency", ns, k)
+def report_time(ns: float, k: float, what: str = "latency") -> float:
+    """Guest nanoseconds to reported nanoseconds, by a row of the results."""
+    return undo("result", what, ns, k)
 
 
-def report_rate(per_second: float, k: float) -> float:
-    """Events per guest second to events per reported second."""
-    return undo("result", "IOPS", per_second, k)
+def report_rate(per_second: float, k: float, what: str = "IOPS") -> float:
+    """Events per guest second to events per reported second, by a row of the results."""
+    return undo("result", what, per_second, k)
 
 
 def slot_ns(cost_ns: int, cpu_scale: float) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cint.device import scale
 from cint.errors import CintError
 from cint.guest import agent
 from cint.guest.vm import BOOT_LIMIT_S, Machine, Vm, command, shell_line
@@ -113,7 +114,7 @@ def scale_setup(k: float, vcpus: int = 1) -> tuple[tuple[str, ...], ...]:
     """
     if k == 1:
         return ()
-    permille = round(k * 1000 / slice_factor(vcpus))
+    permille = round(scale.apply("guest", "sched/base_slice_ns", 1000, k) / slice_factor(vcpus))
     return (agent.exec_argv(SLICE_SCRIPT.format(permille=permille)),)
 
 

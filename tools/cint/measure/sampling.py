@@ -316,7 +316,7 @@ def _latencies(stats: fiojson.JobStats, k: float) -> dict[str, float | None]:
 
 def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
     ios, device = one.ios, one.device
-    rate = scale.report_rate(one.iops, k)
+    rate = scale.report_rate(one.iops, k, "interrupts")
     seen = one.guest_interrupts
     guest = seen / ios * rate if ios and seen is not None else None
     count = device.interrupts if device else seen
@@ -324,7 +324,7 @@ def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
     return {"device_irqs": device.interrupts / ios * rate if device and ios else None,
             "guest_irqs": guest,
             "ios_per_irq": ios / count if count else None,
-            "hold_us": None if hold is None else scale.report_time(hold, k) / 1000,
+            "hold_us": None if hold is None else scale.report_time(hold, k, "hold time") / 1000,
             "cpu_percent": None if one.cpu_share is None else 100 * one.cpu_share}
 
 
