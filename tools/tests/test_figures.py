@@ -56,7 +56,9 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
         for text in texts:
             assert "{" not in text.replace("${", "")
             user = wanted.settings.engine_of(wanted.settings.policies[0]).is_user
-            assert f"filename={'0000.00.01.0' if user else '/dev/nvme0n1'}" in text
+            device = "0000.00.01.0" if user else "/dev/nvme0n1"
+            assert f"filename={device}" in text or (
+                wanted.group.second and "filename=/dev/nvme1n1" in text)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=named)

@@ -23,6 +23,8 @@ FAMILIES = {
     "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
     "cost": "What depends on the cost of an interrupt",
     "polling": "Interrupts, coalescing or polling",
+    "blk-switch": "Rearchitecting Linux Storage Stack for us Latency and High Throughput "
+                  "(OSDI 2021)",
 }
 
 

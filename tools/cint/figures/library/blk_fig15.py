@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""blk-switch, Figure 15: what each mechanism is good for."""
+
+from cint.figures import switched
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, wrong
+from cint.figures.model import Figure
+from cint.figures.switched import (
+    APP,
+    DEPTH,
+    MODES,
+    OFF,
+    PAID,
+    PRIO,
+    REQUEST,
+    latency,
+    of_l,
+    of_t,
+    pinned,
+    throughput,
+)
+from cint.figures.values import said
+
+#: A process that asks the fair scheduler for a short slice.
+SLICED = "thread=0\nexec_prerun={sliced_pre}\n"
+ONE = pinned("core 0", f"L and T (depth {DEPTH}) on CPU 0, nothing else on CPU 1",
+             latency(), throughput())
+FAIR = pinned("fair", "the same, but L is a process of the fair scheduler with a slice of 0.1 ms",
+              latency(more=SLICED), throughput())
+WIDE = switched.anywhere("two of each", f"two L and two T (depth {DEPTH}), which may run on both "
+                         "CPUs", latency(2), throughput(2))
+
+
+FIGURE = Figure(
+    "blk-fig15", "blk-switch", "What each mechanism is good for", "section 5.4, Figure 15",
+    "Prioritisation takes L's tail latency down by an order of magnitude and costs T throughput; "
+    "request steering gives it back on the other core; application steering gives both.",
+    groups=switched.groups(MODES, (switched.ALONE, ONE, FAIR, WIDE)),
+    checks=(
+        at_least("per byte: p99 of L, off against prio",
+                 of_l("p99_us", PAID + OFF, "core 0") / of_l("p99_us", PAID + PRIO, "core 0"), 3,
+                 swap(PAID + OFF, PAID + PRIO), paper="10"),
+        at_most("per byte: p99 of L, prio against alone",
+                of_l("p99_us", PAID + PRIO, "core 0")
+                / of_l("p99_us", PAID + PRIO, "alone"), 1.3, instead(PAID + PRIO, PAID + OFF),
+                deviation=switched.ONE_REQUEST),
+        at_most("per byte: T, prio against off",
+                of_t("iops", PAID + PRIO, "core 0") / of_t("iops", PAID + OFF, "core 0"), 0.95,
+                swap(PAID + OFF, PAID + PRIO), paper="less"),
+        at_least("per byte: T, request against prio",
+                 of_t("iops", PAID + REQUEST, "core 0") / of_t("iops", PAID + PRIO, "core 0"), 1.03,
+                 swap(PAID + REQUEST, PAID + PRIO), paper="more"),
+        at_least("per byte: T, request against off",
+                 of_t("iops", PAID + REQUEST, "core 0") / of_t("iops", PAID + OFF, "core 0"), 0.9,
+                 instead(PAID + REQUEST, PAID + PRIO)),
+        at_most("per byte, two of each: p99 of L, app against request",
+                of_l("p99_us", PAID + APP, "two of each")
+                / of_l("p99_us", PAID + REQUEST, "two of each"), 0.95,
+                wrong(0.5), paper="less", deviation=Deviation(0.8, 1.15, (
+                    "loads are even: with one of each on either CPU no CPU is better "
+                    "than the other, to which Algorithm 2 has no answer (see steerd --apart)"))),
+        at_least("per byte, fair scheduler: p99 of L, off against prio",
+                 of_l("p99_us", PAID + OFF, "fair") / of_l("p99_us", PAID + PRIO, "fair"), 3,
+                 wrong(0.1), deviation=Deviation(0.4, 0.95, said(
+                     "what ends T's requests is a task like L, and now and then it is the one "
+                     "that the scheduler lets go on. The mean falls from {:.0f} to {:.0f} us",
+                     of_l("mean_us", PAID + OFF, "fair"), of_l("mean_us", PAID + PRIO, "fair")))),
+        at_least("per byte, fair scheduler: T, request against prio",
+                 of_t("iops", PAID + REQUEST, "fair") / of_t("iops", PAID + PRIO, "fair"), 1.2,
+                 swap(PAID + REQUEST, PAID + PRIO), paper="more"),
+    ),
+    panels=switched.bars(MODES, ("core 0", "fair", "two of each")),
+    columns=switched.COLUMNS,
+    notes=(switched.NETWORK, switched.JOBS, switched.SAME_DEVICE, switched.FAST_TICKS,
+           "In 'core 0' application steering moves nothing: who may run on one CPU only stays "
+           "there. The paper's code overrides the affinity it sets for its jobs."),
+    slow=True,
+)

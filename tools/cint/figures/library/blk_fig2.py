@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""blk-switch, Figure 2: L and T alone, and both on one core."""
+
+from cint.figures import switched
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, wrong
+from cint.figures.model import Figure
+from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
+from cint.figures.values import said, value
+
+T_ALONE = pinned("T alone", f"reads of 64 KiB at depth {switched.DEPTH}, in batches of "
+                 f"{switched.BATCH}, on CPU 0", throughput())
+BOTH = pinned("both", "L and that on CPU 0", latency(), throughput())
+SINGLY = pinned("singly", "the same, but T submits and reaps one by one", latency(),
+                throughput(batch=1))
+
+
+FIGURE = Figure(
+    "blk-fig2", "blk-switch", "Alone and together", "section 2.1, Figure 2",
+    "Alone each of them does well. On one core L's tail latency is much higher beside T under "
+    "Linux, and T loses little.",
+    groups=switched.groups((OFF, PRIO), (switched.ALONE, T_ALONE, BOTH, SINGLY)),
+    checks=(
+        at_least("per byte, off: p99 of L, both against alone",
+                 of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + OFF, "alone"), 3,
+                 instead(PAID + OFF, PAID + PRIO), paper="7"),
+        at_least("per byte, off: T, both against alone",
+                 of_t("iops", PAID + OFF, "both") / value("iops", PAID + OFF, "T alone"), 0.9,
+                 wrong(2), paper="little less", deviation=Deviation(0.8, 0.899, said(
+                     "the CPU is what T has too little of, and L takes some of it for its {:.0f} "
+                     "reads a second", of_l("iops", PAID + OFF, "both")))),
+        at_most("per byte, prio: p99 of L, both against alone",
+                of_l("p99_us", PAID + PRIO, "both") / of_l("p99_us", PAID + PRIO, "alone"), 1.3,
+                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_REQUEST),
+        at_least("per byte: p99 of L, off against prio",
+                 of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 3,
+                 swap(PAID + OFF, PAID + PRIO)),
+        at_least("per byte: T beside L, prio against off",
+                 of_t("iops", PAID + PRIO, "both") / of_t("iops", PAID + OFF, "both"), 0.9,
+                 instead(PAID + OFF, OFF)),
+        at_least("as it is, off: p99 of L, both against alone",
+                 of_l("p99_us", OFF, "both") / of_l("p99_us", OFF, "alone"), 1.3,
+                 switched.another("both", "alone")),
+        at_least("as it is: p99 of L, off against prio",
+                 of_l("p99_us", OFF, "both") / of_l("p99_us", PRIO, "both"), 3, swap(OFF, PRIO),
+                 deviation=Deviation(1.5, 2.9, said(
+                     "where a read costs nothing for its bytes L's p99 is {:.0f} us beside T: "
+                     "that is all there is to gain", of_l("p99_us", OFF, "both")))),
+        at_most("as it is, prio: p99 of L, both against alone",
+                of_l("p99_us", PRIO, "both") / of_l("p99_us", PRIO, "alone"), 1.3,
+                instead(PRIO, OFF), deviation=switched.VOLUNTARY),
+        at_least("as it is: T beside L, prio against off",
+                 of_t("iops", PRIO, "both") / of_t("iops", OFF, "both"), 0.9,
+                 instead(OFF, PAID + OFF), deviation=switched.MORE_OF_L),
+    ),
+    panels=switched.bars((OFF, PRIO), ("both", "singly")),
+    columns=switched.COLUMNS,
+    notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED,
+           "SPDK and SPDK with priorities, the other bars of the paper, have no queues of the "
+           "kernel: see spdk-corun for a driver in user space beside others."),
+    slow=True,
+)

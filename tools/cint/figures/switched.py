@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Jobs and runs of the figures about blk-switch.
+
+L reads 4 KiB of the realtime class and waits; T has so many reads of 64 KiB under way, in batches.
+
+The paper's head-of-line blocking is receive processing, which a local controller does not have. So
+that the shapes can be looked at each figure has its runs twice: as they are, and with the CPU
+spending 315 ns for each KiB of a completion, as the paper's cores did at 26 Gb/s, at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from cint.figures.checks import Control, Deviation
+from cint.figures.model import CPU, CPU_SCALE, IOPS, MEAN, P99, Column, Group, Panel, Run, Series
+from cint.figures.polled import REAL_TIME
+from cint.figures.values import Expr, value
+from cint.guest import steering
+from cint.measure.workloads import ANYWHERE, COMMON, Workload
+
+#: With the latency of an Optane drive and no limit of its bytes, as the paper's target in memory:
+#: the CPU is what there is too little of. It takes 8 commands at a time.
+MEDIA = "custom:read-latency=7us,write-latency=7us,units=8,slots=8"
+#: Of what the paper's cores took for each KiB that a network delivers, reported.
+COST_NS_PER_KIB = 315
+#: What the runs with that cost are called, and the titles of both.
+PAID = "per byte/"
+TITLES = {"": "as it is", PAID: f"{COST_NS_PER_KIB} ns per KiB"}
+MODES = tuple(steering.MODES)
+OFF, PRIO, REQUEST, APP = MODES
+DEPTH, BATCH = 32, 16
+#: Seconds of each job: some thousand reads of L in three seeds, which a p99 takes.
+RUNTIME_S = 0.03
+COLUMNS = (IOPS, MEAN, Column("p50, us", "p50_us"), P99, Column("p99.9, us", "p999_us"), CPU,
+           Column("thread, %", "thread_percent"))
+NETWORK = ("The paper's storage is behind a network of 100 Gb/s, and its factors are those of "
+           "receiving from it; they are not promised here.")
+JOBS = (f"The medium has no limit of its bytes, so that the CPU is what there is too little of, as "
+        f"with the paper's target in memory. T submits and reaps {BATCH} reads at a time, so that "
+        "they end together, as those do that a network delivers in bulk.")
+SCHEDULED = ("L is a process of SCHED_RR in all runs: the CPU is its own as soon as it can run. "
+             "What the fair scheduler does with a thread that waits is in blk-fig15.")
+SAME_DEVICE = ("Requests that are steered stay in one device; what moves is the interrupt and the "
+               "end of the request. Where the device is the bottleneck nothing is gained.")
+FAST_TICKS = ("Application steering looks every 10 ms of the guest's: with two CPUs that is 5.7 "
+              "times as often as on the machine that it stands for.")
+#: Why L beside T is never quite as if it were alone where bytes cost CPU time.
+ONE_REQUEST = Deviation(1.3, 3.5, (
+    "the CPU is ending one of T's requests when L's read is done, which takes 20 us and gives way "
+    "to no thread; on a network it is done packet by packet"))
+#: And why where they cost nothing,
+VOLUNTARY = Deviation(1.3, 2.5, (
+    "the guest's kernel gives way to a thread at certain places only (PREEMPT_VOLUNTARY): L waits "
+    "until a system call of T, or the end of one of its requests, comes to one of them"))
+#: and why T has less of the CPU beside L.
+MORE_OF_L = Deviation(0.75, 0.95, (
+    "L does more reads in the same time, on the same CPU, and each of T's requests waits for a "
+    "work item; the paper's T loses by it, too (Figure 15 b)"))
+
+
+def latency(threads: int = 1, more: str = REAL_TIME) -> str:
+    """L's section."""
+    return f"[latency]\nioengine=psync\nprioclass=1\nprio=0\nnumjobs={threads}\n{more}"
+
+
+def throughput(threads: int = 1, bs: str = "64k", depth: int = DEPTH, batch: int = BATCH,
+               more: str = "") -> str:
+    """T's section."""
+    return (f"[throughput]\nioengine=libaio\nbs={bs}\niodepth={depth}\nnumjobs={threads}\n"
+            f"iodepth_batch_submit={batch}\niodepth_batch_complete_min={batch}\n"
+            f"iodepth_batch_complete_max={depth if batch == 1 else batch}\n{more}")
+
+
+def pinned(name: str, title: str, *sections: str) -> Workload:
+    """Jobs on CPU 0."""
+    return _workload(name, title, COMMON, sections)
+
+
+def anywhere(name: str, title: str, *sections: str) -> Workload:
+    """Jobs whose threads may run on every CPU."""
+    return _workload(name, title, ANYWHERE, sections)
+
+
+def _workload(name: str, title: str, head: str, sections: Sequence[str]) -> Workload:
+    """Whose latency is L's, and which has a row for each if there are both."""
+    return Workload(name, title, head + "".join(sections), split=len(sections) > 1,
+                    latency_job="latency" if len(sections) > 1 else None)
+
+
+#: L by itself.
+ALONE = pinned("alone", "a process of the realtime class that reads 4 KiB and waits", latency())
+
+
+def runs(*modes: str) -> tuple[Run, ...]:
+    """A run for each mode, under the policy that interrupts for each completion."""
+    return tuple(Run("default", mode, steering=mode) for mode in modes)
+
+
+def cost(vcpus: int) -> str:
+    """The option that makes the guest spend the cost of bytes, scaled as its times are."""
+    return f"nvme.complete_cost_ns_per_kib={round(COST_NS_PER_KIB * CPU_SCALE * vcpus)}"
+
+
+def groups(modes: Sequence[str], workloads: Sequence[Workload], vcpus: int = 2,
+           runtime_s: float = RUNTIME_S) -> tuple[Group, ...]:
+    """The runs without and with a cost of bytes."""
+    return tuple(Group(runs(*modes), workloads, MEDIA, prefix, runtime_s, vcpus=vcpus,
+                       append=append) for prefix, append in (("", ()), (PAID, (cost(vcpus),))))
+
+
+def of_l(name: str, run: str, cell: str) -> Expr:
+    """A value of L's, beside T or alone."""
+    return value(name, run, cell if cell == ALONE.name else f"{cell}.latency")
+
+
+def of_t(name: str, run: str, cell: str) -> Expr:
+    """A value of T's, beside L."""
+    return value(name, run, f"{cell}.throughput")
+
+
+def another(cell: str, other: str) -> Control:
+    """A control: a workload's outcome replaced by another's, of both classes."""
+    return Control({f"{cell}.{job}": other if other == ALONE.name else f"{other}.{job}"
+                    for job in ("latency", "throughput")}, text=f"{other} in place of {cell}")
+
+
+def bars(modes: Sequence[str], cells: Sequence[str],
+         kinds: Sequence[str] = ("p99_us", "iops")) -> tuple[Panel, ...]:
+    """For both kinds of runs: p99 of L (or p99.9), T's requests, by workload and mode."""
+    return tuple(Panel(f"{title}: {_WHAT[kind][0]}", _WHAT[kind][1], tuple(
+        Series(mode, [(cell, _read(kind)(kind, prefix + mode, cell)) for cell in cells])
+        for mode in modes)) for prefix, title in TITLES.items() for kind in kinds)
+
+
+def lines(modes: Sequence[str], cells: Mapping[int, str], x: str,
+          kinds: Sequence[str] = ("p99_us", "iops"), log_x: bool = False) -> tuple[Panel, ...]:
+    """The same over a number: the workload for each of its values."""
+    return tuple(Panel(f"{title}: {_WHAT[kind][0]}", _WHAT[kind][1], tuple(
+        Series(mode, [(at, _read(kind)(kind, prefix + mode, cell)) for at, cell in cells.items()])
+        for mode in modes), kind="lines", x=x, log_x=log_x)
+        for prefix, title in TITLES.items() for kind in kinds)
+
+
+_WHAT = {"p99_us": ("p99 of L", "us"), "p999_us": ("p99.9 of L", "us"),
+         "iops": ("T's requests of 64 KiB", "per s")}
+
+
+def _read(kind: str) -> Callable[[str, str, str], Expr]:
+    return of_t if kind == "iops" else of_l
