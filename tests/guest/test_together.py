@@ -18,6 +18,7 @@ import os
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from overtaking import (
     MIB,
     POLL,
     SYSFS,
+    WAITING,
     mix,
     parse_counters,
     shaken_machine,
@@ -55,6 +57,16 @@ CHANGES: dict[str, tuple[str | int | bool, ...]] = {
     "cint.ooo": (True, False),
     "cint.max-irq-rate": (0, 2_000, 50_000),
 }
+POLICIES_A = CHANGES["cint.policy"]
+#: What of that each of A's queues says by itself, by its name there.
+SHOWN = {"cint.policy": "policy", "cint.thr": "thr", "cint.delta": "delta-ns"}
+#: Why those two policies, with a storm limit, interrupt; and why B's queues do. "each": before a
+#: queue is slept on for the first time.
+REASONS_A = {"urgent", "thr", "quiet", "ratio", "low-cif", "low-iops", "storm", "reconfigure",
+             "max-hold"}
+REASONS_B = {"each", "pointer", "max-hold"}
+#: Of the log page's classes.
+URGENT = logpage.CLASSES.index("urgent")
 #: I/O of the realtime class, which has queues of its own: nothing is there that it could overtake.
 REALTIME = """\
 [realtime]
@@ -128,7 +140,14 @@ class Story:
     resets: int = 0
     interrupts: int = 0
     storm_held: int = 0
+    #: Completions of A that overtook others, and in how many of the rounds that count.
     reaped_ooo: int = 0
+    overtaken_in: int = 0
+    #: Interrupts of A whose status record gave the driver no reason to leave anything.
+    unexplained: int = 0
+    #: Why each interrupt was sent, by controller.
+    reasons: dict[str, Counter[str]] = field(default_factory=lambda: {"A": Counter(),
+                                                                      "B": Counter()})
     #: By controller: the longest that a completion waited, and the latest that a deadline was kept.
     longest_hold_ns: Counter[str] = field(default_factory=Counter)
     latest_ns: Counter[str] = field(default_factory=Counter)
@@ -154,12 +173,17 @@ def longest_hold(queue: logpage.Record) -> int:
     return max(hist.max_ns for hist in queue.hold)
 
 
+def grown(later: Mapping[str, int], earlier: Mapping[str, int]) -> Counter[str]:
+    """What was counted in between; a counter that is 0 may not be there."""
+    return Counter({name: value - earlier.get(name, 0) for name, value in later.items()})
+
+
 def storm_held(page: logpage.LogPage) -> int:
     """Interrupts that the storm limit delayed."""
     return sum(queue.counters["storm_held"] for queue in page.records)
 
 
-def check_page(page: logpage.LogPage, max_hold_ns: int, unseen: int) -> None:
+def check_page(page: logpage.LogPage, policy: str, max_hold_ns: int, unseen: int) -> None:
     """Each queue's counters agree with each other, and nothing was held beyond max-hold.
 
     Where doorbells are in memory, the device may not have seen the last heads: those of so many
@@ -169,6 +193,12 @@ def check_page(page: logpage.LogPage, max_hold_ns: int, unseen: int) -> None:
         count = queue.counters
         sent = count["irqs_full"] + count["irqs_urgent"]
         assert sum(queue.reasons.values()) == sent, queue
+        assert queue.policy == policy, queue
+        # as many were told of as Urgent as were given as Urgent
+        urgent = queue.hints.get("urgent", 0)
+        assert 0 <= urgent - queue.hold[URGENT].count <= count["untold"] + unseen, queue
+        assert count["irqs_urgent"] <= min(queue.reasons.get("urgent", 0),
+                                           queue.hold[URGENT].count), queue
         polled = queue.vector == 0
         assert sum(queue.hints.values()) == (0 if polled else count["cqes"]), queue
         assert 0 <= count["cqes"] - queue.post_to_head.count <= unseen, queue
@@ -188,6 +218,7 @@ class Pair:
     def __init__(self, guest: Guest) -> None:
         """Find them, and give B to the process."""
         self.guest, self.rng, self.story = guest, random.Random(SEED), Story()
+        self.set_to: dict[str, str | int | bool] = {name: WAITING[name] for name in SHOWN}
         first, _, second, address = guest.shell(LIST).split()
         self.path, self.address = IDS[first], address
         guest.vm.qmp.set("cint.max-hold", MAX_HOLD_B_NS, IDS[second])
@@ -213,10 +244,12 @@ class Pair:
         name = self.rng.choice(list(CHANGES))
         value = self.rng.choice(CHANGES[name])
         self.guest.vm.qmp.set(name, value, self.path)
+        self.set_to[name] = value
         self.story.changes[f"{name}={value}"] += 1
 
     def count(self) -> None:
         """A round in which all counts are compared."""
+        earlier = parse_counters(self.guest.shell(f"cat {COUNTERS}"))
         self.start("b", RUN_B)
         result = self.guest.fio_meanwhile("a", FIO_A, self.change)
         status, text = self.end("b")
@@ -225,9 +258,25 @@ class Pair:
         document = json.loads(self.guest.shell("cat /tmp/b.json"))
         self.story.slowest_ns.append((slowest_ns(result["fio"]), slowest_ns(document)))
         self.check_user(document, text)
+        self.check_driver(earlier)
+        self.check_settled()
+
+    def check_driver(self, earlier: Mapping[str, int]) -> None:
+        """A's driver believed its status records to the end, and left nothing."""
         counted = parse_counters(self.guest.shell(f"cat {COUNTERS}"))
         assert counted["held"] == 0
-        self.story.reaped_ooo = max(self.story.reaped_ooo, counted["reaped_ooo"])
+        assert self.guest.shell(f"cat {SYSFS}/ooo_urgent {SYSFS}/ooo_fallbacks") == "1\n0\n"
+        during = grown(counted, earlier)
+        self.story.reaped_ooo += during["reaped_ooo"]
+        self.story.overtaken_in += during["reaped_ooo"] > 0
+        self.story.unexplained += during["unexplained"]
+
+    def check_settled(self) -> None:
+        """Each queue of A is as the host has made it by now."""
+        queues = self.guest.vm.qmp.get("cint-stats", self.path)["queues"]
+        for queue in queues:
+            shown = {name: queue[key] for name, key in SHOWN.items()}
+            assert queue["cqid"] == 0 or shown == {name: self.set_to[name] for name in SHOWN}
 
     def check_kernel(self, result: agent.Message) -> None:
         """Of A: fio, the kernel and the device count the same."""
@@ -242,8 +291,10 @@ class Pair:
         # messages of a vector may become one while the CPU has not yet taken the first
         sent = after.interrupts - before.interrupts
         assert 0 < agent.queue_interrupts(first, last) <= sent
-        check_page(pages[1], MAX_HOLD_NS, DEPTH_A)
+        assert pages[1].policy in POLICIES_A
+        check_page(pages[1], pages[1].policy, MAX_HOLD_NS, DEPTH_A)
         self.tell("A", pages[1], ios, sent)
+        self.story.reasons["A"] += grown(after.reasons, before.reasons)
         self.story.storm_held += storm_held(pages[1]) - storm_held(pages[0])
 
     def check_user(self, document: Any, text: str) -> None:
@@ -258,8 +309,9 @@ class Pair:
         slow = sum(total.post_to_head.buckets[HALF_A_SECOND:])
         late = slow or total.reasons.get("max-hold", 0)
         assert not late or self.story.slowest_ns[-1][0] >= BUSY_NS, (self.story.slowest_ns, total)
-        check_page(page, MAX_HOLD_B_NS, 0)
+        check_page(page, "pointer", MAX_HOLD_B_NS, 0)
         self.tell("B", page, total.cqes, total.interrupts)
+        self.story.reasons["B"] += Counter(total.reasons)
 
     def tell(self, name: str, page: logpage.LogPage, ios: int, interrupts: int) -> None:
         """Add what one controller did to the story."""
@@ -314,7 +366,12 @@ def test_together(disk: vm.Backend, tmp_path: Path, logs: Path) -> None:
         assert sum(hardware_queues(guest, "steered")) > 0
         assert sum(hardware_queues(guest, "bytes")) == 0
     assert story.reaped_ooo > 0
+    assert set(story.reasons["A"]) <= REASONS_A
+    assert set(story.reasons["B"]) <= REASONS_B
+    assert story.reasons["B"]["pointer"] > story.reasons["B"]["each"]
     if story.rounds > 10 * SHAKEN_EVERY:
+        assert story.overtaken_in * 4 > story.rounds
+        assert REASONS_A - {"max-hold"} <= set(+story.reasons["A"])
         assert story.storm_held > 0
         assert set(story.changes) == {f"{name}={value}" for name, values in CHANGES.items()
                                       for value in values}
