@@ -97,11 +97,12 @@ class Backend:
 class Machine:
     """One guest, as far as the command line tells.
 
-    ``properties`` are those of ``-device nvme`` after id, serial and drive; ``second``, if any,
-    those of a controller more, which keeps nothing of what is written;
-    ``device_opts`` is appended to them as it is.  ``own_guest`` leaves our
-    kernel, initramfs and agent out.  ``slot_ns`` is how long each of several
-    CPUs runs in virtual time before it is the next one's turn.
+    ``properties`` are those of ``-device nvme`` after id, serial and drive;
+    ``device_opts`` is appended to them as it is.  ``second``, if any, are those
+    of a second controller, which keeps nothing of what is written to it.
+    ``own_guest`` leaves our kernel, initramfs and agent out.  ``slot_ns`` is
+    how long each of several CPUs runs in virtual time before it is the next
+    one's turn.
     """
 
     properties: Sequence[tuple[str, Value]] = ()
