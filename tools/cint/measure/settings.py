@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from cint import units
 from cint.device import options, properties, scale
@@ -22,6 +23,9 @@ from cint.guest.polling import Polling
 from cint.guest.steering import Steering
 from cint.measure import runner, workloads
 from cint.measure.workloads import Timing, Workload
+
+#: How the guest's kernel does I/O, in a row.
+Mode = TypeVar("Mode", Polling, Steering)
 
 DEFAULT_SCALE = 3.0
 # The papers' cost of one interrupt: about 1500 cycles, 740 ns.
@@ -277,27 +281,36 @@ def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy
     return policies
 
 
+def _by_mode(policies: Sequence[properties.Policy], modes: Sequence[tuple[Mode, bool]], word: str,
+             text: str, guest: str) -> tuple[list[properties.Policy], dict[str, Mode]]:
+    """Each policy with each mode of the option `word`, and the modes by the policies' names.
+
+    A mode comes with whether it does anything; one that does not leaves the policy as it is.
+    """
+    if any(acts for _, acts in modes) and guest == "distro":
+        raise UsageError(f"--{word} {text}: the distribution's kernel has none of these modes",
+                         hint="leave it out, or use --guest cint")
+    found, by_name = [], {}
+    for policy in policies:
+        for mode, acts in modes:
+            if not acts:
+                found.append(policy)
+                continue
+            one = replace(policy, name=f"{policy.name}/{mode.name}",
+                          label=f"{policy.label}, {word}: {mode.name}")
+            found.append(one)
+            by_name[one.name] = mode
+    if len(found) > properties.MAX_POLICIES:
+        raise UsageError(f"--{word}: {len(found)} rows with these policies; "
+                         f"at most {properties.MAX_POLICIES}")
+    return found, by_name
+
+
 def _with_polling(policies: Sequence[properties.Policy], text: str, guest: str,
                   ) -> tuple[list[properties.Policy], dict[str, Polling]]:
     """Each policy with each mode of ``--polling``, and the modes by the policies' names."""
     modes = polling.parse_list(text)
-    if any(mode.polls for mode in modes) and guest == "distro":
-        raise UsageError(f"--polling {text}: the distribution's kernel has none of these modes",
-                         hint="leave it out, or use --guest cint")
-    found, by_name = [], {}
-    for policy in policies:
-        for mode in modes:
-            if not mode.polls:
-                found.append(policy)
-                continue
-            one = replace(policy, name=f"{policy.name}/{mode.name}",
-                          label=f"{policy.label}, polling: {mode.name}")
-            found.append(one)
-            by_name[one.name] = mode
-    if len(found) > properties.MAX_POLICIES:
-        raise UsageError(f"--polling: {len(found)} rows with these policies; "
-                         f"at most {properties.MAX_POLICIES}")
-    return found, by_name
+    return _by_mode(policies, [(mode, mode.polls) for mode in modes], "polling", text, guest)
 
 
 def _with_engines(policies: Sequence[properties.Policy], modes: Mapping[str, Polling], text: str,
@@ -333,24 +346,11 @@ def _with_steering(policies: Sequence[properties.Policy], text: str, guest: str,
                    ) -> tuple[list[properties.Policy], dict[str, Steering]]:
     """Each policy with each mode of ``--steering``, and the modes by the policies' names."""
     modes = steering.parse_list(text)
-    if any(mode.steers for mode in modes) and guest == "distro":
-        raise UsageError(f"--steering {text}: the distribution's kernel has none of these modes",
-                         hint="leave it out, or use --guest cint")
-    found, by_name = [], {}
+    rows = _by_mode(policies, [(mode, mode.steers) for mode in modes], "steering", text, guest)
     for policy in policies:
         for mode in modes:
             steering.check_split(policy, mode)
-            if not mode.steers:
-                found.append(policy)
-                continue
-            one = replace(policy, name=f"{policy.name}/{mode.name}",
-                          label=f"{policy.label}, steering: {mode.name}")
-            found.append(one)
-            by_name[one.name] = mode
-    if len(found) > properties.MAX_POLICIES:
-        raise UsageError(f"--steering: {len(found)} rows with these policies; "
-                         f"at most {properties.MAX_POLICIES}")
-    return found, by_name
+    return rows
 
 
 def _workloads(args: argparse.Namespace) -> list[Workload]:
