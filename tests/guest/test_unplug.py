@@ -29,7 +29,7 @@ DRIVE = """\
 echo $A
 """
 GONE = """\
-until [ -e /tmp/status ] && [ ! -e /sys/bus/pci/devices/{address} ]; do sleep 0.05; done
+until [ -s /tmp/status ] && [ ! -e /sys/bus/pci/devices/{address} ]; do sleep 0.05; done
 cat /tmp/status /tmp/out; rm /tmp/status
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Times and counts as a person types them, in options and in parameters alike.
+"""Times, counts and lists as a person types them, in options and in parameters alike.
 
 A time is a number with a unit (``6us``, ``1.5ms``), a count has digits only.
 Errors name what was typed, as it was typed, and what is valid.
@@ -8,11 +8,23 @@ Errors name what was typed, as it was typed, and what is valid.
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
 
 from cint.errors import UsageError
 
 NS_PER = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 MAX_TIME_NS = 10 * NS_PER["s"]
+
+
+class Named(Protocol):
+    """What a word of an option stands for."""
+
+    @property
+    def name(self) -> str:
+        """As messages say it."""
+
+
+OneOf = TypeVar("OneOf", bound=Named)
 
 
 def quantity(text: str, factors: Mapping[str, float]) -> float | None:
@@ -78,3 +90,12 @@ def parse_count(text: str, what: str, low: int, high: int) -> int:
 def count(low: int, high: int, what: str) -> Callable[[str], int]:
     """A parser for argparse: numbers from ``low`` to ``high`` for the option ``what``."""
     return lambda text: parse_count(text, what, low, high)
+
+
+def each_once(text: str, parse: Callable[[str], OneOf], option: str) -> list[OneOf]:
+    """Words separated by commas, each parsed; what is given twice is refused."""
+    found = [parse(word.strip()) for word in text.split(",")]
+    for one in found:
+        if found.count(one) > 1:
+            raise UsageError(f"{option}: '{one.name}' is given twice")
+    return found

@@ -241,7 +241,6 @@ class LogPage:
             functools.reduce(Hist.plus, (r.post_to_head for r in queues), Hist()),
             sum(r.counters["avoided"] for r in queues), sum(r.counters["untold"] for r in queues))
 
-
     def by_class(self) -> dict[str, Traffic]:
         """By class of I/O, `l` and `t`; empty of a driver that has no queues for each of them."""
         queues = self.submission_queues

@@ -103,10 +103,11 @@ def cost(vcpus: int) -> str:
 
 
 def groups(modes: Sequence[str], workloads: Sequence[Workload], vcpus: int = 2,
-           runtime_s: float = RUNTIME_S) -> tuple[Group, ...]:
-    """The runs without and with a cost of bytes."""
+           runtime_s: float = RUNTIME_S, second: str = "") -> tuple[Group, ...]:
+    """The runs without and with a cost of bytes; `second`: the medium of another controller."""
     return tuple(Group(runs(*modes), workloads, MEDIA, prefix, runtime_s, vcpus=vcpus,
-                       append=append) for prefix, append in (("", ()), (PAID, (cost(vcpus),))))
+                       append=append, second=second)
+                 for prefix, append in (("", ()), (PAID, (cost(vcpus),))))
 
 
 def of_l(name: str, run: str, cell: str) -> Expr:

@@ -88,11 +88,7 @@ def parse(text: str) -> Engine:
 
 def parse_list(text: str) -> list[Engine]:
     """Several engines, separated by commas, each once."""
-    engines = [parse(word.strip()) for word in text.split(",")]
-    for engine in engines:
-        if engines.count(engine) > 1:
-            raise UsageError(f"--engine: '{engine.name}' is given twice")
-    return engines
+    return units.each_once(text, parse, "--engine")
 
 
 @dataclass(frozen=True)

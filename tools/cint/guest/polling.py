@@ -84,8 +84,4 @@ def parse(text: str) -> Polling:
 
 def parse_list(text: str) -> list[Polling]:
     """Several modes, separated by commas, each once."""
-    modes = [parse(word.strip()) for word in text.split(",")]
-    for mode in modes:
-        if modes.count(mode) > 1:
-            raise UsageError(f"--polling: '{mode.name}' is given twice")
-    return modes
+    return units.each_once(text, parse, "--polling")

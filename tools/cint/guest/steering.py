@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 
+from cint import units
 from cint.device import properties, queueconfig
 from cint.errors import UsageError
 from cint.guest import agent
@@ -54,11 +55,7 @@ def parse(text: str) -> Steering:
 
 def parse_list(text: str) -> list[Steering]:
     """Several modes, separated by commas, each once."""
-    modes = [parse(word.strip()) for word in text.split(",")]
-    for mode in modes:
-        if modes.count(mode) > 1:
-            raise UsageError(f"--steering: '{mode.name}' is given twice")
-    return modes
+    return units.each_once(text, parse, "--steering")
 
 
 def check_split(policy: properties.Policy, mode: Steering) -> None:

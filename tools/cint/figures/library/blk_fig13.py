@@ -3,7 +3,7 @@
 
 from cint.figures import switched
 from cint.figures.checks import at_least, at_most, instead, swap
-from cint.figures.model import Figure, Group
+from cint.figures.model import Figure
 from cint.figures.polled import REAL_TIME
 from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, throughput
 from cint.measure.workloads import COMMON, Workload
@@ -16,17 +16,13 @@ ALONE = Workload("alone", "L on the controller with the SSD", HEAD + ON_SSD)
 BOTH = Workload("both", "the same beside T on the other controller, on CPU 0",
                 HEAD + ON_SSD + throughput(more="filename={device}\n"), latency_job="latency",
                 split=True)
-GROUPS = tuple(
-    Group(switched.runs(OFF, PRIO), (ALONE, BOTH), switched.MEDIA, prefix, switched.RUNTIME_S,
-          vcpus=2, append=append, second=SSD)
-    for prefix, append in (("", ()), (PAID, (switched.cost(2),))))
 
 
 FIGURE = Figure(
     "blk-fig13", "blk-switch", "L on an SSD, T in memory", "section 5.2, Figure 13",
     "Where the medium takes 80 us, that is most of blk-switch's latency, and the rest is as it "
     "was with a fast medium.",
-    groups=GROUPS,
+    groups=switched.groups((OFF, PRIO), (ALONE, BOTH), second=SSD),
     checks=(
         at_least("per byte: p99 of L, off against prio",
                  of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 1.5,
