@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
+import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -417,6 +420,53 @@ def test_a_guest_here(machine: vm.Machine, tmp_path: Path) -> None:
     parsed = runner.outcomes([second])[0]
     assert parsed.argv[0] == str(machine.qemu)
     assert parsed.results["sync"]["fio"]["jobs"]
+
+
+#: CPUs, runs, and how many have begun at first and after each one that has ended.
+TURNS = (
+    (2, 7, (2, 3, 4, 7)), (2, 3, (3,)), (2, 2, (2,)), (2, 4, (2, 4)), (1, 4, (1, 2, 3, 4)),
+    (4, 11, (4, 5, 11)), (4, 6, (6,)), (4, 7, (4, 7)),
+)
+
+
+@pytest.mark.parametrize(("cpus", "runs", "begun"), TURNS)
+def test_the_last_runs_begin_together(cpus: int, runs: int, begun: tuple[int, ...]) -> None:
+    """No CPU is left idle by an odd one; the first ones are not held up by it."""
+    turns = runner.Turns(cpus, runs)
+    started: queue.Queue[int] = queue.Queue()
+    ends = [threading.Event() for _ in range(runs)]
+
+    def one(index: int) -> None:
+        with turns:
+            started.put(index)
+            assert ends[index].wait(60)
+
+    with ThreadPoolExecutor(turns.most) as pool:
+        waiting = [pool.submit(one, index) for index in range(runs)]
+        try:
+            order: list[int] = []
+            for ended, count in enumerate(begun):
+                if ended:
+                    ends[order[ended - 1]].set()
+                while len(order) < count:
+                    order.append(started.get(timeout=60))
+                time.sleep(0.02)
+                assert started.empty()
+        finally:
+            for end in ends:
+                end.set()
+        for future in waiting:
+            future.result()
+
+
+def test_more_runs_than_were_counted_take_their_turns() -> None:
+    turns = runner.Turns(2, 1)
+    with turns, turns, pytest.raises(TimeoutError), ThreadPoolExecutor(1) as pool:
+        third = pool.submit(turns.__enter__)
+        try:
+            third.result(timeout=0.1)
+        finally:
+            turns.__exit__()
 
 
 def test_a_run_travels(machine: vm.Machine) -> None:

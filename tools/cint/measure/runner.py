@@ -23,7 +23,7 @@ from typing import Protocol
 
 from cint import bootstrap, host, paths, ui
 from cint.errors import CintError, UsageError
-from cint.guest import session
+from cint.guest import session, vm
 from cint.measure.plan import Places, RunOutcome, RunPlan, difference
 from cint.measure.store import Store
 
@@ -106,12 +106,51 @@ def workers(virtual: bool, count: int) -> int:
     return max(1, min(count, host.cpu_count())) if virtual else 1
 
 
-class Local:
-    """Guests on this machine, `at_once` at a time; leaving it by an exception ends them."""
+class Turns:
+    """Which of `count` runs may begin, where `at_once` keep the machine busy.
 
-    def __init__(self, at_once: int, places: Places, logs: Callable[[RunPlan], Path],
+    Of seven guests on two CPUs the last would run beside an idle CPU. So those that remain
+    when they are half as many again as the CPUs, or fewer, begin together: they share the
+    CPUs, and end at about the same time. In virtual time a guest is none the worse for it.
+    """
+
+    def __init__(self, at_once: int, count: int) -> None:
+        self._at_once = at_once
+        self._together = at_once * 3 // 2 if at_once > 1 else 0
+        self._waiting = count
+        self._running = 0
+        self._last_round = count <= self._together
+        self._changed = threading.Condition()
+        #: So many may run at the same time.
+        self.most = at_once + self._together
+
+    def __enter__(self) -> None:
+        """Wait for the turn of one run."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._last_round or self._running < self._at_once)
+            self._running += 1
+            self._waiting -= 1
+            # Should there be more than were counted, they do not belong to the last round.
+            self._last_round = self._last_round and self._waiting > 0
+
+    def __exit__(self, *_: object) -> None:
+        """That run has ended."""
+        with self._changed:
+            self._running -= 1
+            self._last_round = 0 < self._waiting <= self._together
+            self._changed.notify_all()
+
+
+class Local:
+    """Guests on this machine, `at_once` of `count` at a time, the last of them together.
+
+    Leaving it by an exception ends them.
+    """
+
+    def __init__(self, at_once: int, count: int, places: Places, logs: Callable[[RunPlan], Path],
                  notify: session.Notify = session.silent) -> None:
-        self.executor = ThreadPoolExecutor(at_once)
+        self._turns = Turns(at_once, count)
+        self.executor = ThreadPoolExecutor(self._turns.most)
         self._places = places
         self._logs = logs
         self._notify = notify
@@ -119,7 +158,10 @@ class Local:
 
     def call(self, run: RunPlan) -> RunOutcome:
         """What is submitted to the executor."""
-        return execute(run, self._places, self._logs(run), self._notify, self._cancel)
+        with self._turns:
+            if self._cancel.is_set():
+                raise vm.CancelledError("stopped")
+            return execute(run, self._places, self._logs(run), self._notify, self._cancel)
 
     def __enter__(self) -> Local:
         return self
@@ -170,6 +212,14 @@ def _submit(runs: Mapping[int, RunPlan], executor: Executor,
             by_key[key] = executor.submit(call, run)
         waiting.setdefault(by_key[key], []).append(index)
     return waiting
+
+
+def _to_run(runs: Sequence[RunPlan], store: Store | None, reuse: Reuse | None) -> int:
+    """How many guests that will be, as far as can be told without reading the store."""
+    keys = {f"{index}" if run.impure else run.key() for index, run in enumerate(runs)
+            if store is None or not (store.takes(run) and store.has(run.key()))
+            or (reuse and reuse.fresh)}
+    return len(keys)
 
 
 def _kept(runs: Sequence[RunPlan], store: Store | None) -> list[RunOutcome | None]:
@@ -279,7 +329,8 @@ def run_here(runs: Sequence[RunPlan], places: Places, logs: Callable[[RunPlan], 
     which `notify` hears nothing.
     """
     where: Where = (elsewhere(cluster, runs, places) if cluster else
-                    Local(workers(virtual, len(runs)), places, logs, notify))
+                    Local(workers(virtual, len(runs)), _to_run(runs, store, reuse), places, logs,
+                          notify))
     with where:
         for one in run_all(runs, where.executor, where.call, store, reuse):
             if one.outcome is not None and (cluster or one.source == STORED):
