@@ -8,7 +8,8 @@
 `cold` clones this checkout's last commit into DIR, which it makes, and runs `./cint compare` there
 with a cache of its own: sources are downloaded, everything is compiled. Packages that the machine
 has already are not installed again; which ones were is said. `warm` runs the same command in a
-checkout that is built, with an empty cache: every guest is booted.
+checkout that is built, with an empty cache: every guest is booted. Pictures are drawn after the
+table, which is what is waited for; the end is said, too.
 
 Each line of the tool is printed with the time at which it came. The last lines are the times: of
 the clock, and of the CPUs, which depends less on what else the machine does; and how much of the
@@ -39,6 +40,8 @@ QUIET = 5.0
 _PROGRESS = re.compile(r"^  .* \.\.\. .*\(.*\)$")
 #: The first row of a table: a policy's numbers when its guest has ended.
 _ROW = re.compile(r"^\S+: .*IOPS")
+#: Below the table; pictures are drawn after it.
+_BELOW = re.compile(r"^results: ")
 
 
 @dataclass(frozen=True)
@@ -79,20 +82,32 @@ def clone(place: Path, source: Path) -> Path:
     return checkout
 
 
-def follow(command: list[str], checkout: Path, cache: Path) -> tuple[int, float | None]:
-    """Run the command, its lines with their times; exit code, and when the first row came."""
-    started, first = time.monotonic(), None
+@dataclass
+class Course:
+    """How a command went: its exit code, and after how many seconds the lines came."""
+
+    code: int = -1
+    first: float | None = None
+    table: float | None = None
+
+
+def follow(command: list[str], checkout: Path, cache: Path) -> Course:
+    """Run the command, printing its lines with their times."""
+    started, course = time.monotonic(), Course()
     with subprocess.Popen(command, cwd=checkout, env={**os.environ, "XDG_CACHE_HOME": str(cache)},
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as child:
         assert child.stdout is not None
         for text in child.stdout:
             at = time.monotonic() - started
-            if first is None and _ROW.match(text):
-                first = at
+            if course.first is None and _ROW.match(text):
+                course.first = at
+            if _BELOW.match(text):
+                course.table = at
             if not _PROGRESS.match(text):
                 print(f"{at:7.1f}  {text}", end="", flush=True)
-    return child.returncode, first
+    course.code = child.returncode
+    return course
 
 
 def steps_of(checkout: Path, since: float) -> list[str]:
@@ -114,17 +129,24 @@ def measure(kind: str, place: Path, source: Path, command: list[str]) -> int:
         checkout = clone(place, source) if kind == "cold" else place
         cache = place / "cache" if kind == "cold" else Path(scratch)
         cloned = time.monotonic() - began
-        code, first = follow(command, checkout, cache)
-    took, after = time.monotonic() - began, Cpu.now()
+        course = follow(command, checkout, cache)
+    ended, after = time.monotonic() - began, Cpu.now()
+    took = cloned + course.table if course.table is not None else ended
     others = before.others_percent(after)
     print("\n".join(["", "steps:", *steps_of(checkout, since)]))
     print(f"{kind}: {minutes(took)} to the table"
-          + (f", {minutes(cloned + first)} to its first row" if first is not None else "")
-          + f"; {minutes(after.own - before.own)} of CPU time, {os.cpu_count()} CPUs; "
-            f"others had {others:.0f} % of them")
-    if code:
-        print(f"the command failed with exit code {code}")
+          + (f", {minutes(cloned + course.first)} to its first row"
+             if course.first is not None else "")
+          + f", {minutes(ended)} to the end; {minutes(after.own - before.own)} of CPU time, "
+            f"{os.cpu_count()} CPUs; others had {others:.0f} % of them")
+    if course.code:
+        print(f"the command failed with exit code {course.code}")
         return 1
+    return judged(kind, took, others)
+
+
+def judged(kind: str, took: float, others: float) -> int:
+    """Say whether the aim is met; the exit code."""
     if took <= AIM[kind] * 60:
         print(f"aim: {AIM[kind]:.0f} min: met")
         return 0

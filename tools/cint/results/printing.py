@@ -28,7 +28,7 @@ def print_table(document: documents.Document, where: Path) -> None:
     lines += ["", *(_note_line(note, paint) for note in document["notes"])]
     lines += [f"repeat: {document['repeat_command']}", f"results: {paths.display(where)}",
               f"report: {paths.display(where / webpage.FILE)}"]
-    print("\n".join(lines).lstrip("\n"))
+    print("\n".join(lines).lstrip("\n"), flush=True)
 
 
 def _note_line(note: str, paint: table.Paint) -> str:

@@ -115,14 +115,16 @@ def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     document = assembly.document_for(settings, guests, accel, time.monotonic() - started,
                                      args.label)
     document["previous"] = None if args.no_previous else previous.find(document)
-    write_all(document, place.path, plot=not args.no_plots)
-    if problem is None:
-        place.complete()
+    write_all(document, place.path)
     if args.json and problem is None:
-        print(json.dumps(document, indent=1))
+        print(json.dumps(document, indent=1), flush=True)
     elif not args.json:
         printing.print_table(document, place.path)
-    if problem is not None:
+    if not args.no_plots:
+        _draw(document, place.path)  # takes seconds, and the table is what is waited for
+    if problem is None:
+        place.complete()
+    else:
         raise problem
     return EXIT_OK
 
@@ -137,14 +139,16 @@ def _store(args: argparse.Namespace, settings: Settings,
     return Journal(place.runs), runner.Reuse()
 
 
-def write_all(document: documents.Document, directory: Path, plot: bool) -> None:
-    """Write every file of the results directory."""
+def write_all(document: documents.Document, directory: Path) -> None:
+    """Write every file of the results directory but the plots."""
     documents.write_json(directory, document)
     documents.write_csv(directory, documents.rows_from(document))
     webpage.write(document, directory)
     documents.point_latest(directory)
-    if not plot:
-        return
+
+
+def _draw(document: documents.Document, directory: Path) -> None:
+    """Write the plots, if that can be done here."""
     try:
         plots.write(document, directory)
     except (ImportError, OSError) as err:
