@@ -171,6 +171,11 @@ def _bring_up_to_date() -> None:
             steps.write_atomic(STAMP, stamp + "\n")
 
 
+def inside() -> bool:
+    """Whether this Python is the environment's."""
+    return Path(sys.prefix).resolve() == paths.VENV.resolve()
+
+
 def ensure(*extras: str) -> None:
     """Make the environment with these extras, and go on in it.
 
@@ -179,6 +184,6 @@ def ensure(*extras: str) -> None:
     _bring_up_to_date()
     for name in extras:
         install_extra(name)
-    if Path(sys.prefix).resolve() != paths.VENV.resolve():
+    if not inside():
         python = str(paths.VENV / "bin/python")
         os.execv(python, [python, "-P", "-m", "cint", *sys.argv[1:]])

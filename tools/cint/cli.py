@@ -92,7 +92,7 @@ def _epilog() -> str:
                                         subsequent_indent=" " * 24)
                           for name, text in ENVIRONMENT.items())
     return ("start with:\n"
-            "  ./cint compare        set up if needed (30 minutes once), then a table\n"
+            "  ./cint compare        set up if needed (15 to 30 minutes once), then a table\n"
             "  ./cint test           set up if needed, then all tests\n\n"
             "exit codes:\n"
             + textwrap.fill(codes, 79, initial_indent="  ", subsequent_indent="  ",
