@@ -299,6 +299,8 @@ _POLLING = (
               "bio->bi_opf &= ~REQ_IRQ_HINTS;", ";", (f"{POLLING}::test_irq_queues",)),
     Expression("poll-irq-queues", "queues with interrupts are not polled", _PCI,
                "!nvme_queue_poll_irq(nvmeq)", "true", (f"{POLLING}::test_irq_queues",)),
+    Statement("poll-drain", "a reset takes queues away with their requests", _PCI,
+              "nvme_drain_queues(dev);", ";", (f"{POLLING}::test_survival",)),
 )
 
 _SWITCH_C, SWITCH, ENDS = "block/blk-switch.c", "test_blk_switch.py", "test_blk_switch_ends.py"
@@ -336,6 +338,14 @@ _SWITCH = (
     Expression("switch-vectors", "queues by class with fewer vectors than they need", _PCI,
                "min_irqs", "1", (f"{SWITCH}::test_without_queues",),
                "return pci_alloc_irq_vectors_affinity("),
+    Expression("switch-reset", "queues for polling take those of the realtime class", _PCI,
+               "min(kept, nr_io_queues)", "1", (f"{SWITCH}::test_reset_with_other_queues",)),
+    Expression("switch-tags", "who finds no tag elsewhere does not try his own queue",
+               "block/blk-mq-tag.c", "blk_switch_come_back(data)", "false",
+               (f"{SWITCH}::test_no_tag_elsewhere",)),
+    Statement("switch-loop", "no timer ends what a task cannot", _PCI,
+              "mod_timer(&nvmeq->later_timer, jiffies + 1);", ";",
+              (f"{SWITCH}::test_realtime_loop",)),
 )
 
 MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,

@@ -260,6 +260,97 @@ def test_without_queues(append: tuple[str, ...], device: str, says: str) -> None
             assert set(during(running, run_on(0, "ionice -c 1", "--count=4"))) == {T0}
 
 
+RESET = """\
+cd /sys/class/nvme/nvme0
+echo 1 > reset_controller
+until grep -q live state; do sleep 0.01; done
+"""
+
+
+def test_reset_with_other_queues() -> None:
+    """Queues that a reset is to add get what the classes leave, which is nothing here."""
+    with serving(hint_machine("nvme.blk_switch=2"), log_root() / "blk-switch-reset") as running:
+        for name in ("poll_queues", "write_queues"):
+            for count in (1, 0):
+                running.shell(f"echo {count} > /sys/module/nvme/parameters/{name}; {RESET}")
+                assert running.shell(f"cat {QUEUE}/switch_mode") == "request\n"
+                assert during(running, run_on(0, "ionice -c 1", "--count=4")) == {L0: 4}
+                assert during(running, run_on(1, "", "--count=4")) == {T1: 4}
+
+
+#: Small requests that have all tags of CPU 1's queue, and less than the threshold outstanding.
+TAGS = 15
+FULL = f"""\
+fio --name=full --filename={DEVICE} --direct=1 --rw=randread --bs=512 --size=64m \
+    --ioengine=libaio --iodepth={2 * TAGS} --time_based --runtime=600 --cpus_allowed=1 \
+    >/dev/null 2>&1 & full=$!
+while [ $(cat /sys/block/nvme0n1/mq/1/switch_bytes) -lt {512 * TAGS} ]; do sleep 0.01; done
+"""
+
+
+def test_no_tag_elsewhere() -> None:
+    """What may not wait has its own queue's tags where the one that it was sent to has none."""
+    slow = properties.device_properties(
+        properties.parse_policy("default"),
+        properties.parse_media("custom:read-latency=5ms,write-latency=5ms"), 1, virtual=False)
+    machine = replace(hint_machine("nvme.blk_switch=2", f"nvme.io_queue_depth={TAGS + 1}"),
+                      properties=slow)
+    with serving(machine, log_root() / "blk-switch-tags") as running:
+        set_threshold(running, 2 * 512 * TAGS)
+        found = during(running, f"""
+            {FULL}
+            fio --name=large --filename={DEVICE} --direct=1 --rw=randread --bs=64k --size=64m \
+                --ioengine=libaio --iodepth=4 --nowait=1 --number_ios=200 --cpus_allowed=0
+            failed=$?
+            kill $full
+            wait $full
+            exit $failed
+            """)
+        assert found[T0] > 100
+        check_nothing_is_outstanding(running)
+
+
+#: A task of a realtime class that never sleeps on CPU 1, which may have all of it. It ends with
+#: what follows, or, if that hangs, after a minute.
+LOOP = """\
+mount -t debugfs none /sys/kernel/debug 2>/dev/null
+fair=/sys/kernel/debug/sched/fair_server/cpu1/runtime
+limit=/proc/sys/kernel/sched_rt_runtime_us
+fair_was=$(cat $fair)
+limit_was=$(cat $limit)
+echo 0 > $fair
+echo -1 > $limit
+rm -f /tmp/over
+taskset 2 sh -c 'slice $$ rr; while :; do :; done' & loop=$!
+taskset 1 sh -c "sleep 60; touch /tmp/over; kill $loop" >/dev/null 2>&1 & dog=$!
+sleep 0.5
+"""
+LOOP_ENDS = """\
+kill $dog $loop
+echo $fair_was > $fair
+echo $limit_was > $limit
+[ ! -e /tmp/over ]
+"""
+
+
+def test_realtime_loop(guest: Guest) -> None:
+    """A task that does no I/O, and lets no other one run on its CPU, keeps nobody from ending.
+
+    The other CPU's requests are sent there, since nothing is outstanding.
+    """
+    set_mode(guest, "request")
+    set_threshold(guest, FEW)
+    steered = hardware_queues(guest, "steered")
+    guest.shell(f"""
+        {LOOP}
+        taskset 1 fio --name=deep --filename={DEVICE} --direct=1 --rw=randread --bs=4k \
+            --size=64m --ioengine=libaio --iodepth=64 --number_ios=200 >/dev/null
+        {LOOP_ENDS}
+        """)
+    moved = [b - a for a, b in zip(steered, hardware_queues(guest, "steered"), strict=True)]
+    assert moved[1] > 0
+
+
 def test_applications() -> None:
     """A task that may run anywhere is moved away from L; one that may not stays; masks stay."""
     with serving(hint_machine("nvme.blk_switch=3"), log_root() / "blk-switch-app") as running:

@@ -364,17 +364,6 @@ rm /tmp/poll.ended
 [ ! -e /tmp/poll.failed ] || { cat /tmp/poll.failed; exit 1; }
 [ -s /tmp/poll.runs ]
 """
-#: The same where queues go. What waits in one of them, and is not at the controller yet, ends with
-#: an error: nvme_queue_rq() fails it, as without any of our patches. Data is right all the same.
-ENDED_WITHOUT_QUEUE = """\
-touch /tmp/stop
-while [ ! -e /tmp/poll.ended ]; do sleep 0.1; done
-rm /tmp/poll.ended
-[ ! -e /tmp/poll.failed ] || {
-    grep -q 'error=Input/output error' /tmp/poll.failed && ! grep -q verify: /tmp/poll.failed
-} || { cat /tmp/poll.failed; exit 1; }
-"""
-LOST = "I/O error, dev nvme0n1"
 RESET = "echo 1 > /sys/class/nvme/nvme0/reset_controller"
 #: What happens to the driver and the block layer while there are requests.
 EVENTS = {
@@ -406,7 +395,7 @@ def survive(guest: Guest, polls: bool = True) -> None:
                 continue
             guest.shell(f"echo {value} > {QUEUE}/{name}; {POLLING}")
             guest.shell(f"sleep 0.5; {script}")
-            guest.shell(ENDED_WITHOUT_QUEUE if event == "queues-go" else ENDED)
+            guest.shell(ENDED)
             assert guest.shell(f"cat {QUEUE}/io_poll") == "1\n", event
     before = poll_stat(guest)["polled"]
     guest.fio("after", job())
@@ -416,7 +405,7 @@ def survive(guest: Guest, polls: bool = True) -> None:
 @pytest.mark.parametrize("how", ["poll_queues", "poll_irq_queues"])
 def test_survival(request: pytest.FixtureRequest, disk: vm.Backend, how: str) -> None:
     machine = replace(hint_machine(f"nvme.{how}=1"), backend=disk)
-    with serving(machine, log_root() / request.node.name, allowed=(LOST,)) as guest:
+    with serving(machine, log_root() / request.node.name) as guest:
         survive(guest, how == "poll_queues")
 
 
@@ -426,8 +415,7 @@ def test_kernel_finds_nothing(request: pytest.FixtureRequest, debug_kernel: Path
                               disk: vm.Backend, how: str) -> None:
     """The same under lockdep and KASAN, which also know who sleeps where he may not."""
     machine = replace(hint_machine(f"nvme.{how}=1", kernel=debug_kernel), backend=disk)
-    with serving(machine, log_root() / request.node.name, 3 * vm.BOOT_LIMIT_S,
-                 allowed=(LOST,)) as guest:
+    with serving(machine, log_root() / request.node.name, 3 * vm.BOOT_LIMIT_S) as guest:
         guest.shell("[ -e /proc/lockdep ] && zcat /proc/config.gz | grep -q ^CONFIG_KASAN=y")
         survive(guest, how == "poll_queues")
         guest.shell("grep -q 'debug_locks: *1' /proc/lockdep_stats")
