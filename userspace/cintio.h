@@ -217,8 +217,8 @@ int cintio_queue_create(struct cintio *dev,
 
 /*
  * Commands that are outstanding are given up. Where the controller does not
- * answer, the queue's memory and identifier stay until cintio_reset() or
- * cintio_close().
+ * answer, the queue's memory and identifier stay until it has and a queue is
+ * created, or until cintio_reset() or cintio_close().
  */
 void cintio_queue_destroy(struct cintio_queue *queue);
 
@@ -259,8 +259,8 @@ int cintio_ring(struct cintio_queue *queue);
 /*
  * Take up to @max completions, and wait as the mode says until there are
  * @min of them or @timeout_ns have passed. @min is clamped to what is
- * outstanding, so it may be UINT_MAX for "all". Returns how many, or a
- * negative errno if there are none and none will come.
+ * outstanding, so it may be UINT_MAX for "all". A signal does not end the wait.
+ * Returns how many, or a negative errno if there are none and none will come.
  */
 int cintio_complete(struct cintio_queue *queue, struct cintio_done *done,
                     unsigned int min, unsigned int max, uint64_t timeout_ns);

@@ -18,6 +18,7 @@
 #define POLL_NS             20000   /* between two looks at a slow register */
 #define BOUNCE              (2 * NVME_PAGE)     /* PRP1 and PRP2 */
 #define MAX_TRANSFER        (2u << 20)          /* one page of PRPs */
+#define MIN_LBADS           9                   /* blocks of 512 bytes */
 
 int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
 {
@@ -140,8 +141,7 @@ static int admin_wait(struct cintio *dev, struct cintio_done *done,
     return 0;
 }
 
-/* The command before was given up: is there still no answer? */
-static int check_answers(struct cintio *dev, struct cintio_error *err)
+int cintio_check_answers(struct cintio *dev, struct cintio_error *err)
 {
     bool running = atomic_load(&dev->running);
     struct cintio_done late;
@@ -175,7 +175,7 @@ int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
         return cintio_fail(err, -EINVAL, "an admin command moves %u bytes at "
                            "most, not %zu", BOUNCE, len);
     }
-    ret = check_answers(dev, err);
+    ret = cintio_check_answers(dev, err);
     if (ret) {
         return ret;
     }
@@ -289,23 +289,42 @@ static int identify_namespace(struct cintio *dev, struct cintio_error *err)
     uint8_t page[NVME_PAGE];
     int ret = cintio_must(dev, "identify its namespace", &sqe, page,
                           sizeof(page), NULL, err);
-    uint32_t format;
+    uint32_t format, shift;
 
     if (ret) {
         return ret;
     }
     memcpy(&dev->info.blocks, page, 8);
     memcpy(&format, page + 128 + 4 * (page[26] & 0xf), 4);
-    dev->info.block_size = 1u << (format >> 16 & 0xff);
+    shift = format >> 16 & 0xff;
     if (!dev->info.blocks) {
         return cintio_fail(err, -ENOENT, "%s has no namespace %u",
                            dev->info.address, dev->info.nsid);
     }
+    if (shift < MIN_LBADS || shift > 31 ||
+        1u << shift > dev->info.max_transfer) {
+        return cintio_fail(err, -ENOTSUP, "%s: namespace %u has blocks of 2^%u "
+                           "bytes; a command moves %u to %u bytes",
+                           dev->info.address, dev->info.nsid, shift,
+                           1u << MIN_LBADS, dev->info.max_transfer);
+    }
+    dev->info.block_size = 1u << shift;
     if (format & 0xffff) {
         return cintio_fail(err, -ENOTSUP, "%s: namespace %u has metadata",
                            dev->info.address, dev->info.nsid);
     }
     return 0;
+}
+
+static unsigned int least(unsigned int a, unsigned int b)
+{
+    return a < b ? a : b;
+}
+
+/* Queue pairs, the admin queue's among them, whose doorbells are mapped. */
+static unsigned int pairs_with_doorbells(const struct cintio *dev)
+{
+    return (dev->bar_size - NVME_REG_DOORBELLS) / (2u << dev->doorbell_shift);
 }
 
 static int ask_for_queues(struct cintio *dev, struct cintio_error *err)
@@ -316,19 +335,15 @@ static int ask_for_queues(struct cintio *dev, struct cintio_error *err)
         .cdw11 = wanted << 16 | wanted,
     };
     int ret = cintio_must(dev, "give I/O queues", &sqe, NULL, 0, &granted, err);
-    unsigned int sqs, cqs, least;
+    unsigned int queues;
 
     if (ret) {
         return ret;
     }
-    sqs = (granted & 0xffff) + 1;
-    cqs = (granted >> 16) + 1;
-    least = sqs < cqs ? sqs : cqs;
-    dev->info.queues = least < dev->options.queues ? least
-                                                   : dev->options.queues;
-    if (dev->vectors - 1 < dev->info.queues) {
-        dev->info.queues = dev->vectors - 1;
-    }
+    queues = least((granted & 0xffff) + 1, (granted >> 16) + 1);
+    queues = least(queues, dev->options.queues);
+    queues = least(queues, pairs_with_doorbells(dev) - 1);
+    dev->info.queues = least(queues, dev->vectors - 1);
     return dev->info.queues ? 0 :
         cintio_fail(err, -ENOTSUP, "%s has %u interrupt vectors; one for the "
                     "admin queue and one for each I/O queue are needed",
@@ -355,6 +370,12 @@ static int check_capabilities(struct cintio *dev, struct cintio_error *err)
         dev->options.timeout_ms = NVME_CAP_TO_MS(cap);
     }
     dev->doorbell_shift = 2 + NVME_CAP_DSTRD(cap);
+    if (pairs_with_doorbells(dev) < 2) {
+        return cintio_fail(err, -ENOTSUP, "the doorbells of %s, %u bytes "
+                           "apart, lie beyond its BAR0 of %zu bytes",
+                           dev->info.address, 1u << dev->doorbell_shift,
+                           dev->bar_size);
+    }
     dev->info.max_entries = entries > UINT16_MAX ? UINT16_MAX : entries;
     return 0;
 }
@@ -434,17 +455,6 @@ static int renew_admin(struct cintio *dev, struct cintio_error *err)
     return ret;
 }
 
-/* What a controller that has stopped no longer uses. */
-static void free_destroyed(struct cintio *dev)
-{
-    for (unsigned int i = 0; i < dev->options.queues; i++) {
-        if (dev->queues[i] && dev->queues[i]->destroyed) {
-            cintio_queue_free(dev->queues[i]);
-            dev->queues[i] = NULL;
-        }
-    }
-}
-
 int cintio_reset(struct cintio *dev, struct cintio_error *err)
 {
     int ret;
@@ -460,7 +470,7 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     }
     ret = disable(dev, err);
     if (!ret) {
-        free_destroyed(dev);
+        cintio_let_go_of_destroyed(dev);
         cintio_free_kept(dev, false);
         cintio_free(dev, dev->records);
         dev->records = NULL;

@@ -98,7 +98,7 @@ struct cintio_queue {
     unsigned int generation;
     uint16_t id, entries;
     bool irq;
-    bool has_cq, has_sq;        /* the controller, of this queue pair */
+    bool has_cq, has_sq;        /* the controller may have them */
     bool destroyed;             /* and the controller has not let go of it */
     bool pointer;               /* the policy knows the interrupt pointer */
 
@@ -187,6 +187,13 @@ int cintio_start(struct cintio *dev, const char *address,
                  const struct cintio_options *options,
                  struct cintio_error *err);
 
+/*
+ * 0, or why a command would not be given to the controller now: one before it
+ * was given up, and there is still no answer; or it has not stopped. The lock
+ * is held.
+ */
+int cintio_check_answers(struct cintio *dev, struct cintio_error *err);
+
 /* A command with data; the lock is held. Status or -errno. */
 int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *sqe,
                         void *buf, size_t len, uint32_t *result,
@@ -256,6 +263,14 @@ void cintio_queue_free(struct cintio_queue *queue);
 /* Puts @sqe into the SQ, whose identifier it sets; -EAGAIN if none is free. */
 int cintio_enqueue(struct cintio_queue *queue, struct nvme_sqe *sqe,
                    const struct cintio_io *io);
+
+/* --- pairs.c ------------------------------------------------------------ */
+
+/*
+ * Frees the queues that were destroyed and that the controller has let go of
+ * since: it has answered, or it was reset. The lock is held.
+ */
+void cintio_let_go_of_destroyed(struct cintio *dev);
 
 /* --- reap.c ------------------------------------------------------------- */
 

@@ -51,6 +51,7 @@ enum {
 #define NVME_CNS_NAMESPACE  0
 #define NVME_CNS_CONTROLLER 1
 #define NVME_FID_QUEUES     0x07
+#define NVME_SC_INVALID_QUEUE 0x101     /* an identifier that is not in use */
 #define NVME_QUEUE_CONTIGUOUS (1u << 0)
 #define NVME_CQ_IEN         (1u << 1)
 

@@ -39,12 +39,18 @@ static struct nvme_sqe create_sq(const struct cintio_queue *q)
     };
 }
 
-/* Whether the controller has answered, and so has no such ring any more. */
-static bool delete_ring(struct cintio_queue *q, uint8_t opcode)
+/*
+ * @has: whether the controller may have the ring from now on. One that has
+ * neither accepted nor refused it may create it yet.
+ */
+static int create_ring(struct cintio_queue *q, const char *what,
+                       const struct nvme_sqe *sqe, bool *has,
+                       struct cintio_error *err)
 {
-    struct nvme_sqe sqe = { .opcode = opcode, .cdw10 = q->id };
+    int ret = cintio_must(q->dev, what, sqe, NULL, 0, NULL, err);
 
-    return cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL) >= 0;
+    *has = !ret || cintio_outstanding(q->dev->admin);
+    return ret;
 }
 
 /* Tell the controller; what it has by then is withdraw()'s to take back. */
@@ -57,41 +63,65 @@ static int tell(struct cintio_queue *q, struct cintio_error *err)
         ret = q->dev->ops->notify(q->dev, q->id, q->eventfd, err);
     }
     if (!ret) {
-        ret = cintio_must(q->dev, "create a completion queue", &cq, NULL, 0,
-                          NULL, err);
-        q->has_cq = !ret;
+        ret = create_ring(q, "create a completion queue", &cq, &q->has_cq, err);
     }
     if (!ret) {
-        ret = cintio_must(q->dev, "create a submission queue", &sq, NULL, 0,
-                          NULL, err);
-        q->has_sq = !ret;
+        ret = create_ring(q, "create a submission queue", &sq, &q->has_sq, err);
     }
     return ret;
 }
 
+/* Clears @has once the controller says that it has no such ring. */
+static void delete_ring(struct cintio_queue *q, uint8_t opcode, bool *has)
+{
+    struct nvme_sqe sqe = { .opcode = opcode, .cdw10 = q->id };
+    int status = *has ? cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL)
+                      : 0;
+
+    *has = status && status != NVME_SC_INVALID_QUEUE;
+}
+
 /*
  * Before memory is given back the controller must not use it any more. A queue
- * that it does not let go of is kept, identifier and all, for cintio_reset() or
- * cintio_close(), which stop the controller first.
+ * that it does not let go of is kept, identifier and all, until it does, or is
+ * stopped by cintio_reset() or cintio_close().
  */
+static void let_go(struct cintio_queue *q)
+{
+    struct cintio *dev = q->dev;
+
+    if (!cintio_is_stale(q)) {
+        delete_ring(q, NVME_ADMIN_DELETE_SQ, &q->has_sq);
+        if (!q->has_sq) {
+            delete_ring(q, NVME_ADMIN_DELETE_CQ, &q->has_cq);
+        }
+        if (q->has_cq) {
+            return;
+        }
+    }
+    dev->queues[q->id - 1] = NULL;
+    cintio_queue_free(q);
+}
+
 static void withdraw(struct cintio_queue *q)
 {
     struct cintio *dev = q->dev;
-    bool known = !cintio_is_stale(q);
 
     dev->queues[q->id - 1] = q;
     q->destroyed = true;
     if (q->irq) {
         dev->ops->notify(dev, q->id, -1, NULL);
     }
-    if (known && q->has_sq && !delete_ring(q, NVME_ADMIN_DELETE_SQ)) {
-        return;
+    let_go(q);
+}
+
+void cintio_let_go_of_destroyed(struct cintio *dev)
+{
+    for (unsigned int i = 0; i < dev->options.queues; i++) {
+        if (dev->queues[i] && dev->queues[i]->destroyed) {
+            let_go(dev->queues[i]);
+        }
     }
-    if (known && q->has_cq && !delete_ring(q, NVME_ADMIN_DELETE_CQ)) {
-        return;
-    }
-    dev->queues[q->id - 1] = NULL;
-    cintio_queue_free(q);
 }
 
 static int free_identifier(struct cintio *dev, struct cintio_error *err)
@@ -154,10 +184,15 @@ static int create_locked(struct cintio *dev,
 {
     uint16_t most = dev->info.max_entries;
     uint16_t entries = most < DEFAULT_ENTRIES ? most : DEFAULT_ENTRIES;
-    int id = free_identifier(dev, err);
     struct cintio_queue *q;
-    int ret;
+    int id, ret;
 
+    cintio_let_go_of_destroyed(dev);
+    ret = cintio_check_answers(dev, err);
+    if (ret) {
+        return ret;
+    }
+    id = free_identifier(dev, err);
     if (id < 0) {
         return id;
     }

@@ -202,6 +202,10 @@ static int check(struct cintio_queue *q, const struct cintio_io *io)
                            (unsigned long long)(io->lba + io->blocks - 1),
                            (unsigned long long)info->blocks);
     }
+    if (!io->mem) {
+        return cintio_fail(&q->error, -EINVAL, "no memory is named that the "
+                           "buffer lies in");
+    }
     offset = (uint8_t *)io->buf - (uint8_t *)io->mem->addr;
     if (offset > io->mem->len || len > io->mem->len - offset ||
         (uintptr_t)io->buf % 4) {

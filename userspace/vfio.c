@@ -251,7 +251,7 @@ static int enable_vectors(struct cintio *dev, unsigned int wanted,
     int ret;
 
     if (ioctl(vfio->device, VFIO_DEVICE_GET_IRQ_INFO, &info) ||
-        info.count < 2) {
+        !info.count) {
         return cintio_fail(err, -ENOTSUP, "%s has no MSI-X vectors",
                            dev->info.address);
     }
@@ -340,6 +340,9 @@ static int map_iommu(struct vfio *vfio, struct cintio_mem *mem,
     return ret == -ENOMEM ?
         cintio_fail(err, ret, "%zu bytes cannot be locked in memory: raise "
                     "RLIMIT_MEMLOCK (ulimit -l)", mem->len) :
+        ret == -ENOSPC ?
+        cintio_fail(err, ret, "the kernel maps no more pieces of memory: raise "
+                    "vfio_iommu_type1's dma_entry_limit") :
         cintio_fail(err, ret, "%zu bytes cannot be mapped for DMA: %s",
                     mem->len, strerror(-ret));
 }

@@ -227,8 +227,9 @@ static int wait_more(struct cintio_queue *q, unsigned int wanted, uint64_t end)
 int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
                     unsigned int min, unsigned int max, uint64_t timeout_ns)
 {
-    uint64_t end = timeout_ns == CINTIO_FOREVER ? CINTIO_FOREVER :
-                   cintio_now() + timeout_ns;
+    uint64_t now = cintio_now();
+    uint64_t end = timeout_ns < CINTIO_FOREVER - now ? now + timeout_ns :
+                   CINTIO_FOREVER;
     unsigned int got;
     int ret = cintio_ring(q);
 

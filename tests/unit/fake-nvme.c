@@ -11,10 +11,8 @@
 
 #include "fake-nvme.h"
 
-#define DOORBELL_STRIDE 4
 #define SC_INVALID_FIELD 0x02
 #define SC_INTERNAL      0x06
-#define SC_INVALID_QUEUE 0x101
 
 /* --- memory ------------------------------------------------------------- */
 
@@ -201,10 +199,9 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
         }
     } else if (!fake->no_namespace) {
         uint64_t blocks = FAKE_BLOCKS;
-        uint32_t format = 9 << 16;
 
         memcpy(page, &blocks, 8);
-        memcpy(page + 128, &format, 4);
+        memcpy(page + 128, &fake->format, 4);
     }
 }
 
@@ -281,7 +278,7 @@ static uint16_t create_cq(FakeNvme *fake, const struct nvme_sqe *sqe)
     int eventfd = cq->eventfd;
 
     if (!qid || qid > FAKE_QUEUES || cq->size) {
-        return SC_INVALID_QUEUE;
+        return NVME_SC_INVALID_QUEUE;
     }
     g_assert_cmpuint(sqe->cdw11 >> 16, ==,
                      sqe->cdw11 & NVME_CQ_IEN ? qid : 0);
@@ -300,7 +297,7 @@ static uint16_t create_sq(FakeNvme *fake, const struct nvme_sqe *sqe)
     unsigned qid = sqe->cdw10 & 0xffff;
 
     if (!qid || qid > FAKE_QUEUES || !fake->cq[qid].size) {
-        return SC_INVALID_QUEUE;
+        return NVME_SC_INVALID_QUEUE;
     }
     g_assert_cmpuint((sqe->cdw10 >> 16) + 1, <=, FAKE_ENTRIES);
     fake->sq[qid] = (FakeSq) {
@@ -309,7 +306,7 @@ static uint16_t create_sq(FakeNvme *fake, const struct nvme_sqe *sqe)
     return 0;
 }
 
-static void delete_sq(FakeNvme *fake, unsigned qid)
+static void drop_sq(FakeNvme *fake, unsigned qid)
 {
     for (unsigned i = 0; i < FAKE_ENTRIES; i++) {
         FakeCmd *cmd = &fake->sq[qid].cmd[i];
@@ -321,9 +318,26 @@ static void delete_sq(FakeNvme *fake, unsigned qid)
     memset(&fake->sq[qid], 0, sizeof(fake->sq[qid]));
 }
 
-static void delete_cq(FakeNvme *fake, unsigned qid)
+/* A driver asks for it where it cannot know whether the queue is there. */
+static uint16_t delete_sq(FakeNvme *fake, unsigned qid)
 {
+    if (!fake->sq[qid].size) {
+        fake->not_there++;
+        return NVME_SC_INVALID_QUEUE;
+    }
+    drop_sq(fake, qid);
+    return 0;
+}
+
+static uint16_t delete_cq(FakeNvme *fake, unsigned qid)
+{
+    g_assert_cmpuint(fake->sq[qid].size, ==, 0);
+    if (!fake->cq[qid].size) {
+        fake->not_there++;
+        return NVME_SC_INVALID_QUEUE;
+    }
     fake->cq[qid].size = 0;
+    return 0;
 }
 
 static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
@@ -331,7 +345,7 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
     uint32_t result = 0;
     uint16_t status = 0;
 
-    if (sqe->opcode && sqe->opcode == fake->refused) {
+    if (sqe->opcode == fake->refused) {
         post(fake, 0, sqe->cid, 0, SC_INTERNAL);
         return;
     }
@@ -355,12 +369,10 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
         status = create_sq(fake, sqe);
         break;
     case NVME_ADMIN_DELETE_SQ:
-        g_assert_cmpuint(fake->sq[sqe->cdw10].size, >, 0);
-        delete_sq(fake, sqe->cdw10);
+        status = delete_sq(fake, sqe->cdw10);
         break;
     case NVME_ADMIN_DELETE_CQ:
-        g_assert_cmpuint(fake->cq[sqe->cdw10].size, >, 0);
-        delete_cq(fake, sqe->cdw10);
+        status = delete_cq(fake, sqe->cdw10);
         break;
     default:
         status = 1;
@@ -407,6 +419,10 @@ static void ring_sq(FakeNvme *fake, unsigned qid, uint32_t tail)
         struct nvme_sqe *sqe = (struct nvme_sqe *)reach(fake, sq->base) +
                                sq->head;
 
+        if (!qid && sqe->opcode == fake->late) {
+            fake->stuck = true;
+            return;
+        }
         sq->head = (sq->head + 1) % sq->size;
         fetch(fake, qid, sqe);
     }
@@ -454,8 +470,8 @@ static void start_or_stop(FakeNvme *fake)
     }
     fake->regs[NVME_REG_CSTS / 4] = on ? NVME_CSTS_RDY : 0;
     for (unsigned qid = 0; qid <= FAKE_QUEUES; qid++) {
-        delete_sq(fake, qid);
-        delete_cq(fake, qid);
+        drop_sq(fake, qid);
+        fake->cq[qid].size = 0;
     }
     cint_scope_init(&fake->scope);
     fake->records = 0;
@@ -476,9 +492,11 @@ static void start_or_stop(FakeNvme *fake)
 static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
 {
     FakeNvme *fake = dev->carrier;
-    unsigned doorbell = (offset - NVME_REG_DOORBELLS) / DOORBELL_STRIDE;
+    unsigned shift = 2 + (fake->regs[NVME_REG_CAP / 4 + 1] & 0xf);
+    unsigned doorbell = (offset - NVME_REG_DOORBELLS) >> shift;
 
     g_assert_cmpuint(offset, <, FAKE_BAR_SIZE);
+    g_assert_cmpuint(offset, <, dev->bar_size);
     if (fake->gone) {
         return;
     }
@@ -555,6 +573,8 @@ FakeNvme *fake_new(void)
     fake->disk = g_malloc0(FAKE_BLOCKS * FAKE_BLOCK);
     fake->next_iova = UINT64_C(0x500000000);
     fake->regs[NVME_REG_CAP / 4] = FAKE_ENTRIES - 1;
+    fake->refused = fake->late = -1;
+    fake->format = 9 << 16;
     cint_config_init(&fake->config);
     fake->config.policy = NVME_CINT_POLICY_DEFAULT;
     cint_scope_init(&fake->scope);
@@ -584,6 +604,7 @@ int fake_start(FakeNvme *fake, const struct cintio_options *options,
 void fake_free(FakeNvme *fake)
 {
     cintio_close(fake->dev);
+    g_assert_cmpuint(fake->not_there, ==, 0);
     for (unsigned i = 0; i < FAKE_MEMS; i++) {
         g_assert_null(fake->mem[i].mem);
     }
@@ -656,6 +677,7 @@ bool fake_deadline(FakeNvme *fake, unsigned qid)
 void fake_answer(FakeNvme *fake)
 {
     fake->stuck = false;
+    fake->late = -1;
     if (!(fake->regs[NVME_REG_CC / 4] & NVME_CC_EN)) {
         start_or_stop(fake);
         return;

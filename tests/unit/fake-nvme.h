@@ -60,7 +60,10 @@ typedef struct FakeNvme {
     /* set before fake_start() */
     bool plain;                     /* no cint */
     bool stuck, no_namespace;
-    uint8_t refused;                /* admin opcode that fails; 0 = none */
+    int refused;                    /* admin opcode that fails; -1 = none */
+    /* admin opcode at which it gets stuck, for fake_answer(); -1 = none */
+    int late;
+    uint32_t format;                /* of the namespace: LBAF */
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
@@ -73,6 +76,7 @@ typedef struct FakeNvme {
     FakeSq sq[FAKE_QUEUES + 1];
     CintScope scope;
     CintConfig config;
+    unsigned not_there;             /* deletions of queues that are not */
     uint64_t records;               /* address of the status records */
     FakeMem mem[FAKE_MEMS];
     uint64_t next_iova;

@@ -63,6 +63,13 @@ static void test_info(void)
     g_assert_cmpuint(info->queues, ==, FAKE_QUEUES);
     g_assert_cmpuint(info->cint_caps, ==, 0x1ff);
     fake_free(fake);
+
+    /* no more queues than were asked for, whatever is granted */
+    fake = fake_new();
+    g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+        .queues = 2 }, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->queues, ==, 2);
+    fake_free(fake);
 }
 
 /* Registers that are not mapped are registers that are not there. */
@@ -93,6 +100,16 @@ static int start_with(FakeNvme *fake, struct cintio_options options)
 
 static void test_start_errors(void)
 {
+    static const struct {
+        uint32_t lbaf;
+        const char *what;
+    } formats[] = {
+        { 9 << 16 | 8, "namespace 1 has metadata" },
+        { 0, "blocks of 2^0 bytes; a command moves 512 to 262144 bytes" },
+        { 8 << 16, "blocks of 2^8 bytes" },
+        { 19 << 16, "blocks of 2^19 bytes" },
+        { 41 << 16, "blocks of 2^41 bytes" },
+    };
     FakeNvme *fake = fake_new();
 
     fake->gone = true;
@@ -123,6 +140,20 @@ static void test_start_errors(void)
     g_assert_cmpint(start_with(fake, (struct cintio_options) { .nsid = 7 }), ==,
                     -ENOENT);
     expect_text(err.text, "no namespace 7");
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(formats); i++) {
+        fake = fake_new();
+        fake->format = formats[i].lbaf;
+        g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
+                        -ENOTSUP);
+        expect_text(err.text, formats[i].what);
+    }
+
+    fake = fake_new();
+    fake->regs[NVME_REG_CAP / 4 + 1] = 10;          /* DSTRD: 4 KiB */
+    g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
+                    -ENOTSUP);
+    expect_text(err.text, "4096 bytes apart, lie beyond its BAR0 of 8192");
 
     fake = fake_new();
     fake->vectors = 1;
@@ -267,6 +298,54 @@ static void test_high_address(void)
     g_assert_cmphex(q->sq[0].cdw10, ==, 0x34567890);
     g_assert_cmphex(q->sq[0].cdw11, ==, 0x12);
     g_assert_cmphex(q->sq[0].cdw12, ==, 7);
+    cintio_free(fake->dev, mem);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* Doorbells further apart, and a BAR that ends before the last ones. */
+static void test_doorbells(void)
+{
+    struct cintio_queue *q[3];
+    FakeNvme *fake = fake_new();
+
+    fake->regs[NVME_REG_CAP / 4 + 1] = 3;           /* DSTRD: 32 bytes */
+    fake->bar_size = NVME_REG_DOORBELLS + 4 * 64;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->queues, ==, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        q[i] = queue_of(fake, 4);
+        one(fake, q[i], &(struct cintio_io) { .op = CINTIO_FLUSH });
+        g_assert_cmpuint(fake->cq[i + 1].head, ==, 1);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        cintio_queue_destroy(q[i]);
+    }
+    fake_free(fake);
+}
+
+/* A namespace of larger blocks: addresses and lengths are in those. */
+static void test_large_blocks(void)
+{
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q;
+    struct cintio_mem *mem;
+
+    fake->format = 12 << 16;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->block_size, ==, 4096);
+    q = queue_of(fake, 4);
+    mem = memory_of(fake, 3 * NVME_PAGE);
+    g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+        .op = CINTIO_READ, .lba = 5, .blocks = 3, .mem = mem,
+        .buf = mem->addr }), ==, 0);
+    g_assert_cmphex(q->sq[0].cdw10, ==, 5);
+    g_assert_cmphex(q->sq[0].cdw12, ==, 2);
+    g_assert_cmphex(q->sq[0].prp2, !=, 0);
+    g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+        .op = CINTIO_READ, .blocks = 4, .mem = mem, .buf = mem->addr }), ==,
+        -EINVAL);
+    expect_text(cintio_queue_error(q), "does not lie in its memory");
     cintio_free(fake->dev, mem);
     cintio_queue_destroy(q);
     fake_free(fake);
@@ -425,6 +504,8 @@ static void test_bad_io(void)
     refused(q, io, "does not lie in its memory");
     io = good; io.buf = (uint8_t *)mem->addr + 2; io.blocks = 1;
     refused(q, io, "aligned to 4 bytes");
+    io = good; io.mem = NULL;
+    refused(q, io, "no memory is named");
     io = good; io.op = 9;
     refused(q, io, "operation 9");
     cintio_free(fake->dev, mem);
@@ -728,6 +809,16 @@ static void test_record_too_far(void)
 
 /* --- what goes wrong ---------------------------------------------------- */
 
+static unsigned int maps_of(const FakeNvme *fake)
+{
+    unsigned int n = 0;
+
+    for (unsigned i = 0; i < FAKE_MEMS; i++) {
+        n += fake->mem[i].mem != NULL;
+    }
+    return n;
+}
+
 static void test_reset(void)
 {
     FakeNvme *fake = started();
@@ -773,7 +864,8 @@ static void test_gone(void)
     g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
         .op = CINTIO_FLUSH }), ==, 0);
     fake->gone = true;
-    g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==,
+    /* the end of so long a time is beyond that of the clock */
+    g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER - 1), ==,
                     -ENODEV);
     expect_text(cintio_queue_error(q), "was removed");
     g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, -ENODEV);
@@ -826,7 +918,7 @@ static void test_creation_undone(void)
         g_assert_cmpuint(fake->cq[1].size, ==, 0);
         g_assert_cmpuint(fake->sq[1].size, ==, 0);
         g_assert_cmpint(fake->cq[1].eventfd, ==, -1);
-        fake->refused = 0;
+        fake->refused = -1;
         q = queue_of(fake, 4);
         g_assert_cmpuint(cintio_queue_id(q), ==, 1);
         one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
@@ -854,6 +946,7 @@ static void test_not_let_go(void)
               "has stopped to answer admin commands: reset it");
     fake->stuck = false;
     g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpuint(maps_of(fake), ==, 1);     /* of the admin queue */
     q = queue_of(fake, 4);
     g_assert_cmpuint(cintio_queue_id(q), ==, 1);
     /* neither is it anybody's after the end */
@@ -863,14 +956,115 @@ static void test_not_let_go(void)
     fake_free(fake);
 }
 
-static unsigned int maps_of(const FakeNvme *fake)
+/* What is outstanding is given up; the driver does not wait for it. */
+static void destroy_busy(struct cintio_queue *q)
 {
-    unsigned int n = 0;
+    g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
+        .op = CINTIO_FLUSH }), ==, 0);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    cintio_queue_destroy(q);
+}
 
-    for (unsigned i = 0; i < FAKE_MEMS; i++) {
-        n += fake->mem[i].mem != NULL;
+/* The identifier serves again; of the rings before nothing is left. */
+static void use_first_again(FakeNvme *fake)
+{
+    struct cintio_queue *q = queue_of(fake, 8);
+
+    g_assert_cmpuint(cintio_queue_id(q), ==, 1);
+    one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
+    cintio_queue_destroy(q);
+    g_assert_cmpuint(fake->cq[1].size, ==, 0);
+    g_assert_cmpuint(maps_of(fake), ==, 1);     /* of the admin queue */
+}
+
+/*
+ * What is carried out after its time-out: no ring is left in memory that was
+ * given back, and the identifier serves again, without a reset.
+ */
+static void test_carried_out_late(void)
+{
+    static const struct {
+        int opcode;
+        unsigned not_there;     /* how often the driver asks in vain */
+    } steps[] = {
+        { NVME_ADMIN_CREATE_CQ, 0 }, { NVME_ADMIN_CREATE_SQ, 0 },
+        { NVME_ADMIN_GET_FEATURES, 0 }, { NVME_ADMIN_DELETE_SQ, 1 },
+        { NVME_ADMIN_DELETE_CQ, 1 },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(steps); i++) {
+        FakeNvme *fake = fake_new();
+        bool creating = steps[i].opcode != NVME_ADMIN_DELETE_SQ &&
+                        steps[i].opcode != NVME_ADMIN_DELETE_CQ;
+        struct cintio_queue *q = NULL;
+
+        g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+            .timeout_ms = 5 }, &err), ==, 0);
+        q = creating ? NULL : queue_of(fake, 4);
+        fake->late = steps[i].opcode;
+        if (creating) {
+            bad_queue(fake, (struct cintio_queue_options) { 0 }, -ETIMEDOUT,
+                      "does not answer");
+        } else {
+            destroy_busy(q);
+        }
+        g_assert_cmpuint(maps_of(fake), ==, 2);
+        bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
+                  "has stopped to answer admin commands: reset it");
+        g_assert_cmpuint(maps_of(fake), ==, 2);
+        fake_answer(fake);
+        use_first_again(fake);
+        g_assert_cmpuint(fake->not_there, ==, steps[i].not_there);
+        fake->not_there = 0;
+        fake_free(fake);
     }
-    return n;
+}
+
+/* The late answer is a refusal: then there is nothing to be let go of. */
+static void test_refused_late(void)
+{
+    static const int opcodes[] = {
+        NVME_ADMIN_CREATE_CQ, NVME_ADMIN_CREATE_SQ,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(opcodes); i++) {
+        FakeNvme *fake = fake_new();
+
+        g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+            .timeout_ms = 5 }, &err), ==, 0);
+        fake->late = fake->refused = opcodes[i];
+        bad_queue(fake, (struct cintio_queue_options) { 0 }, -ETIMEDOUT,
+                  "does not answer");
+        fake_answer(fake);
+        fake->refused = -1;
+        use_first_again(fake);
+        g_assert_cmpuint(fake->not_there, ==, 1);
+        fake->not_there = 0;
+        fake_free(fake);
+    }
+}
+
+/* A controller that refuses to delete a queue has it, and may write to it. */
+static void test_deletion_refused(void)
+{
+    static const int opcodes[] = {
+        NVME_ADMIN_DELETE_SQ, NVME_ADMIN_DELETE_CQ,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(opcodes); i++) {
+        FakeNvme *fake = started();
+        struct cintio_queue *q = queue_of(fake, 4);
+
+        fake->refused = opcodes[i];
+        destroy_busy(q);
+        g_assert_cmpuint(maps_of(fake), ==, 2);
+        q = queue_of(fake, 4);
+        g_assert_cmpuint(cintio_queue_id(q), ==, 2);
+        fake->refused = -1;
+        cintio_queue_destroy(q);
+        use_first_again(fake);
+        fake_free(fake);
+    }
 }
 
 /* With a read in flight that may yet be written to its buffer. */
@@ -986,6 +1180,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/userspace/start/info", test_info);
     g_test_add_func("/userspace/start/errors", test_start_errors);
+    g_test_add_func("/userspace/start/doorbells", test_doorbells);
+    g_test_add_func("/userspace/start/large-blocks", test_large_blocks);
     g_test_add_func("/userspace/start/no-device", test_no_device);
     g_test_add_func("/userspace/data/pages", test_data);
     g_test_add_func("/userspace/data/scattered-pages", test_data_scattered);
@@ -1016,6 +1212,11 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/trouble/no-half-queue", test_no_half_queue);
     g_test_add_func("/userspace/trouble/creation-undone", test_creation_undone);
     g_test_add_func("/userspace/trouble/not-let-go", test_not_let_go);
+    g_test_add_func("/userspace/trouble/carried-out-late",
+                    test_carried_out_late);
+    g_test_add_func("/userspace/trouble/refused-late", test_refused_late);
+    g_test_add_func("/userspace/trouble/deletion-refused",
+                    test_deletion_refused);
     g_test_add_func("/userspace/trouble/not-stopped", test_not_stopped);
     g_test_add_func("/userspace/trouble/never-stopped", test_never_stopped);
     g_test_add_func("/userspace/trouble/late-answer", test_late_answer);
