@@ -224,10 +224,19 @@ static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)
     return false;
 }
 
+static unsigned int entries_for(struct cintio *dev,
+                                const struct check_options *o)
+{
+    unsigned int most = cintio_info(dev)->max_entries;
+    unsigned int wanted = o->depth < 256 ? 256 : o->depth + 1;
+
+    return o->entries ? o->entries : wanted < most ? wanted : most;
+}
+
 static int prepare(struct worker *w, struct cintio_error *err)
 {
     const struct check_options *o = w->options;
-    struct cintio_queue_options how = { .entries = o->entries };
+    struct cintio_queue_options how = { .entries = entries_for(w->dev, o) };
     int ret = cintio_queue_create(w->dev, &how, &w->q, err);
 
     if (!ret && o->policy >= 0) {
@@ -362,6 +371,26 @@ static int run_all(struct cintio *dev, const struct check_options *o)
     return ret != 0;
 }
 
+/* Commands that are outstanding have an entry each, and do not overlap. */
+static int check_room(struct cintio *dev, const struct check_options *o,
+                      struct cintio_error *err)
+{
+    uint64_t blocks = cintio_info(dev)->blocks;
+    unsigned int entries = entries_for(dev, o);
+
+    if (o->depth >= entries) {
+        return cintio_fail(err, -EINVAL, "--depth %llu: a queue has %u "
+                           "entries, and one stays free",
+                           (unsigned long long)o->depth, entries);
+    }
+    return blocks / o->threads / o->blocks < o->depth ?
+        cintio_fail(err, -EINVAL, "%s has %llu blocks: too few for %llu "
+                    "I/Os of %llu blocks beside each other", o->address,
+                    (unsigned long long)blocks,
+                    (unsigned long long)(o->threads * o->depth),
+                    (unsigned long long)o->blocks) : 0;
+}
+
 int check(const struct check_options *o)
 {
     struct cintio_options options = { .queues = o->threads };
@@ -371,17 +400,19 @@ int check(const struct check_options *o)
 
     make_table();
     ret = cintio_open(o->address, &options, &dev, &err);
-    if (!ret && o->records) {
-        ret = cintio_records(dev, true, &err);
-        if (ret) {
-            cintio_close(dev);
-        }
-    }
     if (ret) {
         fprintf(stderr, "cintio: %s\n", err.text);
         return 1;
     }
-    ret = run_all(dev, o);
+    ret = check_room(dev, o, &err);
+    if (!ret && o->records) {
+        ret = cintio_records(dev, true, &err);
+    }
+    if (ret) {
+        fprintf(stderr, "cintio: %s\n", err.text);
+    } else {
+        ret = run_all(dev, o);
+    }
     cintio_close(dev);
-    return ret;
+    return ret != 0;
 }

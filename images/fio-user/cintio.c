@@ -42,6 +42,7 @@
 #include "../../userspace/internal.h"
 
 #define MAX_JOBS    64
+#define DRAIN_NS    UINT64_C(10000000000)   /* for what ends at all */
 #define MODE_AUTO   (CINTIO_COALESCED + 1)
 
 /*
@@ -80,7 +81,7 @@ static struct {
     unsigned long long irq_cost_ns;
     unsigned int users;     /* jobs that were set up and not cleaned up */
     unsigned int nr_ended;
-    struct cintio_queue *ended[MAX_JOBS];   /* still there for their counts */
+    struct cintio_queue *ended[MAX_JOBS];   /* with counts, for them */
 } the = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define CHOICE(word, value, text) { .ival = word, .oval = value, .help = text }
@@ -249,12 +250,12 @@ static void print_counts(void)
 /* --- the controller ----------------------------------------------------- */
 
 /* "0000.00.03.0" is 0000:00:03.0, and so is that, where fio lets it through. */
-static void take_address(const char *filename)
+static void read_address(const char *filename, char address[16])
 {
-    snprintf(the.address, sizeof(the.address), "%s", filename);
-    for (unsigned int i = 0, n = 0; the.address[i] && n < 2; i++) {
-        if (the.address[i] == '.' || the.address[i] == ':') {
-            the.address[i] = ':';
+    snprintf(address, 16, "%s", filename);
+    for (unsigned int i = 0, n = 0; address[i] && n < 2; i++) {
+        if (address[i] == '.' || address[i] == ':') {
+            address[i] = ':';
             n++;
         }
     }
@@ -265,12 +266,16 @@ static int open_controller(struct thread_data *td, const char *filename)
     struct cintio_options options = { .queues = MAX_JOBS };
     const struct user_options *o = td->eo;
     struct cintio_error err;
+    char address[16];
     int ret;
 
+    read_address(filename, address);
     if (the.dev) {
-        return 0;
+        return strcmp(address, the.address) ?
+            fail(td, -EINVAL, "the jobs of one fio share one controller: give "
+                 "all the same filename") : 0;
     }
-    take_address(filename);
+    strcpy(the.address, address);
     ret = cintio_open(the.address, &options, &the.dev, &err);
     if (!ret && o->records) {
         ret = cintio_records(the.dev, true, &err);
@@ -291,6 +296,10 @@ static int user_setup(struct thread_data *td)
 
     if (!td->o.use_thread) {
         return fail(td, -EINVAL, "engine cintio needs thread=1");
+    }
+    if (td->o.io_submit_mode == IO_MODE_OFFLOAD) {
+        return fail(td, -EINVAL, "engine cintio needs io_submit_mode=inline: a "
+                    "queue belongs to one thread");
     }
     if (td->files_index != 1 || strlen(f->file_name) >= sizeof(the.address)) {
         return fail(td, -EINVAL, "engine cintio needs one filename, the PCI "
@@ -409,6 +418,20 @@ static int set_up_queue(struct thread_data *td, struct user *user,
     return ret;
 }
 
+/* fio looks at it only where it asks for a file's size by itself. */
+static int check_offset(struct thread_data *td, const struct fio_file *f)
+{
+    struct cintio_error err;
+
+    if (f->file_offset < f->real_file_size) {
+        return 0;
+    }
+    cintio_fail(&err, -EINVAL, "offset %llu: the namespace has %llu bytes",
+                (unsigned long long)f->file_offset,
+                (unsigned long long)f->real_file_size);
+    return fail(td, -EINVAL, err.text);
+}
+
 static int user_init(struct thread_data *td)
 {
     struct user *user = calloc(1, sizeof(*user));
@@ -418,6 +441,9 @@ static int user_init(struct thread_data *td)
     td->io_ops_data = user;
     if (!user) {
         return fail(td, -ENOMEM, "out of memory");
+    }
+    if (check_offset(td, td->files[0])) {
+        return 1;
     }
     user->waiting = calloc(td->o.iodepth, sizeof(*user->waiting));
     user->done = calloc(td->o.iodepth, sizeof(*user->done));
@@ -440,6 +466,17 @@ static void close_controller(void)
     the.dev = NULL;
 }
 
+/* A queue that is counted stays, for the log page has only those there are. */
+static void retire(struct cintio_queue *q)
+{
+    cintio_queue_watch(q, NULL, NULL);
+    if (the.counts) {
+        the.ended[the.nr_ended++] = q;
+    } else {
+        cintio_queue_destroy(q);
+    }
+}
+
 static void user_cleanup(struct thread_data *td)
 {
     struct user *user = td->io_ops_data;
@@ -449,8 +486,7 @@ static void user_cleanup(struct thread_data *td)
         print_clock("end");
     }
     if (user && user->q) {
-        cintio_queue_watch(user->q, NULL, NULL);
-        the.ended[the.nr_ended++] = user->q;
+        retire(user->q);
     }
     if (the.users && !--the.users) {
         close_controller();
@@ -477,25 +513,55 @@ static int user_iomem_alloc(struct thread_data *td, size_t len)
     return 0;
 }
 
+/*
+ * After an error fio leaves commands behind, which the controller may yet carry
+ * out. The memory of those that do not end is the controller's for good.
+ */
+static bool drain(struct user *user, unsigned int iodepth)
+{
+    uint64_t end = cintio_now() + DRAIN_NS;
+
+    while (user->q && cintio_outstanding(user->q)) {
+        if (cintio_complete(user->q, user->done, 1, iodepth, DRAIN_NS) < 0 ||
+            cintio_now() > end) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void user_iomem_free(struct thread_data *td)
 {
     struct user *user = td->io_ops_data;
 
-    cintio_free(the.dev, user->mem);
+    if (drain(user, td->o.iodepth)) {
+        cintio_free(the.dev, user->mem);
+    }
     user->mem = NULL;
 }
 
 /* --- I/O ---------------------------------------------------------------- */
 
+static enum fio_q_status refuse(struct thread_data *td, struct io_u *io_u,
+                                int error, const char *text)
+{
+    io_u->error = error;
+    fail(td, -error, text);
+    return FIO_Q_COMPLETED;
+}
+
 static enum fio_q_status user_queue(struct thread_data *td, struct io_u *io_u)
 {
+    uint32_t size = cintio_info(the.dev)->block_size;
     struct user *user = td->io_ops_data;
 
     fio_ro_check(td, io_u);
     if (io_u->ddir == DDIR_TRIM) {
-        io_u->error = EOPNOTSUPP;
-        td_verror(td, EOPNOTSUPP, "engine cintio does not trim");
-        return FIO_Q_COMPLETED;
+        return refuse(td, io_u, EOPNOTSUPP, "engine cintio does not trim");
+    }
+    if (ddir_rw(io_u->ddir) && (io_u->offset | io_u->xfer_buflen) % size) {
+        return refuse(td, io_u, EINVAL,
+                      "an I/O that is not of whole blocks: set bs");
     }
     if (user->queued == td->o.iodepth) {
         return FIO_Q_BUSY;
@@ -524,23 +590,43 @@ static int push(struct thread_data *td, struct io_u *io_u, bool last)
         .mem = user->mem, .buf = io_u->xfer_buf,
         .cookie = (uintptr_t)io_u,
     };
-    int ret;
+    int ret = cintio_push(user->q, &io);
 
-    if (io.op != CINTIO_FLUSH && (io_u->offset | io_u->xfer_buflen) % size) {
-        fail(td, -EINVAL, "an I/O that is not of whole blocks: set bs");
-        return -EINVAL;
-    }
-    ret = cintio_push(user->q, &io);
     if (ret) {
         fail(td, ret, cintio_queue_error(user->q));
     }
     return ret;
 }
 
-static int user_commit(struct thread_data *td)
+/* All that wait, or those before the first that cannot be: none twice. */
+static int push_all(struct thread_data *td)
 {
     struct user *user = td->io_ops_data;
     struct timespec now;
+    unsigned int n;
+    int ret = 0;
+
+    fio_gettime(&now, NULL);
+    for (n = 0; n < user->queued; n++) {
+        ret = push(td, user->waiting[n], n == user->queued - 1);
+        if (ret) {
+            break;
+        }
+        if (fio_fill_issue_time(td)) {
+            user->waiting[n]->issue_time = now;
+            io_u_queued(td, user->waiting[n]);
+        }
+    }
+    io_u_mark_submit(td, n);
+    user->queued -= n;
+    memmove(user->waiting, user->waiting + n,
+            user->queued * sizeof(*user->waiting));
+    return ret;
+}
+
+static int user_commit(struct thread_data *td)
+{
+    struct user *user = td->io_ops_data;
     int ret;
 
     if (!user->queued) {
@@ -550,19 +636,10 @@ static int user_commit(struct thread_data *td)
         user->started = true;
         print_clock("start");
     }
-    fio_gettime(&now, NULL);
-    for (unsigned int i = 0; i < user->queued; i++) {
-        ret = push(td, user->waiting[i], i == user->queued - 1);
-        if (ret) {
-            return ret;
-        }
-        if (fio_fill_issue_time(td)) {
-            user->waiting[i]->issue_time = now;
-            io_u_queued(td, user->waiting[i]);
-        }
+    ret = push_all(td);
+    if (ret) {
+        return ret;
     }
-    io_u_mark_submit(td, user->queued);
-    user->queued = 0;
     ret = cintio_ring(user->q);
     if (ret) {
         fail(td, ret, cintio_queue_error(user->q));
@@ -616,6 +693,12 @@ static int user_close(struct thread_data *td, struct fio_file *f)
     return 0;
 }
 
+/* Nobody has a cache. */
+static int user_invalidate(struct thread_data *td, struct fio_file *f)
+{
+    return 0;
+}
+
 static struct ioengine_ops engine = {
     .name = "cintio",
     .version = FIO_IOOPS_VERSION,
@@ -630,6 +713,7 @@ static struct ioengine_ops engine = {
     .cleanup = user_cleanup,
     .open_file = user_open,
     .close_file = user_close,
+    .invalidate = user_invalidate,
     .iomem_alloc = user_iomem_alloc,
     .iomem_free = user_iomem_free,
     .options = user_options,
