@@ -2,12 +2,15 @@
 /*
  * slice PID NS: ask the scheduler for a time slice of NS for a process.
  * slice PID rr: make it one of SCHED_RR with priority 1, before all others.
+ * slice PID rr-io: the same for each of its threads whose I/O is of the
+ * realtime class (ioprio_set), and for no other of them.
  *
  * With EEVDF (Linux 6.12 and later: 100 us to 100 ms) a thread with a short
  * slice has an early deadline and so runs soon after it wakes up; its share of
  * the CPU stays what it is. Older kernels take the request and ignore it. fio
  * has no option for it: the job's exec_prerun calls this.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -38,33 +41,77 @@ static long number(const char *text)
     return *text && !*end ? value : -1;
 }
 
-int main(int argc, char **argv)
+/* What linux/ioprio.h says, which musl and older headers do not have. */
+#define IOPRIO_WHO_PROCESS 1
+#define IOPRIO_CLASS_RT    1
+#define IOPRIO_CLASS(prio) ((prio) >> 13)
+
+/* A thread is one by its number; ns: a slice, 0: SCHED_RR. */
+static int set(long thread, uint64_t ns)
 {
-    long pid = argc == 3 ? number(argv[1]) : -1;
-    bool rr = argc == 3 && !strcmp(argv[2], "rr");
-    long ns = argc == 3 && !rr ? number(argv[2]) : -1;
     struct attributes attributes = { 0 };
 
-    if (pid < 0 || (ns <= 0 && !rr)) {
-        fprintf(stderr, "usage: slice PID {NS | rr} (PID 0: this process)\n");
-        return 2;
-    }
-    if (syscall(SYS_sched_getattr, pid, &attributes, sizeof(attributes), 0)) {
-        fprintf(stderr, "slice: process %ld: %s\n", pid, strerror(errno));
+    if (syscall(SYS_sched_getattr, thread, &attributes, sizeof(attributes),
+                0)) {
+        fprintf(stderr, "slice: process %ld: %s\n", thread, strerror(errno));
         return 1;
     }
     attributes.size = sizeof(attributes);
-    if (rr) {
+    if (ns) {
+        attributes.runtime = ns;
+    } else {
         attributes.policy = SCHED_RR;
         attributes.priority = 1;
         attributes.nice = 0;
-    } else {
-        attributes.runtime = ns;
     }
-    if (syscall(SYS_sched_setattr, pid, &attributes, 0)) {
-        fprintf(stderr, "slice: %s for process %ld: %s\n", argv[2], pid,
+    if (syscall(SYS_sched_setattr, thread, &attributes, 0)) {
+        fprintf(stderr, "slice: for process %ld: %s\n", thread,
                 strerror(errno));
         return 1;
     }
     return 0;
+}
+
+/* SCHED_RR for the threads of a process with realtime I/O; there is one. */
+static int set_threads(long process)
+{
+    char path[40];
+    struct dirent *entry;
+    DIR *tasks;
+    int failed = 0, found = 0;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task", process);
+    tasks = opendir(path);
+    while (tasks && (entry = readdir(tasks))) {
+        long thread = number(entry->d_name);
+
+        if (thread > 0 && IOPRIO_CLASS(syscall(SYS_ioprio_get,
+                IOPRIO_WHO_PROCESS, thread)) == IOPRIO_CLASS_RT) {
+            failed |= set(thread, 0);
+            found++;
+        }
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    if (!found) {
+        fprintf(stderr, "slice: process %ld has no thread whose I/O is of the "
+                "realtime class\n", process);
+    }
+    return failed || !found;
+}
+
+int main(int argc, char **argv)
+{
+    long pid = argc == 3 ? number(argv[1]) : -1;
+    const char *what = argc == 3 ? argv[2] : "";
+    bool rr = !strcmp(what, "rr"), threads = !strcmp(what, "rr-io");
+    long ns = rr || threads ? 0 : number(what);
+
+    if (pid < 0 || ns < 0 || (!ns && !rr && !threads)) {
+        fprintf(stderr, "usage: slice PID {NS | rr | rr-io} "
+                "(PID 0: this process)\n");
+        return 2;
+    }
+    return threads ? set_threads(pid ? pid : getpid()) : set(pid, ns);
 }

@@ -83,6 +83,8 @@ exec_prerun={sliced_pre}
 SLICE = "slice $PPID {ns} && "
 # A process of SCHED_RR.
 REAL_TIME = "slice $PPID rr && "
+# The same for the threads of a process whose I/O is of the realtime class.
+REAL_TIME_THREADS = "slice $PPID rr-io && "
 
 
 # blk-switch's L and T: two threads that wait for their reads, of the realtime class, and two with
@@ -336,7 +338,7 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
     return workload.template.format(
         device=device, seed=timing.seed, slice_ns=slice_ns,
         pre=_edge("pre"), post=_edge("post"), sliced_pre=_edge("pre", sliced),
-        rr_pre=_edge("pre", REAL_TIME),
+        rr_pre=_edge("pre", REAL_TIME), rr_io_pre=_edge("pre", REAL_TIME_THREADS),
         runtime_us=round(scale.apply("fio", "runtime", timing.runtime_s, k) * 1e6),
         ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
 
