@@ -172,7 +172,8 @@ def choose_accel(*, again: bool = False) -> Accel:
     """The accelerator for `--time real`: KVM when a guest really runs, else TCG.
 
     Tried once for each host kernel, QEMU and permission of /dev/kvm, and remembered
-    in build/stamps/accel.json; `again` tries anew.
+    in build/stamps/accel.json; `again` tries anew. That nothing works is not remembered:
+    TCG does, unless the machine was too busy to run it in time.
     """
     qemu = probe_qemu()
     if qemu is None:
@@ -190,7 +191,8 @@ def choose_accel(*, again: bool = False) -> Accel:
         return Accel(facts["name"], facts["cpu"], facts["reason"], probes)
     with ui.Progress("trying accelerators"):
         found = _try_all(qemu)
-    stamp.write(inputs, **asdict(found))
+    if found.name != "none":
+        stamp.write(inputs, **asdict(found))
     return found
 
 

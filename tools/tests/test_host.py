@@ -88,6 +88,13 @@ def test_the_choice_is_remembered_until_something_changes(with_qemu: Path) -> No
     assert (with_qemu / "count").read_text() == "x\nx\n"
 
 
+def test_that_nothing_works_is_not_remembered(with_qemu: Path) -> None:
+    fake_qemu(with_qemu, "exit 1", f"[ -e {with_qemu}/idle ] && exit 85; exit 1")
+    assert host.choose_accel().name == "none"
+    (with_qemu / "idle").touch()
+    assert host.choose_accel().name == "tcg"
+
+
 def test_without_kvm_only_tcg_is_tried(with_qemu: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_qemu(with_qemu, "exit 85")
     monkeypatch.setattr(host, "_kvm_obstacle", lambda: "there is no /dev/kvm")
