@@ -518,6 +518,7 @@ static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
 {
     FakeNvme *fake = dev->carrier;
 
+    fake->reads++;
     return fake->gone ? NVME_GONE : fake->regs[offset / 4];
 }
 

@@ -76,6 +76,7 @@ typedef struct FakeNvme {
     FakeSq sq[FAKE_QUEUES + 1];
     CintScope scope;
     CintConfig config;
+    unsigned reads;                 /* of registers */
     unsigned not_there;             /* deletions of queues that are not */
     uint64_t records;               /* address of the status records */
     FakeMem mem[FAKE_MEMS];

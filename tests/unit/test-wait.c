@@ -625,6 +625,28 @@ static void test_removal_of_a_busy_one(void)
     fake_free(fake);
 }
 
+/* A register takes long to read: it is once a second, however busy one is. */
+static void test_looked_after_seldom(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_DEFAULT);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL);
+    uint64_t start = cintio_now();
+    unsigned before = fake->reads;
+    struct cintio_done done;
+
+    for (unsigned i = 0; i < 50000; i++) {
+        push(q, 1);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        fake_complete_some(fake, 1, 1);
+        g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==, 1);
+    }
+    g_assert_cmpuint(fake->reads, >, before);
+    g_assert_cmpuint(fake->reads - before, <=,
+                     (cintio_now() - start) / UINT64_C(1000000000) + 2);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* A controller that fails or goes sends nothing: it is looked after. */
 static void test_failure_is_noticed(void)
 {
@@ -726,6 +748,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/removal-wakes", test_removal_wakes);
     g_test_add_func("/wait/removal-keeps", test_removal_keeps_completions);
     g_test_add_func("/wait/removal-busy", test_removal_of_a_busy_one);
+    g_test_add_func("/wait/looked-after-seldom", test_looked_after_seldom);
     g_test_add_func("/wait/failure-is-noticed", test_failure_is_noticed);
     g_test_add_func("/wait/random", test_random);
     return g_test_run();
