@@ -20,6 +20,14 @@ from cint.guest import agent, vm
 
 JOB_LIMIT_S = 120
 POLL_S = 0.001
+#: A script in the background; its status is in a file when it has ended, with all that it said.
+_START = """\
+rm -f /tmp/{name}.status
+({script}
+echo $? >/tmp/{name}.code; mv /tmp/{name}.code /tmp/{name}.status) >/tmp/{name}.said 2>&1 &
+"""
+_ENDED = "[ -e /tmp/{name}.status ]"
+_END = f"until {_ENDED}; do sleep 0.02; done; cat /tmp/{{name}}.status /tmp/{{name}}.said"
 
 
 def unexpected(dmesg: str, allowed: Sequence[str]) -> list[str]:
@@ -43,20 +51,34 @@ class Guest:
     def command(self, **request: Any) -> agent.Message:
         """Send one command and return the reply."""
         self._send(request)
+        limit_s = 2 * request.get("timeout_s", JOB_LIMIT_S)
         while True:
-            reply = self.vm.next_message(2 * JOB_LIMIT_S, f"command {request['cmd']}")
+            reply = self.vm.next_message(limit_s, f"command {request['cmd']}")
             if reply.get("id") == self._last:
                 return reply
 
-    def try_shell(self, script: str) -> agent.Message:
+    def try_shell(self, script: str, limit_s: int = JOB_LIMIT_S) -> agent.Message:
         """Run a shell script, whatever becomes of it."""
-        return self.command(cmd="exec", name="shell", argv=["sh", "-c", script])
+        return self.command(cmd="exec", name="shell", argv=["sh", "-c", script], timeout_s=limit_s)
 
-    def shell(self, script: str) -> str:
+    def shell(self, script: str, limit_s: int = JOB_LIMIT_S) -> str:
         """The output of a shell script, which must succeed."""
-        reply = self.try_shell(script)
+        reply = self.try_shell(script, limit_s)
         assert agent.result_failure(reply) is None, (script, reply)
         return str(reply["stdout"])
+
+    def start(self, name: str, script: str) -> None:
+        """Run a shell script in the background."""
+        self.shell(_START.format(name=name, script=script))
+
+    def has_ended(self, name: str) -> bool:
+        """Whether what was started under that name has."""
+        return agent.result_failure(self.try_shell(_ENDED.format(name=name))) is None
+
+    def end(self, name: str, limit_s: int = JOB_LIMIT_S) -> tuple[int, str]:
+        """Wait for what was started under that name: its exit status, and what it said."""
+        status, _, text = self.shell(_END.format(name=name), limit_s).partition("\n")
+        return int(status), text
 
     def read_binary(self, command: str) -> bytes:
         """The output of a command that prints bytes."""
@@ -73,9 +95,11 @@ class Guest:
         assert agent.result_failure(reply) is None, reply
         return reply
 
-    def fio_meanwhile(self, name: str, text: str, step: Callable[[], None]) -> agent.Message:
+    def fio_meanwhile(self, name: str, text: str, step: Callable[[], None],
+                      limit_s: int = JOB_LIMIT_S) -> agent.Message:
         """Run a fio job, which must succeed, and ``step`` again and again until it ends."""
-        self._send({"cmd": "fio", "name": name, "fio": text, "args": ["--eta=never"]})
+        self._send({"cmd": "fio", "name": name, "fio": text, "args": ["--eta=never"],
+                    "timeout_s": limit_s})
         while True:
             reply = self.vm.try_message(POLL_S)
             if reply and reply.get("id") == self._last:

@@ -39,11 +39,6 @@ SECOND = "/tmp/ns2"
 PARAMETER = "/sys/module/nvme/parameters/poll_queues"
 #: The longest that there is, in us.
 LONG_SLEEP = 1_000_000
-#: A read in the background; its exit code goes to a file.
-START = """\
-rm -f /tmp/code
-(hintio --hipri {options} >/tmp/said 2>&1; echo $? >/tmp/code.part; mv /tmp/code.part /tmp/code) &
-"""
 TRIES = 10
 
 
@@ -53,12 +48,8 @@ def delay(guest: Guest, us: int) -> None:
 
 
 def start(guest: Guest, options: str = DEVICE) -> None:
-    guest.shell(START.format(options=options))
-
-
-def end(guest: Guest) -> int:
-    """The code that the read in the background ends with."""
-    return int(guest.shell("until [ -e /tmp/code ]; do sleep 0.01; done; cat /tmp/code"))
+    """A read in the background."""
+    guest.start("read", f"hintio --hipri {options}")
 
 
 def while_asleep(guest: Guest, what: str) -> int:
@@ -73,7 +64,7 @@ def while_asleep(guest: Guest, what: str) -> int:
         pass
     assert counted(guest).polled == before + 1
     guest.shell(what)
-    code = end(guest)
+    code, _ = guest.end("read")
     delay(guest, -1)
     return code
 
@@ -136,7 +127,7 @@ def test_time_out_while_asleep(guest: Guest) -> None:
     def once() -> bool:
         before = poll_stat(guest)["cut"]
         start(guest, f"--count=3 {DEVICE}")
-        assert end(guest) == 0
+        assert guest.end("read")[0] == 0
         return poll_stat(guest)["cut"] > before
 
     until(guest, once)
@@ -154,9 +145,10 @@ def test_time_out_of_what_is_polled(guest: Guest, us: int) -> None:
     hold = held.Hold(guest, "read_aio")
     start(guest, SECOND)
     guest.shell("until dmesg | grep -q 'timeout, aborting'; do sleep 0.05; done")
-    guest.shell("[ ! -e /tmp/code ]; :> /tmp/held.errors; :> /tmp/held.pids")
+    assert not guest.has_ended("read")
+    guest.shell(":> /tmp/held.errors; :> /tmp/held.pids")
     hold.release()
-    assert end(guest) == 0
+    assert guest.end("read")[0] == 0
     guest.shell(f"echo 30000 > {queue}/io_timeout; hintio --hipri --count=10 {SECOND}")
 
 
@@ -166,12 +158,12 @@ def test_ring_and_sync_on_one_queue(guest: Guest) -> None:
             f"filename={DEVICE}\ndirect=1\nrw=randread\nnumber_ios={4 * IOS}\nsize=32M\n")
     guest.write_file("/tmp/both.fio", both.encode())
     before = counted(guest)
-    guest.shell("rm -f /tmp/code; (fio --eta=never /tmp/both.fio >/tmp/said 2>&1;"
-                "echo $? >/tmp/code.part; mv /tmp/code.part /tmp/code) &")
+    guest.start("both", "fio --eta=never /tmp/both.fio")
     for us in (100, 0, -1, 200_000, 0, 1, -1):
         delay(guest, us)
         guest.shell(f"echo adaptive > {QUEUE}/io_poll_mode; sleep 0.05")
-    assert end(guest) == 0, guest.shell("cat /tmp/said")
+    status, said = guest.end("both")
+    assert status == 0, said
     found = counted(guest) - before
     assert (found.polled, found.others, found.interrupts) == (6 * IOS, 0, 0)
 
@@ -200,7 +192,8 @@ def test_queue_goes_while_in_flight(guest: Guest) -> None:
     for i in range(4):
         start(guest, f"--count=40 {DEVICE}")
         reset(guest, 0, i % 2)
-        assert end(guest) == 0, guest.shell("cat /tmp/said")
+        status, said = guest.end("read")
+        assert status == 0, said
     assert guest.shell(f"cat {QUEUE}/io_poll") == "1\n"
 
 
