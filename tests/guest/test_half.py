@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The policy of docs/own-policy.md in guests: a copy of the tree builds its QEMU and compares."""
+"""The policy of docs/own-policy.md in guests: a copy of the tree builds its QEMU and measures."""
 
 from __future__ import annotations
 
@@ -77,3 +77,17 @@ def test_compare_has_its_rows_and_marks(tree: Path) -> None:
     assert "half:thr=8" in done.stdout
     assert ">half<" in (tree / "compared/report.html").read_text("utf-8")
     assert (tree / "compared/tradeoff.png").exists()
+
+
+def test_a_papers_figure_has_it(tree: Path) -> None:
+    """Its bars are beside the paper's policies', which are as they are without it."""
+    done = own_policy.verb(tree, "figure", "cint-fig8", "--policy", "half", "--quick", "--out",
+                           "figure", code=COMPARE, seconds=3600)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    entry, = json.loads((tree / "figure/figures.json").read_text("utf-8"))["figures"]
+    lone = {name: cells["sync"][0] for name, cells in entry["data"]["cells"].items()
+            if "sync" in cells}
+    assert list(lone) == ["default", "static100", "static20", "static6", "adaptive", "half"]
+    assert lone["half"]["mean_us"] == lone["default"]["mean_us"] < lone["static6"]["mean_us"]
+    assert {check["verdict"] for check in entry["checks"]} <= {"quick", "expected-fail"}
+    assert (tree / "figure/cint-fig8.svg").read_text("utf-8").count(">half<") == 3

@@ -41,6 +41,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
                 "heat maps, a proposal")),
     "figure": (("./cint figure --list", "what there is"),
                ("./cint figure cint-fig8 vic-tab1", "these"),
+               ("./cint figure cint-fig8 --policy pointer", "a policy beside the paper's"),
                ("./cint figure --set vic", "all of a paper"),
                ("./cint figure --all --quick", "a look at all, never a pass")),
     "results": (("./cint results", "the newest first"),

@@ -21,6 +21,7 @@ from cint.figures import (
     checks,
     document,
     draw,
+    further,
     page,
     probe,
     runner,
@@ -136,6 +137,67 @@ def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
         assert all("cpus_allowed=0" in job.fio for job in runner.plan_of(wanted).jobs if job.fio)
     assert cli.main(["figure", "--docs", "--vcpus", "2", "vic-low"]) == 2
     assert "not with --vcpus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
+def test_a_policy_of_ones_own_stands_beside_the_papers(figure: Figure) -> None:
+    compared = any(not callable(g.runs) and len({r.policy for r in g.runs}) > 1
+                   for g in figure.groups)
+    if not compared:
+        with pytest.raises(UsageError, match=f"--policy: {figure.id} compares no policies"):
+            further.with_policies(figure, ["adaptive:delta=7us"])
+        return
+    wider = further.with_policies(figure, ["adaptive:delta=7us"])
+    assert wider.checks == figure.checks
+    before = {w.title for w in runner.known_runs(figure, quick=False)}
+    new = [w for w in runner.known_runs(wider, quick=False) if w.title not in before]
+    assert new and {w.run.policy for w in new} == {"adaptive:delta=7us"}
+    assert all(runner.plan_of(w).jobs for w in new)
+
+
+def copied(figure: Figure, data: Data, policy: str) -> Data:
+    """The stored data, and under a new policy what the first run of each of its groups has."""
+    cells = dict(data.cells)
+    for group in figure.groups:
+        if not callable(group.runs) and group.prefix + group.runs[0].title in cells:
+            cells[group.prefix + policy] = cells[group.prefix + group.runs[0].title]
+    return Data(cells, data.curves, data.timelines)
+
+
+@pytest.mark.parametrize("name", ["cint-fig8", "cint-fig10", "poll-depth"])
+def test_a_policy_of_ones_own_is_drawn(name: str) -> None:
+    figure, = catalog.choose([name], None, False)
+    entry = document.stored(name)
+    assert entry is not None
+    wider = further.with_policies(figure, ["adaptive:delta=7us"])
+    data = copied(figure, Data.from_dict(entry["data"]), "adaptive:delta=7us")
+    assert draw.svg(wider, data).count(">adaptive:delta=7us<") == len(figure.panels)
+    assert any("adaptive:delta=7us" in title for title, _ in page.rows(wider, data))
+
+
+def test_bars_of_a_further_policy_are_its_own() -> None:
+    figure, = catalog.choose(["cint-fig8"], None, False)
+    wider = further.with_policies(figure, ["vic", "adaptive"])
+    data = Data({"vic": {"async": [{"iops": 50.0}]}, "adaptive": {"async": [{"iops": 200.0}]}})
+    names = [x for x, _ in wider.panels[1].series[0].points]
+    assert names == ["default", "nvme100", "nvme20", "nvme6", "adaptive", "vic"]
+    bar = wider.panels[1].series[0].points[-1][1]
+    assert isinstance(bar, values.Expr)
+    assert bar.of(View(data, 0)) == 0.25  # to adaptive's, as the others
+    assert wider.panels[1].series[1] == figure.panels[1].series[1]
+
+
+def test_lines_of_a_further_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line where each is a policy's; none where a line's points are parameters."""
+    depth, = catalog.choose(["poll-depth"], None, False)
+    wider = further.with_policies(depth, ["vic"])
+    assert [s.label for s in wider.panels[0].series][-1] == "vic"
+    sweep, = catalog.choose(["cint-fig11"], None, False)
+    assert further.with_policies(sweep, ["vic"]).panels == sweep.panels
+    assert cli.main(["figure", "--docs", "--policy", "vic", "cint-fig8"]) == 2
+    assert "not with --policy" in capsys.readouterr().err
+    assert cli.main(["figure", "--policy", "vci", "cint-fig8"]) == 2
+    assert "did you mean vic" in capsys.readouterr().err
 
 
 def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:

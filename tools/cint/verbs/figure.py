@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths, ui, units
+from cint.device import properties
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
-from cint.figures import catalog, checks, document, draw, page, runner, webpage
+from cint.figures import catalog, checks, document, draw, further, page, runner, webpage
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus
 from cint.figures.values import Data
 from cint.measure import runner as runs
@@ -55,6 +56,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--list", action="store_true", help="list the figures, and those that cannot be had")
     add("--quick", action="store_true",
         help="one seed and short jobs, for a look; never a pass")
+    add("--policy", metavar="LIST",
+        help="further policies beside the figure's own, in its table and, where these show "
+        "policies, in its bars and lines; what is checked stays what the paper claims")
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"),
         help="CPUs of the guests; the jobs run on the first (default: as declared, 1)")
     add("--out", metavar="DIR", type=Path, help="directory for page, JSON and drawings: new, "
@@ -157,8 +161,9 @@ def _commit() -> str:
     return f"{git('rev-parse', '--short', 'HEAD') or 'unknown'}{'-dirty' if changed else ''}"
 
 
-def _facts(vcpus: int | None) -> dict[str, Any]:
+def _facts(vcpus: int | None, policies: Sequence[properties.Policy]) -> dict[str, Any]:
     cpus = f", {vcpus} CPUs" if vcpus else ""
+    cpus += ", beside the paper's: " + ", ".join(p.name for p in policies) if policies else ""
     return {"commit": f"cint {_commit()}",
             "conditions": f"virtual time, cpu-scale {CPU_SCALE:g}, interrupt cost "
                           f"{COST_NS} ns{cpus}, drain and max-hold off"}
@@ -208,6 +213,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
     if args.docs and args.vcpus:
         raise UsageError("--docs: not with --vcpus: the pages have the figures as declared")
+    if args.docs and args.policy:
+        raise UsageError("--docs: not with --policy: the pages have the figures as declared")
+    policies = properties.parse_policies(args.policy) if args.policy else []
+    if policies:
+        figures = [further.with_policies(figure, [p.name for p in policies])
+                   for figure in figures]
     if args.vcpus:
         figures = [on_cpus(figure, args.vcpus) for figure in figures]
     from cint.build import setup  # noqa: PLC0415 - not needed for a list
@@ -217,7 +228,7 @@ def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     entries = _measure(args, figures, directory)
     missing = [n for n in catalog.not_done() if args.all or n.family == args.set]
-    whole = document.document(entries, missing, args.quick, _facts(args.vcpus))
+    whole = document.document(entries, missing, args.quick, _facts(args.vcpus, policies))
     whole["wall_s"] = round(time.monotonic() - started, 1)
     drawings = _drawings(figures, entries)
     document.write(directory / document.FILE, whole)
