@@ -39,6 +39,8 @@ SCHEDULER = ("The scheduler is EEVDF (Linux 6.12, RUN_TO_PARITY and PLACE_LAG as
 SPINS = "[spin]\nioengine=null\niodepth=1\nthread=0\n"
 #: A process of SCHED_RR, which runs before all others.
 REAL_TIME = "thread=0\nexec_prerun={rr_pre}\n"
+#: A thread of SCHED_RR; its I/O is of the realtime class.
+REAL_TIME_THREAD = "exec_prerun={rr_io_pre}\n"
 
 
 def run(name: str, policy: str = "default", title: str = "") -> Run:

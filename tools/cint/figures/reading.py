@@ -14,6 +14,7 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     hint.NAME        share of the commands with that hint
     l_ios_per_irq, l_wait_us, t_ios_per_irq, t_wait_us   of queues by class of I/O
     cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
+    run_us, gap_us   mean time on the CPU and without it of a job's threads, where asked for
 """
 
 from __future__ import annotations
@@ -85,6 +86,27 @@ def exceedance(boot: Boot, data: Data) -> None:
                           shortened(left / sum(bins.values()))])
             left -= bins[ns]
         curves[workload.name] = curve
+
+
+def slices(boot: Boot, data: Data) -> None:
+    """The points, and for how long a job's threads have the CPU and are without it, on average."""
+    points(boot, data)
+    cells = data.cells[boot.name]
+    for workload in boot.settings.workloads:
+        for number, seed in enumerate(boot.seeds):
+            one = sampling.sample(boot.name, workload.name, seed, boot.message(workload, seed),
+                                  boot.settings.vcpus)
+            for job, stats in one.jobs.items():
+                cell = f"{workload.name}.{job}" if len(one.jobs) > 1 else workload.name
+                cells[cell][number] |= _turns(stats, boot.settings.k)
+
+
+def _turns(job: fiojson.JobStats, k: float) -> Point:
+    """As the guest's kernel counts CPU time and changes of context (getrusage)."""
+    if not job.switches:
+        return {}
+    return {name: scale.report_time(1e3 * ms / job.switches, k)
+            for name, ms in (("run_us", job.on_cpu_ms), ("gap_us", job.off_cpu_ms))}
 
 
 def _points(one: sampling.Sample, workload: Workload, k: float,

@@ -38,6 +38,10 @@ class JobStats:
     sys_percent: float = 0.0
     #: How long it was told to run; None where it was not.
     limit_ms: float | None = None
+    #: Of all its threads: CPU time, time without the CPU, and how often they lost it or gave it up.
+    on_cpu_ms: float = 0.0
+    off_cpu_ms: float = 0.0
+    switches: int = 0
 
     @property
     def active_ms(self) -> float:
@@ -91,7 +95,9 @@ def combine(name: str, parts: Iterable[JobStats]) -> JobStats:
                     merge_bins(j.bins for j in jobs),
                     max((j.runtime_ms for j in jobs), default=0),
                     sum(j.usr_percent for j in jobs), sum(j.sys_percent for j in jobs),
-                    max((j.limit_ms for j in jobs if j.limit_ms), default=None))
+                    max((j.limit_ms for j in jobs if j.limit_ms), default=None),
+                    sum(j.on_cpu_ms for j in jobs), sum(j.off_cpu_ms for j in jobs),
+                    sum(j.switches for j in jobs))
 
 
 def pool(name: str, repeats: Iterable[JobStats]) -> JobStats:
@@ -101,7 +107,7 @@ def pool(name: str, repeats: Iterable[JobStats]) -> JobStats:
     count = max(len(jobs), 1)
     return JobStats(name, merged.ios, merged.iops / count, merged.mean_ns, merged.bins,
                     merged.runtime_ms, merged.usr_percent / count, merged.sys_percent / count,
-                    merged.limit_ms)
+                    merged.limit_ms, merged.on_cpu_ms, merged.off_cpu_ms, merged.switches)
 
 
 def _direction(name: str, part: Mapping[str, Any]) -> JobStats | None:
@@ -128,9 +134,12 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> JobStats:
                        hint="fio's own words are in agent.log")
     parts = [_direction(name, entry[d]) for d in DIRECTIONS if isinstance(entry.get(d), dict)]
     whole = combine(name, [p for p in parts if p])
+    usr, sys = float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0))
+    elapsed = float(entry.get("job_runtime", 0.0))
+    on_cpu = min((usr + sys) / 100, 1.0) * elapsed
     return JobStats(name, whole.ios, whole.iops, whole.mean_ns, whole.bins, whole.runtime_ms,
-                    float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0)),
-                    _limit_ms({**common, **(entry.get("job options") or {})}))
+                    usr, sys, _limit_ms({**common, **(entry.get("job options") or {})}),
+                    on_cpu, elapsed - on_cpu, int(entry.get("ctx", 0)))
 
 
 def groups(document: Any) -> list[dict[str, JobStats]]:

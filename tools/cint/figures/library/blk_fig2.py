@@ -56,6 +56,6 @@ FIGURE = Figure(
     columns=switched.COLUMNS,
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED,
            "SPDK and SPDK with priorities, the other bars of the paper, have no queues of the "
-           "kernel: see spdk-corun for a driver in user space beside others."),
+           "kernel: they are in blk-fig3b."),
     slow=True,
 )

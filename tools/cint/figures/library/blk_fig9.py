@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""blk-switch, Figure 9: more and more threads of one L beside the threads of one T."""
+
+from dataclasses import replace
+
+from cint.figures import switched
+from cint.figures.checks import Check, at_least, near, swap, wrong
+from cint.figures.library import blk_fig7
+from cint.figures.library.blk_fig7 import CELLS, CPUS, MOST
+from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.polled import REAL_TIME_THREAD
+from cint.figures.switched import APP, OFF, PAID, latency, of_l, of_t, throughput
+from cint.figures.values import Expr
+
+THREADS, PROCESSES = "threads, ", "processes, "
+#: The paper's "exactly the same trend": of Figure 7's ratios, and of its bound for the mean.
+TOLERANCE = 0.25
+WORKLOADS = tuple(
+    switched.anywhere(cell, f"{count} threads of L beside {CPUS} of T, all of which may run "
+                      "anywhere", latency(count, REAL_TIME_THREAD), throughput(CPUS))
+    for count, cell in CELLS.items())
+
+
+def called(prefix: str, groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    """The groups, whose runs have another name."""
+    return tuple(replace(group, prefix=prefix + group.prefix) for group in groups)
+
+
+def gain(who: str, name: str = "p99_us") -> Expr:
+    """L's latency as a ratio of off to app, at the most L."""
+    off, app = (of_l(name, f"{who}{PAID}{mode}", MOST) for mode in (OFF, APP))
+    return off / app
+
+
+def kept(who: str) -> Expr:
+    """What T has under app of its throughput under off, at the most L."""
+    app, off = (of_t("iops", f"{who}{PAID}{mode}", MOST) for mode in (APP, OFF))
+    return app / off
+
+
+def same(what: str, ratio: Expr, other: Expr) -> Check:
+    """A ratio of threads, against that of processes."""
+    return near(f"per byte: {what}, threads against processes", ratio / other, 1, TOLERANCE,
+                wrong(2), paper="the same trend")
+
+
+FIGURE = Figure(
+    "blk-fig9", "blk-switch", "More and more threads of one L", "section 5.2, Figures 9 and 8",
+    "With one T and one L of several threads in place of as many processes the trend is exactly "
+    "that of Figure 7.",
+    groups=(*called(THREADS, switched.groups((OFF, APP), WORKLOADS, CPUS)),
+            *called(PROCESSES, tuple(blk_fig7.FIGURE.groups))),
+    checks=(
+        at_least(f"per byte: p99 of {MOST}, off against app", gain(THREADS), 3,
+                 swap(f"{THREADS}{PAID}{OFF}", f"{THREADS}{PAID}{APP}"), paper="as Figure 7"),
+        at_least(f"per byte: mean of {MOST}, off against app", gain(THREADS, "mean_us"),
+                 1.5 * (1 - TOLERANCE),
+                 swap(f"{THREADS}{PAID}{OFF}", f"{THREADS}{PAID}{APP}"), paper="as Figure 7"),
+        at_least(f"per byte: T beside {MOST}, app against off", kept(THREADS), 0.9, wrong(2),
+                 paper="as Figure 7", deviation=switched.MORE_OF_L),
+        *(same(f"{what} of {MOST}, off against app", gain(THREADS, name), gain(PROCESSES, name))
+          for what, name in (("p99", "p99_us"), ("mean", "mean_us"))),
+        same(f"T beside {MOST}, app against off", kept(THREADS), kept(PROCESSES)),
+    ),
+    panels=tuple(
+        Panel(f"{title}: {what}", unit, tuple(
+            Series(f"{who}{mode}", [(count, read(name, f"{who}{prefix}{mode}", cell))
+                                    for count, cell in CELLS.items()])
+            for who in (THREADS, PROCESSES) for mode in (OFF, APP)), kind="lines",
+            x="threads of L")
+        for prefix, title in switched.TITLES.items()
+        for what, unit, read, name in (("p99 of L", "us", of_l, "p99_us"),
+                                       ("p99.9 of L", "us", of_l, "p999_us"),
+                                       ("T's requests of 64 KiB", "per s", of_t, "iops"))),
+    columns=switched.COLUMNS,
+    notes=(switched.NETWORK, switched.JOBS,
+           "All threads, L's and T's, are of one process of fio. The runs of processes are those "
+           "of blk-fig7, where L are processes.",
+           "L's threads are of SCHED_RR, as L's processes are in the other figures.",
+           switched.FAST_TICKS, "The paper has six cores, six threads of T and up to twelve of L."),
+    slow=True,
+)
