@@ -344,8 +344,11 @@ _SWITCH = (
                "block/blk-mq-tag.c", "blk_switch_come_back(data)", "false",
                (f"{SWITCH}::test_no_tag_elsewhere",)),
     Statement("switch-loop", "no timer ends what a task cannot", _PCI,
-              "mod_timer(&nvmeq->later_timer, jiffies + 1);", ";",
+              "timer_reduce(&nvmeq->later_timer, jiffies + NVME_LATER_LOOK);", ";",
               (f"{SWITCH}::test_realtime_loop",)),
+    Expression("switch-slow", "a softirq ends what a task is about to", _PCI,
+               "nvmeq->later_waited && ended == nvmeq->later_seen", "true",
+               (f"{ENDS}::test_slow_work",)),
 )
 
 MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,

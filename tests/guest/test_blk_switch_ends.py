@@ -7,13 +7,14 @@ others are steered. The kernel may say what the test provoked, and nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import held
 import pytest
-from conftest import log_root
+from conftest import Boot, log_root, machine
 from marks import hint_machine, make_disk, names
 from serving import Guest, serving
 from switching import (
@@ -34,7 +35,7 @@ from switching import (
 )
 from test_recovery import ABORTED, BAD_OFFSET, FAILED, POLLED, RESET, bad_backend
 
-from cint.guest import vm
+from cint.guest import agent, vm
 
 #: A namespace whose backend can be stopped, and one with a sector that cannot be read.
 STOPPED, BAD = "/tmp/ns2", "/tmp/ns3"
@@ -156,3 +157,46 @@ def test_removal(tmp_path: Path) -> None:
             assert sum(hardware_queues(running, "steered")) > 0
         assert set(during(running, f"taskset 1 ionice -c 1 hintio --count=4 {DEVICE} >/dev/null")
                    ) == {L0}
+
+
+#: T with many requests under way, whose ends take longer than the time between two looks of the
+#: timer.
+MANY = f"""\
+[many]
+filename={DEVICE}
+direct=1
+ioengine=libaio
+rw=randread
+bs=64k
+iodepth=128
+iodepth_batch_submit=64
+iodepth_batch_complete_min=64
+cpus_allowed=0
+time_based
+runtime=100ms
+"""
+#: Who ended requests, and from where: a line a request.
+TRACED = """\
+mount -t tracefs none /sys/kernel/tracing 2>/dev/null
+cd /sys/kernel/tracing && echo nvme_pci_complete_rq > set_ftrace_filter &&
+    echo function > current_tracer
+"""
+#: `kworker/0:1H-133   [000] ..b1.   3.2: nvme_pci_complete_rq <-...`: the third flag is `s` in a
+#: softirq, and `.` in a task.
+ENDED_LATER = re.compile(r"\[\d+\] ..(.)\S* .*<-nvme_end_one_later")
+
+
+def test_slow_work(boot: Boot) -> None:
+    """Work that is slow, and gets on, is left to end T's requests itself.
+
+    In a softirq that would hold up L, whose task comes before the work. Virtual time.
+    """
+    outcome = boot(
+        machine("default", vcpus=2, append=("nvme.blk_switch=1",
+                                            "nvme.complete_cost_ns_per_kib=2000")),
+        agent.Plan((agent.Job("trace", argv=agent.exec_argv(TRACED)),
+                    agent.Job("many", fio=MANY),
+                    agent.Job("traced", argv=agent.exec_argv("cat /sys/kernel/tracing/trace")))))
+    where = ENDED_LATER.findall(str(outcome.results["traced"]["stdout"]))
+    assert len(where) > 100
+    assert set(where) == {"."}
