@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A controller goes, and comes back, while a process drives it: QEMU's device_del and device_add.
+"""A controller goes, and comes back, while a process drives it or a verb of the tool looks at it.
 
-Real time, for the host and the guest have to answer each other.
+By QEMU's device_del and device_add. Real time, for host and guest have to answer each other.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +101,52 @@ def test_unplugged_under_load(disk: vm.Backend, tmp_path: Path, logs: Path) -> N
             wait_for("QEMU unplugs it", lambda: not is_plugged(guest))
             wait_for("QEMU lets go of its disk", lambda: plug(guest) == "")
         guest.shell(f"{BIND}cintio check $A --mode coalesced --min 4 --count 200")
+
+
+#: Reads of the second controller by the kernel's driver, until it goes.
+READ = """\
+until grep -q second /sys/class/nvme/*/serial; do sleep 0.05; done
+D=/dev/$(basename $(dirname $(grep -l second /sys/class/nvme/*/serial)))n1
+until [ -b $D ]; do sleep 0.05; done
+fio --name=x --filename=$D --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --direct=1 \
+    --time_based --runtime=600 > /dev/null 2>&1 &
+echo
+"""
+
+
+def looking(*words: str | Path) -> subprocess.Popen[str]:
+    """A verb of the tool, beside the VM."""
+    return subprocess.Popen([sys.executable, "-P", "-m", "cint", *words], text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE,
+                            env={**os.environ, "PYTHONPATH": str(paths.ROOT / "tools")})
+
+
+def test_whoever_looks_at_it_is_told(disk: vm.Backend, tmp_path: Path, logs: Path) -> None:
+    """`./cint top` ends with the device's name, `./cint trace` with what was recorded of it."""
+    plain = replace(machine(disk, tmp_path / "second.img"), iommu=False)
+    log = tmp_path / "unplugged.log"
+    # Not tmp_path: the path of a unix socket must be short.
+    with tempfile.TemporaryDirectory(prefix="cint-") as short:
+        sockets = [Path(short) / name for name in ("top", "trace")]
+        words = [w for s in sockets for w in ("-qmp", f"unix:{s},server=on,wait=off")]
+        wide = replace(plain, extra=(*plain.extra, *words))
+        with serving(wide, logs, 3 * vm.BOOT_LIMIT_S) as guest:
+            guest.shell(READ)
+            wait_for("fio reads from it", lambda: posted(guest) > 1000)
+            top = looking("top", "--device", PATH, sockets[0])
+            trace = looking("trace", "--qmp", sockets[1], "--seconds", "10", log)
+            wait_for("it is recorded", lambda: (log.exists() and log.stat().st_size > 1 << 16)
+                     or trace.poll() is not None)
+            assert trace.poll() is None, trace.communicate()
+            guest.vm.qmp.execute("device_del", id=DEVICE)
+            wait_for("QEMU unplugs it", lambda: not is_plugged(guest))
+            shown, said = top.communicate(timeout=LIMIT_S)
+            assert top.returncode == 1 and f"{PATH} was unplugged" in said, said
+            assert "pointer" in shown
+            shown, said = trace.communicate(timeout=LIMIT_S)
+            assert trace.returncode == 0, said
+            assert f"{PATH} was unplugged while it was recorded" in said, said
+            assert "CQ 1" in shown
+            said = looking("top", "--once", sockets[0]).communicate(timeout=LIMIT_S)[1]
+            assert "no NVMe device of this VM has cint on" in said, said

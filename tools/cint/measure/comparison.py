@@ -289,8 +289,8 @@ def _announce(settings: Settings, guests: int) -> int:
     """Say what will run; how many jobs that is."""
     total = guests * len(settings.workloads)
     at_once = runner.workers(settings.virtual, guests)
+    where = f"on {_many(at_once, 'CPU')}" if settings.virtual else "one guest at a time"
     ui.info(f"comparing {_many(len(settings.policies), 'policy', 'policies')} in "
             f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
-            f"{units.format_time(settings.timing.runtime_s * 1e9)}, "
-            f"{_many(at_once, 'guest')} at a time")
+            f"{units.format_time(settings.timing.runtime_s * 1e9)}, {where}")
     return total

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from cint import bootstrap, paths, ui, units
@@ -78,18 +79,19 @@ def _set(control: qmp.Qmp, states: dict[str, bool]) -> None:
         control.execute("trace-event-set-state", name=name, enable=enabled)
 
 
-def _check_devices(control: qmp.Qmp) -> None:
+def _check_devices(control: qmp.Qmp) -> list[str]:
     """There has to be a device that says something; of several, the events name none."""
     found = qmp.devices(control)
     if not found:
         raise CintError("this VM has no NVMe device")
-    count = sum(qmp.has_cint(control, path) for path in found)
-    if not count:
+    speaking = [path for path in found if qmp.has_cint(control, path)]
+    if not speaking:
         raise CintError(f"no NVMe device of this VM has cint on: {', '.join(found)}",
                         hint="it has to be -device nvme,cint=on of a QEMU with cint")
-    if count > 1:
-        ui.warn(f"this VM has {count} NVMe devices with cint, and trace events do not say whose "
-                "they are: queues of the same number are mixed up")
+    if len(speaking) > 1:
+        ui.warn(f"this VM has {len(speaking)} NVMe devices with cint, and trace events do not say "
+                "whose they are: queues of the same number are mixed up")
+    return speaking
 
 
 def record(socket: Path, log: Path, seconds: float) -> None:
@@ -102,7 +104,7 @@ def record(socket: Path, log: Path, seconds: float) -> None:
         if not _states(control, EVENTS):
             raise CintError(f"{socket}: this QEMU has no {EVENTS} trace events",
                             hint="build/qemu/qemu-system-x86_64 of ./cint build has them")
-        _check_devices(control)
+        devices = _check_devices(control)
         # The vCPUs' begin first: a message without its interrupt is passed over, but an interrupt
         # without its message would be taken for that of the next one.
         before = {name: state for pattern in (*events.VCPU_EVENTS, EVENTS)
@@ -113,17 +115,19 @@ def record(socket: Path, log: Path, seconds: float) -> None:
             with ui.Progress(f"recording for {ui.duration(seconds)}"):
                 time.sleep(seconds)
         finally:
-            _restore(control, before)
+            _restore(control, before, devices)
     finally:
         control.close()
 
 
-def _restore(control: qmp.Qmp, before: dict[str, bool]) -> None:
-    """The trace events as before; what a VM has written that ended meanwhile is worth reading."""
+def _restore(control: qmp.Qmp, before: dict[str, bool], devices: Sequence[str]) -> None:
+    """The trace events as before; what was written by whoever went meanwhile is worth reading."""
     try:
         _set(control, before)
         # The log's name cannot be asked for.
         _logfile(control, "/dev/stderr")
+        for gone in set(devices) - set(qmp.devices(control)):
+            ui.warn(f"{gone} was unplugged while it was recorded; its log goes as far as that")
     except qmp.QmpGoneError:
         ui.warn("the VM ended while it was recorded; its log goes as far as that")
 
