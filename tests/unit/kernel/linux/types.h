@@ -6,6 +6,9 @@
 #ifndef SHIM_LINUX_TYPES_H
 #define SHIM_LINUX_TYPES_H
 
+/* A C library's headers mean the real one: <sched.h> of glibc 2.41 does. */
+#include_next <linux/types.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
