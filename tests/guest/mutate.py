@@ -114,17 +114,17 @@ def build_kernel() -> None:
 
 def run_tests(mutations: Sequence[Mutation]) -> list[tuple[str, str, str, str]]:
     """Run their tests: (test, phase, outcome, last line) of each, mutations in the names."""
-    shutil.rmtree(LOGS, ignore_errors=True)
-    LOGS.mkdir(parents=True)
-    results = LOGS / "results"
+    logs = LOGS / (mutations[0].name if mutations[0].alone else "together")
+    logs.mkdir(parents=True)
+    results = logs / "results"
     settings = {"CINT_MUTANTS": " ".join(m.name for m in mutations),
                 "CINT_MUTANT_BUILD": str(BUILD), "CINT_MUTANT_RESULTS": str(results),
-                "CINT_TEST_LOGS": str(LOGS), "PYTHONPATH": f"{HERE}:{paths.ROOT / 'tools'}"}
+                "CINT_TEST_LOGS": str(logs), "PYTHONPATH": f"{HERE}:{paths.ROOT / 'tools'}"}
     files = sorted({test.partition("::")[0] for m in mutations for test in m.tests})
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "mutant", "-p", "no:cacheprovider",
             "-c", str(paths.TOOLS / "pyproject.toml"), "--rootdir", str(paths.ROOT),
             *(str(HERE / name) for name in files)]
-    with (LOGS / "pytest.log").open("w") as stream:
+    with (logs / "pytest.log").open("w") as stream:
         subprocess.run(argv, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,
                        stdout=stream, stderr=subprocess.STDOUT, check=False)
     return [tuple(json.loads(line)) for line in results.read_text().splitlines()]
@@ -159,6 +159,12 @@ def chosen(names: Sequence[str]) -> list[tuple[int, Mutation]]:
     return [(number, m) for number, m in enumerate(MUTATIONS, 1) if not names or m.name in names]
 
 
+def guests_apart(mutations: Sequence[Mutation]) -> list[list[Mutation]]:
+    """Those that may share guests, and each of the others."""
+    together = [m for m in mutations if not m.alone]
+    return [group for group in (together, *([m] for m in mutations if m.alone)) if group]
+
+
 def main() -> int:
     """Exit code 0 if a test noticed each of the mutations."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -171,10 +177,13 @@ def main() -> int:
             print(f"{mutation.name:28} {mutation.what}")
         return 0
     build_kernel()
-    results = run_tests([mutation for _, mutation in wanted])
-    for test in broken(results):
-        print(f"{test} fails without a mutation: see {paths.display(LOGS)}")
-    caught = [judge(mutation, results) for _, mutation in wanted]
+    shutil.rmtree(LOGS, ignore_errors=True)
+    caught = []
+    for group in guests_apart([mutation for _, mutation in wanted]):
+        results = run_tests(group)
+        for test in broken(results):
+            print(f"{test} fails without a mutation: see {paths.display(LOGS)}")
+        caught += [judge(mutation, results) for mutation in group]
     print(f"{sum(caught)} of {len(caught)} caught")
     return 0 if all(caught) else 1
 

@@ -33,6 +33,8 @@ class Mutation:
     new: str
     tests: tuple[str, ...]
     after: str = ""
+    #: What it leaves behind in a guest would be seen by tests of others.
+    alone: bool = False
 
     def switched(self, chosen: str) -> str:
         """C that is `new` when `chosen` is true, and else `old`."""
@@ -322,9 +324,10 @@ _SWITCH = (
     Statement("switch-uncounted", "what is steered is not counted", _SWITCH_C,
               "atomic_long_inc(&rq->mq_hctx->switch_steered);", ";", STEERED),
     Statement("switch-end", "bytes are not taken away", _SWITCH_C,
-              "atomic_long_sub(rq->switch_bytes, &rq->mq_hctx->switch_bytes);", ";", BYTES),
+              "atomic_long_sub(rq->switch_bytes, &rq->mq_hctx->switch_bytes);", ";", BYTES,
+              alone=True),
     Statement("switch-twice", "a flush's bytes are taken away twice", _SWITCH_C,
-              "rq->rq_flags &= ~RQF_SWITCH_BYTES;", ";", (f"{SWITCH}::test_flushes", *BYTES)),
+              "rq->rq_flags &= ~RQF_SWITCH_BYTES;", ";", BYTES, alone=True),
     Statement("switch-merged", "bytes that are merged are not counted", _SWITCH_C,
               "blk_switch_add(rq, bytes);", ";", (f"{ENDS}::test_merges",),
               "void __blk_switch_merged"),
@@ -334,7 +337,7 @@ _SWITCH = (
               (f"{SWITCH}::test_applications",)),
     Expression("switch-medium", "all submission queues are urgent", _PCI,
                "nvme_uses_wrru(ctrl) && !nvme_is_latency_queue(dev, qid)", "false",
-               (f"{SWITCH}::test_queues", f"{SWITCH}::test_priority_in_the_device")),
+               (f"{SWITCH}::test_reset_with_other_queues",)),
     Expression("switch-vectors", "queues by class with fewer vectors than they need", _PCI,
                "min_irqs", "1", (f"{SWITCH}::test_without_queues",),
                "return pci_alloc_irq_vectors_affinity("),
