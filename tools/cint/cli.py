@@ -124,8 +124,14 @@ SOURCES = {"--qemu-src": ("configure", "hw/nvme"), "--linux-src": ("Kconfig", "d
            "--fio-src": ("configure", "fio.c")}
 
 
-def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
-    """Options every verb understands, before or after its name."""
+#: Verbs that build nothing a source or a number of compilers would matter to.
+LIGHT = frozenset({"clean", "completion", "diff", "docs", "doctor", "libvirt", "replay", "report",
+                   "results", "show", "top", "trace", "worker"})
+Options = list[tuple[tuple[str, ...], dict[str, object]]]
+
+
+def _common_options() -> Options:
+    """Options before a verb, or after one; see :func:`_options_of`."""
     titles = {"--qemu-src": "QEMU", "--linux-src": "Linux", "--fio-src": "fio"}
     own = [((option,), {"metavar": "DIR", "type": _tree(*needed),
                         "help": f"use this {titles[option]} tree, or tarball, instead of the "
@@ -141,6 +147,12 @@ def _common_options() -> list[tuple[tuple[str, ...], dict[str, object]]]:
         (("-v", "--verbose"), {"action": "count", "help": "say more"}),
         (("--no-color",), {"action": "store_true", "help": "no colours"}),
     ]
+
+
+def _options_of(verb: str) -> Options:
+    """Those of the common options that a verb takes: what is built, where it builds."""
+    return [(flags, more) for flags, more in _common_options()
+            if verb not in LIGHT or flags[-1] in ("--verbose", "--no-color")]
 
 
 def _tree(*needed: str) -> Callable[[str], Path]:
@@ -179,7 +191,7 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
         if verb in argv:
             module = load(verb)
             module.add_parser(verbs)
-            _add_common(verbs.choices[verb])
+            _add_common(verb, verbs.choices[verb])
             _add_examples(verb, verbs.choices[verb])
             verbs.choices[verb].set_defaults(run=module.run)
         else:
@@ -187,11 +199,11 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(verb: str, parser: argparse.ArgumentParser) -> None:
     """Accept the common options after the verb too, unless the verb has its own."""
     taken = set(parser._option_string_actions)
     group = parser.add_argument_group("common options")
-    for flags, options in _common_options():
+    for flags, options in _options_of(verb):
         free = [flag for flag in flags if flag not in taken]
         if free:
             group.add_argument(*free, default=argparse.SUPPRESS, **options)  # type: ignore[arg-type]

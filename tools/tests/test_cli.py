@@ -31,11 +31,24 @@ def verb(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return module
 
 
-def test_common_options_work_on_both_sides_of_the_verb(verb: SimpleNamespace) -> None:
+def test_common_options_work_on_both_sides_of_the_verb(verb: SimpleNamespace,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "LIGHT", frozenset())
     assert cli.main(["-j", "3", "clean", "-vv"]) == 0
     assert (verb.args.jobs, verb.args.verbose) == (3, 2)
     assert cli.main(["-v", "clean", "-j", "5"]) == 0
     assert (verb.args.jobs, verb.args.verbose, verb.args.qemu_src) == (5, 1, None)
+
+
+@pytest.mark.parametrize("name", cli.VERBS)
+def test_who_builds_nothing_takes_no_sources(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.build_parser([name]).parse_args([name, "--help"])
+    shown = capsys.readouterr().out
+    assert "--no-color" in shown
+    assert ("--linux-as-is" in shown) is (name not in cli.LIGHT)
+    builds = "setup.ensure(" in Path(cli.load(name).__file__ or "").read_text("utf-8")
+    assert not (builds and name in cli.LIGHT)
 
 
 def test_the_verbs_result_is_the_exit_code(verb: SimpleNamespace) -> None:
