@@ -22,8 +22,8 @@ from cint.measure.store import Store
 from cint.measure.workloads import Timing
 
 #: Host seconds that a guest's second takes, and a boot; for the estimate only.
-SECONDS_PER_GUEST_SECOND = 7.0
-SECONDS_PER_BOOT = 5.0
+SECONDS_PER_GUEST_SECOND = 4.0
+SECONDS_PER_BOOT = 3.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cint.guest import agent
 from cint.guest.vm import BOOT_LIMIT_S, Machine, Vm, command, shell_line
 
 # The longest silence while a job runs: the host may need this many times the
-# guest's seconds (an emulated busy guest needs 3 to 10), plus a fixed part.
+# guest's seconds (an emulated busy guest needs 2 to 10), plus a fixed part.
 SLOWEST = 60.0
 GRACE_S = 60.0
 
