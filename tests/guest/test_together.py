@@ -34,7 +34,7 @@ from cint.device import logpage
 from cint.device.properties import MAX_HOLD_NS
 from cint.guest import agent, engines, qmp, vm
 
-IOS = int(os.environ.get("CINT_TOGETHER_IOS", "1000000"))
+IOS = int(os.environ.get("CINT_TOGETHER_IOS", "10000000"))
 SEED = int(os.environ.get("CINT_TOGETHER_SEED", "1"))
 #: In so many I/Os everything happens that may.
 ENOUGH = 1_000_000

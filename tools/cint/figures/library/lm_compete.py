@@ -30,7 +30,7 @@ FIGURE = Figure(
         at_least("classic: 99.9th percentile against half-mean",
                  of("p999_us", CLASSIC, "beside") / of("p999_us", HALF, "beside"), 5,
                  swap(CLASSIC, HALF), paper="one in 5,000 is very long",
-                 deviation=Deviation(1.2, 4.99, said(
+                 deviation=Deviation(1.05, 4.99, said(
                      "of a thousand reads some wait for the other process after a sleep, too, "
                      "{:.0f} us, and the longest {:.0f}: EEVDF gives a thread that has slept no "
                      "lead", of("p999_us", HALF, "beside"), of("max_us", HALF, "beside")))),
