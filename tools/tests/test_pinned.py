@@ -14,7 +14,7 @@ import pytest
 from cint import cli, paths, steps, tarball
 from cint.build import pinned, sources
 from cint.errors import CintError
-from cint.verbs import clean
+from cint.verbs import setup
 
 VERSION = "1:1.0-1"
 
@@ -141,31 +141,31 @@ def test_a_tarball_is_a_tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
         asked.append(args.fio_src)
         return 0
 
-    monkeypatch.setattr(clean, "run", run)
+    monkeypatch.setattr(setup, "run", run)
     path = sandbox / "fio-3.33.tar.gz"
     tar(path, {"configure": "", "fio.c": ""}, "fio-3.33")
-    assert cli.main(["clean", "--fio-src", str(path)]) == 0
+    assert cli.main(["setup", "--fio-src", str(path)]) == 0
     assert steps.hash_file(path) in capsys.readouterr().err
-    assert cli.main(["clean", "--fio-src", str(path)]) == 0
+    assert cli.main(["setup", "--fio-src", str(path)]) == 0
     assert steps.hash_file(path) not in capsys.readouterr().err
     assert asked[0] == asked[1] and (asked[0] / "fio.c").is_file()
     tar(path, {"configure": "", "fio.c": "", "new": ""}, "fio-3.33")
-    cli.main(["clean", "--fio-src", str(path)])
+    cli.main(["setup", "--fio-src", str(path)])
     assert asked[2] != asked[0] and (asked[2] / "new").is_file()
 
 
 def test_a_sum_that_was_published_is_compared(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
                                               capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(clean, "run", lambda _: 0)
+    monkeypatch.setattr(setup, "run", lambda _: 0)
     path = sandbox / "fio-3.33.tar.gz"
     tar(path, {"configure": "", "fio.c": ""}, "fio-3.33")
     known = tarball.PUBLISHED[path.name]
-    assert cli.main(["clean", "--fio-src", str(path)]) == 0
+    assert cli.main(["setup", "--fio-src", str(path)]) == 0
     assert f"warning: {path.name} has SHA-256 {steps.hash_file(path)}, and {known} was published" \
         in capsys.readouterr().err
     monkeypatch.setitem(tarball.PUBLISHED, path.name, steps.hash_file(path))
     shutil.rmtree(paths.OWN)
-    assert cli.main(["clean", "--fio-src", str(path)]) == 0
+    assert cli.main(["setup", "--fio-src", str(path)]) == 0
     assert f"{steps.hash_file(path)}, as published\n" in capsys.readouterr().err
 
 
@@ -183,9 +183,9 @@ def test_a_tarball_of_something_else_is_refused(sandbox: Path,
                                                 capsys: pytest.CaptureFixture[str]) -> None:
     path = sandbox / "fio.tar.gz"
     tar(path, {"README": ""}, "x")
-    assert cli.main(["clean", "--linux-src", str(path)]) == 2
+    assert cli.main(["setup", "--linux-src", str(path)]) == 2
     assert "has no Kconfig: not the right source" in capsys.readouterr().err
     assert not list((paths.OWN / "tar").iterdir())
     path.write_text("no tarball")
-    assert cli.main(["clean", "--linux-src", str(path)]) == 1
+    assert cli.main(["setup", "--linux-src", str(path)]) == 1
     assert "Unpack fio.tar.gz" in capsys.readouterr().err
