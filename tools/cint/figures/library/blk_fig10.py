@@ -32,7 +32,7 @@ FIGURE = Figure(
                  swap(PAID + OFF, PAID + APP), paper="2 to 8"),
         at_least("per byte: T at the deepest, app against off",
                  of_t("iops", PAID + APP, DEEPEST) / of_t("iops", PAID + OFF, DEEPEST), 0.9,
-                 wrong(2), paper="0.9"),
+                 wrong(2), paper="0.9", deviation=switched.MORE_OF_L),
     ),
     panels=switched.lines((OFF, APP), CELLS, "depth of each T", log_x=True),
     columns=switched.COLUMNS,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """blk-switch, Figure 11: more and more cores."""
 
+from dataclasses import replace
+
 from cint.figures import switched
 from cint.figures.checks import at_least, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Series
@@ -8,6 +10,8 @@ from cint.figures.switched import APP, OFF, latency, of_l, of_t, throughput
 
 CPUS = (1, 2, 4)
 RUNTIME_S = 0.02
+#: On fewer CPUs some seeds are within the bound.
+FEWER = replace(switched.MORE_OF_L, low=0.85, high=0.98)
 
 
 def cell(count: int) -> str:
@@ -43,7 +47,7 @@ FIGURE = Figure(
                      of_t("iops", name(count, APP), cell(count))
                      / of_t("iops", name(count, OFF), cell(count)), 0.9, wrong(2),
                      paper="0.6" if count == 1 else "0.9 and more",
-                     deviation=switched.MORE_OF_L if count == CPUS[-1] else None))),
+                     deviation=switched.MORE_OF_L if count == CPUS[-1] else FEWER))),
     panels=tuple(
         Panel(what, unit, tuple(
             Series(mode, [(count, read(metric, name(count, mode), cell(count)))

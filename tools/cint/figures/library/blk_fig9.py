@@ -4,13 +4,13 @@
 from dataclasses import replace
 
 from cint.figures import switched
-from cint.figures.checks import Check, at_least, near, swap, wrong
+from cint.figures.checks import Check, Deviation, at_least, near, swap, wrong
 from cint.figures.library import blk_fig7
 from cint.figures.library.blk_fig7 import CELLS, CPUS, MOST
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import REAL_TIME_THREAD
 from cint.figures.switched import APP, OFF, PAID, latency, of_l, of_t, throughput
-from cint.figures.values import Expr
+from cint.figures.values import Expr, said
 
 THREADS, PROCESSES = "threads, ", "processes, "
 #: The paper's "exactly the same trend": of Figure 7's ratios, and of its bound for the mean.
@@ -38,10 +38,10 @@ def kept(who: str) -> Expr:
     return app / off
 
 
-def same(what: str, ratio: Expr, other: Expr) -> Check:
+def same(what: str, ratio: Expr, other: Expr, deviation: Deviation | None = None) -> Check:
     """A ratio of threads, against that of processes."""
     return near(f"per byte: {what}, threads against processes", ratio / other, 1, TOLERANCE,
-                wrong(2), paper="the same trend")
+                wrong(2), paper="the same trend", deviation=deviation)
 
 
 FIGURE = Figure(
@@ -57,9 +57,16 @@ FIGURE = Figure(
                  1.5 * (1 - TOLERANCE),
                  swap(f"{THREADS}{PAID}{OFF}", f"{THREADS}{PAID}{APP}"), paper="as Figure 7"),
         at_least(f"per byte: T beside {MOST}, app against off", kept(THREADS), 0.9, wrong(2),
-                 paper="as Figure 7", deviation=switched.MORE_OF_L),
-        *(same(f"{what} of {MOST}, off against app", gain(THREADS, name), gain(PROCESSES, name))
-          for what, name in (("p99", "p99_us"), ("mean", "mean_us"))),
+                 paper="as Figure 7", deviation=replace(switched.MORE_OF_L, low=0.55)),
+        same(f"p99 of {MOST}, off against app", gain(THREADS), gain(PROCESSES), Deviation(
+            1.05, 1.5, said(
+                "four L wait longer in mode off if they are threads, and as long in mode app: "
+                "{:.0f} and {:.0f} us, as processes {:.0f} and {:.0f}. Of some 3000 reads 30 are "
+                "beyond a p99, and in mode off it differs by a third from seed to seed",
+                *(of_l("p99_us", f"{who}{PAID}{mode}", MOST)
+                  for who in (THREADS, PROCESSES) for mode in (OFF, APP))))),
+        same(f"mean of {MOST}, off against app", gain(THREADS, "mean_us"),
+             gain(PROCESSES, "mean_us")),
         same(f"T beside {MOST}, app against off", kept(THREADS), kept(PROCESSES)),
     ),
     panels=tuple(
