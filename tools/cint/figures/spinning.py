@@ -105,6 +105,11 @@ def of_t(name: str, run: str, cell: str) -> Expr:
     return value(name, run, cell if cell == T_ALONE else f"{cell}.throughput")
 
 
+def t_left(run: str, cell: str) -> Expr:
+    """What T has of its throughput alone."""
+    return of_t("iops", run, cell) / of_t("iops", run, T_ALONE)
+
+
 def exchanged(one: str, two: str) -> Control:
     """A control: two workloads' outcomes exchanged, of both applications."""
     pairs = {f"{a}.{job}": f"{b}.{job}" for job in ("latency", "throughput")

@@ -10,14 +10,13 @@ from cint.figures.spinning import (
     ALONE,
     FIRST,
     SOLITARY,
-    T_ALONE,
     asleep,
     both,
     exchanged,
     latency,
     nice,
     of_l,
-    of_t,
+    t_left,
     throughput,
 )
 from cint.figures.values import Expr, least_step, said
@@ -39,11 +38,6 @@ def resting(us: int) -> Workload:
                 latency(1, f"{nice(FIRST)}{asleep(us)}"), throughput())
 
 
-def of_alone(cell: str) -> Expr:
-    """What T has of its throughput alone."""
-    return of_t("iops", RUN, cell) / of_t("iops", RUN, T_ALONE)
-
-
 def rises(name: str, cells: Sequence[str]) -> Expr:
     """The least step of a value of L's to a longer sleep."""
     return least_step([of_l(name, RUN, cell) for cell in cells])
@@ -62,13 +56,13 @@ FIGURE = Figure(
     "CPU meanwhile: the longer, the more throughput it has, and the higher is L's latency.",
     groups=(spinning.group(RUN, (*SOLITARY, *(resting(us) for us in SLEEPS)), RUNTIME_S),),
     checks=(
-        at_most("T beside an L that polls, against alone", of_alone(NONE), 0.05,
+        at_most("T beside an L that polls, against alone", t_left(RUN, NONE), 0.05,
                 exchanged(NONE, LONGEST), paper="near 0"),
         at_least("T, least step to a longer sleep",
-                 least_step([of_alone(cell) for cell in CELLS.values()]), 1.001,
+                 least_step([t_left(RUN, cell) for cell in CELLS.values()]), 1.001,
                  exchanged(BRIEF, LONGEST), paper="rises"),
-        at_least(f"T beside an L that sleeps for {LONGEST}, against alone", of_alone(LONGEST), 0.8,
-                 exchanged(NONE, LONGEST)),
+        at_least(f"T beside an L that sleeps for {LONGEST}, against alone",
+                 t_left(RUN, LONGEST), 0.8, exchanged(NONE, LONGEST)),
         *(at_least(f"{what} of L, least step to a longer sleep, from {LONG[0]} on",
                    rises(name, LONG), 1.1, exchanged(LONG[0], LONGEST), paper="rises")
           for what, name in (("mean", "mean_us"), ("p99", "p99_us"))),
@@ -79,14 +73,14 @@ FIGURE = Figure(
                      "time: with its niceness it takes the CPU from T at once, but for a few reads "
                      "(the longest takes {:.0f} us). Until then a sleep costs L nothing and gives "
                      "T {:.0f} % of its throughput alone", of_l("max_us", RUN, BRIEF),
-                     of_alone(BRIEF) * 100))),
+                     t_left(RUN, BRIEF) * 100))),
         at_most("p99 of L that polls, against alone",
                 of_l("p99_us", RUN, NONE) / of_l("p99_us", RUN, ALONE), 1.3,
                 exchanged(NONE, LONGEST), paper="as alone"),
     ),
     panels=(
         Panel("T's reads of 64 KiB, against alone", "", (
-            Series("here", [(us, of_alone(cell)) for us, cell in CELLS.items()]),),
+            Series("here", [(us, t_left(RUN, cell)) for us, cell in CELLS.items()]),),
             kind="lines", x="L sleeps for, us"),
         line("mean of L", "mean_us"), line("p99 of L", "p99_us"),
     ),

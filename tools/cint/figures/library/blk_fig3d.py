@@ -7,16 +7,15 @@ from cint.figures.model import Figure, Panel, Series
 from cint.figures.spinning import (
     ALONE,
     SOLITARY,
-    T_ALONE,
     both,
     exchanged,
     latency,
     nice,
     of_l,
-    of_t,
+    t_left,
     throughput,
 )
-from cint.figures.values import Expr, least_step
+from cint.figures.values import least_step
 from cint.measure.workloads import Workload
 
 RUN = "EEVDF"
@@ -36,11 +35,6 @@ def at(niceness: int) -> Workload:
                 latency(1, nice(niceness)), throughput())
 
 
-def of_alone(cell: str) -> Expr:
-    """What T has of its throughput alone."""
-    return of_t("iops", RUN, cell) / of_t("iops", RUN, T_ALONE)
-
-
 def line(title: str, name: str) -> Panel:
     """A value of L's over its niceness."""
     return Panel(title, "us", (Series("here", [(n, of_l(name, RUN, c)) for n, c in CELLS.items()]),
@@ -53,10 +47,10 @@ FIGURE = Figure(
     "and smaller share of the CPU, and T more throughput, at the cost of L's latency.",
     groups=(spinning.group(RUN, (*SOLITARY, *(at(n) for n in NICENESS)), RUNTIME_S),),
     checks=(
-        at_most(f"T beside L, {FIRST}, against alone", of_alone(FIRST), 0.05,
+        at_most(f"T beside L, {FIRST}, against alone", t_left(RUN, FIRST), 0.05,
                 exchanged(FIRST, LAST), paper="near 0"),
         at_least("T, least step to a higher niceness",
-                 least_step([of_alone(cell) for cell in CELLS.values()]), 1.1,
+                 least_step([t_left(RUN, cell) for cell in CELLS.values()]), 1.1,
                  exchanged(FIRST, LAST), paper="rises"),
         at_least("mean of L, least step to a higher niceness",
                  least_step([of_l("mean_us", RUN, cell) for cell in CELLS.values()]), 1.001,
@@ -70,7 +64,7 @@ FIGURE = Figure(
     ),
     panels=(
         Panel("T's reads of 64 KiB, against alone", "", (
-            Series("here", [(n, of_alone(cell)) for n, cell in CELLS.items()]),
+            Series("here", [(n, t_left(RUN, cell)) for n, cell in CELLS.items()]),
             Series("share by weight", [(n, SHARES[n]) for n in CELLS], paper=True)),
             kind="lines", x="L's niceness"),
         line("mean of L", "mean_us"), line("p99.9 of L", "p999_us"),
