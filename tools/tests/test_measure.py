@@ -28,6 +28,16 @@ def test_directions_and_names_are_joined() -> None:
     assert jobs["a"].bins == {10: 2, 30: 2}
 
 
+def test_time_with_the_cpu_and_without_it() -> None:
+    """Of two threads with 30 % and 90 % of the CPU for 200 ms; fio may say a little over 100 %."""
+    jobs = fiojson.parse(fio(*(
+        fio_job(name, 1.0, {10: 1}) | {"job_runtime": 200, "ctx": count, "usr_cpu": usr}
+        for name, count, usr in (("a", 40, 10.0), ("a", 10, 70.0), ("b", 1, 81.0)))))
+    assert (jobs["a"].on_cpu_ms, jobs["a"].off_cpu_ms, jobs["a"].switches) == \
+        pytest.approx((240.0, 160.0, 50))
+    assert (jobs["b"].on_cpu_ms, jobs["b"].off_cpu_ms) == (200.0, 0.0)
+
+
 def test_clat_when_there_is_no_lat_histogram() -> None:
     job = fio_job("a", 1.0, {10: 1})
     job["read"]["clat_ns"] = job["read"].pop("lat_ns")
