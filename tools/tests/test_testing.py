@@ -361,6 +361,21 @@ def test_a_qtest_that_is_skipped_has_not_passed(sandbox: Path, script: str, stat
     assert (result.status, result.reason) == (status, reason)
 
 
+@pytest.mark.parametrize("text", [
+    "/x86_64/nvme/a\n/x86_64/nvme/b\n",
+    "TAP version 14\n# random seed: R02S1\n1..2\n# Start of x86_64 tests\n# /x86_64/nvme/a\n"
+    "# /x86_64/nvme/b\n# End of x86_64 tests\n"])
+def test_what_a_program_lists(text: str, tmp_path: Path) -> None:
+    """Of GLib before 2.84, and since; a program that lists nothing is no test that passed."""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{text}'\n")
+    program.chmod(0o755)
+    assert suites._cases(program, tmp_path) == ["/x86_64/nvme/a", "/x86_64/nvme/b"]
+    program.write_text("#!/bin/sh\necho '1..0'\n")
+    with pytest.raises(CintError, match="program -l lists no test"):
+        suites._cases(program, tmp_path)
+
+
 def test_each_case_of_a_qtest_can_say_that_it_was_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cint.build.qemu.qtest_programs", lambda build: [Path("x/nvme-x-test")])
     monkeypatch.setattr(suites, "_cases", lambda *_: ["/x86_64/nvme/a"])

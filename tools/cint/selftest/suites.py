@@ -310,13 +310,21 @@ def _qtest_env(build: Path = paths.QEMU_BUILD) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _listed(text: str) -> list[str]:
+    """The test paths in what a GLib test program prints of itself; from 2.84 on as remarks."""
+    return re.findall(r"^(?:# )?(/.*\S)$", text, re.MULTILINE)
+
+
 def _cases(program: Path, build: Path = paths.QEMU_BUILD) -> list[str]:
-    """The test paths in a GLib test program."""
+    """The test paths in a GLib test program, of which each has some."""
     listing = Command("qtest", f"{program.name}-list", (str(program), "-l"),
                       cwd=build, env=_qtest_env(build))
     result = runner.run_command(listing)
     text = result.log.read_text("utf-8", errors="replace") if result.log else ""
-    return [line for line in text.splitlines() if line.startswith("/")]
+    found = _listed(text)
+    if not found:
+        raise CintError(f"{program.name} -l lists no test", log=result.log)
+    return found
 
 
 def _case_judge(code: int, output: str) -> str | None:
