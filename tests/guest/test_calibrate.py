@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from conftest import tell
 
+from cint import host
 from cint.measure import calibration, runner
 from cint.measure.settings import CALIBRATED
 from cint.measure.store import Store
 
 #: Other compilers make other binaries, and a few ns more or less of a handler.
 COST_NS = 30
+#: The pair is that of Debian 12's compiler; Debian 13's gives 2.81 for 2.839.
+SHARE = 0.01 if host.distribution().verified else 0.02
 
 
 def test_the_trees_pair_is_what_calibrate_measures(logs: Path) -> None:
@@ -28,5 +31,5 @@ def test_the_trees_pair_is_what_calibrate_measures(logs: Path) -> None:
     found = calibration.fit(points)
     assert found.worst < 0.02
     pair = calibration.proposal(found)
-    assert pair["cpu_scale"] == pytest.approx(CALIBRATED["cpu_scale"], rel=0.01)
+    assert pair["cpu_scale"] == pytest.approx(CALIBRATED["cpu_scale"], rel=SHARE)
     assert pair["irq_cost_ns"] == pytest.approx(CALIBRATED["irq_cost_ns"], abs=COST_NS)
