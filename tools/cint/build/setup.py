@@ -81,16 +81,11 @@ def check_machine(force: bool, wanted: Sequence[str] = packages.PACKAGES) -> Non
     """Stop on a machine cint cannot build on; warn on one it was never tried on."""
     if host.machine() != "x86_64":
         raise CintError(f"this machine is {host.machine()}; only x86-64 hosts are supported",
-                        hint="use an x86-64 machine with Debian 12")
+                        hint="use an x86-64 machine with Debian 12 or 13")
     distribution = host.distribution()
     if distribution.verified:
         return
-    if distribution.expected:
-        if packages.missing(wanted):
-            ui.warn(f"{distribution.name}: cint was tried on Debian 12 only",
-                    "the packages and sources of Debian 13 are known; please report what fails")
-        return
-    text = f"{distribution.name} is not supported: cint was tried on Debian 12 only"
+    text = f"{distribution.name} is not supported: cint was tried on Debian 12 and 13 only"
     if packages.missing(wanted) and not force:
         raise CintError(text, hint="try anyway with `./cint setup --force` (docs/first-contact.md, "
                                    "\"Other systems\"), or use a Debian container")
