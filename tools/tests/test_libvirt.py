@@ -119,6 +119,46 @@ def test_from_one_style_to_the_other_nothing_is_left_behind() -> None:
     assert "override" not in second and len(arguments(second)) == 4
 
 
+TWO = THEIRS.replace("""    <disk type='network'""", """\
+    <disk type='file' device='disk'>
+      <source file='/images/c.img'/><target dev='sdc' bus='sata'/>
+    </disk>
+    <disk type='network'""")
+
+
+@pytest.mark.parametrize("style", libvirt.STYLES)
+def test_a_domain_with_two_devices_has_each_name_once(style: str) -> None:
+    first = libvirt.change_domain(TWO, device(style=style)).text
+    second = libvirt.change_domain(first, device("adaptive", style), "sdc").text
+    domain = ET.fromstring(second)
+    named = [alias.get("name") for alias in domain.iterfind("devices/disk/alias")]
+    serials = [serial.text for serial in domain.iterfind("devices/disk/serial")]
+    words = [word for text in arguments(second) for word in text.split(",")]
+    if style == "override":
+        over = domain.findall("q:override/q:device", NS)
+        assert named == [one.get("alias") for one in over] == ["ua-cint0", "ua-cint1"]
+        assert serials == ["cint", "cint1"] and not words
+        return
+    for key in ("id", "serial", "node-name", "drive", "addr"):
+        assert len({word for word in words if word.startswith(f"{key}=")}) == 2, key
+    assert words.count("bootindex=0") <= 1
+
+
+def test_only_one_of_two_devices_boots_first() -> None:
+    text = TWO.replace("<disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>", "")
+    for disk in ("vda", "sdc"):
+        text = libvirt.change_domain(text, device(style="commandline"), disk).text
+    assert text.count("bootindex=0") == 1
+
+
+@pytest.mark.parametrize(("theirs", "new"), [("sdc", "vdc"), ("sda", "vdb")])
+def test_a_disk_of_another_bus_gets_a_target_that_is_free(theirs: str, new: str) -> None:
+    text = TWO.replace("'cdrom'", "'disk'")
+    disks = ET.fromstring(libvirt.change_domain(text, device(), theirs).text)
+    found = [str(target.get("dev")) for target in disks.iterfind("devices/disk/target")]
+    assert new in found and len(set(found)) == len(found)
+
+
 def test_a_new_domain(tmp_path: Path) -> None:
     image = tmp_path / "a&b.img"
     image.write_bytes(b"QFI\xfb")
@@ -199,10 +239,12 @@ def test_the_verb(tmp_path: Path, emulator: Path, capsys: pytest.CaptureFixture[
     (["--prefix", "PREFIX", "--policy", "stock"], "a domain without the device"),
     (["--prefix", "PREFIX", "--disk", "vda"], "--disk: only with --domain"),
     (["--prefix", "PREFIX", "--domain", "/nowhere.xml"], "No such file"),
+    (["--prefix", "PREFIX", "--domain", "PREFIX/qcow2"], "this is no text"),
     (["--prefix", "PREFIX", "--style", "overide"], "did you mean override?"),
 ])
 def test_wrong_usage_names_the_thing(tmp_path: Path, emulator: Path, words: list[str], why: str,
                                      capsys: pytest.CaptureFixture[str]) -> None:
-    given = [str(tmp_path) if word == "PREFIX" else word for word in words]
+    (tmp_path / "qcow2").write_bytes(b"QFI\xfb")
+    given = [word.replace("PREFIX", str(tmp_path)) for word in words]
     assert cli.main(["libvirt", *given]) in (1, 2)
     assert why in capsys.readouterr().err

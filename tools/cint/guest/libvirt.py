@@ -10,7 +10,9 @@ its place. With ``commandline`` the disk is added beside libvirt, which knows no
 from __future__ import annotations
 
 import io
+import itertools
 import re
+import string
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
@@ -28,11 +30,12 @@ STYLES = ("override", "commandline")
 OVERRIDE_SINCE = (8, 2)
 
 #: The device's name in QEMU, whatever the style; libvirt takes a name of ours if it begins so.
+#: Further devices of a domain have numbers after this one's.
 ALIAS = "ua-cint0"
 SERIAL = "cint"
 DEFAULT_NAME = "cint"
 #: Where the device is on the PCI bus when libvirt does not choose: beyond what it gives away.
-ADDRESS = "0x10"
+ADDRESS = 0x10
 
 #: Attributes of a disk's <driver> that only virtio has.
 _VIRTIO_ONLY = ("queues", "queue_size", "iothread", "ioeventfd", "event_idx", "iommu", "ats",
@@ -149,18 +152,48 @@ def _arguments(domain: ET.Element, arguments: Iterable[str]) -> None:
         ET.SubElement(parent, _tag("arg"), value=text)
 
 
-def _blockdev(image: str, kind: str, block: bool, more: Sequence[str] = ()) -> str:
+def _alias(number: int) -> str:
+    return ALIAS.removesuffix("0") + str(number)
+
+
+def _serial(number: int) -> str:
+    """A guest takes two controllers of one serial number for one, and refuses the second."""
+    return f"{SERIAL}{number or ''}"
+
+
+def _node(number: int) -> str:
+    return f"cint-disk{number or ''}"
+
+
+def _said(domain: ET.Element) -> list[str]:
+    """QEMU's arguments that the domain has."""
+    place = f"{_tag('commandline')}/{_tag('arg')}"
+    return [str(arg.get("value")) for arg in domain.iterfind(place)]
+
+
+def _free_number(domain: ET.Element) -> int:
+    """Of the device that is to be put in: the first whose names none in the domain has."""
+    taken = {str(alias.get("name")) for alias in domain.iterfind("devices/*/alias")}
+    taken |= {str(serial.text) for serial in domain.iterfind("devices/disk/serial")}
+    taken |= {word.partition("=")[2] for text in _said(domain) for word in text.split(",")
+              if word.startswith(("id=", "serial=", "node-name="))}
+    return next(number for number in itertools.count()
+                if not taken & {_alias(number), _serial(number), _node(number)})
+
+
+def _blockdev(image: str, kind: str, block: bool, node: str, more: Sequence[str] = ()) -> str:
     name = paths.in_option(Path(image))
     host = "host_device" if block else "file"
-    return ",".join([f"driver={kind}", "node-name=cint-disk", f"file.driver={host}",
+    return ",".join([f"driver={kind}", f"node-name={node}", f"file.driver={host}",
                      f"file.filename={name}", *more])
 
 
-def _device_arguments(device: Device, blockdev: str, boots: bool) -> list[str]:
+def _device_arguments(device: Device, blockdev: str, boots: bool, number: int = 0) -> list[str]:
     # libvirt counts from 1: 0 is before all of its own.
     boot: list[tuple[str, Value]] = [("bootindex", 0)] if boots else []
-    fixed: list[tuple[str, Value]] = [("id", ALIAS), ("serial", SERIAL), ("drive", "cint-disk"),
-                                      ("addr", ADDRESS), *boot]
+    fixed: list[tuple[str, Value]] = [("id", _alias(number)), ("serial", _serial(number)),
+                                      ("drive", _node(number)),
+                                      ("addr", f"{ADDRESS + number:#x}"), *boot]
     return ["-blockdev", blockdev, "-device",
             join_properties("nvme", [*fixed, *device.properties])]
 
@@ -194,7 +227,8 @@ def lines(device: Device) -> str:
 """
     else:
         _arguments(domain, _device_arguments(
-            device, _blockdev("/path/to/image.qcow2", "qcow2", block=False), boots=True))
+            device, _blockdev("/path/to/image.qcow2", "qcow2", block=False, node=_node(0)),
+            boots=True))
         where = f"""\
 <!-- in <devices>: the emulator; take out the <disk> that is to be behind the device -->
 <emulator>{device.emulator}</emulator>
@@ -320,7 +354,7 @@ def _put_behind(domain: ET.Element, device: Device, disk: ET.Element) -> list[st
         devices.insert(0, emulator)
     emulator.text = str(device.emulator)
     if device.style == "override":
-        dropped = _as_virtio(disk)
+        dropped = _as_virtio(domain, disk)
         alias = disk.find("alias")
         assert alias is not None
         _forget(domain, disk)
@@ -328,9 +362,11 @@ def _put_behind(domain: ET.Element, device: Device, disk: ET.Element) -> list[st
         return dropped
     dropped = _drop(disk, (*_NOT_FOLLOWED, "blockio"))
     _forget(domain, disk)
-    blockdev = _blockdev_of(disk)
+    _drop(disk, ("alias",))
+    number = _free_number(domain)
+    blockdev = _blockdev_of(disk, _node(number))
     # Whatever boots first now, this disk did before or is to do.
-    _arguments(domain, _device_arguments(device, blockdev, boots=_boots(domain, disk)))
+    _arguments(domain, _device_arguments(device, blockdev, _boots(domain, disk), number))
     devices.remove(disk)
     return dropped
 
@@ -344,30 +380,40 @@ def _drop(disk: ET.Element, names: Iterable[str]) -> list[str]:
     return dropped
 
 
-def _as_virtio(disk: ET.Element) -> list[str]:
+def _virtio_name(domain: ET.Element, name: str) -> str:
+    """A <target dev=> for a disk of another bus: its letter if that is free, else the first."""
+    taken = {str(target.get("dev")) for target in domain.iterfind("devices/disk/target")}
+    letters = [one + two for one in ("", *string.ascii_lowercase)
+               for two in string.ascii_lowercase]
+    return next(f"vd{tail}" for tail in (name[2:], *letters) if f"vd{tail}" not in taken)
+
+
+def _as_virtio(domain: ET.Element, disk: ET.Element) -> list[str]:
     """Make a disk such that libvirt gives it only properties that the device has too."""
     target, driver = disk.find("target"), disk.find("driver")
     assert target is not None
     dropped = _drop(disk, _NOT_FOLLOWED)
     if target.get("bus") != "virtio":
         _drop(disk, ("address",))
-        target.attrib.update(bus="virtio", dev="vd" + str(target.get("dev"))[2:])
+        target.attrib.update(bus="virtio", dev=_virtio_name(domain, str(target.get("dev"))))
     target.attrib.pop("rotation_rate", None)
     disk.attrib.pop("model", None)
     for name in _VIRTIO_ONLY:
         if driver is not None and driver.attrib.pop(name, None) is not None:
             dropped.append(f"<driver {name}=>")
-    alias = disk.find("alias")
+    alias, number = disk.find("alias"), _free_number(domain)
     if alias is None or not str(alias.get("name")).startswith("ua-"):
         _drop(disk, ("alias",))
-        ET.SubElement(disk, "alias", name=ALIAS)
+        ET.SubElement(disk, "alias", name=_alias(number))
     if disk.find("serial") is None:
-        ET.SubElement(disk, "serial").text = SERIAL
+        ET.SubElement(disk, "serial").text = _serial(number)
     return dropped
 
 
 def _boots(domain: ET.Element, disk: ET.Element) -> bool:
     """Whether this disk is what the domain boots from, as far as its XML tells."""
+    if any("bootindex=0" in text.split(",") for text in _said(domain)):
+        return False
     order = disk.find("boot")
     if order is not None:
         return order.get("order") == "1"
@@ -379,7 +425,7 @@ _CACHE = {"none": ["cache.direct=on"], "directsync": ["cache.direct=on"],
           "unsafe": ["cache.no-flush=on"], "writeback": [], "writethrough": [], "default": []}
 
 
-def _blockdev_of(disk: ET.Element) -> str:
+def _blockdev_of(disk: ET.Element, node: str) -> str:
     """The -blockdev of a disk that libvirt is not to know of any more."""
     source, driver = disk.find("source"), disk.find("driver")
     kind = disk.get("type", "")
@@ -393,7 +439,7 @@ def _blockdev_of(disk: ET.Element) -> str:
             *([f"discard={said['discard']}"] if "discard" in said else []),
             *([f"file.aio={said['io']}"] if "io" in said else []),
             *(["read-only=on"] if disk.find("readonly") is not None else [])]
-    return _blockdev(image, said.get("type", "raw"), kind == "block", more)
+    return _blockdev(image, said.get("type", "raw"), kind == "block", node, more)
 
 
 # --- what the emulator can do -------------------------------------------------------------

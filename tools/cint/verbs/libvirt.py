@@ -103,8 +103,9 @@ def device_for(args: argparse.Namespace) -> libvirt.Device:
 def _read(name: str) -> str:
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
-    except OSError as problem:
-        raise UsageError(f"--domain {name}: {problem.strerror}",
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "this is no text"
+        raise UsageError(f"--domain {name}: {why}",
                          hint="write it with: virsh dumpxml --inactive NAME") from None
 
 
