@@ -8,11 +8,16 @@ static void run(const Setup *setup)
     Input in;
     Event event;
     Replay *replay;
+    bool found = false;
 
     input_open(&in, setup->path);
     replay = replay_new(setup, &in);
     while (setup->next(&in, &event)) {
         replay_event(replay, &event);
+        found = true;
+    }
+    if (!found && setup->next == qemu_trace_next) {
+        usage_error("%s: there are no pci_nvme_cint_* events in it", in.name);
     }
     replay_finish(replay);
     output_summary(replay);

@@ -78,7 +78,7 @@ static int64_t guest_option(const char *text)
         return GUEST_TRACE;
     }
     if (!parse_time(text, strlen(text), TIME_MAX, &ns)) {
-        usage_error("--guest %s: expected eager, trace or the ns from the "
+        usage_error("--reap %s: expected eager, trace or the ns from the "
                     "interrupt to the guest's reaping", text);
     }
     return ns;

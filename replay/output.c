@@ -7,8 +7,10 @@
  * Under some policies every other event prints a line; so the line is put
  * together by hand.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "replay.h"
@@ -30,11 +32,17 @@ static struct {
     size_t used;
 } out;
 
+/* What cannot be written is no success: the rest would be missing unseen. */
 void output_flush(void)
 {
-    fwrite(out.text, 1, out.used, stdout);
-    fflush(stdout);
+    size_t used = out.used;
+
     out.used = 0;
+    if (fwrite(out.text, 1, used, stdout) < used || fflush(stdout)) {
+        fprintf(stderr, PROGRAM ": error: standard output: %s\n",
+                strerror(errno));
+        exit(EXIT_FAILURE);
+    }
 }
 
 static void put_text(const char *text, size_t length)

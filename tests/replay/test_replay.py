@@ -472,7 +472,7 @@ BAD_OPTIONS = [
     (["--set", "delay=1"], "--set delay=1: the parameters are policy, delta, thr, "),
     (["--set", "policy=vic"], "--set policy=vic: the policy is given as --policy NAME"),
     (["--policy", "vic:max-hold=0"], "max-hold=0 does not go with policy=vic"),
-    (["--guest", "lazy"], "--guest lazy: expected eager, trace or the ns"),
+    (["--reap", "lazy"], "--reap lazy: expected eager, trace or the ns"),
     (["--extras", "no"], "--extras no: expected on or off"),
     (["--cq-size", "1"], "--cq-size 1: expected a number from 2 to 65536"),
     (["--cq", "3"], "--cq 3: goes with --from-trace only"),
@@ -508,6 +508,22 @@ def test_a_bad_trace_line_is_named(spoil: Callable[[str], str], message: str) ->
     done = replay("--from-trace", text=spoil(TRACE))
     assert done.returncode == 2
     assert f"standard input{message}" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["", "root:x:0:0:root:/root:/bin/bash\n", OK])
+def test_what_is_no_trace_is_no_empty_one(text: str) -> None:
+    done = replay("--from-trace", text=text)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "standard input: there are no pci_nvme_cint_* events in it" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--json"], ["--irqs", "on"]])
+def test_what_cannot_be_written_is_an_error(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([paths.REPLAY, *words, "burst.trace"], cwd=HERE, stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "cint-replay: error: standard output: No space left on device\n"
 
 
 def test_bench_keeps_the_parts_apart(tmp_path: Path) -> None:

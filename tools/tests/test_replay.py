@@ -84,6 +84,12 @@ def test_the_programs_exit_code_is_ours(program: Path) -> None:
     assert cli.main(["replay", "--sweep", "delta=1us,thr=1", "bad"]) == 2
 
 
+def test_a_file_is_no_option(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for typed, given in (("-x.trace", "./-x.trace"), ("-", "-")):
+        assert cli.main(["replay", "--", typed]) == 0
+        assert json.loads(capfd.readouterr().out)[-1] == given
+
+
 def test_a_program_that_dies_is_an_error(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.write_text("#!/bin/sh\nkill -6 $$\n", encoding="utf-8")
     assert cli.main(["replay"]) == 1

@@ -126,7 +126,10 @@ def program_args(args: argparse.Namespace) -> list[str]:
 
 
 def _file(args: argparse.Namespace) -> list[str]:
-    return [args.file] if args.file else []
+    """The file, which is no option of the program, whatever it is called."""
+    if not args.file:
+        return []
+    return [f"./{args.file}" if args.file.startswith("-") and args.file != "-" else args.file]
 
 
 def _call(words: Sequence[str], *, capture: bool) -> "subprocess.CompletedProcess[str]":
