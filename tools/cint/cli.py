@@ -6,6 +6,7 @@ Only the module of the verb that was typed is imported, which keeps ./cint quick
 """
 
 import argparse
+import errno
 import importlib
 import os
 import re
@@ -235,14 +236,58 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+#: Errors of a disk or of rights: no mistake of ours, wherever they come from.
+_OUTSIDE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+
+
 def _crash(problem: Exception) -> int:
     """A mistake of ours: keep the traceback for a report, show one line."""
     log = paths.LOGS / "crash.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(f"{sys.argv}\n{traceback.format_exc()}", encoding="utf-8")
-    ui.error(f"internal error: {type(problem).__name__}: {problem}",
-             "this is a mistake in cint, please report it with the log", str(log))
+    text = f"{sys.argv}\n{traceback.format_exc()}"
+    what = f"internal error: {type(problem).__name__}: {problem}"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as why:
+        ui.error(what, f"this is a mistake in cint, please report it with this; {log} cannot be "
+                       f"written ({why.strerror}):")
+        ui.line(text.rstrip())
+        return EXIT_FAILED
+    ui.error(what, "this is a mistake in cint, please report it with the log", str(log))
     return EXIT_FAILED
+
+
+def _refused(problem: OSError) -> int:
+    """The system let us not write, or not read: say what, as it is known."""
+    if problem.filename is not None:
+        ui.error(f"{os.fsdecode(problem.filename)}: {problem.strerror}")
+    else:
+        ui.error(problem.strerror or str(problem),
+                 f"cint writes to standard output, {paths.BUILD}, {paths.RESULTS} and "
+                 f"{paths.CACHE}")
+    return EXIT_FAILED
+
+
+def _have_streams() -> None:
+    """Give a stream that was closed (2>&-) a place: else the next file that is opened takes it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            place = os.open(os.devnull, os.O_RDWR)
+            if place != number:
+                os.dup2(place, number)
+                os.close(place)
+            else:
+                os.set_inheritable(place, True)
+            setattr(sys, name, open(number, "w" if number else "r",  # noqa: SIM115
+                                    encoding="utf-8"))
+
+
+def _drop_output() -> None:
+    """What standard output still holds goes nowhere: its end would complain once more."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass  # it has no place
 
 
 def dispatch(argv: list[str]) -> int:
@@ -259,13 +304,18 @@ def dispatch(argv: list[str]) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Run a command line; return its exit code. Never prints a traceback."""
+    """Run a command line; return its exit code. Never prints a traceback, if it can be kept."""
+    _have_streams()
     ui.configure()
     signal.signal(signal.SIGTERM, _on_signal)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _on_signal)
     try:
         if argv[:1] == ["help"]:
             argv = [*argv[1:2], "--help"]
-        return dispatch(argv)
+        code = dispatch(argv)
+        sys.stdout.flush()
+        return code
     except CintError as problem:
         ui.error(problem.message, problem.hint, str(problem.log) if problem.log else None)
         return problem.code
@@ -274,7 +324,12 @@ def main(argv: list[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (| head): that is not an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_OK
+    except OSError as problem:
+        if problem.errno not in _OUTSIDE:
+            return _crash(problem)
+        _drop_output()
+        return _refused(problem)
     except Exception as problem:
         return _crash(problem)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line: options, errors, exit codes, the launcher."""
 
+import errno
 import functools
 import shutil
 import subprocess
@@ -153,6 +154,67 @@ def test_a_closed_output_is_no_error(tmp_path: Path) -> None:
     )
     assert "Traceback" not in done.stderr
     assert "error" not in done.stderr
+
+
+def _cint(words: str) -> "subprocess.CompletedProcess[str]":
+    """The tool under a shell that closes or redirects its streams."""
+    return subprocess.run(["sh", "-c", f"exec {sys.executable} -P -m cint {words}"],
+                          capture_output=True, text=True, check=False, cwd=paths.TOOLS)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-", "<&-"])
+def test_streams_may_be_closed(closed: str) -> None:
+    done = _cint(f"results --json {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) is (">&-" not in closed.split())
+    assert _cint(f"show /nowhere {closed}").returncode == 2
+
+
+@pytest.mark.parametrize("words", ["results --json", "compare --dry-run"])
+def test_an_output_that_is_full_is_said(words: str) -> None:
+    done = _cint(f"{words} >/dev/full")
+    assert done.returncode == 1
+    assert done.stderr.startswith("cint: error: No space left on device\n      cint writes to ")
+    assert "Exception" not in done.stderr and "internal" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "text"), [
+    (errno.EROFS, "Read-only file system"), (errno.EACCES, "Permission denied"),
+    (errno.ENOSPC, "No space left on device")])
+def test_what_the_system_refuses_is_no_mistake_of_ours(
+    sandbox: Path, verb: SimpleNamespace, capsys: pytest.CaptureFixture[str], number: int,
+    text: str
+) -> None:
+    verb.outcome = OSError(number, text, "/there/build")
+    assert cli.main(["clean"]) == 1
+    assert capsys.readouterr().err == f"cint: error: /there/build: {text}\n"
+    verb.outcome = OSError(number, text)
+    assert cli.main(["clean"]) == 1
+    assert capsys.readouterr().err.startswith(f"cint: error: {text}\n      cint writes to ")
+    assert not (sandbox / "build").exists()
+
+
+def test_a_mistake_without_a_place_for_its_log_is_printed(
+    sandbox: Path, verb: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (sandbox / "build").write_text("in the way")
+    verb.outcome = ZeroDivisionError("oops")
+    assert cli.main(["clean"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("cint: error: internal error: ZeroDivisionError: oops\n")
+    assert "cannot be written" in shown and "raise module.outcome" in shown
+
+
+@pytest.mark.parametrize(("before", "code"), [("SIG_DFL", 130), ("SIG_IGN", 0)])
+def test_a_terminal_that_goes_away_interrupts(before: str, code: int) -> None:
+    program = ("import os, signal, sys\n"
+               f"signal.signal(signal.SIGHUP, signal.{before})\n"
+               "from cint import cli\n"
+               "cli.dispatch = lambda argv: os.kill(os.getpid(), signal.SIGHUP) or 0\n"
+               "sys.exit(cli.main([]))\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=False, cwd=paths.TOOLS)
+    assert done.returncode == code
 
 
 # ---- first contact ---------------------------------------------------------

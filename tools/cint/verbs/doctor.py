@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -57,7 +58,11 @@ def _size() -> Finding:
 
 
 def _space(topic: str, path: Path, needed: int) -> Finding:
-    free = shutil.disk_usage(setup.existing(path)).free
+    there = setup.existing(path)
+    if not os.access(there, os.W_OK):
+        return Finding(topic, "bad", f"{there} cannot be written",
+                       "use a checkout, and a cache (XDG_CACHE_HOME), that you may write")
+    free = shutil.disk_usage(there).free
     text = f"{ui.size(free)} free for {path}"
     if setup.is_set_up() or free >= needed:
         return Finding(topic, "ok", text)
