@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stands in for QEMU: opens the sockets of its command line and plays a guest.
 
-The environment variable FAKE_GUEST chooses what happens: ok, hang, silent,
+The environment variable FAKE_GUEST chooses what happens: ok, hang, silent, slow,
 die, race, int3, panic, error, fail or garbage. With FAKE_ONLY, guests whose command
 line does not hold that text are ok.
 """
@@ -79,6 +79,8 @@ def play(port: RawIOBase) -> None:
         send({"type": "error", "message": "the plan is not JSON"})
     if MODE == "silent":
         time.sleep(60)
+    if MODE == "slow":
+        time.sleep(2)
     for job in json.loads(Path(option("name=opt/cint/plan")).read_text())["jobs"]:
         send({"type": "start", "name": job["name"]})
         send(answer(job))

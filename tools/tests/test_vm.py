@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vm.py and session.py, with a program that stands in for QEMU."""
 
+import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -91,6 +94,34 @@ def test_a_guest_that_hangs(monkeypatch: pytest.MonkeyPatch, task: session.Task)
     monkeypatch.setattr(session, "GRACE_S", 1.0)
     monkeypatch.setattr(session, "SLOWEST", 0.0)
     assert "silence" in play(monkeypatch, task, "silent").message
+
+
+def test_a_guest_that_has_no_cpu_does_not_hang(monkeypatch: pytest.MonkeyPatch,
+                                               task: session.Task) -> None:
+    """On a busy host it is slow, and what is left of the time is not its silence."""
+    monkeypatch.setattr(session, "GRACE_S", 0.5)
+    monkeypatch.setattr(session, "SLOWEST", 0.0)
+    monkeypatch.setenv("FAKE_GUEST", "slow")
+    assert "silence for 0 s" in play(monkeypatch, task, "slow").message
+    begun = time.monotonic()
+    monkeypatch.setattr(vm, "cpu_wait_s", lambda pid: time.monotonic() - begun)
+    assert list(session.run_task(task).results) == ["cint-facts", "sync"]
+    # But a guest that hangs is found on any host.
+    assert "silence" in play(monkeypatch, task, "silent").message
+
+
+def test_waiting_for_a_cpu_is_measured() -> None:
+    def where() -> None:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+    spin = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"]
+    spinning = [subprocess.Popen(spin, preexec_fn=where) for _ in range(2)]  # noqa: PLW1509
+    most = 0.0
+    while any(one.poll() is None for one in spinning):
+        most = max(most, sum(vm.cpu_wait_s(one.pid) for one in spinning))
+        time.sleep(0.01)
+    assert most > 0.3  # of two that want 0.5 s of one CPU one waits for 0.5 s
+    assert vm.cpu_wait_s(spinning[0].pid) == 0
 
 
 @pytest.mark.parametrize(("mode", "words"), [

@@ -31,6 +31,9 @@ from cint.guest.qmp import Qmp, QmpError
 
 BOOT_LIMIT_S = 90.0
 EXIT_LIMIT_S = 20.0
+#: Time that QEMU waited for a CPU does not count as its silence, but for this share of all time:
+#: whatever hangs is found.
+LEAST_SERVED = 0.1
 CONSOLE_LINES = 20
 POLL_S = 0.05
 NVME_ID = "nvme0"
@@ -324,6 +327,17 @@ def command(machine: Machine) -> list[str]:
     return machine_args(machine)
 
 
+def cpu_wait_s(pid: int) -> float:
+    """Seconds that the threads of a process could run and had no CPU; 0 where nothing tells."""
+    total = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total += int(path.read_text("ascii").split()[1])
+        except (OSError, ValueError, IndexError):
+            continue  # the thread ended just now, or the kernel does not count
+    return total / 1e9
+
+
 class Vm:
     """A guest from start to end; use as a context manager.
 
@@ -349,6 +363,18 @@ class Vm:
         self._qmp: Qmp | None = None
         self._agent: socket.socket | None = None
         self._listeners: list[socket.socket] = []
+        self._started = time.monotonic()
+        self._waited_s = 0.0
+
+    def _served_s(self) -> float:
+        """Seconds since QEMU began in which it had the CPU whenever it wanted it.
+
+        A busy host makes a guest slow; it does not make it one that hangs.
+        """
+        if self._process is not None:
+            self._waited_s = max(self._waited_s, cpu_wait_s(self._process.pid))
+        elapsed = time.monotonic() - self._started
+        return max(elapsed - self._waited_s, elapsed * LEAST_SERVED)
 
     # -- start and end --
 
@@ -403,7 +429,7 @@ class Vm:
         agent_listener = self._listen(channels.socket) if serve else None
         qmp_listener = self._listen(channels.qmp)
         self.argv = [*self.command, *channel_args(channels, serve)]
-        started = time.monotonic()
+        self._started, self._waited_s = time.monotonic(), 0.0
         self._process = self._spawn(channels)
         self._agent = self._accept(agent_listener) if agent_listener else None
         self._lines = queue.Queue()
@@ -412,7 +438,7 @@ class Vm:
         self._qmp = self._control(self._accept(qmp_listener))
         self.hello = self.expect("hello", self.boot_limit_s, "the guest did not boot")
         agent.check_hello(self.hello)
-        self.boot_wall_s = time.monotonic() - started
+        self.boot_wall_s = time.monotonic() - self._started
 
     def _control(self, connection: socket.socket) -> Qmp:
         try:
@@ -445,11 +471,12 @@ class Vm:
     def wait_exit(self, limit_s: float = EXIT_LIMIT_S) -> None:
         """Wait until the guest has powered off."""
         assert self._process is not None
-        try:
-            status = self._process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            raise self.failure(f"the guest did not power off within {limit_s:.0f} s",
-                               EXIT_TIMEOUT) from None
+        deadline = self._served_s() + limit_s
+        while (status := self._process.poll()) is None:
+            if self._served_s() > deadline:
+                raise self.failure(f"the guest did not power off within {limit_s:.0f} s",
+                                   EXIT_TIMEOUT)
+            time.sleep(POLL_S)
         if status != 0:
             raise self.failure(f"QEMU ended with status {status}{self._qemu_words()}")
 
@@ -465,7 +492,7 @@ class Vm:
     def messages(self, limit_s: float, what: str) -> Iterator[agent.Message]:
         """Yield the agent's messages until ``done``.
 
-        ``limit_s`` is the longest silence, in seconds of the host's clock.
+        ``limit_s`` is the longest silence, in seconds in which QEMU had the CPU that it wanted.
         """
         while True:
             message = self.next_message(limit_s, what)
@@ -475,14 +502,14 @@ class Vm:
 
     def next_message(self, limit_s: float, what: str) -> agent.Message:
         """The agent's next message; its ``error`` messages are raised."""
-        deadline = time.monotonic() + limit_s
+        deadline = self._served_s() + limit_s
         while True:
             try:
-                item = self._lines.get(timeout=min(0.5, max(deadline - time.monotonic(), 0.01)))
+                item = self._lines.get(timeout=min(0.5, max(deadline - self._served_s(), 0.01)))
             except queue.Empty:
                 if self._cancel.is_set():
                     raise CancelledError("stopped") from None
-                if time.monotonic() > deadline:
+                if self._served_s() > deadline:
                     raise self.failure(f"{what}: silence for {limit_s:.0f} s",
                                        EXIT_TIMEOUT) from None
                 continue
@@ -505,9 +532,9 @@ class Vm:
 
     def expect(self, kind: str, limit_s: float, what: str) -> agent.Message:
         """Skip messages until one of type ``kind`` comes."""
-        deadline = time.monotonic() + limit_s
+        deadline = self._served_s() + limit_s
         while True:
-            message = self.next_message(max(deadline - time.monotonic(), 0.01), what)
+            message = self.next_message(max(deadline - self._served_s(), 0.01), what)
             if message.get("type") == kind:
                 return message
 
