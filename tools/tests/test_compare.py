@@ -49,6 +49,25 @@ def notes(got: settings.Settings, *outcomes: session.Outcome) -> list[str]:
 
 # ---- options ------------------------------------------------------------
 
+@pytest.mark.parametrize("words", [["compare"], ["figure", "cint-fig8"]])
+def test_results_that_have_no_place_are_refused_before_anything_is_built(
+        words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    def build(*_: object, **__: object) -> None:
+        raise AssertionError("it builds")
+
+    monkeypatch.setattr("cint.build.setup.ensure", build)
+    (tmp_path / "file").touch()
+    for out in ("file", "file/below"):
+        assert cli.main([*words, "--out", str(tmp_path / out)]) == EXIT_USAGE
+        assert f"{tmp_path}/file is no directory" in capsys.readouterr().err
+    assert cli.main([*words, "--out", "/proc/1/x"]) == EXIT_USAGE
+    assert "/proc/1 cannot be written" in capsys.readouterr().err
+    if words == ["compare"]:
+        assert cli.main([*words, "--out", str(tmp_path)]) == EXIT_FAILED
+        assert "the directory is not empty" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
 def test_defaults() -> None:
     got = chosen()
     assert [p.name for p in got.policies] == ["default", "static100", "static20", "adaptive",

@@ -187,6 +187,36 @@ def test_bars_of_a_further_policy_are_its_own() -> None:
     assert wider.panels[1].series[1] == figure.panels[1].series[1]
 
 
+def test_the_list_has_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(*words: str) -> list[str]:
+        assert cli.main(["figure", "--list", "--json", *words]) == 0
+        found = [one["id"] for one in json.loads(capsys.readouterr().out)]
+        assert cli.main(["figure", "--list", *words]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines if line.startswith("  ")] or not found
+        assert {line.split()[0] for line in lines if line.startswith("  ")} == set(found)
+        return found
+
+    every = listed()
+    assert len(every) == len(catalog.figures()) + len(catalog.not_done())
+    ours = listed("--set", "vic")
+    assert ours and set(ours) < set(every) and all(name.startswith("vic-") for name in ours)
+    assert listed("vic-low", "cint-fig8") == ["cint-fig8", "vic-low"]
+    assert cli.main(["figure", "--list", "vic-lwo"]) == 2
+    assert cli.main(["figure", "--list", "--set", "vci"]) == 2
+
+
+@pytest.mark.parametrize(("policy", "why"), [
+    ("stock", "means nothing in virtual time"),
+    ("split:l=cint,t=adaptive", "with --steering off there is one queue"),
+    ("adaptive:delta=900ms", "at scale 2.839 the device takes at least"),
+])
+def test_a_further_policy_that_no_guest_can_have(policy: str, why: str) -> None:
+    figure, = catalog.choose(["cint-fig8"], None, False)
+    with pytest.raises(UsageError, match=why):
+        further.with_policies(figure, ["vic", policy])
+
+
 def test_lines_of_a_further_policy(capsys: pytest.CaptureFixture[str]) -> None:
     """A line where each is a policy's; none where a line's points are parameters."""
     depth, = catalog.choose(["poll-depth"], None, False)

@@ -49,6 +49,14 @@ def test_hints_are_inferred_where_none_are_given(capsys: pytest.CaptureFixture[s
     assert "cint.infer=off" in line(capsys, "--policy", "cint:infer=off", "--", "-hda", "x")
 
 
+def test_the_stock_device_has_no_properties(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.run(parse("--print", "--policy", "stock")) == 0
+    shown = capsys.readouterr().out
+    assert "-device nvme,id=nvme0,serial=cint,drive=d0 " in shown and "cint=on" not in shown
+    with pytest.raises(UsageError, match="means nothing in virtual time"):
+        line(capsys, "--policy", "stock")
+
+
 def test_own_display_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert "-display none" not in line(capsys, "--", "-nographic", "-hda", "x")
 

@@ -260,6 +260,13 @@ def parse_policies(text: str) -> list[Policy]:
     return policies
 
 
+def check_virtual(policies: Iterable[Policy]) -> None:
+    """Refuse what means nothing in virtual time."""
+    if any(policy.kind == "stock" for policy in policies):
+        raise UsageError("--policy stock: the stock device completes requests in real time and "
+                         "means nothing in virtual time", hint="compare it with --time real")
+
+
 # ---- media --------------------------------------------------------------
 
 def parse_media(text: str) -> Media:

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from cint.device import properties
 from cint.errors import UsageError
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series, settings_of
 from cint.figures.values import Expr, View
+from cint.guest import steering
 
 #: A run in the text of an expression: value[run, cell].
 _RUN = re.compile(r"\[([^],]+), ")
@@ -28,6 +29,8 @@ def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
     groups, like = [], dict[str, tuple[str, ...]]()
     for group in figure.groups:
         old, new = _runs_of(group), _further(group, policies)
+        for run in new:
+            _check(group, run)
         names = tuple(group.prefix + run.title for run in new)
         like |= {group.prefix + run.title: names for run in old if new}
         groups.append(replace(group, runs=(*old, *new)) if new else group)
@@ -36,6 +39,15 @@ def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
                          "beside, or has them all")
     return replace(figure, groups=tuple(groups),
                    panels=tuple(_wider(panel, like) for panel in figure.panels))
+
+
+def _check(group: Group, run: Run) -> None:
+    """Refuse what the device would, and what means nothing in a figure, before anything is built."""
+    chosen = settings_of(group, run, quick=False)
+    properties.check_virtual(chosen.policies)
+    for policy in chosen.policies:
+        steering.check_split(policy, chosen.steering_of(policy))
+        chosen.device_properties(policy)
 
 
 def _runs_of(group: Group) -> Sequence[Run]:

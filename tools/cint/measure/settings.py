@@ -275,9 +275,8 @@ def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy
         args.policy or (default if virtual else f"stock,{default}"))
     if not hints:
         policies = [properties.inferred(p) for p in policies]
-    if virtual and any(p.kind == "stock" for p in policies):
-        raise UsageError("--policy stock: the stock device completes requests in real time and "
-                         "means nothing in virtual time", hint="compare it with --time real")
+    if virtual:
+        properties.check_virtual(policies)
     return policies
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from cint import host, paths
 from cint.device import logpage
-from cint.errors import CintError
+from cint.errors import CintError, UsageError
 from cint.guest import engines
 from cint.measure import metrics, sampling
 
@@ -41,6 +41,17 @@ def new_directory(kind: str) -> Path:
             continue
         return path
     raise CintError(f"cannot make a new directory in {paths.display(paths.RESULTS)}")
+
+
+def check_place(out: Path) -> None:
+    """Refuse a directory of a person's own that can neither be made nor written to."""
+    there = out
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise UsageError(f"--out {out}: {there} is no directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"--out {out}: {there} cannot be written")
 
 
 def check_empty(out: Path) -> Path:

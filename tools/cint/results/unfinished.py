@@ -95,6 +95,13 @@ def begin(out: Path | None, kind: str, command: str, identity: str) -> tuple[Unf
     return made, False
 
 
+def check(out: Path, command: str) -> None:
+    """Refuse a directory that `begin` would, as far as that is known before anything is built."""
+    documents.check_place(out)
+    if out.is_dir() and not (out / MARK).exists() and not _is_of(out, command):
+        documents.check_empty(out)
+
+
 def _own(out: Path, said: Mapping[str, Any]) -> tuple[Unfinished, bool]:
     begun = _said(out).get("identity") == said["identity"]
     if not begun and not _is_of(out, str(said["command"])):

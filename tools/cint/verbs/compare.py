@@ -81,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         print(dry_run_text(settings, comparison.choose_accel(settings.virtual)))
         return EXIT_OK
+    if args.out is not None:
+        unfinished.check(args.out, settings.repeat_command)
     from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
 
     setup.ensure(args, kinds.targets(settings.guest), extras=() if args.no_plots else ("plots",))

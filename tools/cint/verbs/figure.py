@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--set", metavar="SET", help=f"all of a paper: {', '.join(catalog.FAMILIES)} (polling: "
         "also what the papers say of it)")
     add("--all", action="store_true", help="all figures")
-    add("--list", action="store_true", help="list the figures, and those that cannot be had")
+    add("--list", action="store_true", help="list the figures (of --set, or those named), and those that cannot be had")
     add("--quick", action="store_true",
         help="one seed and short jobs, for a look; never a pass")
     add("--policy", metavar="LIST",
@@ -70,13 +70,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="write the pages of docs/figures from what was measured")
 
 
-def _list() -> int:
+def _list(args: argparse.Namespace) -> int:
+    """The figures that were named; of all sets also those that cannot be had."""
+    chosen = catalog.choose(args.id, args.set, everything=not (args.id or args.set))
+    missing = [] if args.id else [n for n in catalog.not_done() if args.set in (None, n.family)]
+    if args.json:
+        print(json.dumps([
+            *({"id": f.id, "set": f.family, "title": f.title, "source": f.source, "reason": None}
+              for f in chosen),
+            *({"id": n.id, "set": n.family, "title": n.title, "source": None, "reason": n.reason}
+              for n in missing)], indent=1))
+        return EXIT_OK
     for family, paper in catalog.FAMILIES.items():
-        print(f"{family}: {paper}")
-        for figure in (f for f in catalog.figures() if f.family == family):
-            print(f"  {figure.id:<14} {figure.title} ({figure.source})")
-        for missing in (n for n in catalog.not_done() if n.family == family):
-            print(f"  {missing.id:<14} {missing.title}: not done: {missing.reason}")
+        lines = [f"  {f.id:<14} {f.title} ({f.source})" for f in chosen if f.family == family]
+        lines += [f"  {n.id:<14} {n.title}: not done: {n.reason}"
+                  for n in missing if n.family == family]
+        if lines:
+            print("\n".join([f"{family}: {paper}", *lines]))
     return EXIT_OK
 
 
@@ -207,7 +217,7 @@ def _directory(out: Path | None) -> Path:
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code."""
     if args.list:
-        return _list()
+        return _list(args)
     figures = catalog.choose(args.id, args.set, args.all)
     if args.docs and args.quick:
         raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
@@ -221,6 +231,8 @@ def run(args: argparse.Namespace) -> int:
                    for figure in figures]
     if args.vcpus:
         figures = [on_cpus(figure, args.vcpus) for figure in figures]
+    if args.out is not None:
+        documents.check_place(args.out)
     from cint.build import setup  # noqa: PLC0415 - not needed for a list
 
     setup.ensure(args, _TARGETS, extras=("plots",))

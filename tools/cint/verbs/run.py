@@ -72,6 +72,8 @@ def policy_for(args: argparse.Namespace) -> properties.Policy:
     policies = properties.parse_policies(args.policy or DEFAULT_POLICY)
     if len(policies) > 1:
         raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
+    if args.time == "virtual":
+        properties.check_virtual(policies)
     return properties.inferred(policies[0]) if args.own or args.guest == "distro" else policies[0]
 
 
@@ -156,8 +158,8 @@ def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code is QEMU's."""
-    properties.policy_properties(policy_for(args), 1, args.extras)
-    properties.parse_media(args.media)
+    properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
+                                 args.time == "virtual", args.extras)
     _polling(args)
     _steering(args)
     if not args.print:
