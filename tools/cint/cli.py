@@ -259,6 +259,13 @@ def _crash(problem: Exception) -> int:
 
 def _refused(problem: OSError) -> int:
     """The system let us not write, or not read: say what, as it is known."""
+    if isinstance(problem, BrokenPipeError):
+        # The reader of our output went away (| head): that is not an error.
+        _drop_output()
+        return EXIT_OK
+    if problem.errno not in _OUTSIDE:
+        return _crash(problem)
+    _drop_output()
     if problem.filename is not None:
         ui.error(f"{os.fsdecode(problem.filename)}: {problem.strerror}")
     else:
@@ -278,8 +285,7 @@ def _have_streams() -> None:
                 os.close(place)
             else:
                 os.set_inheritable(place, True)
-            setattr(sys, name, open(number, "w" if number else "r",  # noqa: SIM115
-                                    encoding="utf-8"))
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
 
 
 def _drop_output() -> None:
@@ -322,14 +328,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         ui.error("interrupted; the same command goes on where it stopped")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away (| head): that is not an error.
-        _drop_output()
-        return EXIT_OK
     except OSError as problem:
-        if problem.errno not in _OUTSIDE:
-            return _crash(problem)
-        _drop_output()
         return _refused(problem)
     except Exception as problem:
         return _crash(problem)

@@ -42,7 +42,7 @@ def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
 
 
 def _check(group: Group, run: Run) -> None:
-    """Refuse what the device would, and what means nothing in a figure, before anything is built."""
+    """Refuse, before anything is built, what the device would and what means nothing here."""
     chosen = settings_of(group, run, quick=False)
     properties.check_virtual(chosen.policies)
     for policy in chosen.policies:

@@ -53,7 +53,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--set", metavar="SET", help=f"all of a paper: {', '.join(catalog.FAMILIES)} (polling: "
         "also what the papers say of it)")
     add("--all", action="store_true", help="all figures")
-    add("--list", action="store_true", help="list the figures (of --set, or those named), and those that cannot be had")
+    add("--list", action="store_true",
+        help="list the figures (of --set, or those named), and those that cannot be had")
     add("--quick", action="store_true",
         help="one seed and short jobs, for a look; never a pass")
     add("--policy", metavar="LIST",
