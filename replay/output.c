@@ -324,7 +324,7 @@ static void put_notes(Replay *replay)
              "commands were taken for cancelled, their identifier was used "
              "again");
     put_note(replay->ignored_heads,
-             "head events were left out (--guest trace follows them)");
+             "head events were left out (--reap trace follows them)");
     put_note(recorded(replay, CINT_FIRE_FULL),
              "full interrupts were sent by the traced device");
     put_note(recorded(replay, CINT_FIRE_URGENT),

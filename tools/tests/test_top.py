@@ -23,6 +23,7 @@ import jsonschema
 import pytest
 
 from cint import cli, paths
+from cint.guest import qmp
 from cint.timeline import live
 from cint.verbs import top
 
@@ -76,6 +77,7 @@ class Monitor(threading.Thread):
         super().__init__(daemon=True)
         self.devices = devices
         self.policies: list[str] = []
+        self.max_hold = 0
         #: What it answers from now on, by command; None: it goes away.
         self.later: dict[str, Any] = {}
         self._listener = socket.socket(socket.AF_UNIX)
@@ -105,10 +107,18 @@ class Monitor(threading.Thread):
         if request["execute"] == "qom-list" and words["path"].endswith("peripheral"):
             return {"return": [{"name": name, "type": "child<nvme>"} for name in self.devices]}
         if request["execute"] == "qom-get":
-            return {"return": stats(4, queue(1, 1000, 100, 10**6))}
-        if request["execute"] == "qom-set":
-            self.policies.append(words["value"])
-            if words["value"] == "vic":
+            return {"return": self.max_hold if words["property"] == "cint.max-hold"
+                    else stats(4, queue(1, 1000, 100, 10**6))}
+        return self._set(**words) if request["execute"] == "qom-set" else {"return": []}
+
+    def _set(self, path: str, property: str, value: Any) -> dict[str, Any]:
+        if property == "cint.max-hold":
+            self.max_hold = value
+        elif value == "pointer" and not self.max_hold:
+            return {"error": {"desc": "max-hold=0 does not go with policy=pointer"}}
+        else:
+            self.policies.append(value)
+            if value == "vic":
                 return {"error": {"desc": "not now"}}
         return {"return": []}
 
@@ -157,6 +167,19 @@ def test_each_policy_has_a_key_and_q_leaves() -> None:
     assert top.keys(["default", "static", "adaptive", "vic", "cint", "pointer"]) == \
         {"d": "default", "s": "static", "a": "adaptive", "v": "vic", "c": "cint", "p": "pointer"}
     assert top.keys(["quick", "quiet", "q"]) == {"u": "quick", "i": "quiet"}
+
+
+def test_a_policy_without_a_timer_gets_one(tmp_path: Path) -> None:
+    """./cint run, as the papers, has max-hold off."""
+    monitor = Monitor(tmp_path / "s", "nvme0")
+    control = qmp.connect(tmp_path / "s")
+    assert top.act(control, DEVICE, "a") == "policy changed to adaptive"
+    assert monitor.max_hold == 0
+    assert top.act(control, DEVICE, "p") == "policy changed to pointer, with max-hold=10ms"
+    monitor.max_hold = 5
+    assert top.act(control, DEVICE, "p") == "policy changed to pointer"
+    assert monitor.policies == ["adaptive", "pointer", "pointer"] and monitor.max_hold == 5
+    control.close()
 
 
 class Terminal(threading.Thread):

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cint import units
-from cint.device import words
+from cint.device import properties, words
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
 from cint.timeline import live
@@ -103,13 +103,18 @@ def act(control: qmp.Qmp, device: str, key: str) -> str:
     """Do what a key says; the remark to show."""
     if key not in KEYS:
         return ""
+    policy, more = KEYS[key], ""
     try:
-        control.set("cint.policy", KEYS[key], device)
+        # Without a timer of its own a policy needs that one, which ./cint run has off.
+        if policy in properties.TIMERLESS and control.get("cint.max-hold", device) == 0:
+            control.set("cint.max-hold", properties.MAX_HOLD_NS, device)
+            more = f", with max-hold={units.format_time(properties.MAX_HOLD_NS)}"
+        control.set("cint.policy", policy, device)
     except qmp.QmpGoneError:
         raise
     except qmp.QmpError as problem:
         return problem.message
-    return f"policy changed to {KEYS[key]}"
+    return f"policy changed to {policy}{more}"
 
 
 def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
