@@ -12,6 +12,7 @@ import pytest
 
 from cint import cli, examples, paths
 from cint.manual import commands, completion, man
+from cint.measure import workloads
 
 VERBS = [command.name for command in commands.commands()]
 
@@ -188,3 +189,7 @@ def test_docs_man_writes_the_page(sandbox: Path, monkeypatch: pytest.MonkeyPatch
     assert cli.main(["docs", "man"]) == 0
     assert capsys.readouterr().out.strip() == paths.display(man.FILE)
     assert man.FILE.read_text("utf-8") == man.text(commands.commands())
+
+
+def test_every_workload_is_completed() -> None:
+    assert commands._WORDS["--workload"]() == list(workloads.BUILT_IN)

@@ -584,3 +584,10 @@ def test_a_socket_that_is_no_qmp(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_no_vm_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["trace", "--qmp", str(tmp_path / "none")]) == 1
     assert "-qmp unix:PATH,server=on,wait=off" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a b.log", "a%d.log"])
+def test_a_log_that_the_monitor_would_call_otherwise(tmp_path: Path, name: str,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "--qmp", str(tmp_path / "none"), str(tmp_path / name)]) == 2
+    assert "no blanks and no % in the name" in capsys.readouterr().err

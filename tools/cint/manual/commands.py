@@ -36,7 +36,7 @@ def _targets() -> Sequence[str]:
 #: Words that the parsers leave to a later check, by the value's name or the option.
 _WORDS: Mapping[str, Callable[[], Sequence[str]]] = {
     "--policy": _policies, "--what-if": _policies,
-    "--workload": lambda: workloads.DEFAULT_WORKLOADS.split(","),
+    "--workload": lambda: list(workloads.BUILT_IN),
     "--media": lambda: list(properties.PROFILES),
     "--polling": lambda: [word.split(":")[0] for word in polling.VALID.split(", ")],
     "--steering": lambda: list(steering.MODES),

@@ -97,8 +97,9 @@ def _check_devices(control: qmp.Qmp) -> list[str]:
 def record(socket: Path, log: Path, seconds: float) -> None:
     """Have the QEMU behind `socket` write its trace events to `log` for so long."""
     place = log.resolve()
-    if any(letter.isspace() for letter in str(place)):
-        raise UsageError(f"{log}: QEMU's monitor takes no blanks in the name of a log")
+    if any(letter.isspace() or letter == "%" for letter in str(place)):
+        # It ends a name at a blank, and puts its process's number in the place of %d.
+        raise UsageError(f"{log}: QEMU's monitor takes no blanks and no % in the name of a log")
     control = qmp.connect(socket)
     try:
         if not _states(control, EVENTS):
