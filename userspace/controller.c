@@ -472,8 +472,7 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     if (!ret) {
         cintio_let_go_of_destroyed(dev);
         cintio_free_kept(dev, false);
-        cintio_free(dev, dev->records);
-        dev->records = NULL;
+        dev->keeps_records = false;
         ret = renew_admin(dev, err);
     }
     if (!ret) {
@@ -575,28 +574,34 @@ int cintio_log(struct cintio *dev, void **page, size_t *len,
     return ret;
 }
 
-static int set_records(struct cintio *dev, const struct cintio_mem *mem,
-                       struct cintio_error *err)
+static int set_records(struct cintio *dev, bool on, struct cintio_error *err)
 {
     NvmeCintStatus status = {
-        .addr = mem ? mem->iova : 0,
-        .records = mem ? dev->info.queues + 1 : 0,
+        .addr = on ? cintio_iova(dev->records, dev->records->addr) : 0,
+        .records = on ? dev->info.queues + 1 : 0,
     };
     struct nvme_sqe sqe = {
         .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_CINT_FID_STATUS,
     };
 
-    if (mem) {
-        status.addr = cintio_iova(mem, mem->addr);
-    }
     return cintio_must(dev, "keep status records", &sqe, &status,
                        sizeof(status), NULL, err);
 }
 
+/*
+ * Once there is memory for them it stays: a queue from before a reset looks at
+ * its record until it is destroyed.
+ */
+static int get_records(struct cintio *dev, struct cintio_error *err)
+{
+    return dev->records ? 0 :
+        cintio_alloc(dev, (dev->options.queues + 1) * sizeof(NvmeCintRecord),
+                     &dev->records, err);
+}
+
 static int switch_records(struct cintio *dev, bool on, struct cintio_error *err)
 {
-    struct cintio_mem *mem = NULL;
-    int ret;
+    int ret = 0;
 
     for (unsigned int i = 0; i < dev->options.queues; i++) {
         if (dev->queues[i]) {
@@ -605,21 +610,19 @@ static int switch_records(struct cintio *dev, bool on, struct cintio_error *err)
                                dev->info.address);
         }
     }
-    if (on == (dev->records != NULL)) {
+    if (on == dev->keeps_records) {
         return 0;
     }
-    ret = on ? cintio_alloc(dev, (dev->info.queues + 1) *
-                            sizeof(NvmeCintRecord), &mem, err) : 0;
+    if (on) {
+        ret = get_records(dev, err);
+    }
     if (!ret) {
-        ret = set_records(dev, mem, err);
+        ret = set_records(dev, on, err);
     }
-    if (ret) {
-        cintio_free(dev, mem);
-        return ret;
+    if (!ret) {
+        dev->keeps_records = on;
     }
-    cintio_free(dev, dev->records);
-    dev->records = mem;
-    return 0;
+    return ret;
 }
 
 int cintio_records(struct cintio *dev, bool on, struct cintio_error *err)

@@ -62,6 +62,7 @@ struct cintio {
     struct cintio_queue *admin;
     struct cintio_queue **queues;       /* by identifier - 1 */
     struct cintio_mem *records;         /* interrupt status, by CQ identifier */
+    bool keeps_records;                 /* the controller does */
 };
 
 /* A place in the CQ: entries since its creation, index and phase there. */

@@ -202,7 +202,7 @@ static int create_locked(struct cintio *dev,
         return ret;
     }
     q->irq = !options->no_interrupts;
-    if (dev->records) {
+    if (dev->keeps_records) {
         q->record = (NvmeCintRecord *)dev->records->addr + id;
     }
     q->eventfd = q->irq ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;

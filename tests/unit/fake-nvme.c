@@ -286,6 +286,10 @@ static uint16_t create_cq(FakeNvme *fake, const struct nvme_sqe *sqe)
         .base = sqe->prp1, .size = (sqe->cdw10 >> 16) + 1, .phase = true,
         .irq = sqe->cdw11 & NVME_CQ_IEN, .eventfd = eventfd,
     };
+    if (fake->records) {
+        memset((NvmeCintRecord *)reach(fake, fake->records) + qid, 0,
+               sizeof(NvmeCintRecord));
+    }
     cint_cq_init(&cq->engine, &fake->scope, cq->size, &fake->config);
     cint_set_record(&cq->engine, fake->now, fake->records != 0);
     cint_sq_init(&cq->sq, &cq->engine);

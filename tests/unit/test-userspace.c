@@ -791,6 +791,47 @@ static void test_records_polled(void)
     fake_free(fake);
 }
 
+static unsigned int maps_of(const FakeNvme *fake)
+{
+    unsigned int n = 0;
+
+    for (unsigned i = 0; i < FAKE_MEMS; i++) {
+        n += fake->mem[i].mem != NULL;
+    }
+    return n;
+}
+
+/*
+ * A reset switches them off. A queue from before keeps its record, which
+ * nothing is written to, and queues after it have none until they are on again.
+ */
+static void test_records_reset(void)
+{
+    struct cintio_queue *q, *fresh;
+    FakeNvme *fake = with_records(&q);
+    struct cintio_done done;
+
+    push_marked(q, "..U");
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpuint(q->record->full_tail, ==, 0);
+    g_assert_cmpint(cintio_complete(q, &done, 0, 1, 0), ==, -ESTALE);
+    g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, -EBUSY);
+    fresh = queue_of(fake, 16);
+    g_assert_null(fresh->record);
+    cintio_queue_destroy(fresh);
+    cintio_queue_destroy(q);
+    g_assert_cmpuint(fake->records, ==, 0);
+    g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, 0);
+    g_assert_cmpuint(maps_of(fake), ==, 2);     /* admin queue, records */
+    q = queue_of(fake, 16);
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_INTERRUPT, 0, &err), ==, 0);
+    push_marked(q, "..U");
+    fake_complete_some(fake, 1, 3);
+    expect_taken(q, 16, "2");
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* A record that says too much makes no completion of an empty slot. */
 static void test_record_too_far(void)
 {
@@ -808,16 +849,6 @@ static void test_record_too_far(void)
 }
 
 /* --- what goes wrong ---------------------------------------------------- */
-
-static unsigned int maps_of(const FakeNvme *fake)
-{
-    unsigned int n = 0;
-
-    for (unsigned i = 0; i < FAKE_MEMS; i++) {
-        n += fake->mem[i].mem != NULL;
-    }
-    return n;
-}
 
 static void test_reset(void)
 {
@@ -1206,6 +1237,7 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/records/identifier-again",
                     test_identifier_again);
     g_test_add_func("/userspace/records/polled", test_records_polled);
+    g_test_add_func("/userspace/records/reset", test_records_reset);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
     g_test_add_func("/userspace/trouble/reset", test_reset);
     g_test_add_func("/userspace/trouble/gone", test_gone);
