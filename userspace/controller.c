@@ -17,7 +17,6 @@
 #define DEFAULT_TIMEOUT_MS  10000
 #define POLL_NS             20000   /* between two looks at a slow register */
 #define BOUNCE              (2 * NVME_PAGE)     /* PRP1 and PRP2 */
-#define MAX_TRANSFER        (2u << 20)          /* one page of PRPs */
 #define MIN_LBADS           9                   /* blocks of 512 bytes */
 
 int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
@@ -102,6 +101,14 @@ static void write64(struct cintio *dev, uint32_t offset, uint64_t value)
 {
     cintio_write32(dev, offset, value);
     cintio_write32(dev, offset + 4, value >> 32);
+}
+
+/* Its lists of PRPs are room for data. */
+static int new_admin(struct cintio *dev, struct cintio_queue **admin,
+                     struct cintio_error *err)
+{
+    return cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES, CINTIO_MAX_TRANSFER,
+                            admin, err);
 }
 
 /* With an admin queue of its own; whatever was before is gone. */
@@ -274,8 +281,7 @@ static int identify_controller(struct cintio *dev, struct cintio_error *err)
     copy_text(dev->info.firmware, page + 64, 8);
     mdts = page[77];
     dev->info.max_transfer = mdts && mdts < 9 ? NVME_PAGE << mdts
-                                              : MAX_TRANSFER;
-    dev->prp_list_size = dev->info.max_transfer / NVME_PAGE * 8;
+                                              : CINTIO_MAX_TRANSFER;
     take_cint(dev, page);
     return 0;
 }
@@ -431,9 +437,7 @@ int cintio_start(struct cintio *dev, const char *address,
         return ret;
     }
     dev->queues = calloc(dev->options.queues, sizeof(*dev->queues));
-    dev->prp_list_size = NVME_PAGE;     /* room for data of admin commands */
-    ret = dev->queues ? cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES,
-                                         &dev->admin, err)
+    ret = dev->queues ? new_admin(dev, &dev->admin, err)
                       : cintio_fail(err, -ENOMEM, "out of memory");
     return ret ? ret : bring_up(dev, err);
 }
@@ -442,12 +446,8 @@ int cintio_start(struct cintio *dev, const char *address,
 static int renew_admin(struct cintio *dev, struct cintio_error *err)
 {
     struct cintio_queue *fresh;
-    unsigned int list_size = dev->prp_list_size;
-    int ret;
+    int ret = new_admin(dev, &fresh, err);
 
-    dev->prp_list_size = NVME_PAGE;
-    ret = cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES, &fresh, err);
-    dev->prp_list_size = list_size;
     if (!ret) {
         cintio_queue_free(dev->admin);
         dev->admin = fresh;

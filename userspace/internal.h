@@ -22,6 +22,7 @@
 
 #define CINTIO_ADMIN_ENTRIES 32
 #define CINTIO_MAX_QUEUES    1024   /* I/O queue pairs asked for */
+#define CINTIO_MAX_TRANSFER  (2u << 20) /* one page of PRPs */
 
 /*
  * How a controller is reached: VFIO, or a test's fake. Functions return 0 or
@@ -52,7 +53,6 @@ struct cintio {
     struct cintio_info info;
     unsigned int doorbell_shift;
     uint32_t pointer_offset, pointer_stride;
-    unsigned int prp_list_size; /* bytes for one command, power of 2 */
 
     /* Everything below, and admin commands. */
     pthread_mutex_t lock;
@@ -106,6 +106,7 @@ struct cintio_queue {
     struct cintio_mem *mem;
     struct nvme_sqe *sq;
     struct nvme_cqe *cq;
+    uint32_t max_transfer;      /* bytes that each command has PRPs for */
     uint8_t *prp_lists;
     NvmeCintRecord *record;     /* NULL: none */
     uint32_t sq_doorbell, cq_doorbell, pointer_reg;     /* offsets */
@@ -256,9 +257,13 @@ void cintio_place_leave(struct cintio_places *places, uint64_t iova);
 
 /* --- queue.c ------------------------------------------------------------ */
 
-/* The rings alone, in memory; the controller is told by others. */
+/*
+ * The rings alone, in memory; the controller is told by others. @max_transfer:
+ * bytes that a command moves at most, two pages or more, and a power of 2.
+ */
 int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
-                     struct cintio_queue **queue, struct cintio_error *err);
+                     uint32_t max_transfer, struct cintio_queue **queue,
+                     struct cintio_error *err);
 void cintio_queue_free(struct cintio_queue *queue);
 
 /* Puts @sqe into the SQ, whose identifier it sets; -EAGAIN if none is free. */

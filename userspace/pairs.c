@@ -197,7 +197,8 @@ static int create_locked(struct cintio *dev,
         return id;
     }
     ret = cintio_queue_new(dev, id, options->entries ? options->entries
-                                                     : entries, &q, err);
+                                                     : entries,
+                           dev->info.max_transfer, &q, err);
     if (ret) {
         return ret;
     }

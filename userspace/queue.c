@@ -25,12 +25,18 @@ static bool in_one_piece(const struct cintio_mem *mem, const void *at,
            cintio_iova(mem, at) + len - 1;
 }
 
+/* Of one command: a power of 2, and so within a page. */
+static size_t list_size(const struct cintio_queue *q)
+{
+    return q->max_transfer / NVME_PAGE * sizeof(uint64_t);
+}
+
 static int get_rings(struct cintio_queue *q, struct cintio_error *err)
 {
     struct cintio *dev = q->dev;
     size_t sq_len = page_up(q->entries * sizeof(*q->sq));
     size_t cq_len = page_up(q->entries * sizeof(*q->cq));
-    size_t lists = page_up((size_t)q->entries * dev->prp_list_size);
+    size_t lists = page_up(q->entries * list_size(q));
     int ret = cintio_alloc(dev, sq_len + cq_len + lists, &q->mem, err);
 
     if (ret) {
@@ -66,7 +72,8 @@ static int get_slots(struct cintio_queue *q, struct cintio_error *err)
 }
 
 int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
-                     struct cintio_queue **out, struct cintio_error *err)
+                     uint32_t max_transfer, struct cintio_queue **out,
+                     struct cintio_error *err)
 {
     struct cintio_queue *q = calloc(1, sizeof(*q));
     unsigned int shift = dev->doorbell_shift;
@@ -77,6 +84,7 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
     }
     *q = (struct cintio_queue) {
         .dev = dev, .id = id, .entries = entries, .eventfd = -1,
+        .max_transfer = max_transfer,
         .generation = atomic_load(&dev->generation),
         .sq_doorbell = NVME_REG_DOORBELLS + (2u * id << shift),
         .cq_doorbell = NVME_REG_DOORBELLS + ((2u * id + 1) << shift),
@@ -143,7 +151,7 @@ static void set_data(struct cintio_queue *q, struct nvme_sqe *sqe, uint16_t id,
         sqe->prp2 = cintio_iova(mem, page);
         return;
     }
-    list = (uint64_t *)(q->prp_lists + (size_t)id * q->dev->prp_list_size);
+    list = (uint64_t *)(q->prp_lists + id * list_size(q));
     sqe->prp2 = cintio_iova(q->mem, list);
     for (; page < end; page += NVME_PAGE) {
         *list++ = cintio_iova(mem, page);
@@ -190,10 +198,10 @@ static int check(struct cintio_queue *q, const struct cintio_io *io)
     if (io->op == CINTIO_FLUSH) {
         return 0;
     }
-    if (!io->blocks || len > info->max_transfer) {
+    if (!io->blocks || len > q->max_transfer) {
         return cintio_fail(&q->error, -EINVAL, "%u blocks of %u bytes: a "
                            "command moves 1 block to %u bytes", io->blocks,
-                           info->block_size, info->max_transfer);
+                           info->block_size, q->max_transfer);
     }
     if (io->lba >= info->blocks || io->blocks > info->blocks - io->lba) {
         return cintio_fail(&q->error, -EINVAL, "blocks %llu to %llu: the "

@@ -23,6 +23,9 @@ static int fake_map(struct cintio *dev, struct cintio_mem *mem,
     size_t pages = mem->len / NVME_PAGE;
     unsigned i = 0;
 
+    if (fake->meanwhile) {
+        fake->meanwhile(fake);
+    }
     while (fake->mem[i].mem) {
         i++;
         g_assert_cmpuint(i, <, FAKE_MEMS);
@@ -193,7 +196,7 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
         memcpy(page + 4, "12345               ", 20);
         memcpy(page + 24, "a fake                                  ", 40);
         memcpy(page + 64, "1.0     ", 8);
-        page[77] = FAKE_MDTS;
+        page[77] = fake->mdts;
         if (!fake->plain) {
             memcpy(page + NVME_CINT_IDENTIFY_OFFSET, &cint, sizeof(cint));
         }
@@ -522,8 +525,13 @@ static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
 {
     FakeNvme *fake = dev->carrier;
 
+    uint32_t value = fake->gone ? NVME_GONE : fake->regs[offset / 4];
+
     fake->reads++;
-    return fake->gone ? NVME_GONE : fake->regs[offset / 4];
+    if (fake->meanwhile) {
+        fake->meanwhile(fake);
+    }
+    return value;
 }
 
 static int fake_notify(struct cintio *dev, unsigned vector, int eventfd,
@@ -580,6 +588,7 @@ FakeNvme *fake_new(void)
     fake->regs[NVME_REG_CAP / 4] = FAKE_ENTRIES - 1;
     fake->refused = fake->late = -1;
     fake->format = 9 << 16;
+    fake->mdts = FAKE_MDTS;
     cint_config_init(&fake->config);
     fake->config.policy = NVME_CINT_POLICY_DEFAULT;
     cint_scope_init(&fake->scope);

@@ -66,6 +66,9 @@ typedef struct FakeNvme {
     uint32_t format;                /* of the namespace: LBAF */
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
+    uint8_t mdts;
+    /* called when memory is mapped or a register read, as another thread may */
+    void (*meanwhile)(struct FakeNvme *fake);
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
     bool scattered;
 

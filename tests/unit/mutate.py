@@ -398,7 +398,7 @@ MUTANTS = {
         ("a buffer in no memory", "if (!io->mem) {", "if (0) {"),
         ("a ring in two pieces", "if (!in_one_piece(q->mem, q->sq, sq_len) ||\n        "
          "!in_one_piece(q->mem, q->cq, cq_len)) {", "if (0) {"),
-        ("a list for all commands", "(q->prp_lists + (size_t)id * q->dev->prp_list_size)",
+        ("a list for all commands", "(q->prp_lists + id * list_size(q))",
          "(q->prp_lists)"),
         ("a second page is a list", "    if (page + NVME_PAGE >= end) {\n        sqe->prp2 = "
          "cintio_iova(mem, page);\n        return;\n    }\n", ""),
@@ -415,7 +415,10 @@ MUTANTS = {
          "hints & CINTIO_BARRIER ? NVME_CINT_FLAGS_URGENT"),
         ("the end of the namespace", "io->blocks > info->blocks - io->lba",
          "io->blocks - 1 > info->blocks - io->lba"),
-        ("too much at once", "!io->blocks || len > info->max_transfer", "!io->blocks"),
+        ("too much at once", "!io->blocks || len > q->max_transfer", "!io->blocks"),
+        ("as much as a later start allows", "len > q->max_transfer", "len > info->max_transfer"),
+        ("lists of a later start", "return q->max_transfer / NVME_PAGE",
+         "return q->dev->info.max_transfer / NVME_PAGE"),
         ("beyond its memory", "len > io->mem->len - offset", "0"),
         ("not aligned", "(uintptr_t)io->buf % 4", "0"),
         ("high half of the address", "sqe.cdw11 = io->lba >> 32;", ";"),

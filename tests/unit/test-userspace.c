@@ -882,6 +882,65 @@ static void test_reset(void)
     fake_free(fake);
 }
 
+/* Who pushes while another thread resets the controller. */
+static struct {
+    struct cintio_queue *q;
+    struct cintio_io io;
+    unsigned pushed;
+} pusher;
+
+static void push_on(FakeNvme *fake)
+{
+    struct cintio_queue *q = pusher.q;
+
+    (void)fake;
+    g_assert_cmpint(cintio_push(q, &pusher.io), ==, 0);
+    /* the list is the queue's own */
+    g_assert_cmphex(q->sq[pusher.pushed++].prp2 - q->mem->iova, <,
+                    q->mem->len);
+}
+
+/*
+ * A queue has room for the lists that it was made with, whatever the reset is
+ * about and the controller says afterwards.
+ */
+static void test_push_during_reset(void)
+{
+    FakeNvme *fake = fake_new();
+    struct cintio_mem *mem;
+    struct cintio_done done;
+
+    fake->mdts = 3;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    mem = memory_of(fake, 64 * FAKE_BLOCK);
+    pusher.q = queue_of(fake, 64);
+    pusher.pushed = 0;
+    pusher.io = (struct cintio_io) {
+        .op = CINTIO_READ, .blocks = 64, .mem = mem, .buf = mem->addr,
+    };
+    fake->mdts = 4;
+    fake->meanwhile = push_on;
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    fake->meanwhile = NULL;
+    g_assert_cmpuint(pusher.pushed, >, 2);
+    g_assert_cmpint(cintio_complete(pusher.q, &done, 1, 1, 0), ==, -ESTALE);
+    cintio_queue_destroy(pusher.q);
+
+    pusher.q = queue_of(fake, 64);
+    fake->mdts = 5;
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    cintio_free(fake->dev, mem);
+    mem = memory_of(fake, NVME_PAGE << 5);
+    pusher.io.mem = mem;
+    pusher.io.buf = mem->addr;
+    pusher.io.blocks = NVME_PAGE * 32 / FAKE_BLOCK;
+    g_assert_cmpint(cintio_push(pusher.q, &pusher.io), ==, -EINVAL);
+    expect_text(cintio_queue_error(pusher.q), "1 block to 65536 bytes");
+    cintio_queue_destroy(pusher.q);
+    cintio_free(fake->dev, mem);
+    fake_free(fake);
+}
+
 /* Surprise removal: everything ends at once, and each call says why. */
 static void test_gone(void)
 {
@@ -1240,6 +1299,8 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/records/reset", test_records_reset);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
     g_test_add_func("/userspace/trouble/reset", test_reset);
+    g_test_add_func("/userspace/trouble/push-during-reset",
+                    test_push_during_reset);
     g_test_add_func("/userspace/trouble/gone", test_gone);
     g_test_add_func("/userspace/trouble/no-half-queue", test_no_half_queue);
     g_test_add_func("/userspace/trouble/creation-undone", test_creation_undone);
