@@ -205,7 +205,10 @@ int cintio_alloc(struct cintio *dev, size_t len, struct cintio_mem **mem,
 int cintio_map(struct cintio *dev, void *addr, size_t len,
                struct cintio_mem **mem, struct cintio_error *err);
 
-/* Gives either back; no command may use it any more. */
+/*
+ * Gives either back; no command may use it any more. Those of a queue that was
+ * destroyed do not: see there.
+ */
 void cintio_free(struct cintio *dev, struct cintio_mem *mem);
 
 /* --- queue pairs -------------------------------------------------------- */
@@ -217,8 +220,9 @@ int cintio_queue_create(struct cintio *dev,
 
 /*
  * Commands that are outstanding are given up. Where the controller does not
- * answer, the queue's memory and identifier stay until it has and a queue is
- * created, or until cintio_reset() or cintio_close().
+ * answer, the queue's memory and identifier, and what is given back to
+ * cintio_free(), stay until it has and a queue is created, or until
+ * cintio_reset() or cintio_close().
  */
 void cintio_queue_destroy(struct cintio_queue *queue);
 

@@ -471,7 +471,6 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     ret = disable(dev, err);
     if (!ret) {
         cintio_let_go_of_destroyed(dev);
-        cintio_free_kept(dev, false);
         dev->keeps_records = false;
         ret = renew_admin(dev, err);
     }
@@ -501,7 +500,7 @@ void cintio_close(struct cintio *dev)
             cintio_queue_free(dev->queues[i]);
         }
     }
-    cintio_free(dev, dev->records);
+    cintio_free_ring(dev, dev->records);
     free(dev->queues);
     dev->ops->close(dev);   /* which ends what the controller does, at last */
     cintio_free_kept(dev, true);

@@ -58,7 +58,8 @@ struct cintio {
     pthread_mutex_t lock;
     _Atomic unsigned int generation;    /* up by one at each reset */
     _Atomic bool running;               /* it was to stop and has not */
-    struct cintio_mem *_Atomic kept;    /* given back while it was running */
+    _Atomic unsigned int held;          /* queues destroyed that it has */
+    struct cintio_mem *_Atomic kept;    /* given back meanwhile */
     struct cintio_queue *admin;
     struct cintio_queue **queues;       /* by identifier - 1 */
     struct cintio_mem *records;         /* interrupt status, by CQ identifier */
@@ -221,8 +222,11 @@ static inline uint64_t cintio_iova(const struct cintio_mem *mem,
            (offset & ((UINT64_C(1) << mem->shift) - 1));
 }
 
+/* As cintio_free(), of what no command of a queue reads or writes. */
+void cintio_free_ring(struct cintio *dev, struct cintio_mem *mem);
+
 /*
- * Frees what was given back while the controller did not stop. @dev->ops may be
+ * Frees what was given back while the controller might use it. @dev->ops may be
  * closed: mappings have ended with them.
  */
 void cintio_free_kept(struct cintio *dev, bool closed);

@@ -156,18 +156,28 @@ static void keep(struct cintio *dev, struct cintio_mem *mem)
     }
 }
 
-void cintio_free(struct cintio *dev, struct cintio_mem *mem)
+static void give_back(struct cintio *dev, struct cintio_mem *mem, bool used)
 {
     if (!mem) {
         return;
     }
     /* the caller's own cannot be kept; there is an IOMMU, which confines */
-    if (atomic_load(&dev->running) && !mem->foreign) {
+    if (used && !mem->foreign) {
         keep(dev, mem);
         return;
     }
     dev->ops->unmap(dev, mem);
     release(mem);
+}
+
+void cintio_free(struct cintio *dev, struct cintio_mem *mem)
+{
+    give_back(dev, mem, atomic_load(&dev->running) || atomic_load(&dev->held));
+}
+
+void cintio_free_ring(struct cintio *dev, struct cintio_mem *mem)
+{
+    give_back(dev, mem, atomic_load(&dev->running));
 }
 
 void cintio_free_kept(struct cintio *dev, bool closed)

@@ -84,9 +84,9 @@ static void delete_ring(struct cintio_queue *q, uint8_t opcode, bool *has)
 /*
  * Before memory is given back the controller must not use it any more. A queue
  * that it does not let go of is kept, identifier and all, until it does, or is
- * stopped by cintio_reset() or cintio_close().
+ * stopped by cintio_reset() or cintio_close(). Returns whether it is kept.
  */
-static void let_go(struct cintio_queue *q)
+static bool let_go(struct cintio_queue *q)
 {
     struct cintio *dev = q->dev;
 
@@ -96,11 +96,12 @@ static void let_go(struct cintio_queue *q)
             delete_ring(q, NVME_ADMIN_DELETE_CQ, &q->has_cq);
         }
         if (q->has_cq) {
-            return;
+            return true;
         }
     }
     dev->queues[q->id - 1] = NULL;
     cintio_queue_free(q);
+    return false;
 }
 
 static void withdraw(struct cintio_queue *q)
@@ -112,15 +113,22 @@ static void withdraw(struct cintio_queue *q)
     if (q->irq) {
         dev->ops->notify(dev, q->id, -1, NULL);
     }
-    let_go(q);
+    if (let_go(q)) {
+        atomic_fetch_add(&dev->held, 1);
+    }
 }
 
 void cintio_let_go_of_destroyed(struct cintio *dev)
 {
     for (unsigned int i = 0; i < dev->options.queues; i++) {
-        if (dev->queues[i] && dev->queues[i]->destroyed) {
-            let_go(dev->queues[i]);
+        if (dev->queues[i] && dev->queues[i]->destroyed &&
+            !let_go(dev->queues[i])) {
+            atomic_fetch_sub(&dev->held, 1);
         }
+    }
+    /* and of what their commands were given */
+    if (!atomic_load(&dev->held) && !atomic_load(&dev->running)) {
+        cintio_free_kept(dev, false);
     }
 }
 

@@ -105,7 +105,7 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
 
 void cintio_queue_free(struct cintio_queue *q)
 {
-    cintio_free(q->dev, q->mem);
+    cintio_free_ring(q->dev, q->mem);
     if (q->eventfd >= 0) {
         close(q->eventfd);
     }

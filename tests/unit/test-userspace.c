@@ -1158,7 +1158,7 @@ static void test_deletion_refused(void)
 }
 
 /* With a read in flight that may yet be written to its buffer. */
-static struct cintio_queue *not_stopped(FakeNvme *fake)
+static struct cintio_queue *reading(FakeNvme *fake, struct cintio_mem **mem)
 {
     struct cintio_io io = { .op = CINTIO_READ, .blocks = 1 };
     struct cintio_queue *q;
@@ -1166,14 +1166,62 @@ static struct cintio_queue *not_stopped(FakeNvme *fake)
     g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
         .timeout_ms = 5 }, &err), ==, 0);
     q = queue_of(fake, 4);
-    io.mem = memory_of(fake, NVME_PAGE);
+    *mem = io.mem = memory_of(fake, NVME_PAGE);
     io.buf = io.mem->addr;
     g_assert_cmpint(cintio_push(q, &io), ==, 0);
     g_assert_cmpint(cintio_ring(q), ==, 0);
+    return q;
+}
+
+/* Neither is its data anybody else's while the controller has the queue. */
+static void test_data_not_let_go(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        FakeNvme *fake = fake_new();
+        struct cintio_mem *mem, *more;
+        struct cintio_queue *q = reading(fake, &mem);
+
+        more = memory_of(fake, NVME_PAGE);
+        if (i & 1) {
+            fake->stuck = true;
+        } else {
+            fake->refused = NVME_ADMIN_DELETE_SQ;
+        }
+        cintio_queue_destroy(q);
+        cintio_free(fake->dev, mem);
+        cintio_free(fake->dev, more);
+        g_assert_cmpuint(maps_of(fake), ==, 4);
+        if (i & 1) {
+            bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
+                      "has stopped to answer admin commands");
+        }
+        fake_complete(fake, 1, 0, 0);
+        fake->refused = -1;
+        fake_answer(fake);
+        if (i & 2) {
+            use_first_again(fake);
+        } else {
+            g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+        }
+        g_assert_cmpuint(maps_of(fake), ==, 1);     /* of the admin queue */
+        mem = memory_of(fake, NVME_PAGE);
+        cintio_free(fake->dev, mem);
+        g_assert_cmpuint(maps_of(fake), ==, 1);
+        g_assert_cmpuint(fake->not_there, ==, i == 3);
+        fake->not_there = 0;
+        fake_free(fake);
+    }
+}
+
+static struct cintio_queue *not_stopped(FakeNvme *fake)
+{
+    struct cintio_mem *mem;
+    struct cintio_queue *q = reading(fake, &mem);
+
     fake->stuck = true;
     g_assert_cmpint(cintio_reset(fake->dev, &err), ==, -ETIMEDOUT);
     expect_text(err.text, "did not stop in 5 ms");
-    cintio_free(fake->dev, io.mem);
+    cintio_free(fake->dev, mem);
     return q;
 }
 
@@ -1185,9 +1233,9 @@ static void test_not_stopped(void)
 
     cintio_queue_destroy(q);
     fake->cq[1].eventfd = -1;
-    fake_complete(fake, 1, 0, 0);
     bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
               "did not stop when it was reset: reset it again, or close it");
+    fake_complete(fake, 1, 0, 0);
     fake_answer(fake);
     g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
     g_assert_cmpuint(maps_of(fake), ==, 1);     /* of the admin queue */
@@ -1310,6 +1358,8 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/trouble/refused-late", test_refused_late);
     g_test_add_func("/userspace/trouble/deletion-refused",
                     test_deletion_refused);
+    g_test_add_func("/userspace/trouble/data-not-let-go",
+                    test_data_not_let_go);
     g_test_add_func("/userspace/trouble/not-stopped", test_not_stopped);
     g_test_add_func("/userspace/trouble/never-stopped", test_never_stopped);
     g_test_add_func("/userspace/trouble/late-answer", test_late_answer);
