@@ -103,14 +103,6 @@ static void write64(struct cintio *dev, uint32_t offset, uint64_t value)
     cintio_write32(dev, offset + 4, value >> 32);
 }
 
-/* Its lists of PRPs are room for data. */
-static int new_admin(struct cintio *dev, struct cintio_queue **admin,
-                     struct cintio_error *err)
-{
-    return cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES, CINTIO_MAX_TRANSFER,
-                            admin, err);
-}
-
 /* With an admin queue of its own; whatever was before is gone. */
 static int enable(struct cintio *dev, struct cintio_error *err)
 {
@@ -437,22 +429,11 @@ int cintio_start(struct cintio *dev, const char *address,
         return ret;
     }
     dev->queues = calloc(dev->options.queues, sizeof(*dev->queues));
-    ret = dev->queues ? new_admin(dev, &dev->admin, err)
+    /* its lists of PRPs are room for data */
+    ret = dev->queues ? cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES,
+                                         CINTIO_MAX_TRANSFER, &dev->admin, err)
                       : cintio_fail(err, -ENOMEM, "out of memory");
     return ret ? ret : bring_up(dev, err);
-}
-
-/* The admin queue is empty again, as the controller takes it to be. */
-static int renew_admin(struct cintio *dev, struct cintio_error *err)
-{
-    struct cintio_queue *fresh;
-    int ret = new_admin(dev, &fresh, err);
-
-    if (!ret) {
-        cintio_queue_free(dev->admin);
-        dev->admin = fresh;
-    }
-    return ret;
 }
 
 int cintio_reset(struct cintio *dev, struct cintio_error *err)
@@ -472,9 +453,7 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     if (!ret) {
         cintio_let_go_of_destroyed(dev);
         dev->keeps_records = false;
-        ret = renew_admin(dev, err);
-    }
-    if (!ret) {
+        cintio_queue_empty(dev->admin);
         ret = bring_up(dev, err);
     }
     pthread_mutex_unlock(&dev->lock);

@@ -270,6 +270,9 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
                      struct cintio_error *err);
 void cintio_queue_free(struct cintio_queue *queue);
 
+/* As new. The controller does not use it, or has stopped. */
+void cintio_queue_empty(struct cintio_queue *queue);
+
 /* Puts @sqe into the SQ, whose identifier it sets; -EAGAIN if none is free. */
 int cintio_enqueue(struct cintio_queue *queue, struct nvme_sqe *sqe,
                    const struct cintio_io *io);

@@ -56,19 +56,28 @@ static int get_rings(struct cintio_queue *q, struct cintio_error *err)
 
 static int get_slots(struct cintio_queue *q, struct cintio_error *err)
 {
-    unsigned int n = q->entries - 1;
-
-    q->slots = calloc(n + 1, sizeof(*q->slots));
-    q->free = calloc(n, sizeof(*q->free));
+    q->slots = calloc(q->entries, sizeof(*q->slots));
+    q->free = calloc(q->entries - 1, sizeof(*q->free));
     q->taken = calloc(q->entries, sizeof(*q->taken));
-    if (!q->slots || !q->free || !q->taken) {
-        return cintio_fail(err, -ENOMEM, "out of memory");
-    }
-    for (unsigned int i = 0; i < n; i++) {
-        q->free[q->nr_free++] = n - 1 - i;
-    }
+    return q->slots && q->free && q->taken ? 0 :
+           cintio_fail(err, -ENOMEM, "out of memory");
+}
+
+void cintio_queue_empty(struct cintio_queue *q)
+{
+    uint16_t n = q->entries - 1;
+
+    memset(q->cq, 0, q->entries * sizeof(*q->cq));
+    memset(q->slots, 0, q->entries * sizeof(*q->slots));
+    memset(q->taken, 0, q->entries * sizeof(*q->taken));
     q->slots[n].prev = q->slots[n].next = n;
-    return 0;
+    for (q->nr_free = 0; q->nr_free < n; q->nr_free++) {
+        q->free[q->nr_free] = n - 1 - q->nr_free;
+    }
+    q->sq_tail = 0;
+    q->queued = q->flying = 0;
+    q->head = q->scan = (struct cintio_cursor) { .phase = true };
+    q->generation = atomic_load(&q->dev->generation);
 }
 
 int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
@@ -85,11 +94,9 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
     *q = (struct cintio_queue) {
         .dev = dev, .id = id, .entries = entries, .eventfd = -1,
         .max_transfer = max_transfer,
-        .generation = atomic_load(&dev->generation),
         .sq_doorbell = NVME_REG_DOORBELLS + (2u * id << shift),
         .cq_doorbell = NVME_REG_DOORBELLS + ((2u * id + 1) << shift),
         .pointer_reg = dev->pointer_offset + id * dev->pointer_stride,
-        .head.phase = true, .scan.phase = true,
     };
     ret = get_rings(q, err);
     if (!ret) {
@@ -99,6 +106,7 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
         cintio_queue_free(q);
         return ret;
     }
+    cintio_queue_empty(q);
     *out = q;
     return 0;
 }

@@ -67,10 +67,11 @@ typedef struct FakeNvme {
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
     uint8_t mdts;
-    /* called when memory is mapped or a register read, as another thread may */
+    /* called when a register is read, as another thread may */
     void (*meanwhile)(struct FakeNvme *fake);
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
     bool scattered;
+    bool no_memory;                 /* none can be mapped any more */
 
     struct cintio *dev;
     uint32_t regs[FAKE_BAR_SIZE / 4];
