@@ -61,6 +61,7 @@ static int wait_ready(struct cintio *dev, bool ready, struct cintio_error *err)
     uint64_t end = cintio_now() + dev->options.timeout_ms * UINT64_C(1000000);
 
     for (;;) {
+        bool late = cintio_now() > end; /* before the look: it is the last */
         uint32_t csts = cintio_read32(dev, NVME_REG_CSTS);
 
         if (csts == NVME_GONE) {
@@ -74,7 +75,7 @@ static int wait_ready(struct cintio *dev, bool ready, struct cintio_error *err)
             return cintio_fail(err, -EIO, "%s failed while it was started "
                                "(CSTS.CFS)", dev->info.address);
         }
-        if (cintio_now() > end) {
+        if (late) {
             return cintio_fail(err, -ETIMEDOUT, "%s did not %s in %u ms",
                                dev->info.address, ready ? "start" : "stop",
                                dev->options.timeout_ms);
@@ -125,19 +126,23 @@ static int admin_wait(struct cintio *dev, struct cintio_done *done,
     uint64_t end = cintio_now() + dev->options.timeout_ms * UINT64_C(1000000);
     int ret;
 
-    while (!cintio_reap(dev->admin, done, 1)) {
+    for (;;) {
+        bool late = cintio_now() > end;
+
+        if (cintio_reap(dev->admin, done, 1)) {
+            return 0;
+        }
         ret = cintio_alive(dev, err);
         if (ret) {
             return ret;
         }
-        if (cintio_now() > end) {
+        if (late) {
             return cintio_fail(err, -ETIMEDOUT, "%s does not answer: an admin "
                                "command took more than %u ms",
                                dev->info.address, dev->options.timeout_ms);
         }
         nap();
     }
-    return 0;
 }
 
 int cintio_check_answers(struct cintio *dev, struct cintio_error *err)

@@ -529,7 +529,7 @@ static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
 
     fake->reads++;
     if (fake->meanwhile) {
-        fake->meanwhile(fake);
+        fake->meanwhile(fake, offset);
     }
     return value;
 }

@@ -515,6 +515,12 @@ MUTANTS = {
         ("woken before the reset is known", "    atomic_fetch_add(&dev->generation, 1);\n", ""),
         ("memory is freed under a controller that runs", "if (!disable(dev, &ignored)) {",
          "if (1) {"),
+        ("no look after the time to start or stop", "        if (late) {\n            return "
+         "cintio_fail(err, -ETIMEDOUT, \"%s did not %s", "        if (cintio_now() > end) {\n"
+         "            return cintio_fail(err, -ETIMEDOUT, \"%s did not %s"),
+        ("no look after the time to answer", "        if (late) {\n            return "
+         "cintio_fail(err, -ETIMEDOUT, \"%s does not", "        if (cintio_now() > end) {\n"
+         "            return cintio_fail(err, -ETIMEDOUT, \"%s does not"),
         ("data beyond two pages", "len > BOUNCE", "0"),
         ("the second page is forgotten", "sqe.prp2 = len > NVME_PAGE ?", "sqe.prp2 = 0 ?"),
         ("nothing comes back", "    if (buf) {\n        memcpy(buf, bounce, len);\n    }\n", ""),

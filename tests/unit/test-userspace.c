@@ -892,11 +892,10 @@ static struct {
     unsigned pushed;
 } pusher;
 
-static void push_on(FakeNvme *fake)
+static void push_on(FakeNvme *fake, uint32_t offset)
 {
     struct cintio_queue *q = pusher.q;
 
-    (void)fake;
     g_assert_cmpint(cintio_push(q, &pusher.io), ==, 0);
     /* the list is the queue's own */
     g_assert_cmphex(q->sq[pusher.pushed++].prp2 - q->mem->iova, <,
@@ -927,7 +926,7 @@ static void test_push_during_reset(void)
     fake->meanwhile = NULL;
     g_assert_cmpuint(pusher.pushed, >, 2);
     while (pusher.pushed < 63) {
-        push_on(fake);
+        push_on(fake, 0);
     }
     g_assert_cmpint(cintio_complete(pusher.q, &done, 1, 1, 0), ==, -ESTALE);
     cintio_queue_destroy(pusher.q);
@@ -1291,6 +1290,36 @@ static void test_late_answer(void)
     fake_free(fake);
 }
 
+/* The process does not run, as when it is stopped; meanwhile there is news. */
+static void stopped_a_while(FakeNvme *fake, uint32_t offset)
+{
+    if (offset == NVME_REG_CSTS) {
+        fake->meanwhile = NULL;
+        usleep(10000);
+        fake_answer(fake);
+    }
+}
+
+/* What is there when the time is over is no time-out. */
+static void test_news_while_stopped(void)
+{
+    FakeNvme *fake = fake_new();
+    struct nvme_sqe unknown = { .opcode = 0x7f };
+
+    g_assert_cmpint(fake_start(fake, &(struct cintio_options) {
+        .timeout_ms = 5 }, &err), ==, 0);
+    fake->stuck = true;
+    fake->meanwhile = stopped_a_while;
+    g_assert_cmpint(cintio_admin(fake->dev, &unknown, NULL, 0, NULL, &err), ==,
+                    1);
+    g_assert_null(fake->meanwhile);
+    fake->stuck = true;
+    fake->meanwhile = stopped_a_while;
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_null(fake->meanwhile);
+    fake_free(fake);
+}
+
 static void test_admin_errors(void)
 {
     FakeNvme *fake = fake_new();
@@ -1369,6 +1398,8 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/trouble/not-stopped", test_not_stopped);
     g_test_add_func("/userspace/trouble/never-stopped", test_never_stopped);
     g_test_add_func("/userspace/trouble/late-answer", test_late_answer);
+    g_test_add_func("/userspace/trouble/news-while-stopped",
+                    test_news_while_stopped);
     g_test_add_func("/userspace/trouble/admin", test_admin_errors);
     return g_test_run();
 }
