@@ -170,18 +170,35 @@ static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
 
 /* --- polling ------------------------------------------------------------ */
 
-/* Until half of the time, or so much of it, that the oldest command takes. */
-static void sleep_for_a_time(struct cintio_queue *q, uint64_t end)
+/*
+ * Until half of the time, or so much of it, that the oldest command takes. A
+ * reset ends the sleep, and so does what look_after() finds, at the latest when
+ * it is next due.
+ */
+static int sleep_for_a_time(struct cintio_queue *q, uint64_t end)
 {
     const struct cintio_slot *oldest = &q->slots[q->slots[q->entries - 1].next];
     uint64_t ns = q->mode == CINTIO_SLEEP ? q->sleep_ns : q->mean_ns / 2;
-    uint64_t until = oldest->pushed_ns + ns;
-    struct timespec at = timespec_of(until < end ? until : end);
+    uint64_t until = oldest->pushed_ns + ns, now = cintio_now(), part;
+    struct timespec at;
+    int ret = 0;
 
-    if (oldest->pushed_ns && ns && cintio_now() < until) {
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-        q->sleeps++;
+    if (!oldest->pushed_ns || !ns || now >= until) {
+        return 0;
     }
+    until = until < end ? until : end;
+    q->sleeps++;
+    while (!ret && !cintio_is_stale(q)) {
+        part = until > now + WATCH_NS ? now + WATCH_NS : until;
+        at = timespec_of(part);
+        if (!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) &&
+            part == until) {
+            break;
+        }
+        now = cintio_now();
+        ret = look_after(q, now);
+    }
+    return ret;
 }
 
 /* No pause instruction: it makes a virtual CPU leave for its host. */
@@ -242,7 +259,7 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     }
     min = min < max ? min : max;
     if (min && !sleeps_on_interrupt(q) && q->mode != CINTIO_POLL) {
-        sleep_for_a_time(q, end);
+        ret = sleep_for_a_time(q, end);
     }
     got = cintio_reap(q, done, max);
     while (got < min && q->flying && !ret) {

@@ -6,8 +6,10 @@
  * would lose one are found out by the same tests.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "fake-nvme.h"
@@ -417,6 +419,36 @@ static void test_sleep_then_poll(void)
     fake_free(fake);
 }
 
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* Neither a signal nor the look after the controller cuts a sleep short. */
+static void test_sleep_is_whole(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_DEFAULT);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_SLEEP);
+    struct sigaction action = { .sa_handler = ignore }, before;
+    struct itimerval soon = { .it_value = { .tv_usec = 20000 } };
+    uint64_t start = cintio_now();
+    struct cintio_done done;
+
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_SLEEP, 1200000000, &err),
+                    ==, 0);
+    push(q, 1);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(sigaction(SIGALRM, &action, &before), ==, 0);
+    g_assert_cmpint(setitimer(ITIMER_REAL, &soon, NULL), ==, 0);
+    g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(cintio_now() - start, >=, 1200000000);
+    g_assert_cmpuint(q->sleeps, ==, 1);
+    g_assert_cmpint(sigaction(SIGALRM, &before, NULL), ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* Of two, the older one ends: the time to sleep for is the other's. */
 static void test_sleep_for_the_oldest(void)
 {
@@ -592,6 +624,55 @@ static void test_removal_wakes(void)
     }
 }
 
+static void reset_it(FakeNvme *fake)
+{
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+}
+
+static void take_it_away(FakeNvme *fake)
+{
+    fake->gone = true;
+}
+
+/* Nor does a time to sleep for, however long, hide any of it. */
+static void test_long_sleep_ends(void)
+{
+    static const struct {
+        void (*what)(FakeNvme *fake);
+        int result;
+    } ends[] = {
+        { reset_it, -ESTALE }, { ask_for, -ENODEV }, { take_it_away, -ENODEV },
+    };
+    FakeNvme *fakes[G_N_ELEMENTS(ends)];
+    Sleeper sleepers[G_N_ELEMENTS(ends)];
+    GThread *threads[G_N_ELEMENTS(ends)];
+    uint64_t start = cintio_now();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++) {
+        struct cintio_queue *q;
+
+        fakes[i] = with_removal();
+        q = queue_of(fakes[i], 16, CINTIO_SLEEP);
+        g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_SLEEP,
+                                              UINT64_C(60000000000), &err), ==,
+                        0);
+        push(q, 2);
+        sleepers[i] = (Sleeper) { q, 0 };
+        threads[i] = g_thread_new("sleeper", sleep_for_ever, &sleepers[i]);
+        while (!__atomic_load_n(&q->sleeps, __ATOMIC_RELAXED)) {
+            usleep(1000);
+        }
+        ends[i].what(fakes[i]);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++) {
+        g_thread_join(threads[i]);
+        g_assert_cmpint(sleepers[i].result, ==, ends[i].result);
+        cintio_queue_destroy(sleepers[i].q);
+        fake_free(fakes[i]);
+    }
+    g_assert_cmpuint(cintio_now() - start, <, UINT64_C(30000000000));
+}
+
 /* What has come is taken first; the next call says what is wrong. */
 static void test_removal_keeps_completions(void)
 {
@@ -748,11 +829,13 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/polling-is-silent", test_polling_is_silent);
     g_test_add_func("/wait/timeout", test_timeout);
     g_test_add_func("/wait/sleep-then-poll", test_sleep_then_poll);
+    g_test_add_func("/wait/sleep-is-whole", test_sleep_is_whole);
     g_test_add_func("/wait/sleep-for-the-oldest", test_sleep_for_the_oldest);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
     g_test_add_func("/wait/reset-between", test_reset_between);
     g_test_add_func("/wait/told-between", test_told_between);
     g_test_add_func("/wait/removal-wakes", test_removal_wakes);
+    g_test_add_func("/wait/long-sleep-ends", test_long_sleep_ends);
     g_test_add_func("/wait/removal-keeps", test_removal_keeps_completions);
     g_test_add_func("/wait/removal-busy", test_removal_of_a_busy_one);
     g_test_add_func("/wait/looked-after-seldom", test_looked_after_seldom);
