@@ -219,6 +219,7 @@ static int enable_dma(struct vfio *vfio, const char *address,
 
 /* --- interrupts --------------------------------------------------------- */
 
+/* 0; the number of vectors that there are, if it is less than @count; -errno */
 static int set_irqs(struct vfio *vfio, unsigned int index, unsigned int start,
                     unsigned int count, const int32_t *fds)
 {
@@ -234,7 +235,8 @@ static int set_irqs(struct vfio *vfio, unsigned int index, unsigned int start,
         .flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
     };
     memcpy(set->data, fds, count * sizeof(*fds));
-    ret = ioctl(vfio->device, VFIO_DEVICE_SET_IRQS, set) ? -errno : 0;
+    ret = ioctl(vfio->device, VFIO_DEVICE_SET_IRQS, set);
+    ret = ret < 0 ? -errno : ret;
     free(set);
     return ret;
 }
@@ -260,6 +262,12 @@ static int enable_vectors(struct cintio *dev, unsigned int wanted,
         fds[i] = -1;
     }
     ret = set_irqs(vfio, VFIO_PCI_MSIX_IRQ_INDEX, 0, dev->vectors, fds);
+    if (ret > 0) {
+        /* the kernel has no more of them, and enabled none */
+        dev->vectors = (unsigned int)ret < dev->vectors ? ret : 1;
+        ret = set_irqs(vfio, VFIO_PCI_MSIX_IRQ_INDEX, 0, dev->vectors, fds);
+    }
+    ret = ret > 0 ? -ENOSPC : ret;
     return ret ? cintio_fail(err, ret, "%u MSI-X vectors of %s: %s",
                              dev->vectors, dev->info.address, strerror(-ret))
                : 0;
@@ -271,6 +279,7 @@ static int vfio_notify(struct cintio *dev, unsigned int vector, int fd,
     int32_t one = fd;
     int ret = set_irqs(dev->carrier, VFIO_PCI_MSIX_IRQ_INDEX, vector, 1, &one);
 
+    ret = ret > 0 ? -ENOSPC : ret;
     return ret ? cintio_fail(err, ret, "interrupt vector %u of %s: %s", vector,
                              dev->info.address, strerror(-ret)) : 0;
 }
