@@ -301,6 +301,10 @@ static int user_setup(struct thread_data *td)
         return fail(td, -EINVAL, "engine cintio needs io_submit_mode=inline: a "
                     "queue belongs to one thread");
     }
+    if (td->o.sync_io) {
+        return fail(td, -EINVAL, "engine cintio has no sync=: writes end in "
+                    "the controller's cache; fsync=1 flushes it after each");
+    }
     if (td->files_index != 1 || strlen(f->file_name) >= sizeof(the.address)) {
         return fail(td, -EINVAL, "engine cintio needs one filename, the PCI "
                     "address with dots: filename=0000.00.03.0");
@@ -418,17 +422,21 @@ static int set_up_queue(struct thread_data *td, struct user *user,
     return ret;
 }
 
-/* fio looks at it only where it asks for a file's size by itself. */
+/*
+ * fio looks at it only where it asks for a file's size by itself; nor does the
+ * file of a log that is replayed have the size that user_setup() has set.
+ */
 static int check_offset(struct thread_data *td, const struct fio_file *f)
 {
+    const struct cintio_info *info = cintio_info(the.dev);
+    unsigned long long size = info->blocks * info->block_size;
     struct cintio_error err;
 
-    if (f->file_offset < f->real_file_size) {
+    if (f->file_offset < size) {
         return 0;
     }
     cintio_fail(&err, -EINVAL, "offset %llu: the namespace has %llu bytes",
-                (unsigned long long)f->file_offset,
-                (unsigned long long)f->real_file_size);
+                (unsigned long long)f->file_offset, size);
     return fail(td, -EINVAL, err.text);
 }
 
@@ -616,6 +624,9 @@ static int push_all(struct thread_data *td)
             user->waiting[n]->issue_time = now;
             io_u_queued(td, user->waiting[n]);
         }
+    }
+    if (td->o.read_iolog_file) {
+        td->last_issue = now;   /* from which a log's delays count */
     }
     io_u_mark_submit(td, n);
     user->queued -= n;

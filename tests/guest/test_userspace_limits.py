@@ -107,6 +107,12 @@ CONTROLLERS = (
     ("as many as fit and no more", USUAL, f"{CHECK} --blocks 1024 --depth 513",
      "too few for 513 I/Os of 1024 blocks"),
 )
+#: Five reads, a second apart by their times in us.
+REPLAY = """now() { cut -d. -f1 /proc/uptime; }
+(echo 'fio version 3 iolog'; echo 0 f add; echo 0 f open
+ for t in 1 2 3 4 5; do echo ${t}000000 f read $((4096 * t)) 4096; done) >/tmp/log
+start=$(now)
+"""
 JOBS = (
     ("beyond the end", USUAL, fio("verify=0\nsize=10G\nrw=read\nbs=128k\n[a]\n"), ""),
     ("beyond the end at random", USUAL,
@@ -116,12 +122,16 @@ JOBS = (
     ("no size of I/O", USUAL, fio("io_size=0\n[a]\n"), ""),
     ("trim", USUAL, fio("verify=0\nrw=randtrim\n[a]\n"), "does not trim"),
     ("trim and write", USUAL, fio("verify=0\nrw=trimwrite\n[a]\n"), "does not trim"),
+    ("sync", USUAL, fio("sync=1\n[a]\n"), "has no sync="),
     ("offload", USUAL, fio("io_submit_mode=offload\n[a]\n"), "needs io_submit_mode=inline"),
     ("memory of one's own", USUAL, fio("mem=malloc\n[a]\n"), "conflicts with"),
     ("two controllers", USUAL, fio("[a]\nfilename=$F\n[b]\nfilename=$(tr : . </tmp/short)\n", ""),
      "share one controller: give all the same filename"),
     ("syncs", USUAL, fio("fsync=4\n[a]\n"), ""),
     ("deep", USUAL, fio("iodepth=1024\nsize=8M\n[a]\n"), ""),
+    ("log", USUAL, REPLAY + fio("verify=0\niodepth=1\niodepth_batch_complete_min=1\n"
+                                "read_iolog=/tmp/log\nreplay_redirect=$F\n[a]\n") +
+     " && [ $(($(now) - start)) -ge 3 ]", ""),
     ("usual", USUAL, fio(AB), ""),
 )
 #: A group that belongs to somebody else than root, who may lock little memory.
