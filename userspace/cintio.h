@@ -132,7 +132,8 @@ struct cintio_done {
 
 /*
  * Give the PCI function @address ("0000:00:03.0") to vfio-pci, which takes it
- * from the driver that has it: nothing may use its block devices any more.
+ * from the driver that has it: nothing may use its block devices any more. One
+ * that vfio-pci has already is left as it is, and whoever drives it, too.
  * cintio_unbind() gives it back to whatever driver the kernel chooses.
  * Both need root.
  */

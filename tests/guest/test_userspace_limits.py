@@ -154,6 +154,7 @@ KERNEL = (
      f"{ENDED} && {CHECK}", ""),
     ("interrupted", USUAL, fio("time_based=1\nruntime=1000\n[a]\n") + " >/tmp/fio 2>&1 & sleep 1; "
      f"kill -INT $(pidof fio); wait; grep terminating /tmp/fio && {CHECK}", ""),
+    ("bound again", USUAL, f"{BUSY}cintio bind $A; r=$?; sleep 0.2; {ENDED} && exit $r", ""),
     ("another has it", USUAL, f"{BUSY}{CHECK}; r=$?; kill -9 $!; wait; exit $r",
      "another process has 0000:"),
 )
