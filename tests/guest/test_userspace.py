@@ -169,6 +169,9 @@ def test_errors_say_what_to_do(boot: Boot, disk: vm.Backend, iommu: bool) -> Non
         ("reset", "A=$(cat /tmp/address); cintio bind $A; "
                   "cintio check $A --mode coalesced --count 1000000 --reset 30",
          "was reset: 16 commands of queue 1 are lost"),
+        ("records", "cintio check $A --policy cint --records --hints --mode interrupt --threads 4 "
+                    "--blocks 32 --count 1000000 --reset 30",
+         "was reset: 16 commands of queue 4 are lost"),
         ("policy", "cintio check $A --mode coalesced --policy adaptive",
          "knows no interrupt pointer: give it the policy pointer"),
         ("node", "cd /dev/vfio; mv vfio away; cintio info $A; r=$?; mv away vfio; exit $r",
