@@ -128,6 +128,39 @@ def test_limits(guest: Guest) -> None:
     assert outstanding(guest, "/tmp/ns1") == 0
 
 
+#: Readers on CPU 0, and how many of them have ended after half a minute.
+READERS = """\
+for reader in 1 2 3 4; do
+    (taskset 1 hintio --count=100 --stride=4k /tmp/ns1 >/dev/null && echo >> /tmp/readers) &
+done
+for i in $(seq 300); do
+    [ "$(wc -l < /tmp/readers)" = 4 ] && break
+    sleep 0.1
+done
+wc -l < /tmp/readers
+"""
+
+
+def test_no_tag_to_wait_for_elsewhere() -> None:
+    """Who waits for a tag waits for one of its own queue: what holds another's may be stuck.
+
+    One tag a queue. CPU 1's is a namespace's that does not answer; whatever CPU 0 has to wait for
+    is free again in no time.
+    """
+    machine = replace(
+        hint_machine("nvme.blk_switch=2", "nvme.io_queue_depth=2", "nvme_core.io_timeout=200"),
+        extra=held.namespace(2))
+    with serving(machine, log_root() / "blk-switch-one-tag") as running:
+        running.shell(f"{names(2)} echo -n > /tmp/readers")
+        set_threshold(running, ALWAYS)
+        hold = held.Hold(running, "read_aio")
+        hold.start(f"taskset 2 hintio {STOPPED}")
+        ended = running.shell(READERS)
+        hold.release()
+        assert ended == "4\n"
+        assert outstanding(running, "/tmp/ns1") == 0
+
+
 #: Of a block device that is gone, libaio reads nothing and says no error: fio goes on until its
 #: time is over, and would make a file of that name if it came too late.
 WHILE_IT_GOES = "time_based\nruntime=5\nallow_file_create=0"
