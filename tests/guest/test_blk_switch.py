@@ -67,9 +67,10 @@ def guest(switched: Guest) -> Iterator[Guest]:
 
 def check_priorities(guest: Guest) -> None:
     """Queues of the realtime class are urgent, and all others medium."""
-    queues = guest.stats()["submission-queues"]
-    assert {q["sqid"]: q["priority"] for q in queues} == {
+    queues = {q["sqid"]: q["priority"] for q in guest.stats()["submission-queues"]}
+    assert {q: queues.pop(q) for q in (T0, T1, L0, L1)} == {
         T0: MEDIUM, T1: MEDIUM, L0: URGENT, L1: URGENT}
+    assert set(queues.values()) <= {MEDIUM}
 
 
 def test_queues(guest: Guest) -> None:
@@ -277,11 +278,16 @@ until grep -q live state; do sleep 0.01; done
 """
 
 
-def test_reset_with_other_queues() -> None:
-    """Queues that a reset is to add get what the classes leave, which is nothing here."""
-    with serving(hint_machine("nvme.blk_switch=2"), log_root() / "blk-switch-reset") as running:
+@pytest.mark.parametrize(("at_boot", "counts"), [(0, (1, 0)), (1, (2, 0, 1))])
+def test_reset_with_other_queues(at_boot: int, counts: tuple[int, ...]) -> None:
+    """Queues that a reset is to add get what the classes leave, which is nothing more here.
+
+    For polling there are some only where there were some at first.
+    """
+    machine = hint_machine("nvme.blk_switch=2", f"nvme.poll_queues={at_boot}")
+    with serving(machine, log_root() / f"blk-switch-reset-{at_boot}") as running:
         for name in ("poll_queues", "write_queues"):
-            for count in (1, 0):
+            for count in counts:
                 running.shell(f"echo {count} > /sys/module/nvme/parameters/{name}; {RESET}")
                 assert running.shell(f"cat {QUEUE}/switch_mode") == "request\n"
                 check_priorities(running)

@@ -254,6 +254,20 @@ def test_rings_keep_their_error(interrupted: Guest) -> None:
     assert "not supported" in reply["stderr"]
 
 
+def test_queues_that_come_too_late() -> None:
+    """Queues for polling that are asked for once the driver is there take nobody's interrupts.
+
+    A request without one would end when it times out, which the kernel says.
+    """
+    with serving(hint_machine("nvme_core.io_timeout=1"), log_root() / "polling-late") as running:
+        running.shell(f"echo 1 > /sys/module/nvme/parameters/poll_queues; {RESET};"
+                      "until grep -q live /sys/class/nvme/nvme0/state; do sleep 0.01; done")
+        for cpu in (0, 1):
+            found = during(running, job(hipri=0, ios=4, more=f"cpus_allowed={cpu}"))
+            assert (found.others, found.interrupts) == (4, 4), cpu
+        assert "2/0/0 default" in running.shell("dmesg | grep default/read/poll | tail -n 1")
+
+
 # ---- queues with interrupts --------------------------------------------------------------------
 
 #: An unmarked completion may wait; the device must not send its interrupt as the queue is empty.
