@@ -72,6 +72,8 @@ def mix(numjobs: int = 1, sync: str = "size=1M", size: str = "4M") -> str:
 
 #: Both kinds of I/O on one queue of several.
 ON_ONE_CPU = mix().replace("[global]", "[global]\ncpus_allowed=0")
+#: Of two that wait one on each of two CPUs: wherever the other job is, it shares a queue with one.
+ON_EACH_CPU = "size=1M\ncpus_allowed=0,1\ncpus_allowed_policy=split"
 
 
 def waiting_machine(backend: vm.Backend, append: tuple[str, ...] = (SYNC_ONLY,),
