@@ -43,7 +43,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "libvirt": ("libvirt-daemon", "libvirt-daemon-driver-qemu", "libvirt-clients", "grub-common",
                 "grub-pc-bin", "grub-efi-amd64-bin", "mtools"),
     "counting": ("valgrind", "binutils"),
-    "shells": ("zsh", "fish", "man-db"),
+    # programs that read what the tool writes: images, completions, the manual page
+    "tool tests": ("cpio", "fish", "man-db", "zsh"),
 }  # fmt: skip
 
 #: Targets that need what others need.

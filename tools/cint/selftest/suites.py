@@ -567,7 +567,7 @@ def _bench(options: Options) -> Iterator[Result]:
 
 SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
-    Suite("tool", "the tool's own tests", ("shells",), _tool, _tool_names),
+    Suite("tool", "the tool's own tests", ("tool tests",), _tool, _tool_names),
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
     Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
           _replay_names),
