@@ -348,8 +348,8 @@ MUTANTS = {
          "return cintio_alive("),
         ("whoever is busy does not hear of a removal", "if (!ret && !(++q->looks % LOOKS)) {",
          "if (0) {"),
-        ("whoever polls looks after nobody", "        ret = look_after(q, now);",
-         "        ret = 0;"),
+        ("whoever polls looks after nobody", "        ret = look_after(q, now);\n        if (",
+         "        ret = 0;\n        if ("),
         ("a sleeper looks after nobody", "left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, "
          "&q->error)", "left <= WATCH_NS ? TIMED_OUT : 0"),
         ("looked after each time", "if (now < q->watched_ns + WATCH_NS) {", "if (0) {"),
