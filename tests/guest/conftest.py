@@ -92,6 +92,12 @@ def debug_kernel() -> Path:
 
 
 @pytest.fixture(scope="session")
+def race_kernel() -> Path:
+    """The kernel that looks for data races."""
+    return built(linux.RACES)
+
+
+@pytest.fixture(scope="session")
 def plain_kernel() -> Path:
     """The kernel without our patches."""
     if paths.KERNEL.resolve() != linux.MEASURED.image:

@@ -48,6 +48,8 @@ LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
 #: The same source with checks of its own, for slow tests.
 LINUX_DEBUG_BUILD = BUILD / "linux-debug"
+#: With the detector of data races, for slow tests.
+LINUX_KCSAN_BUILD = BUILD / "linux-kcsan"
 #: Without our patches, for what they cost where no device takes hints. In all these places the
 #: sources are beside the objects in the same way, or the compiler cache would find nothing.
 LINUX_PLAIN_SRC = BUILD / "plain/src/linux"

@@ -51,6 +51,9 @@ MEASURED = Kernel("linux", "the guest kernel", paths.LINUX_BUILD, (_BASE,))
 #: With lockdep, KASAN and fault injection, built for the slow tests only.
 DEBUG = Kernel("linux-debug", "the guest kernel with its own checks", paths.LINUX_DEBUG_BUILD,
                (_BASE, paths.KERNEL_CONFIG / "debug.config"))
+#: With KCSAN, which finds data races and does not go with KASAN; built for the slow tests only.
+RACES = Kernel("linux-kcsan", "the guest kernel with its detector of data races",
+               paths.LINUX_KCSAN_BUILD, (_BASE, paths.KERNEL_CONFIG / "kcsan.config"))
 #: As the measured one, but for our patches.
 PLAIN = Kernel("linux-plain", "the guest kernel without our patches", paths.LINUX_PLAIN_BUILD,
                (_BASE,), patched=False)
