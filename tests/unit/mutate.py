@@ -359,7 +359,7 @@ MUTANTS = {
          "        if (cintio_is_stale(q)) {\n            return 0;\n"
          "        }\n        if (now", "        if (now"),
         ("sleeps for all of the mean", "q->mean_ns / 2", "q->mean_ns"),
-        ("sleeps from now", "oldest->pushed_ns + ns;", "cintio_now() + ns;"),
+        ("sleeps from now", "until = oldest->pushed_ns + ns,", "until = cintio_now() + ns,"),
         ("sleeps through a reset", "while (!ret && !cintio_is_stale(q)) {", "while (!ret) {"),
         ("sleeps through a removal",
          "        now = cintio_now();\n        ret = look_after(q, now);\n    }\n    return ret;",
@@ -749,9 +749,10 @@ def main() -> int:
             original = bench.original
             if not bench.survives(original):
                 sys.exit(f"{name}: its tests fail as it is")
-            for what, before, after in mutants:
+            for what, before, _ in mutants:
                 if original.count(before) != 1:
                     sys.exit(f"{name}: {what}: {original.count(before)} places to change")
+            for what, before, after in mutants:
                 tried += 1
                 if bench.survives(original.replace(before, after)):
                     survived += 1
