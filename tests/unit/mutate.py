@@ -11,6 +11,7 @@ notices has survived; the exit status says whether one did. PATTERN limits the f
 """
 
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,15 +56,17 @@ MUTANTS = {
          "arb->used + arb->granted > arb->slots"),
         ("one slot too few", "arb->used + arb->granted >= arb->slots",
          "arb->used + arb->granted + 1 >= arb->slots"),
-        ("0 slots are none", "return sq->granted || !arb->slots;", "return sq->granted;"),
-        ("fetches without a grant", "return sq->granted || !arb->slots;",
-         "return sq->granted || !arb->slots || arb->used < arb->slots;"),
         ("a grant is good for ever", "        sq->granted--;\n        arb->granted--;\n", ""),
         ("a fetch uses no slot", "    arb->used++;\n", ""),
-        ("a slot is never free again", "    arb->used--;\n", ""),
         ("a fetch leaves the backlog", "    sq->backlog--;\n", ""),
         ("no place in line after a fetch", "    sq->backlog--;\n    update_line(arb, sq);\n",
          "    sq->backlog--;\n"),
+    ],
+    "model/arb.h": [
+        ("0 slots are none", "return sq->granted || !arb->slots;", "return sq->granted;"),
+        ("fetches without a grant", "return sq->granted || !arb->slots;",
+         "return sq->granted || !arb->slots || arb->used < arb->slots;"),
+        ("a slot is never free again", "    arb->used--;\n", ""),
     ],
     "model/media.c": [
         ("busiest unit", "media->unit_ns[i] < media->unit_ns[best]",
@@ -217,10 +220,10 @@ MUTANTS = {
         ("limits on a disabled vector", "cq->limits.any && !cq->disabled", "cq->limits.any"),
         ("delta below the limit's interval",
          "if (tuning && cq->delta_ns < limits->gap_ns) {", "if (0) {"),
-        ("late timer decides late", "if (hold_deadline(cq) <= due) {",
-         "if (hold_deadline(cq) <= now) {"),
-        ("late timer is sent early", "    if (release_deadline(cq) <= due) {\n"
-         "        return release(cq, now);", "    if (release_deadline(cq) <= due) {\n"
+        ("late timer decides late", "if (cint_hold_deadline(cq) <= due) {",
+         "if (cint_hold_deadline(cq) <= now) {"),
+        ("late timer is sent early", "    if (cint_release_deadline(cq) <= due) {\n"
+         "        return release(cq, now);", "    if (cint_release_deadline(cq) <= due) {\n"
          "        return release(cq, due);"),
     ],
     "coalesce/vic.c": [
@@ -682,6 +685,29 @@ class Bench:
         return True
 
 
+class HeaderBench:
+    """The tests of a model's header, all compiled anew with each mutant."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        """Copy what includes the header to where the mutants will be."""
+        found = MODEL_TESTS[name.replace(".h", ".c")]
+        self.place, self.header = place, place / Path(name).name
+        self.original = (ROOT / "hw/nvme" / name).read_text("utf-8")
+        # The directory of the mutant comes before that of the original.
+        self.flags = [f"-I{place}", *SANITIZE, *glib()]
+        originals = [*(ROOT / "hw/nvme" / source for source in found.sources),
+                     *(UNIT / part for test in found.tests for part in test)]
+        self.sources = [Path(shutil.copy(original, place)) for original in originals]
+
+    def survives(self, text: str) -> bool:
+        """Whether the tests pass with `text` in the header's place."""
+        self.header.write_text(text, encoding="utf-8")
+        objects = [compile_to(source, self.place, self.flags) for source in self.sources]
+        binary = self.place / "test"
+        subprocess.run(["gcc", *objects, "-o", binary, *self.flags, "-lm"], check=True)
+        return passes(binary)
+
+
 class DriverBench:
     """The tests of the user-space driver, compiled but for one of its files."""
 
@@ -730,10 +756,12 @@ class KernelBench:
         return passes(binary)
 
 
-def bench_of(name: str, place: Path) -> Bench | DriverBench | KernelBench:
+def bench_of(name: str, place: Path) -> Bench | HeaderBench | DriverBench | KernelBench:
     """What runs the tests of a file."""
     if name in KERNEL_TESTS:
         return KernelBench(name, place)
+    if name.endswith(".h"):
+        return HeaderBench(name, place)
     return DriverBench(name, place) if name in DRIVER else Bench(name, place)
 
 
