@@ -591,3 +591,18 @@ def test_a_log_that_the_monitor_would_call_otherwise(tmp_path: Path, name: str,
                                                      capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["trace", "--qmp", str(tmp_path / "none"), str(tmp_path / name)]) == 2
     assert "no blanks and no % in the name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--what-if", "defalt"), "unknown policy 'defalt'"),
+    (("--what-if", "default,stock"), "without cint there is nothing to replay"),
+    (("--plot", "no/such.png"), "no is no directory"),
+    (("--perfetto", "no/such.json"), "no is no directory"),
+    (("no/such.log",), "no is no directory"),
+])
+def test_what_is_typed_wrong_is_said_before_anything_is_recorded(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+        options: Sequence[str], said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["trace", "--qmp", "no-vm.sock", *options]) != 0
+    assert said in capsys.readouterr().err

@@ -260,6 +260,14 @@ def parse_policies(text: str) -> list[Policy]:
     return policies
 
 
+def parse_replayed(text: str) -> list[Policy]:
+    """Parse a comma-separated list of what cint-replay is to replay; an engine, and no device."""
+    policies = [parse_policy(p) for p in split_list(text)]
+    if any(policy.kind == "stock" for policy in policies):
+        raise UsageError("--policy stock: without cint there is nothing to replay")
+    return policies
+
+
 def check_virtual(policies: Iterable[Policy]) -> None:
     """Refuse what means nothing in virtual time."""
     if any(policy.kind == "stock" for policy in policies):

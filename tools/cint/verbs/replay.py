@@ -159,11 +159,7 @@ def logged_scale(log: Path) -> float:
 
 def policies_for(args: argparse.Namespace) -> list[properties.Policy]:
     """The policies typed; cint-replay reads the same words, but says less of a wrong one."""
-    policies = [properties.parse_policy(text)
-                for text in properties.split_list(args.policy or DEFAULT_POLICY)]
-    if any(policy.kind == "stock" for policy in policies):
-        raise UsageError("--policy stock: without cint there is nothing to replay")
-    return policies
+    return properties.parse_replayed(args.policy or DEFAULT_POLICY)
 
 
 def _policies(names: Sequence[str]) -> list[str]:

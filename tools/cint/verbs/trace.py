@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cint import bootstrap, paths, ui, units
+from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
 from cint.results import distributions
@@ -167,15 +168,25 @@ def _what_if(log: Path, policies: str) -> int:
     return subprocess.run([sys.executable, "-P", "-m", "cint", *words], check=False).returncode
 
 
+def _check_before_recording(args: argparse.Namespace, log: Path) -> None:
+    """Refuse what would be refused when the trace is there, which may be hours later."""
+    if args.what_if is not None:
+        properties.parse_replayed(args.what_if)
+    for place in (args.plot, args.perfetto, args.qmp and log):
+        if place is not None and not place.parent.is_dir():
+            raise CintError(f"{place}: {place.parent} is no directory")
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     if args.log is None and args.qmp is None:
         raise UsageError("which log? give its name, or --qmp SOCKET to record one")
     if args.what_if is not None and args.json:
         raise UsageError("--what-if and --json do not go together")
+    log = args.log or DEFAULT_LOG
+    _check_before_recording(args, log)
     if args.plot is not None:
         bootstrap.ensure("plots")
-    log = args.log or DEFAULT_LOG
     if args.qmp is not None:
         record(args.qmp, log, args.seconds)
         ui.info(f"recorded: {paths.display(log)}")
