@@ -650,6 +650,13 @@ def passes(binary: Path) -> bool:
     return ran.returncode == 0
 
 
+def pass_together(objects: list[Path], place: Path, flags: list[str]) -> bool:
+    """Whether the test that these objects make passes."""
+    binary = place / "test"
+    subprocess.run(["gcc", *objects, "-o", binary, *flags, "-lm"], check=True)
+    return passes(binary)
+
+
 class Bench:
     """The tests of one file, compiled but for that file."""
 
@@ -676,13 +683,8 @@ class Bench:
         mutant.write_text(text.replace('#include "../', f'#include "{self.source.parent}/../'),
                           encoding="utf-8")
         changed = compile_to(mutant, self.place, self.flags)
-        binary = self.place / "test"
-        for objects in self.objects:
-            subprocess.run(["gcc", *objects, changed, "-o", binary, *self.flags, "-lm"],
-                           check=True)
-            if not passes(binary):
-                return False
-        return True
+        return all(pass_together([*objects, changed], self.place, self.flags)
+                   for objects in self.objects)
 
 
 class HeaderBench:
@@ -703,9 +705,7 @@ class HeaderBench:
         """Whether the tests pass with `text` in the header's place."""
         self.header.write_text(text, encoding="utf-8")
         objects = [compile_to(source, self.place, self.flags) for source in self.sources]
-        binary = self.place / "test"
-        subprocess.run(["gcc", *objects, "-o", binary, *self.flags, "-lm"], check=True)
-        return passes(binary)
+        return pass_together(objects, self.place, self.flags)
 
 
 class DriverBench:
@@ -725,13 +725,9 @@ class DriverBench:
         """Whether all tests pass with `text` in the file's place."""
         mutant = self.place / "mutant.c"
         mutant.write_text(text, encoding="utf-8")
-        changed, binary = compile_to(mutant, self.place, self.flags), self.place / "test"
-        for test in self.tests:
-            subprocess.run(["gcc", test, *self.objects, changed, "-o", binary, *self.flags, "-lm"],
-                           check=True)
-            if not passes(binary):
-                return False
-        return True
+        changed = compile_to(mutant, self.place, self.flags)
+        return all(pass_together([test, *self.objects, changed], self.place, self.flags)
+                   for test in self.tests)
 
 
 class KernelBench:
