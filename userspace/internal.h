@@ -119,7 +119,10 @@ struct cintio_queue {
     uint16_t *free;
     unsigned int nr_free;
 
-    /* [head, scan) was looked through; what is taken there has its mark. */
+    /*
+     * [head, scan) was looked through. What is taken from the head on has its
+     * mark, beyond the scan as well if that went back and ended early.
+     */
     struct cintio_cursor head, scan;
     uint8_t *taken;
     uint32_t told;              /* the record's full_tail, as last read */

@@ -90,6 +90,23 @@ static bool may_take(const struct cintio_queue *q, struct cintio_cursor place)
 }
 
 /*
+ * Past the entries at the head that were taken. Where the scan went back to
+ * the head, and ended early, marks are before it and behind it: the head may
+ * overtake it. What it was to look at again is gone by then, and the places
+ * are the next lap's.
+ */
+static void pass_taken(struct cintio_queue *q)
+{
+    while (q->taken[q->head.index]) {
+        q->taken[q->head.index] = false;
+        q->head = cintio_ahead(q, q->head, 1);
+    }
+    if ((int32_t)(q->head.count - q->scan.count) > 0) {
+        q->scan = q->head;
+    }
+}
+
+/*
  * The record is read before the end of the scan is looked for, so that what it
  * tells of is seen; and the scan bounds it, so that one that says too much,
  * or that has wrapped, makes no entry of an empty slot.
@@ -110,10 +127,7 @@ static unsigned int reap_by_record(struct cintio_queue *q,
         }
     }
     q->scan = at;
-    while (q->taken[q->head.index]) {
-        q->taken[q->head.index] = false;
-        q->head = cintio_ahead(q, q->head, 1);
-    }
+    pass_taken(q);
     return got;
 }
 

@@ -400,6 +400,8 @@ MUTANTS = {
          "struct cintio_cursor at = news ? q->head : q->scan;",
          "struct cintio_cursor at = q->scan;"),
         ("taken twice", "!q->taken[at.index] && may_take(q, at)", "may_take(q, at)"),
+        ("the head overtakes the scan", "if ((int32_t)(q->head.count - q->scan.count) > 0) {",
+         "if (0) {"),
         ("the head stays", "    while (q->taken[q->head.index]) {", "    while (0) {"),
         ("the doorbell is not rung", "if (q->head.index != before) {", "if (0) {"),
     ],

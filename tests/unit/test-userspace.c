@@ -711,7 +711,7 @@ static void expect_taken(struct cintio_queue *q, unsigned max, const char *want)
     g_assert_cmpstr(text->str, ==, want);
 }
 
-static FakeNvme *with_records(struct cintio_queue **q)
+static FakeNvme *with_records_of(unsigned entries, struct cintio_queue **q)
 {
     FakeNvme *fake = fake_new();
 
@@ -720,10 +720,15 @@ static FakeNvme *with_records(struct cintio_queue **q)
     fake->config.drain = CINT_OFF;
     g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
     g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, 0);
-    *q = queue_of(fake, 16);
+    *q = queue_of(fake, entries);
     g_assert_cmpint(cintio_queue_set_mode(*q, CINTIO_INTERRUPT, 0, &err), ==,
                     0);
     return fake;
+}
+
+static FakeNvme *with_records(struct cintio_queue **q)
+{
+    return with_records_of(16, q);
 }
 
 /* Urgent ones overtake; the others wait for the interrupt that is theirs. */
@@ -769,6 +774,44 @@ static void test_identifier_again(void)
     g_assert_true(fake_deadline(fake, 1));
     expect_taken(q, 16, "0 1");
     g_assert_cmpuint(cintio_outstanding(q), ==, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/*
+ * News while no more may be returned: what is behind an entry that was taken
+ * before is looked at again, and neither it nor its mark is left for the next
+ * lap, when identifiers are those of other commands.
+ */
+static void test_less_than_told(void)
+{
+    struct cintio_queue *q;
+    FakeNvme *fake = with_records_of(8, &q);
+
+    for (unsigned lap = 0; lap < 4; lap++) {
+        unsigned before = fake->cq[1].posted;
+
+        push_marked(q, "..U..");
+        fake_complete_some(fake, 1, 3);
+        expect_taken(q, 8, "2");
+        g_assert_true(fake_deadline(fake, 1));
+        expect_taken(q, 2, "0 1");
+        g_assert_cmpuint(fake->cq[1].head, ==, (before + 3) % 8);
+        /* the identifiers that are free again */
+        push_marked(q, "U..");
+        expect_taken(q, 8, "");
+        g_assert_cmpuint(cintio_outstanding(q), ==, fake_inflight(fake, 1));
+        fake_complete_some(fake, 1, 5);
+        g_assert_cmpuint(fake->cq[1].posted - before, ==, 8);
+        for (unsigned i = 0; i < 8; i++) {
+            struct cintio_done done;
+
+            cintio_complete(q, &done, 0, 1, 0);
+            fake_deadline(fake, 1);
+        }
+        g_assert_cmpuint(cintio_outstanding(q), ==, 0);
+        g_assert_cmpuint(fake->cq[1].head, ==, fake->cq[1].tail);
+    }
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -1378,6 +1421,7 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/records/out-of-order", test_out_of_order);
     g_test_add_func("/userspace/records/identifier-again",
                     test_identifier_again);
+    g_test_add_func("/userspace/records/less-than-told", test_less_than_told);
     g_test_add_func("/userspace/records/polled", test_records_polled);
     g_test_add_func("/userspace/records/reset", test_records_reset);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
