@@ -85,10 +85,13 @@ struct cintio_slot {
 enum cintio_step {
     CINTIO_STEP_REAPED,         /* the CQ was looked through */
     CINTIO_STEP_ARMED,          /* the pointer is written */
-    CINTIO_STEP_CLEARED,        /* the eventfd is empty */
-    CINTIO_STEP_LOOKED,         /* ... and the entry is not there yet */
+    CINTIO_STEP_LOOKED,         /*
+                                 * ... and the entry is not there yet; true:
+                                 * empty the eventfd now (a fault)
+                                 */
     CINTIO_STEP_WOKEN,          /* poll(2) has returned */
-    CINTIO_STEP_SKIP_LOOK,      /* true: leave the second look out (a fault) */
+    CINTIO_STEP_CLEARED,        /* ... and the eventfd is empty */
+    CINTIO_STEP_SLEEPS,         /* poll(2) is next */
     CINTIO_STEP_SKIP_CLAMP,     /* true: ask for more than can come (a fault) */
 };
 
@@ -126,6 +129,9 @@ struct cintio_queue {
     struct cintio_cursor head, scan;
     uint8_t *taken;
     uint32_t told;              /* the record's full_tail, as last read */
+
+    bool armed;                 /* the pointer is, and was not passed */
+    uint32_t target;            /* ... at this count */
 
     enum cintio_mode mode;
     uint64_t sleep_ns;

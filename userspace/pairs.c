@@ -183,6 +183,7 @@ static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
     }
     ret = config_of(q, &config, err);
     q->pointer = !ret && config.policy == NVME_CINT_POLICY_POINTER;
+    q->armed = false;       /* a change of the policy disarms it */
     return ret;
 }
 

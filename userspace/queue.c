@@ -77,6 +77,7 @@ void cintio_queue_empty(struct cintio_queue *q)
     q->sq_tail = 0;
     q->queued = q->flying = 0;
     q->head = q->scan = (struct cintio_cursor) { .phase = true };
+    q->armed = false;
     q->generation = atomic_load(&q->dev->generation);
 }
 

@@ -139,6 +139,9 @@ unsigned int cintio_reap(struct cintio_queue *q, struct cintio_done *done,
 
     got = q->record ? reap_by_record(q, done, max)
                     : reap_in_order(q, done, max);
+    if ((int32_t)(q->head.count - q->target) >= 0) {
+        q->armed = false;
+    }
     if (q->head.index != before) {
         cintio_write32(q->dev, q->cq_doorbell, q->head.index);
     }

@@ -209,11 +209,8 @@ static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)
     uint64_t until;
 
     (void)q;
-    if (which == CINTIO_STEP_SKIP_LOOK) {
-        return w->options->omit == OMIT_LOOK;
-    }
     if (which == CINTIO_STEP_SKIP_CLAMP) {
-        return w->options->omit == OMIT_CLAMP;
+        return w->options->fault == FAULT_CLAMP;
     }
     if (w->options->delay_ns) {
         until = cintio_now() + next_random(&w->random) % w->options->delay_ns;
@@ -221,7 +218,7 @@ static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)
             continue;
         }
     }
-    return false;
+    return which == CINTIO_STEP_LOOKED && w->options->fault == FAULT_EARLY;
 }
 
 static unsigned int entries_for(struct cintio *dev,
@@ -262,7 +259,7 @@ static int prepare(struct worker *w, struct cintio_error *err)
         w->idle[w->nr_idle] = w->nr_idle;
         w->nr_idle++;
     }
-    if (o->delay_ns || o->omit >= 0) {
+    if (o->delay_ns || o->fault >= 0) {
         cintio_queue_watch(w->q, step, w);
     }
     return 0;

@@ -11,14 +11,15 @@
 
 #define MAX_THREADS 8
 
-enum omitted_step { OMIT_LOOK, OMIT_CLAMP };
+/* The eventfd is emptied before the sleep; more is asked for than can come. */
+enum fault { FAULT_EARLY, FAULT_CLAMP };
 
 /* Numbers are uint64_t, and choices int, for the table of options. */
 struct check_options {
     const char *address;
     int mode;                   /* enum cintio_mode */
     int policy;                 /* -1: as it is */
-    int omit;                   /* enum omitted_step; -1: nothing */
+    int fault;                  /* enum fault; -1: none */
     uint64_t count;             /* I/Os of each thread */
     uint64_t depth, min, entries, threads, blocks;
     uint64_t sleep_ns;

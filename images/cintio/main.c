@@ -14,7 +14,7 @@ static const char *const modes[] = {
 static const char *const policies[] = {
     "default", "static", "adaptive", "vic", "cint", "pointer", NULL,
 };
-static const char *const steps[] = { "look", "clamp", NULL };
+static const char *const faults[] = { "early", "clamp", NULL };
 
 /*
  * An option of "check": one of @words, whose index goes to an int; a number
@@ -50,8 +50,8 @@ static const struct known known[] = {
     { "hints", AT(hints), .help = "mark every fourth command Urgent" },
     { "delay", AT(delay_ns), .max = 1000000000,
       .help = "up to so many ns between the driver's steps" },
-    { "omit", AT(omit), .words = steps,
-      .help = "leave out what keeps wake-ups" },
+    { "fault", AT(fault), .words = faults,
+      .help = "do what loses wake-ups" },
     { "reset", AT(reset_ms), .min = 1, .max = 60000,
       .help = "ms, then the controller is reset" },
 };
@@ -156,7 +156,7 @@ static int parse_check(int argc, char **argv)
 {
     struct option names[NR_KNOWN + 1] = { 0 };
     struct check_options o = {
-        .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1, .omit = -1,
+        .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1, .fault = -1,
         .count = 1000, .depth = 16, .min = 1, .threads = 1, .blocks = 8,
     };
     int at, got;

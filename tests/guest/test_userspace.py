@@ -117,14 +117,14 @@ def test_modes_do_what_they_say(boot: Boot, disk: vm.Backend) -> None:
     assert 90 <= of(outcome, "coalesced")["sleeps"] <= 101
 
 
-FAULTS = {"look": "--delay 50000", "clamp": "--delay 1000"}
+FAULTS = {"early": "--delay 50000", "clamp": "--delay 1000"}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faulty_driver_is_found_out(boot: Boot, disk: vm.Backend, fault: str) -> None:
-    """A driver that leaves out what keeps wake-ups makes the controller hold completions."""
+    """A driver that loses wake-ups makes the controller hold completions."""
     script = (f"cintio check $A --mode coalesced --depth 16 --min 5 --count 503 "
-              f"{FAULTS[fault]} --omit {fault}")
+              f"{FAULTS[fault]} --fault {fault}")
     outcome = run(boot, machine("pointer", "p3700", backend=disk, iommu=True),
                   job("faulty", script))
     assert of(outcome, "faulty")["max_hold"] > 0

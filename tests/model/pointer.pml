@@ -15,6 +15,8 @@
  *   WIRE       the driver's writes that can be under way at a time
  *   HEAD_LAST  another driver: it rings the head's doorbell behind the pointer
  *   CLEAR_FIRST  another one: it empties the eventfd before it writes the pointer
+ *   LOOK_AGAIN another one: it empties it behind the pointer, and has to look again
+ *   KEEP       another one: it writes no pointer that it has written and not passed
  *   M_...      one rule is broken, to see that the checks notice
  */
 #ifndef N
@@ -46,6 +48,10 @@ bool held;
 /* The driver. */
 byte head, outstanding;
 bool asleep;
+#ifdef KEEP
+bool asked;
+byte asked_for;
+#endif
 
 #define PENDING      (head_seen != tail)
 #define PASSED       (DISTANCE(head_seen, tail) >= DISTANCE(head_seen, target))
@@ -127,6 +133,13 @@ inline take()
         MOVE(head, n);
         outstanding = outstanding - n;
         got = (got + n > N -> N : got + n)
+#ifdef KEEP
+        if
+        :: asked && DISTANCE(head, asked_for) >= N -> asked = false
+        :: asked && head == asked_for -> asked = false
+        :: else
+        fi
+#endif
     };
     if
     :: n > 0 -> ring_head()
@@ -161,11 +174,43 @@ inline pay_head()
 
 inline write_pointer()
 {
+#ifdef KEEP
+    if
+    :: asked && (head + k) % M == asked_for
+    :: else ->
+       asked = true;
+       asked_for = (head + k) % M;
+       wire ! pointer_at((head + k) % N)
+    fi
+#else
 #ifdef M_RELATIVE
     wire ! pointer_at(k)
 #else
     wire ! pointer_at((head + k) % N)
 #endif
+#endif
+}
+
+inline sleep()
+{
+    asleep = true;
+    eventfd -> asleep = false
+}
+
+/* Messages that come between the two are emptied away with the first. */
+inline sleep_and_empty()
+{
+    sleep();
+    eventfd = false
+}
+
+/* A look saves a sleep; nothing depends on it. */
+inline maybe_look()
+{
+    if
+    :: DISTANCE(head, tail) >= k
+    :: true -> sleep_and_empty()
+    fi
 }
 
 inline look_or_sleep()
@@ -176,35 +221,32 @@ inline look_or_sleep()
 #ifdef M_LOOK_FIRST
        eventfd = false;
 #endif
-       asleep = true;
-       eventfd -> asleep = false
+       sleep()
     fi
 }
 
 inline wait_for_some()
 {
-#ifdef M_NO_CLAMP
     k = wanted - got;
+#ifdef M_NO_CLAMP
     k = (k < N -> k : N - 1);
 #else
-    k = wanted - got;
     k = (k < outstanding -> k : outstanding);
 #endif
 #ifdef CLEAR_FIRST
     eventfd = false;
+#endif
     write_pointer();
-#else
-    write_pointer();
-#ifndef M_LOOK_FIRST
+#if defined(LOOK_AGAIN) || defined(M_CLEAR_EARLY)
     eventfd = false;
 #endif
-#endif
     pay_head();
-#ifdef M_NO_LOOK
-    asleep = true;
-    eventfd -> asleep = false;
-#else
+#if defined(M_CLEAR_EARLY)
+    sleep();
+#elif defined(LOOK_AGAIN) || defined(CLEAR_FIRST) || defined(M_LOOK_FIRST)
     look_or_sleep();
+#else
+    maybe_look();
 #endif
     k = 0
 }

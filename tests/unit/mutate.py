@@ -325,8 +325,8 @@ MUTANTS = {
     "userspace/wait.c": [
         ("a time beyond the clock's end", "timeout_ns < CINTIO_FOREVER - now ? now + timeout_ns :",
          "1 ? now + timeout_ns :"),
-        ("no second look", "(is_worth_a_look(q, k) || cintio_is_stale(q))", "0"),
-        ("a reset while it goes to sleep", "(is_worth_a_look(q, k) || cintio_is_stale(q))",
+        ("no look, and a sleep each time", "is_worth_a_look(q, k) || cintio_is_stale(q)", "0"),
+        ("a reset while it goes to sleep", "is_worth_a_look(q, k) || cintio_is_stale(q)",
          "is_worth_a_look(q, k)"),
         ("more than can come", "wanted > q->flying && !step(q, CINTIO_STEP_SKIP_CLAMP) ? q->flying",
          "0 ? q->flying"),
@@ -336,10 +336,16 @@ MUTANTS = {
         ("pointer one too near", "target = cintio_ahead(q, q->head, k);",
          "target = cintio_ahead(q, q->head, k - 1);"),
         ("not armed", "NVME_CINT_POINTER_ARM | target.index", "target.index"),
-        ("emptied after the look", "    clear(q);\n    step(q, CINTIO_STEP_CLEARED);", "    "
-         "step(q, CINTIO_STEP_CLEARED);\n    if (is_worth_a_look(q, k)) { return 0; }\n    "
-         "clear(q);\n    return sleep_on(q, end);"),
-        ("never emptied", "    clear(q);\n", ""),
+        ("asked for again", "return q->armed && q->head.count + k == q->target;", "return false;"),
+        ("asked for less", "return q->armed && q->head.count + k == q->target;",
+         "return q->armed;"),
+        ("asked for before it was switched off", "        cintio_write32(q->dev, q->pointer_reg, "
+         "0);\n        q->armed = false;\n",
+         "        cintio_write32(q->dev, q->pointer_reg, 0);\n"),
+        ("emptied between look and sleep", "    if (step(q, CINTIO_STEP_LOOKED)) {",
+         "    step(q, CINTIO_STEP_LOOKED);\n    {"),
+        ("never emptied", "        clear(q);\n        step(q, CINTIO_STEP_CLEARED);",
+         "        step(q, CINTIO_STEP_CLEARED);"),
         ("the record tells nothing", "__atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE) !=\n"
          "            q->told", "0"),
         ("interrupts are not counted", "q->interrupts += count;", ";"),
@@ -447,6 +453,8 @@ MUTANTS = {
         ("memory stays", "    cintio_free_ring(q->dev, q->mem);\n", ""),
     ],
     "userspace/pairs.c": [
+        ("asked for before the policy changed", "    q->armed = false;       /*",
+         "    /*"),
         ("a queue that failed keeps its rings", "    if (ret) {\n        withdraw(q);",
          "    if (ret) {\n        cintio_queue_free(q);"),
         ("a submission queue is left",

@@ -14,12 +14,12 @@
 
 #include "fake-nvme.h"
 
-#define STEPS   4   /* places where the controller may come between */
+#define STEPS   5   /* places where the controller may come between */
 
 static struct cintio_error err;
 
 /* What a driver may leave out. */
-enum fault { NONE, NO_LOOK, NO_CLAMP };
+enum fault { NONE, CLEAR_EARLY, NO_CLAMP };
 
 /* The controller's part of one run. */
 typedef struct Script {
@@ -58,27 +58,19 @@ static bool between(void *opaque, struct cintio_queue *q, enum cintio_step step)
 {
     Script *script = opaque;
 
-    switch (step) {
-    case CINTIO_STEP_SKIP_LOOK:
-        return script->fault == NO_LOOK;
-    case CINTIO_STEP_SKIP_CLAMP:
+    if (step == CINTIO_STEP_SKIP_CLAMP) {
         return script->fault == NO_CLAMP;
-    case CINTIO_STEP_WOKEN:
-        return false;
-    default:
-        break;
     }
-    if (script->rand) {
+    if (step == CINTIO_STEP_SLEEPS) {
+        wake_up(script, q);
+    } else if (script->rand) {
         fake_complete_some(script->fake, q->id,
                            g_rand_int_range(script->rand, 0, 3));
     } else {
         fake_complete_some(script->fake, q->id, script->posts[step]);
         script->posts[step] = 0;
     }
-    if (step == CINTIO_STEP_LOOKED) {
-        wake_up(script, q);
-    }
-    return false;
+    return step == CINTIO_STEP_LOOKED && script->fault == CLEAR_EARLY;
 }
 
 /* Whether controllers keep interrupt status records from the start. */
@@ -200,13 +192,13 @@ static void test_with_records(void)
     records = false;
 }
 
-/* A driver that does not look again after it has emptied the eventfd. */
-static void test_without_look(void)
+/* A driver that empties the eventfd, and then sleeps without another look. */
+static void test_emptied_early(void)
 {
     g_assert_cmpuint(try_all(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED, 4,
-                             NO_LOOK), >, 0);
+                             CLEAR_EARLY), >, 0);
     g_assert_cmpuint(try_all(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT, 4,
-                             NO_LOOK), >, 0);
+                             CLEAR_EARLY), >, 0);
 }
 
 /* A driver that asks for more than can come. */
@@ -267,11 +259,60 @@ static void test_error_comes_early(void)
     fake_free(fake);
 }
 
+/* An error for who sleeps first, and the others for who sleeps then. */
+static bool error_then_rest(void *opaque, struct cintio_queue *q,
+                            enum cintio_step step)
+{
+    if (step != CINTIO_STEP_SLEEPS) {
+        return false;
+    }
+    if (!q->sleeps) {
+        fake_complete(opaque, q->id, 0, 0x281);
+    } else {
+        fake_complete_some(opaque, q->id, UINT_MAX);
+    }
+    return false;
+}
+
+/* Whoever wakes early has asked already; who has asked in vain asks again. */
+static void test_asked_once(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_COALESCED);
+    struct cintio_done done[8];
+
+    cintio_queue_watch(q, error_then_rest, fake);
+    push(q, 8);
+    g_assert_cmpint(cintio_complete(q, done, 5, 8, CINTIO_FOREVER), ==, 8);
+    g_assert_cmpuint(q->sleeps, ==, 2);
+    g_assert_cmpuint(q->arms, ==, 1);
+    g_assert_cmpuint(fake->cq[1].reasons[NVME_CINT_REASON_POINTER], ==, 1);
+
+    cintio_queue_watch(q, NULL, NULL);
+    push(q, 8);
+    for (unsigned arms = 2; arms <= 4; arms++) {
+        g_assert_cmpint(cintio_complete(q, done, 5, 8, 1000), ==, 0);
+        g_assert_cmpint(cintio_complete(q, done, 5, 8, 1000), ==, 0);
+        g_assert_cmpuint(q->arms, ==, arms);
+        if (arms == 2) {
+            g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_INTERRUPT, 0, &err),
+                            ==, 0);
+            g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err),
+                            ==, 0);
+        } else {
+            g_assert_cmpint(cintio_queue_set_policy(
+                q, NVME_CINT_POLICY_POINTER, &err), ==, 0);
+        }
+    }
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* All at once, when somebody is about to sleep. */
 static bool complete_then_sleep(void *opaque, struct cintio_queue *q,
                                 enum cintio_step step)
 {
-    if (step == CINTIO_STEP_LOOKED) {
+    if (step == CINTIO_STEP_SLEEPS) {
         fake_complete_some(opaque, q->id, UINT_MAX);
     }
     return false;
@@ -513,7 +554,7 @@ static void test_reset_wakes(void)
     }
 }
 
-/* The controller is reset just before the eventfd is emptied. */
+/* The controller is reset between the pointer and the look. */
 static bool reset_once(void *opaque, struct cintio_queue *q,
                        enum cintio_step step)
 {
@@ -563,6 +604,17 @@ static bool time_passes(void *opaque, struct cintio_queue *q,
     return false;
 }
 
+/* All completes and is told of once nothing is left in the eventfd. */
+static bool complete_when_slept(void *opaque, struct cintio_queue *q,
+                                enum cintio_step step)
+{
+    if (step == CINTIO_STEP_SLEEPS && !fake_is_signalled(opaque, q->id)) {
+        fake_complete_some(opaque, q->id, UINT_MAX);
+        fake_deadline(opaque, q->id);
+    }
+    return false;
+}
+
 /* An interrupt tells of entries that were passed over, and of no new one. */
 static void test_told_between(void)
 {
@@ -580,7 +632,14 @@ static void test_told_between(void)
     cintio_queue_watch(q, time_passes, fake);
     g_assert_cmpint(cintio_complete(q, done, 2, 4, CINTIO_FOREVER), ==, 2);
     g_assert_cmpuint(q->sleeps, ==, 0);
-    g_assert_cmpuint(q->interrupts, ==, 1);
+    /* it stays until somebody sleeps, whom it costs an early return */
+    g_assert_cmpuint(q->interrupts, ==, 0);
+    g_assert_true(fake_is_signalled(fake, q->id));
+    cintio_queue_watch(q, complete_when_slept, fake);
+    g_assert_cmpint(cintio_complete(q, done, 1, 4, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(q->sleeps, ==, 2);
+    g_assert_cmpuint(q->interrupts, ==, 2);
+    g_assert_false(fake_is_signalled(fake, q->id));
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -820,10 +879,11 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/every-order/coalesced", test_coalesced);
     g_test_add_func("/wait/every-order/interrupt", test_interrupt);
     g_test_add_func("/wait/every-order/with-records", test_with_records);
-    g_test_add_func("/wait/every-order/without-the-look", test_without_look);
+    g_test_add_func("/wait/every-order/emptied-early", test_emptied_early);
     g_test_add_func("/wait/every-order/without-the-clamp", test_without_clamp);
     g_test_add_func("/wait/economy", test_economy);
     g_test_add_func("/wait/error-comes-early", test_error_comes_early);
+    g_test_add_func("/wait/asked-once", test_asked_once);
     g_test_add_func("/wait/masked", test_masked);
     g_test_add_func("/wait/two-controllers", test_two_controllers);
     g_test_add_func("/wait/polling-is-silent", test_polling_is_silent);

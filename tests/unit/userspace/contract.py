@@ -3,14 +3,14 @@
 """Take the C code of docs/userspace.md out of the page: contract.py PAGE OUTPUT.
 
 Behind it comes wait_for() twice more, each time without one of its rules, which a remark in its
-lines names: wait_without_look() and wait_without_clamp(). A test has to find these out.
+lines names: wait_emptied_early() and wait_without_clamp(). A test has to find these out.
 """
 
 import re
 import sys
 from pathlib import Path
 
-LOOK, CLAMP = "/* the second look */", "/* the clamp */"
+BEHIND, CLAMP = "/* behind the sleep */", "/* the clamp */"
 
 
 def code_of(text: str) -> str:
@@ -22,13 +22,16 @@ def code_of(text: str) -> str:
 
 
 def without(code: str, name: str, rule: str) -> str:
-    """wait_for() under another name, with true in place of a rule's condition, or no clamp."""
+    """wait_for() under another name, with the rule's line before the last one, or no clamp."""
     function = code[code.index("static void wait_for("):]
     if function.count(rule) != 1:
         raise ValueError(f"{rule} stands {function.count(rule)} times in wait_for()")
     lines = function.splitlines()
     at = next(i for i, line in enumerate(lines) if rule in line)
-    lines[at] = "        if (1) {" if rule == LOOK else "    k = k;"
+    if rule == BEHIND:
+        lines[at - 1], lines[at] = lines[at], lines[at - 1]
+    else:
+        lines[at] = "    k = k;"
     return "\n".join(lines).replace("wait_for(", f"{name}(", 1) + "\n"
 
 
@@ -37,7 +40,7 @@ def main() -> int:
     page, output = map(Path, sys.argv[1:])
     try:
         code = code_of(page.read_text("utf-8"))
-        output.write_text("\n".join([code, without(code, "wait_without_look", LOOK),
+        output.write_text("\n".join([code, without(code, "wait_emptied_early", BEHIND),
                                      without(code, "wait_without_clamp", CLAMP)]), "utf-8")
     except (OSError, ValueError) as error:
         print(f"contract.py: {page}: {error}", file=sys.stderr)

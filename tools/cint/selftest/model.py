@@ -42,7 +42,7 @@ _KINDS = {
 }
 
 #: The longest path of the search; a longer one is reported and fails the check.
-_DEPTH = 1_000_000
+_DEPTH = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,13 @@ CHECKS = (
     *(Check(f"pointer/{n}-entries", f"N={n}", slow=n > 3, model=POINTER) for n in (3, 4)),
     Check("pointer/progress", "N=3 WIRE=2", "progress", model=POINTER),
     Check("pointer/drivers/head-behind-the-pointer", "N=3 WIRE=2 HEAD_LAST", model=POINTER),
+    Check("pointer/drivers/pointer-written-once", "N=3 WIRE=2 KEEP", model=POINTER),
     Check("pointer/drivers/eventfd-emptied-first", "N=3 WIRE=2 CLEAR_FIRST", model=POINTER),
+    Check("pointer/drivers/eventfd-emptied-and-looked-again", "N=3 WIRE=2 LOOK_AGAIN",
+          model=POINTER),
     *(Check(f"pointer/mutation/{name}", f"N=3 {word}", finds=SLEPT_ON, model=POINTER)
-      for name, word in (("no-second-look", "M_NO_LOOK"), ("no-clamp", "M_NO_CLAMP"),
-                         ("look-before-the-eventfd-is-emptied", "M_LOOK_FIRST"),
+      for name, word in (("emptied-before-the-sleep", "M_CLEAR_EARLY"), ("no-clamp", "M_NO_CLAMP"),
+                         ("emptied-between-look-and-sleep", "M_LOOK_FIRST"),
                          ("passed-before-it-arrived", "M_DEVICE_TRUSTS"),
                          ("a-count-in-place-of-an-index", "M_RELATIVE"))),
 )
