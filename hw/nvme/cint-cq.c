@@ -193,12 +193,13 @@ void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
 static void irq_timer_cb(void *opaque)
 {
     NvmeCintCq *ccq = opaque;
-    NvmeCintEntry entry = nvme_cint_enter(ccq->cq->ctrl);
+    NvmeCtrl *n = ccq->cq->ctrl;
 
+    nvme_cint_enter(n);
     ccq->armed_ns = CINT_NO_DEADLINE;
     nvme_cint_cq_catch_up(ccq, nvme_cint_now());
     arm_irq_timer(ccq);
-    nvme_cint_leave(entry);
+    nvme_cint_leave(n);
 }
 
 /* ---- Commands ---- */
@@ -314,12 +315,17 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
     act(ccq, cint_complete(&csq->engine, &creq->cmd, now, req->status), now);
 }
 
-/* Stock code interrupts for queues that are never coalesced. */
-static void count_stock_irq(NvmeCintCq *ccq)
+/* Of the queues that are never coalesced the admin queue interrupts. */
+static void notice_apart(NvmeCintCq *ccq)
 {
+    CintAction action = {
+        .fire = CINT_FIRE_FULL,
+        .reason = NVME_CINT_REASON_ADMIN,
+    };
+
     ccq->stats.log.irqs_full++;
     ccq->stats.log.irqs_by_reason[NVME_CINT_REASON_ADMIN]++;
-    ccq->cq->ctrl->cint->vector_irqs[ccq->cq->vector]++;
+    nvme_cint_notice(ccq, &action);
 }
 
 /*
@@ -339,25 +345,24 @@ bool nvme_cint_do_pass_end(NvmeCQueue *cq)
         return true;
     }
     if (cq->irq_enabled && !is_empty && !ccq->stopped) {
-        count_stock_irq(ccq);
+        notice_apart(ccq);
     }
-    return ccq->stopped;
+    return cq->irq_enabled || ccq->stopped;
 }
 
 bool nvme_cint_do_head(NvmeCQueue *cq)
 {
     NvmeCintCq *ccq = cq->cint;
     int64_t now = nvme_cint_now();
-    NvmeCintEntry entry;
 
     if (!ccq->coalesce) {
         apart_reaped(ccq, now);
         return false;
     }
-    entry = nvme_cint_enter(cq->ctrl);
+    nvme_cint_enter(cq->ctrl);
     expire_deadlines(ccq, now);
     sync_head(ccq, cq->tail, now);
-    nvme_cint_leave(entry);
+    nvme_cint_leave(cq->ctrl);
     return true;
 }
 

@@ -56,16 +56,26 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
 
 /* ---- Controller ---- */
 
-/* What Set Features changed is gone; properties stay. */
-static void reset_features(NvmeCint *cint)
+/*
+ * As at power-on: what Set Features changed is gone, the medium is idle, and
+ * nothing is in flight. Properties stay.
+ */
+static void reset_all(NvmeCint *cint)
 {
     cint->config = cint->n->params.cint.config;
     nvme_cint_set_arbitration(cint, NVME_ARB_AB_NOLIMIT);
     cint->status = (NvmeCintStatus) { 0 };
     bitmap_zero(cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);
+    cint_scope_init(&cint->scope);
+    cint_media_reset(&cint->media);
+    cint->late = 0;
 }
 
-/* From here to the end of the reset no interrupt is due and nothing waits. */
+/*
+ * A reset has two halves. From here to its end no interrupt is due and nothing
+ * waits. ctrl.c then waits for what is in flight, in the main loop, and fetches
+ * and posts nothing; what a command has set is still in force.
+ */
 void nvme_cint_do_reset(NvmeCtrl *n)
 {
     uint32_t i;
@@ -78,10 +88,12 @@ void nvme_cint_do_reset(NvmeCtrl *n)
             nvme_cint_empty_media(ccq);
         }
     }
-    /* The engine hears no more of what these queues had in flight. */
-    cint_scope_init(&n->cint->scope);
-    cint_media_reset(&n->cint->media);
-    reset_features(n->cint);
+}
+
+/* The second half, when there is nobody who could change what it restores. */
+void nvme_cint_do_reset_done(NvmeCtrl *n)
+{
+    reset_all(n->cint);
 }
 
 static void fill_capabilities(NvmeCtrl *n)
@@ -130,9 +142,8 @@ void nvme_cint_realize(NvmeCtrl *n)
     cint->vector_irqs = g_new0(uint64_t, n->params.msix_qsize);
     QTAILQ_INIT(&cint->outbox);
     nvme_cint_arb_init(cint, device->slots);
-    cint_scope_init(&cint->scope);
     cint_media_init(&cint->media, &device->media);
-    reset_features(cint);
+    reset_all(cint);
     fill_capabilities(n);
     fill_identify(n);
 }

@@ -329,11 +329,9 @@ uint16_t nvme_cint_get_feature(NvmeCtrl *n, NvmeRequest *req)
                                    &result);
         break;
     case NVME_CINT_FID_CONFIG:
-        status = get_config(n, dw11, current, req);
-        break;
+        return get_config(n, dw11, current, req);
     case NVME_CINT_FID_STATUS:
-        status = nvme_cint_get_status(n, current, req);
-        break;
+        return nvme_cint_get_status(n, current, req);
     }
     req->cqe.result = cpu_to_le32(result);
     return status;

@@ -8,9 +8,8 @@
  * one untaken branch. Behind it the state is opaque. docs/architecture.md says
  * which file does what and who may call whom.
  *
- * All hooks run under the BQL. Those marked "last" may send messages, and a
- * message may do anything, a reset of this controller included: the caller
- * touches neither the queue nor the controller's queues after them.
+ * All hooks run under the BQL. Those marked "last" may send messages, and what
+ * is done after a message comes too late for whoever gets it.
  */
 #ifndef HW_NVME_CINT_HOOKS_H
 #define HW_NVME_CINT_HOOKS_H
@@ -37,12 +36,21 @@ void nvme_cint_realize(NvmeCtrl *n);
 void nvme_cint_exit(NvmeCtrl *n);
 
 void nvme_cint_do_reset(NvmeCtrl *n);
+void nvme_cint_do_reset_done(NvmeCtrl *n);
 
 /* The controller is about to drain and drop everything. */
 static inline void nvme_cint_reset(NvmeCtrl *n)
 {
     if (n->cint) {
         nvme_cint_do_reset(n);
+    }
+}
+
+/* There are no queues any more. */
+static inline void nvme_cint_reset_done(NvmeCtrl *n)
+{
+    if (n->cint) {
+        nvme_cint_do_reset_done(n);
     }
 }
 
@@ -167,7 +175,7 @@ static inline void nvme_cint_retry_sq(NvmeSQueue *sq)
     }
 }
 
-/* Fetch now, from an event notifier, which has no guard of its own. Last. */
+/* Fetch now, from an event notifier. Last. */
 static inline void nvme_cint_run_sq(NvmeSQueue *sq)
 {
     if (sq->cint) {

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * cint: records, messages, the pin, and the guard. See cint-notify.h.
+ * cint: records, messages, and the pin. See cint-notify.h.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
@@ -112,9 +112,15 @@ void nvme_cint_set_record(NvmeCintCq *ccq, bool has_record, hwaddr addr)
 
 /* ---- The pin ---- */
 
-/* Has the guest yet to consume a CQE that it was told of? */
+/*
+ * Has the guest yet to consume a CQE that it was told of? The engine knows
+ * nothing of the admin queue, where the guest is told of each.
+ */
 static bool has_told(const NvmeCintCq *ccq)
 {
+    if (!ccq->cq->cqid) {
+        return ccq->cq->tail != ccq->cq->head;
+    }
     return ccq->engine.tail - ccq->engine.head != ccq->engine.pending;
 }
 
@@ -193,50 +199,30 @@ static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
         return;
     }
     nvme_irq_assert(n, cq);
-    /* Neither @ccq nor @cq need exist any more. */
 }
 
+/* Once a reset is due nothing is told any more. */
 static void send_all(NvmeCtrl *n)
 {
     NvmeCintCq *ccq;
 
-    /* Not even the model may: the message may have unplugged the device. */
-    while (n->cint && (ccq = QTAILQ_FIRST(&n->cint->outbox))) {
+    while (!(n->due & NVME_DUE_RESET) &&
+           (ccq = QTAILQ_FIRST(&n->cint->outbox))) {
         send_one(n, ccq);
     }
 }
 
-/* ---- The guard ---- */
+/* ---- Entries ---- */
 
-static MemReentrancyGuard *guard_of(NvmeCtrl *n)
+void nvme_cint_enter(NvmeCtrl *n)
 {
-    return &n->parent_obj.qdev.mem_reentrancy_guard;
-}
-
-NvmeCintEntry nvme_cint_enter(NvmeCtrl *n)
-{
-    NvmeCintEntry entry = {
-        .n = n,
-        .resets = n->resets,
-        .was_engaged = guard_of(n)->engaged_in_io,
-    };
-
-    object_ref(OBJECT(n));
-    guard_of(n)->engaged_in_io = true;
     n->cint->depth++;
-    return entry;
 }
 
-void nvme_cint_leave(NvmeCintEntry entry)
+void nvme_cint_leave(NvmeCtrl *n)
 {
-    NvmeCtrl *n = entry.n;
-
-    if (n->cint && n->cint->depth == 1) {
+    if (n->cint->depth == 1) {
         send_all(n);
     }
-    if (n->cint) {
-        n->cint->depth--;
-    }
-    guard_of(n)->engaged_in_io = entry.was_engaged;
-    object_unref(OBJECT(n));
+    n->cint->depth--;
 }

@@ -2,22 +2,24 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * cint: the one place that tells the guest something: status records (feature
- * D1h), messages and the interrupt pin; and the guard of everything that may
- * come to that.
+ * D1h), messages and the interrupt pin.
  *
- * A message is a memory write to an address of the guest's choice. It may hit
- * this controller's own registers, or through a bridge's configuration space
- * reset or unplug it: when it has been sent, queues may be gone. So nothing is
- * sent where it is decided. A decision only puts its queue into the outbox;
- * nvme_cint_leave() empties it, as the last thing that every entry into the
- * device does, and after each message begins again from the controller.
+ * Nothing is sent where it is decided. A decision only puts its queue into the
+ * outbox; nvme_cint_leave() empties it, as the last thing that every entry into
+ * the device does. Queues that are never coalesced go the same way. So what a
+ * message tells of has been done when it is sent, and whatever the guest's
+ * handler does next finds queues that nobody is at work on.
  *
  * An entry is whatever makes the device run: a timer, a bottom half, an event
  * notifier, a register write, a monitor command. Each is framed by
- * nvme_cint_enter() and nvme_cint_leave(), which also engage the device's
- * re-entrancy guard: DMA and messages that hit the device's own registers
- * meanwhile are refused by the memory core. Entries may nest (cancelling a
+ * nvme_cint_enter() and nvme_cint_leave(). Entries may nest (cancelling a
  * command runs the main loop); the outermost one sends.
+ *
+ * A message is a memory write to an address of the guest's choice. Behind that
+ * may be anything, a reset or the removal of this controller included; ctrl.c
+ * holds the controller meanwhile (nvme_hold()), which puts both off and has the
+ * memory core refuse the controller's own registers. Records need none of that:
+ * they are written to memory only.
  *
  * Order, which the driver relies on: CQEs, record, message. CQEs are posted
  * before a decision, and each DMA access begins with a barrier.
@@ -27,25 +29,10 @@
 
 #include "cint-state.h"
 
-typedef struct NvmeCintEntry {
-    NvmeCtrl *n;
-    uint32_t resets;            /* of the controller, by then */
-    bool was_engaged;
-} NvmeCintEntry;
+void nvme_cint_enter(NvmeCtrl *n);
 
-NvmeCintEntry nvme_cint_enter(NvmeCtrl *n);
-
-/* Sends what was decided. The caller may not touch a queue afterwards. */
-void nvme_cint_leave(NvmeCintEntry entry);
-
-/*
- * For who has let the main loop run within @entry: are the controller and its
- * queues still there?
- */
-static inline bool nvme_cint_is_whole(const NvmeCintEntry *entry)
-{
-    return entry->n->cint && entry->n->resets == entry->resets;
-}
+/* Sends what was decided, if this is the outermost entry. */
+void nvme_cint_leave(NvmeCtrl *n);
 
 /* The interrupt of @action, which has one, is to be sent for @ccq. */
 void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action);

@@ -11,16 +11,22 @@
  *   virtual  the main loop runs in real time, so nothing that the guest can
  *            time goes through it: every command waits here, and CQEs are
  *            posted in timers of the virtual clock only. A timer whose data is
- *            not there yet waits for it, while virtual time stands still.
+ *            not there yet waits for it, while virtual time stands still, but
+ *            not for ever: nobody serves the monitor meanwhile.
  */
 #include "qemu/osdep.h"
 #include "block/aio-wait.h"
 #include "hw/qdev-core.h"
+#include "qemu/error-report.h"
+#include "system/runstate.h"
 
 #include "cint-arb.h"
 #include "cint-hooks.h"
 #include "cint-notify.h"
 #include "cint-park.h"
+
+/* Virtual time stands still for data no longer than this, in real time. */
+#define PATIENCE_MS     5000
 
 static void arm_post_timer(NvmeCintCq *ccq)
 {
@@ -123,28 +129,71 @@ static NvmeCintReq *first_due(const NvmeCintCq *ccq, int64_t now)
     return first && first->due_ns <= now ? first : NULL;
 }
 
-/*
- * Other devices are served meanwhile, and a message of one of them may reset
- * or unplug this controller. Returns false if @creq waits no longer: that has
- * happened, or the command has failed and left the list by itself.
- */
-static bool wait_for_data(const NvmeCintEntry *entry, const NvmeCintReq *creq)
+static void give_up_cb(void *opaque)
 {
-    AIO_WAIT_WHILE_UNLOCKED(NULL, nvme_cint_is_whole(entry) &&
-                                  creq->in_media && !creq->ready);
-    return nvme_cint_is_whole(entry) && creq->in_media;
+    bool *given_up = opaque;
+
+    *given_up = true;
+}
+
+/*
+ * Until the data of @creq is there, or the command has failed and left the
+ * list by itself. Other devices are served meanwhile, hence nvme_hold().
+ */
+static void wait_patiently(NvmeCtrl *n, const NvmeCintReq *creq)
+{
+    bool given_up = false;
+    QEMUTimer timer;
+
+    aio_timer_init(qemu_get_aio_context(), &timer, QEMU_CLOCK_REALTIME,
+                   SCALE_MS, give_up_cb, &given_up);
+    timer_mod(&timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + PATIENCE_MS);
+    nvme_hold(n);
+    AIO_WAIT_WHILE_UNLOCKED(NULL, creq->in_media && !creq->ready &&
+                                  !given_up && !qemu_shutdown_requested_get());
+    nvme_release(n);
+    timer_del(&timer);
+}
+
+/*
+ * Data that does not come, because whatever is behind the drive hangs, is
+ * given up: the command is then posted when its data is there, as in real
+ * time. While there is such a command no other is waited for.
+ */
+static APART void wait_for_data(NvmeCtrl *n, NvmeCintReq *creq)
+{
+    if (!n->cint->late) {
+        wait_patiently(n, creq);
+    }
+    if (creq->ready || !creq->in_media) {
+        return;
+    }
+    creq->late = true;
+    n->cint->late++;
+    warn_report_once("nvme: data is more than %d s late; virtual time goes on "
+                     "without it, and what is measured will not repeat",
+                     PATIENCE_MS / 1000);
+}
+
+/* Its data has come after all, or the command has failed. */
+static APART void catch_up(NvmeCint *cint, NvmeCintReq *creq)
+{
+    creq->late = false;
+    cint->late--;
 }
 
 /* Finishes the commands the media is done with. */
-static bool collect_due(const NvmeCintEntry *entry, NvmeCintCq *ccq,
-                        int64_t now)
+static bool collect_due(NvmeCintCq *ccq, int64_t now)
 {
-    bool virtual_time = entry->n->cint->virtual_time;
+    NvmeCtrl *n = ccq->cq->ctrl;
     bool collected = false;
     NvmeCintReq *creq;
 
-    while (nvme_cint_is_whole(entry) && (creq = first_due(ccq, now))) {
-        if (virtual_time && !wait_for_data(entry, creq)) {
+    while ((creq = first_due(ccq, now))) {
+        if (n->cint->virtual_time && !creq->ready) {
+            wait_for_data(n, creq);
+        }
+        if (!creq->in_media) {
             continue;
         }
         if (creq->ready) {
@@ -163,45 +212,49 @@ static bool collect_due(const NvmeCintEntry *entry, NvmeCintCq *ccq,
 static void post_timer_cb(void *opaque)
 {
     NvmeCintCq *ccq = opaque;
-    NvmeCintEntry entry = nvme_cint_enter(ccq->cq->ctrl);
+    NvmeCtrl *n = ccq->cq->ctrl;
     int64_t now = nvme_cint_now();
     bool kicked = ccq->post_ns <= now;
-    bool collected;
 
+    nvme_cint_enter(n);
     ccq->post_ns = kicked ? CINT_NO_DEADLINE : ccq->post_ns;
-    collected = collect_due(&entry, ccq, now);
-    if (nvme_cint_is_whole(&entry)) {
-        if (collected || kicked) {
-            nvme_post_cqes(ccq->cq);
-        }
-        arm_post_timer(ccq);
+    if (collect_due(ccq, now) || kicked) {
+        nvme_post_cqes(ccq->cq);
     }
-    nvme_cint_leave(entry);
+    arm_post_timer(ccq);
+    nvme_cint_leave(n);
 }
 
 static void post_bh_cb(void *opaque)
 {
     NvmeCintCq *ccq = opaque;
-    NvmeCintEntry entry = nvme_cint_enter(ccq->cq->ctrl);
+    NvmeCtrl *n = ccq->cq->ctrl;
 
+    nvme_cint_enter(n);
     ccq->post_scheduled = false;
     nvme_post_cqes(ccq->cq);
-    nvme_cint_leave(entry);
+    nvme_cint_leave(n);
 }
 
-/* Commands that failed before any I/O, and aborted ones, wait for nothing. */
-static bool ends_at_once(const NvmeRequest *req)
+/*
+ * Commands that failed before any I/O, and aborted ones, wait for nothing. The
+ * former fail while they are executed; what the block layer has begun ends
+ * later, from the main loop.
+ */
+static bool ends_at_once(const NvmeCintReq *creq)
 {
+    const NvmeRequest *req = creq->req;
+
     return req->status == NVME_CMD_ABORT_REQ ||
            req->status == NVME_CMD_ABORT_SQ_DEL ||
-           (req->status && !req->aiocb);
+           (req->status && req->sq->cint->executing == creq);
 }
 
 static APART bool park(NvmeCintReq *creq)
 {
     NvmeRequest *req = creq->req;
 
-    if (ends_at_once(req)) {
+    if (ends_at_once(creq)) {
         nvme_cint_leave_media(nvme_cint_cq_of(req->sq), creq);
         return false;
     }
@@ -217,6 +270,9 @@ bool nvme_cint_do_park(NvmeRequest *req)
 
     if (creq->in_media) {
         return park(creq);
+    }
+    if (creq->late) {
+        catch_up(req->sq->ctrl->cint, creq);
     }
     nvme_cint_put_slot(req->sq->ctrl->cint, creq);
     return false;

@@ -383,7 +383,6 @@ static bool configure_device(NvmeCtrl *n, const CintParam *param,
 static void apply_running(NvmeCtrl *n, const CintParam *param,
                           NvmeCintParams *params, Error **errp)
 {
-    NvmeCintEntry entry;
     bool done;
 
     if (!n->cint) {
@@ -391,14 +390,14 @@ static void apply_running(NvmeCtrl *n, const CintParam *param,
                    param->name);
         return;
     }
-    entry = nvme_cint_enter(n);
+    nvme_cint_enter(n);
     done = is_device_param(param) ? configure_device(n, param, params, errp)
                                   : configure(n, param, params, errp);
     if (done) {
         /* Before the guest hears of it: it may reset the controller. */
         n->params.cint = *params;
     }
-    nvme_cint_leave(entry);
+    nvme_cint_leave(n);
 }
 
 static void set_param(Object *obj, Visitor *v, const char *name, void *opaque,

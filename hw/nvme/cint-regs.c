@@ -97,18 +97,17 @@ void nvme_cint_write_reg(NvmeCtrl *n, hwaddr addr, uint64_t data,
 {
     NvmeCintCq *ccq = cq_at(n, addr);
     int64_t now = nvme_cint_now();
-    NvmeCintEntry entry;
 
     if (!is_dword(addr, size) || !ccq || !cint_uses_pointer(&ccq->engine)) {
         trace_pci_nvme_ub_cint_reg(addr, size, data);
         return;
     }
-    entry = nvme_cint_enter(n);
+    nvme_cint_enter(n);
     nvme_cint_cq_catch_up(ccq, now);
     nvme_cint_cq_act(ccq, set_pointer(ccq, data, now), now);
     trace_pci_nvme_cint_pointer(ccq->cq->cqid, data,
                                 state_name(ccq->engine.pointer.state));
-    nvme_cint_leave(entry);
+    nvme_cint_leave(n);
 }
 
 uint64_t nvme_cint_read_reg(NvmeCtrl *n, hwaddr addr, unsigned size)

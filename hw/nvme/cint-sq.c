@@ -32,26 +32,24 @@ static void return_slots(NvmeCintSq *csq)
 }
 
 /*
- * Delete SQ waits for I/O in the main loop, which may come here for the queue
- * that the command is from. To delete the same queue there is to wait for the
- * wait outside. What came meanwhile is fetched when the command is done.
+ * Where a command waits in the main loop, as Delete SQ does, that may come here
+ * for any queue, also the one that the command is from. nvme_process_sq() then
+ * fetches nothing, and has it done when the command is.
  */
 void nvme_cint_do_run_sq(NvmeSQueue *sq)
 {
     NvmeCintSq *csq = sq->cint;
-    NvmeCintEntry entry;
+    bool was_fetching = csq->fetching;
 
-    if (csq->fetching) {
-        return;
-    }
-    entry = nvme_cint_enter(sq->ctrl);
+    nvme_cint_enter(sq->ctrl);
     csq->fetching = true;
     nvme_process_sq(sq);
-    if (nvme_cint_is_whole(&entry)) {
+    csq->fetching = was_fetching;
+    if (!was_fetching) {
+        csq->executing = NULL;
         return_slots(csq);
-        csq->fetching = false;
     }
-    nvme_cint_leave(entry);
+    nvme_cint_leave(sq->ctrl);
 }
 
 static void fetch_cb(void *opaque)
@@ -106,14 +104,14 @@ static inline void look_at_tail(NvmeCintSq *csq)
 void nvme_cint_do_doorbell(NvmeSQueue *sq)
 {
     NvmeCintSq *csq = sq->cint;
-    NvmeCintEntry entry = nvme_cint_enter(sq->ctrl);
 
+    nvme_cint_enter(sq->ctrl);
     nvme_cint_mark_batch(csq);
     if (sq->tail < sq->size) {
         look_at_tail(csq);
     }
     nvme_cint_wake_sq(csq, 0);
-    nvme_cint_leave(entry);
+    nvme_cint_leave(sq->ctrl);
 }
 
 /*
@@ -231,7 +229,9 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     int64_t now = nvme_cint_now();
 
     csq->fetched++;
+    csq->executing = creq;
     creq->ready = false;
+    creq->late = false;
     creq->in_media = false;
     creq->holds_slot = false;
     creq->due_ns = now;
@@ -279,8 +279,6 @@ void nvme_cint_sq_free(NvmeCintSq *csq)
 
     for (i = 0; i < sq->size; i++) {
         nvme_cint_leave_media(nvme_cint_cq_of(sq), &csq->reqs[i]);
-        /* What is dropped here is not posted, where this usually happens. */
-        nvme_sg_unmap(&sq->io_req[i].sg);
     }
     nvme_cint_set_backlog(csq, 0);
     nvme_cint_cq_delete_sq(csq, nvme_cint_now());

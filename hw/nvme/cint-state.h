@@ -34,6 +34,7 @@ typedef struct NvmeCintReq {
     CintMediaClaim claim;       /* what it occupies until then */
     bool in_media;              /* linked into its CQ's media list */
     bool ready;                 /* the block layer is done with it */
+    bool late;                  /* its data was given up waiting for */
     QTAILQ_ENTRY(NvmeCintReq) entry;
     /* cint-arb.c */
     bool holds_slot;
@@ -48,6 +49,7 @@ typedef struct NvmeCintSq {
     QEMUTimer *fetch_timer;
     uint32_t backlog;           /* SQEs published, not fetched */
     bool fetching;              /* at this moment */
+    NvmeCintReq *executing;     /* or executed last, while fetching */
     NvmeCintSqStats stats;      /* not of the admin queue */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */
@@ -108,6 +110,8 @@ typedef struct NvmeCint {
     /* Feature 09h: vectors whose I/O queues are not coalesced. */
     DECLARE_BITMAP(cd, PCI_MSIX_FLAGS_QSIZE + 1);
     CintMedia media;
+    /* cint-park.c */
+    uint32_t late;              /* commands in flight that are */
     /* cint-notify.c */
     uint32_t depth;             /* entries into the device now under way */
     QTAILQ_HEAD(, NvmeCintCq) outbox;
