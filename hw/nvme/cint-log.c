@@ -132,36 +132,88 @@ static void reset_counters(NvmeCtrl *n)
     }
 }
 
-static void fill_header(const NvmeCtrl *n, NvmeCintLogHeader *header,
-                        uint32_t cqs, uint32_t sqs)
+/*
+ * The bytes [from, to) of the page, of which the next piece begins at @at. Only
+ * pieces that somebody asked for are made.
+ */
+typedef struct LogPart {
+    uint8_t *data;
+    size_t from, to, at;
+} LogPart;
+
+static bool is_wanted(const LogPart *part, size_t size)
 {
-    header->magic = cpu_to_le32(NVME_CINT_MAGIC);
-    header->version = cpu_to_le16(NVME_CINT_VERSION);
-    header->header_size = cpu_to_le16(sizeof(*header));
-    header->record_size = cpu_to_le32(sizeof(NvmeCintLogRecord));
-    header->records = cpu_to_le16(cqs);
-    header->policy = n->cint->config.policy;
-    header->virtual_time = n->cint->virtual_time;
-    header->time_ns = cpu_to_le64(nvme_cint_now());
-    header->instructions = cpu_to_le64(instructions());
-    header->sq_record_size = cpu_to_le32(sizeof(NvmeCintLogSq));
-    header->sq_records = cpu_to_le16(sqs);
+    return part->at < part->to && part->at + size > part->from;
 }
 
-static void fill_records(const NvmeCtrl *n, NvmeCintLogRecord *record,
-                         uint32_t cqs)
+static void put(LogPart *part, const void *piece, size_t size)
 {
-    NvmeCintLogSq *sq_record = (NvmeCintLogSq *)(record + cqs);
+    size_t first = MAX(part->at, part->from);
+    size_t end = MIN(part->at + size, part->to);
+
+    memcpy(part->data + (first - part->from),
+           (const uint8_t *)piece + (first - part->at), end - first);
+}
+
+static void put_header(const NvmeCtrl *n, LogPart *part, uint32_t cqs,
+                       uint32_t sqs)
+{
+    NvmeCintLogHeader header = {
+        .magic = cpu_to_le32(NVME_CINT_MAGIC),
+        .version = cpu_to_le16(NVME_CINT_VERSION),
+        .header_size = cpu_to_le16(sizeof(header)),
+        .record_size = cpu_to_le32(sizeof(NvmeCintLogRecord)),
+        .records = cpu_to_le16(cqs),
+        .policy = n->cint->config.policy,
+        .virtual_time = n->cint->virtual_time,
+        .time_ns = cpu_to_le64(nvme_cint_now()),
+        .instructions = cpu_to_le64(instructions()),
+        .sq_record_size = cpu_to_le32(sizeof(NvmeCintLogSq)),
+        .sq_records = cpu_to_le16(sqs),
+    };
+
+    if (is_wanted(part, sizeof(header))) {
+        put(part, &header, sizeof(header));
+    }
+    part->at += sizeof(header);
+}
+
+static void put_record(NvmeCintCq *ccq, LogPart *part)
+{
+    NvmeCintLogRecord record;
+
+    if (is_wanted(part, sizeof(record))) {
+        read_record(ccq, &record);
+        record_to_le(&record);
+        put(part, &record, sizeof(record));
+    }
+    part->at += sizeof(record);
+}
+
+static void put_sq_record(const NvmeCintSq *csq, LogPart *part)
+{
+    NvmeCintLogSq record;
+
+    if (is_wanted(part, sizeof(record))) {
+        read_sq_record(csq, &record);
+        sq_record_to_le(&record);
+        put(part, &record, sizeof(record));
+    }
+    part->at += sizeof(record);
+}
+
+static void put_records(const NvmeCtrl *n, LogPart *part)
+{
     uint32_t i;
 
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
         if (nvme_cint_cq_at(n, i)) {
-            read_record(nvme_cint_cq_at(n, i), record);
-            record_to_le(record++);
+            put_record(nvme_cint_cq_at(n, i), part);
         }
+    }
+    for (i = 0; i <= n->params.max_ioqpairs; i++) {
         if (io_sq_at(n, i)) {
-            read_sq_record(io_sq_at(n, i), sq_record);
-            sq_record_to_le(sq_record++);
+            put_sq_record(io_sq_at(n, i), part);
         }
     }
 }
@@ -170,26 +222,29 @@ uint16_t nvme_cint_log(NvmeCtrl *n, uint32_t len, uint64_t off,
                        NvmeRequest *req)
 {
     uint8_t lsp = (le32_to_cpu(req->cmd.cdw10) >> 8) & 0xf;
-    g_autofree uint8_t *page = NULL;
-    NvmeCintLogHeader *header;
+    g_autofree uint8_t *data = NULL;
+    LogPart part = { .from = off };
     uint32_t cqs, sqs;
     uint16_t status;
     size_t size;
 
     count_queues(n, &cqs, &sqs);
-    size = sizeof(*header) + cqs * sizeof(NvmeCintLogRecord) +
+    size = sizeof(NvmeCintLogHeader) + cqs * sizeof(NvmeCintLogRecord) +
            sqs * sizeof(NvmeCintLogSq);
     if (off >= size) {
         trace_pci_nvme_err_invalid_log_page_offset(off, size);
         return NVME_INVALID_FIELD | NVME_DNR;
     }
 
-    page = g_malloc0(size);
-    header = (NvmeCintLogHeader *)page;
-    fill_header(n, header, cqs, sqs);
-    fill_records(n, (NvmeCintLogRecord *)(header + 1), cqs);
+    size = MIN(size - off, len);
+    data = g_malloc(size);
+    part.data = data;
+    part.to = off + size;
+    put_header(n, &part, cqs, sqs);
+    put_records(n, &part);
 
-    status = nvme_c2h(n, page + off, MIN(size - off, len), req);
+    /* nvme_hold() keeps the queues, whatever the data overwrites. */
+    status = nvme_c2h(n, data, size, req);
     if (!status && (lsp & NVME_CINT_LSP_RESET)) {
         reset_counters(n);
     }
