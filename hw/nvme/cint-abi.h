@@ -23,9 +23,11 @@
  * Hints (cinterrupts 4.1). CDW0 bits 10 and 11 are bits 2 and 3 of the
  * command's flags byte; CDW13 bits 8 and 9 of Read and Write are the second
  * place, for senders that may not set flags. Both bits set means unmarked.
+ * With a command extension type in CDW12, CDW13 is that type's.
  */
 #define NVME_CINT_FLAGS_URGENT  (1u << 2)
 #define NVME_CINT_FLAGS_BARRIER (1u << 3)
+#define NVME_CINT_DW12_CETYPE   (0xfu << 16)
 #define NVME_CINT_DW13_URGENT   (1u << 8)
 #define NVME_CINT_DW13_BARRIER  (1u << 9)
 

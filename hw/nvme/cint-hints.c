@@ -26,12 +26,19 @@ static uint8_t hints_of_cdw0(const NvmeCmd *cmd)
                    cmd->flags & NVME_CINT_FLAGS_BARRIER);
 }
 
+/* Of Read and Write: CDW13 holds what a command extension type says. */
+static bool is_extended(const NvmeCmd *cmd)
+{
+    return le32_to_cpu(cmd->cdw12) & NVME_CINT_DW12_CETYPE;
+}
+
 /* The second place exists for senders that may not set CDW0's bits. */
 static uint8_t hints_of_cdw13(const NvmeCmd *cmd)
 {
     uint32_t dw13 = le32_to_cpu(cmd->cdw13);
 
-    if (cmd->opcode != NVME_CMD_READ && cmd->opcode != NVME_CMD_WRITE) {
+    if ((cmd->opcode != NVME_CMD_READ && cmd->opcode != NVME_CMD_WRITE) ||
+        is_extended(cmd)) {
         return 0;
     }
     return hint_id(dw13 & NVME_CINT_DW13_URGENT,

@@ -100,6 +100,46 @@ static void test_other_commands(void)
     cint_shutdown(t);
 }
 
+static void submit_extended(CintTest *t, QNvmeSq *sq)
+{
+    NvmeCmd cmd = cint_hinted(t, NVME_CMD_READ, URGENT, BARRIER);
+
+    cmd.cdw12 |= cpu_to_le32(1 << 16);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+}
+
+/*
+ * CDW13 is no hint where CDW12 has a command extension type, whichever, and
+ * the bits of Access Latency (CDW13 5:4) never are. What CDW0 says holds.
+ */
+static void test_extended_commands(void)
+{
+    CintTest *t = cint_boot(CINT_PURE PATIENT);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t type;
+
+    for (type = 0; type < 16; type++) {
+        NvmeCmd cmd = cint_hinted(t, type % 2 ? NVME_CMD_READ : NVME_CMD_WRITE,
+                                  NONE, type ? URGENT : NONE);
+
+        cmd.cdw12 |= cpu_to_le32(type << 16);
+        cmd.cdw13 |= cpu_to_le32(0x30);
+        qnvme_push(sq, &cmd);
+        qnvme_ring_sq(sq);
+        cint_run(t, 10000);
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, type + 1);
+        g_assert_false(qnvme_irq_pending(t->nvme, 1));
+    }
+    cint_zero(t);
+    submit_extended(t, sq);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY);
+    cint_expect_reason(t, sq->cq, URGENT, 1);
+    g_assert_cmpuint(cint_record(t, 1).cmds_by_source[NVME_CINT_SOURCE_CDW13],
+                     ==, 0);
+    cint_shutdown(t);
+}
+
 /* Neither place disturbs the command itself. */
 static void test_data(void)
 {
@@ -459,6 +499,7 @@ int main(int argc, char **argv)
     qtest_add_data_func("/nvme-cint/hint/" name, data, run)
     ADD("place/union-of-both", test_places);
     ADD("place/commands-other-than-reads", test_other_commands);
+    ADD("place/extended-commands", test_extended_commands);
     ADD("place/data-is-not-disturbed", test_data);
     ADD("place/admin-commands", test_admin);
     ADD("place/failing-commands", test_failing_commands);

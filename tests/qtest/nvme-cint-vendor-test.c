@@ -251,6 +251,36 @@ static void test_unknown_queue(void)
     cint_shutdown(t);
 }
 
+/*
+ * Some drivers probe a vendor's features with CDW11 = 0 and no buffer, as
+ * Windows does: an address that nothing is at is not found out about, and
+ * memory is not written to.
+ */
+static void test_no_queue_no_transfer(void)
+{
+    const uint64_t nowhere = 1ull << 51;
+    CintTest *t = cint_boot(CINT_PURE PATIENT);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_SET_FEATURES,
+        .dptr.prp1 = cpu_to_le64(nowhere),
+        .cdw10 = cpu_to_le32(NVME_CINT_FID_CONFIG),
+    };
+
+    cint_queues(t, 1);
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, INVALID);
+    cmd.opcode = NVME_ADM_CMD_GET_FEATURES;
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, INVALID);
+    cmd.dptr.prp1 = cpu_to_le64(buf.addr);
+    qtest_memset(t->qts, buf.addr, 0xa5, 64);
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, INVALID);
+    g_assert_cmphex(qtest_readl(t->qts, buf.addr), ==, 0xa5a5a5a5);
+    cmd.cdw11 = cpu_to_le32(1);
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
+    g_assert_cmphex(qtest_readl(t->qts, buf.addr), !=, 0xa5a5a5a5);
+    cint_shutdown(t);
+}
+
 /* One without interrupts can be configured, and still has none. */
 static void test_silent_queue(void)
 {
@@ -448,6 +478,7 @@ int main(int argc, char **argv)
     ADD("queues/one-changes-alone", test_one_queue);
     ADD("queues/later-ones-follow-the-template", test_later_queues);
     ADD("queues/unknown-ones-are-refused", test_unknown_queue);
+    ADD("queues/none-is-no-transfer", test_no_queue_no_transfer);
     ADD("queues/without-interrupts-stay-silent", test_silent_queue);
     ADD("properties/one-changed-keeps-the-others",
         test_qom_set_keeps_the_rest);
