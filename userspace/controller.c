@@ -599,6 +599,10 @@ static int switch_records(struct cintio *dev, bool on, struct cintio_error *err)
     if (on) {
         ret = get_records(dev, err);
     }
+    if (!ret && on) {
+        /* one of before would look new to queues that count from 0 again */
+        memset(dev->records->addr, 0, dev->records->len);
+    }
     if (!ret) {
         ret = set_records(dev, on, err);
     }

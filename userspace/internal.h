@@ -22,6 +22,7 @@
 
 #define CINTIO_ADMIN_ENTRIES 32
 #define CINTIO_MAX_QUEUES    1024   /* I/O queue pairs asked for */
+#define CINTIO_MAX_DOUBTS    8      /* then a record is not gone by any more */
 #define CINTIO_MAX_TRANSFER  (2u << 20) /* one page of PRPs */
 
 /*
@@ -129,6 +130,15 @@ struct cintio_queue {
     struct cintio_cursor head, scan;
     uint8_t *taken;
     uint32_t told;              /* the record's full_tail, as last read */
+    struct {                    /* when an interrupt was last to be explained */
+        uint32_t full_tail, seq;
+        uint64_t interrupts;
+        int64_t ahead;          /* counted messages that had not come yet */
+        unsigned int urgent;    /* ... and Urgent ones taken since */
+    } seen;
+    bool interrupted;           /* by a message that is to be explained */
+    bool release;               /* take all, once, whatever was told */
+    unsigned int doubts;        /* interrupts in a row of which nothing tells */
 
     bool armed;                 /* the pointer is, and was not passed */
     uint32_t target;            /* ... at this count */
@@ -143,6 +153,8 @@ struct cintio_queue {
     unsigned int looks;         /* without the clock */
     uint64_t watched_ns;        /* when the controller was looked after */
     uint64_t arms, sleeps;      /* pointer writes; waits in poll(2) */
+    _Atomic uint64_t wakes;     /* cintio_queue_wake() */
+    uint64_t signals;           /* these and interrupts, of the eventfd */
     uint64_t interrupts;        /* that the eventfd told of when emptied */
     struct cintio_error error;
 };

@@ -78,6 +78,10 @@ void cintio_queue_empty(struct cintio_queue *q)
     q->queued = q->flying = 0;
     q->head = q->scan = (struct cintio_cursor) { .phase = true };
     q->armed = false;
+    memset(&q->seen, 0, sizeof(q->seen));
+    q->told = 0;
+    q->interrupted = q->release = false;
+    q->doubts = 0;
     q->generation = atomic_load(&q->dev->generation);
 }
 

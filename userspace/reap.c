@@ -81,11 +81,18 @@ static unsigned int reap_in_order(struct cintio_queue *q,
     return got;
 }
 
+/* Whoever polls takes what is there, and so does who goes by no record. */
+static bool takes_all(const struct cintio_queue *q)
+{
+    return q->mode < CINTIO_INTERRUPT || q->release ||
+           q->doubts >= CINTIO_MAX_DOUBTS;
+}
+
 static bool may_take(const struct cintio_queue *q, struct cintio_cursor place)
 {
     uint16_t id = q->cq[place.index].cid;
 
-    return q->mode < CINTIO_INTERRUPT || id >= q->entries - 1 ||
+    return takes_all(q) || id >= q->entries - 1 ||
            (int32_t)(q->told - place.count) > 0 || q->slots[id].urgent;
 }
 
@@ -106,6 +113,50 @@ static void pass_taken(struct cintio_queue *q)
     }
 }
 
+/* To the end, or as far as @max goes; true: to the end. */
+static bool look_through(struct cintio_queue *q, struct cintio_cursor at,
+                         struct cintio_done *done, unsigned int max,
+                         unsigned int *got)
+{
+    for (; *got < max && cintio_posted(q, at); at = cintio_ahead(q, at, 1)) {
+        uint16_t id = q->cq[at.index].cid;
+
+        if (!q->taken[at.index] && may_take(q, at)) {
+            q->taken[at.index] = true;
+            q->seen.urgent += id < q->entries - 1 && q->slots[id].urgent;
+            *got += finish(q, at.index, &done[*got]);
+        }
+    }
+    q->scan = at;
+    pass_taken(q);
+    return *got < max;
+}
+
+/*
+ * Whether the record, or Urgent entries, say what the interrupts since the last
+ * such question were for. A record that is written moves its count for a full
+ * one, and counts each before it is sent; an urgent one has an entry of its
+ * own. What does not even count is a doubt (docs/interface.md, section 4).
+ */
+static bool is_explained(struct cintio_queue *q, uint32_t seq)
+{
+    uint32_t messages = seq - q->seen.seq;
+    int64_t ahead = q->seen.ahead + messages -
+                    (int64_t)(q->interrupts - q->seen.interrupts);
+    bool full = q->told != q->seen.full_tail;
+    bool counted = ahead >= 0 && (full || messages);
+    bool explained = counted && (full || messages <= q->seen.urgent);
+
+    q->doubts = counted ? 0 : q->doubts + 1;
+    q->seen.ahead = ahead < 0 ? 0 : ahead;
+    q->seen.interrupts = q->interrupts;
+    q->seen.full_tail = q->told;
+    q->seen.seq = seq;
+    q->seen.urgent = 0;
+    q->interrupted = false;
+    return explained;
+}
+
 /*
  * The record is read before the end of the scan is looked for, so that what it
  * tells of is seen; and the scan bounds it, so that one that says too much,
@@ -115,19 +166,18 @@ static unsigned int reap_by_record(struct cintio_queue *q,
                                    struct cintio_done *done, unsigned int max)
 {
     uint32_t told = __atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE);
-    bool news = told != q->told || q->mode < CINTIO_INTERRUPT;
-    struct cintio_cursor at = news ? q->head : q->scan;
+    uint32_t seq = __atomic_load_n(&q->record->seq, __ATOMIC_RELAXED);
+    bool news = told != q->told || takes_all(q), to_the_end;
     unsigned int got = 0;
 
     q->told = told;
-    for (; got < max && cintio_posted(q, at); at = cintio_ahead(q, at, 1)) {
-        if (!q->taken[at.index] && may_take(q, at)) {
-            q->taken[at.index] = true;
-            got += finish(q, at.index, &done[got]);
-        }
+    to_the_end = look_through(q, news ? q->head : q->scan, done, max, &got);
+    if (to_the_end && q->interrupted && !takes_all(q) &&
+        !is_explained(q, seq)) {
+        q->release = true;
+        to_the_end = look_through(q, q->head, done, max, &got);
     }
-    q->scan = at;
-    pass_taken(q);
+    q->release &= !to_the_end;
     return got;
 }
 

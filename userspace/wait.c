@@ -115,12 +115,19 @@ static bool has_asked(const struct cintio_queue *q, unsigned int k)
     return q->armed && q->head.count + k == q->target;
 }
 
+/* A wake-up is counted before it is given: none is taken for an interrupt. */
 static void clear(struct cintio_queue *q)
 {
-    uint64_t count;
+    uint64_t count, interrupts;
 
-    if (read(q->eventfd, &count, sizeof(count)) == sizeof(count)) {
-        q->interrupts += count;
+    if (read(q->eventfd, &count, sizeof(count)) != sizeof(count)) {
+        return;
+    }
+    q->signals += count;
+    interrupts = q->signals - atomic_load(&q->wakes);
+    if ((int64_t)(interrupts - q->interrupts) > 0) {
+        q->interrupts = interrupts;
+        q->interrupted = true;
     }
 }
 
@@ -129,6 +136,7 @@ void cintio_queue_wake(struct cintio_queue *q)
     uint64_t one = 1;
 
     if (q->eventfd >= 0) {
+        atomic_fetch_add(&q->wakes, 1);
         (void)!write(q->eventfd, &one, sizeof(one));
     }
 }
@@ -156,6 +164,8 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
         return wanted_back(q);
     }
     if (n == 0) {
+        /* who was told of nothing for so long believes no record */
+        q->release = left >= WATCH_NS;
         return left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, &q->error);
     }
     return 0;

@@ -83,7 +83,7 @@ static void write_record(FakeNvme *fake, unsigned qid, CintAction action)
 {
     NvmeCintRecord *record;
 
-    if (!fake->records || !qid) {
+    if (!fake->records || !qid || fake->frozen) {
         return;
     }
     record = (NvmeCintRecord *)reach(fake, fake->records) + qid;
@@ -91,7 +91,7 @@ static void write_record(FakeNvme *fake, unsigned qid, CintAction action)
     record->class = action.fire == CINT_FIRE_FULL ? NVME_CINT_CLASS_FULL
                                                   : NVME_CINT_CLASS_URGENT;
     record->tail = fake->cq[qid].posted;
-    if (action.fire == CINT_FIRE_FULL) {
+    if (action.fire == CINT_FIRE_FULL && !fake->lying) {
         __atomic_store_n(&record->full_tail, fake->cq[qid].posted,
                          __ATOMIC_RELEASE);
     }
@@ -234,6 +234,15 @@ static uint16_t set_feature(FakeNvme *fake, const struct nvme_sqe *sqe,
     }
     g_assert_cmpuint(sqe->cdw10, ==, NVME_CINT_FID_STATUS);
     fake->records = ((NvmeCintStatus *)reach(fake, sqe->prp1))->addr;
+    if (fake->records) {
+        /* a driver clears them before */
+        const uint8_t *at = reach(fake, fake->records);
+
+        for (size_t i = 0; i < (FAKE_QUEUES + 1) * sizeof(NvmeCintRecord);
+             i++) {
+            g_assert_cmpuint(at[i], ==, 0);
+        }
+    }
     return 0;
 }
 

@@ -71,6 +71,8 @@ typedef struct FakeNvme {
     void (*meanwhile)(struct FakeNvme *fake, uint32_t offset);
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
     bool scattered;
+    /* status records: are not written any more; full_tail is not */
+    bool frozen, lying;
     bool no_memory;                 /* none can be mapped any more */
 
     struct cintio *dev;

@@ -336,6 +336,7 @@ MUTANTS = {
         ("pointer one too near", "target = cintio_ahead(q, q->head, k);",
          "target = cintio_ahead(q, q->head, k - 1);"),
         ("not armed", "NVME_CINT_POINTER_ARM | target.index", "target.index"),
+        ("a wake-up is an interrupt", "        atomic_fetch_add(&q->wakes, 1);\n", ""),
         ("asked for again", "return q->armed && q->head.count + k == q->target;", "return false;"),
         ("asked for less", "return q->armed && q->head.count + k == q->target;",
          "return q->armed;"),
@@ -408,6 +409,17 @@ MUTANTS = {
         ("taken twice", "!q->taken[at.index] && may_take(q, at)", "may_take(q, at)"),
         ("the head overtakes the scan", "if ((int32_t)(q->head.count - q->scan.count) > 0) {",
          "if (0) {"),
+        ("a record is believed for ever", "q->doubts >= CINTIO_MAX_DOUBTS;", "0;"),
+        ("doubts do not count", "counted ? 0 : q->doubts + 1;", "0;"),
+        ("doubts stay", "counted ? 0 : q->doubts + 1;", "q->doubts + !counted;"),
+        ("what nothing explains is left", "        q->release = true;\n", ""),
+        ("what moved its count is all", "counted && (full || messages <= q->seen.urgent)",
+         "counted"),
+        ("Urgent ones explain nothing", "counted && (full || messages <= q->seen.urgent)", "full"),
+        ("interrupts that were not counted", "ahead >= 0 && (full || messages)",
+         "full || messages"),
+        ("an interrupt is never explained", "    q->interrupted = false;\n    return", "    return"),
+        ("released for ever", "    q->release &= !to_the_end;\n", ""),
         ("the head stays", "    while (q->taken[q->head.index]) {", "    while (0) {"),
         ("the doorbell is not rung", "if (q->head.index != before) {", "if (0) {"),
     ],
@@ -523,6 +535,8 @@ MUTANTS = {
         ("whatever does not stop is taken to have stopped",
          "    atomic_store(&dev->running, ret != 0);\n", ""),
         ("commands to what is to stop", "if (!running && ", "if ("),
+        ("records of before", "        memset(dev->records->addr, 0, dev->records->len);\n",
+         ""),
         ("a reset leaves status records on", "        dev->keeps_records = false;\n", ""),
         ("status records leave their memory", "return dev->records ? 0 :", "return 0 ? 0 :"),
         ("mappings outlast their controller",
@@ -632,7 +646,7 @@ ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
 DRIVER = tuple(f"userspace/{name}.c" for name in (
     "bind", "controller", "memory", "pairs", "places", "queue", "reap", "vfio", "wait"))
-DRIVER_TESTS = ("test-userspace.c", "test-wait.c")
+DRIVER_TESTS = ("test-userspace.c", "test-reap.c", "test-wait.c")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 

@@ -259,6 +259,30 @@ static void test_error_comes_early(void)
     fake_free(fake);
 }
 
+static bool complete_three_when_armed(void *opaque, struct cintio_queue *q,
+                                      enum cintio_step step)
+{
+    if (step == CINTIO_STEP_ARMED) {
+        fake_complete_some(opaque, q->id, 3);
+    }
+    return false;
+}
+
+/* Nobody sleeps for what is there by the look. */
+static void test_look_saves_a_sleep(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_COALESCED);
+    struct cintio_done done[8];
+
+    cintio_queue_watch(q, complete_three_when_armed, fake);
+    push(q, 8);
+    g_assert_cmpint(cintio_complete(q, done, 3, 8, CINTIO_FOREVER), ==, 3);
+    g_assert_cmpuint(q->sleeps, ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* An error for who sleeps first, and the others for who sleeps then. */
 static bool error_then_rest(void *opaque, struct cintio_queue *q,
                             enum cintio_step step)
@@ -304,6 +328,9 @@ static void test_asked_once(void)
                 q, NVME_CINT_POLICY_POINTER, &err), ==, 0);
         }
     }
+    /* for fewer is another question */
+    g_assert_cmpint(cintio_complete(q, done, 2, 8, 1000), ==, 0);
+    g_assert_cmpuint(q->arms, ==, 5);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -644,6 +671,131 @@ static void test_told_between(void)
     fake_free(fake);
 }
 
+/* One completes, and its interrupt is due at once. */
+static bool complete_one(void *opaque, struct cintio_queue *q,
+                         enum cintio_step step)
+{
+    if (step == CINTIO_STEP_SLEEPS && !fake_is_signalled(opaque, q->id)) {
+        fake_complete_some(opaque, q->id, 1);
+        fake_deadline(opaque, q->id);
+    }
+    return false;
+}
+
+/*
+ * A record that nobody writes any more, or whose count stands still, makes
+ * nobody sleep for ever: what an interrupt came for and no record tells of is
+ * taken, and one that does not even count interrupts is believed no more after
+ * the eighth in a row.
+ */
+static void test_records_cease(void)
+{
+    static const CintPolicy policies[] = {
+        NVME_CINT_POLICY_CINT, NVME_CINT_POLICY_DEFAULT,
+        NVME_CINT_POLICY_POINTER,
+    };
+
+    for (unsigned i = 0; i < 2 * G_N_ELEMENTS(policies); i++) {
+        CintPolicy policy = policies[i / 2];
+        FakeNvme *fake;
+        struct cintio_queue *q;
+        struct cintio_done done[4];
+
+        records = true;
+        fake = started(policy);
+        records = false;
+        q = queue_of(fake, 16, policy == NVME_CINT_POLICY_POINTER ?
+                     CINTIO_COALESCED : CINTIO_INTERRUPT);
+        cintio_queue_watch(q, complete_one, fake);
+        for (unsigned n = 0; n < 40; n++) {
+            fake->lying = n >= 20 && i % 2;
+            fake->frozen = n >= 20 && !(i % 2);
+            push(q, 1);
+            g_assert_cmpint(cintio_complete(q, done, 1, 4, CINTIO_FOREVER), ==,
+                            1);
+            g_assert_cmpuint(q->interrupts, ==, fake->cq[1].messages);
+            g_assert_cmpuint(q->doubts, ==, !fake->frozen ? 0 :
+                             MIN(n - 19, CINTIO_MAX_DOUBTS));
+        }
+        g_assert_cmpuint(q->sleeps, ==, 40);
+        cintio_queue_destroy(q);
+        fake_free(fake);
+    }
+}
+
+/* Interrupts that the record counts, with Urgent entries, release nothing. */
+static void test_records_explain(void)
+{
+    struct cintio_io io = { .op = CINTIO_FLUSH, .hints = CINTIO_URGENT };
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q;
+    struct cintio_done done[4];
+
+    fake->config.policy = NVME_CINT_POLICY_CINT;
+    fake->config.drain = CINT_OFF;
+    fake->config.thr = 100;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, 0);
+    q = queue_of(fake, 16, CINTIO_INTERRUPT);
+    push(q, 1);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 1);
+    for (unsigned n = 0; n < 10; n++) {
+        io.cookie = n;
+        g_assert_cmpint(cintio_push(q, &io), ==, 0);
+        cintio_queue_watch(q, complete_then_sleep, fake);
+        g_assert_cmpint(cintio_complete(q, done, 1, 4, CINTIO_FOREVER), ==, 1);
+        g_assert_cmpuint(done[0].cookie, ==, n);
+        g_assert_cmpuint(cintio_outstanding(q), ==, 1);
+    }
+    g_assert_cmpuint(q->interrupts, ==, 10);
+    g_assert_cmpuint(q->doubts, ==, 0);
+    /* somebody else's wake-up is no interrupt, and is not to be explained */
+    cintio_queue_wake(q);
+    g_assert_cmpint(cintio_complete(q, done, 1, 4, 1000000), ==, 0);
+    g_assert_cmpuint(q->interrupts, ==, 10);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* An Urgent one, and then a plain one that no record tells of any more. */
+static bool cease_behind_urgent(void *opaque, struct cintio_queue *q,
+                                enum cintio_step step)
+{
+    FakeNvme *fake = opaque;
+
+    if (step == CINTIO_STEP_SLEEPS && !fake->frozen) {
+        fake_complete_some(fake, q->id, 1);
+        fake->frozen = true;
+        fake_complete_some(fake, q->id, 1);
+        fake_deadline(fake, q->id);
+    }
+    return false;
+}
+
+/* One wake-up for two interrupts, of which the record has counted one. */
+static void test_records_cease_between(void)
+{
+    struct cintio_io io = { .op = CINTIO_FLUSH, .hints = CINTIO_URGENT };
+    struct cintio_queue *q;
+    struct cintio_done done[4];
+    FakeNvme *fake;
+
+    records = true;
+    fake = started(NVME_CINT_POLICY_CINT);
+    records = false;
+    q = queue_of(fake, 16, CINTIO_INTERRUPT);
+    g_assert_cmpint(cintio_push(q, &io), ==, 0);
+    push(q, 1);
+    cintio_queue_watch(q, cease_behind_urgent, fake);
+    g_assert_cmpint(cintio_complete(q, done, 2, 4, CINTIO_FOREVER), ==, 2);
+    g_assert_cmpuint(q->sleeps, ==, 1);
+    g_assert_cmpuint(q->interrupts, ==, 2);
+    g_assert_cmpuint(q->doubts, ==, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static FakeNvme *with_removal(void)
 {
     FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
@@ -883,6 +1035,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/every-order/without-the-clamp", test_without_clamp);
     g_test_add_func("/wait/economy", test_economy);
     g_test_add_func("/wait/error-comes-early", test_error_comes_early);
+    g_test_add_func("/wait/look-saves-a-sleep", test_look_saves_a_sleep);
     g_test_add_func("/wait/asked-once", test_asked_once);
     g_test_add_func("/wait/masked", test_masked);
     g_test_add_func("/wait/two-controllers", test_two_controllers);
@@ -894,6 +1047,9 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
     g_test_add_func("/wait/reset-between", test_reset_between);
     g_test_add_func("/wait/told-between", test_told_between);
+    g_test_add_func("/wait/records/cease", test_records_cease);
+    g_test_add_func("/wait/records/cease-between", test_records_cease_between);
+    g_test_add_func("/wait/records/explain", test_records_explain);
     g_test_add_func("/wait/removal-wakes", test_removal_wakes);
     g_test_add_func("/wait/long-sleep-ends", test_long_sleep_ends);
     g_test_add_func("/wait/removal-keeps", test_removal_keeps_completions);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The models of what device and driver owe each other: what is checked, and how Spin is run.
 
-A model of tests/model, handshake.pml or pointer.pml, is compiled for each check, with other
+A model of tests/model, handshake.pml, pointer.pml or reap.pml, is compiled for each check, with other
 definitions.
 A proof searches every state; a mutation breaks one rule and must be found out, by the
 check that is meant to find it. docs/model.md explains both.
@@ -17,6 +17,7 @@ from cint import paths
 from cint.selftest.runner import Command
 
 MODEL = paths.ROOT / "tests/model/handshake.pml"
+REAP = paths.ROOT / "tests/model/reap.pml"
 POINTER = paths.ROOT / "tests/model/pointer.pml"
 
 #: What a mutation leads to, in the words of the checker.
@@ -29,6 +30,8 @@ SLOT_GIVEN_BACK = r"assertion violated \(cqe\[\(cursor%"
 LATE = r"assertion violated \(late<="
 NEVER_REAPED = r"acceptance cycle"
 ENDLESS = r"non-progress cycle"
+IN_FLIGHT = r"assertion violated \(fate\["
+HUNG = r"invalid end state"
 SLEPT_ON = r"assertion violated +!\(asleep\)"
 
 #: How each kind of check is compiled and run. Safety: assertions and deadlocks in every
@@ -141,6 +144,16 @@ CHECKS = (
                          ("emptied-between-look-and-sleep", "M_LOOK_FIRST"),
                          ("passed-before-it-arrived", "M_DEVICE_TRUSTS"),
                          ("a-count-in-place-of-an-index", "M_RELATIVE"))),
+    # What the user-space driver takes by a record, lap after lap.
+    Check("reap/3-entries", "N=3", model=REAP),
+    *(Check(f"reap/mutation/{name}", f"N=3 {word}", finds=finds, model=REAP)
+      for name, word, finds in (
+          ("head-overtakes-the-scan", "M_SCAN_STAYS", IN_FLIGHT),
+          ("taken-without-a-mark", "M_NO_MARKS", HUNG),
+          ("mark-left-for-the-next-lap", "M_MARKS_STAY", HUNG),
+          ("news-looked-for-behind-the-scan", "M_NO_NEWS", HUNG),
+          ("scan-to-the-end-without-room", "M_SCAN_TO_THE_END", HUNG),
+          ("head-rung-to-the-scan", "M_HEAD_TO_SCAN", IN_FLIGHT))),
 )
 
 
