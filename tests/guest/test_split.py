@@ -15,7 +15,7 @@ from conftest import log_root, make_settings, tell
 
 from cint.device import logpage
 from cint.guest import agent, steering, vm
-from cint.measure import comparison, runner, sampling, workloads
+from cint.measure import boots, comparison, runner, sampling, workloads
 from cint.measure.store import Store
 
 CPUS = 2
@@ -39,7 +39,7 @@ def pages() -> Mapping[str, tuple[sampling.Row, logpage.LogPage]]:
     for policy, outcome in zip(chosen.policies, guests.outcomes, strict=True):
         assert outcome.trouble == []
         page = agent.parse_snapshot(
-            outcome.results[comparison.job_name(JOBS, 0)]["after"]).nvme_log
+            outcome.results[boots.job_name(JOBS, 0)]["after"]).nvme_log
         assert page is not None
         row = comparison.rows_from(chosen, comparison.samples_from(chosen, outcome))[0]
         found[policy.kind if policy.latency is None else "split"] = (row, logpage.decode(page))

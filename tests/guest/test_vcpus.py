@@ -13,7 +13,7 @@ from conftest import log_root, make_settings, run_samples
 
 from cint.device import properties
 from cint.guest import agent, session, vm
-from cint.measure import comparison, fiojson, runner, settings, workloads
+from cint.measure import boots, comparison, fiojson, runner, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
 
 #: The share of a CPU, its speed beside idle ones, and the speed of one CPU by itself agree,
@@ -69,10 +69,10 @@ def several(policies: str, vcpus: int, runtime_s: float) -> settings.Settings:
 def run_plan(vcpus: int) -> tuple[RunPlan, Files]:
     """CPU-bound jobs, and `mixed` under the policy with most that can go another way."""
     chosen = several("cint+ooo", vcpus, 0.02)
-    plan = comparison.plan_for(chosen)
+    plan = boots.plan_for(chosen, chosen.policies[0], comparison.rounds_for(chosen))
     plan = replace(plan, jobs=(*plan.jobs, busy("all", range(vcpus), vcpus),
                                busy("alone", [0], vcpus)))
-    machine = comparison.machine_for(chosen, chosen.policies[0], comparison.choose_accel(True))
+    machine = boots.machine_for(chosen, chosen.policies[0], comparison.choose_accel(True))
     files = Files.of(machine)
     return RunPlan.of(f"{vcpus} CPUs", machine, plan, files,
                       boot_limit_s=chosen.boot_limit_s), files

@@ -14,7 +14,7 @@ from typing import Any
 from cint import cli, host, paths
 from cint.build import setup
 from cint.guest import vm
-from cint.measure import comparison, plan
+from cint.measure import boots, plan
 
 LIMIT_S = 200.0
 FAKE = Path(__file__).with_name("fake_qemu.py")
@@ -30,13 +30,13 @@ def main(directory: Path, words: list[str]) -> int:
         setattr(paths, name, path)
     for name in plan.FIRMWARE:
         (directory / name).write_text(name, "utf-8")
-    plain = comparison.machine_for
+    plain = boots.machine_for
 
     def machine_for(*given: Any) -> Any:
         return dataclasses.replace(plain(*given), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
 
     replaced: list[tuple[Any, str, Any]] = [
-        (comparison, "machine_for", machine_for), (setup, "ensure", lambda *_, **__: False),
+        (boots, "machine_for", machine_for), (setup, "ensure", lambda *_, **__: False),
         (host, "choose_accel", lambda **_: host.Accel("tcg", "max", "it is a test"))]
     for module, name, value in replaced:
         setattr(module, name, value)

@@ -22,8 +22,8 @@ from cint.errors import (
     CintError,
     UsageError,
 )
-from cint.guest import session
-from cint.measure import comparison, metrics, sampling, settings
+from cint.guest import agent, session
+from cint.measure import boots, comparison, metrics, sampling, settings
 from cint.results import assembly, documents, lateness, printing, table, unfinished
 from cint.verbs import compare
 
@@ -40,6 +40,18 @@ def parse(*words: str) -> argparse.Namespace:
 def chosen(*words: str) -> settings.Settings:
     """The checked options."""
     return settings.settings_from(parse(*words))
+
+
+def plan(got: settings.Settings, repeat: int = 0,
+         policy: properties.Policy | None = None) -> agent.Plan:
+    """What a guest does, by default under the first policy."""
+    return boots.plan_for(got, policy or got.policies[0], comparison.rounds_for(got, repeat))
+
+
+def own_setup(got: settings.Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
+    """Commands before the jobs under one policy, but for what the scale needs and counts edges."""
+    return tuple(words for words in boots.setup_for(got, policy)
+                 if "base_slice_ns" not in words[-1] and "cint-edge" not in words[-1])
 
 
 def notes(got: settings.Settings, *outcomes: session.Outcome) -> list[str]:
@@ -102,7 +114,7 @@ def append(policy: str, *words: str) -> tuple[str, ...]:
     """What the guest's kernel is told for a policy."""
     accel = comparison.choose_accel(virtual=True)
     got = chosen("--policy", policy, *words)
-    return comparison.machine_for(got, got.policies[0], accel).append
+    return boots.machine_for(got, got.policies[0], accel).append
 
 
 def test_only_the_rows_about_it_reap_out_of_order() -> None:
@@ -120,8 +132,8 @@ def test_the_driver_is_told_to_give_no_hints() -> None:
 
 def test_fio_marks_jobs_only_where_the_kernel_takes_hints() -> None:
     for words, there in (((), True), (("--hints", "off"), True), (("--guest", "distro"), False)):
-        plan = comparison.plan_for(chosen("--workload", "mixed", *words))
-        assert ("hint=unmarked" in str(plan.jobs[-1].fio)) is there
+        found = plan(chosen("--workload", "mixed", *words))
+        assert ("hint=unmarked" in str(found.jobs[-1].fio)) is there
 
 
 def test_cint_without_any_hint_is_a_warning() -> None:
@@ -161,7 +173,7 @@ def test_several_cpus_share_the_instructions() -> None:
                                                  (16, 12000)])
 def test_the_slice_is_that_of_one_cpu(vcpus: int, permille: int) -> None:
     """Linux's scheduler multiplies it by 1 + log2 of the CPUs, of at most 8."""
-    (script,) = comparison.plan_for(chosen("--vcpus", str(vcpus))).setup
+    (script,) = plan(chosen("--vcpus", str(vcpus))).setup
     assert f"* {permille} / 1000" in " ".join(script)
 
 
@@ -228,11 +240,11 @@ def test_polling_is_a_row_for_each_policy_and_mode() -> None:
     assert got.repeat_command == ("./cint compare --policy default,cint "
                                   "--polling off,ours,irq-queue --workload sync,mixed")
     accel = comparison.choose_accel(virtual=True)
-    off, ours, queue = (comparison.machine_for(got, p, accel).append for p in got.policies[:3])
+    off, ours, queue = (boots.machine_for(got, p, accel).append for p in got.policies[:3])
     assert not [w for w in off if "poll" in w]
     assert [w for w in ours if "poll" in w] == ["nvme.poll_queues=1"]
     assert [w for w in queue if "poll" in w] == ["nvme.poll_irq_queues=1"]
-    setups = [comparison.own_setup(got, p) for p in got.policies]
+    setups = [own_setup(got, p) for p in got.policies]
     assert [len(s) for s in setups] == [0, 1, 1, 0, 1, 1]
     assert "io_poll_mode" in setups[1][0][-1] and "echo adaptive >" in setups[1][0][-1]
     assert assembly.parameters_for(got)["polling"]
@@ -245,19 +257,19 @@ def test_steering_is_a_row_for_each_policy_and_mode() -> None:
         "default/prio", "default/request", "split:l=cint+ooo,t=adaptive:thr=8/prio",
         "split:l=cint+ooo,t=adaptive:thr=8/request"]
     accel = comparison.choose_accel(virtual=True)
-    machines = [comparison.machine_for(got, p, accel) for p in got.policies]
+    machines = [boots.machine_for(got, p, accel) for p in got.policies]
     assert [w for w in machines[1].append if "switch" in w] == ["nvme.blk_switch=2"]
     assert "nvme.ooo_urgent=0" in machines[0].append
     assert "nvme.ooo_urgent=0" not in machines[2].append
     assert dict(machines[2].properties)["cint.policy"] == "adaptive"
-    default, _, split, _ = (comparison.steering_setup(got, p) for p in got.policies)
+    default, _, split, _ = (own_setup(got, p) for p in got.policies)
     assert len(default) == 1 and "switch_mode" in default[0][-1]
     script = split[1][-1]
     # Two CPUs: queues 3 and 4 are the realtime class's.
     assert "--value=3 " in script and "--value=4 " in script and "--value=2 " not in script
     assert assembly.parameters_for(got)["vcpus"] == 2
     assert chosen().steering == {}
-    assert comparison.steering_setup(chosen(), chosen().policies[0]) == ()
+    assert own_setup(chosen(), chosen().policies[0]) == ()
 
 
 @pytest.mark.parametrize("options, said", [
@@ -275,17 +287,17 @@ def test_steering_that_there_is_not(options: tuple[str, ...], said: str) -> None
 
 
 def test_polled_rows_differ_from_the_others_in_the_kernel_only() -> None:
-    plan = comparison.plan_for(chosen("--polling", "off,classic", "--workload", "sync,mixed"))
-    for job in plan.jobs[1:]:
+    found = plan(chosen("--polling", "off,classic", "--workload", "sync,mixed"))
+    for job in found.jobs[1:]:
         text = str(job.fio)
         assert "ioengine=psync" not in text and "ioengine=pvsync2\nhipri=1\n" in text
-    assert "ioengine=psync" in str(comparison.plan_for(chosen("--workload", "sync")).jobs[1].fio)
+    assert "ioengine=psync" in str(plan(chosen("--workload", "sync")).jobs[1].fio)
     assert not assembly.parameters_for(chosen())["polling"]
 
 
 def test_a_fixed_sleep_is_scaled() -> None:
     got = chosen("--polling", "fixed:2us", "--policy", "default")
-    (words,) = comparison.own_setup(got, got.policies[0])
+    (words,) = own_setup(got, got.policies[0])
     script = words[-1]
     assert "echo 6 >$f" in script and "io_poll_delay" in script
 
@@ -316,12 +328,12 @@ def test_an_engine_is_a_row_for_each_policy() -> None:
     assert got.repeat_command == ("./cint compare --policy default,cint+ooo "
                                   "--engine kernel,user,user:poll --workload sync")
     accel = comparison.choose_accel(virtual=True)
-    kernel, user = (comparison.machine_for(got, p, accel) for p in got.policies[:2])
-    assert kernel == comparison.machine_for(chosen("--policy", "default", "--workload", "sync"),
+    kernel, user = (boots.machine_for(got, p, accel) for p in got.policies[:2])
+    assert kernel == boots.machine_for(chosen("--policy", "default", "--workload", "sync"),
                                             kernel_policy(got), accel)
     assert (user.initramfs, user.iommu, user.append) == (paths.USERSPACE_INITRAMFS, True, ())
-    assert not comparison.own_setup(got, got.policies[0])
-    (bind,) = comparison.own_setup(got, got.policies[1])
+    assert not own_setup(got, got.policies[0])
+    (bind,) = own_setup(got, got.policies[1])
     assert "cintio bind $A" in bind[-1] and "0000:00:01.0" in bind[-1]
 
 
@@ -332,12 +344,12 @@ def kernel_policy(got: settings.Settings) -> properties.Policy:
 def user_job(workload: str, *words: str, policy: str = "default") -> list[str]:
     got = chosen("--policy", policy, "--engine", "user", "--workload", workload,
                  "--cpu-scale", "2", "--irq-cost", "100", *words)
-    job = comparison.plan_for(got, 0, got.policies[0]).jobs[1]
+    job = plan(got, 0, got.policies[0]).jobs[1]
     return str(job.fio).splitlines()
 
 
 def test_under_the_user_engine_depth_and_batches_stay() -> None:
-    kernel = str(comparison.plan_for(chosen("--workload", "async", "--cpu-scale", "2")).jobs[1].fio)
+    kernel = str(plan(chosen("--workload", "async", "--cpu-scale", "2")).jobs[1].fio)
     lines = user_job("async")
     for line in kernel.splitlines():
         if line.startswith(("iodepth", "rw", "bs", "runtime", "ramp", "randseed")):
@@ -363,7 +375,7 @@ def test_threads_in_place_of_processes_have_their_slices() -> None:
 def test_a_sleep_of_the_user_engine_is_scaled() -> None:
     got = chosen("--engine", "user:sleep=2us", "--policy", "default", "--cpu-scale", "3",
                  "--workload", "sync")
-    text = str(comparison.plan_for(got, 0, got.policies[0]).jobs[1].fio)
+    text = str(plan(got, 0, got.policies[0]).jobs[1].fio)
     assert "interrupt_mode=sleep\n" in text and "sleep_ns=6000\n" in text
 
 
@@ -399,7 +411,7 @@ def test_own_jobs_under_the_user_engine(tmp_path: Path) -> None:
     own.write_text("[global]\nfilename=${DEVICE}\nioengine=io_uring\nhipri=1\niodepth=4\n"
                    "[a]\nrw=randread\n[b]\nstonewall\nrw=randwrite\n")
     got = chosen("--fio", str(own), "--engine", "kernel,user", "--policy", "default")
-    kernel, user = (str(comparison.plan_for(got, 0, p).jobs[1].fio) for p in got.policies)
+    kernel, user = (str(plan(got, 0, p).jobs[1].fio) for p in got.policies)
     assert "ioengine=io_uring\nhipri=1\n" in kernel and "cint-edge" in kernel
     assert "[global]\nioengine=cintio\nthread=1\ninterrupt_mode=auto\ncounts=1\n" in user
     assert "filename=0000.00.01.0\niodepth=4\nhint=barrier\n[a]" in user
@@ -414,12 +426,12 @@ def test_own_jobs_under_the_user_engine(tmp_path: Path) -> None:
 
 def test_a_repeat_is_a_boot_with_the_next_seed() -> None:
     got = chosen("--repeat", "2", "--workload", "sync,async", "--seed", "7")
-    boots = comparison.boots_for(got)
-    assert [b.repeat for b in boots] == [0] * 7 + [1] * 7
-    assert len({b.name for b in boots}) == len({b.slug for b in boots}) == 14
-    plan = comparison.plan_for(got, 1)
-    assert [j.name for j in plan.jobs] == ["cint-facts", "sync/1", "async/1"]
-    assert all("randseed=8\n" in str(j.fio) for j in plan.jobs[1:])
+    asked = comparison.boots_for(got)
+    assert [b.repeat for b in asked] == [0] * 7 + [1] * 7
+    assert len({b.name for b in asked}) == len({b.slug for b in asked}) == 14
+    found = plan(got, 1)
+    assert [j.name for j in found.jobs] == ["cint-facts", "sync/1", "async/1"]
+    assert all("randseed=8\n" in str(j.fio) for j in found.jobs[1:])
     assert got.repeat_command.endswith("--repeat 2 --seed 7")
 
 
@@ -430,8 +442,8 @@ def test_real_time_is_booted_three_times() -> None:
 
 
 def test_plan_is_scaled() -> None:
-    assert len(comparison.plan_for(chosen()).setup) == 1
-    assert comparison.plan_for(chosen("--cpu-scale", "1")).setup == ()
+    assert len(plan(chosen()).setup) == 1
+    assert plan(chosen("--cpu-scale", "1")).setup == ()
 
 
 # ---- to the end ---------------------------------------------------------
@@ -442,12 +454,12 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", f"{FAKE.parent}:{FAKE.parents[1]}")
     for name in ("QEMU", "KERNEL", "INITRAMFS"):
         monkeypatch.setattr(paths, name, FAKE)
-    plain = comparison.machine_for
+    plain = boots.machine_for
 
     def machine_for(*words: Any) -> Any:
         return dataclasses.replace(plain(*words), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
 
-    monkeypatch.setattr(comparison, "machine_for", machine_for)
+    monkeypatch.setattr(boots, "machine_for", machine_for)
     monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
     monkeypatch.setattr("cint.build.setup.ensure", lambda *_, **__: False)
     monkeypatch.setattr(host, "choose_accel", lambda: host.Accel("tcg", "max", "it is a test"))

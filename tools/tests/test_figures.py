@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import dataclasses
 import json
@@ -14,6 +15,7 @@ import pytest
 from canned import log, record
 
 from cint import cli
+from cint.device import properties
 from cint.errors import CintError, UsageError
 from cint.figures import (
     arrays,
@@ -32,9 +34,9 @@ from cint.figures import (
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
-from cint.guest import vm
-from cint.measure import comparison, workloads
-from cint.measure.plan import RunOutcome
+from cint.guest import agent, vm
+from cint.measure import boots, comparison, settings, workloads
+from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
 from cint.measure.store import Store
 from cint.verbs import figure as figure_verb
@@ -46,12 +48,18 @@ def named(figure: Figure) -> str:
     return figure.id
 
 
+def plan_of(wanted: runner.Wanted) -> agent.Plan:
+    """What a figure's guest does."""
+    return boots.plan_for(wanted.settings, wanted.settings.policies[0], runner.rounds_of(wanted),
+                          runner.extra_of(wanted).setup)
+
+
 # ---- what is declared ---------------------------------------------------
 
 @pytest.mark.parametrize("figure", FIGURES, ids=named)
 def test_jobs_can_be_rendered(figure: Figure) -> None:
     for wanted in runner.known_runs(figure, quick=False):
-        plan = runner.plan_of(wanted)
+        plan = plan_of(wanted)
         texts = [job.fio for job in plan.jobs if job.fio]
         assert len(texts) == len(wanted.seeds) * len(wanted.group.workloads)
         for text in texts:
@@ -87,7 +95,7 @@ def test_extras_are_off(figure: Figure) -> None:
     for wanted in runner.known_runs(figure, quick=False):
         chosen = wanted.settings
         policy = chosen.policies[0]
-        machine = comparison.machine_for(chosen, policy, comparison.choose_accel(True))
+        machine = boots.machine_for(chosen, policy, comparison.choose_accel(True))
         device = dict(machine.properties)
         assert device["cint.drain"] == "off"
         assert (device["cint.max-hold"] == 0) is (policy.kind not in ("vic", "pointer"))
@@ -125,6 +133,50 @@ def test_docs_need_a_full_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not with --quick" in capsys.readouterr().err
 
 
+def compared(wanted: runner.Wanted) -> settings.Settings:
+    """The settings of ./cint compare with the words that say a figure's run."""
+    group, run = wanted.group, wanted.run
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    words = ("--policy", run.policy, "--polling", run.polling, "--engine", run.engine,
+             "--steering", run.steering, "--hints", "on" if run.hints else "off",
+             "--media", group.media, "--vcpus", str(group.vcpus), "--runtime",
+             f"{group.runtime_s}s", "--cpu-scale", str(group.cpu_scale), "--irq-cost",
+             str(group.cost_ns), "--workload", "sync")
+    found = settings.settings_from(parser.parse_args(words))
+    # fio's jobs are the figure's own; the ramp is a tenth there.
+    return dataclasses.replace(found, workloads=group.workloads, timing=wanted.settings.timing)
+
+
+def bare(wanted: runner.Wanted) -> runner.Wanted:
+    """The run with one seed and nothing that only figures can ask for."""
+    group = dataclasses.replace(wanted.group, seeds=(1,), trace=(), append=(), setup=(),
+                                second="", probed=False)
+    return dataclasses.replace(wanted, group=group)
+
+
+def by_seed(run: RunPlan) -> RunPlan:
+    """The run with its jobs named by their seeds, as in figures, and not by the repeat from 0."""
+    jobs = tuple(dataclasses.replace(job, name=job.name.replace("/0", "/1"))
+                 for job in run.jobs.jobs)
+    return dataclasses.replace(run, jobs=dataclasses.replace(run.jobs, jobs=jobs))
+
+
+@pytest.mark.parametrize("figure", [*FIGURES, *(on_cpus(f, 4) for f in FIGURES[:3])], ids=named)
+def test_compare_with_the_same_words_is_the_same_run(
+        figure: Figure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of a figure's run is that of the comparison which says the same."""
+    monkeypatch.setattr(Files, "of", lambda _: Files((), {}))
+    for wanted in map(bare, runner.known_runs(figure, quick=False)):
+        policy = properties.parse_policy(wanted.run.policy)
+        if not wanted.run.hints and properties.inferred(policy) is not policy:
+            continue  # where there are no hints compare has the device infer them
+        chosen = compared(wanted)
+        run, _ = comparison.run_for(chosen, comparison.Boot(chosen.policies[0], 0),
+                                    comparison.choose_accel(True))
+        assert by_seed(run).key() == runner.run_of(wanted)[0].key(), wanted.title
+
+
 def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
     """The tool multiplies the scale, and the jobs stay on the first CPU."""
     figure, = catalog.choose(["cint-fig9"], None, False)
@@ -134,7 +186,7 @@ def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
         assert wanted.settings.k == 4 * one
         # the host goes through all CPUs' instructions, one CPU after the other
         assert wanted.settings.boot_limit_s == 4 * vm.BOOT_LIMIT_S
-        assert all("cpus_allowed=0" in job.fio for job in runner.plan_of(wanted).jobs if job.fio)
+        assert all("cpus_allowed=0" in job.fio for job in plan_of(wanted).jobs if job.fio)
     assert cli.main(["figure", "--docs", "--vcpus", "2", "vic-low"]) == 2
     assert "not with --vcpus" in capsys.readouterr().err
 
@@ -152,7 +204,7 @@ def test_a_policy_of_ones_own_stands_beside_the_papers(figure: Figure) -> None:
     before = {w.title for w in runner.known_runs(figure, quick=False)}
     new = [w for w in runner.known_runs(wider, quick=False) if w.title not in before]
     assert new and {w.run.policy for w in new} == {"adaptive:delta=7us"}
-    assert all(runner.plan_of(w).jobs for w in new)
+    assert all(plan_of(w).jobs for w in new)
 
 
 def copied(figure: Figure, data: Data, policy: str) -> Data:
@@ -277,6 +329,22 @@ def test_pages_are_made_from_what_is_stored(figure: Figure) -> None:
 def test_the_list_of_figures_is_made_from_what_is_stored() -> None:
     text = document.LIST.read_text("utf-8")
     assert page.list_page([stored(f) for f in STORED], catalog.not_done()) == text
+
+
+def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
+    """Of guests with several CPUs whose data are from before that of one CPU was theirs, too."""
+    several, = catalog.choose(["blk-fig3b"], None, False)
+    one, = catalog.choose(["cint-fig9"], None, False)
+    now = {"slice_cpus": document.SLICE_CPUS}
+    assert document.has_longer_slice(several, {}) and not document.has_longer_slice(several, now)
+    assert not document.has_longer_slice(one, {})
+    old = {k: v for k, v in stored(several).items() if k != "slice_cpus"}
+    said = "had the scheduler's slice of one CPU"
+    assert said in " ".join(page.figure_page(several, old, old).split())
+    assert said not in " ".join(page.figure_page(several, old | now, old).split())
+    assert "Measured with a longer slice" in page.list_page([old], ())
+    assert document.entry(several, Data.from_dict(old["data"]), False) \
+        == {k: v for k, v in (old | now).items() if k not in ("commit", "conditions")}
 
 
 @pytest.mark.parametrize("family", catalog.FAMILIES)

@@ -22,6 +22,10 @@ LIST = paths.ROOT / "docs/figures.md"
 
 Entry = dict[str, Any]
 
+#: Of how many CPUs the scheduler's slice in a guest is, however many it has. What was measured
+#: before says nothing of it: there it was of all of the guest's.
+SLICE_CPUS = 1
+
 
 def entry(figure: Figure, data: Data, quick: bool) -> Entry:
     """One figure as figures.json has it, judged by the digits that are kept of it."""
@@ -44,7 +48,12 @@ def failed(figure: Figure, problem: CintError) -> Entry:
 
 def _head(figure: Figure) -> Entry:
     return {"id": figure.id, "set": figure.family, "title": figure.title,
-            "source": figure.source}
+            "source": figure.source, "slice_cpus": SLICE_CPUS}
+
+
+def has_longer_slice(figure: Figure, entry: Mapping[str, Any]) -> bool:
+    """Whether its guests had a longer slice of the scheduler than they would have now."""
+    return "slice_cpus" not in entry and any(group.vcpus > 1 for group in figure.groups)
 
 
 def verdict(of: Sequence[str]) -> str:

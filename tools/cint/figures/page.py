@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cint.figures import catalog, checks
+from cint.figures import catalog, checks, document
 from cint.figures.model import Column, Figure, NotDone
 from cint.figures.values import Data, in_words
 from cint.results import table
@@ -64,6 +64,12 @@ def _cell(column: Column, points: Sequence[Mapping[str, float]]) -> str:
     return table.number(statistics.median(known)) if known else ""
 
 
+_LONGER_SLICE = (
+    "Measured before the guests of figures had the scheduler's slice of one CPU, as those of "
+    "`./cint compare` have ([scaling.md](../scaling.md)): in these it is 1 + log2 of the CPUs "
+    "times as long. `./cint figure` measures with that of one CPU, and may give other numbers.")
+
+
 # ---- one figure -----------------------------------------------------------
 
 def _wrap(text: str) -> str:
@@ -104,6 +110,8 @@ def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
         f"![{figure.title}]({figure.id}.svg)", "## Checks",
         "\n".join(["| check | paper | here | seeds | wanted | verdict |",
                    "|---|---|---|---|---|---|", *map(_check_row, entry["checks"])])]
+    if document.has_longer_slice(figure, entry):
+        parts.append(_wrap(_LONGER_SLICE))
     reasons = _reasons(entry)
     if reasons:
         parts += ["Where it differs from the paper, and why:", "\n".join(reasons)]
@@ -143,10 +151,19 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
         f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
         f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
         "writes this page, and a test compares it with what is stored beside it."), _wrap(_HOW),
-        f"{len(entries)} figures: {words}."]
+        f"{len(entries)} figures: {words}.", *_longer_slices(entries)]
     for family, paper in catalog.FAMILIES.items():
         parts += [f"## {paper}", _family(family, entries, missing)]
     return "\n\n".join(parts) + "\n"
+
+
+def _longer_slices(entries: Sequence[Entry]) -> list[str]:
+    """Which figures were measured with a longer slice of the scheduler than they would be now."""
+    known = {entry["id"]: entry for entry in entries}
+    found = [f"[{f.id}](figures/{f.id}.md)" for f in catalog.figures()
+             if f.id in known and document.has_longer_slice(f, known[f.id])]
+    return [_wrap(f"Measured with a longer slice of the scheduler than `./cint figure` gives to "
+                  f"guests of several CPUs now: {', '.join(found)}.")] if found else []
 
 
 _HOW = (

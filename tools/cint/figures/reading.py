@@ -27,7 +27,7 @@ from cint.errors import CintError
 from cint.figures import probe
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent, session
-from cint.measure import fiojson, sampling
+from cint.measure import boots, fiojson, sampling
 from cint.measure.settings import Settings
 from cint.measure.workloads import Workload
 
@@ -48,15 +48,10 @@ class Boot:
 
     def message(self, workload: Workload, seed: int) -> agent.Message:
         """What the agent said of a job."""
-        return self.outcome.results[job_name(workload, seed)]
+        return self.outcome.results[boots.job_name(workload, seed)]
 
 
 Reader = Callable[[Boot, Data], None]
-
-
-def job_name(workload: Workload, seed: int) -> str:
-    """A job's name in the guest's plan."""
-    return f"{workload.name}/{seed}"
 
 
 def points(boot: Boot, data: Data) -> None:

@@ -12,14 +12,12 @@ from cint.device import properties, words
 from cint.errors import CintError
 from cint.figures import probe
 from cint.figures.model import Figure, Group, Run, settings_of
-from cint.figures.reading import Boot, job_name
+from cint.figures.reading import Boot
 from cint.figures.values import Data
-from cint.guest import agent, session
-from cint.measure import comparison, runner, workloads
-from cint.measure.plan import Files, Places, RunPlan
+from cint.measure import boots, comparison, runner, workloads
+from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
-from cint.measure.workloads import Timing
 
 #: Host seconds that a guest's second takes, and a boot; for the estimate only.
 SECONDS_PER_GUEST_SECOND = 4.0
@@ -67,22 +65,17 @@ class Wanted:
                                      for w in chosen.workloads)
 
 
-def plan_of(wanted: Wanted) -> agent.Plan:
-    """What the guest does: every job once for each seed."""
-    chosen = wanted.settings
-    jobs = [session.facts_job()]
-    for seed in wanted.seeds:
-        timing = Timing(chosen.timing.runtime_s, chosen.timing.ramp_s, seed)
-        for workload in chosen.workloads:
-            seconds = workloads.guest_seconds(workload, timing, chosen.k)
-            jobs.append(agent.Job(job_name(workload, seed),
-                                  fio=comparison.render(chosen, chosen.policies[0], workload,
-                                                        timing),
-                                  args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
-    setup = (*session.scale_setup(chosen.k),
-             *comparison.own_setup(chosen, chosen.policies[0]),
-             *comparison.steering_setup(chosen, chosen.policies[0]), *wanted.group.setup)
-    return agent.Plan(tuple(jobs), (*setup, probe.install()) if wanted.group.probed else setup)
+def extra_of(wanted: Wanted) -> boots.Extra:
+    """What its group adds to the guest."""
+    group = wanted.group
+    return boots.Extra(trace=group.trace, append=group.append, second=second_of(wanted),
+                      setup=(*group.setup, *([probe.install()] if group.probed else [])))
+
+
+def rounds_of(wanted: Wanted) -> boots.Rounds:
+    """Every job once for each seed, in one boot."""
+    timing = wanted.settings.timing
+    return {seed: replace(timing, seed=seed) for seed in wanted.seeds}
 
 
 def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
@@ -98,14 +91,8 @@ def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
 def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
     """The run, and where its files are here."""
     chosen = wanted.settings
-    machine = comparison.machine_for(chosen, chosen.policies[0], comparison.choose_accel(True))
-    machine = replace(machine, trace=tuple(wanted.group.trace), second=second_of(wanted),
-                      append=(*machine.append, *wanted.group.append))
-    files = Files.of(machine)
-    run = RunPlan.of(wanted.title, machine, plan_of(wanted), files,
-                     job_seconds=comparison.longest_job(chosen),
-                     boot_limit_s=chosen.boot_limit_s)
-    return run, files.places
+    return boots.run_for(wanted.title, chosen, chosen.policies[0], rounds_of(wanted),
+                        comparison.choose_accel(True), extra=extra_of(wanted))
 
 
 def read(wanted: Wanted, done: runner.Done, data: Data) -> None:

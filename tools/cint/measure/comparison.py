@@ -10,53 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, ui, units
-from cint.device import properties, scale
+from cint.device import properties
 from cint.errors import CintError
-from cint.guest import agent, engines, kinds, session, steering, vm
-from cint.measure import edges, runner, sampling, workloads
-from cint.measure.plan import Files, Places, RunPlan
+from cint.guest import engines, session
+from cint.measure import boots, runner, sampling
+from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
 from cint.measure.workloads import Timing
-
-
-def _hint_words(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
-    """What the guest's driver is told about hints.
-
-    Out of order, its handler takes exactly what an interrupt is for. That belongs to
-    the rows that are about it: with any other policy the handler takes all it finds,
-    as a driver that knows of none of this does.
-    """
-    if settings.guest == "distro":  # whose kernel knows neither option
-        return ()
-    if not settings.hints:
-        return ("nvme.irq_hints=0",)
-    halves = (policy, policy.latency) if policy.latency else (policy,)
-    ooo = any(half.properties.get("cint.ooo") == "on" for half in halves)
-    return () if ooo else ("nvme.ooo_urgent=0",)
-
-
-def _append(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
-    cost = settings.cost_applied_ns
-    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, policy),
-            *settings.polling_of(policy).boot(settings.vcpus),
-            *settings.steering_of(policy).boot())
-
-
-def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel) -> vm.Machine:
-    """The guest for one policy."""
-    props = settings.device_properties(policy)
-    opts = "" if policy.kind == "stock" else settings.device_opts
-    machine = vm.Machine(props, opts, append=_append(settings, policy), vcpus=settings.vcpus,
-                         slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
-                         virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
-                         backend=vm.Backend(settings.drive), trace=settings.trace)
-    return settings.engine_of(policy).dress(kinds.dress(machine, settings.guest))
-
-
-def job_name(workload: workloads.Workload, repeat: int) -> str:
-    """A job's name in the plan."""
-    return f"{workload.name}/{repeat}"
 
 
 def timing_for(settings: Settings, repeat: int) -> Timing:
@@ -64,44 +25,9 @@ def timing_for(settings: Settings, repeat: int) -> Timing:
     return replace(settings.timing, seed=settings.seed + repeat)
 
 
-def render(settings: Settings, policy: properties.Policy, workload: workloads.Workload,
-           timing: Timing) -> str:
-    """A workload's job text under one of the policies: the engine that drives may differ."""
-    engine = settings.engine_of(policy)
-    if not engine.is_user:
-        return workloads.render(workload, timing, settings.k)
-    options = engine.options(settings.k, cost_ns=settings.cost_applied_ns,
-                             records=settings.hints and policy.properties.get("cint.ooo") == "on")
-    text = workloads.driven_text(workload.template, options, settings.hints)
-    return workloads.render(replace(workload, template=text, edges=False), timing, settings.k,
-                            engines.FILENAME)
-
-
-def plan_for(settings: Settings, repeat: int = 0,
-             policy: properties.Policy | None = None) -> agent.Plan:
-    """What a guest does under a policy, by default the first; see also :func:`own_setup`."""
-    policy = policy or settings.policies[0]
-    jobs = [session.facts_job()]
-    timing = timing_for(settings, repeat)
-    for workload in settings.workloads:
-        seconds = workloads.guest_seconds(workload, timing, settings.k)
-        jobs.append(agent.Job(job_name(workload, repeat),
-                              fio=render(settings, policy, workload, timing),
-                              args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
-    counted = any(w.edges for w in settings.workloads) and not settings.engine_of(policy).is_user
-    return agent.Plan(tuple(jobs), (*session.scale_setup(settings.k, settings.vcpus),
-                                    *([edges.install(settings.vcpus)] if counted else [])))
-
-
-def own_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
-    """Commands before the jobs for one of the policies: of polling, and of who drives."""
-    return (*settings.polling_of(policy).setup(settings.k), *settings.engine_of(policy).setup())
-
-
-def steering_setup(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
-    """What is looked at, and set of the device, before the jobs."""
-    return (*settings.steering_of(policy).setup(),
-            *steering.split_setup(policy, settings.vcpus, settings.k, settings.extras))
+def rounds_for(settings: Settings, repeat: int = 0) -> boots.Rounds:
+    """What one guest does of its jobs: each once, named by the repeat."""
+    return {repeat: timing_for(settings, repeat)}
 
 
 @dataclass(frozen=True)
@@ -129,27 +55,10 @@ def boots_for(settings: Settings) -> list[Boot]:
             for repeat in range(settings.repeat) for policy in settings.policies]
 
 
-def run_for(settings: Settings, boot: Boot, accel: host.Accel, *, trace: Sequence[str] = (),
-            setup: Sequence[tuple[str, ...]] = ()) -> tuple[RunPlan, Places]:
-    """The run of one guest, and where its files are here.
-
-    ``trace`` are further patterns of QEMU's events, ``setup`` commands before the jobs.
-    """
-    machine = replace(machine_for(settings, boot.policy, accel),
-                      trace=(*settings.trace, *trace), seed=settings.seed + boot.repeat)
-    plan = plan_for(settings, boot.repeat, boot.policy)
-    plan = replace(plan, setup=(*plan.setup, *own_setup(settings, boot.policy),
-                                *steering_setup(settings, boot.policy), *setup))
-    files = Files.of(machine)
-    run = RunPlan.of(boot.name, machine, plan, files, job_seconds=longest_job(settings),
-                     boot_limit_s=settings.boot_limit_s)
-    return run, files.places
-
-
-def longest_job(settings: Settings) -> float:
-    """Guest seconds of the longest job."""
-    return max(workloads.guest_seconds(w, settings.timing, settings.k)
-               for w in settings.workloads)
+def run_for(settings: Settings, boot: Boot, accel: host.Accel) -> tuple[RunPlan, Places]:
+    """The run of one guest, and where its files are here."""
+    return boots.run_for(boot.name, settings, boot.policy, rounds_for(settings, boot.repeat),
+                         accel)
 
 
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
@@ -157,7 +66,8 @@ def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.
     repeat = outcome.repeat
     return [replace(one, seed=settings.seed + repeat) for w in settings.workloads
             for one in sampling.samples(outcome.name, w.name, repeat,
-                                        outcome.results[job_name(w, repeat)], settings.vcpus)]
+                                        outcome.results[boots.job_name(w, repeat)],
+                                        settings.vcpus)]
 
 
 def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sampling.Row]:
@@ -257,12 +167,12 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
     ``ended`` is called with each outcome when its guest has ended.
     """
     reuse = reuse or runner.Reuse()
-    boots = boots_for(settings)
-    made = [run_for(settings, boot, accel) for boot in boots]
+    asked = boots_for(settings)
+    made = [run_for(settings, boot, accel) for boot in asked]
     runs = [run for run, _ in made]
     places = {content: path for _, found in made for content, path in found.items()}
     logs = {run.name: directory / "logs" / boot.slug
-            for run, boot in zip(runs, boots, strict=True)}
+            for run, boot in zip(runs, asked, strict=True)}
     done = []
     with ui.Progress("compare") as progress:
         counter = _Counter(progress, _announce(settings, len(runs)))
@@ -273,10 +183,10 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
             if cluster or one.source == runner.STORED:
                 counter.skip(len(settings.workloads))
             if one.outcome is not None:
-                ended(_outcome(boots[one.index], one))
+                ended(_outcome(asked[one.index], one))
     done.sort(key=lambda one: one.index)
-    return Guests([_outcome(boots[one.index], one) for one in done if one.outcome],
-                  [(boots[one.index], one.problem) for one in done if one.problem],
+    return Guests([_outcome(asked[one.index], one) for one in done if one.outcome],
+                  [(asked[one.index], one.problem) for one in done if one.problem],
                   done)
 
 

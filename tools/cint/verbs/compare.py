@@ -13,7 +13,7 @@ from cint import host, paths, ui
 from cint.device import properties, scale
 from cint.errors import EXIT_OK
 from cint.guest import kinds, session, vm
-from cint.measure import comparison, runner
+from cint.measure import boots, comparison, runner
 from cint.measure.settings import Settings, add_options, reuse_from, settings_from
 from cint.measure.store import Journal, Store
 from cint.results import (
@@ -58,14 +58,14 @@ def dry_run_text(settings: Settings, accel: host.Accel) -> str:
     """What would run, in a form that can be copied."""
     parts = []
     for policy in settings.policies:
-        machine = comparison.machine_for(settings, policy, accel)
+        machine = boots.machine_for(settings, policy, accel)
         parts += [f"# QEMU for policy {policy.name}", vm.shell_line(vm.machine_args(machine)), ""]
     by_engine = {settings.engine_of(p).name: p for p in reversed(settings.policies)}
     parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
     for workload in settings.workloads:
         for engine, policy in by_engine.items():
             named = f"{workload.name}, engine {engine}" if len(by_engine) > 1 else workload.name
-            text = comparison.render(settings, policy, workload, settings.timing)
+            text = boots.render(settings, policy, workload, settings.timing)
             parts += [f"# fio job {named}", text]
     if settings.virtual:
         parts += [f"# scaled by k = {settings.k:g}", scale.as_markdown()]
