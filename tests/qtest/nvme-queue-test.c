@@ -273,6 +273,35 @@ static void test_full_queue_goes_on_when_head_moves(const void *opts)
     cint_shutdown(t);
 }
 
+static void push_read_to(QNvmeSq *sq, uint64_t addr)
+{
+    QNvmeBuf page = { .addr = addr, .len = QNVME_PAGE_SIZE };
+
+    qnvme_push_read(sq, &page, 0, QNVME_PAGE_SIZE);
+    qnvme_ring_sq(sq);
+}
+
+/*
+ * Data for a place that is no memory takes a buffer, of which a device has one
+ * page. A command that waits for it goes with its queue all the same.
+ */
+static void test_delete_while_data_waits_for_a_buffer(const void *opts)
+{
+    CintTest *t = cint_boot_custom(
+        NULL, "-blockdev driver=null-co,node-name=d0,size=1073741824,"
+        "read-zeroes=on,latency-ns=200000000", opts);
+    QNvmeSq *first = cint_queues(t, 1), *second = cint_queues(t, 2);
+
+    cint_count_messages(t, 3);
+    push_read_to(first, t->counter.addr);
+    cint_let_run(t);
+    push_read_to(second, t->counter.addr);
+    cint_let_run(t);
+    qnvme_delete_sq(second);
+    qnvme_wait_cqes(first->cq, 1);
+    cint_shutdown(t);
+}
+
 static const struct {
     const char *name;
     void (*run)(const void *opts);
@@ -292,6 +321,8 @@ static const struct {
     { "shadow-doorbells-lose-nothing", test_shadow_doorbells },
     { "full-queue-goes-on-when-its-head-moves",
       test_full_queue_goes_on_when_head_moves },
+    { "queue-goes-while-its-data-waits-for-a-buffer",
+      test_delete_while_data_waits_for_a_buffer },
 };
 
 int main(int argc, char **argv)
