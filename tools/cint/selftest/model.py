@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The models of what device and driver owe each other: what is checked, and how Spin is run.
 
-A model of tests/model, handshake.pml, pointer.pml or reap.pml, is compiled for each check, with other
-definitions.
+A model of tests/model, handshake.pml, pointer.pml or reap.pml, is compiled for each check, with
+other definitions.
 A proof searches every state; a mutation breaks one rule and must be found out, by the
 check that is meant to find it. docs/model.md explains both.
 """
