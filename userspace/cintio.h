@@ -158,12 +158,20 @@ int cintio_open(const char *address, const struct cintio_options *options,
  */
 void cintio_close(struct cintio *dev);
 
+/*
+ * As of the last start or reset. What it points to stays as it is until
+ * cintio_close(); after a reset the call may return something else.
+ */
 const struct cintio_info *cintio_info(const struct cintio *dev);
 
 /*
  * Reset and start again. What is outstanding is lost: calls on the queues,
  * also those that sleep now, end with -ESTALE. Such a queue keeps its
- * identifier until it is destroyed. Status records are off afterwards.
+ * identifier until it is destroyed. Status records are off afterwards. Its
+ * commands may use their buffers until cintio_queue_destroy() has returned.
+ *
+ * It waits for no other thread's admin command: those that are not answered
+ * yet, and calls that need one, end with -ESTALE.
  *
  * -ETIMEDOUT "did not stop": the controller may still use what it was given.
  * Queues and memory may be given back as always, but stay in place until it has

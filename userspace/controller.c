@@ -120,6 +120,14 @@ static int enable(struct cintio *dev, struct cintio_error *err)
 
 /* --- admin commands ----------------------------------------------------- */
 
+/* Whoever wants to reset the controller is waited for by nobody else. */
+static int check_reset(struct cintio *dev, struct cintio_error *err)
+{
+    return !atomic_load(&dev->resets) ? 0 :
+        cintio_fail(err, -ESTALE, "%s is being reset by another thread",
+                    dev->info.address);
+}
+
 static int admin_wait(struct cintio *dev, struct cintio_done *done,
                       struct cintio_error *err)
 {
@@ -132,7 +140,10 @@ static int admin_wait(struct cintio *dev, struct cintio_done *done,
         if (cintio_reap(dev->admin, done, 1)) {
             return 0;
         }
-        ret = cintio_alive(dev, err);
+        ret = check_reset(dev, err);
+        if (!ret) {
+            ret = cintio_alive(dev, err);
+        }
         if (ret) {
             return ret;
         }
@@ -149,8 +160,11 @@ int cintio_check_answers(struct cintio *dev, struct cintio_error *err)
 {
     bool running = atomic_load(&dev->running);
     struct cintio_done late;
-    int ret;
+    int ret = check_reset(dev, err);
 
+    if (ret) {
+        return ret;
+    }
     while (cintio_reap(dev->admin, &late, 1)) {
         continue;   /* nobody waits for it */
     }
@@ -246,6 +260,7 @@ static void take_cint(struct cintio *dev, const uint8_t *page)
 {
     NvmeCintIdentify cint;
 
+    dev->info.cint_caps = 0;
     memcpy(&cint, page + NVME_CINT_IDENTIFY_OFFSET, sizeof(cint));
     if (cint.magic != NVME_CINT_MAGIC || cint.version != NVME_CINT_VERSION) {
         return;
@@ -402,6 +417,24 @@ static int take_options(struct cintio *dev, const struct cintio_options *given,
     return 0;
 }
 
+/* What was learned is for all to see, if it is anything new. */
+static int publish(struct cintio *dev, struct cintio_error *err)
+{
+    struct cintio_learned *before = atomic_load(&dev->learned), *now;
+
+    if (before && !memcmp(&before->info, &dev->info, sizeof(dev->info))) {
+        return 0;
+    }
+    now = malloc(sizeof(*now));
+    if (!now) {
+        return cintio_fail(err, -ENOMEM, "out of memory");
+    }
+    memcpy(&now->info, &dev->info, sizeof(dev->info));
+    now->before = before;
+    atomic_store(&dev->learned, now);
+    return 0;
+}
+
 static int bring_up(struct cintio *dev, struct cintio_error *err)
 {
     int ret = disable(dev, err);
@@ -415,7 +448,10 @@ static int bring_up(struct cintio *dev, struct cintio_error *err)
     if (!ret) {
         ret = identify_namespace(dev, err);
     }
-    return ret ? ret : ask_for_queues(dev, err);
+    if (!ret) {
+        ret = ask_for_queues(dev, err);
+    }
+    return ret ? ret : publish(dev, err);
 }
 
 int cintio_start(struct cintio *dev, const char *address,
@@ -445,7 +481,11 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
 {
     int ret;
 
+    atomic_fetch_add(&dev->resets, 1);
     pthread_mutex_lock(&dev->lock);
+    atomic_fetch_sub(&dev->resets, 1);
+    /* what is given back by then is in use until it has stopped */
+    atomic_store(&dev->running, true);
     /* first, for whoever is woken looks at it */
     atomic_fetch_add(&dev->generation, 1);
     for (unsigned int i = 0; i < dev->options.queues; i++) {
@@ -463,6 +503,16 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     }
     pthread_mutex_unlock(&dev->lock);
     return ret;
+}
+
+static void forget(struct cintio_learned *learned)
+{
+    struct cintio_learned *before;
+
+    for (; learned; learned = before) {
+        before = learned->before;
+        free(learned);
+    }
 }
 
 void cintio_close(struct cintio *dev)
@@ -486,6 +536,7 @@ void cintio_close(struct cintio *dev)
     }
     cintio_free_ring(dev, dev->records);
     free(dev->queues);
+    forget(atomic_load(&dev->learned));
     dev->ops->close(dev);   /* which ends what the controller does, at last */
     cintio_free_kept(dev, true);
     pthread_mutex_destroy(&dev->lock);
@@ -494,7 +545,9 @@ void cintio_close(struct cintio *dev)
 
 const struct cintio_info *cintio_info(const struct cintio *dev)
 {
-    return &dev->info;
+    const struct cintio_learned *learned = atomic_load(&dev->learned);
+
+    return learned ? &learned->info : NULL;
 }
 
 /* --- log page and status records ---------------------------------------- */
@@ -547,7 +600,7 @@ int cintio_log(struct cintio *dev, void **page, size_t *len,
 {
     int ret;
 
-    if (!(dev->info.cint_caps & NVME_CINT_CAP_LOG)) {
+    if (!(cintio_info(dev)->cint_caps & NVME_CINT_CAP_LOG)) {
         return cintio_fail(err, -ENOTSUP, "%s has no log page D0h: its device "
                            "needs cint=on", dev->info.address);
     }
@@ -616,7 +669,7 @@ int cintio_records(struct cintio *dev, bool on, struct cintio_error *err)
 {
     int ret;
 
-    if (!(dev->info.cint_caps & NVME_CINT_CAP_STATUS_RECORDS)) {
+    if (!(cintio_info(dev)->cint_caps & NVME_CINT_CAP_STATUS_RECORDS)) {
         return cintio_fail(err, -ENOTSUP, "%s keeps no interrupt status "
                            "records: its device needs cint=on",
                            dev->info.address);

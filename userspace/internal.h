@@ -51,12 +51,22 @@ struct cintio {
     bool needs_huge_pages;      /* memory is addressed physically */
 
     struct cintio_options options;
+    /*
+     * What is being learned, for whoever holds the lock; and what was, which
+     * is not written any more: threads may look at it while the controller is
+     * reset, and a queue goes by that of its creation.
+     */
     struct cintio_info info;
+    struct cintio_learned *_Atomic learned;
     unsigned int doorbell_shift;
     uint32_t pointer_offset, pointer_stride;
 
-    /* Everything below, and admin commands. */
+    /*
+     * Everything below, and admin commands: whoever waits for one holds it.
+     * Nobody waits any longer once a reset wants it.
+     */
     pthread_mutex_t lock;
+    _Atomic unsigned int resets;        /* that wait for the lock */
     _Atomic unsigned int generation;    /* up by one at each reset */
     _Atomic bool running;               /* it was to stop and has not */
     _Atomic unsigned int held;          /* queues destroyed that it has */
@@ -65,6 +75,12 @@ struct cintio {
     struct cintio_queue **queues;       /* by identifier - 1 */
     struct cintio_mem *records;         /* interrupt status, by CQ identifier */
     bool keeps_records;                 /* the controller does */
+};
+
+/* Information, with what was learned before, all of it until the end. */
+struct cintio_learned {
+    struct cintio_info info;
+    struct cintio_learned *before;
 };
 
 /* A place in the CQ: entries since its creation, index and phase there. */
@@ -101,6 +117,7 @@ typedef bool (*cintio_step_fn)(void *opaque, struct cintio_queue *queue,
 
 struct cintio_queue {
     struct cintio *dev;
+    const struct cintio_info *info;     /* when it was created */
     unsigned int generation;
     uint16_t id, entries;
     bool irq;
@@ -186,11 +203,25 @@ static inline uint32_t cintio_read32(struct cintio *dev, uint32_t offset)
     return __atomic_load_n((uint32_t *)(dev->bar + offset), __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Stores before come before stores to registers, and loads after them, for the
+ * controller as well: on arm64 that is the outer domain, which no fence of C's
+ * speaks of.
+ */
+static inline void cintio_fence(void)
+{
+#ifdef __aarch64__
+    __asm__ volatile("dmb osh" ::: "memory");
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* What was stored in memory before is there when the controller sees it. */
 static inline void cintio_write32(struct cintio *dev, uint32_t offset,
                                   uint32_t value)
 {
-    atomic_thread_fence(memory_order_seq_cst);
+    cintio_fence();
     if (dev->ops->write32) {
         dev->ops->write32(dev, offset, value);
         return;

@@ -147,10 +147,11 @@ static int check_options(struct cintio *dev,
                          const struct cintio_queue_options *options,
                          struct cintio_error *err)
 {
-    if (options->entries == 1 || options->entries > dev->info.max_entries) {
+    uint16_t most = cintio_info(dev)->max_entries;
+
+    if (options->entries == 1 || options->entries > most) {
         return cintio_fail(err, -EINVAL, "a queue of %u entries: %s has 2 to "
-                           "%u", options->entries, dev->info.address,
-                           dev->info.max_entries);
+                           "%u", options->entries, dev->info.address, most);
     }
     if (options->no_interrupts && (options->mode == CINTIO_INTERRUPT ||
                                    options->mode == CINTIO_COALESCED)) {
@@ -178,7 +179,7 @@ static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
     NvmeCintFeature config;
     int ret;
 
-    if (!q->irq || !(q->dev->info.cint_caps & NVME_CINT_CAP_POINTER)) {
+    if (!q->irq || !(q->info->cint_caps & NVME_CINT_CAP_POINTER)) {
         return 0;
     }
     ret = config_of(q, &config, err);
@@ -297,7 +298,7 @@ int cintio_queue_set_policy(struct cintio_queue *q, unsigned int policy,
     struct cintio *dev = q->dev;
     int ret;
 
-    if (!dev->info.cint_caps) {
+    if (!q->info->cint_caps) {
         return cintio_fail(err, -ENOTSUP, "%s has no policies: its device "
                            "needs cint=on", dev->info.address);
     }

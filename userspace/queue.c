@@ -97,7 +97,7 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
         return cintio_fail(err, -ENOMEM, "out of memory");
     }
     *q = (struct cintio_queue) {
-        .dev = dev, .id = id, .entries = entries, .eventfd = -1,
+        .dev = dev, .info = cintio_info(dev), .id = id, .entries = entries, .eventfd = -1,
         .max_transfer = max_transfer,
         .sq_doorbell = NVME_REG_DOORBELLS + (2u * id << shift),
         .cq_doorbell = NVME_REG_DOORBELLS + ((2u * id + 1) << shift),
@@ -189,7 +189,7 @@ int cintio_enqueue(struct cintio_queue *q, struct nvme_sqe *sqe,
                           q->mode == CINTIO_SLEEP_ADAPTIVE ? cintio_now() : 0;
         if (io->op != CINTIO_FLUSH) {
             set_data(q, sqe, sqe->cid, io->mem, io->buf,
-                     (size_t)io->blocks * q->dev->info.block_size);
+                     (size_t)io->blocks * q->info->block_size);
         }
     }
     q->sq[q->sq_tail] = *sqe;
@@ -201,7 +201,7 @@ int cintio_enqueue(struct cintio_queue *q, struct nvme_sqe *sqe,
 /* -EINVAL with a text, or 0. */
 static int check(struct cintio_queue *q, const struct cintio_io *io)
 {
-    const struct cintio_info *info = &q->dev->info;
+    const struct cintio_info *info = q->info;
     size_t len = (size_t)io->blocks * info->block_size, offset;
 
     if (io->op > CINTIO_FLUSH) {
@@ -236,9 +236,9 @@ static int check(struct cintio_queue *q, const struct cintio_io *io)
     return 0;
 }
 
-static uint8_t hint_flags(const struct cintio *dev, unsigned int hints)
+static uint8_t hint_flags(const struct cintio_queue *q, unsigned int hints)
 {
-    if (!(dev->info.cint_caps & NVME_CINT_CAP_HINTS)) {
+    if (!(q->info->cint_caps & NVME_CINT_CAP_HINTS)) {
         return 0;
     }
     return (hints & CINTIO_URGENT ? NVME_CINT_FLAGS_URGENT : 0) |
@@ -260,8 +260,8 @@ int cintio_push(struct cintio_queue *q, const struct cintio_io *io)
     }
     sqe = (struct nvme_sqe) {
         .opcode = opcodes[io->op],
-        .flags = hint_flags(q->dev, io->hints),
-        .nsid = q->dev->info.nsid,
+        .flags = hint_flags(q, io->hints),
+        .nsid = q->info->nsid,
     };
     if (io->op != CINTIO_FLUSH) {
         sqe.cdw10 = io->lba;

@@ -314,10 +314,10 @@ static int check_mode(struct cintio_queue *q, enum cintio_mode mode,
     if (mode != CINTIO_COALESCED) {
         return 0;
     }
-    if (!(q->dev->info.cint_caps & NVME_CINT_CAP_POINTER)) {
+    if (!(q->info->cint_caps & NVME_CINT_CAP_POINTER)) {
         return cintio_fail(err, -ENOTSUP, "%s (%s) has no interrupt pointer: "
                            "take the mode interrupt", q->dev->info.address,
-                           q->dev->info.model);
+                           q->info->model);
     }
     if (!q->pointer) {
         return cintio_fail(err, -ENOTSUP, "the policy of queue %u knows no "

@@ -87,7 +87,7 @@ static void write_record(FakeNvme *fake, unsigned qid, CintAction action)
         return;
     }
     record = (NvmeCintRecord *)reach(fake, fake->records) + qid;
-    record->seq++;
+    __atomic_store_n(&record->seq, record->seq + 1, __ATOMIC_RELAXED);
     record->class = action.fire == CINT_FIRE_FULL ? NVME_CINT_CLASS_FULL
                                                   : NVME_CINT_CLASS_URGENT;
     record->tail = fake->cq[qid].posted;
@@ -208,18 +208,25 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
     }
 }
 
+bool fake_configure(FakeNvme *fake, unsigned qid, CintPolicy policy)
+{
+    FakeCq *cq = &fake->cq[qid];
+    CintConfig config = cq->engine.config;
+
+    config.policy = policy;
+    if (!cq->size || cint_config_conflict(&config)) {
+        return false;
+    }
+    act(fake, qid, cint_configure(&cq->engine, fake->now, &config));
+    return true;
+}
+
 static uint16_t set_config(FakeNvme *fake, const struct nvme_sqe *sqe)
 {
     NvmeCintFeature *given = reach(fake, sqe->prp1);
-    FakeCq *cq = &fake->cq[sqe->cdw11 & 0xff];
-    CintConfig config = cq->engine.config;
 
-    config.policy = given->policy;
-    if (cint_config_conflict(&config)) {
-        return SC_INVALID_FIELD;
-    }
-    act(fake, sqe->cdw11, cint_configure(&cq->engine, fake->now, &config));
-    return 0;
+    return fake_configure(fake, sqe->cdw11 & 0xff, given->policy) ?
+           0 : SC_INVALID_FIELD;
 }
 
 static uint16_t set_feature(FakeNvme *fake, const struct nvme_sqe *sqe,
@@ -361,6 +368,10 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
     uint32_t result = 0;
     uint16_t status = 0;
 
+    if (sqe->opcode == fake->ignored) {
+        __atomic_add_fetch(&fake->unanswered, 1, __ATOMIC_RELEASE);
+        return;
+    }
     if (sqe->opcode == fake->refused) {
         post(fake, 0, sqe->cid, 0, SC_INTERNAL);
         return;
@@ -595,7 +606,7 @@ FakeNvme *fake_new(void)
     fake->disk = g_malloc0(FAKE_BLOCKS * FAKE_BLOCK);
     fake->next_iova = UINT64_C(0x500000000);
     fake->regs[NVME_REG_CAP / 4] = FAKE_ENTRIES - 1;
-    fake->refused = fake->late = -1;
+    fake->refused = fake->late = fake->ignored = -1;
     fake->format = 9 << 16;
     fake->mdts = FAKE_MDTS;
     cint_config_init(&fake->config);

@@ -63,6 +63,7 @@ typedef struct FakeNvme {
     int refused;                    /* admin opcode that fails; -1 = none */
     /* admin opcode at which it gets stuck, for fake_answer(); -1 = none */
     int late;
+    int ignored;                    /* admin opcode with no answer; -1 = none */
     uint32_t format;                /* of the namespace: LBAF */
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
@@ -83,6 +84,7 @@ typedef struct FakeNvme {
     CintScope scope;
     CintConfig config;
     unsigned reads;                 /* of registers */
+    unsigned unanswered;            /* admin commands */
     unsigned not_there;             /* deletions of queues that are not */
     uint64_t records;               /* address of the status records */
     FakeMem mem[FAKE_MEMS];
@@ -108,6 +110,9 @@ void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n);
 
 /* Time passes until the next deadline of a queue. False: there is none. */
 bool fake_deadline(FakeNvme *fake, unsigned qid);
+
+/* Another policy, by an operator. False: the queue is not there. */
+bool fake_configure(FakeNvme *fake, unsigned qid, CintPolicy policy);
 
 /* No longer stuck: it stops if it was told to, or answers admin commands. */
 void fake_answer(FakeNvme *fake);

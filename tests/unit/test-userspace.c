@@ -291,7 +291,7 @@ static void test_high_address(void)
     struct cintio_queue *q = queue_of(fake, 4);
     struct cintio_mem *mem = memory_of(fake, NVME_PAGE);
 
-    fake->dev->info.blocks = UINT64_C(1) << 40;
+    ((struct cintio_info *)q->info)->blocks = UINT64_C(1) << 40;
     g_assert_cmpint(cintio_push(q, &(struct cintio_io) {
         .op = CINTIO_READ, .lba = UINT64_C(0x1234567890), .blocks = 8,
         .mem = mem, .buf = mem->addr }), ==, 0);
@@ -891,6 +891,25 @@ static void test_record_too_far(void)
     fake_free(fake);
 }
 
+/* What a reset finds is for queues after it; those before go by what was. */
+static void test_reset_learns(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, 4);
+    const struct cintio_info *before = cintio_info(fake->dev);
+
+    g_assert_cmpuint(before->cint_caps, !=, 0);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_true(cintio_info(fake->dev) == before);
+    fake->plain = true;
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->cint_caps, ==, 0);
+    g_assert_cmpuint(before->cint_caps, !=, 0);
+    g_assert_true(q->info == before);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* --- what goes wrong ---------------------------------------------------- */
 
 static void test_reset(void)
@@ -1425,6 +1444,7 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/records/polled", test_records_polled);
     g_test_add_func("/userspace/records/reset", test_records_reset);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
+    g_test_add_func("/userspace/trouble/reset-learns", test_reset_learns);
     g_test_add_func("/userspace/trouble/reset", test_reset);
     g_test_add_func("/userspace/trouble/push-during-reset",
                     test_push_during_reset);

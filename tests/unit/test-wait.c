@@ -622,6 +622,53 @@ static void test_reset_between(void)
     }
 }
 
+static void *wait_for_event(void *opaque)
+{
+    struct nvme_sqe sqe = { .opcode = 0x0c };   /* Asynchronous Event Request */
+    struct cintio_error ignored;
+    FakeNvme *fake = opaque;
+
+    return GINT_TO_POINTER(cintio_admin(fake->dev, &sqe, NULL, 0, NULL,
+                                        &ignored));
+}
+
+static void *create_queue(void *opaque)
+{
+    struct cintio_error ignored;
+    struct cintio_queue *q;
+    FakeNvme *fake = opaque;
+    int ret = cintio_queue_create(fake->dev, NULL, &q, &ignored);
+
+    if (!ret) {
+        cintio_queue_destroy(q);
+    }
+    return GINT_TO_POINTER(ret);
+}
+
+/* A command that is not answered ends when somebody resets the controller. */
+static void test_reset_waits_for_nobody(void)
+{
+    const struct cintio_options options = { .timeout_ms = 3000 };
+    FakeNvme *fake = fake_new();
+    GThread *event, *creator;
+    int ret;
+
+    fake->ignored = 0x0c;
+    g_assert_cmpint(fake_start(fake, &options, &err), ==, 0);
+    event = g_thread_new("event", wait_for_event, fake);
+    while (!__atomic_load_n(&fake->unanswered, __ATOMIC_ACQUIRE)) {
+        usleep(100);
+    }
+    creator = g_thread_new("creator", create_queue, fake);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(event)), ==, -ESTALE);
+    ret = GPOINTER_TO_INT(g_thread_join(creator));
+    g_assert_true(!ret || ret == -ESTALE);
+    /* and the next one finds the controller as it should be */
+    g_assert_cmpint(GPOINTER_TO_INT(create_queue(fake)), ==, 0);
+    fake_free(fake);
+}
+
 static bool time_passes(void *opaque, struct cintio_queue *q,
                         enum cintio_step step)
 {
@@ -1046,6 +1093,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/sleep-for-the-oldest", test_sleep_for_the_oldest);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
     g_test_add_func("/wait/reset-between", test_reset_between);
+    g_test_add_func("/wait/reset-waits-for-nobody",
+                    test_reset_waits_for_nobody);
     g_test_add_func("/wait/told-between", test_told_between);
     g_test_add_func("/wait/records/cease", test_records_cease);
     g_test_add_func("/wait/records/cease-between", test_records_cease_between);
