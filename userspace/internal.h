@@ -203,25 +203,11 @@ static inline uint32_t cintio_read32(struct cintio *dev, uint32_t offset)
     return __atomic_load_n((uint32_t *)(dev->bar + offset), __ATOMIC_ACQUIRE);
 }
 
-/*
- * Stores before come before stores to registers, and loads after them, for the
- * controller as well: on arm64 that is the outer domain, which no fence of C's
- * speaks of.
- */
-static inline void cintio_fence(void)
-{
-#ifdef __aarch64__
-    __asm__ volatile("dmb osh" ::: "memory");
-#else
-    atomic_thread_fence(memory_order_seq_cst);
-#endif
-}
-
 /* What was stored in memory before is there when the controller sees it. */
 static inline void cintio_write32(struct cintio *dev, uint32_t offset,
                                   uint32_t value)
 {
-    cintio_fence();
+    atomic_thread_fence(memory_order_seq_cst);
     if (dev->ops->write32) {
         dev->ops->write32(dev, offset, value);
         return;

@@ -97,7 +97,8 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
         return cintio_fail(err, -ENOMEM, "out of memory");
     }
     *q = (struct cintio_queue) {
-        .dev = dev, .info = cintio_info(dev), .id = id, .entries = entries, .eventfd = -1,
+        .dev = dev, .info = cintio_info(dev), .id = id, .entries = entries,
+        .eventfd = -1,
         .max_transfer = max_transfer,
         .sq_doorbell = NVME_REG_DOORBELLS + (2u * id << shift),
         .cq_doorbell = NVME_REG_DOORBELLS + ((2u * id + 1) << shift),

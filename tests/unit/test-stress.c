@@ -233,6 +233,7 @@ static bool push(Worker *w)
     bool write = !w->versions[unit] || next(&w->random, 2);
     Io io = { unit, write ? ++w->version : w->versions[unit], write };
     uint64_t *buf = buffer(w, slot);
+    struct cintio_io command;
 
     if (w->busy[unit]) {
         return true;
@@ -240,11 +241,13 @@ static bool push(Worker *w)
     for (unsigned i = 0; i < FAKE_BLOCK / 8; i++) {
         buf[i] = write ? io.version : 0;
     }
-    if (cintio_push(w->q, &(struct cintio_io) {
-            .op = write ? CINTIO_WRITE : CINTIO_READ,
-            .hints = next(&w->random, 4),
-            .lba = w->number * UNITS + unit, .blocks = 1, .mem = w->mem,
-            .buf = buf, .cookie = slot })) {
+    command = (struct cintio_io) {
+        .op = write ? CINTIO_WRITE : CINTIO_READ,
+        .hints = next(&w->random, 4),
+        .lba = w->number * UNITS + unit, .blocks = 1, .mem = w->mem,
+        .buf = buf, .cookie = slot,
+    };
+    if (cintio_push(w->q, &command)) {
         return false;               /* full */
     }
     w->ios[slot] = io;
