@@ -278,4 +278,85 @@ int cintio_ring(struct cintio_queue *queue);
 int cintio_complete(struct cintio_queue *queue, struct cintio_done *done,
                     unsigned int min, unsigned int max, uint64_t timeout_ns);
 
+/* --- waiting for more than one thing ------------------------------------ */
+
+/*
+ * For poll(2), epoll and io_uring: readable once the queue has interrupted, was
+ * woken, or its controller was reset. It stays the queue's, which empties it:
+ * whoever reads it takes wake-ups away. -ENOTSUP: no interrupts.
+ *
+ *     while ((n = cintio_complete(q, done, 0, max, 0)) >= 0) {
+ *         ... take them, push others ...
+ *         if (cintio_queue_arm(q, min) == 0) {
+ *             ... sleep until the fd, or anything else, is readable ...
+ *         }
+ *     }
+ *
+ * Nothing is told of a controller that is gone: sleep for a second at most.
+ */
+int cintio_queue_fd(struct cintio_queue *queue);
+
+/*
+ * Before sleeping on the fd: rings what was pushed, and asks for an interrupt
+ * once @min completions are there, as cintio_complete() does in the modes
+ * CINTIO_INTERRUPT (at the next) and CINTIO_COALESCED (at the last of them);
+ * -EINVAL in others. Returns 0: sleep, then call cintio_complete(), which
+ * empties the fd. 1: there is something already: do not sleep. @min is clamped
+ * as there; 0 is 1.
+ */
+int cintio_queue_arm(struct cintio_queue *queue, unsigned int min);
+
+/*
+ * Ends the wait of whoever waits for @queue, in the modes that sleep until an
+ * interrupt: the fd is readable, and cintio_complete() returns what there is,
+ * 0 if there is nothing. If nobody waits, the next wait that would sleep ends.
+ * Any thread, while the queue is not destroyed.
+ */
+void cintio_queue_wake(struct cintio_queue *queue);
+
+/*
+ * Many queues, of any controllers, and foreign file descriptors, by one thread.
+ * A queue is in one group at most, and leaves it before it is destroyed.
+ */
+struct cintio_group;
+
+struct cintio_ready {
+    void *opaque;               /* as given when it was added */
+    struct cintio_queue *queue; /* NULL: a foreign fd */
+    int fd;                     /* of the foreign one */
+    uint32_t events;            /* EPOLLIN and so on, of the foreign one */
+    int result;                 /* 0, or the queue's error, negative */
+};
+
+int cintio_group_create(struct cintio_group **group, struct cintio_error *err);
+
+/* What is in it leaves it. NULL is none. */
+void cintio_group_destroy(struct cintio_group *group);
+
+/* In mode CINTIO_INTERRUPT or CINTIO_COALESCED when it is waited for. */
+int cintio_group_add(struct cintio_group *group, struct cintio_queue *queue,
+                     void *opaque, struct cintio_error *err);
+void cintio_group_remove(struct cintio_group *group,
+                         struct cintio_queue *queue);
+
+/* @events: those of epoll_ctl(2). */
+int cintio_group_add_fd(struct cintio_group *group, int fd, uint32_t events,
+                        void *opaque, struct cintio_error *err);
+void cintio_group_remove_fd(struct cintio_group *group, int fd);
+
+/*
+ * Arms the queues for @min completions each, and sleeps until one of them or a
+ * foreign fd is ready, cintio_group_wake() is called, or @timeout_ns have
+ * passed. Returns how many of @ready are set, at most @max, the last added
+ * first; 0 after a wake-up or the time. For a queue that is ready call
+ * cintio_complete() with a min of 0. A signal does not end the wait. -EINVAL:
+ * @max is 0.
+ */
+int cintio_group_wait(struct cintio_group *group, unsigned int min,
+                      struct cintio_ready *ready, unsigned int max,
+                      uint64_t timeout_ns, struct cintio_error *err);
+
+/* Any thread, also before somebody waits: that wait ends at once. */
+void cintio_group_wake(struct cintio_group *group);
+
 #endif

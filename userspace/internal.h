@@ -6,8 +6,8 @@
  * Parts: controller.c (start, admin commands, reset), memory.c (what the
  * controller reaches), places.c (at which addresses), queue.c (rings), pairs.c
  * (what the controller does about them), reap.c (which completions are to be
- * taken), wait.c (modes, the pointer, sleeping), vfio.c (the kernel's side),
- * bind.c (which driver has the device).
+ * taken), wait.c (modes, the pointer, sleeping), group.c (many at a time),
+ * vfio.c (the kernel's side), bind.c (which driver has the device).
  */
 #ifndef CINTIO_INTERNAL_H
 #define CINTIO_INTERNAL_H
@@ -157,6 +157,7 @@ struct cintio_queue {
     bool release;               /* take all, once, whatever was told */
     unsigned int doubts;        /* interrupts in a row of which nothing tells */
 
+    bool slept_elsewhere;       /* ... on the eventfd, which is to be emptied */
     bool armed;                 /* the pointer is, and was not passed */
     uint32_t target;            /* ... at this count */
 
@@ -171,6 +172,8 @@ struct cintio_queue {
     uint64_t watched_ns;        /* when the controller was looked after */
     uint64_t arms, sleeps;      /* pointer writes; waits in poll(2) */
     _Atomic uint64_t wakes;     /* cintio_queue_wake() */
+    uint64_t wakes_seen;
+    bool woken;                 /* by one of these, in this wait */
     uint64_t signals;           /* these and interrupts, of the eventfd */
     uint64_t interrupts;        /* that the eventfd told of when emptied */
     struct cintio_error error;
@@ -345,7 +348,13 @@ uint64_t cintio_now(void);
 void cintio_queue_watch(struct cintio_queue *queue, cintio_step_fn step,
                         void *opaque);
 
-/* Wake whoever sleeps on @queue; it looks at the generation again. */
-void cintio_queue_wake(struct cintio_queue *queue);
+/* Without an event for so long the controller is asked whether it still is. */
+#define CINTIO_WATCH_NS UINT64_C(1000000000)
+
+/*
+ * Nothing has come for CINTIO_WATCH_NS, which is long: whether there is
+ * something all the same, which no interrupt and no record has told of.
+ */
+bool cintio_was_forgotten(struct cintio_queue *queue);
 
 #endif

@@ -15,8 +15,6 @@
 #include "internal.h"
 
 #define SECOND      UINT64_C(1000000000)
-/* Without an event for so long the controller is asked whether it still is. */
-#define WATCH_NS    SECOND
 #define LOOKS       1024    /* between two readings of the clock, at most */
 #define TIMED_OUT   1
 
@@ -88,7 +86,7 @@ static int look_after(struct cintio_queue *q, uint64_t now)
 {
     struct pollfd removal = { .fd = q->dev->removal, .events = POLLIN };
 
-    if (now < q->watched_ns + WATCH_NS) {
+    if (now < q->watched_ns + CINTIO_WATCH_NS) {
         return 0;
     }
     q->watched_ns = now;
@@ -118,13 +116,16 @@ static bool has_asked(const struct cintio_queue *q, unsigned int k)
 /* A wake-up is counted before it is given: none is taken for an interrupt. */
 static void clear(struct cintio_queue *q)
 {
-    uint64_t count, interrupts;
+    uint64_t count, interrupts, wakes;
 
     if (read(q->eventfd, &count, sizeof(count)) != sizeof(count)) {
         return;
     }
+    wakes = atomic_load(&q->wakes);
+    q->woken |= wakes != q->wakes_seen;
+    q->wakes_seen = wakes;
     q->signals += count;
-    interrupts = q->signals - atomic_load(&q->wakes);
+    interrupts = q->signals - wakes;
     if ((int64_t)(interrupts - q->interrupts) > 0) {
         q->interrupts = interrupts;
         q->interrupted = true;
@@ -148,7 +149,8 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
         { .fd = q->dev->removal, .events = POLLIN },
     };
     uint64_t now = cintio_now(), left = end > now ? end - now : 0;
-    struct timespec limit = timespec_of(left < WATCH_NS ? left : WATCH_NS);
+    uint64_t part = left < CINTIO_WATCH_NS ? left : CINTIO_WATCH_NS;
+    struct timespec limit = timespec_of(part);
     int n = ppoll(fds, 2, &limit, NULL);
 
     q->sleeps++;
@@ -165,8 +167,9 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
     }
     if (n == 0) {
         /* who was told of nothing for so long believes no record */
-        q->release = left >= WATCH_NS;
-        return left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, &q->error);
+        q->release = left >= CINTIO_WATCH_NS;
+        return left <= CINTIO_WATCH_NS ? TIMED_OUT :
+               cintio_alive(q->dev, &q->error);
     }
     return 0;
 }
@@ -175,18 +178,21 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
  * The pointer first: from then on the controller interrupts when the k-th entry
  * is posted, or at once if it has been. That interrupt stays in the eventfd
  * until the sleep, which it ends: nothing is taken away from it meanwhile. One
- * from before costs a sleep that ends early. The look saves a sleep.
+ * from before costs a sleep that ends early. The look saves a sleep: true.
  */
-static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
-                              uint64_t end)
+static bool ask(struct cintio_queue *q, unsigned int k)
 {
-    unsigned int k = reachable(q, wanted);
-
     if (q->mode == CINTIO_COALESCED && !has_asked(q, k)) {
         write_pointer(q, k);
     }
     step(q, CINTIO_STEP_ARMED);
-    if (is_worth_a_look(q, k) || cintio_is_stale(q)) {
+    return is_worth_a_look(q, k);
+}
+
+static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
+                              uint64_t end)
+{
+    if (ask(q, reachable(q, wanted)) || cintio_is_stale(q)) {
         return 0;
     }
     if (step(q, CINTIO_STEP_LOOKED)) {
@@ -194,6 +200,16 @@ static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
     }
     step(q, CINTIO_STEP_SLEEPS);
     return sleep_on(q, end);
+}
+
+/* Whoever was to sleep on the fd does so no more: it is emptied behind that. */
+static void wake_up_here(struct cintio_queue *q)
+{
+    if (q->slept_elsewhere) {
+        q->slept_elsewhere = false;
+        clear(q);
+        step(q, CINTIO_STEP_CLEARED);
+    }
 }
 
 /* --- polling ------------------------------------------------------------ */
@@ -217,7 +233,7 @@ static int sleep_for_a_time(struct cintio_queue *q, uint64_t end)
     until = until < end ? until : end;
     q->sleeps++;
     while (!ret && !cintio_is_stale(q)) {
-        part = until > now + WATCH_NS ? now + WATCH_NS : until;
+        part = until > now + CINTIO_WATCH_NS ? now + CINTIO_WATCH_NS : until;
         at = timespec_of(part);
         if (!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) &&
             part == until) {
@@ -278,6 +294,8 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     unsigned int got;
     int ret = cintio_ring(q);
 
+    wake_up_here(q);
+    q->woken = false;
     /* whoever finds what he wants each time neither sleeps nor spins */
     if (!ret && !(++q->looks % LOOKS)) {
         ret = look_after(q, cintio_now());
@@ -290,12 +308,57 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
         ret = sleep_for_a_time(q, end);
     }
     got = cintio_reap(q, done, max);
-    while (got < min && q->flying && !ret) {
+    while (got < min && q->flying && !ret && !q->woken) {
         step(q, CINTIO_STEP_REAPED);
         ret = wait_more(q, min - got, end);
         got += cintio_reap(q, done + got, max - got);
     }
+    if (!got && q->woken) {
+        ret = cintio_check_stale(q, &q->error);
+    }
     return got || ret == TIMED_OUT ? (int)got : ret;
+}
+
+/* --- sleeping elsewhere -------------------------------------------------- */
+
+int cintio_queue_fd(struct cintio_queue *q)
+{
+    return q->eventfd >= 0 ? q->eventfd :
+        cintio_fail(&q->error, -ENOTSUP, "queue %u was created without "
+                    "interrupts", q->id);
+}
+
+int cintio_queue_arm(struct cintio_queue *q, unsigned int min)
+{
+    unsigned int k;
+    int ret = cintio_ring(q);
+
+    if (ret) {
+        return ret;
+    }
+    if (!sleeps_on_interrupt(q)) {
+        return cintio_fail(&q->error, -EINVAL, "queue %u does not sleep until "
+                           "an interrupt: take the mode interrupt or coalesced",
+                           q->id);
+    }
+    wake_up_here(q);
+    ret = look_after(q, cintio_now());
+    if (ret) {
+        return ret;
+    }
+    k = reachable(q, min ? min : 1);
+    if (k && ask(q, k)) {
+        return 1;
+    }
+    q->slept_elsewhere = true;
+    /* whoever resets says so before it wakes; who is not seen wakes later */
+    return cintio_check_stale(q, &q->error);
+}
+
+bool cintio_was_forgotten(struct cintio_queue *q)
+{
+    q->release = true;
+    return cintio_posted(q, q->scan) || (q->record && cintio_outstanding(q));
 }
 
 /* --- modes -------------------------------------------------------------- */

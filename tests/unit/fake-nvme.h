@@ -14,7 +14,9 @@
 #include "coalesce.h"
 #include "internal.h"
 
+#ifndef FAKE_QUEUES
 #define FAKE_QUEUES     4       /* I/O queue pairs */
+#endif
 #define FAKE_ENTRIES    128     /* of each, at most */
 #define FAKE_BLOCK      512
 #define FAKE_BLOCKS     8192    /* 4 MiB */

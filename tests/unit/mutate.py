@@ -343,6 +343,20 @@ MUTANTS = {
         ("asked for before it was switched off", "        cintio_write32(q->dev, q->pointer_reg, "
          "0);\n        q->armed = false;\n",
          "        cintio_write32(q->dev, q->pointer_reg, 0);\n"),
+        ("a wake-up ends no wait", "!ret && !q->woken) {", "!ret) {"),
+        ("a wake-up ends all waits", "    wake_up_here(q);\n    q->woken = false;",
+         "    wake_up_here(q);"),
+        ("a reset is a wake-up", "    if (!got && q->woken) {", "    if (0) {"),
+        ("the fd is not emptied behind a sleep elsewhere",
+         "        q->slept_elsewhere = false;\n        clear(q);",
+         "        q->slept_elsewhere = false;"),
+        ("armed, and not looked", "    if (k && ask(q, k)) {\n        return 1;\n    }\n",
+         "    if (k) { ask(q, k); }\n"),
+        ("armed for none", "reachable(q, min ? min : 1)", "reachable(q, min)"),
+        ("armed and reset", "    return cintio_check_stale(q, &q->error);\n}\n\nbool",
+         "    return 0;\n}\n\nbool"),
+        ("armed in a mode that polls", "    if (!sleeps_on_interrupt(q)) {\n        return "
+         "cintio_fail", "    if (0) {\n        return cintio_fail"),
         ("emptied between look and sleep", "    if (step(q, CINTIO_STEP_LOOKED)) {",
          "    step(q, CINTIO_STEP_LOOKED);\n    {"),
         ("never emptied", "        clear(q);\n        step(q, CINTIO_STEP_CLEARED);",
@@ -464,6 +478,23 @@ MUTANTS = {
         ("the doorbell is not rung", "cintio_write32(q->dev, q->sq_doorbell, q->sq_tail);", ";"),
         ("not flying", "q->flying += q->queued;", ";"),
         ("memory stays", "    cintio_free_ring(q->dev, q->mem);\n", ""),
+    ],
+    "userspace/group.c": [
+        ("one queue twice", "errno == EEXIST ?", "0 ?"),
+        ("a queue stays", "        epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);\n", ""),
+        ("what is ready is slept over", "nobody ? milliseconds(now, end) : 0", "milliseconds("
+         "now, end)"),
+        ("nobody is armed", "m->ready.queue ? cintio_queue_arm(m->ready.queue, min) : 0", "0"),
+        ("errors are kept back", "ret < 0 ? ret : 0;", "0;"),
+        ("a wake-up is for ever", "            (void)!read(group->wake, &count, sizeof(count));\n",
+         ""),
+        ("a wake-up wakes nobody", "            *woken = true;\n", ""),
+        ("events are not said", "            m->ready.events = events[i].events;\n",
+         "            m->ready.events = 0;\n"),
+        ("more than there is room for", "m && n < max;", "m;"),
+        ("a lost message is lost", "            look(group);\n", ""),
+        ("time does not pass", "!woken && now < end);", "!woken);"),
+        ("room for none", "    if (!max) {", "    if (0) {"),
     ],
     "userspace/pairs.c": [
         ("asked for before the policy changed", "    q->armed = false;       /*",
@@ -652,7 +683,7 @@ ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
 # A file of the kernel is a header, its tests a program that includes both.
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
 DRIVER = tuple(f"userspace/{name}.c" for name in (
-    "bind", "controller", "memory", "pairs", "places", "queue", "reap", "vfio", "wait"))
+    "bind", "controller", "group", "memory", "pairs", "places", "queue", "reap", "vfio", "wait"))
 DRIVER_TESTS = ("test-userspace.c", "test-reap.c", "test-wait.c")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 

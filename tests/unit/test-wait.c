@@ -6,6 +6,7 @@
  * would lose one are found out by the same tests.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -35,7 +36,7 @@ static void wake_up(Script *script, struct cintio_queue *q)
 {
     FakeNvme *fake = script->fake;
     FakeCq *cq = &fake->cq[q->id];
-    uint64_t holds = cq->reasons[NVME_CINT_REASON_MAX_HOLD];
+    uint64_t holds = cq->reasons[NVME_CINT_REASON_MAX_HOLD], one = 1;
 
     while (!fake_is_signalled(fake, q->id) && fake_inflight(fake, q->id)) {
         fake_complete_some(fake, q->id, 1);
@@ -46,7 +47,7 @@ static void wake_up(Script *script, struct cintio_queue *q)
     script->held += cq->reasons[NVME_CINT_REASON_MAX_HOLD] != holds;
     if (!fake_is_signalled(fake, q->id)) {
         script->hung++;
-        cintio_queue_wake(q);
+        g_assert_cmpint(write(q->eventfd, &one, sizeof(one)), ==, 8);
     }
     /* what was shown is enough; nobody waits for ever */
     if (script->held || script->hung) {
@@ -107,6 +108,45 @@ static void push(struct cintio_queue *q, unsigned n)
 
 /* --- every order -------------------------------------------------------- */
 
+static int complete_here(Script *script, struct cintio_queue *q,
+                         struct cintio_done *done, unsigned min)
+{
+    (void)script;
+    return cintio_complete(q, done, min, 16, CINTIO_FOREVER);
+}
+
+/* The same, by somebody who sleeps on the fd, with what else he waits for. */
+static int complete_elsewhere(Script *script, struct cintio_queue *q,
+                              struct cintio_done *done, unsigned min)
+{
+    struct pollfd fd = { .fd = cintio_queue_fd(q), .events = POLLIN };
+    int got = 0, n;
+
+    for (;;) {
+        n = cintio_complete(q, done + got, 0, 16 - got, 0);
+        g_assert_cmpint(n, >=, 0);
+        got += n;
+        if (got >= (int)min || !cintio_outstanding(q)) {
+            return got;
+        }
+        between(script, q, CINTIO_STEP_REAPED);
+        if (cintio_queue_arm(q, min - got) == 0) {
+            if (between(script, q, CINTIO_STEP_LOOKED)) {
+                uint64_t count;
+
+                (void)!read(q->eventfd, &count, sizeof(count));
+            }
+            between(script, q, CINTIO_STEP_SLEEPS);
+            g_assert_cmpint(poll(&fd, 1, -1), ==, 1);
+            between(script, q, CINTIO_STEP_WOKEN);
+        }
+    }
+}
+
+static int (*complete_some)(Script *script, struct cintio_queue *q,
+                            struct cintio_done *done, unsigned min) =
+    complete_here;
+
 /* One wait for @k of @m in which the controller does as the script says. */
 static void wait_once(Script *script, struct cintio_queue *q, unsigned m,
                       unsigned k)
@@ -116,7 +156,7 @@ static void wait_once(Script *script, struct cintio_queue *q, unsigned m,
     int got;
 
     push(q, m);
-    got = cintio_complete(q, done, k, 16, CINTIO_FOREVER);
+    got = complete_some(script, q, done, k);
     g_assert_cmpint(got, >=, (int)want);
     g_assert_cmpint(got, <=, (int)m);
     /* the rest, without anybody waiting */
@@ -190,6 +230,22 @@ static void test_with_records(void)
     no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_INTERRUPT);
     no_order_loses(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT);
     records = false;
+}
+
+/* Whoever arms and sleeps elsewhere. */
+static void test_elsewhere(void)
+{
+    complete_some = complete_elsewhere;
+    no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED);
+    no_order_loses(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT);
+    records = true;
+    no_order_loses(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED);
+    no_order_loses(NVME_CINT_POLICY_DEFAULT, CINTIO_INTERRUPT);
+    records = false;
+    /* and a fault of his is found */
+    g_assert_cmpuint(try_all(NVME_CINT_POLICY_POINTER, CINTIO_COALESCED, 4,
+                             CLEAR_EARLY), >, 0);
+    complete_some = complete_here;
 }
 
 /* A driver that empties the eventfd, and then sleeps without another look. */
@@ -331,6 +387,8 @@ static void test_asked_once(void)
     /* for fewer is another question */
     g_assert_cmpint(cintio_complete(q, done, 2, 8, 1000), ==, 0);
     g_assert_cmpuint(q->arms, ==, 5);
+    g_assert_cmpint(cintio_complete(q, done, 1, 8, 1000), ==, 0);
+    g_assert_cmpuint(q->arms, ==, 6);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -555,6 +613,154 @@ static void *sleep_for_ever(void *opaque)
 
     sleeper->result = cintio_complete(sleeper->q, done, 1, 8, CINTIO_FOREVER);
     return NULL;
+}
+
+/* Another thread ends a wait, with what there is, or the next one. */
+static void test_woken(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+    struct cintio_done done[8];
+
+    for (unsigned i = 0; i < 2 * 20; i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+        struct cintio_queue *q = queue_of(fake, 16, modes[i % 2]);
+        Sleeper sleeper = { q, -1 };
+        GThread *thread;
+
+        push(q, 2);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
+        usleep(i * 20);
+        cintio_queue_wake(q);
+        g_thread_join(thread);
+        g_assert_cmpint(sleeper.result, ==, 0);
+        g_assert_cmpuint(q->interrupts, ==, 0);
+        fake_complete_some(fake, 1, 2);
+        g_assert_cmpint(cintio_complete(q, done, 2, 8, CINTIO_FOREVER), ==, 2);
+        cintio_queue_destroy(q);
+        fake_free(fake);
+    }
+}
+
+static void test_arm(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue_options polled = { .no_interrupts = true };
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL), *none;
+    struct cintio_done done[8];
+
+    g_assert_cmpint(cintio_queue_create(fake->dev, &polled, &none, &err), ==,
+                    0);
+    g_assert_cmpint(cintio_queue_fd(none), ==, -ENOTSUP);
+    g_assert_cmpint(cintio_queue_arm(none, 1), ==, -EINVAL);
+    cintio_queue_destroy(none);
+    g_assert_cmpint(cintio_queue_fd(q), >=, 0);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -EINVAL);
+    g_assert_nonnull(strstr(cintio_queue_error(q), "interrupt or coalesced"));
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
+    /* it rings, and asks for one where none are named, and for all at most */
+    g_assert_cmpint(cintio_queue_arm(q, 0), ==, 0);
+    push(q, 2);
+    g_assert_cmpint(cintio_queue_arm(q, 0), ==, 0);
+    g_assert_cmpuint(fake_inflight(fake, 1), ==, 2);
+    fake_complete_some(fake, 1, 1);
+    g_assert_true(fake_is_signalled(fake, 1));
+    g_assert_cmpint(cintio_queue_arm(q, 9), ==, 0);
+    g_assert_false(fake_is_signalled(fake, 1));
+    fake_complete_some(fake, 1, 1);
+    g_assert_true(fake_is_signalled(fake, 1));
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 1);
+    g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, 2);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 0);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_true(fake_is_signalled(fake, 1));
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -ESTALE);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- many at a time ----------------------------------------------------- */
+
+static unsigned ready_of(struct cintio_group *group, uint64_t timeout_ns,
+                         struct cintio_ready *ready)
+{
+    int n = cintio_group_wait(group, 2, ready, 8, timeout_ns, &err);
+
+    g_assert_cmpint(n, >=, 0);
+    return n;
+}
+
+/* Queues of two controllers, and a foreign fd. */
+static void test_group(void)
+{
+    FakeNvme *fakes[2] = {
+        started(NVME_CINT_POLICY_POINTER), started(NVME_CINT_POLICY_POINTER),
+    };
+    struct cintio_queue *q[4];
+    struct cintio_ready ready[8];
+    struct cintio_done done[8];
+    struct cintio_group *group;
+    int foreign = eventfd(0, EFD_NONBLOCK), name;
+    uint64_t one = 1, start;
+
+    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        q[i] = queue_of(fakes[i / 2], 16, i % 2 ? CINTIO_COALESCED
+                                                : CINTIO_INTERRUPT);
+        g_assert_cmpint(cintio_group_add(group, q[i], &q[i], &err), ==, 0);
+        push(q[i], 4);
+    }
+    g_assert_cmpint(cintio_group_add(group, q[0], NULL, &err), ==, -EEXIST);
+    g_assert_cmpint(cintio_group_add_fd(group, foreign, POLLIN, &name, &err),
+                    ==, 0);
+    g_assert_cmpint(cintio_group_wait(group, 1, ready, 0, 0, &err), ==,
+                    -EINVAL);
+    /* nothing: only time passes */
+    start = cintio_now();
+    g_assert_cmpuint(ready_of(group, 2000000, ready), ==, 0);
+    g_assert_cmpuint(cintio_now() - start, >=, 2000000);
+    g_assert_cmpuint(fake_inflight(fakes[1], 2), ==, 4);
+
+    fake_complete_some(fakes[1], 2, 1);
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
+    fake_complete_some(fakes[1], 2, 1);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
+    g_assert_true(ready[0].queue == q[3] && ready[0].opaque == &q[3]);
+    g_assert_cmpint(cintio_complete(q[3], done, 0, 8, 0), ==, 2);
+    /* one at the next, one at the last of two, and the fd */
+    fake_complete_some(fakes[0], 1, 1);
+    fake_complete_some(fakes[1], 2, 2);
+    g_assert_cmpint(write(foreign, &one, 8), ==, 8);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 3);
+    g_assert_true(!ready[0].queue && ready[0].opaque == &name);
+    g_assert_cmpint(ready[0].fd, ==, foreign);
+    g_assert_cmpuint(ready[0].events, ==, POLLIN);
+    g_assert_true(ready[1].queue == q[3] && ready[2].queue == q[0]);
+    cintio_group_remove_fd(group, foreign);
+    cintio_group_remove(group, q[3]);
+    g_assert_cmpint(cintio_complete(q[0], done, 0, 8, 0), ==, 1);
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
+
+    cintio_group_wake(group);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 0);
+    /* a message that is lost is found, late */
+    fakes[0]->cq[1].masked = true;
+    fake_complete_some(fakes[0], 1, 1);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
+    g_assert_cmpint(cintio_complete(q[0], done, 0, 8, 0), ==, 1);
+
+    g_assert_cmpint(cintio_reset(fakes[0]->dev, &err), ==, 0);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 2);
+    g_assert_cmpint(ready[0].result, ==, -ESTALE);
+    cintio_group_destroy(group);
+    close(foreign);
+    for (unsigned i = 0; i < 4; i++) {
+        cintio_queue_destroy(q[i]);
+    }
+    fake_free(fakes[0]);
+    fake_free(fakes[1]);
 }
 
 /* A reset ends each kind of wait, whenever it comes. */
@@ -1078,6 +1284,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/every-order/coalesced", test_coalesced);
     g_test_add_func("/wait/every-order/interrupt", test_interrupt);
     g_test_add_func("/wait/every-order/with-records", test_with_records);
+    g_test_add_func("/wait/every-order/elsewhere", test_elsewhere);
     g_test_add_func("/wait/every-order/emptied-early", test_emptied_early);
     g_test_add_func("/wait/every-order/without-the-clamp", test_without_clamp);
     g_test_add_func("/wait/economy", test_economy);
@@ -1091,6 +1298,9 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/sleep-then-poll", test_sleep_then_poll);
     g_test_add_func("/wait/sleep-is-whole", test_sleep_is_whole);
     g_test_add_func("/wait/sleep-for-the-oldest", test_sleep_for_the_oldest);
+    g_test_add_func("/wait/woken", test_woken);
+    g_test_add_func("/wait/arm", test_arm);
+    g_test_add_func("/wait/group", test_group);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
     g_test_add_func("/wait/reset-between", test_reset_between);
     g_test_add_func("/wait/reset-waits-for-nobody",

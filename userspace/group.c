@@ -1,0 +1,244 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * cintio: one thread waits for many queues, and for what else it likes, by
+ * epoll. Each queue is armed and looked at before it sleeps; the eventfds are
+ * emptied behind the sleep, by cintio_complete() (wait.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define EVENTS 64       /* taken at a time */
+
+struct member {
+    struct cintio_ready ready;
+    bool is_ready;
+    struct member *next;
+};
+
+struct cintio_group {
+    int epoll, wake;        /* the latter's data is NULL */
+    struct member *members;
+};
+
+int cintio_group_create(struct cintio_group **out, struct cintio_error *err)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    struct cintio_group *group = calloc(1, sizeof(*group));
+    int ret;
+
+    if (!group) {
+        return cintio_fail(err, -ENOMEM, "out of memory");
+    }
+    group->epoll = epoll_create1(EPOLL_CLOEXEC);
+    group->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (group->epoll < 0 || group->wake < 0 ||
+        epoll_ctl(group->epoll, EPOLL_CTL_ADD, group->wake, &event)) {
+        ret = cintio_fail(err, -errno, "epoll: %s", strerror(errno));
+        cintio_group_destroy(group);
+        return ret;
+    }
+    *out = group;
+    return 0;
+}
+
+void cintio_group_destroy(struct cintio_group *group)
+{
+    struct member *member, *next;
+
+    if (!group) {
+        return;
+    }
+    for (member = group->members; member; member = next) {
+        next = member->next;
+        free(member);
+    }
+    close(group->epoll);
+    close(group->wake);
+    free(group);
+}
+
+/* --- who is in it -------------------------------------------------------- */
+
+static int add(struct cintio_group *group, const struct cintio_ready *ready,
+               struct cintio_error *err)
+{
+    struct member *member = calloc(1, sizeof(*member));
+    struct epoll_event event = { .events = ready->events, .data.ptr = member };
+    int ret;
+
+    if (!member) {
+        return cintio_fail(err, -ENOMEM, "out of memory");
+    }
+    if (epoll_ctl(group->epoll, EPOLL_CTL_ADD, ready->fd, &event)) {
+        ret = errno == EEXIST ?
+            cintio_fail(err, -EEXIST, "fd %d is in the group", ready->fd) :
+            cintio_fail(err, -errno, "fd %d cannot be waited for: %s",
+                        ready->fd, strerror(errno));
+        free(member);
+        return ret;
+    }
+    member->ready = *ready;
+    member->next = group->members;
+    group->members = member;
+    return 0;
+}
+
+static void remove_fd(struct cintio_group *group, int fd)
+{
+    struct member **at = &group->members, *member;
+
+    while (*at && (*at)->ready.fd != fd) {
+        at = &(*at)->next;
+    }
+    member = *at;
+    if (member) {
+        epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);
+        *at = member->next;
+        free(member);
+    }
+}
+
+int cintio_group_add(struct cintio_group *group, struct cintio_queue *q,
+                     void *opaque, struct cintio_error *err)
+{
+    struct cintio_ready ready = {
+        .opaque = opaque, .queue = q, .events = EPOLLIN,
+    };
+
+    ready.fd = cintio_queue_fd(q);
+    return ready.fd < 0 ? cintio_fail(err, ready.fd, "%s", q->error.text)
+                        : add(group, &ready, err);
+}
+
+void cintio_group_remove(struct cintio_group *group, struct cintio_queue *q)
+{
+    remove_fd(group, q->eventfd);
+}
+
+int cintio_group_add_fd(struct cintio_group *group, int fd, uint32_t events,
+                        void *opaque, struct cintio_error *err)
+{
+    struct cintio_ready ready = {
+        .opaque = opaque, .fd = fd, .events = events,
+    };
+
+    return add(group, &ready, err);
+}
+
+void cintio_group_remove_fd(struct cintio_group *group, int fd)
+{
+    remove_fd(group, fd);
+}
+
+/* --- waiting ------------------------------------------------------------- */
+
+/* Arms all; how many of them need nobody to sleep. */
+static unsigned int arm(struct cintio_group *group, unsigned int min)
+{
+    unsigned int nr = 0;
+
+    for (struct member *m = group->members; m; m = m->next) {
+        int ret = m->ready.queue ? cintio_queue_arm(m->ready.queue, min) : 0;
+
+        m->is_ready = ret != 0;
+        m->ready.result = ret < 0 ? ret : 0;
+        nr += m->is_ready;
+    }
+    return nr;
+}
+
+/* Nothing came for long: those that have something all the same. */
+static void look(struct cintio_group *group)
+{
+    for (struct member *m = group->members; m; m = m->next) {
+        m->is_ready = m->ready.queue && cintio_was_forgotten(m->ready.queue);
+    }
+}
+
+/* What epoll has for us; -errno, or whether somebody was woken. */
+static int take_events(struct cintio_group *group, int timeout_ms, bool *woken)
+{
+    struct epoll_event events[EVENTS];
+    uint64_t count;
+    int n = epoll_wait(group->epoll, events, EVENTS, timeout_ms);
+
+    for (int i = 0; i < n; i++) {
+        struct member *m = events[i].data.ptr;
+
+        if (m) {
+            m->is_ready = true;
+            m->ready.events = events[i].events;
+        } else {
+            *woken = true;
+            (void)!read(group->wake, &count, sizeof(count));
+        }
+    }
+    return n < 0 ? (errno == EINTR ? 0 : -errno) : n;
+}
+
+static unsigned int collect(struct cintio_group *group,
+                            struct cintio_ready *ready, unsigned int max)
+{
+    unsigned int n = 0;
+
+    for (struct member *m = group->members; m && n < max; m = m->next) {
+        if (m->is_ready) {
+            ready[n++] = m->ready;
+        }
+    }
+    return n;
+}
+
+/* Whole milliseconds, up: a sleep that ends early would be done again. */
+static int milliseconds(uint64_t now, uint64_t end)
+{
+    uint64_t left = end > now ? end - now : 0;
+
+    left = left < CINTIO_WATCH_NS ? left : CINTIO_WATCH_NS;
+    return (left + 999999) / 1000000;
+}
+
+int cintio_group_wait(struct cintio_group *group, unsigned int min,
+                      struct cintio_ready *ready, unsigned int max,
+                      uint64_t timeout_ns, struct cintio_error *err)
+{
+    uint64_t now = cintio_now(), began;
+    uint64_t end = timeout_ns < CINTIO_FOREVER - now ? now + timeout_ns :
+                   CINTIO_FOREVER;
+    bool woken = false, nobody;
+    unsigned int n;
+    int ret;
+
+    if (!max) {
+        return cintio_fail(err, -EINVAL, "room for none that is ready");
+    }
+    do {
+        nobody = !arm(group, min);
+        ret = take_events(group, nobody ? milliseconds(now, end) : 0, &woken);
+        if (ret < 0) {
+            return cintio_fail(err, ret, "epoll_wait: %s", strerror(-ret));
+        }
+        n = collect(group, ready, max);
+        began = now;
+        now = cintio_now();
+        if (!n && nobody && now - began >= CINTIO_WATCH_NS) {
+            look(group);
+            n = collect(group, ready, max);
+        }
+    } while (!n && !woken && now < end);
+    return n;
+}
+
+void cintio_group_wake(struct cintio_group *group)
+{
+    uint64_t one = 1;
+
+    (void)!write(group->wake, &one, sizeof(one));
+}
