@@ -1,10 +1,12 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A controller for the examples of the user-space driver, so that they run
- * where there is none: what they open is the fake one, in a thread that
- * completes what it is given, in order, after a while.
+ * A controller for the examples of the user-space driver, and for "cintio
+ * check", so that they run where there is none: what they open is the fake one,
+ * in a thread that completes what it is given after a while, not quite in
+ * order. FAKE_THR in the environment is cint.thr.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "fake-nvme.h"
@@ -35,15 +37,35 @@ static uint32_t locked_read32(struct cintio *dev, uint32_t offset)
     return value;
 }
 
+static void serve(unsigned qid, unsigned random, int64_t now)
+{
+    FakeCq *cq = &fake->cq[qid];
+    unsigned n = fake_inflight(fake, qid);
+
+    if (!cq->size) {
+        return;
+    }
+    fake->now = now;
+    if (n && (cq->tail + 1) % cq->size != cq->head) {
+        fake_complete(fake, qid, random % MIN(n, 16), 0);
+    }
+    while (cint_deadline(&cq->engine) != CINT_NO_DEADLINE &&
+           cint_deadline(&cq->engine) <= now) {
+        fake_deadline(fake, qid);
+    }
+}
+
 static void *run(void *opaque)
 {
+    unsigned random = 1;
+
     (void)opaque;
     while (!atomic_load(&stop)) {
-        usleep(50);
+        usleep(20);
         pthread_mutex_lock(&device);
-        fake->now = cintio_now();
         for (unsigned qid = 1; qid <= FAKE_QUEUES; qid++) {
-            fake_complete_some(fake, qid, 1);
+            random = random * 1103515245 + 12345;
+            serve(qid, random >> 16, cintio_now());
         }
         pthread_mutex_unlock(&device);
     }
@@ -53,10 +75,14 @@ static void *run(void *opaque)
 int example_open(const char *address, const struct cintio_options *options,
                  struct cintio **dev, struct cintio_error *err)
 {
+    const char *thr = getenv("FAKE_THR");
     int ret;
 
     (void)address;
     fake = fake_new();
+    if (thr) {
+        fake->config.thr = atoi(thr);
+    }
     ret = fake_start(fake, options, err);
     if (ret) {
         return ret;

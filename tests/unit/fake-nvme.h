@@ -17,7 +17,9 @@
 #ifndef FAKE_QUEUES
 #define FAKE_QUEUES     4       /* I/O queue pairs */
 #endif
+#ifndef FAKE_ENTRIES
 #define FAKE_ENTRIES    128     /* of each, at most */
+#endif
 #define FAKE_BLOCK      512
 #define FAKE_BLOCKS     8192    /* 4 MiB */
 #define FAKE_MDTS       6       /* 256 KiB */

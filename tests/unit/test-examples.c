@@ -11,13 +11,14 @@
 
 #define SKIP 77         /* what they need is not there */
 
-static void run(const char *program, const char *option, const char *says)
+static void run(const char *program, const char *words, const char *says)
 {
-    const char *argv[] = { program, "fake", option, NULL };
+    g_autofree char *line = g_strdup_printf("%s %s", program, words);
+    g_auto(GStrv) argv = g_strsplit(line, " ", -1);
     g_autofree char *out = NULL, *complaint = NULL;
     int status = -1;
 
-    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL,
+    g_assert_true(g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL,
                                NULL, &out, &complaint, &status, NULL));
     g_assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == SKIP) {
@@ -31,24 +32,40 @@ static void run(const char *program, const char *option, const char *says)
 
 static void test_loop(void)
 {
-    run(EXAMPLE_LOOP, NULL, "64 blocks read, ");
+    run(EXAMPLE_LOOP, "fake", "64 blocks read, ");
 }
 
 #ifdef EXAMPLE_QUEUES
 static void test_queues(void)
 {
-    run(EXAMPLE_QUEUES, NULL, "512 blocks read by 8 queues, one thread");
+    run(EXAMPLE_QUEUES, "fake", "512 blocks read by 8 queues, one thread");
 }
 
 static void test_group(void)
 {
-    run(EXAMPLE_QUEUES, "group", "512 blocks read by 8 queues, one thread");
+    run(EXAMPLE_QUEUES, "fake group", "512 blocks read by 8 queues, one thread");
 }
 #endif
+
+/*
+ * "cintio check" takes up to 64 at a time. With a burst of 200 and every fourth
+ * Urgent, what an interrupt tells of is more than that, and partly taken.
+ */
+static void test_check(void)
+{
+    run(EXAMPLE_CHECK, "check fake --policy cint --records --hints --depth 250 "
+        "--entries 1024 --blocks 1 --count 10000 --mode interrupt",
+        "queue=1 ios=10000 errors=0 ");
+    run(EXAMPLE_CHECK, "check fake --policy cint --records --hints --depth 250 "
+        "--entries 1024 --blocks 1 --count 3000 --mode interrupt --threads 4",
+        "queue=4 ios=3000 errors=0 ");
+}
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_setenv("FAKE_THR", "200", TRUE);
+    g_test_add_func("/examples/check", test_check);
     g_test_add_func("/examples/loop", test_loop);
 #ifdef EXAMPLE_QUEUES
     g_test_add_func("/examples/queues", test_queues);
