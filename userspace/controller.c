@@ -361,11 +361,10 @@ static int ask_for_queues(struct cintio *dev, struct cintio_error *err)
     queues = least((granted & 0xffff) + 1, (granted >> 16) + 1);
     queues = least(queues, dev->options.queues);
     queues = least(queues, pairs_with_doorbells(dev) - 1);
-    dev->info.queues = least(queues, dev->vectors - 1);
-    return dev->info.queues ? 0 :
-        cintio_fail(err, -ENOTSUP, "%s has %u interrupt vectors; one for the "
-                    "admin queue and one for each I/O queue are needed",
-                    dev->info.address, dev->vectors);
+    /* those without interrupts need none */
+    dev->info.queues = dev->vectors < 2 ? queues
+                                        : least(queues, dev->vectors - 1);
+    return 0;
 }
 
 /* --- start, reset, end -------------------------------------------------- */
@@ -577,7 +576,9 @@ static int read_whole_log(struct cintio *dev, void **page, size_t *size,
     }
     len = head.header_size + (size_t)head.records * head.record_size +
           (size_t)head.sq_records * head.sq_record_size;
-    text = head.magic == NVME_CINT_MAGIC && len % 4 == 0 ? malloc(len) : NULL;
+    text = head.magic == NVME_CINT_MAGIC && len % 4 == 0 &&
+           head.header_size >= sizeof(head) &&
+           head.record_size >= sizeof(NvmeCintLogRecord) ? malloc(len) : NULL;
     if (!text) {
         return cintio_fail(err, -EIO, "log page D0h of %s makes no sense",
                            dev->info.address);

@@ -344,6 +344,9 @@ unsigned int cintio_reap(struct cintio_queue *queue, struct cintio_done *done,
 
 uint64_t cintio_now(void);
 
+/* The pointer as the mode wants it, where the policy knows one. */
+void cintio_set_pointer(struct cintio_queue *queue);
+
 /* For tests: call @step at each step of waiting. */
 void cintio_queue_watch(struct cintio_queue *queue, cintio_step_fn step,
                         void *opaque);

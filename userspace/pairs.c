@@ -153,6 +153,12 @@ static int check_options(struct cintio *dev,
         return cintio_fail(err, -EINVAL, "a queue of %u entries: %s has 2 to "
                            "%u", options->entries, dev->info.address, most);
     }
+    if (!options->no_interrupts && dev->vectors < 2) {
+        return cintio_fail(err, -ENOTSUP, "%s has %u interrupt vectors; one "
+                           "for the admin queue and one for each I/O queue are "
+                           "needed, but for those without interrupts",
+                           dev->info.address, dev->vectors);
+    }
     if (options->no_interrupts && (options->mode == CINTIO_INTERRUPT ||
                                    options->mode == CINTIO_COALESCED)) {
         return cintio_fail(err, -EINVAL, "a queue without interrupts cannot "
@@ -184,7 +190,6 @@ static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
     }
     ret = config_of(q, &config, err);
     q->pointer = !ret && config.policy == NVME_CINT_POLICY_POINTER;
-    q->armed = false;       /* a change of the policy disarms it */
     return ret;
 }
 
@@ -317,6 +322,9 @@ int cintio_queue_set_policy(struct cintio_queue *q, unsigned int policy,
     pthread_mutex_unlock(&dev->lock);
     if (!ret && q->mode == CINTIO_COALESCED && !q->pointer) {
         q->mode = CINTIO_INTERRUPT;
+    }
+    if (!ret) {
+        cintio_set_pointer(q);      /* a change of the policy disarms it */
     }
     return ret;
 }

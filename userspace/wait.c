@@ -390,6 +390,20 @@ static int check_mode(struct cintio_queue *q, enum cintio_mode mode,
     return 0;
 }
 
+void cintio_set_pointer(struct cintio_queue *q)
+{
+    q->armed = false;
+    if (!q->pointer) {
+        return;
+    }
+    if (q->mode == CINTIO_INTERRUPT) {
+        cintio_write32(q->dev, q->pointer_reg, 0);
+    } else if (q->mode < CINTIO_INTERRUPT) {
+        /* as far away as it goes; once it is passed, the queue is silent */
+        write_pointer(q, q->entries - 1);
+    }
+}
+
 int cintio_queue_set_mode(struct cintio_queue *q, enum cintio_mode mode,
                           uint64_t sleep_ns, struct cintio_error *err)
 {
@@ -404,13 +418,6 @@ int cintio_queue_set_mode(struct cintio_queue *q, enum cintio_mode mode,
     if (mode == CINTIO_SLEEP || mode == CINTIO_SLEEP_ADAPTIVE) {
         prctl(PR_SET_TIMERSLACK, 1);
     }
-    if (mode == CINTIO_INTERRUPT && q->pointer) {
-        cintio_write32(q->dev, q->pointer_reg, 0);
-        q->armed = false;
-    }
-    if (mode < CINTIO_INTERRUPT && q->pointer) {
-        /* as far away as it goes; once it is passed, the queue is silent */
-        write_pointer(q, q->entries - 1);
-    }
+    cintio_set_pointer(q);
     return 0;
 }

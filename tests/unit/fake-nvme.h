@@ -78,6 +78,7 @@ typedef struct FakeNvme {
     bool scattered;
     /* status records: are not written any more; full_tail is not */
     bool frozen, lying;
+    bool no_sizes;                  /* in the log page's header */
     bool no_memory;                 /* none can be mapped any more */
 
     struct cintio *dev;

@@ -340,9 +340,8 @@ MUTANTS = {
         ("asked for again", "return q->armed && q->head.count + k == q->target;", "return false;"),
         ("asked for less", "return q->armed && q->head.count + k == q->target;",
          "return q->armed;"),
-        ("asked for before it was switched off", "        cintio_write32(q->dev, q->pointer_reg, "
-         "0);\n        q->armed = false;\n",
-         "        cintio_write32(q->dev, q->pointer_reg, 0);\n"),
+        ("asked for before it was switched off", "    q->armed = false;\n    if (!q->pointer) {",
+         "    if (!q->pointer) {"),
         ("a wake-up ends no wait", "!ret && !q->woken) {", "!ret) {"),
         ("a wake-up ends all waits", "    wake_up_here(q);\n    q->woken = false;",
          "    wake_up_here(q);"),
@@ -482,8 +481,6 @@ MUTANTS = {
     "userspace/group.c": [
         ("one queue twice", "errno == EEXIST ?", "0 ?"),
         ("a queue stays", "        epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);\n", ""),
-        ("what is ready is slept over", "nobody ? milliseconds(now, end) : 0", "milliseconds("
-         "now, end)"),
         ("nobody is armed", "m->ready.queue ? cintio_queue_arm(m->ready.queue, min) : 0", "0"),
         ("errors are kept back", "ret < 0 ? ret : 0;", "0;"),
         ("a wake-up is for ever", "            (void)!read(group->wake, &count, sizeof(count));\n",
@@ -497,8 +494,9 @@ MUTANTS = {
         ("room for none", "    if (!max) {", "    if (0) {"),
     ],
     "userspace/pairs.c": [
-        ("asked for before the policy changed", "    q->armed = false;       /*",
-         "    /*"),
+        ("a queue without a vector", "!options->no_interrupts && dev->vectors < 2", "0"),
+        ("asked for before the policy changed", "        cintio_set_pointer(q);      /*",
+         "        /*"),
         ("a queue that failed keeps its rings", "    if (ret) {\n        withdraw(q);",
          "    if (ret) {\n        cintio_queue_free(q);"),
         ("a submission queue is left",
@@ -573,6 +571,8 @@ MUTANTS = {
         ("cint stays after a reset", "    dev->info.cint_caps = 0;\n", ""),
         ("what a reset has learned is kept back", "    atomic_store(&dev->learned, now);\n",
          "    if (!before) { atomic_store(&dev->learned, now); }\n"),
+        ("a log page without sizes", "head.header_size >= sizeof(head) &&", "1 &&"),
+        ("no queues without vectors", "dev->vectors < 2 ? queues\n", "0 ? queues\n"),
         ("records of before", "        memset(dev->records->addr, 0, dev->records->len);\n",
          ""),
         ("a reset leaves status records on", "        dev->keeps_records = false;\n", ""),

@@ -43,7 +43,8 @@ static void test_queues(void)
 
 static void test_group(void)
 {
-    run(EXAMPLE_QUEUES, "fake group", "512 blocks read by 8 queues, one thread");
+    run(EXAMPLE_QUEUES, "fake group",
+        "512 blocks read by 8 queues, one thread");
 }
 #endif
 
@@ -57,7 +58,8 @@ static void test_check(void)
         "--entries 1024 --blocks 1 --count 10000 --mode interrupt",
         "queue=1 ios=10000 errors=0 ");
     run(EXAMPLE_CHECK, "check fake --policy cint --records --hints --depth 250 "
-        "--entries 1024 --blocks 1 --count 3000 --mode interrupt --threads 4",
+        "--entries 1024 --blocks 1 --count 3000 --mode interrupt "
+        "--threads 4",
         "queue=4 ios=3000 errors=0 ");
 }
 

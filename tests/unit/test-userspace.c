@@ -155,12 +155,6 @@ static void test_start_errors(void)
                     -ENOTSUP);
     expect_text(err.text, "4096 bytes apart, lie beyond its BAR0 of 8192");
 
-    fake = fake_new();
-    fake->vectors = 1;
-    g_assert_cmpint(start_with(fake, (struct cintio_options) { 0 }), ==,
-                    -ENOTSUP);
-    expect_text(err.text, "1 interrupt vectors");
-
     g_assert_cmpint(start_with(fake_new(), (struct cintio_options) {
         .queues = CINTIO_MAX_QUEUES + 1 }), ==, -EINVAL);
     expect_text(err.text, "1025 queues");
@@ -654,6 +648,25 @@ static void test_policies(void)
     fake_free(fake);
 }
 
+/* One vector is the admin queue's; who polls needs none. */
+static void test_one_vector(void)
+{
+    const struct cintio_queue_options polled = { .no_interrupts = true };
+    FakeNvme *fake = fake_new();
+    struct cintio_queue *q;
+
+    fake->vectors = 1;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->queues, ==, FAKE_QUEUES);
+    g_assert_cmpint(cintio_queue_create(fake->dev, NULL, &q, &err), ==,
+                    -ENOTSUP);
+    expect_text(err.text, "1 interrupt vectors");
+    g_assert_cmpint(cintio_queue_create(fake->dev, &polled, &q, &err), ==, 0);
+    one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* --- log page, records -------------------------------------------------- */
 
 static void test_log(void)
@@ -672,6 +685,9 @@ static void test_log(void)
     g_assert_cmpuint(record[1].cqid, ==, 1);
     g_assert_cmpuint(record[1].cqes, ==, 1);
     free(page);
+    fake->no_sizes = true;
+    g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, -EIO);
+    expect_text(err.text, "makes no sense");
     cintio_queue_destroy(q);
     fake_free(fake);
 
@@ -1429,6 +1445,7 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/data/own-memory", test_own_memory);
     g_test_add_func("/userspace/places/kept-clear", test_places_kept_clear);
     g_test_add_func("/userspace/places/all-taken", test_places_all_taken);
+    g_test_add_func("/userspace/queue/one-vector", test_one_vector);
     g_test_add_func("/userspace/queue/bad-io", test_bad_io);
     g_test_add_func("/userspace/queue/full", test_full);
     g_test_add_func("/userspace/queue/room", test_room);

@@ -472,6 +472,26 @@ static void test_polling_is_silent(void)
     fake_free(fake);
 }
 
+/* So is a queue that was polled before its policy knew the pointer. */
+static void test_polled_before_the_policy(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_DEFAULT);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL);
+    struct cintio_done done[8];
+
+    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err),
+                    ==, 0);
+    for (unsigned i = 0; i < 100; i++) {
+        push(q, 8);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        fake_complete_some(fake, 1, 8);
+        g_assert_cmpint(cintio_complete(q, done, 8, 8, CINTIO_FOREVER), ==, 8);
+    }
+    g_assert_cmpuint(fake->cq[1].messages, <=, 1);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* --- time --------------------------------------------------------------- */
 
 static void test_timeout(void)
@@ -713,6 +733,7 @@ static void test_group(void)
         push(q[i], 4);
     }
     g_assert_cmpint(cintio_group_add(group, q[0], NULL, &err), ==, -EEXIST);
+    g_assert_nonnull(strstr(err.text, "is in the group"));
     g_assert_cmpint(cintio_group_add_fd(group, foreign, POLLIN, &name, &err),
                     ==, 0);
     g_assert_cmpint(cintio_group_wait(group, 1, ready, 0, 0, &err), ==,
@@ -746,10 +767,11 @@ static void test_group(void)
     cintio_group_wake(group);
     g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 0);
     /* a message that is lost is found, late */
-    fakes[0]->cq[1].masked = true;
-    fake_complete_some(fakes[0], 1, 1);
+    fakes[0]->cq[2].masked = true;
+    fake_complete_some(fakes[0], 2, 1);
     g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
-    g_assert_cmpint(cintio_complete(q[0], done, 0, 8, 0), ==, 1);
+    g_assert_true(ready[0].queue == q[1]);
+    g_assert_cmpint(cintio_complete(q[1], done, 0, 8, 0), ==, 1);
 
     g_assert_cmpint(cintio_reset(fakes[0]->dev, &err), ==, 0);
     g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 2);
@@ -1294,6 +1316,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/masked", test_masked);
     g_test_add_func("/wait/two-controllers", test_two_controllers);
     g_test_add_func("/wait/polling-is-silent", test_polling_is_silent);
+    g_test_add_func("/wait/polled-before-the-policy",
+                    test_polled_before_the_policy);
     g_test_add_func("/wait/timeout", test_timeout);
     g_test_add_func("/wait/sleep-then-poll", test_sleep_then_poll);
     g_test_add_func("/wait/sleep-is-whole", test_sleep_is_whole);
