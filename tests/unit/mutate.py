@@ -325,9 +325,9 @@ MUTANTS = {
     "userspace/wait.c": [
         ("a time beyond the clock's end", "timeout_ns < CINTIO_FOREVER - now ? now + timeout_ns :",
          "1 ? now + timeout_ns :"),
-        ("no look, and a sleep each time", "is_worth_a_look(q, k) || cintio_is_stale(q)", "0"),
-        ("a reset while it goes to sleep", "is_worth_a_look(q, k) || cintio_is_stale(q)",
-         "is_worth_a_look(q, k)"),
+        ("no look, and a sleep each time", "return is_worth_a_look(q, k);", "return false;"),
+        ("a reset while it goes to sleep", "ask(q, reachable(q, wanted)) || cintio_is_stale(q)",
+         "ask(q, reachable(q, wanted))"),
         ("more than can come", "wanted > q->flying && !step(q, CINTIO_STEP_SKIP_CLAMP) ? q->flying",
          "0 ? q->flying"),
         ("one too far", "cintio_ahead(q, q->head, k - 1)", "cintio_ahead(q, q->head, k)"),
@@ -358,8 +358,7 @@ MUTANTS = {
          "cintio_fail", "    if (0) {\n        return cintio_fail"),
         ("emptied between look and sleep", "    if (step(q, CINTIO_STEP_LOOKED)) {",
          "    step(q, CINTIO_STEP_LOOKED);\n    {"),
-        ("never emptied", "        clear(q);\n        step(q, CINTIO_STEP_CLEARED);",
-         "        step(q, CINTIO_STEP_CLEARED);"),
+        ("never emptied", "    if (n > 0 && fds[0].revents) {", "    if (0) {"),
         ("the record tells nothing", "__atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE) !=\n"
          "            q->told", "0"),
         ("interrupts are not counted", "        q->interrupts = interrupts;\n", ""),
@@ -373,9 +372,9 @@ MUTANTS = {
          "if (0) {"),
         ("whoever polls looks after nobody", "        ret = look_after(q, now);\n        if (",
          "        ret = 0;\n        if ("),
-        ("a sleeper looks after nobody", "left <= WATCH_NS ? TIMED_OUT : cintio_alive(q->dev, "
-         "&q->error)", "left <= WATCH_NS ? TIMED_OUT : 0"),
-        ("looked after each time", "if (now < q->watched_ns + WATCH_NS) {", "if (0) {"),
+        ("a sleeper looks after nobody", "left <= CINTIO_WATCH_NS ? TIMED_OUT :\n               "
+         "cintio_alive(q->dev, &q->error)", "left <= CINTIO_WATCH_NS ? TIMED_OUT : 0"),
+        ("looked after each time", "if (now < q->watched_ns + CINTIO_WATCH_NS) {", "if (0) {"),
         ("looked after once", "    q->watched_ns = now;", "    q->watched_ns = UINT64_MAX / 2;"),
         ("no limit to polling", "if (now >= end) {", "if (0) {"),
         ("a reset is not seen by whoever polls",
@@ -387,7 +386,8 @@ MUTANTS = {
         ("sleeps through a removal",
          "        now = cintio_now();\n        ret = look_after(q, now);\n    }\n    return ret;",
          "        now = cintio_now();\n    }\n    return ret;"),
-        ("sleeps in one piece", "until > now + WATCH_NS ? now + WATCH_NS : until", "until"),
+        ("sleeps in one piece", "until > now + CINTIO_WATCH_NS ? now + CINTIO_WATCH_NS : "
+         "until", "until"),
         ("sleeps a second at most", " &&\n            part == until) {", ") {"),
         ("nobody is woken", "(void)!write(q->eventfd, &one, sizeof(one));", ""),
         ("what was got at the end is lost", "return got || ret == TIMED_OUT ? (int)got : ret;",
@@ -414,11 +414,10 @@ MUTANTS = {
          "(int32_t)(q->told - place.count) >= 0"),
         ("a record covers one entry less", "(int32_t)(q->told - place.count) > 0",
          "(int32_t)(q->told - place.count) > 1"),
-        ("whoever polls waits for a record", "return q->mode < CINTIO_INTERRUPT || id >=",
-         "return id >="),
+        ("whoever polls waits for a record", "return q->mode < CINTIO_INTERRUPT || q->release",
+         "return q->release"),
         ("what was passed over is never taken",
-         "struct cintio_cursor at = news ? q->head : q->scan;",
-         "struct cintio_cursor at = q->scan;"),
+         "news ? q->head : q->scan", "q->scan"),
         ("taken twice", "!q->taken[at.index] && may_take(q, at)", "may_take(q, at)"),
         ("the head overtakes the scan", "if ((int32_t)(q->head.count - q->scan.count) > 0) {",
          "if (0) {"),
@@ -460,7 +459,7 @@ MUTANTS = {
          "q->sq_tail + 1"),
         ("both hints are Urgent", "(io->hints & (CINTIO_URGENT | CINTIO_BARRIER)) ==\n"
          "                       CINTIO_URGENT", "io->hints & CINTIO_URGENT"),
-        ("hints without the capability", "!(dev->info.cint_caps & NVME_CINT_CAP_HINTS)", "0"),
+        ("hints without the capability", "!(q->info->cint_caps & NVME_CINT_CAP_HINTS)", "0"),
         ("hints exchanged", "hints & CINTIO_URGENT ? NVME_CINT_FLAGS_URGENT",
          "hints & CINTIO_BARRIER ? NVME_CINT_FLAGS_URGENT"),
         ("the end of the namespace", "io->blocks > info->blocks - io->lba",
@@ -546,7 +545,7 @@ MUTANTS = {
         ("one entry more", "(uint32_t)(q->entries - 1) << 16 | q->id,\n        .cdw11 = (q->irq",
          "(uint32_t)q->entries << 16 | q->id,\n        .cdw11 = (q->irq"),
         ("a queue of one entry", "options->entries == 1 ||", ""),
-        ("too many entries", "|| options->entries > dev->info.max_entries", ""),
+        ("too many entries", "|| options->entries > most", ""),
         ("the policy is not learned at creation", "    if (!ret) {\n        ret = learn_policy(q, "
          "err);\n    }\n    if (ret) {\n        withdraw", "    if (ret) {\n        withdraw"),
         ("the policy is not learned when it changes", "    if (!ret) {\n        ret = "
