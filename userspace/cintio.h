@@ -26,7 +26,8 @@
  * Threads. A queue belongs to one thread at a time; several queues of one
  * controller may be used by as many threads. Functions that take a struct
  * cintio may be called by any thread at any time, except cintio_close(), which
- * is the last. One process has a controller; a child after fork() has not.
+ * is the last. One process has a controller; a child after fork() has not. No
+ * thread may be cancelled (pthread_cancel()) in a call: it may hold a lock.
  *
  * Errors. Functions return 0 or a count, or a negative errno; those that take
  * a struct cintio_error also leave a sentence there that names the thing and
@@ -222,7 +223,11 @@ void cintio_free(struct cintio *dev, struct cintio_mem *mem);
 
 /* --- queue pairs -------------------------------------------------------- */
 
-/* @options may be NULL. */
+/*
+ * @options may be NULL. Beside its rings a queue takes entries x max_transfer /
+ * 512 bytes for lists of pages, all of it in memory that stays where it is;
+ * without an IOMMU a huge page at least.
+ */
 int cintio_queue_create(struct cintio *dev,
                         const struct cintio_queue_options *options,
                         struct cintio_queue **queue, struct cintio_error *err);
