@@ -18,10 +18,6 @@
 /* What the tool's "static" is, and its threshold under any "static<us>". */
 #define STATIC_TIME_NS      (100 * NS_PER_US)
 #define STATIC_THR          32
-/* Entries of a CQ as Linux creates it: a threshold beyond that is none. */
-#define LINUX_CQ_SIZE       1024
-/* A gap without any completion that a loaded queue does not have. */
-#define ENDLESS_DELTA_NS    NS_PER_MS
 /* Longer than any word of the language. */
 #define LONGEST_WORD        32
 
@@ -36,26 +32,6 @@ static bool is_word(const char *word, const char *text, size_t length)
  * Units
  */
 
-typedef enum Unit {
-    UNIT_NONE,                  /* a count */
-    UNIT_NS,
-    UNIT_MS,
-    UNIT_PER_S,
-} Unit;
-
-static const struct {
-    const char *param;
-    Unit unit;
-} param_units[] = {
-    { "delta",          UNIT_NS },
-    { "static-time",    UNIT_NS },
-    { "max-hold",       UNIT_NS },
-    { "kick-window",    UNIT_NS },
-    { "epoch",          UNIT_MS },
-    { "iops-threshold", UNIT_PER_S },
-    { "max-irq-rate",   UNIT_PER_S },
-};
-
 static const struct {
     const char *name;
     uint64_t ns;
@@ -66,22 +42,10 @@ static const struct {
     { "ns", 1 },
 };
 
-static Unit unit_of(const CintParam *param)
-{
-    unsigned i;
-
-    for (i = 0; i < G_N_ELEMENTS(param_units); i++) {
-        if (!strcmp(param_units[i].param, param->name)) {
-            return param_units[i].unit;
-        }
-    }
-    return UNIT_NONE;
-}
-
 /* ns in one of the parameter's own units; 0: it is no time */
-static uint64_t ns_per(Unit unit)
+static uint64_t ns_per(CintUnit unit)
 {
-    return unit == UNIT_NS ? 1 : unit == UNIT_MS ? NS_PER_MS : 0;
+    return unit == CINT_UNIT_NS ? 1 : unit == CINT_UNIT_MS ? NS_PER_MS : 0;
 }
 
 static char *format_time(uint64_t ns)
@@ -140,7 +104,7 @@ bool parse_time(const char *text, size_t length, uint64_t max, uint64_t *ns)
 static bool parse_uint(const CintParam *param, const char *text,
                        size_t length, uint64_t *value)
 {
-    uint64_t per = ns_per(unit_of(param)), ns;
+    uint64_t per = ns_per(param->unit), ns;
 
     if (per && parse_ns(text, length, &ns)) {
         *value = ns / per;
@@ -175,7 +139,6 @@ bool parse_value(const CintParam *param, const char *text, size_t length,
 /* Without the unit that may be left out. */
 static char *describe_range(const CintParam *param)
 {
-    Unit unit = unit_of(param);
     g_autofree char *low = NULL, *high = NULL;
 
     if (param->type == CINT_PARAM_BOOL) {
@@ -184,26 +147,25 @@ static char *describe_range(const CintParam *param)
     if (param->type == CINT_PARAM_ENUM) {
         return g_strjoinv(", ", (char **)param->values);
     }
-    if (ns_per(unit)) {
-        low = format_time(param->min * ns_per(unit));
-        high = format_time(param->max * ns_per(unit));
+    if (ns_per(param->unit)) {
+        low = format_time(param->min * ns_per(param->unit));
+        high = format_time(param->max * ns_per(param->unit));
         return g_strdup_printf("%s to %s", low, high);
     }
     return g_strdup_printf("%" PRIu64 " to %" PRIu64 "%s", param->min,
                            param->max,
-                           unit == UNIT_PER_S ? " a second" : "");
+                           param->unit == CINT_UNIT_PER_S ? " a second" : "");
 }
 
 char *describe_values(const CintParam *param)
 {
     char *range = describe_range(param), *text;
-    Unit unit = unit_of(param);
 
-    if (!ns_per(unit)) {
+    if (!ns_per(param->unit)) {
         return range;
     }
     text = g_strdup_printf("%s, with ns, us, ms or s (without: %s)", range,
-                           unit == UNIT_MS ? "ms" : "ns");
+                           param->unit == CINT_UNIT_MS ? "ms" : "ns");
     g_free(range);
     return text;
 }
@@ -263,20 +225,34 @@ static const struct {
     { NVME_CINT_POLICY_VIC,    { "ratios",  "vic-ratios" } },
 };
 
-/* The parameters that each policy reads, and those that all do. */
+/* The parameters that each policy lists. */
 static const char *const reads[CINT_NR_POLICIES] = {
 #define POLICY(name, ops, reads)    reads
 #include "policy-list.h"
 #undef POLICY
 };
-static const char *const all_read =
-    "drain max-hold kick-window max-irq-rate ewma-shift";
 
 static bool policy_reads(uint64_t policy, const char *param)
 {
     g_auto(GStrv) own = g_strsplit(reads[policy], " ", -1);
 
     return g_strv_contains((const char *const *)own, param);
+}
+
+/* Every policy's: what none lists, and max-hold, which some need. */
+static bool all_read(const CintParam *param)
+{
+    uint64_t policy;
+
+    if (!strcmp(param->name, "max-hold")) {
+        return true;
+    }
+    for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
+        if (policy_reads(policy, param->name)) {
+            return false;
+        }
+    }
+    return !is_policy(param);
 }
 
 static bool has_word(const GArray *words, const char *name, size_t length,
@@ -312,16 +288,19 @@ static void add_param(GArray *words, uint64_t policy, const CintParam *param)
 static GArray *words_of(uint64_t policy)
 {
     GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
-    g_autofree char *all = g_strjoin(" ", reads[policy], all_read, NULL);
-    g_auto(GStrv) name = g_strsplit(all, " ", -1);
+    g_auto(GStrv) name = g_strsplit(reads[policy], " ", -1);
+    const CintParam *param;
     unsigned i;
-    Word known;
 
     for (i = 0; name[i]; i++) {
-        const CintParam *param = find_param(name[i], strlen(name[i]));
-
+        param = find_param(name[i], strlen(name[i]));
         /* Nothing where a policy has none of its own. */
-        if (param && !has_word(words, name[i], strlen(name[i]), &known)) {
+        if (param && !all_read(param)) {
+            add_param(words, policy, param);
+        }
+    }
+    for (param = cint_params; param->name; param++) {
+        if (all_read(param)) {
             add_param(words, policy, param);
         }
     }
@@ -484,7 +463,7 @@ static void set_word(CintConfig *config, const char *text)
     param = the_param(word.param);
     value = text + length + 1;
     /* Only what has the property's name has its unit. */
-    if (ns_per(unit_of(param)) && strcmp(word.word, word.param) &&
+    if (ns_per(param->unit) && strcmp(word.word, word.param) &&
         !value[strspn(value, digits)]) {
         usage_error("--policy %s: a time needs a unit: ns, us, ms or s", text);
     }
@@ -572,13 +551,6 @@ static const char *carelessness(const CintConfig *config)
         !config->static_time_ns != !config->static_thr) {
         return "static-time and static-thr go together, one alone is off";
     }
-    if (config->policy == NVME_CINT_POLICY_CINT && config->ooo &&
-        config->thr >= LINUX_CQ_SIZE && config->delta_ns >= ENDLESS_DELTA_NS &&
-        !config->max_hold_ns) {
-        return "beside Urgent completions all others wait until the queue is "
-               "nearly full; set max-hold (10ms, say), lower thr or delta, or "
-               "use ooo=off";
-    }
     return NULL;
 }
 
@@ -589,13 +561,12 @@ static void apply_scale(CintConfig *config, const char *name, double scale)
 
     for (param = cint_params; param->name; param++) {
         uint64_t *value = cint_config_field(config, param);
-        Unit unit = unit_of(param);
-        double applied;
+            double applied;
 
-        if (unit == UNIT_NONE || !*value) {
+        if (param->unit == CINT_UNIT_NONE || !*value) {
             continue;
         }
-        applied = unit == UNIT_PER_S ? (double)*value / scale
+        applied = param->unit == CINT_UNIT_PER_S ? (double)*value / scale
                                      : (double)*value * scale;
         applied = MAX(rint(applied), 1);
         if (applied > (double)param->max || applied < (double)param->min) {

@@ -141,66 +141,47 @@ static uint16_t set_vector_config(NvmeCtrl *n, uint32_t value)
     return NVME_SUCCESS;
 }
 
-/* Feature D0h. */
-static uint8_t flags_of(const CintConfig *config)
-{
-    return (config->ooo ? NVME_CINT_FLAG_OOO : 0) |
-           (config->storm == CINT_STORM_RETUNE ? NVME_CINT_FLAG_STORM_RETUNE
-                                               : 0);
-}
+/*
+ * Feature D0h. Where it has a parameter says param-list.h: FIELD, NONE, or a
+ * flag. What it does not have keeps its default.
+ */
+#define STORE_FIELD(config, f, field) \
+    stn_le_p(&(f)->field, sizeof((f)->field), (config)->field)
+#define STORE_FLAG(config, f, field, flag) \
+    ((f)->flags |= (config)->field ? (flag) : 0)
+#define STORE_OOO(config, f, field) \
+    STORE_FLAG(config, f, field, NVME_CINT_FLAG_OOO)
+#define STORE_STORM_RETUNE(config, f, field) \
+    STORE_FLAG(config, f, field, NVME_CINT_FLAG_STORM_RETUNE)
+#define STORE_NONE(config, f, field) ((void)0)
+
+#define LOAD_FIELD(f, field, def)   ldn_le_p(&(f)->field, sizeof((f)->field))
+#define LOAD_OOO(f, field, def)     (!!((f)->flags & NVME_CINT_FLAG_OOO))
+#define LOAD_STORM_RETUNE(f, field, def) \
+    (!!((f)->flags & NVME_CINT_FLAG_STORM_RETUNE))
+#define LOAD_NONE(f, field, def)    (def)
 
 static void config_to_feature(const CintConfig *config, NvmeCintFeature *f)
 {
     *f = (NvmeCintFeature) {
         .version = cpu_to_le16(NVME_CINT_VERSION),
         .policy = config->policy,
-        .flags = flags_of(config),
-        .barrier = config->barrier,
-        .infer = config->infer,
-        .drain = config->drain,
-        .each_cqe = config->each_cqe,
-        .delta_ns = cpu_to_le32(config->delta_ns),
-        .thr = cpu_to_le16(config->thr),
-        .static_thr = cpu_to_le16(config->static_thr),
-        .static_time_ns = cpu_to_le32(config->static_time_ns),
-        .max_irq_rate = cpu_to_le32(config->max_irq_rate),
-        .ewma_shift = config->ewma_shift,
-        .vic_scope = config->vic_scope,
-        .vic_ratios = config->vic_ratios,
-        .cif_threshold = cpu_to_le16(config->cif_threshold),
-        .max_skip = cpu_to_le16(config->max_skip),
-        .iops_threshold = cpu_to_le32(config->iops_threshold),
-        .epoch_ms = cpu_to_le32(config->epoch_ms),
-        .kick_window_ns = cpu_to_le32(config->kick_window_ns),
-        .max_hold_ns = cpu_to_le64(config->max_hold_ns),
     };
+#define PARAM(name, field, type, min, max, def, unit, feature, values, help) \
+    STORE_##feature(config, f, field)
+#include "coalesce/param-list.h"
+#undef PARAM
+    (void)0;
 }
 
 static void feature_to_config(const NvmeCintFeature *f, CintConfig *config)
 {
     *config = (CintConfig) {
         .policy = f->policy,
-        .delta_ns = le32_to_cpu(f->delta_ns),
-        .thr = le16_to_cpu(f->thr),
-        .static_time_ns = le32_to_cpu(f->static_time_ns),
-        .static_thr = le16_to_cpu(f->static_thr),
-        .each_cqe = f->each_cqe,
-        .drain = f->drain,
-        .max_hold_ns = le64_to_cpu(f->max_hold_ns),
-        .cif_threshold = le16_to_cpu(f->cif_threshold),
-        .iops_threshold = le32_to_cpu(f->iops_threshold),
-        .epoch_ms = le32_to_cpu(f->epoch_ms),
-        .max_skip = le16_to_cpu(f->max_skip),
-        .vic_scope = f->vic_scope,
-        .vic_ratios = f->vic_ratios,
-        .kick_window_ns = le32_to_cpu(f->kick_window_ns),
-        .barrier = f->barrier,
-        .ooo = !!(f->flags & NVME_CINT_FLAG_OOO),
-        .infer = f->infer,
-        .max_irq_rate = le32_to_cpu(f->max_irq_rate),
-        .ewma_shift = f->ewma_shift,
-        .storm = f->flags & NVME_CINT_FLAG_STORM_RETUNE ? CINT_STORM_RETUNE
-                                                        : CINT_STORM_HOLD,
+#define PARAM(name, field, type, min, max, def, unit, feature, values, help) \
+        .field = LOAD_##feature(f, field, def)
+#include "coalesce/param-list.h"
+#undef PARAM
     };
 }
 

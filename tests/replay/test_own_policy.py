@@ -34,16 +34,21 @@ def shown(command: str) -> str:
     return re.sub(r"^ {4}", "", found[1], flags=re.MULTILINE)
 
 
-def test_the_engines_tests_pass_with_it(tree: Path) -> None:
+def build_programs(tree: Path, *names: str) -> None:
+    """Build these unit tests in a copy, and see them pass."""
     meson = paths.VENV / "bin/meson"
     done = run(tree, meson, "setup", "build/engine", "--buildtype=debugoptimized")
     assert done.returncode == 0, done.stdout[-2000:]
-    programs = [f"tests/unit/test-{name}" for name in PROGRAMS]
+    programs = [f"tests/unit/test-{name}" for name in names]
     done = run(tree, paths.VENV / "bin/ninja", "-C", "build/engine", "-j2", *programs)
     assert done.returncode == 0, done.stdout[-2000:]
     for program in programs:
         done = run(tree, tree / "build/engine" / program, "--tap")
         assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_engines_tests_pass_with_it(tree: Path) -> None:
+    build_programs(tree, *PROGRAMS)
     done = run(tree, tree / "build/engine/tests/unit/test-any", "-l")
     assert "/any/half" in done.stdout.split()
 
@@ -82,3 +87,45 @@ def test_nothing_else_has_to_know_it(tree: Path) -> None:
              and "policy_half" in path.read_text("utf-8", errors="replace")}
     known.discard(tree / "tests/replay" / Path(__file__).name)
     assert known == {tree / LIST, (tree / LIST).with_name(FILE.name)}
+
+
+# ---- a parameter of its own -------------------------------------------------
+
+PARAMETERS = "hw/nvme/coalesce/param-list.h"
+
+
+@pytest.fixture(scope="module")
+def wider(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy in which the policy also reads a parameter that is one line of the list."""
+    target = tmp_path_factory.mktemp("own-parameter")
+    copy_tree(target, COPIED)
+    add(target)
+    [line] = re.findall(r"^ {4}(PARAM\(.*(?:\n {10}.*)*)$", DOC.read_text("utf-8"), re.MULTILINE)
+    with (target / PARAMETERS).open("a", encoding="utf-8") as stream:
+        stream.write(re.sub(r"^ {4}", "", line, flags=re.MULTILINE) + "\n")
+    policies = target / LIST
+    policies.write_text(policies.read_text("utf-8").replace('half, "', 'half, "share '), "utf-8")
+    return target
+
+
+def test_a_line_makes_a_parameter(wider: Path) -> None:
+    """Of the engine and its tests, the language, cint-replay, the device's properties, the docs."""
+    def replayed(words: str) -> tuple[int, str]:
+        done = verb(wider, "replay", "--policy", words, "tests/replay/out-of-order.trace")
+        return done.returncode, done.stderr
+
+    assert replayed("half:share=3")[0] == 0
+    code, said = replayed("half:share=17")
+    assert code == 2 and "share is a number from 1 to 16" in said
+    program = next((wider / "build").rglob("cint-replay"))
+    done = run(wider, program, "--policy", "half:share=17", "tests/replay/out-of-order.trace")
+    assert done.returncode == 2 and "share is 1 to 16" in done.stderr
+    assert "share" in run(wider, program, "--help").stdout
+    done = run(wider, sys.executable, "-P", "-c",
+               "import sys; sys.path.insert(0, 'tools'); "
+               "from cint.device import properties as p, words; "
+               "print(p.policy_properties(p.parse_policy('half:share=5'), 3), "
+               "words.as_markdown(), 'share' in words.PARAMETERS['cint'])")
+    assert "'cint.share': 5" in done.stdout and done.stdout.endswith("False\n"), done.stderr
+    assert "| `share` | `cint.share` | 1 to 16 | `half` |" in done.stdout
+    build_programs(wider, "params")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cint import cli, paths
-from cint.device import properties
+from cint import cli
+from cint.device import params, properties
 from cint.errors import CintError, UsageError
 from cint.guest import libvirt
 
@@ -68,9 +68,7 @@ def test_properties_have_the_types_that_qemu_takes() -> None:
 
 
 def test_types_are_those_of_the_device() -> None:
-    text = (paths.COALESCE / "params.c").read_text("utf-8")
-    bools = {f"cint.{name}" for name in
-             re.findall(r'\.name = "([a-z-]+)",\s*\.type = CINT_PARAM_BOOL', text)}
+    bools = {param.prop for param in params.ALL.values() if param.kind == "BOOL"}
     ours = {name for policy in ("default:each-cqe=on", "cint:ooo=on")
             for name, value in device(policy).properties
             if libvirt._typed(name, value)[0] == "bool"}

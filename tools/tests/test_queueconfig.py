@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cint import paths
-from cint.device import properties, queueconfig, words
+from cint.device import properties, queueconfig
 
 HEADER = paths.OVERLAY_NVME / "cint-abi.h"
 #: The row of a property in the device's documentation, up to its default.
@@ -31,11 +31,6 @@ def test_a_policy_says_what_it_sets_and_the_device_the_rest() -> None:
     assert (value(data, "cint.delta"), value(data, "cint.thr")) == (6000, 32)
     assert (value(data, "cint.drain"), value(data, "cint.max-hold")) == (2, 0)
     assert (value(data, "cint.epoch"), value(data, "cint.ewma-shift")) == (200, 7)
-
-
-def test_every_parameter_has_a_field() -> None:
-    flags = {"cint.ooo", "cint.storm"}
-    assert {f.prop for f in queueconfig.FIELDS} - {"cint.policy"} == set(words.BY_PROPERTY) - flags
 
 
 @pytest.mark.parametrize("field", queueconfig.FIELDS, ids=lambda f: f.name)

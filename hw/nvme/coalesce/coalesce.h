@@ -90,31 +90,15 @@ typedef enum CintStormMode {
 } CintStormMode;
 
 /*
- * What a user may set. Every field is a row of cint_params[], which holds its
- * name, range, default, unit and meaning.
+ * What a user may set: the policy, and the parameters of param-list.h. Times
+ * are in the unit that the field's name ends with, rates per second.
  */
 typedef struct CintConfig {
-    uint64_t policy;            /* CintPolicy */
-    uint64_t delta_ns;
-    uint64_t thr;
-    uint64_t static_time_ns;
-    uint64_t static_thr;
-    uint64_t each_cqe;          /* bool */
-    uint64_t drain;             /* CintOnOffAuto */
-    uint64_t max_hold_ns;
-    uint64_t cif_threshold;
-    uint64_t iops_threshold;
-    uint64_t epoch_ms;
-    uint64_t max_skip;
-    uint64_t vic_scope;         /* CintVicScope */
-    uint64_t vic_ratios;        /* CintVicRatios */
-    uint64_t kick_window_ns;
-    uint64_t barrier;           /* CintBarrier */
-    uint64_t ooo;               /* bool */
-    uint64_t infer;             /* CintInfer */
-    uint64_t max_irq_rate;      /* per second, 0 = no limit */
-    uint64_t ewma_shift;
-    uint64_t storm;             /* CintStormMode */
+    uint64_t
+#define PARAM(name, field, ...) field
+#include "param-list.h"
+#undef PARAM
+        policy;                 /* enum NvmeCintPolicyId, or beyond it */
 } CintConfig;
 
 typedef enum CintParamType {
@@ -122,6 +106,14 @@ typedef enum CintParamType {
     CINT_PARAM_UINT,
     CINT_PARAM_ENUM,
 } CintParamType;
+
+/* What a number counts. */
+typedef enum CintUnit {
+    CINT_UNIT_NONE,
+    CINT_UNIT_NS,
+    CINT_UNIT_MS,
+    CINT_UNIT_PER_S,
+} CintUnit;
 
 /*
  * One settable parameter. The device's properties, the replay tool's options
@@ -133,6 +125,7 @@ typedef struct CintParam {
     size_t offset;              /* of its uint64_t in CintConfig */
     uint64_t min, max;          /* inclusive; enums: indices into values */
     uint64_t def;
+    CintUnit unit;
     const char *const *values;  /* enums: names, NULL terminated */
     const char *help;           /* one line: meaning, unit, paper section */
 } CintParam;
@@ -141,7 +134,6 @@ typedef struct CintParam {
 extern const CintParam cint_params[];
 
 extern const char *const cint_policy_names[];
-extern const char *const cint_on_off_auto_names[];
 
 /* Name of a reason as printed and traced ("thr", "quiet", ...). */
 const char *cint_reason_name(CintReason reason);

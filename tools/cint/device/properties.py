@@ -14,18 +14,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cint import units
-from cint.device import scale, words
+from cint.device import params, scale, words
 from cint.errors import UsageError
 
 Value = words.Value
 
-DEFAULT_DELTA_NS = 6_000
-DEFAULT_THR = 32
 DEFAULT_POLICIES = "default,static100,static20,adaptive,vic,cint,cint+ooo"
 #: For guests whose driver gives no hints, and so has no handler for the urgent class either.
 HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
 # The device's own max-hold. Policies without a timer of their own cannot have it off.
-MAX_HOLD_NS = 10 * units.NS_PER["ms"]
+MAX_HOLD_NS = params.ALL["max-hold"].default
 TIMERLESS = tuple(kind for kind, reads in words.POLICIES.items() if "max-hold" in reads)
 
 # One line of tool output cannot hold more, and each policy costs a boot.
@@ -95,20 +93,20 @@ def _number(low: int, high: int) -> Parser:
     return lambda text, what: units.parse_count(text, what, low, high)
 
 
-_parse_count = _number(0, words.MAX_THR)
+_parse_count = _number(0, 65535)
 _parse_int = _number(0, 10**18 - 1)
 
-#: What is said of a policy's own parameters where nothing is typed. Times and rates are the
-#: device's defaults: they are said because there may be a scale.
+#: What is said of a policy's own parameters where nothing is typed. Numbers that are not off are
+#: the device's defaults: they are said because there may be a scale.
 _SAID: dict[str, Value] = {
-    "cint.static-time": 100_000, "cint.static-thr": DEFAULT_THR,
-    "cint.delta": DEFAULT_DELTA_NS, "cint.thr": DEFAULT_THR,
-    "cint.cif-threshold": 4, "cint.iops-threshold": 2000, "cint.epoch": 200,
+    **{p.prop: p.default for p in params.ALL.values() if p.kind == "UINT" and p.default},
+    "cint.static-time": 100_000, "cint.static-thr": params.ALL["thr"].default,
     # Off unless asked for, which the name "cint+ooo" does: the rows tell what it adds.
     "cint.ooo": "off",
 }
 _DEFAULTS: dict[str, dict[str, Value]] = {
-    kind: {f"cint.{name}": _SAID[f"cint.{name}"] for name in reads if f"cint.{name}" in _SAID}
+    kind: {f"cint.{name}": _SAID[f"cint.{name}"] for name in reads
+           if f"cint.{name}" in _SAID and name != "max-hold"}
     for kind, reads in words.POLICIES.items()}
 #: These are without coalescing.
 _DEFAULTS |= {"stock": {}, "default": {}}

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The configuration of one completion queue: the data of vendor feature D0h.
 
-The layout is that of NvmeCintFeature in hw/nvme/cint-abi.h; tools/tests/test_queueconfig.py
-compares the two. What a policy says nothing of has the device's own default.
+Its layout is that of NvmeCintFeature in hw/nvme/cint-abi.h, which parameter is in it says
+coalesce/param-list.h. What a policy says nothing of has the device's own default.
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cint.device import logpage, words
+from cint import paths
+from cint.device import logpage, params, words
 
 SIZE = 64
 FEATURE = 0xd0
@@ -39,27 +41,30 @@ class Field:
         return self.values.index(str(value)) if self.values else int(value)
 
 
-FIELDS = (
-    Field("cint.policy", "policy", 2, "B", "cint", logpage.POLICIES),
-    Field("cint.barrier", "barrier", 4, "B", "relaxed", ("relaxed", "strict", "generation")),
-    Field("cint.infer", "infer", 5, "B", "off", ("off", "batch", "all")),
-    Field("cint.drain", "drain", 6, "B", "auto", ("auto", "on", "off")),
-    Field("cint.each-cqe", "each_cqe", 7, "B", "on", ("off", "on")),
-    Field("cint.delta", "delta_ns", 8, "I", 6000),
-    Field("cint.thr", "thr", 12, "H", 32),
-    Field("cint.static-thr", "static_thr", 14, "H", 0),
-    Field("cint.static-time", "static_time_ns", 16, "I", 0),
-    Field("cint.max-irq-rate", "max_irq_rate", 20, "I", 0),
-    Field("cint.ewma-shift", "ewma_shift", 24, "B", 7),
-    Field("cint.vic-scope", "vic_scope", 25, "B", "controller", ("controller", "cq")),
-    Field("cint.vic-ratios", "vic_ratios", 26, "B", "full", ("full", "coarse")),
-    Field("cint.cif-threshold", "cif_threshold", 28, "H", 4),
-    Field("cint.max-skip", "max_skip", 30, "H", 0),
-    Field("cint.iops-threshold", "iops_threshold", 32, "I", 2000),
-    Field("cint.epoch", "epoch_ms", 36, "I", 200),
-    Field("cint.kick-window", "kick_window_ns", 40, "I", 0),
-    Field("cint.max-hold", "max_hold_ns", 48, "Q", 10_000_000),
-)
+_STRUCT = re.compile(r"typedef struct NvmeCintFeature {(.*?)}", re.DOTALL)
+_MEMBER = re.compile(r"^ +uint(8|16|32|64)_t +(\w+)(?:\[(\d+)\])?;", re.MULTILINE)
+_CODES = {"8": "B", "16": "H", "32": "I", "64": "Q"}
+
+
+def _layout(text: str) -> dict[str, tuple[int, str]]:
+    """Where each member of NvmeCintFeature stands, and its code; it has no gaps."""
+    found, at = {}, 0
+    whole = _STRUCT.search(text)
+    for bits, name, count in _MEMBER.findall(whole[1] if whole else ""):
+        found[name] = at, _CODES[bits]
+        at += int(bits) // 8 * int(count or 1)
+    return found
+
+
+def _fields() -> Iterator[Field]:
+    layout = _layout((paths.OVERLAY_NVME / "cint-abi.h").read_text("utf-8"))
+    yield Field("cint.policy", "policy", *layout["policy"], "cint", logpage.POLICIES)
+    for param in params.ALL.values():
+        if param.feature == "FIELD":
+            yield Field(param.prop, param.field, *layout[param.field], param.usual, param.values)
+
+
+FIELDS = tuple(_fields())
 
 
 def pack(kind: str, properties: Mapping[str, words.Value]) -> bytes:

@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from cint.device import params
 from cint.errors import UsageError
 
 MAX_SCALE = 64.0
@@ -51,6 +52,10 @@ class Entry:
     note: str
 
 
+#: How the engine's parameters follow, who keeps them, and the unit, by the unit in their list.
+_UNITS = {"NS": (Kind.TIME, "device", "ns"), "MS": (Kind.TIME, "device", "ms"),
+          "PER_S": (Kind.RATE, "device", "1/s")}
+
 TABLE: tuple[Entry, ...] = (
     # Device.
     Entry("cint.media.read-latency", Kind.TIME, "device", "ns",
@@ -67,18 +72,7 @@ TABLE: tuple[Entry, ...] = (
           "medium, 0 stays unlimited"),
     Entry("cint.media.write-bandwidth", Kind.RATE, "device", "bytes/s",
           "medium, 0 stays unlimited"),
-    Entry("cint.delta", Kind.TIME, "device", "ns",
-          "adaptive, cint: quiet gap that ends a burst"),
-    Entry("cint.static-time", Kind.TIME, "device", "ns",
-          "static: aggregation time"),
-    Entry("cint.max-hold", Kind.TIME, "device", "ns",
-          "longest hold of a completion, 0 stays off (vic, pointer: always on)"),
-    Entry("cint.kick-window", Kind.TIME, "device", "ns", "0 stays off"),
-    Entry("cint.epoch", Kind.TIME, "device", "ms", "vIC recalculation period"),
-    Entry("cint.iops-threshold", Kind.RATE, "device", "IOPS",
-          "vIC: below it no coalescing"),
-    Entry("cint.max-irq-rate", Kind.RATE, "device", "interrupts/s",
-          "storm limit, 0 stays off"),
+    *(Entry(p.prop, *_UNITS[p.unit], p.help) for p in params.ALL.values() if p.unit in _UNITS),
     # Guest kernel.
     Entry("nvme.irq_cost_ns", Kind.TIME, "guest", "ns",
           "busy-wait that stands for interrupt exit and entry"),

@@ -15,11 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cint import paths, units
+from cint.device import params
 from cint.errors import UsageError
 
 Value = int | str
-
-MAX_THR = 65535
 
 
 @dataclass(frozen=True)
@@ -107,40 +106,19 @@ def as_markdown() -> str:
 
 # ---- the table ----------------------------------------------------------
 
-def _time(word: str, prop: str = "", high: str = "1s") -> Parameter:
-    limit = units.parse_time(high, word)
-    return Parameter(word, f"cint.{prop or word}", high=limit, unit="ns")
+#: What follows a number.
+_UNITS = {"NS": "ns", "MS": "ms", "PER_S": " a second", "NONE": ""}
 
 
-def _count(word: str, prop: str = "", low: int = 0, high: int = MAX_THR,
-           unit: str = "") -> Parameter:
-    return Parameter(word, f"cint.{prop or word}", low=low, high=high, unit=unit)
+def _parameter(param: params.Param) -> Parameter:
+    """What is typed of a line of the device's list."""
+    if param.values:
+        values = ("on", "off") if param.kind == "BOOL" else param.values
+        return Parameter(param.name, param.prop, values)
+    return Parameter(param.name, param.prop, low=param.low, high=param.high,
+                     unit=_UNITS[param.unit])
 
 
-def _choice(word: str, *values: str, prop: str = "") -> Parameter:
-    return Parameter(word, f"cint.{prop or word}", values)
-
-
-#: What any policy takes.
-_COMMON = (
-    _choice("drain", "auto", "on", "off"),
-    _time("max-hold", high="10s"),
-    _time("kick-window"),
-    _count("max-irq-rate", high=1_000_000_000, unit=" a second"),
-    _count("ewma-shift", low=1, high=16),
-)
-#: What only some policies read, by its property's name: which, the list of policies says.
-_OWN = {p.word: p for p in (
-    _time("static-time"), _count("static-thr"), _choice("each-cqe", "on", "off"),
-    _time("delta"), _count("thr"), _choice("storm", "hold", "retune"),
-    _count("cif-threshold", low=2),
-    _count("iops-threshold", high=100_000_000, unit=" a second"),
-    Parameter("epoch", "cint.epoch", low=1, high=60_000, unit="ms"),
-    _count("max-skip"), _choice("vic-scope", "controller", "cq"),
-    _choice("vic-ratios", "full", "coarse"),
-    _choice("barrier", "relaxed", "strict", "generation"),
-    _choice("ooo", "on", "off"), _choice("infer", "off", "batch", "all"),
-)}
 #: Further words under one policy, by the parameter that they set.
 _SHORT = {"static": {"static-time": "time", "static-thr": "thr"},
           "vic": {"vic-scope": "scope", "vic-ratios": "ratios"}}
@@ -163,11 +141,14 @@ def _words_of(kind: str, reads: Iterable[str]) -> tuple[Parameter, ...]:
         if prop in short:
             found.append(replace(_OWN[prop], word=short[prop]))
         found.append(_OWN[prop])
-    return (*found, *_COMMON)
+    return (*found, *(p for name, p in _ALL.items() if name not in _OWN))
 
 
 #: The device's policies, in the order of their numbers, and what each reads of its own.
 POLICIES = read_policies((paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text("utf-8"))
+_ALL = {name: _parameter(param) for name, param in params.ALL.items()}
+#: What only some policies read. max-hold is every policy's: those that list it need it.
+_OWN = {name: _ALL[name] for reads in POLICIES.values() for name in reads if name != "max-hold"}
 _LISTS: dict[str, tuple[Parameter, ...]] = {
     "stock": (), **{kind: _words_of(kind, reads) for kind, reads in POLICIES.items()}}
 #: By policy and word.

@@ -18,7 +18,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from cint import cli, paths
-from cint.device import properties
+from cint.device import params, properties
 from cint.errors import CintError
 from cint.figures import catalog
 from cint.measure import workloads
@@ -275,11 +275,9 @@ def options(one: Document) -> Found:
 @cache
 def _properties() -> frozenset[str]:
     """The names in the device's own tables."""
-    names: set[str] = set()
-    for name in ("hw/nvme/cint-props.c", "hw/nvme/coalesce/params.c"):
-        text = (paths.ROOT / name).read_text(encoding="utf-8")
-        names |= set(re.findall(r'\.name = "([\w.-]+)"', text))
-    return frozenset(f"cint.{name}" for name in names)
+    text = (paths.OVERLAY_NVME / "cint-props.c").read_text(encoding="utf-8")
+    names = re.findall(r'\.name = "([\w.-]+)"', text)
+    return frozenset(f"cint.{name}" for name in (*names, "policy", *params.ALL))
 
 
 def device_properties(one: Document) -> Found:

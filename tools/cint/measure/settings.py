@@ -397,12 +397,11 @@ def settings_from(args: argparse.Namespace) -> Settings:
                         repeat_command(args), _boot_limit(args), args.guest,
                         _hints(args), args.seed, args.extras, tuple(args.trace), modes, drivers,
                         steering_modes)
-    for policy in settings.policies:
-        settings.device_properties(policy)  # which refuses what the scale makes too large
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
-    for policy in settings.policies:  # what the device would refuse, before anything is built
+    # What the device would refuse, and what the scale makes too large, before anything is built.
+    for policy in settings.policies:
         settings.device_properties(policy)
     return settings
 

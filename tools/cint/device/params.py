@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The engine's parameters, read from hw/nvme/coalesce/param-list.h as text.
+
+So they are known where nothing is built; the device and cint-replay compile the same lines.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cint import paths
+
+LIST = paths.OVERLAY_NVME / "coalesce/param-list.h"
+
+_LINE = re.compile(
+    r'^PARAM\("(?P<name>[\w-]+)", (?P<field>\w+), (?P<kind>BOOL|UINT|ENUM), (?P<low>\d+), '
+    r'(?P<high>\d+), (?P<default>\d+), (?P<unit>NONE|NS|MS|PER_S), (?P<feature>\w+),\s*'
+    r'(?:NULL|VALUES\((?P<values>[^)]*)\)),\s*(?P<help>(?:"[^"]*"\s*)+)\),$', re.MULTILINE)
+_STRING = re.compile(r'"([^"]*)"')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Param:
+    """One line of the list: what the property ``cint.NAME`` takes, and where feature D0h has it.
+
+    ``low``, ``high`` and ``default`` of a number are in ``unit``, which is NS, MS, PER_S or NONE;
+    of an enumeration or a boolean they are indices of ``values``. ``feature`` is FIELD, NONE or
+    the name of a flag.
+    """
+
+    name: str
+    field: str
+    kind: str
+    low: int
+    high: int
+    default: int
+    unit: str
+    feature: str
+    values: tuple[str, ...]
+    help: str
+
+    @property
+    def prop(self) -> str:
+        """The device's property."""
+        return f"cint.{self.name}"
+
+    @property
+    def usual(self) -> int | str:
+        """The default as a property has it."""
+        return self.values[self.default] if self.values else self.default
+
+
+def read(text: str) -> dict[str, Param]:
+    """The lines of a list by name; ValueError where a line is not understood."""
+    found = {}
+    for line in _LINE.finditer(text):
+        values = ("off", "on") if line["kind"] == "BOOL" else (
+            tuple(_STRING.findall(line["values"] or "")))
+        found[line["name"]] = Param(
+            name=line["name"], field=line["field"], kind=line["kind"], low=int(line["low"]),
+            high=int(line["high"]), default=int(line["default"]), unit=line["unit"],
+            feature=line["feature"], values=values,
+            help="".join(_STRING.findall(line["help"])))
+    if len(found) != len(re.findall(r"^PARAM\(", text, re.MULTILINE)):
+        raise ValueError(f"{paths.display(LIST)}: a line is not understood, or is there twice")
+    return found
+
+
+ALL = read(LIST.read_text("utf-8"))
