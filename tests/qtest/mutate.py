@@ -65,7 +65,8 @@ def write_sources() -> list[Path]:
         top = [m.end() for m in re.finditer(r"^#include .*\n", text, re.MULTILINE)][-1]
         switch = "extern int cint_mutant;\n" + (_SWITCH if name == "cint-ctrl.c" else "")
         (MUTANTS / name).write_text(text[:top] + switch + text[top:])
-    return sorted(MUTANTS.glob("cint-*.c"))
+    return sorted({*MUTANTS.glob("cint-*.c"), *(MUTANTS / name for name in texts
+                                                if name.endswith(".c"))})
 
 
 def build() -> None:

@@ -14,6 +14,7 @@ SLOTS = ("slots", "arb", "change")
 FEATURES = ("feat", "vendor", "config", "setup")
 STATS = ("stats", "vendor", "policy")
 TIMING = ("policy", "vectors", "hint-vectors", "kick", "storm")
+SEQUENCE = ("sequence", "aim")
 SHADOW = ("hazard", "policy", "hazard-hint", "infer")
 
 
@@ -71,9 +72,9 @@ _NOTIFY = (
              "    if (!ON) { publish(ccq, notice); }\n    if", STATUS),
     Mutation("one message is sent at an end", "cint-notify.c", "        send_one(n, ccq);\n",
              "        send_one(n, ccq);\n        if (ON) { break; }\n", STATUS + HAZARD),
-    guarded("entries have no guard", "cint-notify.c", "guard_of(n)->engaged_in_io = true;", SELF),
-    guarded("the guard stays on", "cint-notify.c",
-            "guard_of(n)->engaged_in_io = entry.was_engaged;", HAZARD + SELF),
+    Mutation("the admin queue's CQEs keep no pin", "cint-notify.c",
+             "return ccq->cq->tail != ccq->cq->head;",
+             "return !ON && ccq->cq->tail != ccq->cq->head;", PIN),
     Mutation("inner entries send", "cint-notify.c", "n->cint->depth == 1",
              "(n->cint->depth == 1 || ON)", HAZARD + SELF),
 )
@@ -135,6 +136,9 @@ _CQ = (
              "cq->cqid && (ON || cq->irq_enabled)", (*STATS, "setup", "vic")),
     guarded("a reset leaves interrupts due", "cint-cq.c", "    ccq->coalesce = false;",
             HAZARD + PIN),
+    Mutation("the admin queue's message has a second way out", "cint-cq.c",
+             "return cq->irq_enabled || ccq->stopped;",
+             "return (!ON && cq->irq_enabled) || ccq->stopped;", ("stats",)),
 )
 
 _PARK = (
@@ -155,7 +159,8 @@ _PARK = (
              "return req->status == NVME_CMD_ABORT_REQ ||",
              "return (req->status == NVME_CMD_ABORT_REQ && !ON) ||", MEDIA + HAZARD),
     Mutation("a command that fails at once waits for the medium", "cint-park.c",
-             "(req->status && !req->aiocb)", "(req->status && !req->aiocb && !ON)", MEDIA),
+             "(req->status && req->sq->cint->executing == creq)",
+             "(req->status && req->sq->cint->executing == creq && !ON)", MEDIA),
     guarded("what is parked is cancelled a second time", "cint-park.c", "req->aiocb = NULL;",
             MEDIA + HAZARD),
     Mutation("a command whose data is late keeps its slot", "cint-park.c",
@@ -173,9 +178,9 @@ _PARK = (
              "            nvme_cint_empty_media(ccq);\n",
              "            if (!ON) { nvme_cint_empty_media(ccq); }\n", MEDIA + HAZARD),
     guarded("a reset leaves commands in flight", "cint-ctrl.c",
-            "cint_scope_init(&n->cint->scope);", ("vic", "hazard", "stats")),
+            "cint_scope_init(&cint->scope);", ("vic", "hazard", "stats")),
     guarded("a reset leaves the medium busy", "cint-ctrl.c",
-            "cint_media_reset(&n->cint->media);", MEDIA),
+            "cint_media_reset(&cint->media);", MEDIA),
     guarded("a reset keeps the configuration", "cint-ctrl.c",
             "cint->config = cint->n->params.cint.config;", FEATURES),
     guarded("a reset keeps the arbitration", "cint-ctrl.c",
@@ -209,8 +214,11 @@ _SQ = (
     Mutation("always round robin", "cint-arb.c", "NVME_CC_AMS(cc) == CC_AMS_WRR",
              "!ON && NVME_CC_AMS(cc) == CC_AMS_WRR", SLOTS),
     Mutation("every opcode has hints in CDW13", "cint-hints.c",
-             "if (cmd->opcode != NVME_CMD_READ &&", "if (!ON && cmd->opcode != NVME_CMD_READ &&",
+             "if ((cmd->opcode != NVME_CMD_READ &&", "if ((!ON && cmd->opcode != NVME_CMD_READ &&",
              ("hint", "hint-vectors")),
+    Mutation("an extended command has hints in CDW13", "cint-hints.c",
+             "return le32_to_cpu(cmd->cdw12) &", "return !ON && le32_to_cpu(cmd->cdw12) &",
+             ("hint",)),
     Mutation("a shadow batch never ends", "cint-hints.h", "csq->sq->head == csq->marked",
              "!ON && csq->sq->head == csq->marked", ("infer",)),
     Mutation("a shadow batch ends anywhere", "cint-hints.h", "csq->sq->head == csq->marked",
@@ -249,6 +257,10 @@ _GUEST = (
              "n->params.max_ioqpairs + 1 + ON &&", STATUS),
     Mutation("a log page is longer than it is", "cint-log.c", "if (off >= size) {",
              "if (off > size || (off == size && !ON)) {", ("vendor", "stats")),
+    Mutation("of the log page a piece less is made", "cint-log.c", "part->at < part->to &&",
+             "part->at + 4 * ON < part->to &&", STATS),
+    Mutation("of the log page the first piece is left out", "cint-log.c",
+             "part->at + size > part->from;", "part->at + size * !ON > part->from;", STATS),
     Mutation("counters are reset without being asked", "cint-log.c",
              "!status && (lsp & NVME_CINT_LSP_RESET)",
              "!status && (ON || (lsp & NVME_CINT_LSP_RESET))", STATS),
@@ -270,4 +282,32 @@ _GUEST = (
              "ON ? value : MAX(hist->max_ns, value)", STATS),
 )
 
-MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST
+_HOLD = (
+    Mutation("CQEs go anywhere", "ctrl.c", "nvme_memory_only);",
+             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only);", SEQUENCE,
+             "void nvme_post_cqes(void *opaque)\n{"),
+    Mutation("event indices go anywhere", "ctrl.c", "nvme_memory_only);",
+             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only);", SEQUENCE,
+             "static void nvme_update_cq_eventidx("),
+    Mutation("a held controller is reset", "ctrl.c", "    if (n->held) {\n        n->due |= 1 << rst;",
+             "    if (n->held && !ON) {\n        n->due |= 1 << rst;", SEQUENCE),
+    guarded("what was put off is never made up", "nvme.h", "nvme_make_up(n);", SELF,
+            "static inline void nvme_release("),
+    Mutation("a held controller fetches", "ctrl.c", "if (unlikely(n->held)) {",
+             "if (unlikely(n->held) && !ON) {", SEQUENCE),
+    guarded("a held controller has no guard", "nvme.h", "guard->engaged_in_io = true;",
+            SELF + SEQUENCE),
+    guarded("the guard stays on", "nvme.h",
+            "n->parent_obj.qdev.mem_reentrancy_guard.engaged_in_io = n->was_engaged;",
+            HAZARD + SELF),
+    Mutation("a held controller holds back what is waited for", "nvme.h",
+             "if (unlikely(n->batching)) {", "if (unlikely(n->batching) && !ON) {", SEQUENCE),
+    Mutation("reads hold nothing", "ctrl.c",
+             "    nvme_hold(n);\n    req->dma_cb(req->dma_opaque, ret);\n    nvme_release(n);",
+             "    if (!ON) { nvme_hold(n); }\n    req->dma_cb(req->dma_opaque, ret);\n"
+             "    if (!ON) { nvme_release(n); }", SEQUENCE),
+    guarded("what a command has set survives a reset", "cint-ctrl.c", "reset_all(n->cint);",
+            FEATURES),
+)
+
+MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST + _HOLD

@@ -58,6 +58,24 @@ static void test_log_page_offsets(void)
     cint_shutdown(t);
 }
 
+/* The admin queue, which is never coalesced, has one way out, too. */
+static void test_one_message_for_an_admin_command(void)
+{
+    static const char *const opts[] = { "cint=on,cint.time=real", CINT_PURE };
+    CintTest *t;
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(opts); i++) {
+        t = cint_boot(opts[i]);
+        cint_count_messages(t, 0);
+        g_assert_cmphex(qnvme_get_log(t->nvme, NVME_LOG_SMART_INFO, 0, 0,
+                                      &t->buf), ==, 0);
+        cint_let_run(t);
+        g_assert_cmpuint(cint_messages(t), ==, 1);
+        cint_shutdown(t);
+    }
+}
+
 static void test_log_page_reset(void)
 {
     CintTest *t = cint_boot(CINT_PURE ",cint.policy=default");
@@ -441,6 +459,8 @@ int main(int argc, char **argv)
 #define ADD(name, run)  qtest_add_func("/nvme-cint/stats/" name, run)
     ADD("identify-shows-the-interface", test_identify_structure);
     ADD("log-page-honours-offsets", test_log_page_offsets);
+    ADD("one-message-for-an-admin-command",
+        test_one_message_for_an_admin_command);
     ADD("log-page-read-can-reset-counters", test_log_page_reset);
     ADD("log-page-is-unknown-without-cint", test_log_page_without_cint);
     ADD("log-page-and-property-agree", test_both_views_agree);
