@@ -1,217 +1,246 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A guest that means harm: registers, doorbells, commands, features, status
- * records and shadow doorbells full of random values, with clock steps in
- * between. Its messages go anywhere, also to the controller's own registers,
- * which it moves about; it turns MSI-X and bus mastering off and on, while the
- * operator changes properties. QEMU must survive, best built with sanitizers;
- * and after a reset of the controller a guest in its right mind must not lose
- * a completion.
+ * A guest that means harm, on a machine with all that it can reach: three
+ * controllers behind root ports with hot-plug, two of which share namespaces
+ * (zoned, with metadata, late, with Copy and atomic writes), one with FDP;
+ * configuration space in memory. Registers, doorbells, commands, features,
+ * queues, status records, shadow doorbells and lists of addresses are full of
+ * random values, with clock steps in between. Messages, CQEs and data go
+ * anywhere, also to what resets or unplugs a controller. Controllers come and
+ * go, while the operator changes properties and stops the machine. QEMU must
+ * survive, best built with sanitizers; and after every ROUND inputs a guest
+ * in its right mind must get each completion and a message on each controller.
  *
  * CINT_FUZZ_INPUTS is the number of inputs per case: accesses to registers,
  * configuration space and memory, clock steps and QMP commands. A failure
  * repeats with "--seed" and the random seed that the test prints.
  */
 #include "qemu/osdep.h"
-#include "qemu/bswap.h"
 #include "qemu/cutils.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_regs.h"
-#include "nvme-cint-common.h"
+#include "nvme-cint-fuzz.h"
 
-#define INPUTS      3000        /* unless CINT_FUZZ_INPUTS says otherwise */
-#define ROUND       1500        /* inputs between two looks at a sane guest */
-#define NR_QUEUES   5
-#define ENTRIES     16
-#define RAM_SIZE    (64 * MiB)
-#define DOORBELLS   0x1000
-#define BAR_END     0x2000      /* the MSI-X table is further up */
-#define NVME_PATH   "/machine/peripheral/nvme0"
+#define INPUTS      2000        /* unless CINT_FUZZ_INPUTS says otherwise */
+#define ROUND       250         /* inputs between two looks at a sane guest */
+#define COMMON      ",max_ioqpairs=5,msix_qsize=6,aerl=7"
 
 #define SLOTS \
     "cint=on,cint.policy=cint,cint.media=custom,cint.media.slots=4," \
     "cint.media.read-latency=3000,cint.media.write-latency=1000," \
     "cint.media.units=2"
 
-typedef struct Fuzz {
-    CintTest *t;
-    QNvmeCtrl *n;
-    uint64_t shadow;            /* two pages for Doorbell Buffer Config */
-    uint64_t admin_tail;
-    uint64_t bar;               /* where BAR 0 was at the start */
-    uint64_t queues;            /* pages for queues that are created anew */
-    uint64_t inputs;
-} Fuzz;
+/* ---- Random values ---- */
 
-static uint32_t below(uint32_t limit)
+uint32_t fuzz_below(uint32_t limit)
 {
     return g_test_rand_int_range(0, limit);
 }
 
-static bool one_in(uint32_t n)
+bool fuzz_one_in(uint32_t n)
 {
-    return !below(n);
+    return !fuzz_below(n);
 }
 
-static uint32_t any32(void)
+uint32_t fuzz_any32(void)
 {
     return g_test_rand_int();
 }
 
 /* Small numbers, limits and their neighbours are where mistakes live. */
-static uint32_t number(void)
+uint32_t fuzz_number(void)
 {
     static const uint32_t limits[] = {
-        0, ENTRIES, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff,
+        0, FUZZ_ENTRIES, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff,
         0x80000000,
     };
+    static const uint32_t harm[] = {
+        0, PCI_EXP_DEVCTL_BCR_FLR, CINT_SLOT_OFF,
+        PCI_BRIDGE_CTL_BUS_RESET << 16, 0x00408700,
+    };
 
-    switch (below(4)) {
+    switch (fuzz_below(5)) {
     case 0:
-        return below(20);
+        return fuzz_below(20);
     case 1:
-        return limits[below(ARRAY_SIZE(limits))] - below(2);
+        return limits[fuzz_below(ARRAY_SIZE(limits))] - fuzz_below(2);
     case 2:
-        return any32() & 0xffff;
+        return fuzz_any32() & 0xffff;
+    case 3:
+        return harm[fuzz_below(ARRAY_SIZE(harm))];
     default:
-        return any32();
+        return fuzz_any32();
     }
 }
 
-/* Memory, also where there is none, and the device's own registers. */
-static uint64_t address(Fuzz *f)
+Victim *fuzz_victim(Fuzz *f)
 {
-    switch (below(8)) {
+    return &f->victims[fuzz_below(CINT_NODES)];
+}
+
+uint64_t fuzz_registers(Fuzz *f)
+{
+    const Victim *v = fuzz_victim(f);
+
+    switch (fuzz_below(8)) {
     case 0:
-        return f->n->bar.addr + (any32() & (BAR_END - 4));
+        return v->flr;
     case 1:
-        return RAM_SIZE - below(QNVME_PAGE_SIZE);
+        return v->slot;
     case 2:
-        return (uint64_t)any32() << 32 | any32();
+        return cint_config_at(v->node->port) + PCI_INTERRUPT_LINE;
     case 3:
-        return below(2) ? 0 : UINT64_MAX;
+        return v->n->bar.addr + NVME_REG_CC;
     case 4:
-        return f->t->buf.addr + below(QNVME_PAGE_SIZE);
+        return v->n->bar.addr + FUZZ_DOORBELLS + 4 * fuzz_below(10);
+    case 5:
+        return v->n->bar.addr + (fuzz_any32() & (FUZZ_BAR_END - 4));
+    case 6:
+        return cint_config_at(v->node->port) + 4 * fuzz_below(64);
     default:
-        return f->t->buf.addr;
+        return (v->flr & ~0xfffull) + 4 * fuzz_below(64);
+    }
+}
+
+/* Memory, also where there is none, and registers. */
+uint64_t fuzz_address(Fuzz *f)
+{
+    uint64_t page = f->v->node->t.buf.addr;
+
+    switch (fuzz_below(10)) {
+    case 0:
+        return fuzz_registers(f);
+    case 1:
+        return CINT_RAM_SIZE - fuzz_below(QNVME_PAGE_SIZE);
+    case 2:
+        return (uint64_t)fuzz_any32() << 32 | fuzz_any32();
+    case 3:
+        return fuzz_below(2) ? 0 : UINT64_MAX;
+    case 4:
+        return page + fuzz_below(QNVME_PAGE_SIZE);
+    case 5:
+        /* Each other's queues. */
+        return fuzz_victim(f)->queues +
+               fuzz_below(FUZZ_PAGES * QNVME_PAGE_SIZE);
+    default:
+        return page;
     }
 }
 
 /* ---- Inputs ---- */
 
-static void put_memory(Fuzz *f, uint64_t addr, const void *bytes, size_t size)
+void fuzz_put_memory(Fuzz *f, uint64_t addr, const void *bytes, size_t size)
 {
     f->inputs++;
-    qtest_memwrite(f->t->qts, addr, bytes, size);
+    qtest_memwrite(f->qts, addr, bytes, size);
 }
 
-static void put_register(Fuzz *f, uint64_t offset, uint32_t value)
+void fuzz_put_register(Fuzz *f, uint64_t offset, uint32_t value)
 {
     f->inputs++;
-    qpci_io_writel(f->n->pdev, f->n->bar, offset, value);
+    qpci_io_writel(f->v->n->pdev, f->v->n->bar, offset, value);
 }
 
-static void put_config(Fuzz *f, uint8_t offset, uint32_t value)
+static void put_config(Fuzz *f, QPCIDevice *dev, uint8_t offset, uint32_t value)
 {
     f->inputs++;
-    qpci_config_writel(f->n->pdev, offset, value);
+    qpci_config_writel(dev, offset, value);
 }
 
 static void put_table(Fuzz *f, uint16_t vector, uint32_t field, uint32_t value)
 {
+    QPCIDevice *dev = f->v->n->pdev;
+
     f->inputs++;
-    qpci_io_writel(f->n->pdev, f->n->pdev->msix_table_bar,
-                   f->n->pdev->msix_table_off + field +
+    qpci_io_writel(dev, dev->msix_table_bar, dev->msix_table_off + field +
                    vector * PCI_MSIX_ENTRY_SIZE, value);
 }
 
-/* ---- Attacks ---- */
+/* ---- Attacks on registers ---- */
 
 static void write_register(Fuzz *f, uint64_t offset)
 {
-    QPCIDevice *dev = f->n->pdev;
+    QPCIDevice *dev = f->v->n->pdev;
+    QPCIBar bar = f->v->n->bar;
 
     f->inputs++;
-    switch (below(8)) {
+    switch (fuzz_below(8)) {
     case 0:
-        qpci_io_writeb(dev, f->n->bar, offset + below(4), any32());
+        qpci_io_writeb(dev, bar, offset + fuzz_below(4), fuzz_any32());
         break;
     case 1:
-        qpci_io_writew(dev, f->n->bar, offset + 2 * below(2), any32());
+        qpci_io_writew(dev, bar, offset + 2 * fuzz_below(2), fuzz_any32());
         break;
     case 2:
-        qpci_io_writeq(dev, f->n->bar, offset & ~7ull,
-                       (uint64_t)any32() << 32 | number());
+        qpci_io_writeq(dev, bar, offset & ~7ull,
+                       (uint64_t)fuzz_any32() << 32 | fuzz_number());
         break;
     case 3:
-        qpci_io_readq(dev, f->n->bar, offset & ~7ull);
+        qpci_io_readq(dev, bar, offset & ~7ull);
         break;
     default:
-        qpci_io_writel(dev, f->n->bar, offset, number());
+        qpci_io_writel(dev, bar, offset, fuzz_number());
     }
 }
 
 static void attack_register(Fuzz *f)
 {
-    write_register(f, below(DOORBELLS) & ~3u);
+    write_register(f, fuzz_below(FUZZ_DOORBELLS) & ~3u);
 }
 
 static void attack_doorbell(Fuzz *f)
 {
-    unsigned index = one_in(4) ? below(512) : below(2 * NR_QUEUES + 4);
+    unsigned index = fuzz_one_in(4) ? fuzz_below(512)
+                                    : fuzz_below(2 * FUZZ_QUEUES + 4);
 
-    write_register(f, DOORBELLS + 4 * index);
+    write_register(f, FUZZ_DOORBELLS + 4 * index);
 }
 
 /* The interrupt pointers, and what lies before and behind them. */
 static void attack_pointer(Fuzz *f)
 {
-    write_register(f, below(BAR_END - DOORBELLS) / 4 * 4 + DOORBELLS);
+    write_register(f, fuzz_below(FUZZ_BAR_END - FUZZ_DOORBELLS) / 4 * 4 +
+                      FUZZ_DOORBELLS);
 }
 
 static void attack_clock(Fuzz *f)
 {
     f->inputs++;
-    cint_run(f->t, one_in(8) ? below(30000000) : below(20000));
+    cint_run(&f->m->node[0].t, fuzz_one_in(8) ? fuzz_below(30000000)
+                                              : fuzz_below(20000));
 }
 
-/* Masks, unmasks, and aims messages at memory and at the own registers. */
+/* Masks, unmasks, and aims messages. */
 static void attack_vector(Fuzz *f)
 {
-    uint16_t vector = below(NR_QUEUES + 2);
-    uint64_t target = address(f) & ~3ull;
+    uint16_t vector = fuzz_below(FUZZ_QUEUES + 2);
+    uint64_t target = fuzz_one_in(2) ? fuzz_registers(f) : fuzz_address(f);
 
-    if (one_in(3)) {
-        put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target);
+    if (fuzz_one_in(2)) {
+        put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target & ~3u);
         put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, target >> 32);
-        put_table(f, vector, PCI_MSIX_ENTRY_DATA, number());
+        put_table(f, vector, PCI_MSIX_ENTRY_DATA, fuzz_number());
     }
     put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL,
-              g_test_rand_bit() ? PCI_MSIX_ENTRY_CTRL_MASKBIT : 0);
-}
-
-static uint8_t msix_flags(Fuzz *f)
-{
-    return qpci_find_capability(f->n->pdev, PCI_CAP_ID_MSIX, 0) +
-           PCI_MSIX_FLAGS;
+              fuzz_one_in(3) ? PCI_MSIX_ENTRY_CTRL_MASKBIT : 0);
 }
 
 /* MSI-X off and on, or all of it masked. */
 static void attack_msix(Fuzz *f)
 {
     f->inputs++;
-    qpci_config_writew(f->n->pdev, msix_flags(f),
-                       one_in(2) ? PCI_MSIX_FLAGS_ENABLE :
-                                   below(4) * PCI_MSIX_FLAGS_MASKALL);
+    qpci_config_writew(f->v->n->pdev, f->v->msix,
+                       fuzz_one_in(2) ? PCI_MSIX_FLAGS_ENABLE :
+                                        fuzz_below(4) * PCI_MSIX_FLAGS_MASKALL);
 }
 
 static void set_command(Fuzz *f, bool master)
 {
     f->inputs++;
-    qpci_config_writew(f->n->pdev, PCI_COMMAND, PCI_COMMAND_MEMORY |
+    qpci_config_writew(f->v->n->pdev, PCI_COMMAND, PCI_COMMAND_MEMORY |
                        (master ? PCI_COMMAND_MASTER : 0) |
-                       (one_in(4) ? PCI_COMMAND_INTX_DISABLE : 0));
+                       (fuzz_one_in(4) ? PCI_COMMAND_INTX_DISABLE : 0));
 }
 
 /* Bus mastering off and on again, with something to do in between. */
@@ -225,221 +254,75 @@ static void attack_command(Fuzz *f)
 
 static void move_bar(Fuzz *f, uint64_t to)
 {
-    put_config(f, PCI_BASE_ADDRESS_0, to);
-    f->n->bar.addr = to;
-    f->n->pdev->msix_table_bar.addr = to;
-    f->n->pdev->msix_pba_bar.addr = to;
+    put_config(f, f->v->n->pdev, PCI_BASE_ADDRESS_0, to);
+    f->v->n->bar.addr = to;
+    f->v->n->pdev->msix_table_bar.addr = to;
+    f->v->n->pdev->msix_pba_bar.addr = to;
 }
 
 /* Registers move to where messages and records may already be aimed at. */
 static void attack_bar(Fuzz *f)
 {
-    move_bar(f, f->bar + (below(3) << 24));
-}
-
-static void fill_config(Fuzz *f)
-{
-    NvmeCintFeature c = {
-        .version = cpu_to_le16(1),
-        .policy = below(8),
-        .flags = below(5),
-        .barrier = below(4),
-        .infer = below(4),
-        .drain = below(4),
-        .each_cqe = !one_in(8),
-        .delta_ns = cpu_to_le32(number()),
-        .thr = cpu_to_le16(number()),
-        .static_thr = cpu_to_le16(number()),
-        .static_time_ns = cpu_to_le32(number()),
-        .max_irq_rate = cpu_to_le32(g_test_rand_bit() ? number() : 0),
-        .ewma_shift = 1 + below(17),
-        .vic_scope = g_test_rand_bit(),
-        .vic_ratios = g_test_rand_bit(),
-        .cif_threshold = cpu_to_le16(2 + below(8)),
-        .max_skip = cpu_to_le16(number()),
-        .iops_threshold = cpu_to_le32(below(5000)),
-        .epoch_ms = cpu_to_le32(1 + below(300)),
-        .kick_window_ns = cpu_to_le32(g_test_rand_bit() ? below(200000) : 0),
-        .max_hold_ns = cpu_to_le64(below(20000000)),
-    };
-    uint8_t *bytes = (uint8_t *)&c;
-
-    if (one_in(4)) {
-        bytes[below(sizeof(c))] = any32();
-    }
-    put_memory(f, f->t->buf.addr, &c, sizeof(c));
-}
-
-static void fill_status(Fuzz *f)
-{
-    uint64_t near = f->n->bar.addr + (below(3) << 24) - (below(3) << 6);
-    uint64_t addr = one_in(4) ? near : address(f);
-    NvmeCintStatus s = {
-        .addr = cpu_to_le64(g_test_rand_bit() ? addr & ~63ull : addr),
-        .records = cpu_to_le32(g_test_rand_bit() ? below(70) : number()),
-        .rsvd12 = one_in(8),
-    };
-
-    put_memory(f, f->t->buf.addr, &s, sizeof(s));
-}
-
-static void fill_garbage(Fuzz *f)
-{
-    uint32_t words[64];
-    int i;
-
-    for (i = 0; i < ARRAY_SIZE(words); i++) {
-        words[i] = number();
-    }
-    put_memory(f, f->t->buf.addr, words, sizeof(words));
-}
-
-static NvmeCmd any_command(Fuzz *f, uint8_t opcode)
-{
-    NvmeCmd cmd = {
-        .opcode = opcode,
-        .flags = one_in(8) ? any32() : 4 * below(4),
-        .cid = cpu_to_le16(below(ENTRIES)),
-        .nsid = cpu_to_le32(one_in(8) ? number() : 1),
-        .dptr.prp1 = cpu_to_le64(address(f)),
-        .dptr.prp2 = cpu_to_le64(address(f)),
-        .cdw10 = cpu_to_le32(number()),
-        .cdw11 = cpu_to_le32(number()),
-        .cdw12 = cpu_to_le32(number()),
-        .cdw13 = cpu_to_le32(number()),
-        .cdw14 = cpu_to_le32(number()),
-        .cdw15 = cpu_to_le32(number()),
-    };
-
-    return cmd;
-}
-
-static NvmeCmd queue_command(Fuzz *f)
-{
-    static const uint8_t opcodes[] = {
-        NVME_ADM_CMD_DELETE_SQ, NVME_ADM_CMD_CREATE_SQ,
-        NVME_ADM_CMD_DELETE_CQ, NVME_ADM_CMD_CREATE_CQ,
-    };
-    NvmeCmd cmd = any_command(f, opcodes[below(ARRAY_SIZE(opcodes))]);
-
-    if (!one_in(4)) {
-        uint32_t other = one_in(8) ? below(65) : 1 + below(NR_QUEUES);
-
-        cmd.cdw10 = cpu_to_le32((ENTRIES - 1) << 16 | (1 + below(NR_QUEUES)));
-        /* Vector or CQ, priority, physically contiguous, interrupts on. */
-        cmd.cdw11 = cpu_to_le32(other << 16 | below(4) << 1 |
-                                (one_in(4) ? 1 : 3));
-        if (!one_in(8)) {
-            cmd.dptr.prp1 = cpu_to_le64(f->queues + below(8) * QNVME_PAGE_SIZE);
-        }
-    }
-    return cmd;
-}
-
-static NvmeCmd feature_command(Fuzz *f)
-{
-    static const uint8_t fids[] = {
-        NVME_INTERRUPT_COALESCING, NVME_INTERRUPT_VECTOR_CONF,
-        NVME_CINT_FID_CONFIG, NVME_CINT_FID_STATUS, NVME_ARBITRATION,
-    };
-    bool set = !one_in(4);
-    NvmeCmd cmd = any_command(f, set ? NVME_ADM_CMD_SET_FEATURES :
-                                       NVME_ADM_CMD_GET_FEATURES);
-    uint8_t fid = fids[below(ARRAY_SIZE(fids))];
-
-    switch (fid) {
-    case NVME_CINT_FID_CONFIG:
-        fill_config(f);
-        break;
-    case NVME_CINT_FID_STATUS:
-        fill_status(f);
-        break;
-    }
-    cmd.cdw10 = cpu_to_le32(one_in(8) ? any32() : fid);
-    if (g_test_rand_bit()) {
-        cmd.cdw11 = cpu_to_le32(g_test_rand_bit() ? NVME_CINT_ALL_CQS :
-                                                    below(NR_QUEUES + 2));
-    }
-    if (!one_in(8)) {
-        cmd.dptr.prp1 = cpu_to_le64(f->t->buf.addr);
-    }
-    return cmd;
-}
-
-static NvmeCmd other_command(Fuzz *f)
-{
-    static const uint8_t opcodes[] = {
-        NVME_ADM_CMD_GET_LOG_PAGE, NVME_ADM_CMD_IDENTIFY, NVME_ADM_CMD_ABORT,
-        NVME_ADM_CMD_ASYNC_EV_REQ, NVME_ADM_CMD_DBBUF_CONFIG,
-    };
-    NvmeCmd cmd = any_command(f, opcodes[below(ARRAY_SIZE(opcodes))]);
-
-    if (cmd.opcode == NVME_ADM_CMD_DBBUF_CONFIG && !one_in(4)) {
-        cmd.dptr.prp1 = cpu_to_le64(f->shadow);
-        cmd.dptr.prp2 = cpu_to_le64(f->shadow + QNVME_PAGE_SIZE);
-    }
-    if (cmd.opcode == NVME_ADM_CMD_GET_LOG_PAGE && !one_in(4)) {
-        cmd.cdw10 = cpu_to_le32(any32() << 16 | NVME_CINT_LID);
-    }
-    return cmd;
-}
-
-/* Where the driver's own queue is; the device may think it is elsewhere. */
-static void put(Fuzz *f, const QNvmeSq *sq, uint32_t slot, NvmeCmd cmd)
-{
-    put_memory(f, sq->addr + slot % sq->entries * sizeof(cmd), &cmd,
-               sizeof(cmd));
-}
-
-static void attack_admin(Fuzz *f)
-{
-    NvmeCmd cmd;
-
-    switch (below(4)) {
-    case 0:
-        cmd = queue_command(f);
-        break;
-    case 1:
-        cmd = other_command(f);
-        break;
-    default:
-        cmd = feature_command(f);
-    }
-    put(f, &f->n->admin_sq, f->admin_tail++, cmd);
-    put_register(f, DOORBELLS, f->admin_tail % f->n->admin_sq.entries);
-    put_register(f, DOORBELLS + 4, f->admin_tail % f->n->admin_cq.entries);
-}
-
-static void attack_io(Fuzz *f)
-{
-    static const uint8_t opcodes[] = {
-        NVME_CMD_READ, NVME_CMD_READ, NVME_CMD_WRITE, NVME_CMD_FLUSH,
-        NVME_CMD_DSM, NVME_CMD_COMPARE, 0xff,
-    };
-    uint16_t id = 1 + below(NR_QUEUES);
-    unsigned n = 1 + below(ENTRIES - 1);
-    unsigned i;
-
-    for (i = 0; i < n; i++) {
-        NvmeCmd cmd = any_command(f, opcodes[below(ARRAY_SIZE(opcodes))]);
-
-        if (!one_in(4)) {
-            cmd = qnvme_rw_cmd(NVME_CMD_READ, &f->t->buf, 0, 512);
-            cmd.flags = 4 * below(4);
-        }
-        put(f, f->n->sqs[id], below(ENTRIES), cmd);
-    }
-    put_register(f, DOORBELLS + 8 * id, below(ENTRIES));
+    move_bar(f, f->v->bar + (fuzz_below(3) << 20));
 }
 
 /* What a guest with shadow doorbells does behind the device's back. */
 static void attack_shadow(Fuzz *f)
 {
-    uint32_t value = number();
+    uint32_t value = cpu_to_le32(fuzz_number());
+    uint32_t offset = fuzz_one_in(4) ? fuzz_below(2 * QNVME_PAGE_SIZE / 4)
+                                     : fuzz_below(2 * FUZZ_QUEUES + 4);
 
-    put_memory(f, f->shadow + 4 * below(2 * QNVME_PAGE_SIZE / 4), &value,
-               sizeof(value));
+    fuzz_put_memory(f, f->v->shadow + 4 * offset, &value, sizeof(value));
 }
+
+/* ---- Attacks by resets and hot-plug ---- */
+
+/* FLR, power management, or any of configuration space. */
+static void attack_config(Fuzz *f)
+{
+    QPCIDevice *dev = f->v->n->pdev;
+
+    switch (fuzz_below(4)) {
+    case 0:
+        put_config(f, dev, f->v->flr & 0xff, PCI_EXP_DEVCTL_BCR_FLR);
+        break;
+    case 1:
+        put_config(f, dev, f->v->pm + PCI_PM_CTRL, fuzz_below(4));
+        break;
+    default:
+        put_config(f, fuzz_one_in(2) ? dev : f->v->node->port,
+                   4 * fuzz_below(64), fuzz_number());
+    }
+}
+
+/* Power off, which unplugs what an operator wants back, or just does. */
+static void attack_slot(Fuzz *f)
+{
+    uint8_t offset = f->v->slot & 0xff;
+
+    if (fuzz_one_in(2)) {
+        g_autofree char *id = g_strdup_printf("nvme%u", f->v->node->index);
+
+        f->inputs++;
+        qobject_unref(qtest_qmp(f->qts, "{'execute': 'device_del', "
+                                "'arguments': {'id': %s}}", id));
+    }
+    put_config(f, f->v->node->port, offset, CINT_SLOT_OFF);
+    attack_clock(f);
+    put_config(f, f->v->node->port, offset, 0x01c0);
+}
+
+/* Whoever resets the bus holds it there for a while. */
+static void attack_bus(Fuzz *f)
+{
+    put_config(f, f->v->node->port, PCI_INTERRUPT_LINE,
+               PCI_BRIDGE_CTL_BUS_RESET << 16);
+    attack_clock(f);
+    put_config(f, f->v->node->port, PCI_INTERRUPT_LINE, 0);
+}
+
+/* ---- Attacks by the operator ---- */
 
 /* One of the words that a property may be set to, or a number (NULL). */
 typedef struct Property {
@@ -463,102 +346,136 @@ static const Property properties[] = {
 /* What an operator does meanwhile, who may be wrong as well. */
 static void attack_property(Fuzz *f)
 {
-    const Property *p = &properties[below(ARRAY_SIZE(properties))];
+    const Property *p = &properties[fuzz_below(ARRAY_SIZE(properties))];
+    g_autofree char *path = g_strdup_printf("/machine/peripheral/nvme%u",
+                                            f->v->node->index);
     g_autofree char *name = g_strconcat("cint.", p->name, NULL);
-    const char *word = p->words[below(ARRAY_SIZE(p->words))];
+    const char *word = p->words[fuzz_below(ARRAY_SIZE(p->words))];
     QDict *answer;
 
     f->inputs++;
     if (word) {
-        answer = qtest_qmp(f->t->qts, "{'execute': 'qom-set', 'arguments': "
-            "{'path': %s, 'property': %s, 'value': %s}}", NVME_PATH, name,
-            word);
+        answer = qtest_qmp(f->qts, "{'execute': 'qom-set', 'arguments': "
+            "{'path': %s, 'property': %s, 'value': %s}}", path, name, word);
     } else {
-        answer = qtest_qmp(f->t->qts, "{'execute': 'qom-set', 'arguments': "
-            "{'path': %s, 'property': %s, 'value': %lld}}", NVME_PATH, name,
-            one_in(2) ? (long long)below(100) : (long long)number());
+        answer = qtest_qmp(f->qts, "{'execute': 'qom-set', 'arguments': "
+            "{'path': %s, 'property': %s, 'value': %lld}}", path, name,
+            fuzz_one_in(2) ? (long long)fuzz_below(100)
+                           : (long long)fuzz_number());
     }
     qobject_unref(answer);
-}
-
-/* Messages that stop the controller while it sends them. */
-static void attack_self(Fuzz *f)
-{
-    uint16_t vector = below(NR_QUEUES + 1);
-    uint64_t target = f->n->bar.addr + (one_in(4) ? below(BAR_END) & ~3u :
-                                                    NVME_REG_CC);
-
-    put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target);
-    put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, target >> 32);
-    put_table(f, vector, PCI_MSIX_ENTRY_DATA, one_in(4) ? number() : 0);
-    put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL, 0);
-    if (g_test_rand_bit()) {
-        attack_io(f);
-        attack_property(f);
-    }
 }
 
 /* The operator looks, or stops the machine, whose deadlines are late then. */
 static void attack_machine(Fuzz *f)
 {
     f->inputs++;
-    if (g_test_rand_bit()) {
-        qobject_unref(qtest_qmp(f->t->qts, "{'execute': 'qom-get', "
-            "'arguments': {'path': %s, 'property': 'cint-stats'}}",
-            NVME_PATH));
+    if (fuzz_one_in(2)) {
+        qobject_unref(qtest_qmp(f->qts, "{'execute': 'qom-get', "
+            "'arguments': {'path': '/machine/peripheral/nvme0', "
+            "'property': 'cint-stats'}}"));
         return;
     }
-    qtest_qmp_assert_success(f->t->qts, "{'execute': 'stop'}");
+    qtest_qmp_assert_success(f->qts, "{'execute': 'stop'}");
     attack_clock(f);
     attack_property(f);
-    attack_io(f);
-    qtest_qmp_assert_success(f->t->qts, "{'execute': 'cont'}");
+    fuzz_io(f);
+    qtest_qmp_assert_success(f->qts, "{'execute': 'cont'}");
+}
+
+/* Messages that reset while they are sent, and what sends them at once. */
+static void attack_messages(Fuzz *f)
+{
+    uint16_t vector = fuzz_below(FUZZ_QUEUES + 1);
+    uint64_t target = fuzz_registers(f);
+
+    put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target & ~3u);
+    put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, target >> 32);
+    put_table(f, vector, PCI_MSIX_ENTRY_DATA, fuzz_number());
+    put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL, 0);
+    fuzz_io(f);
+    attack_property(f);
 }
 
 /* ---- Recovery ---- */
 
-static void create_queues(Fuzz *f)
+static void adopt(Fuzz *f, CintNode *node)
 {
+    Victim *v = &f->victims[node->index];
+    QPCIDevice *dev = node->t.pdev;
     uint16_t id;
 
-    for (id = 1; id <= NR_QUEUES; id++) {
-        qnvme_create_sq(f->n, id, ENTRIES,
-                        qnvme_create_cq(f->n, id, ENTRIES, id));
+    *v = (Victim) {
+        .node = node,
+        .n = node->t.nvme,
+        .bar = node->t.nvme->bar.addr,
+        .flr = cint_flr_at(dev),
+        .slot = cint_slot_control_at(node->port),
+        .shadow = guest_alloc(&f->m->alloc, 2 * QNVME_PAGE_SIZE),
+        .queues = guest_alloc(&f->m->alloc, FUZZ_PAGES * QNVME_PAGE_SIZE),
+        .msix = qpci_find_capability(dev, PCI_CAP_ID_MSIX, 0) +
+                PCI_MSIX_FLAGS,
+        .pm = qpci_find_capability(dev, PCI_CAP_ID_PM, 0),
+    };
+    for (id = 1; id <= FUZZ_QUEUES; id++) {
+        qnvme_create_sq(v->n, id, FUZZ_ENTRIES,
+                        qnvme_create_cq(v->n, id, FUZZ_ENTRIES, id));
     }
-    f->admin_tail = f->n->admin_sq.tail;
+    v->admin_tail = v->n->admin_sq.tail;
+}
+
+/* Namespace 1 may have been detached from anybody. */
+static void attach(Fuzz *f, CintNode *node)
+{
+    QNvmeBuf *buf = &node->t.buf;
+    uint16_t list[] = { cpu_to_le16(2), 0, cpu_to_le16(1) };
+
+    if (node->index == 1) {
+        list[0] = cpu_to_le16(1);
+    }
+    qtest_memwrite(f->qts, buf->addr, list, sizeof(list));
+    qnvme_admin(node->t.nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_NS_ATTACHMENT,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(buf->addr),
+    }, NULL);
 }
 
 static void restore(Fuzz *f)
 {
-    uint16_t vector;
+    unsigned i;
 
-    if (f->n->bar.addr != f->bar) {
-        move_bar(f, f->bar);
+    cint_machine_enumerate(f->m);
+    for (i = 0; i < CINT_NODES; i++) {
+        attach(f, &f->m->node[i]);
     }
-    qpci_config_writew(f->n->pdev, PCI_COMMAND,
-                       PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
-    qpci_config_writew(f->n->pdev, msix_flags(f), PCI_MSIX_FLAGS_ENABLE);
-    qnvme_reset(f->n);
-    for (vector = 0; vector < NR_QUEUES + 2; vector++) {
-        qnvme_restore_vector(f->n, vector);
+}
+
+static void set_up(Fuzz *f)
+{
+    unsigned i;
+
+    for (i = 0; i < CINT_NODES; i++) {
+        adopt(f, &f->m->node[i]);
     }
-    f->n->ams = below(2);
-    qnvme_enable(f->n);
-    for (vector = 0; vector <= NR_QUEUES; vector++) {
-        qnvme_take_irq(f->n, vector);
-    }
-    create_queues(f);
 }
 
 /*
- * Controller configuration: off, or anything. Half of the time the driver comes
- * back at once, since a controller that is off has little to be attacked.
+ * Controller configuration: off, or anything, with queues anywhere. Half of
+ * the time the drivers come back at once, since a controller that is off has
+ * little to be attacked.
  */
 static void attack_cc(Fuzz *f)
 {
-    qnvme_reg_write(f->n, NVME_REG_CC, one_in(3) ? any32() : 0);
-    if (g_test_rand_bit()) {
+    f->inputs++;
+    qnvme_reg_write(f->v->n, NVME_REG_CC, fuzz_one_in(3) ? fuzz_any32() : 0);
+    if (fuzz_one_in(2)) {
         restore(f);
+        set_up(f);
+    } else if (fuzz_one_in(2)) {
+        qnvme_reg_write(f->v->n, NVME_REG_ACQ, fuzz_address(f) & ~0xfffu);
+        qnvme_reg_write(f->v->n, NVME_REG_CC, 0x00460061);
+        f->v->admin_tail = 0;
     }
 }
 
@@ -568,33 +485,21 @@ static void attack(Fuzz *f)
         void (*run)(Fuzz *f);
         unsigned weight;
     } attacks[] = {
-        { attack_io, 24 }, { attack_doorbell, 16 }, { attack_clock, 18 },
-        { attack_admin, 22 }, { attack_pointer, 10 }, { attack_shadow, 6 },
-        { attack_vector, 3 }, { attack_property, 3 }, { fill_garbage, 2 },
-        { attack_self, 2 }, { attack_msix, 1 }, { attack_command, 1 },
-        { attack_bar, 1 }, { attack_machine, 1 },
-        { attack_register, 1 }, { attack_cc, 1 },
+        { fuzz_io, 28 }, { attack_doorbell, 14 }, { attack_clock, 18 },
+        { fuzz_admin, 24 }, { attack_pointer, 6 }, { attack_shadow, 6 },
+        { attack_vector, 5 }, { attack_property, 3 }, { fuzz_garbage, 2 },
+        { attack_messages, 3 }, { attack_msix, 1 }, { attack_command, 1 },
+        { attack_bar, 1 }, { attack_machine, 1 }, { attack_config, 1 },
+        { attack_slot, 1 }, { attack_bus, 1 },
+        { attack_register, 1 }, { attack_cc, 2 },
     };
-    int left = below(112), i = 0;
+    int left = fuzz_below(119), i = 0;
 
     while ((left -= attacks[i].weight) >= 0) {
         i++;
     }
+    f->v = fuzz_victim(f);
     attacks[i].run(f);
-}
-
-/* The reset has brought the configuration of the start back. */
-static void expect_sane(Fuzz *f)
-{
-    uint32_t count = 5;
-    uint16_t id;
-
-    for (id = 1; id <= NR_QUEUES; id++) {
-        cint_read(f->t, f->n->sqs[id], count);
-        cint_let_run(f->t);
-        g_assert_cmpuint(cint_eager_guest(f->t, f->n->cqs[id]), ==, count);
-        cint_check_record(f->t, id);
-    }
 }
 
 static uint64_t inputs_wanted(void)
@@ -608,34 +513,100 @@ static uint64_t inputs_wanted(void)
     return value;
 }
 
+/* ---- The machine ---- */
+
+#define NODE(name, latency) \
+    "-blockdev driver=null-co,node-name=" name ",size=1073741824," \
+    "read-zeroes=on,latency-ns=" latency " "
+#define NAMESPACE(bus, drive, nsid, more) \
+    "-device nvme-ns,bus=" bus ",drive=" drive ",nsid=" nsid more " "
+
+/* Requests are held back until the end of a pass, where that can be. */
+static char *make_disk(void)
+{
+    char *path = g_strdup_printf("%s/nvme-cint-fuzz-XXXXXX", g_get_tmp_dir());
+    int fd = mkstemp(path);
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(ftruncate(fd, 16 * MiB), ==, 0);
+    close(fd);
+    return path;
+}
+
+static const char *how_to_open(const char *path)
+{
+    int fd = open(path, O_RDWR | O_DIRECT);
+
+    if (fd < 0) {
+        return "";
+    }
+    close(fd);
+    return ",aio=native,cache.direct=on";
+}
+
+static CintMachine *boot(const char *disk, const char *opts)
+{
+    g_autofree char *args = g_strdup_printf(CINT_NATIVE_HOTPLUG
+        "-blockdev driver=file,node-name=file,filename=%s%s "
+        NODE("plain", "0") NODE("zoned", "0") NODE("late", "300000")
+        NODE("metadata", "0") NODE("fdp", "0")
+        "-device nvme-subsys,id=s0 "
+        "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
+        disk, how_to_open(disk));
+    g_autofree char *shared = g_strconcat(COMMON ",subsys=s0,atomic.dn=off,"
+                                          "atomic.awun=7,atomic.awupf=3,",
+                                          opts, NULL);
+    g_autofree char *fdp = g_strconcat(COMMON ",subsys=s1,", opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = shared, .behind_port = true },
+        { .opts = fdp, .behind_port = true },
+        { .opts = COMMON ",subsys=s0", .behind_port = true },
+        { NULL },
+    };
+
+    return cint_machine_new(args, plans,
+        NAMESPACE("nvme0", "plain", "1", "")
+        NAMESPACE("nvme0", "zoned", "2", ",zoned=on,zoned.zone_size=16M,"
+                  "zoned.max_open=8,zoned.max_active=12")
+        NAMESPACE("nvme0", "late", "3", "")
+        NAMESPACE("nvme0", "metadata", "4", ",ms=8,pi=1")
+        NAMESPACE("nvme0", "file", "5", "")
+        NAMESPACE("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
+}
+
 static void test_hostile(const void *opts)
 {
+    g_autofree char *disk = make_disk();
+    Fuzz f = { .m = boot(disk, opts) };
     uint64_t next, wanted = inputs_wanted();
-    CintTest *t = cint_boot(opts);
-    Fuzz f = { .t = t, .n = t->nvme, .bar = t->nvme->bar.addr };
     gint64 start = g_get_monotonic_time();
 
-    f.shadow = guest_alloc(&t->alloc, 2 * QNVME_PAGE_SIZE);
-    f.queues = guest_alloc(&t->alloc, 8 * QNVME_PAGE_SIZE);
-    create_queues(&f);
+    f.qts = f.m->qts;
+    set_up(&f);
     while (f.inputs < wanted) {
         next = MIN(f.inputs + ROUND, wanted);
+        cint_step("inputs from %" PRIu64 " on", f.inputs);
         while (f.inputs < next) {
             attack(&f);
         }
+        cint_step("after input %" PRIu64, f.inputs);
         restore(&f);
-        expect_sane(&f);
+        cint_machine_expect_sane(f.m);
+        set_up(&f);
     }
     g_test_message("%" PRIu64 " inputs in %.1f s", f.inputs,
                    (g_get_monotonic_time() - start) / 1e6);
-    cint_shutdown(t);
+    cint_machine_free(f.m);
+    unlink(disk);
 }
 
-/* What cint_cases has not: slots that queues fight for. */
-static const CintCase slot_cases[] = {
+/* What cint_cases has not: slots that queues fight for, and stock's. */
+static const CintCase more_cases[] = {
     { "slots", SLOTS ",cint.time=virtual" },
     { "slots-real", SLOTS ",cint.time=real" },
     { "slots-ioeventfd", SLOTS ",cint.time=real,ioeventfd=on" },
+    { "off", "cint=off" },
+    { "off-ioeventfd", "cint=off,ioeventfd=on" },
     { NULL },
 };
 
@@ -651,8 +622,8 @@ static void add_cases(const CintCase *c)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
+    cint_watch_init(&argc, &argv);
     add_cases(cint_cases);
-    add_cases(slot_cases);
+    add_cases(more_cases);
     return g_test_run();
 }

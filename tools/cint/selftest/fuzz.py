@@ -21,6 +21,9 @@ ASAN_INPUTS = 10_000
 #: Inputs a second that the slowest machine met does, without sanitizers and with.
 SLOWEST, SLOWEST_ASAN = 200, 10
 
+#: The program that aims each write of the device, and what lets it aim at each target.
+AIM, AIM_ALL = "nvme-cint-aim-test", ("CINT_AIM_ALL", "1")
+
 #: The first mistake ends the process. Tests free nothing at their end, so leaks are no news.
 SANITIZERS = (
     ("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0"),
@@ -88,6 +91,8 @@ def sanitized(command: Command) -> Command:
     """The same command of a build with sanitizers."""
     slow = replace(command, suite="asan", env=(*command.env, *SANITIZERS),
                    limit_s=5 * command.limit_s)
+    if command.name.startswith(AIM):
+        return replace(slow, env=(*slow.env, AIM_ALL))
     if not command.name.startswith(HOSTILE):
         return slow
     return _hostile(slow, ASAN_INPUTS, SLOWEST_ASAN)

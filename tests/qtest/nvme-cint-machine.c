@@ -1,0 +1,347 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A q35 machine with MMCONFIG and root ports. See nvme-cint-machine.h.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/units.h"
+#include "hw/pci/pci_regs.h"
+#include "libqos/pci-pc.h"
+#include "nvme-cint-machine.h"
+
+#define PCIEXBAR        0x60            /* of the host bridge */
+#define FIRST_SLOT      4               /* on the root bus */
+#define FIRST_BUS       1
+#define WINDOW_SIZE     (16 * MiB)      /* of a node's registers */
+#define WINDOWS         0xe1000000u
+#define ALLOC_START     MiB
+#define SLOT_ON         0x01c0          /* power on, indicator on */
+#define READS           5
+#define MEDIUM_NS       2000            /* nearly what a read takes there */
+
+/* ---- Where things are ---- */
+
+uint64_t cint_config_at(const QPCIDevice *dev)
+{
+    return CINT_ECAM + ((uint64_t)dev->devfn << 12);
+}
+
+static uint64_t express_at(QPCIDevice *dev, unsigned offset)
+{
+    return cint_config_at(dev) + offset +
+           qpci_find_capability(dev, PCI_CAP_ID_EXP, 0);
+}
+
+uint64_t cint_flr_at(QPCIDevice *dev)
+{
+    return express_at(dev, PCI_EXP_DEVCTL);
+}
+
+uint64_t cint_slot_control_at(QPCIDevice *port)
+{
+    return express_at(port, PCI_EXP_SLTCTL);
+}
+
+/* ---- Start ---- */
+
+static char *device_args(const CintNode *node)
+{
+    g_autofree char *bus = node->behind_port ?
+        g_strdup_printf("bus=port%u", node->index) :
+        g_strdup_printf("bus=pcie.0,addr=%u", FIRST_SLOT + node->index);
+
+    return g_strdup_printf("nvme,id=nvme%u,serial=cint,%s%s", node->index,
+                           bus, node->opts);
+}
+
+static void add_node(CintNode *node, GString *args)
+{
+    g_autofree char *device = device_args(node);
+
+    if (node->behind_port) {
+        g_string_append_printf(args, " -device pcie-root-port,id=port%u,"
+                               "slot=%u,chassis=%u,bus=pcie.0,addr=%u",
+                               node->index, node->index, node->index + 1,
+                               FIRST_SLOT + node->index);
+    }
+    g_string_append_printf(args, " -device %s", device);
+}
+
+CintMachine *cint_machine_new(const char *args, const CintPlan *plans,
+                              const char *more)
+{
+    g_autoptr(GString) line = g_string_new("-machine q35 -nodefaults -m 64 ");
+    CintMachine *m = g_new0(CintMachine, 1);
+
+    g_string_append(line, args);
+    for (; plans[m->nodes].opts; m->nodes++) {
+        CintNode *node = &m->node[m->nodes];
+
+        g_assert_cmpuint(m->nodes, <, CINT_NODES);
+        node->opts = g_strdup(plans[m->nodes].opts);
+        node->behind_port = plans[m->nodes].behind_port;
+        node->index = m->nodes;
+        add_node(node, line);
+    }
+    g_string_append_printf(line, " %s", more ?: "");
+    m->qts = qtest_init(line->str);
+    cint_watch(m->qts);
+    m->bus = qpci_new_pc(m->qts, NULL);
+    alloc_init(&m->alloc, ALLOC_NO_FLAGS, ALLOC_START, CINT_RAM_SIZE,
+               QNVME_PAGE_SIZE);
+    cint_machine_enumerate(m);
+    return m;
+}
+
+static void drop_node(CintNode *node)
+{
+    g_clear_pointer(&node->t.nvme, qnvme_free);
+    g_clear_pointer(&node->t.pdev, g_free);
+    g_clear_pointer(&node->port, g_free);
+}
+
+void cint_machine_free(CintMachine *m)
+{
+    unsigned i;
+
+    for (i = 0; i < m->nodes; i++) {
+        drop_node(&m->node[i]);
+        g_free(m->node[i].opts);
+    }
+    cint_step("shutdown");
+    cint_unwatch();
+    qtest_quit(m->qts);
+    qpci_free_pc(m->bus);
+    alloc_destroy(&m->alloc);
+    g_free(m);
+}
+
+/* ---- Enumeration ---- */
+
+static void let_run(CintMachine *m)
+{
+    int i;
+
+    for (i = 0; i < 50; i++) {
+        qtest_inl(m->qts, 0xcf8);
+    }
+}
+
+static void open_mmconfig(CintMachine *m)
+{
+    QPCIDevice *mch = qpci_device_find(m->bus, QPCI_DEVFN(0, 0));
+
+    qpci_config_writel(mch, PCIEXBAR + 4, 0);
+    qpci_config_writel(mch, PCIEXBAR, CINT_ECAM | 1);
+    g_free(mch);
+}
+
+static uint32_t window_of(const CintNode *node)
+{
+    return WINDOWS + node->index * WINDOW_SIZE;
+}
+
+/* With power, and not locked: the lock is a switch that toggles. */
+static void switch_slot_on(QPCIDevice *port)
+{
+    uint8_t cap = qpci_find_capability(port, PCI_CAP_ID_EXP, 0);
+    uint16_t status = qpci_config_readw(port, cap + PCI_EXP_SLTSTA);
+
+    qpci_config_writew(port, cap + PCI_EXP_SLTCTL, SLOT_ON |
+                       (status & PCI_EXP_SLTSTA_EIS ? PCI_EXP_SLTCTL_EIC : 0));
+}
+
+static void set_up_port(CintMachine *m, CintNode *node)
+{
+    QPCIDevice *port = qpci_device_find(m->bus,
+                                        QPCI_DEVFN(FIRST_SLOT + node->index,
+                                                   0));
+    uint8_t bus = FIRST_BUS + node->index;
+    uint32_t first = window_of(node);
+    uint32_t last = first + WINDOW_SIZE - 1;
+
+    g_assert_nonnull(port);
+    qpci_config_writew(port, PCI_COMMAND,
+                       PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+    qpci_config_writel(port, PCI_PRIMARY_BUS, bus << 16 | bus << 8);
+    qpci_config_writel(port, PCI_MEMORY_BASE,
+                       (last & 0xfff00000) | first >> 16);
+    /* Neither a prefetchable window nor one of ports. */
+    qpci_config_writel(port, PCI_PREF_MEMORY_BASE, 0x0000fff0);
+    qpci_config_writew(port, PCI_IO_BASE, 0x00f0);
+    qpci_config_writew(port, PCI_BRIDGE_CONTROL, 0);
+    switch_slot_on(port);
+    node->port = port;
+    node->devfn = bus << 8;
+}
+
+/* What a driver finds may be in any state. */
+static void calm_down(QPCIDevice *dev)
+{
+    uint8_t pm = qpci_find_capability(dev, PCI_CAP_ID_PM, 0);
+    uint8_t msix = qpci_find_capability(dev, PCI_CAP_ID_MSIX, 0);
+
+    qpci_config_writew(dev, pm + PCI_PM_CTRL, 0);
+    qpci_config_writew(dev, PCI_COMMAND, 0);
+    qpci_config_writew(dev, msix + PCI_MSIX_FLAGS, 0);
+    qpci_config_writel(dev, PCI_BASE_ADDRESS_1, 0);
+}
+
+/* One that is gone keeps its name and drive for a moment. */
+static void plug(CintMachine *m, CintNode *node)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+    g_autofree char *args = device_args(node);
+
+    for (;;) {
+        g_autofree char *answer = qtest_hmp(m->qts, "device_add %s", args);
+
+        if (!*answer) {
+            let_run(m);
+            return;
+        }
+        if (g_get_monotonic_time() > limit) {
+            g_error("nvme%u cannot be plugged: %s", node->index, answer);
+        }
+    }
+}
+
+static QPCIDevice *find_or_plug(CintMachine *m, CintNode *node)
+{
+    QPCIDevice *dev = qpci_device_find(m->bus, node->devfn);
+
+    if (!dev) {
+        plug(m, node);
+        dev = qpci_device_find(m->bus, node->devfn);
+    }
+    if (!dev) {
+        g_error("nvme%u does not come back: nothing is in its slot",
+                node->index);
+    }
+    return dev;
+}
+
+static void take_over(CintMachine *m, CintNode *node)
+{
+    CintTest *t = &node->t;
+
+    t->qts = m->qts;
+    t->bus = m->bus;
+    t->alloc = m->alloc;
+    t->pdev = find_or_plug(m, node);
+    calm_down(t->pdev);
+    m->bus->mmio_alloc_ptr = window_of(node);
+    t->nvme = qnvme_new(t->pdev, &m->alloc);
+    t->nvme->css = NVME_CC_CSS_ALL;
+    qnvme_reset(t->nvme);
+    t->buf = qnvme_buf_new(t->nvme, 2 * QNVME_PAGE_SIZE);
+    qnvme_enable(t->nvme);
+    qnvme_take_irq(t->nvme, 0);
+}
+
+void cint_machine_enumerate(CintMachine *m)
+{
+    unsigned i;
+
+    let_run(m);
+    open_mmconfig(m);
+    alloc_destroy(&m->alloc);
+    alloc_init(&m->alloc, ALLOC_NO_FLAGS, ALLOC_START, CINT_RAM_SIZE,
+               QNVME_PAGE_SIZE);
+    for (i = 0; i < m->nodes; i++) {
+        CintNode *node = &m->node[i];
+
+        drop_node(node);
+        node->devfn = QPCI_DEVFN(FIRST_SLOT + i, 0);
+        if (node->behind_port) {
+            set_up_port(m, node);
+        }
+        take_over(m, node);
+    }
+}
+
+/* ---- A guest in its right mind ---- */
+
+void cint_machine_run(CintMachine *m, int64_t ns)
+{
+    unsigned i;
+
+    let_run(m);
+    cint_run(&m->node[0].t, ns);
+    for (i = 1; i < m->nodes; i++) {
+        m->node[i].t.clock = m->node[0].t.clock;
+    }
+    let_run(m);
+}
+
+/* The medium takes its time of the clock; the backend takes real time. */
+static void wait_for_reads(CintMachine *m, QNvmeCq *cq)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+
+    while (qnvme_visible(cq) < READS) {
+        if (g_get_monotonic_time() > limit) {
+            g_error("nvme, CQ %u: %u CQEs of %u reads", cq->id,
+                    qnvme_visible(cq), READS);
+        }
+        cint_machine_run(m, MEDIUM_NS);
+    }
+}
+
+static void expect_node_sane(CintMachine *m, CintNode *node)
+{
+    QNvmeSq *sq = cint_queues(&node->t, 1);
+    QNvmeCq *cq = sq->cq;
+
+    cint_read(&node->t, sq, READS);
+    wait_for_reads(m, cq);
+    g_assert_cmpuint(cint_eager_guest(&node->t, cq), ==, READS);
+    cint_machine_run(m, 1);
+    qnvme_delete_sq(sq);
+    qnvme_delete_cq(cq);
+}
+
+void cint_machine_expect_sane(CintMachine *m)
+{
+    unsigned i;
+
+    for (i = 0; i < m->nodes; i++) {
+        expect_node_sane(m, &m->node[i]);
+    }
+}
+
+void cint_machine_expect_recovers(CintMachine *m)
+{
+    cint_machine_enumerate(m);
+    cint_machine_expect_sane(m);
+}
+
+/* ---- What aims ---- */
+
+void cint_aim(CintTest *t, uint16_t vector, uint64_t addr, uint32_t data)
+{
+    qnvme_vector_target(t->nvme, vector, addr, data, false);
+}
+
+QNvmeCq *cint_create_cq_at(CintTest *t, uint16_t id, uint32_t entries,
+                           uint64_t addr)
+{
+    QNvmeCq *cq = g_new0(QNvmeCq, 1);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_CREATE_CQ,
+        .dptr.prp1 = cpu_to_le64(addr),
+        .cdw10 = cpu_to_le32((entries - 1) << 16 | id),
+        .cdw11 = cpu_to_le32(id << 16 | NVME_CQ_IEN | NVME_CQ_PC),
+    };
+
+    *cq = (QNvmeCq) {
+        .ctrl = t->nvme, .id = id, .vector = id, .entries = entries,
+        .addr = addr, .phase = true,
+    };
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
+    t->nvme->cqs[id] = cq;
+    return cq;
+}

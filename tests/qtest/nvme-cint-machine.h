@@ -1,0 +1,114 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A q35 machine on which a controller's writes reach more than memory:
+ * configuration space lies in memory (MMCONFIG), controllers are on the root
+ * bus or behind root ports with hot-plug, and share namespaces.
+ *
+ * What a guest does there may reset or unplug any of them and turn ports into
+ * anything. cint_machine_enumerate() makes it whole again, as firmware and
+ * drivers do after that: nothing that was handed out before is valid then.
+ */
+#ifndef QTEST_NVME_CINT_MACHINE_H
+#define QTEST_NVME_CINT_MACHINE_H
+
+#include "nvme-cint-common.h"
+#include "nvme-cint-watch.h"
+
+#define CINT_ECAM           0xb0000000u     /* MMCONFIG */
+#define CINT_NODES          3
+#define CINT_RAM_SIZE       (64 * 1024 * 1024)
+/* Slot Control: power off, indicator off. What hot-plug takes for "gone". */
+#define CINT_SLOT_OFF       0x0700
+
+/* A controller, and where it is. */
+typedef struct CintPlan {
+    const char *opts;       /* of -device nvme: "" or from a comma on */
+    bool behind_port;       /* a root port of its own */
+} CintPlan;
+
+typedef struct CintNode {
+    char *opts;
+    bool behind_port;
+    CintTest t;             /* not to be shut down by itself */
+    QPCIDevice *port;       /* NULL on the root bus */
+    int devfn;              /* with the bus number above bit 7 */
+    unsigned index;
+} CintNode;
+
+typedef struct CintMachine {
+    QTestState *qts;
+    QGuestAllocator alloc;
+    QPCIBus *bus;
+    CintNode node[CINT_NODES];
+    unsigned nodes;
+} CintMachine;
+
+/* Block nodes d0, d1, d2: of zeroes, 1 GiB. */
+#define CINT_NULL_NODE(name, more) \
+    "-blockdev driver=null-co,node-name=" name ",size=1073741824," \
+    "read-zeroes=on" more " "
+/* The same, that take @ns of real time. */
+#define CINT_SLOW_NODE(name, ns)    CINT_NULL_NODE(name, ",latency-ns=" #ns)
+
+/* Root ports take part in hot-plug, not ACPI. */
+#define CINT_NATIVE_HOTPLUG \
+    "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
+
+/**
+ * cint_machine_new: starts the machine, and takes its controllers over
+ * @args: QEMU arguments that come before the controllers
+ * @plans: up to CINT_NODES of them; ends with opts of NULL
+ * @more: arguments that come behind them, such as namespaces; may be NULL
+ *
+ * Controllers have identifiers nvme0, nvme1, nvme2. The machine is watched
+ * (nvme-cint-watch.h) until cint_machine_free().
+ */
+CintMachine *cint_machine_new(const char *args, const CintPlan *plans,
+                              const char *more);
+void cint_machine_free(CintMachine *m);
+
+/**
+ * cint_machine_enumerate: sets up buses, ports, and controllers, which are
+ * reset, and enabled without I/O queues
+ *
+ * Unplugged ones are plugged again. Guest memory is free again.
+ */
+void cint_machine_enumerate(CintMachine *m);
+
+/**
+ * cint_machine_expect_sane: after cint_machine_enumerate() each controller
+ * posts each CQE, and sends a message
+ */
+void cint_machine_expect_sane(CintMachine *m);
+
+/** cint_machine_expect_recovers: both of the above */
+void cint_machine_expect_recovers(CintMachine *m);
+
+/** cint_machine_run: moves the clock, and lets the main loop run */
+void cint_machine_run(CintMachine *m, int64_t ns);
+
+/* ---- What a guest can aim at: guest physical addresses ---- */
+
+/** cint_config_at: configuration space of a function, 4 KiB */
+uint64_t cint_config_at(const QPCIDevice *dev);
+
+/** cint_flr_at: Device Control, where PCI_EXP_DEVCTL_BCR_FLR resets */
+uint64_t cint_flr_at(QPCIDevice *dev);
+
+/** cint_slot_control_at: Slot Control of a root port */
+uint64_t cint_slot_control_at(QPCIDevice *port);
+
+/* ---- What aims ---- */
+
+/** cint_aim: from here on messages of @vector write @data to @addr */
+void cint_aim(CintTest *t, uint16_t vector, uint64_t addr, uint32_t data);
+
+/**
+ * cint_create_cq_at: creates a CQ with vector @id wherever a guest says
+ * @addr: guest physical address of a page, of memory or of anything
+ */
+QNvmeCq *cint_create_cq_at(CintTest *t, uint16_t id, uint32_t entries,
+                           uint64_t addr);
+
+#endif /* QTEST_NVME_CINT_MACHINE_H */

@@ -1,0 +1,761 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Sequences of a guest that ended QEMU, made it hang, or were answered
+ * wrongly: writes of the device to addresses that reset, unplug or delete what
+ * the device holds while it writes. docs/mutations.md lists what came of each.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/units.h"
+#include "hw/pci/pci_regs.h"
+#include "nvme-cint-driver.h"
+#include "nvme-cint-machine.h"
+
+#define OFF         ""
+#define BASE        ",cint=on,cint.policy=default,cint.max-hold=0"
+#define REAL        BASE ",cint.time=real"
+#define VIRTUAL     BASE ",cint.time=virtual"
+
+#define ADMIN_TAIL  0x1000
+#define ZONES       64
+#define ZONE_BLOCKS (16 * MiB / 512)
+#define FAST_DISK   CINT_NULL_NODE("d0", "")
+#define LATE_DISK   CINT_SLOW_NODE("d0", 400000000)
+#define ZONED(bus, drive) \
+    "-device nvme-ns,bus=" bus ",drive=" drive ",nsid=1,zoned=on," \
+    "zoned.zone_size=16M "
+
+/* The controller under test, with @opts; @args come before it. */
+static CintMachine *boot_one(const char *args, const char *opts)
+{
+    g_autofree char *device = g_strconcat(",drive=d0", opts, NULL);
+    const CintPlan plans[] = { { .opts = device }, { NULL } };
+
+    return cint_machine_new(args, plans, NULL);
+}
+
+static CintMachine *boot_below_port(const char *args, const char *opts)
+{
+    g_autofree char *device = g_strconcat(",drive=d0", opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = device, .behind_port = true }, { NULL },
+    };
+
+    return cint_machine_new(args, plans, NULL);
+}
+
+/* A second one is stock's, whatever the first is. */
+static CintMachine *boot_two(const char *args, const char *opts, bool port)
+{
+    g_autofree char *device = g_strconcat(",drive=d0", opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = device, .behind_port = port }, { .opts = ",drive=d1" },
+        { NULL },
+    };
+
+    return cint_machine_new(args, plans, NULL);
+}
+
+static void finish(CintMachine *m)
+{
+    cint_step("afterwards");
+    cint_machine_expect_recovers(m);
+    cint_machine_free(m);
+}
+
+static void ring_admin(CintTest *t)
+{
+    qnvme_ring_sq(&t->nvme->admin_sq);
+}
+
+/*
+ * Doorbells of queue pairs 0 and 1 as one access of the test: no bottom half
+ * runs in between, and the one that was scheduled last is the first to run.
+ */
+static void ring_both(CintTest *t, QNvmeSq *sq)
+{
+    QNvmeCtrl *n = t->nvme;
+    uint32_t values[4] = {
+        cpu_to_le32(n->admin_sq.tail), cpu_to_le32(n->admin_cq.head),
+        cpu_to_le32(sq->tail), cpu_to_le32(sq->cq->head),
+    };
+
+    qtest_memwrite(t->qts, n->bar.addr + ADMIN_TAIL, values, sizeof(values));
+}
+
+static void push_delete(CintTest *t, uint8_t opcode, uint16_t id)
+{
+    cint_push_admin(t, opcode, 0, id, 0);
+}
+
+/* Both queues of pair 1 go, rung for together with what leads to it. */
+static void push_delete_queues(CintTest *t)
+{
+    push_delete(t, NVME_ADM_CMD_DELETE_SQ, 1);
+    push_delete(t, NVME_ADM_CMD_DELETE_CQ, 1);
+}
+
+/* ---- Queues of 65536 entries ---- */
+
+static void expect_works(CintMachine *m, QNvmeSq *sq)
+{
+    CintTest *t = &m->node[0].t;
+
+    cint_read(t, sq, 3);
+    cint_machine_run(m, 1);
+    qnvme_wait_cqes(sq->cq, 3);
+    g_assert_true(qnvme_take_irq(t->nvme, sq->cq->vector));
+    qnvme_reap(sq->cq, 3);
+}
+
+static void f01(const void *opts)
+{
+    g_autofree char *more = g_strconcat(",mqes=65535", opts, NULL);
+    CintMachine *m = boot_one(FAST_DISK, more);
+    QNvmeCtrl *n = m->node[0].t.nvme;
+
+    expect_works(m, qnvme_create_sq(n, 1, CINT_ENTRIES,
+                                    qnvme_create_cq(n, 1, 65536, 1)));
+    expect_works(m, qnvme_create_sq(n, 2, 65536,
+                                    qnvme_create_cq(n, 2, CINT_ENTRIES, 2)));
+    finish(m);
+}
+
+/* ---- The admin queue's message resets the controller ---- */
+
+static void f02(const void *opts)
+{
+    CintMachine *m = boot_one(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+
+    cint_aim(t, 0, cint_flr_at(t->pdev), PCI_EXP_DEVCTL_BCR_FLR);
+    cint_push_admin(t, NVME_ADM_CMD_IDENTIFY, t->buf.addr, NVME_ID_CNS_CTRL,
+                    0);
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- A CQE lands on Slot Control: its identifier says power off ---- */
+
+static void f03(const void *opts)
+{
+    CintMachine *m = boot_below_port(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    uint64_t slot_control = cint_slot_control_at(m->node[0].port);
+    uint64_t page = cint_config_at(m->node[0].port);
+    uint32_t index = (slot_control - page) / sizeof(NvmeCqe);
+    QNvmeSq *sq;
+
+    g_assert_cmpuint((slot_control - page) % sizeof(NvmeCqe), ==,
+                     offsetof(NvmeCqe, cid));
+    sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES,
+                         cint_create_cq_at(t, 1, CINT_ENTRIES, page));
+    sq->next_cid = CINT_SLOT_OFF - index;
+    cint_read(t, sq, index + 1);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- An event index lands on Slot Control: the head that was read ---- */
+
+static void f04(const void *opts)
+{
+    CintMachine *m = boot_below_port(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    uint64_t slot_control = cint_slot_control_at(m->node[0].port);
+    uint64_t page = cint_config_at(m->node[0].port);
+    uint32_t offset = slot_control - page;
+    uint16_t id = offset / 8;
+    uint64_t shadow = guest_alloc(&m->alloc, QNVME_PAGE_SIZE);
+    QNvmeSq *sq;
+
+    g_assert_cmpuint(offset % 8, ==, 4);
+    sq = cint_queues(t, id);
+    qtest_memset(t->qts, shadow, 0, QNVME_PAGE_SIZE);
+    g_assert_cmphex(qnvme_admin(t->nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_DBBUF_CONFIG,
+        .dptr.prp1 = cpu_to_le64(shadow),
+        .dptr.prp2 = cpu_to_le64(page),
+    }, NULL), ==, 0);
+    /* The event index of the admin queue's head is there as well. */
+    qpci_config_writew(m->node[0].port, PCI_COMMAND,
+                       PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+    qtest_writel(t->qts, shadow + offset, CINT_SLOT_OFF);
+    qtest_writel(t->qts, shadow + offset - 4, 3);
+    cint_read(t, sq, 3);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- What is read resets the controller that reads ---- */
+
+static char *make_disk(const void *block, size_t size)
+{
+    char *path = g_strdup_printf("%s/nvme-cint-sequence-XXXXXX",
+                                 g_get_tmp_dir());
+    int fd = mkstemp(path);
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(pwrite(fd, block, size, 0), ==, size);
+    g_assert_cmpint(ftruncate(fd, GiB), ==, 0);
+    close(fd);
+    return path;
+}
+
+static void f05(const void *opts)
+{
+    uint16_t block[256];
+    g_autofree char *disk = NULL;
+    g_autofree char *args = NULL;
+    CintMachine *m;
+    CintTest *t;
+    QNvmeSq *sq;
+    NvmeCmd cmd;
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(block); i++) {
+        block[i] = cpu_to_le16(PCI_EXP_DEVCTL_BCR_FLR);
+    }
+    disk = make_disk(block, sizeof(block));
+    args = g_strdup_printf("-blockdev driver=file,node-name=d0,filename=%s ",
+                           disk);
+    m = boot_one(args, opts);
+    t = &m->node[0].t;
+    sq = cint_queues(t, 1);
+    cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, sizeof(block));
+    cmd.dptr.prp1 = cpu_to_le64(cint_flr_at(t->pdev));
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+    unlink(disk);
+}
+
+/* ---- A report of zones resets, with reads held back in the same pass ---- */
+
+/* Zones from @zone on, into @size bytes: at 0 how many there are. */
+static NvmeCmd report_zones(uint32_t zone, uint32_t size, uint64_t to)
+{
+    uint64_t block = (uint64_t)zone * ZONE_BLOCKS;
+
+    return (NvmeCmd) {
+        .opcode = NVME_CMD_ZONE_MGMT_RECV,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(to),
+        .cdw10 = cpu_to_le32(block),
+        .cdw11 = cpu_to_le32(block >> 32),
+        .cdw12 = cpu_to_le32(size / 4 - 1),
+    };
+}
+
+static void f06(const void *opts)
+{
+    /* Zone 1 begins at block 8000h, as the first descriptor says. */
+    const uint32_t at = 64 + 16;
+    g_autofree char *disk = make_disk("", 1);
+    g_autofree char *args = g_strdup_printf(
+        "-blockdev driver=file,node-name=d0,filename=%s,aio=native,"
+        "cache.direct=on ", disk);
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+    CintMachine *m = cint_machine_new(args, plans, ZONED("nvme0", "d0"));
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = report_zones(1, 128, cint_flr_at(t->pdev) - at);
+
+    g_assert_cmphex(ZONE_BLOCKS, ==, PCI_EXP_DEVCTL_BCR_FLR);
+    qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+    unlink(disk);
+}
+
+/* ---- Set Features that was rung for before a reset ---- */
+
+/* The same command with data at @count places instead. */
+static NvmeCmd with_sgl(CintTest *t, NvmeCmd cmd, const NvmeSglDescriptor *sgl,
+                        size_t count)
+{
+    uint64_t list = guest_alloc(t->nvme->alloc, QNVME_PAGE_SIZE);
+
+    qtest_memwrite(t->qts, list, sgl, count * sizeof(*sgl));
+    cmd.flags = NVME_PSDT_SGL_MPTR_CONTIGUOUS << 6;
+    cmd.dptr.sgl = (NvmeSglDescriptor) {
+        .addr = cpu_to_le64(list),
+        .len = cpu_to_le32(count * sizeof(*sgl)),
+        .type = NVME_SGL_DESCR_TYPE_LAST_SEGMENT << 4,
+    };
+    return cmd;
+}
+
+/*
+ * Another controller writes two registers at one instant: the doorbell of the
+ * admin queue and CC. A report of zones tells how many there are; the rest of
+ * what it says first is 0.
+ */
+static void write_tail_then_disable(CintTest *by, QNvmeSq *sq, CintTest *t)
+{
+    uint64_t bar = t->nvme->bar.addr;
+    NvmeSglDescriptor sgl[] = {
+        { .addr = cpu_to_le64(bar + ADMIN_TAIL), .len = cpu_to_le32(4) },
+        { .addr = cpu_to_le64(bar + NVME_REG_CC), .len = cpu_to_le32(4) },
+        { .addr = cpu_to_le64(by->buf.addr), .len = cpu_to_le32(56) },
+    };
+    NvmeCmd cmd = with_sgl(by, report_zones(ZONES - t->nvme->admin_sq.tail, 64,
+                                            0), sgl, ARRAY_SIZE(sgl));
+
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+}
+
+static void f07(const void *opts)
+{
+    g_autofree char *device = g_strconcat(",drive=d0", opts, NULL);
+    const CintPlan plans[] = { { .opts = device }, { .opts = "" }, { NULL } };
+    CintMachine *m = cint_machine_new(LATE_DISK CINT_NULL_NODE("d1", ""),
+                                      plans, ZONED("nvme1", "d1"));
+    CintTest *t = &m->node[0].t, *by = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1), *sq_by = cint_queues(by, 1);
+    uint64_t records, addr;
+    uint32_t count;
+
+    records = cint_records_new(t, 2);
+    cint_read(t, sq, 1);
+    cint_let_run(t);
+    qtest_memwrite(t->qts, t->buf.addr, &(NvmeCintStatus) {
+        .addr = cpu_to_le64(records), .records = cpu_to_le32(2),
+    }, sizeof(NvmeCintStatus));
+    cint_push_admin(t, NVME_ADM_CMD_SET_FEATURES, t->buf.addr,
+                    NVME_CINT_FID_STATUS, 0);
+    write_tail_then_disable(by, sq_by, t);
+    cint_machine_run(m, 1);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 0);
+    qnvme_forget(t->nvme);
+    qnvme_enable(t->nvme);
+    cint_step("after the reset");
+    cint_get_status(t, 0, &addr, &count);
+    g_assert_cmphex(addr, ==, 0);
+    g_assert_cmpuint(count, ==, 0);
+    finish(m);
+}
+
+/* ---- A reset waits for I/O; another device's message unplugs ---- */
+
+static void f08(const void *opts)
+{
+    CintMachine *m = boot_two(CINT_NATIVE_HOTPLUG LATE_DISK
+                              CINT_SLOW_NODE("d1", 100000000), opts, true);
+    CintTest *t = &m->node[0].t, *by = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1), *sq_by = cint_queues(by, 1);
+
+    cint_aim(by, 1, cint_slot_control_at(m->node[0].port), CINT_SLOT_OFF);
+    cint_read(t, sq, 3);
+    cint_machine_run(m, 1);
+    cint_read(by, sq_by, 1);
+    cint_let_run(by);
+    qnvme_reg_write(t->nvme, NVME_REG_CC, 0);
+    qnvme_wait_cqes(sq_by->cq, 1);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- Another is reset, whose wait deletes the queue at work ---- */
+
+#define SLOW_OTHER  CINT_SLOW_NODE("d1", 100000000)
+
+/* By data: the high half of how many zones there are is 0. */
+static void f09(const void *opts)
+{
+    const CintPlan plans[] = {
+        { .opts = opts }, { .opts = ",drive=d1" }, { NULL },
+    };
+    CintMachine *m = cint_machine_new(FAST_DISK SLOW_OTHER, plans,
+                                      ZONED("nvme0", "d0"));
+    CintTest *t = &m->node[0].t, *other = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1), *sq_other = cint_queues(other, 1);
+    NvmeCmd cmd = report_zones(0, 64, other->nvme->bar.addr + NVME_REG_CC - 4);
+
+    cint_read(other, sq_other, 1);
+    cint_let_run(other);
+    qnvme_push(sq, &cmd);
+    push_delete_queues(t);
+    ring_both(t, sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* By CQEs: dword 1 of the second one is 0, and lies on CC. */
+static void f10(const void *opts)
+{
+    CintMachine *m = boot_two(FAST_DISK SLOW_OTHER, opts, false);
+    CintTest *t = &m->node[0].t, *other = &m->node[1].t;
+    QNvmeSq *sq_other = cint_queues(other, 1);
+    QNvmeCq *cq = cint_create_cq_at(t, 1, 2, other->nvme->bar.addr);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
+
+    cint_read(t, sq, 2);
+    cint_machine_run(m, 1000);
+    cint_read(other, sq_other, 1);
+    cint_let_run(other);
+    cq->head = 1;
+    push_delete_queues(t);
+    ring_both(t, sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- A queue is deleted; its CQEs' message resets the controller ---- */
+
+static void f11(const void *opts)
+{
+    CintMachine *m = boot_one(LATE_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_aim(t, 1, cint_flr_at(t->pdev), PCI_EXP_DEVCTL_BCR_FLR);
+    cint_read(t, sq, 3);
+    cint_let_run(t);
+    push_delete(t, NVME_ADM_CMD_DELETE_SQ, 1);
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- A Copy that is out of range ---- */
+
+static CintMachine *boot_with_copy(const char *opts)
+{
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+
+    return cint_machine_new(FAST_DISK, plans,
+                            "-device nvme-ns,bus=nvme0,drive=d0,nsid=1");
+}
+
+static void push_copy_out_of_range(CintTest *t, QNvmeSq *sq)
+{
+    NvmeCopySourceRangeFormat0_2 range = {
+        .slba = cpu_to_le64(GiB / 512),
+        .nlb = cpu_to_le16(7),
+    };
+
+    qtest_memwrite(t->qts, t->buf.addr, &range, sizeof(range));
+    qnvme_push(sq, &(NvmeCmd) {
+        .opcode = NVME_CMD_COPY,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+    });
+    qnvme_ring_sq(sq);
+}
+
+static void expect_out_of_range(QNvmeSq *sq)
+{
+    NvmeCqe cqe;
+
+    g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe), ==, NVME_LBA_RANGE | NVME_DNR);
+    qnvme_reap(sq->cq, 1);
+}
+
+static void f12(const void *opts)
+{
+    CintMachine *m = boot_with_copy(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    for (i = 0; i < 100; i++) {
+        push_copy_out_of_range(t, sq);
+        cint_run(t, 1);
+        qnvme_wait_cqes(sq->cq, 1);
+        expect_out_of_range(sq);
+    }
+    finish(m);
+}
+
+static void f13(const void *opts)
+{
+    CintMachine *m = boot_with_copy(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    push_copy_out_of_range(t, sq);
+    cint_machine_run(m, 1);
+    expect_out_of_range(sq);
+    finish(m);
+}
+
+/* ---- Get Features: the data is an address, the address a reset ---- */
+
+static void f14(const void *opts)
+{
+    CintMachine *m = boot_one(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    uint64_t records = MiB + PCI_EXP_DEVCTL_BCR_FLR;
+
+    g_assert_cmphex(cint_set_status(t, records, 2, 0), ==, 0);
+    cint_push_admin(t, NVME_ADM_CMD_GET_FEATURES, cint_flr_at(t->pdev),
+                    NVME_CINT_FID_STATUS, 0);
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- Get Log Page: a counter says power off, and is to be reset ---- */
+
+static void complete_reads(CintMachine *m, QNvmeSq *sq, uint32_t count)
+{
+    while (count) {
+        uint32_t some = MIN(count, CINT_ENTRIES - 1);
+
+        cint_read(&m->node[0].t, sq, some);
+        cint_machine_run(m, 1);
+        qnvme_wait_cqes(sq->cq, some);
+        qnvme_reap(sq->cq, some);
+        count -= some;
+    }
+}
+
+/* Where in the log page CQ 1's number of CQEs is: its record is the second. */
+static uint32_t log_offset_of_cqes(CintTest *t)
+{
+    uint32_t record = sizeof(NvmeCintLogHeader) + sizeof(NvmeCintLogRecord);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, 64);
+    NvmeCintLogRecord head;
+
+    g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, record, &buf),
+                    ==, 0);
+    qtest_memread(t->qts, buf.addr, &head, 64);
+    g_assert_cmpuint(le16_to_cpu(head.cqid), ==, 1);
+    g_assert_cmpuint(le64_to_cpu(head.cqes), ==, CINT_SLOT_OFF);
+    return record + offsetof(NvmeCintLogRecord, cqes);
+}
+
+static void f15(const void *opts)
+{
+    CintMachine *m = boot_below_port(CINT_NATIVE_HOTPLUG FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    complete_reads(m, sq, CINT_SLOT_OFF);
+    qnvme_push(&t->nvme->admin_sq, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_GET_LOG_PAGE,
+        .nsid = cpu_to_le32(NVME_NSID_BROADCAST),
+        .dptr.prp1 = cpu_to_le64(cint_slot_control_at(m->node[0].port)),
+        .cdw10 = cpu_to_le32(NVME_CINT_LSP_RESET << 8 | NVME_CINT_LID),
+        .cdw12 = cpu_to_le32(log_offset_of_cqes(t)),
+    });
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+/* ---- Data is late in virtual time: who asks is answered ---- */
+
+#define HELD_DISK \
+    "-blockdev driver=raw,node-name=d0,file.driver=blkdebug," \
+    "file.image.driver=null-co,file.image.size=1073741824," \
+    "file.image.read-zeroes=on "
+
+static void command_backend(CintMachine *m, const char *command)
+{
+    g_autofree char *answer = qtest_hmp(m->qts, "qemu-io -d nvme0 \"%s\"",
+                                        command);
+
+    g_assert_cmpstr(answer, ==, "");
+}
+
+static gpointer step_clock(gpointer m)
+{
+    cint_run(&((CintMachine *)m)->node[0].t, 1000);
+    return NULL;
+}
+
+/* A read is in the backend; its data is due, and the clock is to move on. */
+static GThread *hold_read(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    command_backend(m, "break read_aio held");
+    cint_read(t, sq, 1);
+    return g_thread_new("clock", step_clock, m);
+}
+
+static void f16_monitor(const void *opts)
+{
+    CintMachine *m = boot_one(HELD_DISK, opts);
+    GThread *clock = hold_read(m);
+
+    cint_step("the monitor is asked while data is late");
+    qtest_qmp_assert_success(m->qts, "{'execute': 'query-status'}");
+    command_backend(m, "resume held");
+    g_thread_join(clock);
+    qnvme_wait_cqes(m->node[0].t.nvme->cqs[1], 1);
+    finish(m);
+}
+
+/* ---- Data for registers goes through a buffer, and there is one ---- */
+
+/* Two reads into registers of another: one has the buffer, one waits for it. */
+static QNvmeSq *read_twice_into_registers(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, QNVME_PAGE_SIZE);
+
+    cmd.dptr.prp1 = cpu_to_le64(m->node[1].t.nvme->bar.addr + ADMIN_TAIL);
+    qnvme_push(sq, &cmd);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_let_run(t);
+    return sq;
+}
+
+static void bounced_and_deleted(const void *opts)
+{
+    CintMachine *m = boot_two(LATE_DISK CINT_NULL_NODE("d1", ""), opts, false);
+
+    read_twice_into_registers(m);
+    push_delete(&m->node[0].t, NVME_ADM_CMD_DELETE_SQ, 1);
+    ring_admin(&m->node[0].t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void bounced_and_reset(const void *opts)
+{
+    CintMachine *m = boot_two(LATE_DISK CINT_NULL_NODE("d1", ""), opts, false);
+
+    read_twice_into_registers(m);
+    qnvme_reg_write(m->node[0].t.nvme, NVME_REG_CC, 0);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void bounced_and_aborted(const void *opts)
+{
+    CintMachine *m = boot_two(LATE_DISK CINT_NULL_NODE("d1", ""), opts, false);
+    QNvmeSq *sq = read_twice_into_registers(m);
+
+    qnvme_abort(sq, 1);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, 2);
+    finish(m);
+}
+
+/*
+ * A list of addresses that the buffer has no room for ends in the middle of a
+ * block. What does not fit goes back, or is missing when the controller goes.
+ */
+static void list_and_unplug(const void *opts)
+{
+    CintMachine *m = boot_two(CINT_NATIVE_HOTPLUG FAST_DISK
+                              CINT_NULL_NODE("d1", ""), opts, true);
+    CintTest *t = &m->node[0].t;
+    uint64_t registers = m->node[1].t.nvme->bar.addr + ADMIN_TAIL;
+    NvmeSglDescriptor sgl[] = {
+        { .addr = cpu_to_le64(t->buf.addr), .len = cpu_to_le32(100) },
+        { .addr = cpu_to_le64(registers), .len = cpu_to_le32(4096) },
+        { .addr = cpu_to_le64(registers), .len = cpu_to_le32(4096) },
+        { .addr = cpu_to_le64(t->buf.addr), .len = cpu_to_le32(412) },
+    };
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = with_sgl(t, qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, 512),
+                           sgl, ARRAY_SIZE(sgl));
+
+    cmd.cdw12 = cpu_to_le32(17 - 1);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, 1);
+    qtest_writel(m->qts, cint_slot_control_at(m->node[0].port), CINT_SLOT_OFF);
+    finish(m);
+}
+
+typedef struct Sequence {
+    const char *name;
+    void (*run)(const void *opts);
+    const char *opts;
+} Sequence;
+
+static const Sequence sequences[] = {
+    { "f01/queues-of-65536-entries/off", f01, OFF },
+    { "f01/queues-of-65536-entries/real", f01, REAL },
+    { "f01/queues-of-65536-entries/virtual", f01, VIRTUAL },
+    { "f02/admin-message-resets/off", f02, OFF },
+    { "f02/admin-message-resets/real", f02, REAL },
+    { "f02/admin-message-resets/virtual", f02, VIRTUAL },
+    { "f03/cqe-powers-off/off", f03, OFF },
+    { "f03/cqe-powers-off/real", f03, REAL },
+    { "f03/cqe-powers-off/virtual", f03, VIRTUAL },
+    { "f04/event-index-powers-off/off", f04, OFF },
+    { "f04/event-index-powers-off/real", f04, REAL },
+    { "f04/event-index-powers-off/virtual", f04, VIRTUAL },
+    { "f05/read-data-resets/off", f05, OFF },
+    { "f05/read-data-resets/real", f05, REAL },
+    { "f05/read-data-resets/virtual", f05, VIRTUAL },
+    { "f06/zone-report-resets-behind-reads/off", f06, OFF },
+    { "f06/zone-report-resets-behind-reads/real", f06, REAL },
+    { "f06/zone-report-resets-behind-reads/virtual", f06, VIRTUAL },
+    { "f07/features-rung-for-before-a-reset/real", f07, REAL },
+    { "f08/unplugged-within-a-reset/off", f08, OFF },
+    { "f08/unplugged-within-a-reset/real", f08, REAL },
+    { "f08/unplugged-within-a-reset/virtual", f08, VIRTUAL },
+    { "f09/data-disables-another/off", f09, OFF },
+    { "f09/data-disables-another/real", f09, REAL },
+    { "f09/data-disables-another/virtual", f09, VIRTUAL },
+    { "f10/cqe-disables-another/off", f10, OFF },
+    { "f10/cqe-disables-another/real", f10, REAL },
+    { "f10/cqe-disables-another/virtual", f10, VIRTUAL },
+    { "f11/delete-sq-message-resets/off", f11, OFF },
+    { "f11/delete-sq-message-resets/real", f11, REAL },
+    { "f11/delete-sq-message-resets/virtual", f11, VIRTUAL },
+    { "f12/copy-out-of-range/off", f12, OFF },
+    { "f12/copy-out-of-range/real", f12, REAL },
+    { "f12/copy-out-of-range/virtual", f12, VIRTUAL },
+    { "f13/copy-out-of-range-takes-no-time/virtual", f13,
+      VIRTUAL ",cint.media=sata" },
+    { "f14/get-features-data-resets/real", f14, REAL },
+    { "f14/get-features-data-resets/virtual", f14, VIRTUAL },
+    { "f15/get-log-data-unplugs/real", f15, REAL },
+    { "f15/get-log-data-unplugs/virtual", f15, VIRTUAL },
+    { "bounced/deleted/off", bounced_and_deleted, OFF },
+    { "bounced/deleted/real", bounced_and_deleted, REAL },
+    { "bounced/deleted/virtual", bounced_and_deleted, VIRTUAL },
+    { "bounced/reset/off", bounced_and_reset, OFF },
+    { "bounced/reset/real", bounced_and_reset, REAL },
+    { "bounced/reset/virtual", bounced_and_reset, VIRTUAL },
+    { "bounced/aborted/off", bounced_and_aborted, OFF },
+    { "bounced/aborted/real", bounced_and_aborted, REAL },
+    { "bounced/aborted/virtual", bounced_and_aborted, VIRTUAL },
+    { "bounced/list-and-unplug/off", list_and_unplug, OFF },
+    { "bounced/list-and-unplug/real", list_and_unplug, REAL },
+    { "bounced/list-and-unplug/virtual", list_and_unplug, VIRTUAL },
+    { "f16/late-data-and-the-monitor/virtual", f16_monitor, VIRTUAL },
+};
+
+static void run_sequence(const void *opaque)
+{
+    const Sequence *s = opaque;
+
+    cint_step("%s", s->name);
+    s->run(s->opts);
+}
+
+int main(int argc, char **argv)
+{
+    size_t i;
+
+    cint_watch_init(&argc, &argv);
+    for (i = 0; i < ARRAY_SIZE(sequences); i++) {
+        g_autofree char *path = g_strdup_printf("/nvme-cint/sequence/%s",
+                                                sequences[i].name);
+
+        qtest_add_data_func(path, &sequences[i], run_sequence);
+    }
+    return g_test_run();
+}
