@@ -635,156 +635,6 @@ static void *sleep_for_ever(void *opaque)
     return NULL;
 }
 
-/* Another thread ends a wait, with what there is, or the next one. */
-static void test_woken(void)
-{
-    static const enum cintio_mode modes[] = {
-        CINTIO_INTERRUPT, CINTIO_COALESCED,
-    };
-    struct cintio_done done[8];
-
-    for (unsigned i = 0; i < 2 * 20; i++) {
-        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
-        struct cintio_queue *q = queue_of(fake, 16, modes[i % 2]);
-        Sleeper sleeper = { q, -1 };
-        GThread *thread;
-
-        push(q, 2);
-        g_assert_cmpint(cintio_ring(q), ==, 0);
-        thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
-        usleep(i * 20);
-        cintio_queue_wake(q);
-        g_thread_join(thread);
-        g_assert_cmpint(sleeper.result, ==, 0);
-        g_assert_cmpuint(q->interrupts, ==, 0);
-        fake_complete_some(fake, 1, 2);
-        g_assert_cmpint(cintio_complete(q, done, 2, 8, CINTIO_FOREVER), ==, 2);
-        cintio_queue_destroy(q);
-        fake_free(fake);
-    }
-}
-
-static void test_arm(void)
-{
-    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
-    struct cintio_queue_options polled = { .no_interrupts = true };
-    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL), *none;
-    struct cintio_done done[8];
-
-    g_assert_cmpint(cintio_queue_create(fake->dev, &polled, &none, &err), ==,
-                    0);
-    g_assert_cmpint(cintio_queue_fd(none), ==, -ENOTSUP);
-    g_assert_cmpint(cintio_queue_arm(none, 1), ==, -EINVAL);
-    cintio_queue_destroy(none);
-    g_assert_cmpint(cintio_queue_fd(q), >=, 0);
-    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -EINVAL);
-    g_assert_nonnull(strstr(cintio_queue_error(q), "interrupt or coalesced"));
-    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
-    /* it rings, and asks for one where none are named, and for all at most */
-    g_assert_cmpint(cintio_queue_arm(q, 0), ==, 0);
-    push(q, 2);
-    g_assert_cmpint(cintio_queue_arm(q, 0), ==, 0);
-    g_assert_cmpuint(fake_inflight(fake, 1), ==, 2);
-    fake_complete_some(fake, 1, 1);
-    g_assert_true(fake_is_signalled(fake, 1));
-    g_assert_cmpint(cintio_queue_arm(q, 9), ==, 0);
-    g_assert_false(fake_is_signalled(fake, 1));
-    fake_complete_some(fake, 1, 1);
-    g_assert_true(fake_is_signalled(fake, 1));
-    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 1);
-    g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, 2);
-    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 0);
-    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
-    g_assert_true(fake_is_signalled(fake, 1));
-    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -ESTALE);
-    cintio_queue_destroy(q);
-    fake_free(fake);
-}
-
-/* --- many at a time ----------------------------------------------------- */
-
-static unsigned ready_of(struct cintio_group *group, uint64_t timeout_ns,
-                         struct cintio_ready *ready)
-{
-    int n = cintio_group_wait(group, 2, ready, 8, timeout_ns, &err);
-
-    g_assert_cmpint(n, >=, 0);
-    return n;
-}
-
-/* Queues of two controllers, and a foreign fd. */
-static void test_group(void)
-{
-    FakeNvme *fakes[2] = {
-        started(NVME_CINT_POLICY_POINTER), started(NVME_CINT_POLICY_POINTER),
-    };
-    struct cintio_queue *q[4];
-    struct cintio_ready ready[8];
-    struct cintio_done done[8];
-    struct cintio_group *group;
-    int foreign = eventfd(0, EFD_NONBLOCK), name;
-    uint64_t one = 1, start;
-
-    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
-    for (unsigned i = 0; i < 4; i++) {
-        q[i] = queue_of(fakes[i / 2], 16, i % 2 ? CINTIO_COALESCED
-                                                : CINTIO_INTERRUPT);
-        g_assert_cmpint(cintio_group_add(group, q[i], &q[i], &err), ==, 0);
-        push(q[i], 4);
-    }
-    g_assert_cmpint(cintio_group_add(group, q[0], NULL, &err), ==, -EEXIST);
-    g_assert_nonnull(strstr(err.text, "is in the group"));
-    g_assert_cmpint(cintio_group_add_fd(group, foreign, POLLIN, &name, &err),
-                    ==, 0);
-    g_assert_cmpint(cintio_group_wait(group, 1, ready, 0, 0, &err), ==,
-                    -EINVAL);
-    /* nothing: only time passes */
-    start = cintio_now();
-    g_assert_cmpuint(ready_of(group, 2000000, ready), ==, 0);
-    g_assert_cmpuint(cintio_now() - start, >=, 2000000);
-    g_assert_cmpuint(fake_inflight(fakes[1], 2), ==, 4);
-
-    fake_complete_some(fakes[1], 2, 1);
-    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
-    fake_complete_some(fakes[1], 2, 1);
-    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
-    g_assert_true(ready[0].queue == q[3] && ready[0].opaque == &q[3]);
-    g_assert_cmpint(cintio_complete(q[3], done, 0, 8, 0), ==, 2);
-    /* one at the next, one at the last of two, and the fd */
-    fake_complete_some(fakes[0], 1, 1);
-    fake_complete_some(fakes[1], 2, 2);
-    g_assert_cmpint(write(foreign, &one, 8), ==, 8);
-    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 3);
-    g_assert_true(!ready[0].queue && ready[0].opaque == &name);
-    g_assert_cmpint(ready[0].fd, ==, foreign);
-    g_assert_cmpuint(ready[0].events, ==, POLLIN);
-    g_assert_true(ready[1].queue == q[3] && ready[2].queue == q[0]);
-    cintio_group_remove_fd(group, foreign);
-    cintio_group_remove(group, q[3]);
-    g_assert_cmpint(cintio_complete(q[0], done, 0, 8, 0), ==, 1);
-    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
-
-    cintio_group_wake(group);
-    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 0);
-    /* a message that is lost is found, late */
-    fakes[0]->cq[2].masked = true;
-    fake_complete_some(fakes[0], 2, 1);
-    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
-    g_assert_true(ready[0].queue == q[1]);
-    g_assert_cmpint(cintio_complete(q[1], done, 0, 8, 0), ==, 1);
-
-    g_assert_cmpint(cintio_reset(fakes[0]->dev, &err), ==, 0);
-    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 2);
-    g_assert_cmpint(ready[0].result, ==, -ESTALE);
-    cintio_group_destroy(group);
-    close(foreign);
-    for (unsigned i = 0; i < 4; i++) {
-        cintio_queue_destroy(q[i]);
-    }
-    fake_free(fakes[0]);
-    fake_free(fakes[1]);
-}
-
 /* A reset ends each kind of wait, whenever it comes. */
 static void test_reset_wakes(void)
 {
@@ -946,6 +796,170 @@ static void test_told_between(void)
     fake_free(fake);
 }
 
+/* Another thread ends a wait, with what there is, or the next one. */
+static void test_woken(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+    struct cintio_done done[8];
+
+    for (unsigned i = 0; i < 2 * 20; i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+        struct cintio_queue *q = queue_of(fake, 16, modes[i % 2]);
+        Sleeper sleeper = { q, -1 };
+        GThread *thread;
+
+        push(q, 2);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
+        usleep(i * 20);
+        cintio_queue_wake(q);
+        g_thread_join(thread);
+        g_assert_cmpint(sleeper.result, ==, 0);
+        g_assert_cmpuint(q->interrupts, ==, 0);
+        fake_complete_some(fake, 1, 2);
+        g_assert_cmpint(cintio_complete(q, done, 2, 8, CINTIO_FOREVER), ==, 2);
+        /* that one, and no other */
+        push(q, 1);
+        cintio_queue_watch(q, complete_when_slept, fake);
+        g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+        cintio_queue_destroy(q);
+        fake_free(fake);
+    }
+}
+
+static void test_arm(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue_options polled = { .no_interrupts = true };
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL), *none;
+    struct cintio_done done[8];
+
+    g_assert_cmpint(cintio_queue_create(fake->dev, &polled, &none, &err), ==,
+                    0);
+    g_assert_cmpint(cintio_queue_fd(none), ==, -ENOTSUP);
+    g_assert_cmpint(cintio_queue_arm(none, 1), ==, -EINVAL);
+    cintio_queue_destroy(none);
+    g_assert_cmpint(cintio_queue_fd(q), >=, 0);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -EINVAL);
+    g_assert_nonnull(strstr(cintio_queue_error(q), "interrupt or coalesced"));
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
+    /* it rings, and asks for one where none are named, and for all at most */
+    g_assert_cmpint(cintio_queue_arm(q, 0), ==, 0);
+    push(q, 2);
+    g_assert_cmpint(cintio_queue_arm(q, 0), ==, 0);
+    g_assert_cmpuint(fake_inflight(fake, 1), ==, 2);
+    fake_complete_some(fake, 1, 1);
+    g_assert_true(fake_is_signalled(fake, 1));
+    g_assert_cmpint(cintio_queue_arm(q, 9), ==, 0);
+    g_assert_false(fake_is_signalled(fake, 1));
+    fake_complete_some(fake, 1, 1);
+    g_assert_true(fake_is_signalled(fake, 1));
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 1);
+    g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, 2);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 0);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_true(fake_is_signalled(fake, 1));
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -ESTALE);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+    /* also where the reset comes between */
+    fake = started(NVME_CINT_POLICY_POINTER);
+    q = queue_of(fake, 16, CINTIO_COALESCED);
+    push(q, 1);
+    cintio_queue_watch(q, reset_once, fake);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, -ESTALE);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* --- many at a time ----------------------------------------------------- */
+
+static unsigned ready_of(struct cintio_group *group, uint64_t timeout_ns,
+                         struct cintio_ready *ready)
+{
+    int n = cintio_group_wait(group, 2, ready, 8, timeout_ns, &err);
+
+    g_assert_cmpint(n, >=, 0);
+    return n;
+}
+
+/* Queues of two controllers, and a foreign fd. */
+static void test_group(void)
+{
+    FakeNvme *fakes[2] = {
+        started(NVME_CINT_POLICY_POINTER), started(NVME_CINT_POLICY_POINTER),
+    };
+    struct cintio_queue *q[4];
+    struct cintio_ready ready[8];
+    struct cintio_done done[8];
+    struct cintio_group *group;
+    int foreign = eventfd(0, EFD_NONBLOCK), name;
+    uint64_t one = 1, start;
+
+    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        q[i] = queue_of(fakes[i / 2], 16, i % 2 ? CINTIO_COALESCED
+                                                : CINTIO_INTERRUPT);
+        g_assert_cmpint(cintio_group_add(group, q[i], &q[i], &err), ==, 0);
+        push(q[i], 4);
+    }
+    g_assert_cmpint(cintio_group_add(group, q[0], NULL, &err), ==, -EEXIST);
+    g_assert_nonnull(strstr(err.text, "is in the group"));
+    g_assert_cmpint(cintio_group_add_fd(group, foreign, POLLIN, &name, &err),
+                    ==, 0);
+    g_assert_cmpint(cintio_group_wait(group, 1, ready, 0, 0, &err), ==,
+                    -EINVAL);
+    /* nothing: only time passes */
+    start = cintio_now();
+    g_assert_cmpuint(ready_of(group, 2000000, ready), ==, 0);
+    g_assert_cmpuint(cintio_now() - start, >=, 2000000);
+    g_assert_cmpuint(fake_inflight(fakes[1], 2), ==, 4);
+
+    fake_complete_some(fakes[1], 2, 1);
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
+    fake_complete_some(fakes[1], 2, 1);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
+    g_assert_true(ready[0].queue == q[3] && ready[0].opaque == &q[3]);
+    g_assert_cmpint(cintio_complete(q[3], done, 0, 8, 0), ==, 2);
+    /* one at the next, one at the last of two, and the fd */
+    fake_complete_some(fakes[0], 1, 1);
+    fake_complete_some(fakes[1], 2, 2);
+    g_assert_cmpint(write(foreign, &one, 8), ==, 8);
+    g_assert_cmpint(cintio_group_wait(group, 2, ready, 2, CINTIO_FOREVER, &err),
+                    ==, 2);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 3);
+    g_assert_true(!ready[0].queue && ready[0].opaque == &name);
+    g_assert_cmpint(ready[0].fd, ==, foreign);
+    g_assert_cmpuint(ready[0].events, ==, POLLIN);
+    g_assert_true(ready[1].queue == q[3] && ready[2].queue == q[0]);
+    cintio_group_remove_fd(group, foreign);
+    cintio_group_remove(group, q[3]);
+    g_assert_cmpint(cintio_complete(q[0], done, 0, 8, 0), ==, 1);
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
+
+    cintio_group_wake(group);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 0);
+    /* a message that is lost is found, late */
+    fakes[0]->cq[2].masked = true;
+    fake_complete_some(fakes[0], 2, 1);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 1);
+    g_assert_true(ready[0].queue == q[1]);
+    g_assert_cmpint(cintio_complete(q[1], done, 0, 8, 0), ==, 1);
+
+    g_assert_cmpint(cintio_reset(fakes[0]->dev, &err), ==, 0);
+    g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 2);
+    g_assert_cmpint(ready[0].result, ==, -ESTALE);
+    cintio_group_destroy(group);
+    close(foreign);
+    for (unsigned i = 0; i < 4; i++) {
+        cintio_queue_destroy(q[i]);
+    }
+    fake_free(fakes[0]);
+    fake_free(fakes[1]);
+}
+
 /* One completes, and its interrupt is due at once. */
 static bool complete_one(void *opaque, struct cintio_queue *q,
                          enum cintio_step step)
@@ -1067,6 +1081,12 @@ static void test_records_cease_between(void)
     g_assert_cmpuint(q->sleeps, ==, 1);
     g_assert_cmpuint(q->interrupts, ==, 2);
     g_assert_cmpuint(q->doubts, ==, 1);
+    /* one that is counted again dispels it */
+    fake->frozen = false;
+    push(q, 1);
+    cintio_queue_watch(q, complete_one, fake);
+    g_assert_cmpint(cintio_complete(q, done, 1, 4, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(q->doubts, ==, 0);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
