@@ -245,32 +245,6 @@ def test_commas_are_doubled() -> None:
 
 # ---- against the C source ----------------------------------------------
 
-_FIELDS = {"read_latency_ns": "read_ns", "write_latency_ns": "write_ns", "units": "units",
-           "jitter_ns": "jitter_ns", "read_per_kib_ns": "read_per_kib_ns",
-           "write_per_kib_ns": "write_per_kib_ns", "read_bandwidth": "read_bandwidth",
-           "write_bandwidth": "write_bandwidth"}
-
-
-def c_profiles() -> dict[str, dict[str, int]]:
-    """The profiles of model/media.c, by name."""
-    text = (paths.OVERLAY_NVME / "model/media.c").read_text(encoding="utf-8")
-    names = dict(re.findall(r'\[(CINT_MEDIA_\w+)\]\s*=\s*"(\w+)"', text))
-    bodies = dict(re.findall(r"\[(CINT_MEDIA_\w+)\]\s*=\s*\{(.*?)\}", text, re.DOTALL))
-    fields = r"\.(\w+)\s*=\s*(\d+)(?:\s*\*\s*(\d+)u?l*)?"
-    return {name: {_FIELDS[f]: int(v) * int(times or 1)
-                   for f, v, times in re.findall(fields, bodies.get(symbol, ""))}
-            for symbol, name in names.items()}
-
-
-def test_profiles_are_those_of_the_device() -> None:
-    found = c_profiles()
-    assert set(found) == set(device.PROFILES)
-    for name, fields in found.items():
-        mine = device.PROFILES[name]
-        for field in _FIELDS.values():
-            assert getattr(mine, field) == fields.get(field, 0), (name, field)
-
-
 def test_policies_are_those_of_the_device() -> None:
     assert list(words.POLICIES) == list(logpage.POLICIES)
     assert {name for reads in words.POLICIES.values() for name in reads} <= set(params.ALL)

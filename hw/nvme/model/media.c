@@ -16,68 +16,28 @@
  */
 #define MOST_NS     (1000 * SECOND_NS)
 
-const char *const cint_media_names[] = {
-    [CINT_MEDIA_NONE]   = "none",
-    [CINT_MEDIA_OPTANE] = "optane",
-    [CINT_MEDIA_P3700]  = "p3700",
-    [CINT_MEDIA_GEN2]   = "gen2",
-    [CINT_MEDIA_SATA]   = "sata",
-    [CINT_MEDIA_DRAM]   = "dram",
-    [CINT_MEDIA_ZSSD]   = "zssd",
-    [CINT_MEDIA_RAM]    = "ram",
-    [CINT_MEDIA_SSD80]  = "ssd80",
-    [CINT_MEDIA_ARRAY]  = "array",
-    [CINT_MEDIA_CUSTOM] = "custom",
-    NULL,
+/* The last one is NULL. */
+const char *const cint_media_names[CINT_NR_MEDIA + 1] = {
+#define MEDIA(name, id, ...)    name
+#include "media-list.h"
+#undef MEDIA
 };
 
-/*
- * The papers name drives and quote end-to-end times; the media's share is
- * derived from those. Fields that are absent are 0: no cost, no limit.
- */
 static const CintMediaParams profiles[CINT_NR_MEDIA] = {
-    /*
-     * 10 us for a sync 4 KiB read, 3 us of which are software. The papers'
-     * drive is a DC P4800X, whose data sheet has 550 K reads and 500 K writes
-     * of 4 KiB a second.
-     */
-    [CINT_MEDIA_OPTANE] = {
-        .read_latency_ns = 7000, .write_latency_ns = 7000, .units = 8,
-        .read_bandwidth = 550000 * 4096ull,
-        .write_bandwidth = 500000 * 4096ull,
-    },
-    /* 80 us with a standard deviation of 28 us, which is 48 us / sqrt(3). */
-    [CINT_MEDIA_P3700] = {
-        .read_latency_ns = 76000, .write_latency_ns = 76000, .units = 40,
-        .jitter_ns = 48000,
-    },
-    /* The end points of the device range in cinterrupts Figures 3 and 4. */
-    [CINT_MEDIA_GEN2] = {
-        .read_latency_ns = 3500, .write_latency_ns = 3500, .units = 8,
-    },
-    [CINT_MEDIA_SATA] = {
-        .read_latency_ns = 100000, .write_latency_ns = 100000, .units = 8,
-    },
-    /* Le Moal: 512 B in 3.16 us from user space with polling. */
-    [CINT_MEDIA_DRAM] = {
-        .read_latency_ns = 2900, .write_latency_ns = 2900, .units = 1,
-    },
-    /*
-     * Jiang: reads of 4 and 128 KiB take 12 and 38 us, writes 4 and 61 us;
-     * about 3.2 and 2.15 GB/s. The two sizes give slope and intercept.
-     */
-    [CINT_MEDIA_ZSSD] = {
-        .read_latency_ns = 11160, .read_per_kib_ns = 210,
-        .write_latency_ns = 2160, .write_per_kib_ns = 460, .units = 64,
-        .read_bandwidth = 3200000000, .write_bandwidth = 2150000000,
-    },
-    [CINT_MEDIA_SSD80] = {
-        .read_latency_ns = 80000, .write_latency_ns = 80000, .units = 64,
-    },
-    /* vIC: 8 outstanding reads give 30.5 KIOPS, the array stops at 53 K. */
-    [CINT_MEDIA_ARRAY] = {
-        .read_latency_ns = 260000, .write_latency_ns = 260000, .units = 14,
-    },
+#define MEDIA(name, id, read, write, at_once, spread, read_kib, write_kib, \
+              read_rate, write_rate)                                       \
+    [CINT_MEDIA_##id] = {                                                  \
+        .read_latency_ns = read,                                           \
+        .write_latency_ns = write,                                         \
+        .units = at_once,                                                  \
+        .jitter_ns = spread,                                               \
+        .read_per_kib_ns = read_kib,                                       \
+        .write_per_kib_ns = write_kib,                                     \
+        .read_bandwidth = read_rate,                                       \
+        .write_bandwidth = write_rate,                                     \
+    }
+#include "media-list.h"
+#undef MEDIA
 };
 
 void cint_media_profile(CintMediaParams *params)

@@ -20,18 +20,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The lines of media-list.h, in order. */
 typedef enum CintMediaProfile {
-    CINT_MEDIA_NONE,        /* the block backend's own timing */
-    CINT_MEDIA_OPTANE,
-    CINT_MEDIA_P3700,
-    CINT_MEDIA_GEN2,
-    CINT_MEDIA_SATA,
-    CINT_MEDIA_DRAM,
-    CINT_MEDIA_ZSSD,
-    CINT_MEDIA_RAM,
-    CINT_MEDIA_SSD80,
-    CINT_MEDIA_ARRAY,
-    CINT_MEDIA_CUSTOM,
+#define MEDIA(name, id, ...)    CINT_MEDIA_##id
+#include "media-list.h"
+#undef MEDIA
     CINT_NR_MEDIA,
 } CintMediaProfile;
 
@@ -39,7 +32,7 @@ typedef enum CintMediaProfile {
 #define CINT_MEDIA_MIN_BANDWIDTH    65536   /* bytes/s */
 
 /* Name of each profile, NULL terminated. */
-extern const char *const cint_media_names[];
+extern const char *const cint_media_names[CINT_NR_MEDIA + 1];
 
 typedef struct CintMediaParams {
     uint64_t profile;           /* CintMediaProfile */

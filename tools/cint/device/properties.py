@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from cint import units
+from cint import paths, units
 from cint.device import params, scale, words
 from cint.errors import UsageError
 
@@ -138,24 +138,24 @@ POLICY_HELP = (f"{', '.join(_SHOWN.get(kind, kind) for kind in words.POLICIES)},
                "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000, "
                "and with --steering split:l=cint,t=adaptive")
 
-# The profiles of hw/nvme/cint-media.c.  They are repeated here because the
-# device is given every latency explicitly, multiplied by the CPU scale; a
-# test compares the two lists.
-PROFILES: dict[str, Media] = {m.name: m for m in (
-    Media("none", 0, 0),
-    Media("optane", 7_000, 7_000, 8, read_bandwidth=550_000 * 4096,
-          write_bandwidth=500_000 * 4096),
-    Media("p3700", 76_000, 76_000, 40, jitter_ns=48_000),
-    Media("gen2", 3_500, 3_500, 8),
-    Media("sata", 100_000, 100_000, 8),
-    Media("dram", 2_900, 2_900, 1),
-    Media("zssd", 11_160, 2_160, 64, read_per_kib_ns=210, write_per_kib_ns=460,
-          read_bandwidth=3_200_000_000, write_bandwidth=2_150_000_000),
-    Media("ram", 0, 0),
-    Media("ssd80", 80_000, 80_000, 64),
-    Media("array", 260_000, 260_000, 14),
-    Media("custom", 0, 0),
-)}
+_MEDIA_LINE = re.compile(r'^MEDIA\("(\w+)", \w+, ([\d, ]+)\),$', re.MULTILINE)
+
+
+def read_profiles(text: str) -> dict[str, Media]:
+    """The media profiles of model/media-list.h, by name."""
+    found = {}
+    for name, numbers in _MEDIA_LINE.findall(text):
+        read, write, at_once, jitter, read_kib, write_kib, read_rate, write_rate = map(
+            int, numbers.split(","))
+        found[name] = Media(name, read_ns=read, write_ns=write, units=at_once, jitter_ns=jitter,
+                            read_per_kib_ns=read_kib, write_per_kib_ns=write_kib,
+                            read_bandwidth=read_rate, write_bandwidth=write_rate)
+    return found
+
+
+#: The device's own profiles. It is given every latency explicitly, multiplied by the CPU scale.
+PROFILES = read_profiles((paths.OVERLAY_NVME / "model/media-list.h").read_text("utf-8"))
+
 
 
 # ---- policies -----------------------------------------------------------
