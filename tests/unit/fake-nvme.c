@@ -279,7 +279,7 @@ static void get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
     size_t len = ((sqe->cdw10 >> 16) + 1) * 4;
 
     if (fake->no_sizes) {
-        page.head.header_size = page.head.record_size = 0;
+        page.head.header_size = 0;
     }
     for (unsigned qid = 0; qid <= FAKE_QUEUES; qid++) {
         page.record[qid].cqid = qid;

@@ -880,6 +880,7 @@ static void test_records_reset(void)
     cintio_queue_destroy(fresh);
     cintio_queue_destroy(q);
     g_assert_cmpuint(fake->records, ==, 0);
+    ((NvmeCintRecord *)fake->dev->records->addr)[1].seq = 5;
     g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, 0);
     g_assert_cmpuint(maps_of(fake), ==, 2);     /* admin queue, records */
     q = queue_of(fake, 16);
