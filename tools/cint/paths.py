@@ -23,9 +23,8 @@ QEMU = QEMU_BUILD / "qemu-system-x86_64"
 QOS_TEST = QEMU_BUILD / "tests/qtest/qos-test"
 #: The same source and configuration without our patches, for the identity test.
 QEMU_STOCK = BUILD / "qemu-stock/qemu-system-x86_64"
-#: The same with the upstream series alone, and QEMU's tests of that build.
-QEMU_UPSTREAM = BUILD / "qemu-upstream/qemu-system-x86_64"
-UPSTREAM_QOS_TEST = BUILD / "qemu-upstream/qos-test"
+#: The same with one series for upstream alone, and QEMU's tests of it: a directory each.
+QEMU_UPSTREAM = BUILD / "qemu-upstream"
 
 #: A tree of its own for the builds that are measured, which have the load generator.
 QEMU_BENCH_SRC = SRC / "qemu-bench"
@@ -100,7 +99,7 @@ REPLAY_SRC = ROOT / "replay"
 QEMU_PATCHES = ROOT / "qemu-patches/10.0"
 #: All series of QEMU's, by the version that each is for.
 QEMU_SERIES = QEMU_PATCHES.parent
-#: For QEMU as it is: what could be mailed today.
+#: For QEMU as it is: a series for each set of maintainers, what could be mailed today.
 QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
 #: For the builds that are measured.
 QEMU_BENCH_PATCHES = ROOT / "qemu-patches/bench"

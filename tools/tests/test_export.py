@@ -3,6 +3,7 @@
 
 import argparse
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from test_series import commit, git
 
 from cint import cli, paths
-from cint.build import export, patches, series, sources
+from cint.build import cover, export, patches, series, sources
 from cint.errors import CintError
 
 PATCH = """\
@@ -118,6 +119,41 @@ def test_commits_can_be_mailed_and_are_the_same_again(own: Path, sandbox: Path) 
     assert (git(own, "for-each-ref"), git(own, "status", "--porcelain")) == before
 
 
+def test_the_sender_takes_the_place_of_the_project(own: Path, sandbox: Path) -> None:
+    other = sandbox / "qemu-patches/10.0/0.patch"
+    other.write_text(other.read_text().replace("a@example.org", "a@example.net"))
+    made = sandbox / "made"
+    assert run(made, "--qemu", "--qemu-src", own, "--from", "Zoë J. Doe <zoe@example.com>") == 0
+    log = git(made, "log", "--reverse", "--format=%an <%ae>, %cn <%ce>%n%B", "cint-base..cint")
+    zoe, theirs = "Zoë J. Doe <zoe@example.com>", "A Person <a@example.net>"
+    commits = len(subjects(made))
+    # A patch by somebody else stays theirs, and is signed by who sends it.
+    assert log.startswith(f"{theirs}, {zoe}\nhw/nvme: a fix\n\nWhy.\n\n"
+                          f"Signed-off-by: {theirs}\nSigned-off-by: {zoe}\n")
+    assert log.count(f"{zoe}, {zoe}\n") == commits - 1
+    assert log.count(f"Signed-off-by: {zoe}") == commits
+    assert "example.org" not in log
+
+
+def test_a_series_for_upstream_brings_its_cover_letter(
+    own: Path, sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailed = sandbox / "qemu-patches/upstream/core"
+    mailed.mkdir(parents=True)
+    for name in ("0.patch", "series"):
+        shutil.copy(sandbox / "qemu-patches/10.0" / name, mailed / name)
+    (mailed / "series").write_text("0.patch\n")
+    (mailed / cover.NAME).write_text("From 0\nFrom: A <a@example.org>\nDate: x\n"
+                                     "Subject: [PATCH 0/1] core: title\n\nWhy all.\n\nA (1):\n")
+    monkeypatch.setattr(paths, "QEMU_UPSTREAM_PATCHES", mailed.parent)
+    made = sandbox / "made"
+    assert run(made, "--qemu", "--series", "core", "--qemu-src", own) == 0
+    names = git(made, "format-patch", "-o", str(sandbox / "mail"), "cint-base..cint").splitlines()
+    assert [Path(name).name for name in names] == [cover.NAME, "0001-hw-nvme-a-fix.patch"]
+    letter = Path(names[0]).read_text()
+    assert "Subject: [PATCH 0/1] core: title\n" in letter and "\nWhy all.\n" in letter
+
+
 def test_without_a_clone_it_begins_at_the_distributions_source(
     own: Path, sandbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +204,10 @@ def test_the_series_of_the_repository_has_a_place_for_each_file() -> None:
     (["check", "DIR"], "are for export"),
     (["check", "--qemu"], "are for export"),
     (["check", "--base", "x"], "--base: only with refresh and export"),
+    (["check", "--from", "A <a@example.com>"], "--from: only with export"),
+    *((["export", "DIR", "--qemu", "--from", wrong], "not a name and an address")
+      for wrong in ("", "me", "a@example.com", "<a@example.com>", "A <a>", "A <a@b> c",
+                    "A <a @example.com>", "A\n <a@example.com>", "- <a@example.com>")),
 ])
 def test_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["patches", *words]) == 2

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cint import paths
-from cint.build import patches
+from cint.build import cover, patches, sources, trees
+from cint.build import qemu as build
 from cint.errors import CintError, UsageError
 from cint.verbs import patches as patches_verb
 
@@ -53,7 +54,7 @@ def tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def options(what: str, linux: Path | None = None, base: str | None = None,
             series: str | None = None) -> argparse.Namespace:
     return argparse.Namespace(what=what, linux_src=linux, qemu_src=None, base=base, series=series,
-                              directory=None, package=None, build=False)
+                              directory=None, package=None, build=False, sender=None)
 
 
 def listed() -> list[str]:
@@ -159,40 +160,108 @@ def test_usage() -> None:
         patches_verb.run(options("check", base="x"))
 
 
-# --- what two series share ------------------------------------------------------------------
+# --- what a series has from another one, and cover letters ------------------------------------
 
 
-def a_series(directory: Path, **texts: str) -> list[Path]:
-    """A series of patches with these texts, by subject."""
-    directory.mkdir()
-    lines = []
-    for number, (subject, text) in enumerate(texts.items(), 1):
-        name = f"{number:04}-{subject}.patch"
-        (directory / name).write_text(f"From 0\nSubject: [PATCH {number}/{len(texts)}] {subject}\n"
-                                      f"\n{text}\n")
-        lines.append(name)
-    (directory / "series").write_text("\n".join(lines) + "\n")
-    return patches.read_series(directory)
+@pytest.fixture
+def qemu(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git tree with a fix and a change of ours, and the series of both: two directories."""
+    found = sandbox / "qemu"
+    found.mkdir()
+    git(found, "init", "-q")
+    commit(found, "QEMU 10.0.7", VERSION="10.0.7\n", a="one\ntwo\nthree\n")
+    git(found, "tag", "v10.0.7")
+    commit(found, "a: the fix", a="one\nTWO\nthree\n")
+    commit(found, "b: ours", b="b\n")
+    made = sandbox / "qemu-patches"
+    mailed = made / "upstream/core"
+    for directory, listed in ((mailed, "0001-a-the-fix.patch\n"),
+                              (made / "10.0", "../upstream/core/0001-a-the-fix.patch\n")):
+        directory.mkdir(parents=True)
+        (directory / "series").write_text(listed)
+    (mailed / "0001-a-the-fix.patch").write_text("From 0\nSubject: [PATCH] a: the fix\n\nold\n")
+    (mailed / cover.NAME).write_text(LETTER)
+    monkeypatch.setattr(paths, "QEMU_PATCHES", made / "10.0")
+    monkeypatch.setattr(paths, "QEMU_UPSTREAM_PATCHES", made / "upstream")
+    base = patches.Tree(paths.SRC / "qemu", "QEMU 10.0.7")
+    base.root.mkdir(parents=True)
+    (base.root / "a").write_text("one\ntwo\nthree\n")
+    monkeypatch.setattr(trees, "prepare", lambda *_: base)
+    return found
 
 
-def test_the_device_begins_with_patches_of_the_upstream_series() -> None:
+LETTER = """\
+From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: A Person <a@example.org>
+Date: Tue, 14 Nov 2023 22:13:20 +0000
+Subject: [PATCH 0/9] core: a title
+
+Why (so).
+
+Somebody (9):
+  what is out of date
+"""
+
+
+def qemu_options(tree: Path, series: str | None = None) -> argparse.Namespace:
+    found = options("refresh", series=series)
+    found.qemu_src = tree
+    return found
+
+
+def test_what_a_series_has_from_another_is_kept_there(qemu: Path) -> None:
+    assert patches_verb.run(qemu_options(qemu)) == 0
+    device, mailed = paths.QEMU_PATCHES, paths.QEMU_UPSTREAM_PATCHES / "core"
+    assert (device / "series").read_text() == \
+        "../upstream/core/0001-a-the-fix.patch\n0001-b-ours.patch\n"
+    assert [path.name for path in device.glob("*.patch")] == ["0001-b-ours.patch"]
+    assert "+TWO" in (mailed / "0001-a-the-fix.patch").read_text()
+    listed = patches.read_series(device)
+    assert patches.subjects(listed) == ["a: the fix", "b: ours"]
+    assert patches.from_upstream(listed) == [mailed / "0001-a-the-fix.patch"]
+
+
+def test_a_patch_of_another_series_does_not_get_lost(qemu: Path) -> None:
+    git(qemu, "commit", "-q", "--amend", "-m", "b: reworded")
+    git(qemu, "reset", "-q", "--hard", "v10.0.7")
+    commit(qemu, "a: renamed", a="one\nTWO\nthree\n")
+    with pytest.raises(CintError, match=r'no commit is "a: the fix", which .*10\.0/series'):
+        patches_verb.run(qemu_options(qemu))
+    assert (paths.QEMU_PATCHES / "series").read_text() == "../upstream/core/0001-a-the-fix.patch\n"
+
+
+def test_a_cover_letter_says_what_the_patches_are(qemu: Path) -> None:
+    mailed = paths.QEMU_UPSTREAM_PATCHES / "core"
+    git(qemu, "reset", "-q", "--hard", "HEAD^")
+    assert patches_verb.run(qemu_options(qemu, "core")) == 0
+    text = (mailed / cover.NAME).read_text()
+    assert text.endswith("Subject: [PATCH 0/1] core: a title\n\nWhy (so).\n\n"
+                         "A Person (1):\n  a: the fix\n\n a | 2 +-\n"
+                         " 1 file changed, 1 insertion(+), 1 deletion(-)\n")
+    tree = trees.prepare(sources.QEMU, None)
+    cover.check(mailed, tree)
+    (mailed / cover.NAME).write_text(text.replace("0/1", "0/2"))
+    with pytest.raises(CintError, match="does not say what the patches are"):
+        cover.check(mailed, tree)
+    assert patches_verb.run(options("cover")) == 0
+    assert (mailed / cover.NAME).read_text() == text
+    (mailed / cover.NAME).unlink()
+    with pytest.raises(CintError, match=r"core has no 0000-cover-letter\.patch"):
+        cover.check(mailed, tree)
+
+
+def test_the_series_of_the_repository_keep_each_patch_once() -> None:
     ours = patches.read_series(paths.QEMU_PATCHES)
-    upstream = patches.read_series(paths.QEMU_UPSTREAM_PATCHES)
-    patches.check_shared(ours, upstream)
-    assert len(patches.shared_patches(ours, upstream)) >= 2
-
-
-def test_shared_patches_are_the_same_and_come_first(tmp_path: Path) -> None:
-    upstream = a_series(tmp_path / "upstream", fix="a", batch="b", feature="c")
-    patches.check_shared(a_series(tmp_path / "good", fix="a", batch="b", own="x"), upstream)
-    for name, texts, says in (
-            ("none", {"own": "x"}, "does not begin"),
-            ("late", {"own": "x", "fix": "a"}, "does not begin"),
-            ("other", {"fix": "A", "own": "x"}, "differs from"),
-            ("order", {"batch": "b", "fix": "a"}, "differs from"),
-            ("gap", {"fix": "a", "feature": "c"}, "differs from")):
-        with pytest.raises(CintError, match=says):
-            patches.check_shared(a_series(tmp_path / name, **texts), upstream)
+    shared = patches.from_upstream(ours)
+    assert len(shared) >= 2 and ours[:len(shared)] == shared
+    mailed = [patch for series in patches.upstream_series()
+              for patch in patches.read_series(series)]
+    assert set(shared) <= set(mailed)
+    subjects = patches.subjects([*mailed, *ours[len(shared):]])
+    assert len(subjects) == len(set(subjects))
+    assert {series.name for series in patches.upstream_series()} == set(build.UPSTREAM_TESTS)
+    for series in patches.upstream_series():
+        assert cover.read(series).text
 
 
 def test_only_a_series_that_exists_is_refreshed(tree: Path) -> None:

@@ -5,7 +5,7 @@ The branch begins at the source that the series is for. Our own files, which a b
 only links into the tree, are commits as well: the files that a patch names come right
 before it, and what builds them comes with it, so that no commit uses what is not there
 yet. Names and dates are those of the patches: exported twice, a branch has the same
-commits.
+commits. Who mails the branch gives a name, which then takes the place of the project's.
 """
 
 import email.parser
@@ -18,9 +18,12 @@ from email.message import EmailMessage
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import git, patches, sources
+from cint.build import cover, git, patches, sources
 from cint.build.series import Series, find_base
-from cint.errors import CintError
+from cint.errors import CintError, UsageError
+
+#: The domain of addresses that are nobody's: who sends a patch of theirs signs it instead.
+NOBODYS = "@example.org"
 
 BRANCH = "cint"
 #: The tag of the commit before the first of ours.
@@ -137,13 +140,48 @@ def _header(patch: Path) -> EmailMessage:
             stream, headersonly=True)
 
 
-def _person(patch: Path) -> dict[str, str]:
-    """git's environment for a commit by the author, and of the date, of a patch."""
+@dataclass(frozen=True)
+class Person:
+    """Somebody who writes or sends patches."""
+
+    name: str
+    mail: str
+
+    @property
+    def is_nobody(self) -> bool:
+        """Whether it stands for the project, which signs nothing."""
+        return self.mail.endswith(NOBODYS)
+
+
+def parse_sender(text: str) -> Person:
+    """The person in `Name <mail>`."""
+    match = re.fullmatch(r"([^<>\"\n]*\w[^<>\"\n]*) <([^<>@\s]+@[^<>@\s]+)>", text.strip())
+    if match is None:
+        raise UsageError(f"--from {text!r}: not a name and an address",
+                         hint="for example --from 'Ann Author <ann@example.com>'")
+    return Person(match[1].strip(), match[2])
+
+
+def _identity(patch: Path, sender: Person | None) -> dict[str, str]:
+    """git's environment for a commit of the date of a patch, by its author or the sender."""
     header = _header(patch)
-    author = header["From"].addresses[0]
-    return {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
-            (("NAME", author.display_name), ("EMAIL", author.addr_spec),
-             ("DATE", str(header["Date"])))}
+    address = header["From"].addresses[0]
+    author = Person(address.display_name, address.addr_spec)
+    by = {"AUTHOR": sender if sender and author.is_nobody else author,
+          "COMMITTER": sender or author}
+    return {f"GIT_{who}_{what}": value for who, person in by.items() for what, value in
+            (("NAME", person.name), ("EMAIL", person.mail), ("DATE", str(header["Date"])))}
+
+
+def _sign(repository: git.Repository, env: Mapping[str, str]) -> None:
+    """Have the sender sign the last commit, as its author too where that is nobody."""
+    lines = repository.git("log", "-1", "--format=%B").splitlines()
+    kept = [line for line in lines
+            if not (line.startswith("Signed-off-by:") and f"{NOBODYS}>" in line)]
+    author = repository.git("log", "-1", "--format=%ae")
+    again = ["--reset-author"] if author.endswith(NOBODYS) else []
+    repository.git("commit", "-q", "--amend", "-s", "--no-verify", *again, "-F", "-",
+                   env=env, given="\n".join(kept))
 
 
 def _commit(repository: git.Repository, message: str, env: Mapping[str, str]) -> None:
@@ -152,8 +190,16 @@ def _commit(repository: git.Repository, message: str, env: Mapping[str, str]) ->
     repository.git("commit", "-q", "-s", "--no-verify", "-m", message, env=env)
 
 
+def _describe(repository: git.Repository, series: Series) -> None:
+    """Give the branch the cover letter's words, for git format-patch to write it."""
+    letter = cover.read(series.directory)
+    repository.git("config", f"branch.{BRANCH}.description", f"{letter.subject}\n\n{letter.text}")
+    repository.git("config", "format.coverLetter", "true")
+    repository.git("config", "format.coverFromDescription", "subject")
+
+
 def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
-           first: Path) -> tuple[git.Repository, str]:
+           person: Mapping[str, str]) -> tuple[git.Repository, str]:
     """The repository with its base checked out on the branch; what the base is called."""
     repository = git.Repository(directory)
     if own is not None:
@@ -171,13 +217,15 @@ def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
         repository.git("config", "core.compression", "1")
         with steps.step(f"{series.package.name}-export", f"Commit {label}"):
             _commit(repository, f"{label}\n\nAs the distribution's source package has it.",
-                    _person(first))
+                    person)
+    if series.mailed:
+        _describe(repository, series)
     repository.git("tag", "-f", BASE)
     return repository, label
 
 
-def _apply(repository: git.Repository, commit: Commit, person: dict[str, str],
-           overlay: Mapping[str, Path]) -> None:
+def _apply(repository: git.Repository, commit: Commit, person: Mapping[str, str],
+           overlay: Mapping[str, Path], *, sign: bool) -> None:
     if commit.patch is not None:
         try:
             repository.git("am", "-q", "--committer-date-is-author-date", "--no-gpg-sign",
@@ -186,6 +234,8 @@ def _apply(repository: git.Repository, commit: Commit, person: dict[str, str],
             raise CintError(f"{paths.display(commit.patch)} does not apply: {problem.message}",
                             hint="name a base that the series is for with --base REV, or leave "
                                  "the tree out") from None
+        if sign:
+            _sign(repository, person)
     for inside in commit.files:
         target = repository.directory / inside
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -197,18 +247,20 @@ def _apply(repository: git.Repository, commit: Commit, person: dict[str, str],
         repository.git("commit", "-q", "--amend", "--no-edit", "--no-verify", env=person)
 
 
-def export(series: Series, directory: Path, own: Path | None, base: str | None) -> None:
-    """Make the branch in `directory`, which is new or empty."""
+def export(series: Series, directory: Path, own: Path | None, base: str | None,
+           sender: Person | None = None) -> None:
+    """Make the branch in `directory`, which is new or empty; by `sender` if there is one."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise CintError(f"{directory}: not an empty directory", hint="name a new one")
     listed = patches.read_series(series.directory)
     overlay = patches.overlay_map() if series.overlay else {}
     commits = plan(listed, overlay)
     try:
-        repository, label = _begin(series, directory, own, base, listed[0])
+        repository, label = _begin(series, directory, own, base, _identity(listed[0], sender))
         for number, commit in enumerate(commits):
             following = next(later.patch for later in commits[number:] if later.patch)
-            _apply(repository, commit, _person(following), overlay)
+            _apply(repository, commit, _identity(following, sender), overlay,
+                   sign=sender is not None)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise

@@ -74,7 +74,8 @@ def read_series(directory: Path) -> list[Path]:
     if not series.exists():
         return []
     lines = (line.split("#")[0].strip() for line in series.read_text("utf-8").splitlines())
-    patches = [directory / line for line in lines if line]
+    # A list may name patches of another series.
+    patches = [Path(os.path.normpath(directory / line)) for line in lines if line]
     for patch in patches:
         if not patch.is_file():
             raise CintError(f"{paths.display(series)} lists {patch.name}, which is not there")
@@ -97,33 +98,14 @@ def subjects(patches: Iterable[Path]) -> list[str]:
     return found
 
 
-def shared_patches(series: list[Path], upstream: list[Path]) -> list[Path]:
-    """The patches of `series` that `upstream` has too, by their subjects."""
-    known = set(subjects(upstream))
-    return [patch for patch, subject in zip(series, subjects(series), strict=True)
-            if subject in known]
+def upstream_series() -> list[Path]:
+    """The directories of the series for QEMU as it is, by name."""
+    return sorted(path.parent for path in paths.QEMU_UPSTREAM_PATCHES.glob("*/series"))
 
 
-def _unnumbered(patch: Path) -> str:
-    """The text of a patch without its place in its series."""
-    return re.sub(r"^Subject: \[PATCH[^]]*\]", "Subject:", patch.read_text("utf-8"), count=1,
-                  flags=re.MULTILINE)
-
-
-def check_shared(series: list[Path], upstream: list[Path]) -> None:
-    """Raise an error unless `series` begins with patches of `upstream`, which are the same there.
-
-    Whoever compares with QEMU "with the same upstream patches" means these.
-    """
-    shared = shared_patches(series, upstream)
-    if not shared or shared != series[:len(shared)]:
-        raise CintError(f"{paths.display(series[0].parent)} does not begin with the patches that "
-                        f"it has from {paths.display(upstream[0].parent)}")
-    for patch, original in zip(shared, upstream, strict=False):
-        if _unnumbered(patch) != _unnumbered(original):
-            raise CintError(f"{paths.display(patch)} differs from {paths.display(original)}",
-                            hint="the patches that both series have are the same, in the same "
-                                 "order: write both again (./cint patches refresh)")
+def from_upstream(series: Iterable[Path]) -> list[Path]:
+    """Those of the patches that are also for QEMU as it is, without our device."""
+    return [patch for patch in series if patch.is_relative_to(paths.QEMU_UPSTREAM_PATCHES)]
 
 
 def _load_index(tree: Tree) -> dict[str, bool]:
@@ -234,6 +216,14 @@ def check_series(tree: Tree, patches: list[Path]) -> None:
     """Raise the error that applying the series would, and change nothing in the tree."""
     with _patched(tree, patches, _remember(tree, _touched(patches))):
         pass
+
+
+def summary(tree: Tree, patches: list[Path]) -> tuple[str, str]:
+    """What git's cover letters say of a series: its subjects by author, and what it changes."""
+    with _patched(tree, patches, _remember(tree, _touched(patches))) as work:
+        span = f"{PRISTINE}..HEAD"
+        return (work.git("shortlog", "-w72,2,4", span),
+                work.git("diff", "--stat=72", "--summary", PRISTINE, "HEAD"))
 
 
 def apply_series(tree: Tree, patches: list[Path]) -> list[str]:

@@ -3,10 +3,12 @@
 
 The series in the repository are what counts; a git tree with the same patches as
 commits is where one works on them. `refresh` writes them from there, `check` proves
-that they apply to the source they are for without fuzz.
+that they apply to the source they are for without fuzz. A patch is kept once: a series
+names in its list what it has from another, and `refresh` writes that where it is kept.
 """
 
 import argparse
+import os
 import re
 import shutil
 import tempfile
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import git, patches, sources, trees
+from cint.build import cover, git, patches, sources, trees
 from cint.errors import EXIT_OK, CintError, UsageError
 
 
@@ -33,6 +35,11 @@ class Series:
     #: Whether our own files belong to it.
     overlay: bool = False
 
+    @property
+    def mailed(self) -> bool:
+        """Whether it is for upstream as it is, and has a cover letter."""
+        return self.directory.parent == paths.QEMU_UPSTREAM_PATCHES
+
     def own(self, args: argparse.Namespace) -> Path | None:
         """The person's own tree, if one is named."""
         found = getattr(args, self.option.strip("-").replace("-", "_"))
@@ -43,7 +50,8 @@ def all_series() -> tuple[Series, ...]:
     """The series of the repository."""
     return (Series(sources.LINUX, paths.GUEST_PATCHES, "Makefile", "--linux-src"),
             Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src", overlay=True),
-            Series(sources.QEMU, paths.QEMU_UPSTREAM_PATCHES, "VERSION", "--qemu-src", first=False))
+            *(Series(sources.QEMU, directory, "VERSION", "--qemu-src", first=False)
+              for directory in patches.upstream_series()))
 
 
 def _named(name: str | None) -> list[Series]:
@@ -68,9 +76,7 @@ def choose(package: str, name: str | None) -> Series:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Apply each series in a work tree of its own."""
-    patches.check_shared(patches.read_series(paths.QEMU_PATCHES),
-                         patches.read_series(paths.QEMU_UPSTREAM_PATCHES))
+    """Apply each series by itself, in a work tree of its own."""
     own = [series for series in all_series() if series.own(args)]
     with steps.build_lock():
         for series in own or all_series():
@@ -84,6 +90,8 @@ def check_one(series: Series, own: Path | None) -> None:
     tree = _tree(series, own, listed)
     try:
         patches.check_series(tree, listed)
+        if own is None and series.mailed:
+            cover.check(series.directory, tree)
     finally:
         if own is not None:
             shutil.rmtree(tree.store, ignore_errors=True)
@@ -189,25 +197,46 @@ def _remarks(directory: Path) -> list[str]:
     return [line for line in lines if line.startswith("#")]
 
 
+def _places(made: Sequence[Path], directory: Path) -> list[Path]:
+    """Where each patch is kept: what the list has from another series stays there."""
+    listed = patches.read_series(directory)
+    elsewhere = {subject: path
+                 for path, subject in zip(listed, patches.subjects(listed), strict=True)
+                 if path.parent != directory}
+    subjects = patches.subjects(made)
+    if missing := [subject for subject in elsewhere if subject not in subjects]:
+        raise CintError(f"no commit is \"{missing[0]}\", which "
+                        f"{paths.display(directory / 'series')} has from "
+                        f"{paths.display(elsewhere[missing[0]].parent)}",
+                        hint="reword or remove it there and in the list first")
+    found: list[Path] = []
+    for path, subject in zip(made, subjects, strict=True):
+        number = 1 + sum(place.parent == directory for place in found)
+        own = directory / f"{number:04}-{path.name.partition('-')[2]}"
+        found.append(elsewhere.get(subject, own))
+    return found
+
+
 def _install(made: Sequence[Path], directory: Path, remarks: list[str]) -> tuple[int, int, int]:
     """Put the patches in place; how many are new, changed and gone."""
     directory.mkdir(parents=True, exist_ok=True)
-    before = {path.name: path.read_bytes() for path in directory.glob("*.patch")}
-    names = [path.name for path in made]
+    places = _places(made, directory)
     new = changed = 0
-    for path in made:
+    for path, place in zip(made, places, strict=True):
         content = path.read_bytes()
-        if before.get(path.name) == content:
+        before = place.read_bytes() if place.is_file() else None
+        if before == content:
             continue
-        new, changed = (new, changed + 1) if path.name in before else (new + 1, changed)
-        temporary = directory / f".{path.name}.cint"
+        new, changed = (new + 1, changed) if before is None else (new, changed + 1)
+        temporary = place.with_name(f".{place.name}.cint")
         temporary.write_bytes(content)
-        temporary.replace(directory / path.name)
+        temporary.replace(place)
     # The list last: until then the old one names files that are still there.
+    names = [os.path.relpath(place, directory) for place in places]
     steps.write_atomic(directory / "series", "".join(f"{line}\n" for line in [*remarks, *names]))
-    gone = set(before) - set(names)
-    for name in gone:
-        (directory / name).unlink()
+    gone = set(directory.glob("*.patch")) - {*places, directory / cover.NAME}
+    for path in gone:
+        path.unlink()
     return new, changed, len(gone)
 
 
@@ -250,4 +279,16 @@ def refresh(args: argparse.Namespace) -> int:
         raise UsageError("--base: of which of the two trees?", hint="refresh one at a time")
     for series, own in named:
         refresh_one(series, own, args.base)
+    if any(series.package == sources.QEMU for series, _ in named):
+        write_covers()
+    return EXIT_OK
+
+
+def write_covers() -> int:
+    """Have the cover letters say what the patches are."""
+    with steps.build_lock():
+        tree = trees.prepare(sources.QEMU, None)
+        for directory in patches.upstream_series():
+            if cover.write(directory, tree):
+                ui.info(f"{paths.display(directory / cover.NAME)}: written again")
     return EXIT_OK

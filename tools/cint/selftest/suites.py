@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths, steps
-from cint.build import patches, qemu, series_build, sources, trees
+from cint.build import cover, patches, qemu, series_build, sources, trees
 from cint.errors import CintError
 from cint.selftest import bench, fuzz, load, model, runner
 from cint.selftest.aims import Check
@@ -109,7 +109,7 @@ def _style_checks() -> list[Command]:
               paths.ROOT / "docs/own-policy")
     files = [path for directory in places
              for path in sorted(directory.rglob("*.[ch]"))]
-    ours = sorted(paths.QEMU_SERIES.glob("*/*.patch"))
+    ours = sorted(path for path in paths.QEMU_SERIES.rglob("*.patch") if path.name != cover.NAME)
     return [
         *(_checkpatch(path, "-f") for path in files),
         *(_checkpatch(path) for path in ours),
@@ -397,13 +397,14 @@ def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
     return lambda options: [command.name for command in _qtest_commands(suite)]
 
 
-# --- the upstream series ------------------------------------------------------------------
+# --- the series for upstream --------------------------------------------------------------
 
 
-def _series_applies(suite: str, series: Path, check: Callable[[list[Path]], None]) -> Result:
+def _series_applies(suite: str, name: str, series: Path,
+                    check: Callable[[list[Path]], None]) -> Result:
     """Whether `check` finds a patch series good."""
     started = time.monotonic()
-    log = runner.log_path(suite, "applies")
+    log = runner.log_path(suite, name)
     listed = patches.read_series(series)
     why = ""
     try:
@@ -411,37 +412,47 @@ def _series_applies(suite: str, series: Path, check: Callable[[list[Path]], None
     except CintError as problem:
         why = problem.message
     log.write_text(why or f"{len(listed)} patches apply\n", encoding="utf-8")
-    return Result(suite, "applies", runner.FAILED if why else runner.PASSED,
+    return Result(suite, name, runner.FAILED if why else runner.PASSED,
                   time.monotonic() - started, log, why)
 
 
 def _check_upstream(series: list[Path]) -> None:
-    """The series fits QEMU as it is, and the device's begins with patches of it."""
-    patches.check_shared(patches.read_series(paths.QEMU_PATCHES), series)
+    """A series fits QEMU as it is, without another one, and its cover letter says what it is."""
     with steps.build_lock():
-        patches.check_series(trees.prepare(sources.QEMU, None), series)
+        tree = trees.prepare(sources.QEMU, None)
+        patches.check_series(tree, series)
+        cover.check(series[0].parent, tree)
 
 
 def _upstream_commands() -> list[Command]:
-    """QEMU's own nvme tests, and those of the series."""
-    env = (("QTEST_QEMU_BINARY", str(paths.QEMU_UPSTREAM)),)
-    return [Command("upstream", f"qos-test{_short_case('qos-test', case)}",
-                    (str(paths.UPSTREAM_QOS_TEST), "--tap", "-k", "-p", case),
-                    cwd=paths.QEMU_BUILD, env=env, limit_s=_QTEST_LIMIT_S, judge=_case_judge,
-                    skipped=_case_skipped)
-            for case in _cases(paths.UPSTREAM_QOS_TEST) if "/nvme/" in case]
+    """QEMU's own tests of what each series changes, and those that the series adds."""
+    commands = []
+    for series in patches.upstream_series():
+        binary, *programs = qemu.upstream_programs(series)
+        env = (("QTEST_QEMU_BINARY", str(binary)),)
+        commands += [Command("upstream",
+                             f"{series.name}/{program.name}{_short_case(program.name, case)}",
+                             (str(program), "--tap", "-k", "-p", case), cwd=paths.QEMU_BUILD,
+                             env=env, limit_s=_QTEST_LIMIT_S, judge=_case_judge,
+                             skipped=_case_skipped)
+                     for program in programs for case in _cases(program)
+                     if program.name != "qos-test" or "/nvme/" in case]
+    return commands
 
 
 def _upstream(options: Options) -> Iterator[Result]:
-    if runner.selected("applies", options.pattern, ["applies"]):
-        yield _series_applies("upstream", paths.QEMU_UPSTREAM_PATCHES, _check_upstream)
+    names = _upstream_names(options)
+    for series in patches.upstream_series():
+        name = f"{series.name} applies"
+        if runner.selected(name, options.pattern, names):
+            yield _series_applies("upstream", name, series, _check_upstream)
     if options.full:
         yield from _run_selected(_upstream_commands(), options, options.jobs)
 
 
 def _upstream_names(options: Options) -> list[str]:
-    return ["applies", *(command.name for command in (_upstream_commands() if options.full
-                                                      else []))]
+    return [*(f"{series.name} applies" for series in patches.upstream_series()),
+            *(command.name for command in (_upstream_commands() if options.full else []))]
 
 
 # --- the guest kernel's series ------------------------------------------------------------
@@ -482,7 +493,7 @@ def _series_builds(options: Options, names: list[str]) -> Iterator[Result]:
 def _series(options: Options) -> Iterator[Result]:
     names = _series_names(options)
     if runner.selected("applies", options.pattern, names):
-        yield _series_applies("series", paths.GUEST_PATCHES, _check_series)
+        yield _series_applies("series", "applies", paths.GUEST_PATCHES, _check_series)
     if options.full and any(runner.selected(name, options.pattern, names) for name in names[1:]):
         yield from _series_builds(options, names)
 
@@ -581,7 +592,7 @@ SUITES = (
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu",)),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
-    Suite("upstream", "the series for stock QEMU applies; with --full builds and passes its tests",
+    Suite("upstream", "each series for stock QEMU applies alone; with --full builds, passes tests",
           ("sources",), _upstream, _upstream_names, full_targets=("qemu-upstream",)),
     Suite("series", "the guest kernel's series applies; with --full each patch compiles",
           ("sources", "series"), _series, _series_names),

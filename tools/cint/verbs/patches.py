@@ -18,14 +18,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "or --qemu-src DIR, to that tree.\n"
         "refresh: write the series again from the commits of a git tree, named by the same\n"
         "options. The tree must be clean; its commits since the base are the series.\n"
+        "cover: have the cover letters of QEMU's series for upstream say which patches follow and\n"
+        "what they change, as refresh does, after an edit by hand.\n"
         "export: make a git branch of a series in DIR, with our own files as commits, to read,\n"
         "bisect and mail. It begins at the distribution's source, or at --base in the clone\n"
         "that --linux-src or --qemu-src names, which is only read.\n"
         "check --build: also compile the guest's series patch by patch, with hints on and off,\n"
         "and look at it with sparse. What has not changed since the last time is not done again.",
     )
-    parser.add_argument("what", choices=("check", "refresh", "export"),
-                        metavar="check|refresh|export")
+    parser.add_argument("what", choices=("check", "refresh", "cover", "export"),
+                        metavar="check|refresh|cover|export")
     parser.add_argument("directory", nargs="?", metavar="DIR", type=Path,
                         help="export: a new or empty directory")
     which = parser.add_mutually_exclusive_group()
@@ -39,6 +41,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--series", metavar="NAME",
                         help="refresh, export: which series of that source, by its directory "
                              "(default: the device's and the guest's)")
+    parser.add_argument("--from", dest="sender", metavar="'NAME <MAIL>'",
+                        help="export: who sends the series: author and Signed-off-by of what is "
+                             "the project's, Signed-off-by of patches by others")
     parser.add_argument("--build", action="store_true",
                         help="check: compile what each patch of the guest's series touches")
 
@@ -50,7 +55,8 @@ def _export(args: argparse.Namespace) -> int:
     if args.package is None:
         raise UsageError("patches export: which series?", hint="say --qemu or --linux")
     chosen = series.choose(args.package, args.series)
-    export.export(chosen, args.directory.resolve(), chosen.own(args), args.base)
+    sender = export.parse_sender(args.sender) if args.sender is not None else None
+    export.export(chosen, args.directory.resolve(), chosen.own(args), args.base, sender)
     return EXIT_OK
 
 
@@ -63,11 +69,15 @@ def run(args: argparse.Namespace) -> int:
         return _export(args)
     if args.directory is not None or args.package is not None:
         raise UsageError(f"patches {args.what}: a directory, --qemu and --linux are for export")
+    if args.sender is not None:
+        raise UsageError("--from: only with export")
     if args.what == "refresh":
         return series.refresh(args)
     for option in ("base", "series"):
         if getattr(args, option):
             raise UsageError(f"--{option}: only with refresh and export")
+    if args.what == "cover":
+        return series.write_covers()
     code = series.check(args)
     if args.build:
         with steps.build_lock():
