@@ -62,7 +62,7 @@ def write_sources() -> list[Path]:
         if path.name not in texts:
             (MUTANTS / path.name).symlink_to(path)
     for name, text in texts.items():
-        top = [m.end() for m in re.finditer(r"^#include .*\n", text, re.MULTILINE)][-1]
+        top = next(re.finditer(r"^#include .*\n", text, re.MULTILINE)).end()
         switch = "extern int cint_mutant;\n" + (_SWITCH if name == "cint-ctrl.c" else "")
         (MUTANTS / name).write_text(text[:top] + switch + text[top:])
     return sorted({*MUTANTS.glob("cint-*.c"), *(MUTANTS / name for name in texts
