@@ -258,7 +258,10 @@ void cint_machine_enumerate(CintMachine *m)
         if (node->behind_port) {
             set_up_port(m, node);
         }
-        take_over(m, node);
+    }
+    /* Until all ports are set up, one may claim the bus of another. */
+    for (i = 0; i < m->nodes; i++) {
+        take_over(m, &m->node[i]);
     }
 }
 
