@@ -287,7 +287,7 @@ _POLLING = (
                "current->flags & PF_WQ_WORKER", "false",
                (f"{POLLING_PATHS}::test_suspended",)),
     Statement("poll-off", "io_poll does nothing", "block/blk-sysfs.c",
-              "return queue_feature_store(disk, page, count, lim, BLK_FEAT_POLL);", "return 0;",
+              "disk->queue->sync_poll_off = !poll;", ";",
               (f"{POLLING}::test_off_and_on",)),
     Expression("poll-fixed", "a fixed sleep is half as long", _SYNC_POLL,
                "READ_ONCE(req->q->poll_delay_ns)",

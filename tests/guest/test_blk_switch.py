@@ -188,6 +188,16 @@ def test_batches(guest: Guest) -> None:
         assert found == ends, mode
 
 
+def test_unmarked_on_purpose(guest: Guest) -> None:
+    """What was left unmarked on purpose stays so where it is spread over two queues."""
+    set_mode(guest, "request")
+    set_threshold(guest, ALWAYS)
+    before = barriers(guest)
+    script = run_on(0, "", "--api=aio --batch=16 --count=16 --stride=64k --hint=unmarked")
+    assert len(during(guest, script)) == 2, "nothing was spread"
+    assert barriers(guest) == before
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_bytes(guest: Guest, mode: str) -> None:
     """Splits, merges, flushes, discards and resets: what is counted is taken away again."""
