@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "check.h"
 #include "fence.h"
 #include "policy.h"
 
@@ -54,6 +55,7 @@ static void tune(CintCq *cq)
 
 static void apply_config(CintCq *cq, const CintConfig *config)
 {
+    CINT_MUST(config->policy < CINT_NR_POLICIES);
     cq->config = *config;
     cq->drain = config->drain == CINT_AUTO ? ops(cq)->drain
                                            : config->drain == CINT_ON;
@@ -113,6 +115,7 @@ static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
         .covered = cq->pending,
     };
 
+    CINT_MUST(reason != NVME_CINT_REASON_NONE);
     cq->pending = 0;
     cq->retained = 0;
     disarm(cq);
@@ -132,6 +135,7 @@ static CintAction fire_urgent(CintCq *cq, int64_t now, CintReason reason)
         .covered = 1,
     };
 
+    CINT_MUST(cq->pending && cq->retained);
     cq->pending--;
     if (!cq->pending) {
         cq->retained--;
@@ -185,6 +189,13 @@ static CintAction deliver_full(CintCq *cq, int64_t now, CintReason reason)
     return deliver(cq, now, cint_verdict(reason));
 }
 
+/* What waited under other rules than those in force now goes out. */
+static CintAction reconfigured(CintCq *cq, int64_t now)
+{
+    return cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
+                       : no_action;
+}
+
 static CintAction release(CintCq *cq, int64_t now)
 {
     return deliver_full(cq, now, cq->held == CINT_HELD_KICK ?
@@ -201,11 +212,11 @@ static uint32_t outstanding(const CintCq *cq)
     return cq->tail - cq->head;
 }
 
-/* @used: at least pressure_from. */
 static uint32_t high_level(const CintCq *cq, uint32_t used)
 {
     uint32_t step = cq->size / 16 ? cq->size / 16 : 1;
 
+    CINT_MUST(used >= cq->pressure_from);
     return used >= cq->size - 1 ? cq->size
                                 : 1 + (used - cq->pressure_from) / step;
 }
@@ -277,6 +288,7 @@ static void set_backlog(CintSq *sq, uint32_t backlog)
 
 static void leave_flight(CintSq *sq, uint32_t commands)
 {
+    CINT_MUST(sq->inflight >= commands);
     sq->inflight -= commands;
     sq->cq->inflight -= commands;
     sq->cq->scope->inflight -= commands;
@@ -294,6 +306,7 @@ void cint_scope_init(CintScope *scope)
 void cint_cq_init(CintCq *cq, CintScope *scope, uint32_t size,
                   const CintConfig *config)
 {
+    CINT_MUST(size >= 2);
     memset(cq, 0, sizeof(*cq));
     cq->scope = scope;
     cq->size = size;
@@ -314,7 +327,8 @@ CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog)
     bool went = backlog < sq->backlog;
 
     set_backlog(sq, backlog);
-    return went ? commands_went(sq->cq, now, false) : no_action;
+    return cint_checked(sq->cq, went ? commands_went(sq->cq, now, false)
+                                     : no_action);
 }
 
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
@@ -331,7 +345,7 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
     if (sq->backlog) {
         set_backlog(sq, sq->backlog - 1);
     }
-    return no_action;
+    return cint_checked(sq->cq, no_action);
 }
 
 /*
@@ -367,7 +381,8 @@ void cint_batch_end(CintSq *sq)
 CintAction cint_rang(CintCq *cq, int64_t now)
 {
     cint_limits_rung(&cq->limits);
-    return cq->held == CINT_HELD_KICK ? release(cq, now) : no_action;
+    return cint_checked(cq, cq->held == CINT_HELD_KICK ? release(cq, now)
+                                                       : no_action);
 }
 
 CintAction cint_doorbell(CintSq *sq, int64_t now)
@@ -402,7 +417,7 @@ static void count_natural(CintCq *cq, int64_t now, CintVerdict verdict)
                          drained(cq) ? CINT_ASKED_FULL : verdict.ignored);
 }
 
-CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
+static CintAction complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
 {
     CintCq *cq = sq->cq;
     bool fence = retire(sq, cmd);
@@ -427,17 +442,22 @@ CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
                         : deliver(cq, now, verdict);
 }
 
+CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
+{
+    return cint_checked(sq->cq, complete(sq, cmd, now, error));
+}
+
 CintAction cint_pass_end(CintCq *cq, int64_t now)
 {
     if (!cq->pending || !ops(cq)->pass_end) {
         return no_action;
     }
-    return deliver_full(cq, now, ops(cq)->pass_end(cq, now));
+    return cint_checked(cq, deliver_full(cq, now, ops(cq)->pass_end(cq, now)));
 }
 
 CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now)
 {
-    return commands_went(sq->cq, now, retire(sq, cmd));
+    return cint_checked(sq->cq, commands_went(sq->cq, now, retire(sq, cmd)));
 }
 
 CintAction cint_delete_sq(CintSq *sq, int64_t now)
@@ -445,7 +465,8 @@ CintAction cint_delete_sq(CintSq *sq, int64_t now)
     leave_flight(sq, sq->inflight);
     set_backlog(sq, 0);
     sq->batch_end = NULL;
-    return commands_went(sq->cq, now, cint_fence_drop_all(sq));
+    return cint_checked(sq->cq, commands_went(sq->cq, now,
+                                              cint_fence_drop_all(sq)));
 }
 
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
@@ -483,7 +504,7 @@ CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target)
         cq->first_ns = now;
     }
     cq->pending = cq->retained = outstanding(cq);
-    return deliver_full(cq, now, NVME_CINT_REASON_POINTER);
+    return cint_checked(cq, deliver_full(cq, now, NVME_CINT_REASON_POINTER));
 }
 
 CintAction cint_pointer_off(CintCq *cq, int64_t now)
@@ -492,8 +513,9 @@ CintAction cint_pointer_off(CintCq *cq, int64_t now)
         return no_action;
     }
     ops(cq)->unset_pointer(cq);
-    return cq->pending ? deliver_full(cq, now, NVME_CINT_REASON_POINTER)
-                       : no_action;
+    return cint_checked(cq, cq->pending ?
+                            deliver_full(cq, now, NVME_CINT_REASON_POINTER) :
+                            no_action);
 }
 
 CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record)
@@ -501,8 +523,7 @@ CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record)
     bool lost = cq->has_record && !has_record;
 
     cq->has_record = has_record;
-    return lost && cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
-                               : no_action;
+    return cint_checked(cq, lost ? reconfigured(cq, now) : no_action);
 }
 
 void cint_set_masked(CintCq *cq, bool masked)
@@ -510,7 +531,7 @@ void cint_set_masked(CintCq *cq, bool masked)
     cq->limits.masked = masked;
 }
 
-CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now)
+static CintAction late(CintCq *cq, int64_t due, int64_t now)
 {
     if (!cq->pending) {
         return no_action;
@@ -523,6 +544,12 @@ CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now)
     }
     return cq->deadline <= due ?
            deliver_full(cq, now, ops(cq)->timer(cq, now)) : no_action;
+}
+
+CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now)
+{
+    CINT_MUST(now >= due);
+    return cint_checked(cq, late(cq, due, now));
 }
 
 CintAction cint_timer(CintCq *cq, int64_t now)
@@ -538,15 +565,13 @@ CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config)
     if (new_policy) {
         enter_policy(cq);
     }
-    return cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
-                       : no_action;
+    return cint_checked(cq, reconfigured(cq, now));
 }
 
 CintAction cint_disable(CintCq *cq, int64_t now, bool disabled)
 {
     cq->disabled = disabled;
-    return cq->pending ? fire_full(cq, now, NVME_CINT_REASON_RECONF)
-                       : no_action;
+    return cint_checked(cq, reconfigured(cq, now));
 }
 
 bool cint_ratio(const CintCq *cq, uint32_t *up, uint32_t *skip)

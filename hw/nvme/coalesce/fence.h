@@ -8,6 +8,7 @@
 #ifndef HW_NVME_COALESCE_FENCE_H
 #define HW_NVME_COALESCE_FENCE_H
 
+#include "../cint-must.h"
 #include "coalesce.h"
 
 /*
@@ -35,6 +36,8 @@ static inline void cint_fence_submit(CintSq *sq, CintCmd *cmd)
 /* @cmd is done, or cancelled. Returns as cint_fence_move() does. */
 static inline bool cint_fence_done(CintSq *sq, CintCmd *cmd)
 {
+    CINT_MUST(!cmd->prev || cmd->prev->next == cmd);
+    CINT_MUST(cmd->next ? cmd->next->prev == cmd : sq->last == cmd);
     if (cmd->prev) {
         cmd->prev->next = cmd->next;
     }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../cint-must.h"
 #include "arb.h"
 
 #define BURST_NO_LIMIT  7
@@ -84,6 +85,8 @@ static inline void update_line(CintArb *arb, CintArbSq *sq)
 {
     bool waits = sq->backlog > sq->granted;
 
+    CINT_MUST(sq->granted <= sq->backlog && sq->granted <= arb->granted);
+
     if (waits && !sq->next) {
         join_line(arb, sq);
     } else if (!waits && sq->next) {
@@ -103,6 +106,7 @@ void cint_arb_set_backlog(CintArb *arb, CintArbSq *sq, uint32_t backlog)
 
 void cint_arb_fetched(CintArb *arb, CintArbSq *sq)
 {
+    CINT_MUST(sq->backlog && cint_arb_may_fetch(arb, sq));
     arb->used++;
     if (sq->granted) {
         sq->granted--;
@@ -143,6 +147,7 @@ CintArbSq *cint_arb_next(CintArb *arb)
     CintArbSq *sq;
     int line;
 
+    CINT_MUST(arb->used <= UINT32_MAX / 2 && arb->granted <= UINT32_MAX / 2);
     if (!arb->slots || arb->used + arb->granted >= arb->slots) {
         return NULL;
     }
@@ -152,6 +157,7 @@ CintArbSq *cint_arb_next(CintArb *arb)
     }
 
     sq = arb->first[line];
+    CINT_MUST(sq->next && sq->line == line && arb->turn[line]);
     if (!--arb->turn[line]) {
         pass_turn(arb, line);
     }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../cint-must.h"
 #include "media.h"
 
 #define SECOND_NS   1000000000ull
@@ -68,6 +69,7 @@ const char *cint_media_conflict(const CintMediaParams *params)
 
 void cint_media_init(CintMedia *media, const CintMediaParams *params)
 {
+    CINT_MUST(!cint_media_conflict(params));
     memset(media, 0, sizeof(*media));
     media->random = params->seed;
     media->params = *params;
@@ -146,8 +148,10 @@ static void vacate(int64_t *free_ns, int64_t now, const CintMediaSpan *span)
 {
     int64_t start = span->start_ns > now ? span->start_ns : now;
 
+    CINT_MUST(span->end_ns >= span->start_ns);
     if (span->end_ns > start) {
         *free_ns -= span->end_ns - start;
+        CINT_MUST(*free_ns >= now);
     }
 }
 
@@ -203,6 +207,7 @@ int64_t cint_media_reserve(CintMedia *media, int64_t now, bool is_write,
     claim->is_write = is_write;
     claim->service = occupy_unit(media, now, time, &claim->unit);
     claim->transfer = occupy_channel(media, now, is_write, bytes);
+    CINT_MUST(claim->service.start_ns >= now && claim->transfer.end_ns >= now);
     return claim->service.end_ns > claim->transfer.end_ns ?
            claim->service.end_ns : claim->transfer.end_ns;
 }
