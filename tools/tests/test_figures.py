@@ -7,6 +7,7 @@ import argparse
 import base64
 import dataclasses
 import json
+import re
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +35,7 @@ from cint.figures import (
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
-from cint.guest import agent, vm
+from cint.guest import agent, engines, vm
 from cint.measure import boots, comparison, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
@@ -74,6 +75,23 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
 def test_runs_have_names_of_their_own(figure: Figure) -> None:
     names = [wanted.name for wanted in runner.known_runs(figure, quick=False)]
     assert len(set(names)) == len(names)
+
+
+#: Words for how a process waits that are no mode's.
+OTHER_WORDS = {"single", "asleep", "sleeps"}
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=named)
+def test_rows_name_the_mode_that_was_run(figure: Figure) -> None:
+    """A row of the user-space driver that says how the process waits has the mode's own name."""
+    for wanted in runner.known_runs(figure, quick=False):
+        engine = wanted.settings.engine_of(wanted.settings.policies[0])
+        if engine.is_user:
+            text = "".join(workload.template for workload in wanted.group.workloads)
+            ran = {engine.mode, *re.findall(r"^interrupt_mode=(\w+)$", text, re.MULTILINE)}
+            said = set(re.findall(r"[a-z-]+", wanted.name))
+            assert said.isdisjoint(OTHER_WORDS), wanted.name
+            assert said.intersection(engines.MODES) <= ran, (wanted.name, ran)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=named)

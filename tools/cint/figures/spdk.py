@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Jobs and runs of the figures about the user-space driver (docs/userspace.md).
 
-The paper's three ways: poll; sleep until the next completion; sleep until so many. All on the
-policy ``pointer``; the last two differ in how many fio waits for, and in nothing else. In the
-paper's system that is SPDK on a simulated Z-SSD.
+The paper's three ways: poll; sleep until the next completion; sleep until so many (k). They are the
+driver's modes ``poll`` and ``coalesced``, on the policy ``pointer``; the last two differ in k, and
+in nothing else. In the paper's system that is SPDK on a simulated Z-SSD.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from cint.measure.workloads import Workload, common
 #: The paper's values of one load: by way, at its depths.
 Paper = Mapping[str, Sequence[float]]
 MEDIA = "zssd"
-POLL, SINGLE, COALESCED = "poll", "single", "coalesced"
+#: What rows call them: the driver's mode. The paper's names are polling, single-interrupt and
+#: interrupt-coalescing mode.
+POLL, SINGLE, COALESCED = "poll", "coalesced, k = 1", "coalesced"
 WAYS = (POLL, SINGLE, COALESCED)
 #: Seconds of each job: some 2000 I/Os of 128 KiB, so that those in flight at its ends do not
 #: matter, and some ten thousand of 4 KiB.
@@ -27,6 +29,9 @@ COLUMNS = (IOPS, CPU, IRQS, MERGED)
 ENGINE = ("fio is the same program under every way, with the engine cintio on the driver in "
           "userspace/ in place of SPDK; one thread, one CPU, a virtual IOMMU. What an interrupt "
           "costs beyond the guest's own instructions is spent by the engine when it is woken.")
+MODES = ("Rows have the names of the driver's modes. The paper's single-interrupt mode is "
+         f"'{SINGLE}', its interrupt-coalescing mode '{COALESCED}', with k as there: of 2, 8 and "
+         "32 in flight 1, 2 and 8, of 16, 64 and 256 in flight 2, 8 and 32.")
 ARM = ("The paper's machine is a simulated ARM of 3.2 GHz; here it is the calibrated x86 of all "
        "other figures.")
 
@@ -96,7 +101,7 @@ LOADS = (*LARGE, *SMALL)
 
 
 def way(name: str) -> Run:
-    """A run by the paper's name for it."""
+    """A run of one of them."""
     return Run("pointer", name, engine="user:poll" if name == POLL else "user:coalesced")
 
 

@@ -62,7 +62,7 @@ FIGURE = Figure(
         load, "MB/s", {way: [spdk.rate(load, way, depth) for depth, _ in load.batches]
                        for way in WAYS}, PAPER[load]) for load in LOADS),
     columns=spdk.COLUMNS,
-    notes=(spdk.ENGINE, spdk.ARM,
+    notes=(spdk.ENGINE, spdk.MODES, spdk.ARM,
            "The medium is the profile zssd, whose figures are derived from this paper's."),
     slow=True,
 )

@@ -37,6 +37,6 @@ FIGURE = Figure(
         *(Series(f"{way}, paper", [(load.name, PAPER[load][at]) for load in LOADS], paper=True)
           for at, way in enumerate((POLL, SINGLE))))),),
     columns=(MEAN, P99, Column("p99.9, us", "p999_us"), CPU),
-    notes=(spdk.ENGINE, spdk.ARM),
+    notes=(spdk.ENGINE, spdk.MODES, spdk.ARM),
     slow=True,
 )
