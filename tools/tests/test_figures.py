@@ -9,14 +9,16 @@ import dataclasses
 import json
 import re
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from canned import log, record
 
 from cint import cli
-from cint.device import properties
+from cint.device import logpage, properties
 from cint.errors import CintError, UsageError
 from cint.figures import (
     arrays,
@@ -27,6 +29,7 @@ from cint.figures import (
     further,
     page,
     probe,
+    reading,
     runner,
     traces,
     values,
@@ -36,7 +39,7 @@ from cint.figures.checks import Check, Deviation, at_least, instead, judge, near
 from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
 from cint.guest import agent, engines, vm
-from cint.measure import boots, comparison, settings, workloads
+from cint.measure import boots, comparison, fiojson, sampling, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
 from cint.measure.store import Store
@@ -368,6 +371,26 @@ def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
 @pytest.mark.parametrize("family", catalog.FAMILIES)
 def test_what_is_stored_of_a_paper_is_of_one_commit(family: str) -> None:
     assert len({stored(f)["commit"] for f in STORED if f.family == family}) <= 1
+
+
+def told(ns: int, **more: Any) -> sampling.DeviceDelta:
+    """Of a device, one of whose completions the process saw after so long."""
+    seen = logpage.Hist(ns, ns, (0,) * (logpage.HIST_BUCKETS - 1) + (1,))
+    return sampling.DeviceDelta(1, 1, 0, 0, post_to_head=seen, **more)
+
+
+@pytest.mark.parametrize(("bins", "device", "said"), [
+    ({20_000: 900, 899_000_000: 1}, told(899_000_000), ""),
+    ({20_000: 900, 1_000_200_000: 1}, None, "0 interrupts of max-hold, and .* up to 1000 ms"),
+    ({}, told(1_000_200_000), "0 interrupts of max-hold, and .* up to 1000 ms"),
+    ({}, told(20_000, reasons={"max-hold": 2}), "2 interrupts of max-hold"),
+])
+def test_a_process_that_was_not_woken_is_no_measurement(
+        bins: dict[int, int], device: sampling.DeviceDelta | None, said: str) -> None:
+    one = sampling.Sample("coalesced", "seqread", 1, {"job": fiojson.JobStats("job", 1, 1.0, 1.0,
+                          bins, 1)}, None, 0.0, None, device)
+    with pytest.raises(CintError, match=said) if said else nullcontext():
+        reading.check_woken(one)
 
 
 # ---- expressions and checks ------------------------------------------------

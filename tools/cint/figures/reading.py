@@ -34,6 +34,9 @@ from cint.measure.workloads import Workload
 FAR_PERCENTILE = 99.99
 #: As many I/Os as have at least two beyond it.
 FAR_COUNT = 20_000
+#: Guest time. The user-space driver looks by itself after a second: what waits for so long was not
+#: woken for.
+LOST_NS = 900_000_000
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,27 @@ def points(boot: Boot, data: Data) -> None:
             message = boot.message(workload, seed)
             one = sampling.sample(boot.name, workload.name, seed, message,
                                   boot.settings.vcpus)
+            if boot.settings.engine_of(boot.settings.policies[0]).sleeps:
+                check_woken(one)
             for cell, point in _points(one, workload, boot.settings.k, message).items():
                 cells.setdefault(cell, []).append(point)
+
+
+def check_woken(one: sampling.Sample) -> None:
+    """:class:`CintError` where a process that sleeps until an interrupt was not woken for one.
+
+    What was measured is then of how long it takes to find that out. Completions that are held back
+    meanwhile are told of by max-hold; where all that is outstanding has been posted none are, and
+    the time alone shows it.
+    """
+    device = one.device or sampling.DeviceDelta(0, 0, 0, 0)
+    waited = max(device.post_to_head.max_ns,
+                 *(ns for job in one.jobs.values() for ns in (0, *job.bins)))
+    held = device.reasons.get("max-hold", 0)
+    if held or waited >= LOST_NS:
+        raise CintError(f"{one.policy}: in {one.workload} a process that slept until an interrupt "
+                        f"was not woken: {held} interrupts of max-hold, and it waited for up to "
+                        f"{waited / 1e6:.0f} ms of the guest's")
 
 
 def exceedance(boot: Boot, data: Data) -> None:

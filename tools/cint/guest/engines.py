@@ -21,6 +21,8 @@ KERNEL, USER, SLEEP = "kernel", "user", "sleep"
 #: How the engine may wait for completions (its option interrupt_mode).
 AUTO = "auto"
 MODES = ("poll", "adaptive", "interrupt", "coalesced", SLEEP)
+#: Those in which it sleeps until an interrupt; so may each job of its own.
+SLEEPS = (AUTO, "interrupt", "coalesced")
 VALID = "kernel, user, user:poll, user:sleep=TIME, user:adaptive, user:interrupt, user:coalesced"
 MAX_SLEEP_NS = 10_000_000
 #: The first PCI device of the guest's command line, as fio's filename.
@@ -48,6 +50,11 @@ class Engine:
     def is_user(self) -> bool:
         """Whether it is a process and not the guest's kernel."""
         return self.kind == USER
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether a process of it sleeps until an interrupt, for all that is known."""
+        return self.is_user and self.mode in SLEEPS
 
     def dress(self, machine: Machine) -> Machine:
         """The machine that it needs; what is said to the kernel's driver stays out."""
