@@ -47,6 +47,8 @@ LINUX_SRC = SRC / "linux"
 LINUX_BUILD = BUILD / "linux"
 #: The same source with checks of its own, for slow tests.
 LINUX_DEBUG_BUILD = BUILD / "linux-debug"
+#: With both those checks and what is between a program and the driver elsewhere, for slow tests.
+LINUX_FOREIGN_BUILD = BUILD / "linux-foreign"
 #: With the detector of data races, for slow tests.
 LINUX_KCSAN_BUILD = BUILD / "linux-kcsan"
 #: Without our patches, for what they cost where no device takes hints. In all these places the

@@ -169,6 +169,12 @@ def test_without_a_clone_it_begins_at_the_distributions_source(
     assert len(subjects(sandbox / "made")) == 7
 
 
+def test_a_clone_may_have_a_branch_of_that_name(own: Path, sandbox: Path) -> None:
+    git(own, "checkout", "-q", "-b", "cint")
+    assert run(sandbox / "made", "--qemu", "--qemu-src", own, "--base", "HEAD") == 0
+    assert len(subjects(sandbox / "made")) == 7
+
+
 def test_what_does_not_fit_is_named_and_nothing_is_left(
     own: Path, sandbox: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -183,6 +183,7 @@ def qemu(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (mailed / cover.NAME).write_text(LETTER)
     monkeypatch.setattr(paths, "QEMU_PATCHES", made / "10.0")
     monkeypatch.setattr(paths, "QEMU_UPSTREAM_PATCHES", made / "upstream")
+    monkeypatch.setattr(paths, "GUEST_PATCHES", sandbox / "no-patches")
     base = patches.Tree(paths.SRC / "qemu", "QEMU 10.0.7")
     base.root.mkdir(parents=True)
     (base.root / "a").write_text("one\ntwo\nthree\n")
@@ -248,6 +249,59 @@ def test_a_cover_letter_says_what_the_patches_are(qemu: Path) -> None:
     (mailed / cover.NAME).unlink()
     with pytest.raises(CintError, match=r"core has no 0000-cover-letter\.patch"):
         cover.check(mailed, tree)
+
+
+@pytest.fixture
+def parts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tree, whose first commit is in one part of the series and whose second is in another."""
+    series = paths.GUEST_PATCHES
+    (series / "gone.patch").unlink()
+    for name, subject in (("fixes", "a: first change"), ("more", LONG)):
+        (series / name).mkdir()
+        (series / name / "0001-x.patch").write_text(f"From 0\nSubject: [PATCH] {subject}\n\nold\n")
+        (series / name / cover.NAME).write_text(LETTER.replace("core:", f"{name}:"))
+    (series / "series").write_text("fixes/0001-x.patch\nmore/0001-x.patch\n")
+    base = patches.Tree(paths.SRC / "linux", "Linux 6.12.7")
+    base.root.mkdir(parents=True)
+    (base.root / "a").write_text("one\ntwo\nthree\n")
+    monkeypatch.setattr(trees, "prepare", lambda *_: base)
+    return tree
+
+
+def test_parts_stay_apart(parts: Path) -> None:
+    """A new patch is of the part that the one before it is of; each letter tells of its own."""
+    git(parts, "reset", "-q", "--hard", "HEAD^")
+    commit(parts, "a: another", c="c\n")
+    commit(parts, LONG, b="b\n")
+    assert patches_verb.run(options("refresh", parts)) == 0
+    series = paths.GUEST_PATCHES
+    assert (series / "series").read_text() == (
+        "fixes/0001-a-first-change.patch\nfixes/0002-a-another.patch\n"
+        "more/0001-b-a-second-change-whose-subject-is-long-enough-to-be.patch\n")
+    assert not (series / "fixes/0001-x.patch").exists()
+    assert patches.guest_series() == [series / "fixes", series / "more"]
+    letter = (series / "more" / cover.NAME).read_text()
+    assert "[PATCH 0/1] more: a title" in letter
+    assert letter.endswith(" b | 1 +\n 1 file changed, 1 insertion(+)\n create mode 100644 b\n")
+    before, listed = patches.with_base(series / "more")
+    assert (len(before), len(listed)) == (2, 1)
+    tree = trees.prepare(sources.LINUX, None)
+    cover.check(series / "more", tree)
+    assert patches.count_added(tree, [*before, *listed], ("a", "b", "c", ":!c")) == 2
+
+
+def test_a_part_is_a_row_of_commits(parts: Path) -> None:
+    git(parts, "reset", "-q", "--hard", "HEAD^")
+    commit(parts, "c: of the first", c="c\n")
+    commit(parts, LONG, b="b\n")
+    patches_verb.run(options("refresh", parts))
+    git(parts, "reset", "-q", "--hard", "v6.12.7")
+    for subject, name in (("a: first change", "a"), (LONG, "b"), ("c: of the first", "c")):
+        commit(parts, subject, **{name: "x\n"})
+    with pytest.raises(CintError, match=r'"c: of the first" is of .*fixes, and so is'):
+        patches_verb.run(options("refresh", parts))
+    with pytest.raises(UsageError, match="--series more: only the whole"):
+        patches_verb.run(options("refresh", parts, series="more"))
 
 
 def test_the_series_of_the_repository_keep_each_patch_once() -> None:

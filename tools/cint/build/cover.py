@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cover letters of the series for QEMU as it is, in the form of git format-patch.
+"""The cover letters of the series that could be mailed, in the form of git format-patch.
 
 Subject and text are a person's. Which patches follow and what they change is git's to say: that
 part is written again from the patches.
@@ -47,8 +47,10 @@ def read(directory: Path) -> Letter:
     return Letter(str(mail["From"]), str(mail["Date"]), subject, text)
 
 
-def _rendered(letter: Letter, tree: patches.Tree, listed: list[Path]) -> str:
-    shortlog, changes = patches.summary(tree, listed)
+def _rendered(directory: Path, tree: patches.Tree) -> str:
+    letter = read(directory)
+    before, listed = patches.with_base(directory)
+    shortlog, changes = patches.summary(tree, before, listed)
     return (f"From {'0' * 40} Mon Sep 17 00:00:00 2001\n"
             f"From: {letter.sender}\nDate: {letter.date}\n"
             f"Subject: [PATCH 0/{len(listed)}] {letter.subject}\n"
@@ -58,7 +60,7 @@ def _rendered(letter: Letter, tree: patches.Tree, listed: list[Path]) -> str:
 def write(directory: Path, tree: patches.Tree) -> bool:
     """Bring the letter of a series up to date, which applies to `tree`; True when it changed."""
     path = directory / NAME
-    text = _rendered(read(directory), tree, patches.read_series(directory))
+    text = _rendered(directory, tree)
     if path.read_text("utf-8") == text:
         return False
     steps.write_atomic(path, text)
@@ -68,6 +70,6 @@ def write(directory: Path, tree: patches.Tree) -> bool:
 def check(directory: Path, tree: patches.Tree) -> None:
     """Raise an error unless the letter says what the patches are."""
     path = directory / NAME
-    if _rendered(read(directory), tree, patches.read_series(directory)) != path.read_text("utf-8"):
+    if _rendered(directory, tree) != path.read_text("utf-8"):
         raise CintError(f"{paths.display(path)} does not say what the patches are",
                         hint="./cint patches cover writes that part again")

@@ -200,14 +200,14 @@ def _describe(repository: git.Repository, series: Series) -> None:
 
 def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
            person: Mapping[str, str]) -> tuple[git.Repository, str]:
-    """The repository with its base checked out on the branch; what the base is called."""
+    """The repository with the source checked out on the branch; what that is called."""
     repository = git.Repository(directory)
     if own is not None:
         base = find_base(series, own, named)
         directory.mkdir(parents=True, exist_ok=True)
         # Its objects are used where they are: nothing is written into the person's clone.
         repository.git("clone", "-q", "--shared", "--no-checkout", own, ".")
-        repository.git("checkout", "-q", "--no-track", "-b", BRANCH, base)
+        repository.git("checkout", "-q", "--no-track", "-B", BRANCH, base)
         label = f"{base} of {own}"
     else:
         version = sources.unpack_to(series.package, directory)
@@ -218,9 +218,6 @@ def _begin(series: Series, directory: Path, own: Path | None, named: str | None,
         with steps.step(f"{series.package.name}-export", f"Commit {label}"):
             _commit(repository, f"{label}\n\nAs the distribution's source package has it.",
                     person)
-    if series.mailed:
-        _describe(repository, series)
-    repository.git("tag", "-f", BASE)
     return repository, label
 
 
@@ -252,11 +249,17 @@ def export(series: Series, directory: Path, own: Path | None, base: str | None,
     """Make the branch in `directory`, which is new or empty; by `sender` if there is one."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise CintError(f"{directory}: not an empty directory", hint="name a new one")
-    listed = patches.read_series(series.directory)
+    before, listed = patches.with_base(series.directory)
     overlay = patches.overlay_map() if series.overlay else {}
     commits = plan(listed, overlay)
     try:
         repository, label = _begin(series, directory, own, base, _identity(listed[0], sender))
+        for patch in before:
+            _apply(repository, Commit(patch), _identity(patch, sender), {},
+                   sign=sender is not None)
+        if series.mailed:
+            _describe(repository, series)
+        repository.git("tag", "-f", BASE)
         for number, commit in enumerate(commits):
             following = next(later.patch for later in commits[number:] if later.patch)
             _apply(repository, commit, _identity(following, sender), overlay,
@@ -265,4 +268,4 @@ def export(series: Series, directory: Path, own: Path | None, base: str | None,
         shutil.rmtree(directory, ignore_errors=True)
         raise
     ui.info(f"{len(commits)} commits on branch {BRANCH} of {paths.display(directory)}, "
-            f"since {BASE} = {label}")
+            f"since {BASE} = {label}" + (f" and {len(before)} patches" if before else ""))

@@ -103,6 +103,22 @@ def upstream_series() -> list[Path]:
     return sorted(path.parent for path in paths.QEMU_UPSTREAM_PATCHES.glob("*/series"))
 
 
+def guest_series() -> list[Path]:
+    """The directories of the parts of the guest's series, each based on those before it."""
+    found = dict.fromkeys(patch.parent for patch in read_series(paths.GUEST_PATCHES))
+    return [directory for directory in found if directory != paths.GUEST_PATCHES]
+
+
+def with_base(directory: Path) -> tuple[list[Path], list[Path]]:
+    """What a series is based on, and its own patches."""
+    if (directory / "series").exists():
+        return [], read_series(directory)
+    # A part: the list of the whole has its patches in a row.
+    whole = read_series(directory.parent)
+    listed = [patch for patch in whole if patch.parent == directory]
+    return (whole[:whole.index(listed[0])] if listed else whole), listed
+
+
 def from_upstream(series: Iterable[Path]) -> list[Path]:
     """Those of the patches that are also for QEMU as it is, without our device."""
     return [patch for patch in series if patch.is_relative_to(paths.QEMU_UPSTREAM_PATCHES)]
@@ -218,12 +234,23 @@ def check_series(tree: Tree, patches: list[Path]) -> None:
         pass
 
 
-def summary(tree: Tree, patches: list[Path]) -> tuple[str, str]:
-    """What git's cover letters say of a series: its subjects by author, and what it changes."""
+def summary(tree: Tree, before: list[Path], patches: list[Path]) -> tuple[str, str]:
+    """What git's cover letters say of a series: its subjects by author, and what it changes.
+
+    ``before`` are the patches that it is based on.
+    """
+    every = [*before, *patches]
+    with _patched(tree, every, _remember(tree, _touched(every))) as work:
+        base = f"HEAD~{len(patches)}"
+        return (work.git("shortlog", "-w72,2,4", f"{base}..HEAD"),
+                work.git("diff", "--stat=72", "--summary", base, "HEAD"))
+
+
+def count_added(tree: Tree, patches: list[Path], places: Iterable[str]) -> int:
+    """How many lines a series adds to files of these places, a git pathspec each."""
     with _patched(tree, patches, _remember(tree, _touched(patches))) as work:
-        span = f"{PRISTINE}..HEAD"
-        return (work.git("shortlog", "-w72,2,4", span),
-                work.git("diff", "--stat=72", "--summary", PRISTINE, "HEAD"))
+        rows = work.git("diff", "--numstat", PRISTINE, "HEAD", "--", *places).splitlines()
+    return sum(int(row.split("\t")[0]) for row in rows)
 
 
 def apply_series(tree: Tree, patches: list[Path]) -> list[str]:

@@ -5,6 +5,9 @@ The series in the repository are what counts; a git tree with the same patches a
 commits is where one works on them. `refresh` writes them from there, `check` proves
 that they apply to the source they are for without fuzz. A patch is kept once: a series
 names in its list what it has from another, and `refresh` writes that where it is kept.
+
+The guest's series has parts, directories of patches in a row of its list. Each has a cover letter
+and is based on those before it.
 """
 
 import argparse
@@ -12,13 +15,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cint import paths, steps, ui
 from cint.build import cover, git, patches, sources, trees
 from cint.errors import EXIT_OK, CintError, UsageError
+
+#: Where Linux's code is that the guest's series adds to, without its KUnit tests.
+CODE = ("block", "drivers", "fs", "mm", "io_uring", ":!*_test.c")
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,8 @@ class Series:
 
     @property
     def mailed(self) -> bool:
-        """Whether it is for upstream as it is, and has a cover letter."""
-        return self.directory.parent == paths.QEMU_UPSTREAM_PATCHES
+        """Whether it is one that could be mailed, and has a cover letter."""
+        return not self.first
 
     def own(self, args: argparse.Namespace) -> Path | None:
         """The person's own tree, if one is named."""
@@ -51,7 +57,9 @@ def all_series() -> tuple[Series, ...]:
     return (Series(sources.LINUX, paths.GUEST_PATCHES, "Makefile", "--linux-src"),
             Series(sources.QEMU, paths.QEMU_PATCHES, "VERSION", "--qemu-src", overlay=True),
             *(Series(sources.QEMU, directory, "VERSION", "--qemu-src", first=False)
-              for directory in patches.upstream_series()))
+              for directory in patches.upstream_series()),
+            *(Series(sources.LINUX, directory, "Makefile", "--linux-src", first=False)
+              for directory in patches.guest_series()))
 
 
 def _named(name: str | None) -> list[Series]:
@@ -86,17 +94,23 @@ def check(args: argparse.Namespace) -> int:
 
 def check_one(series: Series, own: Path | None) -> None:
     """Apply a series to its source, or to a person's own tree, which is only read."""
-    listed = patches.read_series(series.directory)
-    tree = _tree(series, own, listed)
+    before, listed = patches.with_base(series.directory)
+    tree = _tree(series, own, [*before, *listed])
     try:
-        patches.check_series(tree, listed)
+        patches.check_series(tree, [*before, *listed])
         if own is None and series.mailed:
             cover.check(series.directory, tree)
+        added = patches.count_added(tree, listed, CODE) if series.directory == paths.GUEST_PATCHES \
+            else None
     finally:
         if own is not None:
             shutil.rmtree(tree.store, ignore_errors=True)
+    behind = f" behind {len(before)} others" if before else ""
     ui.info(f"{len(listed)} patches of {paths.display(series.directory)} apply to "
-            f"{tree.label} without fuzz")
+            f"{tree.label}{behind} without fuzz")
+    if added is not None:
+        ui.info(f"they add {added} lines to block/, drivers/, fs/, mm/ and io_uring/, "
+                "beside KUnit tests")
 
 
 def _tree(series: Series, own: Path | None, listed: list[Path]) -> patches.Tree:
@@ -198,22 +212,32 @@ def _remarks(directory: Path) -> list[str]:
 
 
 def _places(made: Sequence[Path], directory: Path) -> list[Path]:
-    """Where each patch is kept: what the list has from another series stays there."""
+    """Where each patch is kept: what the list has from another series stays there.
+
+    A patch that is new is of the part that the one before it is of.
+    """
     listed = patches.read_series(directory)
-    elsewhere = {subject: path
-                 for path, subject in zip(listed, patches.subjects(listed), strict=True)
-                 if path.parent != directory}
+    known = dict(zip(patches.subjects(listed), listed, strict=True))
+    elsewhere = {subject: path for subject, path in known.items()
+                 if not path.is_relative_to(directory)}
     subjects = patches.subjects(made)
     if missing := [subject for subject in elsewhere if subject not in subjects]:
         raise CintError(f"no commit is \"{missing[0]}\", which "
                         f"{paths.display(directory / 'series')} has from "
                         f"{paths.display(elsewhere[missing[0]].parent)}",
                         hint="reword or remove it there and in the list first")
+    part = next((path.parent for path in listed if path.is_relative_to(directory)), directory)
     found: list[Path] = []
     for path, subject in zip(made, subjects, strict=True):
-        number = 1 + sum(place.parent == directory for place in found)
-        own = directory / f"{number:04}-{path.name.partition('-')[2]}"
-        found.append(elsewhere.get(subject, own))
+        if subject in elsewhere:
+            found.append(elsewhere[subject])
+            continue
+        part = known[subject].parent if subject in known else part
+        number = 1 + sum(place.parent == part for place in found)
+        if number > 1 and found[-1].parent != part:
+            raise CintError(f"\"{subject}\" is of {paths.display(part)}, and so is not the commit "
+                            "before it", hint="reorder the commits, or move the patch in the list")
+        found.append(part / f"{number:04}-{path.name.partition('-')[2]}")
     return found
 
 
@@ -234,7 +258,7 @@ def _install(made: Sequence[Path], directory: Path, remarks: list[str]) -> tuple
     # The list last: until then the old one names files that are still there.
     names = [os.path.relpath(place, directory) for place in places]
     steps.write_atomic(directory / "series", "".join(f"{line}\n" for line in [*remarks, *names]))
-    gone = set(directory.glob("*.patch")) - {*places, directory / cover.NAME}
+    gone = {path for path in directory.rglob("*.patch") if path.name != cover.NAME} - {*places}
     for path in gone:
         path.unlink()
     return new, changed, len(gone)
@@ -278,17 +302,20 @@ def refresh(args: argparse.Namespace) -> int:
     if args.base and len(named) > 1:
         raise UsageError("--base: of which of the two trees?", hint="refresh one at a time")
     for series, own in named:
+        if not (series.directory / "series").exists():
+            raise UsageError(f"--series {args.series}: only the whole of "
+                             f"{paths.display(series.directory.parent)} is refreshed",
+                             hint="leave --series out")
         refresh_one(series, own, args.base)
-    if any(series.package == sources.QEMU for series, _ in named):
-        write_covers()
+    write_covers({series.package for series, _ in named})
     return EXIT_OK
 
 
-def write_covers() -> int:
-    """Have the cover letters say what the patches are."""
+def write_covers(packages: Iterable[sources.Package] = (sources.LINUX, sources.QEMU)) -> int:
+    """Have the cover letters of series for these sources say what the patches are."""
     with steps.build_lock():
-        tree = trees.prepare(sources.QEMU, None)
-        for directory in patches.upstream_series():
-            if cover.write(directory, tree):
-                ui.info(f"{paths.display(directory / cover.NAME)}: written again")
+        for series in all_series():
+            if (series.mailed and series.package in packages
+                    and cover.write(series.directory, trees.prepare(series.package, None))):
+                ui.info(f"{paths.display(series.directory / cover.NAME)}: written again")
     return EXIT_OK

@@ -113,7 +113,7 @@ def _style_checks() -> list[Command]:
     return [
         *(_checkpatch(path, "-f") for path in files),
         *(_checkpatch(path) for path in ours),
-        *(_kernel_checkpatch(path) for path in sorted(paths.GUEST_PATCHES.glob("*.patch"))),
+        *(_kernel_checkpatch(path) for path in patches.read_series(paths.GUEST_PATCHES)),
     ]
 
 
@@ -401,14 +401,14 @@ def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
 
 
 def _series_applies(suite: str, name: str, series: Path,
-                    check: Callable[[list[Path]], None]) -> Result:
+                    check: Callable[[Path], None]) -> Result:
     """Whether `check` finds a patch series good."""
     started = time.monotonic()
     log = runner.log_path(suite, name)
-    listed = patches.read_series(series)
+    _, listed = patches.with_base(series)
     why = ""
     try:
-        check(listed)
+        check(series)
     except CintError as problem:
         why = problem.message
     log.write_text(why or f"{len(listed)} patches apply\n", encoding="utf-8")
@@ -416,12 +416,12 @@ def _series_applies(suite: str, name: str, series: Path,
                   time.monotonic() - started, log, why)
 
 
-def _check_upstream(series: list[Path]) -> None:
+def _check_upstream(series: Path) -> None:
     """A series fits QEMU as it is, without another one, and its cover letter says what it is."""
     with steps.build_lock():
         tree = trees.prepare(sources.QEMU, None)
-        patches.check_series(tree, series)
-        cover.check(series[0].parent, tree)
+        patches.check_series(tree, patches.read_series(series))
+        cover.check(series, tree)
 
 
 def _upstream_commands() -> list[Command]:
@@ -458,9 +458,15 @@ def _upstream_names(options: Options) -> list[str]:
 # --- the guest kernel's series ------------------------------------------------------------
 
 
-def _check_series(series: list[Path]) -> None:
+def _check_series(series: Path) -> None:
     with steps.build_lock():
-        patches.check_series(trees.prepare(sources.LINUX, None), series)
+        patches.check_series(trees.prepare(sources.LINUX, None), patches.read_series(series))
+
+
+def _check_part(series: Path) -> None:
+    """A part has a cover letter that says what it is."""
+    with steps.build_lock():
+        cover.check(series, trees.prepare(sources.LINUX, None))
 
 
 def _series_result(name: str, started: float, said: list[str]) -> Result:
@@ -487,20 +493,28 @@ def _series_builds(options: Options, names: list[str]) -> Iterator[Result]:
                 yield _series_result(name, started, said)
                 started = time.monotonic()
     except CintError as problem:
-        yield _series_result(last or names[0], started, [problem.message])
+        yield _series_result(last or _series_build_names()[0], started, [problem.message])
 
 
 def _series(options: Options) -> Iterator[Result]:
     names = _series_names(options)
     if runner.selected("applies", options.pattern, names):
         yield _series_applies("series", "applies", paths.GUEST_PATCHES, _check_series)
-    if options.full and any(runner.selected(name, options.pattern, names) for name in names[1:]):
+    for part in patches.guest_series():
+        if runner.selected(f"{part.name} has its letter", options.pattern, names):
+            yield _series_applies("series", f"{part.name} has its letter", part, _check_part)
+    if options.full and any(runner.selected(name, options.pattern, names)
+                            for name in _series_build_names()):
         yield from _series_builds(options, names)
 
 
 def _series_names(options: Options) -> list[str]:
-    builds = series_build.names(patches.read_series(paths.GUEST_PATCHES)) if options.full else []
-    return ["applies", *builds]
+    return ["applies", *(f"{part.name} has its letter" for part in patches.guest_series()),
+            *(_series_build_names() if options.full else [])]
+
+
+def _series_build_names() -> list[str]:
+    return series_build.names(patches.read_series(paths.GUEST_PATCHES))
 
 
 def _model(options: Options) -> Iterator[Result]:
