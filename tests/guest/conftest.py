@@ -92,6 +92,12 @@ def debug_kernel() -> Path:
 
 
 @pytest.fixture(scope="session")
+def foreign_kernel() -> Path:
+    """The kernel that checks itself, with dm-crypt, md, btrfs, multipath and others."""
+    return built(linux.FOREIGN)
+
+
+@pytest.fixture(scope="session")
 def race_kernel() -> Path:
     """The kernel that looks for data races."""
     return built(linux.RACES)

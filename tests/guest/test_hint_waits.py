@@ -192,6 +192,8 @@ BATCHES = {
     "aio": ("--api=aio --count=32 --batch=8 --stride=64k", BATCH),
     "uring": ("--api=uring --count=32 --batch=8 --stride=64k", BATCH),
     "uring-later": ("--api=uring --count=32 --batch=8 --stride=64k --later", BATCH | LATER),
+    "uring-link-later": ("--api=uring --count=4 --batch=2 --stride=64k --link --later",
+                         BATCH | LATER),
 }
 
 
