@@ -7,6 +7,7 @@
  * timer of the virtual clock, see cint-park.c.
  */
 #include "qemu/osdep.h"
+#include "qemu/main-loop.h"
 #include "hw/qdev-core.h"
 
 #include "cint-arb.h"
@@ -255,6 +256,15 @@ void nvme_cint_do_set_priority(NvmeSQueue *sq, uint8_t priority)
     nvme_cint_arb_add(sq->cint, priority);
 }
 
+/*
+ * Admin commands may wait for I/O, so the main loop executes them itself, never
+ * somebody who waits in it: as in the stock model.
+ */
+static AioContext *fetch_context(const NvmeSQueue *sq)
+{
+    return sq->sqid ? qemu_get_aio_context() : iohandler_get_aio_context();
+}
+
 void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
 {
     MemReentrancyGuard *guard = &DEVICE(sq->ctrl)->mem_reentrancy_guard;
@@ -268,7 +278,7 @@ void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
     csq->batch_ends = bitmap_new(sq->size);
     nvme_cint_sq_stats_init(&csq->stats, sq->size);
     csq->fetch_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, fetch_cb, csq);
-    csq->fetch_bh = qemu_bh_new_guarded(fetch_cb, csq, guard);
+    csq->fetch_bh = aio_bh_new_guarded(fetch_context(sq), fetch_cb, csq, guard);
     cint_sq_init(&csq->engine, &nvme_cint_cq_of(sq)->engine);
 }
 
