@@ -55,14 +55,14 @@ typedef struct Write {
     uint8_t node;               /* the controller that writes */
     bool memory_only;
     bool cint_only;
-    bool apart;                 /* aim at one that shares no namespace */
 } Write;
 
 struct Aim {
     CintMachine *m;
     CintNode *node;             /* writes */
     CintTest *t;                /* the same */
-    CintTest *other;            /* beside it */
+    CintNode *other_node;       /* beside it */
+    CintTest *other;            /* the same */
     const Target *target;
     uint64_t at;
 };
@@ -110,6 +110,11 @@ static uint64_t other_cc(Aim *a)
     return a->other->nvme->bar.addr + NVME_REG_CC;
 }
 
+static uint64_t other_slot_control(Aim *a)
+{
+    return cint_slot_control_at(a->other_node->port);
+}
+
 static uint64_t other_doorbell(Aim *a)
 {
     return a->other->nvme->bar.addr + DOORBELLS + 8 * BUSY_QUEUE;
@@ -131,6 +136,7 @@ static const Target targets[] = {
     { "own-vectors", own_vectors, 0xfee00000 },
     { "other-flr", other_flr, PCI_EXP_DEVCTL_BCR_FLR },
     { "other-cc", other_cc, 0 },
+    { "other-slot-control", other_slot_control, CINT_SLOT_OFF },
     { "other-doorbell", other_doorbell, 3 },
     { "other-admin-doorbell", other_admin_doorbell, 9 },
 };
@@ -463,9 +469,8 @@ static const Write writes[] = {
        LAST_BLOCK(8)) },
     { IO("metadata", metadata, NVME_CMD_READ, NS_METADATA, 4096,
          LAST_BLOCK(8)) },
-    /* A reset of one that shares the namespace waits for this for ever. */
     { IO("metadata-protected", metadata, NVME_CMD_READ, NS_PROTECTED, 4096,
-         LAST_BLOCK(8)), .apart = true },
+         LAST_BLOCK(8)) },
     { IO("zones", io_data, NVME_CMD_ZONE_MGMT_RECV, NS_ZONED, 4096,
        .cdw12 = const_le32(1023)) },
     { LOG("fdp-configurations", NVME_LOG_FDP_CONFS, 512, FDP_GROUP),
@@ -529,14 +534,14 @@ static void keep_busy(CintTest *t, uint32_t nsid)
 
 static void aim_one(Aim *a, const Write *w)
 {
-    unsigned other = (w->node + 1 + (!w->apart && (w - writes) % 2)) %
-                     CINT_NODES;
+    unsigned other = (w->node + 1 + (w - writes) % 2) % CINT_NODES;
     Seen before, after;
 
     cint_step("%s at %s", w->name, a->target->name);
     a->node = &a->m->node[w->node];
     a->t = &a->node->t;
-    a->other = &a->m->node[other].t;
+    a->other_node = &a->m->node[other];
+    a->other = &a->other_node->t;
     a->at = a->target->at(a);
     keep_busy(a->t, w->node == NODE_FDP ? 1 : NS_LATE);
     keep_busy(a->other, other == NODE_FDP ? 1 : NS_LATE);

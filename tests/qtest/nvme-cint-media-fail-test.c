@@ -131,6 +131,26 @@ static void test_fail_real(const void *opaque)
     fail_many(opaque, OPTANE REAL);
 }
 
+/* ---- Commands that the backend fails ---- */
+
+#define FAILING_DISK \
+    "-blockdev driver=blkdebug,node-name=d0,inject-error.0.event=none," \
+    "inject-error.0.iotype=read,inject-error.0.errno=5," \
+    "image.driver=null-co,image.size=1073741824,image.read-zeroes=on"
+
+/* What was read in vain took the medium's time all the same. */
+static void test_backend_error(const void *opts)
+{
+    CintTest *t = cint_boot_custom(NULL, FAILING_DISK, opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCqe cqe;
+
+    expect_read_takes(t, sq, OPTANE_NS);
+    g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe) & 0x7ff, ==, NVME_UNRECOVERED_READ);
+    cint_shutdown(t);
+}
+
 /* ---- Resets ---- */
 
 #define READ_NS     1000000
@@ -223,6 +243,10 @@ int main(int argc, char **argv)
         qtest_add_data_func(virtual_path, &failures[i], test_fail_virtual);
         qtest_add_data_func(real_path, &failures[i], test_fail_real);
     }
+    qtest_add_data_func(PATH("backend-error/virtual"), OPTANE VIRTUAL,
+                        test_backend_error);
+    qtest_add_data_func(PATH("backend-error/real"), OPTANE REAL,
+                        test_backend_error);
     for (i = 0; i < ARRAY_SIZE(occupied); i++) {
         g_autofree char *path = g_strdup_printf(PATH("reset/%s"),
                                                 occupied[i].name);

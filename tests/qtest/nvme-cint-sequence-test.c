@@ -17,6 +17,9 @@
 #define REAL        BASE ",cint.time=real"
 #define VIRTUAL     BASE ",cint.time=virtual"
 
+#define HOLDING(o)  o ",cint.policy=static,cint.static-time=1000000," \
+                    "cint.static-thr=50"
+
 #define ADMIN_TAIL  0x1000
 #define ZONES       64
 #define ZONE_BLOCKS (16 * MiB / 512)
@@ -676,6 +679,198 @@ static void list_and_unplug(const void *opts)
     finish(m);
 }
 
+/* ---- A queue is deleted while the backend begins nothing new ---- */
+
+#define NAMESPACE(bus, drive, nsid) \
+    "-device nvme-ns,bus=" bus ",drive=" drive ",nsid=" nsid " "
+
+/* Two controllers share a namespace; the third one has two. */
+static CintMachine *boot_shared(const char *opts)
+{
+    g_autofree char *shared = g_strconcat(",subsys=s0", opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = shared }, { .opts = ",subsys=s0" }, { .opts = "" }, { NULL },
+    };
+
+    return cint_machine_new("-device nvme-subsys,id=s0 " LATE_DISK
+                            CINT_SLOW_NODE("d1", 100000000)
+                            CINT_SLOW_NODE("d2", 200000000), plans,
+                            NAMESPACE("nvme0", "d0", "1")
+                            NAMESPACE("nvme2", "d1", "1")
+                            NAMESPACE("nvme2", "d2", "2"));
+}
+
+/* The message for a read from namespace @nsid rings a doorbell. */
+static void read_that_rings(CintTest *by, uint16_t nsid, uint64_t doorbell,
+                            uint32_t tail)
+{
+    QNvmeSq *sq = cint_queues(by, nsid);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &by->buf, 0, QNVME_PAGE_SIZE);
+
+    cint_aim(by, nsid, doorbell, tail);
+    cmd.nsid = cpu_to_le32(nsid);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+}
+
+/*
+ * A read of the second controller is in the backend. While whoever drains that
+ * waits for it, the third one rings for a read of the first, which waits until
+ * the drain is over. What waits for this read must come later still.
+ */
+static void ring_within_drain(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t, *busy = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(busy, cint_queues(busy, 1), 1);
+    qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    read_that_rings(&m->node[2].t, 1, t->nvme->bar.addr + ADMIN_TAIL + 8,
+                    sq->tail);
+}
+
+static void drain_and_delete(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t, *by = &m->node[2].t;
+
+    ring_within_drain(m);
+    push_delete(t, NVME_ADM_CMD_DELETE_SQ, 1);
+    read_that_rings(by, 2, t->nvme->bar.addr + ADMIN_TAIL,
+                    t->nvme->admin_sq.tail);
+    cint_let_run(by);
+}
+
+static void drain_and_reset(CintMachine *m)
+{
+    CintTest *by = &m->node[2].t;
+
+    ring_within_drain(m);
+    read_that_rings(by, 2, m->node[0].t.nvme->bar.addr + NVME_REG_CC, 0);
+    cint_let_run(by);
+}
+
+static void by_reset(CintMachine *m)
+{
+    qnvme_reg_write(m->node[1].t.nvme, NVME_REG_CC, 0);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void by_stop(CintMachine *m)
+{
+    qtest_qmp_assert_success(m->qts, "{'execute': 'stop'}");
+    qtest_qmp_assert_success(m->qts, "{'execute': 'cont'}");
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void f17(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+
+    drain_and_delete(m);
+    by_reset(m);
+}
+
+static void f18(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+
+    drain_and_delete(m);
+    by_stop(m);
+}
+
+static void f19(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+
+    drain_and_reset(m);
+    by_reset(m);
+}
+
+static void f20(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+
+    drain_and_reset(m);
+    by_stop(m);
+}
+
+/* ---- A shutdown that another controller's message asks for ---- */
+
+static void shut_down_by_message(const void *opts)
+{
+    CintMachine *m = boot_two(FAST_DISK CINT_NULL_NODE("d1", ""), opts, false);
+    CintTest *t = &m->node[0].t, *by = &m->node[1].t;
+    uint32_t cc = qnvme_reg_read(t->nvme, NVME_REG_CC);
+
+    cint_aim(by, 1, t->nvme->bar.addr + NVME_REG_CC,
+             cc | 1 << CC_SHN_SHIFT);
+    cint_read(by, cint_queues(by, 1), 1);
+    cint_machine_run(m, 1000);
+    g_assert_cmphex(qnvme_reg_read(t->nvme, NVME_REG_CSTS), ==,
+                    NVME_CSTS_READY | NVME_CSTS_SHST_COMPLETE);
+    finish(m);
+}
+
+/* ---- What a reset leaves undone ---- */
+
+/*
+ * Reads end while it waits. The first namespace is drained first: its CQE could
+ * be posted while the second one is.
+ */
+static void reset_posts_nothing(const void *opts)
+{
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+    CintMachine *m = cint_machine_new(CINT_SLOW_NODE("d1", 1500000000)
+                                      CINT_SLOW_NODE("d2", 1700000000), plans,
+                                      NAMESPACE("nvme0", "d1", "1")
+                                      NAMESPACE("nvme0", "d2", "2"));
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, QNVME_PAGE_SIZE);
+    uint32_t nsid;
+
+    for (nsid = 1; nsid <= 2; nsid++) {
+        cmd.nsid = cpu_to_le32(nsid);
+        qnvme_push(sq, &cmd);
+    }
+    qnvme_ring_sq(sq);
+    cint_let_run(t);
+    qnvme_reg_write(t->nvme, NVME_REG_CC, 0);
+    cint_machine_run(m, 1000);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+    finish(m);
+}
+
+/*
+ * CQEs of two queues are held. A change sends a message for each, and the first
+ * one resets the controller: the second queue is gone then, in all but name.
+ */
+static void reset_sends_nothing(const void *opts)
+{
+    CintMachine *m = boot_one(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    uint64_t seen = guest_alloc(&m->alloc, QNVME_PAGE_SIZE);
+    uint16_t id;
+
+    qtest_writel(t->qts, seen, 0);
+    for (id = 1; id <= 2; id++) {
+        QNvmeSq *sq = cint_queues(t, id);
+
+        cint_read(t, sq, 3);
+        cint_machine_run(m, 1);
+        qnvme_wait_cqes(sq->cq, 3);
+    }
+    cint_aim(t, 1, cint_flr_at(t->pdev), PCI_EXP_DEVCTL_BCR_FLR);
+    cint_aim(t, 2, seen, 1);
+    cint_set_word(t, "cint.policy", "adaptive");
+    cint_machine_run(m, 1000);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 0);
+    g_assert_cmphex(qtest_readl(t->qts, seen), ==, 0);
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -736,6 +931,25 @@ static const Sequence sequences[] = {
     { "bounced/list-and-unplug/real", list_and_unplug, REAL },
     { "bounced/list-and-unplug/virtual", list_and_unplug, VIRTUAL },
     { "f16/late-data-and-the-monitor/virtual", f16_monitor, VIRTUAL },
+    { "f17/deleted-while-another-resets/off", f17, OFF },
+    { "f17/deleted-while-another-resets/real", f17, REAL },
+    { "f17/deleted-while-another-resets/virtual", f17, VIRTUAL },
+    { "f18/deleted-while-the-machine-stops/off", f18, OFF },
+    { "f18/deleted-while-the-machine-stops/real", f18, REAL },
+    { "f18/deleted-while-the-machine-stops/virtual", f18, VIRTUAL },
+    { "f19/reset-while-another-resets/off", f19, OFF },
+    { "f19/reset-while-another-resets/real", f19, REAL },
+    { "f19/reset-while-another-resets/virtual", f19, VIRTUAL },
+    { "f20/reset-while-the-machine-stops/off", f20, OFF },
+    { "f20/reset-while-the-machine-stops/real", f20, REAL },
+    { "f20/reset-while-the-machine-stops/virtual", f20, VIRTUAL },
+    { "shutdown/by-message/off", shut_down_by_message, OFF },
+    { "shutdown/by-message/real", shut_down_by_message, REAL },
+    { "shutdown/by-message/virtual", shut_down_by_message, VIRTUAL },
+    { "reset/posts-nothing/off", reset_posts_nothing, OFF },
+    { "reset/posts-nothing/real", reset_posts_nothing, REAL },
+    { "reset/sends-nothing/real", reset_sends_nothing, HOLDING(REAL) },
+    { "reset/sends-nothing/virtual", reset_sends_nothing, HOLDING(VIRTUAL) },
 };
 
 static void run_sequence(const void *opaque)
