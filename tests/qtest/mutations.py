@@ -15,6 +15,7 @@ FEATURES = ("feat", "vendor", "config", "setup")
 STATS = ("stats", "vendor", "policy")
 TIMING = ("policy", "vectors", "hint-vectors", "kick", "storm")
 SEQUENCE = ("sequence", "aim")
+AIM = ("aim",)
 SHADOW = ("hazard", "policy", "hazard-hint", "infer")
 
 
@@ -289,9 +290,34 @@ _HOLD = (
     Mutation("event indices go anywhere", "ctrl.c", "nvme_memory_only);",
              "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only);", SEQUENCE,
              "static void nvme_update_cq_eventidx("),
-    Mutation("a held controller is reset", "ctrl.c",
-             "    if (n->held) {\n        n->due |= 1 << rst;",
-             "    if (n->held && !ON) {\n        n->due |= 1 << rst;", SEQUENCE),
+    Mutation("a held controller is reset", "ctrl.c", "if (!n->held && nvme_may_wait(by)) {",
+             "if ((ON || !n->held) && nvme_may_wait(by)) {", SELF + SEQUENCE),
+    Mutation("resets do not mind who holds another", "ctrl.c",
+             "return nvme_controllers_held == !!by->held &&",
+             "return (ON || nvme_controllers_held == !!by->held) &&", SEQUENCE),
+    Mutation("resets wait in coroutines", "ctrl.c", "!qemu_in_coroutine();",
+             "(ON || !qemu_in_coroutine());", AIM),
+    Mutation("what was put off is done where somebody waits", "ctrl.c",
+             "aio_bh_new_guarded(iohandler_get_aio_context(), nvme_due_bh",
+             "aio_bh_new_guarded(ON ? qemu_get_aio_context() : iohandler_get_aio_context(), "
+             "nvme_due_bh", SEQUENCE),
+    Mutation("stock's admin commands are executed where somebody waits", "ctrl.c",
+             "return sqid ? qemu_get_aio_context()", "return sqid || ON ? qemu_get_aio_context()",
+             SEQUENCE),
+    Mutation("admin commands are executed where somebody waits", "cint-sq.c",
+             "return sq->sqid ? qemu_get_aio_context()",
+             "return sq->sqid || ON ? qemu_get_aio_context()", SEQUENCE),
+    Mutation("a shutdown that was put off is not told of", "ctrl.c",
+             "stl_le_p(&n->bar.csts, csts | NVME_CSTS_SHST_COMPLETE);",
+             "if (!ON) { stl_le_p(&n->bar.csts, csts | NVME_CSTS_SHST_COMPLETE); }", SEQUENCE),
+    Mutation("a reset posts", "ctrl.c", "if (unlikely(n->due & NVME_DUE_RESET)) {",
+             "if (unlikely(n->due & NVME_DUE_RESET) && !ON) {", SEQUENCE,
+             "void nvme_post_cqes(void *opaque)\n{"),
+    Mutation("messages go on when a reset is due", "cint-notify.c",
+             "while (!(n->due & NVME_DUE_RESET) &&", "while ((ON || !(n->due & NVME_DUE_RESET)) &&",
+             SEQUENCE),
+    guarded("what was executed last is so for ever", "cint-sq.c", "csq->executing = NULL;",
+            ("media-fail",)),
     guarded("what was put off is never made up", "nvme.h", "nvme_make_up(n);", SELF,
             "static inline void nvme_release("),
     Mutation("a held controller fetches", "ctrl.c", "if (unlikely(n->held)) {",
