@@ -871,6 +871,116 @@ static void reset_sends_nothing(const void *opts)
     finish(m);
 }
 
+/* ---- Queues and lists in registers ---- */
+
+/* What is fetched from the registers of another controller is no command. */
+static void sq_in_registers(const void *opts)
+{
+    CintMachine *m = boot_two(FAST_DISK CINT_NULL_NODE("d1", ""), opts, false);
+    CintTest *t = &m->node[0].t;
+    const uint64_t bars[] = {
+        m->node[1].t.nvme->bar.addr, t->nvme->bar.addr,
+    };
+    uint16_t i;
+
+    for (i = 0; i < ARRAY_SIZE(bars); i++) {
+        uint16_t id = i + 1;
+        NvmeCmd cmd = {
+            .opcode = NVME_ADM_CMD_CREATE_SQ,
+            .dptr.prp1 = cpu_to_le64(bars[i]),
+            .cdw10 = cpu_to_le32((CINT_ENTRIES - 1) << 16 | id),
+            .cdw11 = cpu_to_le32(id << 16 | NVME_SQ_PC),
+        };
+
+        qnvme_create_cq(t->nvme, id, CINT_ENTRIES, id);
+        g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
+        qnvme_reg_write(t->nvme, ADMIN_TAIL + 8 * id, CINT_ENTRIES - 1);
+        cint_machine_run(m, 1000);
+    }
+    finish(m);
+}
+
+/* The list of a command's pages is read from there, and its data written. */
+static void prp_list_in_registers(const void *opts)
+{
+    CintMachine *m = boot_two(FAST_DISK CINT_NULL_NODE("d1", ""), opts, false);
+    CintTest *t = &m->node[0].t;
+    const uint64_t lists[] = {
+        m->node[1].t.nvme->bar.addr, m->node[1].t.nvme->bar.addr + ADMIN_TAIL,
+        t->nvme->bar.addr, t->nvme->bar.addr + ADMIN_TAIL,
+    };
+    QNvmeSq *sq = cint_queues(t, 1);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, 4 * QNVME_PAGE_SIZE);
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(lists); i++) {
+        NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &buf, 0,
+                                   4 * QNVME_PAGE_SIZE);
+
+        cmd.dptr.prp2 = cpu_to_le64(lists[i]);
+        qnvme_push(sq, &cmd);
+    }
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, ARRAY_SIZE(lists));
+    finish(m);
+}
+
+/* ---- Two controllers of one namespace ---- */
+
+/* Both read; one is reset meanwhile, and the other gets all it is owed. */
+static void one_of_two_is_reset(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+    CintTest *t = &m->node[0].t, *other = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1), *sq_other = cint_queues(other, 1);
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        CintTest *reset = i ? other : t, *reads = i ? t : other;
+        QNvmeSq *kept = i ? sq : sq_other, *dropped = i ? sq_other : sq;
+
+        cint_read(reset, dropped, 5);
+        cint_read(reads, kept, 7);
+        cint_let_run(t);
+        qnvme_reset(reset->nvme);
+        cint_machine_run(m, 1000);
+        qnvme_wait_cqes(kept->cq, 7);
+        cint_machine_run(m, 1000);
+        g_assert_true(qnvme_take_irq(reads->nvme, 1));
+        qnvme_reap(kept->cq, 7);
+        qnvme_enable(reset->nvme);
+        sq = i ? sq : cint_queues(t, 1);
+    }
+    finish(m);
+}
+
+/* ---- Unplugged while the admin queue has something to tell ---- */
+
+/* Before anything is fetched; and with the message held back by its mask. */
+static void unplug_with_admin_message(const void *opts)
+{
+    CintMachine *m = boot_below_port(CINT_NATIVE_HOTPLUG FAST_DISK, opts);
+    int told;
+
+    for (told = 0; told <= 1; told++) {
+        CintTest *t = &m->node[0].t;
+
+        cint_push_admin(t, NVME_ADM_CMD_IDENTIFY, t->buf.addr,
+                        NVME_ID_CNS_CTRL, 0);
+        ring_admin(t);
+        if (told) {
+            cint_machine_run(m, 1000);
+            g_assert_true(qnvme_irq_pending(t->nvme, 0));
+        }
+        qtest_writel(m->qts, cint_slot_control_at(m->node[0].port),
+                     CINT_SLOT_OFF);
+        cint_machine_run(m, 1000);
+        cint_machine_expect_recovers(m);
+    }
+    cint_machine_free(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -946,6 +1056,19 @@ static const Sequence sequences[] = {
     { "shutdown/by-message/off", shut_down_by_message, OFF },
     { "shutdown/by-message/real", shut_down_by_message, REAL },
     { "shutdown/by-message/virtual", shut_down_by_message, VIRTUAL },
+    { "memory/queue-in-registers/off", sq_in_registers, OFF },
+    { "memory/queue-in-registers/real", sq_in_registers, REAL },
+    { "memory/queue-in-registers/virtual", sq_in_registers, VIRTUAL },
+    { "memory/list-in-registers/off", prp_list_in_registers, OFF },
+    { "memory/list-in-registers/real", prp_list_in_registers, REAL },
+    { "memory/list-in-registers/virtual", prp_list_in_registers, VIRTUAL },
+    { "shared/one-of-two-is-reset/off", one_of_two_is_reset, OFF },
+    { "shared/one-of-two-is-reset/real", one_of_two_is_reset, REAL },
+    { "shared/one-of-two-is-reset/virtual", one_of_two_is_reset, VIRTUAL },
+    { "unplug/with-an-admin-message/off", unplug_with_admin_message, OFF },
+    { "unplug/with-an-admin-message/real", unplug_with_admin_message, REAL },
+    { "unplug/with-an-admin-message/virtual",
+      unplug_with_admin_message, VIRTUAL },
     { "reset/posts-nothing/off", reset_posts_nothing, OFF },
     { "reset/posts-nothing/real", reset_posts_nothing, REAL },
     { "reset/sends-nothing/real", reset_sends_nothing, HOLDING(REAL) },
