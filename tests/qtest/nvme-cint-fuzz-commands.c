@@ -78,7 +78,21 @@ void fuzz_garbage(Fuzz *f)
     fuzz_put_memory(f, data_page(f), words, sizeof(words));
 }
 
-/* Source ranges of a Copy: most are short and begin near the start. */
+/* All formats of a Copy, and of namespaces. */
+static void fill_host_behavior(Fuzz *f)
+{
+    NvmeHostBehaviorSupport hbs = {
+        .lbafee = fuzz_below(2),
+        .cdfe = cpu_to_le16(fuzz_one_in(4) ? fuzz_any32() : 0xc),
+    };
+
+    fuzz_put_memory(f, data_page(f), &hbs, sizeof(hbs));
+}
+
+/*
+ * Source ranges of a Copy: most are short and begin near the start. Those of
+ * another namespace say which.
+ */
 static void fill_ranges(Fuzz *f)
 {
     NvmeCopySourceRangeFormat0_2 ranges[4];
@@ -86,7 +100,8 @@ static void fill_ranges(Fuzz *f)
 
     for (i = 0; i < ARRAY_SIZE(ranges); i++) {
         ranges[i] = (NvmeCopySourceRangeFormat0_2) {
-            .sparams = cpu_to_le32(fuzz_one_in(4) ? fuzz_number() : 0),
+            .sparams = cpu_to_le32(fuzz_one_in(4) ? fuzz_number() :
+                                   1 + fuzz_below(FUZZ_NAMESPACES)),
             .slba = cpu_to_le64(fuzz_one_in(3) ? fuzz_number()
                                                : fuzz_below(4096)),
             .nlb = cpu_to_le16(fuzz_one_in(4) ? fuzz_number()
@@ -190,6 +205,8 @@ static NvmeCmd feature_command(Fuzz *f)
         NVME_CINT_FID_STATUS, NVME_ARBITRATION, NVME_TIMESTAMP,
         NVME_HOST_BEHAVIOR_SUPPORT, NVME_FDP_MODE, NVME_FDP_EVENTS,
         NVME_WRITE_ATOMICITY, NVME_ASYNCHRONOUS_EVENT_CONF,
+        NVME_TEMPERATURE_THRESHOLD, NVME_ERROR_RECOVERY,
+        NVME_VOLATILE_WRITE_CACHE, NVME_NUMBER_OF_QUEUES,
     };
     bool set = !fuzz_one_in(3);
     NvmeCmd cmd = any_command(f, set ? NVME_ADM_CMD_SET_FEATURES :
@@ -200,6 +217,8 @@ static NvmeCmd feature_command(Fuzz *f)
         fill_config(f);
     } else if (set && fid == NVME_CINT_FID_STATUS) {
         fill_status(f);
+    } else if (set && fid == NVME_HOST_BEHAVIOR_SUPPORT) {
+        fill_host_behavior(f);
     }
     cmd.cdw10 = cpu_to_le32(fuzz_one_in(8) ? fuzz_any32() : fid);
     if (fuzz_one_in(2)) {
@@ -271,9 +290,14 @@ static NvmeCmd other_command(Fuzz *f)
         cmd.cdw10 = cpu_to_le32(fuzz_below(2));
         cmd.dptr.prp1 = cpu_to_le64(data_page(f));
         break;
+    case NVME_ADM_CMD_ABORT:
+        cmd.cdw10 = cpu_to_le32(fuzz_below(FUZZ_ENTRIES) << 16 |
+                                fuzz_below(FUZZ_QUEUES + 1));
+        break;
     case NVME_ADM_CMD_FORMAT_NVM:
-        /* A sane guest has blocks of 512 bytes. */
-        cmd.cdw10 = 0;
+        /* Format, metadata at the end, protection and where. */
+        cmd.cdw10 = cpu_to_le32(fuzz_below(9) | fuzz_below(2) << 4 |
+                                fuzz_below(4) << 5 | fuzz_below(2) << 8);
         break;
     }
     return cmd;
@@ -335,7 +359,8 @@ static void shape_io(Fuzz *f, NvmeCmd *cmd)
     case NVME_CMD_COPY:
         shape_blocks(cmd);
         fill_ranges(f);
-        cmd->cdw12 = cpu_to_le32(fuzz_below(4));
+        /* How many, and in which format. */
+        cmd->cdw12 = cpu_to_le32(fuzz_below(4) | 2 * fuzz_below(2) << 8);
         cmd->dptr.prp1 = cpu_to_le64(data_page(f));
         break;
     case NVME_CMD_DSM:

@@ -2,19 +2,22 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * A guest that means harm, on a machine with all that it can reach: three
- * controllers behind root ports with hot-plug, two of which share namespaces
- * (zoned, with metadata, late, with Copy and atomic writes), one with FDP;
- * configuration space in memory. Registers, doorbells, commands, features,
- * queues, status records, shadow doorbells and lists of addresses are full of
- * random values, with clock steps in between. Messages, CQEs and data go
- * anywhere, also to what resets or unplugs a controller. Controllers come and
- * go, while the operator changes properties and stops the machine. QEMU must
- * survive, best built with sanitizers; and after every ROUND inputs a guest
- * in its right mind must get each completion and a message on each controller.
+ * controllers behind root ports with hot-plug and memory of their own, two of
+ * which share namespaces (zoned, with metadata, late, with Copy and atomic
+ * writes), one with FDP; configuration space in memory. Registers, doorbells,
+ * commands, features, queues, status records, shadow doorbells and lists of
+ * addresses are full of random values, with clock steps in between. Messages,
+ * CQEs and data go anywhere, also to what resets or unplugs a controller.
+ * Controllers come and go, while the operator changes properties, stops the
+ * machine and resets it. QEMU must survive, best built with sanitizers; and
+ * after every ROUND inputs a guest in its right mind must get each completion
+ * and a message on each controller.
  *
  * CINT_FUZZ_INPUTS is the number of inputs per case: accesses to registers,
  * configuration space and memory, clock steps and QMP commands. A failure
- * repeats with "--seed" and the random seed that the test prints.
+ * repeats with "--seed" and the random seed that the test prints. With
+ * CINT_FUZZ_AIO=threads no disk is written by native AIO, of which memcheck
+ * does not see what it reads.
  */
 #include "qemu/osdep.h"
 #include "qemu/cutils.h"
@@ -24,7 +27,8 @@
 
 #define INPUTS      2000        /* unless CINT_FUZZ_INPUTS says otherwise */
 #define ROUND       250         /* inputs between two looks at a sane guest */
-#define COMMON      ",max_ioqpairs=5,msix_qsize=6,aerl=7"
+#define COMMON      ",max_ioqpairs=5,msix_qsize=6,aerl=7,cmb_size_mb=1"
+#define CMB         0x8000000ull    /* as the controller sees it: no memory */
 
 #define SLOTS \
     "cint=on,cint.policy=cint,cint.media=custom,cint.media.slots=4," \
@@ -103,14 +107,16 @@ uint64_t fuzz_registers(Fuzz *f)
     }
 }
 
-/* Memory, also where there is none, and registers. */
+/* Memory, also the controller's and where there is none, and registers. */
 uint64_t fuzz_address(Fuzz *f)
 {
     uint64_t page = f->v->node->t.buf.addr;
 
-    switch (fuzz_below(10)) {
+    switch (fuzz_below(11)) {
     case 0:
         return fuzz_registers(f);
+    case 10:
+        return CMB + fuzz_below(2 * MiB);
     case 1:
         return CINT_RAM_SIZE - fuzz_below(QNVME_PAGE_SIZE);
     case 2:
@@ -366,6 +372,18 @@ static void attack_property(Fuzz *f)
     qobject_unref(answer);
 }
 
+/* An operator's way to have an event told, whatever the guest is at. */
+static void warn_of_temperature(Fuzz *f)
+{
+    g_autofree char *path = g_strdup_printf("/machine/peripheral/nvme%u",
+                                            f->v->node->index);
+
+    f->inputs++;
+    qobject_unref(qtest_qmp(f->qts, "{'execute': 'qom-set', 'arguments': "
+        "{'path': %s, 'property': 'smart_critical_warning', 'value': %u}}",
+        path, fuzz_below(64)));
+}
+
 /* The operator looks, or stops the machine, whose deadlines are late then. */
 static void attack_machine(Fuzz *f)
 {
@@ -379,6 +397,7 @@ static void attack_machine(Fuzz *f)
     qtest_qmp_assert_success(f->qts, "{'execute': 'stop'}");
     attack_clock(f);
     attack_property(f);
+    warn_of_temperature(f);
     fuzz_io(f);
     qtest_qmp_assert_success(f->qts, "{'execute': 'cont'}");
 }
@@ -417,6 +436,8 @@ static void adopt(Fuzz *f, CintNode *node)
                 PCI_MSIX_FLAGS,
         .pm = qpci_find_capability(dev, PCI_CAP_ID_PM, 0),
     };
+    qnvme_reg_write(v->n, NVME_REG_CMBMSC + 4, CMB >> 32);
+    qnvme_reg_write(v->n, NVME_REG_CMBMSC, CMB | 3);
     for (id = 1; id <= FUZZ_QUEUES; id++) {
         qnvme_create_sq(v->n, id, FUZZ_ENTRIES,
                         qnvme_create_cq(v->n, id, FUZZ_ENTRIES, id));
@@ -441,6 +462,17 @@ static void attach(Fuzz *f, CintNode *node)
     }, NULL);
 }
 
+/* A sane guest has blocks of 512 bytes. */
+static void format(CintNode *node)
+{
+    uint16_t status = qnvme_admin(node->t.nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_FORMAT_NVM,
+        .nsid = cpu_to_le32(1),
+    }, NULL);
+
+    g_assert_cmphex(status, ==, 0);
+}
+
 static void restore(Fuzz *f)
 {
     unsigned i;
@@ -448,6 +480,9 @@ static void restore(Fuzz *f)
     cint_machine_enumerate(f->m);
     for (i = 0; i < CINT_NODES; i++) {
         attach(f, &f->m->node[i]);
+    }
+    for (i = 0; i < CINT_NODES - 1; i++) {
+        format(&f->m->node[i]);
     }
 }
 
@@ -479,6 +514,15 @@ static void attack_cc(Fuzz *f)
     }
 }
 
+/* All at once, whatever is under way; firmware and drivers begin again. */
+static void attack_reset(Fuzz *f)
+{
+    f->inputs++;
+    qtest_system_reset(f->qts);
+    restore(f);
+    set_up(f);
+}
+
 static void attack(Fuzz *f)
 {
     static const struct {
@@ -491,9 +535,9 @@ static void attack(Fuzz *f)
         { attack_messages, 3 }, { attack_msix, 1 }, { attack_command, 1 },
         { attack_bar, 1 }, { attack_machine, 1 }, { attack_config, 1 },
         { attack_slot, 1 }, { attack_bus, 1 },
-        { attack_register, 1 }, { attack_cc, 2 },
+        { attack_register, 1 }, { attack_cc, 2 }, { attack_reset, 1 },
     };
-    int left = fuzz_below(119), i = 0;
+    int left = fuzz_below(120), i = 0;
 
     while ((left -= attacks[i].weight) >= 0) {
         i++;
@@ -533,15 +577,22 @@ static char *make_disk(void)
     return path;
 }
 
-static const char *how_to_open(const char *path)
+static bool can_be_direct(const char *path)
 {
     int fd = open(path, O_RDWR | O_DIRECT);
 
-    if (fd < 0) {
-        return "";
+    if (fd >= 0) {
+        close(fd);
     }
-    close(fd);
-    return ",aio=native,cache.direct=on";
+    return fd >= 0;
+}
+
+static const char *how_to_open(const char *path)
+{
+    bool threads = !g_strcmp0(g_getenv("CINT_FUZZ_AIO"), "threads");
+
+    return threads || !can_be_direct(path) ? "" :
+           ",aio=native,cache.direct=on";
 }
 
 static CintMachine *boot(const char *disk, const char *opts)
@@ -549,7 +600,7 @@ static CintMachine *boot(const char *disk, const char *opts)
     g_autofree char *args = g_strdup_printf(CINT_NATIVE_HOTPLUG
         "-blockdev driver=file,node-name=file,filename=%s%s "
         NODE("plain", "0") NODE("zoned", "0") NODE("late", "300000")
-        NODE("metadata", "0") NODE("fdp", "0")
+        NODE("metadata", "200000") NODE("fdp", "0")
         "-device nvme-subsys,id=s0 "
         "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
         disk, how_to_open(disk));

@@ -191,15 +191,23 @@ static void set_up_port(CintMachine *m, CintNode *node)
     node->devfn = bus << 8;
 }
 
-/* What a driver finds may be in any state. */
+static void set_msix(QPCIDevice *dev, uint16_t flags)
+{
+    qpci_config_writew(dev, qpci_find_capability(dev, PCI_CAP_ID_MSIX, 0) +
+                            PCI_MSIX_FLAGS, flags);
+}
+
+/*
+ * What a driver finds may be in any state, with messages pending: of these
+ * none is sent before the driver has written the table.
+ */
 static void calm_down(QPCIDevice *dev)
 {
     uint8_t pm = qpci_find_capability(dev, PCI_CAP_ID_PM, 0);
-    uint8_t msix = qpci_find_capability(dev, PCI_CAP_ID_MSIX, 0);
 
-    qpci_config_writew(dev, pm + PCI_PM_CTRL, 0);
     qpci_config_writew(dev, PCI_COMMAND, 0);
-    qpci_config_writew(dev, msix + PCI_MSIX_FLAGS, 0);
+    set_msix(dev, PCI_MSIX_FLAGS_MASKALL);
+    qpci_config_writew(dev, pm + PCI_PM_CTRL, 0);
     qpci_config_writel(dev, PCI_BASE_ADDRESS_1, 0);
 }
 
@@ -245,10 +253,9 @@ static void take_over(CintMachine *m, CintNode *node)
     t->qts = m->qts;
     t->bus = m->bus;
     t->alloc = m->alloc;
-    t->pdev = find_or_plug(m, node);
-    calm_down(t->pdev);
     m->bus->mmio_alloc_ptr = window_of(node);
     t->nvme = qnvme_new(t->pdev, &m->alloc);
+    set_msix(t->pdev, PCI_MSIX_FLAGS_ENABLE);
     t->nvme->css = NVME_CC_CSS_ALL;
     qnvme_reset(t->nvme);
     t->buf = qnvme_buf_new(t->nvme, 2 * QNVME_PAGE_SIZE);
@@ -275,6 +282,11 @@ void cint_machine_enumerate(CintMachine *m)
         }
     }
     /* Until all ports are set up, one may claim the bus of another. */
+    for (i = 0; i < m->nodes; i++) {
+        m->node[i].t.pdev = find_or_plug(m, &m->node[i]);
+        calm_down(m->node[i].t.pdev);
+    }
+    /* Until all are calm, one may reset another. */
     for (i = 0; i < m->nodes; i++) {
         take_over(m, &m->node[i]);
     }
