@@ -601,6 +601,46 @@ static void f16_monitor(const void *opts)
     finish(m);
 }
 
+#define NEVER_SOON      CINT_SLOW_NODE("d0", 4000000000)
+#define SOON_US         (2 * G_TIME_SPAN_SECOND)
+#define TRIES           5
+
+/*
+ * QEMU is told to quit while it waits for data.
+ *
+ * Returns: how long it took until it said that it does, us
+ */
+static gint64 quit_while_late(const char *opts)
+{
+    CintMachine *m = boot_one(NEVER_SOON, opts);
+    QNvmeSq *sq = cint_queues(&m->node[0].t, 1);
+    gint64 start;
+
+    cint_read(&m->node[0].t, sq, 1);
+    g_usleep(G_TIME_SPAN_SECOND / 4);
+    cint_step("SIGTERM while data is late");
+    start = g_get_monotonic_time();
+    kill(qtest_pid(m->qts), SIGTERM);
+    qtest_qmp_eventwait(m->qts, "SHUTDOWN");
+    start = g_get_monotonic_time() - start;
+    qtest_wait_qemu(m->qts);
+    cint_machine_free(m);
+    return start;
+}
+
+/* There is no other clock to tell from; but a busy machine gets five tries. */
+static void f16_sigterm(const void *opts)
+{
+    int i;
+
+    for (i = 0; i < TRIES; i++) {
+        if (quit_while_late(opts) < SOON_US) {
+            return;
+        }
+    }
+    g_error("QEMU goes on waiting after SIGTERM, %d times", TRIES);
+}
+
 /* ---- Data for registers goes through a buffer, and there is one ---- */
 
 /* Two reads into registers of another: one has the buffer, one waits for it. */
@@ -1041,6 +1081,7 @@ static const Sequence sequences[] = {
     { "bounced/list-and-unplug/real", list_and_unplug, REAL },
     { "bounced/list-and-unplug/virtual", list_and_unplug, VIRTUAL },
     { "f16/late-data-and-the-monitor/virtual", f16_monitor, VIRTUAL },
+    { "f16/late-data-and-sigterm/virtual", f16_sigterm, VIRTUAL },
     { "f17/deleted-while-another-resets/off", f17, OFF },
     { "f17/deleted-while-another-resets/real", f17, REAL },
     { "f17/deleted-while-another-resets/virtual", f17, VIRTUAL },
