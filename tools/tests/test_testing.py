@@ -11,7 +11,7 @@ import pytest
 
 from cint import cli, paths
 from cint.errors import CintError, UsageError
-from cint.selftest import fuzz, runner, suites
+from cint.selftest import fuzz, runner, suites, volumes
 from cint.selftest.runner import FAILED, PASSED, SKIPPED, Command
 from cint.verbs import test
 
@@ -390,20 +390,79 @@ def qtest(name: str) -> Command:
 
 def test_a_device_with_sanitizers_gets_every_case_and_more_hostile_inputs(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = [qtest("nvme-cint-vic-test/a"), qtest(f"{fuzz.HOSTILE}/b")]
+    cases = [qtest("nvme-cint-vic-test/a"), qtest(f"{volumes.HOSTILE}/b")]
     monkeypatch.setattr(suites, "_unit_programs", lambda build: [])
     monkeypatch.setattr(suites, "_qtest_commands", lambda suite, build: cases)
     assert suites._asan_names(suites.Options()) == []
     found = suites._asan_commands(suites.Options(full=True))
     assert [(case.suite, case.name) for case in found] == [("asan", case.name) for case in cases]
-    assert all(set(fuzz.SANITIZERS) < set(case.env) for case in found)
+    assert all(set(volumes.SANITIZERS) < set(case.env) for case in found)
     assert ("CINT_FUZZ_INPUTS", str(fuzz.ASAN_INPUTS)) in found[1].env
 
 
-def test_the_hostile_guest_makes_ten_million_inputs_in_all() -> None:
-    cases = [qtest(f"{fuzz.HOSTILE}/{number}") for number in range(3)]
-    found = fuzz.device_commands([qtest("nvme-cint-vic-test/a"), *cases])
-    inputs = [int(dict(case.env)["CINT_FUZZ_INPUTS"]) for case in found]
-    assert len(found) == len(cases)
-    assert fuzz.DEVICE_INPUTS <= sum(inputs) < fuzz.DEVICE_INPUTS + len(cases)
-    assert all(case.name.startswith("device ") for case in found)
+def hostile_cases(*names: str) -> list[Command]:
+    env = (("QTEST_QEMU_BINARY", "qemu"),)
+    return [replace(qtest(f"{volumes.HOSTILE}/fuzz/{name}/hostile-guest"), env=env)
+            for name in names]
+
+
+def test_the_volumes_are_what_is_promised() -> None:
+    asan, memcheck = volumes.VOLUMES
+    assert (asan.inputs, asan.build) == (10_000_000, paths.QEMU_ASAN)
+    assert (memcheck.inputs, memcheck.build) == (1_000_000, paths.QEMU_BUILD)
+    for volume in volumes.VOLUMES:
+        cases = hostile_cases("off", "slots", "vic")
+        found = volumes.slices(volume, cases, seed=1)
+        inputs = [int(dict(case.env)["CINT_FUZZ_INPUTS"]) for case in found]
+        assert sum(inputs) == volume.inputs
+        assert found[1].name == f"device {volume.name} 2/{volume.count} slots"
+        seeds = {case.argv[-1] for other in (1, 2)
+                 for case in volumes.slices(volume, cases, seed=other)}
+        assert len(seeds) == 2 * volume.count
+    under = dict(found[0].env)["QTEST_QEMU_BINARY"]
+    assert under.startswith("valgrind --tool=memcheck ") and under.endswith(" --quiet qemu")
+
+
+SMALL = volumes.Volume("small", Path("x"), inputs=30, slice=10, slowest=1, env=())
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> volumes.Volume:
+    """A volume of three slices; a file in its build directory decides whether they pass."""
+    monkeypatch.setattr(paths, "FUZZ", tmp_path / "fuzz")
+    monkeypatch.setattr(runner, "log_path", lambda suite, name: tmp_path / "log")
+    (tmp_path / paths.QEMU.name).write_text("a build")
+    return replace(SMALL, build=tmp_path)
+
+
+def run_small(volume: volumes.Volume, pattern: str | None = None, seed: int = 1) -> list[str]:
+    program = volume.build / "program"
+    program.write_text(f"#!/bin/sh\ntest ! -e {volume.build}/$CINT_FUZZ_FAILS || exit 1\n")
+    program.chmod(0o755)
+    cases = [replace(case, argv=(str(program),),
+                     env=(("CINT_FUZZ_FAILS", case.name.split("/")[2]),))
+             for case in hostile_cases("a", "b", "c")]
+    return [f"{result.name} {result.status}" for result in volumes.run(
+        volume, cases, seed, 1, lambda name, names: runner.selected(name, pattern, names))]
+
+
+def test_a_volume_goes_on_where_it_was(small: volumes.Volume) -> None:
+    (small.build / "b").touch()
+    names = ["device small 1/3 a", "device small 2/3 b", "device small 3/3 c"]
+    assert run_small(small) == [f"{names[0]} passed", f"{names[1]} failed", f"{names[2]} passed"]
+    assert run_small(small) == [f"{names[1]} failed"]
+    (small.build / "b").unlink()
+    assert run_small(small, names[0]) == [f"{names[0]} passed"]
+    assert run_small(small) == [f"{names[1]} passed"]
+    # All have passed: from the start.
+    assert run_small(small) == [f"{name} passed" for name in names]
+
+
+@pytest.mark.parametrize("change", ["build", "seed"])
+def test_a_volume_begins_anew(small: volumes.Volume, change: str) -> None:
+    (small.build / "c").touch()
+    assert len(run_small(small)) == 3
+    assert len(run_small(small)) == 1
+    if change == "build":
+        (small.build / paths.QEMU.name).write_text("another")
+    assert len(run_small(small, seed=2 if change == "seed" else 1)) == 3

@@ -2,33 +2,23 @@
 """The commands of suites asan and fuzz: programs built with sanitizers, and fuzz targets."""
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cint import paths
 from cint.build import engine
 from cint.selftest.runner import Command
+from cint.selftest.volumes import HOSTILE, SANITIZERS
 
 #: Inputs a fuzz target tries beside its corpus, and with --full. Counts and not times: a slow
 #: machine tests as much as a quick one.
 RUNS = {"engine": (60_000, 4_000_000), "replay": (5_000, 200_000)}
-#: What the hostile guest of this program does to the device in all its cases together, with
-#: --full; and in each case to a device with sanitizers.
-HOSTILE = "nvme-cint-fuzz-test"
-DEVICE_INPUTS = 10_000_000
-ASAN_INPUTS = 10_000
-#: Inputs a second that the slowest machine met does, without sanitizers and with.
-SLOWEST, SLOWEST_ASAN = 200, 10
+#: What the hostile guest does to a device with sanitizers in each case of the suite asan, and how
+#: much of it the slowest machine met does in a second.
+ASAN_INPUTS, SLOWEST_ASAN = 10_000, 10
 
 #: The program that aims each write of the device, and what lets it aim at each target.
 AIM, AIM_ALL = "nvme-cint-aim-test", ("CINT_AIM_ALL", "1")
-
-#: The first mistake ends the process. Tests free nothing at their end, so leaks are no news.
-SANITIZERS = (
-    ("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0"),
-    ("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1"),
-)
 
 #: Targets that say on standard error what is wrong with their input: nearly all of it.
 _TALKERS = ("replay",)
@@ -74,19 +64,6 @@ def target_commands(full: bool, seed: int) -> list[Command]:
     return [_target_command(target, full, seed) for target in targets()]
 
 
-def _hostile(command: Command, inputs: int, per_second: int) -> Command:
-    """The same command with that many inputs."""
-    return replace(command, env=(*command.env, ("CINT_FUZZ_INPUTS", str(inputs))),
-                   limit_s=max(command.limit_s, inputs / per_second))
-
-
-def device_commands(qtests: Sequence[Command]) -> list[Command]:
-    """The hostile guest's cases among `qtests`, for as long as DEVICE_INPUTS takes."""
-    cases = [command for command in qtests if command.name.startswith(HOSTILE)]
-    return [replace(_hostile(command, -(-DEVICE_INPUTS // len(cases)), SLOWEST), suite="fuzz",
-                    name="device " + command.name) for command in cases]
-
-
 def sanitized(command: Command) -> Command:
     """The same command of a build with sanitizers."""
     slow = replace(command, suite="asan", env=(*command.env, *SANITIZERS),
@@ -95,4 +72,5 @@ def sanitized(command: Command) -> Command:
         return replace(slow, env=(*slow.env, AIM_ALL))
     if not command.name.startswith(HOSTILE):
         return slow
-    return _hostile(slow, ASAN_INPUTS, SLOWEST_ASAN)
+    return replace(slow, env=(*slow.env, ("CINT_FUZZ_INPUTS", str(ASAN_INPUTS))),
+                   limit_s=max(slow.limit_s, ASAN_INPUTS / SLOWEST_ASAN))

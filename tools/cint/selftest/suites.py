@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from cint import paths, steps
 from cint.build import cover, patches, qemu, series_build, sources, trees
 from cint.errors import CintError
-from cint.selftest import bench, fuzz, load, model, runner
+from cint.selftest import bench, fuzz, load, model, runner, volumes
 from cint.selftest.aims import Check
 from cint.selftest.runner import Command, Result
 
@@ -543,18 +543,25 @@ def _asan_names(options: Options) -> list[str]:
     return [command.name for command in _asan_commands(options)]
 
 
-def _fuzz_commands(options: Options) -> list[Command]:
-    device = _qtest_commands("qtest") if options.full else []
-    return [*fuzz.target_commands(options.full, options.seed),
-            *fuzz.device_commands([seeded(command, options) for command in device])]
+def _hostile(volume: volumes.Volume) -> list[Command]:
+    return volumes.hostile(_qtest_commands("qtest", volume.build))
 
 
 def _fuzz(options: Options) -> Iterator[Result]:
-    yield from _run_selected(_fuzz_commands(options), options, options.jobs)
+    def wanted(name: str, names: Sequence[str]) -> bool:
+        return runner.selected(name, options.pattern, names)
+
+    yield from _run_selected(fuzz.target_commands(options.full, options.seed), options,
+                             options.jobs)
+    for volume in volumes.VOLUMES if options.full else ():
+        yield from volumes.run(volume, _hostile(volume), options.seed, options.jobs, wanted)
 
 
 def _fuzz_names(options: Options) -> list[str]:
-    return [command.name for command in _fuzz_commands(options)]
+    device = [command.name for volume in volumes.VOLUMES if options.full
+              for command in volumes.slices(volume, _hostile(volume), options.seed)]
+    return [*(command.name for command in fuzz.target_commands(options.full, options.seed)),
+            *device]
 
 
 def _bench_names(options: Options) -> list[str]:
@@ -603,7 +610,7 @@ SUITES = (
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
           ("engine-asan",), _asan, _asan_names, full_targets=("qemu-asan",)),
     Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
-          ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu",)),
+          ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu", "qemu-asan", "counting")),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           _qtest_suite("qtest"), _qtest_names("qtest")),
     Suite("upstream", "each series for stock QEMU applies alone; with --full builds, passes tests",
