@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Boot, machine
+from waits import LOST_US, is_late, slowest_us, words
 
 from cint import paths
 from cint.device import logpage
@@ -44,25 +43,6 @@ def run(boot: Boot, machine: vm.Machine, *jobs: agent.Job, bind: bool = True,
     setup = (agent.exec_argv(BIND),) if bind else ()
     return boot(replace(machine, initramfs=paths.USERSPACE_INITRAMFS),
                 agent.Plan(jobs=jobs, setup=setup), seconds=seconds)
-
-
-def words(text: str) -> list[dict[str, int]]:
-    """What `cintio check` says of each queue."""
-    return [{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", line)}
-            for line in text.splitlines() if line.startswith("queue=")]
-
-
-#: The driver looks by itself after a second: nobody waits for so long but who was not woken.
-LOST_US = 900_000
-
-
-def is_late(queue: dict[str, int]) -> bool:
-    """Whether somebody was not woken for what was there.
-
-    max-hold tells of it only while others are still in flight. Who waits for all that is
-    outstanding has had his interrupt, and the controller holds nothing.
-    """
-    return queue["max_hold"] > 0 or queue["longest_us"] >= LOST_US
 
 
 @dataclass(frozen=True)
@@ -120,6 +100,7 @@ def test_modes_do_what_they_say(boot: Boot, disk: vm.Backend) -> None:
     options = "--depth 4 --min 4 --blocks 1 --count 400 --sleep 100000"
     jobs = [job(mode, f"cintio check $A --mode {mode} {options}") for mode in MODES]
     outcome = run(boot, machine("pointer", "p3700", backend=disk, iommu=True), *jobs)
+    assert not any(is_late(of(outcome, mode)) for mode in MODES)
     assert of(outcome, "poll")["irqs"] <= 1
     assert of(outcome, "poll")["sleeps"] == 0
     for mode in ("sleep", "adaptive"):
@@ -240,6 +221,7 @@ def test_controller_without_pointer(boot: Boot, disk: vm.Backend) -> None:
                   job("interrupt", "cintio check $A --mode interrupt --min 4 --count 500"),
                   job("coalesced", "cintio check $A --mode coalesced 2>&1 || true"))
     assert of(outcome, "interrupt")["ios"] == 500
+    assert not is_late(of(outcome, "interrupt"))
     assert "has no interrupt pointer" in str(outcome.results["coalesced"]["stdout"])
 
 
@@ -275,12 +257,6 @@ def fio(name: str, options: str, more: str = "") -> agent.Job:
     return agent.Job(name, fio=f"{FIO}{more}{parts}", args=("--eta=never",), timeout_s=300)
 
 
-def slowest_us(result: dict[str, Any]) -> float:
-    """What fio's slowest I/O took from its submission."""
-    return max(float(job[way]["clat_ns"].get("max", 0)) for job in result["fio"]["jobs"]
-               for way in ("read", "write")) / 1000
-
-
 @pytest.mark.parametrize(("iommu", "media"), [(True, "optane"), (False, "zssd")],
                          ids=["iommu", "no-iommu-zssd"])
 def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool, media: str) -> None:
@@ -297,7 +273,7 @@ def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool, media: str) -> 
         cqes = sum(r.counters["cqes"] for r in queues)
         assert len(queues) == 2 and cqes > 2 * 1024, name
         assert sum(r.reasons.get("max-hold", 0) for r in queues) == 0, name
-        assert slowest_us(result) < LOST_US, name
+        assert slowest_us(result["fio"]) < LOST_US, name
         polls = name in ("poll", "sleep", "adaptive")
         assert (said.interrupts == 0) == polls, (name, said.interrupts)
         if name in ("coalesced", "auto"):
@@ -348,7 +324,7 @@ def test_fio_verifies_a_million(boot: Boot, disk: vm.Backend, mode: str) -> None
     queues = [r for r in logpage.decode(said.page).records if r.cqid]
     assert sum(r.counters["cqes"] for r in queues) == sum(done)
     assert sum(r.reasons.get("max-hold", 0) for r in queues) == 0
-    assert slowest_us(result) < LOST_US
+    assert slowest_us(result["fio"]) < LOST_US
 
 
 #: How far apart two times are, at most, that fio counts as one.
