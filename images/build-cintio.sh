@@ -14,7 +14,7 @@ if [ $# -ne 1 ]; then
 fi
 here=$(cd "$(dirname "$0")" && pwd)
 driver=
-for part in bind controller group memory pairs places queue reap vfio wait; do
+for part in bind controller group memory pairs places queue reap users vfio wait; do
     driver="$driver $here/../userspace/$part.c"
 done
 # shellcheck disable=SC2086

@@ -23,7 +23,7 @@ cp -al "$build" "$work"
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 rm -f fio
-for part in bind controller group memory pairs places queue reap vfio wait; do
+for part in bind controller group memory pairs places queue reap users vfio wait; do
     # shellcheck disable=SC2086
     ${CC:-cc} -std=gnu11 -O2 -Wall -D_GNU_SOURCE \
         -fmacro-prefix-map="$driver/=driver/" -c -o "driver-$part.o" "$driver/$part.c"

@@ -65,33 +65,15 @@ static int hand_to(const char *address, const char *driver,
     return ret ? ret : write_text(PROBE, address, err);
 }
 
-static int check(const char *address, struct cintio_error *err)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof(path), DEVICES "%s", address);
-    return access(path, F_OK) ?
-        cintio_fail(err, -ENOENT, "there is no PCI function %s; its address "
-                    "looks like 0000:00:03.0", address) : 0;
-}
-
-int cintio_bind(const char *address, struct cintio_error *err)
+/* @claims are held until it has changed hands: no mount comes between. */
+static int hand_to_vfio(const char *address, struct cintio_claims *claims,
+                        struct cintio_error *err)
 {
     char driver[64];
-    int ret = check(address, err);
+    int ret = hand_to(address, "vfio-pci", err);
 
-    if (ret) {
-        return ret;
-    }
-    if (access(VFIO, F_OK)) {
-        return cintio_fail(err, -ENOENT, "the kernel has no driver vfio-pci: "
-                           "modprobe vfio-pci, or a kernel with VFIO_PCI");
-    }
-    driver_of(address, driver, sizeof(driver));
-    if (!strcmp(driver, "vfio-pci")) {
-        return 0;   /* and whoever drives it now is left alone */
-    }
-    ret = hand_to(address, "vfio-pci", err);
+    /* a disk that is held keeps its name from the one that may come back */
+    cintio_drop_claims(claims);
     if (ret) {
         return ret;
     }
@@ -105,10 +87,38 @@ int cintio_bind(const char *address, struct cintio_error *err)
                        "enable_unsafe_noiommu_mode", address);
 }
 
+int cintio_bind(const char *address, unsigned int flags,
+                struct cintio_error *err)
+{
+    struct cintio_claims claims = { 0 };
+    char driver[64];
+    int ret = cintio_check_class(address, err);
+
+    if (ret) {
+        return ret;
+    }
+    if (flags & ~CINTIO_FORCE) {
+        return cintio_fail(err, -EINVAL, "flags 0x%x: only CINTIO_FORCE (0x%x) "
+                           "is known", flags, CINTIO_FORCE);
+    }
+    if (access(VFIO, F_OK)) {
+        return cintio_fail(err, -ENOENT, "the kernel has no driver vfio-pci: "
+                           "modprobe vfio-pci, or a kernel with VFIO_PCI");
+    }
+    driver_of(address, driver, sizeof(driver));
+    if (!strcmp(driver, "vfio-pci")) {
+        return 0;   /* and whoever drives it now is left alone */
+    }
+    if (!(flags & CINTIO_FORCE)) {
+        ret = cintio_claim(address, &claims, err);
+    }
+    return ret ? ret : hand_to_vfio(address, &claims, err);
+}
+
 int cintio_unbind(const char *address, struct cintio_error *err)
 {
     char driver[64];
-    int ret = check(address, err);
+    int ret = cintio_check_class(address, err);
 
     if (ret) {
         return ret;

@@ -131,14 +131,27 @@ struct cintio_done {
 
 /* --- who drives the controller ------------------------------------------ */
 
+/* Take it from whoever uses it, whose data may be lost. */
+#define CINTIO_FORCE    (1u << 0)
+
 /*
  * Give the PCI function @address ("0000:00:03.0") to vfio-pci, which takes it
- * from the driver that has it: nothing may use its block devices any more. One
- * that vfio-pci has already is left as it is, and whoever drives it, too.
- * cintio_unbind() gives it back to whatever driver the kernel chooses.
- * Both need root.
+ * from the driver that has it. One that vfio-pci has already is left as it is,
+ * and whoever drives it, too. @flags: 0 or CINTIO_FORCE.
+ *
+ * -EINVAL: it is no NVMe controller (PCI class 0108xx), which nothing forces.
+ * -EBUSY: one of its disks or their partitions is mounted, swapped to, part of
+ * another device (device mapper, md, loop), reached by another controller
+ * (multipath), or a process has it open; the text says which. The disks are
+ * held meanwhile, so that no mount comes between. Not seen: NVMe over fabrics'
+ * target, which serves a disk without holding it, and a process that mapped a
+ * disk and closed it.
+ *
+ * cintio_unbind() gives it back to whatever driver the kernel chooses. It waits
+ * until the process that drives the controller has closed it. Both need root.
  */
-int cintio_bind(const char *address, struct cintio_error *err);
+int cintio_bind(const char *address, unsigned int flags,
+                struct cintio_error *err);
 int cintio_unbind(const char *address, struct cintio_error *err);
 
 /* --- controller --------------------------------------------------------- */

@@ -7,7 +7,8 @@
  * controller reaches), places.c (at which addresses), queue.c (rings), pairs.c
  * (what the controller does about them), reap.c (which completions are to be
  * taken), wait.c (modes, the pointer, sleeping), group.c (many at a time),
- * vfio.c (the kernel's side), bind.c (which driver has the device).
+ * vfio.c (the kernel's side), bind.c (which driver has the device), users.c
+ * (who uses its disks).
  */
 #ifndef CINTIO_INTERNAL_H
 #define CINTIO_INTERNAL_H
@@ -299,6 +300,25 @@ void cintio_place_keep_clear(struct cintio_places *places, uint64_t start,
 
 /* @iova: of cintio_place_find(). */
 void cintio_place_leave(struct cintio_places *places, uint64_t iova);
+
+/* --- users.c ------------------------------------------------------------ */
+
+/* -ENOENT, or -EINVAL if the PCI function is no NVMe controller. */
+int cintio_check_class(const char *address, struct cintio_error *err);
+
+/* Disks that nobody else can mount, or make part of anything. */
+struct cintio_claims {
+    int *fds;
+    size_t nr;
+};
+
+/*
+ * Claim all disks of the controller that the kernel's driver has at @address;
+ * -EBUSY with a text that says who uses one, as far as it can be seen.
+ */
+int cintio_claim(const char *address, struct cintio_claims *claims,
+                 struct cintio_error *err);
+void cintio_drop_claims(struct cintio_claims *claims);
 
 /* --- queue.c ------------------------------------------------------------ */
 

@@ -56,12 +56,11 @@ static void read_link(const char *address, const char *name, char *out,
 
 static int check_driver(const char *address, struct cintio_error *err)
 {
-    char path[PATH_MAX], driver[64];
+    char driver[64];
+    int ret = cintio_check_class(address, err);
 
-    snprintf(path, sizeof(path), SYSFS "%s", address);
-    if (access(path, F_OK)) {
-        return cintio_fail(err, -ENOENT, "there is no PCI function %s; its "
-                           "address looks like 0000:00:03.0", address);
+    if (ret) {
+        return ret;
     }
     read_link(address, "driver", driver, sizeof(driver));
     if (!strcmp(driver, "vfio-pci")) {

@@ -58,7 +58,8 @@ static const struct known known[] = {
 #define NR_KNOWN (sizeof(known) / sizeof(known[0]))
 
 static const char verbs[] =
-    "usage: cintio bind ADDRESS      give a PCI function to vfio-pci\n"
+    "usage: cintio bind [--force] ADDRESS  give a controller that nothing uses\n"
+    "                                to vfio-pci; force: also one that is used\n"
     "       cintio unbind ADDRESS    give it back to the kernel's driver\n"
     "       cintio info ADDRESS      what its controller says\n"
     "       cintio check ADDRESS     overwrite its namespace, verified:\n";
@@ -177,14 +178,45 @@ static int parse_check(int argc, char **argv)
     return check(&o);
 }
 
+static int parse_bind(int argc, char **argv)
+{
+    const char *address = NULL;
+    unsigned int flags = 0;
+    struct cintio_error err;
+    int ret;
+
+    for (int i = 0; i < argc; i++) {
+        if (!strcmp(argv[i], "--force")) {
+            flags |= CINTIO_FORCE;
+        } else if (*argv[i] == '-' || address) {
+            return print_usage();
+        } else {
+            address = argv[i];
+        }
+    }
+    if (!address) {
+        return print_usage();
+    }
+    ret = cintio_bind(address, flags, &err);
+    if (ret) {
+        fail(err.text);
+    }
+    if (ret == -EBUSY) {
+        fail("end that first, or take it by cintio bind --force");
+    }
+    return ret != 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *verb = argc > 2 ? argv[1] : "";
     struct cintio_error err;
-    int ret;
 
     if (!strcmp(verb, "check")) {
         return parse_check(argc - 2, argv + 2);
+    }
+    if (!strcmp(verb, "bind")) {
+        return parse_bind(argc - 2, argv + 2);
     }
     if (argc != 3) {
         return print_usage();
@@ -192,10 +224,8 @@ int main(int argc, char **argv)
     if (!strcmp(verb, "info")) {
         return info(argv[2]);
     }
-    if (strcmp(verb, "bind") && strcmp(verb, "unbind")) {
+    if (strcmp(verb, "unbind")) {
         return print_usage();
     }
-    ret = *verb == 'b' ? cintio_bind(argv[2], &err)
-                       : cintio_unbind(argv[2], &err);
-    return ret ? fail(err.text) : 0;
+    return cintio_unbind(argv[2], &err) ? fail(err.text) : 0;
 }

@@ -167,7 +167,7 @@ static void test_no_device(void)
 
     g_assert_cmpint(cintio_open("ffff:ff:1f.7", NULL, &dev, &err), ==, -ENOENT);
     expect_text(err.text, "no PCI function ffff:ff:1f.7");
-    g_assert_cmpint(cintio_bind("ffff:ff:1f.7", &err), ==, -ENOENT);
+    g_assert_cmpint(cintio_bind("ffff:ff:1f.7", 0, &err), ==, -ENOENT);
     g_assert_cmpint(cintio_unbind("ffff:ff:1f.7", &err), ==, -ENOENT);
     expect_text(err.text, "looks like 0000:00:03.0");
 }
