@@ -26,8 +26,17 @@
  * Threads. A queue belongs to one thread at a time; several queues of one
  * controller may be used by as many threads. Functions that take a struct
  * cintio may be called by any thread at any time, except cintio_close(), which
- * is the last. One process has a controller; a child after fork() has not. No
- * thread may be cancelled (pthread_cancel()) in a call: it may hold a lock.
+ * is the last. No thread may be cancelled (pthread_cancel()) in a call: it may
+ * hold a lock.
+ *
+ * Processes. One process has a controller. A child after fork() has not: there
+ * its files are closed, its registers, queues and the memory of cintio_alloc()
+ * are not mapped (a touch is a SIGSEGV), and cintio_close(), which frees what
+ * else there is, is the only call allowed. The controller is stopped when its
+ * process ends, however it ends and whatever children it leaves; the memory
+ * that the controller reaches is nobody else's before. Who goes past fork() (a
+ * bare clone()) has a child with the files: then that happens when the child
+ * ends as well.
  *
  * Errors. Functions return 0 or a count, or a negative errno; those that take
  * a struct cintio_error also leave a sentence there that names the thing and
@@ -62,6 +71,8 @@ struct cintio_mem {
     uint64_t iova;          /* of addr, where all is in one piece */
     uint64_t *pages;        /* else the address of each 2^shift bytes */
     unsigned int shift;
+    uint64_t offset;        /* in the file of huge pages ... */
+    bool of_file;           /* ... which it is of */
     bool foreign;           /* the caller's memory: only mapped */
     struct cintio_mem *next;    /* in a list of what is kept */
 };
@@ -148,7 +159,8 @@ struct cintio_done {
  * disk and closed it.
  *
  * cintio_unbind() gives it back to whatever driver the kernel chooses. It waits
- * until the process that drives the controller has closed it. Both need root.
+ * until the process that drives the controller has closed it, which that one is
+ * asked for (cintio_removal_fd()). Both need root.
  */
 int cintio_bind(const char *address, unsigned int flags,
                 struct cintio_error *err);
@@ -177,6 +189,15 @@ void cintio_close(struct cintio *dev);
  * cintio_close(); after a reset the call may return something else.
  */
 const struct cintio_info *cintio_info(const struct cintio *dev);
+
+/*
+ * Readable, for poll(2) and the like, when the kernel wants the controller back
+ * (cintio_unbind(), hot unplug): close it, the kernel waits for that. Whoever
+ * is in cintio_complete() is told by -ENODEV; who may be in no call for long
+ * watches this, in cintio_group_add_fd() or a loop of his own. It belongs to
+ * the library: neither read nor close it. -1: the kernel cannot tell.
+ */
+int cintio_removal_fd(const struct cintio *dev);
 
 /*
  * Reset and start again. What is outstanding is lost: calls on the queues,
@@ -220,7 +241,7 @@ int cintio_records(struct cintio *dev, bool on, struct cintio_error *err);
 
 /* --- memory ------------------------------------------------------------- */
 
-/* New memory for data, zeroed, aligned to a page. */
+/* New memory for data, zeroed, aligned to a page. A child has it not. */
 int cintio_alloc(struct cintio *dev, size_t len, struct cintio_mem **mem,
                  struct cintio_error *err);
 

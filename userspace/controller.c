@@ -521,11 +521,11 @@ void cintio_close(struct cintio *dev)
     if (!dev) {
         return;
     }
+    /* nothing may write to memory that is about to be somebody else's */
+    if (dev->admin && !dev->inherited && !disable(dev, &ignored)) {
+        cintio_free_kept(dev, false);
+    }
     if (dev->admin) {
-        /* nothing may write to memory that is about to be somebody else's */
-        if (!disable(dev, &ignored)) {
-            cintio_free_kept(dev, false);
-        }
         cintio_queue_free(dev->admin);
     }
     for (unsigned int i = 0; dev->queues && i < dev->options.queues; i++) {
@@ -547,6 +547,11 @@ const struct cintio_info *cintio_info(const struct cintio *dev)
     const struct cintio_learned *learned = atomic_load(&dev->learned);
 
     return learned ? &learned->info : NULL;
+}
+
+int cintio_removal_fd(const struct cintio *dev)
+{
+    return dev->removal;
 }
 
 /* --- log page and status records ---------------------------------------- */

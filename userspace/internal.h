@@ -50,6 +50,9 @@ struct cintio {
     unsigned int vectors;       /* MSI-X, the admin queue's is 0 */
     int removal;                /* readable: the kernel asks for the device */
     bool needs_huge_pages;      /* memory is addressed physically */
+    int pages;                  /* ... and of this file; -1: there is none */
+    _Atomic uint64_t pages_end; /* where its next piece begins */
+    bool inherited;             /* by a child, which has no controller */
 
     struct cintio_options options;
     /*
@@ -263,6 +266,9 @@ static inline uint64_t cintio_iova(const struct cintio_mem *mem,
     return mem->pages[offset >> mem->shift] +
            (offset & ((UINT64_C(1) << mem->shift) - 1));
 }
+
+/* Of a new file, for @dev; -errno with a text if there are no huge pages. */
+int cintio_open_pages(struct cintio *dev, struct cintio_error *err);
 
 /* As cintio_free(), of what no command of a queue reads or writes. */
 void cintio_free_ring(struct cintio *dev, struct cintio_mem *mem);

@@ -45,10 +45,26 @@ static size_t round_up(size_t len, size_t unit)
     return (len + unit - 1) / unit * unit;
 }
 
-static void *get_pages(size_t len, int flags)
+int cintio_open_pages(struct cintio *dev, struct cintio_error *err)
 {
-    void *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | flags, -1, 0);
+    dev->pages = memfd_create("cintio", MFD_CLOEXEC | MFD_HUGETLB |
+                              HUGE_SHIFT << 26);
+    return dev->pages >= 0 ? 0 :
+        cintio_fail(err, -errno, "%s: no huge pages of 2 MiB, which a "
+                    "controller without IOMMU needs: %s (CONFIG_HUGETLBFS)",
+                    dev->info.address, strerror(errno));
+}
+
+/*
+ * IOMMU: VFIO keeps the pages as long as the controller reaches them. Else only
+ * the process does, and when it is killed its memory goes before its files do,
+ * so that somebody else's pages would be written to until VFIO has stopped the
+ * controller. Pages of a file stay as long as the file, see vfio.c.
+ */
+static void *get_pages(size_t len, int flags, int fd, uint64_t offset)
+{
+    void *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_POPULATE | flags,
+                    fd, offset);
 
     if (at == MAP_FAILED) {
         return NULL;
@@ -58,30 +74,56 @@ static void *get_pages(size_t len, int flags)
     return at;
 }
 
+static int get_file_pages(struct cintio *dev, size_t len,
+                          struct cintio_mem *mem, struct cintio_error *err)
+{
+    mem->len = round_up(len, HUGE_SIZE);
+    mem->offset = atomic_fetch_add(&dev->pages_end, mem->len);
+    mem->of_file = true;
+    mem->addr = get_pages(mem->len, MAP_SHARED, dev->pages, mem->offset);
+    return mem->addr ? 0 :
+        cintio_fail(err, -ENOMEM, "%s: no %zu huge pages of 2 MiB, which a "
+                    "controller without IOMMU needs: echo 64 > "
+                    "/proc/sys/vm/nr_hugepages", dev->info.address,
+                    mem->len / HUGE_SIZE);
+}
+
 static int get_memory(struct cintio *dev, size_t len, struct cintio_mem *mem,
                       struct cintio_error *err)
 {
-    bool huge = dev->needs_huge_pages || len >= HUGE_SIZE;
+    int private = MAP_PRIVATE | MAP_ANONYMOUS;
 
-    if (huge) {
+    if (dev->needs_huge_pages) {
+        return get_file_pages(dev, len, mem, err);
+    }
+    if (len >= HUGE_SIZE) {
         mem->len = round_up(len, HUGE_SIZE);
-        mem->addr = get_pages(mem->len, MAP_HUGETLB | HUGE_SHIFT << 26);
-        if (!mem->addr && dev->needs_huge_pages) {
-            return cintio_fail(err, -ENOMEM, "%s: no %zu huge pages of 2 MiB, "
-                "which a controller without IOMMU needs: echo 64 > "
-                "/proc/sys/vm/nr_hugepages", dev->info.address,
-                mem->len / HUGE_SIZE);
-        }
+        mem->addr = get_pages(mem->len, private | MAP_HUGETLB |
+                              HUGE_SHIFT << 26, -1, 0);
     }
     if (!mem->addr) {
         mem->len = round_up(len, NVME_PAGE);
-        mem->addr = get_pages(mem->len, 0);
+        mem->addr = get_pages(mem->len, private, -1, 0);
     }
     if (!mem->addr) {
         return cintio_fail(err, -ENOMEM, "%s: no memory: %zu bytes",
                            dev->info.address, len);
     }
     return 0;
+}
+
+/* A child has none of it: what it has at the same address is something else. */
+static void let_go(struct cintio *dev, struct cintio_mem *mem)
+{
+    if (!mem->addr || mem->foreign || dev->inherited) {
+        return;
+    }
+    munmap(mem->addr, mem->len);
+    /* which is closed already where nothing was sure to stop before */
+    if (mem->of_file && dev->pages >= 0) {
+        fallocate(dev->pages, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  mem->offset, mem->len);
+    }
 }
 
 int cintio_alloc(struct cintio *dev, size_t len, struct cintio_mem **out,
@@ -100,9 +142,7 @@ int cintio_alloc(struct cintio *dev, size_t len, struct cintio_mem **out,
         ret = dev->ops->map(dev, mem, err);
     }
     if (ret) {
-        if (mem->addr) {
-            munmap(mem->addr, mem->len);
-        }
+        let_go(dev, mem);
         free(mem);
         return ret;
     }
@@ -138,11 +178,9 @@ int cintio_map(struct cintio *dev, void *addr, size_t len,
     return 0;
 }
 
-static void release(struct cintio_mem *mem)
+static void release(struct cintio *dev, struct cintio_mem *mem)
 {
-    if (!mem->foreign) {
-        munmap(mem->addr, mem->len);
-    }
+    let_go(dev, mem);
     free(mem->pages);
     free(mem);
 }
@@ -167,7 +205,7 @@ static void give_back(struct cintio *dev, struct cintio_mem *mem, bool used)
         return;
     }
     dev->ops->unmap(dev, mem);
-    release(mem);
+    release(dev, mem);
 }
 
 void cintio_free(struct cintio *dev, struct cintio_mem *mem)
@@ -189,6 +227,6 @@ void cintio_free_kept(struct cintio *dev, bool closed)
         if (!closed) {
             dev->ops->unmap(dev, mem);
         }
-        release(mem);
+        release(dev, mem);
     }
 }

@@ -27,11 +27,94 @@
 #define MAX_VECTORS (CINTIO_MAX_QUEUES + 1)
 
 struct vfio {
+    struct cintio *dev;
+    struct vfio *next;              /* of those that are open */
     int container, group, device;
     bool iommu;
     pthread_mutex_t lock;           /* of the places */
     struct cintio_places places;
 };
+
+/* --- children ------------------------------------------------------------ */
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vfio *all_open;       /* under open_lock */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+    }
+    *fd = -1;
+}
+
+/*
+ * The device first: its release stops the controller, and is over when close(2)
+ * returns. Then what the controller could reach may go.
+ */
+static void close_all(struct vfio *vfio)
+{
+    close_fd(&vfio->device);
+    close_fd(&vfio->group);
+    close_fd(&vfio->container);
+    close_fd(&vfio->dev->pages);
+    close_fd(&vfio->dev->removal);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&open_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&open_lock);
+}
+
+/* A child that had the device's files would keep it going by itself. */
+static void in_child(void)
+{
+    for (struct vfio *vfio = all_open; vfio; vfio = vfio->next) {
+        close_all(vfio);
+        vfio->dev->inherited = true;
+        vfio->dev->bar = NULL;      /* it was not mapped there */
+        /* a thread that is not here may have had it */
+        pthread_mutex_init(&vfio->lock, NULL);
+    }
+    pthread_mutex_unlock(&open_lock);
+}
+
+static void handle_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
+
+/* Whoever opens or closes files holds it: a child knows of all, or of none. */
+static void lock_files(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, handle_forks);
+    pthread_mutex_lock(&open_lock);
+}
+
+static void enlist(struct vfio *vfio)
+{
+    vfio->next = all_open;
+    all_open = vfio;
+}
+
+static void delist(struct vfio *vfio)
+{
+    struct vfio **at = &all_open;
+
+    while (*at && *at != vfio) {
+        at = &(*at)->next;
+    }
+    if (*at) {
+        *at = vfio->next;
+    }
+}
 
 /* --- finding the device ------------------------------------------------- */
 
@@ -130,6 +213,26 @@ static int open_container(struct vfio *vfio, struct cintio_error *err)
     return 0;
 }
 
+/*
+ * Of a process that is killed the kernel closes the files in the order of their
+ * numbers, and lets go of them in the opposite order: with the higher number
+ * the device is let go of first, which stops it, then the pages it could reach.
+ */
+static int put_behind(int *fd, int other, struct cintio_error *err)
+{
+    int moved = *fd > other ? *fd : fcntl(*fd, F_DUPFD_CLOEXEC, other + 1);
+
+    if (moved < 0) {
+        return cintio_fail(err, -errno, "no file number beyond %d: %s", other,
+                           strerror(errno));
+    }
+    if (moved != *fd) {
+        close(*fd);
+        *fd = moved;
+    }
+    return 0;
+}
+
 static int join(struct vfio *vfio, const char *address,
                 struct cintio_error *err)
 {
@@ -162,7 +265,7 @@ static int join(struct vfio *vfio, const char *address,
         return cintio_fail(err, -errno, "VFIO device %s: %s", address,
                            strerror(errno));
     }
-    return 0;
+    return put_behind(&vfio->device, vfio->dev->pages, err);
 }
 
 /* --- registers ---------------------------------------------------------- */
@@ -190,6 +293,8 @@ static int map_bar(struct cintio *dev, const char *address,
         return cintio_fail(err, -errno, "mmap of BAR0 of %s: %s", address,
                            strerror(errno));
     }
+    /* a mapping in a child would keep the device open */
+    madvise(bar, info.size, MADV_DONTFORK);
     dev->bar = bar;
     dev->bar_size = info.size;
     return 0;
@@ -407,6 +512,9 @@ static void vfio_unmap(struct cintio *dev, struct cintio_mem *mem)
         .argsz = sizeof(unmap), .iova = mem->iova, .size = mem->len,
     };
 
+    if (dev->inherited) {
+        return;
+    }
     if (!vfio->iommu) {
         munlock(mem->addr, mem->len);
         return;
@@ -419,13 +527,6 @@ static void vfio_unmap(struct cintio *dev, struct cintio_mem *mem)
 
 /* --- open and close ----------------------------------------------------- */
 
-static void close_fd(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 static void vfio_close(struct cintio *dev)
 {
     struct vfio *vfio = dev->carrier;
@@ -433,10 +534,10 @@ static void vfio_close(struct cintio *dev)
     if (dev->bar) {
         munmap(dev->bar, dev->bar_size);
     }
-    close_fd(dev->removal);
-    close_fd(vfio->device);
-    close_fd(vfio->group);
-    close_fd(vfio->container);
+    lock_files();
+    delist(vfio);
+    close_all(vfio);
+    pthread_mutex_unlock(&open_lock);
     pthread_mutex_destroy(&vfio->lock);
     free(vfio);
 }
@@ -456,6 +557,9 @@ static int attach(struct cintio *dev, const char *address, unsigned int queues,
 
     ret = ret ? ret : open_container(vfio, err);
     ret = ret ? ret : open_group(vfio, address, err);
+    if (!ret && !vfio->iommu) {
+        ret = cintio_open_pages(dev, err);
+    }
     ret = ret ? ret : join(vfio, address, err);
     ret = ret ? ret : map_bar(dev, address, err);
     ret = ret ? ret : enable_dma(vfio, address, err);
@@ -482,7 +586,8 @@ static struct cintio *new_device(void)
     }
     dev->ops = &vfio_ops;
     dev->carrier = vfio;
-    dev->removal = -1;
+    dev->removal = dev->pages = -1;
+    vfio->dev = dev;
     vfio->container = vfio->group = vfio->device = -1;
     pthread_mutex_init(&vfio->lock, NULL);
     return dev;
@@ -499,7 +604,10 @@ int cintio_open(const char *address, const struct cintio_options *options,
         return cintio_fail(err, -ENOMEM, "out of memory");
     }
     snprintf(dev->info.address, sizeof(dev->info.address), "%s", address);
+    lock_files();
+    enlist(dev->carrier);
     ret = attach(dev, address, queues, err);
+    pthread_mutex_unlock(&open_lock);
     if (!ret) {
         ret = cintio_start(dev, address, options, err);
     }

@@ -2,7 +2,8 @@
 /*
  * cintio: the user-space driver from the command line.
  *
- * Parts: main.c (commands), check.c (I/O that is verified).
+ * Parts: main.c (commands), check.c (I/O that is verified), hold.c (what tests
+ * need besides).
  */
 #ifndef CINTIO_TOOL_H
 #define CINTIO_TOOL_H
@@ -28,7 +29,22 @@ struct check_options {
     bool records, hints;
 };
 
-/* Exit status. */
+enum hold_child { HOLD_NONE, HOLD_FORK, HOLD_CLONE };
+
+struct hold_options {
+    const char *address;
+    int child;                  /* enum hold_child */
+    uint64_t depth;             /* reads under way */
+    uint64_t ballast_mib;       /* freed after what the controller reaches */
+};
+
+/* Exit status, of all three. */
 int check(const struct check_options *options);
+
+/* Has the controller until the kernel asks for it, or the end. */
+int hold(const struct hold_options *options);
+
+/* Takes all huge pages there are, or come within @ms, and watches them. */
+int take_pages(unsigned int ms);
 
 #endif

@@ -16,20 +16,22 @@ static const char *const policies[] = {
 };
 static const char *const faults[] = { "early", "clamp", NULL };
 
+static const char *const children[] = { "none", "fork", "clone", NULL };
+
 /*
- * An option of "check": one of @words, whose index goes to an int; a number
+ * An option of a verb: one of @words, whose index goes to an int; a number
  * from @min to @max, to a uint64_t; or, with neither, a bool that becomes true.
  */
 struct known {
     const char *name;
-    size_t at;                  /* in struct check_options */
+    size_t at;                  /* in the verb's options */
     const char *const *words;
     uint64_t min, max;
     const char *help;
 };
 
 #define AT(field) offsetof(struct check_options, field)
-static const struct known known[] = {
+static const struct known check_known[] = {
     { "mode", AT(mode), .words = modes, .help = "how it waits (interrupt)" },
     { "policy", AT(policy), .words = policies,
       .help = "the queues' (as it is)" },
@@ -55,7 +57,18 @@ static const struct known known[] = {
     { "reset", AT(reset_ms), .min = 1, .max = 60000,
       .help = "ms, then the controller is reset" },
 };
-#define NR_KNOWN (sizeof(known) / sizeof(known[0]))
+#undef AT
+#define AT(field) offsetof(struct hold_options, field)
+static const struct known hold_known[] = {
+    { "depth", AT(depth), .min = 1, .max = 65534,
+      .help = "reads under way (0)" },
+    { "child", AT(child), .words = children,
+      .help = "outlives it (none)" },
+    { "ballast", AT(ballast_mib), .min = 1, .max = 1 << 20,
+      .help = "MiB that it has besides (0)" },
+};
+#define NR(known) (sizeof(known) / sizeof((known)[0]))
+#define MAX_KNOWN 16
 
 static const char verbs[] =
     "usage: cintio bind [--force] ADDRESS  give a controller that nothing uses\n"
@@ -63,6 +76,10 @@ static const char verbs[] =
     "       cintio unbind ADDRESS    give it back to the kernel's driver\n"
     "       cintio info ADDRESS      what its controller says\n"
     "       cintio check ADDRESS     overwrite its namespace, verified:\n";
+static const char test_verbs[] =
+    "for tests:\n"
+    "       cintio pages MS          take all huge pages that come; watch them\n"
+    "       cintio hold ADDRESS      have it until the kernel asks for it:\n";
 
 static void print_words(const char *const *words)
 {
@@ -72,10 +89,9 @@ static void print_words(const char *const *words)
     fprintf(stderr, "\n");
 }
 
-static int print_usage(void)
+static void print_known(const struct known *known, size_t nr)
 {
-    fputs(verbs, stderr);
-    for (const struct known *o = known; o < known + NR_KNOWN; o++) {
+    for (const struct known *o = known; o < known + nr; o++) {
         fprintf(stderr, "           --%-8s%-5s %s\n", o->name,
                 o->words ? "WORD" : o->max ? "N" : "", o->help);
         if (o->words) {
@@ -83,6 +99,14 @@ static int print_usage(void)
             print_words(o->words);
         }
     }
+}
+
+static int print_usage(void)
+{
+    fputs(verbs, stderr);
+    print_known(check_known, NR(check_known));
+    fputs(test_verbs, stderr);
+    print_known(hold_known, NR(hold_known));
     return 2;
 }
 
@@ -139,7 +163,7 @@ static int info(const char *address)
     return 0;
 }
 
-static void take(struct check_options *options, const struct known *o,
+static void take(void *options, const struct known *o,
                  const char *value)
 {
     void *field = (char *)options + o->at;
@@ -153,16 +177,14 @@ static void take(struct check_options *options, const struct known *o,
     }
 }
 
-static int parse_check(int argc, char **argv)
+/* What follows a verb's address, to @options; or an exit status. */
+static int parse(const struct known *known, size_t nr, void *options, int argc,
+                 char **argv)
 {
-    struct option names[NR_KNOWN + 1] = { 0 };
-    struct check_options o = {
-        .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1, .fault = -1,
-        .count = 1000, .depth = 16, .min = 1, .threads = 1, .blocks = 8,
-    };
+    struct option names[MAX_KNOWN + 1] = { 0 };
     int at, got;
 
-    for (size_t i = 0; i < NR_KNOWN; i++) {
+    for (size_t i = 0; i < nr; i++) {
         names[i].name = known[i].name;
         names[i].has_arg = known[i].words || known[i].max;
     }
@@ -170,12 +192,36 @@ static int parse_check(int argc, char **argv)
         if (got) {
             return print_usage();
         }
-        take(&o, &known[at], optarg);
+        take(options, &known[at], optarg);
     }
-    if (optind != argc) {
-        return fail("a word too many");
-    }
-    return check(&o);
+    return optind == argc ? 0 : fail("a word too many");
+}
+
+static int parse_check(int argc, char **argv)
+{
+    struct check_options o = {
+        .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1, .fault = -1,
+        .count = 1000, .depth = 16, .min = 1, .threads = 1, .blocks = 8,
+    };
+    int ret = parse(check_known, NR(check_known), &o, argc, argv);
+
+    return ret ? ret : check(&o);
+}
+
+static int parse_hold(int argc, char **argv)
+{
+    struct hold_options o = { .address = argv[0] };
+    int ret = parse(hold_known, NR(hold_known), &o, argc, argv);
+
+    return ret ? ret : hold(&o);
+}
+
+static int parse_pages(const char *ms)
+{
+    static const struct known time = { .name = "pages", .min = 1,
+                                       .max = 3600000 };
+
+    return take_pages(number(&time, ms));
 }
 
 static int parse_bind(int argc, char **argv)
@@ -215,11 +261,17 @@ int main(int argc, char **argv)
     if (!strcmp(verb, "check")) {
         return parse_check(argc - 2, argv + 2);
     }
+    if (!strcmp(verb, "hold")) {
+        return parse_hold(argc - 2, argv + 2);
+    }
     if (!strcmp(verb, "bind")) {
         return parse_bind(argc - 2, argv + 2);
     }
     if (argc != 3) {
         return print_usage();
+    }
+    if (!strcmp(verb, "pages")) {
+        return parse_pages(argv[2]);
     }
     if (!strcmp(verb, "info")) {
         return info(argv[2]);

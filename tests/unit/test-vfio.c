@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
 static int fake_ioctl(int fd, unsigned long request, ...);
 
@@ -102,10 +103,80 @@ static void test_no_vector_left(void)
     free(dev);
 }
 
+static bool is_open(int fd)
+{
+    return fd >= 0 && fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The parent keeps what it has; a child has nothing that keeps the device. */
+static void test_child(void)
+{
+    struct cintio *dev = new_device();
+    struct vfio *vfio = dev->carrier;
+    int fds[5], status;
+    pid_t child;
+
+    for (int i = 0; i < 5; i++) {
+        fds[i] = eventfd(0, EFD_CLOEXEC);
+    }
+    vfio->device = fds[0];
+    vfio->group = fds[1];
+    vfio->container = fds[2];
+    dev->removal = fds[3];
+    dev->pages = fds[4];
+    dev->ops = &vfio_ops;
+    lock_files();
+    enlist(vfio);
+    pthread_mutex_unlock(&open_lock);
+
+    child = fork();
+    g_assert_cmpint(child, >=, 0);
+    if (!child) {
+        for (int i = 0; i < 5; i++) {
+            if (is_open(fds[i])) {
+                _exit(i + 1);
+            }
+        }
+        /* and it does not stop the parent's controller */
+        cintio_close(dev);
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_cmpint(status, ==, 0);
+    for (int i = 0; i < 5; i++) {
+        g_assert_true(is_open(fds[i]));
+    }
+    cintio_close(dev);
+    g_assert_null(all_open);
+    for (int i = 0; i < 5; i++) {
+        g_assert_false(is_open(fds[i]));
+    }
+}
+
+/* What is closed first when a process is killed is let go of last. */
+static void test_order_of_files(void)
+{
+    struct cintio_error err;
+    int low = eventfd(0, EFD_CLOEXEC), high = eventfd(0, EFD_CLOEXEC);
+    int fd = high;
+
+    g_assert_cmpint(put_behind(&fd, low, &err), ==, 0);
+    g_assert_cmpint(fd, ==, high);
+    fd = low;
+    g_assert_cmpint(put_behind(&fd, high, &err), ==, 0);
+    g_assert_cmpint(fd, >, high);
+    g_assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    g_assert_false(is_open(low));
+    close(fd);
+    close(high);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/vfio/few-vectors", test_few_vectors);
     g_test_add_func("/vfio/no-vector-left", test_no_vector_left);
+    g_test_add_func("/vfio/child", test_child);
+    g_test_add_func("/vfio/order-of-files", test_order_of_files);
     return g_test_run();
 }
