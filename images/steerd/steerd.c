@@ -27,11 +27,12 @@
 #define IOPRIO_CLASS_SHIFT 13
 #define IOPRIO_CLASS_MASK 7
 #define IOPRIO_CLASS_RT 1
+#define SECOND 1000000000
 
 static const char help[] =
 "Usage: steerd [OPTION...] NAME...\n"
 "Moves threads of processes called NAME between CPUs, so that those of the realtime\n"
-"class (ionice -c 1) and others have CPUs of their own, until SIGTERM or SIGINT.\n"
+"class (ionice -c 1) and others have CPUs of their own, until a signal ends it.\n"
 "\n"
 "  --disk=NAME           whose loads count; one with queue/switch_mode (nvme0n1)\n"
 "  --interval=MS         between two decisions, of which each moves one thread (10)\n"
@@ -40,7 +41,7 @@ static const char help[] =
 "  --apart               where the paper's algorithm has no better place, take the\n"
 "                        classes apart even so\n"
 "  --hold                a thread that was moved may run nowhere else until it is\n"
-"                        moved again, or the end\n"
+"                        moved again, or the end; SIGKILL leaves it where it is\n"
 "\n"
 "Exit status: 0 told to end, 1 failed, 2 wrong usage.\n";
 
@@ -53,21 +54,20 @@ struct options {
     char **names;
 };
 
-/* What may run where is what it was before the first move. */
+/* What is known of a thread besides. */
+struct thread {
+    uint64_t started;           /* a number may come to be another thread's */
+    cpu_set_t allowed;          /* by its user */
+    int held;                   /* the only CPU it was given since; -1: none */
+};
+
 struct steered {
     struct steer_task tasks[TASKS];
-    cpu_set_t allowed[TASKS];
-    bool held[TASKS];
+    struct thread threads[TASKS];
     size_t count;
 };
 
 static volatile sig_atomic_t ended;
-
-static void end(int number)
-{
-    (void)number;
-    ended = 1;
-}
 
 static void fail(const char *what, const char *why)
 {
@@ -145,22 +145,37 @@ static void sample(struct steer *steer)
 
 /* ---- threads -------------------------------------------------------------- */
 
-/* Field 39 of /proc/TID/stat; what is before the last ')' may be anything. */
-static int last_cpu(int tid)
+/*
+ * Fields 22 and 39 of /proc/TID/stat: when it began, and where it ran last.
+ * What is before the last ')' may be anything.
+ */
+static bool read_stat(int tid, uint64_t *started, unsigned int *cpu)
 {
     char path[64], text[1024], *field;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", tid);
     if (!read_file(path, text, sizeof(text)) || !(field = strrchr(text, ')'))) {
-        return -1;
+        return false;
     }
     for (int number = 2; number < 39; number++) {
         field = strchr(field + 1, ' ');
         if (!field) {
-            return -1;
+            return false;
+        }
+        if (number + 1 == 22) {
+            *started = strtoull(field, NULL, 10);
         }
     }
-    return atoi(field);
+    *cpu = atoi(field);
+    return true;
+}
+
+static bool is_still(int tid, const struct thread *thread)
+{
+    uint64_t started;
+    unsigned int cpu;
+
+    return read_stat(tid, &started, &cpu) && started == thread->started;
 }
 
 static enum blk_switch_class class_of(int tid)
@@ -190,29 +205,26 @@ static uint64_t bits_of(const cpu_set_t *set)
 
 static void add(struct steered *all, int tid)
 {
-    struct steer_task task = { .tid = tid };
-    cpu_set_t allowed;
+    struct thread thread = { .held = -1 };
+    unsigned int cpu;
 
     for (size_t i = 0; i < all->count; i++) {
         if (all->tasks[i].tid == tid) {
             return;
         }
     }
-    if (all->count == TASKS || sched_getaffinity(tid, sizeof(allowed), &allowed)) {
+    if (all->count == TASKS || !read_stat(tid, &thread.started, &cpu)) {
         return;
     }
-    task.allowed = bits_of(&allowed);
-    all->allowed[all->count] = allowed;
-    all->held[all->count] = false;
-    all->tasks[all->count++] = task;
+    all->threads[all->count] = thread;
+    all->tasks[all->count++] = (struct steer_task) { .tid = tid };
 }
 
 static void drop(struct steered *all, size_t i)
 {
     all->count--;
     all->tasks[i] = all->tasks[all->count];
-    all->allowed[i] = all->allowed[all->count];
-    all->held[i] = all->held[all->count];
+    all->threads[i] = all->threads[all->count];
 }
 
 static bool is_named(const char *pid, char **names)
@@ -264,23 +276,73 @@ static void scan(struct steered *all, char **names)
     closedir(processes);
 }
 
-/* Where they are now, and what; a class may change, and threads end. */
+/* Whether it may run on the CPU that it is held on, and nowhere else. */
+static bool is_held(const cpu_set_t *now, const struct thread *thread)
+{
+    return thread->held >= 0 && CPU_COUNT(now) == 1 &&
+           CPU_ISSET(thread->held, now);
+}
+
+/* Who has another mask than it was given has it of its user, who is right. */
+static bool look_at_mask(int tid, struct thread *thread)
+{
+    cpu_set_t now;
+
+    if (sched_getaffinity(tid, sizeof(now), &now)) {
+        return false;
+    }
+    if (!is_held(&now, thread)) {
+        thread->allowed = now;
+        thread->held = -1;
+    }
+    return true;
+}
+
+static bool look_at(struct steer_task *task, struct thread *thread)
+{
+    uint64_t started;
+
+    if (!read_stat(task->tid, &started, &task->cpu) ||
+        started != thread->started || !look_at_mask(task->tid, thread)) {
+        return false;
+    }
+    task->allowed = bits_of(&thread->allowed);
+    task->class = class_of(task->tid);
+    return true;
+}
+
+/* Where they are now, and what; classes and masks change, and threads end. */
 static void look(struct steered *all)
 {
     for (size_t i = 0; i < all->count;) {
-        int cpu = last_cpu(all->tasks[i].tid);
-
-        if (cpu < 0) {
+        if (look_at(&all->tasks[i], &all->threads[i])) {
+            i++;
+        } else {
             drop(all, i);
-            continue;
         }
-        all->tasks[i].cpu = cpu;
-        all->tasks[i].class = class_of(all->tasks[i].tid);
-        i++;
     }
 }
 
+/* ---- time ----------------------------------------------------------------- */
+
+static uint64_t ns_of(const struct timespec *at)
+{
+    return (uint64_t)at->tv_sec * SECOND + at->tv_nsec;
+}
+
 /* ---- moves ---------------------------------------------------------------- */
+
+/* It may run again where its user lets it, if that was not changed since. */
+static void release(int tid, struct thread *thread)
+{
+    cpu_set_t now;
+
+    if (thread->held >= 0 && is_still(tid, thread) &&
+        !sched_getaffinity(tid, sizeof(now), &now) && is_held(&now, thread)) {
+        sched_setaffinity(tid, sizeof(cpu_set_t), &thread->allowed);
+    }
+    thread->held = -1;
+}
 
 /*
  * Not to be held, a thread may run everywhere again as soon as it is there:
@@ -289,41 +351,117 @@ static void look(struct steered *all)
 static bool move(struct steered *all, const struct steer_move *to, bool hold)
 {
     int tid = all->tasks[to->task].tid;
+    struct thread *thread = &all->threads[to->task];
     cpu_set_t there;
 
     CPU_ZERO(&there);
     CPU_SET(to->cpu, &there);
-    if (sched_setaffinity(tid, sizeof(there), &there)) {
+    if (!is_still(tid, thread) || !look_at_mask(tid, thread) ||
+        !CPU_ISSET(to->cpu, &thread->allowed)) {
         return false;
     }
-    all->held[to->task] = hold;
-    return hold || !sched_setaffinity(tid, sizeof(cpu_set_t),
-                                      &all->allowed[to->task]);
+    /* before: a signal between the two finds it to be released */
+    thread->held = to->cpu;
+    if (sched_setaffinity(tid, sizeof(there), &there)) {
+        thread->held = -1;
+        return false;
+    }
+    if (!hold) {
+        release(tid, thread);
+    }
+    return true;
 }
 
-static void release(struct steered *all)
+static struct steered all;
+
+static void release_all(void)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->held[i]) {
-            sched_setaffinity(all->tasks[i].tid, sizeof(cpu_set_t),
-                              &all->allowed[i]);
-        }
+    for (size_t i = 0; i < all.count; i++) {
+        release(all.tasks[i].tid, &all.threads[i]);
     }
 }
 
-static void sleep_until(struct timespec *when, uint64_t ns)
+/* Sleeps until so long after @when; later, if that is @late or more ago. */
+static void sleep_until(struct timespec *when, uint64_t ns, uint64_t late)
 {
+    struct timespec now;
+
     when->tv_nsec += ns;
-    when->tv_sec += when->tv_nsec / 1000000000;
-    when->tv_nsec %= 1000000000;
+    when->tv_sec += when->tv_nsec / SECOND;
+    when->tv_nsec %= SECOND;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (ns_of(&now) >= ns_of(when) + late) {
+        /* it was stopped: what it has missed is not to be seen any more */
+        *when = now;
+    }
     while (!ended &&
            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, when, NULL) == EINTR) {
     }
 }
 
-static uint64_t steer_until_ended(struct steer *steer, const struct options *options)
+/* ---- the end -------------------------------------------------------------- */
+
+static void end(int number)
 {
-    static struct steered all;
+    (void)number;
+    ended = 1;
+}
+
+/* Nothing goes on after these: all are released here, by system calls only. */
+static void die(int number)
+{
+    release_all();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static bool is_fault(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGILL ||
+           number == SIGFPE || number == SIGTRAP || number == SIGSYS ||
+           number == SIGABRT;
+}
+
+/* Those that do not end a process by themselves. */
+static bool is_harmless(int number)
+{
+    return number == SIGCHLD || number == SIGURG || number == SIGWINCH ||
+           number == SIGCONT || number == SIGTSTP || number == SIGTTIN ||
+           number == SIGTTOU;
+}
+
+/* All that would end it, but those that it was told to ignore (nohup). */
+static void handle_signals(void)
+{
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        struct sigaction action = { .sa_handler = is_fault(number) ? die : end };
+        struct sigaction before;
+
+        if (!is_harmless(number) && !sigaction(number, NULL, &before) &&
+            before.sa_handler != SIG_IGN) {
+            sigaction(number, &action, NULL);
+        }
+    }
+}
+
+/* ---- rounds --------------------------------------------------------------- */
+
+/* Nobody is there to be moved: then no load is looked at either. */
+static void sample_for(struct steer *steer, struct timespec *when, uint64_t ns)
+{
+    unsigned int samples = all.count ? SAMPLES : 1;
+
+    for (unsigned int i = 0; i < samples && !ended; i++) {
+        sleep_until(when, ns / samples, ns);
+        if (all.count) {
+            sample(steer);
+        }
+    }
+}
+
+static uint64_t steer_until_ended(struct steer *steer,
+                                  const struct options *options)
+{
     struct timespec when;
     struct steer_move to;
     uint64_t moved = 0;
@@ -333,16 +471,13 @@ static uint64_t steer_until_ended(struct steer *steer, const struct options *opt
         if (steer->round % SCAN_ROUNDS == 0) {
             scan(&all, options->names);
         }
-        for (int i = 0; i < SAMPLES && !ended; i++) {
-            sleep_until(&when, options->interval_ms * 1000000ull / SAMPLES);
-            sample(steer);
-        }
+        sample_for(steer, &when, options->interval_ms * 1000000ull);
         look(&all);
-        if (steer_round(steer, all.tasks, all.count, &to)) {
+        if (steer_round(steer, all.tasks, all.count, &to) && !ended) {
             moved += move(&all, &to, options->hold);
         }
     }
-    release(&all);
+    release_all();
     return moved;
 }
 
@@ -412,7 +547,6 @@ static struct options parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct options options = parse(argc, argv);
-    struct sigaction action = { .sa_handler = end };
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
     struct steer steer = { .latency_limit = options.latency_limit,
                            .apart = options.apart };
@@ -422,8 +556,7 @@ int main(int argc, char **argv)
     }
     steer.cpus = cpus;
     open_queues(options.disk, steer.cpus);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    handle_signals();
     printf("moved %" PRIu64 "\n", steer_until_ended(&steer, &options));
     return EXIT_SUCCESS;
 }
