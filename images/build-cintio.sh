@@ -3,9 +3,9 @@
 #
 # Usage: build-cintio.sh OUTPUT
 #
-# Builds cintio/, with the user-space driver of the tree's userspace/: one
-# static, stripped binary, without meson.  CC may name a compiler wrapper such
-# as "ccache gcc".
+# Builds cintio/, with the user-space driver of the tree's userspace/, as tests
+# need it: one static, stripped binary, without meson.  CC may name a compiler
+# wrapper such as "ccache gcc".
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -13,11 +13,7 @@ if [ $# -ne 1 ]; then
     exit 2
 fi
 here=$(cd "$(dirname "$0")" && pwd)
-driver=
-for part in bind controller group memory pairs places queue reap users vfio wait; do
-    driver="$driver $here/../userspace/$part.c"
-done
 # shellcheck disable=SC2086
-${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -D_GNU_SOURCE -static -s -pthread \
-    -o "$1.tmp" "$here"/cintio/*.c $driver
+${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -D_GNU_SOURCE -DCINTIO_TEST -static -s -pthread \
+    -I "$here/../userspace" -o "$1.tmp" "$here"/cintio/*.c "$here"/../userspace/*.c
 mv "$1.tmp" "$1"

@@ -23,14 +23,14 @@ cp -al "$build" "$work"
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 rm -f fio
-for part in bind controller group memory pairs places queue reap users vfio wait; do
+for part in "$driver"/*.c; do
     # shellcheck disable=SC2086
     ${CC:-cc} -std=gnu11 -O2 -Wall -D_GNU_SOURCE \
-        -fmacro-prefix-map="$driver/=driver/" -c -o "driver-$part.o" "$driver/$part.c"
+        -fmacro-prefix-map="$driver/=driver/" -c -o "driver-$(basename "$part" .c).o" "$part"
 done
 # shellcheck disable=SC2086
 ${CC:-cc} -std=gnu11 -O2 -Wall -D_GNU_SOURCE -include config-host.h \
-    -fmacro-prefix-map="$engine/=engine/" -I. -I"$source" -c -o our-cintio.o "$engine/cintio.c"
+    -fmacro-prefix-map="$engine/=engine/" -I. -I"$source" -idirafter "$driver" -c -o our-cintio.o "$engine/cintio.c"
 make V=1 CC="${CC:-cc}" EXTLIBS="$(echo our-*.o driver-*.o)" fio
 
 strip -o "$output.tmp" fio

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: the controller: start, reset, admin commands, what it says of itself.
  */
@@ -17,7 +17,6 @@
 #define DEFAULT_TIMEOUT_MS  10000
 #define POLL_NS             20000   /* between two looks at a slow register */
 #define BOUNCE              (2 * NVME_PAGE)     /* PRP1 and PRP2 */
-#define MIN_LBADS           9                   /* blocks of 512 bytes */
 
 int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
 {
@@ -29,6 +28,35 @@ int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
         va_end(ap);
     }
     return code;
+}
+
+int cintio_take_sized(void *to, size_t known, size_t first, const void *from,
+                      const char *name, struct cintio_error *err)
+{
+    const uint8_t *bytes = from;
+    uint32_t size;
+
+    memcpy(&size, from, sizeof(size));
+    size = size ? size : first;
+    if (size < first) {
+        return cintio_fail(err, -EINVAL, "%s of %u bytes: its size is sizeof, "
+                           "or 0", name, size);
+    }
+    for (size_t i = known; i < size; i++) {
+        if (bytes[i]) {
+            return cintio_fail(err, -E2BIG, "%s of %u bytes: this is version "
+                               CINTIO_VERSION " of the library, which knows "
+                               "%zu of them", name, size, known);
+        }
+    }
+    memset(to, 0, known);
+    memcpy(to, from, size < known ? size : known);
+    return 0;
+}
+
+const char *cintio_version(void)
+{
+    return CINTIO_VERSION;
 }
 
 static void nap(void)
@@ -96,6 +124,31 @@ static int disable(struct cintio *dev, struct cintio_error *err)
     ret = wait_ready(dev, false, err);
     atomic_store(&dev->running, ret != 0);
     return ret;
+}
+
+/*
+ * So that what it has in caches, of data and its own, is on the medium. It is
+ * not waited for for longer than a reset; whatever it says, it is stopped next.
+ */
+static void notify_shutdown(struct cintio *dev)
+{
+    uint64_t end = cintio_now() + dev->options.timeout_ms * UINT64_C(1000000);
+    uint32_t cc = cintio_read32(dev, NVME_REG_CC), csts;
+    bool late = false;
+
+    if (atomic_load(&dev->running) || cintio_alive(dev, NULL)) {
+        return;
+    }
+    cintio_write32(dev, NVME_REG_CC, (cc & ~NVME_CC_SHN) | NVME_CC_SHN_NORMAL);
+    for (;;) {
+        late = cintio_now() > end;
+        csts = cintio_read32(dev, NVME_REG_CSTS);
+        if (csts == NVME_GONE || (csts & NVME_CSTS_CFS) || late ||
+            (csts & NVME_CSTS_SHST) == NVME_CSTS_SHST_DONE) {
+            return;
+        }
+        nap();
+    }
 }
 
 static void write64(struct cintio *dev, uint32_t offset, uint64_t value)
@@ -203,7 +256,8 @@ int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
         sqe.prp2 = len > NVME_PAGE ?
             cintio_iova(admin->mem, (uint8_t *)bounce + NVME_PAGE) : 0;
     }
-    cintio_enqueue(admin, &sqe, NULL);  /* it is empty */
+    sqe.cid = cintio_take_slot(admin);  /* it is empty */
+    cintio_enqueue(admin, &sqe);
     cintio_ring(admin);
     ret = admin_wait(dev, &done, err);
     if (ret) {
@@ -284,6 +338,7 @@ static int identify_controller(struct cintio *dev, struct cintio_error *err)
     int ret = cintio_must(dev, "identify itself", &sqe, page, sizeof(page),
                           NULL, err);
     unsigned int mdts;
+    uint32_t sgls;
 
     if (ret) {
         return ret;
@@ -294,44 +349,27 @@ static int identify_controller(struct cintio *dev, struct cintio_error *err)
     mdts = page[77];
     dev->info.max_transfer = mdts && mdts < 9 ? NVME_PAGE << mdts
                                               : CINTIO_MAX_TRANSFER;
+    memcpy(&sgls, page + 536, sizeof(sgls));
+    dev->info.sgl = sgls & 3;
     take_cint(dev, page);
     return 0;
 }
 
-static int identify_namespace(struct cintio *dev, struct cintio_error *err)
+/* That of those who name none. */
+static int identify_usual(struct cintio *dev, struct cintio_error *err)
 {
-    struct nvme_sqe sqe = {
-        .opcode = NVME_ADMIN_IDENTIFY, .nsid = dev->info.nsid,
-        .cdw10 = NVME_CNS_NAMESPACE,
-    };
-    uint8_t page[NVME_PAGE];
-    int ret = cintio_must(dev, "identify its namespace", &sqe, page,
-                          sizeof(page), NULL, err);
-    uint32_t format, shift;
+    struct cintio_namespace ns;
+    int ret;
 
-    if (ret) {
-        return ret;
+    if (dev->info.nsid == CINTIO_NO_NAMESPACE) {
+        return 0;
     }
-    memcpy(&dev->info.blocks, page, 8);
-    memcpy(&format, page + 128 + 4 * (page[26] & 0xf), 4);
-    shift = format >> 16 & 0xff;
-    if (!dev->info.blocks) {
-        return cintio_fail(err, -ENOENT, "%s has no namespace %u",
-                           dev->info.address, dev->info.nsid);
+    ret = cintio_identify_namespace(dev, dev->info.nsid, &ns, err);
+    if (!ret) {
+        dev->info.block_size = ns.block_size;
+        dev->info.blocks = ns.blocks;
     }
-    if (shift < MIN_LBADS || shift > 31 ||
-        1u << shift > dev->info.max_transfer) {
-        return cintio_fail(err, -ENOTSUP, "%s: namespace %u has blocks of 2^%u "
-                           "bytes; a command moves %u to %u bytes",
-                           dev->info.address, dev->info.nsid, shift,
-                           1u << MIN_LBADS, dev->info.max_transfer);
-    }
-    dev->info.block_size = 1u << shift;
-    if (format & 0xffff) {
-        return cintio_fail(err, -ENOTSUP, "%s: namespace %u has metadata",
-                           dev->info.address, dev->info.nsid);
-    }
-    return 0;
+    return ret;
 }
 
 static unsigned int least(unsigned int a, unsigned int b)
@@ -401,9 +439,12 @@ static int take_options(struct cintio *dev, const struct cintio_options *given,
                         struct cintio_error *err)
 {
     struct cintio_options *options = &dev->options;
+    int ret = given ?
+        cintio_take_sized(options, sizeof(*options), CINTIO_OPTIONS_0_1,
+                          given, "struct cintio_options", err) : 0;
 
-    if (given) {
-        *options = *given;
+    if (ret) {
+        return ret;
     }
     if (options->queues > CINTIO_MAX_QUEUES) {
         return cintio_fail(err, -EINVAL, "%u queues: 1 to %u can be asked for",
@@ -445,7 +486,7 @@ static int bring_up(struct cintio *dev, struct cintio_error *err)
         ret = identify_controller(dev, err);
     }
     if (!ret) {
-        ret = identify_namespace(dev, err);
+        ret = identify_usual(dev, err);
     }
     if (!ret) {
         ret = ask_for_queues(dev, err);
@@ -459,6 +500,7 @@ int cintio_start(struct cintio *dev, const char *address,
 {
     int ret;
 
+    dev->info.size = sizeof(dev->info);
     snprintf(dev->info.address, sizeof(dev->info.address), "%s", address);
     pthread_mutex_init(&dev->lock, NULL);
     ret = take_options(dev, options, err);
@@ -521,9 +563,12 @@ void cintio_close(struct cintio *dev)
     if (!dev) {
         return;
     }
-    /* nothing may write to memory that is about to be somebody else's */
-    if (dev->admin && !dev->inherited && !disable(dev, &ignored)) {
-        cintio_free_kept(dev, false);
+    if (dev->admin && !dev->inherited) {
+        notify_shutdown(dev);
+        /* nothing may write to memory that is about to be somebody else's */
+        if (!disable(dev, &ignored)) {
+            cintio_free_kept(dev, false);
+        }
     }
     if (dev->admin) {
         cintio_queue_free(dev->admin);
@@ -536,6 +581,7 @@ void cintio_close(struct cintio *dev)
     cintio_free_ring(dev, dev->records);
     free(dev->queues);
     forget(atomic_load(&dev->learned));
+    cintio_forget_namespaces(dev);
     dev->ops->close(dev);   /* which ends what the controller does, at last */
     cintio_free_kept(dev, true);
     pthread_mutex_destroy(&dev->lock);

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: one thread waits for many queues, and for what else it likes, by
  * epoll. Each queue is armed and looked at before it sleeps; the eventfds are
@@ -139,14 +139,21 @@ void cintio_group_remove_fd(struct cintio_group *group, int fd)
 
 /* --- waiting ------------------------------------------------------------- */
 
-/* Arms all; how many of them need nobody to sleep. */
-static unsigned int arm(struct cintio_group *group, unsigned int min)
+/*
+ * Arms all; how many of them need nobody to sleep. @end: then, or when the
+ * first command of one takes too long.
+ */
+static unsigned int arm(struct cintio_group *group, unsigned int min,
+                        uint64_t *end)
 {
     unsigned int nr = 0;
 
     for (struct member *m = group->members; m; m = m->next) {
         int ret = m->ready.queue ? cintio_queue_arm(m->ready.queue, min) : 0;
 
+        if (m->ready.queue && cintio_due(m->ready.queue) < *end) {
+            *end = cintio_due(m->ready.queue);
+        }
         m->is_ready = ret != 0;
         m->ready.result = ret < 0 ? ret : 0;
         nr += m->is_ready;
@@ -209,7 +216,7 @@ int cintio_group_wait(struct cintio_group *group, unsigned int min,
                       struct cintio_ready *ready, unsigned int max,
                       uint64_t timeout_ns, struct cintio_error *err)
 {
-    uint64_t now = cintio_now(), began;
+    uint64_t now = cintio_now(), began, until;
     uint64_t end = timeout_ns < CINTIO_FOREVER - now ? now + timeout_ns :
                    CINTIO_FOREVER;
     bool woken = false, nobody;
@@ -220,8 +227,9 @@ int cintio_group_wait(struct cintio_group *group, unsigned int min,
         return cintio_fail(err, -EINVAL, "room for none that is ready");
     }
     do {
-        nobody = !arm(group, min);
-        ret = take_events(group, nobody ? milliseconds(now, end) : 0, &woken);
+        until = end;
+        nobody = !arm(group, min, &until);
+        ret = take_events(group, nobody ? milliseconds(now, until) : 0, &woken);
         if (ret < 0) {
             return cintio_fail(err, ret, "epoll_wait: %s", strerror(-ret));
         }

@@ -1,14 +1,16 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What the parts of the driver share; programs include cintio.h.
  *
  * Parts: controller.c (start, admin commands, reset), memory.c (what the
  * controller reaches), places.c (at which addresses), queue.c (rings), pairs.c
- * (what the controller does about them), reap.c (which completions are to be
- * taken), wait.c (modes, the pointer, sleeping), group.c (many at a time),
- * vfio.c (the kernel's side), bind.c (which driver has the device), users.c
- * (who uses its disks).
+ * (what the controller does about them), namespace.c, command.c (commands on
+ * their way in), reap.c (which completions are to be taken), wait.c (modes, the
+ * pointer, sleeping), group.c (many at a time), vfio.c (the kernel's side),
+ * bind.c (which driver has the device), users.c (who uses its disks).
+ *
+ * With CINTIO_TEST a test may come between the steps of waiting.
  */
 #ifndef CINTIO_INTERNAL_H
 #define CINTIO_INTERNAL_H
@@ -19,12 +21,38 @@
 
 #include "cintio.h"
 #include "nvme.h"
-#include "../hw/nvme/cint-abi.h"
+
+/* Of structures that begin with their size, as of version 0.1. */
+#define CINTIO_OPTIONS_0_1          16
+#define CINTIO_QUEUE_OPTIONS_0_1    24
+#define CINTIO_STATISTICS_0_1       88
+_Static_assert(sizeof(struct cintio_options) >= CINTIO_OPTIONS_0_1, "ABI");
+_Static_assert(sizeof(struct cintio_queue_options) >=
+               CINTIO_QUEUE_OPTIONS_0_1, "ABI");
+_Static_assert(sizeof(struct cintio_statistics) >= CINTIO_STATISTICS_0_1,
+               "ABI");
+/* Those without one do not. */
+_Static_assert(sizeof(struct cintio_io) == 128, "ABI");
+_Static_assert(sizeof(struct cintio_done) == 32, "ABI");
+_Static_assert(sizeof(struct cintio_ready) == 40, "ABI");
 
 #define CINTIO_ADMIN_ENTRIES 32
 #define CINTIO_MAX_QUEUES    1024   /* I/O queue pairs asked for */
 #define CINTIO_MAX_DOUBTS    8      /* then a record is not gone by any more */
 #define CINTIO_MAX_TRANSFER  (2u << 20) /* one page of PRPs */
+
+/* Memory that the controller can reach. */
+struct cintio_mem {
+    void *addr;
+    size_t len;             /* bytes */
+    uint64_t iova;          /* of addr, where all is in one piece */
+    uint64_t *pages;        /* else the address of each 2^shift bytes */
+    unsigned int shift;
+    uint64_t offset;        /* in the file of huge pages ... */
+    bool of_file;           /* ... which it is of */
+    bool foreign;           /* the caller's memory: only mapped */
+    struct cintio_mem *next;    /* in a list of what is kept */
+};
 
 /*
  * How a controller is reached: VFIO, or a test's fake. Functions return 0 or
@@ -75,6 +103,7 @@ struct cintio {
     _Atomic bool running;               /* it was to stop and has not */
     _Atomic unsigned int held;          /* queues destroyed that it has */
     struct cintio_mem *_Atomic kept;    /* given back meanwhile */
+    struct cintio_spaces *namespaces;   /* that were opened */
     struct cintio_queue *admin;
     struct cintio_queue **queues;       /* by identifier - 1 */
     struct cintio_mem *records;         /* interrupt status, by CQ identifier */
@@ -85,6 +114,12 @@ struct cintio {
 struct cintio_learned {
     struct cintio_info info;
     struct cintio_learned *before;
+};
+
+/* A namespace, with those that were opened before, all of it until the end. */
+struct cintio_spaces {
+    struct cintio_namespace ns;
+    struct cintio_spaces *before;
 };
 
 /* A place in the CQ: entries since its creation, index and phase there. */
@@ -98,10 +133,12 @@ struct cintio_cursor {
 struct cintio_slot {
     uint64_t cookie;
     uint64_t pushed_ns;         /* in modes that sleep for a time */
+    uint64_t due_ns;            /* when it has taken too long; 0: never */
     uint16_t prev, next;        /* outstanding ones, oldest first */
     bool busy, urgent;
 };
 
+#ifdef CINTIO_TEST
 /* Where a test may come between, or do something else. */
 enum cintio_step {
     CINTIO_STEP_REAPED,         /* the CQ was looked through */
@@ -118,6 +155,7 @@ enum cintio_step {
 
 typedef bool (*cintio_step_fn)(void *opaque, struct cintio_queue *queue,
                                enum cintio_step step);
+#endif
 
 struct cintio_queue {
     struct cintio *dev;
@@ -170,10 +208,19 @@ struct cintio_queue {
     uint64_t mean_ns;           /* from push to taken */
     int eventfd;
 
+    cintio_interrupt_fn on_interrupt;
+    void *interrupt_opaque;
+#ifdef CINTIO_TEST
     cintio_step_fn step;
     void *step_opaque;
+#endif
+    unsigned int timed;         /* outstanding ones that have a time */
+    uint64_t due_ns;            /* the first of these is over, or later */
+    uint64_t overdue;           /* cookie of the last one that was */
     unsigned int looks;         /* without the clock */
     uint64_t watched_ns;        /* when the controller was looked after */
+    uint64_t pushed, completed, errors, late;
+    uint64_t rings, heads;      /* doorbells of the SQ; of the CQ */
     uint64_t arms, sleeps;      /* pointer writes; waits in poll(2) */
     _Atomic uint64_t wakes;     /* cintio_queue_wake() */
     uint64_t wakes_seen;
@@ -199,6 +246,14 @@ int cintio_check_stale(const struct cintio_queue *q, struct cintio_error *err);
 /* Leaves the text if @err is not NULL and returns @code. */
 int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/*
+ * A structure of the caller's, which begins with its size, becomes one of
+ * @known bytes at @to; @first: its size in the library's first version, which a
+ * size of 0 is. -EINVAL or -E2BIG with the @name of the structure.
+ */
+int cintio_take_sized(void *to, size_t known, size_t first, const void *from,
+                      const char *name, struct cintio_error *err);
 
 /* --- registers ---------------------------------------------------------- */
 
@@ -251,6 +306,14 @@ int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *sqe,
 int cintio_must(struct cintio *dev, const char *what,
                 const struct nvme_sqe *sqe, void *buf, size_t len,
                 uint32_t *result, struct cintio_error *err);
+
+/* --- namespace.c -------------------------------------------------------- */
+
+/* The lock is held. -ENOENT: there is none. */
+int cintio_identify_namespace(struct cintio *dev, uint32_t nsid,
+                              struct cintio_namespace *ns,
+                              struct cintio_error *err);
+void cintio_forget_namespaces(struct cintio *dev);
 
 /* --- memory.c ----------------------------------------------------------- */
 
@@ -340,9 +403,21 @@ void cintio_queue_free(struct cintio_queue *queue);
 /* As new. The controller does not use it, or has stopped. */
 void cintio_queue_empty(struct cintio_queue *queue);
 
-/* Puts @sqe into the SQ, whose identifier it sets; -EAGAIN if none is free. */
-int cintio_enqueue(struct cintio_queue *queue, struct nvme_sqe *sqe,
-                   const struct cintio_io *io);
+/* The identifier of a new command; -EAGAIN if none is free. */
+int cintio_take_slot(struct cintio_queue *queue);
+
+/* It is over, or never was. */
+void cintio_give_slot(struct cintio_queue *queue, uint16_t id);
+
+/* Puts @sqe, whose identifier was taken, into the SQ. */
+void cintio_enqueue(struct cintio_queue *queue, const struct nvme_sqe *sqe);
+
+/* The oldest command that is outstanding, of all or behind @slot; or NULL. */
+const struct cintio_slot *cintio_oldest(const struct cintio_queue *queue,
+                                        const struct cintio_slot *slot);
+
+/* Of one command's list of pages: bytes, a power of 2, and so within a page. */
+size_t cintio_list_size(const struct cintio_queue *queue);
 
 /* --- pairs.c ------------------------------------------------------------ */
 
@@ -373,9 +448,14 @@ uint64_t cintio_now(void);
 /* The pointer as the mode wants it, where the policy knows one. */
 void cintio_set_pointer(struct cintio_queue *queue);
 
+/* When the first command has taken too long, or CINTIO_FOREVER. */
+uint64_t cintio_due(const struct cintio_queue *queue);
+
+#ifdef CINTIO_TEST
 /* For tests: call @step at each step of waiting. */
 void cintio_queue_watch(struct cintio_queue *queue, cintio_step_fn step,
                         void *opaque);
+#endif
 
 /* Without an event for so long the controller is asked whether it still is. */
 #define CINTIO_WATCH_NS UINT64_C(1000000000)

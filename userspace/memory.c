@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: memory that the controller can reach. Behind an IOMMU any memory
  * will do. Without one it is addressed physically, which only huge pages are
@@ -176,6 +176,16 @@ int cintio_map(struct cintio *dev, void *addr, size_t len,
     }
     *out = mem;
     return 0;
+}
+
+void *cintio_mem_addr(const struct cintio_mem *mem)
+{
+    return mem->addr;
+}
+
+size_t cintio_mem_len(const struct cintio_mem *mem)
+{
+    return mem->len;
 }
 
 static void release(struct cintio *dev, struct cintio_mem *mem)

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: queue pairs come and go; what the controller does about one.
  */
@@ -12,11 +12,6 @@
 #include "internal.h"
 
 #define DEFAULT_ENTRIES 256
-
-static const char *const policy_names[] = {
-    "default", "static", "adaptive", "vic", "cint", "pointer",
-};
-#define NR_POLICIES (sizeof(policy_names) / sizeof(policy_names[0]))
 
 static struct nvme_sqe create_cq(const struct cintio_queue *q)
 {
@@ -193,6 +188,52 @@ static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
     return ret;
 }
 
+/* @policy: NvmeCintPolicyId. */
+static int change_policy(struct cintio_queue *q, uint8_t policy,
+                         struct cintio_error *err)
+{
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_CINT_FID_CONFIG,
+        .cdw11 = q->id,
+    };
+    NvmeCintFeature config;
+    int ret = config_of(q, &config, err);
+
+    if (ret) {
+        return ret;
+    }
+    config.policy = policy;
+    return cintio_must(q->dev, "change a queue's policy", &sqe, &config,
+                       sizeof(config), NULL, err);
+}
+
+static int check_policy(const struct cintio_info *info, unsigned int policy,
+                        struct cintio_error *err)
+{
+    if (policy > CINTIO_POLICY_POINTER) {
+        return cintio_fail(err, -EINVAL, "policy %u: %d (own) to %d (pointer) "
+                           "are known", policy, CINTIO_POLICY_OWN,
+                           CINTIO_POLICY_POINTER);
+    }
+    if (policy != CINTIO_POLICY_OWN && !info->cint_caps) {
+        return cintio_fail(err, -ENOTSUP, "%s has no policies: its device "
+                           "needs cint=on", info->address);
+    }
+    return 0;
+}
+
+/* Who would sleep on the pointer and names no policy means the one with it. */
+static enum cintio_policy
+policy_for(const struct cintio_queue *q,
+           const struct cintio_queue_options *options)
+{
+    bool pointer = q->irq && (q->info->cint_caps & NVME_CINT_CAP_POINTER);
+
+    return options->policy == CINTIO_POLICY_OWN && pointer &&
+           options->mode == CINTIO_COALESCED ? CINTIO_POLICY_POINTER
+                                             : options->policy;
+}
+
 static int create_locked(struct cintio *dev,
                          const struct cintio_queue_options *options,
                          struct cintio_queue **out, struct cintio_error *err)
@@ -224,6 +265,9 @@ static int create_locked(struct cintio *dev,
     q->eventfd = q->irq ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     ret = q->irq && q->eventfd < 0 ?
         cintio_fail(err, -errno, "eventfd: %s", strerror(errno)) : tell(q, err);
+    if (!ret && policy_for(q, options) != CINTIO_POLICY_OWN) {
+        ret = change_policy(q, policy_for(q, options) - 1, err);
+    }
     if (!ret) {
         ret = learn_policy(q, err);
     }
@@ -242,10 +286,15 @@ int cintio_queue_create(struct cintio *dev,
 {
     struct cintio_queue_options options = { 0 };
     struct cintio_queue *q;
-    int ret;
+    int ret = given ?
+        cintio_take_sized(&options, sizeof(options), CINTIO_QUEUE_OPTIONS_0_1,
+                          given, "struct cintio_queue_options", err) : 0;
 
-    if (given) {
-        options = *given;
+    if (!ret) {
+        ret = check_policy(cintio_info(dev), options.policy, err);
+    }
+    if (ret) {
+        return ret;
     }
     ret = check_options(dev, &options, err);
     if (ret) {
@@ -279,42 +328,19 @@ void cintio_queue_destroy(struct cintio_queue *q)
     pthread_mutex_unlock(&dev->lock);
 }
 
-static int set_policy_locked(struct cintio_queue *q, unsigned int policy,
-                             struct cintio_error *err)
-{
-    struct nvme_sqe sqe = {
-        .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_CINT_FID_CONFIG,
-        .cdw11 = q->id,
-    };
-    NvmeCintFeature config;
-    int ret = config_of(q, &config, err);
-
-    if (ret) {
-        return ret;
-    }
-    config.policy = policy;
-    return cintio_must(q->dev, "change a queue's policy", &sqe, &config,
-                       sizeof(config), NULL, err);
-}
-
-int cintio_queue_set_policy(struct cintio_queue *q, unsigned int policy,
+int cintio_queue_set_policy(struct cintio_queue *q, enum cintio_policy policy,
                             struct cintio_error *err)
 {
     struct cintio *dev = q->dev;
-    int ret;
+    int ret = check_policy(q->info, policy, err);
 
-    if (!q->info->cint_caps) {
-        return cintio_fail(err, -ENOTSUP, "%s has no policies: its device "
-                           "needs cint=on", dev->info.address);
-    }
-    if (policy >= NR_POLICIES) {
-        return cintio_fail(err, -EINVAL, "policy %u: 0 (default) to %zu "
-                           "(pointer) are known", policy, NR_POLICIES - 1);
+    if (ret || policy == CINTIO_POLICY_OWN) {
+        return ret;
     }
     pthread_mutex_lock(&dev->lock);
     ret = cintio_check_stale(q, err);
     if (!ret) {
-        ret = set_policy_locked(q, policy, err);
+        ret = change_policy(q, policy - 1, err);
     }
     if (!ret) {
         ret = learn_policy(q, err);
@@ -337,4 +363,20 @@ uint16_t cintio_queue_id(const struct cintio_queue *q)
 const char *cintio_queue_error(const struct cintio_queue *q)
 {
     return q->error.text;
+}
+
+void cintio_queue_statistics(const struct cintio_queue *q,
+                             struct cintio_statistics *statistics)
+{
+    struct cintio_statistics now = {
+        .outstanding = cintio_outstanding(q), .pushed = q->pushed,
+        .completed = q->completed, .errors = q->errors, .overdue = q->late,
+        .rings = q->rings, .heads = q->heads, .arms = q->arms,
+        .sleeps = q->sleeps, .interrupts = q->interrupts,
+        .wakes = atomic_load(&q->wakes),
+    };
+
+    now.size = statistics->size ? statistics->size : CINTIO_STATISTICS_0_1;
+    now.size = now.size < sizeof(now) ? now.size : sizeof(now);
+    memcpy(statistics, &now, now.size);
 }

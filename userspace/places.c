@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: which addresses of the IOMMU are taken. What is to be kept clear may
  * overlap, as a bridge's window and the BARs in it; what is given out overlaps

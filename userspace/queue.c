@@ -1,7 +1,7 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * cintio: the rings of one queue pair, and commands on their way in.
+ * cintio: the rings of one queue pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +25,7 @@ static bool in_one_piece(const struct cintio_mem *mem, const void *at,
            cintio_iova(mem, at) + len - 1;
 }
 
-/* Of one command: a power of 2, and so within a page. */
-static size_t list_size(const struct cintio_queue *q)
+size_t cintio_list_size(const struct cintio_queue *q)
 {
     return q->max_transfer / NVME_PAGE * sizeof(uint64_t);
 }
@@ -36,7 +35,7 @@ static int get_rings(struct cintio_queue *q, struct cintio_error *err)
     struct cintio *dev = q->dev;
     size_t sq_len = page_up(q->entries * sizeof(*q->sq));
     size_t cq_len = page_up(q->entries * sizeof(*q->cq));
-    size_t lists = page_up(q->entries * list_size(q));
+    size_t lists = page_up(q->entries * cintio_list_size(q));
     int ret = cintio_alloc(dev, sq_len + cq_len + lists, &q->mem, err);
 
     if (ret) {
@@ -76,6 +75,7 @@ void cintio_queue_empty(struct cintio_queue *q)
     }
     q->sq_tail = 0;
     q->queued = q->flying = 0;
+    q->timed = 0;
     q->head = q->scan = (struct cintio_cursor) { .phase = true };
     q->armed = false;
     memset(&q->seen, 0, sizeof(q->seen));
@@ -136,140 +136,50 @@ unsigned int cintio_outstanding(const struct cintio_queue *q)
 
 /* --- commands ----------------------------------------------------------- */
 
-static uint16_t take_slot(struct cintio_queue *q)
+int cintio_take_slot(struct cintio_queue *q)
 {
-    uint16_t ends = q->entries - 1, id = q->free[--q->nr_free];
-    struct cintio_slot *slot = &q->slots[id];
-
-    slot->prev = q->slots[ends].prev;
-    slot->next = ends;
-    q->slots[slot->prev].next = id;
-    q->slots[ends].prev = id;
-    slot->busy = true;
-    return id;
-}
-
-/* Addresses of the pages of a buffer; its ends are inside of its memory. */
-static void set_data(struct cintio_queue *q, struct nvme_sqe *sqe, uint16_t id,
-                     const struct cintio_mem *mem, uint8_t *buf, size_t len)
-{
-    uint8_t *end = buf + len;
-    uint8_t *page = (uint8_t *)(((uintptr_t)buf | (NVME_PAGE - 1)) + 1);
-    uint64_t *list;
-
-    sqe->prp1 = cintio_iova(mem, buf);
-    if (page >= end) {
-        return;
-    }
-    if (page + NVME_PAGE >= end) {
-        sqe->prp2 = cintio_iova(mem, page);
-        return;
-    }
-    list = (uint64_t *)(q->prp_lists + id * list_size(q));
-    sqe->prp2 = cintio_iova(q->mem, list);
-    for (; page < end; page += NVME_PAGE) {
-        *list++ = cintio_iova(mem, page);
-    }
-}
-
-int cintio_enqueue(struct cintio_queue *q, struct nvme_sqe *sqe,
-                   const struct cintio_io *io)
-{
+    uint16_t ends = q->entries - 1, id;
     struct cintio_slot *slot;
 
     if (!q->nr_free) {
         return -EAGAIN;
     }
-    sqe->cid = take_slot(q);
-    slot = &q->slots[sqe->cid];
-    if (io) {
-        slot->cookie = io->cookie;
-        slot->urgent = (io->hints & (CINTIO_URGENT | CINTIO_BARRIER)) ==
-                       CINTIO_URGENT;
-        slot->pushed_ns = q->mode == CINTIO_SLEEP ||
-                          q->mode == CINTIO_SLEEP_ADAPTIVE ? cintio_now() : 0;
-        if (io->op != CINTIO_FLUSH) {
-            set_data(q, sqe, sqe->cid, io->mem, io->buf,
-                     (size_t)io->blocks * q->info->block_size);
-        }
-    }
+    id = q->free[--q->nr_free];
+    slot = &q->slots[id];
+    *slot = (struct cintio_slot) {
+        .prev = q->slots[ends].prev, .next = ends, .busy = true,
+    };
+    q->slots[slot->prev].next = id;
+    q->slots[ends].prev = id;
+    return id;
+}
+
+void cintio_give_slot(struct cintio_queue *q, uint16_t id)
+{
+    struct cintio_slot *slot = &q->slots[id];
+
+    slot->busy = false;
+    q->slots[slot->prev].next = slot->next;
+    q->slots[slot->next].prev = slot->prev;
+    q->free[q->nr_free++] = id;
+    q->timed -= slot->due_ns != 0;
+}
+
+void cintio_enqueue(struct cintio_queue *q, const struct nvme_sqe *sqe)
+{
     q->sq[q->sq_tail] = *sqe;
     q->sq_tail = q->sq_tail + 1 == q->entries ? 0 : q->sq_tail + 1;
     q->queued++;
-    return 0;
+    q->pushed++;
 }
 
-/* -EINVAL with a text, or 0. */
-static int check(struct cintio_queue *q, const struct cintio_io *io)
+const struct cintio_slot *cintio_oldest(const struct cintio_queue *q,
+                                        const struct cintio_slot *slot)
 {
-    const struct cintio_info *info = q->info;
-    size_t len = (size_t)io->blocks * info->block_size, offset;
+    uint16_t ends = q->entries - 1, next;
 
-    if (io->op > CINTIO_FLUSH) {
-        return cintio_fail(&q->error, -EINVAL, "operation %d: 0 to %d are "
-                           "known", io->op, CINTIO_FLUSH);
-    }
-    if (io->op == CINTIO_FLUSH) {
-        return 0;
-    }
-    if (!io->blocks || len > q->max_transfer) {
-        return cintio_fail(&q->error, -EINVAL, "%u blocks of %u bytes: a "
-                           "command moves 1 block to %u bytes", io->blocks,
-                           info->block_size, q->max_transfer);
-    }
-    if (io->lba >= info->blocks || io->blocks > info->blocks - io->lba) {
-        return cintio_fail(&q->error, -EINVAL, "blocks %llu to %llu: the "
-                           "namespace has %llu",
-                           (unsigned long long)io->lba,
-                           (unsigned long long)(io->lba + io->blocks - 1),
-                           (unsigned long long)info->blocks);
-    }
-    if (!io->mem) {
-        return cintio_fail(&q->error, -EINVAL, "no memory is named that the "
-                           "buffer lies in");
-    }
-    offset = (uint8_t *)io->buf - (uint8_t *)io->mem->addr;
-    if (offset > io->mem->len || len > io->mem->len - offset ||
-        (uintptr_t)io->buf % 4) {
-        return cintio_fail(&q->error, -EINVAL, "the buffer does not lie in its "
-                           "memory, or is not aligned to 4 bytes");
-    }
-    return 0;
-}
-
-static uint8_t hint_flags(const struct cintio_queue *q, unsigned int hints)
-{
-    if (!(q->info->cint_caps & NVME_CINT_CAP_HINTS)) {
-        return 0;
-    }
-    return (hints & CINTIO_URGENT ? NVME_CINT_FLAGS_URGENT : 0) |
-           (hints & CINTIO_BARRIER ? NVME_CINT_FLAGS_BARRIER : 0);
-}
-
-int cintio_push(struct cintio_queue *q, const struct cintio_io *io)
-{
-    static const uint8_t opcodes[] = {
-        [CINTIO_READ] = NVME_CMD_READ,
-        [CINTIO_WRITE] = NVME_CMD_WRITE,
-        [CINTIO_FLUSH] = NVME_CMD_FLUSH,
-    };
-    int ret = check(q, io);
-    struct nvme_sqe sqe;
-
-    if (ret) {
-        return ret;
-    }
-    sqe = (struct nvme_sqe) {
-        .opcode = opcodes[io->op],
-        .flags = hint_flags(q, io->hints),
-        .nsid = q->info->nsid,
-    };
-    if (io->op != CINTIO_FLUSH) {
-        sqe.cdw10 = io->lba;
-        sqe.cdw11 = io->lba >> 32;
-        sqe.cdw12 = io->blocks - 1;
-    }
-    return cintio_enqueue(q, &sqe, io);
+    next = slot ? slot->next : q->slots[ends].next;
+    return next == ends ? NULL : &q->slots[next];
 }
 
 int cintio_check_stale(const struct cintio_queue *q, struct cintio_error *err)
@@ -289,6 +199,7 @@ int cintio_ring(struct cintio_queue *q)
     }
     if (q->queued) {
         cintio_write32(q->dev, q->sq_doorbell, q->sq_tail);
+        q->rings++;
         q->flying += q->queued;
         q->queued = 0;
     }

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: which completions are to be taken now. In general all that are
  * there; where the controller keeps interrupt status records, those that an
@@ -55,13 +55,13 @@ static bool finish(struct cintio_queue *q, uint16_t index,
     slot = &q->slots[id];
     *done = (struct cintio_done) {
         .cookie = slot->cookie, .result = cqe->result,
-        .status = cqe->status >> 1 & 0x7ff,
+        .result_high = cqe->result_high, .status = NVME_STATUS(cqe->status),
+        .flags = NVME_MORE_OF(cqe->status),
     };
-    slot->busy = false;
-    q->slots[slot->prev].next = slot->next;
-    q->slots[slot->next].prev = slot->prev;
-    q->free[q->nr_free++] = id;
+    cintio_give_slot(q, id);
     q->flying--;
+    q->completed++;
+    q->errors += done->status != 0;
     if (slot->pushed_ns) {
         learn(q, slot->pushed_ns);
     }
@@ -193,6 +193,7 @@ unsigned int cintio_reap(struct cintio_queue *q, struct cintio_done *done,
         q->armed = false;
     }
     if (q->head.index != before) {
+        q->heads++;
         cintio_write32(q->dev, q->cq_doorbell, q->head.index);
     }
     return got;

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: what a PCI function is, and who uses it while the kernel's driver has
  * it: mounts, swap, other block devices, processes. Taken from under them, a

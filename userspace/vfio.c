@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: the kernel's side: vfio-pci hands out registers, memory mappings and
  * interrupts. The container interface is used, which also knows controllers

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cintio: how completions are waited for. docs/userspace.md argues why no
  * order of the steps below and the controller's loses a wake-up, and
@@ -31,6 +31,7 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec) { .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
 }
 
+#ifdef CINTIO_TEST
 static bool step(struct cintio_queue *q, enum cintio_step which)
 {
     return q->step && q->step(q->step_opaque, q, which);
@@ -40,6 +41,16 @@ void cintio_queue_watch(struct cintio_queue *q, cintio_step_fn fn, void *opaque)
 {
     q->step = fn;
     q->step_opaque = opaque;
+}
+#else
+#define step(q, which) false
+#endif
+
+void cintio_queue_on_interrupt(struct cintio_queue *q, cintio_interrupt_fn fn,
+                               void *opaque)
+{
+    q->on_interrupt = fn;
+    q->interrupt_opaque = opaque;
 }
 
 static bool sleeps_on_interrupt(const struct cintio_queue *q)
@@ -116,7 +127,7 @@ static bool has_asked(const struct cintio_queue *q, unsigned int k)
 /* A wake-up is counted before it is given: none is taken for an interrupt. */
 static void clear(struct cintio_queue *q)
 {
-    uint64_t count, interrupts, wakes;
+    uint64_t count, interrupts, wakes, more;
 
     if (read(q->eventfd, &count, sizeof(count)) != sizeof(count)) {
         return;
@@ -126,9 +137,13 @@ static void clear(struct cintio_queue *q)
     q->wakes_seen = wakes;
     q->signals += count;
     interrupts = q->signals - wakes;
-    if ((int64_t)(interrupts - q->interrupts) > 0) {
+    more = interrupts - q->interrupts;
+    if ((int64_t)more > 0) {
         q->interrupts = interrupts;
         q->interrupted = true;
+        if (q->on_interrupt) {
+            q->on_interrupt(q->interrupt_opaque, more);
+        }
     }
 }
 
@@ -285,6 +300,68 @@ static int wait_more(struct cintio_queue *q, unsigned int wanted, uint64_t end)
                                   : spin(q, end);
 }
 
+/* --- commands that take too long ----------------------------------------- */
+
+uint64_t cintio_due(const struct cintio_queue *q)
+{
+    return q->timed ? q->due_ns : CINTIO_FOREVER;
+}
+
+/* What was due first may be over: then when the next one is. */
+static bool is_overdue(struct cintio_queue *q)
+{
+    const struct cintio_slot *slot = NULL;
+    uint64_t now, due = CINTIO_FOREVER;
+
+    if (!q->timed) {
+        return false;
+    }
+    now = cintio_now();
+    if (now < q->due_ns) {
+        return false;
+    }
+    while ((slot = cintio_oldest(q, slot))) {
+        due = slot->due_ns && slot->due_ns < due ? slot->due_ns : due;
+    }
+    q->due_ns = due;
+    return now >= due;
+}
+
+/* Once for each; then nobody's time is over until the next one's is. */
+static int tell_overdue(struct cintio_queue *q)
+{
+    const struct cintio_slot *slot = cintio_oldest(q, NULL);
+
+    while (slot->due_ns != q->due_ns) {
+        slot = cintio_oldest(q, slot);
+    }
+    q->slots[slot - q->slots].due_ns = 0;
+    q->timed--;
+    q->late++;
+    q->overdue = slot->cookie;
+    return cintio_fail(&q->error, -ETIME, "the command of queue %u with the "
+                       "cookie %llu takes longer than its timeout_ns: wait on, "
+                       "abort it, or reset %s", q->id,
+                       (unsigned long long)q->overdue, q->info->address);
+}
+
+uint64_t cintio_queue_overdue(const struct cintio_queue *q)
+{
+    return q->overdue;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+/* No longer than until a command is overdue; that time may be out of date. */
+static int wait_in_time(struct cintio_queue *q, unsigned int wanted,
+                        uint64_t end)
+{
+    uint64_t due = cintio_due(q);
+    int ret = wait_more(q, wanted, due < end ? due : end);
+
+    return ret == TIMED_OUT && due < end && !is_overdue(q) ? 0 : ret;
+}
+
 int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
                     unsigned int min, unsigned int max, uint64_t timeout_ns)
 {
@@ -305,16 +382,19 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     }
     min = min < max ? min : max;
     if (min && !sleeps_on_interrupt(q) && q->mode != CINTIO_POLL) {
-        ret = sleep_for_a_time(q, end);
+        ret = sleep_for_a_time(q, cintio_due(q) < end ? cintio_due(q) : end);
     }
     got = cintio_reap(q, done, max);
     while (got < min && q->flying && !ret && !q->woken) {
         step(q, CINTIO_STEP_REAPED);
-        ret = wait_more(q, min - got, end);
+        ret = wait_in_time(q, min - got, end);
         got += cintio_reap(q, done + got, max - got);
     }
     if (!got && q->woken) {
         ret = cintio_check_stale(q, &q->error);
+    }
+    if (!got && (!ret || ret == TIMED_OUT) && is_overdue(q)) {
+        return tell_overdue(q);
     }
     return got || ret == TIMED_OUT ? (int)got : ret;
 }
@@ -347,7 +427,7 @@ int cintio_queue_arm(struct cintio_queue *q, unsigned int min)
         return ret;
     }
     k = reachable(q, min ? min : 1);
-    if (k && ask(q, k)) {
+    if ((k && ask(q, k)) || is_overdue(q)) {
         return 1;
     }
     q->slept_elsewhere = true;

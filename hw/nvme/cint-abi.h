@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * cint: the interface a guest sees.
  *
@@ -164,6 +164,7 @@ enum NvmeCintClassId {
  * last. A driver depends on full_tail alone, which no merging of messages can
  * make wrong: reap everything up to it, and beyond it Urgent entries only.
  */
+#ifndef __cplusplus     /* which has "class" for itself */
 typedef struct NvmeCintRecord {
     uint32_t full_tail;         /* 00 CQEs posted at the last full interrupt */
     uint32_t seq;               /* 04 messages sent for this queue */
@@ -173,6 +174,7 @@ typedef struct NvmeCintRecord {
     uint32_t tail;              /* 12 CQEs posted by now */
     uint8_t  rsvd16[48];        /* 16 */
 } NvmeCintRecord;               /* 64 bytes */
+#endif
 
 /*
  * Register block in BAR0 at NvmeCintIdentify.regs_offset: one dword for each

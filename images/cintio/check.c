@@ -5,9 +5,11 @@
  * holds its address, how often it was written, and a checksum of both and of
  * what follows.
  */
-#include "cintio.h"
+#include "tool.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,9 @@ struct worker {
     struct io *ios;             /* by cookie */
     unsigned int *idle, nr_idle;
     uint64_t random, issued, ended, errors, longest_ns;
+#ifdef CINTIO_TEST
+    struct meddler meddler;
+#endif
     int result;
 };
 
@@ -67,7 +72,15 @@ static uint32_t crc32c(const uint8_t *at, size_t len)
     return ~crc;
 }
 
-static uint64_t next_random(uint64_t *state)
+uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
+}
+
+uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -120,12 +133,27 @@ static bool is_right(struct worker *w, uint8_t *at, uint64_t lba,
 
 /* --- I/O ---------------------------------------------------------------- */
 
+/* The data in as many pieces as are wanted, of whole dwords; 0: in one. */
+static size_t cut(struct worker *w, uint8_t *buf, struct cintio_vec *pieces)
+{
+    size_t n = w->options->pieces, each = w->unit_size / n & ~(size_t)3;
+
+    for (size_t i = 0; i < n; i++) {
+        pieces[i] = (struct cintio_vec) {
+            .mem = w->mem, .buf = buf + i * each,
+            .len = i < n - 1 ? each : w->unit_size - i * each,
+        };
+    }
+    return n > 1 ? n : 0;
+}
+
 static bool issue(struct worker *w)
 {
     uint64_t unit = next_random(&w->random) % w->units, lba;
     unsigned int cookie = w->idle[w->nr_idle - 1];
-    uint8_t *buf = (uint8_t *)w->mem->addr + cookie * w->unit_size;
+    uint8_t *buf = (uint8_t *)cintio_mem_addr(w->mem) + cookie * w->unit_size;
     bool write = !w->versions[unit] || next_random(&w->random) % 2;
+    struct cintio_vec pieces[MAX_PIECES];
     struct cintio_io io;
 
     if (w->busy[unit]) {
@@ -135,8 +163,9 @@ static bool issue(struct worker *w)
     io = (struct cintio_io) {
         .op = write ? CINTIO_WRITE : CINTIO_READ,
         .hints = w->options->hints && w->issued % 4 == 0 ? CINTIO_URGENT : 0,
+        .flags = w->options->fua && write ? CINTIO_FUA : 0,
         .lba = lba, .blocks = w->options->blocks, .mem = w->mem, .buf = buf,
-        .cookie = cookie,
+        .vec = pieces, .nr_vecs = cut(w, buf, pieces), .cookie = cookie,
     };
     if (write) {
         fill(w, buf, lba, w->versions[unit] + 1);
@@ -158,7 +187,7 @@ static bool issue(struct worker *w)
 static void end(struct worker *w, const struct cintio_done *done)
 {
     struct io *io = &w->ios[done->cookie];
-    uint8_t *buf = (uint8_t *)w->mem->addr + done->cookie * w->unit_size;
+    uint8_t *buf = (uint8_t *)cintio_mem_addr(w->mem) + done->cookie * w->unit_size;
 
     w->ended++;
     w->busy[io->unit] = false;
@@ -184,10 +213,10 @@ static int work(struct worker *w)
                 return 1;
             }
         }
-        start = cintio_now();
+        start = now_ns();
         got = cintio_complete(w->q, done, w->options->min, 64, CINTIO_FOREVER);
-        if (cintio_now() - start > w->longest_ns) {
-            w->longest_ns = cintio_now() - start;
+        if (now_ns() - start > w->longest_ns) {
+            w->longest_ns = now_ns() - start;
         }
         if (got < 0) {
             fprintf(stderr, "cintio: %s\n", cintio_queue_error(w->q));
@@ -200,25 +229,16 @@ static int work(struct worker *w)
     return w->errors != 0;
 }
 
-/* --- what a test asks for ----------------------------------------------- */
+/* --- what it needs ------------------------------------------------------ */
 
-/* Between two steps of the driver time passes: none, a little or a lot. */
-static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)
+static int fail(struct cintio_error *err, int code, const char *fmt, ...)
 {
-    struct worker *w = opaque;
-    uint64_t until;
+    va_list ap;
 
-    (void)q;
-    if (which == CINTIO_STEP_SKIP_CLAMP) {
-        return w->options->fault == FAULT_CLAMP;
-    }
-    if (w->options->delay_ns) {
-        until = cintio_now() + next_random(&w->random) % w->options->delay_ns;
-        while (cintio_now() < until) {
-            continue;
-        }
-    }
-    return which == CINTIO_STEP_LOOKED && w->options->fault == FAULT_EARLY;
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    va_end(ap);
+    return code;
 }
 
 static unsigned int entries_for(struct cintio *dev,
@@ -233,15 +253,13 @@ static unsigned int entries_for(struct cintio *dev,
 static int prepare(struct worker *w, struct cintio_error *err)
 {
     const struct check_options *o = w->options;
-    struct cintio_queue_options how = { .entries = entries_for(w->dev, o) };
+    struct cintio_queue_options how = {
+        .size = sizeof(how), .entries = entries_for(w->dev, o),
+        .mode = o->mode, .sleep_ns = o->sleep_ns,
+        .policy = CINTIO_POLICY_DEFAULT + o->policy,
+    };
     int ret = cintio_queue_create(w->dev, &how, &w->q, err);
 
-    if (!ret && o->policy >= 0) {
-        ret = cintio_queue_set_policy(w->q, o->policy, err);
-    }
-    if (!ret) {
-        ret = cintio_queue_set_mode(w->q, o->mode, o->sleep_ns, err);
-    }
     if (!ret) {
         ret = cintio_alloc(w->dev, o->depth * w->unit_size, &w->mem, err);
     }
@@ -253,15 +271,16 @@ static int prepare(struct worker *w, struct cintio_error *err)
     w->ios = calloc(o->depth, sizeof(*w->ios));
     w->idle = calloc(o->depth, sizeof(*w->idle));
     if (!w->versions || !w->busy || !w->ios || !w->idle) {
-        return cintio_fail(err, -ENOMEM, "out of memory");
+        return fail(err, -ENOMEM, "out of memory");
     }
     while (w->nr_idle < o->depth) {
         w->idle[w->nr_idle] = w->nr_idle;
         w->nr_idle++;
     }
-    if (o->delay_ns || o->fault >= 0) {
-        cintio_queue_watch(w->q, step, w);
-    }
+#ifdef CINTIO_TEST
+    w->meddler = (struct meddler) { .options = o, .random = w->random };
+    meddle(&w->meddler, w->q);
+#endif
     return 0;
 }
 
@@ -310,11 +329,14 @@ static void report(struct worker *w, const void *page)
 {
     const NvmeCintLogRecord *log = page ?
         record_of(page, cintio_queue_id(w->q)) : NULL;
+    struct cintio_statistics counted = { .size = sizeof(counted) };
+
+    cintio_queue_statistics(w->q, &counted);
 
     printf("queue=%u ios=%llu errors=%llu sleeps=%llu arms=%llu "
            "longest_us=%llu", cintio_queue_id(w->q),
            (unsigned long long)w->ended, (unsigned long long)w->errors,
-           (unsigned long long)w->q->sleeps, (unsigned long long)w->q->arms,
+           (unsigned long long)counted.sleeps, (unsigned long long)counted.arms,
            (unsigned long long)w->longest_ns / 1000);
     if (log) {
         printf(" cqes=%llu irqs=%llu urgent=%llu pointer=%llu max_hold=%llu "
@@ -376,12 +398,12 @@ static int check_room(struct cintio *dev, const struct check_options *o,
     unsigned int entries = entries_for(dev, o);
 
     if (o->depth >= entries) {
-        return cintio_fail(err, -EINVAL, "--depth %llu: a queue has %u "
-                           "entries, and one stays free",
-                           (unsigned long long)o->depth, entries);
+        return fail(err, -EINVAL, "--depth %llu: a queue has %u "
+                    "entries, and one stays free",
+                    (unsigned long long)o->depth, entries);
     }
     return blocks / o->threads / o->blocks < o->depth ?
-        cintio_fail(err, -EINVAL, "%s has %llu blocks: too few for %llu "
+        fail(err, -EINVAL, "%s has %llu blocks: too few for %llu "
                     "I/Os of %llu blocks beside each other", o->address,
                     (unsigned long long)blocks,
                     (unsigned long long)(o->threads * o->depth),
@@ -390,7 +412,9 @@ static int check_room(struct cintio *dev, const struct check_options *o,
 
 int check(const struct check_options *o)
 {
-    struct cintio_options options = { .queues = o->threads };
+    struct cintio_options options = {
+        .size = sizeof(options), .queues = o->threads, .nsid = o->nsid,
+    };
     struct cintio_error err;
     struct cintio *dev;
     int ret;

@@ -3,7 +3,7 @@
  * What tests need of a process that has a controller and does nothing with it,
  * and of another one that takes huge pages when they become free.
  */
-#include "cintio.h"
+#include "tool.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -34,7 +34,7 @@ static int submit(struct cintio *dev, unsigned int depth,
     }
     for (unsigned int i = 0; !ret && i < depth; i++) {
         io.lba = i;
-        io.buf = (uint8_t *)io.mem->addr + i * size;
+        io.buf = (uint8_t *)cintio_mem_addr(io.mem) + i * size;
         ret = cintio_push(q, &io);
     }
     return ret ? ret : cintio_ring(q);
@@ -107,12 +107,12 @@ static size_t count_changed(uint8_t *const *pages, unsigned int nr)
 
 int take_pages(unsigned int ms)
 {
-    uint64_t end = cintio_now() + ms * UINT64_C(1000000);
+    uint64_t end = now_ns() + ms * UINT64_C(1000000);
     static uint8_t *pages[MAX_PAGES];
     unsigned int nr = 0;
     size_t changed;
 
-    while (cintio_now() < end) {
+    while (now_ns() < end) {
         void *page = nr == MAX_PAGES ? MAP_FAILED :
             mmap(NULL, HUGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
                  MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE | 21 << 26, -1, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cintio.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -14,7 +14,9 @@ static const char *const modes[] = {
 static const char *const policies[] = {
     "default", "static", "adaptive", "vic", "cint", "pointer", NULL,
 };
+#ifdef CINTIO_TEST
 static const char *const faults[] = { "early", "clamp", NULL };
+#endif
 
 static const char *const children[] = { "none", "fork", "clone", NULL };
 
@@ -50,10 +52,17 @@ static const struct known check_known[] = {
     { "sleep", AT(sleep_ns), .max = 1000000000, .help = "ns, of mode sleep" },
     { "records", AT(records), .help = "keep interrupt status records" },
     { "hints", AT(hints), .help = "mark every fourth command Urgent" },
+    { "fua", AT(fua), .help = "write to the medium, past caches" },
+    { "nsid", AT(nsid), .min = 1, .max = UINT32_MAX - 1,
+      .help = "namespace (1)" },
+    { "pieces", AT(pieces), .min = 1, .max = MAX_PIECES,
+      .help = "of the data of each I/O (1)" },
+#ifdef CINTIO_TEST
     { "delay", AT(delay_ns), .max = 1000000000,
       .help = "up to so many ns between the driver's steps" },
     { "fault", AT(fault), .words = faults,
       .help = "do what loses wake-ups" },
+#endif
     { "reset", AT(reset_ms), .min = 1, .max = 60000,
       .help = "ms, then the controller is reset" },
 };
@@ -68,7 +77,8 @@ static const struct known hold_known[] = {
       .help = "MiB that it has besides (0)" },
 };
 #define NR(known) (sizeof(known) / sizeof((known)[0]))
-#define MAX_KNOWN 16
+#define MAX_KNOWN 32
+_Static_assert(NR(check_known) <= MAX_KNOWN, "parse() has room for all");
 
 static const char verbs[] =
     "usage: cintio bind [--force] ADDRESS  give a controller that nothing uses\n"
@@ -143,6 +153,24 @@ static uint64_t number(const struct known *o, const char *word)
     return value;
 }
 
+/* All of them, of which the lines before are about one. */
+static void print_namespaces(struct cintio *dev)
+{
+    const struct cintio_namespace *ns;
+    struct cintio_error err;
+    uint32_t ids[1024];
+    int n = cintio_namespaces(dev, ids, 1024, &err);
+
+    for (int i = 0; i < n; i++) {
+        if (cintio_namespace_open(dev, ids[i], &ns, &err)) {
+            printf("namespaces[%u] %s\n", ids[i], err.text);
+        } else {
+            printf("namespaces[%u] %llu blocks of %u bytes\n", ids[i],
+                   (unsigned long long)ns->blocks, ns->block_size);
+        }
+    }
+}
+
 static int info(const char *address)
 {
     struct cintio_error err;
@@ -155,10 +183,12 @@ static int info(const char *address)
     is = cintio_info(dev);
     printf("address %s\nmodel %s\nserial %s\nfirmware %s\nnamespace %u\n"
            "block_size %u\nblocks %llu\nmax_transfer %u\nmax_entries %u\n"
-           "queues %u\niommu %s\ncint_caps %x\n", is->address, is->model,
+           "queues %u\niommu %s\nsgl %s\ncint_caps %x\n", is->address, is->model,
            is->serial, is->firmware, is->nsid, is->block_size,
            (unsigned long long)is->blocks, is->max_transfer, is->max_entries,
-           is->queues, is->iommu ? "yes" : "no", is->cint_caps);
+           is->queues, is->iommu ? "yes" : "no", is->sgl ? "yes" : "no",
+           is->cint_caps);
+    print_namespaces(dev);
     cintio_close(dev);
     return 0;
 }
@@ -202,6 +232,7 @@ static int parse_check(int argc, char **argv)
     struct check_options o = {
         .address = argv[0], .mode = CINTIO_INTERRUPT, .policy = -1, .fault = -1,
         .count = 1000, .depth = 16, .min = 1, .threads = 1, .blocks = 8,
+        .pieces = 1,
     };
     int ret = parse(check_known, NR(check_known), &o, argc, argv);
 

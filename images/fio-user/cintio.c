@@ -33,13 +33,14 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "optgroup.h"
 
-#include "../../userspace/internal.h"
+#include <cintio.h>
 
 #define MAX_JOBS    64
 #define DRAIN_NS    UINT64_C(10000000000)   /* for what ends at all */
@@ -69,7 +70,7 @@ struct user {
     unsigned int queued;
     bool started;
     struct cintio_done *done;
-    uint64_t irq_cost_ns, irqs_paid;
+    uint64_t irq_cost_ns;
 };
 
 /* The controller of all jobs. */
@@ -128,14 +129,14 @@ static struct fio_option user_options[] = {
         OPTION("policy", policy, FIO_OPT_STR, "own",
                "The controller's policy for the job's completion queue"),
         .posval = {
-            CHOICE("own", 0, "As the controller has it"),
-            CHOICE("default", 1 + NVME_CINT_POLICY_DEFAULT,
+            CHOICE("own", CINTIO_POLICY_OWN, "As the controller has it"),
+            CHOICE("default", CINTIO_POLICY_DEFAULT,
                    "An interrupt for each completion"),
-            CHOICE("static", 1 + NVME_CINT_POLICY_STATIC, "NVMe's own"),
-            CHOICE("adaptive", 1 + NVME_CINT_POLICY_ADAPTIVE, "Bursts"),
-            CHOICE("vic", 1 + NVME_CINT_POLICY_VIC, "A ratio"),
-            CHOICE("cint", 1 + NVME_CINT_POLICY_CINT, "Hints"),
-            CHOICE("pointer", 1 + NVME_CINT_POLICY_POINTER,
+            CHOICE("static", CINTIO_POLICY_STATIC, "NVMe's own"),
+            CHOICE("adaptive", CINTIO_POLICY_ADAPTIVE, "Bursts"),
+            CHOICE("vic", CINTIO_POLICY_VIC, "A ratio"),
+            CHOICE("cint", CINTIO_POLICY_CINT, "Hints"),
+            CHOICE("pointer", CINTIO_POLICY_POINTER,
                    "The interrupt pointer"),
         },
     },
@@ -157,6 +158,24 @@ static struct fio_option user_options[] = {
     },
     { .name = NULL },
 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+static int say(struct cintio_error *err, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    va_end(ap);
+    return code;
+}
 
 static int fail(struct thread_data *td, int error, const char *text)
 {
@@ -332,42 +351,32 @@ static int ask_for_slice(uint64_t ns, struct cintio_error *err)
     } attributes = { 0 };
 
     if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0)) {
-        return cintio_fail(err, -errno, "sched_getattr: %s", strerror(errno));
+        return say(err, -errno, "sched_getattr: %s", strerror(errno));
     }
     attributes.size = sizeof(attributes);
     attributes.runtime = ns;
     return syscall(SYS_sched_setattr, 0, &attributes, 0) ?
-        cintio_fail(err, -errno, "slice_ns=%llu: %s", (unsigned long long)ns,
-                    strerror(errno)) : 0;
+        say(err, -errno, "slice_ns=%llu: %s", (unsigned long long)ns,
+            strerror(errno)) : 0;
 }
 
 static void spend(uint64_t ns)
 {
-    uint64_t end = cintio_now() + ns;
+    uint64_t end = now_ns() + ns;
 
-    while (cintio_now() < end) {
+    while (now_ns() < end) {
         continue;
     }
 }
 
-/*
- * What each interrupt costs beyond what this machine's does. One has ended the
- * sleep; when the eventfd is emptied it tells of others.
- */
-static bool pay(void *opaque, struct cintio_queue *q, enum cintio_step step)
+/* What each interrupt costs beyond what this machine's does. */
+static void pay(void *opaque, uint64_t n)
 {
-    struct user *user = opaque;
+    const struct user *user = opaque;
 
-    if (step == CINTIO_STEP_WOKEN) {
+    while (n--) {
         spend(user->irq_cost_ns);
-        user->irqs_paid++;
-    } else if (step == CINTIO_STEP_CLEARED) {
-        while (user->irqs_paid < q->interrupts) {
-            spend(user->irq_cost_ns);
-            user->irqs_paid++;
-        }
     }
-    return false;
 }
 
 static int set_mode(struct cintio_queue *q, const struct user_options *o,
@@ -397,18 +406,15 @@ static int set_up_queue(struct thread_data *td, struct user *user,
     struct cintio_queue_options how = {
         .entries = entries_for(td->o.iodepth),
         .no_interrupts = o->mode < CINTIO_INTERRUPT,
+        .policy = o->policy, .size = sizeof(how),
     };
     int ret;
 
     if (td->o.iodepth >= most) {
-        return cintio_fail(err, -EINVAL, "iodepth=%u: the controller's queues "
-                           "have %u entries, and one stays free",
-                           td->o.iodepth, most);
+        return say(err, -EINVAL, "iodepth=%u: the controller's queues have %u "
+                   "entries, and one stays free", td->o.iodepth, most);
     }
     ret = cintio_queue_create(the.dev, &how, &user->q, err);
-    if (!ret && o->policy) {
-        ret = cintio_queue_set_policy(user->q, o->policy - 1, err);
-    }
     if (!ret) {
         ret = set_mode(user->q, o, err);
     }
@@ -417,7 +423,7 @@ static int set_up_queue(struct thread_data *td, struct user *user,
     }
     if (!ret && o->irq_cost_ns) {
         user->irq_cost_ns = o->irq_cost_ns;
-        cintio_queue_watch(user->q, pay, user);
+        cintio_queue_on_interrupt(user->q, pay, user);
     }
     return ret;
 }
@@ -435,8 +441,8 @@ static int check_offset(struct thread_data *td, const struct fio_file *f)
     if (f->file_offset < size) {
         return 0;
     }
-    cintio_fail(&err, -EINVAL, "offset %llu: the namespace has %llu bytes",
-                (unsigned long long)f->file_offset, size);
+    say(&err, -EINVAL, "offset %llu: the namespace has %llu bytes",
+        (unsigned long long)f->file_offset, size);
     return fail(td, -EINVAL, err.text);
 }
 
@@ -477,7 +483,7 @@ static void close_controller(void)
 /* A queue that is counted stays, for the log page has only those there are. */
 static void retire(struct cintio_queue *q)
 {
-    cintio_queue_watch(q, NULL, NULL);
+    cintio_queue_on_interrupt(q, NULL, NULL);
     if (the.counts) {
         the.ended[the.nr_ended++] = q;
     } else {
@@ -517,7 +523,7 @@ static int user_iomem_alloc(struct thread_data *td, size_t len)
     if (ret) {
         return fail(td, ret, err.text);
     }
-    td->orig_buffer = user->mem->addr;
+    td->orig_buffer = cintio_mem_addr(user->mem);
     return 0;
 }
 
@@ -527,11 +533,11 @@ static int user_iomem_alloc(struct thread_data *td, size_t len)
  */
 static bool drain(struct user *user, unsigned int iodepth)
 {
-    uint64_t end = cintio_now() + DRAIN_NS;
+    uint64_t end = now_ns() + DRAIN_NS;
 
     while (user->q && cintio_outstanding(user->q)) {
         if (cintio_complete(user->q, user->done, 1, iodepth, DRAIN_NS) < 0 ||
-            cintio_now() > end) {
+            now_ns() > end) {
             return false;
         }
     }

@@ -13,6 +13,7 @@
 
 #define SC_INVALID_FIELD 0x02
 #define SC_INTERNAL      0x06
+#define SC_ABORTED       0x07
 
 /* --- memory ------------------------------------------------------------- */
 
@@ -166,17 +167,54 @@ static void move_all(FakeNvme *fake, const struct nvme_sqe *sqe, uint8_t *disk,
     }
 }
 
+static void move_by_sgl(FakeNvme *fake, const struct nvme_sqe *sqe,
+                        uint8_t *disk, size_t len, bool write)
+{
+    const struct nvme_sgl *at = (const struct nvme_sgl *)&sqe->prp1;
+    size_t n = 1;
+
+    g_assert_true(fake->sgl);
+    if (at->type == NVME_SGL_LAST_SEGMENT) {
+        n = at->len / sizeof(*at);
+        g_assert_cmpuint(at->len % sizeof(*at), ==, 0);
+        at = reach(fake, at->addr);
+    }
+    for (; n--; at++) {
+        g_assert_cmpuint(at->type, ==, 0);
+        g_assert_cmpuint(at->len, <=, len);
+        /* as far as a page goes, which is all that reach() knows */
+        for (uint32_t done = 0, part; done < at->len; done += part) {
+            uint64_t iova = at->addr + done;
+
+            part = MIN(at->len - done, NVME_PAGE - iova % NVME_PAGE);
+            move(fake, iova, disk + done, part, write);
+        }
+        disk += at->len;
+        len -= at->len;
+    }
+    g_assert_cmpuint(len, ==, 0);
+}
+
 static void execute(FakeNvme *fake, const struct nvme_sqe *sqe)
 {
     uint64_t lba = sqe->cdw10 | (uint64_t)sqe->cdw11 << 32;
     size_t blocks = (sqe->cdw12 & 0xffff) + 1;
+    uint8_t *disk;
 
-    if (sqe->opcode == NVME_CMD_FLUSH) {
+    if (sqe->opcode != NVME_CMD_READ && sqe->opcode != NVME_CMD_WRITE) {
         return;
     }
+    /* the second one is the last quarter of the first */
+    lba += sqe->nsid == FAKE_SECOND ? FAKE_BLOCKS * 3 / 4 : 0;
     g_assert_cmpuint(lba + blocks, <=, FAKE_BLOCKS);
-    move_all(fake, sqe, fake->disk + lba * FAKE_BLOCK, blocks * FAKE_BLOCK,
-             sqe->opcode == NVME_CMD_WRITE);
+    disk = fake->disk + lba * FAKE_BLOCK;
+    if (sqe->flags & NVME_SQE_PSDT) {
+        move_by_sgl(fake, sqe, disk, blocks * FAKE_BLOCK,
+                    sqe->opcode == NVME_CMD_WRITE);
+    } else {
+        move_all(fake, sqe, disk, blocks * FAKE_BLOCK,
+                 sqe->opcode == NVME_CMD_WRITE);
+    }
 }
 
 /* --- admin commands ----------------------------------------------------- */
@@ -197,11 +235,16 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
         memcpy(page + 24, "a fake                                  ", 40);
         memcpy(page + 64, "1.0     ", 8);
         page[77] = fake->mdts;
+        page[536] = fake->sgl;
         if (!fake->plain) {
             memcpy(page + NVME_CINT_IDENTIFY_OFFSET, &cint, sizeof(cint));
         }
-    } else if (!fake->no_namespace) {
-        uint64_t blocks = FAKE_BLOCKS;
+    } else if (sqe->cdw10 == NVME_CNS_ACTIVE) {
+        uint32_t ids[] = { 1, fake->second ? FAKE_SECOND : 0 };
+
+        memcpy(page, ids, sizeof(ids));
+    } else if (!fake->no_namespace && (sqe->nsid == 1 || fake->second)) {
+        uint64_t blocks = sqe->nsid == 1 ? FAKE_BLOCKS : FAKE_BLOCKS / 4;
 
         memcpy(page, &blocks, 8);
         memcpy(page + 128, &fake->format, 4);
@@ -366,6 +409,20 @@ static uint16_t delete_cq(FakeNvme *fake, unsigned qid)
     return 0;
 }
 
+/* It ends when the test says so, as aborted. */
+static bool abort_command(FakeNvme *fake, unsigned qid, uint16_t cid)
+{
+    for (unsigned i = 0; i < FAKE_ENTRIES; i++) {
+        FakeCmd *cmd = &fake->sq[qid].cmd[i];
+
+        if (cmd->used && cmd->sqe.cid == cid) {
+            cmd->aborted = fake->aborts;
+            return fake->aborts;
+        }
+    }
+    return false;
+}
+
 static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
 {
     uint32_t result = 0;
@@ -381,7 +438,14 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
     }
     switch (sqe->opcode) {
     case NVME_ADMIN_IDENTIFY:
+        if (sqe->cdw10 == NVME_CNS_NAMESPACE && sqe->nsid > FAKE_SECOND) {
+            status = NVME_SC_INVALID_NAMESPACE;
+            break;
+        }
         identify(fake, sqe);
+        break;
+    case NVME_ADMIN_ABORT:
+        result = !abort_command(fake, sqe->cdw10 & 0xffff, sqe->cdw10 >> 16);
         break;
     case NVME_ADMIN_SET_FEATURES:
         status = set_feature(fake, sqe, &result);
@@ -496,6 +560,13 @@ static void start_or_stop(FakeNvme *fake)
     uint32_t entries = (fake->regs[NVME_REG_AQA / 4] & 0xfff) + 1;
 
     if (fake->stuck) {
+        return;
+    }
+    if (on && (fake->regs[NVME_REG_CC / 4] & NVME_CC_SHN)) {
+        fake->shutdowns++;
+        if (!fake->drops_shutdowns) {
+            fake->regs[NVME_REG_CSTS / 4] |= NVME_CSTS_SHST_DONE;
+        }
         return;
     }
     fake->regs[NVME_REG_CSTS / 4] = on ? NVME_CSTS_RDY : 0;
@@ -681,6 +752,7 @@ void fake_complete(FakeNvme *fake, unsigned qid, unsigned nth, uint16_t status)
     FakeCq *cq = &fake->cq[qid];
     FakeCmd *cmd = find(fake, qid, nth);
 
+    status = cmd->aborted ? SC_ABORTED : status;
     if (!status) {
         execute(fake, &cmd->sqe);
     }

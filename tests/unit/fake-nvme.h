@@ -22,6 +22,7 @@
 #endif
 #define FAKE_BLOCK      512
 #define FAKE_BLOCKS     8192    /* 4 MiB */
+#define FAKE_SECOND     7
 #define FAKE_MDTS       6       /* 256 KiB */
 #define FAKE_MEMS       64
 #define FAKE_BAR_SIZE   0x2000
@@ -45,6 +46,7 @@ typedef struct FakeCmd {
     struct nvme_sqe sqe;
     CintCmd engine;
     bool used;
+    bool aborted;
     uint64_t order;                 /* of fetching */
 } FakeCmd;
 
@@ -69,6 +71,9 @@ typedef struct FakeNvme {
     int late;
     int ignored;                    /* admin opcode with no answer; -1 = none */
     uint32_t format;                /* of the namespace: LBAF */
+    bool second;                    /* another namespace: 7, of half the size */
+    bool sgl;                       /* it understands them */
+    bool aborts;                    /* what it is asked to, or nothing */
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
     uint8_t mdts;
@@ -89,6 +94,8 @@ typedef struct FakeNvme {
     CintScope scope;
     CintConfig config;
     unsigned reads;                 /* of registers */
+    unsigned shutdowns;             /* CC.SHN */
+    bool drops_shutdowns;
     unsigned unanswered;            /* admin commands */
     unsigned not_there;             /* deletions of queues that are not */
     uint64_t records;               /* address of the status records */
@@ -109,6 +116,9 @@ unsigned fake_inflight(const FakeNvme *fake, unsigned qid);
 
 /* Complete the @nth oldest command of a queue pair, from 0. */
 void fake_complete(FakeNvme *fake, unsigned qid, unsigned nth, uint16_t status);
+
+/* All of its status beside code and type: DNR, M and CRD (bits 14:11). */
+#define FAKE_DNR    (1u << 14)
 
 /* Complete the @n oldest, as many as there are. */
 void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n);

@@ -130,18 +130,16 @@ static void forget(void)
 
 static bool push(bool urgent)
 {
-    struct cintio_io io = {
-        .op = CINTIO_FLUSH, .hints = urgent ? CINTIO_URGENT : 0,
-    };
     struct nvme_sqe sqe = { 0 };
-    uint16_t id;
+    int id = cintio_take_slot(&q);
 
-    if (!q.nr_free) {
+    if (id < 0) {
         return false;
     }
-    id = q.free[q.nr_free - 1];
-    io.cookie = id;
-    g_assert_cmpint(cintio_enqueue(&q, &sqe, &io), ==, 0);
+    sqe.cid = id;
+    q.slots[id].cookie = id;
+    q.slots[id].urgent = urgent;
+    cintio_enqueue(&q, &sqe);
     q.queued = 0;
     q.flying++;
     q.sq_tail = 0;

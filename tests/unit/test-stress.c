@@ -177,7 +177,7 @@ typedef struct Io {
 
 typedef struct Worker {
     unsigned number;
-    CintPolicy policy;
+    enum cintio_policy policy;
     struct cintio_queue *q;
     struct cintio_mem *mem;
     uint64_t random, version, done, errors, lost;
@@ -196,7 +196,7 @@ static enum cintio_mode any_mode(Worker *w)
 {
     enum cintio_mode mode = next(&w->random, CINTIO_COALESCED + 1);
 
-    return mode == CINTIO_COALESCED && w->policy != NVME_CINT_POLICY_POINTER ?
+    return mode == CINTIO_COALESCED && w->policy != CINTIO_POLICY_POINTER ?
            CINTIO_INTERRUPT : mode;
 }
 
@@ -383,8 +383,8 @@ static void test_load(gconstpointer opaque)
     pthread_create(&device_thread, NULL, run_device, NULL);
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i].number = i;
-        workers[i].policy = i % 2 ? NVME_CINT_POLICY_POINTER
-                                  : NVME_CINT_POLICY_CINT;
+        workers[i].policy = i % 2 ? CINTIO_POLICY_POINTER
+                                  : CINTIO_POLICY_CINT;
         workers[i].random = seed + i;
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }

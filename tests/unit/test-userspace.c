@@ -623,8 +623,11 @@ static void test_queue_errors(void)
     fake_free(fake);
 
     fake = started();
-    bad_queue(fake, (struct cintio_queue_options) { .mode = CINTIO_COALESCED },
-              -ENOTSUP, "give it the policy pointer");
+    bad_queue(fake, (struct cintio_queue_options) { .mode = CINTIO_COALESCED,
+              .policy = CINTIO_POLICY_CINT }, -ENOTSUP,
+              "give it the policy pointer");
+    bad_queue(fake, (struct cintio_queue_options) { .policy = 7 }, -EINVAL,
+              "policy 7: 0 (own) to 6 (pointer)");
     fake_free(fake);
 }
 
@@ -633,15 +636,15 @@ static void test_policies(void)
     FakeNvme *fake = started();
     struct cintio_queue *q = queue_of(fake, 8);
 
-    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err),
+    g_assert_cmpint(cintio_queue_set_policy(q, CINTIO_POLICY_POINTER, &err),
                     ==, 0);
     g_assert_cmpuint(fake->cq[1].engine.config.policy, ==,
                      NVME_CINT_POLICY_POINTER);
     g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
-    g_assert_cmpint(cintio_queue_set_policy(q, 6, &err), ==, -EINVAL);
-    expect_text(err.text, "0 (default) to 5 (pointer)");
+    g_assert_cmpint(cintio_queue_set_policy(q, 7, &err), ==, -EINVAL);
+    expect_text(err.text, "0 (own) to 6 (pointer)");
     /* without the pointer nobody can be coalesced by it */
-    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_DEFAULT, &err),
+    g_assert_cmpint(cintio_queue_set_policy(q, CINTIO_POLICY_DEFAULT, &err),
                     ==, 0);
     g_assert_cmpint(q->mode, ==, CINTIO_INTERRUPT);
     cintio_queue_destroy(q);
@@ -948,7 +951,7 @@ static void test_reset(void)
     expect_text(cintio_queue_error(q), "1 commands of queue 1 are lost");
     g_assert_cmpint(cintio_ring(q), ==, -ESTALE);
     /* it has no policy, and another of its identifier does not get one */
-    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err),
+    g_assert_cmpint(cintio_queue_set_policy(q, CINTIO_POLICY_POINTER, &err),
                     ==, -ESTALE);
     expect_text(err.text, "fake was reset");
     /* its doorbells may not become another's */
@@ -1057,7 +1060,9 @@ static void test_gone(void)
 /* A queue that cannot be as it was asked for is not there. */
 static void test_no_half_queue(void)
 {
-    struct cintio_queue_options options = { .mode = CINTIO_COALESCED };
+    struct cintio_queue_options options = {
+        .mode = CINTIO_COALESCED, .policy = CINTIO_POLICY_VIC,
+    };
     FakeNvme *fake = started();
     struct cintio_queue *q = NULL;
 

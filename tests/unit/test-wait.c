@@ -381,7 +381,7 @@ static void test_asked_once(void)
                             ==, 0);
         } else {
             g_assert_cmpint(cintio_queue_set_policy(
-                q, NVME_CINT_POLICY_POINTER, &err), ==, 0);
+                q, CINTIO_POLICY_POINTER, &err), ==, 0);
         }
     }
     /* for fewer is another question */
@@ -479,7 +479,7 @@ static void test_polled_before_the_policy(void)
     struct cintio_queue *q = queue_of(fake, 16, CINTIO_POLL);
     struct cintio_done done[8];
 
-    g_assert_cmpint(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err),
+    g_assert_cmpint(cintio_queue_set_policy(q, CINTIO_POLICY_POINTER, &err),
                     ==, 0);
     for (unsigned i = 0; i < 100; i++) {
         push(q, 8);
@@ -1272,14 +1272,14 @@ static void switch_something(GRand *rand, struct cintio_queue *q)
     static const enum cintio_mode modes[] = {
         CINTIO_INTERRUPT, CINTIO_COALESCED,
     };
-    CintPolicy policy = g_rand_boolean(rand) ? NVME_CINT_POLICY_POINTER
-                                             : NVME_CINT_POLICY_DEFAULT;
+    enum cintio_policy policy = g_rand_boolean(rand) ? CINTIO_POLICY_POINTER
+                                                     : CINTIO_POLICY_DEFAULT;
 
     if (g_rand_int_range(rand, 0, 50)) {
         return;
     }
     g_assert_cmpint(cintio_queue_set_policy(q, policy, &err), ==, 0);
-    if (policy == NVME_CINT_POLICY_POINTER) {
+    if (policy == CINTIO_POLICY_POINTER) {
         g_assert_cmpint(cintio_queue_set_mode(
             q, modes[g_rand_int_range(rand, 0, 2)], 0, &err), ==, 0);
     }

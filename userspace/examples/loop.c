@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An event loop on epoll, with a timer, a socket and an NVMe queue: a client
  * asks for blocks over the socket and is told of each when it was read. The
@@ -15,7 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "cintio.h"
+#include <cintio.h>
 
 #define REQUESTS    64
 #define ROOM        16      /* commands at a time */
@@ -87,7 +87,8 @@ static void take_requests(struct loop *loop)
            sizeof(lba)) {
         struct cintio_io io = {
             .op = CINTIO_READ, .lba = lba, .blocks = 1, .mem = loop->mem,
-            .buf = (char *)loop->mem->addr + i * loop->block_size,
+            .buf = (char *)cintio_mem_addr(loop->mem) +
+                   i * loop->block_size,
             .cookie = lba << 8 | i,
         };
 

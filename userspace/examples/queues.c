@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * One thread, eight queues, on io_uring: the ring waits for the queues' file
  * descriptors. With "group" as a second argument the library's own group does.
@@ -15,7 +15,7 @@
 
 #include <liburing.h>
 
-#include "cintio.h"
+#include <cintio.h>
 
 #define QUEUES  8
 #define BATCH   4
@@ -59,7 +59,8 @@ static void go_on(struct reader *r)
         struct cintio_io io = {
             .op = CINTIO_READ, .lba = r->first + r->pushed, .blocks = 1,
             .mem = r->mem, .cookie = r->first + r->pushed,
-            .buf = (char *)r->mem->addr + r->pushed % BATCH * r->block_size,
+            .buf = (char *)cintio_mem_addr(r->mem) +
+                   r->pushed % BATCH * r->block_size,
         };
 
         n = cintio_push(r->queue, &io);

@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-or-later
+ * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Reads the first 32 blocks of an NVMe controller, eight commands at a time,
  * and sleeps once for each eight. docs/userspace.md goes through it.
@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cintio.h"
-#include "../hw/nvme/cint-abi.h"
+#include <cintio.h>
 
 #define BATCH   8
 #define BATCHES 4
@@ -33,7 +32,8 @@ static int read_batch(struct cintio_queue *q, struct cintio_mem *mem,
     for (unsigned int i = 0; i < BATCH; i++) {
         struct cintio_io io = {
             .op = CINTIO_READ, .lba = lba + i, .blocks = 1, .mem = mem,
-            .buf = (char *)mem->addr + i * block_size, .cookie = lba + i,
+            .buf = (char *)cintio_mem_addr(mem) + i * block_size,
+            .cookie = lba + i,
         };
 
         if (cintio_push(q, &io)) {
@@ -53,6 +53,9 @@ static int read_batch(struct cintio_queue *q, struct cintio_mem *mem,
 
 int main(int argc, char **argv)
 {
+    struct cintio_queue_options how = {
+        .size = sizeof(how), .mode = CINTIO_COALESCED,
+    };
     struct cintio_queue *q;
     struct cintio_mem *mem;
     struct cintio *dev;
@@ -64,9 +67,7 @@ int main(int argc, char **argv)
     }
     must(cintio_open(argv[1], NULL, &dev, &err));
     must(cintio_alloc(dev, BATCH * cintio_info(dev)->block_size, &mem, &err));
-    must(cintio_queue_create(dev, NULL, &q, &err));
-    must(cintio_queue_set_policy(q, NVME_CINT_POLICY_POINTER, &err));
-    must(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err));
+    must(cintio_queue_create(dev, &how, &q, &err));
     for (uint64_t i = 0; i < BATCHES && !ret; i++) {
         ret = read_batch(q, mem, cintio_info(dev)->block_size, i * BATCH);
     }

@@ -1,0 +1,1 @@
+../hw/nvme/cint-abi.h
