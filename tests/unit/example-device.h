@@ -12,6 +12,8 @@ int example_open(const char *address, const struct cintio_options *options,
                  struct cintio **dev, struct cintio_error *err);
 void example_close(struct cintio *dev);
 
+#undef cintio_open
+#undef cintio_close
 #define cintio_open example_open
 #define cintio_close example_close
 

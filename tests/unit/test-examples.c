@@ -35,6 +35,17 @@ static void test_loop(void)
     run(EXAMPLE_LOOP, "fake", "64 blocks read, ");
 }
 
+static void test_batches(void)
+{
+    run(EXAMPLE_BATCHES, "fake", "block 31: status 0");
+}
+
+/* The header's own, as it stands. */
+static void test_header(void)
+{
+    run(EXAMPLE_HEADER, "", "1 taken, status 0");
+}
+
 #ifdef EXAMPLE_QUEUES
 static void test_queues(void)
 {
@@ -61,13 +72,18 @@ static void test_check(void)
         "--entries 1024 --blocks 1 --count 3000 --mode interrupt "
         "--threads 4",
         "queue=4 ios=3000 errors=0 ");
+    /* in pieces of whole pages, without a cache */
+    run(EXAMPLE_CHECK, "check fake --mode coalesced --blocks 32 --pieces 4 "
+        "--fua --min 4 --count 2000", "queue=1 ios=2000 errors=0 ");
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_setenv("FAKE_THR", "200", TRUE);
+    g_test_add_func("/examples/batches", test_batches);
     g_test_add_func("/examples/check", test_check);
+    g_test_add_func("/examples/header", test_header);
     g_test_add_func("/examples/loop", test_loop);
 #ifdef EXAMPLE_QUEUES
     g_test_add_func("/examples/queues", test_queues);

@@ -119,7 +119,7 @@ def _style_checks() -> list[Command]:
 
 def python_places() -> list[str]:
     """Where the checkout has Python."""
-    places = [paths.TOOLS, paths.IMAGES, paths.ROOT / "tests"]
+    places = [paths.TOOLS, paths.IMAGES, paths.USERSPACE, paths.ROOT / "tests"]
     return [str(place) for place in places if any(place.rglob("*.py"))]
 
 
@@ -139,24 +139,32 @@ def _python_checks() -> list[Command]:
     tests = [path for path in sorted((paths.ROOT / "tests").iterdir()) if any(path.glob("*.py"))]
     return [
         Command("lint", "ruff", (*ruff, *python_places())),
-        _mypy(paths.TOOLS / "cint", *sorted(paths.IMAGES.glob("*.py"))),
+        _mypy(paths.TOOLS / "cint", *sorted(paths.IMAGES.glob("*.py")),
+              *sorted(paths.USERSPACE.glob("*.py"))),
         *map(_mypy, (paths.TOOLS / "tests", *tests)),
     ]
 
 
+def licence_of(path: Path) -> str:
+    """What a source file has to say: others may link the library, and copy the interface."""
+    place = path.relative_to(paths.ROOT)
+    lesser = place.parts[0] == "userspace" or place.name == "cint-abi.h"
+    return "LGPL-2.1-or-later" if lesser else "GPL-2.0-or-later"
+
+
 def licence_missing(files: list[Path]) -> list[str]:
-    """The source files without a licence line near their top."""
+    """The source files without their licence's line near their top."""
     bad = []
     for path in files:
         head = path.read_text("utf-8", errors="replace")[:1000]
-        if "SPDX-License-Identifier:" not in head:
+        if f"SPDX-License-Identifier: {licence_of(path)}" not in head:
             bad.append(str(path.relative_to(paths.ROOT)))
     return bad
 
 
 def _own_sources() -> list[Path]:
     skip = {"build", "results", ".git"}
-    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml"}
+    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml", ".rs"}
     return [path for top in paths.ROOT.iterdir() if top.name not in skip
             for path in ([top] if top.is_file() else sorted(top.rglob("*")))
             if path.is_file() and path.suffix in kinds]
@@ -166,7 +174,7 @@ def _licences() -> Result:
     log = runner.log_path("lint", "licences")
     bad = licence_missing(_own_sources())
     log.write_text("\n".join(bad) + "\n", encoding="utf-8")
-    why = f"no SPDX-License-Identifier in {', '.join(bad[:3])}" if bad else ""
+    why = f"no licence, or another, in {', '.join(bad[:3])}" if bad else ""
     return Result("lint", "licences", runner.FAILED if bad else runner.PASSED, 0.0, log, why)
 
 
@@ -251,6 +259,15 @@ def _replay(options: Options) -> Iterator[Result]:
 
 def _replay_names(options: Options) -> list[str]:
     return runner.list_pytest(paths.ROOT / "tests/replay")
+
+
+def _library(options: Options) -> Iterator[Result]:
+    yield from runner.run_pytest("library", paths.ROOT / "tests/library",
+                                 marker=_marker(options), pattern=options.pattern)
+
+
+def _library_names(options: Options) -> list[str]:
+    return runner.list_pytest(paths.ROOT / "tests/library", _marker(options))
 
 
 # --- programs of meson --------------------------------------------------------------------
@@ -603,6 +620,8 @@ SUITES = (
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
     Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
           _replay_names),
+    Suite("library", "the user-space driver as others take it: installed, by pkg-config",
+          ("engine",), _library, _library_names),
     Suite("model", "the interrupt handshake, every order of events", ("model",),
           _model, _model_names),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
