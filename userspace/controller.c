@@ -567,7 +567,7 @@ void cintio_close(struct cintio *dev)
         notify_shutdown(dev);
         /* nothing may write to memory that is about to be somebody else's */
         if (!disable(dev, &ignored)) {
-            cintio_free_kept(dev, false);
+            cintio_free_kept(dev);
         }
     }
     if (dev->admin) {
@@ -583,7 +583,10 @@ void cintio_close(struct cintio *dev)
     forget(atomic_load(&dev->learned));
     cintio_forget_namespaces(dev);
     dev->ops->close(dev);   /* which ends what the controller does, at last */
-    cintio_free_kept(dev, true);
+    cintio_free_kept(dev);
+    if (dev->ops->release) {
+        dev->ops->release(dev);
+    }
     pthread_mutex_destroy(&dev->lock);
     free(dev);
 }

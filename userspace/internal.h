@@ -67,7 +67,12 @@ struct cintio_ops {
                   struct cintio_error *err);
     uint32_t (*read32)(struct cintio *dev, uint32_t offset);
     void (*write32)(struct cintio *dev, uint32_t offset, uint32_t value);
+    /*
+     * From now on the controller does nothing. What is mapped is unmapped yet;
+     * then what is left of the way to it is released (NULL: nothing is).
+     */
     void (*close)(struct cintio *dev);
+    void (*release)(struct cintio *dev);
 };
 
 struct cintio {
@@ -336,11 +341,8 @@ int cintio_open_pages(struct cintio *dev, struct cintio_error *err);
 /* As cintio_free(), of what no command of a queue reads or writes. */
 void cintio_free_ring(struct cintio *dev, struct cintio_mem *mem);
 
-/*
- * Frees what was given back while the controller might use it. @dev->ops may be
- * closed: mappings have ended with them.
- */
-void cintio_free_kept(struct cintio *dev, bool closed);
+/* Frees what was given back while the controller might use it. */
+void cintio_free_kept(struct cintio *dev);
 
 /* The address that the CPU's page tables have for @addr; 0: they tell none. */
 uint64_t cintio_physical(const void *addr);

@@ -228,15 +228,13 @@ void cintio_free_ring(struct cintio *dev, struct cintio_mem *mem)
     give_back(dev, mem, atomic_load(&dev->running));
 }
 
-void cintio_free_kept(struct cintio *dev, bool closed)
+void cintio_free_kept(struct cintio *dev)
 {
     struct cintio_mem *mem = atomic_exchange(&dev->kept, NULL), *next;
 
     for (; mem; mem = next) {
         next = mem->next;
-        if (!closed) {
-            dev->ops->unmap(dev, mem);
-        }
+        dev->ops->unmap(dev, mem);
         release(dev, mem);
     }
 }

@@ -123,7 +123,7 @@ void cintio_let_go_of_destroyed(struct cintio *dev)
     }
     /* and of what their commands were given */
     if (!atomic_load(&dev->held) && !atomic_load(&dev->running)) {
-        cintio_free_kept(dev, false);
+        cintio_free_kept(dev);
     }
 }
 

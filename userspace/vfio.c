@@ -26,19 +26,33 @@
 #define NOIOMMU_ON  "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
 #define MAX_VECTORS (CINTIO_MAX_QUEUES + 1)
 
-struct vfio {
-    struct cintio *dev;
-    struct vfio *next;              /* of those that are open */
-    int container, group, device;
+/*
+ * What the kernel gives to one process at a time: all functions of an IOMMU
+ * group, which have one address space. Those that the process drives share it.
+ */
+struct vfio_group {
+    char path[64];
     bool iommu;
+    int fd, container;
+    unsigned int users;
     pthread_mutex_t lock;           /* of the places */
     struct cintio_places places;
+    struct vfio_group *next;
 };
 
-/* --- children ------------------------------------------------------------ */
+struct vfio {
+    struct cintio *dev;
+    struct vfio_group *group;
+    int device;
+    struct vfio *next;              /* of those that are open */
+};
 
+/* Of this process. The lock is that of both lists, and of a group's users. */
+static struct vfio_group *groups;
+static struct vfio *all_open;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vfio *all_open;       /* under open_lock */
+
+/* --- children ------------------------------------------------------------ */
 
 static void close_fd(int *fd)
 {
@@ -48,17 +62,17 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/*
- * The device first: its release stops the controller, and is over when close(2)
- * returns. Then what the controller could reach may go.
- */
-static void close_all(struct vfio *vfio)
+static void close_device(struct vfio *vfio)
 {
     close_fd(&vfio->device);
-    close_fd(&vfio->group);
-    close_fd(&vfio->container);
     close_fd(&vfio->dev->pages);
     close_fd(&vfio->dev->removal);
+}
+
+static void close_group(struct vfio_group *group)
+{
+    close_fd(&group->fd);
+    close_fd(&group->container);
 }
 
 static void before_fork(void)
@@ -75,11 +89,15 @@ static void after_fork(void)
 static void in_child(void)
 {
     for (struct vfio *vfio = all_open; vfio; vfio = vfio->next) {
-        close_all(vfio);
+        close_device(vfio);
         vfio->dev->inherited = true;
         vfio->dev->bar = NULL;      /* it was not mapped there */
+    }
+    for (struct vfio_group *group = groups; group; group = group->next) {
+        close_group(group);
+        group->path[0] = '\0';      /* nor is it one that can be joined */
         /* a thread that is not here may have had it */
-        pthread_mutex_init(&vfio->lock, NULL);
+        pthread_mutex_init(&group->lock, NULL);
     }
     pthread_mutex_unlock(&open_lock);
 }
@@ -158,35 +176,72 @@ static int check_driver(const char *address, struct cintio_error *err)
                        driver, address);
 }
 
-static int open_group(struct vfio *vfio, const char *address,
-                      struct cintio_error *err)
+/*
+ * What lies in a BAR, its own or another device's, need not go by the IOMMU:
+ * QEMU's controller refuses such an address, and a switch may route to it.
+ */
+static void keep_bars_clear(struct vfio_group *group)
 {
-    char group[32], path[64], name[64] = "";
+    unsigned long long start, end, flags;
+    DIR *devices = opendir(SYSFS);
+    struct dirent *entry;
+    char path[PATH_MAX];
     FILE *file;
 
-    read_link(address, "iommu_group", group, sizeof(group));
-    snprintf(path, sizeof(path), "/sys/kernel/iommu_groups/%.20s/name", group);
+    while (devices && (entry = readdir(devices))) {
+        snprintf(path, sizeof(path), SYSFS "%s/resource", entry->d_name);
+        file = *entry->d_name == '.' ? NULL : fopen(path, "r");
+        while (file && fscanf(file, "%llx %llx %llx", &start, &end,
+                              &flags) == 3) {
+            cintio_place_keep_clear(&group->places, start, end);
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    if (devices) {
+        closedir(devices);
+    }
+}
+
+/* Its path, and whether an IOMMU is behind it. */
+static int name_group(struct vfio_group *group, const char *address,
+                      struct cintio_error *err)
+{
+    char number[32], path[64], name[64] = "";
+    FILE *file;
+
+    read_link(address, "iommu_group", number, sizeof(number));
+    if (!*number) {
+        return cintio_fail(err, -ENOENT, "%s has no IOMMU; the kernel may "
+                           "allow VFIO without one: echo 1 > " NOIOMMU_ON
+                           " before vfio-pci takes it", address);
+    }
+    snprintf(path, sizeof(path), "/sys/kernel/iommu_groups/%.20s/name", number);
     file = fopen(path, "r");
     if (file) {
         (void)!fgets(name, sizeof(name), file);
         fclose(file);
     }
-    vfio->iommu = *group && strncmp(name, "vfio-noiommu", 12);
-    if (!*group) {
-        return cintio_fail(err, -ENOENT, "%s has no IOMMU; the kernel may "
-                           "allow VFIO without one: echo 1 > " NOIOMMU_ON
-                           " before vfio-pci takes it", address);
-    }
-    snprintf(path, sizeof(path), "/dev/vfio/%s%.20s",
-             vfio->iommu ? "" : "noiommu-", group);
-    vfio->group = open(path, O_RDWR | O_CLOEXEC);
-    if (vfio->group >= 0) {
+    group->iommu = strncmp(name, "vfio-noiommu", 12);
+    snprintf(group->path, sizeof(group->path), "/dev/vfio/%s%.20s",
+             group->iommu ? "" : "noiommu-", number);
+    return 0;
+}
+
+static int open_group(struct vfio_group *group, const char *address,
+                      struct cintio_error *err)
+{
+    const char *path = group->path;
+
+    group->fd = open(path, O_RDWR | O_CLOEXEC);
+    if (group->fd >= 0) {
         return 0;
     }
     switch (errno) {
     case EBUSY:
-        return cintio_fail(err, -EBUSY, "another process has %s (%s)", address,
-                           path);
+        return cintio_fail(err, -EBUSY, "another process has %s, or a function "
+                           "of the same IOMMU group (%s)", address, path);
     case EACCES:
         return cintio_fail(err, -EACCES, "no permission to open %s: be its "
                            "owner, or root", path);
@@ -198,16 +253,16 @@ static int open_group(struct vfio *vfio, const char *address,
     }
 }
 
-static int open_container(struct vfio *vfio, struct cintio_error *err)
+static int open_container(struct vfio_group *group, struct cintio_error *err)
 {
-    vfio->container = open(CONTAINER, O_RDWR | O_CLOEXEC);
-    if (vfio->container < 0 && errno == EACCES) {
+    group->container = open(CONTAINER, O_RDWR | O_CLOEXEC);
+    if (group->container < 0 && errno == EACCES) {
         return cintio_fail(err, -EACCES, "no permission to open " CONTAINER);
     }
-    if (vfio->container < 0) {
+    if (group->container < 0) {
         return cintio_fail(err, -errno, CONTAINER ": %s", strerror(errno));
     }
-    if (ioctl(vfio->container, VFIO_GET_API_VERSION) != VFIO_API_VERSION) {
+    if (ioctl(group->container, VFIO_GET_API_VERSION) != VFIO_API_VERSION) {
         return cintio_fail(err, -ENOTSUP, CONTAINER " speaks another version");
     }
     return 0;
@@ -233,13 +288,13 @@ static int put_behind(int *fd, int other, struct cintio_error *err)
     return 0;
 }
 
-static int join(struct vfio *vfio, const char *address,
+static int join(struct vfio_group *group, const char *address,
                 struct cintio_error *err)
 {
     struct vfio_group_status status = { .argsz = sizeof(status) };
-    int type = vfio->iommu ? VFIO_TYPE1v2_IOMMU : VFIO_NOIOMMU_IOMMU;
+    int type = group->iommu ? VFIO_TYPE1v2_IOMMU : VFIO_NOIOMMU_IOMMU;
 
-    if (ioctl(vfio->group, VFIO_GROUP_GET_STATUS, &status)) {
+    if (ioctl(group->fd, VFIO_GROUP_GET_STATUS, &status)) {
         return cintio_fail(err, -errno, "the group of %s: %s", address,
                            strerror(errno));
     }
@@ -248,24 +303,106 @@ static int join(struct vfio *vfio, const char *address,
                            "%s still has a kernel driver: bind it too",
                            address);
     }
-    if (ioctl(vfio->group, VFIO_GROUP_SET_CONTAINER, &vfio->container)) {
+    if (ioctl(group->fd, VFIO_GROUP_SET_CONTAINER, &group->container)) {
         return cintio_fail(err, -errno, "VFIO container of %s: %s", address,
                            strerror(errno));
     }
-    if (ioctl(vfio->container, VFIO_SET_IOMMU, type)) {
-        return errno == EPERM && vfio->iommu ?
+    if (ioctl(group->container, VFIO_SET_IOMMU, type)) {
+        return errno == EPERM && group->iommu ?
             cintio_fail(err, -EPERM, "%s: the IOMMU does not remap interrupts, "
                         "and VFIO takes it for unsafe "
                         "(allow_unsafe_interrupts)", address) :
             cintio_fail(err, -errno, "VFIO IOMMU of %s: %s", address,
                         strerror(errno));
     }
-    vfio->device = ioctl(vfio->group, VFIO_GROUP_GET_DEVICE_FD, address);
+    return 0;
+}
+
+static void free_group(struct vfio_group *group)
+{
+    close_group(group);
+    pthread_mutex_destroy(&group->lock);
+    free(group);
+}
+
+/* The process's own, or a new one, which is in no list yet. */
+static int find_group(const char *address, struct vfio_group **out,
+                      struct cintio_error *err)
+{
+    struct vfio_group *group = calloc(1, sizeof(*group)), *old;
+    int ret;
+
+    if (!group) {
+        return cintio_fail(err, -ENOMEM, "out of memory");
+    }
+    group->fd = group->container = -1;
+    pthread_mutex_init(&group->lock, NULL);
+    ret = name_group(group, address, err);
+    for (old = ret ? NULL : groups; old; old = old->next) {
+        if (!strcmp(old->path, group->path)) {
+            free_group(group);
+            *out = old;
+            return 0;
+        }
+    }
+    ret = ret ? ret : open_container(group, err);
+    ret = ret ? ret : open_group(group, address, err);
+    ret = ret ? ret : join(group, address, err);
+    if (ret) {
+        free_group(group);
+        return ret;
+    }
+    keep_bars_clear(group);
+    *out = group;
+    return 0;
+}
+
+static int open_device(struct vfio *vfio, const char *address,
+                       struct cintio_error *err)
+{
+    int ret = vfio->group->iommu ? 0 : cintio_open_pages(vfio->dev, err);
+
+    if (ret) {
+        return ret;
+    }
+    vfio->device = ioctl(vfio->group->fd, VFIO_GROUP_GET_DEVICE_FD, address);
     if (vfio->device < 0) {
         return cintio_fail(err, -errno, "VFIO device %s: %s", address,
                            strerror(errno));
     }
     return put_behind(&vfio->device, vfio->dev->pages, err);
+}
+
+/* One user more, until vfio_release(); the lock is held. */
+static int get_device(struct vfio *vfio, const char *address,
+                      struct cintio_error *err)
+{
+    int ret = find_group(address, &vfio->group, err);
+
+    if (ret) {
+        return ret;
+    }
+    if (!vfio->group->users++) {
+        vfio->group->next = groups;
+        groups = vfio->group;
+    }
+    return open_device(vfio, address, err);
+}
+
+/* The last one takes the group with it, and all mappings. */
+static void put_group(struct vfio_group *group)
+{
+    struct vfio_group **at = &groups;
+
+    lock_files();
+    if (!--group->users) {
+        while (*at != group) {
+            at = &(*at)->next;
+        }
+        *at = group->next;
+        free_group(group);
+    }
+    pthread_mutex_unlock(&open_lock);
 }
 
 /* --- registers ---------------------------------------------------------- */
@@ -402,35 +539,7 @@ static void watch_for_removal(struct cintio *dev)
 
 /* --- memory ------------------------------------------------------------- */
 
-/*
- * What lies in a BAR, its own or another device's, need not go by the IOMMU:
- * QEMU's controller refuses such an address, and a switch may route to it.
- */
-static void keep_bars_clear(struct vfio *vfio)
-{
-    unsigned long long start, end, flags;
-    DIR *devices = opendir(SYSFS);
-    struct dirent *entry;
-    char path[PATH_MAX];
-    FILE *file;
-
-    while (devices && (entry = readdir(devices))) {
-        snprintf(path, sizeof(path), SYSFS "%s/resource", entry->d_name);
-        file = *entry->d_name == '.' ? NULL : fopen(path, "r");
-        while (file && fscanf(file, "%llx %llx %llx", &start, &end,
-                              &flags) == 3) {
-            cintio_place_keep_clear(&vfio->places, start, end);
-        }
-        if (file) {
-            fclose(file);
-        }
-    }
-    if (devices) {
-        closedir(devices);
-    }
-}
-
-static int map_iommu(struct vfio *vfio, struct cintio_mem *mem,
+static int map_iommu(struct vfio_group *group, struct cintio_mem *mem,
                      struct cintio_error *err)
 {
     struct vfio_iommu_type1_dma_map map = {
@@ -438,18 +547,18 @@ static int map_iommu(struct vfio *vfio, struct cintio_mem *mem,
         .flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
         .vaddr = (uintptr_t)mem->addr, .size = mem->len,
     };
-    int ret = cintio_place_find(&vfio->places, mem->len, &mem->iova);
+    int ret = cintio_place_find(&group->places, mem->len, &mem->iova);
 
     if (ret) {
         return cintio_fail(err, ret, "more than %u pieces of memory",
                            CINTIO_MAX_MAPS);
     }
     map.iova = mem->iova;
-    if (!ioctl(vfio->container, VFIO_IOMMU_MAP_DMA, &map)) {
+    if (!ioctl(group->container, VFIO_IOMMU_MAP_DMA, &map)) {
         return 0;
     }
     ret = -errno;
-    cintio_place_leave(&vfio->places, mem->iova);
+    cintio_place_leave(&group->places, mem->iova);
     return ret == -ENOMEM ?
         cintio_fail(err, ret, "%zu bytes cannot be locked in memory: raise "
                     "RLIMIT_MEMLOCK (ulimit -l)", mem->len) :
@@ -489,25 +598,25 @@ static int map_physical(struct cintio_mem *mem, struct cintio_error *err)
 static int vfio_map(struct cintio *dev, struct cintio_mem *mem,
                     struct cintio_error *err)
 {
-    struct vfio *vfio = dev->carrier;
+    struct vfio_group *group = ((struct vfio *)dev->carrier)->group;
     int ret;
 
-    if (!vfio->iommu) {
+    if (!group->iommu) {
         ret = map_physical(mem, err);
         if (ret) {
             free(mem->pages);
         }
         return ret;
     }
-    pthread_mutex_lock(&vfio->lock);
-    ret = map_iommu(vfio, mem, err);
-    pthread_mutex_unlock(&vfio->lock);
+    pthread_mutex_lock(&group->lock);
+    ret = map_iommu(group, mem, err);
+    pthread_mutex_unlock(&group->lock);
     return ret;
 }
 
 static void vfio_unmap(struct cintio *dev, struct cintio_mem *mem)
 {
-    struct vfio *vfio = dev->carrier;
+    struct vfio_group *group = ((struct vfio *)dev->carrier)->group;
     struct vfio_iommu_type1_dma_unmap unmap = {
         .argsz = sizeof(unmap), .iova = mem->iova, .size = mem->len,
     };
@@ -515,18 +624,22 @@ static void vfio_unmap(struct cintio *dev, struct cintio_mem *mem)
     if (dev->inherited) {
         return;
     }
-    if (!vfio->iommu) {
+    if (!group->iommu) {
         munlock(mem->addr, mem->len);
         return;
     }
-    pthread_mutex_lock(&vfio->lock);
-    ioctl(vfio->container, VFIO_IOMMU_UNMAP_DMA, &unmap);
-    cintio_place_leave(&vfio->places, mem->iova);
-    pthread_mutex_unlock(&vfio->lock);
+    pthread_mutex_lock(&group->lock);
+    ioctl(group->container, VFIO_IOMMU_UNMAP_DMA, &unmap);
+    cintio_place_leave(&group->places, mem->iova);
+    pthread_mutex_unlock(&group->lock);
 }
 
 /* --- open and close ----------------------------------------------------- */
 
+/*
+ * The device: its release stops the controller, and is over when close(2)
+ * returns. Then what the controller could reach may go.
+ */
 static void vfio_close(struct cintio *dev)
 {
     struct vfio *vfio = dev->carrier;
@@ -536,9 +649,17 @@ static void vfio_close(struct cintio *dev)
     }
     lock_files();
     delist(vfio);
-    close_all(vfio);
+    close_device(vfio);
     pthread_mutex_unlock(&open_lock);
-    pthread_mutex_destroy(&vfio->lock);
+}
+
+static void vfio_release(struct cintio *dev)
+{
+    struct vfio *vfio = dev->carrier;
+
+    if (vfio->group) {
+        put_group(vfio->group);
+    }
     free(vfio);
 }
 
@@ -547,6 +668,7 @@ static const struct cintio_ops vfio_ops = {
     .unmap = vfio_unmap,
     .notify = vfio_notify,
     .close = vfio_close,
+    .release = vfio_release,
 };
 
 static int attach(struct cintio *dev, const char *address, unsigned int queues,
@@ -555,20 +677,14 @@ static int attach(struct cintio *dev, const char *address, unsigned int queues,
     struct vfio *vfio = dev->carrier;
     int ret = check_driver(address, err);
 
-    ret = ret ? ret : open_container(vfio, err);
-    ret = ret ? ret : open_group(vfio, address, err);
-    if (!ret && !vfio->iommu) {
-        ret = cintio_open_pages(dev, err);
-    }
-    ret = ret ? ret : join(vfio, address, err);
+    ret = ret ? ret : get_device(vfio, address, err);
     ret = ret ? ret : map_bar(dev, address, err);
     ret = ret ? ret : enable_dma(vfio, address, err);
     if (ret) {
         return ret;
     }
-    dev->needs_huge_pages = !vfio->iommu;
-    dev->info.iommu = vfio->iommu;
-    keep_bars_clear(vfio);
+    dev->needs_huge_pages = !vfio->group->iommu;
+    dev->info.iommu = vfio->group->iommu;
     watch_for_removal(dev);
     return enable_vectors(dev, queues < MAX_VECTORS ? queues + 1 : MAX_VECTORS,
                           err);
@@ -588,8 +704,7 @@ static struct cintio *new_device(void)
     dev->carrier = vfio;
     dev->removal = dev->pages = -1;
     vfio->dev = dev;
-    vfio->container = vfio->group = vfio->device = -1;
-    pthread_mutex_init(&vfio->lock, NULL);
+    vfio->device = -1;
     return dev;
 }
 

@@ -654,9 +654,6 @@ static void fake_close(struct cintio *dev)
             fake_complete_some(fake, qid, FAKE_ENTRIES);
         }
     }
-    if (fake->stuck || fake->gone) {
-        memset(fake->mem, 0, sizeof(fake->mem));    /* mappings end, too */
-    }
     if (dev->removal >= 0) {
         close(dev->removal);
     }

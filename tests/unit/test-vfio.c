@@ -5,17 +5,28 @@
  * guest gives them. The file is included, and its ioctl(2) is this test's.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static int fake_ioctl(int fd, unsigned long request, ...);
+static int fake_open(const char *path, int flags, ...);
+static int fake_close(int fd);
+static ssize_t group_link(const char *path, char *target, size_t size);
 
 #define ioctl fake_ioctl
+#define open fake_open
+#define close fake_close
+#define readlink group_link
 #include "vfio.c"
 #undef ioctl
+#undef open
+#undef close
+#undef readlink
 
 static struct {
     unsigned there, left;       /* MSI-X vectors of the function; of the CPUs */
@@ -38,6 +49,8 @@ static int set_fake_irqs(const struct vfio_irq_set *set)
     return 0;
 }
 
+static int group_ioctl(unsigned long request, void *given);
+
 static int fake_ioctl(int fd, unsigned long request, ...)
 {
     struct vfio_irq_info *info;
@@ -47,6 +60,9 @@ static int fake_ioctl(int fd, unsigned long request, ...)
     va_start(ap, request);
     given = va_arg(ap, void *);
     va_end(ap);
+    if (fd >= 100) {
+        return group_ioctl(request, given);
+    }
     g_assert_cmpint(fd, ==, -1);
     if (request == VFIO_DEVICE_SET_IRQS) {
         return set_fake_irqs(given);
@@ -89,6 +105,163 @@ static void test_few_vectors(void)
     try_vectors(65, 0, 65, -ENOSPC, 0, 1);
 }
 
+/* --- groups ------------------------------------------------------------- */
+
+/*
+ * The kernel's groups: the first two functions are of one, the third has one of
+ * its own. What is open is counted, and a container's mappings.
+ */
+static struct {
+    unsigned opened, open, containers, devices, maps, next;
+    const char *busy;           /* another process has this one */
+} kernel;
+
+static ssize_t group_link(const char *path, char *target, size_t size)
+{
+    const char *group = strstr(path, "0000:00:05.") ? "1" : "2";
+
+    g_assert_nonnull(strstr(path, "/iommu_group"));
+    return snprintf(target, size, "../../../kernel/iommu_groups/%s", group);
+}
+
+static int fake_open(const char *path, int flags, ...)
+{
+    g_assert_cmpint(flags, ==, O_RDWR | O_CLOEXEC);
+    if (kernel.busy && !strcmp(path, kernel.busy)) {
+        errno = EBUSY;
+        return -1;
+    }
+    kernel.opened++;
+    kernel.open++;
+    kernel.containers += !strcmp(path, CONTAINER);
+    return 100 + kernel.next++;
+}
+
+static int fake_close(int fd)
+{
+    if (fd < 100) {
+        return close(fd);
+    }
+    kernel.open--;
+    return 0;
+}
+
+static int group_ioctl(unsigned long request, void *given)
+{
+    switch (request) {
+    case VFIO_GET_API_VERSION:
+        return VFIO_API_VERSION;
+    case VFIO_GROUP_GET_STATUS:
+        ((struct vfio_group_status *)given)->flags = VFIO_GROUP_FLAGS_VIABLE;
+        return 0;
+    case VFIO_GROUP_GET_DEVICE_FD:
+        if (strstr(given, "05.7")) {
+            errno = ENODEV;
+            return -1;
+        }
+        kernel.devices++;
+        kernel.open++;
+        return 100 + kernel.next++;
+    case VFIO_IOMMU_MAP_DMA:
+        kernel.maps++;
+        return 0;
+    case VFIO_IOMMU_UNMAP_DMA:
+        kernel.maps--;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static struct cintio *new_in_group(const char *address, int ret)
+{
+    struct cintio *dev = new_device();
+    struct cintio_error err;
+
+    g_assert_cmpint(get_device(dev->carrier, address, &err), ==, ret);
+    if (ret == -EBUSY) {
+        g_assert_nonnull(strstr(err.text, "or a function of the same IOMMU"));
+    }
+    dev->removal = -1;
+    return dev;
+}
+
+static void leave(struct cintio *dev)
+{
+    vfio_close(dev);
+    vfio_release(dev);
+    free(dev);
+}
+
+static struct cintio_mem *map(struct cintio *dev)
+{
+    struct cintio_mem *mem = calloc(1, sizeof(*mem));
+    struct cintio_error err;
+
+    mem->addr = mem;
+    mem->len = NVME_PAGE;
+    g_assert_cmpint(vfio_map(dev, mem, &err), ==, 0);
+    return mem;
+}
+
+static void unmap(struct cintio *dev, struct cintio_mem *mem)
+{
+    vfio_unmap(dev, mem);
+    free(mem);
+}
+
+/* Functions of a group have one address space, as long as there is one. */
+static void test_shared_group(void)
+{
+    struct cintio *a = new_in_group("0000:00:05.0", 0);
+    struct cintio *b = new_in_group("0000:00:05.1", 0);
+    struct cintio *c = new_in_group("0000:00:06.0", 0);
+    struct cintio_mem *of_a = map(a), *of_b = map(b), *of_c = map(c), *again;
+
+    g_assert_cmpuint(kernel.containers, ==, 2);
+    g_assert_cmpuint(kernel.devices, ==, 3);
+    g_assert_cmphex(of_a->iova, !=, of_b->iova);
+    g_assert_cmphex(of_c->iova, ==, of_a->iova);
+    /* who is closed still gives back what it had */
+    vfio_close(a);
+    g_assert_cmpuint(kernel.maps, ==, 3);
+    again = map(b);
+    g_assert_cmphex(again->iova, !=, of_a->iova);
+    unmap(a, of_a);
+    g_assert_cmpuint(kernel.maps, ==, 3);
+    vfio_release(a);
+    free(a);
+    g_assert_cmpuint(kernel.open, ==, 2 * 2 + 2);
+    unmap(b, again);
+    unmap(b, of_b);
+    unmap(c, of_c);
+    leave(b);
+    g_assert_cmpuint(kernel.open, ==, 2 + 1);
+    leave(c);
+    g_assert_cmpuint(kernel.open, ==, 0);
+    g_assert_null(groups);
+}
+
+/* What cannot be opened leaves nothing behind, and takes nothing away. */
+static void test_group_errors(void)
+{
+    struct cintio *a;
+
+    kernel.busy = "/dev/vfio/1";
+    leave(new_in_group("0000:00:05.0", -EBUSY));
+    g_assert_cmpuint(kernel.open, ==, 0);
+    kernel.busy = NULL;
+    leave(new_in_group("0000:00:05.7", -ENODEV));
+    g_assert_cmpuint(kernel.open, ==, 0);
+    a = new_in_group("0000:00:05.0", 0);
+    leave(new_in_group("0000:00:05.7", -ENODEV));
+    g_assert_cmpuint(kernel.open, ==, 3);
+    g_assert_true(groups == ((struct vfio *)a->carrier)->group);
+    leave(a);
+    g_assert_cmpuint(kernel.open, ==, 0);
+    g_assert_null(groups);
+}
+
 /* One more than there is room for is an error, whatever errno is. */
 static void test_no_vector_left(void)
 {
@@ -113,6 +286,7 @@ static void test_child(void)
 {
     struct cintio *dev = new_device();
     struct vfio *vfio = dev->carrier;
+    struct vfio_group *group = calloc(1, sizeof(*group));
     int fds[5], status;
     pid_t child;
 
@@ -120,8 +294,11 @@ static void test_child(void)
         fds[i] = eventfd(0, EFD_CLOEXEC);
     }
     vfio->device = fds[0];
-    vfio->group = fds[1];
-    vfio->container = fds[2];
+    *group = (struct vfio_group) {
+        .path = "/dev/vfio/1", .fd = fds[1], .container = fds[2], .users = 1,
+    };
+    pthread_mutex_init(&group->lock, NULL);
+    vfio->group = groups = group;
     dev->removal = fds[3];
     dev->pages = fds[4];
     dev->ops = &vfio_ops;
@@ -137,6 +314,10 @@ static void test_child(void)
                 _exit(i + 1);
             }
         }
+        /* it may open another, even of that group, once the parent has not */
+        if (!strcmp(group->path, "/dev/vfio/1")) {
+            _exit(6);
+        }
         /* and it does not stop the parent's controller */
         cintio_close(dev);
         _exit(0);
@@ -148,6 +329,7 @@ static void test_child(void)
     }
     cintio_close(dev);
     g_assert_null(all_open);
+    g_assert_null(groups);
     for (int i = 0; i < 5; i++) {
         g_assert_false(is_open(fds[i]));
     }
@@ -175,6 +357,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/vfio/few-vectors", test_few_vectors);
+    g_test_add_func("/vfio/group/shared", test_shared_group);
+    g_test_add_func("/vfio/group/errors", test_group_errors);
     g_test_add_func("/vfio/no-vector-left", test_no_vector_left);
     g_test_add_func("/vfio/child", test_child);
     g_test_add_func("/vfio/order-of-files", test_order_of_files);
