@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_INFO    16
+
 static const char *const modes[] = {
     "poll", "sleep", "adaptive", "interrupt", "coalesced", NULL,
 };
@@ -84,7 +86,7 @@ static const char verbs[] =
     "usage: cintio bind [--force] ADDRESS  give a controller that nothing uses\n"
     "                                to vfio-pci; force: also one that is used\n"
     "       cintio unbind ADDRESS    give it back to the kernel's driver\n"
-    "       cintio info ADDRESS      what its controller says\n"
+    "       cintio info ADDRESS...   what its controller says\n"
     "       cintio check ADDRESS     overwrite its namespace, verified:\n";
 static const char test_verbs[] =
     "for tests:\n"
@@ -171,26 +173,41 @@ static void print_namespaces(struct cintio *dev)
     }
 }
 
-static int info(const char *address)
+static void print_info(struct cintio *dev)
 {
-    struct cintio_error err;
-    const struct cintio_info *is;
-    struct cintio *dev;
+    const struct cintio_info *is = cintio_info(dev);
 
-    if (cintio_open(address, NULL, &dev, &err)) {
-        return fail(err.text);
-    }
-    is = cintio_info(dev);
     printf("address %s\nmodel %s\nserial %s\nfirmware %s\nnamespace %u\n"
            "block_size %u\nblocks %llu\nmax_transfer %u\nmax_entries %u\n"
-           "queues %u\niommu %s\nsgl %s\ncint_caps %x\n", is->address, is->model,
-           is->serial, is->firmware, is->nsid, is->block_size,
+           "queues %u\niommu %s\nsgl %s\ncint_caps %x\n", is->address,
+           is->model, is->serial, is->firmware, is->nsid, is->block_size,
            (unsigned long long)is->blocks, is->max_transfer, is->max_entries,
            is->queues, is->iommu ? "yes" : "no", is->sgl ? "yes" : "no",
            is->cint_caps);
     print_namespaces(dev);
-    cintio_close(dev);
-    return 0;
+}
+
+/* All are opened before the first is closed: they may share an IOMMU group. */
+static int info(char **addresses, int n)
+{
+    struct cintio *devs[MAX_INFO];
+    struct cintio_error err;
+    int opened = 0, ret = 0;
+
+    if (n > MAX_INFO) {
+        return fail("too many controllers at a time");
+    }
+    while (opened < n && !ret) {
+        ret = cintio_open(addresses[opened], NULL, &devs[opened], &err);
+        opened += !ret;
+    }
+    for (int i = 0; i < opened; i++) {
+        if (!ret) {
+            print_info(devs[i]);
+        }
+        cintio_close(devs[i]);
+    }
+    return ret ? fail(err.text) : 0;
 }
 
 static void take(void *options, const struct known *o,
@@ -298,14 +315,14 @@ int main(int argc, char **argv)
     if (!strcmp(verb, "bind")) {
         return parse_bind(argc - 2, argv + 2);
     }
+    if (!strcmp(verb, "info")) {
+        return info(argv + 2, argc - 2);
+    }
     if (argc != 3) {
         return print_usage();
     }
     if (!strcmp(verb, "pages")) {
         return parse_pages(argv[2]);
-    }
-    if (!strcmp(verb, "info")) {
-        return info(argv[2]);
     }
     if (strcmp(verb, "unbind")) {
         return print_usage();
