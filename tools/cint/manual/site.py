@@ -3,17 +3,21 @@
 
 The Markdown of docs/ is copied to build/docs/source, where links that leave it become plain text.
 What is not written by hand is added there: the gallery from docs/figures, the options from the
-parsers, the navigation. The site needs no network and no other file.
+parsers, the reference of the user-space library from its header, the navigation. The site needs no
+network and no other file.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from cint import __version__, bootstrap, paths, steps
+from cint.errors import CintError
 from cint.figures import catalog
 from cint.manual import commands
 from cint.manual.commands import Argument, Command
@@ -28,12 +32,12 @@ CHAPTERS = {
     "To begin with": ("tour", "tasks", "first-contact", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
     "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost"),
-    "The guest": ("polling", "blk-switch", "userspace"),
+    "The guest": ("polling", "blk-switch", "userspace", "cintio"),
     "What was measured": ("gallery", "figures", "measured"),
     "Working on it": ("contributing", "development", "mutations", "porting"),
 }
 #: Of these, what is made here.
-MADE = ("gallery", "options")
+MADE = ("gallery", "options", "cintio")
 
 _CONF = """\
 project = "cint"
@@ -103,6 +107,15 @@ def gallery_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_reference(page: Path) -> None:
+    """What cintio.h says, by the program that makes its manual pages."""
+    done = subprocess.run([sys.executable, paths.USERSPACE / "apidoc.py",
+                           paths.USERSPACE / "cintio.h", "markdown", page],
+                          check=False, text=True, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise CintError(done.stderr.strip())
+
+
 def _navigation() -> str:
     parts = []
     for chapter, pages in CHAPTERS.items():
@@ -139,6 +152,7 @@ def stage() -> None:
         path.write_text(staged(path.read_text(encoding="utf-8")), encoding="utf-8")
     (SOURCE / "gallery.md").write_text(gallery_page(), encoding="utf-8")
     (SOURCE / "options.md").write_text(options_page(), encoding="utf-8")
+    write_reference(SOURCE / "cintio.md")
     with (SOURCE / "index.md").open("a", encoding="utf-8") as index:
         index.write(_navigation())
     (SOURCE / "_static").mkdir()
