@@ -9,14 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "internal.h"
 
 #define DEFAULT_QUEUES      8
 #define DEFAULT_TIMEOUT_MS  10000
-#define POLL_NS             20000   /* between two looks at a slow register */
-#define BOUNCE              (2 * NVME_PAGE)     /* PRP1 and PRP2 */
+#define LOG_PIECE           (2 * NVME_PAGE)     /* of a log page at a time */
 
 int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
 {
@@ -57,13 +55,6 @@ int cintio_take_sized(void *to, size_t known, size_t first, const void *from,
 const char *cintio_version(void)
 {
     return CINTIO_VERSION;
-}
-
-static void nap(void)
-{
-    struct timespec ts = { 0, POLL_NS };
-
-    nanosleep(&ts, NULL);
 }
 
 int cintio_alive(struct cintio *dev, struct cintio_error *err)
@@ -108,7 +99,7 @@ static int wait_ready(struct cintio *dev, bool ready, struct cintio_error *err)
                                dev->info.address, ready ? "start" : "stop",
                                dev->options.timeout_ms);
         }
-        nap();
+        cintio_nap();
     }
 }
 
@@ -147,7 +138,7 @@ static void notify_shutdown(struct cintio *dev)
             (csts & NVME_CSTS_SHST) == NVME_CSTS_SHST_DONE) {
             return;
         }
-        nap();
+        cintio_nap();
     }
 }
 
@@ -169,133 +160,6 @@ static int enable(struct cintio *dev, struct cintio_error *err)
     cintio_write32(dev, NVME_REG_CC,
                    NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
     return wait_ready(dev, true, err);
-}
-
-/* --- admin commands ----------------------------------------------------- */
-
-/* Whoever wants to reset the controller is waited for by nobody else. */
-static int check_reset(struct cintio *dev, struct cintio_error *err)
-{
-    return !atomic_load(&dev->resets) ? 0 :
-        cintio_fail(err, -ESTALE, "%s is being reset by another thread",
-                    dev->info.address);
-}
-
-static int admin_wait(struct cintio *dev, struct cintio_done *done,
-                      struct cintio_error *err)
-{
-    uint64_t end = cintio_now() + dev->options.timeout_ms * UINT64_C(1000000);
-    int ret;
-
-    for (;;) {
-        bool late = cintio_now() > end;
-
-        if (cintio_reap(dev->admin, done, 1)) {
-            return 0;
-        }
-        ret = check_reset(dev, err);
-        if (!ret) {
-            ret = cintio_alive(dev, err);
-        }
-        if (ret) {
-            return ret;
-        }
-        if (late) {
-            return cintio_fail(err, -ETIMEDOUT, "%s does not answer: an admin "
-                               "command took more than %u ms",
-                               dev->info.address, dev->options.timeout_ms);
-        }
-        nap();
-    }
-}
-
-int cintio_check_answers(struct cintio *dev, struct cintio_error *err)
-{
-    bool running = atomic_load(&dev->running);
-    struct cintio_done late;
-    int ret = check_reset(dev, err);
-
-    if (ret) {
-        return ret;
-    }
-    while (cintio_reap(dev->admin, &late, 1)) {
-        continue;   /* nobody waits for it */
-    }
-    if (!running && !cintio_outstanding(dev->admin)) {
-        return 0;
-    }
-    ret = cintio_alive(dev, err);
-    return ret ? ret : cintio_fail(err, -EIO, running ?
-                                   "%s did not stop when it was reset: reset "
-                                   "it again, or close it" :
-                                   "%s has stopped to answer admin commands: "
-                                   "reset it", dev->info.address);
-}
-
-int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *given,
-                        void *buf, size_t len, uint32_t *result,
-                        struct cintio_error *err)
-{
-    struct cintio_queue *admin = dev->admin;
-    void *bounce = admin->prp_lists;    /* it needs none */
-    struct nvme_sqe sqe = *given;
-    struct cintio_done done;
-    int ret;
-
-    if (len > BOUNCE) {
-        return cintio_fail(err, -EINVAL, "an admin command moves %u bytes at "
-                           "most, not %zu", BOUNCE, len);
-    }
-    ret = cintio_check_answers(dev, err);
-    if (ret) {
-        return ret;
-    }
-    if (buf) {
-        memcpy(bounce, buf, len);
-        sqe.prp1 = cintio_iova(admin->mem, bounce);
-        sqe.prp2 = len > NVME_PAGE ?
-            cintio_iova(admin->mem, (uint8_t *)bounce + NVME_PAGE) : 0;
-    }
-    sqe.cid = cintio_take_slot(admin);  /* it is empty */
-    cintio_enqueue(admin, &sqe);
-    cintio_ring(admin);
-    ret = admin_wait(dev, &done, err);
-    if (ret) {
-        return ret;
-    }
-    if (buf) {
-        memcpy(buf, bounce, len);
-    }
-    if (result) {
-        *result = done.result;
-    }
-    return done.status;
-}
-
-int cintio_must(struct cintio *dev, const char *what,
-                const struct nvme_sqe *sqe, void *buf, size_t len,
-                uint32_t *result, struct cintio_error *err)
-{
-    int ret = cintio_admin_locked(dev, sqe, buf, len, result, err);
-
-    if (ret > 0) {
-        return cintio_fail(err, -EIO, "%s refused to %s: status %03xh",
-                           dev->info.address, what, ret);
-    }
-    return ret;
-}
-
-int cintio_admin(struct cintio *dev, const void *sqe, void *buf, size_t len,
-                 uint32_t *result, struct cintio_error *err)
-{
-    struct nvme_sqe copy;
-    int ret;
-
-    memcpy(&copy, sqe, sizeof(copy));
-    pthread_mutex_lock(&dev->lock);
-    ret = cintio_admin_locked(dev, &copy, buf, len, result, err);
-    pthread_mutex_unlock(&dev->lock);
-    return ret;
 }
 
 /* --- what the controller says ------------------------------------------- */
@@ -335,8 +199,8 @@ static int identify_controller(struct cintio *dev, struct cintio_error *err)
         .opcode = NVME_ADMIN_IDENTIFY, .cdw10 = NVME_CNS_CONTROLLER,
     };
     uint8_t page[NVME_PAGE];
-    int ret = cintio_must(dev, "identify itself", &sqe, page, sizeof(page),
-                          NULL, err);
+    int ret = cintio_must(dev, NULL, "identify itself", &sqe, page,
+                          sizeof(page), NULL, err);
     unsigned int mdts;
     uint32_t sgls;
 
@@ -390,7 +254,8 @@ static int ask_for_queues(struct cintio *dev, struct cintio_error *err)
         .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_FID_QUEUES,
         .cdw11 = wanted << 16 | wanted,
     };
-    int ret = cintio_must(dev, "give I/O queues", &sqe, NULL, 0, &granted, err);
+    int ret = cintio_must(dev, NULL, "give I/O queues", &sqe, NULL, 0, &granted,
+                          err);
     unsigned int queues;
 
     if (ret) {
@@ -494,6 +359,20 @@ static int bring_up(struct cintio *dev, struct cintio_error *err)
     return ret ? ret : publish(dev, err);
 }
 
+static void init_locks(struct cintio *dev)
+{
+    pthread_rwlockattr_t attr;
+
+    /* a reset is not kept waiting by those who come later */
+    pthread_rwlockattr_init(&attr);
+    pthread_rwlockattr_setkind_np(&attr,
+                                  PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&dev->reset_lock, &attr);
+    pthread_rwlockattr_destroy(&attr);
+    pthread_mutex_init(&dev->admin_lock, NULL);
+    pthread_mutex_init(&dev->tables_lock, NULL);
+}
+
 int cintio_start(struct cintio *dev, const char *address,
                  const struct cintio_options *options,
                  struct cintio_error *err)
@@ -502,7 +381,7 @@ int cintio_start(struct cintio *dev, const char *address,
 
     dev->info.size = sizeof(dev->info);
     snprintf(dev->info.address, sizeof(dev->info.address), "%s", address);
-    pthread_mutex_init(&dev->lock, NULL);
+    init_locks(dev);
     ret = take_options(dev, options, err);
     if (!ret) {
         ret = check_capabilities(dev, err);
@@ -511,9 +390,10 @@ int cintio_start(struct cintio *dev, const char *address,
         return ret;
     }
     dev->queues = calloc(dev->options.queues, sizeof(*dev->queues));
-    /* its lists of PRPs are room for data */
+    /* its lists of PRPs are room for data, of two pages each */
     ret = dev->queues ? cintio_queue_new(dev, 0, CINTIO_ADMIN_ENTRIES,
-                                         CINTIO_MAX_TRANSFER, &dev->admin, err)
+                                         2 * CINTIO_MAX_TRANSFER, &dev->admin,
+                                         err)
                       : cintio_fail(err, -ENOMEM, "out of memory");
     return ret ? ret : bring_up(dev, err);
 }
@@ -522,8 +402,9 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
 {
     int ret;
 
+    /* then those who wait for an answer leave */
     atomic_fetch_add(&dev->resets, 1);
-    pthread_mutex_lock(&dev->lock);
+    pthread_rwlock_wrlock(&dev->reset_lock);
     atomic_fetch_sub(&dev->resets, 1);
     /* what is given back by then is in use until it has stopped */
     atomic_store(&dev->running, true);
@@ -539,10 +420,10 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     if (!ret) {
         cintio_let_go_of_destroyed(dev);
         dev->keeps_records = false;
-        cintio_queue_empty(dev->admin);
+        cintio_admin_empty(dev);
         ret = bring_up(dev, err);
     }
-    pthread_mutex_unlock(&dev->lock);
+    pthread_rwlock_unlock(&dev->reset_lock);
     return ret;
 }
 
@@ -587,7 +468,9 @@ void cintio_close(struct cintio *dev)
     if (dev->ops->release) {
         dev->ops->release(dev);
     }
-    pthread_mutex_destroy(&dev->lock);
+    pthread_rwlock_destroy(&dev->reset_lock);
+    pthread_mutex_destroy(&dev->admin_lock);
+    pthread_mutex_destroy(&dev->tables_lock);
     free(dev);
 }
 
@@ -614,7 +497,8 @@ static int read_log(struct cintio *dev, uint64_t offset, void *buf, size_t len,
         .cdw12 = offset, .cdw13 = offset >> 32,
     };
 
-    return cintio_must(dev, "give log page D0h", &sqe, buf, len, NULL, err);
+    return cintio_must(dev, NULL, "give log page D0h", &sqe, buf, len, NULL,
+                       err);
 }
 
 static int read_whole_log(struct cintio *dev, void **page, size_t *size,
@@ -637,9 +521,9 @@ static int read_whole_log(struct cintio *dev, void **page, size_t *size,
         return cintio_fail(err, -EIO, "log page D0h of %s makes no sense",
                            dev->info.address);
     }
-    for (at = 0; at < len && !ret; at += BOUNCE) {
+    for (at = 0; at < len && !ret; at += LOG_PIECE) {
         ret = read_log(dev, at, text + at,
-                       len - at < BOUNCE ? len - at : BOUNCE, err);
+                       len - at < LOG_PIECE ? len - at : LOG_PIECE, err);
     }
     if (ret) {
         free(text);
@@ -659,9 +543,9 @@ int cintio_log(struct cintio *dev, void **page, size_t *len,
         return cintio_fail(err, -ENOTSUP, "%s has no log page D0h: its device "
                            "needs cint=on", dev->info.address);
     }
-    pthread_mutex_lock(&dev->lock);
+    cintio_enter(dev);
     ret = read_whole_log(dev, page, len, err);
-    pthread_mutex_unlock(&dev->lock);
+    cintio_leave(dev);
     return ret;
 }
 
@@ -675,7 +559,7 @@ static int set_records(struct cintio *dev, bool on, struct cintio_error *err)
         .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_CINT_FID_STATUS,
     };
 
-    return cintio_must(dev, "keep status records", &sqe, &status,
+    return cintio_must(dev, NULL, "keep status records", &sqe, &status,
                        sizeof(status), NULL, err);
 }
 
@@ -690,17 +574,34 @@ static int get_records(struct cintio *dev, struct cintio_error *err)
                      &dev->records, err);
 }
 
+/* No queue comes from here to the end of the switch. */
+static int begin_switch(struct cintio *dev, struct cintio_error *err)
+{
+    bool busy;
+
+    pthread_mutex_lock(&dev->tables_lock);
+    busy = dev->switching;
+    for (unsigned int i = 0; i < dev->options.queues; i++) {
+        busy |= dev->queues[i] != NULL;
+    }
+    dev->switching |= !busy;
+    pthread_mutex_unlock(&dev->tables_lock);
+    return !busy ? 0 :
+        cintio_fail(err, -EBUSY, "%s has queues: status records are switched "
+                    "before there are any", dev->info.address);
+}
+
+static void end_switch(struct cintio *dev)
+{
+    pthread_mutex_lock(&dev->tables_lock);
+    dev->switching = false;
+    pthread_mutex_unlock(&dev->tables_lock);
+}
+
 static int switch_records(struct cintio *dev, bool on, struct cintio_error *err)
 {
     int ret = 0;
 
-    for (unsigned int i = 0; i < dev->options.queues; i++) {
-        if (dev->queues[i]) {
-            return cintio_fail(err, -EBUSY, "%s has queues: status records are "
-                               "switched before there are any",
-                               dev->info.address);
-        }
-    }
     if (on == dev->keeps_records) {
         return 0;
     }
@@ -729,8 +630,12 @@ int cintio_records(struct cintio *dev, bool on, struct cintio_error *err)
                            "records: its device needs cint=on",
                            dev->info.address);
     }
-    pthread_mutex_lock(&dev->lock);
-    ret = switch_records(dev, on, err);
-    pthread_mutex_unlock(&dev->lock);
+    cintio_enter(dev);
+    ret = begin_switch(dev, err);
+    if (!ret) {
+        ret = switch_records(dev, on, err);
+        end_switch(dev);
+    }
+    cintio_leave(dev);
     return ret;
 }

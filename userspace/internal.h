@@ -3,12 +3,13 @@
  *
  * What the parts of the driver share; programs include cintio.h.
  *
- * Parts: controller.c (start, admin commands, reset), memory.c (what the
- * controller reaches), places.c (at which addresses), queue.c (rings), pairs.c
- * (what the controller does about them), namespace.c, command.c (commands on
- * their way in), reap.c (which completions are to be taken), wait.c (modes, the
- * pointer, sleeping), group.c (many at a time), vfio.c (the kernel's side),
- * bind.c (which driver has the device), users.c (who uses its disks).
+ * Parts: controller.c (start, reset), admin.c (admin commands), memory.c (what
+ * the controller reaches), places.c (at which addresses), queue.c (rings),
+ * pairs.c (what the controller does about them), namespace.c, command.c
+ * (commands on their way in), reap.c (which completions are to be taken),
+ * wait.c (modes, the pointer, sleeping), group.c (many at a time), vfio.c (the
+ * kernel's side), bind.c (which driver has the device), users.c (who uses its
+ * disks).
  *
  * With CINTIO_TEST a test may come between the steps of waiting.
  */
@@ -89,9 +90,9 @@ struct cintio {
 
     struct cintio_options options;
     /*
-     * What is being learned, for whoever holds the lock; and what was, which
-     * is not written any more: threads may look at it while the controller is
-     * reset, and a queue goes by that of its creation.
+     * What is being learned, by a reset; and what was, which is not written
+     * any more: threads may look at it while the controller is reset, and a
+     * queue goes by that of its creation.
      */
     struct cintio_info info;
     struct cintio_learned *_Atomic learned;
@@ -99,10 +100,13 @@ struct cintio {
     uint32_t pointer_offset, pointer_stride;
 
     /*
-     * Everything below, and admin commands: whoever waits for one holds it.
-     * Nobody waits any longer once a reset wants it.
+     * Read by whoever wants something of the controller, so that it is not
+     * reset meanwhile; written by a reset, which they leave it to at once. The
+     * other two are held for moments, and by nobody who waits.
      */
-    pthread_mutex_t lock;
+    pthread_rwlock_t reset_lock;
+    pthread_mutex_t admin_lock;         /* of the admin queue */
+    pthread_mutex_t tables_lock;        /* of queues and namespaces */
     _Atomic unsigned int resets;        /* that wait for the lock */
     _Atomic unsigned int generation;    /* up by one at each reset */
     _Atomic bool running;               /* it was to stop and has not */
@@ -110,7 +114,11 @@ struct cintio {
     struct cintio_mem *_Atomic kept;    /* given back meanwhile */
     struct cintio_spaces *namespaces;   /* that were opened */
     struct cintio_queue *admin;
+    /* of a command that was given up, by its identifier: what it was about */
+    struct cintio_queue *owners[CINTIO_ADMIN_ENTRIES];
+    unsigned int unheard;               /* of these, since the last answer */
     struct cintio_queue **queues;       /* by identifier - 1 */
+    bool switching;                     /* status records on or off */
     struct cintio_mem *records;         /* interrupt status, by CQ identifier */
     bool keeps_records;                 /* the controller does */
 };
@@ -170,6 +178,9 @@ struct cintio_queue {
     bool irq;
     bool has_cq, has_sq;        /* the controller may have them */
     bool destroyed;             /* and the controller has not let go of it */
+    bool leaving;               /* somebody asks the controller to */
+    bool held;                  /* ... in vain so far */
+    _Atomic unsigned int unanswered;    /* commands about it, given up */
     bool pointer;               /* the policy knows the interrupt pointer */
 
     struct cintio_mem *mem;
@@ -295,26 +306,50 @@ int cintio_start(struct cintio *dev, const char *address,
                  const struct cintio_options *options,
                  struct cintio_error *err);
 
+/* --- admin.c ------------------------------------------------------------ */
+
+/* Whoever is in between is not reset; he may be told to leave by -ESTALE. */
+static inline void cintio_enter(struct cintio *dev)
+{
+    pthread_rwlock_rdlock(&dev->reset_lock);
+}
+
+static inline void cintio_leave(struct cintio *dev)
+{
+    pthread_rwlock_unlock(&dev->reset_lock);
+}
+
+/* Between two looks at what is slow. */
+void cintio_nap(void);
+
 /*
- * 0, or why a command would not be given to the controller now: one before it
- * was given up, and there is still no answer; or it has not stopped. The lock
- * is held.
+ * 0, or why no queue can be made now: a command about another one was given up,
+ * and there is still no answer; or the controller has not stopped.
  */
 int cintio_check_answers(struct cintio *dev, struct cintio_error *err);
 
-/* A command with data; the lock is held. Status or -errno. */
-int cintio_admin_locked(struct cintio *dev, const struct nvme_sqe *sqe,
-                        void *buf, size_t len, uint32_t *result,
-                        struct cintio_error *err);
+/*
+ * A command with data; nobody resets meanwhile. Status or -errno. One that is
+ * given up counts in @owner's unanswered (NULL: nobody's) until it is answered.
+ */
+int cintio_command(struct cintio *dev, struct cintio_queue *owner,
+                   const struct nvme_sqe *sqe, void *buf, size_t len,
+                   uint32_t *result, struct cintio_error *err);
 
-/* As cintio_admin_locked(), and a bad status is -EIO with "@what failed". */
-int cintio_must(struct cintio *dev, const char *what,
-                const struct nvme_sqe *sqe, void *buf, size_t len,
-                uint32_t *result, struct cintio_error *err);
+/* As cintio_command(), and a bad status is -EIO with "@what failed". */
+int cintio_must(struct cintio *dev, struct cintio_queue *owner,
+                const char *what, const struct nvme_sqe *sqe, void *buf,
+                size_t len, uint32_t *result, struct cintio_error *err);
+
+/* Of a controller that has stopped. */
+void cintio_admin_empty(struct cintio *dev);
+
+/* @owner's end: answers about it are about nothing. */
+void cintio_disown(struct cintio *dev, const struct cintio_queue *owner);
 
 /* --- namespace.c -------------------------------------------------------- */
 
-/* The lock is held. -ENOENT: there is none. */
+/* Nobody resets meanwhile. -ENOENT: there is none. */
 int cintio_identify_namespace(struct cintio *dev, uint32_t nsid,
                               struct cintio_namespace *ns,
                               struct cintio_error *err);
@@ -425,7 +460,8 @@ size_t cintio_list_size(const struct cintio_queue *queue);
 
 /*
  * Frees the queues that were destroyed and that the controller has let go of
- * since: it has answered, or it was reset. The lock is held.
+ * since: it has answered, or it was reset. Nobody resets
+ * meanwhile, or the caller does.
  */
 void cintio_let_go_of_destroyed(struct cintio *dev);
 

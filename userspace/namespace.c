@@ -48,7 +48,7 @@ int cintio_identify_namespace(struct cintio *dev, uint32_t nsid,
         .cdw10 = NVME_CNS_NAMESPACE,
     };
     uint8_t page[NVME_PAGE] = { 0 };
-    int ret = cintio_admin_locked(dev, &sqe, page, sizeof(page), NULL, err);
+    int ret = cintio_command(dev, NULL, &sqe, page, sizeof(page), NULL, err);
 
     if (ret > 0 && ret != NVME_SC_INVALID_NAMESPACE) {
         return cintio_fail(err, -EIO, "%s refused to identify namespace %u: "
@@ -74,10 +74,10 @@ int cintio_namespaces(struct cintio *dev, uint32_t *ids, unsigned int max,
     unsigned int n = 0;
     int ret;
 
-    pthread_mutex_lock(&dev->lock);
-    ret = cintio_must(dev, "list its namespaces", &sqe, list, sizeof(list),
-                      NULL, err);
-    pthread_mutex_unlock(&dev->lock);
+    cintio_enter(dev);
+    ret = cintio_must(dev, NULL, "list its namespaces", &sqe, list,
+                      sizeof(list), NULL, err);
+    cintio_leave(dev);
     if (ret) {
         return ret;
     }
@@ -89,43 +89,50 @@ int cintio_namespaces(struct cintio *dev, uint32_t *ids, unsigned int max,
     return n;
 }
 
-static int open_locked(struct cintio *dev, uint32_t nsid,
-                       const struct cintio_namespace **out,
-                       struct cintio_error *err)
+static bool is_same(const struct cintio_namespace *a,
+                    const struct cintio_namespace *b)
+{
+    return a->nsid == b->nsid && a->block_size == b->block_size &&
+           a->blocks == b->blocks;
+}
+
+/* The one that was opened before, if it is as it was then. */
+static const struct cintio_namespace *
+find_or_add(struct cintio *dev, const struct cintio_namespace *ns)
 {
     struct cintio_spaces *space;
-    struct cintio_namespace ns;
-    int ret = cintio_identify_namespace(dev, nsid, &ns, err);
 
-    if (ret) {
-        return ret;
-    }
     for (space = dev->namespaces; space; space = space->before) {
-        if (!memcmp(&space->ns, &ns, sizeof(ns))) {
-            *out = &space->ns;
-            return 0;
+        if (is_same(&space->ns, ns)) {
+            return &space->ns;
         }
     }
     space = malloc(sizeof(*space));
     if (!space) {
-        return cintio_fail(err, -ENOMEM, "out of memory");
+        return NULL;
     }
-    *space = (struct cintio_spaces) { .ns = ns, .before = dev->namespaces };
+    *space = (struct cintio_spaces) { .ns = *ns, .before = dev->namespaces };
     dev->namespaces = space;
-    *out = &space->ns;
-    return 0;
+    return &space->ns;
 }
 
 int cintio_namespace_open(struct cintio *dev, uint32_t nsid,
-                          const struct cintio_namespace **ns,
+                          const struct cintio_namespace **out,
                           struct cintio_error *err)
 {
+    struct cintio_namespace ns;
     int ret;
 
-    pthread_mutex_lock(&dev->lock);
-    ret = open_locked(dev, nsid, ns, err);
-    pthread_mutex_unlock(&dev->lock);
-    return ret;
+    cintio_enter(dev);
+    ret = cintio_identify_namespace(dev, nsid, &ns, err);
+    cintio_leave(dev);
+    if (ret) {
+        return ret;
+    }
+    pthread_mutex_lock(&dev->tables_lock);
+    *out = find_or_add(dev, &ns);
+    pthread_mutex_unlock(&dev->tables_lock);
+    return *out ? 0 : cintio_fail(err, -ENOMEM, "out of memory");
 }
 
 void cintio_forget_namespaces(struct cintio *dev)

@@ -42,9 +42,9 @@ static int create_ring(struct cintio_queue *q, const char *what,
                        const struct nvme_sqe *sqe, bool *has,
                        struct cintio_error *err)
 {
-    int ret = cintio_must(q->dev, what, sqe, NULL, 0, NULL, err);
+    int ret = cintio_must(q->dev, q, what, sqe, NULL, 0, NULL, err);
 
-    *has = !ret || cintio_outstanding(q->dev->admin);
+    *has = !ret || atomic_load(&q->unanswered);
     return ret;
 }
 
@@ -70,56 +70,90 @@ static int tell(struct cintio_queue *q, struct cintio_error *err)
 static void delete_ring(struct cintio_queue *q, uint8_t opcode, bool *has)
 {
     struct nvme_sqe sqe = { .opcode = opcode, .cdw10 = q->id };
-    int status = *has ? cintio_admin_locked(q->dev, &sqe, NULL, 0, NULL, NULL)
+    int status = *has ? cintio_command(q->dev, q, &sqe, NULL, 0, NULL, NULL)
                       : 0;
 
     *has = status && status != NVME_SC_INVALID_QUEUE;
 }
 
-/*
- * Before memory is given back the controller must not use it any more. A queue
- * that it does not let go of is kept, identifier and all, until it does, or is
- * stopped by cintio_reset() or cintio_close(). Returns whether it is kept.
- */
-static bool let_go(struct cintio_queue *q)
+/* What was asked about it before, and not answered, may yet be carried out. */
+static bool is_gone(struct cintio_queue *q)
 {
-    struct cintio *dev = q->dev;
-
-    if (!cintio_is_stale(q)) {
-        delete_ring(q, NVME_ADMIN_DELETE_SQ, &q->has_sq);
-        if (!q->has_sq) {
-            delete_ring(q, NVME_ADMIN_DELETE_CQ, &q->has_cq);
-        }
-        if (q->has_cq) {
-            return true;
-        }
+    if (cintio_is_stale(q)) {
+        return true;
     }
-    dev->queues[q->id - 1] = NULL;
-    cintio_queue_free(q);
-    return false;
+    if (atomic_load(&q->unanswered)) {
+        return false;
+    }
+    delete_ring(q, NVME_ADMIN_DELETE_SQ, &q->has_sq);
+    if (!q->has_sq) {
+        delete_ring(q, NVME_ADMIN_DELETE_CQ, &q->has_cq);
+    }
+    return !q->has_cq;
 }
 
+/*
+ * Before memory is given back the controller must not use it any more. A queue
+ * that it does not let go of is held, identifier and all, until it does, or is
+ * stopped by cintio_reset() or cintio_close(). It is leaving.
+ */
+static void let_go(struct cintio_queue *q)
+{
+    struct cintio *dev = q->dev;
+    bool gone = is_gone(q);
+
+    pthread_mutex_lock(&dev->tables_lock);
+    if (gone) {
+        dev->queues[q->id - 1] = NULL;
+    }
+    atomic_fetch_add(&dev->held, !gone - q->held);
+    q->held = !gone;
+    q->leaving = false;
+    pthread_mutex_unlock(&dev->tables_lock);
+    if (gone) {
+        cintio_disown(dev, q);
+        cintio_queue_free(q);
+    }
+}
+
+/* From now on it is in the table for its identifier alone. */
 static void withdraw(struct cintio_queue *q)
 {
     struct cintio *dev = q->dev;
 
-    dev->queues[q->id - 1] = q;
-    q->destroyed = true;
     if (q->irq) {
         dev->ops->notify(dev, q->id, -1, NULL);
     }
-    if (let_go(q)) {
-        atomic_fetch_add(&dev->held, 1);
+    pthread_mutex_lock(&dev->tables_lock);
+    q->destroyed = q->leaving = true;
+    pthread_mutex_unlock(&dev->tables_lock);
+    let_go(q);
+}
+
+/* One that was destroyed, from @i on, and that nobody else asks for. */
+static struct cintio_queue *next_destroyed(struct cintio *dev, unsigned int *i)
+{
+    struct cintio_queue *q = NULL;
+
+    pthread_mutex_lock(&dev->tables_lock);
+    for (; *i < dev->options.queues && !q; ++*i) {
+        q = dev->queues[*i];
+        q = q && q->destroyed && !q->leaving ? q : NULL;
     }
+    if (q) {
+        q->leaving = true;
+    }
+    pthread_mutex_unlock(&dev->tables_lock);
+    return q;
 }
 
 void cintio_let_go_of_destroyed(struct cintio *dev)
 {
-    for (unsigned int i = 0; i < dev->options.queues; i++) {
-        if (dev->queues[i] && dev->queues[i]->destroyed &&
-            !let_go(dev->queues[i])) {
-            atomic_fetch_sub(&dev->held, 1);
-        }
+    struct cintio_queue *q;
+    unsigned int i = 0;
+
+    while ((q = next_destroyed(dev, &i))) {
+        let_go(q);
     }
     /* and of what their commands were given */
     if (!atomic_load(&dev->held) && !atomic_load(&dev->running)) {
@@ -170,7 +204,7 @@ static int config_of(struct cintio_queue *q, NvmeCintFeature *config,
         .cdw11 = q->id,
     };
 
-    return cintio_must(q->dev, "tell a queue's policy", &sqe, config,
+    return cintio_must(q->dev, NULL, "tell a queue's policy", &sqe, config,
                        sizeof(*config), NULL, err);
 }
 
@@ -203,7 +237,7 @@ static int change_policy(struct cintio_queue *q, uint8_t policy,
         return ret;
     }
     config.policy = policy;
-    return cintio_must(q->dev, "change a queue's policy", &sqe, &config,
+    return cintio_must(q->dev, NULL, "change a queue's policy", &sqe, &config,
                        sizeof(config), NULL, err);
 }
 
@@ -234,26 +268,25 @@ policy_for(const struct cintio_queue *q,
                                              : options->policy;
 }
 
-static int create_locked(struct cintio *dev,
-                         const struct cintio_queue_options *options,
-                         struct cintio_queue **out, struct cintio_error *err)
+/* An identifier, and the queue's memory; the tables' lock is held. */
+static int reserve(struct cintio *dev,
+                   const struct cintio_queue_options *options,
+                   struct cintio_queue **out, struct cintio_error *err)
 {
     uint16_t most = dev->info.max_entries;
-    uint16_t entries = most < DEFAULT_ENTRIES ? most : DEFAULT_ENTRIES;
+    uint16_t usual = most < DEFAULT_ENTRIES ? most : DEFAULT_ENTRIES;
     struct cintio_queue *q;
     int id, ret;
 
-    cintio_let_go_of_destroyed(dev);
-    ret = cintio_check_answers(dev, err);
-    if (ret) {
-        return ret;
+    if (dev->switching) {
+        return cintio_fail(err, -EBUSY, "another thread switches the status "
+                           "records of %s", dev->info.address);
     }
     id = free_identifier(dev, err);
     if (id < 0) {
         return id;
     }
-    ret = cintio_queue_new(dev, id, options->entries ? options->entries
-                                                     : entries,
+    ret = cintio_queue_new(dev, id, options->entries ? options->entries : usual,
                            dev->info.max_transfer, &q, err);
     if (ret) {
         return ret;
@@ -262,22 +295,47 @@ static int create_locked(struct cintio *dev,
     if (dev->keeps_records) {
         q->record = (NvmeCintRecord *)dev->records->addr + id;
     }
+    dev->queues[id - 1] = *out = q;
+    return 0;
+}
+
+static int set_up(struct cintio_queue *q,
+                  const struct cintio_queue_options *options,
+                  struct cintio_error *err)
+{
+    int ret;
+
     q->eventfd = q->irq ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     ret = q->irq && q->eventfd < 0 ?
         cintio_fail(err, -errno, "eventfd: %s", strerror(errno)) : tell(q, err);
     if (!ret && policy_for(q, options) != CINTIO_POLICY_OWN) {
         ret = change_policy(q, policy_for(q, options) - 1, err);
     }
-    if (!ret) {
-        ret = learn_policy(q, err);
-    }
+    return ret ? ret : learn_policy(q, err);
+}
+
+/* Nobody resets meanwhile. */
+static int create(struct cintio *dev,
+                  const struct cintio_queue_options *options,
+                  struct cintio_queue **out, struct cintio_error *err)
+{
+    int ret = cintio_check_answers(dev, err);
+
     if (ret) {
-        withdraw(q);
         return ret;
     }
-    dev->queues[id - 1] = q;
-    *out = q;
-    return 0;
+    cintio_let_go_of_destroyed(dev);
+    pthread_mutex_lock(&dev->tables_lock);
+    ret = reserve(dev, options, out, err);
+    pthread_mutex_unlock(&dev->tables_lock);
+    if (ret) {
+        return ret;
+    }
+    ret = set_up(*out, options, err);
+    if (ret) {
+        withdraw(*out);
+    }
+    return ret;
 }
 
 int cintio_queue_create(struct cintio *dev,
@@ -285,7 +343,7 @@ int cintio_queue_create(struct cintio *dev,
                         struct cintio_queue **out, struct cintio_error *err)
 {
     struct cintio_queue_options options = { 0 };
-    struct cintio_queue *q;
+    struct cintio_queue *q = NULL;
     int ret = given ?
         cintio_take_sized(&options, sizeof(options), CINTIO_QUEUE_OPTIONS_0_1,
                           given, "struct cintio_queue_options", err) : 0;
@@ -300,9 +358,9 @@ int cintio_queue_create(struct cintio *dev,
     if (ret) {
         return ret;
     }
-    pthread_mutex_lock(&dev->lock);
-    ret = create_locked(dev, &options, &q, err);
-    pthread_mutex_unlock(&dev->lock);
+    cintio_enter(dev);
+    ret = create(dev, &options, &q, err);
+    cintio_leave(dev);
     if (ret) {
         return ret;
     }
@@ -323,9 +381,9 @@ void cintio_queue_destroy(struct cintio_queue *q)
         return;
     }
     dev = q->dev;
-    pthread_mutex_lock(&dev->lock);
+    cintio_enter(dev);
     withdraw(q);
-    pthread_mutex_unlock(&dev->lock);
+    cintio_leave(dev);
 }
 
 int cintio_queue_set_policy(struct cintio_queue *q, enum cintio_policy policy,
@@ -337,7 +395,7 @@ int cintio_queue_set_policy(struct cintio_queue *q, enum cintio_policy policy,
     if (ret || policy == CINTIO_POLICY_OWN) {
         return ret;
     }
-    pthread_mutex_lock(&dev->lock);
+    cintio_enter(dev);
     ret = cintio_check_stale(q, err);
     if (!ret) {
         ret = change_policy(q, policy - 1, err);
@@ -345,7 +403,7 @@ int cintio_queue_set_policy(struct cintio_queue *q, enum cintio_policy policy,
     if (!ret) {
         ret = learn_policy(q, err);
     }
-    pthread_mutex_unlock(&dev->lock);
+    cintio_leave(dev);
     if (!ret && q->mode == CINTIO_COALESCED && !q->pointer) {
         q->mode = CINTIO_INTERRUPT;
     }

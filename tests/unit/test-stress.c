@@ -34,6 +34,7 @@ static unsigned wire_first, wire_nr;
 static uint64_t random_state;
 
 static _Atomic bool stop;
+static _Atomic bool enough;        /* the device still answers */
 static unsigned count;              /* I/Os of each worker */
 
 static unsigned next(uint64_t *state, unsigned below)
@@ -332,6 +333,33 @@ static void *reset(void *opaque)
     return NULL;
 }
 
+/* Whoever wants to know something of the controller meanwhile. */
+static void *ask(void *opaque)
+{
+    struct nvme_sqe identify = {
+        .opcode = NVME_ADMIN_IDENTIFY, .cdw10 = NVME_CNS_CONTROLLER,
+    };
+    const struct cintio_namespace *ns;
+    struct cintio_error err;
+    uint8_t page[NVME_PAGE];
+    unsigned *asked = opaque;
+    int ret;
+
+    while (!atomic_load(&enough)) {
+        memset(page, 0, sizeof(page));
+        ret = cintio_admin(fake->dev, &identify, page, sizeof(page), NULL,
+                           &err);
+        g_assert_true(!ret || ret == -ESTALE || ret == -EIO);
+        g_assert_true(ret || page[24]);         /* the model's name */
+        ret = cintio_namespace_open(fake->dev, 1, &ns, &err);
+        g_assert_true(!ret || ret == -ESTALE || ret == -EIO);
+        g_assert_true(ret || ns->block_size == FAKE_BLOCK);
+        (*asked)++;
+        usleep(200);
+    }
+    return NULL;
+}
+
 /* The operator, who asks nobody. */
 static void *change(void *opaque)
 {
@@ -358,7 +386,8 @@ enum { RESETS = 1, RECORDS = 2, CHANGES = 4 };
 static void test_load(gconstpointer opaque)
 {
     unsigned what = GPOINTER_TO_UINT(opaque), resets = 0, errors = 0, lost = 0;
-    pthread_t threads[WORKERS], device_thread, resetter, changer;
+    pthread_t threads[WORKERS], device_thread, resetter, changer, asker;
+    unsigned asked = 0;
     struct cintio_error err;
     Worker *workers = g_new0(Worker, WORKERS);
     uint64_t seed = 1 + g_test_rand_int();
@@ -366,6 +395,7 @@ static void test_load(gconstpointer opaque)
     count = g_test_slow() ? 250000 : 2000;
     random_state = seed;
     atomic_store(&stop, false);
+    atomic_store(&enough, false);
     wire_first = wire_nr = 0;
     fake = fake_new();
     fake->config.thr = 12;
@@ -388,6 +418,7 @@ static void test_load(gconstpointer opaque)
         workers[i].random = seed + i;
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }
+    pthread_create(&asker, NULL, ask, &asked);
     if (what & RESETS) {
         pthread_create(&resetter, NULL, reset, &resets);
     }
@@ -399,6 +430,8 @@ static void test_load(gconstpointer opaque)
         errors += workers[i].errors;
         lost += workers[i].lost;
     }
+    atomic_store(&enough, true);
+    pthread_join(asker, NULL);
     atomic_store(&stop, true);
     pthread_join(device_thread, NULL);
     if (what & RESETS) {
@@ -407,8 +440,8 @@ static void test_load(gconstpointer opaque)
     if (what & CHANGES) {
         pthread_join(changer, NULL);
     }
-    g_test_message("%u I/Os, %u errors, %u resets, %u lost by them",
-                   WORKERS * count, errors, resets, lost);
+    g_test_message("%u I/Os, %u errors, %u resets, %u lost by them, asked %u "
+                   "times", WORKERS * count, errors, resets, lost, asked);
     fake_free(fake);
     g_free(workers);
 }

@@ -723,13 +723,11 @@ static void *create_queue(void *opaque)
     return GINT_TO_POINTER(ret);
 }
 
-/* A command that is not answered ends when somebody resets the controller. */
-static void test_reset_waits_for_nobody(void)
+/* A controller with an event that does not come, and a thread's wait for it. */
+static GThread *waiting_for_event(FakeNvme *fake)
 {
-    const struct cintio_options options = { .timeout_ms = 3000 };
-    FakeNvme *fake = fake_new();
-    GThread *event, *creator;
-    int ret;
+    const struct cintio_options options = { .timeout_ms = 600000 };
+    GThread *event;
 
     fake->ignored = 0x0c;
     g_assert_cmpint(fake_start(fake, &options, &err), ==, 0);
@@ -737,6 +735,40 @@ static void test_reset_waits_for_nobody(void)
     while (!__atomic_load_n(&fake->unanswered, __ATOMIC_ACQUIRE)) {
         usleep(100);
     }
+    return event;
+}
+
+/* Nor does anybody wait for another one's command. */
+static void test_commands_side_by_side(void)
+{
+    struct nvme_sqe identify = {
+        .opcode = NVME_ADMIN_IDENTIFY, .cdw10 = NVME_CNS_CONTROLLER,
+    };
+    const struct cintio_namespace *ns;
+    uint8_t page[NVME_PAGE] = { 0 };
+    FakeNvme *fake = fake_new();
+    GThread *event = waiting_for_event(fake);
+
+    for (unsigned i = 0; i < 100; i++) {
+        g_assert_cmpint(GPOINTER_TO_INT(create_queue(fake)), ==, 0);
+        g_assert_cmpint(cintio_admin(fake->dev, &identify, page, sizeof(page),
+                                     NULL, &err), ==, 0);
+        g_assert_cmpint(cintio_namespace_open(fake->dev, 1, &ns, &err), ==, 0);
+    }
+    g_assert_cmpint(page[24], !=, 0);           /* the model's name */
+    g_assert_cmpuint(fake->unanswered, ==, 1);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(event)), ==, -ESTALE);
+    fake_free(fake);
+}
+
+/* A command that is not answered ends when somebody resets the controller. */
+static void test_reset_waits_for_nobody(void)
+{
+    FakeNvme *fake = fake_new();
+    GThread *event = waiting_for_event(fake), *creator;
+    int ret;
+
     creator = g_thread_new("creator", create_queue, fake);
     g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
     g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(event)), ==, -ESTALE);
@@ -1349,6 +1381,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/reset-between", test_reset_between);
     g_test_add_func("/wait/reset-waits-for-nobody",
                     test_reset_waits_for_nobody);
+    g_test_add_func("/wait/commands-side-by-side",
+                    test_commands_side_by_side);
     g_test_add_func("/wait/told-between", test_told_between);
     g_test_add_func("/wait/records/cease", test_records_cease);
     g_test_add_func("/wait/records/cease-between", test_records_cease_between);
