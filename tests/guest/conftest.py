@@ -22,6 +22,7 @@ from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, session, vm
 from cint.measure import comparison, runner, sampling, settings, workloads
+from cint.measure.arms import Arm
 from cint.measure.store import Store
 
 #: One instruction per ns, a third of the machine that the papers measured.
@@ -116,9 +117,10 @@ def make_settings(policies: str, jobs: Sequence[workloads.Workload], runtime_s: 
                   media: str = "optane") -> settings.Settings:
     """Settings of a comparison in virtual time, as ./cint compare would have them."""
     return settings.Settings(
-        properties.parse_policies(policies), jobs, properties.parse_media(media), True, 1,
-        workloads.Timing(runtime_s, runtime_s / 10), 1, SCALE, cost_ns, False, None, "",
-        "(a test)")
+        arms=[Arm(policy=policy) for policy in properties.parse_policies(policies)],
+        workloads=jobs, media=properties.parse_media(media), virtual=True, vcpus=1,
+        timing=workloads.Timing(runtime_s, runtime_s / 10), repeat=1, cpu_scale=SCALE,
+        cost_ns=cost_ns, quick=False, drive=None, device_opts="", repeat_command="(a test)")
 
 
 def tell(done: Sequence[runner.Done]) -> None:

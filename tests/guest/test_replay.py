@@ -119,13 +119,13 @@ def test_a_compares_words_mean_the_same_in_a_replay(logs: Path, extras: str,
         "--runtime", "30ms", "--trace", "cint"]))
     assert chosen.k == settings.DEFAULT_SCALE
     comparison.run_guests(chosen, comparison.choose_accel(True), logs)
-    for policy in chosen.policies:
-        log = logs / "logs" / policy.slug / "qemu.log"
+    for arm in chosen.arms:
+        log = logs / "logs" / arm.slug / "qemu.log"
         capfd.readouterr()
         assert cli.main(["replay", "--from-trace", "--reap", "trace", "--cq", "1", "--irqs", "on",
                          "--extras", extras, "--cpu-scale", f"{chosen.k:g}",
-                         "--policy", policy.name, str(log)]) == 0
+                         "--policy", arm.policy.name, str(log)]) == 0
         replayed = [line for line in capfd.readouterr().out.splitlines()
                     if line.startswith("irq ")]
         sent = sent_by_the_device(log)
-        check_same(policy, log, replayed, sent)
+        check_same(arm.policy, log, replayed, sent)

@@ -29,20 +29,21 @@ def pages() -> Mapping[str, tuple[sampling.Row, logpage.LogPage]]:
     """By policy: the row of the whole workload, and what the device said after it."""
     chosen = make_settings(f"default,{SPLIT}", [JOBS], 0.02, media="gen2")
     chosen = replace(chosen, vcpus=CPUS, boot_limit_s=CPUS * vm.BOOT_LIMIT_S,
-                     steering={p.name: steering.parse("prio") for p in chosen.policies})
+                     arms=[replace(arm, steering=steering.parse("prio")) for arm in chosen.arms])
     guests = comparison.run_guests(chosen, comparison.choose_accel(True), log_root() / "split",
                                    Store(), runner.Reuse.from_environment())
     tell(guests.done)
     for _, problem in guests.failed:
         raise problem
     found = {}
-    for policy, outcome in zip(chosen.policies, guests.outcomes, strict=True):
+    for arm, outcome in zip(chosen.arms, guests.outcomes, strict=True):
         assert outcome.trouble == []
         page = agent.parse_snapshot(
             outcome.results[boots.job_name(JOBS, 0)]["after"]).nvme_log
         assert page is not None
         row = comparison.rows_from(chosen, comparison.samples_from(chosen, outcome))[0]
-        found[policy.kind if policy.latency is None else "split"] = (row, logpage.decode(page))
+        kind = arm.policy.kind if arm.policy.latency is None else "split"
+        found[kind] = (row, logpage.decode(page))
     return found
 
 

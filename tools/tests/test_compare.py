@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from cint import cli, host, paths
-from cint.device import properties
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -24,6 +23,7 @@ from cint.errors import (
 )
 from cint.guest import agent, session
 from cint.measure import boots, comparison, metrics, sampling, settings
+from cint.measure.arms import Arm
 from cint.results import assembly, documents, lateness, printing, table, unfinished
 from cint.verbs import compare
 
@@ -43,14 +43,14 @@ def chosen(*words: str) -> settings.Settings:
 
 
 def plan(got: settings.Settings, repeat: int = 0,
-         policy: properties.Policy | None = None) -> agent.Plan:
-    """What a guest does, by default under the first policy."""
-    return boots.plan_for(got, policy or got.policies[0], comparison.rounds_for(got, repeat))
+         arm: Arm | None = None) -> agent.Plan:
+    """What a guest does, by default that of the first row."""
+    return boots.plan_for(got, arm or got.arms[0], comparison.rounds_for(got, repeat))
 
 
-def own_setup(got: settings.Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
-    """Commands before the jobs under one policy, but for what the scale needs and counts edges."""
-    return tuple(words for words in boots.setup_for(got, policy)
+def own_setup(got: settings.Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
+    """Commands before the jobs of one row, but for what the scale needs and counts edges."""
+    return tuple(words for words in boots.setup_for(got, arm)
                  if "base_slice_ns" not in words[-1] and "cint-edge" not in words[-1])
 
 
@@ -82,10 +82,10 @@ def test_results_that_have_no_place_are_refused_before_anything_is_built(
 
 def test_defaults() -> None:
     got = chosen()
-    assert [p.name for p in got.policies] == ["default", "static100", "static20", "adaptive",
+    assert [arm.name for arm in got.arms] == ["default", "static100", "static20", "adaptive",
                                               "vic", "cint", "cint+ooo"]
     assert got.hints
-    assert not any("cint.infer" in p.properties for p in got.policies)
+    assert not any("cint.infer" in arm.policy.properties for arm in got.arms)
     assert [w.name for w in got.workloads] == ["sync", "async", "mixed"]
     assert (got.k, got.cost_ns, got.cost_applied_ns) == (3.0, 740, 2220)
     assert (got.virtual, got.vcpus, got.baseline) == (True, 1, "default")
@@ -94,19 +94,19 @@ def test_defaults() -> None:
 
 def test_real_time_has_the_stock_device_and_no_scale() -> None:
     got = chosen("--time", "real")
-    assert got.policies[0].kind == "stock"
+    assert got.arms[0].policy.kind == "stock"
     assert (got.k, got.cost_applied_ns, got.baseline) == (1.0, 0, "default")
 
 
 @pytest.mark.parametrize("words", [("--hints", "off"), ("--guest", "distro")])
 def test_without_hints_the_device_infers_them(words: tuple[str, ...]) -> None:
     got = chosen(*words)
-    assert [p.name for p in got.policies][-2:] == ["vic", "cint"]
-    assert got.policies[-1].properties["cint.infer"] == "all"
+    assert [arm.name for arm in got.arms][-2:] == ["vic", "cint"]
+    assert got.arms[-1].policy.properties["cint.infer"] == "all"
     assert not got.hints
     assert got.repeat_command == " ".join(["./cint compare", *words])
-    asked = chosen(*words, "--policy", "default,cint+ooo,cint:infer=batch").policies
-    assert [p.properties.get("cint.infer") for p in asked] == [None, "all", "batch"]
+    asked = chosen(*words, "--policy", "default,cint+ooo,cint:infer=batch").arms
+    assert [arm.policy.properties.get("cint.infer") for arm in asked] == [None, "all", "batch"]
     assert any("the device infers them" in n for n in notes(got))
 
 
@@ -114,7 +114,7 @@ def append(policy: str, *words: str) -> tuple[str, ...]:
     """What the guest's kernel is told for a policy."""
     accel = comparison.choose_accel(virtual=True)
     got = chosen("--policy", policy, *words)
-    return boots.machine_for(got, got.policies[0], accel).append
+    return boots.machine_for(got, got.arms[0], accel).append
 
 
 def test_only_the_rows_about_it_reap_out_of_order() -> None:
@@ -139,7 +139,7 @@ def test_fio_marks_jobs_only_where_the_kernel_takes_hints() -> None:
 def test_cint_without_any_hint_is_a_warning() -> None:
     got = chosen("--policy", "default,cint")
     said = {session.FACTS_JOB: {"stdout": "irq_hints=N\n"}}
-    outcomes = [session.Outcome(p.name, results=said) for p in got.policies]
+    outcomes = [session.Outcome(arm.name, results=said) for arm in got.arms]
     accel = comparison.choose_accel(virtual=True)
 
     def warned(hints: dict[str, int]) -> bool:
@@ -233,18 +233,18 @@ def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
 def test_polling_is_a_row_for_each_policy_and_mode() -> None:
     got = chosen("--policy", "default,cint", "--polling", "off,ours,irq-queue", "--workload",
                  "sync,mixed")
-    assert [p.name for p in got.policies] == [
+    assert [arm.name for arm in got.arms] == [
         "default", "default/ours", "default/irq-queue", "cint", "cint/ours", "cint/irq-queue"]
-    assert [p.slug for p in got.policies][1] == "default-ours"
+    assert [arm.slug for arm in got.arms][1] == "default-ours"
     assert got.baseline == "default"
     assert got.repeat_command == ("./cint compare --policy default,cint "
                                   "--polling off,ours,irq-queue --workload sync,mixed")
     accel = comparison.choose_accel(virtual=True)
-    off, ours, queue = (boots.machine_for(got, p, accel).append for p in got.policies[:3])
+    off, ours, queue = (boots.machine_for(got, arm, accel).append for arm in got.arms[:3])
     assert not [w for w in off if "poll" in w]
     assert [w for w in ours if "poll" in w] == ["nvme.poll_queues=1"]
     assert [w for w in queue if "poll" in w] == ["nvme.poll_irq_queues=1"]
-    setups = [own_setup(got, p) for p in got.policies]
+    setups = [own_setup(got, arm) for arm in got.arms]
     assert [len(s) for s in setups] == [0, 1, 1, 0, 1, 1]
     assert "io_poll_mode" in setups[1][0][-1] and "echo adaptive >" in setups[1][0][-1]
     assert assembly.parameters_for(got)["polling"]
@@ -253,23 +253,23 @@ def test_polling_is_a_row_for_each_policy_and_mode() -> None:
 def test_steering_is_a_row_for_each_policy_and_mode() -> None:
     got = chosen("--policy", "default,split:l=cint+ooo,t=adaptive:thr=8", "--steering",
                  "prio,request", "--workload", "classes", "--vcpus", "2")
-    assert [p.name for p in got.policies] == [
+    assert [arm.name for arm in got.arms] == [
         "default/prio", "default/request", "split:l=cint+ooo,t=adaptive:thr=8/prio",
         "split:l=cint+ooo,t=adaptive:thr=8/request"]
     accel = comparison.choose_accel(virtual=True)
-    machines = [boots.machine_for(got, p, accel) for p in got.policies]
+    machines = [boots.machine_for(got, arm, accel) for arm in got.arms]
     assert [w for w in machines[1].append if "switch" in w] == ["nvme.blk_switch=2"]
     assert "nvme.ooo_urgent=0" in machines[0].append
     assert "nvme.ooo_urgent=0" not in machines[2].append
     assert dict(machines[2].properties)["cint.policy"] == "adaptive"
-    default, _, split, _ = (own_setup(got, p) for p in got.policies)
+    default, _, split, _ = (own_setup(got, arm) for arm in got.arms)
     assert len(default) == 1 and "switch_mode" in default[0][-1]
     script = split[1][-1]
     # Two CPUs: queues 3 and 4 are the realtime class's.
     assert "--value=3 " in script and "--value=4 " in script and "--value=2 " not in script
     assert assembly.parameters_for(got)["vcpus"] == 2
-    assert chosen().steering == {}
-    assert own_setup(chosen(), chosen().policies[0]) == ()
+    assert not any(arm.steering.steers for arm in chosen().arms)
+    assert own_setup(chosen(), chosen().arms[0]) == ()
 
 
 @pytest.mark.parametrize("options, said", [
@@ -297,7 +297,7 @@ def test_polled_rows_differ_from_the_others_in_the_kernel_only() -> None:
 
 def test_a_fixed_sleep_is_scaled() -> None:
     got = chosen("--polling", "fixed:2us", "--policy", "default")
-    (words,) = own_setup(got, got.policies[0])
+    (words,) = own_setup(got, got.arms[0])
     script = words[-1]
     assert "echo 6 >$f" in script and "io_poll_delay" in script
 
@@ -314,37 +314,38 @@ def test_polling_that_there_is_not(text: str, said: str) -> None:
 def test_the_distribution_does_not_poll() -> None:
     with pytest.raises(UsageError, match="the distribution's kernel"):
         chosen("--polling", "classic", "--guest", "distro")
-    assert chosen("--polling", "off", "--guest", "distro").polling == {}
+    assert not any(arm.polling.polls
+                   for arm in chosen("--polling", "off", "--guest", "distro").arms)
 
 
 def test_an_engine_is_a_row_for_each_policy() -> None:
     got = chosen("--policy", "default,cint+ooo", "--engine", "kernel,user,user:poll",
                  "--workload", "sync")
-    assert [p.name for p in got.policies] == [
+    assert [arm.name for arm in got.arms] == [
         "default", "default/user", "default/user:poll",
         "cint+ooo", "cint+ooo/user", "cint+ooo/user:poll"]
-    assert got.policies[2].slug == "default-user-poll" and got.baseline == "default"
-    assert [got.engine_of(p).kind for p in got.policies[:3]] == ["kernel", "user", "user"]
+    assert got.arms[2].slug == "default-user-poll" and got.baseline == "default"
+    assert [arm.engine.kind for arm in got.arms[:3]] == ["kernel", "user", "user"]
     assert got.repeat_command == ("./cint compare --policy default,cint+ooo "
                                   "--engine kernel,user,user:poll --workload sync")
     accel = comparison.choose_accel(virtual=True)
-    kernel, user = (boots.machine_for(got, p, accel) for p in got.policies[:2])
+    kernel, user = (boots.machine_for(got, arm, accel) for arm in got.arms[:2])
     assert kernel == boots.machine_for(chosen("--policy", "default", "--workload", "sync"),
-                                            kernel_policy(got), accel)
+                                            kernel_row(got), accel)
     assert (user.initramfs, user.iommu, user.append) == (paths.USERSPACE_INITRAMFS, True, ())
-    assert not own_setup(got, got.policies[0])
-    (bind,) = own_setup(got, got.policies[1])
+    assert not own_setup(got, got.arms[0])
+    (bind,) = own_setup(got, got.arms[1])
     assert "cintio bind $A" in bind[-1] and "0000:00:01.0" in bind[-1]
 
 
-def kernel_policy(got: settings.Settings) -> properties.Policy:
-    return next(p for p in got.policies if not got.engine_of(p).is_user)
+def kernel_row(got: settings.Settings) -> Arm:
+    return next(arm for arm in got.arms if not arm.engine.is_user)
 
 
 def user_job(workload: str, *words: str, policy: str = "default") -> list[str]:
     got = chosen("--policy", policy, "--engine", "user", "--workload", workload,
                  "--cpu-scale", "2", "--irq-cost", "100", *words)
-    job = plan(got, 0, got.policies[0]).jobs[1]
+    job = plan(got, 0, got.arms[0]).jobs[1]
     return str(job.fio).splitlines()
 
 
@@ -375,18 +376,18 @@ def test_threads_in_place_of_processes_have_their_slices() -> None:
 def test_a_sleep_of_the_user_engine_is_scaled() -> None:
     got = chosen("--engine", "user:sleep=2us", "--policy", "default", "--cpu-scale", "3",
                  "--workload", "sync")
-    text = str(plan(got, 0, got.policies[0]).jobs[1].fio)
+    text = str(plan(got, 0, got.arms[0]).jobs[1].fio)
     assert "interrupt_mode=sleep\n" in text and "sleep_ns=6000\n" in text
 
 
 def test_the_user_engine_adds_the_policy_it_is_for() -> None:
-    assert "pointer/user" in [p.name for p in chosen("--engine", "user").policies]
-    assert "pointer" not in [p.name for p in chosen().policies]
+    assert "pointer/user" in [arm.name for arm in chosen("--engine", "user").arms]
+    assert "pointer" not in [arm.name for arm in chosen().arms]
 
 
 def test_the_user_engine_does_not_poll_as_the_kernel_does() -> None:
     got = chosen("--engine", "kernel,user", "--polling", "off,ours", "--policy", "default")
-    assert [p.name for p in got.policies] == ["default", "default/user", "default/ours"]
+    assert [arm.name for arm in got.arms] == ["default", "default/user", "default/ours"]
     with pytest.raises(UsageError, match="--polling is how the kernel polls"):
         chosen("--engine", "user", "--polling", "ours", "--policy", "default")
 
@@ -411,7 +412,7 @@ def test_own_jobs_under_the_user_engine(tmp_path: Path) -> None:
     own.write_text("[global]\nfilename=${DEVICE}\nioengine=io_uring\nhipri=1\niodepth=4\n"
                    "[a]\nrw=randread\n[b]\nstonewall\nrw=randwrite\n")
     got = chosen("--fio", str(own), "--engine", "kernel,user", "--policy", "default")
-    kernel, user = (str(plan(got, 0, p).jobs[1].fio) for p in got.policies)
+    kernel, user = (str(plan(got, 0, arm).jobs[1].fio) for arm in got.arms)
     assert "ioengine=io_uring\nhipri=1\n" in kernel and "cint-edge" in kernel
     assert "[global]\nioengine=cintio\nthread=1\ninterrupt_mode=auto\ncounts=1\n" in user
     assert "filename=0000.00.01.0\niodepth=4\nhint=barrier\n[a]" in user

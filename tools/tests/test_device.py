@@ -235,7 +235,8 @@ def test_lists_split_between_policies() -> None:
 
 
 def test_slugs_are_safe() -> None:
-    slugs = [device.parse_policy(p).slug for p in ("adaptive", "static:time=50us,thr=16")]
+    slugs = [device.slug(device.parse_policy(p).name)
+             for p in ("adaptive", "static:time=50us,thr=16")]
     assert slugs == ["adaptive", "static-time-50us-thr-16"]
 
 

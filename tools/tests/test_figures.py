@@ -54,7 +54,7 @@ def named(figure: Figure) -> str:
 
 def plan_of(wanted: runner.Wanted) -> agent.Plan:
     """What a figure's guest does."""
-    return boots.plan_for(wanted.settings, wanted.settings.policies[0], runner.rounds_of(wanted),
+    return boots.plan_for(wanted.settings, wanted.settings.arms[0], runner.rounds_of(wanted),
                           runner.extra_of(wanted).setup)
 
 
@@ -68,7 +68,7 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
         assert len(texts) == len(wanted.seeds) * len(wanted.group.workloads)
         for text in texts:
             assert "{" not in text.replace("${", "")
-            user = wanted.settings.engine_of(wanted.settings.policies[0]).is_user
+            user = wanted.settings.arms[0].engine.is_user
             device = "0000.00.01.0" if user else "/dev/nvme0n1"
             assert f"filename={device}" in text or (
                 wanted.group.second and "filename=/dev/nvme1n1" in text)
@@ -88,7 +88,7 @@ OTHER_WORDS = {"single", "asleep", "sleeps"}
 def test_rows_name_the_mode_that_was_run(figure: Figure) -> None:
     """A row of the user-space driver that says how the process waits has the mode's own name."""
     for wanted in runner.known_runs(figure, quick=False):
-        engine = wanted.settings.engine_of(wanted.settings.policies[0])
+        engine = wanted.settings.arms[0].engine
         if engine.is_user:
             text = "".join(workload.template for workload in wanted.group.workloads)
             ran = {engine.mode, *re.findall(r"^interrupt_mode=(\w+)$", text, re.MULTILINE)}
@@ -105,7 +105,7 @@ def test_three_seeds(figure: Figure) -> None:
 @pytest.mark.parametrize("figure", [f for f in FIGURES if f.family == "cinterrupts"], ids=named)
 def test_figures_about_hints_are_measured_without_them(figure: Figure) -> None:
     """The negative control: the policy that acts on hints, in a guest that gives none."""
-    run = [(wanted.settings.policies[0].kind == "cint", wanted.run.hints)
+    run = [(wanted.settings.arms[0].policy.kind == "cint", wanted.run.hints)
            for wanted in runner.known_runs(figure, quick=False)]
     assert (True, False) in run or (True, True) not in run
 
@@ -115,11 +115,11 @@ def test_extras_are_off(figure: Figure) -> None:
     """Paper figures run without the device's own additions; see device_properties()."""
     for wanted in runner.known_runs(figure, quick=False):
         chosen = wanted.settings
-        policy = chosen.policies[0]
-        machine = boots.machine_for(chosen, policy, comparison.choose_accel(True))
+        arm = chosen.arms[0]
+        machine = boots.machine_for(chosen, arm, comparison.choose_accel(True))
         device = dict(machine.properties)
         assert device["cint.drain"] == "off"
-        assert (device["cint.max-hold"] == 0) is (policy.kind not in ("vic", "pointer"))
+        assert (device["cint.max-hold"] == 0) is (arm.policy.kind not in ("vic", "pointer"))
 
 
 def test_identifiers_are_unique() -> None:
@@ -193,7 +193,7 @@ def test_compare_with_the_same_words_is_the_same_run(
         if not wanted.run.hints and properties.inferred(policy) is not policy:
             continue  # where there are no hints compare has the device infer them
         chosen = compared(wanted)
-        run, _ = comparison.run_for(chosen, comparison.Boot(chosen.policies[0], 0),
+        run, _ = comparison.run_for(chosen, comparison.Boot(chosen.arms[0], 0),
                                     comparison.choose_accel(True))
         assert by_seed(run).key() == runner.run_of(wanted)[0].key(), wanted.title
 

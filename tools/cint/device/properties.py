@@ -50,10 +50,10 @@ class Policy:
     properties: Mapping[str, Value]
     latency: Policy | None = None
 
-    @property
-    def slug(self) -> str:
-        """The name, made safe as a directory name."""
-        return re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-")
+
+def slug(name: str) -> str:
+    """A policy's name, made safe as a directory name."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
 
 
 @dataclass(frozen=True)
@@ -252,9 +252,9 @@ def parse_policies(text: str) -> list[Policy]:
         raise UsageError(f"--policy: {len(policies)} policies; at most {MAX_POLICIES}")
     seen: set[str] = set()
     for policy in policies:
-        if policy.slug in seen:
+        if slug(policy.name) in seen:
             raise UsageError(f"--policy: '{policy.name}' is given twice")
-        seen.add(policy.slug)
+        seen.add(slug(policy.name))
     return policies
 
 

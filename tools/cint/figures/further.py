@@ -44,10 +44,10 @@ def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
 def _check(group: Group, run: Run) -> None:
     """Refuse, before anything is built, what the device would and what means nothing here."""
     chosen = settings_of(group, run, quick=False)
-    properties.check_virtual(chosen.policies)
-    for policy in chosen.policies:
-        steering.check_split(policy, chosen.steering_of(policy))
-        chosen.device_properties(policy)
+    properties.check_virtual([arm.policy for arm in chosen.arms])
+    for arm in chosen.arms:
+        steering.check_split(arm.policy, arm.steering)
+        chosen.device_properties(arm.policy)
 
 
 def _runs_of(group: Group) -> Sequence[Run]:

@@ -17,6 +17,7 @@ from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr, Words
 from cint.guest import engines, polling, steering, vm
 from cint.measure import settings
+from cint.measure.arms import Arm
 from cint.measure.workloads import Timing, Workload
 
 #: Seeds of fio's random numbers: the reads of each are others.
@@ -178,12 +179,11 @@ def runs(*policies: str | Run) -> tuple[Run, ...]:
 def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     """The run as ./cint compare would have it."""
     runtime = group.runtime_s * (QUICK_SHARE if quick and not group.probed else 1)
-    policy, mode = properties.parse_policy(run.policy), polling.parse(run.polling)
+    arm = Arm(policy=properties.parse_policy(run.policy), polling=polling.parse(run.polling),
+              engine=engines.parse(run.engine), steering=steering.parse(run.steering))
     return settings.Settings(
-        [policy], group.workloads,
-        properties.parse_media(group.media), True, group.vcpus,
-        Timing(runtime, runtime / 10), 1, group.cpu_scale, group.cost_ns, False, None,
-        "", "./cint figure", hints=run.hints, polling={policy.name: mode},
-        engines={policy.name: engines.parse(run.engine)},
-        steering={policy.name: steering.parse(run.steering)},
+        arms=[arm], workloads=group.workloads, media=properties.parse_media(group.media),
+        virtual=True, vcpus=group.vcpus, timing=Timing(runtime, runtime / 10), repeat=1,
+        cpu_scale=group.cpu_scale, cost_ns=group.cost_ns, quick=False, drive=None, device_opts="",
+        repeat_command="./cint figure", hints=run.hints,
         boot_limit_s=vm.BOOT_LIMIT_S * group.vcpus)

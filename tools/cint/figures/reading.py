@@ -65,7 +65,7 @@ def points(boot: Boot, data: Data) -> None:
             message = boot.message(workload, seed)
             one = sampling.sample(boot.name, workload.name, seed, message,
                                   boot.settings.vcpus)
-            if boot.settings.engine_of(boot.settings.policies[0]).sleeps:
+            if boot.settings.arms[0].engine.sleeps:
                 check_woken(one)
             for cell, point in _points(one, workload, boot.settings.k, message).items():
                 cells.setdefault(cell, []).append(point)

@@ -83,7 +83,7 @@ def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
     if not wanted.group.second:
         return []
     chosen = wanted.settings
-    return properties.device_properties(chosen.policies[0],
+    return properties.device_properties(chosen.arms[0].policy,
                                         properties.parse_media(wanted.group.second), chosen.k,
                                         chosen.virtual, chosen.extras)
 
@@ -91,7 +91,7 @@ def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
 def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
     """The run, and where its files are here."""
     chosen = wanted.settings
-    return boots.run_for(wanted.title, chosen, chosen.policies[0], rounds_of(wanted),
+    return boots.run_for(wanted.title, chosen, chosen.arms[0], rounds_of(wanted),
                         comparison.choose_accel(True), extra=extra_of(wanted))
 
 
@@ -103,7 +103,7 @@ def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
     outcome = done.outcome.parsed(wanted.title)
     if outcome.trouble:
         raise CintError(f"{wanted.title}: guest kernel: {outcome.trouble[0]}")
-    named = replace(outcome, name=wanted.settings.policies[0].name)
+    named = replace(outcome, name=wanted.settings.arms[0].name)
     if wanted.settings.cost_ns and not comparison.in_force(wanted.settings, [named]):
         raise CintError(f"{wanted.title}: the guest does not spend the interrupt cost")
     log = done.outcome.trace.decode("utf-8", "replace")

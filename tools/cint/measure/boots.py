@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The one maker of a measured guest: machine, jobs and set-up of a policy, and their run.
+"""The one maker of a measured guest: machine, jobs and set-up of a row, and their run.
 
 ``cint compare`` and ``cint figure`` differ in which jobs they ask for and what they add; all else
 of a boot is decided here, so that the same words are the same run (:class:`plan.RunPlan`).
@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cint import host
-from cint.device import properties, scale, words
+from cint.device import scale, words
 from cint.guest import agent, engines, kinds, session, steering, vm
 from cint.measure import edges, workloads
+from cint.measure.arms import Arm
 from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.workloads import Timing
@@ -42,7 +43,7 @@ NOTHING = Extra()
 
 # ---- the machine --------------------------------------------------------
 
-def _hint_words(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
+def _hint_words(settings: Settings, arm: Arm) -> tuple[str, ...]:
     """What the guest's driver is told about hints.
 
     Out of order, its handler takes exactly what an interrupt is for. That belongs to
@@ -53,27 +54,28 @@ def _hint_words(settings: Settings, policy: properties.Policy) -> tuple[str, ...
         return ()
     if not settings.hints:
         return ("nvme.irq_hints=0",)
+    policy = arm.policy
     halves = (policy, policy.latency) if policy.latency else (policy,)
     ooo = any(half.properties.get("cint.ooo") == "on" for half in halves)
     return () if ooo else ("nvme.ooo_urgent=0",)
 
 
-def _append(settings: Settings, policy: properties.Policy) -> tuple[str, ...]:
+def _append(settings: Settings, arm: Arm) -> tuple[str, ...]:
     cost = settings.cost_applied_ns
-    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, policy),
-            *settings.polling_of(policy).boot(settings.vcpus),
-            *settings.steering_of(policy).boot())
+    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, arm),
+            *arm.polling.boot(settings.vcpus),
+            *arm.steering.boot())
 
 
-def machine_for(settings: Settings, policy: properties.Policy, accel: host.Accel) -> vm.Machine:
-    """The guest for one policy."""
-    props = settings.device_properties(policy)
-    opts = "" if policy.kind == "stock" else settings.device_opts
-    machine = vm.Machine(props, opts, append=_append(settings, policy), vcpus=settings.vcpus,
+def machine_for(settings: Settings, arm: Arm, accel: host.Accel) -> vm.Machine:
+    """The guest of one row."""
+    props = settings.device_properties(arm.policy)
+    opts = "" if arm.policy.kind == "stock" else settings.device_opts
+    machine = vm.Machine(props, opts, append=_append(settings, arm), vcpus=settings.vcpus,
                          slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive), trace=settings.trace)
-    return settings.engine_of(policy).dress(kinds.dress(machine, settings.guest))
+    return arm.engine.dress(kinds.dress(machine, settings.guest))
 
 
 # ---- what it does -------------------------------------------------------
@@ -83,45 +85,46 @@ def job_name(workload: workloads.Workload, number: int) -> str:
     return f"{workload.name}/{number}"
 
 
-def render(settings: Settings, policy: properties.Policy, workload: workloads.Workload,
+def render(settings: Settings, arm: Arm, workload: workloads.Workload,
            timing: Timing) -> str:
-    """A workload's job text under one of the policies: the engine that drives may differ."""
-    engine = settings.engine_of(policy)
+    """A workload's job text in one of the rows: the engine that drives may differ."""
+    engine = arm.engine
     if not engine.is_user:
         return workloads.render(workload, timing, settings.k)
+    ooo = arm.policy.properties.get("cint.ooo") == "on"
     options = engine.options(settings.k, cost_ns=settings.cost_applied_ns,
-                             records=settings.hints and policy.properties.get("cint.ooo") == "on")
+                             records=settings.hints and ooo)
     text = workloads.driven_text(workload.template, options, settings.hints)
     return workloads.render(replace(workload, template=text, edges=False), timing, settings.k,
                             engines.FILENAME)
 
 
-def _jobs(settings: Settings, policy: properties.Policy, rounds: Rounds) -> list[agent.Job]:
+def _jobs(settings: Settings, arm: Arm, rounds: Rounds) -> list[agent.Job]:
     found = [session.facts_job()]
     for number, timing in rounds.items():
         for workload in settings.workloads:
             seconds = workloads.guest_seconds(workload, timing, settings.k)
             found.append(agent.Job(job_name(workload, number),
-                                   fio=render(settings, policy, workload, timing),
+                                   fio=render(settings, arm, workload, timing),
                                    args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
     return found
 
 
-def setup_for(settings: Settings, policy: properties.Policy) -> tuple[tuple[str, ...], ...]:
+def setup_for(settings: Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
     """Commands before the jobs: the scheduler's slice, edges of jobs, polling, engine, queues."""
-    counted = any(w.edges for w in settings.workloads) and not settings.engine_of(policy).is_user
+    counted = any(w.edges for w in settings.workloads) and not arm.engine.is_user
     return (*session.scale_setup(settings.k, settings.vcpus),
             *([edges.install(settings.vcpus)] if counted else []),
-            *settings.polling_of(policy).setup(settings.k), *settings.engine_of(policy).setup(),
-            *settings.steering_of(policy).setup(),
-            *steering.split_setup(policy, settings.vcpus, settings.k, settings.extras))
+            *arm.polling.setup(settings.k), *arm.engine.setup(),
+            *arm.steering.setup(),
+            *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras))
 
 
-def plan_for(settings: Settings, policy: properties.Policy, rounds: Rounds,
+def plan_for(settings: Settings, arm: Arm, rounds: Rounds,
              setup: Sequence[tuple[str, ...]] = ()) -> agent.Plan:
-    """What a guest does under a policy; ``setup`` are further commands before the jobs."""
-    return agent.Plan(tuple(_jobs(settings, policy, rounds)),
-                      (*setup_for(settings, policy), *setup))
+    """What a row's guest does; ``setup`` are further commands before the jobs."""
+    return agent.Plan(tuple(_jobs(settings, arm, rounds)),
+                      (*setup_for(settings, arm), *setup))
 
 
 def longest_job(settings: Settings) -> float:
@@ -132,17 +135,17 @@ def longest_job(settings: Settings) -> float:
 
 # ---- the run ------------------------------------------------------------
 
-def run_for(name: str, settings: Settings, policy: properties.Policy, rounds: Rounds,
+def run_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
             accel: host.Accel, *, extra: Extra = NOTHING) -> tuple[RunPlan, Places]:
     """The run of one guest, and where its files are here; the first round's seed is QEMU's.
 
     Raises :class:`vm.VmError` where a file of the guest is not there.
     """
-    machine = machine_for(settings, policy, accel)
+    machine = machine_for(settings, arm, accel)
     machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
                       append=(*machine.append, *extra.append),
                       seed=next(iter(rounds.values())).seed)
     files = Files.of(machine)
-    run = RunPlan.of(name, machine, plan_for(settings, policy, rounds, extra.setup), files,
+    run = RunPlan.of(name, machine, plan_for(settings, arm, rounds, extra.setup), files,
                      job_seconds=longest_job(settings), boot_limit_s=settings.boot_limit_s)
     return run, files.places

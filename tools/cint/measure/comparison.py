@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A comparison: a guest for each policy and repeat, the same plan in all, the rows of samples."""
+"""A comparison: a guest for each row and repeat, the same plan in all, the rows of samples."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, ui, units
-from cint.device import properties
 from cint.errors import CintError
 from cint.guest import engines, session
 from cint.measure import boots, runner, sampling
+from cint.measure.arms import Arm
 from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
@@ -32,37 +32,37 @@ def rounds_for(settings: Settings, repeat: int = 0) -> boots.Rounds:
 
 @dataclass(frozen=True)
 class Boot:
-    """One guest of a comparison: its policy, and which of its repeats it is, from 0."""
+    """One guest of a comparison: its row, and which of its repeats it is, from 0."""
 
-    policy: properties.Policy
+    arm: Arm
     repeat: int
     several: bool = False
 
     @property
     def name(self) -> str:
         """What progress and errors call it."""
-        return f"{self.policy.name} #{self.repeat + 1}" if self.several else self.policy.name
+        return f"{self.arm.name} #{self.repeat + 1}" if self.several else self.arm.name
 
     @property
     def slug(self) -> str:
         """The name of its directory of logs."""
-        return f"{self.policy.slug}-{self.repeat + 1}" if self.repeat else self.policy.slug
+        return f"{self.arm.slug}-{self.repeat + 1}" if self.repeat else self.arm.slug
 
 
 def boots_for(settings: Settings) -> list[Boot]:
-    """All guests: every policy once, then every policy again, so that all see the same host."""
-    return [Boot(policy, repeat, settings.repeat > 1)
-            for repeat in range(settings.repeat) for policy in settings.policies]
+    """All guests: every row once, then every row again, so that all see the same host."""
+    return [Boot(arm, repeat, settings.repeat > 1)
+            for repeat in range(settings.repeat) for arm in settings.arms]
 
 
 def run_for(settings: Settings, boot: Boot, accel: host.Accel) -> tuple[RunPlan, Places]:
     """The run of one guest, and where its files are here."""
-    return boots.run_for(boot.name, settings, boot.policy, rounds_for(settings, boot.repeat),
+    return boots.run_for(boot.name, settings, boot.arm, rounds_for(settings, boot.repeat),
                          accel)
 
 
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
-    """All samples of one guest, whose outcome has its policy's name."""
+    """All samples of one guest, whose outcome has its row's name."""
     repeat = outcome.repeat
     return [replace(one, seed=settings.seed + repeat) for w in settings.workloads
             for one in sampling.samples(outcome.name, w.name, repeat,
@@ -75,11 +75,11 @@ def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sa
     found: list[sampling.Row] = []
     for workload in settings.workloads:
         groups = dict.fromkeys(s.workload for s in samples if s.whole == workload.name)
-        for group, policy in itertools.product(groups, settings.policies):
-            mine = [s for s in samples if s.workload == group and s.policy == policy.name]
+        for group, arm in itertools.product(groups, settings.arms):
+            mine = [s for s in samples if s.workload == group and s.policy == arm.name]
             if mine:
                 found += sampling.rows(mine, settings.k, workload.latency_job, workload.split)
-    by_name = {p.name: settings.engine_of(p).kind for p in settings.policies}
+    by_name = {arm.name: arm.engine.kind for arm in settings.arms}
     return sampling.with_ratios([replace(r, engine=by_name[r.policy]) for r in found],
                                 settings.baseline)
 
@@ -88,7 +88,7 @@ def in_force(settings: Settings, outcomes: Sequence[session.Outcome]) -> bool:
     """Whether every guest really spends the interrupt cost: its kernel, or fio's engine."""
     if not settings.cost_applied_ns:
         return False
-    users = {p.name for p in settings.policies if settings.engine_of(p).is_user}
+    users = {arm.name for arm in settings.arms if arm.engine.is_user}
     return all(settings.cost_applied_ns in _costs(o, o.name in users) for o in outcomes)
 
 
@@ -192,7 +192,7 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
 
 def _outcome(boot: Boot, one: runner.Done) -> session.Outcome:
     assert one.outcome is not None
-    return replace(one.outcome.parsed(boot.policy.name), repeat=boot.repeat)
+    return replace(one.outcome.parsed(boot.arm.name), repeat=boot.repeat)
 
 
 def _announce(settings: Settings, guests: int) -> int:
@@ -200,7 +200,7 @@ def _announce(settings: Settings, guests: int) -> int:
     total = guests * len(settings.workloads)
     at_once = runner.workers(settings.virtual, guests)
     where = f"on {_many(at_once, 'CPU')}" if settings.virtual else "one guest at a time"
-    ui.info(f"comparing {_many(len(settings.policies), 'policy', 'policies')} in "
+    ui.info(f"comparing {_many(len(settings.arms), 'policy', 'policies')} in "
             f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
             f"{units.format_time(settings.timing.runtime_s * 1e9)}, {where}")
     return total

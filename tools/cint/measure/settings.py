@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from cint import units
 from cint.device import options, properties, scale
 from cint.errors import UsageError
 from cint.guest import engines, kinds, polling, steering, vm
-from cint.guest.engines import Engine
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
 from cint.measure import runner, workloads
+from cint.measure.arms import Arm
 from cint.measure.workloads import Timing, Workload
 
 #: How the guest's kernel does I/O, in a row.
-Mode = TypeVar("Mode", Polling, Steering)
+Mode = Polling | Steering
 
 DEFAULT_SCALE = 3.0
 # The papers' cost of one interrupt: about 1500 cycles, 740 ns.
@@ -46,11 +46,11 @@ CALIBRATED = {"cpu_scale": 2.839, "irq_cost_ns": 463}
 MAX_COST_GUEST_NS = 1_000_000  # what nvme.irq_cost_ns takes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Everything that decides the result; times are reported times."""
 
-    policies: Sequence[properties.Policy]
+    arms: Sequence[Arm]
     workloads: Sequence[Workload]
     media: properties.Media
     virtual: bool
@@ -70,24 +70,6 @@ class Settings:
     seed: int = 1
     extras: str = properties.DEFAULT_EXTRAS
     trace: tuple[str, ...] = ()
-    #: By policy, where the guest polls.
-    polling: Mapping[str, Polling] = field(default_factory=dict)
-    #: By policy, where the guest's kernel does not drive the controller.
-    engines: Mapping[str, Engine] = field(default_factory=dict)
-    #: By policy, where the guest has queues by class of I/O.
-    steering: Mapping[str, Steering] = field(default_factory=dict)
-
-    def polling_of(self, policy: properties.Policy) -> Polling:
-        """How the guest polls under one of the policies."""
-        return self.polling.get(policy.name, Polling("off"))
-
-    def engine_of(self, policy: properties.Policy) -> Engine:
-        """Who drives the controller under one of the policies."""
-        return self.engines.get(policy.name, Engine())
-
-    def steering_of(self, policy: properties.Policy) -> Steering:
-        """What the guest does with classes of I/O under one of the policies."""
-        return self.steering.get(policy.name, Steering())
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """Of ``-device nvme`` under one of the policies."""
@@ -115,8 +97,8 @@ class Settings:
 
     @property
     def baseline(self) -> str:
-        """The policy that ratios refer to."""
-        names = [p.name for p in self.policies]
+        """The row that ratios refer to."""
+        names = [arm.name for arm in self.arms]
         return "default" if "default" in names else names[0]
 
 
@@ -280,41 +262,18 @@ def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy
     return policies
 
 
-def _by_mode(policies: Sequence[properties.Policy], modes: Sequence[tuple[Mode, bool]], word: str,
-             text: str, guest: str) -> tuple[list[properties.Policy], dict[str, Mode]]:
-    """Each policy with each mode of the option `word`, and the modes by the policies' names.
-
-    A mode comes with whether it does anything; one that does not leaves the policy as it is.
-    """
-    if any(acts for _, acts in modes) and guest == "distro":
+def _each_with(arms: Sequence[Arm], word: str, modes: Sequence[Mode], text: str,
+               guest: str) -> list[Arm]:
+    """Each row with each mode of the option `word`, which is also the name of Arm's field."""
+    if guest == "distro" and any(mode.name != "off" for mode in modes):
         raise UsageError(f"--{word} {text}: the distribution's kernel has none of these modes",
                          hint="leave it out, or use --guest cint")
-    found, by_name = [], {}
-    for policy in policies:
-        for mode, acts in modes:
-            if not acts:
-                found.append(policy)
-                continue
-            one = replace(policy, name=f"{policy.name}/{mode.name}",
-                          label=f"{policy.label}, {word}: {mode.name}")
-            found.append(one)
-            by_name[one.name] = mode
-    if len(found) > properties.MAX_POLICIES:
-        raise UsageError(f"--{word}: {len(found)} rows with these policies; "
-                         f"at most {properties.MAX_POLICIES}")
-    return found, by_name
+    fields: list[dict[str, Any]] = [{word: mode} for mode in modes]
+    return _not_too_many([replace(arm, **field) for arm in arms for field in fields], word)
 
 
-def _with_polling(policies: Sequence[properties.Policy], text: str, guest: str,
-                  ) -> tuple[list[properties.Policy], dict[str, Polling]]:
-    """Each policy with each mode of ``--polling``, and the modes by the policies' names."""
-    modes = polling.parse_list(text)
-    return _by_mode(policies, [(mode, mode.polls) for mode in modes], "polling", text, guest)
-
-
-def _with_engines(policies: Sequence[properties.Policy], modes: Mapping[str, Polling], text: str,
-                  guest: str) -> tuple[list[properties.Policy], dict[str, Engine]]:
-    """Each policy with each engine of ``--engine``, and the engines by the policies' names.
+def _with_engines(arms: Sequence[Arm], text: str, guest: str) -> list[Arm]:
+    """Each row with each engine of ``--engine``.
 
     How the kernel polls is nothing to a process that drives: such a row stands once.
     """
@@ -322,34 +281,33 @@ def _with_engines(policies: Sequence[properties.Policy], modes: Mapping[str, Pol
     if any(engine.is_user for engine in chosen) and guest == "distro":
         raise UsageError(f"--engine {text}: the image of the distribution's kernel has no "
                          "user-space driver", hint="leave it out, or use --guest cint")
-    found, by_name = [], {}
-    for policy in policies:
-        for engine in chosen:
-            if not engine.is_user:
-                found.append(policy)
-            elif policy.name not in modes:
-                one = replace(policy, name=f"{policy.name}/{engine.name}",
-                              label=f"{policy.label}, driven by a process ({engine.mode})")
-                found.append(one)
-                by_name[one.name] = engine
+    found = [replace(arm, engine=engine) for arm in arms for engine in chosen
+             if not (engine.is_user and arm.polling.polls)]
     if not found:
         raise UsageError(f"--engine {text}: --polling is how the kernel polls; add the engine "
                          "kernel, or leave --polling out")
-    if len(found) > properties.MAX_POLICIES:
-        raise UsageError(f"--engine: {len(found)} rows with these policies; "
+    return _not_too_many(found, "engine")
+
+
+def _not_too_many(arms: list[Arm], word: str) -> list[Arm]:
+    if len(arms) > properties.MAX_POLICIES:
+        raise UsageError(f"--{word}: {len(arms)} rows with these policies; "
                          f"at most {properties.MAX_POLICIES}")
-    return found, by_name
+    return arms
 
 
-def _with_steering(policies: Sequence[properties.Policy], text: str, guest: str,
-                   ) -> tuple[list[properties.Policy], dict[str, Steering]]:
-    """Each policy with each mode of ``--steering``, and the modes by the policies' names."""
-    modes = steering.parse_list(text)
-    rows = _by_mode(policies, [(mode, mode.steers) for mode in modes], "steering", text, guest)
-    for policy in policies:
-        for mode in modes:
-            steering.check_split(policy, mode)
-    return rows
+def _arms(args: argparse.Namespace, virtual: bool) -> list[Arm]:
+    """The rows: each policy with each way of doing I/O."""
+    arms = _each_with([Arm(policy=policy) for policy in _policies(args, virtual)], "steering",
+                      steering.parse_list(args.steering), args.steering, args.guest)
+    for arm in arms:
+        steering.check_split(arm.policy, arm.steering)
+    arms = _each_with(arms, "polling", polling.parse_list(args.polling), args.polling, args.guest)
+    arms = _with_engines(arms, args.engine, args.guest)
+    if (any(arm.steering.steers for arm in arms)
+            and any(arm.polling.polls or arm.engine.is_user for arm in arms)):
+        raise UsageError("--steering: not together with --polling or --engine")
+    return arms
 
 
 def _workloads(args: argparse.Namespace) -> list[Workload]:
@@ -380,29 +338,26 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
-    steered, steering_modes = _with_steering(_policies(args, virtual), args.steering, args.guest)
-    policies, modes = _with_polling(steered, args.polling, args.guest)
-    policies, drivers = _with_engines(policies, modes, args.engine, args.guest)
-    if steering_modes and (modes or drivers):
-        raise UsageError("--steering: not together with --polling or --engine")
+    arms = _arms(args, virtual)
     chosen = _workloads(args)
-    for workload in chosen:
-        if drivers and workload.own:
-            workloads.check_driven(workload)
-    if modes:
+    if any(arm.engine.is_user for arm in arms):
+        for workload in chosen:
+            if workload.own:
+                workloads.check_driven(workload)
+    if any(arm.polling.polls for arm in arms):
         chosen = [workloads.polled(workload) for workload in chosen]
-    settings = Settings(policies, chosen,
-                        properties.parse_media(args.media), virtual, args.vcpus, timing,
-                        repeat, cpu_scale, cost, args.quick, args.drive, args.device_opts,
-                        repeat_command(args), _boot_limit(args), args.guest,
-                        _hints(args), args.seed, args.extras, tuple(args.trace), modes, drivers,
-                        steering_modes)
+    settings = Settings(
+        arms=arms, workloads=chosen, media=properties.parse_media(args.media), virtual=virtual,
+        vcpus=args.vcpus, timing=timing, repeat=repeat, cpu_scale=cpu_scale, cost_ns=cost,
+        quick=args.quick, drive=args.drive, device_opts=args.device_opts,
+        repeat_command=repeat_command(args), boot_limit_s=_boot_limit(args), guest=args.guest,
+        hints=_hints(args), seed=args.seed, extras=args.extras, trace=tuple(args.trace))
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
     # What the device would refuse, and what the scale makes too large, before anything is built.
-    for policy in settings.policies:
-        settings.device_properties(policy)
+    for arm in settings.arms:
+        settings.device_properties(arm.policy)
     return settings
 
 

@@ -12,6 +12,7 @@ from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import kinds, session
 from cint.measure import comparison, runner, sampling, workloads
+from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
 from cint.results import documents, lateness
@@ -19,7 +20,7 @@ from cint.results import documents, lateness
 
 def lateness_notes(settings: Settings, rows: Sequence[sampling.Row], accel: str) -> list[str]:
     """Real time only: whether timers held, the time each policy asked for, and the one it got."""
-    timers = lateness.collect({p.name: p.properties for p in settings.policies}, rows)
+    timers = lateness.collect({arm.name: arm.policy.properties for arm in settings.arms}, rows)
     return [f"verdict: {lateness.verdict(timers, accel)}", *lateness.notes(timers)]
 
 
@@ -40,7 +41,7 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
                      + (", because the guest kernel has no nvme.irq_cost_ns"
                         if settings.cost_applied_ns or settings.guest == "distro" else "")
                      + "; throughput ratios are uncalibrated")
-    if any(p.kind == "stock" for p in settings.policies):
+    if any(arm.policy.kind == "stock" for arm in settings.arms):
         notes.append("stock: the device without cint; it has no media model (its backend answers "
                      "at once) and no counters")
     notes += hint_notes(settings, outcomes, rows)
@@ -55,14 +56,14 @@ def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
                rows: Sequence[sampling.Row]) -> list[str]:
     """What cint had to go by; and that pointer has nothing to go by."""
     notes = []
-    cint = [p.name for p in settings.policies if p.kind == "cint"]
+    cint = [arm.name for arm in settings.arms if arm.policy.kind == "cint"]
     if cint and not settings.hints:
         notes.append("hints: this guest gives none; under cint the device infers them from "
                      "doorbell writes")
     elif cint and not any(marked(r) for r in rows if r.policy in cint):
         notes.append("warning: no command under cint had a hint: does the guest's kernel give any? "
                      + _said(outcomes, "irq_hints"))
-    if any(p.kind == "pointer" and not settings.engine_of(p).is_user for p in settings.policies):
+    if any(arm.policy.kind == "pointer" and not arm.engine.is_user for arm in settings.arms):
         notes.append("pointer: a driver that does not write the queues' interrupt pointers, as "
                      "here, gets an interrupt for each completion, as under default")
     return notes
@@ -134,7 +135,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
                      "in_force": comparison.in_force(settings, outcomes)},
         "calibration": {"proposal": dict(CALIBRATED)},
         "parameters": parameters_for(settings), "baseline": settings.baseline,
-        "policies": [_policy_entry(settings, p, outcomes) for p in settings.policies],
+        "policies": [_policy_entry(settings, arm, outcomes) for arm in settings.arms],
         "workloads": [entry for w in settings.workloads
                       for entry in _workload_entries(settings, w, samples)],
         "rows": [r.as_dict() for r in rows],
@@ -149,22 +150,22 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
     media = asdict(settings.media)
     return {"media": media | {"overrides": dict(settings.media.overrides)},
             "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
-            "polling": any(mode.polls for mode in settings.polling.values()),
+            "polling": any(arm.polling.polls for arm in settings.arms),
             "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
             "repeat": settings.repeat, "seeds": settings.seeds, "extras": settings.extras,
             "drive": str(settings.drive) if settings.drive else None,
             "device_opts": settings.device_opts}
 
 
-def _policy_entry(settings: Settings, policy: properties.Policy,
+def _policy_entry(settings: Settings, arm: Arm,
                   outcomes: Sequence[session.Outcome]) -> dict[str, Any]:
-    """What is kept of a policy; of its first boot that ran to its end, if any did."""
-    outcome = next((o for o in outcomes if o.name == policy.name), session.Outcome(policy.name))
+    """What is kept of a row; of its first boot that ran to its end, if any did."""
+    outcome = next((o for o in outcomes if o.name == arm.name), session.Outcome(arm.name))
+    policy = arm.policy
     props = settings.device_properties(policy)
-    return {"name": policy.name, "kind": policy.kind, "label": policy.label,
-            "polling": settings.polling_of(policy).name,
-            "engine": settings.engine_of(policy).name,
-            "steering": settings.steering_of(policy).name,
+    return {"name": arm.name, "kind": policy.kind, "label": arm.label,
+            "polling": arm.polling.name, "engine": arm.engine.name,
+            "steering": arm.steering.name,
             "latency": _latency_entry(settings, policy),
             "properties": dict(policy.properties), "applied": dict(props),
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),
@@ -183,7 +184,7 @@ def _latency_entry(settings: Settings, policy: properties.Policy) -> dict[str, A
 
 def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> dict[str, Any]:
     """One boot: what decided it, where its outcome is from, and why there is none."""
-    return {"policy": boot.policy.name, "repeat": boot.repeat,
+    return {"policy": boot.arm.name, "repeat": boot.repeat,
             "seed": settings.seed + boot.repeat, "key": done.run.key(), "source": done.source,
             "failure": done.problem.message if done.problem else None}
 

@@ -57,15 +57,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def dry_run_text(settings: Settings, accel: host.Accel) -> str:
     """What would run, in a form that can be copied."""
     parts = []
-    for policy in settings.policies:
-        machine = boots.machine_for(settings, policy, accel)
-        parts += [f"# QEMU for policy {policy.name}", vm.shell_line(vm.machine_args(machine)), ""]
-    by_engine = {settings.engine_of(p).name: p for p in reversed(settings.policies)}
+    for arm in settings.arms:
+        machine = boots.machine_for(settings, arm, accel)
+        parts += [f"# QEMU for policy {arm.name}", vm.shell_line(vm.machine_args(machine)), ""]
+    by_engine = {arm.engine.name: arm for arm in reversed(settings.arms)}
     parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
     for workload in settings.workloads:
-        for engine, policy in by_engine.items():
+        for engine, arm in by_engine.items():
             named = f"{workload.name}, engine {engine}" if len(by_engine) > 1 else workload.name
-            text = boots.render(settings, policy, workload, settings.timing)
+            text = boots.render(settings, arm, workload, settings.timing)
             parts += [f"# fio job {named}", text]
     if settings.virtual:
         parts += [f"# scaled by k = {settings.k:g}", scale.as_markdown()]
