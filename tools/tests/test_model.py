@@ -62,11 +62,11 @@ def test_liveness_is_not_asked_to_reach_every_statement() -> None:
 
 
 def test_each_switch_of_the_model_is_used_and_each_used_one_exists() -> None:
-    for path in (model.MODEL, model.POINTER, model.REAP):
+    for path in (model.MODEL, model.POINTER, model.REAP, model.NOTIFY):
         text = path.read_text("utf-8")
         known = set(re.findall(r"\b(?:M_[A-Z_]+|SHADOW|MASK|TOGGLE|TRUSTING|EDGE|FRESH|"
                                r"UNWRAPPED|HEAL|FROZEN|LYING|FOREIGN|HEAD_LAST|CLEAR_FIRST|"
-                               r"LOOK_AGAIN|KEEP)\b",
+                               r"LOOK_AGAIN|KEEP|NEST|PRIORITY)\b",
                                "\n".join(re.findall(r"^#.*$", text, re.MULTILINE))))
         used = {word for check in model.CHECKS if check.model == path
                 for word in check.defines.split() if "=" not in word}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The models of what device and driver owe each other: what is checked, and how Spin is run.
+"""The models of who owes whom a message: what is checked, and how Spin is run.
 
-A model of tests/model, handshake.pml, pointer.pml or reap.pml, is compiled for each check, with
-other definitions.
+A model of tests/model (handshake.pml, pointer.pml and reap.pml of device and driver, notify.pml
+of QEMU's event loop) is compiled for each check, with other definitions.
 A proof searches every state; a mutation breaks one rule and must be found out, by the
 check that is meant to find it. docs/model.md explains both.
 """
@@ -19,6 +19,7 @@ from cint.selftest.runner import Command
 MODEL = paths.ROOT / "tests/model/handshake.pml"
 REAP = paths.ROOT / "tests/model/reap.pml"
 POINTER = paths.ROOT / "tests/model/pointer.pml"
+NOTIFY = paths.ROOT / "tests/model/notify.pml"
 
 #: What a mutation leads to, in the words of the checker.
 LOST = r"assertion violated \(unhandled==0\)"
@@ -33,6 +34,7 @@ ENDLESS = r"non-progress cycle"
 IN_FLIGHT = r"assertion violated \(fate\["
 HUNG = r"invalid end state"
 SLEPT_ON = r"assertion violated +!\(asleep\)"
+WOKEN_FOR_NOTHING = r"assertion violated \(own_notify_me==0\)"
 
 #: How each kind of check is compiled and run. Safety: assertions and deadlocks in every
 #: state. Liveness: the LTL claim. Progress: no endless cycle without a new completion.
@@ -154,6 +156,24 @@ CHECKS = (
           ("news-looked-for-behind-the-scan", "M_NO_NEWS", HUNG),
           ("scan-to-the-end-without-room", "M_SCAN_TO_THE_END", HUNG),
           ("head-rung-to-the-scan", "M_HEAD_TO_SCAN", IN_FLIGHT))),
+    # QEMU's event loop: no wake-up is lost, and a bottom half needs none for the next.
+    Check("notify/one-each", "ROUNDS=1", model=NOTIFY),
+    Check("notify/priority", "ROUNDS=1 PRIORITY", model=NOTIFY),
+    Check("notify/nested", "ROUNDS=1 NEST", model=NOTIFY),
+    Check("notify/nested-priority", "ROUNDS=1 NEST PRIORITY", slow=True, model=NOTIFY),
+    Check("notify/two-each", "ROUNDS=2", slow=True, model=NOTIFY),
+    *(Check(f"notify/mutation/{name}", word, finds=finds, model=NOTIFY)
+      for name, word, finds in (
+          ("only-check-clears", "M_ONLY_CHECK_CLEARS", WOKEN_FOR_NOTHING),
+          ("not-set-by-prepare", "M_NOT_SET", HUNG),
+          ("cleared-before-the-poll", "M_CLEARED_BEFORE_POLL", HUNG),
+          ("set-after-looking", "M_LOOKS_FIRST", HUNG),
+          ("notified-is-not-read", "M_NOTIFIED_NOT_READ", HUNG),
+          ("no-barrier-in-prepare", "M_NO_BARRIER_IN_PREPARE", HUNG),
+          ("no-barrier-in-poll", "M_NO_BARRIER_IN_POLL", HUNG),
+          ("no-barrier-in-accept", "M_NO_BARRIER_IN_ACCEPT", HUNG),
+          ("no-barrier-in-notify", "M_NO_BARRIER_IN_NOTIFY", HUNG),
+          ("no-write-barrier-in-notify", "M_NO_WRITE_BARRIER", HUNG))),
 )
 
 
