@@ -29,10 +29,13 @@ QEMU_UPSTREAM = BUILD / "qemu-upstream"
 #: A tree of its own for the builds that are measured, which have the load generator.
 QEMU_BENCH_SRC = SRC / "qemu-bench"
 QEMU_BENCH_BUILD = BUILD / "qemu-bench"
-#: The measured binaries: QEMU as it is, with those patches of ours that are for upstream
-#: anyway, and with all of them.
+#: The measured binaries: QEMU as it is; with the first patch for its event loop; with those
+#: patches of ours that are for upstream anyway; the same with the bench's own for virtio; and
+#: with all of them.
 BENCH_PRISTINE = BUILD / "bench/qemu-pristine"
+BENCH_WAKE = BUILD / "bench/qemu-wake"
 BENCH_STOCK = BUILD / "bench/qemu-stock"
+BENCH_VIRTIO = BUILD / "bench/qemu-virtio"
 BENCH_CINT = QEMU_BENCH_BUILD / "qemu-system-x86_64"
 BENCH_FIRMWARE = BUILD / "bench/halt.bin"
 BENCH_MEDIUM = BUILD / "bench/medium.raw"
@@ -105,6 +108,7 @@ QEMU_SERIES = QEMU_PATCHES.parent
 QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
 #: For the builds that are measured.
 QEMU_BENCH_PATCHES = ROOT / "qemu-patches/bench"
+QEMU_BENCH_VIRTIO_PATCHES = QEMU_BENCH_PATCHES / "virtio"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"
 #: The driver in user space.

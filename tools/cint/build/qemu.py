@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from cint import paths, steps
@@ -257,21 +258,29 @@ def build_upstream(own: Path | None, jobs: int) -> bool:
     return any(worked)
 
 
+def _bench_series() -> Iterator[tuple[Path, list[Path]]]:
+    """What the binaries without our device have of our patches, beside the generator."""
+    shared = patches.from_upstream(patches.read_series(paths.QEMU_PATCHES))
+    yield paths.BENCH_PRISTINE, []
+    yield paths.BENCH_WAKE, patches.read_series(paths.QEMU_UPSTREAM_PATCHES / "async")[:1]
+    yield paths.BENCH_STOCK, shared
+    yield paths.BENCH_VIRTIO, [*shared, *patches.read_series(paths.QEMU_BENCH_VIRTIO_PATCHES)]
+
+
 def _build_bench_stock(tree: patches.Tree, jobs: int) -> None:
     """Configure, and build and keep the binaries without our device."""
     load = patches.read_series(paths.QEMU_BENCH_PATCHES)
-    shared = patches.from_upstream(patches.read_series(paths.QEMU_PATCHES))
     base = {"source": tree.label, "root": str(tree.root), "configure": list(MEASURED)}
-    inputs = {**base, "patches": steps.hash_files([*shared, *load]),
-              "load": steps.hash_files(patches.load_map().values())}
-    stamp, fresh = steps.Stamp("qemu-bench-stock"), steps.Stamp("qemu-bench-configure")
-    built = paths.QEMU_BENCH_BUILD / "build.ninja"
-    if stamp.current(inputs, paths.BENCH_PRISTINE, paths.BENCH_STOCK, built):
-        return
-    stamp.remove()
-    patches.remove_overlay(tree)
-    patches.apply_overlay(tree, patches.load_map())
-    for binary, series in ((paths.BENCH_PRISTINE, []), (paths.BENCH_STOCK, shared)):
+    fresh, built = steps.Stamp("qemu-bench-configure"), paths.QEMU_BENCH_BUILD / "build.ninja"
+    for binary, series in _bench_series():
+        inputs = {**base, "patches": steps.hash_files([*series, *load]),
+                  "load": steps.hash_files(patches.load_map().values())}
+        stamp = steps.Stamp(f"bench-{binary.name}")
+        if stamp.current(inputs, binary, built):
+            continue
+        stamp.remove()
+        patches.remove_overlay(tree)
+        patches.apply_overlay(tree, patches.load_map())
         patches.apply_series(tree, [*series, *load])
         if not fresh.current(base, built):
             fresh.remove()
@@ -281,11 +290,11 @@ def _build_bench_stock(tree: patches.Tree, jobs: int) -> None:
         with steps.step(f"bench-{binary.name}", f"Build {binary.name} to measure") as step:
             _ninja(step, paths.QEMU_BENCH_BUILD, jobs, "qemu-system-x86_64")
             _keep(paths.BENCH_CINT, binary)
-    stamp.write(inputs)
+        stamp.write(inputs)
 
 
 def build_bench(own: Path | None, jobs: int) -> bool:
-    """Build what `cint bench --device` measures: three binaries from one configure line."""
+    """Build what `cint bench --device` measures: five binaries from one configure line."""
     tree = trees.prepare_bench(own)
     _build_bench_stock(tree, jobs)
     series = [*patches.read_series(paths.QEMU_PATCHES),
