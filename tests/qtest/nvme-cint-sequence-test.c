@@ -563,10 +563,12 @@ static void f15(const void *opts)
     "file.image.driver=null-co,file.image.size=1073741824," \
     "file.image.read-zeroes=on "
 
-static void command_backend(CintMachine *m, const char *command)
+/* @device has the drive. */
+static void command_backend(CintMachine *m, const char *device,
+                            const char *command)
 {
-    g_autofree char *answer = qtest_hmp(m->qts, "qemu-io -d nvme0 \"%s\"",
-                                        command);
+    g_autofree char *answer = qtest_hmp(m->qts, "qemu-io -d %s \"%s\"",
+                                        device, command);
 
     g_assert_cmpstr(answer, ==, "");
 }
@@ -583,7 +585,7 @@ static GThread *hold_read(CintMachine *m)
     CintTest *t = &m->node[0].t;
     QNvmeSq *sq = cint_queues(t, 1);
 
-    command_backend(m, "break read_aio held");
+    command_backend(m, "nvme0", "break read_aio held");
     cint_read(t, sq, 1);
     return g_thread_new("clock", step_clock, m);
 }
@@ -595,7 +597,7 @@ static void f16_monitor(const void *opts)
 
     cint_step("the monitor is asked while data is late");
     qtest_qmp_assert_success(m->qts, "{'execute': 'query-status'}");
-    command_backend(m, "resume held");
+    command_backend(m, "nvme0", "resume held");
     g_thread_join(clock);
     qnvme_wait_cqes(m->node[0].t.nvme->cqs[1], 1);
     finish(m);
@@ -1044,6 +1046,163 @@ static void unplug_with_admin_message(const void *opts)
     cint_machine_free(m);
 }
 
+/* ---- A namespace is formatted under commands that are in flight ---- */
+
+#define LBAF_4K_8   5       /* blocks of 4 KiB with 8 bytes of metadata */
+
+static void push_format(CintTest *t, uint8_t lbaf)
+{
+    qnvme_push(&t->nvme->admin_sq, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_FORMAT_NVM,
+        .nsid = cpu_to_le32(1),
+        .cdw10 = cpu_to_le32(lbaf),
+    });
+    ring_admin(t);
+}
+
+/* Returns: the status code of the Format, with flags */
+static uint16_t format_namespace(CintMachine *m, unsigned by, uint8_t lbaf)
+{
+    QNvmeCq *cq = &m->node[by].t.nvme->admin_cq;
+    NvmeCqe cqe;
+
+    push_format(&m->node[by].t, lbaf);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(cq, 1);
+    g_assert_true(qnvme_peek(cq, 0, &cqe));
+    qnvme_reap(cq, 1);
+    return qnvme_status(&cqe);
+}
+
+/* @cmd of controller 0 is in flight; controller @by formats what it is for. */
+static void format_under(CintMachine *m, unsigned by, const NvmeCmd *cmd,
+                         uint8_t lbaf)
+{
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    command_backend(m, "ns1", "break read_aio held");
+    qnvme_push(sq, cmd);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    g_assert_cmphex(format_namespace(m, by, lbaf), ==, NVME_CMD_SEQ_ERROR);
+    command_backend(m, "ns1", "resume held");
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, 1);
+    qnvme_reap(sq->cq, 1);
+    g_assert_cmphex(format_namespace(m, by, 0), ==, 0);
+    finish(m);
+}
+
+static CintMachine *boot_held(const char *opts, const char *namespace)
+{
+    g_autofree char *device = g_strconcat(",subsys=s0", opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = device }, { .opts = ",subsys=s0" }, { NULL },
+    };
+
+    return cint_machine_new(HELD_DISK "-device nvme-subsys,id=s0 ", plans,
+                            namespace);
+}
+
+/* Its metadata is read when there is none any more. */
+static void read_then_format(const char *opts, unsigned by)
+{
+    CintMachine *m = boot_held(opts, "-device nvme-ns,bus=nvme0,id=ns1,"
+                                       "drive=d0,nsid=1,ms=8,pi=1");
+    CintTest *t = &m->node[0].t;
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, 512);
+
+    cmd.mptr = cpu_to_le64(t->buf.addr + QNVME_PAGE_SIZE);
+    format_under(m, by, &cmd, 0);
+}
+
+static void f21_read(const void *opts)
+{
+    read_then_format(opts, 0);
+}
+
+static void f21_read_shared(const void *opts)
+{
+    read_then_format(opts, 1);
+}
+
+/* Its metadata goes behind data that is eight times as long as its buffer. */
+static void f21_copy(const void *opts)
+{
+    CintMachine *m = boot_held(opts, "-device nvme-ns,bus=nvme0,id=ns1,"
+                                       "drive=d0,nsid=1");
+    CintTest *t = &m->node[0].t;
+    NvmeCopySourceRangeFormat0_2 range = { .nlb = cpu_to_le16(127) };
+
+    qtest_memwrite(t->qts, t->buf.addr, &range, sizeof(range));
+    format_under(m, 0, &(NvmeCmd) {
+        .opcode = NVME_CMD_COPY,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+        .cdw10 = cpu_to_le32(1024),
+    }, LBAF_4K_8);
+}
+
+/* ---- A feature of placement handles, for all namespaces at once ---- */
+
+static void f22(const void *opts)
+{
+    g_autofree char *device = g_strconcat(",subsys=s0", opts, NULL);
+    const CintPlan plans[] = { { .opts = device }, { NULL } };
+    CintMachine *m = cint_machine_new(FAST_DISK "-device nvme-subsys,id=s0,"
+                                      "fdp=on,fdp.nruh=4 ", plans,
+                                      "-device nvme-ns,bus=nvme0,drive=d0,"
+                                      "fdp.ruhs=0");
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_SET_FEATURES,
+        .nsid = cpu_to_le32(NVME_NSID_BROADCAST),
+        .cdw10 = cpu_to_le32(NVME_FDP_EVENTS),
+    };
+
+    g_assert_cmphex(qnvme_admin(m->node[0].t.nvme, &cmd, NULL), ==,
+                    NVME_INVALID_NSID | NVME_DNR);
+    cmd.opcode = NVME_ADM_CMD_GET_FEATURES;
+    g_assert_cmphex(qnvme_admin(m->node[0].t.nvme, &cmd, NULL), ==,
+                    NVME_INVALID_NSID | NVME_DNR);
+    finish(m);
+}
+
+/* ---- A Format is aborted ---- */
+
+#define SHORT_DISK \
+    "-blockdev driver=null-co,node-name=d0,size=1048576,read-zeroes=on," \
+    "latency-ns=400000000 "
+
+static void finish_readable(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq;
+    NvmeCqe cqe;
+
+    cint_machine_enumerate(m);
+    sq = cint_queues(t, 1);
+    cint_read(t, sq, 1);
+    cint_machine_run(m, 1);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+    finish(m);
+}
+
+static void f23(const void *opts)
+{
+    CintMachine *m = boot_one(SHORT_DISK, opts);
+
+    push_format(&m->node[0].t, 0);
+    cint_let_run(&m->node[0].t);
+    cint_push_admin(&m->node[0].t, NVME_ADM_CMD_ABORT, 0, 0, 0);
+    ring_admin(&m->node[0].t);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(&m->node[0].t.nvme->admin_cq, 2);
+    finish_readable(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -1137,6 +1296,17 @@ static const Sequence sequences[] = {
     { "reset/posts-nothing/real", reset_posts_nothing, REAL },
     { "reset/sends-nothing/real", reset_sends_nothing, HOLDING(REAL) },
     { "reset/sends-nothing/virtual", reset_sends_nothing, HOLDING(VIRTUAL) },
+    { "f21/format-under-a-read/off", f21_read, OFF },
+    { "f21/format-under-a-read/real", f21_read, REAL },
+    { "f21/format-under-a-read-of-another/off", f21_read_shared, OFF },
+    { "f21/format-under-a-read-of-another/real", f21_read_shared, REAL },
+    { "f21/format-under-a-copy/off", f21_copy, OFF },
+    { "f21/format-under-a-copy/real", f21_copy, REAL },
+    { "f22/placement-events-for-all/off", f22, OFF },
+    { "f22/placement-events-for-all/real", f22, REAL },
+    { "f22/placement-events-for-all/virtual", f22, VIRTUAL },
+    { "f23/aborted-format/off", f23, OFF },
+    { "f23/aborted-format/real", f23, REAL },
 };
 
 static void run_sequence(const void *opaque)
