@@ -87,8 +87,8 @@ UPSTREAM_TESTS = {
               "tests/unit/test-thread-pool"),
     "icount": ("tests/qtest/icount-slot-test",),
     "nvme": ("tests/qtest/qos-test",),
-    # Firmware under TCG that maps BARs.
-    "physmem": ("tests/qtest/vmgenid-test",),
+    # Firmware under TCG that maps BARs, and that reads while others are mapped.
+    "physmem": ("tests/qtest/vmgenid-test", "tests/qtest/tlb-view-test"),
 }
 
 
