@@ -762,6 +762,55 @@ static void test_commands_side_by_side(void)
     fake_free(fake);
 }
 
+typedef struct {
+    FakeNvme *fake;
+    uint8_t cns, page[NVME_PAGE];
+} Question;
+
+static void *identify(void *opaque)
+{
+    Question *question = opaque;
+    struct nvme_sqe sqe = {
+        .opcode = NVME_ADMIN_IDENTIFY, .nsid = 1, .cdw10 = question->cns,
+    };
+    struct cintio_error ignored;
+
+    return GINT_TO_POINTER(cintio_admin(question->fake->dev, &sqe,
+                                        question->page, NVME_PAGE, NULL,
+                                        &ignored));
+}
+
+/* Each of those that are answered together has its own data. */
+static void test_answers_side_by_side(void)
+{
+    FakeNvme *fake = fake_new();
+    Question questions[] = {
+        { .fake = fake, .cns = NVME_CNS_CONTROLLER },
+        { .fake = fake, .cns = NVME_CNS_NAMESPACE },
+    };
+    GThread *threads[2];
+    uint64_t blocks;
+    uint32_t tail;
+
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    fake->stuck = true;
+    for (unsigned i = 0; i < 2; i++) {
+        tail = __atomic_load_n(&fake->sq[0].tail, __ATOMIC_ACQUIRE);
+        threads[i] = g_thread_new("identify", identify, &questions[i]);
+        while (__atomic_load_n(&fake->sq[0].tail, __ATOMIC_ACQUIRE) == tail) {
+            usleep(100);
+        }
+    }
+    fake_answer(fake);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(threads[i])), ==, 0);
+    }
+    g_assert_cmpint(questions[0].page[24], !=, 0);  /* the model's name */
+    memcpy(&blocks, questions[1].page, sizeof(blocks));
+    g_assert_cmpuint(blocks, ==, FAKE_BLOCKS);
+    fake_free(fake);
+}
+
 /* A command that is not answered ends when somebody resets the controller. */
 static void test_reset_waits_for_nobody(void)
 {
@@ -1383,6 +1432,7 @@ int main(int argc, char **argv)
                     test_reset_waits_for_nobody);
     g_test_add_func("/wait/commands-side-by-side",
                     test_commands_side_by_side);
+    g_test_add_func("/wait/answers-side-by-side", test_answers_side_by_side);
     g_test_add_func("/wait/told-between", test_told_between);
     g_test_add_func("/wait/records/cease", test_records_cease);
     g_test_add_func("/wait/records/cease-between", test_records_cease_between);
