@@ -402,7 +402,7 @@ def test_a_device_with_sanitizers_gets_every_case_and_more_hostile_inputs(
 
 def hostile_cases(*names: str) -> list[Command]:
     env = (("QTEST_QEMU_BINARY", "qemu"),)
-    return [replace(qtest(f"{volumes.HOSTILE}/fuzz/{name}/hostile-guest"), env=env)
+    return [replace(qtest(f"{volumes.HOSTILE}/nvme-cint/fuzz/{name}/hostile-guest"), env=env)
             for name in names]
 
 
@@ -440,7 +440,7 @@ def run_small(volume: volumes.Volume, pattern: str | None = None, seed: int = 1)
     program.write_text(f"#!/bin/sh\ntest ! -e {volume.build}/$CINT_FUZZ_FAILS || exit 1\n")
     program.chmod(0o755)
     cases = [replace(case, argv=(str(program),),
-                     env=(("CINT_FUZZ_FAILS", case.name.split("/")[2]),))
+                     env=(("CINT_FUZZ_FAILS", case.name.split("/")[3]),))
              for case in hostile_cases("a", "b", "c")]
     return [f"{result.name} {result.status}" for result in volumes.run(
         volume, cases, seed, 1, lambda name, names: runner.selected(name, pattern, names))]

@@ -71,7 +71,7 @@ def _slice(volume: Volume, number: int, case: Command, seed: int) -> Command:
     env = {**dict(case.env), **dict(volume.env), "CINT_FUZZ_INPUTS": str(volume.slice)}
     if volume.wrapper:
         env["QTEST_QEMU_BINARY"] = " ".join((*volume.wrapper, env["QTEST_QEMU_BINARY"]))
-    short = case.name.removeprefix(HOSTILE).removeprefix("/fuzz").strip("/").partition("/")[0]
+    short = case.name.rsplit("/", 2)[-2]
     return replace(
         case, suite="fuzz", name=f"device {volume.name} {number + 1}/{volume.count} {short}",
         argv=(*case.argv, "--seed", f"R02S{seed << 32 | number:032x}"),
