@@ -5,7 +5,7 @@
 All mutations of mutations.py are compiled into one QEMU with a switch, the environment variable
 CINT_MUTANT, so that trying one costs no build. Number 0 is none: with it, all must pass.
 
-Usage: build/venv/bin/python tests/qtest/mutate.py [--list] [PATTERN...]
+Usage: build/venv/bin/python tests/qtest/mutate.py [--list] [--check] [PATTERN...]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -50,14 +51,28 @@ def mutated(text: str, number: int, mutation: Mutation) -> str:
     return text[:start] + new + text[start + len(mutation.old):]
 
 
+def mutated_texts(directory: Path, chosen: Iterable[tuple[int, Mutation]]) -> dict[str, str]:
+    """The files of a directory that have a mutation, with all of them; SystemExit if one cannot."""
+    texts: dict[str, str] = {}
+    for number, mutation in chosen:
+        text = texts.get(mutation.file) or (directory / mutation.file).read_text()
+        texts[mutation.file] = mutated(text, number, mutation)
+    return texts
+
+
+def check(chosen: Sequence[tuple[int, Mutation]]) -> int:
+    """Look for the places of those mutations that are of the project's own files."""
+    own = [(number, m) for number, m in chosen if (paths.OVERLAY_NVME / m.file).exists()]
+    mutated_texts(paths.OVERLAY_NVME, own)
+    print(f"{len(own)} mutations have a place; {len(chosen) - len(own)} are of QEMU's files")
+    return 0
+
+
 def write_sources() -> list[Path]:
     """The files of hw/nvme/ in a directory of their own, with all mutations; the C files."""
     shutil.rmtree(MUTANTS, ignore_errors=True)
     MUTANTS.mkdir(parents=True)
-    texts: dict[str, str] = {}
-    for number, mutation in enumerate(MUTATIONS, 1):
-        text = texts.get(mutation.file) or (NVME / mutation.file).read_text()
-        texts[mutation.file] = mutated(text, number, mutation)
+    texts = mutated_texts(NVME, enumerate(MUTATIONS, 1))
     for path in NVME.iterdir():
         if path.name not in texts:
             (MUTANTS / path.name).symlink_to(path)
@@ -117,6 +132,8 @@ def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="only show the mutations")
+    parser.add_argument("--check", action="store_true",
+                        help="only look for the places of those of the project's own files")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN",
                         help="only mutations of which file or description contains one")
     args = parser.parse_args()
@@ -126,6 +143,8 @@ def main() -> int:
         for _, m in chosen:
             print(f"{m.file:14} {m.what}: {', '.join(m.tests)}")
         return 0
+    if args.check:
+        return check(chosen)
     build()
     for test in sorted({test for _, m in chosen for test in m.tests}):
         found = failure(0, test)

@@ -4,12 +4,14 @@
 
 Pure ones of the device and of the guest's kernel, and the user-space driver.
 
-    tests/unit/mutate.py [PATTERN]
+    tests/unit/mutate.py [--check] [PATTERN]
 
 Each mutant is a copy of a file in which one piece of text is replaced. A mutant that no test
-notices has survived; the exit status says whether one did. PATTERN limits the files.
+notices has survived; the exit status says whether one did. PATTERN limits the files. --check only
+looks whether each text stands once in its file.
 """
 
+import argparse
 import shlex
 import shutil
 import subprocess
@@ -209,7 +211,7 @@ MUTANTS = {
          ""),
         ("a fetch leaves the backlog", "set_backlog(sq, sq->backlog - 1);", ""),
         ("a tail that went back drains nothing",
-         "went ? commands_went(sq->cq, now, false) : no_action", "no_action"),
+         "went ? commands_went(sq->cq, now, false)\n", "went ? no_action\n"),
         ("backlog outlives its queue", "    set_backlog(sq, 0);\n", ""),
         ("a lone Urgent is retained", "    if (!cq->pending) {\n        cq->retained--;\n    }\n",
          ""),
@@ -868,6 +870,22 @@ def pass_together(objects: list[Path], place: Path, flags: list[str]) -> bool:
     return passes(binary)
 
 
+def take(name: str, output: Path) -> None:
+    """A file that the series of kernel patches adds."""
+    subprocess.run([sys.executable, UNIT / "kernel/take.py", ROOT / "guest-patches/6.12/series",
+                    name, output], check=True)
+
+
+def original_of(name: str) -> str:
+    """The file as it is."""
+    if name in KERNEL_TESTS:
+        with tempfile.TemporaryDirectory(prefix="cint-mutant-") as place:
+            taken = Path(place) / "original"
+            take(name, taken)
+            return taken.read_text("utf-8")
+    return ((ROOT if name in DRIVER else ROOT / "hw/nvme") / name).read_text("utf-8")
+
+
 class Bench:
     """The tests of one file, compiled but for that file."""
 
@@ -875,7 +893,6 @@ class Bench:
         """Compile them."""
         found = MODEL_TESTS.get(name, ENGINE_TESTS)
         self.source = ROOT / "hw/nvme" / name
-        self.original = self.source.read_text("utf-8")
         self.place = place
         # The engine's tests are many, and its copies of queues no news to sanitizers.
         self.flags = [*(SANITIZE if name in MODEL_TESTS else ()), *glib()]
@@ -905,7 +922,6 @@ class HeaderBench:
         """Copy what includes the header to where the mutants will be."""
         found = MODEL_TESTS[name.replace(".h", ".c")]
         self.place, self.header = place, place / Path(name).name
-        self.original = (ROOT / "hw/nvme" / name).read_text("utf-8")
         # The directory of the mutant comes before that of the original.
         self.flags = [f"-I{place}", *SANITIZE, *glib()]
         originals = [*(ROOT / "hw/nvme" / source for source in found.sources),
@@ -924,8 +940,7 @@ class DriverBench:
 
     def __init__(self, name: str, place: Path) -> None:
         """Compile them."""
-        self.source, self.place = ROOT / name, place
-        self.original = self.source.read_text("utf-8")
+        self.place = place
         self.flags = ["-D_GNU_SOURCE", "-DCINTIO_TEST", "-pthread", f"-I{ROOT / 'userspace'}",
                       *SANITIZE, *glib()]
         sources = [*(ROOT / "hw/nvme" / other for other in ENGINE), UNIT / "fake-nvme.c",
@@ -947,13 +962,9 @@ class KernelBench:
 
     def __init__(self, name: str, place: Path) -> None:
         """Take file and tests out of the patches."""
-        self.place, self.name, self.program = place, name, UNIT / KERNEL_TESTS[name]
-        header, tests = place / Path(name).name, f"{Path(name).stem}_test"
-        for path, output in ((name, header),
-                             (f"{name.removesuffix('.h')}_test.c", place / f"{tests}.inc.h")):
-            subprocess.run([sys.executable, UNIT / "kernel/take.py",
-                            ROOT / "guest-patches/6.12/series", path, output], check=True)
-        self.header, self.original = header, header.read_text("utf-8")
+        self.place, self.header, self.program = (
+            place, place / Path(name).name, UNIT / KERNEL_TESTS[name])
+        take(f"{name.removesuffix('.h')}_test.c", place / f"{Path(name).stem}_test.inc.h")
 
     def survives(self, text: str) -> bool:
         """Whether all tests pass with `text` in the file's place."""
@@ -973,22 +984,40 @@ def bench_of(name: str, place: Path) -> Bench | HeaderBench | DriverBench | Kern
     return DriverBench(name, place) if name in DRIVER else Bench(name, place)
 
 
+def misplaced(name: str) -> list[str]:
+    """The mutants of a file whose text does not stand there once, a line each."""
+    text = original_of(name)
+    return [f"{name}: {what}: {text.count(before)} places to change"
+            for what, before, _ in MUTANTS[name] if text.count(before) != 1]
+
+
+def check(names: list[str]) -> int:
+    """Look for the places of all mutants; 1 where one is missing."""
+    lost = [line for name in names for line in misplaced(name)]
+    print("\n".join([*lost, f"{sum(len(MUTANTS[name]) for name in names)} mutants, "
+                            f"{len(lost)} without one place"]))
+    return bool(lost)
+
+
 def main() -> int:
     """Try all mutants of the files that match."""
-    pattern = sys.argv[1] if len(sys.argv) > 1 else ""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only look for the mutants' places")
+    parser.add_argument("pattern", nargs="?", default="", help="part of a file's name")
+    args = parser.parse_args()
+    names = [name for name in MUTANTS if args.pattern in name]
+    if args.check:
+        return check(names)
     tried = survived = 0
-    for name, mutants in MUTANTS.items():
-        if pattern not in name:
-            continue
+    for name in names:
+        if lost := misplaced(name):
+            sys.exit("\n".join(lost))
         with tempfile.TemporaryDirectory(prefix="cint-mutant-") as place:
             bench = bench_of(name, Path(place))
-            original = bench.original
+            original = original_of(name)
             if not bench.survives(original):
                 sys.exit(f"{name}: its tests fail as it is")
-            for what, before, _ in mutants:
-                if original.count(before) != 1:
-                    sys.exit(f"{name}: {what}: {original.count(before)} places to change")
-            for what, before, after in mutants:
+            for what, before, after in MUTANTS[name]:
                 tried += 1
                 if bench.survives(original.replace(before, after)):
                     survived += 1
