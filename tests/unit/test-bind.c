@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,18 +19,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static char *root;
+#include "tree.h"
+
 static const char *held;        /* of the disks, by the kernel */
 static bool refused;            /* vfio-pci does not take it */
 static unsigned claimed;        /* disks that are open for this process alone */
 static unsigned claimed_then;   /* ... when the driver changed */
-
-static const char *rooted(const char *path)
-{
-    g_autofree char *at = g_build_filename(root, path, NULL);
-
-    return g_intern_string(at);     /* several are in use at once */
-}
 
 /* A block or character device is a file that has its numbers: "b 259:0". */
 static int fake_stat(const char *path, struct stat *is)
@@ -66,33 +59,6 @@ static int fake_open(const char *path, int flags, ...)
     fd = open(rooted(path), O_RDONLY | O_CLOEXEC);
     claimed += fd >= 0;
     return fd;
-}
-
-static void put(const char *path, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put(const char *path, const char *fmt, ...)
-{
-    g_autofree char *at = g_strdup(rooted(path));
-    g_autofree char *dir = g_path_get_dirname(at);
-    g_autofree char *text = NULL;
-    va_list ap;
-
-    va_start(ap, fmt);
-    text = g_strdup_vprintf(fmt, ap);
-    va_end(ap);
-    g_assert_cmpint(g_mkdir_with_parents(dir, 0755), ==, 0);
-    g_assert_true(g_file_set_contents(at, text, -1, NULL));
-}
-
-static void put_link(const char *path, const char *target)
-{
-    g_autofree char *at = g_strdup(rooted(path));
-    g_autofree char *dir = g_path_get_dirname(at);
-
-    g_assert_cmpint(g_mkdir_with_parents(dir, 0755), ==, 0);
-    g_unlink(at);
-    g_assert_cmpint(symlink(target, at), ==, 0);
 }
 
 #define CONTROLLER "/sys/bus/pci/devices/0000:00:03.0"
@@ -156,7 +122,7 @@ static int fake_close(int fd)
 /* A machine with an NVMe controller that nothing uses, and vfio-pci. */
 static void begin(void)
 {
-    root = g_dir_make_tmp("bind-XXXXXX", NULL);
+    tree_begin();
     held = NULL;
     refused = false;
     claimed = 0;
@@ -193,28 +159,10 @@ static void begin(void)
     put_link("/proc/77/fd/2", "socket:[123]");
 }
 
-static void remove_tree(const char *path)
-{
-    GDir *dir = g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL :
-                g_dir_open(path, 0, NULL);
-    const char *name;
-
-    while (dir && (name = g_dir_read_name(dir))) {
-        g_autofree char *at = g_build_filename(path, name, NULL);
-
-        remove_tree(at);
-    }
-    if (dir) {
-        g_dir_close(dir);
-    }
-    g_remove(path);
-}
-
 static void finish(void)
 {
     g_assert_cmpuint(claimed, ==, 0);
-    remove_tree(root);
-    g_free(root);
+    tree_end();
 }
 
 static void assert_driver(const char *name)
@@ -347,7 +295,7 @@ static void use_no_node(void)
 /* The kernel's disk is that of all paths; each path has a hidden one. */
 static void make_paths(void)
 {
-    remove_tree(rooted(CONTROLLER "/nvme/nvme0/nvme0n1"));
+    take_away(CONTROLLER "/nvme/nvme0/nvme0n1");
     put(CONTROLLER "/nvme/nvme0/nvme0c0n1/dev", "259:7\n");
     put("/sys/class/nvme/nvme0/nvme0c0n1/dev", "259:7\n");
 }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
-#include <glib/gstdio.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +18,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tree.h"
 
 #define THREADS 4
 #define MS UINT64_C(1000000)
@@ -40,14 +41,6 @@ static struct machine {
 /* What happens while steerd sleeps for the nth time. */
 static void (*happens)(unsigned int sleeps);
 static unsigned int sleeps;
-static char *root;
-
-static const char *rooted(const char *path)
-{
-    g_autofree char *at = g_build_filename(root, path, NULL);
-
-    return g_intern_string(at);
-}
 
 static int fake_open(const char *path, int flags)
 {
@@ -103,29 +96,13 @@ static int fake_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
     return 0;
 }
 
-static void put(const char *text, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
-
-static void put(const char *text, const char *fmt, ...)
-{
-    g_autofree char *path = NULL, *dir = NULL;
-    va_list ap;
-
-    va_start(ap, fmt);
-    path = g_strdup_vprintf(fmt, ap);
-    va_end(ap);
-    dir = g_path_get_dirname(rooted(path));
-    g_assert_cmpint(g_mkdir_with_parents(dir, 0755), ==, 0);
-    g_assert_true(g_file_set_contents(rooted(path), text, -1, NULL));
-}
-
 static void put_stat(unsigned int thread)
 {
-    g_autofree char *text = g_strdup_printf(
-        "%u (a (strange) name) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0 "
-        "0 0 0 0 0 0 0 0 0 0 0 0 0 17 %u 0 0\n", 100 + thread,
-        m->started[thread], m->cpu[thread]);
+    g_autofree char *path = g_strdup_printf("/proc/%u/stat", 100 + thread);
 
-    put(text, "/proc/%u/stat", 100 + thread);
+    put(path, "%u (a (strange) name) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 "
+        "%u 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 %u 0 0\n", 100 + thread,
+        m->started[thread], m->cpu[thread]);
 }
 
 /* A thread that may not stay where it is goes to the first CPU that it may. */
@@ -164,52 +141,35 @@ static int fake_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 /* L has bytes outstanding on CPU 0, T there, too, by thread 0: it is to go. */
 static void begin(unsigned int cpus)
 {
-    g_autofree char *template = g_strdup("/tmp/steerd-XXXXXX");
-
     m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     g_assert_true(m != MAP_FAILED);
     m->cpus = cpus;
-    root = g_strdup(g_mkdtemp(template));
+    tree_begin();
     for (unsigned int queue = 0; queue < 2 * cpus; queue++) {
-        g_autofree char *cpu = g_strdup_printf("%u\n", queue % cpus);
+        g_autofree char *dir =
+            g_strdup_printf("/sys/block/nvme0n1/mq/%u/", queue);
+        g_autofree char *list = g_strconcat(dir, "cpu_list", NULL);
+        g_autofree char *bytes = g_strconcat(dir, "switch_bytes", NULL);
 
-        put(cpu, "/sys/block/nvme0n1/mq/%u/cpu_list", queue);
-        put(queue % cpus ? "0\n" : "65536\n",
-            "/sys/block/nvme0n1/mq/%u/switch_bytes", queue);
+        put(list, "%u\n", queue % cpus);
+        put(bytes, "%s\n", queue % cpus ? "0" : "65536");
     }
     m->mask[0] = EVERYWHERE;
     m->started[0] = 7000;
-    put("mover\n", "/proc/100/comm");
-    put("", "/proc/100/task/100/stat");
+    put("/proc/100/comm", "mover\n");
+    put("/proc/100/task/100/stat", "%s", "");
     put_stat(0);
-    put("other\n", "/proc/101/comm");
+    put("/proc/101/comm", "other\n");
     put_stat(1);
     sleeps = 0;
     memset(&all, 0, sizeof(all));
     ended = 0;
 }
 
-static void remove_tree(const char *path)
-{
-    GDir *dir = g_dir_open(path, 0, NULL);
-    const char *name;
-
-    while (dir && (name = g_dir_read_name(dir))) {
-        g_autofree char *at = g_build_filename(path, name, NULL);
-
-        remove_tree(at);
-    }
-    if (dir) {
-        g_dir_close(dir);
-    }
-    g_remove(path);
-}
-
 static void finish(void)
 {
-    remove_tree(root);
-    g_free(root);
+    tree_end();
     munmap(m, sizeof(*m));
 }
 
