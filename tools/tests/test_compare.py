@@ -782,8 +782,8 @@ def test_width_with_extreme_values() -> None:
     values: dict[str, float | None] = dict.fromkeys(metrics.NAMES, 9_999_999.0)
     ratios = dict.fromkeys(metrics.RATIOS, 999.9)
     name = "static:time=123456us,thr=65535"
-    rows = [sampling.Row(name, "sync", None, values, 0.1, ratios),
-            sampling.Row(name, "sync", "a job with quite a long name", {}, None)]
+    rows = [sampling.Row(name, "sync", None, values, spread=0.1, ratios=ratios),
+            sampling.Row(name, "sync", "a job with quite a long name", {})]
     lines = table.format_rows(rows, {"sync": "x" * 300}, "default")
     assert max(len(line) for line in lines) <= table.WIDTH
 

@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from cint.device import logpage, scale
@@ -262,6 +262,7 @@ class Row:
     workload: str
     job: str | None
     values: Mapping[str, float | None]
+    _: KW_ONLY
     spread: float | None = None
     ratios: Mapping[str, float | None] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
@@ -401,7 +402,7 @@ def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | Non
     values = {m: _median([p[m] for p in parts]) for m in parts[0]}
     values |= _latencies(_pooled(samples, job or speaks), k)
     return Row(first.policy, first.workload, job, values,
-               _spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
+               spread=_spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
                repeats=len(samples),
                window_s=_median([scale.report_time(w.seconds, k) for w in windows]),
                even=all(w.even for w in windows))

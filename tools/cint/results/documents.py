@@ -195,13 +195,14 @@ def write_csv(directory: Path, table: Iterable[sampling.Row]) -> Path:
 
 def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
-    return [sampling.Row(r["policy"], r["workload"], r["job"],
-                         {m: r[m] for m in metrics.NAMES}, r["spread"], r["ratios"],
-                         r["reasons"], r.get("lateness", {}), r.get("hints", {}),
-                         {m: (low, high) for m, (low, high) in r.get("range", {}).items()},
-                         r.get("repeats", 1), r.get("window_s"), r.get("even", True),
-                         r.get("engine", engines.KERNEL), r.get("classes", {}))
-            for r in document["rows"]]
+    return [sampling.Row(
+        r["policy"], r["workload"], r["job"], {m: r[m] for m in metrics.NAMES},
+        spread=r["spread"], ratios=r["ratios"], reasons=r["reasons"],
+        lateness=r.get("lateness", {}), hints=r.get("hints", {}),
+        range={m: (low, high) for m, (low, high) in r.get("range", {}).items()},
+        repeats=r.get("repeats", 1), window_s=r.get("window_s"), even=r.get("even", True),
+        engine=r.get("engine", engines.KERNEL), classes=r.get("classes", {}))
+        for r in document["rows"]]
 
 
 def load(path: Path) -> Document:
