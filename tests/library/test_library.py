@@ -131,8 +131,8 @@ def test_program_outside(installed: Installed, language: str, link: str, tmp_pat
 
 
 def test_by_itself(tmp_path: Path) -> None:
-    """The directory alone, copied elsewhere, is a project; it has its licence."""
-    shutil.copytree(paths.USERSPACE, tmp_path / "copy")
+    """The directory alone, copied elsewhere with its links as links, is a project."""
+    shutil.copytree(paths.USERSPACE, tmp_path / "copy", symlinks=True)
     meson("setup", tmp_path / "build", tmp_path / "copy")
     meson("compile", "-C", tmp_path / "build")
     assert "LESSER GENERAL PUBLIC LICENSE" in (tmp_path / "copy/LICENSE").read_text("utf-8")

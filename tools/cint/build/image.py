@@ -57,7 +57,7 @@ def _build_own(name: str, title: str, recipe_name: str, *words: str | Path,
     recipe = paths.IMAGES / recipe_name
     parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
     if out in (_CINTIO, _FIO_USER):
-        parts += [paths.ROOT / "hw/nvme/cint-abi.h", *sorted(paths.USERSPACE.glob("*.[ch]"))]
+        parts += sorted(paths.USERSPACE.glob("*.[ch]"))
     inputs = {"parts": steps.hash_files([recipe, *parts]), **({"of": of} if of else {})}
     stamp = steps.Stamp(name)
     if stamp.current(inputs, out):
