@@ -13,7 +13,8 @@ from cint.selftest.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "replay", "tests", "tools", "userspace",
-          "subprojects", "guest-patches", "images", "docs/userspace.md")
+          "subprojects", "guest-patches", "images", "docs/userspace.md", "docs/interface.md",
+          "docs/policies.md", "docs/scaling.md")
 PROGRAMS = ("any", "params", "events", "rules")
 
 
@@ -125,7 +126,10 @@ def test_a_line_makes_a_parameter(wider: Path) -> None:
                "import sys; sys.path.insert(0, 'tools'); "
                "from cint.device import properties as p, words; "
                "print(p.policy_properties(p.parse_policy('half:share=5'), 3), "
-               "words.as_markdown(), 'share' in words.PARAMETERS['cint'])")
+               "'share' in words.PARAMETERS['cint'])")
     assert "'cint.share': 5" in done.stdout and done.stdout.endswith("False\n"), done.stderr
-    assert "| `share` | `cint.share` | 1 to 16 | `half` |" in done.stdout
+    assert verb(wider, "docs", "tables").stdout == "docs/interface.md\ndocs/policies.md\n"
+    assert "| `share` | `cint.share` | 1 to 16 | `half` |" in \
+        (wider / "docs/policies.md").read_text("utf-8")
+    assert "| `cint.share` | 1 to 16 | 2 |" in (wider / "docs/interface.md").read_text("utf-8")
     build_programs(wider, "params")

@@ -249,7 +249,3 @@ def test_commas_are_doubled() -> None:
 def test_policies_are_those_of_the_device() -> None:
     assert list(words.POLICIES) == list(logpage.POLICIES)
     assert {name for reads in words.POLICIES.values() for name in reads} <= set(params.ALL)
-
-
-def test_the_documents_list_every_word() -> None:
-    assert words.as_markdown() in (paths.ROOT / "docs/policies.md").read_text(encoding="utf-8")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cint import cli, paths
-from cint.manual import commands, documents, site, wrap
+from cint.errors import CintError
+from cint.manual import commands, documents, site, tables, wrap
 from cint.selftest import suites
 
 HERE = documents.documents()
@@ -74,6 +75,22 @@ def test_the_table_of_trace_events_is_that_of_the_patch() -> None:
     told = re.findall(r"^\| `(\w+)`", section, re.MULTILINE)
     assert sorted(told) == sorted(name.removeprefix("pci_nvme_cint_").removeprefix("pci_nvme_")
                                   for name in documents.trace_events())
+
+
+@pytest.mark.parametrize("table", tables.TABLES, ids=[table.make.__module__.rpartition(".")[2]
+                                                      for table in tables.TABLES])
+def test_tables_are_what_the_lists_give(table: tables.Table) -> None:
+    text = (documents.DOCS / table.document).read_text("utf-8")
+    assert tables.put(text, table) == text, "./cint docs tables writes them again"
+
+
+def test_a_table_that_has_no_place() -> None:
+    table = tables.TABLES[0]
+    for text in ("no such heading\n", f"{table.after}\nno table\n", table.after * 2 + "| a |\n"):
+        with pytest.raises(CintError, match="has no table behind '### The par"):
+            tables.put(text, table)
+    assert tables.put(f"| x |\n{table.after}\n| a |\n|---|\nend\n", table) == \
+        f"| x |\n{table.after}\n{table.make()}end\n"
 
 
 def test_the_verb_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -6,7 +6,6 @@ import argparse
 import pytest
 from canned import sync_result
 
-from cint import paths
 from cint.device import properties, scale
 from cint.device.scale import Kind
 from cint.errors import UsageError
@@ -57,11 +56,6 @@ def test_the_cost_of_an_interrupt_is_a_whole_number_of_turns(
 def test_each_row_is_found_by_its_name() -> None:
     # Of two rows with one name the lookup would give the last.
     assert all(scale.entry(row.where, row.name) is row for row in scale.TABLE)
-
-
-def test_documentation_has_the_table() -> None:
-    text = (paths.ROOT / "docs/scaling.md").read_text(encoding="utf-8")
-    assert scale.as_markdown() in text
 
 
 # ---- who goes by it ----------------------------------------------------------------------

@@ -67,4 +67,17 @@ def read(text: str) -> dict[str, Param]:
     return found
 
 
+#: What stands before a range.
+_BEFORE = {"NS": "ns, ", "MS": "ms, ", "PER_S": "per second, ", "NONE": ""}
+
+
+def as_markdown() -> str:
+    """The properties as a table (docs/interface.md has it)."""
+    lines = ["| property | values | default | meaning |", "|---|---|---|---|"]
+    for param in ALL.values():
+        valid = ", ".join(param.values) or f"{_BEFORE[param.unit]}{param.low} to {param.high}"
+        lines.append(f"| `{param.prop}` | {valid} | {param.usual} | {param.help} |")
+    return "\n".join(lines) + "\n"
+
+
 ALL = read(LIST.read_text("utf-8"))

@@ -157,6 +157,20 @@ def read_profiles(text: str) -> dict[str, Media]:
 PROFILES = read_profiles((paths.OVERLAY_NVME / "model/media-list.h").read_text("utf-8"))
 
 
+def media_as_markdown() -> str:
+    """The profiles as a table (docs/interface.md has it)."""
+    lines = ["| profile | read | write | per KiB read, write | units | jitter | "
+             "bandwidth read, write |", "|---|---|---|---|---|---|---|"]
+    for m in PROFILES.values():
+        per_kib = f"{m.read_per_kib_ns}, {m.write_per_kib_ns}"
+        rates = f"{m.read_bandwidth / 1e9:g}, {m.write_bandwidth / 1e9:g} GB/s"
+        lines.append(
+            f"| {m.name} | {m.read_ns} | {m.write_ns} | "
+            f"{per_kib if m.read_per_kib_ns or m.write_per_kib_ns else ''} | {m.units or 'any'} | "
+            f"{m.jitter_ns or ''} | {rates if m.read_bandwidth or m.write_bandwidth else ''} |")
+    return "\n".join(lines) + "\n"
+
+
 
 # ---- policies -----------------------------------------------------------
 

@@ -46,25 +46,59 @@ _MEMBER = re.compile(r"^ +uint(8|16|32|64)_t +(\w+)(?:\[(\d+)\])?;", re.MULTILIN
 _CODES = {"8": "B", "16": "H", "32": "I", "64": "Q"}
 
 
-def _layout(text: str) -> dict[str, tuple[int, str]]:
-    """Where each member of NvmeCintFeature stands, and its code; it has no gaps."""
-    found, at = {}, 0
+@dataclass(frozen=True)
+class Member:
+    """One member of NvmeCintFeature: its offset and size in bytes, and its code in ``struct``."""
+
+    at: int
+    size: int
+    code: str
+
+
+def _layout(text: str) -> dict[str, Member]:
+    """The members of NvmeCintFeature by name; it has no gaps."""
+    found: dict[str, Member] = {}
+    at = 0
     whole = _STRUCT.search(text)
     for bits, name, count in _MEMBER.findall(whole[1] if whole else ""):
-        found[name] = at, _CODES[bits]
-        at += int(bits) // 8 * int(count or 1)
+        found[name] = Member(at, int(bits) // 8 * int(count or 1), _CODES[bits])
+        at += found[name].size
     return found
 
 
+LAYOUT = _layout((paths.OVERLAY_NVME / "cint-abi.h").read_text("utf-8"))
+
+
 def _fields() -> Iterator[Field]:
-    layout = _layout((paths.OVERLAY_NVME / "cint-abi.h").read_text("utf-8"))
-    yield Field("cint.policy", "policy", *layout["policy"], "cint", logpage.POLICIES)
+    policy = LAYOUT["policy"]
+    yield Field("cint.policy", "policy", policy.at, policy.code, "cint", logpage.POLICIES)
     for param in params.ALL.values():
         if param.feature == "FIELD":
-            yield Field(param.prop, param.field, *layout[param.field], param.usual, param.values)
+            member = LAYOUT[param.field]
+            yield Field(param.prop, param.field, member.at, member.code, param.usual, param.values)
 
 
 FIELDS = tuple(_fields())
+
+
+#: Members that are no parameter's.
+_OTHERS = {"version": f"version, {logpage.VERSION}",
+           "policy": "policy, numbered as in the log page",
+           "flags": "flags: bit 0 ooo, bit 1 storm retune (clear: hold); others 0"}
+_UNITS = {"NS": ", ns", "MS": ", ms", "PER_S": ", per second", "NONE": ""}
+
+
+def as_markdown() -> str:
+    """The layout as a table (docs/interface.md has it)."""
+    told = dict(_OTHERS)
+    for param in params.ALL.values():
+        numbered = ", ".join(f"{number} {value}" for number, value in enumerate(param.values))
+        listed = f": {numbered}" if param.kind == "ENUM" else ""
+        told[param.field] = param.name + _UNITS[param.unit] + listed
+    lines = ["| offset | size | field |", "|---|---|---|"]
+    lines += [f"| {member.at} | {member.size} | {told.get(name, 'reserved')} |"
+              for name, member in LAYOUT.items()]
+    return "\n".join(lines) + "\n"
 
 
 def pack(kind: str, properties: Mapping[str, words.Value]) -> bytes:

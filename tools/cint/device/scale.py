@@ -202,7 +202,7 @@ def as_rows(k: float) -> list[dict[str, object]]:
 
 
 def as_markdown() -> str:
-    """Return the table in Markdown (docs/scaling.md is checked against it)."""
+    """Return the table in Markdown (docs/scaling.md has it)."""
     verb = {Kind.TIME: "x k", Kind.RATE: "/ k", Kind.FIXED: "not scaled"}
     lines = ["| kept by | parameter | unit | applied | remark |",
              "|---|---|---|---|---|"]

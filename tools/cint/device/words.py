@@ -91,7 +91,7 @@ class Parameter:
 
 
 def as_markdown() -> str:
-    """The words as a table (docs/policies.md is checked against it)."""
+    """The words as a table (docs/policies.md has it)."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for kind, table in PARAMETERS.items():
         for p in table.values():

@@ -9,7 +9,7 @@ from cint import paths
 from cint.build import engine
 from cint.errors import EXIT_FAILED, EXIT_OK
 
-TARGETS = ("site", "man", "check", "wrap", "timelines")
+TARGETS = ("site", "man", "check", "wrap", "tables", "timelines")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,6 +26,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                "             events that the documents name exist, and that their prose is\n"
                "             wrapped; exit code 1 otherwise\n"
                "  wrap       wrap paragraphs that are too wide\n"
+               "  tables     write the tables of parameters, media and scales again, from the\n"
+               "             device's own lists\n"
                "  timelines  draw again what each policy does (docs/images/timelines)")
     parser.add_argument("what", nargs="?", choices=TARGETS, default="site", metavar="WHAT",
                         help=f"{', '.join(TARGETS)} (default: site)")
@@ -63,6 +65,14 @@ def _wrap() -> int:
     return EXIT_OK
 
 
+def _tables() -> int:
+    from cint.manual import tables  # noqa: PLC0415 - the others do without
+
+    for path in tables.write():
+        print(paths.display(path))
+    return EXIT_OK
+
+
 def _timelines() -> int:
     from cint.manual import timelines  # noqa: PLC0415 - the others do without
 
@@ -74,5 +84,5 @@ def _timelines() -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    return {"site": _site, "man": _man, "check": _check, "wrap": _wrap,
+    return {"site": _site, "man": _man, "check": _check, "wrap": _wrap, "tables": _tables,
             "timelines": _timelines}[args.what]()

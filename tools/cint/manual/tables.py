@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tables of the documents that say what the device's lists say, made from those lists.
+
+The lists are hw/nvme/coalesce/param-list.h and policy-list.h, hw/nvme/model/media-list.h,
+hw/nvme/cint-abi.h and device/scale.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths
+from cint.device import params, properties, queueconfig, scale, words
+from cint.errors import CintError
+
+DOCS = paths.ROOT / "docs"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a document: the first one behind ``after``, a text that is there once."""
+
+    document: str
+    after: str
+    make: Callable[[], str]
+
+
+TABLES = (
+    Table("interface.md", "### The parameters of the policies\n", params.as_markdown),
+    Table("interface.md", "### The media profiles\n", properties.media_as_markdown),
+    Table("interface.md", "**D0h, the configuration of a completion queue.**",
+          queueconfig.as_markdown),
+    Table("policies.md", "The words, with what they set and take:\n", words.as_markdown),
+    Table("scaling.md", "## The table\n", scale.as_markdown),
+)
+_ROWS = re.compile(r"^\|.*\n(?:\|.*\n)*", re.MULTILINE)
+
+
+def put(text: str, table: Table) -> str:
+    """The document with the table as it should be; CintError where it has no place for it."""
+    place = _ROWS.search(text, text.find(table.after)) if text.count(table.after) == 1 else None
+    if place is None:
+        raise CintError(f"docs/{table.document} has no table behind '{table.after.strip()}'",
+                        hint="say in tools/cint/manual/tables.py where it is")
+    return text[:place.start()] + table.make() + text[place.end():]
+
+
+def current(path: Path) -> str:
+    """The text that a document should have."""
+    text = path.read_text("utf-8")
+    for table in TABLES:
+        if table.document == path.name:
+            text = put(text, table)
+    return text
+
+
+def write() -> list[Path]:
+    """Write the documents whose tables were not as they should be, and return those."""
+    changed = []
+    for path in sorted({DOCS / table.document for table in TABLES}):
+        text = current(path)
+        if text != path.read_text("utf-8"):
+            path.write_text(text, "utf-8")
+            changed.append(path)
+    return changed
