@@ -4,7 +4,7 @@
  * The policy language: what names, parameters and values mean. The tool's
  * parser (tools/cint/device/words.py) reads the same one; tests/replay runs
  * the same words through both. Names, ranges and defaults of parameters come
- * from the engine's own table.
+ * from the engine's own table, further words from word-list.h.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,9 +15,6 @@
 #define NS_PER_US           1000
 #define NS_PER_MS           1000000
 #define NS_PER_S            1000000000
-/* What the tool's "static" is, and its threshold under any "static<us>". */
-#define STATIC_TIME_NS      (100 * NS_PER_US)
-#define STATIC_THR          32
 /* Longer than any word of the language. */
 #define LONGEST_WORD        32
 
@@ -216,13 +213,33 @@ typedef struct Word {
 
 /* Further words for parameters under one policy. */
 static const struct {
-    uint64_t policy;
+    const char *policy;
     Word as;
 } short_words[] = {
-    { NVME_CINT_POLICY_STATIC, { "time",    "static-time" } },
-    { NVME_CINT_POLICY_STATIC, { "thr",     "static-thr" } },
-    { NVME_CINT_POLICY_VIC,    { "scope",   "vic-scope" } },
-    { NVME_CINT_POLICY_VIC,    { "ratios",  "vic-ratios" } },
+#define SHORT_WORD(policy, word, param)     { policy, { word, param } },
+#include "word-list.h"
+};
+
+/* Names for a policy with one of its parameters. */
+static const struct Alias {
+    const char *name;
+    const char *policy;
+    const char *param;
+    uint64_t value;
+} aliases[] = {
+#define ALIAS(name, policy, param, value)   { name, policy, param, value },
+#include "word-list.h"
+};
+
+/* What is meant where nothing is typed. */
+static const struct {
+    const char *param;
+    uint64_t value;
+    bool unless_old;            /* under all policies; not by old extras */
+} meant[] = {
+#define MEANT(param, value)     { param, value, false },
+#define MEANT_OFF(param)        { param, 0, true },
+#include "word-list.h"
 };
 
 /* The parameters that each policy lists. */
@@ -276,7 +293,7 @@ static void add_param(GArray *words, uint64_t policy, const CintParam *param)
     unsigned i;
 
     for (i = 0; i < G_N_ELEMENTS(short_words); i++) {
-        if (short_words[i].policy == policy &&
+        if (!strcmp(short_words[i].policy, cint_policy_names[policy]) &&
             !strcmp(short_words[i].as.param, param->name)) {
             g_array_append_val(words, short_words[i].as);
         }
@@ -402,10 +419,13 @@ static G_NORETURN void unknown_policy(const char *text, size_t length)
     for (i = 0; i < CINT_NR_POLICIES; i++) {
         g_ptr_array_add(known, (char *)cint_policy_names[i]);
     }
-    g_ptr_array_add(known, (char *)"cint+ooo");
+    for (i = 0; i < G_N_ELEMENTS(aliases); i++) {
+        g_ptr_array_add(known, (char *)aliases[i].name);
+    }
     hint = nearest(text, length, known);
-    list = g_strjoinv(", ", (char **)cint_policy_names);
-    usage_error("--policy %s: the policies are %s, cint+ooo, static<us>%s",
+    g_ptr_array_add(known, NULL);
+    list = g_strjoinv(", ", (char **)known->pdata);
+    usage_error("--policy %s: the policies are %s, static<us>%s",
                 text, list, hint);
 }
 
@@ -473,24 +493,42 @@ static void set_word(CintConfig *config, const char *text)
 /* What a name says besides the policy: typed, like its parameters. */
 typedef struct Name {
     uint64_t policy;
-    bool ooo;
-    bool timed;
-    uint64_t static_time_ns;
+    const CintParam *param;     /* NULL: nothing */
+    uint64_t value;
 } Name;
+
+static bool parse_policy(const char *text, size_t length, uint64_t *policy)
+{
+    return parse_value(the_param("policy"), text, length, policy);
+}
+
+/* NULL: it is none */
+static const struct Alias *find_alias(const char *text, size_t length)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(aliases); i++) {
+        if (is_word(aliases[i].name, text, length)) {
+            return &aliases[i];
+        }
+    }
+    return NULL;
+}
 
 static Name parse_name(const char *text)
 {
     size_t length = strcspn(text, ":"), word = strlen("static");
-    const CintParam *time = the_param("static-time");
+    const struct Alias *alias = find_alias(text, length);
     g_autofree char *us = NULL;
     Name name = { 0 };
 
-    if (parse_value(the_param("policy"), text, length, &name.policy)) {
+    if (alias) {
+        name.param = the_param(alias->param);
+        name.value = alias->value;
+        parse_policy(alias->policy, strlen(alias->policy), &name.policy);
         return name;
     }
-    if (is_word("cint+ooo", text, length)) {
-        name.policy = NVME_CINT_POLICY_CINT;
-        name.ooo = true;
+    if (parse_policy(text, length, &name.policy)) {
         return name;
     }
     if (length <= word || strncmp(text, "static", word) ||
@@ -499,13 +537,19 @@ static Name parse_name(const char *text)
     }
     us = g_strdup_printf("%.*sus", (int)(length - word), text + word);
     name.policy = NVME_CINT_POLICY_STATIC;
-    name.timed = true;
-    if (!parse_value(time, us, strlen(us), &name.static_time_ns)) {
-        g_autofree char *values = describe_values(time);
+    name.param = the_param("static-time");
+    if (!parse_value(name.param, us, strlen(us), &name.value)) {
+        g_autofree char *values = describe_values(name.param);
 
-        usage_error("--policy %s: %s is %s", text, time->name, values);
+        usage_error("--policy %s: %s is %s", text, name.param->name, values);
     }
     return name;
+}
+
+/* Whether it is the tool's language; the older extras leave more alone. */
+static bool is_tools(Extras extras)
+{
+    return extras == EXTRAS_PAPERS || extras == EXTRAS_DEVICE;
 }
 
 /* What the language leaves to the policy where nothing is typed. */
@@ -513,15 +557,16 @@ static void use_defaults(CintConfig *config, const Name *name, Extras extras,
                          double scale)
 {
     const CintParam *hold = the_param("max-hold");
+    unsigned i;
 
     config->policy = name->policy;
-    if (name->policy != NVME_CINT_POLICY_DEFAULT &&
-        policy_reads(name->policy, "static-time")) {
-        config->static_time_ns = STATIC_TIME_NS;
-        config->static_thr = STATIC_THR;
-    }
-    if (extras == EXTRAS_PAPERS || extras == EXTRAS_DEVICE) {
-        config->ooo = 0;
+    for (i = 0; i < G_N_ELEMENTS(meant); i++) {
+        if (meant[i].unless_old ? is_tools(extras) :
+            name->policy != NVME_CINT_POLICY_DEFAULT &&
+            policy_reads(name->policy, meant[i].param)) {
+            *cint_config_field(config, the_param(meant[i].param)) =
+                meant[i].value;
+        }
     }
     if (extras == EXTRAS_PAPERS || extras == EXTRAS_OFF) {
         config->drain = CINT_OFF;
@@ -536,11 +581,8 @@ static void use_defaults(CintConfig *config, const Name *name, Extras extras,
 
 static void use_name(CintConfig *config, const Name *name)
 {
-    if (name->ooo) {
-        config->ooo = 1;
-    }
-    if (name->timed) {
-        config->static_time_ns = name->static_time_ns;
+    if (name->param) {
+        *cint_config_field(config, name->param) = name->value;
     }
 }
 
@@ -599,7 +641,7 @@ void config_from_words(CintConfig *config, const char *text, Extras extras,
         set_word(config, word[i]);
     }
     conflict = cint_config_conflict(config);
-    if (!conflict && (extras == EXTRAS_PAPERS || extras == EXTRAS_DEVICE)) {
+    if (!conflict && is_tools(extras)) {
         conflict = carelessness(config);
     }
     if (conflict) {

@@ -104,6 +104,10 @@ def wider(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [line] = re.findall(r"^ {4}(PARAM\(.*(?:\n {10}.*)*)$", DOC.read_text("utf-8"), re.MULTILINE)
     with (target / PARAMETERS).open("a", encoding="utf-8") as stream:
         stream.write(re.sub(r"^ {4}", "", line, flags=re.MULTILINE) + "\n")
+    words = target / "replay/word-list.h"
+    words.write_text(words.read_text("utf-8").replace(
+        "\nSHORT_WORD(", '\nSHORT_WORD("half", "n", "share")\nALIAS("half4", "half", "share", 4)'
+        "\nSHORT_WORD(", 1), "utf-8")
     policies = target / LIST
     policies.write_text(policies.read_text("utf-8").replace('half, "', 'half, "share '), "utf-8")
     return target
@@ -133,3 +137,17 @@ def test_a_line_makes_a_parameter(wider: Path) -> None:
         (wider / "docs/policies.md").read_text("utf-8")
     assert "| `cint.share` | 1 to 16 | 2 |" in (wider / "docs/interface.md").read_text("utf-8")
     build_programs(wider, "params")
+
+
+def test_a_line_makes_a_word(wider: Path) -> None:
+    """Of the tool's language and of cint-replay's: another word for a parameter, and a name."""
+    program = next((wider / "build").rglob("cint-replay"))
+    for policy, share in (("half:n=7", 7), ("half4", 4), ("half", 2)):
+        done = run(wider, program, "--json", "--extras", "papers", "--policy", policy,
+                   "tests/replay/out-of-order.trace")
+        assert f'"share":{share}' in done.stdout, done.stderr
+        done = run(wider, sys.executable, "-P", "-c",
+                   "import sys; sys.path.insert(0, 'tools'); "
+                   "from cint.device import properties as p; "
+                   f"print(p.policy_properties(p.parse_policy('{policy}'), 1))")
+        assert f"'cint.share': {share}" in done.stdout, done.stderr

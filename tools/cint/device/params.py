@@ -45,10 +45,14 @@ class Param:
         """The device's property."""
         return f"cint.{self.name}"
 
+    def value(self, number: int) -> int | str:
+        """A number of the list's as a property has it."""
+        return self.values[number] if self.values else number
+
     @property
     def usual(self) -> int | str:
         """The default as a property has it."""
-        return self.values[self.default] if self.values else self.default
+        return self.value(self.default)
 
 
 def read(text: str) -> dict[str, Param]:

@@ -100,9 +100,8 @@ _parse_int = _number(0, 10**18 - 1)
 #: the device's defaults: they are said because there may be a scale.
 _SAID: dict[str, Value] = {
     **{p.prop: p.default for p in params.ALL.values() if p.kind == "UINT" and p.default},
-    "cint.static-time": 100_000, "cint.static-thr": params.ALL["thr"].default,
-    # Off unless asked for, which the name "cint+ooo" does: the rows tell what it adds.
-    "cint.ooo": "off",
+    **{f"cint.{name}": int(value) for name, value in words.lines_of("MEANT")},
+    **{f"cint.{name}": "off" for [name] in words.lines_of("MEANT_OFF")},
 }
 _DEFAULTS: dict[str, dict[str, Value]] = {
     kind: {f"cint.{name}": _SAID[f"cint.{name}"] for name in reads
@@ -112,8 +111,8 @@ _DEFAULTS: dict[str, dict[str, Value]] = {
 _DEFAULTS |= {"stock": {}, "default": {}}
 #: Names for a policy with some of its parameters.
 _ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
-    "cint+ooo": ("cint", {"cint.ooo": "on"}),
-}
+    alias: (kind, {f"cint.{name}": params.ALL[name].value(int(number))})
+    for alias, kind, name, number in words.lines_of("ALIAS")}
 # What may follow a media name: the field it overrides, or None when it has no
 # field here and is handed on as it is.
 _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {

@@ -2,7 +2,8 @@
 """The policy language: parameters as a person types them, their units and ranges.
 
 One language for every verb that takes a policy; docs/policies.md has it. cint-replay's parser
-(replay/words.c) reads the same one, and tests/replay runs the same words through both.
+(replay/words.c) reads the same one, and tests/replay runs the same words through both. What is
+no parameter's own is in replay/word-list.h, for both.
 
 A time is a number with a unit. A parameter that has the name of its device property also takes
 the property's own number, without a unit: ns, but ms for `epoch`.
@@ -119,9 +120,14 @@ def _parameter(param: params.Param) -> Parameter:
                      unit=_UNITS[param.unit])
 
 
-#: Further words under one policy, by the parameter that they set.
-_SHORT = {"static": {"static-time": "time", "static-thr": "thr"},
-          "vic": {"vic-scope": "scope", "vic-ratios": "ratios"}}
+_WORDS = (paths.REPLAY_SRC / "word-list.h").read_text("utf-8")
+
+
+def lines_of(kind: str) -> list[list[str]]:
+    """The arguments of each line of a kind in replay/word-list.h, which cint-replay compiles."""
+    found = re.findall(rf"^{kind}\((.*)\)$", _WORDS, re.MULTILINE)
+    return [[word.strip(' "') for word in line.split(",")] for line in found]
+
 
 _LINE = re.compile(r'^POLICY\("([\w-]+)",\s*\w+,\s*((?:"[^"]*"\s*)+)\)', re.MULTILINE)
 
@@ -133,7 +139,7 @@ def read_policies(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _words_of(kind: str, reads: Iterable[str]) -> tuple[Parameter, ...]:
-    short = _SHORT.get(kind, {})
+    short = {param: word for policy, word, param in lines_of("SHORT_WORD") if policy == kind}
     found: list[Parameter] = []
     for prop in reads:
         if prop not in _OWN:
