@@ -417,6 +417,16 @@ def test_expressions() -> None:
     assert values.least_step(both).of(view) == 2
 
 
+def test_an_expression_knows_its_runs_whatever_they_are_called() -> None:
+    odd = value("iops", "split:l=cint], t", "async")
+    assert (RATIO + 1).runs == {"cint", "default"}
+    assert values.least([RATIO, odd]).runs == {"cint", "default", "split:l=cint], t"}
+    other = (odd / value("iops", "default", "async") * 2).of_run("split:l=cint], t", "cint")
+    assert other.text == f"({RATIO.text} x 2)" and other == RATIO * 2
+    # a cell of that name is another thing
+    assert value("iops", "async", "async").of_run("async", "cint").text == "iops[cint, async]"
+
+
 def test_what_was_not_measured_is_said() -> None:
     with pytest.raises(CintError, match="'async' under 'cint' has no mean_us"):
         value("mean_us", "cint", "async").of(View(TWO, 0))

@@ -7,7 +7,6 @@ checked stays what the paper claims.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,11 +14,8 @@ from dataclasses import replace
 from cint.device import properties
 from cint.errors import UsageError
 from cint.figures.model import Figure, Group, Panel, Run, Series, settings_of
-from cint.figures.values import Expr, View
+from cint.figures.values import Expr
 from cint.guest import steering
-
-#: A run in the text of an expression: value[run, cell].
-_RUN = re.compile(r"\[([^],]+), ")
 
 Point = tuple[str | float, Expr | float]
 
@@ -91,7 +87,7 @@ def _more_points(series: Series, like: dict[str, tuple[str, ...]]) -> Series:
     for (_, template), names in zip(series.points, named, strict=True):
         own = [name for name in names if counts[name] == 1]
         if len(series.points) > 1 and own and isinstance(template, Expr):
-            new: list[Point] = [(name, _of(template, own[0], name)) for name in like[own[0]]]
+            new: list[Point] = [(name, template.of_run(own[0], name)) for name in like[own[0]]]
             return replace(series, points=(*series.points, *new))
     return series
 
@@ -105,19 +101,11 @@ def _more_series(ours: Sequence[Series], like: dict[str, tuple[str, ...]]) -> li
         own = sorted(name for name in names if counts[name] == 1)
         if len(ours) > 1 and own:
             return [replace(series, label=new, points=tuple(
-                (x, _of(e, own[0], new) if isinstance(e, Expr) else e)
+                (x, e.of_run(own[0], new) if isinstance(e, Expr) else e)
                 for x, e in series.points)) for new in like[own[0]]]
     return []
 
 
 def _runs(expression: Expr | float) -> set[str]:
-    """The runs that an expression is about."""
-    return set(_RUN.findall(expression.text)) if isinstance(expression, Expr) else set()
-
-
-def _of(template: Expr, old: str, new: str) -> Expr:
-    """The same expression of another run."""
-    def of(view: View) -> float:
-        return template.of(replace(view, renamed={**view.renamed, old: new}))
-
-    return Expr(of, template.text.replace(f"[{old}, ", f"[{new}, "))
+    """The runs that a point is about."""
+    return expression.runs if isinstance(expression, Expr) else set()

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import operator
 import statistics
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -86,37 +87,49 @@ class View:
         raise CintError(f"'{cell}' under '{source}' has no {name}")
 
 
-@dataclass(frozen=True)
-class Expr:
-    """A number that is computed from a view; ``text`` says how, for a person."""
+class Expr(ABC):
+    """A number that is computed from a view: a tree of measured values."""
 
-    of: Callable[[View], float]
-    text: str
+    @abstractmethod
+    def of(self, view: View) -> float:
+        """The number; :class:`CintError` where it was not measured."""
 
-    def _with(self, other: Expr | float, sign: str,
-              join: Callable[[float, float], float], swap: bool = False) -> Expr:
-        there = other if isinstance(other, Expr) else constant(other)
-        one, two = (there, self) if swap else (self, there)
-        return Expr(lambda view: join(one.of(view), two.of(view)),
-                    f"({one.text} {sign} {two.text})")
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """How it is computed, for a person."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Expr, ...]:
+        """What it is computed from."""
+
+    @abstractmethod
+    def of_run(self, old: str, new: str) -> Expr:
+        """The same with the run ``new`` in place of ``old``."""
+
+    @property
+    def runs(self) -> set[str]:
+        """The runs that it is about."""
+        return {run for part in self.parts for run in part.runs}
 
     def __add__(self, other: Expr | float) -> Expr:
-        return self._with(other, "+", operator.add)
+        return Op("+", self, _expr(other))
 
     def __sub__(self, other: Expr | float) -> Expr:
-        return self._with(other, "-", operator.sub)
+        return Op("-", self, _expr(other))
 
     def __mul__(self, other: Expr | float) -> Expr:
-        return self._with(other, "x", operator.mul)
+        return Op("x", self, _expr(other))
 
     def __truediv__(self, other: Expr | float) -> Expr:
-        return self._with(other, "/", _divide)
+        return Op("/", self, _expr(other))
 
     def __radd__(self, other: float) -> Expr:
-        return self._with(other, "+", operator.add, swap=True)
+        return Op("+", _expr(other), self)
 
     def __rtruediv__(self, other: float) -> Expr:
-        return self._with(other, "/", _divide, swap=True)
+        return Op("/", _expr(other), self)
 
 
 def _divide(one: float, two: float) -> float:
@@ -125,14 +138,123 @@ def _divide(one: float, two: float) -> float:
     return one / two
 
 
+def _expr(number: Expr | float) -> Expr:
+    return number if isinstance(number, Expr) else Constant(number)
+
+
+@dataclass(frozen=True)
+class Constant(Expr):
+    """The same number in every view."""
+
+    number: float
+
+    def of(self, view: View) -> float:
+        return self.number
+
+    @property
+    def text(self) -> str:
+        return f"{self.number:g}"
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return ()
+
+    def of_run(self, old: str, new: str) -> Expr:
+        return self
+
+
+@dataclass(frozen=True)
+class Value(Expr):
+    """A measured value: what :mod:`cint.figures.reading` calls ``name``, of a run and cell."""
+
+    name: str
+    run: str
+    cell: str
+
+    def of(self, view: View) -> float:
+        return view.number(self.name, self.run, self.cell)
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}[{self.run}, {self.cell}]"
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return ()
+
+    @property
+    def runs(self) -> set[str]:
+        return {self.run}
+
+    def of_run(self, old: str, new: str) -> Expr:
+        return replace(self, run=new) if self.run == old else self
+
+
+_OPERATORS: Mapping[str, Callable[[float, float], float]] = {
+    "+": operator.add, "-": operator.sub, "x": operator.mul, "/": _divide}
+
+
+@dataclass(frozen=True)
+class Op(Expr):
+    """Two numbers, joined by an arithmetic sign."""
+
+    sign: str
+    one: Expr
+    two: Expr
+
+    def of(self, view: View) -> float:
+        return _OPERATORS[self.sign](self.one.of(view), self.two.of(view))
+
+    @property
+    def text(self) -> str:
+        return f"({self.one.text} {self.sign} {self.two.text})"
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.one, self.two
+
+    def of_run(self, old: str, new: str) -> Expr:
+        return Op(self.sign, self.one.of_run(old, new), self.two.of_run(old, new))
+
+
+def _least_step(numbers: Sequence[float]) -> float:
+    return min(_divide(after, before) for before, after in pairwise(numbers))
+
+
+_FOLDS: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {
+    "min": (min, "min({})"), "max": (max, "max({})"), "step": (_least_step, "least step of {}")}
+
+
+@dataclass(frozen=True)
+class Fold(Expr):
+    """One number of several: the smallest, the largest, the smallest ratio to the one before."""
+
+    how: str
+    several: tuple[Expr, ...]
+
+    def of(self, view: View) -> float:
+        return _FOLDS[self.how][0]([part.of(view) for part in self.several])
+
+    @property
+    def text(self) -> str:
+        return _FOLDS[self.how][1].format(", ".join(part.text for part in self.several))
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.several
+
+    def of_run(self, old: str, new: str) -> Expr:
+        return Fold(self.how, tuple(part.of_run(old, new) for part in self.several))
+
+
 def constant(number: float) -> Expr:
     """The same number in every view."""
-    return Expr(lambda view: number, f"{number:g}")
+    return Constant(number)
 
 
 def value(name: str, run: str, cell: str) -> Expr:
     """A measured value."""
-    return Expr(lambda view: view.number(name, run, cell), f"{name}[{run}, {cell}]")
+    return Value(name, run, cell)
 
 
 def against(name: str, run: str, base: str, cell: str) -> Expr:
@@ -170,17 +292,14 @@ def in_words(words: Words, data: Data) -> str:
 
 def least(parts: Sequence[Expr]) -> Expr:
     """The smallest of several."""
-    return Expr(lambda view: min(p.of(view) for p in parts),
-                f"min({', '.join(p.text for p in parts)})")
+    return Fold("min", tuple(parts))
 
 
 def most(parts: Sequence[Expr]) -> Expr:
     """The largest of several."""
-    return Expr(lambda view: max(p.of(view) for p in parts),
-                f"max({', '.join(p.text for p in parts)})")
+    return Fold("max", tuple(parts))
 
 
 def least_step(parts: Sequence[Expr]) -> Expr:
     """The smallest ratio of one to the one before it: above 1 they rise."""
-    steps = [b / a for a, b in pairwise(parts)]
-    return Expr(least(steps).of, f"least step of {', '.join(p.text for p in parts)}")
+    return Fold("step", tuple(parts))
