@@ -244,10 +244,12 @@ void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now)
     }
 }
 
-void nvme_cint_cq_batch_end(NvmeCintSq *csq)
+void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now)
 {
-    if (nvme_cint_cq_of(csq->sq)->coalesce) {
-        cint_batch_end(&csq->engine);
+    NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
+
+    if (ccq->coalesce) {
+        act(ccq, cint_batch_end(&csq->engine, now), now);
     }
 }
 

@@ -34,7 +34,7 @@ void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
 void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now);
 
 /* The last SQE of a batch was fetched from @csq. */
-void nvme_cint_cq_batch_end(NvmeCintSq *csq);
+void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now);
 
 /* @csq goes away with what it has in flight. */
 void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now);

@@ -174,7 +174,7 @@ static APART void end_batch(NvmeCintSq *csq, int64_t now)
 {
     trace_pci_nvme_cint_doorbell(csq->sq->sqid, csq->fetched, now);
     csq->fetched = 0;
-    nvme_cint_cq_batch_end(csq);
+    nvme_cint_cq_batch_end(csq, now);
 }
 
 static APART void trace_media(const NvmeCintReq *creq)

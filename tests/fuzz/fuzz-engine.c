@@ -434,7 +434,7 @@ static void do_doorbell(World *w, unsigned sq)
         act(w, q, cint_rang(&q->cq, w->now));
         break;
     case 1:
-        cint_batch_end(&w->sq[sq]);
+        act(w, q, cint_batch_end(&w->sq[sq], w->now));
         break;
     default:
         act(w, q, cint_doorbell(&w->sq[sq], w->now));

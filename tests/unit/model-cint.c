@@ -31,6 +31,8 @@ void model_infer(Model *model, unsigned sq)
         model_inflight(model) == 1) {
         last->hints = NVME_CINT_HINT_URGENT;
     }
+    last->any = batch == 1 && model_knows_any(model) &&
+                last->hints == NVME_CINT_HINT_BARRIER;
 }
 
 static bool barrier_waits(const Model *model, unsigned barrier)
@@ -86,7 +88,9 @@ CintReason model_cint_complete(const Model *model, unsigned cmd,
     uint8_t hints = model->cmd[cmd].hints;
 
     if (model->config.barrier == CINT_BARRIER_RELAXED) {
-        satisfied = hints == NVME_CINT_HINT_BARRIER;
+        satisfied = hints == NVME_CINT_HINT_BARRIER &&
+                    !(model->cmd[cmd].any && model_knows_any(model) &&
+                      !model_nothing_comes(model));
     }
     if (satisfied) {
         return NVME_CINT_REASON_BARRIER;

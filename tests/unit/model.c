@@ -185,6 +185,38 @@ static CintHeld held(const Model *model)
     return CINT_HELD_NOT;
 }
 
+static void log_work(Model *model, int n)
+{
+    g_assert_cmpuint(model->nr_works, <, MODEL_WORKS);
+    model->work[model->nr_works++] = n;
+}
+
+static int not_consumed(const Model *model)
+{
+    return model_inflight(model) + model_outstanding(model);
+}
+
+/* Since it was last forgotten. */
+static int most(const Model *model)
+{
+    int most = 0;
+    unsigned i = model->nr_works;
+
+    while (i-- > 0) {
+        most = MAX(most, ABS(model->work[i]) - (model->work[i] < 0));
+        if (model->work[i] < 0) {
+            break;
+        }
+    }
+    return most;
+}
+
+/* Does it lack none of what it had at its best? */
+static bool has_answered(const Model *model)
+{
+    return not_consumed(model) >= most(model);
+}
+
 static CintAction fire(Model *model, int64_t t, CintReason reason)
 {
     CintAction action = {
@@ -200,6 +232,10 @@ static CintAction fire(Model *model, int64_t t, CintReason reason)
         model->cqe[i].counts = false;
         model->cqe[i].held = CINT_HELD_NOT;
     }
+    if (t - model->submitted >= (int64_t)model_storm(model).delta_ns) {
+        log_work(model, -not_consumed(model) - 1);
+    }
+    model->asleep = false;
     log_message(model, t, action.covered);
     return action;
 }
@@ -367,27 +403,61 @@ static void forget_pressure(Model *model)
     }
 }
 
-static bool drained(const Model *model)
+static bool drains(const Model *model)
 {
-    bool wanted = model->config.drain == CINT_ON ||
-                  (model->config.drain == CINT_AUTO &&
-                   (model->config.policy == NVME_CINT_POLICY_VIC ||
-                    model->config.policy == NVME_CINT_POLICY_CINT));
-
-    return wanted && !model_inflight(model) && !model_backlog(model);
+    return model->config.drain == CINT_ON ||
+           (model->config.drain == CINT_AUTO &&
+            (model->config.policy == NVME_CINT_POLICY_VIC ||
+             model->config.policy == NVME_CINT_POLICY_CINT));
 }
 
-unsigned model_submit(Model *model, unsigned sq, uint8_t hints, bool cdw0)
+bool model_nothing_comes(const Model *model)
+{
+    return model->asleep ||
+           (!model_inflight(model) && !model_backlog(model));
+}
+
+bool model_knows_any(const Model *model)
+{
+    return drains(model) && model->config.policy == NVME_CINT_POLICY_CINT &&
+           model->config.barrier == CINT_BARRIER_RELAXED;
+}
+
+static bool drained(const Model *model)
+{
+    return drains(model) && model_nothing_comes(model);
+}
+
+/* Is this command the first of its queue since the last doorbell? */
+static bool begins_batch(const Model *model, unsigned sq)
+{
+    unsigned i;
+
+    for (i = 0; i < model->nr_cmds; i++) {
+        if (model->cmd[i].sq == sq && !model->cmd[i].announced) {
+            return false;
+        }
+    }
+    return true;
+}
+
+unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
+                      bool cdw0)
 {
     g_assert_cmpuint(model->nr_cmds, <, MODEL_CMDS);
     model->backlog[sq] = MAX(model->backlog[sq], 1) - 1;
+    model->submitted = t;
     model->cmd[model->nr_cmds] = (ModelCmd) {
         .sq = sq,
         .hints = hints,
         .given = hints != NVME_CINT_HINT_NONE,
+        .any = begins_batch(model, sq) && model_knows_any(model) &&
+               hints == NVME_CINT_HINT_BARRIER,
         .driver_knows = cdw0,
     };
-    return model->nr_cmds++;
+    model->nr_cmds++;
+    log_work(model, not_consumed(model));
+    return model->nr_cmds - 1;
 }
 
 /* Says if a Barrier of the same queue waits no more. */
@@ -541,12 +611,6 @@ static CintAction rang(Model *model, int64_t t)
            fire_limited(model, t, NVME_CINT_REASON_KICK) : nothing;
 }
 
-CintAction model_doorbell(Model *model, unsigned sq, int64_t t)
-{
-    model_infer(model, sq);
-    return rang(model, t);
-}
-
 CintAction model_pass_end(Model *model, int64_t t)
 {
     if (model->config.policy != NVME_CINT_POLICY_DEFAULT || is_static(model)) {
@@ -555,8 +619,21 @@ CintAction model_pass_end(Model *model, int64_t t)
     return fire_gently(model, t, NVME_CINT_REASON_EACH);
 }
 
+static bool somebody_waits_for_any(const Model *model)
+{
+    unsigned i;
+
+    for (i = 0; i < model->nr_cmds; i++) {
+        if (model->cmd[i].any && model->cmd[i].state == MODEL_FLYING) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static CintAction gone(Model *model, int64_t t, bool satisfied)
 {
+    model->asleep = model->asleep && somebody_waits_for_any(model);
     if (model_storm(model).retuning) {
         return nothing;
     }
@@ -566,6 +643,19 @@ static CintAction gone(Model *model, int64_t t, bool satisfied)
     }
     return drained(model) ? fire_gently(model, t, NVME_CINT_REASON_DRAIN)
                           : nothing;
+}
+
+CintAction model_doorbell(Model *model, unsigned sq, int64_t t)
+{
+    CintAction action = rang(model, t);
+
+    model_infer(model, sq);
+    if (model_knows_any(model) && has_answered(model) &&
+        somebody_waits_for_any(model)) {
+        model->asleep = true;
+    }
+    return action.fire == CINT_FIRE_NONE && model->asleep ?
+           gone(model, t, false) : action;
 }
 
 CintAction model_published(Model *model, unsigned sq, int64_t t, unsigned n)
@@ -633,6 +723,7 @@ CintAction model_configure(Model *model, int64_t t, const CintConfig *config)
         model->limit_since = model->nr_signs;
     }
     model->config = *config;
+    model->asleep = false;
     return fire_pending(model, t, NVME_CINT_REASON_RECONF);
 }
 

@@ -17,6 +17,7 @@
 #define MODEL_STEPS     64
 #define MODEL_SQS       8
 #define MODEL_SIGNS     4096
+#define MODEL_WORKS     4096
 
 /* A delivery ratio of policy vic. */
 typedef struct ModelRatio {
@@ -70,6 +71,7 @@ typedef struct ModelCmd {
     bool given;         /* by the guest */
     bool driver_knows;  /* and in CDW0 */
     bool announced;     /* by a doorbell */
+    bool any;           /* its sender waits for any command */
 } ModelCmd;
 
 typedef struct Model {
@@ -88,6 +90,11 @@ typedef struct Model {
     ModelCmd cmd[MODEL_CMDS];
     ModelSign sign[MODEL_SIGNS];
     bool step_told[MODEL_STEPS];    /* pressure steps already reported */
+    /* At each command: those not consumed; below 0: as many, and forget. */
+    int work[MODEL_WORKS];
+    unsigned nr_works;
+    int64_t submitted;  /* the last command */
+    bool asleep;        /* at the last doorbell, and not told since */
 } Model;
 
 void model_init(Model *model, uint32_t size, const CintConfig *config);
@@ -97,7 +104,8 @@ void model_init(Model *model, uint32_t size, const CintConfig *config);
  * guest gave, @cdw0: there, too.
  */
 CintAction model_published(Model *model, unsigned sq, int64_t t, unsigned n);
-unsigned model_submit(Model *model, unsigned sq, uint8_t hints, bool cdw0);
+unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
+                      bool cdw0);
 CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error);
 CintAction model_doorbell(Model *model, unsigned sq, int64_t t);
 CintAction model_pass_end(Model *model, int64_t t);
@@ -116,6 +124,8 @@ CintAction model_consume(Model *model, int64_t t, unsigned n);
 
 /* Questions, answered by looking through the history. */
 unsigned model_inflight(const Model *model);
+bool model_knows_any(const Model *model);
+bool model_nothing_comes(const Model *model);
 unsigned model_backlog(const Model *model);
 unsigned model_inflight_of(const Model *model, unsigned sq);
 unsigned model_outstanding(const Model *model);

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * Barriers under policy cint: when one is satisfied, with cancelled commands,
- * queues that go away and several queues; and hints that the device infers.
+ * queues that go away and several queues; hints that the device infers; and
+ * Barriers of who waits for any command.
  */
 #include "sim.h"
 
@@ -541,6 +542,216 @@ static void test_infer_strict(void)
     g_free(sim);
 }
 
+/*
+ * What a Barrier that begins its batch says where drain is on: somebody waits
+ * for any command. Beside it what the same load gets where Barriers are taken
+ * literally, drain being off.
+ */
+typedef struct Step {
+    int64_t t;
+    const char *batch;      /* on SQ 0, or: */
+    unsigned post;          /* this one, of those of SQ 0, from 1 */
+} Step;
+
+typedef struct AnyCase {
+    const char *name;
+    CintBarrier barrier;
+    CintInfer infer;
+    Step steps[16];         /* ends with t = 0 */
+    const char *any, *literal;
+} AnyCase;
+
+#define ONE_BY_ONE(mark) { \
+    { 100, mark }, { 200, mark }, { 300, mark }, \
+    { 1000, NULL, 1 }, { 1500, NULL, 2 }, { 2000, mark }, \
+    { 3000, NULL, 3 }, { 3500, mark }, { 5000, NULL, 4 }, \
+    { 20000, NULL, 5 }, \
+}
+#define ONE_BY_ONE_TOLD \
+    "1000:barrier(1) 2000:drain(1) 3500:drain(1) 11000:quiet(1)"
+#define ONE_BY_ONE_EACH \
+    "1000:barrier(1) 1500:barrier(1) 3000:barrier(1) 5000:barrier(1) " \
+    "20000:barrier(1)"
+
+static const AnyCase any_cases[] = {
+    {
+        /*
+         * The first tells a guest that sleeps. What comes while it works on
+         * that is told when it has answered. The fourth it does not answer:
+         * delta tells of it, and the fifth is the last in flight.
+         */
+        .name = "told-when-the-guest-has-answered",
+        .steps = ONE_BY_ONE("B"),
+        .any = ONE_BY_ONE_TOLD " 20000:barrier(1)",
+        .literal = ONE_BY_ONE_EACH,
+    }, {
+        .name = "inferred-for-a-guest-without-hints",
+        .infer = CINT_INFER_BATCH,
+        .steps = ONE_BY_ONE("."),
+        .any = ONE_BY_ONE_TOLD " 20000:barrier(1)",
+        .literal = ONE_BY_ONE_EACH,
+    }, {
+        .name = "strict-waits-for-all-before-it",
+        .barrier = CINT_BARRIER_STRICT,
+        .steps = ONE_BY_ONE("B"),
+        .any = ONE_BY_ONE_EACH,
+        .literal = ONE_BY_ONE_EACH,
+    }, {
+        /* Three told at 2000 take three answers. */
+        .name = "as-many-answers-as-were-told",
+        .steps = {
+            { 100, "B" }, { 200, "B" }, { 300, "B" }, { 400, "B" },
+            { 500, "B" },
+            { 1000, NULL, 1 }, { 1100, NULL, 2 }, { 1200, NULL, 3 },
+            { 1300, NULL, 4 }, { 2000, "B" }, { 3000, NULL, 5 },
+            { 3100, "B" }, { 4000, "B" }, { 5000, "B" },
+        },
+        .any = "1000:barrier(1) 2000:drain(3) 5000:drain(1)",
+        .literal = "1000:barrier(1) 1100:barrier(1) 1200:barrier(1) "
+                   "1300:barrier(1) 3000:barrier(1)",
+    }, {
+        /* Whoever waits for a whole batch is told once, by its end. */
+        .name = "the-end-of-a-batch-is-literal",
+        .steps = {
+            { 100, "...B" }, { 1000, NULL, 1 }, { 1100, NULL, 4 },
+            { 1200, NULL, 2 }, { 1300, NULL, 3 },
+        },
+        .any = "1100:barrier(2) 1300:drain(2)",
+        .literal = "1100:barrier(2) 7300:quiet(2)",
+    }, {
+        /* The first of four: any of them will do, the third does. */
+        .name = "at-the-head-of-a-batch",
+        .steps = {
+            { 100, "B..." }, { 1000, NULL, 3 }, { 1100, NULL, 1 },
+            { 1200, NULL, 2 }, { 2000, "B" },
+        },
+        .any = "1000:drain(1) 2000:drain(2)",
+        .literal = "1100:barrier(2) 7200:quiet(1)",
+    }, {
+        /* Nobody who waits for one in particular is told any later. */
+        .name = "urgent-is-not-any",
+        .steps = {
+            { 100, "B" }, { 200, "U" }, { 300, "B" }, { 1000, NULL, 1 },
+            { 1100, NULL, 2 }, { 1200, NULL, 3 },
+        },
+        .any = "1000:barrier(1) 1100:urgent(1) 1200:barrier(1)",
+        .literal = "1000:barrier(1) 1100:urgent(1) 1200:barrier(1)",
+    }, {
+        .name = "unmarked-is-not-any",
+        .steps = {
+            { 100, "." }, { 200, "." }, { 1000, NULL, 1 }, { 1100, "." },
+        },
+        .any = "7000:quiet(1)",
+        .literal = "7000:quiet(1)",
+    },
+};
+
+static Sim *start_any(const AnyCase *c, CintOnOffAuto drain)
+{
+    CintConfig config = with_barrier(c->barrier);
+
+    config.infer = c->infer;
+    config.drain = drain;
+    return start(config);
+}
+
+static void play(Sim *sim, const Step *step)
+{
+    for (; step->t; step++) {
+        if (step->batch) {
+            sim_batch(sim, 0, step->t, step->batch);
+        } else {
+            sim_post(sim, 0, step->t, step->post);
+        }
+    }
+    sim_run_out(sim);
+}
+
+static void expect_any(const AnyCase *c, CintOnOffAuto drain, const char *want)
+{
+    Sim *sim = start_any(c, drain);
+
+    play(sim, c->steps);
+    sim_expect(sim, want);
+    g_free(sim);
+}
+
+static void test_any(const void *data)
+{
+    const AnyCase *c = data;
+
+    expect_any(c, CINT_ON, c->any);
+    expect_any(c, CINT_OFF, c->literal);
+}
+
+/* Any policy may drain, but hints are policy cint's. */
+static void test_any_elsewhere(void)
+{
+    CintConfig config = sim_adaptive(6000, 32);
+    Sim *sim;
+
+    config.drain = CINT_ON;
+    sim = start(config);
+    play(sim, any_cases[0].steps);
+    sim_expect(sim, "11000:quiet(4) 20000:drain(1)");
+    g_free(sim);
+}
+
+/* Somebody of another queue does what the guest owed. */
+static void test_any_answered_elsewhere(void)
+{
+    Sim *sim = start_any(&any_cases[0], CINT_ON);
+
+    sim_batch(sim, 0, 100, "B");
+    sim_batch(sim, 0, 200, "B");
+    sim_post(sim, 0, 1000, 1);
+    sim_post(sim, 0, 1100, 2);
+    sim_expect(sim, "1000:barrier(1) 1100:barrier(1)");
+    sim_batch(sim, 0, 1200, "B");
+    sim_batch(sim, 1, 1300, "..B");
+    sim_post(sim, 1, 2000, 1);
+    sim_expect(sim, "2000:drain(1)");
+    g_free(sim);
+}
+
+/* What was meant for any command does not outlive the rule. */
+static void test_any_switched_off(void)
+{
+    Sim *sim = start_any(&any_cases[0], CINT_ON);
+    CintConfig config = sim->cq.config;
+
+    sim_batch(sim, 0, 100, ".");
+    sim_batch(sim, 0, 200, "B");
+    sim_batch(sim, 0, 300, "B");
+    config.drain = CINT_OFF;
+    sim_configure(sim, 400, &config);
+    sim_post(sim, 0, 1000, 1);
+    sim_post(sim, 0, 1100, 2);
+    sim_expect(sim, "1100:barrier(2)");
+    config.policy = NVME_CINT_POLICY_ADAPTIVE;
+    config.drain = CINT_ON;
+    sim_configure(sim, 2000, &config);
+    sim_batch(sim, 0, 2000, ".");
+    sim_batch(sim, 0, 2000, ".");
+    sim_post(sim, 0, 3000, 3);
+    sim_expect(sim, "");
+    g_free(sim);
+}
+
+/* With the queue go those who waited on it. */
+static void test_any_queue_goes(void)
+{
+    Sim *sim = start_any(&any_cases[0], CINT_ON);
+
+    sim_batch(sim, 0, 100, "B");
+    sim_batch(sim, 1, 200, "...");
+    sim_delete_sq(sim, 0, 300);
+    sim_batch(sim, 1, 400, ".");
+    sim_post(sim, 1, 1000, 1);
+    sim_expect(sim, "");
+    g_free(sim);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -576,6 +787,10 @@ int main(int argc, char **argv)
         { "infer/done-before-its-doorbell", test_infer_done_already },
         { "infer/rest-of-a-pair", test_infer_rest_of_pair },
         { "infer/strict", test_infer_strict },
+        { "any/of-no-other-policy", test_any_elsewhere },
+        { "any/answered-from-another-queue", test_any_answered_elsewhere },
+        { "any/switched-off", test_any_switched_off },
+        { "any/goes-with-its-queue", test_any_queue_goes },
     };
     unsigned i;
     char *path;
@@ -584,6 +799,11 @@ int main(int argc, char **argv)
     for (i = 0; i < G_N_ELEMENTS(tests); i++) {
         path = g_strdup_printf("/barrier/%s", tests[i].path);
         g_test_add_func(path, tests[i].func);
+        g_free(path);
+    }
+    for (i = 0; i < G_N_ELEMENTS(any_cases); i++) {
+        path = g_strdup_printf("/barrier/any/%s", any_cases[i].name);
+        g_test_add_data_func(path, &any_cases[i], test_any);
         g_free(path);
     }
     return g_test_run();

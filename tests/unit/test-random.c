@@ -294,7 +294,7 @@ static void fetch(Stream *s, unsigned sq)
     uint8_t sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
                       (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
     bool urgent = cdw0 == NVME_CINT_HINT_URGENT;
-    unsigned cmd = model_submit(&s->model, sq, cdw0 | cdw13, urgent);
+    unsigned cmd = model_submit(&s->model, sq, s->now, cdw0 | cdw13, urgent);
 
     s->urgent[cmd] = urgent;
     note(s, "%" PRId64 " submit %u to sq %u: %u %u", s->now, cmd, sq, cdw0,

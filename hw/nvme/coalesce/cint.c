@@ -43,11 +43,23 @@ static CintVerdict urgent_complete(CintCq *cq, int64_t now,
     };
 }
 
+/*
+ * Who waits for a batch marks its last command. A relaxed Barrier that comes
+ * first is of somebody who waits for one completion, of whichever command.
+ */
+static bool cint_policy_any(const CintCq *cq)
+{
+    return cq->config.barrier == CINT_BARRIER_RELAXED;
+}
+
 /* @fence: the last command that a strict Barrier waited for is done. */
 static bool satisfies_barrier(const CintCq *cq, const CintCmd *cmd, bool fence)
 {
-    return cq->config.barrier == CINT_BARRIER_RELAXED ?
-           cmd->hints == NVME_CINT_HINT_BARRIER : fence;
+    if (cq->config.barrier != CINT_BARRIER_RELAXED) {
+        return fence;
+    }
+    return cmd->hints == NVME_CINT_HINT_BARRIER &&
+           (!cmd->any || !cq->drain || cint_nothing_comes(cq));
 }
 
 /* While the limiter retunes, marked commands are as good as others (4.3). */
@@ -113,6 +125,7 @@ static const char *cint_policy_conflict(const CintConfig *config)
 const CintPolicyOps cint_policy_cint = {
     .drain = true,
     .tunable = true,
+    .any = cint_policy_any,
     .thr = offsetof(CintConfig, thr),
     .conflict = cint_policy_conflict,
     .complete = cint_policy_complete,

@@ -83,6 +83,42 @@ static void disarm(CintCq *cq)
     cq->deadline = CINT_NO_DEADLINE;
 }
 
+static uint32_t outstanding(const CintCq *cq)
+{
+    return cq->tail - cq->head;
+}
+
+/*
+ * Is the guest at work?
+ *
+ * What the guest has consumed it answers with further commands, as long as it
+ * goes on with what it does. So there are never more with the device than when
+ * it has answered everything. Until then it is at work, and after that it
+ * sleeps, if it has said that it waits.
+ */
+
+/* Commands that the guest has not consumed. */
+static uint32_t with_device(const CintCq *cq)
+{
+    return cq->inflight + outstanding(cq);
+}
+
+static void note_most(CintCq *cq, int64_t now)
+{
+    if (with_device(cq) > cq->most) {
+        cq->most = with_device(cq);
+    }
+    cq->submit_ns = now;
+}
+
+/* The guest is told; it did something else if it submitted nothing so long. */
+static void forget_most(CintCq *cq, int64_t now)
+{
+    if (now - cq->submit_ns >= cq->delta_ns) {
+        cq->most = with_device(cq);
+    }
+}
+
 /*
  * Sending and holding
  */
@@ -118,6 +154,8 @@ static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
     CINT_MUST(reason != NVME_CINT_REASON_NONE);
     cq->pending = 0;
     cq->retained = 0;
+    cq->asleep = false;
+    forget_most(cq, now);
     disarm(cq);
     return sent(cq, now, action);
 }
@@ -207,11 +245,6 @@ static CintAction release(CintCq *cq, int64_t now)
  * Rules that hold under every policy
  */
 
-static uint32_t outstanding(const CintCq *cq)
-{
-    return cq->tail - cq->head;
-}
-
 static uint32_t high_level(const CintCq *cq, uint32_t used)
 {
     uint32_t step = cq->size / 16 ? cq->size / 16 : 1;
@@ -244,10 +277,10 @@ static bool pressure_rose(CintCq *cq)
     return true;
 }
 
-/* Nothing is left that could complete. Has no say while the limit tunes. */
+/* Has no say while the limit tunes. */
 static bool drained(const CintCq *cq)
 {
-    return cq->drain && !cq->inflight && !cq->backlog;
+    return cq->drain && cint_nothing_comes(cq);
 }
 
 /*
@@ -267,6 +300,7 @@ static CintAction commands_went(CintCq *cq, int64_t now, bool fence)
 {
     CintVerdict verdict = { .reason = NVME_CINT_REASON_NONE };
 
+    cq->asleep &= cq->any > 0;
     if (!cq->pending) {
         return no_action;
     }
@@ -286,9 +320,13 @@ static void set_backlog(CintSq *sq, uint32_t backlog)
     sq->backlog = backlog;
 }
 
-static void leave_flight(CintSq *sq, uint32_t commands)
+/* @any: how many of them have CintCmd.any. */
+static void leave_flight(CintSq *sq, uint32_t commands, uint32_t any)
 {
     CINT_MUST(sq->inflight >= commands);
+    CINT_MUST(sq->any >= any);
+    sq->any -= any;
+    sq->cq->any -= any;
     sq->inflight -= commands;
     sq->cq->inflight -= commands;
     sq->cq->scope->inflight -= commands;
@@ -331,13 +369,31 @@ CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog)
                                      : no_action);
 }
 
+static bool knows_any(const CintCq *cq)
+{
+    return cq->drain && ops(cq)->any && ops(cq)->any(cq);
+}
+
+/* @cmd begins a batch. */
+static void wait_for_any(CintSq *sq, CintCmd *cmd)
+{
+    if (cmd->hints == NVME_CINT_HINT_BARRIER && knows_any(sq->cq)) {
+        cmd->any = true;
+        sq->any++;
+        sq->cq->any++;
+    }
+}
+
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources)
 {
     cmd->hints = hints;
     cmd->sources = sources;
     cint_fence_submit(sq, cmd);
-    sq->batch++;
+    cmd->any = false;
+    if (!sq->batch++) {
+        wait_for_any(sq, cmd);
+    }
     sq->batch_end = cmd;
     sq->inflight++;
     sq->cq->inflight++;
@@ -345,6 +401,7 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
     if (sq->backlog) {
         set_backlog(sq, sq->backlog - 1);
     }
+    note_most(sq->cq, now);
     return cint_checked(sq->cq, no_action);
 }
 
@@ -369,13 +426,21 @@ static void infer_hint(CintSq *sq)
         cmd->hints = NVME_CINT_HINT_BARRIER;
         cmd->fence = true;
     }
+    if (sq->batch == 1) {
+        wait_for_any(sq, cmd);
+    }
 }
 
-void cint_batch_end(CintSq *sq)
+CintAction cint_batch_end(CintSq *sq, int64_t now)
 {
+    CintCq *cq = sq->cq;
+
     infer_hint(sq);
+    cq->asleep |= cq->any && knows_any(cq) && with_device(cq) >= cq->most;
     sq->batch = 0;
     sq->batch_end = NULL;
+    return cint_checked(cq, cq->asleep ? commands_went(cq, now, false)
+                                       : no_action);
 }
 
 CintAction cint_rang(CintCq *cq, int64_t now)
@@ -387,14 +452,16 @@ CintAction cint_rang(CintCq *cq, int64_t now)
 
 CintAction cint_doorbell(CintSq *sq, int64_t now)
 {
-    cint_batch_end(sq);
-    return cint_rang(sq->cq, now);
+    CintAction action = cint_rang(sq->cq, now);
+    CintAction end = cint_batch_end(sq, now);
+
+    return action.fire == CINT_FIRE_NONE ? end : action;
 }
 
 /* @cmd leaves its queue. Returns true if that satisfies a strict Barrier. */
 static bool retire(CintSq *sq, CintCmd *cmd)
 {
-    leave_flight(sq, 1);
+    leave_flight(sq, 1, cmd->any);
     if (sq->batch_end == cmd) {
         sq->batch_end = NULL;
     }
@@ -462,7 +529,7 @@ CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now)
 
 CintAction cint_delete_sq(CintSq *sq, int64_t now)
 {
-    leave_flight(sq, sq->inflight);
+    leave_flight(sq, sq->inflight, sq->any);
     set_backlog(sq, 0);
     sq->batch_end = NULL;
     return cint_checked(sq->cq, commands_went(sq->cq, now,
@@ -562,6 +629,7 @@ CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config)
     bool new_policy = config->policy != cq->config.policy;
 
     apply_config(cq, config);
+    cq->asleep = false;
     if (new_policy) {
         enter_policy(cq);
     }

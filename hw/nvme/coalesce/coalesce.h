@@ -210,6 +210,10 @@ typedef struct CintCq {
 
     uint32_t inflight;          /* commands fetched */
     uint32_t backlog;           /* SQEs published and not fetched */
+    uint32_t most;              /* commands not consumed, at their most */
+    int64_t submit_ns;          /* when the last command was fetched */
+    uint32_t any;               /* commands in flight with CintCmd.any */
+    bool asleep;                /* the guest waits for any completion */
     uint32_t tail;              /* CQEs posted, free running */
     uint32_t head;              /* CQEs consumed, free running */
     /* CQEs no interrupt has told of and the guest has not consumed. */
@@ -244,6 +248,7 @@ typedef struct CintCmd {
      * the later ones up to one are done.
      */
     bool fence;
+    bool any;           /* a Barrier of who waits for any command, not this */
     struct CintCmd *prev, *next;    /* in flight from the same SQ, in order */
 } CintCmd;
 
@@ -251,6 +256,7 @@ typedef struct CintCmd {
 typedef struct CintSq {
     CintCq *cq;
     uint32_t inflight;
+    uint32_t any;       /* of them with CintCmd.any */
     uint32_t backlog;   /* SQEs published and not fetched */
     uint32_t batch;     /* SQEs fetched since the last doorbell */
     CintCmd *batch_end; /* the last of them, NULL if done already */
@@ -287,9 +293,10 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
 
 /*
  * The last SQE that one tail write of @sq published has been fetched: the end
- * of a batch, from which hints are inferred for a guest that gives none.
+ * of a batch, from which hints are inferred for a guest that gives none. If
+ * the guest sleeps now, what is pending is told.
  */
-void cint_batch_end(CintSq *sq);
+CintAction cint_batch_end(CintSq *sq, int64_t now);
 
 /* The guest wrote a doorbell of the pair, or its shadow was seen to move. */
 CintAction cint_rang(CintCq *cq, int64_t now);

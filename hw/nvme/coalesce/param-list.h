@@ -48,7 +48,8 @@ PARAM("each-cqe", each_cqe, BOOL, 0, 1, 1, NONE, FIELD,
       "(default)"),
 PARAM("drain", drain, ENUM, 0, 2, 0, NONE, FIELD,
       VALUES("auto", "on", "off"),
-      "interrupt when nothing is left in flight; auto: as suits the policy"),
+      "interrupt when nothing is left in flight, or (cint) the guest sleeps; "
+      "auto: as suits the policy"),
 PARAM("max-hold", max_hold_ns, UINT, 0, 10000000000, 10000000, NS, FIELD,
       NULL,
       "ns a CQE may be held at the most, whatever the policy; 0 = no limit "

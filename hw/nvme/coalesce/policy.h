@@ -28,6 +28,12 @@ typedef struct CintPolicyOps {
     /* May storm=retune set its delta and thr? */
     bool tunable;
 
+    /*
+     * Is a Barrier that begins a batch of somebody who waits for any command?
+     * Optional.
+     */
+    bool (*any)(const CintCq *cq);
+
     /* Where CintConfig has its threshold. */
     size_t thr;
 
@@ -77,6 +83,12 @@ extern const CintPolicyOps
 #include "policy-list.h"
     *const cint_policies[CINT_NR_POLICIES];
 #undef POLICY
+
+/* Nothing will complete, or be submitted, before the guest is told of more. */
+static inline bool cint_nothing_comes(const CintCq *cq)
+{
+    return cq->asleep || (!cq->inflight && !cq->backlog);
+}
 
 static inline CintVerdict cint_verdict(CintReason reason)
 {
