@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from cint.device import properties
 from cint.errors import UsageError
@@ -28,7 +29,7 @@ def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
         for run in new:
             _check(group, run)
         names = tuple(group.prefix + run.title for run in new)
-        like |= {group.prefix + run.title: names for run in old if new}
+        like |= {group.prefix + run.title: names for run in old if new and _way(run) == _way(new[0])}
         groups.append(replace(group, runs=(*old, *new)) if new else group)
     if not like:
         raise UsageError(f"--policy: {figure.id} compares no policies that these could stand "
@@ -51,6 +52,11 @@ def _runs_of(group: Group) -> Sequence[Run]:
     return () if callable(group.runs) else group.runs
 
 
+def _way(run: Run) -> dict[str, Any]:
+    """How a run's guest does I/O, whatever the policy."""
+    return {name: getattr(run, name) for name in ("hints", "polling", "engine", "steering")}
+
+
 def _further(group: Group, policies: Sequence[str]) -> list[Run]:
     """The runs of these policies in a group that compares some."""
     old = _runs_of(group)
@@ -58,8 +64,8 @@ def _further(group: Group, policies: Sequence[str]) -> list[Run]:
         return []
     known = {name for run in old
              for name in (run.title, properties.parse_policy(run.policy).name)}
-    shared = {name: getattr(old[0], name) for name in ("hints", "polling", "engine", "steering")
-              if len({getattr(run, name) for run in old}) == 1}
+    ways = [_way(run) for run in old]
+    shared = {name: value for name, value in ways[0].items() if all(w[name] == value for w in ways)}
     return [Run(policy, **shared) for policy in policies if policy not in known]
 
 
@@ -85,7 +91,7 @@ def _more_points(series: Series, like: dict[str, tuple[str, ...]]) -> Series:
     named = [_runs(e) & like.keys() for _, e in series.points]
     counts = Counter(name for names in named for name in names)
     for (_, template), names in zip(series.points, named, strict=True):
-        own = [name for name in names if counts[name] == 1]
+        own = sorted(name for name in names if counts[name] == 1)
         if len(series.points) > 1 and own and isinstance(template, Expr):
             new: list[Point] = [(name, template.of_run(own[0], name)) for name in like[own[0]]]
             return replace(series, points=(*series.points, *new))
