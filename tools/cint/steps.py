@@ -12,8 +12,10 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -263,12 +265,39 @@ class Stamp:
         self.path.unlink(missing_ok=True)
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Write `path` so that a reader, or an interrupted run, never sees half of it."""
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name beside `path` for a file or link that takes its place when the block ends.
+
+    So a reader, or an interrupted run, never sees half of it, and a program that runs keeps the
+    file that it has. Nothing is left of a block that fails, and `path` is what it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    fresh.unlink(missing_ok=True)
+    try:
+        yield fresh
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write `path`, all of it or nothing; text as UTF-8."""
+    with replacing(path) as fresh:
+        fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def copy_atomic(source: Path, path: Path) -> None:
+    """Copy a file with its mode and times, all of it or nothing."""
+    with replacing(path) as fresh:
+        shutil.copy2(source, fresh)
+
+
+def link_atomic(path: Path, aim: str) -> None:
+    """Have the symbolic link `path` name `aim`, at any moment either that or what it named."""
+    with replacing(path) as fresh:
+        fresh.symlink_to(aim)
 
 
 def hash_files(files: Iterable[Path], base: Path = paths.ROOT) -> str:

@@ -223,7 +223,7 @@ def test_a_worker_that_cannot_run_the_binaries_is_refused_by_name(
 def test_a_checkout_that_differs_is_refused(machine: vm.Machine, dask: Dask, tmp_path: Path,
                                             capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "checkout/tools"
-    for part in (paths.TOOLS, paths.OVERLAY_NVME):
+    for part in (paths.TOOLS, paths.OVERLAY_NVME, paths.REPLAY_SRC):
         to = tmp_path / "checkout" / part.relative_to(paths.ROOT)
         to.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-r", part, to], check=True)

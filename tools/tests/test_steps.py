@@ -157,3 +157,37 @@ def test_the_lock_makes_another_process_wait(
         assert time.monotonic() - started > 0.5
     holder.wait()
     holder.stdout.close()
+
+
+# ---- all of a file or nothing --------------------------------------------------------------
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "new/file"
+    steps.write_atomic(path, "before")
+    with pytest.raises(KeyError), steps.replacing(path) as fresh:
+        fresh.write_text("half")
+        raise KeyError
+    assert path.read_text() == "before"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_and_a_link_take_the_place_of_what_was_there(tmp_path: Path) -> None:
+    source, path, link = tmp_path / "source", tmp_path / "file", tmp_path / "link"
+    source.write_bytes(b"\x00\xff")
+    source.chmod(0o750)
+    steps.copy_atomic(source, path)
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"\x00\xff", 0o750)
+    steps.write_atomic(path, b"\xfe")
+    assert path.read_bytes() == b"\xfe"
+    for aim in ("file", "source", "nowhere"):
+        steps.link_atomic(link, aim)
+        assert str(link.readlink()) == aim
+    assert sorted(tmp_path.iterdir()) == [path, link, source]
+
+
+def test_only_one_place_writes_beside_and_renames() -> None:
+    """Directories apart: sources that are downloaded and unpacked."""
+    renames = re.compile(r"\.(replace|rename)\((\w+\.)*\w*(path|link|place|target|final|tree)\)")
+    found = {path.name for path in (paths.TOOLS / "cint").rglob("*.py")
+             if renames.search(path.read_text("utf-8"))}
+    assert found == {"steps.py", "sources.py"}

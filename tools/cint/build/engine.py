@@ -119,10 +119,8 @@ def build_replay() -> bool:
         return False
     command = _replay_command()
     with steps.lock(paths.BUILD / "replay.lock"), \
-            steps.step("replay", "Build cint-replay") as step:
-        paths.REPLAY_ALONE.parent.mkdir(parents=True, exist_ok=True)
-        fresh = paths.REPLAY_ALONE.with_suffix(".new")
+            steps.step("replay", "Build cint-replay") as step, \
+            steps.replacing(paths.REPLAY_ALONE) as fresh:
         step.run([*command, "-o", fresh])
-        fresh.replace(paths.REPLAY_ALONE)
     stamp.write(inputs)
     return True

@@ -114,10 +114,7 @@ def not_ours(prefix: Path, files: Iterable[str], before: Installed | None) -> li
 def _put(source: Path, target: Path) -> None:
     """A file in its place, beside first: a QEMU that runs keeps the one that it has."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.cint")
-        shutil.copy2(source, temporary)
-        temporary.replace(target)
+        steps.copy_atomic(source, target)
     except OSError as problem:
         reason = "there is no space left" if problem.errno == errno.ENOSPC else problem.strerror
         raise CintError(f"{target} cannot be written: {reason}",

@@ -167,11 +167,7 @@ def _select(kernel: Kernel) -> None:
     """Make this kernel the one that guests boot."""
     for link, target in ((paths.KERNEL, kernel.image),
                          (paths.VMLINUX, kernel.directory / "vmlinux")):
-        link.parent.mkdir(parents=True, exist_ok=True)
-        temporary = link.with_name(f".{link.name}.cint")
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(os.path.relpath(target, link.parent))
-        temporary.replace(link)
+        steps.link_atomic(link, os.path.relpath(target, link.parent))
 
 
 def build(own: Path | None, jobs: int, kernel: Kernel = MEASURED, as_is: bool = False) -> bool:

@@ -300,11 +300,9 @@ def _install(source: Path, target: Path) -> bool:
     content = source.read_bytes()
     if target.is_file() and not target.is_symlink() and target.read_bytes() == content:
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.cint")
-    temporary.write_bytes(content)
-    shutil.copymode(source, temporary)
-    temporary.replace(target)
+    with steps.replacing(target) as fresh:
+        fresh.write_bytes(content)
+        shutil.copymode(source, fresh)
     return True
 
 
@@ -347,11 +345,7 @@ def apply_overlay(tree: Tree, files: dict[str, Path]) -> list[str]:
         aim = os.path.relpath(file, link.parent)
         if link.is_symlink() and str(link.readlink()) == aim:
             continue
-        link.parent.mkdir(parents=True, exist_ok=True)
-        temporary = link.with_name(f".{link.name}.cint")
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(aim)
-        temporary.replace(link)
+        steps.link_atomic(link, aim)
         changed.append(inside)
     return changed + _remove_stale_links(tree, files)
 

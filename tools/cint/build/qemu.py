@@ -157,17 +157,9 @@ def build_stock(own: Path | None, jobs: int) -> bool:
     _configure_once(tree)
     with steps.step("qemu-stock", "Build QEMU as it is (stock)") as step:
         _ninja(step, paths.QEMU_BUILD, jobs, "qemu-system-x86_64")
-        _keep(paths.QEMU, paths.QEMU_STOCK)
+        steps.copy_atomic(paths.QEMU, paths.QEMU_STOCK)
     stamp.write(inputs)
     return True
-
-
-def _keep(built: Path, kept: Path) -> None:
-    """Copy a binary out of its build directory."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    temporary = kept.with_suffix(".tmp")
-    shutil.copy2(built, temporary)
-    temporary.replace(kept)
 
 
 def qtest_programs(build_dir: Path | None = None) -> list[Path]:
@@ -241,7 +233,7 @@ def _build_series(tree: patches.Tree, directory: Path, jobs: int) -> bool:
         _ninja(step, paths.QEMU_BUILD, jobs, paths.QEMU.name)
         _ninja(step, paths.QEMU_BUILD, jobs, *targets)
         for target, program in zip(targets, kept, strict=True):
-            _keep(paths.QEMU_BUILD / target, program)
+            steps.copy_atomic(paths.QEMU_BUILD / target, program)
     stamp.write(inputs)
     return True
 
@@ -289,7 +281,7 @@ def _build_bench_stock(tree: patches.Tree, jobs: int) -> None:
             fresh.write(base)
         with steps.step(f"bench-{binary.name}", f"Build {binary.name} to measure") as step:
             _ninja(step, paths.QEMU_BENCH_BUILD, jobs, "qemu-system-x86_64")
-            _keep(paths.BENCH_CINT, binary)
+            steps.copy_atomic(paths.BENCH_CINT, binary)
         stamp.write(inputs)
 
 

@@ -252,9 +252,7 @@ def _install(made: Sequence[Path], directory: Path, remarks: list[str]) -> tuple
         if before == content:
             continue
         new, changed = (new + 1, changed) if before is None else (new, changed + 1)
-        temporary = place.with_name(f".{place.name}.cint")
-        temporary.write_bytes(content)
-        temporary.replace(place)
+        steps.write_atomic(place, content)
     # The list last: until then the old one names files that are still there.
     names = [os.path.relpath(place, directory) for place in places]
     steps.write_atomic(directory / "series", "".join(f"{line}\n" for line in [*remarks, *names]))

@@ -29,7 +29,8 @@ def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
         for run in new:
             _check(group, run)
         names = tuple(group.prefix + run.title for run in new)
-        like |= {group.prefix + run.title: names for run in old if new and _way(run) == _way(new[0])}
+        like |= {group.prefix + run.title: names for run in old
+                 if new and _way(run) == _way(new[0])}
         groups.append(replace(group, runs=(*old, *new)) if new else group)
     if not like:
         raise UsageError(f"--policy: {figure.id} compares no policies that these could stand "

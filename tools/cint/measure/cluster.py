@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
@@ -63,12 +62,9 @@ def keep(content: str, role: str, packed: bytes) -> None:
     text = zlib.decompress(packed)
     if hashlib.sha256(text).hexdigest() != content:
         raise CintError(f"{role} came with another content than {content[:12]}...")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        file.write(text)
-    moved = Path(file.name)
-    moved.chmod(0o755)
-    moved.replace(path)
+    with steps.replacing(path) as fresh:
+        fresh.write_bytes(text)
+        fresh.chmod(0o755)
 
 
 def examine(qemu: Path) -> None:

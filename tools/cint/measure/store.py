@@ -12,13 +12,12 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cint import paths, ui
+from cint import paths, steps, ui
 from cint.measure.plan import VERSION, RunOutcome, RunPlan
 
 #: Bytes that a store may hold; beyond them the entries that were not used for longest go.
@@ -65,17 +64,8 @@ class Store:
 
     def put(self, outcome: RunOutcome) -> None:
         """Keep an outcome, in place of what was kept of the same key."""
-        path = self.path(outcome.key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         header, packed = _pack(outcome)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-            try:
-                file.write(json.dumps(header).encode() + b"\n" + packed)
-                file.flush()
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+        steps.write_atomic(self.path(outcome.key), json.dumps(header).encode() + b"\n" + packed)
 
     def entries(self) -> Iterator[tuple[float, int, Path]]:
         """When each entry was last used, its bytes, and where it is."""

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cint import host, paths
+from cint import host, paths, steps
 from cint.device import logpage
 from cint.errors import CintError, UsageError
 from cint.guest import engines
@@ -70,10 +70,7 @@ def point_latest(directory: Path) -> None:
     """Let results/latest name ``directory`` when it is inside results/."""
     if directory.parent != paths.RESULTS:
         return
-    link = paths.RESULTS / f".latest-{os.getpid()}"
-    link.unlink(missing_ok=True)
-    link.symlink_to(directory.name)
-    link.replace(paths.RESULTS / "latest")
+    steps.link_atomic(paths.RESULTS / "latest", directory.name)
 
 
 # ---- provenance ---------------------------------------------------------
@@ -163,9 +160,7 @@ def sample_dict(one: sampling.Sample) -> dict[str, Any]:
 def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
     """Write results.json."""
     path = directory / "results.json"
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    steps.write_atomic(path, json.dumps(document, indent=1) + "\n")
     return path
 
 

@@ -14,6 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from cint import steps
 from cint.errors import CintError
 from cint.measure import metrics, sampling
 from cint.results import (
@@ -41,9 +42,7 @@ def write(document: Document, directory: Path) -> Path:
     except (KeyError, TypeError, AttributeError) as err:
         raise CintError(f"{directory / 'results.json'}: not results of ./cint compare "
                         f"({type(err).__name__}: {err})") from None
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    steps.write_atomic(path, text)
     return path
 
 
