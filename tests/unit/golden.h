@@ -28,6 +28,27 @@ typedef struct GoldenCase {
     const char *rival_out;
 } GoldenCase;
 
+/*
+ * Adds the tests of all @vectors, an array of structures that have a name, the
+ * interrupts expected (out), and rivals: an array that ends where a name is
+ * NULL, each with its reading and what that would send (out).
+ */
+#define golden_add_all(suite, vectors)                                        \
+    do {                                                                      \
+        for (size_t v_ = 0; v_ < G_N_ELEMENTS(vectors); v_++) {               \
+            GoldenCase c_ = { suite, vectors[v_].name, &vectors[v_],          \
+                              vectors[v_].out, NULL, NULL, NULL };            \
+                                                                              \
+            golden_add(&c_);                                                  \
+            for (size_t r_ = 0; vectors[v_].rivals[r_].name; r_++) {          \
+                c_.rival = vectors[v_].rivals[r_].name;                       \
+                c_.reading = &vectors[v_].rivals[r_].reading;                 \
+                c_.rival_out = vectors[v_].rivals[r_].out;                    \
+                golden_add(&c_);                                              \
+            }                                                                 \
+        }                                                                     \
+    } while (0)
+
 /* Adds the tests of a vector, or the one of a rival. @c is copied. */
 void golden_add(const GoldenCase *c);
 

@@ -198,7 +198,8 @@ MUTANTS = {
          "limits->any = limits->window_ns"),
     ],
     "coalesce/coalesce.c": [
-        ("drained with a backlog", "!cq->inflight && !cq->backlog", "!cq->inflight"),
+        ("drained with a backlog", "cq->drain && cint_nothing_comes(cq)",
+         "cq->drain && (cq->asleep || !cq->inflight)"),
         ("drain's own reason always", "cint_verdict(is_all ? verdict.reason :"
          " NVME_CINT_REASON_DRAIN)", "cint_verdict(NVME_CINT_REASON_DRAIN)"),
         ("the policy's reason always", "(!verdict.urgent_only || cq->pending == 1);", "1;"),

@@ -65,6 +65,22 @@ void sim_init(Sim *sim, uint32_t size, const CintConfig *config)
     }
 }
 
+Sim *sim_new(uint32_t size, CintConfig config)
+{
+    Sim *sim = g_new(Sim, 1);
+
+    sim_init(sim, size, &config);
+    return sim;
+}
+
+Sim *sim_new_lazy(uint32_t size, CintConfig config)
+{
+    Sim *sim = sim_new(size, config);
+
+    sim->lazy = true;
+    return sim;
+}
+
 void sim_start_at(Sim *sim, uint32_t index)
 {
     g_assert_cmpuint(sim->cq.tail, ==, 0);

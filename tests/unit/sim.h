@@ -76,6 +76,10 @@ CintConfig sim_vic(void);
 /* Sets up a CQ of @size entries and SIM_SQS queues that feed it. */
 void sim_init(Sim *sim, uint32_t size, const CintConfig *config);
 
+/* A new one, which g_free() frees; the lazy one's guest reaps when told. */
+Sim *sim_new(uint32_t size, CintConfig config);
+Sim *sim_new_lazy(uint32_t size, CintConfig config);
+
 /*
  * Makes the free-running CQ indices start at @index, on a fresh simulation.
  * Nobody can post 2^32 entries to see what the wrap does.

@@ -6,14 +6,7 @@
  * Barriers of who waits for any command.
  */
 #include "sim.h"
-
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 1024, &config);
-    return sim;
-}
+#include "suite.h"
 
 static CintConfig with_barrier(CintBarrier barrier)
 {
@@ -26,7 +19,7 @@ static CintConfig with_barrier(CintBarrier barrier)
 /* With @marks in flight on SQ 0. */
 static Sim *start_with(CintBarrier barrier, const char *marks)
 {
-    Sim *sim = start(with_barrier(barrier));
+    Sim *sim = sim_new(1024, with_barrier(barrier));
 
     sim_batch(sim, 0, 0, marks);
     return sim;
@@ -85,7 +78,7 @@ static void test_waiting_is_unmarked(void)
     Sim *sim;
 
     config.thr = 2;
-    sim = start(config);
+    sim = sim_new(1024, config);
     sim_batch(sim, 0, 0, "..BB");
     sim_post(sim, 0, 1000, 3);
     g_assert_cmpint(cint_deadline(&sim->cq), ==, 7000);
@@ -339,7 +332,7 @@ static void test_mode_changes(void)
 {
     CintConfig strict = with_barrier(CINT_BARRIER_STRICT);
     CintConfig relaxed = with_barrier(CINT_BARRIER_RELAXED);
-    Sim *sim = start(strict);
+    Sim *sim = sim_new(1024, strict);
 
     sim_batch(sim, 0, 0, "..BB");
     sim_post(sim, 0, 1000, 3);
@@ -360,7 +353,7 @@ static Sim *start_inferring(CintInfer infer)
     Sim *sim;
 
     config.infer = infer;
-    sim = start(config);
+    sim = sim_new(1024, config);
     sim_records(sim, 0, true);
     return sim;
 }
@@ -532,7 +525,7 @@ static void test_infer_strict(void)
     Sim *sim;
 
     config.infer = CINT_INFER_BATCH;
-    sim = start(config);
+    sim = sim_new(1024, config);
     sim_batch(sim, 0, 0, "...");
     sim_post(sim, 0, 1000, 3);
     sim_post(sim, 0, 2000, 1);
@@ -652,7 +645,7 @@ static Sim *start_any(const AnyCase *c, CintOnOffAuto drain)
 
     config.infer = c->infer;
     config.drain = drain;
-    return start(config);
+    return sim_new(1024, config);
 }
 
 static void play(Sim *sim, const Step *step)
@@ -691,7 +684,7 @@ static void test_any_elsewhere(void)
     Sim *sim;
 
     config.drain = CINT_ON;
-    sim = start(config);
+    sim = sim_new(1024, config);
     play(sim, any_cases[0].steps);
     sim_expect(sim, "11000:quiet(4) 20000:drain(1)");
     g_free(sim);
@@ -754,10 +747,7 @@ static void test_any_queue_goes(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "relaxed/at-its-own-completion", test_relaxed },
         { "class/is-full", test_never_urgent_class },
         { "class/is-full-when-an-urgent-satisfies", test_urgent_satisfies },
@@ -796,11 +786,7 @@ int main(int argc, char **argv)
     char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/barrier/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/barrier", tests, G_N_ELEMENTS(tests));
     for (i = 0; i < G_N_ELEMENTS(any_cases); i++) {
         path = g_strdup_printf("/barrier/any/%s", any_cases[i].name);
         g_test_add_data_func(path, &any_cases[i], test_any);

@@ -263,7 +263,7 @@ static char *model(const void *opaque, const void *reading)
     return rival_cint_run(&vector->load, reading);
 }
 
-static void add_vector(const Vector *vector)
+int main(int argc, char **argv)
 {
     static const CintReading ours;
     static const GoldenSuite suite = {
@@ -272,30 +272,8 @@ static void add_vector(const Vector *vector)
         .model = model,
         .ours = &ours,
     };
-    const RivalAnswer *rival;
-    GoldenCase c = {
-        .suite = &suite,
-        .name = vector->name,
-        .vector = vector,
-        .out = vector->out,
-    };
-
-    golden_add(&c);
-    for (rival = vector->rivals; rival->name; rival++) {
-        c.rival = rival->name;
-        c.reading = &rival->reading;
-        c.rival_out = rival->out;
-        golden_add(&c);
-    }
-}
-
-int main(int argc, char **argv)
-{
-    unsigned i;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add_vector(&vectors[i]);
-    }
+    golden_add_all(&suite, vectors);
     return g_test_run();
 }

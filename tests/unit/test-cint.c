@@ -5,16 +5,9 @@
  * an urgent interrupt leaves behind, when a Barrier is satisfied, inference.
  */
 #include "sim.h"
+#include "suite.h"
 
 #define FAR 1000000000ll
-
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 64, &config);
-    return sim;
-}
 
 static CintConfig with_barrier(CintBarrier barrier)
 {
@@ -27,7 +20,7 @@ static CintConfig with_barrier(CintBarrier barrier)
 /* With a guest that reads status records. */
 static Sim *start_ooo(CintConfig config)
 {
-    Sim *sim = start(config);
+    Sim *sim = sim_new(64, config);
 
     sim_records(sim, 0, true);
     return sim;
@@ -96,7 +89,7 @@ static void test_cdw13_never_urgent_class(void)
 static void test_urgent_needs_record(void)
 {
     CintConfig config = sim_cint(6000, 32);
-    Sim *sim = start(config);
+    Sim *sim = sim_new(64, config);
 
     sim_marked(sim, 1000, '.');
     sim_marked(sim, 2000, 'U');
@@ -156,7 +149,7 @@ static void test_error_beats_urgent(void)
 /* A hint on a command that fails still counts: for its Barrier. */
 static void test_error_satisfies(void)
 {
-    Sim *sim = start(with_barrier(CINT_BARRIER_STRICT));
+    Sim *sim = sim_new(64, with_barrier(CINT_BARRIER_STRICT));
 
     sim_batch(sim, 0, 0, ".B");
     sim_post(sim, 0, 1000, 2);
@@ -432,7 +425,7 @@ static void test_record_off_fires(void)
  */
 static void test_record_on_keeps(void)
 {
-    Sim *sim = start(sim_cint(6000, 32));
+    Sim *sim = sim_new(64, sim_cint(6000, 32));
 
     sim_marked(sim, 1000, '.');
     sim_records(sim, 2000, true);
@@ -484,7 +477,7 @@ static void test_switch_all(void)
 static void test_switch_with_barrier(void)
 {
     CintConfig config = with_barrier(CINT_BARRIER_STRICT), other = config;
-    Sim *sim = start(config);
+    Sim *sim = sim_new(64, config);
 
     other.policy = NVME_CINT_POLICY_ADAPTIVE;
     sim_batch(sim, 0, 0, "...B");
@@ -501,10 +494,7 @@ static void test_switch_with_barrier(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "hints/both-bits-are-unmarked", test_both_unmarked },
         { "hints/one-in-each-place-is-both", test_union_of_places },
         { "hints/cdw13-never-raises-the-urgent-class",
@@ -529,14 +519,8 @@ int main(int argc, char **argv)
         { "switch/each-policy-to-each", test_switch_all },
         { "switch/keeps-count-of-open-barriers", test_switch_with_barrier },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/cint/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/cint", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }

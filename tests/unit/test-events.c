@@ -6,22 +6,7 @@
  * test-head.c).
  */
 #include "sim.h"
-
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 64, &config);
-    return sim;
-}
-
-static Sim *start_lazy(CintConfig config)
-{
-    Sim *sim = start(config);
-
-    sim->lazy = true;
-    return sim;
-}
+#include "suite.h"
 
 /* Each policy with something pending when the configuration changes. */
 static void test_configure_pending(void)
@@ -36,7 +21,7 @@ static void test_configure_pending(void)
 
     for (i = 0; i < G_N_ELEMENTS(from); i++) {
         for (j = 0; j < G_N_ELEMENTS(to); j++) {
-            sim = start(from[i]);
+            sim = sim_new(64, from[i]);
             sim_ios(sim, 1000, 1000, 2);
             sim_configure(sim, 3000, &to[j]);
             sim_expect(sim, "3000:reconfigure(2)");
@@ -56,14 +41,14 @@ static void test_disable(void)
     Sim *sim;
 
     for (i = 0; i < G_N_ELEMENTS(configs); i++) {
-        sim = start(configs[i]);
+        sim = sim_new(64, configs[i]);
         sim_disable(sim, 500, true);
         sim_expect(sim, "");
         sim_ios(sim, 1000, 1000, 2);
         sim_expect(sim, "1000:each(1) 2000:each(1)");
         g_free(sim);
     }
-    sim = start(configs[0]);
+    sim = sim_new(64, configs[0]);
     sim_ios(sim, 1000, 1000, 2);
     sim_disable(sim, 3000, true);
     sim_disable(sim, 4000, false);
@@ -80,7 +65,7 @@ static void test_disable_beats_kick_window(void)
     Sim *sim;
 
     config.kick_window_ns = 100000;
-    sim = start(config);
+    sim = sim_new(64, config);
     sim_disable(sim, 500, true);
     sim_ios(sim, 1000, 1000, 3);
     sim_expect(sim, "1000:each(1) 2000:each(1) 3000:each(1)");
@@ -90,7 +75,7 @@ static void test_disable_beats_kick_window(void)
 static void test_configure_idle(void)
 {
     CintConfig config = sim_static(10000, 2);
-    Sim *sim = start(sim_adaptive(6000, 4));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 4));
 
     sim_configure(sim, 1000, &config);
     sim_expect(sim, "");
@@ -104,7 +89,7 @@ static void test_configure_idle(void)
 static void test_configure_numbers(void)
 {
     CintConfig config = sim_adaptive(500, 3);
-    Sim *sim = start(sim_adaptive(6000, 4));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 4));
 
     sim_ios(sim, 1000, 1000, 3);
     sim_configure(sim, 3000, &config);
@@ -118,7 +103,7 @@ static void test_configure_numbers(void)
 static void test_configure_keeps_inflight(void)
 {
     CintConfig config = sim_adaptive(6000, 32);
-    Sim *sim = start(config);
+    Sim *sim = sim_new(64, config);
 
     sim_submit(sim, 0, 0, 2);
     config.drain = CINT_ON;
@@ -131,7 +116,7 @@ static void test_configure_keeps_inflight(void)
 
 static void test_timer_early(void)
 {
-    Sim *sim = start(sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
 
     sim_io(sim, 1000);
     sim_timer(sim, 1000);
@@ -146,7 +131,7 @@ static void test_timer_early(void)
 
 static void test_timer_late(void)
 {
-    Sim *sim = start(sim_static(6000, 32));
+    Sim *sim = sim_new(64, sim_static(6000, 32));
 
     sim_io(sim, 1000);
     sim_timer(sim, 50000);
@@ -161,7 +146,7 @@ static void test_timer_without_deadline(void)
     Sim *sim;
 
     for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
-        sim = start(sim_config(policy));
+        sim = sim_new(64, sim_config(policy));
         sim_timer(sim, 0);
         sim_timer(sim, 123456789);
         sim_expect(sim, "");
@@ -172,7 +157,7 @@ static void test_timer_without_deadline(void)
 /* A timer that a head event outran has nothing to tell. */
 static void test_timer_after_head(void)
 {
-    Sim *sim = start_lazy(sim_adaptive(6000, 32));
+    Sim *sim = sim_new_lazy(64, sim_adaptive(6000, 32));
 
     sim_io(sim, 1000);
     sim_reap(sim, 2000, 1);
@@ -184,7 +169,7 @@ static void test_timer_after_head(void)
 /* Not only the head event of an eager guest does so. */
 static void test_interrupt_disarms(void)
 {
-    Sim *sim = start_lazy(sim_adaptive(6000, 2));
+    Sim *sim = sim_new_lazy(64, sim_adaptive(6000, 2));
 
     sim_ios(sim, 1000, 1000, 2);
     g_assert_cmpint(cint_deadline(&sim->cq), ==, CINT_NO_DEADLINE);
@@ -203,7 +188,7 @@ static void test_empty_pass(void)
     for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
         config = sim_config(policy);
         config.each_cqe = policy != NVME_CINT_POLICY_DEFAULT;
-        sim = start(config);
+        sim = sim_new(64, config);
         sim_io(sim, 1000);
         sim_run_out(sim);
         sim->nr_irqs = 0;
@@ -216,7 +201,7 @@ static void test_empty_pass(void)
 
 static void test_default_each(void)
 {
-    Sim *sim = start(sim_config(NVME_CINT_POLICY_DEFAULT));
+    Sim *sim = sim_new(64, sim_config(NVME_CINT_POLICY_DEFAULT));
 
     sim_submit(sim, 0, 0, 3);
     sim_pass(sim, 0, 1000, 3);
@@ -230,7 +215,7 @@ static void test_default_per_pass(void)
     Sim *sim;
 
     config.each_cqe = false;
-    sim = start(config);
+    sim = sim_new(64, config);
     sim_submit(sim, 0, 0, 4);
     sim_pass(sim, 0, 1000, 3);
     sim_pass(sim, 0, 1000, 1);
@@ -246,7 +231,7 @@ static void test_default_aggregates(gconstpointer each_cqe)
 
     config.policy = NVME_CINT_POLICY_DEFAULT;
     config.each_cqe = GPOINTER_TO_UINT(each_cqe);
-    sim = start(config);
+    sim = sim_new(64, config);
     sim_ios(sim, 1000, 1000, 4);
     sim_io(sim, 10000);
     sim_io(sim, 50000);
@@ -262,7 +247,7 @@ static void test_static_off(void)
     Sim *sim;
 
     for (i = 0; i < G_N_ELEMENTS(off); i++) {
-        sim = start(sim_static(off[i][0], off[i][1]));
+        sim = sim_new(64, sim_static(off[i][0], off[i][1]));
         sim_ios(sim, 1000, 1000, 2);
         sim_expect(sim, "1000:each(1) 2000:each(1)");
         g_free(sim);
@@ -271,7 +256,7 @@ static void test_static_off(void)
 
 static void test_static_thr_1(void)
 {
-    Sim *sim = start(sim_static(100000, 1));
+    Sim *sim = sim_new(64, sim_static(100000, 1));
 
     sim_ios(sim, 1000, 1000, 2);
     sim_expect(sim, "1000:thr(1) 2000:thr(1)");
@@ -280,7 +265,7 @@ static void test_static_thr_1(void)
 
 static void test_tie_timer_first(void)
 {
-    Sim *sim = start(sim_adaptive(6000, 2));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 2));
 
     sim_io(sim, 1000);
     sim_io(sim, 7000);
@@ -294,7 +279,7 @@ static void test_tie_timer_first(void)
 /* With delta 0 even two passes of one instant are two bursts. */
 static void test_tie_delta_0(void)
 {
-    Sim *sim = start(sim_adaptive(0, 32));
+    Sim *sim = sim_new(64, sim_adaptive(0, 32));
 
     sim_submit(sim, 0, 0, 5);
     sim_pass(sim, 0, 1000, 2);
@@ -307,7 +292,7 @@ static void test_tie_delta_0(void)
 /* A head event at the deadline comes after the interrupt. */
 static void test_tie_head(void)
 {
-    Sim *sim = start_lazy(sim_adaptive(6000, 32));
+    Sim *sim = sim_new_lazy(64, sim_adaptive(6000, 32));
 
     sim_io(sim, 1000);
     sim_reap(sim, 7000, 1);
@@ -317,7 +302,7 @@ static void test_tie_head(void)
 
 static void test_tie_order(void)
 {
-    Sim *sim = start_lazy(sim_adaptive(6000, 2));
+    Sim *sim = sim_new_lazy(64, sim_adaptive(6000, 2));
 
     sim_io(sim, 1000);
     sim_reap(sim, 2000, 1);
@@ -331,7 +316,7 @@ static void test_tie_order(void)
 
 static void test_sqs_share_batch(void)
 {
-    Sim *sim = start(sim_adaptive(6000, 3));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 3));
 
     sim_submit(sim, 0, 0, 2);
     sim_submit(sim, 1, 0, 1);
@@ -347,7 +332,7 @@ static void test_sqs_share_batch(void)
 
 static void test_sqs_counts(void)
 {
-    Sim *sim = start(sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
 
     sim_submit(sim, 0, 0, 3);
     sim_submit(sim, 1, 0, 5);
@@ -369,7 +354,7 @@ static void test_sqs_drain_together(void)
     Sim *sim;
 
     config.drain = CINT_ON;
-    sim = start(config);
+    sim = sim_new(64, config);
     sim_submit(sim, 0, 0, 1);
     sim_submit(sim, 1, 0, 1);
     sim_complete(sim, 0, 1000);
@@ -383,7 +368,7 @@ static void test_sqs_drain_together(void)
 static void test_reset(void)
 {
     CintConfig config = sim_adaptive(6000, 32);
-    Sim *sim = start_lazy(config);
+    Sim *sim = sim_new_lazy(64, config);
 
     sim_ios(sim, 1, 1, 50);
     sim_timer(sim, 10000);
@@ -402,10 +387,7 @@ static void test_reset(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "configure/sends-what-is-pending", test_configure_pending },
         { "configure/is-silent-when-idle", test_configure_idle },
         { "configure/new-numbers-hold", test_configure_numbers },
@@ -431,15 +413,9 @@ int main(int argc, char **argv)
         { "sqs/drain-together", test_sqs_drain_together },
         { "reset/forgets-everything", test_reset },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/events/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/events", tests, G_N_ELEMENTS(tests));
     g_test_add_data_func("/events/pass/default-with-time-and-thr-is-static",
                          GUINT_TO_POINTER(true), test_default_aggregates);
     g_test_add_data_func("/events/pass/each-cqe-off-is-static-too",

@@ -5,29 +5,13 @@
  */
 #include "sim.h"
 
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 64, &config);
-    return sim;
-}
-
-static Sim *start_lazy(CintConfig config)
-{
-    Sim *sim = start(config);
-
-    sim->lazy = true;
-    return sim;
-}
-
 /*
  * Tests of head movement run twice: from index 0, and from one that makes the
  * free-running indices wrap in the middle.
  */
 static Sim *start_lazy_at(CintConfig config, gconstpointer index)
 {
-    Sim *sim = start_lazy(config);
+    Sim *sim = sim_new_lazy(64, config);
 
     sim_start_at(sim, GPOINTER_TO_UINT(index));
     return sim;

@@ -59,22 +59,13 @@ static void list_dues(Due *due)
     memcpy(due, list, sizeof(list));
 }
 
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 64, &config);
-    sim->lazy = true;
-    return sim;
-}
-
 /*
  * With the message at 1000 sent, through an error, which is never withheld,
  * and @n commands in flight, submitted long before.
  */
 static Sim *start_after_message(CintConfig config, unsigned n)
 {
-    Sim *sim = start(windowed(config));
+    Sim *sim = sim_new_lazy(64, windowed(config));
 
     sim_submit(sim, 0, 0, n + 1);
     sim_fail(sim, 0, 1000);
@@ -197,7 +188,7 @@ static void test_old_message(gconstpointer opaque)
 static void test_first_message(gconstpointer opaque)
 {
     const Due *due = opaque;
-    Sim *sim = start(windowed(due->config));
+    Sim *sim = sim_new_lazy(64, windowed(due->config));
 
     sim_submit(sim, 0, 0, 1);
     sim_submit(sim, 1, 1, 0);

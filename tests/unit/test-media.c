@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "media.h"
+#include "suite.h"
 
 #define KIB     1024
 #define SECOND  1000000000ll
@@ -445,10 +446,7 @@ static void test_random(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "none", test_none },
         { "units", test_units },
         { "any-number-of-units", test_any_number_of_units },
@@ -465,14 +463,8 @@ int main(int argc, char **argv)
         { "no-overflow", test_no_overflow },
         { "independent-model-agrees", test_random },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/media/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/media", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }

@@ -7,6 +7,7 @@
 #include "golden.h"
 #include "rival-pointer.h"
 #include "sim.h"
+#include "suite.h"
 
 #define MAX_RIVALS  4
 #define HOLD        10000000ll
@@ -398,7 +399,7 @@ static void test_conflict(void)
     g_assert_nonnull(cint_config_conflict(&config));
 }
 
-static void add_vector(const Vector *vector)
+int main(int argc, char **argv)
 {
     static const PointerReading ours;
     static const GoldenSuite suite = {
@@ -407,38 +408,7 @@ static void add_vector(const Vector *vector)
         .model = model,
         .ours = &ours,
     };
-    const RivalAnswer *rival;
-    GoldenCase c = {
-        .suite = &suite,
-        .name = vector->name,
-        .vector = vector,
-        .out = vector->out,
-    };
-
-    golden_add(&c);
-    for (rival = vector->rivals; rival->name; rival++) {
-        c.rival = rival->name;
-        c.reading = &rival->reading;
-        c.rival_out = rival->out;
-        golden_add(&c);
-    }
-}
-
-static void add_vectors(void)
-{
-    unsigned i;
-
-    for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add_vector(&vectors[i]);
-    }
-}
-
-int main(int argc, char **argv)
-{
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "V8d/at-the-head-it-is-passed", test_at_head },
         { "off/each-completion-interrupts", test_off },
         { "off/sends-what-waits", test_switched_off },
@@ -460,7 +430,7 @@ int main(int argc, char **argv)
     char *path;
 
     g_test_init(&argc, &argv, NULL);
-    add_vectors();
+    golden_add_all(&suite, vectors);
     for (i = 0; i < G_N_ELEMENTS(sizes); i++) {
         path = g_strdup_printf("/pointer/V8/three-cases/%u-entries",
                                sizes[i]);
@@ -468,10 +438,6 @@ int main(int argc, char **argv)
                              test_three_cases);
         g_free(path);
     }
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/pointer/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/pointer", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }

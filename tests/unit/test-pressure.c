@@ -5,6 +5,7 @@
  * is too small for.
  */
 #include "sim.h"
+#include "suite.h"
 
 #define SECOND  1000000000ll
 
@@ -14,26 +15,10 @@ static CintConfig patient(void)
     return sim_adaptive(SECOND, 65535);
 }
 
-static Sim *start(uint32_t size, CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, size, &config);
-    return sim;
-}
-
-static Sim *start_lazy(uint32_t size, CintConfig config)
-{
-    Sim *sim = start(size, config);
-
-    sim->lazy = true;
-    return sim;
-}
-
 /* 64 entries: three quarters are 48, a sixteenth is 4, full is 63. */
 static void test_pressure_steps(void)
 {
-    Sim *sim = start_lazy(64, patient());
+    Sim *sim = sim_new_lazy(64, patient());
 
     sim_ios(sim, 1, 1, 47);
     sim_expect(sim, "");
@@ -46,7 +31,7 @@ static void test_pressure_steps(void)
 /* A guest that stays where it is hears of each level once. */
 static void test_pressure_once(void)
 {
-    Sim *sim = start_lazy(64, patient());
+    Sim *sim = sim_new_lazy(64, patient());
 
     sim_ios(sim, 1, 1, 50);
     sim_expect(sim, "48:pressure(48)");
@@ -61,7 +46,7 @@ static void test_pressure_once(void)
 /* Below three quarters everything is forgotten; the next rise is news. */
 static void test_pressure_again(void)
 {
-    Sim *sim = start_lazy(64, patient());
+    Sim *sim = sim_new_lazy(64, patient());
 
     sim_ios(sim, 1, 1, 53);
     sim_expect(sim, "48:pressure(48) 52:pressure(4)");
@@ -74,7 +59,7 @@ static void test_pressure_again(void)
 /* A level left by the guest is news again, the one below it is not. */
 static void test_pressure_one_level_down(void)
 {
-    Sim *sim = start_lazy(64, patient());
+    Sim *sim = sim_new_lazy(64, patient());
 
     sim_ios(sim, 1, 1, 53);
     sim_expect(sim, "48:pressure(48) 52:pressure(4)");
@@ -86,14 +71,14 @@ static void test_pressure_one_level_down(void)
 
 static void test_pressure_small_queues(void)
 {
-    Sim *sim = start_lazy(16, patient());
+    Sim *sim = sim_new_lazy(16, patient());
 
     sim_ios(sim, 1, 1, 15);
     sim_expect(sim, "12:pressure(12) 13:pressure(1) 14:pressure(1) "
                     "15:pressure(1)");
     g_free(sim);
 
-    sim = start(2, patient());
+    sim = sim_new(2, patient());
     sim_ios(sim, 1, 1, 3);
     sim_expect(sim, "1:pressure(1) 2:pressure(1) 3:pressure(1)");
     g_free(sim);
@@ -101,7 +86,7 @@ static void test_pressure_small_queues(void)
 
 static void test_pressure_largest_queue(void)
 {
-    Sim *sim = start_lazy(65536, patient());
+    Sim *sim = sim_new_lazy(65536, patient());
 
     sim_ios(sim, 1, 1, 65535);
     sim_expect(sim, "49152:pressure(49152) 53248:pressure(4096) "
@@ -113,7 +98,7 @@ static void test_pressure_largest_queue(void)
 /* An eager guest empties the queue each time and never feels any. */
 static void test_pressure_eager(void)
 {
-    Sim *sim = start(16, sim_config(NVME_CINT_POLICY_DEFAULT));
+    Sim *sim = sim_new(16, sim_config(NVME_CINT_POLICY_DEFAULT));
 
     sim_ios(sim, 1, 1, 3);
     sim_expect(sim, "1:each(1) 2:each(1) 3:each(1)");
@@ -123,7 +108,7 @@ static void test_pressure_eager(void)
 /* It also counts what older interrupts covered and nobody has reaped. */
 static void test_pressure_counts_unreaped(void)
 {
-    Sim *sim = start_lazy(16, sim_config(NVME_CINT_POLICY_DEFAULT));
+    Sim *sim = sim_new_lazy(16, sim_config(NVME_CINT_POLICY_DEFAULT));
 
     sim_ios(sim, 1, 1, 11);
     sim->nr_irqs = 0;
@@ -140,7 +125,7 @@ static void test_clamp(void)
     Sim *sim;
 
     for (size = 3; size <= 7; size++) {
-        sim = start(size, patient());
+        sim = sim_new(size, patient());
         want = g_strdup_printf("%u:thr(%u)", size - 2, size - 2);
         sim_ios(sim, 1, 1, size - 2);
         sim_expect(sim, want);
@@ -152,7 +137,7 @@ static void test_clamp(void)
 static void test_clamp_static(void)
 {
     CintConfig config = sim_static(SECOND, 200);
-    Sim *sim = start(6, config);
+    Sim *sim = sim_new(6, config);
 
     sim_ios(sim, 1, 1, 4);
     sim_expect(sim, "4:thr(4)");
@@ -178,7 +163,7 @@ static void test_clamp_value(void)
     Sim *sim;
 
     for (i = 0; i < G_N_ELEMENTS(table); i++) {
-        sim = start(table[i].size, sim_adaptive(6000, table[i].thr));
+        sim = sim_new(table[i].size, sim_adaptive(6000, table[i].thr));
         g_assert_cmpuint(sim->cq.thr, ==, table[i].clamped);
         g_free(sim);
     }
@@ -186,10 +171,7 @@ static void test_clamp_value(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "pressure/at-3-4-each-1-16-and-full", test_pressure_steps },
         { "pressure/once-for-each-level", test_pressure_once },
         { "pressure/again-after-the-queue-emptied", test_pressure_again },
@@ -202,14 +184,8 @@ int main(int argc, char **argv)
         { "clamp/static-thr-to-size-minus-2", test_clamp_static },
         { "clamp/values", test_clamp_value },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/rules/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/rules", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }

@@ -6,6 +6,7 @@
  * test-pressure.c).
  */
 #include "sim.h"
+#include "suite.h"
 
 #define SECOND  1000000000ll
 
@@ -13,22 +14,6 @@
 static CintConfig patient(void)
 {
     return sim_adaptive(SECOND, 65535);
-}
-
-static Sim *start(uint32_t size, CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, size, &config);
-    return sim;
-}
-
-static Sim *start_lazy(uint32_t size, CintConfig config)
-{
-    Sim *sim = start(size, config);
-
-    sim->lazy = true;
-    return sim;
 }
 
 static CintConfig draining(CintConfig config)
@@ -39,7 +24,7 @@ static CintConfig draining(CintConfig config)
 
 static void test_drain_on(void)
 {
-    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    Sim *sim = sim_new(64, draining(sim_adaptive(6000, 32)));
 
     sim_submit(sim, 0, 0, 3);
     sim_complete(sim, 0, 1000);
@@ -54,7 +39,7 @@ static void test_drain_on(void)
 
 static void test_drain_off(void)
 {
-    Sim *sim = start(64, sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
 
     sim_io(sim, 1000);
     sim_run_out(sim);
@@ -69,7 +54,7 @@ static void test_drain_auto(void)
     Sim *sim;
 
     config.drain = CINT_AUTO;
-    sim = start(64, config);
+    sim = sim_new(64, config);
     sim_io(sim, 1000);
     sim_run_out(sim);
     sim_expect(sim, "7000:quiet(1)");
@@ -90,7 +75,7 @@ static void test_drain_auto(void)
 
 static void test_drain_cancel(void)
 {
-    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    Sim *sim = sim_new(64, draining(sim_adaptive(6000, 32)));
 
     sim_submit(sim, 0, 0, 3);
     sim_complete(sim, 0, 1000);
@@ -107,7 +92,7 @@ static void test_drain_cancel(void)
 
 static void test_drain_delete_sq(void)
 {
-    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    Sim *sim = sim_new(64, draining(sim_adaptive(6000, 32)));
 
     sim_submit(sim, 0, 0, 1);
     sim_submit(sim, 1, 0, 5);
@@ -126,7 +111,7 @@ static void test_drain_delete_sq(void)
  */
 static void test_drain_backlog(void)
 {
-    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    Sim *sim = sim_new(64, draining(sim_adaptive(6000, 32)));
     unsigned i;
 
     sim_publish(sim, 0, 0, 8);
@@ -146,7 +131,7 @@ static void test_drain_backlog(void)
 /* A tail that goes back, and a queue that goes away, take theirs along. */
 static void test_drain_backlog_goes(void)
 {
-    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    Sim *sim = sim_new(64, draining(sim_adaptive(6000, 32)));
 
     sim_publish(sim, 0, 0, 5);
     sim_publish(sim, 1, 0, 2);
@@ -170,7 +155,7 @@ static void test_drain_backlog_goes(void)
 /* Cancelling without drain leaves the policy's deadline as it was. */
 static void test_cancel_without_drain(void)
 {
-    Sim *sim = start(64, sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
 
     sim_submit(sim, 0, 0, 2);
     sim_complete(sim, 0, 1000);
@@ -185,7 +170,7 @@ static void test_cancel_without_drain(void)
 /* Another queue of the same controller has commands in flight: no matter. */
 static void test_drain_per_cq(void)
 {
-    Sim *sim = start(64, draining(sim_adaptive(6000, 32)));
+    Sim *sim = sim_new(64, draining(sim_adaptive(6000, 32)));
     CintConfig config = patient();
     CintCq other;
     CintSq sq;
@@ -212,7 +197,7 @@ static CintConfig held(CintConfig config, uint64_t max_hold_ns)
 /* A stream that never pauses for delta moves the deadline for ever. */
 static void test_hold_bounds_adaptive(void)
 {
-    Sim *sim = start(64, held(sim_adaptive(6000, 32), 12000));
+    Sim *sim = sim_new(64, held(sim_adaptive(6000, 32), 12000));
 
     sim_ios(sim, 5000, 5000, 4);
     sim_run_out(sim);
@@ -223,7 +208,7 @@ static void test_hold_bounds_adaptive(void)
 
 static void test_hold_off(void)
 {
-    Sim *sim = start(64, sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
 
     sim_ios(sim, 5000, 5000, 32);
     sim_expect(sim, "160000:thr(32)");
@@ -232,7 +217,7 @@ static void test_hold_off(void)
 
 static void test_hold_bounds_static(void)
 {
-    Sim *sim = start(64, held(sim_static(100000, 8), 20000));
+    Sim *sim = sim_new(64, held(sim_static(100000, 8), 20000));
 
     sim_ios(sim, 1000, 1000, 2);
     sim_run_out(sim);
@@ -248,7 +233,7 @@ static void test_hold_bounds_default(void)
     CintAction action;
 
     config.each_cqe = false;
-    sim = start(64, held(config, 5000));
+    sim = sim_new(64, held(config, 5000));
     sim_submit(sim, 0, 0, 1);
     action = cint_complete(&sim->sq[0], &sim->cmd[0][0], 1000, false);
     g_assert_cmpint(action.fire, ==, CINT_FIRE_NONE);
@@ -261,7 +246,7 @@ static void test_hold_bounds_default(void)
 /* The anchor is the first pending CQE; an interrupt sets a new one. */
 static void test_hold_anchor(void)
 {
-    Sim *sim = start(64, held(sim_adaptive(SECOND, 2), 10000));
+    Sim *sim = sim_new(64, held(sim_adaptive(SECOND, 2), 10000));
 
     sim_ios(sim, 1000, 1000, 3);
     g_assert_cmpint(cint_deadline(&sim->cq), ==, 13000);
@@ -272,7 +257,7 @@ static void test_hold_anchor(void)
 
 static void test_error(void)
 {
-    Sim *sim = start(64, sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
     CintConfig config;
 
     sim_submit(sim, 0, 0, 9);
@@ -293,7 +278,7 @@ static void test_error(void)
 /* An error in the middle of a batch starts the count anew. */
 static void test_error_resets_batch(void)
 {
-    Sim *sim = start(64, sim_adaptive(6000, 3));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 3));
 
     sim_submit(sim, 0, 0, 9);
     sim_complete(sim, 0, 1000);
@@ -310,7 +295,7 @@ static void test_error_resets_batch(void)
 static void precede(uint32_t size, CintConfig config, bool error,
                     const char *want)
 {
-    Sim *sim = start(size, config);
+    Sim *sim = sim_new(size, config);
 
     sim_submit(sim, 0, 0, 12);
     sim_pass(sim, 0, 1000, 11);
@@ -343,7 +328,7 @@ static void test_precedence(void)
 /* The levels of pressure are noted even when another reason is given. */
 static void test_error_tells_of_pressure(void)
 {
-    Sim *sim = start_lazy(64, patient());
+    Sim *sim = sim_new_lazy(64, patient());
 
     sim_ios(sim, 1, 1, 47);
     sim_submit(sim, 0, 47, 1);
@@ -356,7 +341,7 @@ static void test_error_tells_of_pressure(void)
 
 static void test_precedence_hold(void)
 {
-    Sim *sim = start(64, held(sim_adaptive(6000, 32), 6000));
+    Sim *sim = sim_new(64, held(sim_adaptive(6000, 32), 6000));
 
     sim_io(sim, 1000);
     sim_run_out(sim);
@@ -367,7 +352,7 @@ static void test_precedence_hold(void)
 static void test_precedence_reconfigure(void)
 {
     CintConfig config = draining(sim_adaptive(6000, 1));
-    Sim *sim = start(64, sim_adaptive(6000, 32));
+    Sim *sim = sim_new(64, sim_adaptive(6000, 32));
 
     sim_io(sim, 1000);
     sim_configure(sim, 2000, &config);
@@ -377,10 +362,7 @@ static void test_precedence_reconfigure(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "drain/on-when-nothing-is-in-flight", test_drain_on },
         { "drain/off-waits", test_drain_off },
         { "drain/auto-is-off-for-these-policies", test_drain_auto },
@@ -402,14 +384,8 @@ int main(int argc, char **argv)
         { "precedence/max-hold-over-policy", test_precedence_hold },
         { "precedence/reconfigure-over-drain", test_precedence_reconfigure },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/rules/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/rules", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }

@@ -12,6 +12,7 @@
 
 #include "rival-storm.h"
 #include "sim.h"
+#include "suite.h"
 
 #define SECOND  1000000000ll
 #define MS      1000000ll
@@ -31,21 +32,13 @@ static CintConfig retuning(CintConfig config)
     return config;
 }
 
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 1024, &config);
-    return sim;
-}
-
 /*
  * After a message at 0 and with a mean interval of @mean, as if there had been
  * others before.
  */
 static Sim *start_with_mean(CintConfig config, int64_t mean)
 {
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     sim_submit(sim, 3, 0, 1);
     sim_fail(sim, 3, 0);
@@ -64,7 +57,7 @@ static Sim *start_stormy(CintConfig config)
 /* The mean after messages at @t, 0-terminated, @n times the last interval. */
 static double mean_after(const int64_t *t, unsigned n)
 {
-    Sim *sim = start(limited(sim_config(NVME_CINT_POLICY_DEFAULT), 7));
+    Sim *sim = sim_new(1024, limited(sim_config(NVME_CINT_POLICY_DEFAULT), 7));
     int64_t now = 0, step = 0;
     double mean;
 
@@ -262,7 +255,7 @@ static void test_law(gconstpointer opaque)
     Sim *sim;
 
     for (i = 0; i < G_N_ELEMENTS(storms); i++) {
-        sim = start(limited(sim_cint(6000, 32), shift));
+        sim = sim_new(1024, limited(sim_cint(6000, 32), shift));
         times->n = 0;
         run_load(sim, storms[i], times);
         run_load(sim, (Load) { 50000, 0, 2000 }, times);
@@ -280,7 +273,7 @@ static void test_law_is_needed(void)
 {
     CintConfig config = sim_cint(6000, 32);
     Times *times = g_new0(Times, 1);
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     run_load(sim, (Load) { 1000, 0, 20000 }, times);
     g_assert_cmpuint(times->n, ==, 20000);
@@ -291,7 +284,7 @@ static void test_law_is_needed(void)
 /* As many interrupts as the limit allows: it is not undercut. */
 static void test_limit_is_used(void)
 {
-    Sim *sim = start(limited(sim_cint(6000, 32), 7));
+    Sim *sim = sim_new(1024, limited(sim_cint(6000, 32), 7));
     Times *times = g_new0(Times, 1);
     int64_t time;
 
@@ -315,7 +308,7 @@ static void test_natural_rate(gconstpointer opaque)
     Sim *sim;
 
     for (i = 0; i < G_N_ELEMENTS(loads); i++) {
-        sim = start(limited(sim_cint(6000, 32), shift));
+        sim = sim_new(1024, limited(sim_cint(6000, 32), shift));
         times->n = 0;
         run_load(sim, loads[i], times);
         g_assert_cmpuint(times->n, ==, loads[i].n);
@@ -329,7 +322,7 @@ static void test_natural_rate(gconstpointer opaque)
 /* The first interrupts of a queue are nobody's storm. */
 static void test_starts_free(void)
 {
-    Sim *sim = start(limited(sim_cint(6000, 32), 7));
+    Sim *sim = sim_new(1024, limited(sim_cint(6000, 32), 7));
 
     g_assert_false(cint_storm_active(&sim->cq));
     sim_marked(sim, 5000, 'U');
@@ -351,7 +344,7 @@ static void test_lets_go(gconstpointer opaque)
 {
     unsigned shift = GPOINTER_TO_UINT(opaque), i;
     Times *times = g_new0(Times, 1);
-    Sim *sim = start(limited(sim_cint(6000, 32), shift));
+    Sim *sim = sim_new(1024, limited(sim_cint(6000, 32), shift));
 
     run_load(sim, (Load) { 100, 0, 10000 }, times);
     sim_run_out(sim);
@@ -368,7 +361,7 @@ static void test_lets_go(gconstpointer opaque)
 /* All interrupts to a masked vector: the guest sees none of them. */
 static void test_masked(void)
 {
-    Sim *sim = start(limited(sim_cint(6000, 32), 7));
+    Sim *sim = sim_new(1024, limited(sim_cint(6000, 32), 7));
 
     cint_set_masked(&sim->cq, true);
     sim_marked(sim, 1000, 'U');
@@ -512,7 +505,7 @@ static void test_late_timer(void)
     Sim *sim;
 
     config.max_hold_ns = 7000;
-    sim = start(config);
+    sim = sim_new(1024, config);
     sim_marked(sim, 1000, '.');
     g_assert_cmpint(cint_timer_late(&sim->cq, 7000, 9000).reason, ==,
                     NVME_CINT_REASON_QUIET);
@@ -681,7 +674,7 @@ static void test_retune_settles(gconstpointer opaque)
 
     for (i = 0; i < G_N_ELEMENTS(steps); i++) {
         for (j = 0; j < G_N_ELEMENTS(deltas); j++) {
-            Sim *sim = start(retuning(limited(sim_cint(deltas[j], 32),
+            Sim *sim = sim_new(1024, retuning(limited(sim_cint(deltas[j], 32),
                                               shift)));
             double in_a_gap = (double)GAP / steps[i];
             Settled got = settle(sim, (Swing) { steps[i], 0, UINT_MAX },
@@ -705,7 +698,7 @@ static void test_retune_settles(gconstpointer opaque)
 static void test_retune_ramp(gconstpointer opaque)
 {
     unsigned shift = GPOINTER_TO_UINT(opaque);
-    Sim *sim = start(retuning(limited(sim_cint(6000, 32), shift)));
+    Sim *sim = sim_new(1024, retuning(limited(sim_cint(6000, 32), shift)));
     int64_t step;
     Settled got;
 
@@ -742,7 +735,7 @@ static void test_retune_alternating(gconstpointer opaque)
     };
 
     for (i = 0; i < G_N_ELEMENTS(swings); i++) {
-        Sim *sim = start(retuning(limited(sim_cint(6000, 32), shift)));
+        Sim *sim = sim_new(1024, retuning(limited(sim_cint(6000, 32), shift)));
         Settled got = settle(sim, swings[i], shift > 3 ? 300000 : 100000);
 
         g_test_message("%" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " ns: "
@@ -758,7 +751,7 @@ static void test_retune_alternating(gconstpointer opaque)
 static void test_retune_returns(gconstpointer opaque)
 {
     unsigned shift = GPOINTER_TO_UINT(opaque);
-    Sim *sim = start(retuning(limited(sim_cint(6000, 4), shift)));
+    Sim *sim = sim_new(1024, retuning(limited(sim_cint(6000, 4), shift)));
     Times *times = g_new0(Times, 1);
 
     sim_records(sim, 0, true);
@@ -798,7 +791,7 @@ static void test_retune_cancel(void)
     Sim *sim;
 
     config.barrier = CINT_BARRIER_STRICT;
-    sim = start(config);
+    sim = sim_new(1024, config);
     run_load(sim, (Load) { 1000, 0, 40 }, times);
     sim_run_out(sim);
     sim->nr_irqs = 0;
@@ -820,7 +813,7 @@ static void test_retune_cancel(void)
 static void test_retune_drain(void)
 {
     CintConfig config = draining(sim_cint(6000, 32));
-    Sim *sim = start(retuning(limited(config, 7)));
+    Sim *sim = sim_new(1024, retuning(limited(config, 7)));
     Settled got = settle(sim, (Swing) { 4000, 0, UINT_MAX }, 20000);
 
     g_assert_cmpuint(got.changes, ==, 0);
@@ -851,7 +844,7 @@ static void test_retune_reconfigured(void)
 {
     CintConfig config = retuning(limited(sim_cint(6000, 4), 3));
     Times *times = g_new0(Times, 1);
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     run_load(sim, (Load) { 1000, 0, 2000 }, times);
     g_assert_cmpuint(sim->cq.thr, >, 4);
@@ -865,7 +858,7 @@ static void test_retune_reconfigured(void)
 
 static void test_retune_below_limit(void)
 {
-    Sim *sim = start(retuning(limited(sim_cint(6000, 4), 7)));
+    Sim *sim = sim_new(1024, retuning(limited(sim_cint(6000, 4), 7)));
     Times *times = g_new0(Times, 1);
 
     run_load(sim, (Load) { GAP + 100, 0, 4000 }, times);
@@ -923,10 +916,7 @@ static void add_for_shifts(const char *claim, GTestDataFunc func)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "V9/mean", test_mean },
         { "V9/constant-interval-is-reached", test_mean_arrives },
         { "mean/idle-gap-counts-as-two", test_mean_clamped },
@@ -950,8 +940,6 @@ int main(int argc, char **argv)
         { "retune/below-the-limit-nothing-changes", test_retune_below_limit },
         { "retune/needs-delta-and-thr", test_retune_conflict },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
     add_v11();
@@ -965,10 +953,6 @@ int main(int argc, char **argv)
     g_test_add_data_func("/storm/retune/settles-when-loads-alternate/shift-7",
                          GUINT_TO_POINTER(7), test_retune_alternating);
     add_for_shifts("retune/returns-to-what-was-set", test_retune_returns);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/storm/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/storm", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }

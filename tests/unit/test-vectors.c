@@ -269,7 +269,7 @@ static void test_register_off_by_one(void)
     g_free(got);
 }
 
-static void add_vector(const Vector *vector)
+int main(int argc, char **argv)
 {
     static const Reading ours;
     static const GoldenSuite suite = {
@@ -278,31 +278,9 @@ static void add_vector(const Vector *vector)
         .model = model,
         .ours = &ours,
     };
-    const RivalAnswer *rival;
-    GoldenCase c = {
-        .suite = &suite,
-        .name = vector->name,
-        .vector = vector,
-        .out = vector->out,
-    };
-
-    golden_add(&c);
-    for (rival = vector->rivals; rival->name; rival++) {
-        c.rival = rival->name;
-        c.reading = &rival->reading;
-        c.rival_out = rival->out;
-        golden_add(&c);
-    }
-}
-
-int main(int argc, char **argv)
-{
-    unsigned i;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add_vector(&vectors[i]);
-    }
+    golden_add_all(&suite, vectors);
     g_test_add_func("/vectors/V10/default/each-cqe-off-shares-per-pass",
                     test_each_cqe_off);
     g_test_add_func("/vectors/V6/static/thr-is-counted-from-1",

@@ -337,32 +337,6 @@ static const RivalAnswer maps[] = {
       "1/1 4/5 4/5 3/4 3/4 2/3 2/3 1/2 1/2 1/3 1/8 1/16 1/16 1/16 " },
 };
 
-static void add_vector(const Vector *vector)
-{
-    static const VicReading ours;
-    static const GoldenSuite suite = {
-        .path = "/vic-vectors",
-        .test_engine = test_engine,
-        .model = model,
-        .ours = &ours,
-    };
-    const RivalAnswer *rival;
-    GoldenCase c = {
-        .suite = &suite,
-        .name = vector->name,
-        .vector = vector,
-        .out = vector->out,
-    };
-
-    golden_add(&c);
-    for (rival = vector->rivals; rival->name; rival++) {
-        c.rival = rival->name;
-        c.reading = &rival->reading;
-        c.rival_out = rival->out;
-        golden_add(&c);
-    }
-}
-
 static void add_maps(void)
 {
     unsigned i;
@@ -380,12 +354,16 @@ static void add_maps(void)
 
 int main(int argc, char **argv)
 {
-    unsigned i;
+    static const VicReading ours;
+    static const GoldenSuite suite = {
+        .path = "/vic-vectors",
+        .test_engine = test_engine,
+        .model = model,
+        .ours = &ours,
+    };
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(vectors); i++) {
-        add_vector(&vectors[i]);
-    }
+    golden_add_all(&suite, vectors);
     add_maps();
     return g_test_run();
 }

@@ -5,22 +5,15 @@
  * counter's life, and that nothing is stranded or held for too long.
  */
 #include "sim.h"
+#include "suite.h"
 
 #define MS  1000000ll
-
-static Sim *start(CintConfig config)
-{
-    Sim *sim = g_new(Sim, 1);
-
-    sim_init(sim, 1024, &config);
-    return sim;
-}
 
 /* Two queues of one controller. */
 static void start_two(CintConfig config, Sim **a, Sim **b)
 {
-    *a = start(config);
-    *b = start(config);
+    *a = sim_new(1024, config);
+    *b = sim_new(1024, config);
     sim_join(*b, *a);
 }
 
@@ -34,7 +27,7 @@ static void free_two(Sim *a, Sim *b)
 static Sim *start_busy(CintConfig config, uint32_t up, uint32_t skip,
                        unsigned others)
 {
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     sim_force_ratio(sim, up, skip);
     sim_submit(sim, 1, 0, others);
@@ -181,7 +174,7 @@ static void test_scope_counter_per_cq(void)
 static void test_scope_changes(void)
 {
     CintConfig config = in_scope(sim_vic(), CINT_VIC_SCOPE_CONTROLLER);
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     sim->scope.vic.skip = 5;
     sim_submit(sim, 1, 0, 31);
@@ -202,7 +195,7 @@ static void test_scope_changes(void)
 static void expect_determined(CintConfig config, uint32_t cif,
                               const char *want)
 {
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     sim_submit(sim, 0, 0, cif);
     sim_complete(sim, 0, MS + 1);
@@ -263,7 +256,7 @@ static void test_coarse(void)
 static void test_reasons(void)
 {
     CintConfig config = with_epoch(1, 3000);
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
 
     sim_submit(sim, 1, 0, 7);
     sim_io(sim, 1000);
@@ -314,7 +307,7 @@ static void test_switch_resets_counter(void)
 /* A new queue, or a reset one, begins by delivering everything. */
 static void test_starts_at_1(void)
 {
-    Sim *sim = start(sim_vic());
+    Sim *sim = sim_new(1024, sim_vic());
 
     sim_submit(sim, 1, 0, 100);
     sim_ios(sim, 1000, 1000, 3);
@@ -355,7 +348,7 @@ static void test_drain_auto(void)
     cint_config_init(&config);
     config.policy = NVME_CINT_POLICY_VIC;
     g_assert_null(cint_config_conflict(&config));
-    sim = start(config);
+    sim = sim_new(1024, config);
     g_assert_true(sim->cq.drain);
     sim_ios(sim, 1000, 1000, 3);
     sim_expect(sim, "1000:low-cif(1) 2000:low-cif(1) 3000:low-cif(1)");
@@ -401,7 +394,7 @@ static void test_max_hold(void)
  */
 static void closed_loop(CintConfig config, unsigned depth)
 {
-    Sim *sim = start(config);
+    Sim *sim = sim_new(1024, config);
     unsigned i;
 
     sim_submit(sim, 0, 0, depth);
@@ -482,10 +475,7 @@ static void test_ratio_is_kept(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *path;
-        GTestFunc func;
-    } tests[] = {
+    static const SuiteTest tests[] = {
         { "scope/says-whose-commands-in-flight", test_scope_inflight },
         { "scope/says-whose-backlog", test_scope_backlog },
         { "scope/cq-has-its-own-rate", test_scope_rate },
@@ -509,14 +499,8 @@ int main(int argc, char **argv)
         { "waiting/never-halts-a-closed-loop", test_closed_loop },
         { "waiting/is-bounded-at-a-steady-rate", test_bound },
     };
-    unsigned i;
-    char *path;
 
     g_test_init(&argc, &argv, NULL);
-    for (i = 0; i < G_N_ELEMENTS(tests); i++) {
-        path = g_strdup_printf("/vic/%s", tests[i].path);
-        g_test_add_func(path, tests[i].func);
-        g_free(path);
-    }
+    suite_add("/vic", tests, G_N_ELEMENTS(tests));
     return g_test_run();
 }
