@@ -10,7 +10,6 @@ the same bytes, and nobody needs to be root to put /dev/console in.
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import json
 import os
@@ -237,11 +236,6 @@ def _versions(fio: Path, busybox: Path, nvme: Path | None, lib_dirs: list[Path])
     return versions
 
 
-def _pack(data: bytes, level: int) -> bytes:
-    """gzip without name and time; level 0 leaves the archive as it is."""
-    return gzip.compress(data, level, mtime=0) if level else data
-
-
 def _replace(path: Path, data: bytes) -> None:
     """Write all of a file or nothing of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -261,13 +255,11 @@ def build_image(
     lib_dirs: list[Path] | None = None,
     modules: Path | None = None,
     tools: Sequence[Path] = (),
-    gzip_level: int = 0,
 ) -> dict[str, object]:
     """Write the initramfs `out` and, beside it, manifest.json; return the manifest.
 
     Programs not given are those of the distribution (busybox-static, nvme-cli).
-    The kernel tells from the first bytes whether the archive is compressed.
-    The default is not to: under emulation unpacking costs more than loading.
+    It is not compressed: under emulation unpacking costs more than loading.
     ImageError says in one line what is missing and what to do.
     """
     dirs = lib_dirs or []
@@ -275,7 +267,7 @@ def build_image(
     if nvme is None and with_nvme:
         nvme = find_program("nvme", "nvme-cli")
     tree = make_tree(fio, agent, busybox, nvme, dirs, modules=modules, tools=tools)
-    data = _pack(write_cpio(tree), gzip_level)
+    data = write_cpio(tree)
     manifest: dict[str, object] = {
         "schema": 1,
         "image": {
@@ -308,7 +300,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--lib-dir", type=Path, action="append", help="search it for libraries")
     parser.add_argument("--modules", type=Path, help="kernel modules for /lib/modules")
     parser.add_argument("--tool", type=Path, action="append", help="static program for /bin")
-    parser.add_argument("--gzip", type=int, default=0, metavar="LEVEL", help="1 to 9; default none")
     args = parser.parse_args(argv)
     try:
         build_image(
@@ -321,7 +312,6 @@ def main(argv: list[str] | None = None) -> int:
             lib_dirs=args.lib_dir,
             modules=args.modules,
             tools=args.tool or (),
-            gzip_level=args.gzip,
         )
     except (ImageError, OSError) as error:
         print(f"mkimage: {error}", file=sys.stderr)

@@ -70,16 +70,16 @@ VMLINUX = BUILD / "kernel/vmlinux"
 FIO_SRC = SRC / "fio"
 FIO_BUILD = BUILD / "fio"
 GUEST = BUILD / "guest"
-INITRAMFS = GUEST / "initramfs.cpio.gz"
+INITRAMFS = GUEST / "initramfs.cpio"
 MANIFEST = GUEST / "manifest.json"
 #: The same with the user-space driver's program.
-USERSPACE_INITRAMFS = BUILD / "userspace/initramfs.cpio.gz"
+USERSPACE_INITRAMFS = BUILD / "userspace/initramfs.cpio"
 
 #: The distribution's own kernel, its modules, and our image with those.
 DISTRO = BUILD / "distro"
 DISTRO_KERNEL = DISTRO / "vmlinuz"
 DISTRO_MODULES = DISTRO / "modules"
-DISTRO_INITRAMFS = DISTRO / "initramfs.cpio.gz"
+DISTRO_INITRAMFS = DISTRO / "initramfs.cpio"
 
 #: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"

@@ -110,17 +110,6 @@ def test_image_repeats_and_has_a_manifest(parts: dict[str, Path], tmp_path: Path
     assert manifest["files"]["bin/fio"]["bytes"] == parts["fio"].stat().st_size
 
 
-def test_compressed_image_repeats(parts: dict[str, Path], tmp_path: Path) -> None:
-    images = set()
-    for name in ("one", "two"):
-        out = tmp_path / name / "image"
-        mkimage.build_image(parts["fio"], parts["agent"], out, busybox=parts["busybox"],
-                            with_nvme=False, gzip_level=1)
-        images.add(out.read_bytes())
-    assert len(images) == 1
-    assert images.pop()[:2] == b"\x1f\x8b"
-
-
 def test_missing_and_dynamic_programs_are_named(parts: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "image"
     with pytest.raises(mkimage.ImageError, match=r"nowhere does not exist"):
