@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
+#include "error.h"
 #include "replay.h"
 
 #define ENOUGH_S    1.0

@@ -11,38 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replay.h"
+#include "error.h"
+#include "input.h"
 
 #define BUFFER_BYTES    (1u << 20)
-
-/* The interrupts found so far stand before the message. */
-static G_NORETURN void complain(const char *where, uint64_t line,
-                                const char *format, va_list args)
-{
-    output_flush();
-    fprintf(stderr, PROGRAM ": error: ");
-    if (where) {
-        fprintf(stderr, "%s:%" G_GUINT64_FORMAT ": ", where, line);
-    }
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    exit(EXIT_USAGE);
-}
 
 void input_error(const Input *in, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    complain(in->name, in->line, format, args);
-}
-
-void usage_error(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    complain(NULL, 0, format, args);
+    error_at(in->name, in->line, format, args);
 }
 
 void input_open(Input *in, const char *path)

@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "replay.h"
+#include "lane.h"
+#include "output.h"
 
 enum {
     LANE_COVERED    = 1,    /* an interrupt told of it, or it was consumed */

@@ -1,6 +1,11 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "bench.h"
+#include "error.h"
+#include "options.h"
+#include "output.h"
+#include "print.h"
 #include "replay.h"
 
 static void run(const Setup *setup)
@@ -16,12 +21,12 @@ static void run(const Setup *setup)
         replay_event(replay, &event);
         found = true;
     }
-    if (!found && setup->next == qemu_trace_next) {
+    if (!found && setup->traced) {
         usage_error("%s: there are no pci_nvme_cint_* events in it", in.name);
     }
     replay_finish(replay);
     output_summary(replay);
-    output_flush();
+    print_flush();
     replay_free(replay);
     input_close(&in);
 }

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay.h"
+#include "error.h"
+#include "event.h"
+#include "options.h"
+#include "words.h"
 
 #define DEFAULT_CQ_SIZE     1024
 #define LARGEST_CQ_SIZE     65536
@@ -188,6 +191,7 @@ static void read_option(Setup *setup, Typed *typed, int option)
         break;
     case OPT_FROM_TRACE:
         setup->next = qemu_trace_next;
+        setup->traced = true;
         break;
     case OPT_CQ:
         setup->cqid = number_option("--cq", optarg, 1, 65535);
@@ -229,7 +233,7 @@ static void make_arms(Setup *setup, Typed *typed)
 static void finish_setup(Setup *setup, Typed *typed)
 {
     setup->extras = typed->extras != EXTRAS_OFF;
-    if (setup->next == qemu_trace_next) {
+    if (setup->traced) {
         /* The traced guest answered the traced interrupts, not these. */
         setup->guest_given = true;
     } else if (setup->cqid >= 0) {

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay.h"
+#include "output.h"
+#include "print.h"
 
 static const char *const class_names[] = {
     [CINT_FIRE_FULL]    = "full",
@@ -27,36 +28,9 @@ static const char *const hint_names[NVME_CINT_NR_HINTS] = {
     [NVME_CINT_HINT_BOTH]       = "both",
 };
 
-static struct {
-    char text[1 << 16];
-    size_t used;
-} out;
-
-/* What cannot be written is no success: the rest would be missing unseen. */
-void output_flush(void)
-{
-    size_t used = out.used;
-
-    out.used = 0;
-    if (fwrite(out.text, 1, used, stdout) < used || fflush(stdout)) {
-        fprintf(stderr, PROGRAM ": error: standard output: %s\n",
-                strerror(errno));
-        exit(EXIT_FAILURE);
-    }
-}
-
-static void put_text(const char *text, size_t length)
-{
-    if (out.used + length > sizeof(out.text)) {
-        output_flush();
-    }
-    memcpy(out.text + out.used, text, length);
-    out.used += length;
-}
-
 static void put(const char *text)
 {
-    put_text(text, strlen(text));
+    print_text(text, strlen(text));
 }
 
 static void put_number(uint64_t value)
@@ -68,7 +42,7 @@ static void put_number(uint64_t value)
         digits[--at] = '0' + value % 10;
         value /= 10;
     } while (value);
-    put_text(digits + at, sizeof(digits) - at);
+    print_text(digits + at, sizeof(digits) - at);
 }
 
 static G_GNUC_PRINTF(1, 2) void putf(const char *format, ...)
@@ -320,7 +294,7 @@ static void put_notes(Replay *replay)
     put_note(replay->strangers,
              "completions were left out, of commands submitted before the "
              "trace began");
-    put_note(replay->setup->next == qemu_trace_next ? replay->cancelled : 0,
+    put_note(replay->setup->traced ? replay->cancelled : 0,
              "commands were taken for cancelled, their identifier was used "
              "again");
     put_note(replay->ignored_heads,

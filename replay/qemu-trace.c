@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "replay.h"
+#include "formats.h"
 
 #define PREFIX      "pci_nvme_cint_"
 

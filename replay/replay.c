@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
+#include "lane.h"
 #include "replay.h"
+#include "words.h"
 
 #define CHUNK_COMMANDS  256
 

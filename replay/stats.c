@@ -3,7 +3,7 @@
  *
  * Histograms and sums.
  */
-#include "replay.h"
+#include "stats.h"
 
 #define SUB_BUCKETS     (1u << HIST_BITS)
 

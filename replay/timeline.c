@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "replay.h"
+#include "formats.h"
+#include "words.h"
 
 typedef struct Cursor {
     const Input *in;

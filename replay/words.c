@@ -10,7 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "replay.h"
+#include "error.h"
+#include "event.h"
+#include "words.h"
 
 #define NS_PER_US           1000
 #define NS_PER_MS           1000000

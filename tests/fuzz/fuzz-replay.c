@@ -18,6 +18,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../replay/error.h"
+#include "../../replay/output.h"
+#include "../../replay/print.h"
 #include "../../replay/replay.h"
 #include "fuzz.h"
 
@@ -109,7 +112,7 @@ static void replay_all(void)
 
 static void clean_up(void)
 {
-    output_flush();
+    print_flush();
     if (run.replay) {
         replay_free(run.replay);
     }

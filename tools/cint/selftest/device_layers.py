@@ -121,8 +121,11 @@ def read_table(text: str) -> Layers:
                    for name in line})
 
 
-def faults(directory: Path) -> list[str]:
-    """What the directory has that its table does not allow, or the table and not it."""
+def faults(directory: Path, using: Graph | None = None) -> list[str]:
+    """What the directory has that its table does not allow, or the table and not it.
+
+    `using` is who uses whom, where objects tell; else the sources do.
+    """
     layers = read_table((directory / TABLE).read_text("utf-8"))
     files = _sources(directory)
     known = set(files) | {str(Path(file).with_suffix("")) for file in files}
@@ -131,7 +134,7 @@ def faults(directory: Path) -> list[str]:
         *(f"{TABLE} names {name}, which is not there" for name in layers.height
           if name not in known and not name.endswith("/*")),
         *layers.wrong(includes(directory), "includes"),
-        *layers.wrong(uses(directory), "uses"),
+        *layers.wrong(uses(directory) if using is None else using, "uses"),
     ]
 
 
@@ -149,9 +152,13 @@ def _summary(what: str, graph: Graph) -> list[str]:
 
 def picture(directory: Path) -> list[str]:
     """Who uses whom, then how many includes and uses there are, and their cycles."""
-    using = uses(directory)
+    return [*uses_as_text(uses(directory)), *_summary("includes", includes(directory))]
+
+
+def uses_as_text(using: Graph) -> list[str]:
+    """Who uses whom, then how many uses there are, and their cycles."""
     return [*(f"{file}: {' '.join(sorted(aims)) or '-'}" for file, aims in using.items()),
-            *_summary("includes", includes(directory)), *_summary("uses", using)]
+            *_summary("uses", using)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,34 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Lines of a file or of standard input.
+ */
+#ifndef REPLAY_INPUT_H
+#define REPLAY_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <glib.h>
+
+typedef struct Input {
+    const char *name;           /* for messages */
+    int fd;
+    char *buffer;
+    size_t used;                /* bytes read into the buffer */
+    size_t next;                /* where the next line begins */
+    bool at_end;                /* of the file */
+    uint64_t line;              /* number of the line in hand */
+} Input;
+
+void input_open(Input *in, const char *path);
+void input_close(Input *in);
+
+/* The next line, which ends with a newline and no NUL; NULL at the end. */
+const char *input_line(Input *in);
+
+/* Says which line is wrong and why, and ends the program with EXIT_USAGE. */
+G_NORETURN void input_error(const Input *in, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
+#endif /* REPLAY_INPUT_H */
