@@ -18,7 +18,7 @@ if ! echo 'int main(void) { return 0; }' |
     exit 1
 fi
 sources=
-for part in agent child job modules nvme plan serve util; do
+for part in agent child job modules nvme plan port serve util; do
     sources="$sources $agent/$part.c"
 done
 # shellcheck disable=SC2086

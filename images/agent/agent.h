@@ -3,9 +3,9 @@
  * Guest agent: runs a plan of jobs and reports them on a virtio-serial port.
  *
  * Parts: agent.c (init, main), serve.c (commands), job.c (one job and its
- * snapshots), child.c (processes), modules.c (a kernel's modules), nvme.c
- * (devices and their log page), plan.c (plan parsing), util.c (files, base64,
- * text).
+ * snapshots), port.c (the host), child.c (processes), modules.c (a kernel's
+ * modules), nvme.c (devices and their log page), plan.c (plan parsing), util.c
+ * (files, base64, text).
  */
 #ifndef CINT_AGENT_H
 #define CINT_AGENT_H
@@ -153,7 +153,7 @@ json_t *job_run(const struct job *job);
 /* The object in the text that fio prints (warnings may come first), or NULL. */
 json_t *job_fio_json(const char *text, size_t len);
 
-/* --- serve.c ------------------------------------------------------------ */
+/* --- port.c ------------------------------------------------------------- */
 
 /* Send one message on the port, one line; takes the reference. */
 void agent_send(json_t *msg);
@@ -163,6 +163,11 @@ void agent_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Find and open the port; false if there is none. */
 bool agent_open_port(void);
+
+/* As read(2) of the port; 0 while nobody is connected at the host's end. */
+ssize_t port_read(char *buf, size_t size);
+
+/* --- serve.c ------------------------------------------------------------ */
 
 /* Obey commands until "poweroff" or until the port is closed. */
 void agent_serve(void);

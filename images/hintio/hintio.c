@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define EXIT_USAGE 2
-#define EXIT_NO_HINTS 77        /* as test harnesses say "skipped" */
 #define SIZE_LIMIT (1u << 30)
 #define SMALL_PAGE 4096u
 #define HUGE_PAGE (2u << 20)
@@ -53,7 +52,6 @@ static const char help[] =
 "\n"
 "Exit status: 0 done, 1 failed, 2 wrong usage, 77 the kernel has no hints.\n";
 
-static const char *const ops[] = { "read", "write", NULL };
 static const char *const apis[] = {
     "read", "pread", "preadv2", "aio", "aio32", "uring", "mmap", NULL
 };
@@ -116,45 +114,6 @@ usage(const char *fmt, ...)
     fputc('\n', stderr);
     va_end(args);
     exit(EXIT_USAGE);
-}
-
-void fail(const struct work *w, const char *what, int error)
-{
-    if (error == EOPNOTSUPP && w->flags) {
-        fprintf(stderr, "hintio: %s: this kernel has no completion hints "
-                "(RWF_URGENT, RWF_BARRIER); use --hint=default\n", w->file);
-        exit(EXIT_NO_HINTS);
-    }
-    fprintf(stderr, "hintio: %s: %s%s%s\n", w->file, what, error ? ": " : "",
-            error ? strerror(error) : "");
-    exit(EXIT_FAILURE);
-}
-
-void check_io(const struct work *w, int64_t result)
-{
-    char text[64];
-
-    if (result < 0) {
-        fail(w, ops[w->write], -result);
-    }
-    if ((uint64_t)result != w->size) {
-        snprintf(text, sizeof(text), "%s of %zu bytes ended after %" PRId64,
-                 ops[w->write], w->size, result);
-        fail(w, text, 0);
-    }
-}
-
-struct io work_io(const struct work *w, unsigned long first, unsigned n,
-                  unsigned i)
-{
-    bool marked = w->mark == MARK_ALL ||
-                  i == (w->mark == MARK_FIRST ? 0 : n - 1);
-
-    return (struct io) {
-        .offset = w->offset + (first + i) * w->stride,
-        .data = w->buffer + i * w->size,
-        .flags = marked ? w->flags : 0,
-    };
 }
 
 static int choice(const char *option, const char *text,
@@ -228,7 +187,7 @@ static void parse_one(struct work *w, int option)
 {
     switch (option) {
     case OPT_OP:
-        w->write = choice("op", optarg, ops);
+        w->write = choice("op", optarg, work_ops);
         break;
     case OPT_API:
         w->api = choice("api", optarg, apis);
@@ -424,7 +383,7 @@ int main(int argc, char **argv)
     run(&w);
     ios = w.count * w.repeat;
     printf("op=%s api=%s hint=%s mark=%s ios=%lu batches=%lu bytes=%" PRIu64
-           " sync=%s\n", ops[w.write], apis[w.api], hint_name(w.flags),
+           " sync=%s\n", work_ops[w.write], apis[w.api], hint_name(w.flags),
            marks[w.mark], ios, (ios + w.batch - 1) / w.batch,
            (uint64_t)ios * w.size, syncs[w.sync]);
     return EXIT_SUCCESS;

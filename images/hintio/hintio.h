@@ -4,7 +4,7 @@
  * trying them out in the guest.
  *
  * Parts: hintio.c (options, main), plain.c (system calls of one I/O, and
- * syncing), aio.c (io_submit), ring.c (io_uring).
+ * syncing), aio.c (io_submit), ring.c (io_uring), io.c (what those share).
  */
 #ifndef CINT_HINTIO_H
 #define CINT_HINTIO_H
@@ -60,6 +60,9 @@ struct io {
     void *data;
     int flags;
 };
+
+/* By @write; ends with NULL. */
+extern const char *const work_ops[];
 
 /* I/O @i of the @n that start with number @first. */
 struct io work_io(const struct work *w, unsigned long first, unsigned n,

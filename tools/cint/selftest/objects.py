@@ -17,6 +17,8 @@ from cint.selftest.device_layers import Graph
 
 #: By the directory of its sources, which has a layers.txt: where the build leaves the objects.
 PROGRAMS: Mapping[str, str] = {
+    "images/agent": "images/agent/cint-agent.p",
+    "images/hintio": "images/hintio/hintio.p",
     "replay": "replay/cint-replay.p",
 }
 #: Types of nm: defined and seen by other files; tentative and weak ones, too.
