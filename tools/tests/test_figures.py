@@ -6,11 +6,14 @@ from __future__ import annotations
 import argparse
 import base64
 import dataclasses
+import functools
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,8 +53,26 @@ from cint.verbs import figure as figure_verb
 FIGURES = catalog.figures()
 
 
-def named(figure: Figure) -> str:
-    return figure.id
+def of_each(figures: Sequence[Figure]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A property of figures: one test, which names each figure that has it not and says why."""
+    def decorate(body: Callable[..., None]) -> Callable[..., None]:
+        def test(**fixtures: Any) -> None:
+            wrong = []
+            for figure in figures:
+                try:
+                    body(figure=figure, **fixtures)
+                except Exception as problem:
+                    wrong.append(f"{figure.id}: {problem!r}")
+            assert figures
+            if wrong:
+                pytest.fail("\n".join(wrong))
+
+        sought = inspect.signature(body)
+        found = functools.wraps(body)(test)
+        found.__signature__ = sought.replace(parameters=[  # type: ignore[attr-defined]
+            one for name, one in sought.parameters.items() if name != "figure"])
+        return found
+    return decorate
 
 
 def plan_of(wanted: runner.Wanted) -> agent.Plan:
@@ -62,7 +83,7 @@ def plan_of(wanted: runner.Wanted) -> agent.Plan:
 
 # ---- what is declared ---------------------------------------------------
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_jobs_can_be_rendered(figure: Figure) -> None:
     for wanted in runner.known_runs(figure, quick=False):
         plan = plan_of(wanted)
@@ -76,7 +97,7 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
                 wanted.group.second and "filename=/dev/nvme1n1" in text)
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_runs_have_names_of_their_own(figure: Figure) -> None:
     names = [wanted.name for wanted in runner.known_runs(figure, quick=False)]
     assert len(set(names)) == len(names)
@@ -86,7 +107,7 @@ def test_runs_have_names_of_their_own(figure: Figure) -> None:
 OTHER_WORDS = {"single", "asleep", "sleeps"}
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_rows_name_the_mode_that_was_run(figure: Figure) -> None:
     """A row of the user-space driver that says how the process waits has the mode's own name."""
     for wanted in runner.known_runs(figure, quick=False):
@@ -99,12 +120,12 @@ def test_rows_name_the_mode_that_was_run(figure: Figure) -> None:
             assert said.intersection(engines.MODES) <= ran, (wanted.name, ran)
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_three_seeds(figure: Figure) -> None:
     assert {len(group.seeds) for group in figure.groups} == {3}
 
 
-@pytest.mark.parametrize("figure", [f for f in FIGURES if f.family == "cinterrupts"], ids=named)
+@of_each([f for f in FIGURES if f.family == "cinterrupts"])
 def test_figures_about_hints_are_measured_without_them(figure: Figure) -> None:
     """The negative control: the policy that acts on hints, in a guest that gives none."""
     run = [(wanted.settings.arms[0].policy.kind == "cint", wanted.run.hints)
@@ -112,7 +133,7 @@ def test_figures_about_hints_are_measured_without_them(figure: Figure) -> None:
     assert (True, False) in run or (True, True) not in run
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_extras_are_off(figure: Figure) -> None:
     """Paper figures run without the device's own additions; see device_properties()."""
     for wanted in runner.known_runs(figure, quick=False):
@@ -129,7 +150,7 @@ def test_identifiers_are_unique() -> None:
     assert len(set(every)) == len(every)
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_checks_have_names_of_their_own(figure: Figure) -> None:
     names = [check.name for check in figure.checks]
     assert len(set(names)) == len(names)
@@ -185,7 +206,7 @@ def by_seed(run: RunPlan) -> RunPlan:
     return dataclasses.replace(run, jobs=dataclasses.replace(run.jobs, jobs=jobs))
 
 
-@pytest.mark.parametrize("figure", [*FIGURES, *(on_cpus(f, 4) for f in FIGURES[:3])], ids=named)
+@of_each([*FIGURES, *(on_cpus(f, 4) for f in FIGURES[:3])])
 def test_compare_with_the_same_words_is_the_same_run(
         figure: Figure, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of a figure's run is that of the comparison which says the same."""
@@ -214,7 +235,7 @@ def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not with --vcpus" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=named)
+@of_each(FIGURES)
 def test_a_policy_of_ones_own_stands_beside_the_papers(figure: Figure) -> None:
     compared = any(not callable(g.runs) and len({r.policy for r in g.runs}) > 1
                    for g in figure.groups)
@@ -329,6 +350,18 @@ def test_lines_of_a_further_policy(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean vic" in capsys.readouterr().err
 
 
+def test_a_property_names_every_figure_that_has_it_not() -> None:
+    @of_each(FIGURES[:3])
+    def test_of(figure: Figure, tmp_path: str) -> None:
+        assert figure.id == FIGURES[1].id, tmp_path
+
+    assert list(inspect.signature(test_of).parameters) == ["tmp_path"]
+    with pytest.raises(pytest.fail.Exception) as caught:
+        test_of(tmp_path="why")
+    told = [line.partition(":")[0] for line in str(caught.value).splitlines() if "why" in line]
+    assert told == [FIGURES[0].id, FIGURES[2].id]
+
+
 def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
     (tmp_path / "logs").mkdir()
@@ -349,7 +382,7 @@ def stored(figure: Figure) -> document.Entry:
     return found
 
 
-@pytest.mark.parametrize("figure", STORED, ids=named)
+@of_each(STORED)
 def test_every_check_can_fail(figure: Figure) -> None:
     """With two policies' stored outcomes exchanged, or the paper's value wrong."""
     data = Data.from_dict(stored(figure)["data"])
@@ -357,7 +390,7 @@ def test_every_check_can_fail(figure: Figure) -> None:
     assert blind == []
 
 
-@pytest.mark.parametrize("figure", STORED, ids=named)
+@of_each(STORED)
 def test_stored_verdicts_are_those_of_today(figure: Figure) -> None:
     """A check that is changed has to be measured, and written down, again."""
     entry = stored(figure)
@@ -365,7 +398,7 @@ def test_stored_verdicts_are_those_of_today(figure: Figure) -> None:
     assert [judge(c, data).as_dict() for c in figure.checks] == entry["checks"]
 
 
-@pytest.mark.parametrize("figure", STORED, ids=named)
+@of_each(STORED)
 def test_pages_are_made_from_what_is_stored(figure: Figure) -> None:
     entry = stored(figure)
     text = (document.STORED / f"{figure.id}.md").read_text("utf-8")
