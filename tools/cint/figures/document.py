@@ -83,9 +83,40 @@ def document(entries: Sequence[Entry], missing: Sequence[NotDone], quick: bool,
             "quick": quick, **facts}
 
 
+def _is_flat(content: Any) -> bool:
+    """Whether it has no list of things that have parts themselves."""
+    if isinstance(content, dict):
+        return all(_is_flat(part) for part in content.values())
+    return not isinstance(content, list) or not any(isinstance(p, dict | list) for p in content)
+
+
+def _is_short(content: dict[str, Any] | list[Any]) -> bool:
+    """Whether it goes on one line: a point, a check, a curve's numbers or an event."""
+    if isinstance(content, dict):
+        return _is_flat(content)
+    return all(_is_flat(part) and not isinstance(part, dict) for part in content)
+
+
+def _lines(content: Any, indent: str = "") -> str:
+    if not isinstance(content, dict | list) or not content or (indent and _is_short(content)):
+        return json.dumps(content)
+    inner = indent + " "
+    if isinstance(content, dict):
+        parts = [f"{json.dumps(name)}: {_lines(part, inner)}" for name, part in content.items()]
+    else:
+        parts = [_lines(part, inner) for part in content]
+    begin, end = "{}" if isinstance(content, dict) else "[]"
+    return begin + "\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{end}"
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """A document as JSON, a point or a check a line: what is measured again shows by itself."""
+    return _lines(content) + "\n"
+
+
 def write(path: Path, content: Mapping[str, Any]) -> None:
     """A document as a file, never half of it."""
-    steps.write_atomic(path, json.dumps(content, indent=1) + "\n")
+    steps.write_atomic(path, as_text(content))
 
 
 def stored(figure_id: str) -> Entry | None:
