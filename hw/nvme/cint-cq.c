@@ -138,17 +138,13 @@ static inline void expire_deadlines(NvmeCintCq *ccq, int64_t now)
 
 /*
  * Tells the engine how far the guest has consumed the queue, of which the
- * engine knows the CQEs before @tail. With shadow doorbells cq->head comes
- * straight from guest memory; one that is no index of the queue is ignored.
+ * engine knows the CQEs before @tail.
  */
 static void sync_head(NvmeCintCq *ccq, uint32_t tail, int64_t now)
 {
     NvmeCQueue *cq = ccq->cq;
     uint32_t outstanding, head, pending = ccq->engine.pending;
 
-    if (cq->head >= cq->size) {
-        return;
-    }
     outstanding = (tail + cq->size - cq->head) % cq->size;
     head = ccq->engine.tail - outstanding;
     if (head == ccq->engine.head) {
@@ -274,7 +270,7 @@ static APART void trace_post(const NvmeCintCq *ccq, const NvmeCintReq *creq,
 
 /*
  * Of an I/O queue that is never coalesced the engine knows nothing; counted is
- * how long its CQEs stay. With shadow doorbells the head may be no index.
+ * how long its CQEs stay.
  */
 static void apart_posted(NvmeCintCq *ccq, int64_t now)
 {
@@ -285,9 +281,7 @@ static void apart_posted(NvmeCintCq *ccq, int64_t now)
 
 static void apart_reaped(NvmeCintCq *ccq, int64_t now)
 {
-    if (ccq->cq->head < ccq->cq->size) {
-        nvme_cint_stats_reaped(&ccq->stats, ccq->cq->head, now);
-    }
+    nvme_cint_stats_reaped(&ccq->stats, ccq->cq->head, now);
 }
 
 void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)

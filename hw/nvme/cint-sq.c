@@ -108,31 +108,13 @@ void nvme_cint_do_doorbell(NvmeSQueue *sq)
 
     nvme_cint_enter(sq->ctrl);
     nvme_cint_mark_batch(csq);
-    if (sq->tail < sq->size) {
-        look_at_tail(csq);
-    }
+    look_at_tail(csq);
     nvme_cint_wake_sq(csq, 0);
     nvme_cint_leave(sq->ctrl);
 }
 
-/*
- * With shadow doorbells sq->tail comes straight from guest memory. The head
- * never meets one that is no index of the queue, and in virtual time all that
- * fetching happens at one instant: the main loop would not get a turn again.
- */
-static APART void drop_wrong_tail(NvmeSQueue *sq)
-{
-    trace_pci_nvme_ub_db_wr_invalid_sqtail(sq->sqid, sq->tail);
-    sq->tail = sq->head;
-    look_at_tail(sq->cint);
-}
-
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
 {
-    if (sq->tail >= sq->size) {
-        drop_wrong_tail(sq);
-        return false;
-    }
     nvme_cint_mark_shadow_batch(sq->cint);
     look_at_tail(sq->cint);
     return nvme_cint_has_slot(sq->cint);

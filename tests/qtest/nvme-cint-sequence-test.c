@@ -1203,6 +1203,96 @@ static void f23(const void *opts)
     finish_readable(m);
 }
 
+/* ---- Shadow doorbells that are no index of their queue ---- */
+
+#define SHADOW_TAIL(id)     (8 * (id))
+#define SHADOW_HEAD(id)     (8 * (id) + 4)
+
+/* Returns: where the shadow doorbells are, all of them 0 */
+static uint64_t use_shadow(CintTest *t)
+{
+    uint64_t shadow = qnvme_buf_new(t->nvme, 2 * QNVME_PAGE_SIZE).addr;
+
+    qtest_memset(t->qts, shadow, 0, 2 * QNVME_PAGE_SIZE);
+    g_assert_cmphex(qnvme_admin(t->nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_DBBUF_CONFIG,
+        .dptr.prp1 = cpu_to_le64(shadow),
+        .dptr.prp2 = cpu_to_le64(shadow + QNVME_PAGE_SIZE),
+    }, NULL), ==, 0);
+    return shadow;
+}
+
+/*
+ * A queue that never runs dry, while QEMU waits for a disk: there is a bottom
+ * half to run at any time. Namespace 2 is a file with something to flush.
+ */
+static void f24(const void *opts)
+{
+    g_autofree char *disk = make_disk("", 1);
+    g_autofree char *args = g_strdup_printf(FAST_DISK
+        "-blockdev driver=file,node-name=d1,filename=%s,aio=native,"
+        "cache.direct=on ", disk);
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+    CintMachine *m = cint_machine_new(args, plans,
+                                      NAMESPACE("nvme0", "d0", "1")
+                                      NAMESPACE("nvme0", "d1", "2"));
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1), *writes = cint_queues(t, 2);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, QNVME_PAGE_SIZE);
+    uint64_t shadow;
+
+    cmd.nsid = cpu_to_le32(2);
+    qnvme_push(writes, &cmd);
+    qnvme_ring_sq(writes);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(writes->cq, 1);
+    while (sq->tail < sq->entries - 1) {
+        qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    }
+    shadow = use_shadow(t);
+    qtest_writel(m->qts, shadow + SHADOW_TAIL(1), sq->entries);
+    qtest_writel(m->qts, shadow + SHADOW_HEAD(1), sq->cq->entries);
+    qnvme_ring_sq(sq);
+    cint_step("the machine stops while a queue never runs dry");
+    qtest_qmp_assert_success(m->qts, "{'execute': 'stop'}");
+    qtest_qmp_assert_success(m->qts, "{'execute': 'cont'}");
+    finish(m);
+    unlink(disk);
+}
+
+/* No more is fetched than the register said, nor posted than there is room. */
+static void f25(const void *opts)
+{
+    static const uint32_t wrong[] = { 8, 0xffff, 0x10000, UINT32_MAX };
+    CintMachine *m = boot_one(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+        QNvmeSq *tails, *heads;
+        uint64_t shadow;
+
+        cint_machine_enumerate(m);
+        tails = qnvme_create_sq(t->nvme, 1, 8,
+                                qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1));
+        heads = qnvme_create_sq(t->nvme, 2, CINT_ENTRIES,
+                                qnvme_create_cq(t->nvme, 2, 8, 2));
+        shadow = use_shadow(t);
+        qtest_writel(m->qts, shadow + SHADOW_TAIL(1), wrong[i]);
+        cint_read(t, tails, 5);
+        qtest_writel(m->qts, shadow + SHADOW_TAIL(2), 20);
+        qtest_writel(m->qts, shadow + SHADOW_HEAD(2), wrong[i]);
+        cint_read(t, heads, 20);
+        cint_machine_run(m, 1000);
+        qnvme_wait_cqes(tails->cq, 5);
+        qnvme_wait_cqes(heads->cq, 7);
+        cint_machine_run(m, 1000);
+        g_assert_cmpuint(qnvme_visible(tails->cq), ==, 5);
+        g_assert_cmpuint(qnvme_visible(heads->cq), ==, 7);
+    }
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -1307,6 +1397,12 @@ static const Sequence sequences[] = {
     { "f22/placement-events-for-all/virtual", f22, VIRTUAL },
     { "f23/aborted-format/off", f23, OFF },
     { "f23/aborted-format/real", f23, REAL },
+    { "f24/stopped-with-an-endless-queue/off", f24, OFF },
+    { "f24/stopped-with-an-endless-queue/real", f24, REAL },
+    { "f24/stopped-with-an-endless-queue/virtual", f24, VIRTUAL },
+    { "f25/shadow-doorbells-that-are-no-index/off", f25, OFF },
+    { "f25/shadow-doorbells-that-are-no-index/real", f25, REAL },
+    { "f25/shadow-doorbells-that-are-no-index/virtual", f25, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
