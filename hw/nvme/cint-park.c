@@ -139,8 +139,10 @@ static void give_up_cb(void *opaque)
 /*
  * Until the data of @creq is there, or the command has failed and left the
  * list by itself. Other devices are served meanwhile, hence nvme_hold().
+ *
+ * Returns: false if it was given up; QEMU that is to end does not wait either
  */
-static void wait_patiently(NvmeCtrl *n, const NvmeCintReq *creq)
+static bool wait_patiently(NvmeCtrl *n, const NvmeCintReq *creq)
 {
     bool given_up = false;
     QEMUTimer timer;
@@ -153,6 +155,7 @@ static void wait_patiently(NvmeCtrl *n, const NvmeCintReq *creq)
                                   !given_up && !qemu_shutdown_requested_get());
     nvme_release(n);
     timer_del(&timer);
+    return !given_up;
 }
 
 /*
@@ -162,17 +165,18 @@ static void wait_patiently(NvmeCtrl *n, const NvmeCintReq *creq)
  */
 static APART void wait_for_data(NvmeCtrl *n, NvmeCintReq *creq)
 {
-    if (!n->cint->late) {
-        wait_patiently(n, creq);
-    }
+    bool in_time = n->cint->late || wait_patiently(n, creq);
+
     if (creq->ready || !creq->in_media) {
         return;
     }
     creq->late = true;
     n->cint->late++;
-    warn_report_once("nvme: data is more than %d s late; virtual time goes on "
-                     "without it, and what is measured will not repeat",
-                     PATIENCE_MS / 1000);
+    if (!in_time) {
+        warn_report_once("nvme: data is more than %d s late; virtual time goes "
+                         "on without it, and what is measured will not repeat",
+                         PATIENCE_MS / 1000);
+    }
 }
 
 /* Its data has come after all, or the command has failed. */
