@@ -1310,6 +1310,53 @@ static void f25(const void *opts)
     finish(m);
 }
 
+/* ---- A device of another kind resets, from within its coroutine ---- */
+
+#define IDE_PORTS   0x1f0       /* of the first channel of piix3-ide */
+#define IDE_DEVICE  0x06
+#define IDE_COMMAND 0x07
+#define IDE_READ    0xc8        /* Read DMA */
+#define BM_COMMAND  0x00
+#define BM_TABLE    0x04
+#define BM_READ     0x09        /* start, to memory */
+#define BM_LAST     0x80000000u
+
+/* A sector of zeroes goes to @addr when the disk has it. */
+static void read_by_ide(CintMachine *m, QPCIDevice *ide, uint64_t addr)
+{
+    uint64_t table = guest_alloc(&m->alloc, QNVME_PAGE_SIZE);
+    QPCIBar bm = qpci_iomap(ide, 4, NULL);
+
+    qpci_device_enable(ide);
+    qtest_writel(m->qts, table, addr);
+    qtest_writel(m->qts, table + 4, BM_LAST | 512);
+    qpci_io_writel(ide, bm, BM_TABLE, table);
+    qtest_outb(m->qts, IDE_PORTS + IDE_DEVICE, 0x40);
+    qtest_outb(m->qts, IDE_PORTS + 2, 1);
+    qtest_outb(m->qts, IDE_PORTS + IDE_COMMAND, IDE_READ);
+    qpci_io_writeb(ide, bm, BM_COMMAND, BM_READ);
+}
+
+/* A read is on its way: who resets has to wait for it. */
+static void f26(const void *opts)
+{
+    CintMachine *m = boot_one(LATE_DISK CINT_SLOW_NODE("d1", 100000000)
+                              "-device piix3-ide,id=ide,addr=10 "
+                              "-device ide-hd,bus=ide.0,drive=d1 ", opts);
+    CintTest *t = &m->node[0].t;
+    QPCIDevice *ide = qpci_device_find(m->bus, QPCI_DEVFN(0x10, 0));
+
+    g_assert_nonnull(ide);
+    cint_read(t, cint_queues(t, 1), 1);
+    cint_let_run(t);
+    read_by_ide(m, ide, t->nvme->bar.addr + NVME_REG_CC);
+    g_usleep(G_TIME_SPAN_SECOND / 5);
+    cint_machine_run(m, 1000);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 0);
+    g_free(ide);
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -1420,6 +1467,9 @@ static const Sequence sequences[] = {
     { "f25/shadow-doorbells-that-are-no-index/off", f25, OFF },
     { "f25/shadow-doorbells-that-are-no-index/real", f25, REAL },
     { "f25/shadow-doorbells-that-are-no-index/virtual", f25, VIRTUAL },
+    { "f26/another-device-resets-in-a-coroutine/off", f26, OFF },
+    { "f26/another-device-resets-in-a-coroutine/real", f26, REAL },
+    { "f26/another-device-resets-in-a-coroutine/virtual", f26, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
