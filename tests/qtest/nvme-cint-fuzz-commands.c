@@ -265,9 +265,10 @@ static NvmeCmd other_command(Fuzz *f)
         NVME_ADM_CMD_IDENTIFY, NVME_ADM_CMD_ABORT, NVME_ADM_CMD_ASYNC_EV_REQ,
         NVME_ADM_CMD_DBBUF_CONFIG, NVME_ADM_CMD_NS_ATTACHMENT,
         NVME_ADM_CMD_FORMAT_NVM, NVME_ADM_CMD_DIRECTIVE_SEND,
-        NVME_ADM_CMD_DIRECTIVE_RECV,
+        NVME_ADM_CMD_DIRECTIVE_RECV, NVME_ADM_CMD_VIRT_MNGMT,
     };
-    NvmeCmd cmd = any_command(f, opcodes[fuzz_below(ARRAY_SIZE(opcodes))]);
+    NvmeCmd cmd = any_command(f, fuzz_one_in(16) ? fuzz_any32() :
+                              opcodes[fuzz_below(ARRAY_SIZE(opcodes))]);
 
     switch (cmd.opcode) {
     case NVME_ADM_CMD_DBBUF_CONFIG:
@@ -293,6 +294,12 @@ static NvmeCmd other_command(Fuzz *f)
     case NVME_ADM_CMD_ABORT:
         cmd.cdw10 = cpu_to_le32(fuzz_below(FUZZ_ENTRIES) << 16 |
                                 fuzz_below(FUZZ_QUEUES + 1));
+        break;
+    case NVME_ADM_CMD_VIRT_MNGMT:
+        /* Controllers 0 to 2, and virtual ones behind them. */
+        cmd.cdw10 = cpu_to_le32(fuzz_below(6) << 16 | fuzz_below(2) << 8 |
+                                (fuzz_one_in(4) ? 1 : 7 + fuzz_below(3)));
+        cmd.cdw11 = cpu_to_le32(fuzz_below(4));
         break;
     case NVME_ADM_CMD_FORMAT_NVM:
         /* Format, metadata at the end, protection and where. */

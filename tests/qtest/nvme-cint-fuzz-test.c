@@ -4,7 +4,8 @@
  * A guest that means harm, on a machine with all that it can reach: three
  * controllers behind root ports with hot-plug and memory of their own, two of
  * which share namespaces (zoned, with metadata, late, with Copy and atomic
- * writes), one with FDP; configuration space in memory. Registers, doorbells,
+ * writes), one with FDP; persistent memory, virtual functions or an IOMMU, as
+ * the case has it; configuration space in memory. Registers, doorbells,
  * commands, features, queues, status records, shadow doorbells and lists of
  * addresses are full of random values, with clock steps in between. Messages,
  * CQEs and data go anywhere, also to what resets or unplugs a controller.
@@ -28,7 +29,22 @@
 #define INPUTS      2000        /* unless CINT_FUZZ_INPUTS says otherwise */
 #define ROUND       250         /* inputs between two looks at a sane guest */
 #define COMMON      ",max_ioqpairs=5,msix_qsize=6,aerl=7,cmb_size_mb=1"
-#define CMB         0x8000000ull    /* as the controller sees it: no memory */
+/* Memory of controllers, as they see it: there is none for anybody else. */
+#define CMB         0x8000000ull
+#define PMR         0xc000000ull
+#define PMR_SIZE    (16 * MiB)
+
+/* Virtual functions: where the capability is, and what it needs. */
+#define SRIOV       0x120
+#define SRIOV_OPTS \
+    ",cmb_size_mb=0,max_ioqpairs=9,msix_qsize=12,sriov_max_vfs=2," \
+    "sriov_vq_flexible=4,sriov_vi_flexible=4"
+
+#define VTD         0xfed90000ull   /* registers of intel-iommu */
+#define VTD_GCMD    0x18
+#define VTD_RTADDR  0x20
+#define VTD_CCMD    0x28
+#define VTD_IOTLB   0xf8
 
 #define SLOTS \
     "cint=on,cint.policy=cint,cint.media=custom,cint.media.slots=4," \
@@ -87,9 +103,11 @@ uint64_t fuzz_registers(Fuzz *f)
 {
     const Victim *v = fuzz_victim(f);
 
-    switch (fuzz_below(8)) {
+    switch (fuzz_below(9)) {
     case 0:
         return v->flr;
+    case 8:
+        return (v->flr & ~0xfffull) + SRIOV + PCI_SRIOV_CTRL;
     case 1:
         return v->slot;
     case 2:
@@ -112,11 +130,13 @@ uint64_t fuzz_address(Fuzz *f)
 {
     uint64_t page = f->v->node->t.buf.addr;
 
-    switch (fuzz_below(11)) {
+    switch (fuzz_below(12)) {
     case 0:
         return fuzz_registers(f);
     case 10:
         return CMB + fuzz_below(2 * MiB);
+    case 11:
+        return PMR + fuzz_below(PMR_SIZE + MiB);
     case 1:
         return CINT_RAM_SIZE - fuzz_below(QNVME_PAGE_SIZE);
     case 2:
@@ -328,6 +348,76 @@ static void attack_bus(Fuzz *f)
     put_config(f, f->v->node->port, PCI_INTERRUPT_LINE, 0);
 }
 
+/* Slots without power, one right behind the other. */
+static void attack_slots(Fuzz *f)
+{
+    unsigned i;
+
+    for (i = 0; i < CINT_NODES; i++) {
+        f->v = &f->victims[i];
+        put_config(f, f->v->node->port, f->v->slot & 0xff, CINT_SLOT_OFF);
+        fuzz_io(f);
+    }
+}
+
+/* Virtual functions come and go; there may be none. */
+static void attack_virtual_functions(Fuzz *f)
+{
+    uint64_t at = (f->v->flr & ~0xfffull) + SRIOV;
+
+    f->inputs++;
+    if (fuzz_one_in(3)) {
+        qtest_writel(f->qts, at + PCI_SRIOV_CTRL, 0);
+    }
+    qtest_writew(f->qts, at + PCI_SRIOV_NUM_VF, fuzz_below(4));
+    qtest_writel(f->qts, at + PCI_SRIOV_BAR, f->v->bar + 0x400000);
+    qtest_writel(f->qts, at + PCI_SRIOV_CTRL,
+                 fuzz_one_in(4) ? fuzz_below(16) :
+                 PCI_SRIOV_CTRL_VFE | PCI_SRIOV_CTRL_MSE);
+}
+
+/* Tables that let everything pass, but for some functions. */
+static uint64_t fill_iommu(Fuzz *f)
+{
+    uint64_t root = f->iommu, context = f->iommu + QNVME_PAGE_SIZE;
+    uint64_t entries[2 * 256];
+    int i;
+
+    for (i = 0; i < ARRAY_SIZE(entries); i += 2) {
+        entries[i] = cpu_to_le64(context | 1);
+        entries[i + 1] = 0;
+    }
+    qtest_memwrite(f->qts, root, entries, sizeof(entries));
+    for (i = 0; i < ARRAY_SIZE(entries); i += 2) {
+        entries[i] = cpu_to_le64(fuzz_one_in(16) ? fuzz_any32() : 2 << 2 | 1);
+        entries[i + 1] = cpu_to_le64(1 << 8 | 1);
+    }
+    fuzz_put_memory(f, context, entries, sizeof(entries));
+    return fuzz_one_in(8) ? fuzz_address(f) & ~0xfffull : root;
+}
+
+static void translate(Fuzz *f, bool on)
+{
+    if (f->iommu) {
+        f->inputs++;
+        qtest_writel(f->qts, VTD + VTD_GCMD, on ? 1u << 31 : 0);
+    }
+}
+
+/* Translation is switched, or other tables are there, under what goes on. */
+static void attack_iommu(Fuzz *f)
+{
+    if (!f->iommu) {
+        return;
+    }
+    qtest_writeq(f->qts, VTD + VTD_RTADDR, fill_iommu(f));
+    qtest_writel(f->qts, VTD + VTD_GCMD, 1u << 30);
+    fuzz_io(f);
+    qtest_writeq(f->qts, VTD + VTD_CCMD, 1ull << 63 | 1ull << 61);
+    qtest_writeq(f->qts, VTD + VTD_IOTLB, 1ull << 63 | 1ull << 60);
+    translate(f, !fuzz_one_in(3));
+}
+
 /* ---- Attacks by the operator ---- */
 
 /* One of the words that a property may be set to, or a number (NULL). */
@@ -384,10 +474,43 @@ static void warn_of_temperature(Fuzz *f)
         path, fuzz_below(64)));
 }
 
+/* Unplugged while it is changed, and changed while it is unplugged. */
+static void unplug_and_change(Fuzz *f)
+{
+    g_autofree char *id = g_strdup_printf("nvme%u", f->v->node->index);
+
+    fuzz_io(f);
+    attack_property(f);
+    qobject_unref(qtest_qmp(f->qts, "{'execute': 'device_del', "
+                            "'arguments': {'id': %s}}", id));
+    attack_property(f);
+    put_config(f, f->v->node->port, f->v->slot & 0xff, CINT_SLOT_OFF);
+    attack_property(f);
+}
+
+/* Neither can be: there is no way to move what a controller is at. */
+static void save_and_migrate(Fuzz *f)
+{
+    g_autofree char *said = qtest_hmp(f->qts, "savevm x");
+
+    f->inputs++;
+    g_assert_cmpstr(said, !=, "");
+    qtest_qmp_assert_failure_ref(f->qts, "{'execute': 'migrate', "
+                                 "'arguments': {'uri': 'exec:cat'}}");
+}
+
 /* The operator looks, or stops the machine, whose deadlines are late then. */
 static void attack_machine(Fuzz *f)
 {
     f->inputs++;
+    if (fuzz_one_in(4)) {
+        unplug_and_change(f);
+        return;
+    }
+    if (fuzz_one_in(8)) {
+        save_and_migrate(f);
+        return;
+    }
     if (fuzz_one_in(2)) {
         qobject_unref(qtest_qmp(f->qts, "{'execute': 'qom-get', "
             "'arguments': {'path': '/machine/peripheral/nvme0', "
@@ -438,6 +561,9 @@ static void adopt(Fuzz *f, CintNode *node)
     };
     qnvme_reg_write(v->n, NVME_REG_CMBMSC + 4, CMB >> 32);
     qnvme_reg_write(v->n, NVME_REG_CMBMSC, CMB | 3);
+    qnvme_reg_write(v->n, NVME_REG_PMRCTL, 1);
+    qnvme_reg_write(v->n, NVME_REG_PMRMSCU, PMR >> 32);
+    qnvme_reg_write(v->n, NVME_REG_PMRMSCL, PMR | 2);
     for (id = 1; id <= FUZZ_QUEUES; id++) {
         qnvme_create_sq(v->n, id, FUZZ_ENTRIES,
                         qnvme_create_cq(v->n, id, FUZZ_ENTRIES, id));
@@ -477,6 +603,7 @@ static void restore(Fuzz *f)
 {
     unsigned i;
 
+    translate(f, false);
     cint_machine_enumerate(f->m);
     for (i = 0; i < CINT_NODES; i++) {
         attach(f, &f->m->node[i]);
@@ -534,10 +661,11 @@ static void attack(Fuzz *f)
         { attack_vector, 5 }, { attack_property, 3 }, { fuzz_garbage, 2 },
         { attack_messages, 3 }, { attack_msix, 1 }, { attack_command, 1 },
         { attack_bar, 1 }, { attack_machine, 1 }, { attack_config, 1 },
-        { attack_slot, 1 }, { attack_bus, 1 },
+        { attack_slot, 1 }, { attack_bus, 1 }, { attack_slots, 1 },
+        { attack_virtual_functions, 2 }, { attack_iommu, 2 },
         { attack_register, 1 }, { attack_cc, 2 }, { attack_reset, 1 },
     };
-    int left = fuzz_below(120), i = 0;
+    int left = fuzz_below(125), i = 0;
 
     while ((left -= attacks[i].weight) >= 0) {
         i++;
@@ -595,23 +723,35 @@ static const char *how_to_open(const char *path)
            ",aio=native,cache.direct=on";
 }
 
-static CintMachine *boot(const char *disk, const char *opts)
+#define MEMORY(id)  "-object memory-backend-ram,id=" id ",size=16M "
+
+/* A property of two controllers; functions that are virtual have none. */
+static char *persistent_memory(const char *opts, const char *id)
 {
+    return strstr(opts, "sriov") ? g_strdup("") :
+           g_strdup_printf(",pmrdev=%s", id);
+}
+
+static CintMachine *boot(const char *disk, const char *opts, bool iommu)
+{
+    g_autofree char *pmr0 = persistent_memory(opts, "pmr0");
+    g_autofree char *pmr1 = persistent_memory(opts, "pmr1");
     g_autofree char *args = g_strdup_printf(CINT_NATIVE_HOTPLUG
+        MEMORY("pmr0") MEMORY("pmr1") MEMORY("pmr2") "%s"
         "-blockdev driver=file,node-name=file,filename=%s%s "
         NODE("plain", "0") NODE("zoned", "0") NODE("late", "300000")
         NODE("metadata", "200000") NODE("fdp", "0")
         "-device nvme-subsys,id=s0 "
         "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
-        disk, how_to_open(disk));
+        iommu ? "-device intel-iommu " : "", disk, how_to_open(disk));
     g_autofree char *shared = g_strconcat(COMMON ",subsys=s0,atomic.dn=off,"
                                           "atomic.awun=7,atomic.awupf=3,",
-                                          opts, NULL);
-    g_autofree char *fdp = g_strconcat(COMMON ",subsys=s1,", opts, NULL);
+                                          opts, pmr0, NULL);
+    g_autofree char *fdp = g_strconcat(COMMON ",subsys=s1,", opts, pmr1, NULL);
     const CintPlan plans[] = {
         { .opts = shared, .behind_port = true },
         { .opts = fdp, .behind_port = true },
-        { .opts = COMMON ",subsys=s0", .behind_port = true },
+        { .opts = COMMON ",subsys=s0,pmrdev=pmr2", .behind_port = true },
         { NULL },
     };
 
@@ -625,14 +765,16 @@ static CintMachine *boot(const char *disk, const char *opts)
         NAMESPACE("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
 }
 
-static void test_hostile(const void *opts)
+static void run_hostile(const char *opts, bool iommu)
 {
     g_autofree char *disk = make_disk();
-    Fuzz f = { .m = boot(disk, opts) };
+    Fuzz f = { .m = boot(disk, opts, iommu) };
     uint64_t next, wanted = inputs_wanted();
     gint64 start = g_get_monotonic_time();
 
     f.qts = f.m->qts;
+    /* Above what drivers allocate. */
+    f.iommu = iommu ? CINT_RAM_SIZE - 2 * QNVME_PAGE_SIZE : 0;
     set_up(&f);
     while (f.inputs < wanted) {
         next = MIN(f.inputs + ROUND, wanted);
@@ -651,6 +793,16 @@ static void test_hostile(const void *opts)
     unlink(disk);
 }
 
+static void test_hostile(const void *opts)
+{
+    run_hostile(opts, false);
+}
+
+static void test_hostile_behind_iommu(const void *opts)
+{
+    run_hostile(opts, true);
+}
+
 /* What cint_cases has not: slots that queues fight for, and stock's. */
 static const CintCase more_cases[] = {
     { "slots", SLOTS ",cint.time=virtual" },
@@ -658,23 +810,33 @@ static const CintCase more_cases[] = {
     { "slots-ioeventfd", SLOTS ",cint.time=real,ioeventfd=on" },
     { "off", "cint=off" },
     { "off-ioeventfd", "cint=off,ioeventfd=on" },
+    { "off-sriov", "cint=off" SRIOV_OPTS },
     { NULL },
 };
 
-static void add_cases(const CintCase *c)
+static const CintCase iommu_cases[] = {
+    { "slots-real", SLOTS ",cint.time=real" },
+    { "off", "cint=off" },
+    { NULL },
+};
+
+static void add_cases(const CintCase *c, const char *guest,
+                      void (*run)(const void *opts))
 {
     for (; c->name; c++) {
-        g_autofree char *path = g_strdup_printf(
-            "/nvme-cint/fuzz/%s/hostile-guest", c->name);
+        g_autofree char *path = g_strdup_printf("/nvme-cint/fuzz/%s/%s",
+                                                c->name, guest);
 
-        qtest_add_data_func(path, c->opts, test_hostile);
+        qtest_add_data_func(path, c->opts, run);
     }
 }
 
 int main(int argc, char **argv)
 {
     cint_watch_init(&argc, &argv);
-    add_cases(cint_cases);
-    add_cases(more_cases);
+    add_cases(cint_cases, "hostile-guest", test_hostile);
+    add_cases(more_cases, "hostile-guest", test_hostile);
+    add_cases(iommu_cases, "hostile-guest-behind-iommu",
+              test_hostile_behind_iommu);
     return g_test_run();
 }

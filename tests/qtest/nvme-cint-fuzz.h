@@ -38,6 +38,7 @@ typedef struct Fuzz {
     Victim victims[CINT_NODES];
     Victim *v;                  /* the one that is attacked */
     uint64_t inputs;
+    uint64_t iommu;             /* two pages for its tables, or 0 */
 } Fuzz;
 
 /* ---- Random values ---- */
