@@ -435,6 +435,7 @@ static void status_data(Aim *a, const Write *w)
 #define IO(title, do_it, code, ns, n, ...) \
     .name = title, .run = do_it, .size = n, \
     .cmd = { .opcode = code, .nsid = const_le32(ns), __VA_ARGS__ }
+#define ZONED_SET   .cdw11 = const_le32(NVME_CSI_ZONED << 24)
 #define FDP_GROUP   .cdw11 = const_le32(1 << 16)
 #define LAST_BLOCK(n)   .cdw12 = const_le32(n - 1)
 
@@ -450,9 +451,24 @@ static const Write writes[] = {
     { IDENTIFY("controller", NVME_ID_CNS_CTRL, 0) },
     { IDENTIFY("active", NVME_ID_CNS_NS_ACTIVE_LIST, 0) },
     { IDENTIFY("descriptors", NVME_ID_CNS_NS_DESCR_LIST, NS_PLAIN) },
-    { IDENTIFY("zoned", NVME_ID_CNS_CS_NS, NS_ZONED,
-             .cdw11 = const_le32(NVME_CSI_ZONED << 24)) },
+    { IDENTIFY("zoned", NVME_ID_CNS_CS_NS, NS_ZONED, ZONED_SET) },
+    { IDENTIFY("zoned-controller", NVME_ID_CNS_CS_CTRL, 0, ZONED_SET) },
+    { IDENTIFY("zoned-active", NVME_ID_CNS_CS_NS_ACTIVE_LIST, 0, ZONED_SET) },
+    { IDENTIFY("zoned-allocated", NVME_ID_CNS_CS_NS_PRESENT, NS_ZONED,
+               ZONED_SET) },
+    { IDENTIFY("zoned-list", NVME_ID_CNS_CS_NS_PRESENT_LIST, 0, ZONED_SET) },
+    { IDENTIFY("independent", NVME_ID_CNS_CS_IND_NS, NS_PLAIN) },
+    { IDENTIFY("independent-allocated", NVME_ID_CNS_CS_IND_NS_ALLOCATED,
+               NS_PLAIN) },
+    { IDENTIFY("allocated", NVME_ID_CNS_NS_PRESENT, NS_PLAIN) },
+    { IDENTIFY("allocated-list", NVME_ID_CNS_NS_PRESENT_LIST, 0) },
     { IDENTIFY("controllers", NVME_ID_CNS_CTRL_LIST, 0) },
+    { IDENTIFY("attached-to", NVME_ID_CNS_NS_ATTACHED_CTRL_LIST, NS_PLAIN) },
+    { IDENTIFY("primary", NVME_ID_CNS_PRIMARY_CTRL_CAP, 0) },
+    { IDENTIFY("secondary", NVME_ID_CNS_SECONDARY_CTRL_LIST, 0) },
+    { IDENTIFY("endurance-groups", NVME_ID_CNS_ENDURANCE_GROUP_LIST, 0),
+      .node = NODE_FDP },
+    { IDENTIFY("command-sets", NVME_ID_CNS_IO_COMMAND_SET, 0) },
     { LOG("errors", NVME_LOG_ERROR_INFO, 64) },
     { LOG("health", NVME_LOG_SMART_INFO, 512) },
     { LOG("firmware", NVME_LOG_FW_SLOT_INFO, 512) },
@@ -478,6 +494,8 @@ static const Write writes[] = {
     { LOG("fdp-handles", NVME_LOG_FDP_RUH_USAGE, 64, FDP_GROUP),
       .node = NODE_FDP },
     { LOG("fdp-statistics", NVME_LOG_FDP_STATS, 64, FDP_GROUP),
+      .node = NODE_FDP },
+    { LOG("endurance-group", NVME_LOG_ENDGRP, 512, FDP_GROUP),
       .node = NODE_FDP },
     { LOG("fdp-events", NVME_LOG_FDP_EVENTS, 64, FDP_GROUP),
       .node = NODE_FDP },
