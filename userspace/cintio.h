@@ -257,7 +257,7 @@ enum cintio_op {
 
 /**
  * struct cintio_vec - a piece of a command's data
- * @mem: what @buf lies in
+ * @mem: what @buf lies in; of the same controller, or one of its IOMMU group
  * @buf: aligned to 4 bytes
  * @len: bytes, a multiple of 4
  */
@@ -275,7 +275,7 @@ struct cintio_vec {
  * @blocks: 1 to max_transfer / block_size
  * @lba: the first block
  * @ns: of cintio_namespace_open(); NULL: that of cintio_open()
- * @mem: what @buf lies in
+ * @mem: what @buf lies in; of the same controller, or one of its IOMMU group
  * @buf: aligned to 4 bytes
  * @len: CINTIO_RAW: bytes at @buf, a multiple of 4; 0: no data. Others: not
  *       looked at
@@ -823,7 +823,8 @@ int cintio_queue_fd(struct cintio_queue *queue);
  * and CINTIO_COALESCED (at the last of them).
  *
  * Return: 0: sleep, then call cintio_complete(), which empties the fd. 1: there
- * is something already: do not sleep. -EINVAL: another mode.
+ * is something already, or what woke the thread before was not taken yet: do not
+ * sleep. -EINVAL: another mode.
  */
 int cintio_queue_arm(struct cintio_queue *queue, unsigned int min);
 
@@ -916,7 +917,8 @@ int cintio_group_add_fd(struct cintio_group *group, int fd, uint32_t events,
 /**
  * cintio_group_remove_fd() - no longer
  * @group: the group
- * @fd: in it, or not
+ * @fd: in it, or not; removed before it is closed, or behind that, but before
+ *      another file of that number is added
  */
 void cintio_group_remove_fd(struct cintio_group *group, int fd);
 
@@ -931,7 +933,8 @@ void cintio_group_remove_fd(struct cintio_group *group, int fd);
  *
  * Arms the queues, and sleeps until one of them or a foreign fd is ready,
  * cintio_group_wake() is called, or the time has passed. For a queue that is
- * ready call cintio_complete() with a min of 0. A signal does not end the wait.
+ * ready call cintio_complete() with a min of 0: until then it is ready. A signal
+ * does not end the wait.
  *
  * Return: how many of @ready are set, at most @max; 0 after a wake-up or the
  * time; or a negative errno. -EINVAL: @max is 0.

@@ -47,6 +47,9 @@ static int check_piece(struct cintio_queue *q, const struct cintio_vec *piece)
     if (!piece->mem) {
         return refuse(q, "no memory is named that the buffer lies in");
     }
+    if (piece->mem->space != q->dev->space) {
+        return refuse(q, "the buffer lies in memory of another controller");
+    }
     offset = (uint8_t *)piece->buf - (uint8_t *)piece->mem->addr;
     if (offset > piece->mem->len || piece->len > piece->mem->len - offset ||
         (uintptr_t)piece->buf % 4) {
@@ -274,6 +277,15 @@ static int make(struct cintio_queue *q, struct command *c)
     if (io->flags & ~CINTIO_FUA || (io->flags && !moves)) {
         return cintio_fail(&q->error, -EINVAL, "flags %x: CINTIO_FUA (%x) is "
                            "known, of reads and writes", io->flags, CINTIO_FUA);
+    }
+    if (io->hints & ~(CINTIO_URGENT | CINTIO_BARRIER)) {
+        return cintio_fail(&q->error, -EINVAL, "hints %x: CINTIO_URGENT (%x) "
+                           "and CINTIO_BARRIER (%x) are known", io->hints,
+                           CINTIO_URGENT, CINTIO_BARRIER);
+    }
+    if (io->nr_vecs && !io->vec) {
+        return cintio_fail(&q->error, -EINVAL, "%zu pieces without a vec",
+                           io->nr_vecs);
     }
     switch (io->op) {
     case CINTIO_READ:

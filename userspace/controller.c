@@ -15,6 +15,7 @@
 #define DEFAULT_QUEUES      8
 #define DEFAULT_TIMEOUT_MS  10000
 #define LOG_PIECE           (2 * NVME_PAGE)     /* of a log page at a time */
+#define MAX_LOG_TRIES       8   /* of one that changes while it is read */
 
 int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
 {
@@ -177,6 +178,7 @@ static void copy_text(char *to, const uint8_t *from, size_t len)
 static void take_cint(struct cintio *dev, const uint8_t *page)
 {
     NvmeCintIdentify cint;
+    uint64_t last;
 
     dev->info.cint_caps = 0;
     memcpy(&cint, page + NVME_CINT_IDENTIFY_OFFSET, sizeof(cint));
@@ -187,8 +189,8 @@ static void take_cint(struct cintio *dev, const uint8_t *page)
     dev->pointer_offset = cint.regs_offset;
     dev->pointer_stride = cint.regs_stride;
     /* registers that the mapping has not are registers that are not there */
-    if (cint.regs_offset + (uint64_t)cint.regs_stride * dev->vectors >
-        dev->bar_size) {
+    last = cint.regs_offset + (uint64_t)cint.regs_stride * dev->vectors;
+    if (cint.regs_stride < sizeof(uint32_t) || last > dev->bar_size) {
         dev->info.cint_caps &= ~NVME_CINT_CAP_POINTER;
     }
 }
@@ -381,6 +383,7 @@ int cintio_start(struct cintio *dev, const char *address,
 
     dev->info.size = sizeof(dev->info);
     snprintf(dev->info.address, sizeof(dev->info.address), "%s", address);
+    dev->space = dev->space ? dev->space : dev;
     init_locks(dev);
     ret = take_options(dev, options, err);
     if (!ret) {
@@ -501,37 +504,60 @@ static int read_log(struct cintio *dev, uint64_t offset, void *buf, size_t len,
                        err);
 }
 
+/* Bytes of a page with such a header; 0: it is none. */
+static size_t log_len(const NvmeCintLogHeader *head)
+{
+    size_t len = head->header_size +
+                 (size_t)head->records * head->record_size +
+                 (size_t)head->sq_records * head->sq_record_size;
+
+    return head->magic == NVME_CINT_MAGIC && len % 4 == 0 &&
+           head->header_size >= sizeof(*head) &&
+           head->record_size >= sizeof(NvmeCintLogRecord) ? len : 0;
+}
+
+/* The first @len bytes, which are to be all; 0: they are not any more. */
+static int read_all_of_log(struct cintio *dev, uint8_t *text, size_t len,
+                           struct cintio_error *err)
+{
+    NvmeCintLogHeader head;
+    int ret = 0;
+
+    for (size_t at = 0; at < len && !ret; at += LOG_PIECE) {
+        ret = read_log(dev, at, text + at,
+                       len - at < LOG_PIECE ? len - at : LOG_PIECE, err);
+    }
+    memcpy(&head, text, sizeof(head));
+    return ret ? ret : log_len(&head) == len;
+}
+
+/* It has a record for each queue, and other threads make queues meanwhile. */
 static int read_whole_log(struct cintio *dev, void **page, size_t *size,
                           struct cintio_error *err)
 {
     NvmeCintLogHeader head;
-    size_t at, len;
-    int ret = read_log(dev, 0, &head, sizeof(head), err);
     uint8_t *text;
+    int ret;
 
-    if (ret) {
-        return ret;
-    }
-    len = head.header_size + (size_t)head.records * head.record_size +
-          (size_t)head.sq_records * head.sq_record_size;
-    text = head.magic == NVME_CINT_MAGIC && len % 4 == 0 &&
-           head.header_size >= sizeof(head) &&
-           head.record_size >= sizeof(NvmeCintLogRecord) ? malloc(len) : NULL;
-    if (!text) {
-        return cintio_fail(err, -EIO, "log page D0h of %s makes no sense",
-                           dev->info.address);
-    }
-    for (at = 0; at < len && !ret; at += LOG_PIECE) {
-        ret = read_log(dev, at, text + at,
-                       len - at < LOG_PIECE ? len - at : LOG_PIECE, err);
-    }
-    if (ret) {
+    for (unsigned int tries = 0; tries < MAX_LOG_TRIES; tries++) {
+        ret = read_log(dev, 0, &head, sizeof(head), err);
+        *size = ret ? 0 : log_len(&head);
+        text = *size ? malloc(*size) : NULL;
+        if (!text) {
+            break;
+        }
+        ret = read_all_of_log(dev, text, *size, err);
+        if (ret > 0) {
+            *page = text;
+            return 0;
+        }
         free(text);
-        return ret;
+        if (ret) {
+            return ret;
+        }
     }
-    *page = text;
-    *size = len;
-    return 0;
+    return ret ? ret : cintio_fail(err, -EIO, "log page D0h of %s makes no "
+                                   "sense", dev->info.address);
 }
 
 int cintio_log(struct cintio *dev, void **page, size_t *len,

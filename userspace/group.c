@@ -18,6 +18,7 @@
 
 struct member {
     struct cintio_ready ready;
+    uint32_t wanted;        /* events */
     bool is_ready;
     struct member *next;
 };
@@ -27,22 +28,30 @@ struct cintio_group {
     struct member *members;
 };
 
-int cintio_group_create(struct cintio_group **out, struct cintio_error *err)
+/* With nothing in it but what wakes it; -errno. */
+static int open_epoll(struct cintio_group *group)
 {
     struct epoll_event event = { .events = EPOLLIN };
+
+    group->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return group->epoll < 0 || epoll_ctl(group->epoll, EPOLL_CTL_ADD,
+                                         group->wake, &event) ? -errno : 0;
+}
+
+int cintio_group_create(struct cintio_group **out, struct cintio_error *err)
+{
     struct cintio_group *group = calloc(1, sizeof(*group));
     int ret;
 
     if (!group) {
         return cintio_fail(err, -ENOMEM, "out of memory");
     }
-    group->epoll = epoll_create1(EPOLL_CLOEXEC);
+    group->epoll = -1;
     group->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (group->epoll < 0 || group->wake < 0 ||
-        epoll_ctl(group->epoll, EPOLL_CTL_ADD, group->wake, &event)) {
-        ret = cintio_fail(err, -errno, "epoll: %s", strerror(errno));
+    ret = group->wake < 0 ? -errno : open_epoll(group);
+    if (ret) {
         cintio_group_destroy(group);
-        return ret;
+        return cintio_fail(err, ret, "epoll: %s", strerror(-ret));
     }
     *out = group;
     return 0;
@@ -66,28 +75,55 @@ void cintio_group_destroy(struct cintio_group *group)
 
 /* --- who is in it -------------------------------------------------------- */
 
+/* -errno */
+static int watch(struct cintio_group *group, struct member *member)
+{
+    struct epoll_event event = {
+        .events = member->wanted, .data.ptr = member,
+    };
+
+    return epoll_ctl(group->epoll, EPOLL_CTL_ADD, member->ready.fd, &event) ?
+           -errno : 0;
+}
+
 static int add(struct cintio_group *group, const struct cintio_ready *ready,
                struct cintio_error *err)
 {
     struct member *member = calloc(1, sizeof(*member));
-    struct epoll_event event = { .events = ready->events, .data.ptr = member };
     int ret;
 
     if (!member) {
         return cintio_fail(err, -ENOMEM, "out of memory");
     }
-    if (epoll_ctl(group->epoll, EPOLL_CTL_ADD, ready->fd, &event)) {
-        ret = errno == EEXIST ?
-            cintio_fail(err, -EEXIST, "fd %d is in the group", ready->fd) :
-            cintio_fail(err, -errno, "fd %d cannot be waited for: %s",
-                        ready->fd, strerror(errno));
-        free(member);
-        return ret;
-    }
     member->ready = *ready;
+    member->wanted = ready->events;
+    ret = watch(group, member);
+    if (ret) {
+        free(member);
+        return ret == -EEXIST ?
+            cintio_fail(err, ret, "fd %d is in the group", ready->fd) :
+            cintio_fail(err, ret, "fd %d cannot be waited for: %s", ready->fd,
+                        strerror(-ret));
+    }
     member->next = group->members;
     group->members = member;
     return 0;
+}
+
+/*
+ * One that was closed before it was removed: its number is nothing to epoll any
+ * more, but where a copy of the file is open, it goes on with that. A new one
+ * knows of none but those that are in the group.
+ */
+static void begin_anew(struct cintio_group *group)
+{
+    close(group->epoll);
+    if (open_epoll(group)) {
+        return;     /* waits end with EBADF */
+    }
+    for (struct member *m = group->members; m; m = m->next) {
+        watch(group, m);    /* in vain, if it was closed, too */
+    }
 }
 
 static void remove_fd(struct cintio_group *group, int fd)
@@ -98,10 +134,13 @@ static void remove_fd(struct cintio_group *group, int fd)
         at = &(*at)->next;
     }
     member = *at;
-    if (member) {
-        epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);
-        *at = member->next;
-        free(member);
+    if (!member) {
+        return;
+    }
+    *at = member->next;
+    free(member);
+    if (epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL)) {
+        begin_anew(group);
     }
 }
 

@@ -52,6 +52,7 @@ struct cintio_mem {
     uint64_t offset;        /* in the file of huge pages ... */
     bool of_file;           /* ... which it is of */
     bool foreign;           /* the caller's memory: only mapped */
+    const void *space;      /* of its controller, where iova is an address */
     struct cintio_mem *next;    /* in a list of what is kept */
 };
 
@@ -83,6 +84,7 @@ struct cintio {
     size_t bar_size;
     unsigned int vectors;       /* MSI-X, the admin queue's is 0 */
     int removal;                /* readable: the kernel asks for the device */
+    const void *space;          /* shared by controllers of an IOMMU group */
     bool needs_huge_pages;      /* memory is addressed physically */
     int pages;                  /* ... and of this file; -1: there is none */
     _Atomic uint64_t pages_end; /* where its next piece begins */
@@ -216,6 +218,7 @@ struct cintio_queue {
     unsigned int doubts;        /* interrupts in a row of which nothing tells */
 
     bool slept_elsewhere;       /* ... on the eventfd, which is to be emptied */
+    bool to_tell;               /* it was, and nothing was taken since */
     bool armed;                 /* the pointer is, and was not passed */
     uint32_t target;            /* ... at this count */
 

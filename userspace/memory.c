@@ -137,6 +137,7 @@ int cintio_alloc(struct cintio *dev, size_t len, struct cintio_mem **out,
         return cintio_fail(err, len ? -ENOMEM : -EINVAL,
                            len ? "out of memory" : "memory of no bytes");
     }
+    mem->space = dev->space;
     ret = get_memory(dev, len, mem, err);
     if (!ret) {
         ret = dev->ops->map(dev, mem, err);
@@ -168,7 +169,9 @@ int cintio_map(struct cintio *dev, void *addr, size_t len,
     if (!mem) {
         return cintio_fail(err, -ENOMEM, "out of memory");
     }
-    *mem = (struct cintio_mem) { .addr = addr, .len = len, .foreign = true };
+    *mem = (struct cintio_mem) {
+        .addr = addr, .len = len, .foreign = true, .space = dev->space,
+    };
     ret = dev->ops->map(dev, mem, err);
     if (ret) {
         free(mem);

@@ -83,13 +83,26 @@ static void read_line(const char *path, char *line, size_t len)
     line[strcspn(line, "\n")] = '\0';
 }
 
+/* Domain, bus, device and function as the kernel writes them, no other path. */
+static bool is_address(const char *address)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t domain = strspn(address, digits);
+    const char *rest = address + domain;
+
+    return domain >= 4 && strlen(rest) == strlen(":00:03.0") &&
+           rest[0] == ':' && strspn(rest + 1, digits) == 2 &&
+           rest[3] == ':' && strspn(rest + 4, digits) == 2 &&
+           rest[6] == '.' && strspn(rest + 7, digits) == 1;
+}
+
 int cintio_check_class(const char *address, struct cintio_error *err)
 {
     char path[PATH_MAX], text[32];
     unsigned int class = 0;
 
     path_of(path, DEVICES "%s", address);
-    if (access(path, F_OK)) {
+    if (!is_address(address) || access(path, F_OK)) {
         return cintio_fail(err, -ENOENT, "there is no PCI function %s; its "
                            "address looks like 0000:00:03.0", address);
     }

@@ -671,18 +671,34 @@ static const struct cintio_ops vfio_ops = {
     .release = vfio_release,
 };
 
+/* VFIO would let it, and the second one would reset the first one's. */
+static int check_unopened(const struct vfio *vfio, const char *address,
+                          struct cintio_error *err)
+{
+    for (const struct vfio *other = all_open; other; other = other->next) {
+        if (other != vfio && !other->dev->inherited &&
+            !strcmp(other->dev->info.address, address)) {
+            return cintio_fail(err, -EBUSY, "this process has %s open already",
+                               address);
+        }
+    }
+    return 0;
+}
+
 static int attach(struct cintio *dev, const char *address, unsigned int queues,
                   struct cintio_error *err)
 {
     struct vfio *vfio = dev->carrier;
-    int ret = check_driver(address, err);
+    int ret = check_unopened(vfio, address, err);
 
+    ret = ret ? ret : check_driver(address, err);
     ret = ret ? ret : get_device(vfio, address, err);
     ret = ret ? ret : map_bar(dev, address, err);
     ret = ret ? ret : enable_dma(vfio, address, err);
     if (ret) {
         return ret;
     }
+    dev->space = vfio->group;
     dev->needs_huge_pages = !vfio->group->iommu;
     dev->info.iommu = vfio->group->iommu;
     watch_for_removal(dev);

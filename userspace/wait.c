@@ -217,14 +217,20 @@ static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
     return sleep_on(q, end);
 }
 
-/* Whoever was to sleep on the fd does so no more: it is emptied behind that. */
-static void wake_up_here(struct cintio_queue *q)
+/*
+ * Whoever was to sleep on the fd does so no more: it is emptied behind that.
+ * True: there was something in it.
+ */
+static bool wake_up_here(struct cintio_queue *q)
 {
+    uint64_t signals = q->signals;
+
     if (q->slept_elsewhere) {
         q->slept_elsewhere = false;
         clear(q);
         step(q, CINTIO_STEP_CLEARED);
     }
+    return q->signals != signals;
 }
 
 /* --- polling ------------------------------------------------------------ */
@@ -372,6 +378,7 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     int ret = cintio_ring(q);
 
     wake_up_here(q);
+    q->to_tell = false;
     q->woken = false;
     /* whoever finds what he wants each time neither sleeps nor spins */
     if (!ret && !(++q->looks % LOOKS)) {
@@ -408,9 +415,17 @@ int cintio_queue_fd(struct cintio_queue *q)
                     "interrupts", q->id);
 }
 
+/* Of who arms again and took nothing: what woke it is not slept through. */
+static bool is_to_tell(struct cintio_queue *q)
+{
+    q->to_tell |= wake_up_here(q);
+    return q->to_tell && (q->woken || is_news(q));
+}
+
 int cintio_queue_arm(struct cintio_queue *q, unsigned int min)
 {
     unsigned int k;
+    bool told;
     int ret = cintio_ring(q);
 
     if (ret) {
@@ -421,13 +436,13 @@ int cintio_queue_arm(struct cintio_queue *q, unsigned int min)
                            "an interrupt: take the mode interrupt or coalesced",
                            q->id);
     }
-    wake_up_here(q);
+    told = is_to_tell(q);
     ret = look_after(q, cintio_now());
     if (ret) {
         return ret;
     }
     k = reachable(q, min ? min : 1);
-    if ((k && ask(q, k)) || is_overdue(q)) {
+    if ((k && ask(q, k)) || told || is_overdue(q)) {
         return 1;
     }
     q->slept_elsewhere = true;

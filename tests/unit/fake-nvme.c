@@ -228,7 +228,8 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
         NvmeCintIdentify cint = {
             .magic = NVME_CINT_MAGIC, .version = NVME_CINT_VERSION,
             .size = sizeof(cint), .caps = 0x1ff, .lid = NVME_CINT_LID,
-            .regs_offset = FAKE_POINTERS, .regs_stride = 4,
+            .regs_offset = fake->pointers_at,
+            .regs_stride = fake->pointer_stride,
         };
 
         memcpy(page + 4, "12345               ", 20);
@@ -323,6 +324,10 @@ static void get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
 
     if (fake->no_sizes) {
         page.head.header_size = 0;
+    }
+    if (fake->log_grows && len == sizeof(page.head)) {
+        fake->log_grows--;
+        page.head.records--;
     }
     for (unsigned qid = 0; qid <= FAKE_QUEUES; qid++) {
         page.record[qid].cqid = qid;
@@ -598,7 +603,8 @@ static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
 
     g_assert_cmpuint(offset, <, FAKE_BAR_SIZE);
     g_assert_cmpuint(offset, <, dev->bar_size);
-    if (fake->gone) {
+    if (fake->gone || (fake->careless && offset >= NVME_REG_DOORBELLS &&
+                       doorbell > 1)) {
         return;
     }
     if (offset >= FAKE_POINTERS) {
@@ -680,6 +686,8 @@ FakeNvme *fake_new(void)
     fake->refused = fake->late = fake->ignored = -1;
     fake->format = 9 << 16;
     fake->mdts = FAKE_MDTS;
+    fake->pointers_at = FAKE_POINTERS;
+    fake->pointer_stride = 4;
     cint_config_init(&fake->config);
     fake->config.policy = NVME_CINT_POLICY_DEFAULT;
     cint_scope_init(&fake->scope);

@@ -84,6 +84,9 @@ typedef struct FakeNvme {
     /* status records: are not written any more; full_tail is not */
     bool frozen, lying;
     bool no_sizes;                  /* in the log page's header */
+    unsigned log_grows;             /* so often, when its header was read */
+    bool careless;                  /* does nothing about I/O queues */
+    uint32_t pointers_at, pointer_stride;   /* what it says of them */
     bool no_memory;                 /* none can be mapped any more */
 
     struct cintio *dev;

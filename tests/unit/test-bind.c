@@ -229,6 +229,28 @@ static void test_class(void)
     finish();
 }
 
+/* What is not in the form that the kernel has for it leads nowhere. */
+static void test_address(void)
+{
+    static const char *const forms[] = {
+        "", ".", "..", "/", ADDRESS "/", "./" ADDRESS, "../devices/" ADDRESS,
+        "00:03.0", "0000:00:03", "0000:00:03.0 ", "0000:00:03.0\n",
+        "0000:00:3.0", "0000.00.03.0", "nvme0", "/dev/nvme0",
+    };
+    struct cintio_error err;
+
+    begin();
+    for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
+        for (unsigned flags = 0; flags <= CINTIO_FORCE; flags++) {
+            g_assert_cmpint(cintio_bind(forms[i], flags, &err), ==, -ENOENT);
+            g_assert_nonnull(strstr(err.text, "looks like 0000:00:03.0"));
+        }
+        g_assert_cmpint(cintio_unbind(forms[i], &err), ==, -ENOENT);
+        assert_driver("nvme");
+    }
+    finish();
+}
+
 static void use_mount(void)
 {
     put("/proc/self/mountinfo", "22 1 8:0 / / rw - ext4 /dev/sda rw\n"
@@ -397,6 +419,7 @@ int main(int argc, char **argv)
     g_test_add_func("/bind/unused", test_unused);
     g_test_add_func("/bind/refused", test_refused);
     g_test_add_func("/bind/class", test_class);
+    g_test_add_func("/bind/address", test_address);
     g_test_add_func("/bind/single-path", test_single_path);
     g_test_add_func("/bind/second-disk", test_second_disk);
     for (size_t i = 0; i < G_N_ELEMENTS(uses); i++) {

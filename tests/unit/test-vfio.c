@@ -173,6 +173,12 @@ static int group_ioctl(unsigned long request, void *given)
     }
 }
 
+static void new_kernel(void)
+{
+    g_assert_cmpuint(kernel.open, ==, 0);
+    memset(&kernel, 0, sizeof(kernel));
+}
+
 static struct cintio *new_in_group(const char *address, int ret)
 {
     struct cintio *dev = new_device();
@@ -213,11 +219,16 @@ static void unmap(struct cintio *dev, struct cintio_mem *mem)
 /* Functions of a group have one address space, as long as there is one. */
 static void test_shared_group(void)
 {
-    struct cintio *a = new_in_group("0000:00:05.0", 0);
-    struct cintio *b = new_in_group("0000:00:05.1", 0);
-    struct cintio *c = new_in_group("0000:00:06.0", 0);
-    struct cintio_mem *of_a = map(a), *of_b = map(b), *of_c = map(c), *again;
+    struct cintio *a, *b, *c;
+    struct cintio_mem *of_a, *of_b, *of_c, *again;
 
+    new_kernel();
+    a = new_in_group("0000:00:05.0", 0);
+    b = new_in_group("0000:00:05.1", 0);
+    c = new_in_group("0000:00:06.0", 0);
+    of_a = map(a);
+    of_b = map(b);
+    of_c = map(c);
     g_assert_cmpuint(kernel.containers, ==, 2);
     g_assert_cmpuint(kernel.devices, ==, 3);
     g_assert_cmphex(of_a->iova, !=, of_b->iova);
@@ -247,6 +258,7 @@ static void test_group_errors(void)
 {
     struct cintio *a;
 
+    new_kernel();
     kernel.busy = "/dev/vfio/1";
     leave(new_in_group("0000:00:05.0", -EBUSY));
     g_assert_cmpuint(kernel.open, ==, 0);
@@ -260,6 +272,25 @@ static void test_group_errors(void)
     leave(a);
     g_assert_cmpuint(kernel.open, ==, 0);
     g_assert_null(groups);
+}
+
+/* VFIO would hand it out once more, and the two would reset each other. */
+static void test_opened_twice(void)
+{
+    struct cintio *first, *dev;
+    struct cintio_error err;
+
+    new_kernel();
+    first = new_in_group("0000:00:05.0", 0);
+    strcpy(first->info.address, "0000:00:05.0");
+    lock_files();
+    enlist(first->carrier);
+    pthread_mutex_unlock(&open_lock);
+    g_assert_cmpint(cintio_open("0000:00:05.0", NULL, &dev, &err), ==, -EBUSY);
+    g_assert_nonnull(strstr(err.text, "this process has 0000:00:05.0 open already"));
+    g_assert_cmpuint(kernel.devices, ==, 1);
+    leave(first);
+    g_assert_cmpuint(kernel.open, ==, 0);
 }
 
 /* One more than there is room for is an error, whatever errno is. */
@@ -359,6 +390,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vfio/few-vectors", test_few_vectors);
     g_test_add_func("/vfio/group/shared", test_shared_group);
     g_test_add_func("/vfio/group/errors", test_group_errors);
+    g_test_add_func("/vfio/opened-twice", test_opened_twice);
     g_test_add_func("/vfio/no-vector-left", test_no_vector_left);
     g_test_add_func("/vfio/child", test_child);
     g_test_add_func("/vfio/order-of-files", test_order_of_files);
