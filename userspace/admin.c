@@ -183,8 +183,6 @@ static int wait_for(struct cintio *dev, struct call *call,
     int ret;
 
     for (;;) {
-        bool late = cintio_now() > end; /* before the look: it is the last */
-
         if (is_answered(dev, call)) {
             return 0;
         }
@@ -195,7 +193,8 @@ static int wait_for(struct cintio *dev, struct call *call,
         if (ret) {
             return ret;
         }
-        if (late) {
+        if (cintio_now() > end) {
+            /* who gives up looks once more */
             return cintio_fail(err, -ETIMEDOUT, "%s does not answer: an admin "
                                "command took more than %u ms",
                                dev->info.address, dev->options.timeout_ms);
@@ -258,7 +257,6 @@ int cintio_admin(struct cintio *dev, const void *sqe, void *buf, size_t len,
 void cintio_admin_empty(struct cintio *dev)
 {
     cintio_queue_empty(dev->admin);
-    memset(dev->owners, 0, sizeof(dev->owners));
     dev->unheard = 0;
 }
 

@@ -442,17 +442,13 @@ static void forget(struct cintio_learned *learned)
 
 void cintio_close(struct cintio *dev)
 {
-    struct cintio_error ignored;
-
     if (!dev) {
         return;
     }
     if (dev->admin && !dev->inherited) {
         notify_shutdown(dev);
         /* nothing may write to memory that is about to be somebody else's */
-        if (!disable(dev, &ignored)) {
-            cintio_free_kept(dev);
-        }
+        disable(dev, NULL);
     }
     if (dev->admin) {
         cintio_queue_free(dev->admin);

@@ -326,6 +326,11 @@ MUTANTS = {
         ("a wake-up ends at the aim", "est->wake >> BLK_POLL_SPARE_SHIFT", "0"),
     ],
     "userspace/wait.c": [
+        ("what woke it is forgotten", "q->to_tell |= wake_up_here(q);",
+         "q->to_tell = wake_up_here(q);"),
+        ("a wake-up is forgotten by who asks again", "q->to_tell && (q->woken || is_news(q))",
+         "q->to_tell && is_news(q)"),
+        ("what was taken is told again", "    q->to_tell = false;\n", ""),
         ("a time beyond the clock's end", "timeout_ns < CINTIO_FOREVER - now ? now + timeout_ns :",
          "1 ? now + timeout_ns :"),
         ("no look, and a sleep each time", "return is_worth_a_look(q, k);", "return false;"),
@@ -346,14 +351,14 @@ MUTANTS = {
         ("asked for before it was switched off", "    q->armed = false;\n    if (!q->pointer) {",
          "    if (!q->pointer) {"),
         ("a wake-up ends no wait", "!ret && !q->woken) {", "!ret) {"),
-        ("a wake-up ends all waits", "    wake_up_here(q);\n    q->woken = false;",
-         "    wake_up_here(q);"),
+        ("a wake-up ends all waits", "    q->woken = false;\n    /*",
+         "    /*"),
         ("a reset is a wake-up", "    if (!got && q->woken) {", "    if (0) {"),
         ("the fd is not emptied behind a sleep elsewhere",
          "        q->slept_elsewhere = false;\n        clear(q);",
          "        q->slept_elsewhere = false;"),
         ("armed, and not looked",
-         "    if ((k && ask(q, k)) || is_overdue(q)) {\n        return 1;\n    }\n",
+         "    if ((k && ask(q, k)) || told || is_overdue(q)) {\n        return 1;\n    }\n",
          "    if (k) { ask(q, k); }\n"),
         ("armed for none", "reachable(q, min ? min : 1)", "reachable(q, min)"),
         ("armed and reset", "    return cintio_check_stale(q, &q->error);\n}\n\nbool",
@@ -410,7 +415,7 @@ MUTANTS = {
         ("late ones are not counted", "    q->late++;\n", ""),
         ("another one is late", "while (slot->due_ns != q->due_ns) {", "while (0) {"),
         ("whoever is armed sleeps through it",
-         "(k && ask(q, k)) || is_overdue(q)", "k && ask(q, k)"),
+         "(k && ask(q, k)) || told || is_overdue(q)", "(k && ask(q, k)) || told"),
         ("due when the youngest is", "slot->due_ns && slot->due_ns < due ? slot->due_ns : due",
          "slot->due_ns ? slot->due_ns : due"),
         ("interrupts are told of as one", "q->on_interrupt(q->interrupt_opaque, more);",
@@ -496,6 +501,9 @@ MUTANTS = {
          "next = slot ? slot->prev : q->slots[ends].prev;"),
     ],
     "userspace/command.c": [
+        ("another controller's memory", "piece->mem->space != q->dev->space", "0"),
+        ("pieces at NULL", "io->nr_vecs && !io->vec", "0"),
+        ("any hint", "io->hints & ~(CINTIO_URGENT | CINTIO_BARRIER)", "0"),
         ("a buffer in no memory", "if (!piece->mem) {", "if (0) {"),
         ("a list for all commands", "(q->prp_lists +\n                                  "
          "c->sqe.cid * cintio_list_size(q))", "(q->prp_lists)"),
@@ -583,8 +591,11 @@ MUTANTS = {
         ("what was opened stays", "        free(space);\n", "        ;\n"),
     ],
     "userspace/group.c": [
-        ("one queue twice", "errno == EEXIST ?", "0 ?"),
-        ("a queue stays", "        epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);\n", ""),
+        ("what is removed stays", "epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL)", "0"),
+        ("a file that was closed stays", "    if (epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL)) {",
+         "    epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);\n    if (0) {"),
+        ("who begins anew forgets the others", "        watch(group, m);    /*", "        /*"),
+        ("one queue twice", "ret == -EEXIST ?", "0 ?"),
         ("nobody is armed", "m->ready.queue ? cintio_queue_arm(m->ready.queue, min) : 0", "0"),
         ("errors are kept back", "ret < 0 ? ret : 0;", "0;"),
         ("a wake-up is for ever", "            (void)!read(group->wake, &count, sizeof(count));\n",
@@ -703,22 +714,21 @@ MUTANTS = {
          "        dev->admin->slots[call->id].cookie = call->id << 1 | GIVEN_UP;\n", ""),
         ("nobody's matter", "        dev->owners[call->id] = owner;\n", ""),
         ("given up and not counted", "            atomic_fetch_add(&owner->unanswered, 1);\n", ""),
-        ("no look after the time to answer", "        if (late) {\n            return cintio_fail("
-         "err, -ETIMEDOUT", "        if (cintio_now() > end) {\n            return cintio_fail("
-         "err, -ETIMEDOUT"),
         ("data beyond two pages", "    if (len > BOUNCE) {", "    if (0) {"),
         ("no result", "        *result = call.done.result;\n", "        ;\n"),
-        ("those of the start before", "    memset(dev->owners, 0, sizeof(dev->owners));\n", ""),
         ("silent after a reset", "    dev->unheard = 0;\n}", "}"),
     ],
     "userspace/controller.c": [
+        ("pointers all at one place", "cint.regs_stride < sizeof(uint32_t) || ", ""),
+        ("a log that has grown", "log_len(&head) == len", "1"),
+        ("a log that grows for ever", "tries < MAX_LOG_TRIES", "1"),
         ("whatever does not stop is taken to have stopped",
          "    atomic_store(&dev->running, ret != 0);\n", ""),
         ("a reset is for ever", "    atomic_fetch_sub(&dev->resets, 1);\n", ""),
         ("cint stays after a reset", "    dev->info.cint_caps = 0;\n", ""),
         ("what a reset has learned is kept back", "    atomic_store(&dev->learned, now);\n",
          "    if (!before) { atomic_store(&dev->learned, now); }\n"),
-        ("a log page without sizes", "head.header_size >= sizeof(head) &&", "1 &&"),
+        ("a log page without sizes", "head->header_size >= sizeof(*head) &&", "1 &&"),
         ("no queues without vectors", "dev->vectors < 2 ? queues\n", "0 ? queues\n"),
         ("records of before", "        memset(dev->records->addr, 0, dev->records->len);\n",
          ""),
@@ -727,13 +737,11 @@ MUTANTS = {
         ("a reset keeps what was destroyed", "        cintio_let_go_of_destroyed(dev);\n", ""),
         ("sleepers sleep through a reset", "            cintio_queue_wake(dev->queues[i]);\n", ""),
         ("woken before the reset is known", "    atomic_fetch_add(&dev->generation, 1);\n", ""),
-        ("memory is freed under a controller that runs", "if (!disable(dev, &ignored)) {",
-         "if (1) {"),
+        ("a controller that is closed runs on", "        disable(dev, NULL);\n", ""),
         ("no look after the time to start or stop", "        if (late) {\n            return "
          "cintio_fail(err, -ETIMEDOUT, \"%s did not %s", "        if (cintio_now() > end) {\n"
          "            return cintio_fail(err, -ETIMEDOUT, \"%s did not %s"),
-        ("registers beyond the mapping", "    if (cint.regs_offset + (uint64_t)cint.regs_stride * "
-         "dev->vectors >\n        dev->bar_size) {", "    if (0) {"),
+        ("registers beyond the mapping", "|| last > dev->bar_size", ""),
         ("no size of transfers", "mdts && mdts < 9 ?", "0 ?"),
         ("pages larger than 4 KiB", "if (NVME_CAP_MPSMIN(cap)) {", "if (0) {"),
         ("a controller that failed is waited for", "(csts & NVME_CSTS_CFS) && ready", "0"),
@@ -754,8 +762,6 @@ MUTANTS = {
          "at < LOG_PIECE && !ret; at += LOG_PIECE"),
         ("status records under queues", "        busy |= dev->queues[i] != NULL;\n", ""),
         ("records are switched for ever", "    end_switch(dev);\n", ""),
-        ("what is kept is freed late",
-         "            cintio_free_kept(dev);\n        }\n", "        }\n"),
         ("what is kept is never freed", "    cintio_free_kept(dev);\n    if (dev->ops->release) {",
          "    if (dev->ops->release) {"),
         ("namespaces are never freed", "    cintio_forget_namespaces(dev);\n", ""),
@@ -836,7 +842,8 @@ KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h":
 DRIVER = tuple(f"userspace/{name}.c" for name in (
     "admin", "bind", "command", "controller", "group", "memory", "namespace", "pairs", "places",
     "queue", "reap", "users", "vfio", "wait"))
-DRIVER_TESTS = ("test-command.c", "test-userspace.c", "test-reap.c", "test-wait.c")
+DRIVER_TESTS = ("test-command.c", "test-hostile.c", "test-userspace.c", "test-reap.c",
+                "test-wait.c")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 

@@ -444,6 +444,39 @@ static void test_sgl_of_one(void)
     end(fake, q, mem);
 }
 
+/* Each command has a list of its own, until it is over. */
+static void test_sgl_of_two(void)
+{
+    FakeNvme *fake = fake_new();
+    struct cintio_done done[2];
+    struct cintio_vec vec[4];
+    struct cintio_queue *q;
+    struct cintio_mem *mem;
+
+    fake->sgl = true;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    q = plain_queue(fake);
+    mem = memory_of(fake, NVME_PAGE);
+    fill(cintio_mem_addr(mem), NVME_PAGE, 3);
+    for (unsigned i = 0; i < 4; i++) {
+        vec[i] = (struct cintio_vec) {
+            .mem = mem, .len = 256,
+            .buf = (uint8_t *)cintio_mem_addr(mem) + 1024 * i,
+        };
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        push(q, (struct cintio_io) { .op = CINTIO_WRITE, .lba = i, .blocks = 1,
+             .vec = &vec[2 * i], .nr_vecs = 2 });
+    }
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    fake_complete_some(fake, 1, 2);
+    g_assert_cmpint(cintio_complete(q, done, 2, 2, CINTIO_FOREVER), ==, 2);
+    for (unsigned i = 0; i < 4; i++) {
+        g_assert_cmpmem(fake->disk + 256 * i, 256, vec[i].buf, 256);
+    }
+    end(fake, q, mem);
+}
+
 static void test_bad_pieces(void)
 {
     FakeNvme *fake = started();
@@ -451,6 +484,11 @@ static void test_bad_pieces(void)
     struct cintio_mem *mem = memory_of(fake, 2 * NVME_PAGE);
     uint8_t *at = cintio_mem_addr(mem);
     struct cintio_vec odd[] = { { mem, at, 100 }, { mem, at + 100, 412 } };
+    struct cintio_vec short_one[] = {
+        { mem, at, 512 }, { mem, at + NVME_PAGE, 512 },
+    }, late_one[] = {
+        { mem, at, NVME_PAGE }, { mem, at + 512, 1024 },
+    };
     struct cintio_vec much[80];
     struct cintio_io io = {
         .op = CINTIO_READ, .blocks = 1, .vec = odd, .nr_vecs = 2,
@@ -460,6 +498,15 @@ static void test_bad_pieces(void)
             "bytes: fake has no SGLs");
     io.blocks = 2;
     refused(q, io, "pieces of 512 bytes for blocks of 1024");
+    /* one that ends within a page, one that begins there, and too many */
+    io.vec = short_one;
+    refused(q, io, "fake has no SGLs");
+    io.blocks = 1;
+    refused(q, io, "pieces of 1024 bytes for blocks of 512");
+    io.vec = late_one;
+    io.blocks = 10;
+    refused(q, io, "fake has no SGLs");
+    io.vec = odd;
     io.blocks = 1;
     odd[0].len = 102;
     refused(q, io, "a piece of 102 bytes: give a multiple of 4");
@@ -557,9 +604,10 @@ static void test_raw(void)
     /* a bit that stands in it makes it Urgent, too; and it needs no data */
     sqe = (struct nvme_sqe) {
         .opcode = NVME_CMD_FLUSH, .flags = NVME_CINT_FLAGS_URGENT, .nsid = 1,
+        .prp1 = 5, .prp2 = 6,
     };
     push(q, (struct cintio_io) { .op = CINTIO_RAW, .sqe = &sqe });
-    g_assert_cmphex(q->sq[2].prp1, ==, 0);
+    g_assert_cmphex(q->sq[2].prp1 | q->sq[2].prp2, ==, 0);
     g_assert_true(q->slots[q->sq[2].cid].urgent);
     finish(fake, q, 0);
     refused(q, (struct cintio_io) { .op = CINTIO_RAW }, "without an sqe");
@@ -693,6 +741,12 @@ static void test_in_time(void)
     g_assert_cmpint(cintio_complete(q, done, 1, 8, 5000000), ==, 0);
     g_assert_cmpuint(cintio_now() - start, >=, 5000000);
     g_assert_cmpuint(q->late, ==, 0);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, 1);
+    /* nor is it anybody's who comes when all of that is over */
+    push(q, (struct cintio_io) { .op = CINTIO_FLUSH, .cookie = 2,
+         .timeout_ns = UINT64_C(1) << 51 });
+    g_assert_cmpuint(cintio_due(q), >=, start + (UINT64_C(1) << 51));
     /* nor where others are returned beside one that is late */
     push(q, (struct cintio_io) { .op = CINTIO_FLUSH, .cookie = 3,
          .timeout_ns = 1 });
@@ -821,6 +875,7 @@ int main(int argc, char **argv)
     g_test_add_func("/command/pieces/pages", test_pieces);
     g_test_add_func("/command/pieces/sgl", test_sgl);
     g_test_add_func("/command/pieces/sgl-of-one", test_sgl_of_one);
+    g_test_add_func("/command/pieces/sgl-of-two", test_sgl_of_two);
     g_test_add_func("/command/pieces/bad", test_bad_pieces);
     g_test_add_func("/command/pieces/too-many", test_too_many_pieces);
     g_test_add_func("/command/raw", test_raw);

@@ -668,6 +668,12 @@ static void test_one_vector(void)
     one(fake, q, &(struct cintio_io) { .op = CINTIO_FLUSH });
     cintio_queue_destroy(q);
     fake_free(fake);
+
+    fake = fake_new();
+    fake->vectors = 3;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpuint(cintio_info(fake->dev)->queues, ==, 2);
+    fake_free(fake);
 }
 
 /* --- log page, records -------------------------------------------------- */
@@ -1373,6 +1379,13 @@ static void test_late_answer(void)
     fake_answer(fake);
     q = queue_of(fake, 4);
     cintio_queue_destroy(q);
+    /* nor is it silent after a reset, whatever it was before */
+    fake->ignored = unknown.opcode;
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpint(cintio_admin(fake->dev, &unknown, NULL, 0, NULL, &err),
+                        ==, -ETIMEDOUT);
+    }
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
     fake_free(fake);
 }
 
