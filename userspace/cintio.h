@@ -823,8 +823,8 @@ int cintio_queue_fd(struct cintio_queue *queue);
  * and CINTIO_COALESCED (at the last of them).
  *
  * Return: 0: sleep, then call cintio_complete(), which empties the fd. 1: there
- * is something already, or what woke the thread before was not taken yet: do not
- * sleep. -EINVAL: another mode.
+ * is something already, or what woke the thread before was not taken yet: do
+ * not sleep. -EINVAL: another mode.
  */
 int cintio_queue_arm(struct cintio_queue *queue, unsigned int min);
 
@@ -933,8 +933,8 @@ void cintio_group_remove_fd(struct cintio_group *group, int fd);
  *
  * Arms the queues, and sleeps until one of them or a foreign fd is ready,
  * cintio_group_wake() is called, or the time has passed. For a queue that is
- * ready call cintio_complete() with a min of 0: until then it is ready. A signal
- * does not end the wait.
+ * ready call cintio_complete() with a min of 0: until then it is ready. A
+ * signal does not end the wait.
  *
  * Return: how many of @ready are set, at most @max; 0 after a wake-up or the
  * time; or a negative errno. -EINVAL: @max is 0.

@@ -344,7 +344,7 @@ int cintio_must(struct cintio *dev, struct cintio_queue *owner,
                 const char *what, const struct nvme_sqe *sqe, void *buf,
                 size_t len, uint32_t *result, struct cintio_error *err);
 
-/* Of a controller that has stopped; what was asked about queues was disowned. */
+/* Of a controller that has stopped; nobody owns what was given up any more. */
 void cintio_admin_empty(struct cintio *dev);
 
 /* @owner's end: answers about it are about nothing. */

@@ -810,3 +810,10 @@ bool fake_is_signalled(const FakeNvme *fake, unsigned qid)
 
     return poll(&fd, 1, 0) == 1;
 }
+
+void expect_text(const char *text, const char *part)
+{
+    if (!strstr(text, part)) {
+        g_error("\"%s\" does not say \"%s\"", text, part);
+    }
+}

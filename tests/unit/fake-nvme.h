@@ -141,4 +141,7 @@ void fake_post_bogus(FakeNvme *fake, unsigned qid, uint16_t cid);
 /* Whether the queue's eventfd would end a poll(2). */
 bool fake_is_signalled(const FakeNvme *fake, unsigned qid);
 
+/* A sentence of the driver's says so. */
+void expect_text(const char *text, const char *part);
+
 #endif /* TESTS_UNIT_FAKE_NVME_H */

@@ -592,7 +592,8 @@ MUTANTS = {
     ],
     "userspace/group.c": [
         ("what is removed stays", "epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL)", "0"),
-        ("a file that was closed stays", "    if (epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL)) {",
+        ("a file that was closed stays",
+         "    if (epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL)) {",
          "    epoll_ctl(group->epoll, EPOLL_CTL_DEL, fd, NULL);\n    if (0) {"),
         ("who begins anew forgets the others", "        watch(group, m);    /*", "        /*"),
         ("one queue twice", "ret == -EEXIST ?", "0 ?"),

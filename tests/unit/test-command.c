@@ -12,13 +12,6 @@
 
 static struct cintio_error err;
 
-static void expect_text(const char *text, const char *part)
-{
-    if (!strstr(text, part)) {
-        g_error("\"%s\" does not say \"%s\"", text, part);
-    }
-}
-
 static FakeNvme *started(void)
 {
     FakeNvme *fake = fake_new();

@@ -39,13 +39,6 @@ static struct cintio_mem *memory_of(FakeNvme *fake, size_t len)
     return mem;
 }
 
-static void expect_text(const char *text, const char *part)
-{
-    if (!strstr(text, part)) {
-        g_error("\"%s\" does not say \"%s\"", text, part);
-    }
-}
-
 /* --- start -------------------------------------------------------------- */
 
 static void test_info(void)
