@@ -79,7 +79,12 @@ USERSPACE_INITRAMFS = BUILD / "userspace/initramfs.cpio"
 DISTRO = BUILD / "distro"
 DISTRO_KERNEL = DISTRO / "vmlinuz"
 DISTRO_MODULES = DISTRO / "modules"
+DISTRO_MORE = DISTRO / "more"
 DISTRO_INITRAMFS = DISTRO / "initramfs.cpio"
+#: The module that gives hints from it (guest-module/), what that is built in, the image with it.
+DISTRO_HINTS = DISTRO / "hints/cint_hints.ko"
+DISTRO_ROOT = DISTRO / "root"
+DISTRO_HINTS_INITRAMFS = DISTRO_HINTS.with_name("initramfs.cpio")
 
 #: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"
@@ -111,6 +116,8 @@ QEMU_BENCH_PATCHES = ROOT / "qemu-patches/bench"
 QEMU_BENCH_VIRTIO_PATCHES = QEMU_BENCH_PATCHES / "virtio"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"
+#: The module for kernels without our patches.
+GUEST_MODULE = ROOT / "guest-module"
 #: The driver in user space.
 USERSPACE = ROOT / "userspace"
 KERNEL_CONFIG = IMAGES / "kernel"

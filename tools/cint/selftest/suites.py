@@ -96,14 +96,14 @@ def _checkpatch(path: Path, *options: str) -> Command:
     return Command("lint", f"checkpatch {name}", words, judge=_checkpatch_judge)
 
 
-def _kernel_checkpatch(path: Path) -> Command:
-    """The kernel's checkpatch on a patch. Whatever git knows it takes for a source file.
+def _kernel_checkpatch(path: Path, *options: str) -> Command:
+    """The kernel's checkpatch on a patch, or with -f on a file. What git knows it takes for a file.
 
     Without git's history it knows no commit that a message names.
     """
     name = f"checkpatch {path.relative_to(paths.ROOT)}"
     words = ("perl", "scripts/checkpatch.pl", "--strict", "--ignore", "UNKNOWN_COMMIT_ID",
-             str(path))
+             *options, str(path))
     return Command("lint", name, words, cwd=sources.LINUX.tree, env=(("GIT_DIR", "none"),),
                    judge=_checkpatch_judge)
 
@@ -116,10 +116,12 @@ def _style_checks() -> list[Command]:
               paths.ROOT / "docs/own-policy")
     files = [path for directory in places
              for path in sorted(directory.rglob("*.[ch]"))]
+    module = sorted(paths.GUEST_MODULE.glob("*.[ch]"))
     ours = sorted(path for path in paths.QEMU_SERIES.rglob("*.patch") if path.name != cover.NAME)
     return [
         *(_checkpatch(path, "-f") for path in files),
         *(_checkpatch(path) for path in ours),
+        *(_kernel_checkpatch(path, "--no-tree", "-f") for path in module),
         *(_kernel_checkpatch(path) for path in patches.read_series(paths.GUEST_PATCHES)),
     ]
 

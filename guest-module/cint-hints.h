@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Interrupt hints from a kernel that has none: what the files of the module share.
+ */
+#ifndef CINT_HINTS_H
+#define CINT_HINTS_H
+
+#include <linux/types.h>
+
+struct bio;
+struct dentry;
+struct nvme_command;
+struct request;
+
+/* What is said of a command, in the order in which one wins over the next of a merged request. */
+enum hint {
+	HINT_URGENT,	/* somebody waits for this command alone */
+	HINT_BARRIER,	/* the last of a batch that somebody waits for */
+	HINT_NONE,
+	HINTS
+};
+
+/* What a command is for. Each is a bit of the parameter "kinds", and a row of the counters. */
+enum kind {
+	KIND_DIRECT,	/* direct I/O that its submitter blocks for */
+	KIND_ASYNC,	/* direct I/O of aio and io_uring */
+	KIND_WAIT,	/* submit_bio_wait() */
+	KIND_FLUSH,	/* flush of the device's cache */
+	KIND_WRITEBACK,	/* data and metadata that fsync and others write back */
+	KIND_JOURNAL,	/* jbd2's journal, XFS's log */
+	KIND_READ,	/* page cache misses */
+	KIND_META,	/* metadata that somebody reads or writes, and waits for */
+	KIND_SWAP,	/* swap-ins */
+	KIND_REALTIME,	/* I/O priority of the realtime class: urgent, by the user's word */
+	KIND_IDLE,	/* ... of the idle class: unmarked */
+	KIND_LATER,	/* background writeback and readahead: nobody waits */
+	KIND_UNSEEN,	/* who waits cannot be seen here */
+	KINDS
+};
+
+/* Which ends of a batch are marked, and which end a request is; the parameter "batches". */
+enum batches {
+	NO_BATCHES,
+	BATCHES_OF_TWO,		/* or more */
+	BATCHES_OF_ONE,		/* or more */
+};
+
+struct verdict {
+	enum kind kind;
+	enum hint hint;
+};
+
+/* who.c: who waits for a request, by what its bios say. */
+int who_init(void);
+void who_exit(void);
+const char *who_kind_name(enum kind kind);
+/* Names of the rows that this kernel cannot give, for people; NULL after the last. */
+const char *who_lost(unsigned int n);
+/*
+ * Any context, also with interrupts off. The request is about to be sent, so its bios are there.
+ */
+struct verdict who_waits(const struct request *rq, enum batches batches);
+
+/* layout.c: where a member of one of the kernel's own structures is. */
+struct layout {
+	const char *structure, *member;
+	const char *type;	/* the member's; "*name" is a pointer to that type */
+	int offset;		/* bytes; negative: not there, or not what it should be */
+};
+
+/*
+ * Look up all of them in the description of its types that the kernel carries (BTF). Process
+ * context, may sleep. Returns 0 if it could be read, whatever was found in it.
+ */
+int layout_find(struct layout *rows, unsigned int count);
+/*
+ * Whether the kernel, or a module of it, describes a tracepoint of that name whose probes get these
+ * arguments ("*name" is a pointer to that type) after their own. Process context, may sleep.
+ */
+bool layout_tracepoint(const char *module, const char *name, const char * const *arguments,
+		       unsigned int count);
+
+/* controllers.c: which controllers take hints. */
+struct controller;
+
+int controllers_init(struct dentry *directory);
+void controllers_exit(void);
+/* Forget all, where no probe runs any more. */
+void controllers_forget(void);
+/*
+ * Make each NVMe controller of the PCI bus identify itself, which the probes see. Context: a system
+ * call of a process, which lends its memory for a moment; may sleep.
+ */
+void controllers_ask(void);
+/* Any context: a request of an admin queue is about to be sent; a request is complete. */
+void controllers_sent(struct request *rq, const struct nvme_command *cmd);
+void controllers_complete(struct request *rq);
+/* Any context: the controller of an I/O queue's request, or NULL if it takes no hints. */
+struct controller *controller_of(const struct request *rq);
+void controller_count(struct controller *controller, const struct request *rq,
+		      struct verdict verdict);
+
+#endif

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which controllers take hints: those whose Identify data say so.
+ *
+ * The driver has no interface that tells, so the answers to Identify Controller are looked at as
+ * they pass: the driver asks each controller when it comes and after a reset, and
+ * controllers_ask() makes those identify themselves that were there before. A controller that has
+ * not said that it takes hints is left alone.
+ *
+ * Admin and I/O queues of a controller share the driver's pointer in their tag sets. It is compared
+ * and never followed. Another controller may get the same pointer later; it will have been
+ * identified before its first I/O, which replaces what was known.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/nvme.h>
+#include <linux/nvme_ioctl.h>
+#include <linux/pci.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/uaccess.h>
+
+#include "cint-hints.h"
+
+/* docs/interface.md, section 2: where the vendor part of Identify begins, and what it says. */
+#define SIGNATURE_AT	3072
+#define MAGIC		0x544E4943
+#define CAP_HINTS	BIT(0)
+
+struct signature {
+	__le32 magic;
+	__le16 version;
+	__le16 size;
+	__le32 capabilities;
+};
+
+#define MOST_CONTROLLERS 32
+
+struct counts {
+	u64 n[MOST_CONTROLLERS][KINDS][HINTS];
+};
+
+struct controller {
+	void *owner;		/* NULL: this place is free */
+	unsigned long used;	/* jiffies of its last command, or of its Identify */
+	char name[16];		/* of the character device; empty before the first command */
+};
+
+static struct controller controllers[MOST_CONTROLLERS];
+/* Places from here on are free. */
+static unsigned int places;
+static struct counts __percpu *counts;
+
+/* Identify commands that are on their way. */
+#define MOST_WATCHED 8
+
+static struct request *watched[MOST_WATCHED];
+static atomic_t watching;
+
+/* Guards who is in controllers[] and watched[]; reading a controller's owner needs no lock. */
+static DEFINE_SPINLOCK(lock);
+
+static const char * const hint_names[HINTS] = {
+	[HINT_URGENT] = "urgent",
+	[HINT_BARRIER] = "barrier",
+	[HINT_NONE] = "unmarked",
+};
+
+static void *owner_of(const struct request *rq)
+{
+	return rq->q->tag_set ? rq->q->tag_set->driver_data : NULL;
+}
+
+struct controller *controller_of(const struct request *rq)
+{
+	const void *owner = owner_of(rq);
+	unsigned int i;
+
+	for (i = 0; i < READ_ONCE(places); i++)
+		if (READ_ONCE(controllers[i].owner) == owner && owner)
+			return &controllers[i];
+	return NULL;
+}
+
+void controller_count(struct controller *controller, const struct request *rq,
+		      struct verdict verdict)
+{
+	const unsigned long now = jiffies;
+
+	this_cpu_inc(counts->n[controller - controllers][verdict.kind][verdict.hint]);
+	if (READ_ONCE(controller->used) == now)
+		return;
+	WRITE_ONCE(controller->used, now);
+	if (unlikely(!controller->name[0]))
+		strscpy(controller->name, dev_name(disk_to_dev(rq->q->disk)->parent),
+			sizeof(controller->name));
+}
+
+static void forget_counts(unsigned int place)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(counts, cpu)->n[place], 0, sizeof(counts->n[place]));
+}
+
+/* A free place, or that of the controller that has been idle for the longest. */
+static struct controller *find_place(void)
+{
+	struct controller *oldest = controllers;
+	unsigned int i;
+
+	for (i = 0; i < MOST_CONTROLLERS; i++) {
+		if (!controllers[i].owner)
+			return &controllers[i];
+		if (time_before(controllers[i].used, oldest->used))
+			oldest = &controllers[i];
+	}
+	return oldest;
+}
+
+static void learn(const struct request *rq, bool wants)
+{
+	struct controller *controller = controller_of(rq);
+
+	if (controller && !wants)
+		WRITE_ONCE(controller->owner, NULL);
+	if (controller || !wants)
+		return;
+	controller = find_place();
+	WRITE_ONCE(controller->owner, NULL);
+	forget_counts(controller - controllers);
+	controller->name[0] = '\0';
+	controller->used = jiffies;
+	WRITE_ONCE(controller->owner, owner_of(rq));
+	if (controller - controllers >= places)
+		WRITE_ONCE(places, controller - controllers + 1);
+}
+
+/* Copy between @buffer and the data of a request from byte @at on. False if there is less data. */
+static bool copy_data(struct request *rq, unsigned int at, void *buffer, unsigned int len,
+		      bool to_request)
+{
+	struct req_iterator iter;
+	struct bio_vec part;
+	unsigned int begin = 0;
+
+	if (!rq->bio)
+		return false;
+	rq_for_each_segment(part, rq, iter) {
+		const unsigned int first = max(at, begin);
+		const unsigned int end = min(at + len, begin + part.bv_len);
+
+		if (first < end) {
+			void *data = bvec_kmap_local(&part);
+
+			if (to_request)
+				memcpy(data + first - begin, buffer + first - at, end - first);
+			else
+				memcpy(buffer + first - at, data + first - begin, end - first);
+			kunmap_local(data);
+		}
+		begin += part.bv_len;
+	}
+	return begin >= at + len;
+}
+
+void controllers_sent(struct request *rq, const struct nvme_command *cmd)
+{
+	struct signature none = {};
+	static unsigned int turn;
+	unsigned long flags;
+	unsigned int i;
+
+	if (cmd->identify.opcode != nvme_admin_identify || cmd->identify.cns != NVME_ID_CNS_CTRL)
+		return;
+	/* What is there before is not the controller's word, should the command fail. */
+	if (!copy_data(rq, SIGNATURE_AT, &none, sizeof(none), true))
+		return;
+
+	spin_lock_irqsave(&lock, flags);
+	for (i = 0; i < MOST_WATCHED; i++)
+		if (watched[i] == rq)
+			goto unlock;
+	i = turn++ % MOST_WATCHED;
+	if (!watched[i])
+		atomic_inc(&watching);
+	watched[i] = rq;
+unlock:
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+static bool takes_hints(const struct signature *signature)
+{
+	return le32_to_cpu(signature->magic) == MAGIC && le16_to_cpu(signature->version) >= 1 &&
+	       le16_to_cpu(signature->size) >= sizeof(*signature) &&
+	       (le32_to_cpu(signature->capabilities) & CAP_HINTS);
+}
+
+static void look_at_answer(struct request *rq)
+{
+	struct signature found = {};
+
+	copy_data(rq, SIGNATURE_AT, &found, sizeof(found), false);
+	learn(rq, takes_hints(&found));
+}
+
+void controllers_complete(struct request *rq)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	if (likely(!atomic_read(&watching)))
+		return;
+	spin_lock_irqsave(&lock, flags);
+	for (i = 0; i < MOST_WATCHED; i++) {
+		if (watched[i] != rq)
+			continue;
+		watched[i] = NULL;
+		atomic_dec(&watching);
+		look_at_answer(rq);
+	}
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+void controllers_forget(void)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&lock, flags);
+	for (i = 0; i < MOST_CONTROLLERS; i++)
+		WRITE_ONCE(controllers[i].owner, NULL);
+	WRITE_ONCE(places, 0);
+	memset(watched, 0, sizeof(watched));
+	atomic_set(&watching, 0);
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+/* --- those that are there already ------------------------------------------------------- */
+
+struct name {
+	struct list_head list;
+	char text[32];
+};
+
+/* A device below a PCI function: the controller's own is of the class "nvme". */
+static int take_name(struct device *dev, void *names)
+{
+	struct name *name;
+
+	if (!dev->class || strcmp(dev->class->name, "nvme"))
+		return 0;
+	name = kzalloc(sizeof(*name), GFP_KERNEL);
+	if (!name)
+		return -ENOMEM;
+	snprintf(name->text, sizeof(name->text), "/dev/%s", dev_name(dev));
+	list_add_tail(&name->list, names);
+	return 0;
+}
+
+/*
+ * Identify Controller as any program may ask for it. @memory is of the process: the command, and
+ * from the second page on the answer. What the answer says is seen by controllers_complete().
+ */
+static int identify(const char *path, unsigned long memory)
+{
+	struct nvme_passthru_cmd cmd = {
+		.opcode = nvme_admin_identify,
+		.addr = memory + PAGE_SIZE,
+		.data_len = NVME_IDENTIFY_DATA_SIZE,
+		.cdw10 = NVME_ID_CNS_CTRL,
+	};
+	struct file *file;
+	long ret = -EFAULT;
+
+	file = filp_open(path, O_RDWR, 0);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (!copy_to_user((void __user *)memory, &cmd, sizeof(cmd)))
+		ret = vfs_ioctl(file, NVME_IOCTL_ADMIN_CMD, memory);
+	filp_close(file, NULL);
+	return ret;
+}
+
+void controllers_ask(void)
+{
+	struct pci_dev *pdev = NULL;
+	struct name *name, *after;
+	unsigned long memory;
+	LIST_HEAD(names);
+
+	if (!current->mm)
+		return;
+	for_each_pci_dev(pdev)
+		device_for_each_child(&pdev->dev, &names, take_name);
+
+	memory = vm_mmap(NULL, 0, PAGE_SIZE + NVME_IDENTIFY_DATA_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	list_for_each_entry_safe(name, after, &names, list) {
+		int ret = IS_ERR_VALUE(memory) ? (int)memory : identify(name->text, memory);
+
+		if (ret)
+			pr_warn("%s does not answer (%d): unmarked until something identifies it\n",
+				name->text, ret);
+		kfree(name);
+	}
+	if (!IS_ERR_VALUE(memory))
+		vm_munmap(memory, PAGE_SIZE + NVME_IDENTIFY_DATA_SIZE);
+}
+
+/* --- counters --------------------------------------------------------------------------- */
+
+static u64 sum(unsigned int place, enum kind kind, enum hint hint)
+{
+	u64 all = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		all += READ_ONCE(per_cpu_ptr(counts, cpu)->n[place][kind][hint]);
+	return all;
+}
+
+/* A line for each controller and kind: "nvme0 direct urgent 17 barrier 0 unmarked 3". */
+static int counters_show(struct seq_file *file, void *unused)
+{
+	enum kind kind;
+	enum hint hint;
+	unsigned int i;
+
+	for (i = 0; i < READ_ONCE(places); i++) {
+		const char *name = controllers[i].name[0] ? controllers[i].name : "?";
+
+		if (!READ_ONCE(controllers[i].owner))
+			continue;
+		for (kind = 0; kind < KINDS; kind++) {
+			seq_printf(file, "%s %s", name, who_kind_name(kind));
+			for (hint = 0; hint < HINTS; hint++)
+				seq_printf(file, " %s %llu", hint_names[hint], sum(i, kind, hint));
+			seq_putc(file, '\n');
+		}
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(counters);
+
+int controllers_init(struct dentry *directory)
+{
+	counts = alloc_percpu(struct counts);
+	if (!counts)
+		return -ENOMEM;
+	debugfs_create_file("counters", 0444, directory, NULL, &counters_fops);
+	return 0;
+}
+
+void controllers_exit(void)
+{
+	free_percpu(counts);
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Interrupt hints for controllers that take them, from a kernel that has none.
+ *
+ * The NVMe driver has a tracepoint between the making of a command and its sending, which hands
+ * over request and command. A probe there marks commands that somebody waits for (who.c) of
+ * controllers that take hints (controllers.c). Another one sees the answers to Identify. While the
+ * module is off no probe is registered.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/blk-mq.h>
+#include <linux/debugfs.h>
+#include <linux/err.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/nvme.h>
+#include <linux/seq_file.h>
+#include <linux/tracepoint.h>
+
+#include "cint-hints.h"
+
+#if IS_ENABLED(CONFIG_BLK_IRQ_HINTS)
+#error "this kernel gives hints by itself"
+#endif
+
+/* Where the hints of a command are: docs/interface.md, section 3. */
+#define CDW0_FLAGS(hint)	((hint) << 2)	/* of the byte after the opcode */
+#define CDW13(hint)		((hint) << 8)
+#define URGENT			BIT(0)
+#define BARRIER			BIT(1)
+#define CDW12_CETYPE		GENMASK(19, 16)
+
+#define ALL_KINDS		GENMASK(KINDS - 1, 0)
+
+static unsigned int kinds = ALL_KINDS;
+static unsigned int batches = BATCHES_OF_TWO;
+static bool on = true;
+
+/*
+ * Reads and writes have hints in CDW13: the driver writes the flags of CDW0 anew when it adds the
+ * data. Where a command extension type is set CDW13 is not ours. Commands without data are left
+ * alone after this, so they can have flags.
+ */
+static void mark(struct nvme_command *cmd, enum req_op op, unsigned int hint)
+{
+	switch (op) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+		if (!(le32_to_cpu(cmd->common.cdw12) & CDW12_CETYPE))
+			cmd->common.cdw13 |= cpu_to_le32(CDW13(hint));
+		break;
+	case REQ_OP_FLUSH:
+	case REQ_OP_WRITE_ZEROES:
+		cmd->common.flags |= CDW0_FLAGS(hint);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
+{
+	struct controller *controller;
+	struct verdict verdict;
+
+	if (unlikely(!rq->q->disk)) {
+		controllers_sent(rq, cmd);
+		return;
+	}
+	controller = controller_of(rq);
+	if (!controller || blk_rq_is_passthrough(rq))
+		return;
+
+	verdict = who_waits(rq, READ_ONCE(batches));
+	if (!(READ_ONCE(kinds) & BIT(verdict.kind)))
+		verdict.hint = HINT_NONE;
+	if (verdict.hint != HINT_NONE)
+		mark(cmd, req_op(rq), verdict.hint == HINT_URGENT ? URGENT : BARRIER);
+	controller_count(controller, rq, verdict);
+}
+
+static void on_complete(void *unused, struct request *rq)
+{
+	controllers_complete(rq);
+}
+
+/* --- probes ----------------------------------------------------------------------------- */
+
+static const char * const setup_arguments[] = { "*request", "*nvme_command" };
+
+static struct probe {
+	const char *name;
+	void *function;
+	unsigned int arguments;		/* of setup_arguments */
+	struct tracepoint *tracepoint;	/* NULL: the driver is not there, or not as expected */
+	bool registered;
+} probes[] = {
+	{ "nvme_setup_cmd", on_setup, 2 },
+	{ "nvme_complete_rq", on_complete, 1 },
+};
+
+/* Guards probes[] and "on". */
+static DEFINE_MUTEX(probes_lock);
+
+static int connect_probes(void)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (!on || probes[i].registered || !probes[i].tracepoint)
+			continue;
+		ret = tracepoint_probe_register(probes[i].tracepoint, probes[i].function, NULL);
+		if (ret)
+			return ret;
+		probes[i].registered = true;
+	}
+	return 0;
+}
+
+static void disconnect_probes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (probes[i].registered)
+			tracepoint_probe_unregister(probes[i].tracepoint, probes[i].function, NULL);
+		probes[i].registered = false;
+	}
+	tracepoint_synchronize_unregister();
+	controllers_forget();
+}
+
+/* @module: NULL for the kernel itself. */
+static void found_tracepoint(struct tracepoint *tracepoint, const char *module)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (strcmp(tracepoint->name, probes[i].name))
+			continue;
+		if (!layout_tracepoint(module, probes[i].name, setup_arguments,
+				       probes[i].arguments)) {
+			pr_err("tracepoint %s is not as expected in this kernel: nothing is marked\n",
+			       probes[i].name);
+			continue;
+		}
+		mutex_lock(&probes_lock);
+		probes[i].tracepoint = tracepoint;
+		ret = connect_probes();
+		mutex_unlock(&probes_lock);
+		if (ret)
+			pr_err("tracepoint %s: %d\n", probes[i].name, ret);
+	}
+}
+
+static void lost_tracepoint(const struct tracepoint *tracepoint)
+{
+	unsigned int i;
+
+	mutex_lock(&probes_lock);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (probes[i].tracepoint != tracepoint)
+			continue;
+		disconnect_probes();
+		probes[i].tracepoint = NULL;
+	}
+	mutex_unlock(&probes_lock);
+}
+
+static int module_changes(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct tp_module *owner = data;
+	tracepoint_ptr_t *at = owner->mod->tracepoints_ptrs;
+	tracepoint_ptr_t *end = at + owner->mod->num_tracepoints;
+
+	for (; at < end; at++) {
+		struct tracepoint *tracepoint = tracepoint_ptr_deref(at);
+
+		if (event == MODULE_STATE_COMING)
+			found_tracepoint(tracepoint, owner->mod->name);
+		else if (event == MODULE_STATE_GOING)
+			lost_tracepoint(tracepoint);
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_block = { .notifier_call = module_changes };
+
+static void kernel_tracepoint(struct tracepoint *tracepoint, void *unused)
+{
+	found_tracepoint(tracepoint, NULL);
+}
+
+/* --- switches --------------------------------------------------------------------------- */
+
+static bool loaded;
+
+static int set_on(const char *value, const struct kernel_param *param)
+{
+	bool wanted;
+	int ret = kstrtobool(value, &wanted);
+
+	if (ret)
+		return ret;
+	mutex_lock(&probes_lock);
+	on = wanted;
+	if (loaded && on)
+		ret = connect_probes();
+	if (loaded && !on)
+		disconnect_probes();
+	mutex_unlock(&probes_lock);
+	if (loaded && wanted)
+		controllers_ask();
+	return ret;
+}
+
+static const struct kernel_param_ops on_ops = { .set = set_on, .get = param_get_bool };
+
+static int set_kinds(const char *value, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(value, param, 0, ALL_KINDS);
+}
+
+static const struct kernel_param_ops kinds_ops = { .set = set_kinds, .get = param_get_uint };
+
+static int set_batches(const char *value, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(value, param, NO_BATCHES, BATCHES_OF_ONE);
+}
+
+static const struct kernel_param_ops batches_ops = { .set = set_batches, .get = param_get_uint };
+
+module_param_cb(on, &on_ops, &on, 0644);
+MODULE_PARM_DESC(on, "Mark commands. Off: no probe is registered. 1 also asks the controllers again");
+module_param_cb(kinds, &kinds_ops, &kinds, 0644);
+MODULE_PARM_DESC(kinds, "Bits of the kinds that are marked, in the order of debugfs cint_hints/counters");
+module_param_cb(batches, &batches_ops, &batches, 0644);
+MODULE_PARM_DESC(batches, "Mark the last of a batch as Barrier: 0 never, 1 of two or more, 2 of one");
+
+/* A row for each kind: "direct on", "async off"; then "lost" and what this kernel cannot give. */
+static int kinds_show(struct seq_file *file, void *unused)
+{
+	const char *lost;
+	unsigned int i;
+
+	for (i = 0; i < KINDS; i++)
+		seq_printf(file, "%s %s\n", who_kind_name(i),
+			   READ_ONCE(kinds) & BIT(i) ? "on" : "off");
+	for (i = 0; (lost = who_lost(i)); i++)
+		seq_printf(file, "lost %s\n", lost);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kinds);
+
+/* A row for each tracepoint: absent, off, or on. */
+static int probes_show(struct seq_file *file, void *unused)
+{
+	unsigned int i;
+
+	mutex_lock(&probes_lock);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		seq_printf(file, "%s %s\n", probes[i].name,
+			   probes[i].registered ? "on" : probes[i].tracepoint ? "off" : "absent");
+	mutex_unlock(&probes_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(probes);
+
+/* --- module ----------------------------------------------------------------------------- */
+
+static struct dentry *directory;
+
+static int __init cint_hints_init(void)
+{
+	int ret;
+
+	directory = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	ret = controllers_init(directory);
+	if (ret)
+		goto remove;
+	ret = who_init();
+	if (ret)
+		goto forget;
+	debugfs_create_file("kinds", 0444, directory, NULL, &kinds_fops);
+	debugfs_create_file("probes", 0444, directory, NULL, &probes_fops);
+
+	for_each_kernel_tracepoint(kernel_tracepoint, NULL);
+	ret = register_tracepoint_module_notifier(&module_block);
+	if (ret)
+		goto stop;
+
+	mutex_lock(&probes_lock);
+	loaded = true;
+	mutex_unlock(&probes_lock);
+	if (on)
+		controllers_ask();
+	return 0;
+
+stop:
+	disconnect_probes();
+	who_exit();
+forget:
+	debugfs_remove(directory);
+	controllers_exit();
+	return ret;
+remove:
+	debugfs_remove(directory);
+	return ret;
+}
+module_init(cint_hints_init);
+
+static void __exit cint_hints_exit(void)
+{
+	unregister_tracepoint_module_notifier(&module_block);
+	disconnect_probes();
+	debugfs_remove(directory);
+	who_exit();
+	controllers_exit();
+}
+module_exit(cint_hints_exit);
+
+MODULE_DESCRIPTION("Interrupt hints for NVMe controllers that take them");
+MODULE_VERSION("0.1.0");
+MODULE_LICENSE("GPL");
