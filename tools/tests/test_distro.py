@@ -153,7 +153,8 @@ def put_package(name: str = "linux-image-6.12.107+deb13-amd64") -> Path:
 @pytest.fixture
 def package(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A download, and no need for depmod or for the rest of the image."""
-    for name in ("DISTRO", "DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_INITRAMFS"):
+    for name in ("DISTRO", "DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE",
+                 "DISTRO_INITRAMFS"):
         place = sandbox / "build/distro"
         old: Path = getattr(paths, name)
         monkeypatch.setattr(paths, name, place if name == "DISTRO" else place / old.name)

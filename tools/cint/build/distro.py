@@ -32,11 +32,14 @@ _KERNEL_NAME = re.compile(r"linux-image-\d+\.\d+\.\d+[+-][0-9a-z.]+(-cloud)?-amd
 
 #: Modules that the guest needs, where they are not built in.
 MODULES = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "nvme")
+#: What tests load besides, in an image that has them.
+MORE_MODULES = ("crc32c_generic", "ext4", "xfs", "dm_mod")
 
 #: Modules' file names say how they are compressed: program and its package.
 _DECOMPRESSORS = {".xz": ("xz", "xz-utils"), ".zst": ("zstd", "zstd")}
 
 _LOAD_ORDER = "load-order"
+_MORE_ORDER = "more-order"
 _GUEST_MODULES = "/lib/modules"
 
 
@@ -162,24 +165,34 @@ def _decompress(step: steps.Step, source: Path, target: Path) -> None:
 
 
 def _take_modules(step: steps.Step, root: Path, release: str) -> list[str]:
-    """Fill paths.DISTRO_MODULES from an unpacked package; the names, in load order."""
+    """Fill paths.DISTRO_MODULES and DISTRO_MORE from an unpacked package; the former's names."""
     directory = root / "lib/modules" / release
     step.update("finding out which module needs which")
     step.run(["/sbin/depmod", "-b", root, release])
     try:
-        chosen = load_order((directory / "modules.dep").read_text("utf-8"),
-                            (directory / "modules.builtin").read_text("utf-8"), MODULES)
+        dep = (directory / "modules.dep").read_text("utf-8")
+        builtin = (directory / "modules.builtin").read_text("utf-8")
+        chosen = load_order(dep, builtin, MODULES)
     except ValueError as missing:
         raise step.fail(f"{release} has no module {missing}",
                         "this version cannot be used; use --guest cint") from None
-    target = paths.DISTRO_MODULES
+    _put_modules(step, directory, paths.DISTRO_MODULES, _LOAD_ORDER, chosen)
+    there = {module_name(line.partition(":")[0]) for line in dep.splitlines()}
+    _put_modules(step, directory, paths.DISTRO_MORE, _MORE_ORDER,
+                 load_order(dep, builtin, [name for name in MORE_MODULES if name in there]))
+    return [module.name for module in chosen]
+
+
+def _put_modules(step: steps.Step, directory: Path, target: Path, order_name: str,
+                 chosen: Iterable[Module]) -> None:
+    """Fill a directory with modules, and a file that names them in the order to load them."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
+    lines = []
     for module in chosen:
         _decompress(step, directory / module.path, target / f"{module.name}.ko")
-    lines = [f"{_GUEST_MODULES}/{module.name}.ko\n" for module in chosen]
-    steps.write_atomic(target / _LOAD_ORDER, "".join(lines))
-    return [module.name for module in chosen]
+        lines.append(f"{_GUEST_MODULES}/{module.name}.ko\n")
+    steps.write_atomic(target / order_name, "".join(lines))
 
 
 def _unpack(step: steps.Step, candidate: sources.Candidate) -> tuple[str, list[str]]:
@@ -211,9 +224,10 @@ def _unpack(step: steps.Step, candidate: sources.Candidate) -> tuple[str, list[s
 
 def _build_kernel() -> bool:
     stamp = steps.Stamp("distro-kernel")
-    outputs = (paths.DISTRO_KERNEL, paths.DISTRO_MODULES / _LOAD_ORDER)
+    outputs = (paths.DISTRO_KERNEL, paths.DISTRO_MODULES / _LOAD_ORDER,
+               paths.DISTRO_MORE / _MORE_ORDER)
     facts = stamp.facts()
-    inputs = {"version": facts.get("version"), "modules": MODULES}
+    inputs = {"version": facts.get("version"), "modules": MODULES, "more": MORE_MODULES}
     if facts and stamp.current(inputs, *outputs):
         return False
     candidate = fetch()
@@ -224,8 +238,9 @@ def _build_kernel() -> bool:
     with steps.step("distro-kernel", "Unpack the distribution's kernel") as step:
         release, modules = _unpack(step, candidate)
         step.summary(f"{release}, modules: {' '.join(modules) or 'none needed'}")
-    stamp.write({"version": candidate.version, "modules": MODULES}, version=candidate.version,
-                package=candidate.package, release=release, modules=modules)
+    stamp.write({"version": candidate.version, "modules": MODULES, "more": MORE_MODULES},
+                version=candidate.version, package=candidate.package, release=release,
+                modules=modules)
     return True
 
 

@@ -103,10 +103,21 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
                  tools=(*_TOOLS, _STEERD, _CINTIO)) or worked
 
 
-def build_distro() -> bool:
-    """Build the initramfs with the modules of the distribution's kernel; needs build()."""
-    return _pack("distro-image", "Make the image for the distribution's kernel",
-                 paths.DISTRO_INITRAMFS, paths.DISTRO_MODULES)
+def build_distro(more: Path | None = None) -> bool:
+    """Build the initramfs with the modules of the distribution's kernel; needs build().
+
+    With `more`, one that has this module, too, and those of file systems: to be loaded by hand.
+    """
+    if more is None:
+        return _pack("distro-image", "Make the image for the distribution's kernel",
+                     paths.DISTRO_INITRAMFS, paths.DISTRO_MODULES)
+    modules = more.parent / "modules"
+    shutil.rmtree(modules, ignore_errors=True)
+    shutil.copytree(paths.DISTRO_MODULES, modules)
+    shutil.copytree(paths.DISTRO_MORE, modules, dirs_exist_ok=True)
+    shutil.copyfile(more, modules / more.name)
+    return _pack("distro-hints-image", "Make the image with the hints module",
+                 paths.DISTRO_HINTS_INITRAMFS, modules)
 
 
 def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio: Path = _FIO,

@@ -28,6 +28,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "image": (*_COMPILER, "make", "ccache", *_SOURCES, "binutils", "libaio-dev", "zlib1g-dev",
               "libjansson-dev", "busybox-static", "nvme-cli"),
     "distro": ("dpkg-dev", "kmod", "xz-utils"),
+    "distro-hints": ("dpkg-dev", "kmod", "util-linux", "xz-utils"),
     "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),
     "model": ("gcc", "libc6-dev", "spin"),
     "guest tests": ("dmsetup", "e2fsprogs", "kmod", "xfsprogs"),

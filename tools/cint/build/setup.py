@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cint import bootstrap, host, paths, steps, ui
-from cint.build import distro, engine, image, linux, packages, qemu
+from cint.build import distro, engine, hints, image, linux, packages, qemu
 from cint.errors import CintError, UsageError
 
 #: What can be built, in the order it is built.
@@ -18,11 +18,11 @@ TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
 OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "qemu-install",
-            "distro")
+            "distro", "distro-hints")
 
 #: What takes minutes and gigabytes.
-LARGE = {"qemu", "linux", "image", "distro", "qemu-stock", "qemu-upstream", "qemu-asan",
-         "qemu-bench", "qemu-install"}
+LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "qemu-stock", "qemu-upstream",
+         "qemu-asan", "qemu-bench", "qemu-install"}
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -195,7 +195,13 @@ def _distro(args: argparse.Namespace) -> bool:
     return distro.build() or worked
 
 
+def _distro_hints(args: argparse.Namespace) -> bool:
+    worked = image.build(jobs(args), args.fio_src)
+    return hints.build() or worked
+
+
 _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
              "engine-asan": _engine_asan, "qemu-stock": _qemu_stock,
              "qemu-upstream": _qemu_upstream, "qemu-asan": _qemu_asan,
-             "qemu-bench": _qemu_bench, "qemu-install": _qemu_install, "distro": _distro}
+             "qemu-bench": _qemu_bench, "qemu-install": _qemu_install, "distro": _distro,
+             "distro-hints": _distro_hints}

@@ -263,6 +263,11 @@ def _read_complete(directory: Path) -> Candidate | None:
     return found if whole else None
 
 
+def complete(package: Package, version: str) -> Candidate | None:
+    """The complete download of one version in the cache, if it is there."""
+    return _read_complete(download_directory(package, version))
+
+
 def downloaded(package: Package) -> list[Candidate]:
     """Complete downloads of `package` in the cache, in the order to use them."""
     found = (_read_complete(path) for path in paths.DOWNLOADS.glob(f"{package.name}_*"))

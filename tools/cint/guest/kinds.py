@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cint import paths
 from cint.build import distro
 from cint.errors import UsageError
-from cint.guest import vm
+from cint.guest import hints, vm
 
 #: What --guest takes.
 GUESTS = ("cint", "distro")
@@ -18,15 +19,19 @@ BOOT_LIMIT_S = 300.0
 CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.distro.virtual"
 
 
-def dress(machine: vm.Machine, guest: str) -> vm.Machine:
-    """The machine with the kernel and image of `guest`, one of GUESTS."""
+def dress(machine: vm.Machine, guest: str, who: str = hints.OFF) -> vm.Machine:
+    """The machine with the kernel and image of `guest`, one of GUESTS.
+
+    ``who`` gives hints there, a word of cint.guest.hints.
+    """
     if guest != "distro":
         return machine
     # In virtual time calibrating the APIC timer costs the host about 4 s, and our option that
     # spares it is unknown to this kernel.  This one would take high resolution timers away
     # from several vCPUs, so they wait.
     timer = ("nolapic_timer",) if machine.virtual and machine.vcpus == 1 else ()
-    return replace(machine, kernel=paths.DISTRO_KERNEL, initramfs=paths.DISTRO_INITRAMFS,
+    initramfs = paths.DISTRO_HINTS_INITRAMFS if who == hints.MODULE else paths.DISTRO_INITRAMFS
+    return replace(machine, kernel=paths.DISTRO_KERNEL, initramfs=initramfs,
                    cmdline_virtual=CMDLINE_VIRTUAL, append=(*timer, *machine.append))
 
 
@@ -37,9 +42,11 @@ def check(guest: str, irq_cost: str | None) -> None:
                          "nvme.irq_cost_ns", hint="leave it out, or use --guest cint")
 
 
-def targets(guest: str) -> tuple[str, ...]:
-    """What setup.ensure() must build for `guest`."""
-    return ("qemu", "image", "distro") if guest == "distro" else ("qemu", "linux", "image")
+def targets(guest: str, who: Iterable[str] = ()) -> tuple[str, ...]:
+    """What setup.ensure() must build for `guest`, where these give hints."""
+    if guest != "distro":
+        return ("qemu", "linux", "image")
+    return ("qemu", "image", "distro", *(("distro-hints",) if hints.MODULE in who else ()))
 
 
 def note() -> str:

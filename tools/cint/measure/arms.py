@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cint.device import properties
+from cint.guest import hints as giving
 from cint.guest import polling as modes
 from cint.guest.engines import Engine
 from cint.guest.polling import Polling
@@ -18,15 +19,17 @@ NOT_STEERED = Steering()
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A policy; how the guest's kernel polls and steers; and who drives the controller.
+    """A policy; how the guest's kernel polls and steers; who drives; and who gives hints.
 
-    What is not said is as usual: the kernel drives, with interrupts, and one queue for a CPU.
+    What is not said is as usual: the kernel drives, with interrupts, and one queue for a CPU, and
+    gives the hints that it has. ``hints`` is a word of cint.guest.hints.
     """
 
     policy: properties.Policy
     polling: Polling = NOT_POLLED
     engine: Engine = KERNEL
     steering: Steering = NOT_STEERED
+    hints: str = giving.ON
 
     @property
     def name(self) -> str:
@@ -52,4 +55,5 @@ class Arm:
             *([(self.polling.name, f"polling: {self.polling.name}")]
               if self.polling.polls else []),
             *([(self.engine.name, f"driven by a process ({self.engine.mode})")]
-              if self.engine.is_user else [])]
+              if self.engine.is_user else []),
+            *([(self.hints, "hints by the module")] if self.hints == giving.MODULE else [])]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cint import host
 from cint.device import scale, words
-from cint.guest import agent, engines, kinds, session, steering, vm
+from cint.guest import agent, engines, hints, kinds, session, steering, vm
 from cint.measure import edges, workloads
 from cint.measure.arms import Arm
 from cint.measure.plan import Files, Places, RunPlan
@@ -53,7 +53,7 @@ def _hint_words(settings: Settings, arm: Arm) -> tuple[str, ...]:
     if settings.guest == "distro":  # whose kernel knows neither option
         return ()
     if not settings.hints:
-        return ("nvme.irq_hints=0",)
+        return hints.boot(hints.OFF, settings.guest)
     policy = arm.policy
     halves = (policy, policy.latency) if policy.latency else (policy,)
     ooo = any(half.properties.get("cint.ooo") == "on" for half in halves)
@@ -75,7 +75,7 @@ def machine_for(settings: Settings, arm: Arm, accel: host.Accel) -> vm.Machine:
                          slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive), trace=settings.trace)
-    return arm.engine.dress(kinds.dress(machine, settings.guest))
+    return arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints))
 
 
 # ---- what it does -------------------------------------------------------
@@ -115,6 +115,7 @@ def setup_for(settings: Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
     counted = any(w.edges for w in settings.workloads) and not arm.engine.is_user
     return (*session.scale_setup(settings.k, settings.vcpus),
             *([edges.install(settings.vcpus)] if counted else []),
+            *hints.setup(arm.hints),
             *arm.polling.setup(settings.k), *arm.engine.setup(),
             *arm.steering.setup(),
             *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras))

@@ -17,7 +17,7 @@ from typing import Any
 from cint import units
 from cint.device import options, properties, scale
 from cint.errors import UsageError
-from cint.guest import engines, kinds, polling, steering, vm
+from cint.guest import engines, hints, kinds, polling, steering, vm
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
 from cint.measure import runner, workloads
@@ -125,9 +125,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              "real: KVM if it works, with the stock device as a further row")
     add("--guest", choices=kinds.GUESTS, default="cint",
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
-    add("--hints", choices=("on", "off"),
-        help="off: our kernel's driver passes no hints to the device, which then infers them "
-             "under cint, as with --guest distro (default: on)")
+    add("--hints", metavar="LIST",
+        help="who gives hints. With our kernel: on (default), or off: its driver passes none to "
+             "the device, which then infers them under cint. With --guest distro: off (default), "
+             "module (docs/hints-module.md), or both, each with each policy")
     add("--polling", metavar="LIST", default=polling.OFF,
         help=f"how threads that wait for their reads poll for them, each with each policy: "
              f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
@@ -240,23 +241,13 @@ def _runtime(args: argparse.Namespace, virtual: bool) -> float:
     return DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
 
 
-def _hints(args: argparse.Namespace) -> bool:
-    """Whether the guest's driver gives the device hints."""
-    if args.guest == "distro" and args.hints == "on":
-        raise UsageError("--hints on: the distribution's kernel has no hints",
-                         hint="leave it out, or use --guest cint")
-    return not (args.guest == "distro" or args.hints == "off")
-
-
 def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy]:
-    hints = _hints(args)
-    default = properties.DEFAULT_POLICIES if hints else properties.HINTLESS_POLICIES
+    given = any(word != hints.OFF for word in hints.parse_list(args.hints, args.guest))
+    default = properties.DEFAULT_POLICIES if given else properties.HINTLESS_POLICIES
     if any(engine.is_user for engine in engines.parse_list(args.engine)):
         default += ",pointer"
     policies = properties.parse_policies(
         args.policy or (default if virtual else f"stock,{default}"))
-    if not hints:
-        policies = [properties.inferred(p) for p in policies]
     if virtual:
         properties.check_virtual(policies)
     return policies
@@ -270,6 +261,13 @@ def _each_with(arms: Sequence[Arm], word: str, modes: Sequence[Mode], text: str,
                          hint="leave it out, or use --guest cint")
     fields: list[dict[str, Any]] = [{word: mode} for mode in modes]
     return _not_too_many([replace(arm, **field) for arm in arms for field in fields], word)
+
+
+def _with_hints(arms: Sequence[Arm], words: Sequence[str]) -> list[Arm]:
+    """Each row with each who gives hints; where nobody does, the device infers them."""
+    found = [replace(arm, hints=word, policy=properties.inferred(arm.policy)
+                     if word == hints.OFF else arm.policy) for arm in arms for word in words]
+    return _not_too_many(found, "hints")
 
 
 def _with_engines(arms: Sequence[Arm], text: str, guest: str) -> list[Arm]:
@@ -298,8 +296,10 @@ def _not_too_many(arms: list[Arm], word: str) -> list[Arm]:
 
 def _arms(args: argparse.Namespace, virtual: bool) -> list[Arm]:
     """The rows: each policy with each way of doing I/O."""
-    arms = _each_with([Arm(policy=policy) for policy in _policies(args, virtual)], "steering",
-                      steering.parse_list(args.steering), args.steering, args.guest)
+    arms = _with_hints([Arm(policy=policy) for policy in _policies(args, virtual)],
+                       hints.parse_list(args.hints, args.guest))
+    arms = _each_with(arms, "steering", steering.parse_list(args.steering), args.steering,
+                      args.guest)
     for arm in arms:
         steering.check_split(arm.policy, arm.steering)
     arms = _each_with(arms, "polling", polling.parse_list(args.polling), args.polling, args.guest)
@@ -351,7 +351,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
         vcpus=args.vcpus, timing=timing, repeat=repeat, cpu_scale=cpu_scale, cost_ns=cost,
         quick=args.quick, drive=args.drive, device_opts=args.device_opts,
         repeat_command=repeat_command(args), boot_limit_s=_boot_limit(args), guest=args.guest,
-        hints=_hints(args), seed=args.seed, extras=args.extras, trace=tuple(args.trace))
+        hints=any(arm.hints != hints.OFF for arm in arms), seed=args.seed, extras=args.extras,
+        trace=tuple(args.trace))
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
@@ -368,7 +369,7 @@ _DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "f
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
              "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
              "time": "virtual",
-             "guest": "cint", "hints": "on", "vcpus": 1, "seed": 1, "device_opts": ""}
+             "guest": "cint", "vcpus": 1, "seed": 1, "device_opts": ""}
 
 
 def repeat_command(args: argparse.Namespace) -> str:
@@ -376,7 +377,8 @@ def repeat_command(args: argparse.Namespace) -> str:
     words = ["./cint", "compare"]
     for name in _DECISIVE:
         value = getattr(args, name)
-        if value is None or value == _DEFAULTS.get(name):
+        usual = hints.VALID[args.guest][0] if name == "hints" else _DEFAULTS.get(name)
+        if value is None or value == usual:
             continue
         if value == "calibrated":
             value = CALIBRATED[{"irq_cost": "irq_cost_ns"}.get(name, name)]

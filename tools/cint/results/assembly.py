@@ -10,7 +10,7 @@ from typing import Any
 from cint import host
 from cint.device import properties, scale
 from cint.errors import CintError
-from cint.guest import kinds, session
+from cint.guest import hints, kinds, session
 from cint.measure import comparison, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
@@ -57,7 +57,10 @@ def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
     """What cint had to go by; and that pointer has nothing to go by."""
     notes = []
     cint = [arm.name for arm in settings.arms if arm.policy.kind == "cint"]
-    if cint and not settings.hints:
+    if any(arm.hints == hints.MODULE for arm in settings.arms):
+        notes.append(f"hints: rows with /{hints.MODULE} have those of the module "
+                     "(docs/hints-module.md); in the others the device infers them under cint")
+    elif cint and not settings.hints:
         notes.append("hints: this guest gives none; under cint the device infers them from "
                      "doorbell writes")
     elif cint and not any(marked(r) for r in rows if r.policy in cint):
@@ -165,7 +168,7 @@ def _policy_entry(settings: Settings, arm: Arm,
     props = settings.device_properties(policy)
     return {"name": arm.name, "kind": policy.kind, "label": arm.label,
             "polling": arm.polling.name, "engine": arm.engine.name,
-            "steering": arm.steering.name,
+            "steering": arm.steering.name, "hints": arm.hints,
             "latency": _latency_entry(settings, policy),
             "properties": dict(policy.properties), "applied": dict(props),
             "qemu": outcome.argv, "boot_wall_s": round(outcome.boot_wall_s, 3),

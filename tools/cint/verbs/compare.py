@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
         unfinished.check(args.out, settings.repeat_command)
     from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
 
-    setup.ensure(args, kinds.targets(settings.guest), extras=() if args.no_plots else ("plots",))
+    setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms]),
+                 extras=() if args.no_plots else ("plots",))
     accel = comparison.choose_accel(settings.virtual)
     place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
                                     comparison.identity(settings, accel))

@@ -17,7 +17,7 @@ from pathlib import Path
 from cint import host, paths, ui, units
 from cint.device import options, properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import agent, kinds, polling, steering, vm
+from cint.guest import agent, hints, kinds, polling, steering, vm
 from cint.measure import comparison, settings
 
 DEFAULT_POLICY = "cint+ooo"
@@ -43,6 +43,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
              "unscaled")
     add("--guest", choices=kinds.GUESTS, default="cint",
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--hints", metavar="WHO",
+        help="who gives hints: on (default) or off with our kernel, off (default) or module with "
+             "--guest distro; docs/hints-module.md")
     add("--polling", metavar="MODE", default=polling.OFF,
         help=f"how threads that wait for their reads poll for them: {polling.VALID} "
              f"(default: {polling.OFF})")
@@ -74,7 +77,19 @@ def policy_for(args: argparse.Namespace) -> properties.Policy:
         raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
     if args.time == "virtual":
         properties.check_virtual(policies)
-    return properties.inferred(policies[0]) if args.own or args.guest == "distro" else policies[0]
+    given = not args.own and _hints(args) != hints.OFF
+    return policies[0] if given else properties.inferred(policies[0])
+
+
+def _hints(args: argparse.Namespace) -> str:
+    """Who gives hints."""
+    if args.own and args.hints is not None:
+        raise UsageError(f"--hints {args.hints}: not together with arguments of your own guest")
+    return hints.parse(args.hints or hints.VALID[args.guest][0], args.guest)
+
+
+def _hint_words(args: argparse.Namespace) -> tuple[str, ...]:
+    return () if args.own else hints.boot(_hints(args), args.guest)
 
 
 def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
@@ -93,10 +108,12 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(args.drive), trace=tuple(args.trace),
                          own_guest=bool(own),
-                         append=(*_debug_options(args), *mode.boot(args.vcpus), *steers.boot()),
+                         append=(*_debug_options(args), *_hint_words(args),
+                                 *mode.boot(args.vcpus), *steers.boot()),
                          extra=(*_terminal(own), *_debug_stub(args),
-                                *_plan(*mode.setup(1), *_steering_setup(args)), *own))
-    return kinds.dress(machine, args.guest)
+                                *_plan(*hints.setup(_hints(args)), *mode.setup(1),
+                                       *_steering_setup(args)), *own))
+    return kinds.dress(machine, args.guest, _hints(args))
 
 
 def _polling(args: argparse.Namespace) -> polling.Polling:
@@ -165,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.print:
         from cint.build import setup  # noqa: PLC0415 - not needed for --print
 
-        setup.ensure(args, ("qemu",) if args.own else kinds.targets(args.guest))
+        setup.ensure(args, ("qemu",) if args.own else kinds.targets(args.guest, [_hints(args)]))
     accel = comparison.choose_accel(args.time == "virtual")
     machine = machine_for(args, accel)
     argv = vm.machine_args(machine)

@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The module that gives hints from the distribution's kernel as it is (docs/hints-module.md).
+
+What it marks is counted by the device, and by the module itself by kind. The other controller of
+the guest is stock QEMU's, which counts nothing: what it is sent the driver's own trace event tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import log_root
+from marks import (
+    BDEV,
+    EXT4,
+    MKFS_EXT4,
+    MKFS_XFS,
+    MOUNT_EXT4,
+    NEVER_WRITE_BACK,
+    QUIET,
+    XFS,
+    Marks,
+    counters,
+    hint_machine,
+    hintio,
+    make_disk,
+    names,
+    namespace,
+)
+from serving import Guest, serving
+
+from cint import paths, steps
+from cint.build import distro
+from cint.build import hints as module
+from cint.errors import CintError
+from cint.guest import hints, kinds
+
+OTHER = "/tmp/other"
+#: Which of the two controllers is which, and their disks by namespace.
+NAMES = """\
+cd /sys/class/nvme
+until grep -lq other */serial && [ "$(cat */nvme*n*/nsid | wc -l)" = 4 ]; do sleep 0.05; done
+other=$(dirname $(grep -l other */serial))
+for f in */nvme*n*/nsid; do
+    disk=$(basename $(dirname $f))
+    case $f in $other/*) ln -s /dev/$disk /tmp/other;; *) ln -s /dev/$disk /tmp/ns$(cat $f);; esac
+done
+"""
+#: Its taint is the kernel's to say, and nothing went wrong.
+ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
+PARAMETERS = f"/sys/module/{module.NAME}/parameters"
+EVENT = "/sys/kernel/tracing/events/nvme/nvme_setup_cmd"
+#: How often it comes and goes; more with --full.
+RELOADS, MORE_RELOADS = 4, 100
+#: Namespaces 2 and 3, with a file each.
+FILE_SYSTEMS = (f"mkdir -p {EXT4} {XFS}; {MOUNT_EXT4} /tmp/ns2 {EXT4}; mount -t xfs /tmp/ns3 {XFS};"
+                f"for f in {EXT4} {XFS}; do"
+                " dd if=/dev/zero of=$f/file bs=1M count=16 2>/dev/null; done; sync")
+DIRTY = "dd if=/dev/zero of={0}/file bs=64k count=16 conv=notrunc 2>/dev/null; "
+VERIFY = """\
+[{}]
+filename={}
+direct=1
+bs=4k
+size={}m
+offset=64m
+rw=randwrite
+ioengine=libaio
+iodepth=16
+iodepth_batch_submit=4
+verify=crc32c
+verify_fatal=1
+"""
+
+
+#: Kernels of the distribution's other releases: the upstream version and the release.
+OTHERS = {"6.1": "bookworm"}
+#: What is made of a kernel.
+PLACES_OF_KERNEL = ("DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE", "DISTRO_INITRAMFS",
+                    "DISTRO_HINTS", "DISTRO_ROOT", "DISTRO_HINTS_INITRAMFS")
+
+
+def use_kernel(patch: pytest.MonkeyPatch, series: str, release: str) -> None:
+    """Have another kernel for the distro guest, in a place of its own."""
+    place = paths.DISTRO.with_name(f"distro-{series}")
+    for name in PLACES_OF_KERNEL:
+        patch.setattr(paths, name, place / getattr(paths, name).relative_to(paths.DISTRO))
+    patch.setattr(paths, "DISTRO", place)
+    patch.setattr(paths, "STAMPS", place / "stamps")
+    patch.setattr(distro, "KERNEL", replace(distro.KERNEL, series=(series,), releases=(release,)))
+    patch.setattr(module, "HEADERS",
+                  replace(module.HEADERS, series=(series,), releases=(release,)))
+
+
+@pytest.fixture(scope="module", params=["usual", *(pytest.param(series, marks=pytest.mark.slow)
+                                                   for series in OTHERS)])
+def built(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The module for the distribution's kernel, made ready if its headers can be had."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param in OTHERS:
+            use_kernel(patch, request.param, OTHERS[request.param])
+        try:
+            with steps.build_lock():
+                module.build()
+        except CintError as problem:
+            if paths.DISTRO_HINTS.exists():
+                raise
+            pytest.skip(f"no module for the distribution's kernel: {problem.message}")
+        yield paths.DISTRO_HINTS
+
+
+@pytest.fixture(scope="module")
+def disks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Namespaces 2 and 3, ext4 and XFS; and the other controller's."""
+    root = tmp_path_factory.mktemp("disks")
+    return (make_disk(root / "ext4", *MKFS_EXT4), make_disk(root / "xfs", *MKFS_XFS),
+            make_disk(root / "other", size=128 << 20))
+
+
+@pytest.fixture(scope="module")
+def guest(built: Path, disks: tuple[Path, ...]) -> Iterator[Guest]:
+    """The distribution's kernel with a cint controller, one of stock QEMU, and no module yet."""
+    assert built.exists()
+    machine = hint_machine(extra=(
+        *namespace(2, disks[0]), *namespace(3, disks[1]),
+        "-blockdev", f"driver=file,node-name=other,filename={disks[2]}",
+        "-device", "nvme,id=nvme1,serial=other,drive=other"))
+    machine = kinds.dress(machine, "distro", hints.MODULE)
+    with serving(machine, log_root() / "hints-module", kinds.BOOT_LIMIT_S, ALLOWED) as running:
+        running.shell(f"set -e; {NAMES} for m in $(cat /lib/modules/more-order); do"
+                      " insmod $m || true; done;"
+                      "mount -t tracefs none /sys/kernel/tracing 2>/dev/null || true;"
+                      f"{QUIET} {FILE_SYSTEMS}")
+        yield running
+        running.shell(f"umount {EXT4} {XFS}")
+
+
+def load(guest: Guest) -> None:
+    """As ./cint compare does: fails unless a controller takes hints."""
+    (command,) = hints.setup(hints.MODULE)
+    guest.shell(str(command[-1]))
+
+
+@pytest.fixture(scope="module")
+def marking(guest: Guest) -> Guest:
+    """The guest with the module."""
+    assert sent(guest, hintio("--api=pread --count=4")) == Marks(4)
+    load(guest)
+    return guest
+
+
+def sent(guest: Guest, script: str) -> Marks:
+    """What a script in the guest sends, by the device's counters."""
+    before = counters(guest)
+    guest.shell(script)
+    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+
+
+def by_kind(guest: Guest) -> dict[tuple[str, str], tuple[int, ...]]:
+    """What the module counted: of controller and kind how many urgent, barrier, unmarked."""
+    rows = [line.split() for line in guest.shell(f"cat {hints.DEBUGFS}/counters").splitlines()]
+    return {(row[0], row[1]): tuple(map(int, row[3::2])) for row in rows}
+
+
+#: What is done, on which file, and what is marked; our kernel marks the same by test_hints.py.
+DIRECT = {
+    "pread": ("--api=pread --count=64", Marks(urgent=64)),
+    "pwrite": ("--op=write --api=pread --count=64", Marks(urgent=64)),
+    "aio": ("--api=aio --batch=8 --count=64 --stride=64k", Marks(56, barrier=8)),
+    "aio-write": ("--op=write --api=aio --batch=8 --count=64 --stride=64k", Marks(56, barrier=8)),
+    "merge": ("--api=aio --batch=8 --count=8", Marks(barrier=1)),
+    "uring": ("--api=uring --batch=8 --count=64 --stride=64k", Marks(56, barrier=8)),
+}
+
+
+@pytest.mark.parametrize("file", [BDEV, f"{EXT4}/file", f"{XFS}/file"])
+def test_direct(marking: Guest, file: str) -> None:
+    """Direct I/O on a block device, ext4 and XFS: exact counts."""
+    assert ({name: sent(marking, hintio(options, file)) for name, (options, _) in DIRECT.items()}
+            == {name: wanted for name, (_, wanted) in DIRECT.items()})
+    # In how many commands depends on the kernel.
+    large = sent(marking, hintio("--api=pread --size=2m --count=4", file))
+    assert large.urgent == large.total >= 16
+
+
+def test_batches_of_one(marking: Guest) -> None:
+    """An io_submit() of one is no batch, unless the parameter says so; then it is as ours."""
+    single, split = hintio("--api=aio --count=8"), hintio("--api=aio --size=2m --count=2")
+    assert sent(marking, single) == Marks(8)
+    marking.shell(f"echo 2 > {PARAMETERS}/batches")
+    assert sent(marking, single) == Marks(barrier=8)
+    parts = sent(marking, split)
+    # One for each bio, of which a kernel may make several, and none for what it is split into.
+    assert 2 <= parts.barrier < parts.unmarked
+    assert parts.urgent == 0
+    marking.shell(f"echo 0 > {PARAMETERS}/batches")
+    assert sent(marking, hintio(DIRECT["aio"][0])) == Marks(64)
+    marking.shell(f"echo 1 > {PARAMETERS}/batches")
+
+
+@pytest.mark.parametrize("where", [EXT4, XFS])
+def test_who_waits_elsewhere(marking: Guest, where: str) -> None:
+    """An fsync is urgent in all its parts; background writeback and readahead are not."""
+    fsync = sent(marking, DIRTY.format(where) + hintio("--op=write --count=0 --sync=fsync",
+                                                       f"{where}/file"))
+    assert fsync.urgent >= 3
+    assert fsync.unmarked == 0
+    drop = "echo 1 > /proc/sys/vm/drop_caches; "
+    miss = hintio("--buffered --api=read --offset=8m --size=4k --count=1", f"{where}/file")
+    assert sent(marking, drop + miss) == Marks(urgent=1)
+    ahead = sent(marking, drop + hintio("--buffered --api=read --size=4k --count=2048",
+                                        f"{where}/file"))
+    assert ahead.unmarked > 32 * ahead.urgent
+    before = by_kind(marking)
+    marking.shell(DIRTY.format(where) +
+                  "cd /proc/sys/vm; old=$(cat dirty_expire_centisecs);"
+                  "echo 1 > dirty_expire_centisecs; echo 10 > dirty_writeback_centisecs;"
+                  "for i in $(seq 100); do"
+                  " grep -Eq '^(Dirty|Writeback): +[1-9]' /proc/meminfo || break; sleep 0.05; done;"
+                  f"{NEVER_WRITE_BACK} echo $old > dirty_expire_centisecs")
+    after = by_kind(marking)
+    (name,) = {controller for controller, _ in after}
+    assert after[name, "later"][2] > before[name, "later"][2]
+    assert after[name, "writeback"] == before[name, "writeback"]
+
+
+def test_priority_is_the_users_word(marking: Guest) -> None:
+    """The realtime class is urgent whoever waits, the idle class is not; by the module's kinds."""
+    aio, wait = hintio("--api=aio --count=4"), hintio("--api=pread --count=4")
+    assert sent(marking, f"ionice -c 1 {aio}") == Marks(urgent=4)
+    assert sent(marking, f"ionice -c 3 {wait}") == Marks(4)
+    marking.shell(f"echo 1 > {PARAMETERS}/kinds")
+    assert sent(marking, f"ionice -c 1 {aio}") == Marks(4)
+    assert marking.try_shell(f"echo 8192 > {PARAMETERS}/kinds")["exit"] != 0
+    marking.shell(f"echo 8191 > {PARAMETERS}/kinds")
+
+
+def dsmgmt(guest: Guest, script: str) -> dict[str, list[int]]:
+    """CDW13 of the I/O commands by disk while a script runs, as the driver traces them."""
+    text = guest.shell(f"echo > /sys/kernel/tracing/trace; echo 1 > {EVENT}/enable; {script};"
+                       f"echo 0 > {EVENT}/enable; cat /sys/kernel/tracing/trace")
+    found: dict[str, list[int]] = {}
+    for disk, value in re.findall(r"disk=(\w+),.*dsmgmt=(\d+)", text):
+        found.setdefault(disk, []).append(int(value))
+    return found
+
+
+def test_only_who_takes_hints(marking: Guest) -> None:
+    """The other controller has said nothing: its commands are as they were."""
+    script = f"{hintio('--api=pread --count=4')}; {hintio('--api=pread --count=4', OTHER)}"
+    own, other = (marking.shell(f"basename $(readlink {link})").strip() for link in (BDEV, OTHER))
+    assert dsmgmt(marking, script) == {own: [256] * 4, other: [0] * 4}
+    (name,) = {controller for controller, _ in by_kind(marking)}
+    assert marking.shell(f"ls -d /sys/class/nvme/{name}/{own}")
+
+
+def test_switch(marking: Guest) -> None:
+    """Off is without any probe; on asks the controllers again. So does a reset of one."""
+    read = hintio("--api=pread --count=4")
+    marking.shell(f"echo 0 > {PARAMETERS}/on")
+    assert set(marking.shell(f"cut -d' ' -f2 {hints.DEBUGFS}/probes").split()) == {"off"}
+    assert marking.shell(f"cat {hints.DEBUGFS}/counters") == ""
+    assert sent(marking, read) == Marks(4)
+    marking.shell(f"echo 1 > {PARAMETERS}/on")
+    assert sent(marking, read) == Marks(urgent=4)
+    marking.shell("for c in /sys/class/nvme/*; do echo 1 > $c/reset_controller; done")
+    assert sent(marking, read) == Marks(urgent=4)
+
+
+@pytest.mark.parametrize("reloads", [
+    RELOADS, pytest.param(MORE_RELOADS, marks=pytest.mark.slow)])
+def test_comes_and_goes_under_load(marking: Guest, reloads: int) -> None:
+    """Loaded and removed while fio verifies what it wrote; what is sent afterwards is marked."""
+    jobs = (("other", OTHER), ("ext4", f"{EXT4}/verify"))
+    text = "".join(VERIFY.format(name, file, 2 * reloads) for name, file in jobs)
+    marking.write_file("/tmp/verify.fio", text.encode())
+    marking.start("fio", "fio /tmp/verify.fio --eta=never")
+    for _ in range(reloads):
+        marking.shell(f"rmmod {module.NAME}")
+        load(marking)
+        marking.shell(f"echo 0 > {PARAMETERS}/on; echo 1 > {PARAMETERS}/on")
+    status, text = marking.end("fio")
+    assert status == 0, text
+    assert sent(marking, hintio("--api=pread --count=4")) == Marks(urgent=4)
+
+
+def test_is_removed(marking: Guest) -> None:
+    """Nothing is marked any more, and the kernel has nothing to say."""
+    marking.shell(f"rmmod {module.NAME}")
+    assert sent(marking, hintio("--api=pread --count=4")) == Marks(4)
+
+
+#: Rows of the table in docs/hints-module.md: what is done on each of the three files ...
+EACH = {
+    "pread": "--api=pread --count=64",
+    "pwrite": "--op=write --api=pread --count=64",
+    "pread of 2 MiB": "--api=pread --size=2m --count=8",
+    "aio, batches of 16": "--api=aio --batch=16 --count=64 --stride=64k",
+    "aio, batches of 8 that merge": "--api=aio --batch=8 --count=64",
+    "aio, batches of 2": "--api=aio --batch=2 --count=64 --stride=64k",
+    "aio, one by one": "--api=aio --count=64",
+    "io_uring, batches of 16": "--api=uring --batch=16 --count=64 --stride=64k",
+    "page cache, random": "--buffered --api=pread --size=4k --stride=512k --count=24",
+    "page cache, in order": "--buffered --api=read --size=4k --count=2048",
+}
+#: ... and on the file systems.
+ON_FILES = {
+    "fsync": DIRTY + hintio("--op=write --count=0 --sync=fsync", "{0}/file"),
+    "fdatasync": DIRTY + hintio("--op=write --count=0 --sync=fdatasync", "{0}/file"),
+    "new file, fsync": "for i in 1 2 3 4 5 6 7 8; do rm -f {0}/new; " + hintio(
+        "--op=write --count=0 --create --sync=fsync", "{0}/new") + "; done",
+    "pwrite that extends": "rm -f {0}/longer; " + hintio(
+        "--op=write --api=pread --count=16 --create", "{0}/longer"),
+    "msync": hintio("--op=write --api=mmap --stride=1m --count=8 --sync=msync", "{0}/file"),
+}
+PLACES = {"block device": BDEV, "ext4": f"{EXT4}/file", "XFS": f"{XFS}/file"}
+#: These have to agree: who waits in direct I/O, and in an fsync.
+SURE = ("pread", "pwrite", "fsync", "fdatasync", "batches of 16", "merge")
+SURE_SHARE = 0.99
+
+
+def scripts() -> dict[str, str]:
+    """Rows of the table."""
+    drop = "echo 1 > /proc/sys/vm/drop_caches; "
+    found = {f"{where}: {name}": (drop if "cache" in name else "") + hintio(options, file)
+             for where, file in PLACES.items() for name, options in EACH.items()}
+    return found | {f"{where}: {name}": script.format(PLACES[where].rpartition("/")[0])
+                    for where in ("ext4", "XFS") for name, script in ON_FILES.items()}
+
+
+def agreement(ours: Marks, its: Marks) -> float:
+    """The share of commands that have the same mark, of the more there are of."""
+    pairs = ((ours.unmarked, its.unmarked), (ours.urgent, its.urgent), (ours.barrier, its.barrier))
+    return sum(map(min, pairs)) / max(ours.total, its.total, 1)
+
+
+@pytest.mark.slow
+def test_agreement(guest: Guest, disks: tuple[Path, ...]) -> None:
+    """The module's marks beside our kernel's, row by row; the table is left in the logs."""
+    load(guest)
+    its = {name: sent(guest, script) for name, script in scripts().items()}
+    images = [disk.with_name(f"{disk.name}-ours") for disk in disks[:2]]
+    for image, mkfs in zip(images, (MKFS_EXT4, MKFS_XFS), strict=True):
+        make_disk(image, *mkfs)
+    machine = hint_machine(extra=(*namespace(2, images[0]), *namespace(3, images[1])))
+    with serving(machine, log_root() / "hints-module-ours") as ours_guest:
+        ours_guest.shell(f"set -e; {names(3)} {QUIET} {FILE_SYSTEMS}")
+        ours = {name: sent(ours_guest, script) for name, script in scripts().items()}
+        ours_guest.shell(f"umount {EXT4} {XFS}")
+    lines, wrong = ["| | our kernel | module | agreement |", "|---|---|---|---|"], []
+    for name, mark in ours.items():
+        share = agreement(mark, its[name])
+        cells = [f"{m.urgent} / {m.barrier} / {m.unmarked}" for m in (mark, its[name])]
+        lines.append(f"| {name} | {' | '.join(cells)} | {share:.0%} |")
+        if any(word in name for word in SURE) and share < SURE_SHARE:
+            wrong.append(lines[-1])
+    (log_root() / "hints-module-agreement.md").write_text("\n".join(lines) + "\n", "utf-8")
+    assert wrong == []

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The module for the distribution's kernel: what it is built with, and what it goes by."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+import pytest
+
+from cint import paths
+from cint.build import hints as module
+from cint.errors import UsageError
+from cint.guest import hints, kinds, vm
+from cint.measure import boots, comparison, settings
+from cint.results import assembly
+
+SHOWN = """\
+Package: libattr1
+Architecture: amd64
+Version: 1:2.5.2-3
+Filename: pool/main/a/attr/libattr1_2.5.2-3_amd64.deb
+Size: 22900
+SHA256: aa
+
+Package: linux-headers-6.12.107+deb13-common
+Architecture: all
+Version: 6.12.107-1
+Filename: pool/linux-headers-6.12.107+deb13-common_6.12.107-1_all.deb
+Size: 11214736
+SHA256: bb
+"""
+
+
+@pytest.mark.parametrize(("kernel", "headers", "common", "kbuild"), [
+    ("linux-image-6.12.107+deb13-amd64", "linux-headers-6.12.107+deb13-amd64",
+     "linux-headers-6.12.107+deb13-common", "linux-kbuild-6.12.107+deb13"),
+    ("linux-image-6.12.117+deb12-cloud-amd64", "linux-headers-6.12.117+deb12-cloud-amd64",
+     "linux-headers-6.12.117+deb12-common", "linux-kbuild-6.12.117+deb12"),
+    ("linux-image-6.1.0-56-amd64", "linux-headers-6.1.0-56-amd64",
+     "linux-headers-6.1.0-56-common", "linux-kbuild-6.1"),
+    ("linux-image-6.1.0-56-amd64-unsigned", "linux-headers-6.1.0-56-amd64",
+     "linux-headers-6.1.0-56-common", "linux-kbuild-6.1"),
+])
+def test_headers_of_a_kernel_by_name(kernel: str, headers: str, common: str, kbuild: str) -> None:
+    assert module.headers_name(kernel) == headers
+    assert module.common_names(headers.removeprefix("linux-headers-")) == (common, kbuild)
+
+
+def test_what_apt_says_is_read() -> None:
+    assert module.parse_compiler("Depends: linux-base (>= 4.12~), gcc-14") == "gcc-14"
+    assert module.parse_installed("Inst libc6 (2.41-12 Debian:13.8/stable [amd64])\n"
+                                  "Conf libc6 (2.41-12 Debian:13.8/stable [amd64])\n"
+                                  ) == ["libc6=2.41-12"]
+    assert module.parse_files(SHOWN) == [
+        ("libattr1_1%3a2.5.2-3_amd64.deb", 22900, "aa"),
+        ("linux-headers-6.12.107+deb13-common_6.12.107-1_all.deb", 11214736, "bb")]
+
+
+def test_the_module_goes_by_the_devices_numbers() -> None:
+    """Where Identify says that hints are taken; where hints stand a guest shows."""
+    header = (paths.OVERLAY_NVME / "cint-abi.h").read_text(encoding="utf-8")
+    source = (paths.GUEST_MODULE / "controllers.c").read_text(encoding="utf-8")
+
+    def number(name: str, text: str) -> int:
+        found = re.search(rf"define {name}\s+(?:BIT\(|\(1u << )?(0x[0-9A-Fa-f]+|\d+)", text)
+        assert found, name
+        return int(found[1], 0)
+
+    for mine, its in (("MAGIC", "MAGIC"), ("SIGNATURE_AT", "IDENTIFY_OFFSET"),
+                      ("CAP_HINTS", "CAP_HINTS")):
+        assert number(mine, source) == number(f"NVME_CINT_{its}", header)
+
+
+def parse(*words: str) -> settings.Settings:
+    """Settings from a command line."""
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    return settings.settings_from(parser.parse_args(words))
+
+
+def test_rows_side_by_side() -> None:
+    chosen = parse("--guest", "distro", "--hints", "off,module", "--policy", "default,cint")
+    assert [arm.name for arm in chosen.arms] == ["default", "default/module", "cint",
+                                                 "cint/module"]
+    assert [arm.policy.properties.get("cint.infer") for arm in chosen.arms] == [
+        None, None, "all", None]
+    assert chosen.arms[3].label.endswith("hints by the module")
+    assert chosen.repeat_command.endswith("--guest distro --hints off,module")
+    assert assembly.parameters_for(chosen)["hints"] is True
+    assert any("/module" in note for note in assembly.hint_notes(chosen, [], []))
+    accel = comparison.choose_accel(virtual=True)
+    images = [boots.machine_for(chosen, arm, accel).initramfs for arm in chosen.arms]
+    assert images == [paths.DISTRO_INITRAMFS, paths.DISTRO_HINTS_INITRAMFS] * 2
+    loads = [module.NAME in str(boots.setup_for(chosen, arm)) for arm in chosen.arms]
+    assert loads == [False, True] * 2
+
+
+def test_what_is_built_for_it() -> None:
+    assert kinds.targets("distro", ["off", "module"])[-1] == "distro-hints"
+    assert kinds.targets("distro", ["off"])[-1] == "distro"
+    assert "distro-hints" not in kinds.targets("cint", ["on"])
+    assert kinds.dress(vm.Machine(), "cint", hints.ON) == vm.Machine()
+
+
+@pytest.mark.parametrize(("guest", "text", "said"), [
+    ("cint", "module", "our kernel gives hints by itself"),
+    ("cint", "on,off", "one of on and off"),
+    ("distro", "on", "the distribution's kernel has no hints"),
+    ("distro", "preload", "--hints preload"),
+    ("distro", "module,module", "given twice"),
+    ("distro", "", "--hints"),
+])
+def test_what_is_refused(guest: str, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        hints.parse_list(text, guest)
