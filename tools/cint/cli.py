@@ -36,6 +36,7 @@ VERBS = {
     "run": "start an interactive guest with the cint device",
     "install": "install a QEMU with the device for your own machines",
     "libvirt": "print a libvirt domain with the device, or lines for one that exists",
+    "hints": "the module that gives hints from a kernel as it is: status, install, remove",
     "compare": "run fio in a guest under each policy and print a table",
     "replay": "replay a recorded load through the policies, without a guest",
     "trace": "show what a trace of the device tells, or record one of a running VM",

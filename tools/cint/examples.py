@@ -26,6 +26,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("./cint libvirt --prefix ~/qemu-cint --domain web.before.xml > web.xml",
          "a domain, changed"),
         ("./cint libvirt --prefix ~/qemu-cint --policy adaptive", "the lines to add by hand")),
+    "hints": (("./cint hints", "what this machine's kernel can give, and gives"),
+              ("./cint hints --deb /tmp", "a package for the guest, built there by DKMS")),
     "compare": (("./cint compare", "7 policies, 3 workloads"),
                 ("./cint compare --policy default,adaptive:delta=10us --workload sync", ""),
                 ("./cint compare --fio my.fio --media p3700", "your own jobs, another medium"),
