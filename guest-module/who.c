@@ -356,7 +356,7 @@ static bool others_follow(const struct request *rq)
 #endif
 
 /*
- * Whether a request ends a list: BATCHES_OF_TWO if others of the list were sent before it, or were
+ * Whether a request of aio or io_uring ends a list: BATCHES_OF_TWO if others of the list were sent before it, or were
  * merged into it; BATCHES_OF_ONE if it is all there is.
  */
 static enum batches ends_list(const struct request *rq)
@@ -378,14 +378,12 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 	struct verdict best = { KIND_UNSEEN, HINT_NONE };
 	const struct bio *bio = rq->bio;
 	unsigned int left = MOST_BIOS;
-	enum batches end;
 
 	if (req_op(rq) == REQ_OP_FLUSH)
 		return (struct verdict) { KIND_FLUSH, HINT_URGENT };
 	/* Polled I/O has no interrupt. */
 	if (!bio || (rq->cmd_flags & REQ_POLLED))
 		return best;
-	end = ends_list(rq);
 	best = bio_waits(bio);
 	while (best.hint != HINT_URGENT && (bio = bio->bi_next) && --left) {
 		const struct verdict other = bio_waits(bio);
@@ -393,8 +391,12 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 		if (other.hint < best.hint)
 			best = other;
 	}
-	if (best.kind == KIND_ASYNC && end != NO_BATCHES && end <= batches)
-		best.hint = HINT_BARRIER;
+	if (best.kind == KIND_ASYNC) {
+		const enum batches end = ends_list(rq);
+
+		if (end != NO_BATCHES && end <= batches)
+			best.hint = HINT_BARRIER;
+	}
 	if (best.hint == HINT_BARRIER && batches == NO_BATCHES)
 		best.hint = HINT_NONE;
 	return best;

@@ -123,6 +123,14 @@ def fetch(kernel: sources.Candidate) -> sources.Candidate:
             "--hints off")
 
 
+def fetch_headers() -> sources.Candidate:
+    """The same for the distro guest's kernel, which must have been built (distro.build())."""
+    version = steps.Stamp("distro-kernel").facts()["version"]
+    (kernel,) = [one for one in sources.downloaded(distro.KERNEL)
+                 if one.version == version] or [distro.fetch()]
+    return fetch(kernel)
+
+
 def _unpack(step: steps.Step, candidate: sources.Candidate) -> None:
     """Fill paths.DISTRO_ROOT."""
     root = paths.DISTRO_ROOT
@@ -180,9 +188,7 @@ def _build_module() -> bool:
     stamp = steps.Stamp("distro-hints")
     if stamp.current(inputs, paths.DISTRO_HINTS):
         return False
-    (kernel,) = [one for one in sources.downloaded(distro.KERNEL)
-                 if one.version == facts["version"]] or [distro.fetch()]
-    candidate = fetch(kernel)
+    candidate = fetch_headers()
     stamp.remove()
     unpacked = steps.Stamp("distro-headers")
     if not unpacked.current({"version": candidate.version}, paths.DISTRO_ROOT):
