@@ -356,8 +356,8 @@ static bool others_follow(const struct request *rq)
 #endif
 
 /*
- * Whether a request of aio or io_uring ends a list: BATCHES_OF_TWO if others of the list were sent before it, or were
- * merged into it; BATCHES_OF_ONE if it is all there is.
+ * Whether a request of aio or io_uring ends a list: BATCHES_OF_TWO if others of the list were sent
+ * before it, or were merged into it; BATCHES_OF_ONE if it is all there is.
  */
 static enum batches ends_list(const struct request *rq)
 {
