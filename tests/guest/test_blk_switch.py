@@ -305,6 +305,26 @@ def test_reset_with_other_queues(at_boot: int, counts: tuple[int, ...]) -> None:
                 assert during(running, run_on(1, "", "--count=4")) == {T1: 4}
 
 
+#: The threads of I/O interrupts, with their nice value and scheduling policy.
+THREADS = """\
+for task in /proc/[0-9]*; do
+    name=$(cat $task/comm)
+    case $name in irq/*-nvme0q[1-9]*) echo ${name#*-} $(cut -d" " -f19,41 $task/stat);; esac
+done | sort
+"""
+
+
+def test_threads(guest: Guest) -> None:
+    """T's queues have a thread each, of the default class and nice once it has run; L's have none.
+
+    Those that have not run are of SCHED_FIFO.
+    """
+    guest.fio("both", DEEP.format(device=DEVICE, more="") + L_BESIDE)
+    threads = dict(line.split(" ", 1) for line in guest.shell(THREADS).splitlines())
+    assert set(threads) == {"nvme0q1", "nvme0q2"}
+    assert threads["nvme0q1"] == "10 0"
+
+
 #: Small requests that have all tags of CPU 1's queue, and less than the threshold outstanding. Each
 #: takes 250 ms, or a busy machine would end them faster than it can send them.
 TAGS = 15

@@ -196,8 +196,7 @@ def test_removal(tmp_path: Path) -> None:
                    ) == {L0}
 
 
-#: T with many requests under way, whose ends take longer than the time between two looks of the
-#: timer.
+#: T with many requests under way, which end together.
 MANY = f"""\
 [many]
 filename={DEVICE}
@@ -212,28 +211,35 @@ cpus_allowed=0
 time_based
 runtime=100ms
 """
-#: Who ended requests, and from where: a line a request.
+L_MEANWHILE = L_BESIDE.replace("number_ios=500", "time_based\nruntime=100ms")
+#: Who ended requests in batches, and from where: a line a request.
 TRACED = """\
 mount -t tracefs none /sys/kernel/tracing 2>/dev/null
-cd /sys/kernel/tracing && echo nvme_pci_complete_rq > set_ftrace_filter &&
+cd /sys/kernel/tracing && echo nvme_complete_batch_req > set_ftrace_filter &&
     echo function > current_tracer
 """
-#: `kworker/0:1H-133   [000] ..b1.   3.2: nvme_pci_complete_rq <-...`: the third flag is `s` in a
-#: softirq, and `.` in a task.
-ENDED_LATER = re.compile(r"\[\d+\] ..(.)\S* .*<-nvme_end_one_later")
+TRACE = "cat /sys/kernel/tracing/trace; echo > /sys/kernel/tracing/trace"
+#: `irq/24-nvme0q1-75  [000] ...  3.2: nvme_complete_batch_req <-nvme_irq_later`: the task, the
+#: third flag, which is `h` or `H` in an interrupt and `.` in a task, and the caller.
+ENDED = re.compile(r"^ *(\S+)-\d+ +\[\d+\] ..(.)\S* .*nvme_complete_batch_req <-(\w+)",
+                   re.MULTILINE)
 
 
-def test_slow_work(boot: Boot) -> None:
-    """Work that is slow, and gets on, is left to end T's requests itself.
-
-    In a softirq that would hold up L, whose task comes before the work. Virtual time.
-    """
+def test_who_ends(boot: Boot) -> None:
+    """Beside L a thread ends T's requests, in batches; without L the interrupt. Virtual time."""
     outcome = boot(
         machine("default", vcpus=2, append=("nvme.blk_switch=1",
                                             "nvme.complete_cost_ns_per_kib=2000")),
         agent.Plan((agent.Job("trace", argv=agent.exec_argv(TRACED)),
-                    agent.Job("many", fio=MANY),
-                    agent.Job("traced", argv=agent.exec_argv("cat /sys/kernel/tracing/trace")))))
-    where = ENDED_LATER.findall(str(outcome.results["traced"]["stdout"]))
-    assert len(where) > 100
-    assert set(where) == {"."}
+                    agent.Job("alone", fio=MANY),
+                    agent.Job("of alone", argv=agent.exec_argv(TRACE)),
+                    agent.Job("beside", fio=MANY + L_MEANWHILE),
+                    agent.Job("of beside", argv=agent.exec_argv(TRACE)))))
+    alone, beside = (ENDED.findall(str(outcome.results[f"of {job}"]["stdout"]))
+                     for job in ("alone", "beside"))
+    assert len(alone) > 100
+    assert {(where.lower(), by) for _, where, by in alone} == {("h", "nvme_pci_complete_batch")}
+    later = [(task, where) for task, where, by in beside if by == "nvme_irq_later"]
+    assert len(later) > 100
+    assert {where for _, where in later} == {"."}
+    assert all(re.fullmatch(r"irq/\d+-nvme0q1", task) for task, _ in later)

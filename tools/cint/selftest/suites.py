@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cint import paths, steps
 from cint.build import cover, patches, qemu, series_build, sources, trees
+from cint.build.series import CODE
 from cint.errors import CintError
 from cint.selftest import bench, fuzz, load, model, runner, volumes
 from cint.selftest.aims import Check
@@ -484,9 +485,17 @@ def _upstream_names(options: Options) -> list[str]:
 # --- the guest kernel's series ------------------------------------------------------------
 
 
+#: What the guest's series may add to Linux's code, in lines; it is not to grow.
+_SERIES_LINES = 5030
+
+
 def _check_series(series: Path) -> None:
+    """The whole applies, and is no larger than it may be."""
     with steps.build_lock():
-        patches.check_series(trees.prepare(sources.LINUX, None), patches.read_series(series))
+        tree = trees.prepare(sources.LINUX, None)
+        added = patches.count_added(tree, patches.read_series(series), CODE)
+    if added > _SERIES_LINES:
+        raise CintError(f"{added} lines are added to {', '.join(CODE)}, not {_SERIES_LINES}")
 
 
 def _check_part(series: Path) -> None:
