@@ -351,6 +351,12 @@ _SWITCH = (
     Expression("switch-maps", "a reset makes queues for polling that no map has", _PCI,
                "nvme_may_have_queues(dev, HCTX_TYPE_POLL)", "true",
                (f"{POLLING}::test_queues_that_come_too_late",)),
+    Expression("switch-ends", "the interrupt ends T's requests beside L, too", _PCI,
+               "blk_switch_latency_here()", "false", (f"{ENDS}::test_who_ends",)),
+    Expression("switch-alone", "the thread ends T's requests without L, too", _PCI,
+               "blk_switch_latency_here()", "true", (f"{ENDS}::test_who_ends",)),
+    Statement("switch-nice", "the thread is of SCHED_FIFO", _PCI,
+              "sched_set_normal(current, switch_nice);", ";", (f"{SWITCH}::test_threads",)),
 )
 
 MUTATIONS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,
