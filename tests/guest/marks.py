@@ -22,9 +22,9 @@ from cint.measure import comparison
 
 #: Bits of the kernel parameter block.irq_hints.
 SYNC, BATCH, FSYNC, JOURNAL, MSYNC, READ, WAIT = 1, 2, 4, 8, 16, 32, 64
-SINGLE, LATER, FSYNC_LAST = 128, 256, 512
-ALL = 1023
-DEFAULT = ALL & ~FSYNC_LAST
+SINGLE, LATER, FSYNC_LAST, LAST = 128, 256, 512, 1024
+ALL = 2047
+DEFAULT = ALL & ~(FSYNC_LAST | LAST)
 POLICY = "/sys/module/block/parameters/irq_hints"
 DISK_SIZE = 512 << 20  # XFS refuses less than 300 MB
 BDEV = "/tmp/ns1"
