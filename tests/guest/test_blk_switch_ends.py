@@ -161,16 +161,19 @@ def test_no_tag_to_wait_for_elsewhere() -> None:
         assert outstanding(running, "/tmp/ns1") == 0
 
 
-#: Of a block device that is gone, libaio reads nothing and says no error: fio goes on until its
-#: time is over, and would make a file of that name if it came too late.
-WHILE_IT_GOES = "time_based\nruntime=5\nallow_file_create=0"
-#: Take the controller away under load of both classes; fio is to fail, the kernel is not.
+#: Of a block device that is gone, libaio reads nothing and says no error: fio goes on until it is
+#: stopped, and would make a file of that name if it came too late.
+WHILE_IT_GOES = "time_based\nruntime=1h\nallow_file_create=0"
+#: Take the controller away under load of both classes; what becomes of fio is fio's affair.
 REMOVE = f"""\
 dev=$(basename $(readlink -f /sys/class/nvme/nvme0/device))
 fio --eta=never /tmp/load.fio > /tmp/removed.out 2>&1 & load=$!
-until [ $(awk '{{print $1}}' /sys/block/{DEVICE[5:]}/stat) -gt 1000 ]; do sleep 0.05; done
+until [ $(awk '{{print $1}}' /sys/block/{DEVICE[5:]}/stat) -gt 1000 ]; do
+    kill -0 $load || {{ cat /tmp/removed.out >&2; exit 1; }}
+    sleep 0.05
+done
 echo 1 > /sys/bus/pci/devices/$dev/remove
-wait $load && exit 1
+kill $load 2>/dev/null; wait $load
 [ -e {QUEUE} ] && exit 2
 echo 1 > /sys/bus/pci/rescan
 i=0; while [ ! -e {DEVICE} ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i + 1)); done
