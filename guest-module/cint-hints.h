@@ -5,12 +5,13 @@
 #ifndef CINT_HINTS_H
 #define CINT_HINTS_H
 
+#include <linux/atomic.h>
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
 #include <linux/types.h>
 
-struct bio;
 struct dentry;
 struct nvme_command;
-struct request;
 
 /* What is said of a command, in the order in which one wins over the next of a merged request. */
 enum hint {
@@ -81,7 +82,19 @@ bool layout_tracepoint(const char *module, const char *name, const char * const 
 		       unsigned int count);
 
 /* controllers.c: which controllers take hints. */
-struct controller;
+#define MOST_CONTROLLERS 32
+
+struct controller {
+	void *owner;		/* NULL: this place is free */
+	unsigned long used;	/* jiffies of its last command, or of its Identify */
+	char name[16];		/* of the character device; empty before the first command */
+};
+
+extern struct controller controllers[MOST_CONTROLLERS];
+/* Places from here on are free. */
+extern unsigned int controller_places;
+/* Identify commands that are on their way. */
+extern atomic_t controllers_watching;
 
 int controllers_init(struct dentry *directory);
 void controllers_exit(void);
@@ -95,8 +108,25 @@ void controllers_ask(void);
 /* Any context: a request of an admin queue is about to be sent; a request is complete. */
 void controllers_sent(struct request *rq, const struct nvme_command *cmd);
 void controllers_complete(struct request *rq);
+
+/* What admin and I/O queues of a controller have in common. It is compared, and never followed. */
+static inline void *controller_owner(const struct request *rq)
+{
+	return rq->q->tag_set ? rq->q->tag_set->driver_data : NULL;
+}
+
 /* Any context: the controller of an I/O queue's request, or NULL if it takes no hints. */
-struct controller *controller_of(const struct request *rq);
+static inline struct controller *controller_of(const struct request *rq)
+{
+	const void *owner = controller_owner(rq);
+	unsigned int i;
+
+	for (i = 0; i < READ_ONCE(controller_places); i++)
+		if (READ_ONCE(controllers[i].owner) == owner && owner)
+			return &controllers[i];
+	return NULL;
+}
+
 void controller_count(struct controller *controller, const struct request *rq,
 		      struct verdict verdict);
 

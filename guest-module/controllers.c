@@ -46,28 +46,18 @@ struct signature {
 	__le32 capabilities;
 };
 
-#define MOST_CONTROLLERS 32
-
 struct counts {
 	u64 n[MOST_CONTROLLERS][KINDS][HINTS];
 };
 
-struct controller {
-	void *owner;		/* NULL: this place is free */
-	unsigned long used;	/* jiffies of its last command, or of its Identify */
-	char name[16];		/* of the character device; empty before the first command */
-};
-
-static struct controller controllers[MOST_CONTROLLERS];
-/* Places from here on are free. */
-static unsigned int places;
+struct controller controllers[MOST_CONTROLLERS];
+unsigned int controller_places;
 static struct counts __percpu *counts;
 
-/* Identify commands that are on their way. */
 #define MOST_WATCHED 8
 
 static struct request *watched[MOST_WATCHED];
-static atomic_t watching;
+atomic_t controllers_watching;
 
 /* Guards who is in controllers[] and watched[]; reading a controller's owner needs no lock. */
 static DEFINE_SPINLOCK(lock);
@@ -77,22 +67,6 @@ static const char * const hint_names[HINTS] = {
 	[HINT_BARRIER] = "barrier",
 	[HINT_NONE] = "unmarked",
 };
-
-static void *owner_of(const struct request *rq)
-{
-	return rq->q->tag_set ? rq->q->tag_set->driver_data : NULL;
-}
-
-struct controller *controller_of(const struct request *rq)
-{
-	const void *owner = owner_of(rq);
-	unsigned int i;
-
-	for (i = 0; i < READ_ONCE(places); i++)
-		if (READ_ONCE(controllers[i].owner) == owner && owner)
-			return &controllers[i];
-	return NULL;
-}
 
 void controller_count(struct controller *controller, const struct request *rq,
 		      struct verdict verdict)
@@ -144,9 +118,9 @@ static void learn(const struct request *rq, bool wants)
 	forget_counts(controller - controllers);
 	controller->name[0] = '\0';
 	controller->used = jiffies;
-	WRITE_ONCE(controller->owner, owner_of(rq));
-	if (controller - controllers >= places)
-		WRITE_ONCE(places, controller - controllers + 1);
+	WRITE_ONCE(controller->owner, controller_owner(rq));
+	if (controller - controllers >= controller_places)
+		WRITE_ONCE(controller_places, controller - controllers + 1);
 }
 
 /* Copy between @buffer and the data of a request from byte @at on. False if there is less data. */
@@ -196,7 +170,7 @@ void controllers_sent(struct request *rq, const struct nvme_command *cmd)
 			goto unlock;
 	i = turn++ % MOST_WATCHED;
 	if (!watched[i])
-		atomic_inc(&watching);
+		atomic_inc(&controllers_watching);
 	watched[i] = rq;
 unlock:
 	spin_unlock_irqrestore(&lock, flags);
@@ -222,14 +196,12 @@ void controllers_complete(struct request *rq)
 	unsigned long flags;
 	unsigned int i;
 
-	if (likely(!atomic_read(&watching)))
-		return;
 	spin_lock_irqsave(&lock, flags);
 	for (i = 0; i < MOST_WATCHED; i++) {
 		if (watched[i] != rq)
 			continue;
 		watched[i] = NULL;
-		atomic_dec(&watching);
+		atomic_dec(&controllers_watching);
 		look_at_answer(rq);
 	}
 	spin_unlock_irqrestore(&lock, flags);
@@ -243,9 +215,9 @@ void controllers_forget(void)
 	spin_lock_irqsave(&lock, flags);
 	for (i = 0; i < MOST_CONTROLLERS; i++)
 		WRITE_ONCE(controllers[i].owner, NULL);
-	WRITE_ONCE(places, 0);
+	WRITE_ONCE(controller_places, 0);
 	memset(watched, 0, sizeof(watched));
-	atomic_set(&watching, 0);
+	atomic_set(&controllers_watching, 0);
 	spin_unlock_irqrestore(&lock, flags);
 }
 
@@ -340,7 +312,7 @@ static int counters_show(struct seq_file *file, void *unused)
 	enum hint hint;
 	unsigned int i;
 
-	for (i = 0; i < READ_ONCE(places); i++) {
+	for (i = 0; i < READ_ONCE(controller_places); i++) {
 		const char *name = controllers[i].name[0] ? controllers[i].name : "?";
 
 		if (!READ_ONCE(controllers[i].owner))

@@ -82,7 +82,8 @@ static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
 
 static void on_complete(void *unused, struct request *rq)
 {
-	controllers_complete(rq);
+	if (unlikely(atomic_read(&controllers_watching)))
+		controllers_complete(rq);
 }
 
 /* --- probes ----------------------------------------------------------------------------- */

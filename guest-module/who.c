@@ -161,7 +161,7 @@ static noinline enum end meet(struct seen *slot, void *function)
 	return end;
 }
 
-static enum end end_of(void *function)
+static __always_inline enum end end_of(void *function)
 {
 	const u32 first = hash_ptr(function, SEEN_BITS);
 	unsigned int i;
@@ -375,7 +375,7 @@ static enum batches ends_list(const struct request *rq)
 
 struct verdict who_waits(const struct request *rq, enum batches batches)
 {
-	struct verdict best = { KIND_UNSEEN, HINT_NONE };
+	struct verdict best = { KIND_UNSEEN, HINTS };
 	const struct bio *bio = rq->bio;
 	unsigned int left = MOST_BIOS;
 
@@ -383,14 +383,15 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 		return (struct verdict) { KIND_FLUSH, HINT_URGENT };
 	/* Polled I/O has no interrupt. */
 	if (!bio || (rq->cmd_flags & REQ_POLLED))
-		return best;
-	best = bio_waits(bio);
-	while (best.hint != HINT_URGENT && (bio = bio->bi_next) && --left) {
+		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+	/* In one place, so that the compiler makes no call of it. */
+	do {
 		const struct verdict other = bio_waits(bio);
 
 		if (other.hint < best.hint)
 			best = other;
-	}
+		bio = bio->bi_next;
+	} while (best.hint != HINT_URGENT && bio && --left);
 	if (best.kind == KIND_ASYNC) {
 		const enum batches end = ends_list(rq);
 
