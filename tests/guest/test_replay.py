@@ -15,6 +15,7 @@ from cint import cli, paths
 from cint.device import properties
 from cint.guest import agent
 from cint.measure import comparison, settings
+from cint.options import comparing
 
 JOB = """\
 [batches]
@@ -113,8 +114,8 @@ def test_a_compares_words_mean_the_same_in_a_replay(logs: Path, extras: str,
                                                     capfd: pytest.CaptureFixture[str]) -> None:
     """Each policy of a comparison, at its scale: its log replayed with the words typed there."""
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
-    chosen = settings.settings_from(parser.parse_args([
+    comparing.add_options(parser)
+    chosen = comparing.settings_from(parser.parse_args([
         "--policy", POLICIES[extras], "--extras", extras, "--workload", "mixed",
         "--runtime", "30ms", "--trace", "cint"]))
     assert chosen.k == settings.DEFAULT_SCALE

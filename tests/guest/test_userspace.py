@@ -15,7 +15,8 @@ from waits import LOST_US, is_late, slowest_us, words
 from cint import paths
 from cint.device import logpage
 from cint.guest import agent, engines, session, vm
-from cint.measure import comparison, fiojson, metrics, settings
+from cint.measure import comparison, fiojson, metrics
+from cint.options import comparing
 
 #: Gives the controller to vfio-pci, without an IOMMU where there is none.
 BIND = """
@@ -399,8 +400,8 @@ def test_fio_says_what_is_wrong(boot: Boot, disk: vm.Backend) -> None:
 def test_compare_has_the_same_columns_for_both_engines(tmp_path: Path) -> None:
     """A row of a process that drives says all that a row of the kernel's driver says."""
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
-    chosen = settings.settings_from(parser.parse_args(
+    comparing.add_options(parser)
+    chosen = comparing.settings_from(parser.parse_args(
         ["--engine", "kernel,user", "--policy", "pointer", "--workload", "async", "--quick",
          "--runtime", "20ms"]))
     guests = comparison.run_guests(chosen, comparison.choose_accel(virtual=True), tmp_path)

@@ -24,6 +24,7 @@ from cint.errors import (
 from cint.guest import agent, session
 from cint.measure import boots, comparison, metrics, sampling, settings
 from cint.measure.arms import Arm
+from cint.options import comparing
 from cint.results import assembly, documents, lateness, printing, table, unfinished
 from cint.verbs import compare
 
@@ -33,13 +34,13 @@ FAKE = Path(__file__).with_name("fake_qemu.py")
 def parse(*words: str) -> argparse.Namespace:
     """The options as argparse gives them."""
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
+    comparing.add_options(parser)
     return parser.parse_args(list(words))
 
 
 def chosen(*words: str) -> settings.Settings:
     """The checked options."""
-    return settings.settings_from(parse(*words))
+    return comparing.settings_from(parse(*words))
 
 
 def plan(got: settings.Settings, repeat: int = 0,

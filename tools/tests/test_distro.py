@@ -16,6 +16,7 @@ from cint.build import distro, image, sources
 from cint.errors import UsageError
 from cint.guest import kinds, vm
 from cint.measure import comparison, settings
+from cint.options import comparing
 from cint.results import assembly
 
 SHOW = """\
@@ -193,8 +194,8 @@ def test_a_damaged_package_is_removed_and_said(package: Path) -> None:
 def parse(*words: str) -> settings.Settings:
     """Settings from a command line."""
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
-    return settings.settings_from(parser.parse_args(words))
+    comparing.add_options(parser)
+    return comparing.settings_from(parser.parse_args(words))
 
 
 def test_the_guest_has_its_own_kernel_image_and_options() -> None:

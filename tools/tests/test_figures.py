@@ -48,6 +48,7 @@ from cint.measure import boots, comparison, fiojson, sampling, settings, workloa
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
 from cint.measure.store import Store
+from cint.options import comparing
 from cint.verbs import figure as figure_verb
 
 FIGURES = catalog.figures()
@@ -181,13 +182,13 @@ def compared(wanted: runner.Wanted) -> settings.Settings:
     """The settings of ./cint compare with the words that say a figure's run."""
     group, run = wanted.group, wanted.run
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
+    comparing.add_options(parser)
     words = ("--policy", run.policy, "--polling", run.polling, "--engine", run.engine,
              "--steering", run.steering, "--hints", "on" if run.hints else "off",
              "--media", group.media, "--vcpus", str(group.vcpus), "--runtime",
              f"{group.runtime_s}s", "--cpu-scale", str(group.cpu_scale), "--irq-cost",
              str(group.cost_ns), "--workload", "sync")
-    found = settings.settings_from(parser.parse_args(words))
+    found = comparing.settings_from(parser.parse_args(words))
     # fio's jobs are the figure's own; the ramp is a tenth there.
     return dataclasses.replace(found, workloads=group.workloads, timing=wanted.settings.timing)
 

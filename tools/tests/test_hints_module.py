@@ -13,6 +13,7 @@ from cint.build import hints as module
 from cint.errors import UsageError
 from cint.guest import hints, kinds, vm
 from cint.measure import boots, comparison, settings
+from cint.options import comparing
 from cint.results import assembly
 
 SHOWN = """\
@@ -75,8 +76,8 @@ def test_the_module_goes_by_the_devices_numbers() -> None:
 def parse(*words: str) -> settings.Settings:
     """Settings from a command line."""
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
-    return settings.settings_from(parser.parse_args(words))
+    comparing.add_options(parser)
+    return comparing.settings_from(parser.parse_args(words))
 
 
 def test_rows_side_by_side() -> None:

@@ -18,9 +18,9 @@ PACKAGES = sorted(path.parent.name for path in TOP.glob("*/__init__.py"))
 def allowed(package: str) -> set[str]:
     """What the package's docstring says that it may import."""
     text = ast.get_docstring(ast.parse((TOP / package / "__init__.py").read_text("utf-8")))
-    match = re.search(r"^May import: ([a-z, ]+)\.$", text or "", re.MULTILINE)
+    match = re.search(r"^May import: ([a-z,\s]+)\.$", text or "", re.MULTILINE)
     assert match, f"{package}/__init__.py says nothing about what it may import"
-    return set(match[1].split(", "))
+    return set(re.split(r",\s", match[1]))
 
 
 def imported(text: str) -> Iterator[str]:
@@ -68,6 +68,15 @@ def test_packages_do_not_import_in_a_circle() -> None:
 def test_verbs_do_not_import_each_other() -> None:
     for path in (TOP / "verbs").glob("*.py"):
         assert "verbs" not in set(imported(path.read_text("utf-8"))), path.name
+
+
+def test_who_knows_the_command_line() -> None:
+    """Verbs, the options that they share, and what describes them; nothing that works for them."""
+    knows = {path.relative_to(TOP).parts[0] for path in TOP.rglob("*.py")
+             if re.search(r"^import argparse$", path.read_text("utf-8"), re.MULTILINE)}
+    # What is to be built, and from which trees, is the same of all verbs.
+    assert knows == {"cli.py", "build", "manual", "options", "verbs"}
+    assert used((TOP / "build").rglob("*.py")).isdisjoint({"options", "verbs"})
 
 
 def test_each_verb_is_a_module() -> None:

@@ -10,7 +10,8 @@ from cint.device import properties, scale
 from cint.device.scale import Kind
 from cint.errors import UsageError
 from cint.guest import engines, polling, session
-from cint.measure import sampling, settings, workloads
+from cint.measure import sampling, workloads
+from cint.options import comparing
 
 
 def test_undo_reverses_apply() -> None:
@@ -73,8 +74,8 @@ def _everything_scaled(k: float) -> None:
     for text in TIMED:
         properties.device_properties(properties.parse_policy(text), media, k, virtual=True)
     parser = argparse.ArgumentParser()
-    settings.add_options(parser)
-    assert settings.settings_from(parser.parse_args(["--cpu-scale", f"{k}"])).cost_applied_ns > 0
+    comparing.add_options(parser)
+    assert comparing.settings_from(parser.parse_args(["--cpu-scale", f"{k}"])).cost_applied_ns > 0
     session.scale_setup(k)
     polling.parse("fixed:2us").settings(k)
     engines.parse("user:sleep=2us").options(k, cost_ns=0, records=False)

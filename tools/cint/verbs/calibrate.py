@@ -11,10 +11,11 @@ from typing import Any
 
 from cint import paths, ui
 from cint.errors import EXIT_OK
-from cint.measure import calibration, runner, settings
+from cint.measure import calibration, runner
 from cint.measure.calibration import Fit, Point
 from cint.measure.settings import CALIBRATED, DEFAULT_COST_NS, DEFAULT_SCALE
 from cint.measure.store import Store
+from cint.options import store as store_options
 from cint.results import documents, table
 
 
@@ -28,8 +29,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "again.")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--quick", action="store_true", help="shorter jobs")
-    settings.add_store_options(parser)
-    settings.add_cluster_option(parser)
+    store_options.add_store_options(parser)
+    store_options.add_cluster_option(parser)
 
 
 def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     runtime_s = calibration.QUICK_RUNTIME_S if args.quick else calibration.RUNTIME_S
     logs = paths.LOGS / "calibrate"
     made = [calibration.run_for(thr, runtime_s) for thr in calibration.THRESHOLDS]
-    runs, reuse = [run for run, _ in made], settings.reuse_from(args)
+    runs, reuse = [run for run, _ in made], store_options.reuse_from(args)
     with ui.Progress(f"calibrate: {len(runs)} guests"):
         done = list(runner.run_here(runs, made[0][1], lambda run: logs / run.name.replace(" ", ""),
                                     store=Store(), reuse=reuse, cluster=args.cluster))

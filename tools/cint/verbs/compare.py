@@ -14,8 +14,10 @@ from cint.device import properties, scale
 from cint.errors import EXIT_OK
 from cint.guest import kinds, session, vm
 from cint.measure import boots, comparison, runner
-from cint.measure.settings import Settings, add_options, reuse_from, settings_from
+from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
+from cint.options.comparing import add_options, settings_from
+from cint.options.store import reuse_from
 from cint.results import (
     assembly,
     documents,

@@ -20,6 +20,7 @@ from cint.figures.values import Data
 from cint.measure import runner as runs
 from cint.measure import settings
 from cint.measure.store import Store
+from cint.options import store as store_options
 from cint.results import documents
 
 _COLOURS = {checks.PASS: "green", checks.FAIL: "red", checks.EXPECTED: "yellow",
@@ -65,8 +66,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--out", metavar="DIR", type=Path, help="directory for page, JSON and drawings: new, "
         "empty or of an earlier run of this command (default: a new one in results/)")
     add("--json", action="store_true", help="print figures.json and nothing else")
-    settings.add_store_options(parser)
-    settings.add_cluster_option(parser)
+    store_options.add_store_options(parser)
+    store_options.add_cluster_option(parser)
     add("--docs", action="store_true",
         help="write the pages of docs/figures from what was measured")
 
@@ -120,7 +121,7 @@ def _announce(figures: Sequence[Figure], quick: bool, reuse: runs.Reuse, at_once
 def _measure(args: argparse.Namespace, figures: Sequence[Figure],
              directory: Path) -> list[document.Entry]:
     """The entries of all figures, in the figures' order."""
-    reuse = settings.reuse_from(args)
+    reuse = store_options.reuse_from(args)
     total = _announce(figures, args.quick, reuse, runs.workers(True, 1 << 10))
     entries = {}
     with ui.Progress("figures") as progress:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from cint import host, ui, units
 from cint.build import install
-from cint.device import options, properties
+from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import libvirt
 from cint.measure import settings
+from cint.options import policies
 
 DEFAULT_POLICY = "cint"
 
@@ -41,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                            "standard input")
     add("--disk", metavar="TARGET",
         help="with --domain: which disk, by its <target dev=...> (default: the first)")
-    options.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, because "
+    policies.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, because "
                         "kernels as they are give none)", extras="device")
     add("--media", metavar="NAME", default="none",
         help="media profile to stand for (default: none, the image's own speed)")

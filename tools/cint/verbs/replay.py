@@ -16,9 +16,10 @@ from pathlib import Path
 
 from cint import bootstrap, paths, ui, units
 from cint.build import engine
-from cint.device import options, properties, scale
+from cint.device import properties, scale
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.measure import sweep
+from cint.options import policies
 from cint.results import documents, grid
 from cint.timeline import importers
 from cint.timeline.importers import log
@@ -48,7 +49,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help="the timeline (default: standard input), or what "
         "--from says")
-    options.add(parser, "policies, separated by commas; several are compared "
+    policies.add(parser, "policies, separated by commas; several are compared "
                 f"(default: {DEFAULT_POLICY})", old=("on", "off"))
     add("--set", action="append", metavar="K=V", default=[],
         help="a parameter of all policies, by its property's name; may be repeated; what is "

@@ -15,10 +15,11 @@ import sys
 from pathlib import Path
 
 from cint import host, paths, ui, units
-from cint.device import options, properties
+from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import agent, hints, kinds, polling, steering, vm
 from cint.measure import comparison, settings
+from cint.options import policies
 
 DEFAULT_POLICY = "cint+ooo"
 DEFAULT_MEMORY_MIB = 1024
@@ -36,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=f"policies: {properties.POLICY_HELP}\n"
         f"media: {', '.join(properties.PROFILES)}")
     add = parser.add_argument
-    options.add(parser, f"(default: {DEFAULT_POLICY})")
+    policies.add(parser, f"(default: {DEFAULT_POLICY})")
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="real",
         help="real (default) or virtual: one instruction per ns, which the CPUs share evenly; "

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The options of `cint compare`, checked and put together."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cint import units
+from cint.device import properties, scale
+from cint.errors import UsageError
+from cint.guest import engines, hints, kinds, polling, steering, vm
+from cint.guest.polling import Polling
+from cint.guest.steering import Steering
+from cint.measure import workloads
+from cint.measure.arms import Arm
+from cint.measure.settings import (
+    CALIBRATED,
+    DEFAULT_COST_NS,
+    DEFAULT_RAMP_S,
+    DEFAULT_RUNTIME_S,
+    DEFAULT_SCALE,
+    MAX_COST_GUEST_NS,
+    MAX_COST_NS,
+    MAX_SEED,
+    MAX_VCPUS,
+    QUICK_RUNTIME_S,
+    REAL_REPEAT,
+    REAL_RUNTIME_S,
+    REPEAT,
+    Settings,
+)
+from cint.measure.workloads import Timing, Workload
+from cint.options import policies, store
+
+#: How the guest's kernel does I/O, in a row.
+Mode = Polling | Steering
+
+
+def _seconds(text: str) -> float:
+    seconds = units.parse_time(text, "--runtime", default_unit="s") / 1e9
+    if seconds <= 0:
+        raise UsageError(f"--runtime {text}: a run needs more than no time")
+    return seconds
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options, shared with tests."""
+    policies.add(parser, "policies, separated by commas")
+    add = parser.add_argument
+    add("--workload", metavar="LIST", default=None,
+        help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
+    add("--fio", metavar="JOBFILE", type=Path,
+        help="your own fio job file instead; ${DEVICE} in it is the namespace")
+    add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
+    add("--time", choices=("virtual", "real"), default="virtual",
+        help="virtual (default): repeatable, independent of the host's load; "
+             "real: KVM if it works, with the stock device as a further row")
+    add("--guest", choices=kinds.GUESTS, default="cint",
+        help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--hints", metavar="LIST",
+        help="who gives hints. With our kernel: on (default), or off: its driver passes none to "
+             "the device, which then infers them under cint. With --guest distro: off (default), "
+             "module (docs/hints-module.md), or both, each with each policy")
+    add("--polling", metavar="LIST", default=polling.OFF,
+        help=f"how threads that wait for their reads poll for them, each with each policy: "
+             f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
+             "rows then")
+    add("--engine", metavar="LIST", default=engines.KERNEL,
+        help=f"who drives the controller, each with each policy: {engines.VALID} (default: "
+             f"{engines.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
+             "pointer beside the default ones")
+    add("--steering", metavar="LIST", default=steering.OFF,
+        help=f"queues for I/O of the realtime class, and what is moved between CPUs, each with "
+             f"each policy: {steering.VALID} (default: {steering.OFF}); see docs/blk-switch.md")
+    add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
+        help="CPUs of the guest (default: 1)")
+    add("--runtime", metavar="TIME", type=_seconds,
+        help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
+             f"{REAL_RUNTIME_S:g}s in real time)")
+    add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"),
+        help="boot a guest N times for each policy, each time with another seed, and print "
+             f"medians and spread (default: {REPEAT}; {REAL_REPEAT} in real time)")
+    add("--seed", metavar="N", type=units.count(1, MAX_SEED, "--seed"), default=1,
+        help="of the first repeat's random numbers; the next repeats have N+1, N+2 ... "
+             "(default: 1)")
+    add("--cpu-scale", metavar="K", default=None,
+        help=f"how much slower the guest's CPU is than the one it stands for "
+             f"(default: {DEFAULT_SCALE:g}); 'calibrated': {CALIBRATED['cpu_scale']:g}, see "
+             "./cint calibrate")
+    add("--irq-cost", metavar="NS", default=None,
+        help=f"cost of one interrupt, ns (default: {DEFAULT_COST_NS} in virtual time, else 0); "
+             f"'calibrated': {CALIBRATED['irq_cost_ns']}, see ./cint calibrate")
+    add("--drive", metavar="FILE", type=Path,
+        help="raw file behind the namespace (default: none, reads give zeroes)")
+    add("--device-opts", metavar="TEXT", default="",
+        help="further properties for -device nvme, appended last")
+    add("--trace", metavar="PATTERN", action="append", default=[],
+        help="QEMU trace events for logs/POLICY/qemu.log; 'cint' means pci_nvme_cint_*, what "
+             "./cint replay --from-trace and ./cint trace read, 'vcpus' QEMU's own of messages to "
+             "vCPUs; may be repeated")
+    add("--out", metavar="DIR", type=Path,
+        help="directory for the results: new, empty, or of the same command, which goes on there")
+    add("--label", metavar="TEXT", help="a name for the results, for ./cint results and diff")
+    add("--json", action="store_true",
+        help="print results.json, and nothing else, to standard output")
+    add("--no-previous", action="store_true",
+        help="do not show the last result beside this one")
+    add("--quick", action="store_true", help="very short jobs; not good enough for conclusions")
+    add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
+    add("--boot-limit", metavar="S", type=units.count(1, 3600, "--boot-limit"),
+        help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
+             f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro; in virtual time for each CPU)")
+    store.add_store_options(parser)
+    store.add_cluster_option(parser)
+    add("--dry-run", action="store_true",
+        help="print QEMU's command lines, the kernel's, the fio jobs and what is scaled")
+
+
+def parse_scale(text: str | None) -> float:
+    """The value of --cpu-scale."""
+    if text is None:
+        return DEFAULT_SCALE
+    if text == "calibrated":
+        return CALIBRATED["cpu_scale"]
+    try:
+        return scale.check_scale(float(text))
+    except ValueError:
+        raise UsageError(f"--cpu-scale {text}: give a number such as 3, or 'calibrated'") from None
+
+
+def parse_cost(text: str | None, virtual: bool) -> int:
+    """The value of --irq-cost in ns."""
+    if text is None:
+        return DEFAULT_COST_NS if virtual else 0
+    if text == "calibrated":
+        return round(CALIBRATED["irq_cost_ns"])
+    cost = units.whole(text.removesuffix("ns"), 0, MAX_COST_NS)
+    if cost is None:
+        raise UsageError(f"--irq-cost {text}: give ns from 0 (none) to {MAX_COST_NS}, "
+                         "or 'calibrated'")
+    return cost
+
+
+def _runtime(args: argparse.Namespace, virtual: bool) -> float:
+    if args.runtime is not None:
+        return float(args.runtime)
+    if args.quick:
+        return QUICK_RUNTIME_S
+    return DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
+
+
+def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy]:
+    given = any(word != hints.OFF for word in hints.parse_list(args.hints, args.guest))
+    default = properties.DEFAULT_POLICIES if given else properties.HINTLESS_POLICIES
+    if any(engine.is_user for engine in engines.parse_list(args.engine)):
+        default += ",pointer"
+    policies = properties.parse_policies(
+        args.policy or (default if virtual else f"stock,{default}"))
+    if virtual:
+        properties.check_virtual(policies)
+    return policies
+
+
+def _each_with(arms: Sequence[Arm], word: str, modes: Sequence[Mode], text: str,
+               guest: str) -> list[Arm]:
+    """Each row with each mode of the option `word`, which is also the name of Arm's field."""
+    if guest == "distro" and any(mode.name != "off" for mode in modes):
+        raise UsageError(f"--{word} {text}: the distribution's kernel has none of these modes",
+                         hint="leave it out, or use --guest cint")
+    fields: list[dict[str, Any]] = [{word: mode} for mode in modes]
+    return _not_too_many([replace(arm, **field) for arm in arms for field in fields], word)
+
+
+def _with_hints(arms: Sequence[Arm], words: Sequence[str]) -> list[Arm]:
+    """Each row with each who gives hints; where nobody does, the device infers them."""
+    found = [replace(arm, hints=word, policy=properties.inferred(arm.policy)
+                     if word == hints.OFF else arm.policy) for arm in arms for word in words]
+    return _not_too_many(found, "hints")
+
+
+def _with_engines(arms: Sequence[Arm], text: str, guest: str) -> list[Arm]:
+    """Each row with each engine of ``--engine``.
+
+    How the kernel polls is nothing to a process that drives: such a row stands once.
+    """
+    chosen = engines.parse_list(text)
+    if any(engine.is_user for engine in chosen) and guest == "distro":
+        raise UsageError(f"--engine {text}: the image of the distribution's kernel has no "
+                         "user-space driver", hint="leave it out, or use --guest cint")
+    found = [replace(arm, engine=engine) for arm in arms for engine in chosen
+             if not (engine.is_user and arm.polling.polls)]
+    if not found:
+        raise UsageError(f"--engine {text}: --polling is how the kernel polls; add the engine "
+                         "kernel, or leave --polling out")
+    return _not_too_many(found, "engine")
+
+
+def _not_too_many(arms: list[Arm], word: str) -> list[Arm]:
+    if len(arms) > properties.MAX_POLICIES:
+        raise UsageError(f"--{word}: {len(arms)} rows with these policies; "
+                         f"at most {properties.MAX_POLICIES}")
+    return arms
+
+
+def _arms(args: argparse.Namespace, virtual: bool) -> list[Arm]:
+    """The rows: each policy with each way of doing I/O."""
+    arms = _with_hints([Arm(policy=policy) for policy in _policies(args, virtual)],
+                       hints.parse_list(args.hints, args.guest))
+    arms = _each_with(arms, "steering", steering.parse_list(args.steering), args.steering,
+                      args.guest)
+    for arm in arms:
+        steering.check_split(arm.policy, arm.steering)
+    arms = _each_with(arms, "polling", polling.parse_list(args.polling), args.polling, args.guest)
+    arms = _with_engines(arms, args.engine, args.guest)
+    if (any(arm.steering.steers for arm in arms)
+            and any(arm.polling.polls or arm.engine.is_user for arm in arms)):
+        raise UsageError("--steering: not together with --polling or --engine")
+    return arms
+
+
+def _workloads(args: argparse.Namespace) -> list[Workload]:
+    names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
+    chosen = workloads.parse_workloads(names) if names else []
+    if args.fio:
+        chosen.append(workloads.load_job_file(args.fio))
+    return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
+
+
+def _boot_limit(args: argparse.Namespace) -> float:
+    if args.boot_limit is not None:
+        return float(args.boot_limit)
+    limit = kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
+    # In virtual time the host goes through all CPUs' instructions, one CPU after the other.
+    return limit * args.vcpus if args.time == "virtual" else limit
+
+
+def settings_from(args: argparse.Namespace) -> Settings:
+    """Check the options and put them together; raise :class:`UsageError`."""
+    virtual = args.time == "virtual"
+    cpu_scale = parse_scale(args.cpu_scale) if virtual else 1.0
+    if not virtual and args.cpu_scale is not None:
+        raise UsageError("--cpu-scale: only with --time virtual")
+    if args.drive is not None and not args.drive.is_file():
+        raise UsageError(f"--drive {args.drive}: there is no such file")
+    kinds.check(args.guest, args.irq_cost)
+    cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
+    timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
+    repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
+    arms = _arms(args, virtual)
+    chosen = _workloads(args)
+    if any(arm.engine.is_user for arm in arms):
+        for workload in chosen:
+            if workload.own:
+                workloads.check_driven(workload)
+    if any(arm.polling.polls for arm in arms):
+        chosen = [workloads.polled(workload) for workload in chosen]
+    settings = Settings(
+        arms=arms, workloads=chosen, media=properties.parse_media(args.media), virtual=virtual,
+        vcpus=args.vcpus, timing=timing, repeat=repeat, cpu_scale=cpu_scale, cost_ns=cost,
+        quick=args.quick, drive=args.drive, device_opts=args.device_opts,
+        repeat_command=repeat_command(args), boot_limit_s=_boot_limit(args), guest=args.guest,
+        hints=any(arm.hints != hints.OFF for arm in arms), seed=args.seed, extras=args.extras,
+        trace=tuple(args.trace))
+    if settings.cost_applied_ns > MAX_COST_GUEST_NS:
+        raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
+                         f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
+    # What the device would refuse, and what the scale makes too large, before anything is built.
+    for arm in settings.arms:
+        settings.device_properties(arm.policy)
+    return settings
+
+
+#: Options that decide the result, in the order of the repeat command.
+_DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "media",
+             "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
+             "irq_cost", "drive", "device_opts")
+_DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
+             "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
+             "time": "virtual",
+             "guest": "cint", "vcpus": 1, "seed": 1, "device_opts": ""}
+
+
+def repeat_command(args: argparse.Namespace) -> str:
+    """The command that gives the same result, without options that do not matter."""
+    words = ["./cint", "compare"]
+    for name in _DECISIVE:
+        value = getattr(args, name)
+        usual = hints.VALID[args.guest][0] if name == "hints" else _DEFAULTS.get(name)
+        if value is None or value == usual:
+            continue
+        if value == "calibrated":
+            value = CALIBRATED[{"irq_cost": "irq_cost_ns"}.get(name, name)]
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        words += [f"--{name.replace('_', '-')}", text]
+    if args.quick:
+        words.append("--quick")
+    return shlex.join(words)

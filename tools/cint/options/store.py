@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The options that say where runs come from: the store, other machines."""
+
+from __future__ import annotations
+
+import argparse
+
+from cint import units
+from cint.measure import runner
+from cint.measure.settings import MAX_SEED
+
+
+def add_store_options(parser: argparse.ArgumentParser) -> None:
+    """What is taken from the store of runs (measure.store), for all verbs that use it."""
+    parser.add_argument("--fresh", action="store_true",
+                        help="take no run from the store, where those of virtual time are kept; "
+                             "one that is there has to come out the same")
+    parser.add_argument("--full", action="store_true",
+                        help="run a tenth of what is in the store again, chosen at random")
+    parser.add_argument("--full-seed", metavar="N", type=units.count(0, MAX_SEED, "--full-seed"),
+                        help="choose it as the time before, whose seed was printed")
+
+
+def add_cluster_option(parser: argparse.ArgumentParser) -> None:
+    """Where runs run, for all verbs that boot guests to measure them."""
+    parser.add_argument("--cluster", metavar="ADDRESS", default="",
+                        help="run the guests on the workers of this Dask scheduler "
+                             "(tcp://HOST:PORT or tls://HOST:PORT); ./cint worker starts them, see "
+                             "docs/cluster.md")
+
+
+def reuse_from(args: argparse.Namespace) -> runner.Reuse:
+    """What these options say."""
+    return runner.Reuse.of(fresh=args.fresh, full=args.full, seed=args.full_seed)
