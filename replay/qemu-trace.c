@@ -21,6 +21,7 @@ typedef enum Field {
     FIELD_DUE,
     FIELD_TAIL,
     FIELD_HEAD,
+    FIELD_PRP1,
     FIELD_AT,
     NR_FIELDS,
 } Field;
@@ -35,10 +36,11 @@ static const char *const field_names[NR_FIELDS] = {
     [FIELD_DUE]     = "due",
     [FIELD_TAIL]    = "tail",
     [FIELD_HEAD]    = "head",
+    [FIELD_PRP1]    = "prp1",
     [FIELD_AT]      = "at",
 };
 
-static const int64_t field_max[NR_FIELDS] = {
+static const uint64_t field_max[NR_FIELDS] = {
     [FIELD_CQID]    = 65535,
     [FIELD_SQID]    = 65535,
     [FIELD_CID]     = 65535,
@@ -48,6 +50,7 @@ static const int64_t field_max[NR_FIELDS] = {
     [FIELD_DUE]     = TIME_MAX,
     [FIELD_TAIL]    = 65535,
     [FIELD_HEAD]    = 65535,
+    [FIELD_PRP1]    = UINT64_MAX,
     [FIELD_AT]      = TIME_MAX,
 };
 
@@ -71,7 +74,7 @@ static const TraceEvent trace_events[] = {
 
 typedef struct Fields {
     bool found[NR_FIELDS];
-    int64_t value[NR_FIELDS];
+    uint64_t value[NR_FIELDS];
     bool urgent;
 } Fields;
 
@@ -137,12 +140,12 @@ static void read_field(const Input *in, Fields *fields, Field field,
                        const char *text, size_t length)
 {
     char *end;
-    int64_t value = g_ascii_strtoll(text, &end, 0);
+    uint64_t value = g_ascii_strtoull(text, &end, 0);
 
-    if (end != text + length || !length || value < 0 ||
+    if (end != text + length || !length || *text == '-' ||
         value > field_max[field]) {
         input_error(in, "expected '%s' and a number from 0 to %"
-                    G_GINT64_FORMAT ", found '%.*s'", field_names[field],
+                    G_GUINT64_FORMAT ", found '%.*s'", field_names[field],
                     field_max[field], (int)MIN(length, 60), text);
     }
     fields->found[field] = true;
@@ -203,7 +206,7 @@ static void need_fields(const Input *in, const TraceEvent *event,
 static void fill(Event *to, const TraceEvent *event, const Fields *fields,
                  int64_t stamp)
 {
-    const int64_t *value = fields->value;
+    const uint64_t *value = fields->value;
 
     *to = (Event) {
         .kind = event->kind,
@@ -212,13 +215,15 @@ static void fill(Event *to, const TraceEvent *event, const Fields *fields,
         .cid = value[FIELD_CID],
         .hints = value[FIELD_HINTS],
         .sources = value[FIELD_SOURCES],
+        .page = fields->found[FIELD_PRP1] ?
+                cint_waits_page(value[FIELD_PRP1]) : 0,
         .error = value[FIELD_STATUS],
         .due = value[FIELD_DUE],
         .index = value[FIELD_HEAD],
         .tail = value[FIELD_TAIL],
         .slots = true,
         .urgent = fields->urgent,
-        .t = fields->found[FIELD_AT] ? value[FIELD_AT] : stamp,
+        .t = fields->found[FIELD_AT] ? (int64_t)value[FIELD_AT] : stamp,
     };
     /* What the device inferred, the engine infers again, or does not. */
     if (to->sources & (1u << NVME_CINT_SOURCE_INFERRED)) {

@@ -130,8 +130,12 @@ static void parse_submit(Cursor *c, Event *event)
             event->hints |= NVME_CINT_HINT_URGENT;
         } else if (NEXT_IS(c, "barrier")) {
             event->hints |= NVME_CINT_HINT_BARRIER;
+        } else if (NEXT_IS(c, "buffer")) {
+            event->page = cint_waits_page(number(c, TIME_MAX,
+                "an address (0 to 4611686018427387903)"));
         } else {
-            expected(c, "'urgent', 'barrier' or the end of the line");
+            expected(c, "'urgent', 'barrier', 'buffer' or the end of the "
+                     "line");
         }
     }
     if (event->hints) {

@@ -203,9 +203,13 @@ static void irq_timer_cb(void *opaque)
 static APART void trace_submit(const NvmeCintCq *ccq, const NvmeCintReq *creq,
                                int64_t now)
 {
+    const NvmeRwCmd *rw = (const NvmeRwCmd *)&creq->req->cmd;
+
     trace_pci_nvme_cint_submit(ccq->cq->cqid, creq->req->sq->sqid,
                                nvme_cid(creq->req), creq->cmd.hints,
-                               creq->cmd.sources, ccq->engine.inflight, now);
+                               creq->cmd.sources, ccq->engine.inflight,
+                               le64_to_cpu(rw->dptr.prp1),
+                               le64_to_cpu(rw->slba), now);
 }
 
 void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
@@ -217,6 +221,10 @@ void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
         return;
     }
     expire_deadlines(ccq, now);
+    if (cint_learns(&ccq->engine)) {
+        creq->cmd.page =
+            cint_waits_page(le64_to_cpu(creq->req->cmd.dptr.prp1));
+    }
     /* Leads to nothing: there is no action, and the deadline stays. */
     cint_submit(&csq->engine, &creq->cmd, now, hints, sources);
     if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_SUBMIT)) {

@@ -46,6 +46,7 @@ static const Arm extra_arms[] = {
     { "cint-generation", NVME_CINT_POLICY_CINT, "barrier=2", true, false },
     { "cint-ooo", NVME_CINT_POLICY_CINT, "barrier=1", true, true },
     { "cint-infer", NVME_CINT_POLICY_CINT, "infer=2", false, false },
+    { "cint-learn", NVME_CINT_POLICY_CINT, "infer=3", false, false },
     { "adaptive-storm", NVME_CINT_POLICY_ADAPTIVE, "max-irq-rate=20000",
       false, false },
     { "adaptive-retune", NVME_CINT_POLICY_ADAPTIVE,
@@ -109,6 +110,7 @@ static void submit_batch(Bench *b, Queue *q)
     for (i = 0; i < BATCH; i++) {
         uint8_t hint = hint_of(b->arm, i);
 
+        q->cmd[i].page = 1 + i;
         act(b, q, cint_submit(&q->sq, &q->cmd[i], b->now, hint,
                               hint ? 1u << NVME_CINT_SOURCE_CDW0 : 0));
     }

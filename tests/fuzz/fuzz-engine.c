@@ -8,7 +8,8 @@
  *    time pass tells of it (the deadlines of a copy run out to see);
  *  - no count has wrapped and all agree with counts made here;
  *  - no CQE has waited longer than max-hold, unless a timer came late;
- *  - with drain on, none waits when nothing is in flight.
+ *  - with drain on, none waits when nothing is in flight;
+ *  - what the guest says of a command stands, whatever is learned.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define CQS         2
 #define SQS         4           /* SQ n feeds CQ n % CQS */
 #define CMDS        24          /* per SQ, in flight at once */
+#define PAGES       7           /* of buffers; 0 is none */
 #define MAX_ENTRIES 256
 #define MAX_WAKEUPS 1000        /* deadlines until nothing is left to tell */
 
@@ -325,8 +327,10 @@ static void do_submit(World *w, unsigned sq)
             w->flying[sq][i] = true;
             w->nr_flying[sq]++;
             w->backlog[sq] -= w->backlog[sq] > 0;
+            w->cmd[sq][i].page = i % PAGES;
             act(w, q, cint_submit(&w->sq[sq], &w->cmd[sq][i], w->now, hints,
                                   source));
+            require(!hints || w->cmd[sq][i].hints == hints);
             w->visible[sq][i] = hints == NVME_CINT_HINT_URGENT &&
                                 source & 1u << NVME_CINT_SOURCE_CDW0;
             n--;

@@ -45,7 +45,7 @@ static const char *const policies[] = {
 static const char *const barriers[] = {
     "relaxed", "strict", "generation", NULL,
 };
-static const char *const infers[] = { "off", "batch", "all", NULL };
+static const char *const infers[] = { "off", "batch", "all", "learn", NULL };
 static const char *const drains[] = { "auto", "on", "off", NULL };
 static const char *const storms[] = { "hold", "retune", NULL };
 
@@ -99,7 +99,7 @@ static bool set_config(Change *c)
     f.policy = below(NVME_CINT_POLICY_POINTER + 1);
     f.flags = below(4);
     f.barrier = below(3);
-    f.infer = below(3);
+    f.infer = below(4);
     f.drain = below(3);
     f.delta_ns = cpu_to_le32(below(20000));
     f.thr = cpu_to_le16(below(20));

@@ -47,7 +47,7 @@ static const Value invalid_values[] = {
     { 2, 1, 6 }, { 2, 1, 7 }, { 2, 1, 255 },            /* policy */
     { 3, 1, 4 }, { 3, 1, 0x80 },                        /* flags */
     { 4, 1, 3 }, { 4, 1, 255 },                         /* barrier */
-    { 5, 1, 3 }, { 5, 1, 255 },                         /* inference */
+    { 5, 1, 4 }, { 5, 1, 255 },                         /* inference */
     { 6, 1, 3 }, { 6, 1, 255 },                         /* drain */
     { 7, 1, 0 }, { 7, 1, 2 },                           /* each-cqe */
     { 8, 4, 1000000001 }, { 8, 4, 0xffffffff },         /* delta */

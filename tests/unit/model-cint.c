@@ -8,6 +8,7 @@
 
 #include "model-cint.h"
 #include "model-storm.h"
+#include "model-waits.h"
 
 void model_infer(Model *model, unsigned sq)
 {
@@ -23,7 +24,9 @@ void model_infer(Model *model, unsigned sq)
         }
     }
     if (!last || last->state != MODEL_FLYING || last->given ||
-        model->config.infer == CINT_INFER_OFF) {
+        last->waited || model->config.infer == CINT_INFER_OFF ||
+        (model->config.infer == CINT_INFER_LEARN && batch == 1 &&
+         !model_knows_any(model))) {
         return;
     }
     last->hints = NVME_CINT_HINT_BARRIER;

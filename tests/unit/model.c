@@ -8,6 +8,7 @@
 #include "model-cint.h"
 #include "model-storm.h"
 #include "model-vic.h"
+#include "model-waits.h"
 
 static const CintAction nothing = { .fire = CINT_FIRE_NONE };
 
@@ -16,6 +17,7 @@ void model_init(Model *model, uint32_t size, const CintConfig *config)
     memset(model, 0, sizeof(*model));
     model->size = size;
     model->config = *config;
+    model->slices = 1;
 }
 
 static unsigned count_flying(const Model *model, int sq)
@@ -217,6 +219,15 @@ static bool has_answered(const Model *model)
     return not_consumed(model) >= most(model);
 }
 
+/* What the most is to be: a queue that learns forgets a sixteenth of it. */
+static int forget_share(const Model *model)
+{
+    int too_many = most(model) - not_consumed(model);
+
+    return model_learns(model) ? most(model) - (too_many + 15) / 16
+                               : not_consumed(model);
+}
+
 static CintAction fire(Model *model, int64_t t, CintReason reason)
 {
     CintAction action = {
@@ -233,9 +244,10 @@ static CintAction fire(Model *model, int64_t t, CintReason reason)
         model->cqe[i].held = CINT_HELD_NOT;
     }
     if (t - model->submitted >= (int64_t)model_storm(model).delta_ns) {
-        log_work(model, -not_consumed(model) - 1);
+        log_work(model, -forget_share(model) - 1);
     }
     model->asleep = false;
+    model->probing = false;
     log_message(model, t, action.covered);
     return action;
 }
@@ -442,7 +454,7 @@ static bool begins_batch(const Model *model, unsigned sq)
 }
 
 unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
-                      bool cdw0)
+                      bool cdw0, uint32_t page)
 {
     g_assert_cmpuint(model->nr_cmds, <, MODEL_CMDS);
     model->backlog[sq] = MAX(model->backlog[sq], 1) - 1;
@@ -454,8 +466,13 @@ unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
         .any = begins_batch(model, sq) && model_knows_any(model) &&
                hints == NVME_CINT_HINT_BARRIER,
         .driver_knows = cdw0,
+        .page = page,
+        .told = model->nr_cqes - model_pending(model),
+        .cqes = model->nr_cqes,
+        .cqe = -1,
     };
     model->nr_cmds++;
+    model_learn(model);
     log_work(model, not_consumed(model));
     return model->nr_cmds - 1;
 }
@@ -582,6 +599,7 @@ CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error)
     bool drains = drained(model) && !model_storm(model).retuning;
     CintReason reason, pressing;
 
+    model_learn_posted(model, cmd);
     post(model, t);
     log_cqe(model, t, asked_by(model, cmd, satisfied));
     reason = gentle_reason(model, cmd, satisfied, urgent_class);
@@ -645,15 +663,22 @@ static CintAction gone(Model *model, int64_t t, bool satisfied)
                           : nothing;
 }
 
+static bool seems_asleep(const Model *model)
+{
+    return model_knows_any(model) && has_answered(model) &&
+           somebody_waits_for_any(model) && !model_somebody_waited(model);
+}
+
 CintAction model_doorbell(Model *model, unsigned sq, int64_t t)
 {
     CintAction action = rang(model, t);
 
     model_infer(model, sq);
-    if (model_knows_any(model) && has_answered(model) &&
-        somebody_waits_for_any(model)) {
-        model->asleep = true;
+    if (!model->asleep && !model->probing && seems_asleep(model)) {
+        model->probing = model_learns(model) && ++model->sleeps % 16 == 0;
+        model->asleep = !model->probing;
     }
+    model->asleep = model->asleep && !model_somebody_waited(model);
     return action.fire == CINT_FIRE_NONE && model->asleep ?
            gone(model, t, false) : action;
 }
@@ -686,6 +711,7 @@ CintAction model_delete_sq(Model *model, unsigned sq, int64_t t)
             model->cmd[i].state = MODEL_CANCELLED;
         }
     }
+    model_learn_delete(model, sq);
     return gone(model, t, satisfied);
 }
 
@@ -724,6 +750,7 @@ CintAction model_configure(Model *model, int64_t t, const CintConfig *config)
     }
     model->config = *config;
     model->asleep = false;
+    model->probing = false;
     return fire_pending(model, t, NVME_CINT_REASON_RECONF);
 }
 

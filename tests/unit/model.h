@@ -72,6 +72,12 @@ typedef struct ModelCmd {
     bool driver_knows;  /* and in CDW0 */
     bool announced;     /* by a doorbell */
     bool any;           /* its sender waits for any command */
+    uint32_t page;      /* of its buffer; 0: none, or nothing was learned */
+    bool waited;        /* as was learned */
+    bool counts;        /* as one that comes between */
+    int told;           /* CQEs told of when it was submitted */
+    unsigned cqes;      /* CQEs posted by then */
+    int cqe;            /* its own, if that was learned from, or -1 */
 } ModelCmd;
 
 typedef struct Model {
@@ -95,6 +101,14 @@ typedef struct Model {
     unsigned nr_works;
     int64_t submitted;  /* the last command */
     bool asleep;        /* at the last doorbell, and not told since */
+    bool probing;       /* it seemed so, and the guest is not told */
+    unsigned sleeps;
+    struct {
+        bool known;
+        unsigned number;
+        unsigned since; /* its first command */
+    } life[MODEL_SQS];
+    unsigned slices, forgotten;     /* and the first command since then */
 } Model;
 
 void model_init(Model *model, uint32_t size, const CintConfig *config);
@@ -105,7 +119,7 @@ void model_init(Model *model, uint32_t size, const CintConfig *config);
  */
 CintAction model_published(Model *model, unsigned sq, int64_t t, unsigned n);
 unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
-                      bool cdw0);
+                      bool cdw0, uint32_t page);
 CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error);
 CintAction model_doorbell(Model *model, unsigned sq, int64_t t);
 CintAction model_pass_end(Model *model, int64_t t);

@@ -63,7 +63,7 @@ CintConfig random_config(int policy)
                            CINT_BARRIER_GENERATION),
         .ooo = !one_in(4),
         .infer = PICK_OF(CINT_INFER_OFF, CINT_INFER_OFF, CINT_INFER_BATCH,
-                         CINT_INFER_ALL),
+                         CINT_INFER_ALL, CINT_INFER_LEARN, CINT_INFER_LEARN),
         .max_irq_rate = PICK_OF(0, 0, 0, 30000, 170000, 1000000, 7000000,
                                 1000000000),
         .ewma_shift = PICK_OF(1, 1, 2, 3, 4, 7, 16),

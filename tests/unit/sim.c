@@ -216,6 +216,7 @@ static void fetch(Sim *sim, unsigned sq, char mark)
         i++;
     }
     sim->mark[sq][n] = mark;
+    sim->cmd[sq][n].page = sim->page;
     act(sim, cint_submit(&sim->sq[sq], &sim->cmd[sq][n], sim->now,
                          marks[i].hints, marks[i].sources));
 }

@@ -58,6 +58,7 @@ typedef struct Sim {
     SimCqe cqe[SIM_CQES];           /* by free-running index */
     SimMove move[SIM_MOVES];
     unsigned nr_moves;
+    uint32_t page;                  /* of the next commands' buffers */
 } Sim;
 
 /*

@@ -21,8 +21,10 @@
 
 #define STREAMS     100
 #define EVENTS      250
+#define LONG_EVENTS 800     /* what is learned takes more */
 #define SQS         3
 #define MAX_FLYING  48
+#define PAGES       10      /* of buffers: no bucket is full */
 #define SHOWN       16      /* events shown when a stream fails */
 
 typedef enum Guest {
@@ -37,6 +39,7 @@ typedef struct Mode {
     int policy;             /* the only one, or -1: any, and it changes */
     Guest guest;
     bool late;              /* timers come late, as in real time */
+    bool learns;            /* few hints are given, and the device learns */
 } Mode;
 
 /* What the guest knows of a CQE. */
@@ -289,14 +292,18 @@ static int64_t random_time(const Stream *s)
 /* A command that is marked in one of the two places, in both, or in none. */
 static void fetch(Stream *s, unsigned sq)
 {
-    uint8_t cdw0 = one_in(2) ? 0 : pick(0, 3);
-    uint8_t cdw13 = one_in(4) ? pick(0, 3) : 0;
+    bool says = !s->mode->learns || one_in(8);
+    uint8_t cdw0 = !says || one_in(2) ? 0 : pick(0, 3);
+    uint8_t cdw13 = says && one_in(4) ? pick(0, 3) : 0;
     uint8_t sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
                       (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
     bool urgent = cdw0 == NVME_CINT_HINT_URGENT;
-    unsigned cmd = model_submit(&s->model, sq, s->now, cdw0 | cdw13, urgent);
+    uint32_t page = pick(0, PAGES);
+    unsigned cmd = model_submit(&s->model, sq, s->now, cdw0 | cdw13, urgent,
+                                page);
 
     s->urgent[cmd] = urgent;
+    s->cmd[cmd].page = page;
     note(s, "%" PRId64 " submit %u to sq %u: %u %u", s->now, cmd, sq, cdw0,
          cdw13);
     answer(s, cint_submit(&s->sq[sq], &s->cmd[cmd], s->now, cdw0 | cdw13,
@@ -320,7 +327,9 @@ static void do_publish(Stream *s)
 /* The doorbell of a batch comes at once, or after other events. */
 static void do_submit(Stream *s)
 {
-    unsigned n = PICK_OF(0, 1, 1, 2, 4, 6), sq = pick(0, SQS - 1);
+    bool few = s->mode->learns && !one_in(8);
+    unsigned n = few ? 1 : PICK_OF(0, 1, 1, 2, 4, 6);
+    unsigned sq = few ? 0 : pick(0, SQS - 1);
 
     if (one_in(3)) {
         publish(s, sq, n);
@@ -410,9 +419,21 @@ static void do_delete_sq(Stream *s)
     cint_sq_init(&s->sq[sq], &s->cq);
 }
 
+static CintConfig config_of(const Mode *mode)
+{
+    CintConfig config = random_config(mode->policy);
+
+    if (mode->learns) {
+        config.infer = CINT_INFER_LEARN;
+        config.barrier = one_in(8) ? CINT_BARRIER_STRICT
+                                   : CINT_BARRIER_RELAXED;
+    }
+    return config;
+}
+
 static void do_configure(Stream *s)
 {
-    CintConfig config = random_config(s->mode->policy);
+    CintConfig config = config_of(s->mode);
 
     note(s, "%" PRId64 " configure", s->now);
     answer(s, cint_configure(&s->cq, s->now, &config),
@@ -520,7 +541,7 @@ static void stream_init(Stream *s, const Mode *mode, unsigned *irqs,
     s->mode = mode;
     s->irqs = irqs;
     s->irqs_urgent = irqs_urgent;
-    s->config = random_config(mode->policy);
+    s->config = config_of(mode);
     cint_scope_init(&s->scope);
     cint_cq_init(&s->cq, &s->scope, size, &s->config);
     for (i = 0; i < SQS; i++) {
@@ -592,11 +613,12 @@ static void test_streams(gconstpointer mode)
 {
     unsigned irqs[NVME_CINT_NR_REASONS] = { 0 }, irqs_urgent = 0;
     Stream *s = g_new(Stream, 1);
+    unsigned events = ((const Mode *)mode)->learns ? LONG_EVENTS : EVENTS;
     unsigned i, event;
 
     for (i = 0; i < STREAMS; i++) {
         stream_init(s, mode, irqs, &irqs_urgent);
-        for (event = 0; event < EVENTS; event++) {
+        for (event = 0; event < events; event++) {
             advance(s, random_time(s));
             do_something(s);
             check(s);
@@ -611,7 +633,7 @@ int main(int argc, char **argv)
 {
     static const char *const policy[] = {
         "any-policy", "default", "static", "adaptive", "vic", "cint",
-        "pointer",
+        "pointer", "learning",
     };
     static const char *const guest[] = {
         [EAGER] = "eager", [LAZY] = "lazy", [RECORDS] = "records",
@@ -624,7 +646,9 @@ int main(int argc, char **argv)
     for (i = 0; i < G_N_ELEMENTS(policy); i++) {
         for (kind = 0; kind < NR_GUESTS * 2; kind++, m++) {
             *m = (Mode) {
-                .policy = (int)i - 1,
+                .policy = i > NVME_CINT_POLICY_POINTER + 1 ?
+                          NVME_CINT_POLICY_CINT : (int)i - 1,
+                .learns = i > NVME_CINT_POLICY_POINTER + 1,
                 .guest = kind / 2,
                 .late = kind % 2,
             };

@@ -59,7 +59,8 @@ static bool satisfies_barrier(const CintCq *cq, const CintCmd *cmd, bool fence)
         return fence;
     }
     return cmd->hints == NVME_CINT_HINT_BARRIER &&
-           (!cmd->any || !cq->drain || cint_nothing_comes(cq));
+           (cmd->waiter != CINT_WAITER_ANY || !cq->drain ||
+            cint_nothing_comes(cq));
 }
 
 /* While the limiter retunes, marked commands are as good as others (4.3). */
@@ -122,10 +123,16 @@ static const char *cint_policy_conflict(const CintConfig *config)
            "or delta, or use ooo=off" : NULL;
 }
 
+static bool cint_policy_learns(const CintConfig *config)
+{
+    return config->infer == CINT_INFER_LEARN;
+}
+
 const CintPolicyOps cint_policy_cint = {
     .drain = true,
     .tunable = true,
     .any = cint_policy_any,
+    .learns = cint_policy_learns,
     .thr = offsetof(CintConfig, thr),
     .conflict = cint_policy_conflict,
     .complete = cint_policy_complete,

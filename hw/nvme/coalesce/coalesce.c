@@ -59,6 +59,7 @@ static void apply_config(CintCq *cq, const CintConfig *config)
     cq->config = *config;
     cq->drain = config->drain == CINT_AUTO ? ops(cq)->drain
                                            : config->drain == CINT_ON;
+    cq->learns = ops(cq)->learns && ops(cq)->learns(config);
     cint_limits_configure(&cq->limits, &(CintLimitsConfig) {
         .kick_window_ns = config->kick_window_ns,
         .max_irq_rate = config->max_irq_rate,
@@ -103,6 +104,10 @@ static uint32_t with_device(const CintCq *cq)
     return cq->inflight + outstanding(cq);
 }
 
+/* Of a queue that learns. */
+#define FORGET_SHARE    16  /* of what is too many, at a time */
+#define PROBE_EVERY     16  /* times that the guest seems to sleep */
+
 static void note_most(CintCq *cq, int64_t now)
 {
     if (with_device(cq) > cq->most) {
@@ -115,7 +120,9 @@ static void note_most(CintCq *cq, int64_t now)
 static void forget_most(CintCq *cq, int64_t now)
 {
     if (now - cq->submit_ns >= cq->delta_ns) {
-        cq->most = with_device(cq);
+        uint32_t share = cq->learns ? FORGET_SHARE : 1;
+
+        cq->most -= (cq->most - with_device(cq) + share - 1) / share;
     }
 }
 
@@ -155,6 +162,7 @@ static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
     cq->pending = 0;
     cq->retained = 0;
     cq->asleep = false;
+    cq->probing = false;
     forget_most(cq, now);
     disarm(cq);
     return sent(cq, now, action);
@@ -300,7 +308,7 @@ static CintAction commands_went(CintCq *cq, int64_t now, bool fence)
 {
     CintVerdict verdict = { .reason = NVME_CINT_REASON_NONE };
 
-    cq->asleep &= cq->any > 0;
+    cq->asleep &= cq->waiters[CINT_WAITER_ANY] > 0;
     if (!cq->pending) {
         return no_action;
     }
@@ -320,13 +328,34 @@ static void set_backlog(CintSq *sq, uint32_t backlog)
     sq->backlog = backlog;
 }
 
-/* @any: how many of them have CintCmd.any. */
-static void leave_flight(CintSq *sq, uint32_t commands, uint32_t any)
+static void add_waiter(CintSq *sq, CintCmd *cmd, CintWaiter waiter)
+{
+    cmd->waiter = waiter;
+    sq->waiters[waiter]++;
+    sq->cq->waiters[waiter]++;
+}
+
+/* @cmd still says what it was. */
+static void remove_waiter(CintSq *sq, const CintCmd *cmd)
+{
+    CINT_MUST(sq->waiters[cmd->waiter]);
+    sq->waiters[cmd->waiter]--;
+    sq->cq->waiters[cmd->waiter]--;
+}
+
+static void drop_waiters(CintSq *sq)
+{
+    unsigned i;
+
+    for (i = 0; i < CINT_NR_WAITERS; i++) {
+        sq->cq->waiters[i] -= sq->waiters[i];
+        sq->waiters[i] = 0;
+    }
+}
+
+static void leave_flight(CintSq *sq, uint32_t commands)
 {
     CINT_MUST(sq->inflight >= commands);
-    CINT_MUST(sq->any >= any);
-    sq->any -= any;
-    sq->cq->any -= any;
     sq->inflight -= commands;
     sq->cq->inflight -= commands;
     sq->cq->scope->inflight -= commands;
@@ -378,9 +407,33 @@ static bool knows_any(const CintCq *cq)
 static void wait_for_any(CintSq *sq, CintCmd *cmd)
 {
     if (cmd->hints == NVME_CINT_HINT_BARRIER && knows_any(sq->cq)) {
-        cmd->any = true;
-        sq->any++;
-        sq->cq->any++;
+        add_waiter(sq, cmd, CINT_WAITER_ANY);
+    }
+}
+
+static const uint8_t inferred = 1u << NVME_CINT_SOURCE_INFERRED;
+
+/*
+ * Who gives no hint is taken for what its buffer was used for before. Who has
+ * published several commands with one doorbell waits for none of them alone.
+ */
+static APART void learn(CintSq *sq, CintCmd *cmd)
+{
+    CintCq *cq = sq->cq;
+    bool waits = cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page,
+                                   cq->tail - cq->pending);
+
+    if (sq->batch) {
+        if (sq->batch_end && sq->batch_end->sources == inferred) {
+            sq->batch_end->hints = NVME_CINT_HINT_NONE;
+            sq->batch_end->sources = 0;
+            remove_waiter(sq, sq->batch_end);
+            sq->batch_end->waiter = CINT_WAITER_NONE;
+        }
+    } else if (waits && !cmd->sources) {
+        cmd->hints = NVME_CINT_HINT_URGENT;
+        cmd->sources = inferred;
+        add_waiter(sq, cmd, CINT_WAITER_THIS);
     }
 }
 
@@ -389,8 +442,13 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
 {
     cmd->hints = hints;
     cmd->sources = sources;
+    cmd->waiter = CINT_WAITER_NONE;
+    if (sq->cq->learns) {
+        learn(sq, cmd);
+    } else {
+        cmd->page = 0;
+    }
     cint_fence_submit(sq, cmd);
-    cmd->any = false;
     if (!sq->batch++) {
         wait_for_any(sq, cmd);
     }
@@ -416,10 +474,11 @@ static void infer_hint(CintSq *sq)
     uint64_t infer = sq->cq->config.infer;
     bool alone = sq->batch == 1 && sq->cq->inflight == 1;
 
-    if (infer == CINT_INFER_OFF || !cmd || cmd->sources) {
+    if (infer == CINT_INFER_OFF || !cmd || cmd->sources ||
+        (infer == CINT_INFER_LEARN && sq->batch == 1 && !knows_any(sq->cq))) {
         return;
     }
-    cmd->sources = 1u << NVME_CINT_SOURCE_INFERRED;
+    cmd->sources = inferred;
     if (infer == CINT_INFER_ALL && alone) {
         cmd->hints = NVME_CINT_HINT_URGENT;
     } else {
@@ -431,12 +490,37 @@ static void infer_hint(CintSq *sq)
     }
 }
 
+/*
+ * Nobody is told of any command while one is in flight that is waited for: the
+ * interrupt for that one comes soon, and tells of all.
+ */
+static bool sleeps(const CintCq *cq)
+{
+    return cq->waiters[CINT_WAITER_ANY] && !cq->waiters[CINT_WAITER_THIS] &&
+           knows_any(cq) && with_device(cq) >= cq->most;
+}
+
+/*
+ * What a queue that learns takes for the most may be too few, and a guest that
+ * still has answers to give is then told in vain, a few CQEs each time, so that
+ * it never has fewer to give. Once in a while it is left to delta and thr: what
+ * it submits meanwhile says how many there are.
+ */
+static void fall_asleep(CintCq *cq)
+{
+    if (!cq->asleep && !cq->probing && sleeps(cq)) {
+        cq->probing = cq->learns && ++cq->sleeps % PROBE_EVERY == 0;
+        cq->asleep = !cq->probing;
+    }
+    cq->asleep &= !cq->waiters[CINT_WAITER_THIS];
+}
+
 CintAction cint_batch_end(CintSq *sq, int64_t now)
 {
     CintCq *cq = sq->cq;
 
     infer_hint(sq);
-    cq->asleep |= cq->any && knows_any(cq) && with_device(cq) >= cq->most;
+    fall_asleep(cq);
     sq->batch = 0;
     sq->batch_end = NULL;
     return cint_checked(cq, cq->asleep ? commands_went(cq, now, false)
@@ -461,7 +545,10 @@ CintAction cint_doorbell(CintSq *sq, int64_t now)
 /* @cmd leaves its queue. Returns true if that satisfies a strict Barrier. */
 static bool retire(CintSq *sq, CintCmd *cmd)
 {
-    leave_flight(sq, 1, cmd->any);
+    leave_flight(sq, 1);
+    if (cmd->waiter) {
+        remove_waiter(sq, cmd);
+    }
     if (sq->batch_end == cmd) {
         sq->batch_end = NULL;
     }
@@ -491,6 +578,9 @@ static CintAction complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
     bool pressure;
     CintVerdict verdict;
 
+    if (cq->learns) {
+        cint_waits_posted(&cq->scope->waits, &sq->waits, cmd->page, cq->tail);
+    }
     count_cqe(cq, now);
 
     /* The policy counts every completion, also one that fires anyway. */
@@ -529,9 +619,11 @@ CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now)
 
 CintAction cint_delete_sq(CintSq *sq, int64_t now)
 {
-    leave_flight(sq, sq->inflight, sq->any);
+    leave_flight(sq, sq->inflight);
+    drop_waiters(sq);
     set_backlog(sq, 0);
     sq->batch_end = NULL;
+    cint_waits_leave(&sq->cq->scope->waits, &sq->waits);
     return cint_checked(sq->cq, commands_went(sq->cq, now,
                                               cint_fence_drop_all(sq)));
 }
@@ -630,6 +722,7 @@ CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config)
 
     apply_config(cq, config);
     cq->asleep = false;
+    cq->probing = false;
     if (new_policy) {
         enter_policy(cq);
     }

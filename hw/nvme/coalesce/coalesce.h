@@ -43,6 +43,7 @@
 
 #include "../cint-abi.h"
 #include "limit.h"
+#include "waits.h"
 
 #define CINT_NO_DEADLINE    INT64_MAX
 
@@ -82,6 +83,7 @@ typedef enum CintInfer {
     CINT_INFER_OFF,
     CINT_INFER_BATCH,           /* the last SQE of a batch is a Barrier */
     CINT_INFER_ALL,             /* and a lone one is Urgent */
+    CINT_INFER_LEARN,           /* Urgent are those somebody waited for */
 } CintInfer;
 
 typedef enum CintStormMode {
@@ -188,6 +190,7 @@ typedef struct CintScope {
     uint32_t inflight;  /* commands fetched and not yet posted or cancelled */
     uint32_t backlog;   /* SQEs published and not fetched */
     CintVicEpoch vic;
+    CintWaits waits;
 } CintScope;
 
 /* Interrupt pointer of policy pointer (Jiang). */
@@ -196,6 +199,14 @@ typedef enum CintPointerState {
     CINT_POINTER_ARMED,
     CINT_POINTER_SPENT, /* fired and not written since: silent */
 } CintPointerState;
+
+/* Who waits for a command, if that is more than its hint says. */
+typedef enum CintWaiter {
+    CINT_WAITER_NONE,
+    CINT_WAITER_ANY,    /* a Barrier of who waits for any command, not this */
+    CINT_WAITER_THIS,   /* learned: somebody waits for this one */
+    CINT_NR_WAITERS,
+} CintWaiter;
 
 /* State of one completion queue. Read with the accessors below. */
 typedef struct CintCq {
@@ -207,13 +218,16 @@ typedef struct CintCq {
     bool drain;                 /* config.drain, resolved for the policy */
     bool disabled;              /* coalescing is off, whatever the policy */
     bool has_record;            /* the guest can tell urgent from full */
+    bool learns;                /* who waits */
 
     uint32_t inflight;          /* commands fetched */
     uint32_t backlog;           /* SQEs published and not fetched */
     uint32_t most;              /* commands not consumed, at their most */
     int64_t submit_ns;          /* when the last command was fetched */
-    uint32_t any;               /* commands in flight with CintCmd.any */
+    uint32_t waiters[CINT_NR_WAITERS];  /* commands in flight */
     bool asleep;                /* the guest waits for any completion */
+    bool probing;               /* and is not told, to see if it does */
+    uint32_t sleeps;            /* how often it has */
     uint32_t tail;              /* CQEs posted, free running */
     uint32_t head;              /* CQEs consumed, free running */
     /* CQEs no interrupt has told of and the guest has not consumed. */
@@ -248,7 +262,8 @@ typedef struct CintCmd {
      * the later ones up to one are done.
      */
     bool fence;
-    bool any;           /* a Barrier of who waits for any command, not this */
+    uint8_t waiter;     /* CintWaiter */
+    uint32_t page;      /* cint_waits_page() of its buffer, 0: it has none */
     struct CintCmd *prev, *next;    /* in flight from the same SQ, in order */
 } CintCmd;
 
@@ -256,11 +271,12 @@ typedef struct CintCmd {
 typedef struct CintSq {
     CintCq *cq;
     uint32_t inflight;
-    uint32_t any;       /* of them with CintCmd.any */
+    uint32_t waiters[CINT_NR_WAITERS];  /* of them */
     uint32_t backlog;   /* SQEs published and not fetched */
     uint32_t batch;     /* SQEs fetched since the last doorbell */
     CintCmd *batch_end; /* the last of them, NULL if done already */
     CintCmd *last;      /* newest in flight */
+    CintWaitsSq waits;
 } CintSq;
 
 void cint_scope_init(CintScope *scope);
@@ -284,7 +300,8 @@ CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog);
 
 /*
  * A command was fetched from @sq. @hints is the union of what the sender said
- * in all places, @sources says where. @cmd belongs to the engine until
+ * in all places, @sources says where; @cmd->page is set by the caller, who may
+ * leave it alone where cint_learns() says no. @cmd belongs to the engine until
  * cint_complete() or cint_cancel(). Never leads to an interrupt, and moves no
  * deadline.
  */
@@ -300,6 +317,12 @@ CintAction cint_batch_end(CintSq *sq, int64_t now);
 
 /* The guest wrote a doorbell of the pair, or its shadow was seen to move. */
 CintAction cint_rang(CintCq *cq, int64_t now);
+
+/* Does the queue learn who waits, by the buffers of commands? */
+static inline bool cint_learns(const CintCq *cq)
+{
+    return cq->learns;
+}
 
 /* Both, where a batch is fetched when its doorbell rings. */
 CintAction cint_doorbell(CintSq *sq, int64_t now);

@@ -30,10 +30,11 @@ PARAM("ooo", ooo, BOOL, 0, 1, 1, NONE, OOO,
       NULL,
       "Urgent entries get interrupts of their own class where the driver "
       "reads status records (cint; cinterrupts 3.5)"),
-PARAM("infer", infer, ENUM, 0, 2, 0, NONE, FIELD,
-      VALUES("off", "batch", "all"),
+PARAM("infer", infer, ENUM, 0, 3, 0, NONE, FIELD,
+      VALUES("off", "batch", "all", "learn"),
       "for guests without hints: the last command of a doorbell write is a "
-      "Barrier; all: and a lone one is Urgent (cint)"),
+      "Barrier; all: and a lone one is Urgent; learn: Urgent are those whose "
+      "buffers were waited for before (cint)"),
 PARAM("static-time", static_time_ns, UINT, 0, 1000000000, 0, NS, FIELD,
       NULL,
       "ns from the first pending CQE to the interrupt, 0 = no aggregation "

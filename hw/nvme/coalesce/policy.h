@@ -34,6 +34,9 @@ typedef struct CintPolicyOps {
      */
     bool (*any)(const CintCq *cq);
 
+    /* Does it learn who waits? Optional. */
+    bool (*learns)(const CintConfig *config);
+
     /* Where CintConfig has its threshold. */
     size_t thr;
 

@@ -1,0 +1,183 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Who waits, learned. See waits.h.
+ *
+ * The table is cut into as many slices as there are queues, rounded up to a
+ * power of two, so that no queue's buffers push out those of another. Within a
+ * slice a buffer has one bucket; the entries of a bucket are in order of use.
+ * When the number of slices changes everything is forgotten, which costs
+ * interrupts for a while: what is not known is told at once.
+ */
+#include <string.h>
+
+#include "waits.h"
+
+enum {
+    STATE_FLYING,
+    STATE_POSTED,
+};
+
+#define SCORE_MOST      255
+#define SCORE_WAITS     128     /* from here on somebody is said to wait */
+#define SCORE_SHARE     8       /* of the way that one judgement goes */
+
+static uint32_t buckets(const CintWaits *waits)
+{
+    return CINT_WAITS_ENTRIES / CINT_WAITS_WAYS >> waits->shift;
+}
+
+static CintWaitsPage *slice_of(CintWaits *waits, const CintWaitsSq *sq)
+{
+    uint32_t slice = sq->slice & ((1u << waits->shift) - 1);
+
+    return &waits->entry[slice * buckets(waits) * CINT_WAITS_WAYS];
+}
+
+static CintWaitsPage *bucket(CintWaits *waits, const CintWaitsSq *sq,
+                             uint32_t page)
+{
+    /* Fibonacci hashing: the upper bits are spread best. */
+    uint32_t hash = page * 0x9e3779b1u >> 16;
+
+    return slice_of(waits, sq) + (hash & (buckets(waits) - 1)) *
+                                 CINT_WAITS_WAYS;
+}
+
+/*
+ * Each queue has a slice of its own, up to CINT_WAITS_SLICES of them; further
+ * ones share the last.
+ */
+static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
+{
+    uint32_t slice = 0;
+
+    while (slice < CINT_WAITS_SLICES - 1 && waits->slices >> slice & 1) {
+        slice++;
+    }
+    *sq = (CintWaitsSq) {
+        .known = true,
+        .slice = slice,
+        .told = { told, told },
+    };
+    waits->slices |= 1ull << slice;
+    while (slice >> waits->shift) {
+        memset(waits->entry, 0, sizeof(waits->entry));
+        waits->shift++;
+    }
+    /* Another queue may have had it before. */
+    memset(slice_of(waits, sq), 0, sizeof(CintWaitsPage) * CINT_WAITS_WAYS *
+                                   buckets(waits));
+}
+
+void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq)
+{
+    if (sq->known) {
+        waits->slices &= ~(1ull << sq->slice);
+        sq->known = false;
+        if (!waits->slices) {
+            memset(waits, 0, sizeof(*waits));
+        }
+    }
+}
+
+/* NULL if it is not there. */
+static CintWaitsPage *find(CintWaitsPage *entry, uint32_t page)
+{
+    unsigned i;
+
+    for (i = 0; i < CINT_WAITS_WAYS; i++) {
+        if (entry[i].page == page) {
+            return &entry[i];
+        }
+    }
+    return NULL;
+}
+
+/* Brings @page to the front of its bucket; the last one may have to go. */
+static CintWaitsPage *to_front(CintWaitsPage *first, uint32_t page)
+{
+    CintWaitsPage *at = find(first, page);
+    CintWaitsPage found = at ? *at : (CintWaitsPage) {
+        .page = page,
+        .score = SCORE_MOST,
+    };
+
+    if (!at) {
+        at = &first[CINT_WAITS_WAYS - 1];
+    }
+    for (; at != first; at--) {
+        *at = at[-1];
+    }
+    *first = found;
+    return first;
+}
+
+static bool is_before(uint16_t a, uint16_t b)
+{
+    return (int16_t)(a - b) < 0;
+}
+
+/* Rounded away from where it is, so that both ends are reached. */
+static void judge(CintWaitsPage *entry, bool waited)
+{
+    unsigned way = waited ? SCORE_MOST - entry->score : entry->score;
+    unsigned step = (way + SCORE_SHARE - 1) / SCORE_SHARE;
+
+    entry->score += waited ? step : -step;
+}
+
+/*
+ * A command counts as one that comes between, unless its buffer was among the
+ * last that did: a neighbour that waits for its own, faster than this one, is
+ * one neighbour however often it comes round.
+ */
+static void count(CintWaitsSq *sq, uint32_t page, uint32_t told)
+{
+    unsigned i;
+
+    for (i = 0; i < CINT_WAITS_RECENT; i++) {
+        if (sq->recent[i] == page) {
+            return;
+        }
+    }
+    sq->recent[sq->next++ % CINT_WAITS_RECENT] = page;
+    sq->told[1] = sq->told[0];
+    sq->told[0] = told;
+}
+
+bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
+                       uint32_t told)
+{
+    CintWaitsPage *entry;
+
+    if (!page) {
+        return true;
+    }
+    if (!sq->known) {
+        enter(waits, sq, told);
+    }
+    entry = to_front(bucket(waits, sq, page), page);
+    if (entry->state == STATE_POSTED && is_before(entry->post, told)) {
+        /* One command may have come between: two jobs take turns. */
+        judge(entry, !is_before(entry->post, sq->told[1]));
+    }
+    entry->state = STATE_FLYING;
+    count(sq, page, told);
+    return entry->score >= SCORE_WAITS;
+}
+
+void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
+                       uint32_t index)
+{
+    CintWaitsPage *entry;
+
+    if (!page || !sq->known) {
+        return;
+    }
+    entry = find(bucket(waits, sq, page), page);
+    if (entry) {
+        entry->post = index;
+        entry->state = STATE_POSTED;
+    }
+}

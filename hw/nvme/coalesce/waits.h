@@ -1,0 +1,75 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Who waits, of guests that say nothing: learned from what happens to the
+ * buffer of a command after the guest has been told of it (policies.md, "Who
+ * waits, learned").
+ *
+ * Whoever waits for one command uses its buffer again before the others do;
+ * a job with many in flight uses it after others. What is counted is how many
+ * commands of others come between a buffer's telling and its next use.
+ *
+ * Passive: nothing is held to learn, and only evidence takes the mark off.
+ */
+#ifndef HW_NVME_COALESCE_WAITS_H
+#define HW_NVME_COALESCE_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CINT_WAITS_ENTRIES  2048    /* 16 KiB a controller */
+#define CINT_WAITS_WAYS     4       /* of a bucket */
+#define CINT_WAITS_RECENT   4       /* commands that do not count again */
+#define CINT_WAITS_SLICES   64      /* queues with a part of their own */
+
+/* One buffer. */
+typedef struct CintWaitsPage {
+    uint32_t page;      /* 0: a free entry */
+    uint16_t post;      /* its last CQE, if posted; free running */
+    uint8_t score;      /* 255: waited for */
+    uint8_t state;
+} CintWaitsPage;
+
+/* Of one controller. All zeroes is an empty one. */
+typedef struct CintWaits {
+    CintWaitsPage entry[CINT_WAITS_ENTRIES];
+    uint64_t slices;        /* which are in use */
+    uint32_t shift;         /* a queue has CINT_WAITS_ENTRIES >> shift */
+} CintWaits;
+
+/* Of one submission queue. All zeroes is a new one. */
+typedef struct CintWaitsSq {
+    bool known;             /* has a slice */
+    uint8_t slice;
+    uint8_t next;           /* of recent, free running */
+    uint16_t told[2];       /* CQEs told of at the last commands that counted */
+    uint32_t recent[CINT_WAITS_RECENT];     /* their buffers */
+} CintWaitsSq;
+
+/*
+ * What a buffer is known by: its address. Never 0, which stands for none.
+ * Buffers smaller than a sector do not differ.
+ */
+static inline uint32_t cint_waits_page(uint64_t address)
+{
+    uint32_t page = (uint32_t)(address >> 9) ^ (uint32_t)(address >> 41);
+
+    return page ? page : 1;
+}
+
+/*
+ * A command with buffer @page, 0 if it has none, was fetched; the guest has
+ * been told of @told CQEs, free running. Returns true if its sender waits for
+ * it, as far as is known.
+ */
+bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
+                       uint32_t told);
+
+/* The CQE with free-running index @index is that of @page. */
+void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
+                       uint32_t index);
+
+/* The queue goes away, and its part with it. */
+void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq);
+
+#endif /* HW_NVME_COALESCE_WAITS_H */

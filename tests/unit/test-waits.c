@@ -1,0 +1,381 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Who waits, learned: what is believed of a buffer under the loads that it is
+ * meant to tell apart, what the table forgets, and what the engine makes of it.
+ */
+#include "sim.h"
+#include "suite.h"
+
+/* A guest around the table alone, all of whose CQEs are told of at once. */
+typedef struct Guest {
+    CintWaits waits;
+    CintWaitsSq sq[80];
+    uint32_t posted, told;
+} Guest;
+
+/* Uses buffer @page: is it taken to be waited for? */
+static bool use(Guest *g, unsigned sq, uint32_t page)
+{
+    return cint_waits_submit(&g->waits, &g->sq[sq], page, g->told);
+}
+
+static void post(Guest *g, unsigned sq, uint32_t page)
+{
+    cint_waits_posted(&g->waits, &g->sq[sq], page, g->posted++);
+}
+
+static void tell(Guest *g)
+{
+    g->told = g->posted;
+}
+
+/* Buffers @first to @first + @n - 1 are done, told of together, used again. */
+static unsigned round_of(Guest *g, unsigned sq, uint32_t first, uint32_t n)
+{
+    unsigned waited = 0;
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        post(g, sq, first + i);
+    }
+    tell(g);
+    for (i = 0; i < n; i++) {
+        waited += use(g, sq, first + i);
+    }
+    return waited;
+}
+
+/* How many of @n commands that are in flight together look waited for. */
+static char *rounds_of(Guest *g, uint32_t n, unsigned rounds)
+{
+    GString *text = g_string_new(NULL);
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        use(g, 0, 1 + i);
+    }
+    while (rounds--) {
+        g_string_append_printf(text, "%s%u", text->len ? " " : "",
+                               round_of(g, 0, 1, n));
+    }
+    return g_string_free(text, FALSE);
+}
+
+static void expect_rounds(uint32_t start, uint32_t n, unsigned rounds,
+                          const char *want)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *got = NULL;
+
+    g->posted = g->told = start;
+    got = rounds_of(g, n, rounds);
+    sim_same("believed to be waited for", got, want);
+    g_free(g);
+}
+
+/* Who waits uses its buffer at once, whatever it is beside. */
+static void test_alone(void)
+{
+    expect_rounds(0, 1, 9, "1 1 1 1 1 1 1 1 1");
+}
+
+static void test_two_take_turns(void)
+{
+    expect_rounds(0, 2, 9, "2 2 2 2 2 2 2 2 2");
+}
+
+/*
+ * Six judgements take the mark off. The first two of each round are used at
+ * once and keep it: nothing tells them from two who wait.
+ */
+static void test_job(void)
+{
+    expect_rounds(0, 8, 9, "8 8 8 8 8 2 2 2 2");
+    expect_rounds(0, 256, 9, "256 256 256 256 256 2 2 2 2");
+}
+
+static void test_across_the_wrap(void)
+{
+    expect_rounds(UINT32_MAX - 20, 8, 9, "8 8 8 8 8 2 2 2 2");
+    expect_rounds(65536 - 20, 8, 9, "8 8 8 8 8 2 2 2 2");
+}
+
+/* Somebody slow beside @fast others, each of whom goes round @times. */
+static bool slow_keeps_mark(unsigned fast, unsigned times)
+{
+    Guest *g = g_new0(Guest, 1);
+    unsigned round, i, k;
+    bool waited = true;
+
+    use(g, 0, 100);
+    for (round = 0; round < 30; round++) {
+        post(g, 0, 100);
+        tell(g);
+        for (i = 0; i < times; i++) {
+            for (k = 0; k < fast; k++) {
+                use(g, 0, 1 + k);
+                post(g, 0, 1 + k);
+                tell(g);
+            }
+        }
+        waited = use(g, 0, 100);
+    }
+    g_free(g);
+    return waited;
+}
+
+/* A fast neighbour counts once; more than four who take turns do not. */
+static void test_think_times(void)
+{
+    g_assert_true(slow_keeps_mark(1, 1));
+    g_assert_true(slow_keeps_mark(1, 50));
+    g_assert_true(slow_keeps_mark(3, 50));
+    g_assert_false(slow_keeps_mark(6, 50));
+}
+
+/* A buffer that changes its job is known for what it does now. */
+static void test_changes_job(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 8, 9);
+    unsigned i;
+
+    g_assert_false(use(g, 0, 8));
+    for (i = 0; i < 8; i++) {
+        round_of(g, 0, 8, 1);
+    }
+    g_assert_true(use(g, 0, 8));
+    g_free(g);
+}
+
+/* Used again before it was told of, which says nothing; so does no buffer. */
+static void test_says_nothing(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    unsigned i;
+
+    for (i = 0; i < 50; i++) {
+        g_assert_true(use(g, 0, 1));
+        g_assert_true(use(g, 0, 2 + i % 8));
+        g_assert_true(use(g, 0, 0));
+        post(g, 0, 0);
+        post(g, 0, 1);
+    }
+    g_free(g);
+}
+
+/* How many of a pool of @n buffers, used in turn, are learned. */
+static unsigned learned_of(uint32_t n)
+{
+    Guest *g = g_new0(Guest, 1);
+    unsigned round, waited = 0;
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        use(g, 0, 1 + i);
+    }
+    for (round = 0; round < 10; round++) {
+        waited = 0;
+        for (i = 0; i < n; i += MIN(n - i, 32)) {
+            waited += round_of(g, 0, 1 + i, MIN(n - i, 32));
+        }
+    }
+    g_free(g);
+    return n - waited;
+}
+
+/* What does not fit is not known, and told at once. */
+static void test_pools(void)
+{
+    g_assert_cmpuint(learned_of(17), ==, 15);
+    g_assert_cmpuint(learned_of(33), >=, 29);
+    g_assert_cmpuint(learned_of(257), >=, 230);
+    g_assert_cmpuint(learned_of(1024), >=, 900);
+    g_assert_cmpuint(learned_of(8192), ==, 0);
+}
+
+/* One queue's buffers do not push out another's. */
+static void test_queues_apart(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = NULL;
+    uint32_t i;
+
+    use(g, 1, 1000);
+    job = rounds_of(g, 8, 9);
+    for (i = 0; i < 100000; i++) {
+        use(g, 1, 2000 + i);
+    }
+    g_assert_cmpuint(round_of(g, 0, 1, 8), ==, 2);
+    g_free(g);
+}
+
+/* A queue that comes takes no belief over, nor does a number used twice. */
+static void test_queues_come_and_go(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 8, 9);
+    unsigned i;
+
+    g_assert_false(use(g, 0, 8));
+    use(g, 1, 1);
+    cint_waits_leave(&g->waits, &g->sq[0]);
+    g_assert_true(use(g, 2, 8));
+    for (i = 0; i < G_N_ELEMENTS(g->sq); i++) {
+        g_assert_true(use(g, i, 8));
+    }
+    for (i = 0; i < G_N_ELEMENTS(g->sq); i++) {
+        cint_waits_leave(&g->waits, &g->sq[i]);
+    }
+    g_assert_cmpuint(g->waits.shift, ==, 0);
+    g_free(g);
+}
+
+static void test_size(void)
+{
+    g_assert_cmpuint(sizeof(((CintWaits *)NULL)->entry), <=, 16384);
+    g_assert_cmpuint(cint_waits_page(0), !=, 0);
+    g_assert_cmpuint(cint_waits_page(4096), !=, cint_waits_page(8192));
+    g_assert_cmpuint(cint_waits_page(512), !=, cint_waits_page(1024));
+}
+
+/* The engine */
+
+static Sim *start_learning(CintOnOffAuto drain)
+{
+    CintConfig config = sim_cint(6000, 32);
+
+    config.infer = CINT_INFER_LEARN;
+    config.drain = drain;
+    return sim_new(64, config);
+}
+
+/* A job of eight, without a hint, done and told of in rounds. */
+static void learn_job(Sim *sim, unsigned rounds)
+{
+    unsigned i;
+
+    while (rounds--) {
+        for (i = 0; i < 8; i++) {
+            sim->page = 1 + i;
+            sim_batch(sim, 0, sim->now + 100, ".");
+        }
+        sim_pass(sim, 0, sim->now + 1000, 8);
+        sim_until(sim, sim->now + 100000);
+    }
+}
+
+/* What is unknown interrupts at once, what is learned waits for the others. */
+static void test_engine(void)
+{
+    Sim *sim = start_learning(CINT_OFF);
+    g_autofree char *first = NULL;
+    CintCmd *cmd;
+
+    learn_job(sim, 1);
+    first = sim_reasons(sim);
+    g_assert_nonnull(strstr(first, "1800:urgent(1) 1800:urgent(1)"));
+    sim_expect(sim, first);
+    learn_job(sim, 20);
+    sim->nr_irqs = 0;
+    sim->page = 8;
+    sim_batch(sim, 0, sim->now, ".");
+    cmd = &sim->cmd[0][(sim->submitted[0] - 1) % SIM_CMDS];
+    g_assert_cmpuint(cmd->hints, ==, NVME_CINT_HINT_NONE);
+    sim->page = 99;
+    sim_batch(sim, 0, sim->now, ".");
+    cmd = &sim->cmd[0][(sim->submitted[0] - 1) % SIM_CMDS];
+    g_assert_cmpuint(cmd->hints, ==, NVME_CINT_HINT_URGENT);
+    g_assert_cmpuint(cmd->sources, ==, 1 << NVME_CINT_SOURCE_INFERRED);
+    g_free(sim);
+}
+
+/* Of several that came with one doorbell, the last is a Barrier. */
+static void test_batch(void)
+{
+    Sim *sim = start_learning(CINT_OFF);
+
+    sim->page = 0;
+    sim_batch(sim, 0, 100, "....");
+    sim_post(sim, 0, 1000, 1);
+    sim_post(sim, 0, 1100, 2);
+    sim_post(sim, 0, 1200, 4);
+    sim_expect(sim, "1200:barrier(3)");
+    g_free(sim);
+}
+
+/* What the guest says itself stands. */
+static void test_own_hints(void)
+{
+    Sim *sim = start_learning(CINT_OFF);
+
+    sim->page = 7;
+    sim_batch(sim, 0, 100, "2");
+    sim_batch(sim, 0, 100, "b");
+    sim_post(sim, 0, 1000, 1);
+    sim_post(sim, 0, 2000, 2);
+    sim_expect(sim, "2000:barrier(2)");
+    g_free(sim);
+}
+
+/* A job's completion, while somebody's command is in flight, waits for it. */
+static void test_any_beside_waited(void)
+{
+    Sim *sim = start_learning(CINT_ON);
+
+    sim->page = 50;
+    sim_batch(sim, 0, 50, "b");
+    sim_batch(sim, 0, 100, ".");
+    sim_post(sim, 0, 1000, 1);
+    sim_expect(sim, "");
+    sim_post(sim, 0, 2000, 2);
+    sim_expect(sim, "2000:urgent(2)");
+    g_free(sim);
+}
+
+/* Each sixteenth time that the guest seems to sleep it is not told, to see. */
+static void test_probe(void)
+{
+    Sim *sim = start_learning(CINT_ON);
+    unsigned n;
+    char *want;
+
+    sim_batch(sim, 0, 10, "b");
+    for (n = 1; n < 40; n++) {
+        sim_batch(sim, 0, n * 100000, "b");
+        sim_post(sim, 0, n * 100000 + 1000, n);
+        sim_until(sim, n * 100000 + 50000);
+        want = g_strdup_printf(n % 16 ? "%u:barrier(1)" : "%u:quiet(1)",
+                               n * 100000 + (n % 16 ? 1000 : 7000));
+        sim_expect(sim, want);
+        g_free(want);
+    }
+    g_free(sim);
+}
+
+int main(int argc, char **argv)
+{
+    static const SuiteTest tests[] = {
+        { "alone", test_alone },
+        { "two-take-turns", test_two_take_turns },
+        { "job", test_job },
+        { "across-the-wrap", test_across_the_wrap },
+        { "think-times", test_think_times },
+        { "changes-its-job", test_changes_job },
+        { "says-nothing", test_says_nothing },
+        { "pools", test_pools },
+        { "queues-apart", test_queues_apart },
+        { "queues-come-and-go", test_queues_come_and_go },
+        { "size", test_size },
+        { "engine/unknown-at-once", test_engine },
+        { "engine/batch", test_batch },
+        { "engine/own-hints", test_own_hints },
+        { "engine/any-beside-waited", test_any_beside_waited },
+        { "engine/probe", test_probe },
+    };
+
+    g_test_init(&argc, &argv, NULL);
+    suite_add("/waits", tests, G_N_ELEMENTS(tests));
+    return g_test_run();
+}
