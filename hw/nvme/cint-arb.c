@@ -9,16 +9,43 @@
 
 #include "cint-arb.h"
 
+/* 64 queues of 1024 entries may be woken four times each, at one instant. */
+#define ENTRIES_AT_ONCE     (256 * 1024)
+
 /* Weighted round robin with urgent class, in CC.AMS. */
 #define CC_AMS_WRR  0x1
 
+/*
+ * A guest can have commands ring for others: their data or messages write
+ * doorbells. All of that happens at one instant of virtual time, and timers of
+ * that instant run before anything else does. Once that is more than anybody
+ * needs the main loop gets a turn before each fetch.
+ */
+static bool is_endless(NvmeCint *cint, uint32_t entries, int64_t now)
+{
+    if (now != cint->instant_ns) {
+        cint->instant_ns = now;
+        cint->instant_entries = 0;
+    }
+    cint->instant_entries += entries;
+    return cint->instant_entries > ENTRIES_AT_ONCE;
+}
+
 void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
 {
-    if (csq->sq->ctrl->cint->virtual_time) {
-        timer_mod(csq->fetch_timer, nvme_cint_now() + delay_ns);
-    } else {
+    NvmeCint *cint = csq->sq->ctrl->cint;
+    int64_t now;
+
+    if (!cint->virtual_time) {
         qemu_bh_schedule(csq->fetch_bh);
+        return;
     }
+    now = nvme_cint_now();
+    if (!delay_ns && is_endless(cint, csq->sq->size, now)) {
+        qemu_bh_schedule(csq->fetch_bh);
+        return;
+    }
+    timer_mod(csq->fetch_timer, now + delay_ns);
 }
 
 /*

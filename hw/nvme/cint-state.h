@@ -119,6 +119,8 @@ typedef struct NvmeCint {
     /* cint-arb.c */
     CintArb arb;
     uint32_t arbitration;       /* feature 01h */
+    int64_t instant_ns;         /* of virtual time, when SQs were woken last */
+    uint64_t instant_entries;   /* of these SQs, all that they may have */
 } NvmeCint;
 
 /*

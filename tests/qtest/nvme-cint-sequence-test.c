@@ -1357,6 +1357,60 @@ static void f26(const void *opts)
     finish(m);
 }
 
+/* ---- Commands that ring for others, at one instant and for ever ---- */
+
+/* What Get Features gives back of Host Behavior Support is what was set. */
+static uint64_t new_doorbells(CintTest *t, uint32_t tail, uint32_t head)
+{
+    uint64_t addr = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE).addr;
+
+    qtest_memset(t->qts, addr, 0, QNVME_PAGE_SIZE);
+    qtest_writel(t->qts, addr, tail);
+    qtest_writel(t->qts, addr + 4, head);
+    return addr;
+}
+
+/*
+ * Entry by entry: half of the queue says that the other half is to be done as
+ * well, and that its CQEs were seen.
+ */
+static void fill_with_features(CintTest *t, uint64_t shadow)
+{
+    QNvmeSq *sq = &t->nvme->admin_sq;
+    uint32_t i, half = sq->entries / 2;
+    const uint64_t says[] = {
+        new_doorbells(t, half + half / 2, 0), new_doorbells(t, half / 2, half),
+    };
+
+    for (i = 0; i < sq->entries; i++) {
+        bool set = i % half == 0;
+
+        qtest_memwrite(t->qts, sq->addr + i * sizeof(NvmeCmd), &(NvmeCmd) {
+            .opcode = set ? NVME_ADM_CMD_SET_FEATURES :
+                            NVME_ADM_CMD_GET_FEATURES,
+            .cid = cpu_to_le16(i),
+            .dptr.prp1 = cpu_to_le64(set ? says[i / half] : shadow),
+            .cdw10 = cpu_to_le32(NVME_HOST_BEHAVIOR_SUPPORT),
+        }, sizeof(NvmeCmd));
+    }
+}
+
+static void f27(const void *opts)
+{
+    CintMachine *m = boot_one(FAST_DISK, opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = &t->nvme->admin_sq;
+    uint64_t shadow = use_shadow(t);
+
+    fill_with_features(t, shadow);
+    qnvme_reg_write(t->nvme, ADMIN_TAIL, (sq->tail + 2) % sq->entries);
+    qtest_writel(t->qts, shadow, (sq->tail + 16) % sq->entries);
+    cint_step("an admin queue rings for itself");
+    cint_machine_run(m, 1000);
+    qtest_qmp_assert_success(m->qts, "{'execute': 'query-status'}");
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -1470,6 +1524,9 @@ static const Sequence sequences[] = {
     { "f26/another-device-resets-in-a-coroutine/off", f26, OFF },
     { "f26/another-device-resets-in-a-coroutine/real", f26, REAL },
     { "f26/another-device-resets-in-a-coroutine/virtual", f26, VIRTUAL },
+    { "f27/a-queue-rings-for-itself/off", f27, OFF },
+    { "f27/a-queue-rings-for-itself/real", f27, REAL },
+    { "f27/a-queue-rings-for-itself/virtual", f27, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
