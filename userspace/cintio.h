@@ -656,6 +656,18 @@ int cintio_queue_set_mode(struct cintio_queue *queue, enum cintio_mode mode,
                           uint64_t sleep_ns, struct cintio_error *err);
 
 /**
+ * cintio_queue_set_patience() - how a wait until an interrupt begins and ends
+ * @queue: the queue pair
+ * @spin_ns: to look for completions before the thread sleeps
+ * @gather_ns: CINTIO_COALESCED: to sleep on for, behind the last of those that
+ *             are waited for, where more come by then at the rate of late
+ *
+ * Of the modes CINTIO_INTERRUPT and CINTIO_COALESCED; 0 is none of it.
+ */
+void cintio_queue_set_patience(struct cintio_queue *queue, uint64_t spin_ns,
+                               uint64_t gather_ns);
+
+/**
  * cintio_queue_set_policy() - when the controller interrupts from now on
  * @queue: the queue pair
  * @policy: its parameters stay; CINTIO_POLICY_OWN changes nothing

@@ -225,6 +225,11 @@ struct cintio_queue {
     enum cintio_mode mode;
     uint64_t sleep_ns;
     uint64_t mean_ns;           /* from push to taken */
+    uint64_t spin_ns, gather_ns;
+    bool slept_short;           /* the last sleep was, by spin_ns */
+    uint64_t gap_ns;            /* between completions; 0: not known */
+    uint64_t last_ns;           /* the last call of cintio_complete() ... */
+    unsigned int last_got;      /* ... and what it took */
     int eventfd;
 
     cintio_interrupt_fn on_interrupt;

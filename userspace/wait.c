@@ -204,17 +204,97 @@ static bool ask(struct cintio_queue *q, unsigned int k)
     return is_worth_a_look(q, k);
 }
 
+/*
+ * A sleep costs a wake-up. Where the last one was about as short, the next
+ * completion is looked for first; once in vain, and it is slept for again.
+ */
+static bool comes_soon(struct cintio_queue *q, unsigned int k)
+{
+    uint64_t until;
+
+    if (!q->spin_ns || !q->slept_short) {
+        return false;
+    }
+    until = cintio_now() + q->spin_ns;
+    do {
+        if (is_worth_a_look(q, k)) {
+            return true;
+        }
+    } while (cintio_now() < until && !cintio_is_stale(q));
+    return false;
+}
+
+/*
+ * As many as come within the time that a wait may be longer by, at the rate of
+ * late. The controller keeps the most of what it has to do meanwhile: an eighth
+ * of what is in flight comes within an eighth of the time that one takes.
+ */
+static unsigned int gathered(const struct cintio_queue *q, unsigned int wanted)
+{
+    uint64_t more = q->gap_ns ? q->gather_ns / q->gap_ns : 0;
+    unsigned int most = q->flying / 8;
+
+    more = more < most ? more : most;
+    return more < wanted ? wanted : more;
+}
+
+/* @until: for more than are wanted nobody waits longer than that. */
+static int sleep_until(struct cintio_queue *q, uint64_t until, uint64_t end)
+{
+    uint64_t began = q->spin_ns ? cintio_now() : 0;
+    int ret = sleep_on(q, until < end ? until : end);
+
+    if (q->spin_ns) {
+        /* a stale message ends one, too, and tells of nothing */
+        q->slept_short = is_news(q) &&
+                         cintio_now() - began <= 2 * q->spin_ns;
+    }
+    if (ret == TIMED_OUT && until < end) {
+        q->gap_ns = 0;      /* they do not come as they did */
+        return 0;
+    }
+    return ret;
+}
+
 static int wait_for_interrupt(struct cintio_queue *q, unsigned int wanted,
                               uint64_t end)
 {
-    if (ask(q, reachable(q, wanted)) || cintio_is_stale(q)) {
+    unsigned int k = reachable(q, wanted), all;
+
+    if (comes_soon(q, k)) {
+        return 0;
+    }
+    all = q->mode == CINTIO_COALESCED ? gathered(q, k) : k;
+    if (ask(q, all) || cintio_is_stale(q)) {
         return 0;
     }
     if (step(q, CINTIO_STEP_LOOKED)) {
         clear(q);
     }
     step(q, CINTIO_STEP_SLEEPS);
-    return sleep_on(q, end);
+    return sleep_until(q, all > k ? cintio_now() + 2 * q->gather_ns : end, end);
+}
+
+/* The mean time between two completions of late, from call to call. */
+static void note_arrivals(struct cintio_queue *q, uint64_t now)
+{
+    uint64_t gap;
+
+    if (q->last_got && q->gather_ns) {
+        gap = (now - q->last_ns) / q->last_got + 1;
+        q->gap_ns = q->gap_ns ? q->gap_ns - q->gap_ns / 8 + gap / 8 : gap;
+    }
+    q->last_ns = now;
+    q->last_got = 0;
+}
+
+void cintio_queue_set_patience(struct cintio_queue *q, uint64_t spin_ns,
+                               uint64_t gather_ns)
+{
+    q->spin_ns = spin_ns;
+    q->gather_ns = gather_ns;
+    q->slept_short = false;
+    q->gap_ns = q->last_got = 0;
 }
 
 /*
@@ -379,6 +459,7 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
 
     wake_up_here(q);
     q->to_tell = false;
+    note_arrivals(q, now);
     q->woken = false;
     /* whoever finds what he wants each time neither sleeps nor spins */
     if (!ret && !(++q->looks % LOOKS)) {
@@ -397,6 +478,7 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
         ret = wait_in_time(q, min - got, end);
         got += cintio_reap(q, done + got, max - got);
     }
+    q->last_got = got;
     if (!got && q->woken) {
         ret = cintio_check_stale(q, &q->error);
     }

@@ -12,6 +12,8 @@
  *   complete_min=N           wait for at least so many completions at once
  *                            (fio's own option is iodepth_batch_complete_min)
  *   sleep_ns=N               of mode sleep
+ *   spin_ns=N                look for so long before sleeping until an interrupt
+ *   gather_ns=N              coalesced: sleep on for, where more come by then
  *   hint=unmarked|urgent|barrier    barrier: the last of each submission
  *   policy=NAME              of the job's queue, else the controller's own
  *   records=1                have the controller keep interrupt status records
@@ -59,7 +61,7 @@ struct user_options {
     void *pad;              /* fio keeps a pointer of its own in here */
     unsigned int mode, complete_min, hint, policy;
     unsigned int records, counts;
-    unsigned long long sleep_ns, slice_ns, irq_cost_ns;
+    unsigned long long sleep_ns, spin_ns, gather_ns, slice_ns, irq_cost_ns;
 };
 
 /* A job: its queue pair, and what fio has queued and not committed. */
@@ -115,6 +117,14 @@ static struct fio_option user_options[] = {
     {
         OPTION("sleep_ns", sleep_ns, FIO_OPT_ULL, "0",
                "Nanoseconds since submission to sleep for"),
+    },
+    {
+        OPTION("spin_ns", spin_ns, FIO_OPT_ULL, "0",
+               "Nanoseconds to look for completions before sleeping")
+    },
+    {
+        OPTION("gather_ns", gather_ns, FIO_OPT_ULL, "0",
+               "Nanoseconds to sleep on for, where more come by then")
     },
     {
         OPTION("hint", hint, FIO_OPT_STR, "unmarked",
@@ -382,6 +392,7 @@ static void pay(void *opaque, uint64_t n)
 static int set_mode(struct cintio_queue *q, const struct user_options *o,
                     struct cintio_error *err)
 {
+    cintio_queue_set_patience(q, o->spin_ns, o->gather_ns);
     if (o->mode != MODE_AUTO) {
         return cintio_queue_set_mode(q, o->mode, o->sleep_ns, err);
     }

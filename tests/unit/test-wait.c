@@ -877,6 +877,166 @@ static void test_told_between(void)
     fake_free(fake);
 }
 
+/* --- patience ----------------------------------------------------------- */
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+static void *complete_soon(void *opaque)
+{
+    usleep(2000);
+    fake_complete_some(opaque, 1, 1);
+    return NULL;
+}
+
+/* Who slept for no longer than it may look for looks first, and never sleeps. */
+static void test_spins(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_INTERRUPT, CINTIO_COALESCED,
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(modes); i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+        struct cintio_queue *q = queue_of(fake, 16, modes[i]);
+        struct cintio_done done[8];
+        GThread *thread;
+
+        cintio_queue_set_patience(q, HOUR_NS, 0);
+        cintio_queue_watch(q, complete_when_slept, fake);
+        push(q, 1);
+        g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+        g_assert_cmpuint(q->sleeps, ==, 1);
+
+        push(q, 1);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        thread = g_thread_new("device", complete_soon, fake);
+        g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+        g_thread_join(thread);
+        g_assert_cmpuint(q->sleeps, ==, 1);
+        g_assert_cmpuint(q->arms, ==, modes[i] == CINTIO_COALESCED);
+
+        /* in vain once, and it sleeps until a sleep is short again */
+        cintio_queue_set_patience(q, 1, 0);
+        q->slept_short = true;
+        push(q, 1);
+        g_assert_cmpint(cintio_complete(q, done, 1, 8, CINTIO_FOREVER), ==, 1);
+        g_assert_cmpuint(q->sleeps, >=, 2);
+        g_assert_false(q->slept_short);
+        cintio_queue_destroy(q);
+        fake_free(fake);
+    }
+}
+
+/* A reset ends it, as it ends a sleep. */
+static void test_spin_ends(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    Sleeper sleeper = { queue_of(fake, 16, CINTIO_COALESCED), -1 };
+    GThread *thread;
+
+    cintio_queue_set_patience(sleeper.q, HOUR_NS, 0);
+    sleeper.q->slept_short = true;
+    push(sleeper.q, 1);
+    g_assert_cmpint(cintio_ring(sleeper.q), ==, 0);
+    thread = g_thread_new("sleeper", sleep_for_ever, &sleeper);
+    usleep(2000);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_thread_join(thread);
+    g_assert_cmpint(sleeper.result, ==, -ESTALE);
+    g_assert_cmpuint(sleeper.q->sleeps, ==, 0);
+    cintio_queue_destroy(sleeper.q);
+    fake_free(fake);
+}
+
+/* As many as are waited for now, beyond the head; all of these come. */
+static bool count_waited(void *opaque, struct cintio_queue *q,
+                         enum cintio_step step)
+{
+    unsigned *waited = opaque;
+
+    if (step == CINTIO_STEP_SLEEPS) {
+        *waited = q->target - q->head.count;
+        fake_complete_some(q->dev->carrier, q->id, *waited);
+    }
+    return false;
+}
+
+/* Sleeps on for those that come in time, but for an eighth of them at most. */
+static void test_gathers(void)
+{
+    static const struct {
+        unsigned outstanding, min;
+        uint64_t gather_ns, gap_ns;
+        unsigned waited;
+    } cases[] = {
+        { 63, 1, 0, 100, 1 }, { 63, 1, 1000, 0, 1 },
+        { 63, 1, 1000, 100, 7 }, { 63, 1, 1000, 300, 3 },
+        { 63, 1, 1000, 1001, 1 }, { 63, 5, 1000, 300, 5 },
+        { 40, 1, 1000, 100, 5 }, { 15, 1, 1000, 100, 1 },
+        { 7, 1, 1000, 100, 1 }, { 7, 9, 1000, 100, 7 },
+    };
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 64, CINTIO_COALESCED);
+    struct cintio_done done[64];
+    unsigned waited;
+
+    cintio_queue_watch(q, count_waited, &waited);
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        cintio_queue_set_patience(q, 0, cases[i].gather_ns);
+        q->gap_ns = cases[i].gap_ns;
+        push(q, cases[i].outstanding);
+        waited = 0;
+        g_assert_cmpint(cintio_complete(q, done, cases[i].min, 64,
+                                        CINTIO_FOREVER), ==,
+                        (int)cases[i].waited);
+        g_assert_cmpuint(waited, ==, cases[i].waited);
+        fake_complete_some(fake, 1, 64);
+        while (cintio_outstanding(q)) {
+            cintio_complete(q, done, 0, 64, 0);
+        }
+    }
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+static bool complete_only_one(void *opaque, struct cintio_queue *q,
+                              enum cintio_step step)
+{
+    if (step == CINTIO_STEP_SLEEPS && fake_inflight(opaque, q->id) == 63) {
+        fake_complete_some(opaque, q->id, 1);
+    }
+    return false;
+}
+
+/* They come at a rate; where they cease to, nobody waits for more for long. */
+static void test_gathers_in_time(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 64, CINTIO_COALESCED);
+    struct cintio_done done[64];
+    uint64_t told;
+
+    cintio_queue_set_patience(q, 0, 2000000);
+    push(q, 63);
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    for (unsigned i = 0; i < 5; i++) {
+        fake_complete_some(fake, 1, 4);
+        g_assert_cmpint(cintio_complete(q, done, 4, 64, 0), ==, 4);
+        usleep(400);
+    }
+    push(q, 20);
+    g_assert_cmpint(cintio_complete(q, done, 0, 64, 0), ==, 0);
+    g_assert_cmpuint(q->gap_ns, >=, 100000);
+    q->gap_ns = 100000;         /* however busy this machine is */
+    (void)!read(q->eventfd, &told, sizeof(told));   /* of what was taken */
+    cintio_queue_watch(q, complete_only_one, fake);
+    g_assert_cmpint(cintio_complete(q, done, 1, 64, CINTIO_FOREVER), ==, 1);
+    g_assert_cmpuint(q->gap_ns, ==, 0);
+    g_assert_cmpuint(fake_inflight(fake, 1), ==, 62);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* Another thread ends a wait, with what there is, or the next one. */
 static void test_woken(void)
 {
@@ -1445,6 +1605,10 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/removal-busy", test_removal_of_a_busy_one);
     g_test_add_func("/wait/looked-after-seldom", test_looked_after_seldom);
     g_test_add_func("/wait/failure-is-noticed", test_failure_is_noticed);
+    g_test_add_func("/wait/patience/spins", test_spins);
+    g_test_add_func("/wait/patience/spin-ends", test_spin_ends);
+    g_test_add_func("/wait/patience/gathers", test_gathers);
+    g_test_add_func("/wait/patience/gathers-in-time", test_gathers_in_time);
     g_test_add_func("/wait/random", test_random);
     return g_test_run();
 }
