@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Boot, machine
 from test_userspace_limits import BIND, CHECK, USUAL, wrong_about
+from waits import is_late, words
 
 from cint import paths
 from cint.guest import agent, vm
@@ -91,4 +92,5 @@ def test_pieces_without_iommu(boot: Boot, disk: vm.Backend, pieces: int) -> None
                    initramfs=paths.USERSPACE_INITRAMFS)
     outcome = boot(host, agent.Plan(jobs=(agent.Job("pieces", argv=agent.exec_argv(setup),
                                                     timeout_s=60),)), seconds=60)
-    assert " errors=0 " in str(outcome.results["pieces"]["stdout"])
+    queue, = words(str(outcome.results["pieces"]["stdout"]))
+    assert queue["errors"] == 0 and not is_late(queue), queue
