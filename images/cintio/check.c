@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +37,21 @@ struct worker {
     uint64_t first, units;      /* blocks; I/Os that fit */
     uint64_t *versions;         /* of each unit, 0 = never written */
     bool *busy;
+    bool *lost;                 /* by a reset, while it was written */
     struct io *ios;             /* by cookie */
     unsigned int *idle, nr_idle;
     uint64_t random, issued, ended, errors, longest_ns;
+    uint64_t resets;            /* that it had to begin again for */
 #ifdef CINTIO_TEST
     struct meddler meddler;
 #endif
     int result;
 };
+
+#define MAX_TAKEN   64
+#define AGAIN_NS    UINT64_C(10000000000)   /* to get a queue after a reset */
+
+static atomic_uint working;     /* threads */
 
 /* --- data --------------------------------------------------------------- */
 
@@ -152,7 +160,8 @@ static bool issue(struct worker *w)
     uint64_t unit = next_random(&w->random) % w->units, lba;
     unsigned int cookie = w->idle[w->nr_idle - 1];
     uint8_t *buf = (uint8_t *)cintio_mem_addr(w->mem) + cookie * w->unit_size;
-    bool write = !w->versions[unit] || next_random(&w->random) % 2;
+    bool write = !w->versions[unit] || w->lost[unit] ||
+                 next_random(&w->random) % 2;
     struct cintio_vec pieces[MAX_PIECES];
     struct cintio_io io;
 
@@ -177,6 +186,7 @@ static bool issue(struct worker *w)
         return false;
     }
     w->versions[unit] += write;
+    w->lost[unit] = false;
     w->busy[unit] = true;
     w->ios[cookie] = (struct io) { unit, write };
     w->nr_idle--;
@@ -201,9 +211,65 @@ static void end(struct worker *w, const struct cintio_done *done)
     }
 }
 
+static unsigned int entries_for(struct cintio *dev,
+                                const struct check_options *o)
+{
+    unsigned int most = cintio_info(dev)->max_entries;
+    unsigned int wanted = o->depth < 256 ? 256 : o->depth + 1;
+
+    return o->entries ? o->entries : wanted < most ? wanted : most;
+}
+
+/* Nothing is outstanding. */
+static int get_queue(struct worker *w, struct cintio_error *err)
+{
+    const struct check_options *o = w->options;
+    struct cintio_queue_options how = {
+        .size = sizeof(how), .entries = entries_for(w->dev, o),
+        .mode = o->mode, .sleep_ns = o->sleep_ns,
+        .policy = CINTIO_POLICY_DEFAULT + o->policy,
+    };
+
+    for (w->nr_idle = 0; w->nr_idle < o->depth; w->nr_idle++) {
+        w->idle[w->nr_idle] = w->nr_idle;
+    }
+    return cintio_queue_create(w->dev, &how, &w->q, err);
+}
+
+/* What was under way has been written or not, and has to be done again. */
+static bool begin_again(struct worker *w)
+{
+    uint64_t end = now_ns() + AGAIN_NS;
+    struct cintio_error err;
+
+    w->resets++;
+    w->issued = w->ended;
+    for (uint64_t i = 0; i < w->units; i++) {
+        w->lost[i] |= w->busy[i];
+        w->busy[i] = false;
+    }
+    cintio_queue_destroy(w->q);
+    /* the next reset may come between, or an operator change the policy */
+    while (get_queue(w, &err)) {
+        w->q = NULL;
+        if (now_ns() > end) {
+            fprintf(stderr, "cintio: %s\n", err.text);
+            return false;
+        }
+        usleep(1000);
+    }
+    return true;
+}
+
+/* How many are waited for, or taken: up to @most, or that. */
+static unsigned int some(struct worker *w, unsigned int most)
+{
+    return w->options->any ? 1 + next_random(&w->random) % most : most;
+}
+
 static int work(struct worker *w)
 {
-    struct cintio_done done[64];
+    struct cintio_done done[MAX_TAKEN];
     uint64_t start;
     int got;
 
@@ -214,9 +280,17 @@ static int work(struct worker *w)
             }
         }
         start = now_ns();
-        got = cintio_complete(w->q, done, w->options->min, 64, CINTIO_FOREVER);
+        got = cintio_complete(w->q, done, some(w, w->options->min),
+                              some(w, MAX_TAKEN), CINTIO_FOREVER);
         if (now_ns() - start > w->longest_ns) {
             w->longest_ns = now_ns() - start;
+        }
+        if (got < 0 && w->options->resets_ms &&
+            (got == -ESTALE || got == -EIO)) {
+            if (!begin_again(w)) {
+                return 1;
+            }
+            continue;
         }
         if (got < 0) {
             fprintf(stderr, "cintio: %s\n", cintio_queue_error(w->q));
@@ -241,41 +315,25 @@ static int fail(struct cintio_error *err, int code, const char *fmt, ...)
     return code;
 }
 
-static unsigned int entries_for(struct cintio *dev,
-                                const struct check_options *o)
-{
-    unsigned int most = cintio_info(dev)->max_entries;
-    unsigned int wanted = o->depth < 256 ? 256 : o->depth + 1;
-
-    return o->entries ? o->entries : wanted < most ? wanted : most;
-}
-
 static int prepare(struct worker *w, struct cintio_error *err)
 {
     const struct check_options *o = w->options;
-    struct cintio_queue_options how = {
-        .size = sizeof(how), .entries = entries_for(w->dev, o),
-        .mode = o->mode, .sleep_ns = o->sleep_ns,
-        .policy = CINTIO_POLICY_DEFAULT + o->policy,
-    };
-    int ret = cintio_queue_create(w->dev, &how, &w->q, err);
+    int ret = cintio_alloc(w->dev, o->depth * w->unit_size, &w->mem, err);
 
-    if (!ret) {
-        ret = cintio_alloc(w->dev, o->depth * w->unit_size, &w->mem, err);
-    }
     if (ret) {
         return ret;
     }
     w->versions = calloc(w->units, sizeof(*w->versions));
     w->busy = calloc(w->units, sizeof(*w->busy));
+    w->lost = calloc(w->units, sizeof(*w->lost));
     w->ios = calloc(o->depth, sizeof(*w->ios));
     w->idle = calloc(o->depth, sizeof(*w->idle));
-    if (!w->versions || !w->busy || !w->ios || !w->idle) {
+    if (!w->versions || !w->busy || !w->lost || !w->ios || !w->idle) {
         return fail(err, -ENOMEM, "out of memory");
     }
-    while (w->nr_idle < o->depth) {
-        w->idle[w->nr_idle] = w->nr_idle;
-        w->nr_idle++;
+    ret = get_queue(w, err);
+    if (ret) {
+        return ret;
     }
 #ifdef CINTIO_TEST
     w->meddler = (struct meddler) { .options = o, .random = w->random };
@@ -295,6 +353,7 @@ static void *run(void *opaque)
     } else {
         w->result = work(w);
     }
+    atomic_fetch_sub(&working, 1);
     return NULL;
 }
 
@@ -304,6 +363,7 @@ static void tidy(struct worker *w)
     cintio_free(w->dev, w->mem);
     free(w->versions);
     free(w->busy);
+    free(w->lost);
     free(w->ios);
     free(w->idle);
 }
@@ -334,21 +394,41 @@ static void report(struct worker *w, const void *page)
     cintio_queue_statistics(w->q, &counted);
 
     printf("queue=%u ios=%llu errors=%llu sleeps=%llu arms=%llu "
-           "longest_us=%llu", cintio_queue_id(w->q),
+           "longest_us=%llu resets=%llu", cintio_queue_id(w->q),
            (unsigned long long)w->ended, (unsigned long long)w->errors,
            (unsigned long long)counted.sleeps, (unsigned long long)counted.arms,
-           (unsigned long long)w->longest_ns / 1000);
+           (unsigned long long)w->longest_ns / 1000,
+           (unsigned long long)w->resets);
     if (log) {
         printf(" cqes=%llu irqs=%llu urgent=%llu pointer=%llu max_hold=%llu "
-               "rejects=%llu", (unsigned long long)log->cqes,
+               "pressure=%llu rejects=%llu", (unsigned long long)log->cqes,
                (unsigned long long)(log->irqs_full + log->irqs_urgent),
                (unsigned long long)log->irqs_urgent, (unsigned long long)
                log->irqs_by_reason[NVME_CINT_REASON_POINTER],
                (unsigned long long)
                log->irqs_by_reason[NVME_CINT_REASON_MAX_HOLD],
+               (unsigned long long)
+               log->irqs_by_reason[NVME_CINT_REASON_PRESSURE],
                (unsigned long long)log->pointer_rejects);
     }
     printf("\n");
+}
+
+/* As long as somebody works. */
+static int reset_and_reset(struct cintio *dev, const struct check_options *o)
+{
+    struct cintio_error err;
+    int ret = 0;
+
+    usleep(o->resets_ms * 1000);
+    while (!ret && atomic_load(&working)) {
+        ret = cintio_reset(dev, &err);
+        usleep(o->resets_ms * 1000);
+    }
+    if (ret) {
+        fprintf(stderr, "cintio: reset: %s\n", err.text);
+    }
+    return ret;
 }
 
 static int run_all(struct cintio *dev, const struct check_options *o)
@@ -362,6 +442,7 @@ static int run_all(struct cintio *dev, const struct check_options *o)
     size_t len;
     int ret = 0;
 
+    atomic_store(&working, o->threads);
     for (unsigned int i = 0; i < o->threads; i++) {
         w[i] = (struct worker) {
             .options = o, .dev = dev, .number = i, .first = i * part,
@@ -374,6 +455,9 @@ static int run_all(struct cintio *dev, const struct check_options *o)
         usleep(o->reset_ms * 1000);
         ret = cintio_reset(dev, &err);
         fprintf(stderr, "cintio: reset: %s\n", ret ? err.text : "done");
+    }
+    if (o->resets_ms) {
+        ret = reset_and_reset(dev, o);
     }
     for (unsigned int i = 0; i < o->threads; i++) {
         pthread_join(threads[i], NULL);

@@ -65,8 +65,11 @@ static const struct known check_known[] = {
     { "fault", AT(fault), .words = faults,
       .help = "do what loses wake-ups" },
 #endif
+    { "any", AT(any), .help = "wait for 1 to min, take 1 to 64, at random" },
     { "reset", AT(reset_ms), .min = 1, .max = 60000,
       .help = "ms, then the controller is reset" },
+    { "resets", AT(resets_ms), .min = 1, .max = 60000,
+      .help = "ms, again and again; what is lost is done again" },
 };
 #undef AT
 #define AT(field) offsetof(struct hold_options, field)

@@ -28,9 +28,9 @@ struct check_options {
     uint64_t depth, min, entries, threads, blocks;
     uint64_t sleep_ns;
     uint64_t delay_ns;          /* up to so long between the driver's steps */
-    uint64_t reset_ms;
+    uint64_t reset_ms, resets_ms;
     uint64_t nsid, pieces;      /* of the data of each I/O */
-    bool records, hints, fua;
+    bool records, hints, fua, any;
 };
 
 enum hold_child { HOLD_NONE, HOLD_FORK, HOLD_CLONE };

@@ -95,17 +95,27 @@ class Guest:
         assert agent.result_failure(reply) is None, reply
         return reply
 
-    def fio_meanwhile(self, name: str, text: str, step: Callable[[], None],
-                      limit_s: int = JOB_LIMIT_S) -> agent.Message:
-        """Run a fio job, which must succeed, and ``step`` again and again until it ends."""
-        self._send({"cmd": "fio", "name": name, "fio": text, "args": ["--eta=never"],
-                    "timeout_s": limit_s})
+    def meanwhile(self, step: Callable[[], None], limit_s: int = JOB_LIMIT_S,
+                  **request: Any) -> agent.Message:
+        """Send one command, and ``step`` again and again until its reply comes."""
+        self._send(request | {"timeout_s": limit_s})
         while True:
             reply = self.vm.try_message(POLL_S)
             if reply and reply.get("id") == self._last:
-                assert agent.result_failure(reply) is None, reply
                 return reply
             step()
+
+    def fio_meanwhile(self, name: str, text: str, step: Callable[[], None],
+                      limit_s: int = JOB_LIMIT_S) -> agent.Message:
+        """Run a fio job, which must succeed, and ``step`` again and again until it ends."""
+        reply = self.meanwhile(step, limit_s, cmd="fio", name=name, fio=text, args=["--eta=never"])
+        assert agent.result_failure(reply) is None, reply
+        return reply
+
+    def shell_meanwhile(self, script: str, step: Callable[[], None],
+                        limit_s: int = JOB_LIMIT_S) -> agent.Message:
+        """Run a shell script, whatever becomes of it, and ``step`` until it ends."""
+        return self.meanwhile(step, limit_s, cmd="exec", name="shell", argv=["sh", "-c", script])
 
     def stats(self) -> dict[str, Any]:
         """The device's counters, as the host sees them."""

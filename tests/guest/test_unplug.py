@@ -40,25 +40,25 @@ cat /tmp/status /tmp/out; rm /tmp/status
 """
 
 
-def device(backend: str) -> str:
+def device(backend: str, *, virtual: bool = False) -> str:
     """The controller below the port, as -device and device_add take it."""
     props = properties.device_properties(properties.parse_policy("pointer"),
-                                         properties.parse_media("optane"), 1, virtual=False)
+                                         properties.parse_media("optane"), 1, virtual=virtual)
     return ",".join(["nvme", f"id={DEVICE}", "serial=second", f"drive={backend}", f"bus={PORT}",
                      *(f"{name}={value}" for name, value in props)])
 
 
-def machine(backend: vm.Backend, second: Path) -> vm.Machine:
-    """A guest with a second controller, which can be unplugged."""
+def machine(backend: vm.Backend, second: Path, *, virtual: bool = False) -> vm.Machine:
+    """A guest with a second controller, which can be unplugged; in virtual time with one CPU."""
     with second.open("wb") as file:
         file.truncate(64 << 20)
-    accel = comparison.choose_accel(False)
+    accel = comparison.choose_accel(virtual)
     return vm.Machine(
-        virtual=False, accel=accel.name, cpu=accel.cpu, vcpus=2, iommu=True, backend=backend,
-        initramfs=paths.USERSPACE_INITRAMFS,
+        virtual=virtual, accel=accel.name, cpu=accel.cpu, vcpus=1 if virtual else 2, iommu=True,
+        backend=backend, initramfs=paths.USERSPACE_INITRAMFS,
         extra=("-blockdev", f"driver=file,node-name=second,filename={second}",
                "-device", f"pcie-root-port,id={PORT},chassis=1",
-               "-device", device("second")))
+               "-device", device("second", virtual=virtual)))
 
 
 def posted(guest: Guest) -> int:
@@ -81,10 +81,10 @@ def is_plugged(guest: Guest) -> bool:
     return any(one["name"] == DEVICE for one in found)
 
 
-def plug(guest: Guest) -> str:
+def plug(guest: Guest, *, virtual: bool = False) -> str:
     """The controller comes back; or what keeps it, as its disk does until the old one is freed."""
-    said = guest.vm.qmp.execute("human-monitor-command",
-                                **{"command-line": f"device_add {device('second')}"})
+    line = f"device_add {device('second', virtual=virtual)}"
+    said = guest.vm.qmp.execute("human-monitor-command", **{"command-line": line})
     assert isinstance(said, str) and (not said or "Permission conflict" in said), said
     return said
 
