@@ -658,11 +658,15 @@ int cintio_queue_set_mode(struct cintio_queue *queue, enum cintio_mode mode,
 /**
  * cintio_queue_set_patience() - how a wait until an interrupt begins and ends
  * @queue: the queue pair
- * @spin_ns: to look for completions before the thread sleeps
- * @gather_ns: CINTIO_COALESCED: to sleep on for, behind the last of those that
- *             are waited for, where more come by then at the rate of late
+ * @spin_ns: to look for completions before the thread sleeps, where the last
+ *           sleep was about as short; 0: not to
+ * @gather_ns: CINTIO_COALESCED: to sleep on for, where more come by then at the
+ *             rate of late, but for no more than an eighth of what is in
+ *             flight; 0: to end with the last of those that are waited for
  *
- * Of the modes CINTIO_INTERRUPT and CINTIO_COALESCED; 0 is none of it.
+ * Of cintio_complete() in the modes CINTIO_INTERRUPT and CINTIO_COALESCED. A
+ * new queue has 0 and 10000: docs/userspace.md has what both were measured to
+ * be worth.
  */
 void cintio_queue_set_patience(struct cintio_queue *queue, uint64_t spin_ns,
                                uint64_t gather_ns);

@@ -39,6 +39,7 @@ _Static_assert(sizeof(struct cintio_ready) == 40, "ABI");
 
 #define CINTIO_ADMIN_ENTRIES 32
 #define CINTIO_MAX_QUEUES    1024   /* I/O queue pairs asked for */
+#define CINTIO_GATHER_NS     10000  /* of a queue that nobody said it of */
 #define CINTIO_MAX_DOUBTS    8      /* then a record is not gone by any more */
 #define CINTIO_MAX_TRANSFER  (2u << 20) /* one page of PRPs */
 

@@ -98,7 +98,7 @@ int cintio_queue_new(struct cintio *dev, uint16_t id, uint16_t entries,
     }
     *q = (struct cintio_queue) {
         .dev = dev, .info = cintio_info(dev), .id = id, .entries = entries,
-        .eventfd = -1,
+        .eventfd = -1, .gather_ns = CINTIO_GATHER_NS,
         .max_transfer = max_transfer,
         .sq_doorbell = NVME_REG_DOORBELLS + (2u * id << shift),
         .cq_doorbell = NVME_REG_DOORBELLS + ((2u * id + 1) << shift),

@@ -229,11 +229,17 @@ static int get_queue(struct worker *w, struct cintio_error *err)
         .mode = o->mode, .sleep_ns = o->sleep_ns,
         .policy = CINTIO_POLICY_DEFAULT + o->policy,
     };
+    int ret;
 
     for (w->nr_idle = 0; w->nr_idle < o->depth; w->nr_idle++) {
         w->idle[w->nr_idle] = w->nr_idle;
     }
-    return cintio_queue_create(w->dev, &how, &w->q, err);
+    ret = cintio_queue_create(w->dev, &how, &w->q, err);
+    if (!ret) {
+        /* --min is what is waited for */
+        cintio_queue_set_patience(w->q, 0, 0);
+    }
+    return ret;
 }
 
 /* What was under way has been written or not, and has to be done again. */

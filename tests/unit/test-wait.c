@@ -94,6 +94,10 @@ static struct cintio_queue *queue_of(FakeNvme *fake, unsigned entries,
     struct cintio_queue *q = NULL;
 
     g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==, 0);
+    g_assert_cmpuint(q->gather_ns, ==, 10000);
+    g_assert_cmpuint(q->spin_ns, ==, 0);
+    /* then what is waited for is what was asked for */
+    cintio_queue_set_patience(q, 0, 0);
     return q;
 }
 
@@ -888,7 +892,7 @@ static void *complete_soon(void *opaque)
     return NULL;
 }
 
-/* Who slept for no longer than it may look for looks first, and never sleeps. */
+/* Who slept for no longer than it may look for looks first, and sleeps not. */
 static void test_spins(void)
 {
     static const enum cintio_mode modes[] = {
