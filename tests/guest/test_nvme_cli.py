@@ -149,7 +149,7 @@ def test_what_is_refused(guest: Guest) -> None:
 
     good = get_config(guest, ALL_CQS)
     for wrong in ({"policy": 99}, {"version": 2}, {"flags": 0x80}, {"_56": b"12345678"},
-                  {"delta_ns": 0xffffffff}, {"drain": 3}, {"barrier": 3}, {"infer": 3},
+                  {"delta_ns": 0xffffffff}, {"drain": 3}, {"barrier": 3}, {"infer": 4},
                   {"ewma_shift": 0}, {"ewma_shift": 17}, {"max_irq_rate": 0xffffffff}):
         options = write_config(guest, good | {"thr": 5} | wrong)
         assert refused(guest, f"set-feature {DEV} -f 0xd0 --value={ALL_CQS:#x} {options}"), wrong
