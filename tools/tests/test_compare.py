@@ -127,8 +127,16 @@ def test_only_the_rows_about_it_reap_out_of_order() -> None:
 
 def test_the_driver_is_told_to_give_no_hints() -> None:
     assert "nvme.irq_hints=0" in append("cint", "--hints", "off")
-    assert not any("irq_hints" in w for w in append("cint"))
+    assert not any("block." in w for w in append("cint", "--hints", "off"))
+    assert not any("nvme.irq_hints" in w for w in append("cint"))
     assert not any("nvme." in w for w in append("cint", "--guest", "distro", "--irq-cost", "0"))
+
+
+def test_marks_are_literal_where_nothing_drains() -> None:
+    assert "block.irq_hints=1535" in append("cint")
+    assert "block.irq_hints=1535" in append("cint+ooo")
+    assert not any("block." in w for w in append("cint", "--extras", "device"))
+    assert not any("block." in w for w in append("cint", "--guest", "distro"))
 
 
 def test_fio_marks_jobs_only_where_the_kernel_takes_hints() -> None:

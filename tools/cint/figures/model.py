@@ -3,7 +3,8 @@
 
 A figure is a module of :mod:`cint.figures.library` with one ``FIGURE``. All
 times and rates in it are reported ones (see scale.py), all runs are in virtual
-time, with the device's own extras (drain, max-hold) off, as in the papers.
+time, with the device's own extras (drain, max-hold) off and the kernel's marks
+literal, as in the papers.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from cint.guest import agent
 ON, OFF, MODULE = "on", "off", "module"
 #: What each guest can be told; the first is what it does if nothing is said.
 VALID = {"cint": (ON, OFF), "distro": (OFF, MODULE)}
+#: The kernel's usual marks, and the end of every batch (docs/user-guide.md has all bits).
+LITERAL = f"block.irq_hints={511 | 1024}"
 #: Where the module tells of itself.
 DEBUGFS = f"/sys/kernel/debug/{hints.NAME}"
 #: One controller has said that it takes hints, and its commands are seen.
@@ -49,9 +51,18 @@ def parse_list(text: str | None, guest: str) -> list[str]:
     return found
 
 
-def boot(word: str, guest: str) -> tuple[str, ...]:
-    """Options of the guest's kernel."""
-    return ("nvme.irq_hints=0",) if (word, guest) == (OFF, "cint") else ()
+def boot(word: str, guest: str, extras: str) -> tuple[str, ...]:
+    """Options of the guest's kernel; only ours has any.
+
+    Our kernel marks what ends a wait, for a device that drains (docs/policies.md, Who waits
+    for any command). Where ``extras`` are the papers' nothing drains, and the last I/O of
+    every batch is marked, as cinterrupts' 4.1 has it.
+    """
+    if guest != "cint":
+        return ()
+    if word == OFF:
+        return ("nvme.irq_hints=0",)
+    return (LITERAL,) if extras == "papers" else ()
 
 
 def setup(word: str) -> tuple[tuple[str, ...], ...]:

@@ -50,14 +50,13 @@ def _hint_words(settings: Settings, arm: Arm) -> tuple[str, ...]:
     the rows that are about it: with any other policy the handler takes all it finds,
     as a driver that knows of none of this does.
     """
-    if settings.guest == "distro":  # whose kernel knows neither option
-        return ()
-    if not settings.hints:
-        return hints.boot(hints.OFF, settings.guest)
+    words = hints.boot(hints.ON if settings.hints else hints.OFF, settings.guest, settings.extras)
+    if settings.guest == "distro" or not settings.hints:  # nothing to reap out of order
+        return words
     policy = arm.policy
     halves = (policy, policy.latency) if policy.latency else (policy,)
     ooo = any(half.properties.get("cint.ooo") == "on" for half in halves)
-    return () if ooo else ("nvme.ooo_urgent=0",)
+    return words if ooo else (*words, "nvme.ooo_urgent=0")
 
 
 def _append(settings: Settings, arm: Arm) -> tuple[str, ...]:

@@ -28,6 +28,6 @@ def add(parser: argparse.ArgumentParser, policies: str, old: Sequence[str] = (),
     parser.add_argument(
         "--extras", choices=(*properties.EXTRAS, *old), default=extras,
         metavar="|".join(properties.EXTRAS),
-        help="what goes on beside the policy. papers: no drain, no max-hold, as in the papers' "
-             "figures; device: as the device has them (default: %(default)s). Either yields to "
-             "what is typed with the policy")
+        help="what goes on beside the policy. papers: no drain, no max-hold, our kernel's marks "
+             "literal, as in the papers' figures; device: as device and kernel have them "
+             "(default: %(default)s). Either yields to what is typed with the policy")

@@ -90,7 +90,7 @@ def _hints(args: argparse.Namespace) -> str:
 
 
 def _hint_words(args: argparse.Namespace) -> tuple[str, ...]:
-    return () if args.own else hints.boot(_hints(args), args.guest)
+    return () if args.own else hints.boot(_hints(args), args.guest, args.extras)
 
 
 def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
