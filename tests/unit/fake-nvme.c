@@ -17,10 +17,16 @@
 
 /* --- memory ------------------------------------------------------------- */
 
+/* To the end of the block: it is one controller, whoever calls. */
+#define ALONE(fake) \
+    g_autoptr(GRecMutexLocker) alone G_GNUC_UNUSED = \
+        g_rec_mutex_locker_new(&(fake)->lock)
+
 static int fake_map(struct cintio *dev, struct cintio_mem *mem,
                     struct cintio_error *err)
 {
     FakeNvme *fake = dev->carrier;
+    ALONE(fake);
     size_t pages = mem->len / NVME_PAGE;
     unsigned i = 0;
 
@@ -49,6 +55,7 @@ static int fake_map(struct cintio *dev, struct cintio_mem *mem,
 static void fake_unmap(struct cintio *dev, struct cintio_mem *mem)
 {
     FakeNvme *fake = dev->carrier;
+    ALONE(fake);
     unsigned i = 0;
 
     while (fake->mem[i].mem != mem) {
@@ -254,6 +261,7 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
 
 bool fake_configure(FakeNvme *fake, unsigned qid, CintPolicy policy)
 {
+    ALONE(fake);
     FakeCq *cq = &fake->cq[qid];
     CintConfig config = cq->engine.config;
 
@@ -595,14 +603,13 @@ static void start_or_stop(FakeNvme *fake)
     }
 }
 
-static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
+static void write_register(FakeNvme *fake, uint32_t offset, uint32_t value)
 {
-    FakeNvme *fake = dev->carrier;
     unsigned shift = 2 + (fake->regs[NVME_REG_CAP / 4 + 1] & 0xf);
     unsigned doorbell = (offset - NVME_REG_DOORBELLS) >> shift;
 
     g_assert_cmpuint(offset, <, FAKE_BAR_SIZE);
-    g_assert_cmpuint(offset, <, dev->bar_size);
+    g_assert_cmpuint(offset, <, fake->dev->bar_size);
     if (fake->gone || (fake->careless && offset >= NVME_REG_DOORBELLS &&
                        doorbell > 1)) {
         return;
@@ -619,6 +626,14 @@ static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
     if (offset == NVME_REG_CC) {
         start_or_stop(fake);
     }
+}
+
+static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
+{
+    FakeNvme *fake = dev->carrier;
+    ALONE(fake);
+
+    write_register(fake, offset, value);
 }
 
 static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
@@ -680,6 +695,7 @@ FakeNvme *fake_new(void)
 {
     FakeNvme *fake = g_new0(FakeNvme, 1);
 
+    g_rec_mutex_init(&fake->lock);
     fake->disk = g_malloc0(FAKE_BLOCKS * FAKE_BLOCK);
     fake->next_iova = UINT64_C(0x500000000);
     fake->regs[NVME_REG_CAP / 4] = FAKE_ENTRIES - 1;
@@ -721,6 +737,7 @@ void fake_free(FakeNvme *fake)
     for (unsigned i = 0; i < FAKE_MEMS; i++) {
         g_assert_null(fake->mem[i].mem);
     }
+    g_rec_mutex_clear(&fake->lock);
     g_free(fake->disk);
     g_free(fake);
 }
@@ -754,6 +771,7 @@ static FakeCmd *find(FakeNvme *fake, unsigned qid, unsigned nth)
 
 void fake_complete(FakeNvme *fake, unsigned qid, unsigned nth, uint16_t status)
 {
+    ALONE(fake);
     FakeCq *cq = &fake->cq[qid];
     FakeCmd *cmd = find(fake, qid, nth);
 
@@ -770,6 +788,8 @@ void fake_complete(FakeNvme *fake, unsigned qid, unsigned nth, uint16_t status)
 
 void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n)
 {
+    ALONE(fake);
+
     while (n-- && fake->sq[qid].inflight) {
         fake_complete(fake, qid, 0, 0);
     }
@@ -777,6 +797,7 @@ void fake_complete_some(FakeNvme *fake, unsigned qid, unsigned n)
 
 bool fake_deadline(FakeNvme *fake, unsigned qid)
 {
+    ALONE(fake);
     CintCq *engine = &fake->cq[qid].engine;
     int64_t due = cint_deadline(engine);
 
@@ -790,6 +811,8 @@ bool fake_deadline(FakeNvme *fake, unsigned qid)
 
 void fake_answer(FakeNvme *fake)
 {
+    ALONE(fake);
+
     fake->stuck = false;
     fake->late = -1;
     if (!(fake->regs[NVME_REG_CC / 4] & NVME_CC_EN)) {
@@ -801,6 +824,8 @@ void fake_answer(FakeNvme *fake)
 
 void fake_post_bogus(FakeNvme *fake, unsigned qid, uint16_t cid)
 {
+    ALONE(fake);
+
     post(fake, qid, cid, 0, 0);
 }
 

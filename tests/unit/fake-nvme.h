@@ -89,6 +89,7 @@ typedef struct FakeNvme {
     uint32_t pointers_at, pointer_stride;   /* what it says of them */
     bool no_memory;                 /* none can be mapped any more */
 
+    GRecMutex lock;                 /* of all below */
     struct cintio *dev;
     uint32_t regs[FAKE_BAR_SIZE / 4];
     bool gone;
