@@ -5,6 +5,7 @@
  * doorbells, no hints. See load.h.
  */
 #include "qemu/osdep.h"
+#include "qemu/coroutine.h"
 #include "qemu/error-report.h"
 #include "block/aio.h"
 #include "block/nvme.h"
@@ -96,14 +97,17 @@ static NvmeRing *enable(Load *load)
     return admin;
 }
 
-static void run_admin(NvmeRing *admin, const NvmeCmd *cmd)
+/* In turns of the main loop, as the device does it: not in a loop of its own. */
+static void coroutine_fn run_admin(NvmeRing *admin, const NvmeCmd *cmd)
 {
     NvmeCqe *cqe;
 
     push(admin, cmd);
     ring_sq(admin);
     while (!(cqe = peek(admin))) {
-        aio_poll(qemu_get_aio_context(), true);
+        load_check_limit(admin->load, "an admin command has no completion");
+        aio_co_schedule(qemu_get_aio_context(), qemu_coroutine_self());
+        qemu_coroutine_yield();
     }
     if (le16_to_cpu(cqe->status) >> 1) {
         error_report("%s: admin command 0x%x failed with status 0x%x",
@@ -114,7 +118,7 @@ static void run_admin(NvmeRing *admin, const NvmeCmd *cmd)
     ring_cq(admin);
 }
 
-static void create_queues(NvmeRing *admin, NvmeRing *ring)
+static void coroutine_fn create_queues(NvmeRing *admin, NvmeRing *ring)
 {
     uint32_t dw10 = (ring->entries - 1) << 16 | ring->id;
     NvmeCmd cq = {
@@ -134,7 +138,7 @@ static void create_queues(NvmeRing *admin, NvmeRing *ring)
     run_admin(admin, &sq);
 }
 
-static void nvme_start(Load *load)
+static void coroutine_fn nvme_start(Load *load)
 {
     NvmeRing *admin = enable(load);
     unsigned i;

@@ -157,7 +157,7 @@ static void start_queue(LoadQueue *q, const VirtioRegs *regs)
     load_write(COMMON(regs, queue_enable), 1, 2);
 }
 
-static void virtio_start(Load *load)
+static void coroutine_fn virtio_start(Load *load)
 {
     VirtioRegs regs = find_regs(load);
     unsigned i;

@@ -12,6 +12,7 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "qemu/coroutine.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
@@ -25,7 +26,7 @@
 #include "load.h"
 
 #define FIRST_RAM   (16 * MiB)
-#define REST_LIMIT_US   (300 * G_TIME_SPAN_SECOND)
+#define LIMIT_US   (300 * G_TIME_SPAN_SECOND)
 
 static int64_t thread_ns(void)
 {
@@ -50,6 +51,14 @@ hwaddr load_alloc(Load *load, size_t size)
 void *load_host(hwaddr addr)
 {
     return (char *)memory_region_get_ram_ptr(current_machine->ram) + addr;
+}
+
+void load_check_limit(const Load *load, const char *what)
+{
+    if (g_get_monotonic_time() > load->limit_us) {
+        error_report("%s: %s", TYPE_LOAD, what);
+        exit(1);
+    }
 }
 
 /*
@@ -215,10 +224,7 @@ static void rest_bh(void *opaque)
     if (is_over(load)) {
         return;
     }
-    if (g_get_monotonic_time() > load->limit_us) {
-        error_report("%s: no interrupt comes", TYPE_LOAD);
-        exit(1);
-    }
+    load_check_limit(load, "no interrupt comes");
     if (is_at_rest(load)) {
         now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
         left = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL,
@@ -251,11 +257,12 @@ static void init_queue(Load *load, unsigned index)
     }
 }
 
-static void start(void *opaque)
+static void coroutine_fn start(void *opaque)
 {
     Load *load = opaque;
     unsigned i;
 
+    load->limit_us = g_get_monotonic_time() + LIMIT_US;
     load_pci_start(load);
     for (i = 0; i < load->nr_queues; i++) {
         init_queue(load, i);
@@ -265,9 +272,13 @@ static void start(void *opaque)
         refill(&load->queues[i]);
     }
     if (load->step) {
-        load->limit_us = g_get_monotonic_time() + REST_LIMIT_US;
         qemu_bh_schedule(load->rest_bh);
     }
+}
+
+static void start_bh(void *opaque)
+{
+    qemu_coroutine_enter(qemu_coroutine_create(start, opaque));
 }
 
 /* Only now the devices are all there, and reset. */
@@ -290,7 +301,7 @@ static void machine_done(void *opaque, bool running, RunState state)
         exit(1);
     }
     load->pci = PCI_DEVICE(dev);
-    aio_bh_schedule_oneshot(qemu_get_aio_context(), start, load);
+    aio_bh_schedule_oneshot(qemu_get_aio_context(), start_bh, load);
 }
 
 static bool check_properties(const Load *load, Error **errp)

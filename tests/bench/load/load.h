@@ -47,7 +47,7 @@ typedef struct LoadQueue {
 typedef struct LoadDriver {
     const char *type;       /* QOM type of the device */
     /* Brings the device up, with @load->queues queues. */
-    void (*start)(Load *load);
+    void coroutine_fn (*start)(Load *load);
     /* Writes a read of block @block; the device is not told. */
     void (*submit)(LoadQueue *q, unsigned slot, uint64_t block);
     /* Tells the device of all that was written. */
@@ -94,7 +94,7 @@ struct Load {
     uint64_t random;
     uint64_t done;
     bool counting;
-    int64_t limit_us;       /* real time at which stepping gives up */
+    int64_t limit_us;       /* real time at which it gives up */
     LoadCounts counts;
 };
 
@@ -110,6 +110,9 @@ hwaddr load_alloc(Load *load, size_t size);
 void *load_host(hwaddr addr);
 
 /* load-pci.c: what firmware and a guest's PCI code do. */
+
+/** load_check_limit: ends QEMU with @what if the run takes too long */
+void load_check_limit(const Load *load, const char *what);
 
 /** load_pci_start: assigns BARs, enables memory, bus mastering and MSI-X */
 void load_pci_start(Load *load);
