@@ -97,7 +97,7 @@ static NvmeRing *enable(Load *load)
     return admin;
 }
 
-/* In turns of the main loop, as the device does it: not in a loop of its own. */
+/* In turns of the main loop, as the device does it, not in one of its own. */
 static void coroutine_fn run_admin(NvmeRing *admin, const NvmeCmd *cmd)
 {
     NvmeCqe *cqe;
