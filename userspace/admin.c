@@ -6,11 +6,15 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
-#include "internal.h"
+#include "admin.h"
+#include "caller.h"
+#include "clock.h"
+#include "dma.h"
+#include "queue.h"
+#include "reap.h"
+#include "regs.h"
 
-#define POLL_NS     20000               /* between two looks for an answer */
 #define BOUNCE      (2 * NVME_PAGE)     /* PRP1 and PRP2 */
 #define MAX_UNHEARD 2   /* given up in a row: then the controller is silent */
 
@@ -28,13 +32,6 @@ struct call {
  * waits for it any more.
  */
 #define GIVEN_UP    1
-
-void cintio_nap(void)
-{
-    struct timespec ts = { 0, POLL_NS };
-
-    nanosleep(&ts, NULL);
-}
 
 /* The queue has lists of PRPs, and needs none: a buffer for each command. */
 static void *bounce_of(struct cintio *dev, uint16_t id)

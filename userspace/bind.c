@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "users.h"
 
 #define DEVICES "/sys/bus/pci/devices/"
 #define PROBE   "/sys/bus/pci/drivers_probe"

@@ -8,7 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "internal.h"
+#include "admin.h"
+#include "caller.h"
+#include "clock.h"
+#include "dma.h"
+#include "queue.h"
 
 /* A command as it is being made. */
 struct command {

@@ -1,80 +1,26 @@
 /*
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * cintio: the controller: start, reset, admin commands, what it says of itself.
+ * cintio: the controller: start, reset, end.
  */
 #include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "internal.h"
+#include "admin.h"
+#include "caller.h"
+#include "clock.h"
+#include "controller.h"
+#include "dma.h"
+#include "identify.h"
+#include "info.h"
+#include "namespace.h"
+#include "pairs.h"
+#include "queue.h"
+#include "regs.h"
 
 #define DEFAULT_QUEUES      8
 #define DEFAULT_TIMEOUT_MS  10000
-#define LOG_PIECE           (2 * NVME_PAGE)     /* of a log page at a time */
-#define MAX_LOG_TRIES       8   /* of one that changes while it is read */
-
-int cintio_fail(struct cintio_error *err, int code, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (err) {
-        va_start(ap, fmt);
-        vsnprintf(err->text, sizeof(err->text), fmt, ap);
-        va_end(ap);
-    }
-    return code;
-}
-
-int cintio_take_sized(void *to, size_t known, size_t first, const void *from,
-                      const char *name, struct cintio_error *err)
-{
-    const uint8_t *bytes = from;
-    uint32_t size;
-
-    memcpy(&size, from, sizeof(size));
-    size = size ? size : first;
-    if (size < first) {
-        return cintio_fail(err, -EINVAL, "%s of %u bytes: its size is sizeof, "
-                           "or 0", name, size);
-    }
-    for (size_t i = known; i < size; i++) {
-        if (bytes[i]) {
-            return cintio_fail(err, -E2BIG, "%s of %u bytes: this is version "
-                               CINTIO_VERSION " of the library, which knows "
-                               "%zu of them", name, size, known);
-        }
-    }
-    memset(to, 0, known);
-    memcpy(to, from, size < known ? size : known);
-    return 0;
-}
-
-const char *cintio_version(void)
-{
-    return CINTIO_VERSION;
-}
-
-int cintio_alive(struct cintio *dev, struct cintio_error *err)
-{
-    uint32_t csts = cintio_read32(dev, NVME_REG_CSTS);
-
-    if (csts == NVME_GONE) {
-        return cintio_fail(err, -ENODEV, "%s was removed", dev->info.address);
-    }
-    if (csts & NVME_CSTS_CFS) {
-        return cintio_fail(err, -EIO, "%s has failed (CSTS.CFS): reset it",
-                           dev->info.address);
-    }
-    if (!(csts & NVME_CSTS_RDY)) {
-        return cintio_fail(err, -EIO, "%s is not ready: somebody has reset, "
-                           "stopped or removed it", dev->info.address);
-    }
-    return 0;
-}
 
 static int wait_ready(struct cintio *dev, bool ready, struct cintio_error *err)
 {
@@ -163,145 +109,6 @@ static int enable(struct cintio *dev, struct cintio_error *err)
     return wait_ready(dev, true, err);
 }
 
-/* --- what the controller says ------------------------------------------- */
-
-/* A text of Identify: blanks at its end. */
-static void copy_text(char *to, const uint8_t *from, size_t len)
-{
-    memcpy(to, from, len);
-    while (len && (to[len - 1] == ' ' || !to[len - 1])) {
-        len--;
-    }
-    to[len] = '\0';
-}
-
-static void take_cint(struct cintio *dev, const uint8_t *page)
-{
-    NvmeCintIdentify cint;
-    uint64_t last;
-
-    dev->info.cint_caps = 0;
-    memcpy(&cint, page + NVME_CINT_IDENTIFY_OFFSET, sizeof(cint));
-    if (cint.magic != NVME_CINT_MAGIC || cint.version != NVME_CINT_VERSION) {
-        return;
-    }
-    dev->info.cint_caps = cint.caps;
-    dev->pointer_offset = cint.regs_offset;
-    dev->pointer_stride = cint.regs_stride;
-    /* registers that the mapping has not are registers that are not there */
-    last = cint.regs_offset + (uint64_t)cint.regs_stride * dev->vectors;
-    if (cint.regs_stride < sizeof(uint32_t) || last > dev->bar_size) {
-        dev->info.cint_caps &= ~NVME_CINT_CAP_POINTER;
-    }
-}
-
-static int identify_controller(struct cintio *dev, struct cintio_error *err)
-{
-    struct nvme_sqe sqe = {
-        .opcode = NVME_ADMIN_IDENTIFY, .cdw10 = NVME_CNS_CONTROLLER,
-    };
-    uint8_t page[NVME_PAGE];
-    int ret = cintio_must(dev, NULL, "identify itself", &sqe, page,
-                          sizeof(page), NULL, err);
-    unsigned int mdts;
-    uint32_t sgls;
-
-    if (ret) {
-        return ret;
-    }
-    copy_text(dev->info.serial, page + 4, 20);
-    copy_text(dev->info.model, page + 24, 40);
-    copy_text(dev->info.firmware, page + 64, 8);
-    mdts = page[77];
-    dev->info.max_transfer = mdts && mdts < 9 ? NVME_PAGE << mdts
-                                              : CINTIO_MAX_TRANSFER;
-    memcpy(&sgls, page + 536, sizeof(sgls));
-    dev->info.sgl = sgls & 3;
-    take_cint(dev, page);
-    return 0;
-}
-
-/* That of those who name none. */
-static int identify_usual(struct cintio *dev, struct cintio_error *err)
-{
-    struct cintio_namespace ns;
-    int ret;
-
-    if (dev->info.nsid == CINTIO_NO_NAMESPACE) {
-        return 0;
-    }
-    ret = cintio_identify_namespace(dev, dev->info.nsid, &ns, err);
-    if (!ret) {
-        dev->info.block_size = ns.block_size;
-        dev->info.blocks = ns.blocks;
-    }
-    return ret;
-}
-
-static unsigned int least(unsigned int a, unsigned int b)
-{
-    return a < b ? a : b;
-}
-
-/* Queue pairs, the admin queue's among them, whose doorbells are mapped. */
-static unsigned int pairs_with_doorbells(const struct cintio *dev)
-{
-    return (dev->bar_size - NVME_REG_DOORBELLS) / (2u << dev->doorbell_shift);
-}
-
-static int ask_for_queues(struct cintio *dev, struct cintio_error *err)
-{
-    uint32_t wanted = dev->options.queues - 1, granted;
-    struct nvme_sqe sqe = {
-        .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_FID_QUEUES,
-        .cdw11 = wanted << 16 | wanted,
-    };
-    int ret = cintio_must(dev, NULL, "give I/O queues", &sqe, NULL, 0, &granted,
-                          err);
-    unsigned int queues;
-
-    if (ret) {
-        return ret;
-    }
-    queues = least((granted & 0xffff) + 1, (granted >> 16) + 1);
-    queues = least(queues, dev->options.queues);
-    queues = least(queues, pairs_with_doorbells(dev) - 1);
-    /* those without interrupts need none */
-    dev->info.queues = dev->vectors < 2 ? queues
-                                        : least(queues, dev->vectors - 1);
-    return 0;
-}
-
-/* --- start, reset, end -------------------------------------------------- */
-
-static int check_capabilities(struct cintio *dev, struct cintio_error *err)
-{
-    uint64_t cap = cintio_read32(dev, NVME_REG_CAP) |
-                   (uint64_t)cintio_read32(dev, NVME_REG_CAP + 4) << 32;
-    unsigned int entries = NVME_CAP_MQES(cap);
-
-    if (cap == UINT64_MAX) {
-        return cintio_fail(err, -ENODEV, "%s does not answer",
-                           dev->info.address);
-    }
-    if (NVME_CAP_MPSMIN(cap)) {
-        return cintio_fail(err, -ENOTSUP, "%s needs pages larger than 4 KiB",
-                           dev->info.address);
-    }
-    if (NVME_CAP_TO_MS(cap) > dev->options.timeout_ms) {
-        dev->options.timeout_ms = NVME_CAP_TO_MS(cap);
-    }
-    dev->doorbell_shift = 2 + NVME_CAP_DSTRD(cap);
-    if (pairs_with_doorbells(dev) < 2) {
-        return cintio_fail(err, -ENOTSUP, "the doorbells of %s, %u bytes "
-                           "apart, lie beyond its BAR0 of %zu bytes",
-                           dev->info.address, 1u << dev->doorbell_shift,
-                           dev->bar_size);
-    }
-    dev->info.max_entries = entries > UINT16_MAX ? UINT16_MAX : entries;
-    return 0;
-}
-
 static int take_options(struct cintio *dev, const struct cintio_options *given,
                         struct cintio_error *err)
 {
@@ -324,24 +131,6 @@ static int take_options(struct cintio *dev, const struct cintio_options *given,
     return 0;
 }
 
-/* What was learned is for all to see, if it is anything new. */
-static int publish(struct cintio *dev, struct cintio_error *err)
-{
-    struct cintio_learned *before = atomic_load(&dev->learned), *now;
-
-    if (before && !memcmp(&before->info, &dev->info, sizeof(dev->info))) {
-        return 0;
-    }
-    now = malloc(sizeof(*now));
-    if (!now) {
-        return cintio_fail(err, -ENOMEM, "out of memory");
-    }
-    memcpy(&now->info, &dev->info, sizeof(dev->info));
-    now->before = before;
-    atomic_store(&dev->learned, now);
-    return 0;
-}
-
 static int bring_up(struct cintio *dev, struct cintio_error *err)
 {
     int ret = disable(dev, err);
@@ -350,15 +139,9 @@ static int bring_up(struct cintio *dev, struct cintio_error *err)
         ret = enable(dev, err);
     }
     if (!ret) {
-        ret = identify_controller(dev, err);
+        ret = cintio_identify(dev, err);
     }
-    if (!ret) {
-        ret = identify_usual(dev, err);
-    }
-    if (!ret) {
-        ret = ask_for_queues(dev, err);
-    }
-    return ret ? ret : publish(dev, err);
+    return ret ? ret : cintio_publish(dev, err);
 }
 
 static void init_locks(struct cintio *dev)
@@ -387,7 +170,7 @@ int cintio_start(struct cintio *dev, const char *address,
     init_locks(dev);
     ret = take_options(dev, options, err);
     if (!ret) {
-        ret = check_capabilities(dev, err);
+        ret = cintio_check_capabilities(dev, err);
     }
     if (ret) {
         return ret;
@@ -430,16 +213,6 @@ int cintio_reset(struct cintio *dev, struct cintio_error *err)
     return ret;
 }
 
-static void forget(struct cintio_learned *learned)
-{
-    struct cintio_learned *before;
-
-    for (; learned; learned = before) {
-        before = learned->before;
-        free(learned);
-    }
-}
-
 void cintio_close(struct cintio *dev)
 {
     if (!dev) {
@@ -460,7 +233,7 @@ void cintio_close(struct cintio *dev)
     }
     cintio_free_ring(dev, dev->records);
     free(dev->queues);
-    forget(atomic_load(&dev->learned));
+    cintio_forget_info(dev);
     cintio_forget_namespaces(dev);
     dev->ops->close(dev);   /* which ends what the controller does, at last */
     cintio_free_kept(dev);
@@ -473,191 +246,7 @@ void cintio_close(struct cintio *dev)
     free(dev);
 }
 
-const struct cintio_info *cintio_info(const struct cintio *dev)
-{
-    const struct cintio_learned *learned = atomic_load(&dev->learned);
-
-    return learned ? &learned->info : NULL;
-}
-
 int cintio_removal_fd(const struct cintio *dev)
 {
     return dev->removal;
-}
-
-/* --- log page and status records ---------------------------------------- */
-
-static int read_log(struct cintio *dev, uint64_t offset, void *buf, size_t len,
-                    struct cintio_error *err)
-{
-    struct nvme_sqe sqe = {
-        .opcode = NVME_ADMIN_GET_LOG, .nsid = UINT32_MAX,
-        .cdw10 = (uint32_t)(len / 4 - 1) << 16 | NVME_CINT_LID,
-        .cdw12 = offset, .cdw13 = offset >> 32,
-    };
-
-    return cintio_must(dev, NULL, "give log page D0h", &sqe, buf, len, NULL,
-                       err);
-}
-
-/* Bytes of a page with such a header; 0: it is none. */
-static size_t log_len(const NvmeCintLogHeader *head)
-{
-    size_t len = head->header_size +
-                 (size_t)head->records * head->record_size +
-                 (size_t)head->sq_records * head->sq_record_size;
-
-    return head->magic == NVME_CINT_MAGIC && len % 4 == 0 &&
-           head->header_size >= sizeof(*head) &&
-           head->record_size >= sizeof(NvmeCintLogRecord) ? len : 0;
-}
-
-/* The first @len bytes, which are to be all; 0: they are not any more. */
-static int read_all_of_log(struct cintio *dev, uint8_t *text, size_t len,
-                           struct cintio_error *err)
-{
-    NvmeCintLogHeader head;
-    int ret = 0;
-
-    for (size_t at = 0; at < len && !ret; at += LOG_PIECE) {
-        ret = read_log(dev, at, text + at,
-                       len - at < LOG_PIECE ? len - at : LOG_PIECE, err);
-    }
-    memcpy(&head, text, sizeof(head));
-    return ret ? ret : log_len(&head) == len;
-}
-
-/* It has a record for each queue, and other threads make queues meanwhile. */
-static int read_whole_log(struct cintio *dev, void **page, size_t *size,
-                          struct cintio_error *err)
-{
-    NvmeCintLogHeader head;
-    uint8_t *text;
-    int ret;
-
-    for (unsigned int tries = 0; tries < MAX_LOG_TRIES; tries++) {
-        ret = read_log(dev, 0, &head, sizeof(head), err);
-        *size = ret ? 0 : log_len(&head);
-        text = *size ? malloc(*size) : NULL;
-        if (!text) {
-            break;
-        }
-        ret = read_all_of_log(dev, text, *size, err);
-        if (ret > 0) {
-            *page = text;
-            return 0;
-        }
-        free(text);
-        if (ret) {
-            return ret;
-        }
-    }
-    return ret ? ret : cintio_fail(err, -EIO, "log page D0h of %s makes no "
-                                   "sense", dev->info.address);
-}
-
-int cintio_log(struct cintio *dev, void **page, size_t *len,
-               struct cintio_error *err)
-{
-    int ret;
-
-    if (!(cintio_info(dev)->cint_caps & NVME_CINT_CAP_LOG)) {
-        return cintio_fail(err, -ENOTSUP, "%s has no log page D0h: its device "
-                           "needs cint=on", dev->info.address);
-    }
-    cintio_enter(dev);
-    ret = read_whole_log(dev, page, len, err);
-    cintio_leave(dev);
-    return ret;
-}
-
-static int set_records(struct cintio *dev, bool on, struct cintio_error *err)
-{
-    NvmeCintStatus status = {
-        .addr = on ? cintio_iova(dev->records, dev->records->addr) : 0,
-        .records = on ? dev->info.queues + 1 : 0,
-    };
-    struct nvme_sqe sqe = {
-        .opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = NVME_CINT_FID_STATUS,
-    };
-
-    return cintio_must(dev, NULL, "keep status records", &sqe, &status,
-                       sizeof(status), NULL, err);
-}
-
-/*
- * Once there is memory for them it stays: a queue from before a reset looks at
- * its record until it is destroyed.
- */
-static int get_records(struct cintio *dev, struct cintio_error *err)
-{
-    return dev->records ? 0 :
-        cintio_alloc(dev, (dev->options.queues + 1) * sizeof(NvmeCintRecord),
-                     &dev->records, err);
-}
-
-/* No queue comes from here to the end of the switch. */
-static int begin_switch(struct cintio *dev, struct cintio_error *err)
-{
-    bool busy;
-
-    pthread_mutex_lock(&dev->tables_lock);
-    busy = dev->switching;
-    for (unsigned int i = 0; i < dev->options.queues; i++) {
-        busy |= dev->queues[i] != NULL;
-    }
-    dev->switching |= !busy;
-    pthread_mutex_unlock(&dev->tables_lock);
-    return !busy ? 0 :
-        cintio_fail(err, -EBUSY, "%s has queues: status records are switched "
-                    "before there are any", dev->info.address);
-}
-
-static void end_switch(struct cintio *dev)
-{
-    pthread_mutex_lock(&dev->tables_lock);
-    dev->switching = false;
-    pthread_mutex_unlock(&dev->tables_lock);
-}
-
-static int switch_records(struct cintio *dev, bool on, struct cintio_error *err)
-{
-    int ret = 0;
-
-    if (on == dev->keeps_records) {
-        return 0;
-    }
-    if (on) {
-        ret = get_records(dev, err);
-    }
-    if (!ret && on) {
-        /* one of before would look new to queues that count from 0 again */
-        memset(dev->records->addr, 0, dev->records->len);
-    }
-    if (!ret) {
-        ret = set_records(dev, on, err);
-    }
-    if (!ret) {
-        dev->keeps_records = on;
-    }
-    return ret;
-}
-
-int cintio_records(struct cintio *dev, bool on, struct cintio_error *err)
-{
-    int ret;
-
-    if (!(cintio_info(dev)->cint_caps & NVME_CINT_CAP_STATUS_RECORDS)) {
-        return cintio_fail(err, -ENOTSUP, "%s keeps no interrupt status "
-                           "records: its device needs cint=on",
-                           dev->info.address);
-    }
-    cintio_enter(dev);
-    ret = begin_switch(dev, err);
-    if (!ret) {
-        ret = switch_records(dev, on, err);
-        end_switch(dev);
-    }
-    cintio_leave(dev);
-    return ret;
 }

@@ -12,7 +12,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "clock.h"
+#include "due.h"
+#include "watch.h"
 
 #define EVENTS 64       /* taken at a time */
 

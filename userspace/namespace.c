@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "admin.h"
+#include "caller.h"
+#include "namespace.h"
+#include "nvme.h"
 
 #define MIN_LBADS   9           /* blocks of 512 bytes */
 #define MAX_LBADS   31
@@ -88,6 +91,12 @@ int cintio_namespaces(struct cintio *dev, uint32_t *ids, unsigned int max,
     }
     return n;
 }
+
+/* One, with those that were opened before, all of it until the end. */
+struct cintio_spaces {
+    struct cintio_namespace ns;
+    struct cintio_spaces *before;
+};
 
 static bool is_same(const struct cintio_namespace *a,
                     const struct cintio_namespace *b)

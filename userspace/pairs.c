@@ -4,12 +4,15 @@
  * cintio: queue pairs come and go; what the controller does about one.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "internal.h"
+#include "admin.h"
+#include "caller.h"
+#include "dma.h"
+#include "mode.h"
+#include "pairs.h"
+#include "queue.h"
 
 #define DEFAULT_ENTRIES 256
 

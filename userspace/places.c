@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "internal.h"
+#include "nvme.h"
+#include "places.h"
 
 static uint64_t page_up(uint64_t address)
 {

@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "dma.h"
+#include "queue.h"
+#include "regs.h"
 
 /* --- rings -------------------------------------------------------------- */
 

@@ -6,7 +6,9 @@
  * interrupt has told of, and beyond them the Urgent ones (docs/interface.md,
  * section 4, the driver's rule).
  */
-#include "internal.h"
+#include "clock.h"
+#include "reap.h"
+#include "regs.h"
 
 bool cintio_posted(const struct cintio_queue *q, struct cintio_cursor place)
 {

@@ -17,7 +17,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "users.h"
 
 #define DEVICES     "/sys/bus/pci/devices/"
 #define BLOCK       "/sys/class/block/"

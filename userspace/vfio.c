@@ -19,7 +19,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "controller.h"
+#include "device.h"
+#include "dma.h"
+#include "places.h"
+#include "users.h"
 
 #define CONTAINER   "/dev/vfio/vfio"
 #define SYSFS       "/sys/bus/pci/devices/"

@@ -8,23 +8,22 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "clock.h"
+#include "due.h"
+#include "mode.h"
+#include "queue.h"
+#include "reap.h"
+#include "regs.h"
+#include "step.h"
+#include "watch.h"
 
 #define SECOND      UINT64_C(1000000000)
 #define LOOKS       1024    /* between two readings of the clock, at most */
 #define TIMED_OUT   1
-
-uint64_t cintio_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * SECOND + ts.tv_nsec;
-}
 
 static struct timespec timespec_of(uint64_t ns)
 {
@@ -53,11 +52,6 @@ void cintio_queue_on_interrupt(struct cintio_queue *q, cintio_interrupt_fn fn,
     q->interrupt_opaque = opaque;
 }
 
-static bool sleeps_on_interrupt(const struct cintio_queue *q)
-{
-    return q->mode == CINTIO_INTERRUPT || q->mode == CINTIO_COALESCED;
-}
-
 /* What can come of @wanted completions: the rest was never asked for. */
 static unsigned int reachable(struct cintio_queue *q, unsigned int wanted)
 {
@@ -69,7 +63,7 @@ static unsigned int reachable(struct cintio_queue *q, unsigned int wanted)
 static bool is_news(const struct cintio_queue *q)
 {
     return cintio_posted(q, q->scan) ||
-           (q->record && sleeps_on_interrupt(q) &&
+           (q->record && cintio_sleeps_on_interrupt(q) &&
             __atomic_load_n(&q->record->full_tail, __ATOMIC_ACQUIRE) !=
             q->told);
 }
@@ -84,39 +78,7 @@ static bool is_worth_a_look(const struct cintio_queue *q, unsigned int k)
            cintio_posted(q, cintio_ahead(q, q->head, k - 1)));
 }
 
-/* --- the controller ----------------------------------------------------- */
-
-static int wanted_back(struct cintio_queue *q)
-{
-    return cintio_fail(&q->error, -ENODEV, "the kernel asks for %s back: "
-                       "close it", q->dev->info.address);
-}
-
-/* Whether it still is, and is ours; once a second, for it takes a while. */
-static int look_after(struct cintio_queue *q, uint64_t now)
-{
-    struct pollfd removal = { .fd = q->dev->removal, .events = POLLIN };
-
-    if (now < q->watched_ns + CINTIO_WATCH_NS) {
-        return 0;
-    }
-    q->watched_ns = now;
-    return poll(&removal, 1, 0) > 0 ? wanted_back(q)
-                                    : cintio_alive(q->dev, &q->error);
-}
-
 /* --- sleeping ----------------------------------------------------------- */
-
-static void write_pointer(struct cintio_queue *q, unsigned int k)
-{
-    struct cintio_cursor target = cintio_ahead(q, q->head, k);
-
-    cintio_write32(q->dev, q->pointer_reg,
-                   NVME_CINT_POINTER_ARM | target.index);
-    q->armed = true;
-    q->target = target.count;
-    q->arms++;
-}
 
 /* Whoever was woken early asks for the rest of what he had asked for. */
 static bool has_asked(const struct cintio_queue *q, unsigned int k)
@@ -178,7 +140,7 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
         return cintio_fail(&q->error, -errno, "ppoll: %s", strerror(errno));
     }
     if (n > 0 && fds[1].revents) {
-        return wanted_back(q);
+        return cintio_wanted_back(q);
     }
     if (n == 0) {
         /* who was told of nothing for so long believes no record */
@@ -198,7 +160,7 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
 static bool ask(struct cintio_queue *q, unsigned int k)
 {
     if (q->mode == CINTIO_COALESCED && !has_asked(q, k)) {
-        write_pointer(q, k);
+        cintio_write_pointer(q, k);
     }
     step(q, CINTIO_STEP_ARMED);
     return is_worth_a_look(q, k);
@@ -317,8 +279,8 @@ static bool wake_up_here(struct cintio_queue *q)
 
 /*
  * Until half of the time, or so much of it, that the oldest command takes. A
- * reset ends the sleep, and so does what look_after() finds, at the latest when
- * it is next due.
+ * reset ends the sleep, and so does what cintio_look_after() finds, at the
+ * latest when it is next due.
  */
 static int sleep_for_a_time(struct cintio_queue *q, uint64_t end)
 {
@@ -341,7 +303,7 @@ static int sleep_for_a_time(struct cintio_queue *q, uint64_t end)
             break;
         }
         now = cintio_now();
-        ret = look_after(q, now);
+        ret = cintio_look_after(q, now);
     }
     return ret;
 }
@@ -366,7 +328,7 @@ static int spin(struct cintio_queue *q, uint64_t end)
         if (now >= end) {
             return TIMED_OUT;
         }
-        ret = look_after(q, now);
+        ret = cintio_look_after(q, now);
         if (ret) {
             return ret;
         }
@@ -382,58 +344,8 @@ static int wait_more(struct cintio_queue *q, unsigned int wanted, uint64_t end)
     if (ret) {
         return ret;
     }
-    return sleeps_on_interrupt(q) ? wait_for_interrupt(q, wanted, end)
+    return cintio_sleeps_on_interrupt(q) ? wait_for_interrupt(q, wanted, end)
                                   : spin(q, end);
-}
-
-/* --- commands that take too long ----------------------------------------- */
-
-uint64_t cintio_due(const struct cintio_queue *q)
-{
-    return q->timed ? q->due_ns : CINTIO_FOREVER;
-}
-
-/* What was due first may be over: then when the next one is. */
-static bool is_overdue(struct cintio_queue *q)
-{
-    const struct cintio_slot *slot = NULL;
-    uint64_t now, due = CINTIO_FOREVER;
-
-    if (!q->timed) {
-        return false;
-    }
-    now = cintio_now();
-    if (now < q->due_ns) {
-        return false;
-    }
-    while ((slot = cintio_oldest(q, slot))) {
-        due = slot->due_ns && slot->due_ns < due ? slot->due_ns : due;
-    }
-    q->due_ns = due;
-    return now >= due;
-}
-
-/* Once for each; then nobody's time is over until the next one's is. */
-static int tell_overdue(struct cintio_queue *q)
-{
-    const struct cintio_slot *slot = cintio_oldest(q, NULL);
-
-    while (slot->due_ns != q->due_ns) {
-        slot = cintio_oldest(q, slot);
-    }
-    q->slots[slot - q->slots].due_ns = 0;
-    q->timed--;
-    q->late++;
-    q->overdue = slot->cookie;
-    return cintio_fail(&q->error, -ETIME, "the command of queue %u with the "
-                       "cookie %llu takes longer than its timeout_ns: wait on, "
-                       "abort it, or reset %s", q->id,
-                       (unsigned long long)q->overdue, q->info->address);
-}
-
-uint64_t cintio_queue_overdue(const struct cintio_queue *q)
-{
-    return q->overdue;
 }
 
 /* --- all of it ----------------------------------------------------------- */
@@ -445,7 +357,7 @@ static int wait_in_time(struct cintio_queue *q, unsigned int wanted,
     uint64_t due = cintio_due(q);
     int ret = wait_more(q, wanted, due < end ? due : end);
 
-    return ret == TIMED_OUT && due < end && !is_overdue(q) ? 0 : ret;
+    return ret == TIMED_OUT && due < end && !cintio_is_overdue(q) ? 0 : ret;
 }
 
 int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
@@ -463,13 +375,13 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     q->woken = false;
     /* whoever finds what he wants each time neither sleeps nor spins */
     if (!ret && !(++q->looks % LOOKS)) {
-        ret = look_after(q, cintio_now());
+        ret = cintio_look_after(q, cintio_now());
     }
     if (ret) {
         return ret;
     }
     min = min < max ? min : max;
-    if (min && !sleeps_on_interrupt(q) && q->mode != CINTIO_POLL) {
+    if (min && !cintio_sleeps_on_interrupt(q) && q->mode != CINTIO_POLL) {
         ret = sleep_for_a_time(q, cintio_due(q) < end ? cintio_due(q) : end);
     }
     got = cintio_reap(q, done, max);
@@ -482,8 +394,8 @@ int cintio_complete(struct cintio_queue *q, struct cintio_done *done,
     if (!got && q->woken) {
         ret = cintio_check_stale(q, &q->error);
     }
-    if (!got && (!ret || ret == TIMED_OUT) && is_overdue(q)) {
-        return tell_overdue(q);
+    if (!got && (!ret || ret == TIMED_OUT) && cintio_is_overdue(q)) {
+        return cintio_tell_overdue(q);
     }
     return got || ret == TIMED_OUT ? (int)got : ret;
 }
@@ -513,88 +425,21 @@ int cintio_queue_arm(struct cintio_queue *q, unsigned int min)
     if (ret) {
         return ret;
     }
-    if (!sleeps_on_interrupt(q)) {
+    if (!cintio_sleeps_on_interrupt(q)) {
         return cintio_fail(&q->error, -EINVAL, "queue %u does not sleep until "
                            "an interrupt: take the mode interrupt or coalesced",
                            q->id);
     }
     told = is_to_tell(q);
-    ret = look_after(q, cintio_now());
+    ret = cintio_look_after(q, cintio_now());
     if (ret) {
         return ret;
     }
     k = reachable(q, min ? min : 1);
-    if ((k && ask(q, k)) || told || is_overdue(q)) {
+    if ((k && ask(q, k)) || told || cintio_is_overdue(q)) {
         return 1;
     }
     q->slept_elsewhere = true;
     /* whoever resets says so before it wakes; who is not seen wakes later */
     return cintio_check_stale(q, &q->error);
-}
-
-bool cintio_was_forgotten(struct cintio_queue *q)
-{
-    q->release = true;
-    return cintio_posted(q, q->scan) || (q->record && cintio_outstanding(q));
-}
-
-/* --- modes -------------------------------------------------------------- */
-
-static int check_mode(struct cintio_queue *q, enum cintio_mode mode,
-                      struct cintio_error *err)
-{
-    if (mode > CINTIO_COALESCED) {
-        return cintio_fail(err, -EINVAL, "mode %d: 0 to %d are known", mode,
-                           CINTIO_COALESCED);
-    }
-    if (mode >= CINTIO_INTERRUPT && !q->irq) {
-        return cintio_fail(err, -EINVAL, "queue %u was created without "
-                           "interrupts", q->id);
-    }
-    if (mode != CINTIO_COALESCED) {
-        return 0;
-    }
-    if (!(q->info->cint_caps & NVME_CINT_CAP_POINTER)) {
-        return cintio_fail(err, -ENOTSUP, "%s (%s) has no interrupt pointer: "
-                           "take the mode interrupt", q->dev->info.address,
-                           q->info->model);
-    }
-    if (!q->pointer) {
-        return cintio_fail(err, -ENOTSUP, "the policy of queue %u knows no "
-                           "interrupt pointer: give it the policy pointer",
-                           q->id);
-    }
-    return 0;
-}
-
-void cintio_set_pointer(struct cintio_queue *q)
-{
-    q->armed = false;
-    if (!q->pointer) {
-        return;
-    }
-    if (q->mode == CINTIO_INTERRUPT) {
-        cintio_write32(q->dev, q->pointer_reg, 0);
-    } else if (q->mode < CINTIO_INTERRUPT) {
-        /* as far away as it goes; once it is passed, the queue is silent */
-        write_pointer(q, q->entries - 1);
-    }
-}
-
-int cintio_queue_set_mode(struct cintio_queue *q, enum cintio_mode mode,
-                          uint64_t sleep_ns, struct cintio_error *err)
-{
-    int ret = check_mode(q, mode, err);
-
-    if (ret) {
-        return ret;
-    }
-    q->mode = mode;
-    q->sleep_ns = sleep_ns;
-    q->mean_ns = 0;
-    if (mode == CINTIO_SLEEP || mode == CINTIO_SLEEP_ADAPTIVE) {
-        prctl(PR_SET_TIMERSLACK, 1);
-    }
-    cintio_set_pointer(q);
-    return 0;
 }

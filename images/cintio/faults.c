@@ -6,7 +6,7 @@
 #include "tool.h"
 
 #ifdef CINTIO_TEST
-#include "../../userspace/internal.h"
+#include "../../userspace/step.h"
 
 /* None, a little or a lot. */
 static bool step(void *opaque, struct cintio_queue *q, enum cintio_step which)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "fake-nvme.h"
 
 #define SC_INVALID_FIELD 0x02

@@ -12,7 +12,10 @@
 #include <glib.h>
 
 #include "coalesce.h"
-#include "internal.h"
+#include "controller.h"
+#include "dma.h"
+#include "nvme.h"
+#include "queue.h"
 
 #ifndef FAKE_QUEUES
 #define FAKE_QUEUES     4       /* I/O queue pairs */

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
+#include "due.h"
 #include "fake-nvme.h"
+#include "watch.h"
 
 static struct cintio_error err;
 

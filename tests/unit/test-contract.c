@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fake-nvme.h"
+#include "regs.h"
 
 enum { AT_POLL, AT_SLEEP, AT_READ, NR_PLACES };
 

@@ -11,7 +11,8 @@
 
 #include <glib.h>
 
-#include "internal.h"
+#include "queue.h"
+#include "reap.h"
 
 #define MOST    5       /* entries of a queue */
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fake-nvme.h"
 
 #define WORKERS     FAKE_QUEUES

@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fake-nvme.h"
+#include "places.h"
 
 static struct cintio_error err;
 

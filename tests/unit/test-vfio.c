@@ -22,6 +22,7 @@ static ssize_t group_link(const char *path, char *target, size_t size);
 #define open fake_open
 #define close fake_close
 #define readlink group_link
+#include "nvme.h"
 #include "vfio.c"
 #undef ioctl
 #undef open

@@ -13,7 +13,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fake-nvme.h"
+#include "reap.h"
 
 #define STEPS   5   /* places where the controller may come between */
 

@@ -20,6 +20,7 @@ PROGRAMS: Mapping[str, str] = {
     "images/agent": "images/agent/cint-agent.p",
     "images/hintio": "images/hintio/hintio.p",
     "replay": "replay/cint-replay.p",
+    "userspace": "subprojects/cintio/libcintio-test.a.p",
 }
 #: Types of nm: defined and seen by other files; tentative and weak ones, too.
 _DEFINED = frozenset("TDBRVWC")

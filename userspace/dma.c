@@ -12,7 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "caller.h"
+#include "dma.h"
+#include "nvme.h"
 
 #define HUGE_SHIFT  21
 #define HUGE_SIZE   ((size_t)1 << HUGE_SHIFT)
