@@ -236,6 +236,8 @@ void cintio_close(struct cintio *dev)
     cintio_forget_info(dev);
     cintio_forget_namespaces(dev);
     dev->ops->close(dev);   /* which ends what the controller does, at last */
+    atomic_store(&dev->running, false);
+    atomic_store(&dev->held, 0);
     cintio_free_kept(dev);
     if (dev->ops->release) {
         dev->ops->release(dev);

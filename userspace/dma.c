@@ -235,11 +235,11 @@ void cintio_free_ring(struct cintio *dev, struct cintio_mem *mem)
 
 void cintio_free_kept(struct cintio *dev)
 {
+    /* taken before the look: what comes later is of queues destroyed later */
     struct cintio_mem *mem = atomic_exchange(&dev->kept, NULL), *next;
 
     for (; mem; mem = next) {
         next = mem->next;
-        dev->ops->unmap(dev, mem);
-        release(dev, mem);
+        cintio_free(dev, mem);
     }
 }

@@ -159,9 +159,7 @@ void cintio_let_go_of_destroyed(struct cintio *dev)
         let_go(q);
     }
     /* and of what their commands were given */
-    if (!atomic_load(&dev->held) && !atomic_load(&dev->running)) {
-        cintio_free_kept(dev);
-    }
+    cintio_free_kept(dev);
 }
 
 static int free_identifier(struct cintio *dev, struct cintio_error *err)
@@ -264,7 +262,7 @@ static enum cintio_policy
 policy_for(const struct cintio_queue *q,
            const struct cintio_queue_options *options)
 {
-    bool pointer = q->irq && (q->info->cint_caps & NVME_CINT_CAP_POINTER);
+    bool pointer = q->info->cint_caps & NVME_CINT_CAP_POINTER;
 
     return options->policy == CINTIO_POLICY_OWN && pointer &&
            options->mode == CINTIO_COALESCED ? CINTIO_POLICY_POINTER

@@ -130,6 +130,7 @@ static void post(FakeNvme *fake, unsigned qid, uint16_t cid, uint32_t result,
 
     g_assert_cmpuint((cq->tail + 1) % cq->size, !=, cq->head);
     cqe->result = result;
+    cqe->result_high = qid ? fake->result_high : 0;
     cqe->sq_head = fake->sq[qid].head;
     cqe->sq_id = qid;
     cqe->cid = cid;
@@ -253,7 +254,7 @@ static void identify(FakeNvme *fake, const struct nvme_sqe *sqe)
 
         memcpy(page, ids, sizeof(ids));
     } else if (!fake->no_namespace && (sqe->nsid == 1 || fake->second)) {
-        uint64_t blocks = sqe->nsid == 1 ? FAKE_BLOCKS : FAKE_BLOCKS / 4;
+        uint64_t blocks = sqe->nsid == 1 ? FAKE_BLOCKS : fake->second_blocks;
 
         memcpy(page, &blocks, 8);
         memcpy(page + 128, &fake->format, 4);
@@ -289,6 +290,9 @@ static uint16_t set_feature(FakeNvme *fake, const struct nvme_sqe *sqe,
         *result = (FAKE_QUEUES - 1) << 16 | (FAKE_QUEUES - 1);
         return 0;
     }
+    if (fake->plain) {
+        return SC_INVALID_FIELD;
+    }
     if (sqe->cdw10 == NVME_CINT_FID_CONFIG) {
         return set_config(fake, sqe);
     }
@@ -311,6 +315,9 @@ static uint16_t get_feature(FakeNvme *fake, const struct nvme_sqe *sqe)
     NvmeCintFeature *config = reach(fake, sqe->prp1);
 
     g_assert_cmpuint(sqe->cdw10, ==, NVME_CINT_FID_CONFIG);
+    if (fake->plain) {
+        return SC_INVALID_FIELD;
+    }
     memset(config, 0, sizeof(*config));
     config->policy = fake->cq[sqe->cdw11].engine.config.policy;
     return 0;
@@ -640,10 +647,14 @@ static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
 static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
 {
     FakeNvme *fake = dev->carrier;
+    uint32_t value;
 
-    uint32_t value = fake->gone ? NVME_GONE : fake->regs[offset / 4];
+    {
+        ALONE(fake);
 
-    fake->reads++;
+        value = fake->gone ? NVME_GONE : fake->regs[offset / 4];
+        fake->reads++;
+    }
     if (fake->meanwhile) {
         fake->meanwhile(fake, offset);
     }
@@ -654,8 +665,11 @@ static int fake_notify(struct cintio *dev, unsigned vector, int eventfd,
                        struct cintio_error *err)
 {
     FakeNvme *fake = dev->carrier;
+    ALONE(fake);
 
-    g_assert_cmpuint(vector, <=, FAKE_QUEUES);
+    if (vector > FAKE_QUEUES) {
+        g_assert_not_reached();
+    }
     fake->cq[vector].eventfd = eventfd;
     return 0;
 }
@@ -703,6 +717,7 @@ FakeNvme *fake_new(void)
     fake->refused = fake->late = fake->ignored = -1;
     fake->format = 9 << 16;
     fake->mdts = FAKE_MDTS;
+    fake->second_blocks = FAKE_BLOCKS / 4;
     fake->pointers_at = FAKE_POINTERS;
     fake->pointer_stride = 4;
     cint_config_init(&fake->config);
@@ -743,8 +758,10 @@ void fake_free(FakeNvme *fake)
     g_free(fake);
 }
 
-unsigned fake_inflight(const FakeNvme *fake, unsigned qid)
+unsigned fake_inflight(FakeNvme *fake, unsigned qid)
 {
+    ALONE(fake);
+
     return fake->sq[qid].inflight;
 }
 

@@ -74,9 +74,11 @@ typedef struct FakeNvme {
     int late;
     int ignored;                    /* admin opcode with no answer; -1 = none */
     uint32_t format;                /* of the namespace: LBAF */
-    bool second;                    /* another namespace: 7, of half the size */
+    bool second;                    /* another namespace: 7 ... */
+    uint64_t second_blocks;         /* ... of a quarter of the size */
     bool sgl;                       /* it understands them */
     bool aborts;                    /* what it is asked to, or nothing */
+    uint32_t result_high;           /* dword 1 of what it completes */
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
     uint8_t mdts;
@@ -119,7 +121,7 @@ int fake_start(FakeNvme *fake, const struct cintio_options *options,
                struct cintio_error *err);
 void fake_free(FakeNvme *fake);
 
-unsigned fake_inflight(const FakeNvme *fake, unsigned qid);
+unsigned fake_inflight(FakeNvme *fake, unsigned qid);
 
 /* Complete the @nth oldest command of a queue pair, from 0. */
 void fake_complete(FakeNvme *fake, unsigned qid, unsigned nth, uint16_t status);

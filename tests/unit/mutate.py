@@ -664,10 +664,7 @@ MUTANTS = {
         ("what is kept is not known",
          "    atomic_fetch_add(&dev->held, !gone - q->held);\n", ""),
         ("what is let go of is kept for ever", "    q->held = !gone;\n", ""),
-        ("data is let go of before its queue", "if (!atomic_load(&dev->held) && !atomic",
-         "if (!atomic"),
-        ("data is let go of under a controller that runs", " && !atomic_load(&dev->running)) {",
-         ") {"),
+        ("data of a queue that was let go of is kept", "    cintio_free_kept(dev);\n", ""),
         ("what was let go of late is kept", "    cintio_let_go_of_destroyed(dev);\n", ""),
         ("queues in use are let go of", "q && q->destroyed && !q->leaving", "q && !q->leaving"),
         ("a queue is made without answers", "    int ret = cintio_check_answers(dev, err);\n",
@@ -691,7 +688,6 @@ MUTANTS = {
         ("coalesced without the pointer", "q->mode == CINTIO_COALESCED && !q->pointer", "0"),
         ("a mode that cannot be leaves its queue", "    if (ret) {\n        "
          "cintio_queue_destroy(q);", "    if (ret) {\n"),
-        ("data of a queue that was let go of is kept", "        cintio_free_kept(dev);\n", ""),
         ("a policy that is none", "policy > CINTIO_POLICY_POINTER", "0"),
         ("policies of a plain one", "policy != CINTIO_POLICY_OWN && !info->cint_caps", "0"),
         ("the pointer is not chosen", "options->mode == CINTIO_COALESCED ? "
@@ -701,8 +697,8 @@ MUTANTS = {
          "pointer &&"),
         ("the pointer is chosen for all modes", "options->mode == CINTIO_COALESCED ? "
          "CINTIO_POLICY_POINTER", "1 ? CINTIO_POLICY_POINTER"),
-        ("the pointer where there is none", "bool pointer = q->irq && (q->info->cint_caps & "
-         "NVME_CINT_CAP_POINTER);", "bool pointer = true;"),
+        ("the pointer where there is none",
+         "bool pointer = q->info->cint_caps & NVME_CINT_CAP_POINTER;", "bool pointer = true;"),
         ("the next policy is chosen", "change_policy(q, policy_for(q, options) - 1, err)",
          "change_policy(q, policy_for(q, options), err)"),
         ("no policy of one's own changes", "if (ret || policy == CINTIO_POLICY_OWN) {",
@@ -784,6 +780,8 @@ MUTANTS = {
          "dev->info.address);\n        }\n        if (!(csts", "        if (!(csts"),
         ("what is kept is never freed", "    cintio_free_kept(dev);\n    if (dev->ops->release) {",
          "    if (dev->ops->release) {"),
+        ("what ran to the end keeps its memory", "    atomic_store(&dev->running, false);\n", ""),
+        ("what was held to the end keeps its data", "    atomic_store(&dev->held, 0);\n", ""),
         ("namespaces are never freed", "    cintio_forget_namespaces(dev);\n", ""),
         ("no notice of a shutdown", "        notify_shutdown(dev);\n", ""),
         ("notice to one that is gone", "atomic_load(&dev->running) || cintio_alive(dev, NULL)",
@@ -821,8 +819,8 @@ MUTANTS = {
          "    for (; 0; mem = next) {"),
         ("the last one kept is the only one", "mem->next = atomic_load(&dev->kept);",
          "mem->next = atomic_exchange(&dev->kept, NULL), mem->next = NULL;"),
-        ("a kept mapping stays", "        next = mem->next;\n        dev->ops->unmap(dev, mem);\n",
-         "        next = mem->next;\n"),
+        ("what is given back stays mapped", "    dev->ops->unmap(dev, mem);\n    release(",
+         "    release("),
     ],
     "userspace/places.c": [
         ("a range within another ends the search",
@@ -843,9 +841,13 @@ MUTANTS = {
     ],
 }
 
-ENGINE = tuple(f"coalesce/{name}.c" for name in (
-    "adaptive", "cint", "coalesce", "default", "fence", "limit", "params", "pointer", "static",
-    "tune", "vic"))
+
+def sources_in(directory: Path) -> tuple[str, ...]:
+    """The C files of a directory, as `MUTANTS` names them: with the directory."""
+    return tuple(f"{directory.name}/{path.name}" for path in sorted(directory.glob("*.c")))
+
+
+ENGINE = sources_in(ROOT / "hw/nvme/coalesce")
 RANDOM = ("test-random.c", "model.c", "model-cint.c", "model-storm.c", "model-vic.c", "laws.c",
           "random.c")
 TUNE = ("test-tune.c", "model.c", "model-cint.c", "model-storm.c", "model-vic.c")
@@ -869,10 +871,7 @@ ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
                       ("test-events.c", "sim.c")), ENGINE)
 # A file of the kernel is a header, its tests a program that includes both.
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
-DRIVER = tuple(f"userspace/{name}.c" for name in (
-    "admin", "bind", "caller", "clock", "command", "controller", "dma", "due", "group",
-    "identify", "info", "log", "mode", "namespace", "pairs", "places", "queue", "reap",
-    "records", "regs", "users", "vfio", "wait", "watch"))
+DRIVER = sources_in(ROOT / "userspace")
 DRIVER_TESTS = ("test-command.c", "test-hostile.c", "test-userspace.c", "test-reap.c",
                 "test-wait.c")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -137,6 +137,12 @@ static void test_policy_at_creation(void)
         .policy = CINTIO_POLICY_CINT }, &none, &err), ==, -ENOTSUP);
     expect_text(err.text, "fake has no policies");
     g_assert_null(none);
+    /* nor is one chosen for it */
+    g_assert_cmpint(cintio_queue_create(fake->dev,
+                                        &(struct cintio_queue_options) {
+        .mode = CINTIO_COALESCED }, &none, &err), ==, -ENOTSUP);
+    expect_text(err.text, "has no interrupt pointer");
+    g_assert_null(none);
     fake_free(fake);
 }
 
@@ -161,6 +167,11 @@ static void test_sizes(void)
     counted.size = 4096;
     cintio_queue_statistics(q, &counted);
     g_assert_cmpuint(counted.size, ==, sizeof(counted));
+    g_assert_cmpuint(counted.errors, ==, 0);
+    /* none is that of the first version */
+    counted = (struct cintio_statistics) { .errors = 7 };
+    cintio_queue_statistics(q, &counted);
+    g_assert_cmpuint(counted.size, ==, 88);
     g_assert_cmpuint(counted.errors, ==, 0);
     cintio_queue_destroy(q);
     q = NULL;
@@ -294,10 +305,13 @@ static void test_rest_of_status(void)
     g_assert_cmphex(done.status, ==, 0x006);
     g_assert_cmphex(done.flags, ==, CINTIO_MORE | 2);
     g_assert_cmphex(done.flags & CINTIO_CRD, ==, 2);
+    g_assert_cmphex(done.result_high, ==, 0);
     /* and by itself it is no error */
     push(q, (struct cintio_io) { .op = CINTIO_FLUSH });
+    fake->result_high = 0xabcdef01;
     done = finish(fake, q, 1u << 13);
     g_assert_cmphex(done.status, ==, 0);
+    g_assert_cmphex(done.result_high, ==, 0xabcdef01);
     g_assert_cmpuint(q->errors, ==, 2);
     cintio_queue_destroy(q);
     fake_free(fake);
@@ -648,6 +662,18 @@ static void test_namespaces(void)
     g_assert_cmpint(cintio_namespace_open(fake->dev, 8, &again, &err), ==,
                     -ENOENT);
     expect_text(err.text, "fake has no namespace 8");
+    /* one that is told of is not taken for one that is not there */
+    fake->refused = NVME_ADMIN_IDENTIFY;
+    g_assert_cmpint(cintio_namespace_open(fake->dev, FAKE_SECOND, &again,
+                                          &err), ==, -EIO);
+    expect_text(err.text, "refused to identify namespace 7: status 006h");
+    fake->refused = -1;
+    /* who has it knows what it was, who opens it now what it is */
+    fake->second_blocks = FAKE_BLOCKS / 8;
+    g_assert_cmpint(cintio_namespace_open(fake->dev, FAKE_SECOND, &again,
+                                          &err), ==, 0);
+    g_assert_cmpuint(again->blocks, ==, FAKE_BLOCKS / 8);
+    g_assert_cmpuint(second->blocks, ==, FAKE_BLOCKS / 4);
 
     q = plain_queue(fake);
     mem = memory_of(fake, NVME_PAGE);
@@ -752,6 +778,33 @@ static void test_in_time(void)
     g_assert_cmpuint(done[0].cookie, ==, 2);
     g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, -ETIME);
     g_assert_cmpuint(cintio_queue_overdue(q), ==, 3);
+    fake_complete_some(fake, 1, 1);
+    g_assert_cmpint(cintio_complete(q, done, 0, 8, 0), ==, 1);
+    /* nor of who has the identifier of one that had a time, and has none */
+    push(q, (struct cintio_io) { .op = CINTIO_FLUSH, .timeout_ns = 1 });
+    finish(fake, q, 0);
+    g_assert_cmpuint(q->timed, ==, 0);
+    push(q, (struct cintio_io) { .op = CINTIO_FLUSH });
+    finish(fake, q, 0);
+    g_assert_cmpuint(cintio_due(q), ==, CINTIO_FOREVER);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* What its controller does not use any more is as new. */
+static void test_emptied(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = plain_queue(fake);
+
+    push(q, (struct cintio_io) { .op = CINTIO_FLUSH, .timeout_ns = 1 });
+    g_assert_cmpint(cintio_ring(q), ==, 0);
+    push(q, (struct cintio_io) { .op = CINTIO_FLUSH });
+    g_assert_cmpuint(cintio_outstanding(q), ==, 2);
+    cintio_queue_empty(q);
+    g_assert_cmpuint(cintio_outstanding(q), ==, 0);
+    g_assert_cmpuint(cintio_due(q), ==, CINTIO_FOREVER);
+    g_assert_cmpuint(q->nr_free, ==, 7);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -879,6 +932,7 @@ int main(int argc, char **argv)
     g_test_add_func("/command/timeout/modes", test_timeout);
     g_test_add_func("/command/timeout/in-time", test_in_time);
     g_test_add_func("/command/timeout/elsewhere", test_timeout_elsewhere);
+    g_test_add_func("/command/queue/emptied", test_emptied);
     g_test_add_func("/command/abort", test_abort);
     g_test_add_func("/command/shutdown", test_shutdown);
     return g_test_run();

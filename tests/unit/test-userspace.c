@@ -84,12 +84,7 @@ static int start_with(FakeNvme *fake, struct cintio_options options)
     int ret = fake_start(fake, &options, &err);
 
     g_assert_null(ret ? fake->dev : NULL);
-    if (ret) {
-        g_free(fake->disk);
-        g_free(fake);
-    } else {
-        fake_free(fake);
-    }
+    fake_free(fake);
     return ret;
 }
 
@@ -636,6 +631,11 @@ static void test_policies(void)
     g_assert_cmpuint(fake->cq[1].engine.config.policy, ==,
                      NVME_CINT_POLICY_POINTER);
     g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
+    g_assert_cmpint(cintio_queue_set_policy(q, CINTIO_POLICY_OWN, &err), ==,
+                    0);
+    g_assert_cmpuint(fake->cq[1].engine.config.policy, ==,
+                     NVME_CINT_POLICY_POINTER);
+    g_assert_cmpint(q->mode, ==, CINTIO_COALESCED);
     g_assert_cmpint(cintio_queue_set_policy(q, 7, &err), ==, -EINVAL);
     expect_text(err.text, "0 (own) to 6 (pointer)");
     /* without the pointer nobody can be coalesced by it */
@@ -892,6 +892,38 @@ static void test_records_reset(void)
     push_marked(q, "..U");
     fake_complete_some(fake, 1, 3);
     expect_taken(q, 16, "2");
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
+/* Another thread wants a queue, and the controller answers only then. */
+static void want_a_queue(FakeNvme *fake, uint32_t offset)
+{
+    struct cintio_queue *none = NULL;
+
+    if (offset != NVME_REG_CSTS || !fake->stuck) {
+        return;
+    }
+    g_assert_cmpint(cintio_queue_create(fake->dev, NULL, &none, &err), ==,
+                    -EBUSY);
+    expect_text(err.text, "another thread switches the status records");
+    g_assert_null(none);
+    fake_answer(fake);
+}
+
+/* No queue is made of which nobody knows whether it has a record. */
+static void test_records_switched(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q;
+
+    fake->late = NVME_ADMIN_SET_FEATURES;
+    fake->meanwhile = want_a_queue;
+    g_assert_cmpint(cintio_records(fake->dev, true, &err), ==, 0);
+    fake->meanwhile = NULL;
+    g_assert_cmpint(fake->late, ==, -1);
+    q = queue_of(fake, 16);
+    g_assert_nonnull(q->record);
     cintio_queue_destroy(q);
     fake_free(fake);
 }
@@ -1284,6 +1316,10 @@ static void test_data_not_let_go(void)
         if (i & 1) {
             bad_queue(fake, (struct cintio_queue_options) { 0 }, -EIO,
                       "has stopped to answer admin commands");
+        } else {
+            /* whoever makes another one asks again, and is refused again */
+            cintio_queue_destroy(queue_of(fake, 4));
+            g_assert_cmpuint(maps_of(fake), ==, 5);
         }
         fake_complete(fake, 1, 0, 0);
         fake->refused = -1;
@@ -1509,6 +1545,7 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/records/less-than-told", test_less_than_told);
     g_test_add_func("/userspace/records/polled", test_records_polled);
     g_test_add_func("/userspace/records/reset", test_records_reset);
+    g_test_add_func("/userspace/records/switched", test_records_switched);
     g_test_add_func("/userspace/records/too-far", test_record_too_far);
     g_test_add_func("/userspace/trouble/reset-learns", test_reset_learns);
     g_test_add_func("/userspace/trouble/reset", test_reset);
