@@ -588,12 +588,24 @@ static void use_name(CintConfig *config, const Name *name)
     }
 }
 
+/* A name that says one thing with a parameter that says another. */
+static void check_name(CintConfig *config, const Name *name, const char *text)
+{
+    if (name->param &&
+        *cint_config_field(config, name->param) != name->value) {
+        usage_error("--policy %s: the name %.*s says %s=%" PRIu64, text,
+                    (int)strcspn(text, ":"), text, name->param->name,
+                    name->value);
+    }
+}
+
 /* NULL, or why the tool would not boot a guest with it. */
 static const char *carelessness(const CintConfig *config)
 {
     if (policy_reads(config->policy, "static-time") &&
         !config->static_time_ns != !config->static_thr) {
-        return "static-time and static-thr go together, one alone is off";
+        return "time (static-time) and thr (static-thr) are both "
+               "more than 0, or both 0, which is no coalescing";
     }
     return NULL;
 }
@@ -642,6 +654,7 @@ void config_from_words(CintConfig *config, const char *text, Extras extras,
     for (i = 0; word[i]; i++) {
         set_word(config, word[i]);
     }
+    check_name(config, &name, text);
     conflict = cint_config_conflict(config);
     if (!conflict && is_tools(extras)) {
         conflict = carelessness(config);

@@ -63,7 +63,8 @@ GOOD = [
     "vic:cif-threshold=2,epoch=100ms", "vic:epoch=50,iops-threshold=0,max-skip=16",
     "vic:scope=cq,ratios=coarse", "vic:vic-scope=cq,vic-ratios=coarse", "vic:max-hold=1ms",
     "vic:iops-threshold=12345", "cint:delta=10us,barrier=strict", "cint:ooo=on",
-    "cint:infer=all,max-hold=0", "cint+ooo:ooo=off", "cint:ewma-shift=5,kick-window=20us",
+    "cint:infer=all,max-hold=0", "cint+ooo:ooo=on", "static20:time=20us,thr=3",
+    "cint:ewma-shift=5,kick-window=20us",
     "cint+ooo:delta=1ms,thr=1024,max-hold=10ms", "pointer:max-hold=50000",
 ]
 #: What is refused, and a word that the message of both has to name.
@@ -81,6 +82,7 @@ BAD = [
     ("vic:max-hold=0", "max-hold"), ("pointer:max-hold=0us", "max-hold"),
     ("vic:scope=queue", "controller"), ("cint:barier=strict", "barrier"),
     ("cint:ooo=maybe", "off"), ("cint:ewma-shift=0", "16"), ("cint:policy=vic", "delta"),
+    ("cint+ooo:ooo=off", "the name cint+ooo says"), ("static20:time=5us", "the name static20 says"),
 ]
 
 
