@@ -78,6 +78,7 @@ class Monitor(threading.Thread):
         self.devices = devices
         self.policies: list[str] = []
         self.max_hold = 0
+        self.static = {"cint.static-time": 0, "cint.static-thr": 0}
         #: What it answers from now on, by command; None: it goes away.
         self.later: dict[str, Any] = {}
         self._listener = socket.socket(socket.AF_UNIX)
@@ -107,13 +108,16 @@ class Monitor(threading.Thread):
         if request["execute"] == "qom-list" and words["path"].endswith("peripheral"):
             return {"return": [{"name": name, "type": "child<nvme>"} for name in self.devices]}
         if request["execute"] == "qom-get":
-            return {"return": self.max_hold if words["property"] == "cint.max-hold"
-                    else stats(4, queue(1, 1000, 100, 10**6))}
+            known = {"cint.max-hold": self.max_hold, **self.static}
+            return {"return": known.get(words["property"],
+                                        stats(4, queue(1, 1000, 100, 10**6)))}
         return self._set(**words) if request["execute"] == "qom-set" else {"return": []}
 
     def _set(self, path: str, property: str, value: Any) -> dict[str, Any]:
         if property == "cint.max-hold":
             self.max_hold = value
+        elif property in self.static:
+            self.static[property] = value
         elif value == "pointer" and not self.max_hold:
             return {"error": {"desc": "max-hold=0 does not go with policy=pointer"}}
         else:
@@ -180,6 +184,30 @@ def test_a_policy_without_a_timer_gets_one(tmp_path: Path) -> None:
     assert top.act(control, DEVICE, "p") == "policy changed to pointer"
     assert monitor.policies == ["adaptive", "pointer", "pointer"] and monitor.max_hold == 5
     control.close()
+
+
+def test_static_gets_what_its_name_means(tmp_path: Path) -> None:
+    """Without a time and a threshold it is `default`."""
+    monitor = Monitor(tmp_path / "s", "nvme0")
+    control = qmp.connect(tmp_path / "s")
+    assert top.act(control, DEVICE, "s") == \
+        "policy changed to static, with static-time=100us, with static-thr=32"
+    assert monitor.static == {"cint.static-time": 100000, "cint.static-thr": 32}
+    monitor.static["cint.static-thr"] = 5
+    assert top.act(control, DEVICE, "s") == "policy changed to static"
+    assert monitor.static["cint.static-thr"] == 5
+    control.close()
+
+
+def test_a_socket_in_use_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                 capsys: pytest.CaptureFixture[str]) -> None:
+    """QEMU greets one client; the next one is accepted by the kernel, and by nobody else."""
+    monkeypatch.setattr(qmp, "GREETING_S", 0.05)
+    with socket.socket(socket.AF_UNIX) as busy:
+        busy.bind(str(tmp_path / "s"))
+        busy.listen(1)
+        assert cli.main(["top", "--once", str(tmp_path / "s")]) == 1
+    assert "one client at a time" in capsys.readouterr().err
 
 
 class Terminal(threading.Thread):

@@ -66,11 +66,23 @@ def check_empty(out: Path) -> Path:
     return out.resolve()
 
 
+def scale_of_log(log: Path) -> float:
+    """The CPU scale of the comparison in whose directory a log is (logs/POLICY/qemu.log); else 1.
+
+    So many times as long as in the comparison's table are the times in the log.
+    """
+    try:
+        document = load(log.resolve().parents[2])
+    except (CintError, IndexError):
+        return 1.0
+    return float(document.get("scale", {}).get("k", 1.0))
+
+
 def point_latest(directory: Path) -> None:
-    """Let results/latest name ``directory`` when it is inside results/."""
-    if directory.parent != paths.RESULTS:
-        return
-    steps.link_atomic(paths.RESULTS / "latest", directory.name)
+    """Let results/latest name ``directory``, wherever it is."""
+    inside = directory.parent == paths.RESULTS
+    paths.RESULTS.mkdir(parents=True, exist_ok=True)
+    steps.link_atomic(paths.RESULTS / "latest", directory.name if inside else str(directory))
 
 
 # ---- provenance ---------------------------------------------------------

@@ -70,6 +70,12 @@ class Interrupt:
     covered: int
     at: int
 
+    @property
+    def by_record(self) -> bool:
+        """Whether it tells of Urgent CQEs out of order: the guest takes them by status records at
+        once, and the CQ head passes their slots later."""
+        return self.kind == "urgent"
+
 
 @dataclass(slots=True)
 class Delivery:
@@ -96,6 +102,23 @@ class Trace:
     #: What a reader of the log should know.
     remarks: list[str] = field(default_factory=list)
     events: int = 0
+
+    def by_record(self, command: Command) -> bool:
+        """Whether the guest took the command's CQE by a status record."""
+        return command.interrupt is not None and self.interrupts[command.interrupt].by_record
+
+    def divide(self, factor: float) -> None:
+        """Divide all times by a factor: those of a guest that stands for a faster machine."""
+        for things in (self.commands, self.batches, self.interrupts, self.deliveries):
+            for thing in things:
+                for name in _TIMES & set(thing.__slots__):
+                    value = getattr(thing, name)
+                    if value is not None:
+                        setattr(thing, name, round(value / factor))
+
+
+#: The fields of all of these that are times.
+_TIMES = frozenset({"submitted", "due", "posted", "told", "reaped", "begin", "end", "at", "until"})
 
 
 #: What an event that is read begins with.
@@ -172,6 +195,18 @@ class _Vcpus:
             for index in [i for i in waiting if self._trace.interrupts[i].cqid == cqid]:
                 waiting.remove(index)
 
+    def went_on(self, cqid: int, at: int) -> None:
+        """The guest does something else: what it took by status records it has."""
+        going = self._open.pop(cqid, [])
+        self._open[cqid] = [one for one in going if not self._is_by_record(one)]
+        for delivery in going:
+            if self._is_by_record(delivery):
+                delivery.until = at
+
+    def _is_by_record(self, delivery: Delivery) -> bool:
+        assert delivery.interrupt is not None
+        return self._trace.interrupts[delivery.interrupt].by_record
+
     def reaped(self, cqid: int, at: int) -> None:
         """The guest has consumed CQEs of a queue."""
         self._sent = None
@@ -203,6 +238,7 @@ class _Reader:
         command = Command(int(f["cqid"]), int(f["sqid"]), int(f["cid"]), int(f["hints"], 0),
                           int(f["at"]))
         self._now = at = command.submitted or 0
+        self.vcpus.went_on(command.cqid, at)
         self._flying[command.sqid, command.cid] = command
         begin, count = self._fetching.get(command.sqid, (at, 0))
         self._fetching[command.sqid] = begin, count + 1
@@ -255,6 +291,7 @@ class _Reader:
         index = len(self.trace.interrupts)
         self.trace.interrupts.append(interrupt)
         self._now = interrupt.at
+        self.vcpus.went_on(interrupt.cqid, interrupt.at)
         self.vcpus.decided(interrupt.vector, index)
         waiting = self._untold.get(interrupt.cqid, [])
         told = waiting if interrupt.kind == "full" else \
@@ -356,18 +393,20 @@ def lives(trace: Trace) -> Iterator[tuple[Command, list[tuple[str, int, int]]]]:
     """Each command with its phases that are known: name, begin, end.
 
     The medium is done at `due`; posting is what the CQE waits afterwards, for data or room in the
-    CQ. What the guest finds before an interrupt has told of it is untold until then.
+    CQ. What the guest finds before an interrupt has told of it is untold until then. What it takes
+    by a status record it has at the interrupt; its slot is kept until the CQ head passes it.
     """
     for command in trace.commands:
-        yield command, [(name, begin, end) for name, begin, end in _phases(command)
+        last = "slot kept" if trace.by_record(command) else "reap"
+        yield command, [(name, begin, end) for name, begin, end in _phases(command, last)
                         if begin is not None and end is not None and end >= begin]
 
 
-def _phases(command: Command) -> list[tuple[str, int | None, int | None]]:
+def _phases(command: Command, last: str) -> list[tuple[str, int | None, int | None]]:
     due, posted = command.due, command.posted
     device: list[tuple[str, int | None, int | None]] = [("device", command.submitted, posted)]
     if due is not None and posted is not None and due <= posted:
         device = [("medium", command.submitted, due), ("posting", due, posted)]
     if command.told is None:
         return [*device, ("untold", posted, command.reaped)]
-    return [*device, ("held", posted, command.told), ("reap", command.told, command.reaped)]
+    return [*device, ("held", posted, command.told), (last, command.told, command.reaped)]

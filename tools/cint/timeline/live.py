@@ -11,6 +11,10 @@ Stats = Mapping[str, Any]
 _HINTS = ("unmarked", "urgent", "barrier")
 
 
+#: In place of a policy: the admin queue is not coalesced.
+NEVER = "-"
+
+
 @dataclass(frozen=True)
 class Row:
     """One completion queue between two readings. Rates are per second of the device's time."""
@@ -49,7 +53,7 @@ def _row(before: Stats, now: Stats, seconds: float) -> Row:
     was = before.get("irqs-by-reason", {})
     reasons = {name: count - was.get(name, 0) for name, count in now["irqs-by-reason"].items()}
     return Row(
-        now["cqid"], now["vector"], now["policy"],
+        now["cqid"], now["vector"], now["policy"] if now["cqid"] else NEVER,
         more("cqes") / seconds if seconds else 0.0, more("irqs") / seconds if seconds else 0.0,
         more("cqes") / more("irqs") if more("irqs") else None,
         hold[0] / hold[1] / 1e3 if hold[1] else None,

@@ -5,10 +5,12 @@ Processes and their tracks. Viewers show tracks by their numbers. Perfetto begin
 of most slices; Chrome's own viewer has processes in this order.
 
 * vCPUs, where the log has QEMU's events of messages and local APICs: a slice for each interrupt of
-  the device, from its arrival to the guest's consuming CQEs; marks for other senders' messages;
+  the device, from its arrival to the guest's consuming CQEs, or, where it takes them by status
+  records, to the queue's next command or interrupt; marks for other senders' messages;
 * vectors: a slice an interrupt, named by its reason, with an arrow to the vCPU;
 * completion queues: a slice for the CQEs that an interrupt tells of, in it their being held and
-  their being reaped; and a counter of CQEs that no interrupt has told of;
+  their being reaped, or, of those taken by status records, their slots' being kept; and a counter
+  of CQEs that no interrupt has told of;
 * each submission queue: a slice for each batch of SQEs, as long as their fetch took; and a lane for
   each command in flight at once, in a command's slice its phases (events.lives), with an arrow to
   the interrupt that tells of it.
@@ -237,7 +239,7 @@ class _Timeline:
             if first < one.at:
                 yield _slice("held", _CQS, tid, first, one.at)
             if one.at < last:
-                yield _slice("reap", _CQS, tid, one.at, last)
+                yield _slice("slots kept" if one.by_record else "reap", _CQS, tid, one.at, last)
 
     def _pending(self) -> Iterator[Event]:
         changes = [(time, sign, c.cqid) for c in self._trace.commands if c.posted is not None

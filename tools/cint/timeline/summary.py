@@ -29,6 +29,7 @@ def waits(trace: Trace, cqid: int) -> dict[str, dict[str, list[int]]]:
     """Of a queue's CQEs every known time in ns, by hint and phase; hints that nobody gave are out.
 
     *hold* is from the post to the interrupt that tells of it, *reap* from there to the CQ head.
+    What the guest takes by a status record it has at the interrupt: that has no *reap*.
     """
     found: dict[str, dict[str, list[int]]] = {}
     for command in trace.commands:
@@ -37,7 +38,7 @@ def waits(trace: Trace, cqid: int) -> dict[str, dict[str, list[int]]]:
         mine = found.setdefault(command.hint, {phase: [] for phase in PHASES})
         if command.told is not None:
             mine["hold"].append(command.told - command.posted)
-            if command.reaped is not None:
+            if command.reaped is not None and not trace.by_record(command):
                 mine["reap"].append(command.reaped - command.told)
     return {hint: found[hint] for hint in HINTS if hint in found}
 
@@ -53,6 +54,7 @@ def _queue(trace: Trace, cqid: int) -> dict[str, Any]:
     return {
         "cqid": cqid, "cqes": len(posted), "interrupts": len(sent),
         "cqes_per_interrupt": len(posted) / len(sent) if sent else None,
+        "by_record": sum(trace.by_record(c) for c in posted),
         "untold": sum(c.told is None for c in posted),
         "reasons": dict(Counter(i.reason for i in sent).most_common()),
         "hints": {hint: {phase: times(values) for phase, values in phases.items()}
@@ -60,10 +62,10 @@ def _queue(trace: Trace, cqid: int) -> dict[str, Any]:
     }
 
 
-def summarize(trace: Trace) -> dict[str, Any]:
-    """The summary as one document."""
+def summarize(trace: Trace, scale: float = 1.0) -> dict[str, Any]:
+    """The summary as one document; `scale` is what the log's times were divided by."""
     stamps = [t for c in trace.commands for t in (c.submitted, c.posted) if t is not None]
-    return {"schema": SCHEMA, "events": trace.events,
+    return {"schema": SCHEMA, "events": trace.events, "cpu_scale": scale,
             "seconds": (max(stamps) - min(stamps)) / 1e9 if stamps else 0.0,
             "queues": [_queue(trace, cqid) for cqid in queues(trace)]}
 
@@ -77,12 +79,17 @@ def _us(found: dict[str, float]) -> str:
 
 def as_text(summary: dict[str, Any]) -> str:
     """The summary for a person."""
-    lines = [f"{summary['events']} events in {summary['seconds']:.6f} s of device time"]
+    scale = summary["cpu_scale"]
+    whose = "device time" if scale == 1 else \
+        f"reported time ({scale:g} times as long in the guest and in the log; --guest-time)"
+    lines = [f"{summary['events']} events in {summary['seconds']:.6f} s of {whose}"]
     for queue in summary["queues"]:
         merged = queue["cqes_per_interrupt"]
         lines += ["", f"CQ {queue['cqid']}: {queue['cqes']} CQEs, {queue['interrupts']} interrupts"
                       + (f", {merged:.2f} CQEs per interrupt" if merged else "")
-                      + (f", {queue['untold']} CQEs without one" if queue["untold"] else "")]
+                      + (f", {queue['untold']} CQEs without one" if queue["untold"] else "")
+                      + (f", {queue['by_record']} CQEs taken by status records at the interrupt"
+                         if queue["by_record"] else "")]
         if queue["reasons"]:
             lines.append("  reasons: " + ", ".join(f"{name} {count}" for name, count
                                                    in queue["reasons"].items()))

@@ -24,6 +24,9 @@ from cint.guest import qmp
 from cint.timeline import live
 
 SCHEMA = 1
+#: Of two readings.
+SHORTEST_S = 0.05
+
 
 def keys(policies: Iterable[str]) -> dict[str, str]:
     """A key for each policy: the first letter of its name that is free. q leaves."""
@@ -50,17 +53,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "mean hold,\nreasons, delta, thr, vIC's R and what the storm limiter holds.",
         epilog=f"keys: {keys}: change the policy; q: leave\n"
         "examples:\n"
-        "  ./cint run -- -qmp unix:vm.sock,server=on,wait=off -drive file=my.qcow2,if=virtio\n"
+        "  ./cint run --qmp vm.sock\n"
         "  ./cint top vm.sock\n"
         "  ./cint top --once --json vm.sock")
     add = parser.add_argument
     add("socket", metavar="SOCKET", type=Path,
         help="QEMU's QMP socket (-qmp unix:SOCKET,server=on,wait=off)")
     add("--device", metavar="PATH", help="of several NVMe devices, this one's QOM path")
-    add("--interval", metavar="S", type=units.count(1, 3600, "--interval"), default=1,
-        help="seconds between two readings (default: 1)")
+    add("--interval", metavar="TIME", type=_interval, default=1.0,
+        help="time between two readings, in seconds where no unit is given (default: 1; from 50ms)")
     add("--once", action="store_true", help="print the numbers since the device began, and end")
     add("--json", action="store_true", help="with --once: one JSON document")
+
+
+def _interval(text: str) -> float:
+    """The seconds between two readings."""
+    seconds = units.parse_time(text, "--interval", default_unit="s") / units.NS_PER["s"]
+    if seconds < SHORTEST_S:
+        raise UsageError(f"--interval {text}: must be at least {SHORTEST_S * 1e3:g}ms")
+    return seconds
 
 
 def _stats(control: qmp.Qmp, device: str) -> live.Stats:
@@ -99,6 +110,18 @@ def _pressed(seconds: float) -> str:
     return (os.read(sys.stdin.fileno(), 1).decode(errors="replace") or "q") if ready else ""
 
 
+def _have_meant(control: qmp.Qmp, device: str, policy: str) -> str:
+    """Give a policy that does nothing as it is what its bare name means; what is to be said."""
+    meant = properties.meant(policy)
+    if all(control.get(name, device) for name in meant):
+        return ""
+    for name, value in meant.items():
+        control.set(name, value, device)
+    said = (words.BY_PROPERTY[name] for name in meant)
+    return "".join(f", with {own.word}={own.shown(int(value))}"
+                   for own, value in zip(said, meant.values(), strict=True))
+
+
 def act(control: qmp.Qmp, device: str, key: str) -> str:
     """Do what a key says; the remark to show."""
     if key not in KEYS:
@@ -109,6 +132,7 @@ def act(control: qmp.Qmp, device: str, key: str) -> str:
         if policy in properties.TIMERLESS and control.get("cint.max-hold", device) == 0:
             control.set("cint.max-hold", properties.MAX_HOLD_NS, device)
             more = f", with max-hold={units.format_time(properties.MAX_HOLD_NS)}"
+        more += _have_meant(control, device, policy)
         control.set("cint.policy", policy, device)
     except qmp.QmpGoneError:
         raise

@@ -15,11 +15,12 @@ from cint import bootstrap, paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
-from cint.results import distributions
+from cint.results import distributions, documents
 from cint.timeline import events, perfetto, summary
 
 EVENTS = f"{events.PREFIX}*"
 DEFAULT_LOG = Path("cint-trace.log")
+RECORD_S = 2
 
 EPILOG = """examples:
   ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out traced
@@ -49,10 +50,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--perfetto", metavar="FILE", type=Path,
         help="also write a timeline that ui.perfetto.dev opens")
     add("--what-if", metavar="POLICIES", help="also replay the trace under these policies")
+    add("--guest-time", action="store_true",
+        help="times as the log has them; else those of a comparison's log are divided by its "
+             "--cpu-scale, as in the comparison's table")
     add("--qmp", metavar="SOCKET", type=Path,
         help="record from the VM with this QMP socket; its QEMU writes LOG itself")
-    add("--seconds", metavar="N", type=units.count(1, 3600, "--seconds"), default=2,
-        help="record for so long (default: 2)")
+    add("--seconds", metavar="N", type=units.count(1, 3600, "--seconds"),
+        help=f"with --qmp: record for so long (default: {RECORD_S})")
 
 
 def _logfile(control: qmp.Qmp, place: str) -> None:
@@ -76,6 +80,7 @@ def _states(control: qmp.Qmp, pattern: str) -> dict[str, bool]:
 
 
 def _set(control: qmp.Qmp, states: dict[str, bool]) -> None:
+    """Switch events by name or pattern; those of a pattern all at once."""
     for name, enabled in states.items():
         control.execute("trace-event-set-state", name=name, enable=enabled)
 
@@ -109,11 +114,12 @@ def record(socket: Path, log: Path, seconds: float) -> None:
         devices = _check_devices(control)
         # The vCPUs' begin first: a message without its interrupt is passed over, but an interrupt
         # without its message would be taken for that of the next one.
-        before = {name: state for pattern in (*events.VCPU_EVENTS, EVENTS)
+        patterns = (*events.VCPU_EVENTS, EVENTS)
+        before = {name: state for pattern in patterns
                   for name, state in _states(control, pattern).items()}
         _logfile(control, str(place))
         try:
-            _set(control, dict.fromkeys(before, True))
+            _set(control, dict.fromkeys(patterns, True))
             with ui.Progress(f"recording for {ui.duration(seconds)}"):
                 time.sleep(seconds)
         finally:
@@ -125,9 +131,11 @@ def record(socket: Path, log: Path, seconds: float) -> None:
 def _restore(control: qmp.Qmp, before: dict[str, bool], devices: Sequence[str]) -> None:
     """The trace events as before; what was written by whoever went meanwhile is worth reading."""
     try:
-        _set(control, before)
+        # All of the device's at once, so that the log ends with none half told of.
+        _set(control, dict.fromkeys((EVENTS, *events.VCPU_EVENTS), False))
         # The log's name cannot be asked for.
         _logfile(control, "/dev/stderr")
+        _set(control, {name: True for name, was_on in before.items() if was_on})
         for gone in set(devices) - set(qmp.devices(control)):
             ui.warn(f"{gone} was unplugged while it was recorded; its log goes as far as that")
     except qmp.QmpGoneError:
@@ -154,10 +162,13 @@ def _plot(trace: events.Trace, log: Path, place: Path) -> None:
 
 
 def _timeline(trace: events.Trace, place: Path) -> None:
+    part = place.with_name(f"{place.name}.part")
     try:
-        with place.open("w", encoding="utf-8") as stream:
+        with part.open("w", encoding="utf-8") as stream:
             perfetto.write(trace, stream)
+        part.replace(place)
     except OSError as problem:
+        part.unlink(missing_ok=True)
         raise CintError(f"{place}: {problem.strerror}") from None
     ui.info(f"timeline: {paths.display(place)}; open it in https://ui.perfetto.dev")
 
@@ -183,17 +194,21 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("which log? give its name, or --qmp SOCKET to record one")
     if args.what_if is not None and args.json:
         raise UsageError("--what-if and --json do not go together")
+    if args.seconds is not None and args.qmp is None:
+        raise UsageError("--seconds: only with --qmp, which records")
     log = args.log or DEFAULT_LOG
     _check_before_recording(args, log)
     if args.plot is not None:
         bootstrap.ensure("plots")
     if args.qmp is not None:
-        record(args.qmp, log, args.seconds)
+        record(args.qmp, log, args.seconds or RECORD_S)
         ui.info(f"recorded: {paths.display(log)}")
     trace = events.load(log)
     for remark in trace.remarks:
         ui.warn(remark)
-    found = summary.summarize(trace)
+    scale = 1.0 if args.guest_time or args.qmp else documents.scale_of_log(log)
+    trace.divide(scale)
+    found = summary.summarize(trace, scale)
     print(json.dumps(found, indent=1) if args.json else summary.as_text(found))
     if args.plot is not None:
         _plot(trace, log, args.plot)
