@@ -181,7 +181,7 @@ def test_report_of_something_else(tmp_path: Path, content: str | None,
                                   capsys: pytest.CaptureFixture[str]) -> None:
     if content is not None:
         (tmp_path / "results.json").write_text(content)
-    assert cli.main(["report", str(tmp_path)]) == 1
+    assert cli.main(["report", str(tmp_path)]) == (2 if content is None else 1)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("cint: error: ")

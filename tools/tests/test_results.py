@@ -77,6 +77,47 @@ def test_what_is_not_there(shelf: Path, capsys: pytest.CaptureFixture[str], text
     assert why in capsys.readouterr().err
 
 
+def test_results_elsewhere_are_the_last_and_in_the_list(
+        shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents.write_json(tmp_path / "own", documents.load(shelf / "latest"))
+    documents.point_latest(tmp_path / "own")
+    assert library.find("latest").resolve() == tmp_path / "own"
+    assert next(entry.name for entry in library.entries()) == "own"
+    assert cli.main(["results", "rm", "latest"]) == 0
+    assert not (tmp_path / "own").exists()
+    assert (shelf / "latest").resolve().name == "20260103T000000Z-compare"
+
+
+def test_results_are_removed_and_labelled(shelf: Path,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    unfinished_one = next(entry.name for entry in library.entries() if entry.command)
+    assert cli.main(["results", "rm", unfinished_one, "20260102"]) == 0
+    assert len(library.entries()) == 2
+    assert cli.main(["results", "rm", "20260101", "nothing"]) == 2
+    assert len(library.entries()) == 2, "all of them or none"
+    assert cli.main(["results", "rename", "20260101", "first try"]) == 0
+    assert library.find("first").name == "20260101T000000Z-compare"
+    for words in (["rm"], ["rename", "latest"], ["rm", "latest", "--json"]):
+        assert cli.main(["results", *words]) == 2
+    assert "--json is of the list" in capsys.readouterr().err
+
+
+def test_the_same_results_are_not_compared(shelf: Path,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diff", "latest"]) == 2
+    assert "are the same results: 20260103T000000Z-compare" in capsys.readouterr().err
+
+
+def test_only_what_changed(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = documents.load(shelf / "20260102T000000Z-compare")
+    for row in document["rows"]:
+        row["iops"] /= 1.1 if row["policy"] != "adaptive" else 1.0
+    documents.write_json(shelf / "20260102T000000Z-compare", document)
+    assert cli.main(["diff", "20260101", "20260102", "--changed", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["policy"] for row in rows} == {"adaptive"}
+
+
 def test_show(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show"]) == 0
     text = capsys.readouterr().out

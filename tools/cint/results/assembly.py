@@ -66,10 +66,30 @@ def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
     elif cint and not any(marked(r) for r in rows if r.policy in cint):
         notes.append("warning: no command under cint had a hint: does the guest's kernel give any? "
                      + _said(outcomes, "irq_hints"))
+    notes += [_lone_batches(row) for row in rows if row.policy in cint and is_all_barriers(row)]
     if any(arm.policy.kind == "pointer" and not arm.engine.is_user for arm in settings.arms):
         notes.append("pointer: a driver that does not write the queues' interrupt pointers, as "
                      "here, gets an interrupt for each completion, as under default")
     return notes
+
+
+#: From this share of a workload's commands on, and below so many I/Os an interrupt, an interrupt
+#: for each Barrier is an interrupt for each command.
+_MOST, _FEW = 0.9, 1.2
+
+
+def is_all_barriers(row: sampling.Row) -> bool:
+    """Whether nearly each command is the last of a batch of its own, so that cint is `default`."""
+    merged, total = row.values.get("ios_per_irq"), sum(row.hints.values())
+    return bool(row.job is None and merged and merged < _FEW and total
+                and row.hints.get("barrier", 0) >= _MOST * total)
+
+
+def _lone_batches(row: sampling.Row) -> str:
+    share = 100 * row.hints["barrier"] / sum(row.hints.values())
+    return (f"{row.workload}: under {row.policy} {share:.0f} % of the commands were Barriers, each "
+            "the last of a batch of one, so that nothing was coalesced; --extras device has marks "
+            "that serve such a job, and so has iodepth_batch_submit= in a job file")
 
 
 def marked(row: sampling.Row) -> int:

@@ -54,6 +54,16 @@ def _row(one: Document, two: Document, before: sampling.Row, now: sampling.Row) 
             "within_spread": {m: overlap(before, now, m) for m in metrics.NAMES}}
 
 
+#: A change that is worth a look.
+NOTABLE = 0.005
+
+
+def is_changed(row: Mapping[str, Any]) -> bool:
+    """Whether a row has a value that is notably another one, beyond the repeats' spread."""
+    return any(abs(change) > NOTABLE and not row["within_spread"][name]
+               for name, change in row["change"].items() if change is not None)
+
+
 def overlap(before: sampling.Row, now: sampling.Row, metric: str) -> bool | None:
     """Whether the repeats of both have values in common; None without repeats."""
     one, two = before.range.get(metric), now.range.get(metric)

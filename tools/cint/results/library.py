@@ -57,25 +57,28 @@ def _entry(path: Path) -> Entry | None:
 
 
 def entries() -> list[Entry]:
-    """All in results/, the newest first."""
-    found = [_entry(path) for path in sorted(paths.RESULTS.glob("*"), reverse=True)
-             if path.is_dir() and not path.is_symlink()]
+    """All in results/, the newest first; before them the last one if it is elsewhere (--out)."""
+    inside = [path for path in sorted(paths.RESULTS.glob("*"), reverse=True)
+              if path.is_dir() and not path.is_symlink()]
+    latest = (paths.RESULTS / "latest").resolve()
+    elsewhere = [latest] if latest.is_dir() and latest.parent != paths.RESULTS.resolve() else []
+    found = [_entry(path) for path in (*elsewhere, *inside)]
     return [entry for entry in found if entry is not None]
 
 
-def find(text: str) -> Path:
+def find(text: str, *, unfinished: bool = False) -> Path:
     """The directory of the results that a person means: a path, a name, `latest`, a label.
 
-    A name may be cut short while it is the only one; of several with a label it is the newest.
+    A name or a label may be cut short while it is the only one; of several with a label it is the
+    newest. With `unfinished` also one that has no results yet.
     """
     for path in (Path(text), paths.RESULTS / text):
         if (path / "results.json").is_file() or (path.is_file() and path.suffix == ".json"):
             return path
-    known = [entry for entry in entries() if entry.document is not None]
-    for entry in known:
-        if entry.label == text:
-            return entry.path
-    begun = [entry for entry in known if entry.name.startswith(text)]
+    known = [entry for entry in entries() if unfinished or entry.document is not None]
+    labelled = [entry for entry in known if entry.label == text]
+    begun = labelled[:1] or [entry for entry in known if entry.name.startswith(text)
+                             or (text and entry.label.startswith(text))]
     if len(begun) == 1:
         return begun[0].path
     if begun:

@@ -8,7 +8,7 @@ import json
 import sys
 
 from cint import ui
-from cint.errors import EXIT_OK
+from cint.errors import EXIT_OK, UsageError
 from cint.results import difference, documents, library, table
 
 
@@ -23,14 +23,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("one", metavar="A", help="the results that the others are compared with")
     parser.add_argument("two", metavar="B", nargs="?", default="latest",
                         help="the others (default: latest)")
+    parser.add_argument("--changed", action="store_true",
+                        help="only rows in which a value has changed by more than "
+                             f"{100 * difference.NOTABLE:g} %%, beyond what repeats differ by")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     places = [library.find(args.one).resolve(), library.find(args.two).resolve()]
+    if places[0] == places[1]:
+        raise UsageError(f"{args.one} and {args.two} are the same results: {places[0].name}",
+                         hint="./cint results lists those that there are")
     one, two = (documents.load(place) for place in places)
     found = difference.between(one, two)
+    if args.changed:
+        found["rows"] = [row for row in found["rows"] if difference.is_changed(row)]
     if args.json:
         print(json.dumps({"one": str(places[0]), "two": str(places[1])} | found, indent=1))
         return EXIT_OK

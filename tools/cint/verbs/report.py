@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from cint import paths
-from cint.errors import EXIT_OK, CintError
+from cint.errors import EXIT_OK, UsageError
 from cint.results import documents, webpage
 
 
@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     if not (args.directory / "results.json").is_file():
-        raise CintError(f"{paths.display(args.directory)}: there is no results.json in it",
-                        hint="name a directory that ./cint compare made, such as results/latest")
+        raise UsageError(f"{paths.display(args.directory)}: there is no results.json in it",
+                         hint="./cint compare makes such directories, ./cint results lists them")
     print(paths.display(webpage.write(documents.load(args.directory), args.directory)))
     return EXIT_OK

@@ -1,27 +1,63 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`cint results`: list what ./cint compare has left in results/."""
+"""`cint results`: list what ./cint compare has left in results/, remove it, label it."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 
 from cint import paths, ui
-from cint.errors import EXIT_OK
-from cint.results import library
+from cint.errors import EXIT_OK, UsageError
+from cint.results import documents, library
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "results", help="list the results of ./cint compare",
+        "results", help="list the results of compare, remove or label some",
         description="List what ./cint compare has left in results/, the newest first: name, "
-        "label, policies x workloads (x boots), time, and the version that made them.")
+        "label, policies x workloads (x boots), time, and the version that made them. A name is "
+        "that, its beginning, or a label.")
+    parser.add_argument("action", nargs="?", choices=("rm", "rename"), metavar="rm|rename",
+                        help="rm NAME...: remove these; rename NAME LABEL: give it another label")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _remove(names: list[str]) -> None:
+    """Remove results, all of them or none."""
+    if not names:
+        raise UsageError("results rm: which? ./cint results lists them")
+    for place in {library.find(name, unfinished=True).resolve() for name in names}:
+        shutil.rmtree(place)
+        ui.info(f"removed: {paths.display(place)}")
+    latest = paths.RESULTS / "latest"
+    if latest.is_symlink() and not latest.exists():
+        latest.unlink()
+        left = [entry.path for entry in library.entries() if entry.document is not None]
+        if left:
+            documents.point_latest(left[0])
+
+
+def _rename(names: list[str]) -> None:
+    """Give results another label."""
+    if len(names) != 2:
+        raise UsageError("results rename: a name and the new label, as in "
+                         "./cint results rename latest before")
+    place = library.find(names[0])
+    document = documents.load(place)
+    document["label"] = names[1]
+    documents.write_json(place, document)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
+    if args.action and args.json:
+        raise UsageError(f"results {args.action}: --json is of the list")
+    if args.action:
+        (_remove if args.action == "rm" else _rename)(args.names)
+        return EXIT_OK
     found = library.entries()
     if args.json:
         print(json.dumps([entry.as_dict() for entry in found], indent=1))
