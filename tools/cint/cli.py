@@ -42,7 +42,7 @@ VERBS = {
     "trace": "show what a trace of the device tells, or record one of a running VM",
     "top": "watch a running VM's device live",
     "figure": "measure the papers' figures and check what they claim",
-    "results": "list the results of compare",
+    "results": "list the results of compare, remove or label some",
     "show": "print the table of a comparison again",
     "diff": "compare the results of two comparisons",
     "report": "make report.html again from a results directory",
@@ -106,7 +106,7 @@ class _Parser(argparse.ArgumentParser):
     """Errors in one line, in the form of all others, and exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(_mistyped(message) or message, hint=f"see {self.prog} --help")
+        raise UsageError(_mistyped(message) or message, hint=f"see ./{self.prog} --help")
 
 
 def _mistyped(message: str) -> str | None:
@@ -233,6 +233,38 @@ def _words_before_dashes(argv: list[str]) -> list[str]:
     return argv[: argv.index("--")] if "--" in argv else argv
 
 
+#: Options of which nothing is something that can be said.
+_MAY_BE_EMPTY = frozenset({"--device-opts"})
+
+
+def _refuse_empty(words: list[str]) -> None:
+    """Refuse words without a letter: a variable of the shell that is not set, most often."""
+    for before, word in zip(["", *words], words, strict=False):
+        option, equals, value = word.partition("=")
+        if not word.strip():
+            what = before if before.startswith("-") else "a word of the command line"
+        elif word.startswith("--") and equals and not value.strip():
+            what = option
+        else:
+            continue
+        if what not in _MAY_BE_EMPTY:
+            raise UsageError(f"{what}: nothing is given, but an empty text",
+                             hint="a variable of the shell may not be set")
+
+
+def _refuse_unknown(words: list[str], verb: str | None, parser: argparse.ArgumentParser) -> None:
+    """Refuse what no option takes, with the option that is most like it."""
+    if not words:
+        return
+    # Those of the verb's own parser, which the subparsers' action has.
+    known = [option for action in parser._actions
+             if isinstance(action.choices, dict) and verb in action.choices
+             for option in action.choices[verb]._option_string_actions]
+    raise UsageError(f"unrecognized arguments: {' '.join(words)}"
+                     f"{units.suggestion(words[0].partition('=')[0], known)}",
+                     hint=f"see ./{parser.prog}{f' {verb}' if verb else ''} --help")
+
+
 def _on_signal(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -299,8 +331,11 @@ def _drop_output() -> None:
 
 def dispatch(argv: list[str]) -> int:
     """Parse and run; errors are raised."""
-    parser = build_parser(_words_before_dashes(argv))
-    args = parser.parse_args(argv)
+    words = _words_before_dashes(argv)
+    parser = build_parser(words)
+    _refuse_empty(words)
+    args, unknown = parser.parse_known_args(argv)
+    _refuse_unknown(unknown, args.verb, parser)
     args.verbose = args.verbose or 0
     ui.configure(verbose=args.verbose, no_color=bool(args.no_color))
     if args.verb is None:
@@ -327,7 +362,8 @@ def main(argv: list[str]) -> int:
         ui.error(problem.message, problem.hint, str(problem.log) if problem.log else None)
         return problem.code
     except KeyboardInterrupt:
-        ui.error("interrupted; the same command goes on where it stopped")
+        goes_on = not LIGHT.intersection(argv)
+        ui.error("interrupted" + ("; the same command goes on where it stopped" if goes_on else ""))
         return EXIT_INTERRUPTED
     except OSError as problem:
         return _refused(problem)

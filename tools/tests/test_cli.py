@@ -91,6 +91,8 @@ def test_our_own_mistakes_show_no_traceback(
         (["clean", "--nothing"], "unrecognized arguments: --nothing"),
         (["-j", "0", "clean"], "-j 0: must be a number from 1 to 9999"),
         (["--qemu-src", "/", "clean"], "/ has no configure: not the right source tree"),
+        (["clean", "--vrebose"], "unrecognized arguments: --vrebose; did you mean --verbose?"),
+        (["clean", "--nothing"], "see ./cint clean --help"),
     ],
 )
 def test_wrong_usage_is_2(
@@ -113,6 +115,38 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
                                            near: str) -> None:
     assert cli.main(words) == 2
     assert near in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    (["compare", "--policy", ""], "--policy: nothing is given, but an empty text"),
+    (["compare", "--workload", " ", "--dry-run"], "--workload: nothing"),
+    (["compare", "--media="], "--media: nothing"),
+    (["show", ""], "a word of the command line: nothing"),
+    (["compare", "--json", "--dry-run"], "--json and --dry-run do not go together"),
+    (["compare", "--policy", "cint+ooo:ooo=off"], "the name cint+ooo says ooo=on"),
+    (["compare", "--policy", "static20:time=5us"], "the name static20 says static-time=20us"),
+    (["compare", "--policy", "static0"], "both more than 0, or both 0"),
+    (["compare", "--drive", "/etc", "--dry-run"], "--drive /etc: that is a directory"),
+    (["run", "--drive", "/etc", "--print"], "--drive /etc: that is a directory"),
+    (["run", "--qmp", "/nowhere/s", "--print"], "--qmp /nowhere/s: /nowhere is no directory"),
+    (["completion", "tcsh"], "SHELL 'tcsh': there is none"),
+    (["libvirt", "--policy", "split:l=cint,t=adaptive"], "has one policy for all queues"),
+    (["report", "/nowhere"], "there is no results.json in it"),
+    (["top", "--interval", "0.01", "s"], "--interval 0.01: must be at least 50ms"),
+])
+def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],
+                                                    words: list[str], text: str) -> None:
+    assert cli.main(words) == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "goes_on"), [(["clean"], False), (["compare"], True)])
+def test_only_what_goes_on_says_so(verb: SimpleNamespace, capsys: pytest.CaptureFixture[str],
+                                   words: list[str], goes_on: bool) -> None:
+    verb.outcome = KeyboardInterrupt()
+    verb.add_parser = lambda verbs: verbs.add_parser(words[0])
+    assert cli.main(words) == 130
+    assert ("goes on where it stopped" in capsys.readouterr().err) is goes_on
 
 
 def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,7 +134,7 @@ def test_urgent_only_may_not_starve_the_others(k: float) -> None:
 
 def test_one_half_of_an_aggregation_is_none() -> None:
     for text in ("static0", "static:thr=0", "default:static-time=5us", "default:static-thr=4"):
-        with pytest.raises(UsageError, match="static-time and static-thr go together"):
+        with pytest.raises(UsageError, match=r"time \(static-time\) and thr \(static-thr\)"):
             properties(text)
     both = properties("default:static-time=5us,static-thr=4")
     assert (both["cint.static-time"], both["cint.static-thr"]) == (5000, 4)

@@ -177,6 +177,19 @@ def test_sweep_calls_the_program_once_for_the_grid(
     assert "proposed for policy cint: delta=1us, thr=2" in shown
 
 
+def test_a_sweep_is_in_the_time_of_what_is_typed(
+        program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The log's times are those of a guest that is K times as slow as what it stands for."""
+    words = ["replay", "--sweep", "delta=1us..9us,thr=2..3", "--plot", str(tmp_path / "map.png"),
+             "--json", "--cpu-scale", "4", "--policy", "adaptive", "load"]
+    assert cli.main(words) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["gap_ns"], found["delta_clipped"]) == (1000, False)
+    assert found["delta_ns"] == min(c["delta_ns"] for c in found["cells"] if c["delta_ns"] > 1000)
+    cell = found["cells"][0]
+    assert (cell["interrupts_per_s"], cell["hold_mean_ns"], cell["hold_p99_ns"]) == (20.0, .25, 0)
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (["--policy", "cint", "--policy", "vic"], "--sweep takes one --policy, not 2"),
     (["--policy", "static20"], "static: unknown parameter 'delta'"),

@@ -2,6 +2,7 @@
 """run.py: the command line of an interactive guest."""
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,12 @@ def test_a_persons_own_guest(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.rstrip().endswith("-drive file=my.qcow2,if=virtio")
     assert "cint.static-time=20000" in text
     assert "-display none" in text
+
+
+def test_a_control_socket(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = line(capsys, "--qmp", str(tmp_path / "a,b"))
+    assert f"-qmp unix:{tmp_path}/a,,b,server=on,wait=off" in text
+    assert "-qmp" in line(capsys, "--qmp", "vm.sock", "--", "-hda", "x")
 
 
 def test_hints_are_inferred_where_none_are_given(capsys: pytest.CaptureFixture[str]) -> None:

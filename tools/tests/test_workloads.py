@@ -109,6 +109,16 @@ def test_own_file_is_scaled(tmp_path: Path) -> None:
     assert workloads.guest_seconds(own, TIMING, 2) == pytest.approx(5.0)
 
 
+def test_another_runtime_for_an_own_file(tmp_path: Path) -> None:
+    path = tmp_path / "j.fio"
+    path.write_text("[global]\nbs=4k\nruntime=9\n[one]\ntimeout = 3s\nrw=read\n[two]\nrw=write\n")
+    own = workloads.lasting(workloads.load_job_file(path), 0.25)
+    assert own.template == ("[global]\nruntime=250000us\nbs=4k\n[one]\nruntime=250000us\nrw=read\n"
+                            "[two]\nruntime=250000us\nrw=write\n")
+    assert "runtime=750000us" in workloads.render(own, TIMING, 3)
+    assert workloads.guest_seconds(own, TIMING, 3) == pytest.approx(0.75)
+
+
 def test_a_value_that_is_no_number_stays() -> None:
     text, remarks = workloads.scale_job_text("runtime=$x\nrate=,\n", 3)
     assert "runtime=$x" in text

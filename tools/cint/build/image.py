@@ -2,6 +2,8 @@
 """The guest images: fio, agent and tools built by the recipes in images/, then packed."""
 
 import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 from cint import paths, steps, ui
@@ -27,6 +29,17 @@ def _fio_source(own: Path | None) -> sources.Source:
     if own is None:
         return sources.unpack(sources.FIO)
     return sources.Source(sources.FIO, f"of {own}", own, verified=False)
+
+
+def complaint(job_text: str) -> str | None:
+    """What the guest's fio says of a job file that it does not understand; None if it does."""
+    with tempfile.NamedTemporaryFile("w", suffix=".fio", encoding="utf-8") as file:
+        file.write(job_text)
+        file.flush()
+        done = subprocess.run([str(_FIO), "--parse-only", file.name], capture_output=True,
+                              text=True, errors="replace", timeout=60, check=False)
+    said = [line.removeprefix("fio: ") for line in done.stderr.splitlines() if line.strip()]
+    return None if done.returncode == 0 else "; ".join(said[:2]) or f"exit code {done.returncode}"
 
 
 def _build_fio(jobs: int, source: sources.Source) -> bool:

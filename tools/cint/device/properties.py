@@ -132,9 +132,11 @@ _SHOWN = {"static": "static<us> (static100, static20)", "cint": "cint, cint+ooo"
 SPLIT = "split"
 _SPLIT_PART = re.compile(r"\s*[lt]=")
 _SPLIT = re.compile(r"l=(?P<l>.+),t=(?P<t>.+)|t=(?P<t2>.+),l=(?P<l2>.+)")
-POLICY_HELP = (f"{', '.join(_SHOWN.get(kind, kind) for kind in words.POLICIES)}, "
-               "stock (with --time real), or static:time=50us,thr=16, adaptive:delta=10us,thr=64, "
-               "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000, "
+#: What a device's policy may be; a comparison knows more.
+ONE_POLICY_HELP = (f"{', '.join(_SHOWN.get(kind, kind) for kind in words.POLICIES)}, or "
+                   "static:time=50us,thr=16, adaptive:delta=10us,thr=64, "
+                   "vic:cif-threshold=2,epoch=100ms and cint:barrier=strict,max-irq-rate=100000")
+POLICY_HELP = (f"{ONE_POLICY_HELP}; stock (with --time real), "
                "and with --steering split:l=cint,t=adaptive")
 
 _MEDIA_LINE = re.compile(r'^MEDIA\("(\w+)", \w+, ([\d, ]+)\),$', re.MULTILINE)
@@ -211,6 +213,12 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
     return kind
 
 
+def meant(kind: str) -> dict[str, Value]:
+    """What the language means by a policy's bare name where the device has it off."""
+    return {f"cint.{name}": int(value) for name, value in words.lines_of("MEANT")
+            if name in words.POLICIES[kind]}
+
+
 def _name(text: str) -> tuple[str, dict[str, Value]]:
     """The kind of policy that a name means, and what the name says besides."""
     kind, said = _ALIASES.get(text, (text, {}))
@@ -237,13 +245,27 @@ def _parse_split(text: str, rest: str) -> Policy:
     return replace(other, name=text, latency=own, label=f"L {own.label}, T {other.label}")
 
 
+def _check_alias(text: str, kind: str, said: Mapping[str, Value],
+                 typed: Mapping[str, Value]) -> None:
+    """Refuse a name that says one thing with a parameter that says another."""
+    for prop, value in said.items():
+        if typed.get(prop, value) != value:
+            alias, _, rest = text.partition(":")
+            own = words.BY_PROPERTY[prop]
+            raise UsageError(f"policy '{text}': the name {alias} says "
+                             f"{own.word}={own.shown(value) if isinstance(value, int) else value}",
+                             hint=f"type {kind}:{rest}")
+
+
 def parse_policy(text: str) -> Policy:
     """Parse one policy; raise :class:`UsageError` naming what is valid."""
     head, colon, rest = text.partition(":")
     if head == SPLIT:
         return _parse_split(text, rest)
     kind, said = _name(head)
-    props = _DEFAULTS[kind] | said | (words.parse_settings(rest, kind) if colon else {})
+    typed = words.parse_settings(rest, kind) if colon else {}
+    _check_alias(text, kind, said, typed)
+    props = _DEFAULTS[kind] | said | typed
     if kind in TIMERLESS and props.get("cint.max-hold") == 0:
         raise UsageError(f"policy '{text}': max-hold cannot be off under {kind}, which has no "
                          "timer of its own; give a time such as 10ms")
@@ -360,8 +382,9 @@ def _extras(policy: Policy, k: float, extras: str) -> dict[str, Value]:
 def _check_aggregation(policy: Policy, props: Mapping[str, Value]) -> None:
     given = [bool(props.get(name)) for name in ("cint.static-time", "cint.static-thr")]
     if "static-time" in words.POLICIES[policy.kind] and given[0] != given[1]:
-        raise UsageError(f"policy '{policy.name}': static-time and static-thr go together, "
-                         "one alone is off")
+        raise UsageError(f"policy '{policy.name}': time (static-time) and thr (static-thr) are "
+                         "both more than 0, or both 0, which is no coalescing",
+                         hint="for example static:time=50us,thr=16")
 
 
 def _check_released(policy: Policy, props: Mapping[str, Value]) -> None:

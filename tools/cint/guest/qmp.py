@@ -13,6 +13,8 @@ from cint.errors import CintError, UsageError
 
 NVME_PATH = "/machine/peripheral/nvme0"
 TIMEOUT_S = 20.0
+#: Of the greeting, where QEMU runs already: whoever has the socket is the only one who is greeted.
+GREETING_S = 3.0
 
 
 class QmpError(CintError):
@@ -26,12 +28,13 @@ class QmpGoneError(QmpError):
 class Qmp:
     """One QMP session; events are dropped.  Not to be shared between threads."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, greeting_s: float = TIMEOUT_S) -> None:
         self._socket = connection
-        self._socket.settimeout(TIMEOUT_S)
+        self._socket.settimeout(greeting_s)
         self._file = connection.makefile("rwb")
         if "QMP" not in self._read("greeting"):
             raise QmpGoneError("what answers on the control socket is no QMP server")
+        self._socket.settimeout(TIMEOUT_S)
         self.execute("qmp_capabilities")
 
     def _read(self, doing: str) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def connect(path: Path) -> Qmp:
         connection.close()
         raise QmpGoneError(f"{path}: {problem.strerror or problem}", hint=hint) from None
     try:
-        return Qmp(connection)
+        return Qmp(connection, GREETING_S)
     except QmpError as problem:
         connection.close()
         raise QmpGoneError(f"{path}: {problem.message}",

@@ -8,6 +8,7 @@ ends with an error that carries the last console lines.
 
 from __future__ import annotations
 
+import fnmatch
 import queue
 import re
 import shlex
@@ -22,10 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from cint import paths, ui
+from cint import paths, ui, units
 from cint.device import scale
 from cint.device.properties import Value, join_properties
-from cint.errors import EXIT_TIMEOUT, CintError
+from cint.errors import EXIT_TIMEOUT, CintError, UsageError
 from cint.guest import agent
 from cint.guest.qmp import Qmp, QmpError
 
@@ -35,6 +36,8 @@ EXIT_LIMIT_S = 20.0
 #: whatever hangs is found.
 LEAST_SERVED = 0.1
 CONSOLE_LINES = 20
+#: Bytes that a console's or a log's next lines would have to fit in.
+NO_SPACE = 64 << 10
 POLL_S = 0.05
 NVME_ID = "nvme0"
 ICOUNT = "shift=0,sleep=off"
@@ -207,6 +210,22 @@ def _trace_args(patterns: Sequence[str]) -> list[str]:
     return [word for name in names for word in ("-trace", name)]
 
 
+def check_trace(patterns: Sequence[str], qemu: Path = paths.QEMU) -> None:
+    """Refuse patterns that no trace event of the built QEMU has."""
+    if not patterns:
+        return
+    done = subprocess.run([str(qemu), "-trace", "help"], capture_output=True, text=True,
+                          check=False, timeout=60)
+    known = done.stdout.split()
+    for pattern in patterns:
+        for name in TRACE_WORDS.get(pattern, (pattern,)):
+            if not fnmatch.filter(known, name):
+                raise UsageError(f"--trace {pattern}: QEMU has no such event"
+                                 f"{units.suggestion(pattern, [*TRACE_WORDS, *known])}",
+                                 hint=f"{', '.join(TRACE_WORDS)}, or a pattern such as "
+                                      "pci_nvme_cint_irq or pci_nvme_*")
+
+
 def machine_args(machine: Machine, firmware: Sequence[str] = ()) -> list[str]:
     """QEMU's command line without console, control and agent channels.
 
@@ -319,6 +338,13 @@ def check_files(machine: Machine) -> None:
         if not path.exists():
             raise VmError(f"{what} is not built: {paths.display(path)} does not exist",
                           hint="run ./cint setup")
+
+
+def check_drive(drive: Path | None) -> None:
+    """Refuse a --drive that is no file."""
+    if drive is not None and not drive.is_file():
+        raise UsageError(f"--drive {drive}: " + ("that is a directory" if drive.is_dir()
+                                                 else "there is no such file"))
 
 
 def command(machine: Machine) -> list[str]:
@@ -557,6 +583,9 @@ class Vm:
 
     def failure(self, message: str, code: int = 1) -> VmError:
         """An error with the last console lines as its hint."""
+        if shutil.disk_usage(self.logs).free < NO_SPACE:
+            return VmError(f"{message}: no space is left where its logs are: "
+                           f"{paths.display(self.logs)}", code=code)
         tail = self.console_tail()
         hint = "the console is empty"
         if tail:

@@ -273,6 +273,17 @@ def load_job_file(path: Path) -> Workload:
                     edges=not _HAS_EDGES.search(text))
 
 
+_RUNTIME = re.compile(r"^\s*(runtime|timeout)\s*=.*\n?", re.MULTILINE)
+_SECTION = re.compile(r"^(\s*\[[^\]]+\].*)$", re.MULTILINE)
+
+
+def lasting(workload: Workload, seconds: float) -> Workload:
+    """A person's own job file with another runtime in each section, in reported seconds."""
+    text = _RUNTIME.sub("", workload.template)
+    runtime = f"runtime={round(seconds * 1e6)}us"
+    return replace(workload, template=_SECTION.sub(rf"\1\n{runtime}", text))
+
+
 def _scale_time(value: str, default_unit: str, k: float) -> str | None:
     factors = {**fiojson.SECONDS, "": fiojson.SECONDS[default_unit]}
     seconds = units.quantity(value.lower().replace(" ", ""), factors)

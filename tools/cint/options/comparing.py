@@ -81,7 +81,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_seconds,
         help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
-             f"{REAL_RUNTIME_S:g}s in real time)")
+             f"{REAL_RUNTIME_S:g}s in real time); with --fio in place of the file's own runtime=, "
+             "which is the default there")
     add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"),
         help="boot a guest N times for each policy, each time with another seed, and print "
              f"medians and spread (default: {REPEAT}; {REAL_REPEAT} in real time)")
@@ -227,7 +228,8 @@ def _workloads(args: argparse.Namespace) -> list[Workload]:
     names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
     chosen = workloads.parse_workloads(names) if names else []
     if args.fio:
-        chosen.append(workloads.load_job_file(args.fio))
+        own = workloads.load_job_file(args.fio)
+        chosen.append(own if args.runtime is None else workloads.lasting(own, args.runtime))
     return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
 
 
@@ -245,8 +247,9 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cpu_scale = parse_scale(args.cpu_scale) if virtual else 1.0
     if not virtual and args.cpu_scale is not None:
         raise UsageError("--cpu-scale: only with --time virtual")
-    if args.drive is not None and not args.drive.is_file():
-        raise UsageError(f"--drive {args.drive}: there is no such file")
+    vm.check_drive(args.drive)
+    if args.json and args.dry_run:
+        raise UsageError("--json and --dry-run do not go together: nothing is measured")
     kinds.check(args.guest, args.irq_cost)
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
@@ -297,6 +300,8 @@ def repeat_command(args: argparse.Namespace) -> str:
             value = CALIBRATED[{"irq_cost": "irq_cost_ns"}.get(name, name)]
         text = f"{value:g}" if isinstance(value, float) else str(value)
         words += [f"--{name.replace('_', '-')}", text]
+    for pattern in args.trace:
+        words += ["--trace", pattern]
     if args.quick:
         words.append("--quick")
     return shlex.join(words)

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from cint import host, paths, ui
 from cint.device import properties, scale
-from cint.errors import EXIT_OK
+from cint.errors import EXIT_OK, UsageError
 from cint.guest import kinds, session, vm
 from cint.measure import boots, comparison, runner
 from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
+from cint.measure.workloads import DEVICE_NODE
 from cint.options.comparing import add_options, settings_from
 from cint.options.store import reuse_from
 from cint.results import (
@@ -89,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
     setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms]),
                  extras=() if args.no_plots else ("plots",))
+    _check_built(settings)
     accel = comparison.choose_accel(settings.virtual)
     place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
                                     comparison.identity(settings, accel))
@@ -96,6 +98,18 @@ def run(args: argparse.Namespace) -> int:
         if begun:
             ui.info(f"going on in {paths.display(place.path)}")
         return _fill(args, settings, accel, place)
+
+
+def _check_built(settings: Settings) -> None:
+    """Refuse what only QEMU and fio know, now that they are there and nothing is booted yet."""
+    from cint.build import image  # noqa: PLC0415 - not needed for a dry run
+
+    vm.check_trace(settings.trace)
+    for workload in settings.workloads:
+        said = image.complaint(workload.template.replace("${DEVICE}", DEVICE_NODE)) \
+            if workload.own else None
+        if said:
+            raise UsageError(f"--fio: {workload.title}: fio says: {said}")
 
 
 def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,

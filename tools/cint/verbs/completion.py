@@ -18,7 +18,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Print the completion of a shell. Put it where the shell looks for it, and "
                     "open a new one. It works for `cint` and for `./cint`, and is made again "
                     "when the options change.")
-    parser.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS), help="the shell")
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL",
+                        help=f"one of {', '.join(SHELLS)}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "that exists with one of its disks behind the device; else the lines to add by hand.\n"
         "The XML goes to standard output. docs/existing-vm.md says what to do with it, what is\n"
         "lost (migration, snapshots of memory) and how to go back.",
-        epilog=f"policies: {properties.POLICY_HELP}")
+        epilog=f"policies: {properties.ONE_POLICY_HELP}")
     add = parser.add_argument
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--prefix", metavar="DIR", type=Path, help="the QEMU of ./cint install")
@@ -95,6 +95,10 @@ def device_for(args: argparse.Namespace) -> libvirt.Device:
                          hint="change it in the running domain: docs/existing-vm.md")
     if policies[0].kind == "stock":
         raise UsageError("--policy stock: that is a domain without the device")
+    if policies[0].latency:
+        raise UsageError(f"--policy {policies[0].name}: a domain's device has one policy for all "
+                         f"queues; valid: {properties.ONE_POLICY_HELP}",
+                         hint="queues by class of I/O need our kernel: ./cint run --steering")
     policy = properties.inferred(policies[0])
     props = properties.device_properties(policy, properties.parse_media(args.media), 1,
                                          virtual=False, extras=args.extras)

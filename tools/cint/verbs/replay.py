@@ -146,16 +146,7 @@ def _scale_of(args: argparse.Namespace) -> float:
     """--cpu-scale, or the one that the log was made at."""
     if args.cpu_scale is not None:
         return float(args.cpu_scale)
-    return logged_scale(Path(args.file)) if args.from_trace and args.file else 1.0
-
-
-def logged_scale(log: Path) -> float:
-    """Of the comparison in whose results directory the log is (logs/POLICY/qemu.log); else 1."""
-    try:
-        document = documents.load(log.resolve().parents[2])
-    except (CintError, IndexError):
-        return 1.0
-    return float(document.get("scale", {}).get("k", 1.0))
+    return documents.scale_of_log(Path(args.file)) if args.from_trace and args.file else 1.0
 
 
 def policies_for(args: argparse.Namespace) -> list[properties.Policy]:
@@ -182,7 +173,7 @@ def _sweep(args: argparse.Namespace) -> int:
     if done.returncode:
         return done.returncode
     result = sweep.evaluate(base, args.sweep, args.quantile,
-                            json.loads(done.stdout.splitlines()[-1])["summary"])
+                            json.loads(done.stdout.splitlines()[-1])["summary"], _scale_of(args))
     grid.draw(result, args.file or "standard input", args.plot)
     ui.info(f"heat maps: {paths.display(args.plot)}")
     return grid.report(result, as_json=args.as_json)

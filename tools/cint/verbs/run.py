@@ -63,6 +63,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--trace", metavar="PATTERN", action="append", default=[],
         help="QEMU trace events to print; 'cint' means pci_nvme_cint_*, 'vcpus' QEMU's "
              "own of messages to vCPUs; may be repeated")
+    add("--qmp", metavar="SOCKET", type=Path,
+        help="a control socket for ./cint top and ./cint trace --qmp")
     add("--gdb", metavar="PORT", nargs="?", type=units.count(1, 65535, "--gdb"),
         const=GDB_PORT, help=f"wait for a debugger before the first instruction "
         f"(default port: {GDB_PORT}, on this machine only)")
@@ -100,8 +102,7 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     mode, steers = _polling(args), _steering(args)
     if own and args.guest != "cint":
         raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
-    if args.drive is not None and not args.drive.is_file():
-        raise UsageError(f"--drive {args.drive}: there is no such file")
+    vm.check_drive(args.drive)
     props = properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
                                          virtual, args.extras)
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
@@ -111,7 +112,7 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
                          own_guest=bool(own),
                          append=(*_debug_options(args), *_hint_words(args),
                                  *mode.boot(args.vcpus), *steers.boot()),
-                         extra=(*_terminal(own), *_debug_stub(args),
+                         extra=(*_terminal(own), *_control(args), *_debug_stub(args),
                                 *_plan(*hints.setup(_hints(args)), *mode.setup(1),
                                        *_steering_setup(args)), *own))
     return kinds.dress(machine, args.guest, _hints(args))
@@ -157,6 +158,16 @@ def _debug_options(args: argparse.Namespace) -> tuple[str, ...]:
 def _debug_stub(args: argparse.Namespace) -> tuple[str, ...]:
     """QEMU's options: stopped, with a stub that only this machine reaches (-s is open to all)."""
     return ("-gdb", f"tcp:127.0.0.1:{args.gdb}", "-S") if args.gdb else ()
+
+
+def _control(args: argparse.Namespace) -> tuple[str, ...]:
+    """QEMU's options: the socket of --qmp."""
+    if args.qmp is None:
+        return ()
+    if not args.qmp.absolute().parent.is_dir():
+        raise UsageError(f"--qmp {args.qmp}: {args.qmp.parent} is no directory")
+    place = str(args.qmp).replace(",", ",,")
+    return ("-qmp", f"unix:{place},server=on,wait=off")
 
 
 def gdb_line(machine: vm.Machine, port: int) -> str:

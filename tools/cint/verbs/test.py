@@ -179,8 +179,15 @@ def summary(counts: "Counter[str]") -> str:
 def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
     for suite in chosen:
         print(f"{suite.name}: {suite.title}")
-        for name in suite.names(options) if suite.names else []:
+        try:
+            names = list(suite.names(options)) if suite.names else []
+        except (CintError, OSError):
+            names = []
+        for name in names:
             print(f"  {name}")
+        if not names:
+            ui.warn(f"{suite.name}: its tests are known when they are built: "
+                    f"./cint test {suite.name}")
     return EXIT_OK
 
 
