@@ -212,7 +212,7 @@ def test_the_series_of_the_repository_has_a_place_for_each_file() -> None:
     (["check", "--base", "x"], "--base: only with refresh and export"),
     (["check", "--from", "A <a@example.com>"], "--from: only with export"),
     *((["export", "DIR", "--qemu", "--from", wrong], "not a name and an address")
-      for wrong in ("", "me", "a@example.com", "<a@example.com>", "A <a>", "A <a@b> c",
+      for wrong in ("me", "a@example.com", "<a@example.com>", "A <a>", "A <a@b> c",
                     "A <a @example.com>", "A\n <a@example.com>", "- <a@example.com>")),
 ])
 def test_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

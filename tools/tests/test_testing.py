@@ -291,7 +291,7 @@ def test_random_tests_run_again_with_the_same_seed(
     assert f"--seed {drawn[1]}\n" in shown.out
 
 
-@pytest.mark.parametrize("text", ["0", "4294967296", "-1", "x", "1.5", ""])
+@pytest.mark.parametrize("text", ["0", "4294967296", "-1", "x", "1.5"])
 def test_seeds_refused(sandbox: Path, monkeypatch: pytest.MonkeyPatch, text: str,
                        capsys: pytest.CaptureFixture[str]) -> None:
     assert in_test(monkeypatch, f"--seed={text}") == 2

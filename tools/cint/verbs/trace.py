@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import bootstrap, paths, ui, units
+from cint import bootstrap, paths, steps, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
@@ -162,13 +162,10 @@ def _plot(trace: events.Trace, log: Path, place: Path) -> None:
 
 
 def _timeline(trace: events.Trace, place: Path) -> None:
-    part = place.with_name(f"{place.name}.part")
     try:
-        with part.open("w", encoding="utf-8") as stream:
+        with steps.replacing(place) as fresh, fresh.open("w", encoding="utf-8") as stream:
             perfetto.write(trace, stream)
-        part.replace(place)
     except OSError as problem:
-        part.unlink(missing_ok=True)
         raise CintError(f"{place}: {problem.strerror}") from None
     ui.info(f"timeline: {paths.display(place)}; open it in https://ui.perfetto.dev")
 
