@@ -70,7 +70,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
                  "a series from commits"),
                 ("./cint patches export ~/qemu-cint --qemu-src ~/qemu", "a branch of one")),
     "port": (("./cint port --qemu-src ~/qemu", "apply, build, test"),
-             ("./cint port --qemu-src ~/qemu --apply-only", "which patches fit")),
+             ("./cint port --qemu-src ~/qemu --apply-only", "which patches fit"),
+             ("./cint port --linux-src ~/linux", "the guest's patches on another kernel")),
     "doctor": (("./cint doctor", ""), ("./cint doctor --json", "for a report")),
     "clean": (("./cint clean -n", "what would go"), ("./cint clean --runs", "the store of runs")),
     "completion": (

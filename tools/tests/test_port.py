@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The series on another version of QEMU, with small files in place of QEMU's."""
+"""The series on another version of QEMU or Linux, with small files in place of theirs."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cint import cli, paths
-from cint.build import cover, patches, port, qemu, setup, sources, trees
+from cint.build import cover, linux, patches, port, qemu, setup, sources, trees
 from cint.errors import CintError, UsageError
 from cint.selftest import runner, suites
 
@@ -61,7 +61,7 @@ def states(found: port.Port) -> list[str]:
 def test_patches_that_fit(own: Path) -> None:
     # Elsewhere, lines were added: that is no matter.
     (own / "hw/a.c").write_text("new\n" * 7 + BASE)
-    found = port.apply(own, None)
+    found = port.apply(port.qemu(), own, None)
     assert states(found) == [port.APPLIES, port.APPLIES] and found.complete
     assert (own / "hw/a.c").read_text() == "new\n" * 7 + BASE
     assert "QEMU 10.9.1 with" in port.report(found)
@@ -72,10 +72,10 @@ def test_another_tree_of_the_same_version_takes_its_place(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patches, "overlay_map", dict)
-    port.install(port.apply(own, None), own)
+    port.install(port.apply(port.qemu(), own, None), own)
     other = own.rename(own.with_name("elsewhere"))
     (other / "hw/b.c").write_text("new\n")
-    tree = port.install(port.apply(other, None), other)
+    tree = port.install(port.apply(port.qemu(), other, None), other)
     assert (tree.root / "VERSION").read_text() == "10.9.1\n"
     assert (tree.root / "hw/a.c").read_text() == SECOND
     assert (tree.root / "hw/b.c").readlink() == other / "hw/b.c"
@@ -83,7 +83,7 @@ def test_another_tree_of_the_same_version_takes_its_place(
 
 def test_what_changed_beside_a_patch_is_merged(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own / "hw/a.c").write_text(BASE.replace("line 3\n", "theirs\n"))
-    found = port.apply(own, None)
+    found = port.apply(port.qemu(), own, None)
     assert states(found) == [port.MERGED, port.APPLIES] and found.complete
     monkeypatch.setattr(patches, "overlay_map", dict)
     monkeypatch.setattr(patches, "_remove_stale_links", lambda *_: [])
@@ -95,14 +95,14 @@ def test_what_changed_beside_a_patch_is_merged(own: Path, monkeypatch: pytest.Mo
 
 def test_a_conflict_is_named_and_the_rest_is_tried(own: Path) -> None:
     (own / "hw/a.c").write_text(BASE.replace("line 30\n", "their thirty\n"))
-    found = port.apply(own, None)
+    found = port.apply(port.qemu(), own, None)
     assert states(found) == [port.APPLIES, port.CONFLICTS] and not found.complete
     assert found.outcomes[1].places == {"hw/a.c": 1}
     assert "| change 2 | conflicts: hw/a.c (1 place) |" in port.report(found)
     assert "0002-change-2.patch, mend" in port.advice(found)
     assert "qemu-patches/10.9/" in port.advice(found)
     (own / "hw/a.c").unlink()
-    assert port.apply(own, None).outcomes[0].places == {"hw/a.c": 0}
+    assert port.apply(port.qemu(), own, None).outcomes[0].places == {"hw/a.c": 0}
 
 
 def test_a_version_has_its_own_series(own: Path) -> None:
@@ -113,12 +113,12 @@ def test_a_version_has_its_own_series(own: Path) -> None:
     text = (paths.QEMU_PATCHES / "0002-change-2.patch").read_text()
     (mine / "0001-again.patch").write_text(text.replace("-line 30", "-their thirty"))
     (mine / "series").write_text("../10.0/0001-change-1.patch\n0001-again.patch\n")
-    found = port.apply(own, None)
+    found = port.apply(port.qemu(), own, None)
     assert found.series == mine and states(found) == [port.APPLIES, port.APPLIES]
     assert "| change 1 (10.0) | applies |" in port.report(found)
-    assert states(port.apply(own, "10.0")) == [port.APPLIES, port.CONFLICTS]
+    assert states(port.apply(port.qemu(), own, "10.0")) == [port.APPLIES, port.CONFLICTS]
     with pytest.raises(UsageError, match="--series 9: there is no such series"):
-        port.apply(own, "9")
+        port.apply(port.qemu(), own, "9")
 
 
 def test_a_tree_that_has_the_patches_is_refused(own: Path) -> None:
@@ -126,12 +126,83 @@ def test_a_tree_that_has_the_patches_is_refused(own: Path) -> None:
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "change 1"], check=True)
     with pytest.raises(CintError, match="has 1 of the 2 patches as commits"):
-        port.apply(own, None)
+        port.apply(port.qemu(), own, None)
+
+
+def a_kernel(tree: Path) -> None:
+    """What a Linux source has beside."""
+    (tree / "drivers/nvme").mkdir(parents=True)
+    (tree / "Kconfig").touch()
+    (tree / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 1\nSUBLEVEL = 2\n")
+
+
+@pytest.fixture
+def own_linux(own: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same for the guest's kernel, whose series is in parts."""
+    series = paths.QEMU_SERIES.with_name("guest-patches") / "6.12"
+    series.parent.mkdir()
+    paths.QEMU_PATCHES.rename(series)
+    (series / "fixes").mkdir()
+    names = ["0001-change-1.patch", "0002-change-2.patch"]
+    (series / names[0]).rename(series / "fixes" / names[0])
+    (series / "series").write_text(f"fixes/{names[0]}\n{names[1]}\n")
+    monkeypatch.setattr(paths, "GUEST_PATCHES", series)
+    (own / "VERSION").unlink()
+    a_kernel(own)
+    return own
+
+
+def test_the_kernels_patches(own_linux: Path, monkeypatch: pytest.MonkeyPatch,
+                             capsys: pytest.CaptureFixture[str]) -> None:
+    """Which fit is said patch by patch, and what is built has none of the device's files."""
+    monkeypatch.setattr(setup, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(linux, "build_port", lambda _, directory, __: directory / "bzImage")
+    assert cli.main(["port", "--linux-src", str(own_linux)]) == 0
+    said = capsys.readouterr().out
+    assert "Linux 7.1.2 with " in said and "guest-patches/6.12:" in said
+    assert "| fixes: change 1 | applies |" in said and "| change 2 | applies |" in said
+    assert "--linux-as-is" in said
+    tree = paths.PORT / "linux-7.1.2/src"
+    assert (tree / "hw/a.c").read_text() == SECOND and not (tree / "hw/nvme/cint.c").exists()
+
+
+def test_where_a_newer_kernel_stops(own_linux: Path, monkeypatch: pytest.MonkeyPatch,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(setup, "ensure", lambda *_, **__: None)
+    (own_linux / "hw/a.c").write_text(BASE.replace("line 30\n", "their thirty\n"))
+    assert cli.main(["port", "--linux-src", str(own_linux), "--apply-only"]) == 1
+    said = capsys.readouterr()
+    assert "| change 2 | conflicts: hw/a.c (1 place) |" in said.out
+    assert "guest-patches/7.1/" in said.err
+
+
+def test_a_later_version_of_the_same_series(own_linux: Path) -> None:
+    """What the first series is for by two numbers has one of its own by all."""
+    (own_linux / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 99\n")
+    (own_linux / "hw/a.c").write_text(BASE.replace("line 30\n", "their thirty\n"))
+    found = port.apply(port.linux(), own_linux, None)
+    assert found.series == paths.GUEST_PATCHES and not found.complete
+    assert "guest-patches/6.12.99/" in port.advice(found)
+    mine = paths.GUEST_PATCHES.with_name("6.12.99")
+    mine.mkdir()
+    text = (paths.GUEST_PATCHES / "0002-change-2.patch").read_text()
+    (mine / "0001-again.patch").write_text(text.replace("-line 30", "-their thirty"))
+    (mine / "series").write_text("../6.12/fixes/0001-change-1.patch\n0001-again.patch\n")
+    found = port.apply(port.linux(), own_linux, None)
+    assert found.series == mine and found.complete
+    assert "| fixes: change 1 (6.12) | applies |" in port.report(found)
+    assert "| change 2 | applies |" in port.report(found)
 
 
 def test_a_port_needs_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["port"]) == 2
-    assert "to which QEMU?" in capsys.readouterr().err
+    assert "to which QEMU, or which Linux?" in capsys.readouterr().err
+
+
+def test_a_port_is_of_one_tree(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_kernel(own)
+    assert cli.main(["port", "--qemu-src", str(own), "--linux-src", str(own)]) == 2
+    assert "name one tree" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("statuses", [
@@ -161,9 +232,11 @@ def test_its_tests_are_counted(own: Path, statuses: tuple[str, ...],
 
 
 def test_series_of_other_versions_list_patches_that_are_there() -> None:
-    for path in sorted(paths.QEMU_SERIES.rglob("series")):
+    for path in sorted([*paths.QEMU_SERIES.rglob("series"),
+                        *paths.GUEST_PATCHES.parent.rglob("series")]):
         listed = patches.read_series(path.parent)
         assert listed, path
         assert {patch.name for patch in listed if patch.parent == path.parent} \
             == {patch.name for patch in path.parent.glob("*.patch")} - {cover.NAME}
+    assert sources.LINUX.series == (paths.GUEST_PATCHES.name,)
     assert sources.QEMU.series == (paths.QEMU_PATCHES.name,)

@@ -207,6 +207,14 @@ def _make_image(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int)
     return release
 
 
+def build_port(tree: patches.Tree, directory: Path, jobs: int) -> Path:
+    """Build the measured configuration from a tree of another version, and return the kernel."""
+    kernel = replace(MEASURED, name="linux-port", directory=directory)
+    with steps.step(kernel.name, f"Build the guest kernel ({tree.label})") as step:
+        _make_image(step, kernel, tree, jobs)
+    return kernel.image
+
+
 def _build(own: Path | None, jobs: int, kernel: Kernel, as_is: bool) -> tuple[bool, Kernel]:
     """Build, and say whether there was something to do and where the kernel is."""
     if not kernel.patched:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Our series on another version of QEMU: what applies, what does not, and a tree to build.
+"""Our series on another version of QEMU or Linux: what applies, what does not, a tree to build.
 
-A patch that does not apply as it is is merged: git knows both sides of its change from QEMU as
-the series was made for it, and the other version's own changes beside. What is merged without a
+A patch that does not apply as it is is merged: git knows both sides of its change from the version
+that the series was made for, and the other version's own changes beside. What is merged without a
 conflict is taken; what conflicts is named, and the patches after it are tried without it.
 
-A version may have a series of its own in qemu-patches, by its first two numbers. Its `series`
-names the patches of 10.0 that still apply (../10.0/...) and holds those that had to be made again.
+A version may have a series of its own beside the first, by all its numbers or by the first two. Its
+`series` names the patches of that which still apply (../10.0/...) and holds those that had to be
+made again.
 """
 
 import re
@@ -19,6 +20,31 @@ from cint.build import git, patches, sources, trees
 from cint.errors import CintError, UsageError
 
 APPLIES, MERGED, CONFLICTS = "applies", "merged", "conflicts"
+
+
+@dataclass(frozen=True)
+class Project:
+    """What is ported, and the series that it begins with."""
+
+    package: sources.Package
+    series: Path
+    #: Whose files are ours and linked into the tree.
+    overlay: bool
+
+    @property
+    def title(self) -> str:
+        """QEMU or Linux."""
+        return self.package.title
+
+
+def qemu() -> Project:
+    """The device."""
+    return Project(sources.QEMU, paths.QEMU_PATCHES, overlay=True)
+
+
+def linux() -> Project:
+    """The guest's kernel."""
+    return Project(sources.LINUX, paths.GUEST_PATCHES, overlay=False)
 
 
 @dataclass(frozen=True)
@@ -41,6 +67,7 @@ class Outcome:
 class Port:
     """The series on another version, as far as it goes."""
 
+    project: Project
     version: str
     series: Path
     outcomes: tuple[Outcome, ...]
@@ -52,17 +79,33 @@ class Port:
         """Whether all patches are in."""
         return all(outcome.state != CONFLICTS for outcome in self.outcomes)
 
+    @property
+    def title(self) -> str:
+        """As a person calls it."""
+        return f"{self.project.title} {self.version}"
 
-def series_for(version: str, name: str | None) -> Path:
-    """The series for a version: the one that is named, its own, or that of the device."""
-    known = sorted(path.parent.name for path in paths.QEMU_SERIES.glob("*/series"))
+    @property
+    def tree(self) -> Path:
+        """Where the patched tree is put."""
+        return self.place / "src"
+
+
+def series_for(project: Project, version: str, name: str | None) -> Path:
+    """The series for a version: the one that is named, its own, or that of the project."""
+    beside = project.series.parent
+    known = sorted(path.parent.name for path in beside.glob("*/series"))
     if name is not None:
         if name not in known:
             raise UsageError(f"--series {name}: there is no such series",
                              hint=f"series: {', '.join(known)}")
-        return paths.QEMU_SERIES / name
-    own = ".".join(version.split(".")[:2])
-    return paths.QEMU_SERIES / own if own in known else paths.QEMU_PATCHES
+        return beside / name
+    own = [name for name in _directories(version) if name in known]
+    return beside / own[0] if own else project.series
+
+
+def _directories(version: str) -> tuple[str, str]:
+    """Which series a version may have of its own: 6.12.117 and 6.12, the nearer one first."""
+    return version, ".".join(version.split(".")[:2])
 
 
 def _commit_files(repository: git.Repository, files: dict[str, Path], message: str) -> None:
@@ -81,8 +124,9 @@ def _commit_files(repository: git.Repository, files: dict[str, Path], message: s
     repository.git("reset", "-q", "--hard", commit)
 
 
-def _repository(place: Path, own: Path, label: str, names: list[str]) -> git.Repository:
-    """A repository that knows both sides of the device's series, at the other version's files."""
+def _repository(project: Project, place: Path, own: Path, label: str,
+                names: list[str]) -> git.Repository:
+    """A repository that knows both sides of the project's series, at the other version's files."""
     directory = place / "work"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -91,8 +135,8 @@ def _repository(place: Path, own: Path, label: str, names: list[str]) -> git.Rep
     # Also for whoever mends a patch there.
     for key in ("name", "email"):
         repository.git("config", f"user.{key}", git.OURS[f"GIT_AUTHOR_{key.upper()}"])
-    base = trees.prepare(sources.QEMU, None)
-    original = patches.read_series(paths.QEMU_PATCHES)
+    base = trees.prepare(project.package, None)
+    original = patches.read_series(project.series)
     _commit_files(repository, patches.pristine_files(base, names), base.label)
     _am(repository, *original)
     repository.git("checkout", "-q", "--orphan", "port")
@@ -133,23 +177,24 @@ def _try(repository: git.Repository, patch: Path) -> Outcome:
         return Outcome(patch, CONFLICTS, places or dict.fromkeys(missing or ["?"], 0))
 
 
-def apply(own: Path, name: str | None) -> Port:
+def apply(project: Project, own: Path, name: str | None) -> Port:
     """Try the series on a person's tree, which is only read."""
     version = trees.own_version(own)
-    series = series_for(version, name)
+    series = series_for(project, version, name)
     listed = patches.read_series(series)
     present = trees.committed(own, patches.subjects(listed))
     if present:
         raise CintError(f"{own} has {len(present)} of the {len(listed)} patches as commits",
                         hint="name a tree without them")
-    place = paths.PORT / version
-    touched = {inside for patch in [*listed, *patches.read_series(paths.QEMU_PATCHES)]
+    label = f"{project.title} {version}"
+    place = paths.PORT / label.lower().replace(" ", "-")
+    touched = {inside for patch in [*listed, *patches.read_series(project.series)]
                for inside in patches.touched_files(patch)}
-    with steps.step("port-apply", f"Apply {paths.display(series)} to QEMU {version}") as step:
-        repository = _repository(place, own, f"QEMU {version}", sorted(touched))
+    with steps.step("port-apply", f"Apply {paths.display(series)} to {label}") as step:
+        repository = _repository(project, place, own, label, sorted(touched))
         outcomes = tuple(_try(repository, patch) for patch in listed)
         step.summary(f"{sum(o.state != CONFLICTS for o in outcomes)} of {len(outcomes)} patches")
-    return Port(version, series, outcomes, place)
+    return Port(project, version, series, outcomes, place)
 
 
 def install(port: Port, own: Path) -> patches.Tree:
@@ -160,23 +205,28 @@ def install(port: Port, own: Path) -> patches.Tree:
     first = repository.git("rev-list", "--max-parents=0", "HEAD")
     names = repository.git("format-patch", "--zero-commit", "--no-signature", "--no-numbered",
                            "-o", written, f"{first}..HEAD").splitlines()
-    tree = patches.Tree(port.place / "src", f"QEMU {port.version}", origin=own, verified=False)
-    trees.link_own(tree, f"port-{port.version}")
+    tree = patches.Tree(port.tree, port.title, origin=own, verified=False)
+    trees.link_own(tree, f"port-{port.place.name}")
     patches.apply_series(tree, [Path(name) for name in names])
-    patches.apply_overlay(tree, patches.overlay_map())
+    if port.project.overlay:
+        patches.apply_overlay(tree, patches.overlay_map())
     return tree
+
+
+def _name(port: Port, patch: Path) -> str:
+    """What a patch is called: with its part of the series, and the series if it is another's."""
+    series, *part = patch.resolve().parent.relative_to(port.series.resolve().parent).parts
+    title = ": ".join([*part, *patches.subjects([patch])])
+    return title if series == port.series.name else f"{title} ({series})"
 
 
 def report(port: Port) -> str:
     """A table of the patches, in Markdown."""
-    lines = [f"QEMU {port.version} with {paths.display(port.series)}:", "",
+    lines = [f"{port.title} with {paths.display(port.series)}:", "",
              "| patch | |", "|---|---|"]
     for outcome in port.outcomes:
-        subject = patches.subjects([outcome.patch])[0]
-        where = "" if outcome.patch.parent == port.series else \
-            f" ({outcome.patch.parent.resolve().name})"
         said = outcome.state + (f": {outcome.remark}" if outcome.remark else "")
-        lines.append(f"| {subject}{where} | {said} |")
+        lines.append(f"| {_name(port, outcome.patch)} | {said} |")
     return "\n".join(lines) + "\n"
 
 
@@ -184,10 +234,13 @@ def advice(port: Port) -> str:
     """What to do about the first conflict."""
     first = next(outcome for outcome in port.outcomes if outcome.state == CONFLICTS)
     work = paths.display(port.place / "work")
-    name = ".".join(port.version.split(".")[:2])
+    full, name = _directories(port.version)
+    if name == port.project.series.name:
+        name = full
     return (f"in {work}: git am -3 {first.patch.resolve()}, mend, git add, git am --continue, "
-            f"git format-patch -1; put the file into qemu-patches/{name}/ with a series that "
-            "names it, then again")
+            f"git format-patch -1; put the file into "
+            f"{paths.display(port.project.series.parent)}/{name}/ with a series that names it, "
+            "then again")
 
 
 def tell(port: Port) -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`cint port`: the device in another version of QEMU."""
+"""`cint port`: the device in another version of QEMU, the guest's patches in one of Linux."""
 
 import argparse
 from collections import Counter
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import patches, port, qemu, setup
+from cint.build import linux, patches, port, qemu, setup
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.selftest import runner, suites
 
@@ -14,17 +14,19 @@ from cint.selftest import runner, suites
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "port", help="put the device into another version of QEMU and test it there",
+        "port", help="put the device or the guest's patches into another version and test it there",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Apply the series to the QEMU tree of --qemu-src, which is only read, and\n"
-        "print what became of each patch: it applies, is merged with that version's own changes,\n"
-        "or conflicts (files and places). When all are in: build it, run the engine's unit tests\n"
-        "and the device's qtests on it. Everything is in build/port/VERSION; docs/porting.md.\n"
+        description="Apply the series to the QEMU tree of --qemu-src, or the guest's to the Linux\n"
+        "tree of --linux-src, which are only read, and print what became of each patch: it\n"
+        "applies, is merged with that version's own changes, or conflicts (files and places).\n"
+        "When all are in: build it, run the engine's unit tests and the device's qtests on it; of\n"
+        "Linux, build the guest's kernel. Everything is in build/port/; docs/porting.md.\n"
         "Exit code 1 when a patch conflicts, it does not build or a test fails.",
     )
     parser.add_argument("--series", metavar="NAME",
-                        help="which directory of qemu-patches (default: that of the version, "
-                             f"else {paths.QEMU_PATCHES.name})")
+                        help="which directory of qemu-patches or guest-patches (default: that of "
+                             f"the version, else {paths.QEMU_PATCHES.name} or "
+                             f"{paths.GUEST_PATCHES.name})")
     parser.add_argument("--apply-only", action="store_true",
                         help="stop after the report on the patches")
     parser.add_argument("-k", dest="pattern", metavar="NAME",
@@ -57,10 +59,11 @@ def _test_all(args: argparse.Namespace, build_dir: Path) -> int:
     return EXIT_FAILED if total[runner.FAILED] or not total[runner.PASSED] else EXIT_OK
 
 
-def _apply(args: argparse.Namespace, own: Path) -> tuple[port.Port, patches.Tree | None]:
+def _apply(args: argparse.Namespace, project: port.Project,
+           own: Path) -> tuple[port.Port, patches.Tree | None]:
     """Apply the series and report; the tree to build, unless only that was asked for."""
     with steps.build_lock():
-        found = port.apply(own, args.series)
+        found = port.apply(project, own, args.series)
         print(port.report(found), end="", flush=True)
         port.tell(found)
         if not found.complete:
@@ -68,19 +71,37 @@ def _apply(args: argparse.Namespace, own: Path) -> tuple[port.Port, patches.Tree
         return found, None if args.apply_only else port.install(found, own)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
-    own = args.qemu_src
-    if own is None:
-        raise UsageError("port: to which QEMU?", hint="name its tree with --qemu-src DIR")
+def _port_qemu(args: argparse.Namespace, own: Path) -> int:
     setup.ensure(args, () if args.apply_only else ("engine",),
                  ("sources",) if args.apply_only else ("qemu",),
                  extras=() if args.apply_only else ("port",))
     # While it compiles, other commands may build: what it needs of theirs is only read before.
     with steps.lock(paths.PORT / "lock"):
-        found, tree = _apply(args, own)
+        found, tree = _apply(args, port.qemu(), own)
         if tree is None:
             return EXIT_OK
         build_dir = found.place / "build"
         qemu.build_port(tree, build_dir, found.version, setup.jobs(args))
     return _test_all(args, build_dir)
+
+
+def _port_linux(args: argparse.Namespace, own: Path) -> int:
+    setup.ensure(args, (), ("sources",) if args.apply_only else ("linux",))
+    with steps.lock(paths.PORT / "lock"):
+        found, tree = _apply(args, port.linux(), own)
+        if tree is None:
+            return EXIT_OK
+        kernel = linux.build_port(tree, found.place / "build", setup.jobs(args))
+    print(f"\n{paths.display(kernel)} is built; the guest's tests on it:\n"
+          f"  ./cint test guest --linux-as-is --linux-src {paths.display(tree.root)}")
+    return EXIT_OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    if (args.qemu_src is None) == (args.linux_src is None):
+        raise UsageError("port: to which QEMU, or which Linux?",
+                         hint="name one tree, with --qemu-src DIR or --linux-src DIR")
+    if args.linux_src is not None:
+        return _port_linux(args, args.linux_src)
+    return _port_qemu(args, args.qemu_src)
