@@ -108,3 +108,36 @@ def test_policies_are_known_to_their_own_files_only() -> None:
              if file not in ("cint-abi.h", f"coalesce/{name}.c")}
     default = ("coalesce/params.c", "cint")
     assert named == {default}
+
+
+#: Words that stand for what docs/userspace.md says, and the files that may know it: no others do.
+KNOWN_ALONE = {
+    r"linux/vfio\.h|\bioctl\(": {"vfio.c"},
+    r"\bepoll_\w+\(": {"group.c"},
+    r"\bp?poll\(": {"wait.c", "watch.c"},
+    r"\bmmap\(": {"dma.c", "vfio.c"},
+    r"\bcintio_write32\(": {"controller.c", "mode.c", "queue.c", "reap.c", "regs.h"},
+    r"\bNVME_REG_\w+": {"controller.c", "identify.c", "nvme.h", "queue.c", "regs.c"},
+    r"\bNVME_ADMIN_\w+": {"command.c", "identify.c", "log.c", "namespace.c", "nvme.h", "pairs.c",
+                          "records.c"},
+    r"\bphase\b": {"queue.c", "queue.h", "reap.c"},
+    r"\bpthread_rwlock_\w+\(": {"admin.h", "controller.c"},
+}
+
+
+def test_userspace_layers_are_what_the_page_says() -> None:
+    """A row of the table for each line of layers.txt, in its order."""
+    page = (paths.ROOT / "docs/userspace.md").read_text("utf-8")
+    section = page.split("\n## Layers\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
+    table = (paths.USERSPACE / "layers.txt").read_text("utf-8").splitlines()
+    lines = [line.split() for line in table if line and not line.startswith("#")]
+    assert [re.findall(r"`(.+?)`", row) for row in rows] == lines
+
+
+def test_userspace_layers_know_no_more_than_the_page_says() -> None:
+    sources = {path.name: re.sub(r"/\*.*?\*/", "", path.read_text("utf-8"), flags=re.DOTALL)
+               for path in paths.USERSPACE.glob("*.[ch]")}
+    knowing = {words: {name for name, text in sources.items() if re.search(words, text)}
+               for words in KNOWN_ALONE}
+    assert knowing == KNOWN_ALONE
