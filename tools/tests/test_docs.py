@@ -30,6 +30,10 @@ def test_a_document_names_what_there_is(path: Path) -> None:
     ("    ./cint figure cint-fig88 | less", "there is no figure"),
     ("    ./cint run --media opane --print", "unknown media"),
     ("    ./cint compare --workload sink", "there is no workload sink"),
+    ("    ./cint compare \\\n        --polcy default", "unrecognized arguments"),
+    ("    ./cint compare \\", "the line that continues it is missing"),
+    ("a `./cint doctor \\` b", "the line that continues it is missing"),
+    ("    ./cint compare --policy 'default", "No closing quotation"),
     ("a `--no-such` b", "no verb has the option --no-such"),
     ("a `--policy P --no-such N` b", "no verb has the option --no-such"),
     ("a cint.thrr b", "the device has no property cint.thrr"),
@@ -55,6 +59,8 @@ def test_what_there_is_not(tmp_path: Path, text: str, wrong: str) -> None:
     "`--policy`, `--cq-size N`, `cint.media.*`, `cint.media`, `cint.thr=4`, cint.steps",
     "`tests/unit/`, `hw/nvme/cint-*.[ch]`, `test_hints.py`, `test_split[1m]`, `CINT_PYTHON`",
     "```\n[a](nowhere.md)\n```", "`[a](nowhere.md)` and [b](https://example.org/#x)",
+    "    ./cint compare --policy default \\\n        --vcpus 2 \\\n        --json\n    ./cint doctor",
+    "    cd x && \\\n    ./cint doctor",
     "`pci_nvme_cint_*`"])
 def test_what_there_is(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.md").write_text(f"# Title\n\nWords.\n\n{text}\n")

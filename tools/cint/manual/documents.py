@@ -12,7 +12,7 @@ import contextlib
 import io
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -151,8 +151,23 @@ def links(one: Document) -> Found:
 
 # ---- commands --------------------------------------------------------------
 
+def _joined(lines: Iterable[Block]) -> Iterator[Block]:
+    """Blocks, with lines of code that a backslash continues as one, where it begins."""
+    begun: Block | None = None
+    for block in lines:
+        if begun and block.kind == "code":
+            block = Block("code", begun.line, f"{begun.text[:-1]}{block.text.lstrip()}")
+        elif begun:
+            yield begun
+        begun = block if block.kind == "code" and block.text.endswith("\\") else None
+        if not begun:
+            yield block
+    if begun:
+        yield begun
+
+
 def _command_lines(one: Document) -> Iterator[tuple[int, str]]:
-    for block in one.blocks:
+    for block in _joined(one.blocks):
         texts = [block.text] if block.kind == "code" else block.spans
         for text in texts:
             if match := re.match(r"(?:\$ )?(\./cint .*)", text.strip()):
@@ -164,13 +179,22 @@ _STOP = re.compile(r"^(\||>|>>|<|;|&&|\d>)$")
 
 
 def words_of(line: str) -> list[list[str]]:
-    """The commands of ours in a line: without what stands for more, redirections and remarks."""
+    """The commands of ours in a line: without what stands for more, redirections and remarks.
+
+    CintError if a shell could not read it.
+    """
+    if line.endswith("\\"):
+        raise CintError("the line that continues it is missing")
     found: list[list[str]] = []
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";|<>&")
     lexer.whitespace_split = True
     lexer.commenters = "#"
     ours = False
-    for word in lexer:
+    try:
+        read = list(lexer)
+    except ValueError as problem:
+        raise CintError(str(problem)) from None
+    for word in read:
         if word == "./cint":
             found.append([])
             ours = True
@@ -238,18 +262,22 @@ def _check_values(args: argparse.Namespace, own: frozenset[str]) -> None:
                 raise CintError(f"there is no suite {name}")
 
 
+def _check_command(words: Sequence[str], own: frozenset[str]) -> None:
+    if words and _is_name(words[0]):
+        return
+    args = _parse(words)
+    if args is not None and args.verb:
+        _check_values(args, own)
+
+
 def command_lines(one: Document) -> Found:
-    """Commands of ours are understood by the parsers."""
+    """Commands of ours are understood by a shell and by the parsers."""
     for line, text in _command_lines(one):
-        for words in words_of(text):
-            if words and _is_name(words[0]):
-                continue
-            try:
-                args = _parse(words)
-                if args is not None and args.verb:
-                    _check_values(args, _own_policies(one))
-            except CintError as problem:
-                yield line, f"{text}: {problem.message}"
+        try:
+            for words in words_of(text):
+                _check_command(words, _own_policies(one))
+        except CintError as problem:
+            yield line, f"{text}: {problem.message}"
 
 
 @cache
