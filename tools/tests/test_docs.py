@@ -59,7 +59,7 @@ def test_what_there_is_not(tmp_path: Path, text: str, wrong: str) -> None:
     "`--policy`, `--cq-size N`, `cint.media.*`, `cint.media`, `cint.thr=4`, cint.steps",
     "`tests/unit/`, `hw/nvme/cint-*.[ch]`, `test_hints.py`, `test_split[1m]`, `CINT_PYTHON`",
     "```\n[a](nowhere.md)\n```", "`[a](nowhere.md)` and [b](https://example.org/#x)",
-    "    ./cint compare --policy default \\\n        --vcpus 2 \\\n        --json\n    ./cint doctor",
+    "    ./cint compare --policy default \\\n      --vcpus 2 \\\n      --json\n    ./cint doctor",
     "    cd x && \\\n    ./cint doctor",
     "`pci_nvme_cint_*`"])
 def test_what_there_is(tmp_path: Path, text: str) -> None:

@@ -155,13 +155,14 @@ def _joined(lines: Iterable[Block]) -> Iterator[Block]:
     """Blocks, with lines of code that a backslash continues as one, where it begins."""
     begun: Block | None = None
     for block in lines:
-        if begun and block.kind == "code":
-            block = Block("code", begun.line, f"{begun.text[:-1]}{block.text.lstrip()}")
-        elif begun:
+        continues = begun is not None and block.kind == "code"
+        if begun and not continues:
             yield begun
-        begun = block if block.kind == "code" and block.text.endswith("\\") else None
+        one = (Block("code", begun.line, begun.text[:-1] + block.text.lstrip())
+               if begun and continues else block)
+        begun = one if one.kind == "code" and one.text.endswith("\\") else None
         if not begun:
-            yield block
+            yield one
     if begun:
         yield begun
 
