@@ -942,8 +942,8 @@ void cintio_group_remove_fd(struct cintio_group *group, int fd);
  * cintio_group_wait() - wait for all of them
  * @group: the group
  * @min: completions that each queue is armed for
- * @ready: what is ready, the last added first
- * @max: room in @ready
+ * @ready: what is ready
+ * @max: room in @ready; where more are ready, the next call begins with those
  * @timeout_ns: to wait at most
  * @err: what went wrong, or NULL
  *

@@ -181,6 +181,12 @@ void cintio_group_remove_fd(struct cintio_group *group, int fd)
 
 /* --- waiting ------------------------------------------------------------- */
 
+/* An event that epoll does not tell of again: it waits until there is room. */
+static bool is_told_once(const struct member *m)
+{
+    return m->is_ready && (m->wanted & (EPOLLET | EPOLLONESHOT));
+}
+
 /*
  * Arms all; how many of them need nobody to sleep. @end: then, or when the
  * first command of one takes too long.
@@ -196,7 +202,8 @@ static unsigned int arm(struct cintio_group *group, unsigned int min,
         if (m->ready.queue && cintio_due(m->ready.queue) < *end) {
             *end = cintio_due(m->ready.queue);
         }
-        m->is_ready = ret != 0;
+        m->is_ready = ret != 0 || is_told_once(m);
+        m->ready.events = m->is_ready ? m->ready.events : 0;
         m->ready.result = ret < 0 ? ret : 0;
         nr += m->is_ready;
     }
@@ -223,7 +230,7 @@ static int take_events(struct cintio_group *group, int timeout_ms, bool *woken)
 
         if (m) {
             m->is_ready = true;
-            m->ready.events = events[i].events;
+            m->ready.events |= events[i].events;
         } else {
             *woken = true;
             (void)!read(group->wake, &count, sizeof(count));
@@ -232,15 +239,37 @@ static int take_events(struct cintio_group *group, int timeout_ms, bool *woken)
     return n < 0 ? (errno == EINTR ? 0 : -errno) : n;
 }
 
+/* Whoever is behind @last comes first from now on, then those up to it. */
+static void begin_behind(struct cintio_group *group, struct member *last)
+{
+    struct member *first = last->next, *end = last;
+
+    if (!first) {
+        return;
+    }
+    while (end->next) {
+        end = end->next;
+    }
+    end->next = group->members;
+    group->members = first;
+    last->next = NULL;
+}
+
 static unsigned int collect(struct cintio_group *group,
                             struct cintio_ready *ready, unsigned int max)
 {
+    struct member *last = NULL;
     unsigned int n = 0;
 
     for (struct member *m = group->members; m && n < max; m = m->next) {
         if (m->is_ready) {
             ready[n++] = m->ready;
+            m->is_ready = false;
+            last = m;
         }
+    }
+    if (n == max) {
+        begin_behind(group, last);
     }
     return n;
 }

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -1179,10 +1180,11 @@ static void test_group(void)
     g_assert_cmpint(cintio_group_wait(group, 2, ready, 2, CINTIO_FOREVER, &err),
                     ==, 2);
     g_assert_cmpuint(ready_of(group, CINTIO_FOREVER, ready), ==, 3);
-    g_assert_true(!ready[0].queue && ready[0].opaque == &name);
-    g_assert_cmpint(ready[0].fd, ==, foreign);
-    g_assert_cmpuint(ready[0].events, ==, POLLIN);
-    g_assert_true(ready[1].queue == q[3] && ready[2].queue == q[0]);
+    /* the one there was no room for comes first */
+    g_assert_true(ready[0].queue == q[0] && ready[2].queue == q[3]);
+    g_assert_true(!ready[1].queue && ready[1].opaque == &name);
+    g_assert_cmpint(ready[1].fd, ==, foreign);
+    g_assert_cmpuint(ready[1].events, ==, POLLIN);
     cintio_group_remove_fd(group, foreign);
     cintio_group_remove(group, q[3]);
     g_assert_cmpint(cintio_complete(q[0], done, 0, 8, 0), ==, 1);
@@ -1207,6 +1209,90 @@ static void test_group(void)
     }
     fake_free(fakes[0]);
     fake_free(fakes[1]);
+}
+
+/* Who has room for fewer than are ready hears of each in turn. */
+static void test_group_in_turn(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q[4];
+    struct cintio_ready ready[3];
+    struct cintio_group *group;
+    unsigned told[4] = { 0 };
+
+    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        q[i] = queue_of(fake, 4, CINTIO_COALESCED);
+        g_assert_cmpint(cintio_group_add(group, q[i], &told[i], &err), ==, 0);
+        push(q[i], 1);
+        g_assert_cmpint(cintio_ring(q[i]), ==, 0);
+        fake_complete_some(fake, q[i]->id, 1);
+    }
+    for (unsigned max = 1; max < 4; max++) {
+        for (unsigned n = 0; n < 4 * max; n += max) {
+            g_assert_cmpint(cintio_group_wait(group, 1, ready, max,
+                                              CINTIO_FOREVER, &err), ==, max);
+            for (unsigned i = 0; i < max; i++) {
+                ++*(unsigned *)ready[i].opaque;
+            }
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            g_assert_cmpuint(told[i], ==, max);
+            told[i] = 0;
+        }
+    }
+    cintio_group_destroy(group);
+    for (unsigned i = 0; i < 4; i++) {
+        cintio_queue_destroy(q[i]);
+    }
+    fake_free(fake);
+}
+
+/* An event that epoll tells of once is kept until there is room for it. */
+static void test_group_told_once(void)
+{
+    static const uint32_t events[] = {
+        EPOLLIN | EPOLLET, EPOLLIN | EPOLLONESHOT, EPOLLIN,
+    };
+    struct cintio_ready ready[3];
+    struct cintio_group *group;
+    int fds[3], over = eventfd(1, 0);
+    uint64_t one = 1;
+
+    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        fds[i] = eventfd(1, 0);
+        g_assert_cmpint(cintio_group_add_fd(group, fds[i], events[i], NULL,
+                                            &err), ==, 0);
+    }
+    for (int i = 2; i >= 0; i--) {
+        g_assert_cmpint(cintio_group_wait(group, 1, ready, 1, 0, &err), ==, 1);
+        g_assert_cmpint(ready[0].fd, ==, fds[i]);
+        g_assert_cmpuint(ready[0].events, ==, EPOLLIN);
+        if (i == 2) {
+            g_assert_cmpint(read(fds[i], &one, 8), ==, 8);
+        }
+    }
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 0);
+    /* one that is not told of again is over */
+    g_assert_cmpint(cintio_group_add_fd(group, over, EPOLLIN | EPOLLOUT, NULL,
+                                        &err), ==, 0);
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 1);
+    g_assert_cmpuint(ready[0].events, ==, EPOLLIN | EPOLLOUT);
+    g_assert_cmpint(read(over, &one, 8), ==, 8);
+    g_assert_cmpuint(ready_of(group, 0, ready), ==, 1);
+    g_assert_cmpuint(ready[0].events, ==, EPOLLOUT);
+    cintio_group_remove_fd(group, over);
+    /* once more, of the one whose events go on */
+    g_assert_cmpint(write(fds[0], &one, 8), ==, 8);
+    g_assert_cmpint(write(fds[1], &one, 8), ==, 8);
+    g_assert_cmpint(cintio_group_wait(group, 1, ready, 3, 0, &err), ==, 1);
+    g_assert_cmpint(ready[0].fd, ==, fds[0]);
+    cintio_group_destroy(group);
+    close(over);
+    for (unsigned i = 0; i < 3; i++) {
+        close(fds[i]);
+    }
 }
 
 /* One completes, and its interrupt is due at once. */
@@ -1594,6 +1680,8 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/woken", test_woken);
     g_test_add_func("/wait/arm", test_arm);
     g_test_add_func("/wait/group", test_group);
+    g_test_add_func("/wait/group/in-turn", test_group_in_turn);
+    g_test_add_func("/wait/group/told-once", test_group_told_once);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
     g_test_add_func("/wait/reset-between", test_reset_between);
     g_test_add_func("/wait/reset-waits-for-nobody",
