@@ -33,7 +33,7 @@ from cint.errors import (
 VERBS = {
     "setup": "install what is needed, get the sources, build everything",
     "build": "build again after an edit (QEMU, kernel, guest image, engine)",
-    "run": "start an interactive guest with the cint device",
+    "run": "start a guest with the cint device, to type in or for a command",
     "install": "install a QEMU with the device for your own machines",
     "libvirt": "print a libvirt domain with the device, or lines for one that exists",
     "hints": "the module that gives hints from a kernel as it is: status, install, remove",
@@ -129,6 +129,8 @@ SOURCES = {"--qemu-src": ("configure", "hw/nvme"), "--linux-src": ("Kconfig", "d
 #: Verbs that build nothing a source or a number of compilers would matter to.
 LIGHT = frozenset({"clean", "completion", "diff", "docs", "doctor", "libvirt", "replay", "report",
                    "results", "show", "top", "trace", "worker"})
+#: Verbs that do not go on, typed again, where an interruption ended them.
+ENDS = LIGHT | {"run"}
 Options = list[tuple[tuple[str, ...], dict[str, object]]]
 
 
@@ -362,7 +364,7 @@ def main(argv: list[str]) -> int:
         ui.error(problem.message, problem.hint, str(problem.log) if problem.log else None)
         return problem.code
     except KeyboardInterrupt:
-        goes_on = not LIGHT.intersection(argv)
+        goes_on = not ENDS.intersection(argv)
         ui.error("interrupted" + ("; the same command goes on where it stopped" if goes_on else ""))
         return EXIT_INTERRUPTED
     except OSError as problem:

@@ -37,7 +37,7 @@ def test_own_kernel_and_image(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_persons_own_guest(capsys: pytest.CaptureFixture[str]) -> None:
-    text = line(capsys, "--policy", "static20", "--", "-drive", "file=my.qcow2,if=virtio")
+    text = line(capsys, "--policy", "static20", "--own", "--", "-drive", "file=my.qcow2,if=virtio")
     assert "-kernel" not in text
     assert text.rstrip().endswith("-drive file=my.qcow2,if=virtio")
     assert "cint.static-time=20000" in text
@@ -47,13 +47,14 @@ def test_a_persons_own_guest(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_control_socket(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = line(capsys, "--qmp", str(tmp_path / "a,b"))
     assert f"-qmp unix:{tmp_path}/a,,b,server=on,wait=off" in text
-    assert "-qmp" in line(capsys, "--qmp", "vm.sock", "--", "-hda", "x")
+    assert "-qmp" in line(capsys, "--qmp", "vm.sock", "--own", "--", "-hda", "x")
 
 
 def test_hints_are_inferred_where_none_are_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cint.infer=all" in line(capsys, "--guest", "distro")
-    assert "cint.infer=all" in line(capsys, "--", "-hda", "x")
-    assert "cint.infer=off" in line(capsys, "--policy", "cint:infer=off", "--", "-hda", "x")
+    assert "cint.infer=all" in line(capsys, "--own", "--", "-hda", "x")
+    assert "cint.infer=off" in line(capsys, "--policy", "cint:infer=off", "--own", "--", "-hda",
+                                    "x")
 
 
 def test_the_stock_device_has_no_properties(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +66,7 @@ def test_the_stock_device_has_no_properties(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_own_display_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "-display none" not in line(capsys, "--", "-nographic", "-hda", "x")
+    assert "-display none" not in line(capsys, "--own", "--", "-nographic", "-hda", "x")
 
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +81,7 @@ def test_waiting_for_a_debugger(capsys: pytest.CaptureFixture[str]) -> None:
     text = line(capsys, "--gdb")
     assert "-gdb tcp:127.0.0.1:1234" in text and "-S" in text.split()
     assert "nokaslr" in text
-    text = line(capsys, "--gdb", "4321", "--", "-nographic")
+    text = line(capsys, "--gdb", "4321", "--own", "--", "-nographic")
     assert "-gdb tcp:127.0.0.1:4321" in text and "-nographic" in text
     assert "-gdb" not in line(capsys)
     with pytest.raises(UsageError, match="--gdb 0: must be a number from 1 to 65535"):
@@ -104,7 +105,10 @@ def test_the_distributions_kernel(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("words", [("--policy", "default,adaptive"), ("--policy", "foo"),
                                    ("--media", "foo"), ("--vcpus", "99"),
                                    ("--drive", "/nonexistent"),
-                                   ("--guest", "distro", "--", "-hda", "x")])
+                                   ("--guest", "distro", "--own", "--", "-hda", "x"),
+                                   ("--own",), ("--", "-hda", "x"), ("--", "true"),
+                                   ("--copy", "/nonexistent"), ("--copy", "/etc/passwd"),
+                                   ("--own", "--copy", "/etc/passwd", "--", "-hda", "x")])
 def test_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         run.run(parse("--time", "virtual", "--print", *words))

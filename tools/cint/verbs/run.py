@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`cint run`: an interactive guest with the cint device.
+"""`cint run`: a guest with the cint device, to type in or for one command.
 
-Without arguments of one's own it boots the project's kernel and image and
-gives a shell on this terminal.  Arguments after ``--`` are the person's own
-guest: QEMU gets them as they are, and the kernel and image stay out.
+It boots the project's kernel and image and gives a shell on this terminal.
+Words after ``--`` are a command that runs in the guest in place of the shell.
+With ``--own`` they are the person's own guest: QEMU gets them as they are, and
+the kernel and image stay out.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from cint import host, paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import agent, hints, kinds, polling, steering, vm
+from cint.guest import agent, hints, inside, kinds, polling, steering, vm
 from cint.measure import comparison, settings
 from cint.options import policies
 
@@ -25,14 +32,17 @@ DEFAULT_POLICY = "cint+ooo"
 DEFAULT_MEMORY_MIB = 1024
 OWN_MEMORY_MIB = 2048
 GDB_PORT = 1234
+#: Memory that a guest needs for all but files that are copied to it.
+LEAST_MIB = 192
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "run", help="start an interactive guest with the cint device",
+        "run", help="start a guest with the cint device: a shell, or one command",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Start a guest with a cint NVMe device on this terminal.\n"
+        description="Start a guest with a cint NVMe device, with a shell on this terminal, or for\n"
+        "one command, whose input, output and exit code are this one's.\n"
         "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.",
         epilog=f"policies: {properties.POLICY_HELP}\n"
         f"media: {', '.join(properties.PROFILES)}")
@@ -69,8 +79,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         const=GDB_PORT, help=f"wait for a debugger before the first instruction "
         f"(default port: {GDB_PORT}, on this machine only)")
     add("--print", action="store_true", help="print the QEMU command line and do nothing")
-    add("own", nargs="*", metavar="-- QEMU-ARGUMENT",
-        help="arguments of your own guest (after --)")
+    add("--copy", metavar="PATH", type=Path, action="append", default=[],
+        help="a file or directory that the guest gets in /root, where the command begins; may be "
+             "repeated")
+    add("--own", action="store_true",
+        help="your own guest: what comes after -- are arguments of QEMU")
+    add("words", nargs="*", metavar="-- COMMAND",
+        help="run this in the guest in place of a shell, and give its exit code; with --own "
+             "QEMU's arguments")
 
 
 def policy_for(args: argparse.Namespace) -> properties.Policy:
@@ -87,7 +103,7 @@ def policy_for(args: argparse.Namespace) -> properties.Policy:
 def _hints(args: argparse.Namespace) -> str:
     """Who gives hints."""
     if args.own and args.hints is not None:
-        raise UsageError(f"--hints {args.hints}: not together with arguments of your own guest")
+        raise UsageError(f"--hints {args.hints}: not together with --own")
     return hints.parse(args.hints or hints.VALID[args.guest][0], args.guest)
 
 
@@ -98,10 +114,8 @@ def _hint_words(args: argparse.Namespace) -> tuple[str, ...]:
 def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     """The guest that the options describe."""
     virtual = args.time == "virtual"
-    own = tuple(args.own)
+    own = tuple(args.words) if args.own else ()
     mode, steers = _polling(args), _steering(args)
-    if own and args.guest != "cint":
-        raise UsageError(f"--guest {args.guest}: not together with arguments of your own guest")
     vm.check_drive(args.drive)
     props = properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
                                          virtual, args.extras)
@@ -109,13 +123,58 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(args.drive), trace=tuple(args.trace),
-                         own_guest=bool(own),
+                         own_guest=args.own,
                          append=(*_debug_options(args), *_hint_words(args),
                                  *mode.boot(args.vcpus), *steers.boot()),
-                         extra=(*_terminal(own), *_control(args), *_debug_stub(args),
-                                *_plan(*hints.setup(_hints(args)), *mode.setup(1),
-                                       *_steering_setup(args)), *own))
+                         extra=(*_console(args, own), *_control(args), *_debug_stub(args), *own))
     return kinds.dress(machine, args.guest, _hints(args))
+
+
+def _console(args: argparse.Namespace, own: tuple[str, ...]) -> tuple[str, ...]:
+    """QEMU's options: this terminal, and what goes before the shell; a command has neither."""
+    return () if _command(args) else (*_terminal(own), *_plan(*_setup(args)))
+
+
+def _command(args: argparse.Namespace) -> list[str]:
+    """What is to be run in the guest; nothing where there is to be a shell."""
+    return [] if args.own else args.words
+
+
+def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
+    """Commands that prepare the guest."""
+    if args.own:
+        return ()
+    return (*hints.setup(_hints(args)), *_polling(args).setup(1), *_steering_setup(args))
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together."""
+    words = args.words
+    if args.own:
+        _check_own(args)
+    elif words and words[0].startswith("-"):
+        raise UsageError(f"{words[0]}: that is no command of the guest",
+                         hint="QEMU's arguments of your own guest: ./cint run --own -- "
+                              f"{shlex.join(words)}")
+    elif words and (args.gdb or args.print):
+        option = "--gdb" if args.gdb else "--print"
+        raise UsageError(f"{option}: not together with a command",
+                         hint="leave the command out, and type it in the guest")
+    elif not words and args.copy and args.print:
+        raise UsageError("--copy: not together with --print: the image is made for one run")
+    for source in args.copy:
+        if not source.exists():
+            raise UsageError(f"--copy {source}: there is no such file or directory")
+
+
+def _check_own(args: argparse.Namespace) -> None:
+    if not args.words:
+        raise UsageError("--own: the arguments of your own guest are missing",
+                         hint="./cint run --own -- -drive file=my.qcow2,if=virtio")
+    if args.guest != "cint":
+        raise UsageError(f"--guest {args.guest}: not together with --own")
+    if args.copy:
+        raise UsageError("--copy: not together with --own: only the project's image takes files")
 
 
 def _polling(args: argparse.Namespace) -> polling.Polling:
@@ -185,8 +244,52 @@ def _terminal(own: tuple[str, ...]) -> tuple[str, ...]:
     return ("-display", "none", "-serial", "mon:stdio")
 
 
+@contextmanager
+def _with_files(machine: vm.Machine, sources: list[Path]) -> Iterator[vm.Machine]:
+    """The machine with an image that has these files, which is gone afterwards."""
+    if not sources:
+        yield machine
+        return
+    with tempfile.TemporaryDirectory(prefix="cint-image-") as directory:
+        image = Path(directory) / "initramfs"
+        made = subprocess.run([sys.executable, "-B", str(paths.IMAGES / "overlay.py"),
+                               "--base", str(machine.initramfs), "--out", str(image),
+                               *map(str, sources)], stderr=subprocess.PIPE, text=True, check=False)
+        if made.returncode:
+            raise CintError(f"--copy: {made.stderr.strip().removeprefix('overlay: ')}")
+        _check_room(machine, image)
+        yield replace(machine, initramfs=image)
+
+
+def _check_room(machine: vm.Machine, image: Path) -> None:
+    """The archive and what comes out of it are in the guest's memory at once, for a moment."""
+    needed = 2 * image.stat().st_size + (LEAST_MIB << 20)
+    if needed > machine.memory_mib << 20:
+        raise UsageError(f"--copy: the files need a guest of {-(-needed >> 20)} MiB, this one has "
+                         f"{machine.memory_mib}", hint="see --memory")
+
+
+def _run_inside(machine: vm.Machine, args: argparse.Namespace) -> int:
+    """Run the command in the guest; its logs stay where the guest fails or is traced."""
+    logs = Path(tempfile.mkdtemp(prefix="cint-run-"))
+    limit = kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
+    what = inside.Inside(args.words, _setup(args), logs, limit * args.vcpus)
+    keep = bool(args.trace)
+    try:
+        return inside.run(machine, what, sys.stdin.fileno(), sys.stdout.buffer, sys.stderr.buffer)
+    except CintError:
+        keep = True
+        raise
+    finally:
+        if keep:
+            ui.info(f"logs: {logs}")
+        else:
+            shutil.rmtree(logs, ignore_errors=True)
+
+
 def run(args: argparse.Namespace) -> int:
-    """Run the verb; the exit code is QEMU's."""
+    """Run the verb; the exit code is QEMU's, or the command's."""
+    check(args)
     properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
                                  args.time == "virtual", args.extras)
     _polling(args)
@@ -197,17 +300,26 @@ def run(args: argparse.Namespace) -> int:
         setup.ensure(args, ("qemu",) if args.own else kinds.targets(args.guest, [_hints(args)]))
     accel = comparison.choose_accel(args.time == "virtual")
     machine = machine_for(args, accel)
-    argv = vm.machine_args(machine)
     if args.print:
-        print(vm.shell_line(argv))
+        print(vm.shell_line(vm.machine_args(machine)))
         return EXIT_OK
     vm.check_files(machine)
+    with _with_files(machine, args.copy) as machine:
+        return _start(machine, args, accel)
+
+
+def _start(machine: vm.Machine, args: argparse.Namespace, accel: host.Accel) -> int:
+    if args.words and not args.own:
+        return _run_inside(machine, args)
     if args.gdb:
         ui.info(f"waiting for gdb: {gdb_line(machine, args.gdb)}")
         ui.info("  there: hbreak nvme_irq, continue; breakpoints before the kernel has set up "
                 "its pages must be hardware ones")
     ui.info(f"accelerator: {accel.name} ({accel.reason}); end with Ctrl-A x")
     sys.stdout.flush()
+    argv = vm.machine_args(machine)
+    if args.copy:  # the image has to be removed afterwards
+        return subprocess.run(argv, check=False).returncode
     try:
         os.execv(argv[0], argv)
     except OSError as err:

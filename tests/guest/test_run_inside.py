@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`cint run -- COMMAND`: its bytes, its files and its exit code are those of the tool."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cint import paths
+
+#: More than the ports, sockets and pipes between hold.
+MUCH = 2_000_000
+
+
+def run(*words: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Type it, with this as standard input."""
+    return subprocess.run([paths.ROOT / "cint", "run", *words], input=data, capture_output=True,
+                          check=False, timeout=300)
+
+
+def test_bytes_and_files_are_as_they_were(tmp_path: Path) -> None:
+    """Both ways, with all 256 values, a directory, a link, a mode, and a code of its own."""
+    data = random.Random(1).randbytes(MUCH)
+    tree = tmp_path / "tree"
+    (tree / "empty").mkdir(parents=True)
+    (tree / "script").write_bytes(b'#!/bin/sh\ncat "$1" >&2\n')
+    (tree / "script").chmod(0o755)
+    (tree / "link").symlink_to("script")
+    (tmp_path / "other").write_bytes(data[:70_000])
+    done = run("--copy", str(tree), "--copy", str(tmp_path / "other"), "--", "sh", "-c",
+               'cat; ls tree >&2; tree/link other; [ "$DEVICE" = /dev/nvme0n1 ] && exit 7',
+               data=data)
+    assert done.returncode == 7
+    assert done.stdout == data
+    assert done.stderr.endswith(b"empty\nlink\nscript\n" + data[:70_000])
+
+
+@pytest.mark.parametrize(("words", "code", "said"), [
+    (["nothing-of-that-name"], 127, b"not found"),
+    (["sh", "-c", "kill -9 $$"], 128 + 9, b""),
+    (["sh", "-c", "printf %s \"$1\"; exit 3", "x", "a b"], 3, b""),
+])
+def test_how_a_command_ends(words: Sequence[str], code: int, said: bytes) -> None:
+    done = run("--", *words)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stdout == (b"a b" if "a b" in words else b"")
+
+
+def test_one_who_reads_slowly_gets_all_and_one_who_goes_ends_it() -> None:
+    """The guest stays until all is taken; it does not stay for one who takes nothing."""
+    for words, takes in ((("head", "-c", str(MUCH), "/dev/zero"), MUCH), (("yes",), 10)):
+        with subprocess.Popen([paths.ROOT / "cint", "run", "--", *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            took = os.read(process.stdout.fileno(), 10)
+            if takes == MUCH:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(5)
+                took += process.stdout.read()
+            process.stdout.close()
+            code = process.wait(60)
+        assert (len(took), code) == (takes, 0)
