@@ -195,7 +195,7 @@ static void keep_bars_clear(struct vfio_group *group)
 
     while (devices && (entry = readdir(devices))) {
         snprintf(path, sizeof(path), SYSFS "%s/resource", entry->d_name);
-        file = *entry->d_name == '.' ? NULL : fopen(path, "r");
+        file = *entry->d_name == '.' ? NULL : fopen(path, "re");
         while (file && fscanf(file, "%llx %llx %llx", &start, &end,
                               &flags) == 3) {
             cintio_place_keep_clear(&group->places, start, end);
@@ -223,7 +223,7 @@ static int name_group(struct vfio_group *group, const char *address,
                            " before vfio-pci takes it", address);
     }
     snprintf(path, sizeof(path), "/sys/kernel/iommu_groups/%.20s/name", number);
-    file = fopen(path, "r");
+    file = fopen(path, "re");
     if (file) {
         (void)!fgets(name, sizeof(name), file);
         fclose(file);

@@ -1465,6 +1465,36 @@ static void test_removal_wakes(void)
     }
 }
 
+static void *wait_in_group(void *opaque)
+{
+    struct cintio_ready ready[2];
+
+    return GINT_TO_POINTER(cintio_group_wait(opaque, 1, ready, 2,
+                                             CINTIO_FOREVER, &err) == 1 ?
+                           ready[0].result : 0);
+}
+
+/* In a group, too: within the second that it sleeps for at most. */
+static void test_removal_in_a_group(void)
+{
+    FakeNvme *fake = with_removal();
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_COALESCED);
+    struct cintio_group *group;
+    GThread *thread;
+
+    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
+    g_assert_cmpint(cintio_group_add(group, q, NULL, &err), ==, 0);
+    push(q, 2);
+    thread = g_thread_new("sleeper", wait_in_group, group);
+    usleep(1000);
+    ask_for(fake);
+    g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(thread)), ==, -ENODEV);
+    g_assert_nonnull(strstr(cintio_queue_error(q), "asks for fake"));
+    cintio_group_destroy(group);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static void reset_it(FakeNvme *fake)
 {
     g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
@@ -1694,6 +1724,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/records/cease-between", test_records_cease_between);
     g_test_add_func("/wait/records/explain", test_records_explain);
     g_test_add_func("/wait/removal-wakes", test_removal_wakes);
+    g_test_add_func("/wait/removal-in-a-group", test_removal_in_a_group);
     g_test_add_func("/wait/long-sleep-ends", test_long_sleep_ends);
     g_test_add_func("/wait/removal-keeps", test_removal_keeps_completions);
     g_test_add_func("/wait/removal-busy", test_removal_of_a_busy_one);

@@ -141,3 +141,19 @@ def test_userspace_layers_know_no_more_than_the_page_says() -> None:
     knowing = {words: {name for name, text in sources.items() if re.search(words, text)}
                for words in KNOWN_ALONE}
     assert knowing == KNOWN_ALONE
+
+
+#: A program's files that include more of the library than the header: tests' own.
+TESTS_OWN = {("images/cintio/faults.c", "step.h")}
+
+
+def test_programs_use_the_librarys_public_header_alone() -> None:
+    """As those outside of the tree do."""
+    own = {path.name for path in paths.USERSPACE.glob("*.[ch]")} - {"cintio.h", "cint-abi.h"}
+    found = {(str(path.relative_to(paths.ROOT)), Path(name).name)
+             for directory in ("images/cintio", "images/fio-user", "userspace/examples")
+             for path in (paths.ROOT / directory).rglob("*.[ch]")
+             for name in re.findall(r'#include [<"](.+)[>"]', path.read_text("utf-8"))}
+    assert {(file, name) for file, name in found if name in own} == TESTS_OWN
+    assert {file.split("/")[1] for file, name in found if name == "cintio.h"} \
+        == {"cintio", "fio-user", "examples"}
