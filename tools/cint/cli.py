@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import NoReturn
 
-from cint import __version__, examples, paths, tarball, ui, units
+from cint import __version__, config, examples, paths, tarball, ui, units
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -74,6 +74,8 @@ EXIT_CODES = {
 
 #: Variables of the environment, and what they set.
 ENVIRONMENT = {
+    config.VARIABLE: "your own defaults: a file with a table for each command, such as [compare] "
+                     "(default: $XDG_CONFIG_HOME/cint.toml, ~/.config/cint.toml; empty: none)",
     "CINT_PYTHON": "the Python (>= 3.11, with venv) to make the environment with",
     "CINT_DEBIAN_MIRROR": "a Debian mirror for the source packages, instead of apt's own; without "
                           "apt also an address or a directory that has the files",
@@ -254,16 +256,28 @@ def _refuse_empty(words: list[str]) -> None:
                              hint="a variable of the shell may not be set")
 
 
+def _options(parser: argparse.ArgumentParser, verb: str | None) -> list[str]:
+    """The options of the verb's own parser, which the subparsers' action has."""
+    return [option for action in parser._actions
+            if isinstance(action.choices, dict) and verb in action.choices
+            for option in action.choices[verb]._option_string_actions]
+
+
+def _with_defaults(argv: list[str], verb: str | None,
+                   parser: argparse.ArgumentParser) -> list[str]:
+    """The command line with what the person's own file says of the verb behind it."""
+    if verb is None:
+        return argv
+    at = argv.index(verb) + 1
+    return [*argv[:at], *config.words(verb, VERBS, _options(parser, verb)), *argv[at:]]
+
+
 def _refuse_unknown(words: list[str], verb: str | None, parser: argparse.ArgumentParser) -> None:
     """Refuse what no option takes, with the option that is most like it."""
     if not words:
         return
-    # Those of the verb's own parser, which the subparsers' action has.
-    known = [option for action in parser._actions
-             if isinstance(action.choices, dict) and verb in action.choices
-             for option in action.choices[verb]._option_string_actions]
     raise UsageError(f"unrecognized arguments: {' '.join(words)}"
-                     f"{units.suggestion(words[0].partition('=')[0], known)}",
+                     f"{units.suggestion(words[0].partition('=')[0], _options(parser, verb))}",
                      hint=f"see ./{parser.prog}{f' {verb}' if verb else ''} --help")
 
 
@@ -338,6 +352,7 @@ def dispatch(argv: list[str]) -> int:
     _refuse_empty(words)
     args, unknown = parser.parse_known_args(argv)
     _refuse_unknown(unknown, args.verb, parser)
+    args = parser.parse_args(_with_defaults(argv, args.verb, parser))
     args.verbose = args.verbose or 0
     ui.configure(verbose=args.verbose, no_color=bool(args.no_color))
     if args.verb is None:

@@ -31,6 +31,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
               ("./cint hints --deb /tmp", "a package for the guest, built there by DKMS")),
     "compare": (("./cint compare", "7 policies, 3 workloads"),
                 ("./cint compare --policy default,adaptive:delta=10us --workload sync", ""),
+                ("./cint compare --job randread:bs=16k,iodepth=32", "your own job"),
                 ("./cint compare --fio my.fio --media p3700", "your own jobs, another medium"),
                 ("./cint compare --time real --repeat 5", "real time, with KVM where it works"),
                 ("./cint compare --label before", "a name for `./cint diff before after`"),

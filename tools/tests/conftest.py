@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from cint import paths, steps
+from cint import config, paths, steps
 from cint.guest import vm
 from cint.measure import plan
 
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of runs of the test's own, and firmware to run with."""
+    """A store of runs of the test's own, firmware to run with, and nobody's own defaults."""
+    monkeypatch.setenv(config.VARIABLE, "")
     runs, firmware = (tmp_path_factory.mktemp(name) for name in ("runs", "firmware"))
     monkeypatch.setattr(paths, "RUNS", runs)
     for name in plan.FIRMWARE:

@@ -5,6 +5,7 @@ import argparse
 import csv
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,50 @@ def test_a_runtime_that_is_typed_is_that_of_an_own_file(tmp_path: Path) -> None:
     assert "runtime=1\n" in chosen("--fio", str(path)).workloads[0].template
     got = chosen("--fio", str(path), "--runtime", "30ms").workloads[0].template
     assert got == "[a]\nruntime=30000us\n"
+
+
+def test_a_job_without_a_file() -> None:
+    got = chosen("--job", "randread:bs=16k,iodepth=32", "--job", "write:thinktime=10us",
+                 "--runtime", "30ms", "--policy", "default")
+    deep, alone = got.workloads
+    assert [w.name for w in got.workloads] == ["randread-bs16k-iodepth32", "write-thinktime10us"]
+    for words in ("[randread-bs16k-iodepth32]\nrw=randread\n", "bs=16k\n", "ioengine=libaio\n"):
+        assert words in deep.template
+    assert "bs=4k\niodepth=1\nthinktime=10us\nioengine=psync\n" in alone.template
+    texts = [str(job.fio) for job in plan(got).jobs[1:]]
+    assert all("runtime=90000us" in text and "filename=/dev/nvme0n1" in text for text in texts)
+    assert "thinktime=30us" in texts[1]
+    assert got.repeat_command == ("./cint compare --policy default --job "
+                                  "randread:bs=16k,iodepth=32 --job write:thinktime=10us "
+                                  "--runtime 0.03")
+    assert [w.name for w in chosen("--job", "read", "--workload", "sync").workloads] == \
+        ["sync", "read"]
+
+
+@pytest.mark.parametrize(("job", "said"), [
+    ("", "begins with fio's rw"), (":bs=4k", "begins with fio's rw"),
+    ("read:bs", "'bs' is not OPTION=VALUE"), ("read:bs=", "'bs=' is not OPTION=VALUE"),
+    ("read:bssplit=4k/10,8k", "'8k' is not OPTION=VALUE"), ("read:", None),
+    ("read:bs=4k,bs=8k", "'bs' is given twice"), ("read:runtime=3", "'runtime': --runtime"),
+    ("read:rw=write", "'rw': the word before"), ("read:output=x", "'output': nothing that can"),
+])
+def test_jobs_refused(job: str, said: str | None) -> None:
+    if said is None:
+        assert chosen("--job", job).workloads[0].name == "read"
+        return
+    with pytest.raises(UsageError, match=re.escape(said)):
+        chosen("--job", job)
+
+
+def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.fio").write_text("[j]\n")
+    files = ("--fio", str(tmp_path / "a/x.fio"), "--fio", str(tmp_path / "b/x.fio"))
+    with pytest.raises(UsageError, match="two workloads are called 'x'"):
+        chosen(*files)
+    with pytest.raises(UsageError, match="two workloads are called 'read'"):
+        chosen("--job", "read", "--job", "read")
 
 
 def test_a_repeat_has_its_trace() -> None:

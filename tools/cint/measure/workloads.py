@@ -233,7 +233,7 @@ def parse_workloads(text: str) -> list[Workload]:
     for name in (n.strip() for n in text.split(",")):
         if name not in BUILT_IN:
             raise UsageError(f"unknown workload '{name}'; valid: {', '.join(BUILT_IN)}, "
-                            "or --fio JOBFILE for your own")
+                            "or --job JOB or --fio JOBFILE for your own")
         if BUILT_IN[name] in chosen:
             raise UsageError(f"--workload: '{name}' is given twice")
         chosen.append(BUILT_IN[name])
@@ -250,6 +250,64 @@ _HAS_EDGES = re.compile(r"^\s*exec_(pre|post)run\s*=", re.MULTILINE)
 # Refused: they would send the guest's results somewhere the tool cannot see,
 # or reach for something that is not in the guest.
 _REFUSED = ("output", "output-format", "client", "remote-config")
+
+
+#: What --job decides itself, and what of it another option says.
+_JOB_FIXED = {"rw": "the word before the colon", "readwrite": "the word before the colon",
+              "runtime": "--runtime", "timeout": "--runtime", "filename": "always the namespace",
+              **dict.fromkeys(_REFUSED, "nothing that can be used here")}
+#: In a job of --job unless it says otherwise; fio's own defaults where cint has no reason.
+_JOB_BASE = """\
+[global]
+filename=${{DEVICE}}
+direct=1
+size=1G
+time_based
+runtime={runtime_us}us
+ramp_time={ramp_us}us
+norandommap=1
+random_generator=lfsr
+clocksource=clock_gettime
+thread=1
+[{name}]
+rw={rw}
+"""
+JOB_HELP = ("a job without a file: fio's rw, a colon, options of its job files: "
+            "randread:bs=16k,iodepth=32 (default: bs=4k; psync at iodepth 1, else libaio); may be "
+            "repeated")
+
+
+def parse_job(text: str, timing: Timing) -> Workload:
+    """``randread:bs=16k,iodepth=32``, fio's rw and options of its job files, as a workload.
+
+    The times are reported ones. What fio does not know is fio's to refuse.
+    """
+    rw, _, rest = text.partition(":")
+    if not re.fullmatch(r"[a-z]+", rw):
+        raise UsageError(f"--job {text}: begins with fio's rw, such as randread, write or randrw")
+    options = {"bs": "4k", "iodepth": "1"} | _job_options(text, rest)
+    options.setdefault("ioengine", "psync" if options["iodepth"] == "1" else "libaio")
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", text.replace("=", "")).strip("-")
+    base = _JOB_BASE.format(runtime_us=round(timing.runtime_s * 1e6),
+                            ramp_us=round(timing.ramp_s * 1e6), name=name, rw=rw)
+    lines = "".join(f"{option}={value}\n" for option, value in options.items())
+    return Workload(name, f"{options['ioengine']} {text}", base + lines, own=True, edges=True)
+
+
+def _job_options(text: str, rest: str) -> dict[str, str]:
+    """The part behind the colon."""
+    options: dict[str, str] = {}
+    for word in rest.split(",") if rest else ():
+        option, _, value = word.partition("=")
+        if not re.fullmatch(r"[a-z0-9_-]+", option) or not value.strip():
+            raise UsageError(f"--job {text}: '{word}' is not OPTION=VALUE, as in fio's job files; "
+                             "what has commas needs a file: --fio")
+        if option in _JOB_FIXED:
+            raise UsageError(f"--job {text}: '{option}': {_JOB_FIXED[option]}")
+        if option in options:
+            raise UsageError(f"--job {text}: '{option}' is given twice")
+        options[option] = value
+    return options
 
 
 def load_job_file(path: Path) -> Workload:

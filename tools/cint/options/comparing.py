@@ -54,8 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--workload", metavar="LIST", default=None,
         help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
-    add("--fio", metavar="JOBFILE", type=Path,
-        help="your own fio job file instead; ${DEVICE} in it is the namespace")
+    add("--fio", metavar="JOBFILE", type=Path, action="append", default=[],
+        help="your own fio job file instead; ${DEVICE} in it is the namespace; may be repeated")
+    add("--job", metavar="JOB", action="append", default=[], help=workloads.JOB_HELP)
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="virtual",
         help="virtual (default): repeatable, independent of the host's load; "
@@ -224,12 +225,19 @@ def _arms(args: argparse.Namespace, virtual: bool) -> list[Arm]:
     return arms
 
 
-def _workloads(args: argparse.Namespace) -> list[Workload]:
-    names = args.workload or (None if args.fio else workloads.DEFAULT_WORKLOADS)
+def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
+    names = args.workload or (None if args.fio or args.job else workloads.DEFAULT_WORKLOADS)
     chosen = workloads.parse_workloads(names) if names else []
-    if args.fio:
-        own = workloads.load_job_file(args.fio)
+    for path in args.fio:
+        own = workloads.load_job_file(path)
         chosen.append(own if args.runtime is None else workloads.lasting(own, args.runtime))
+    chosen += [workloads.parse_job(text, timing) for text in args.job]
+    seen: set[str] = set()
+    for workload in chosen:
+        if workload.name in seen:
+            raise UsageError(f"two workloads are called '{workload.name}'",
+                             hint="a job file is called after its name; give one another")
+        seen.add(workload.name)
     return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
 
 
@@ -255,7 +263,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
     arms = _arms(args, virtual)
-    chosen = _workloads(args)
+    chosen = _workloads(args, timing)
     if any(arm.engine.is_user for arm in arms):
         for workload in chosen:
             if workload.own:
@@ -279,8 +287,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "media",
-             "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
+_DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "job",
+             "media", "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
              "irq_cost", "drive", "device_opts")
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
              "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
@@ -298,8 +306,9 @@ def repeat_command(args: argparse.Namespace) -> str:
             continue
         if value == "calibrated":
             value = CALIBRATED[{"irq_cost": "irq_cost_ns"}.get(name, name)]
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-        words += [f"--{name.replace('_', '-')}", text]
+        for one in value if isinstance(value, list) else [value]:
+            text = f"{one:g}" if isinstance(one, float) else str(one)
+            words += [f"--{name.replace('_', '-')}", text]
     for pattern in args.trace:
         words += ["--trace", pattern]
     if args.quick:

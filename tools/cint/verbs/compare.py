@@ -109,7 +109,7 @@ def _check_built(settings: Settings) -> None:
         said = image.complaint(workload.template.replace("${DEVICE}", DEVICE_NODE)) \
             if workload.own else None
         if said:
-            raise UsageError(f"--fio: {workload.title}: fio says: {said}")
+            raise UsageError(f"{workload.title}: fio says: {said}")
 
 
 def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,

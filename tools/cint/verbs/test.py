@@ -2,6 +2,7 @@
 """`cint test`: set up if needed, then run the test suites and count what passed."""
 
 import argparse
+import os
 import re
 import secrets
 import shlex
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from cint import paths, steps, ui, units
+from cint import config, paths, steps, ui, units
 from cint.build import setup, sources
 from cint.errors import EXIT_FAILED, EXIT_OK, EXIT_UNTESTABLE, CintError, UsageError
 from cint.guest import agent, session, vm
@@ -193,6 +194,7 @@ def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
+    os.environ[config.VARIABLE] = ""  # what tests type is all that they mean
     chosen = _chosen([*args.suite, *args.more])
     options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern,
                              seed=args.seed, runs=_runs(args))
