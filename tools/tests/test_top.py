@@ -23,6 +23,7 @@ import jsonschema
 import pytest
 
 from cint import cli, paths
+from cint.device import properties
 from cint.guest import qmp
 from cint.timeline import live
 from cint.verbs import top
@@ -70,6 +71,37 @@ def test_ratio_and_storm_are_shown() -> None:
     assert " 3/4 " in text[1] and "storm: mean interval 900 ns, 7 held" in text[1]
 
 
+def test_bars_are_of_the_last_readings() -> None:
+    history, before = live.History(), stats(0, queue(1, 0, 0, 0), queue(2, 0, 0, 0))
+    irqs = 0
+    for second in range(1, 20):
+        irqs += second
+        now = stats(second, queue(1, irqs, irqs, 0), *([queue(2, 0, 0, 0)] if second < 19 else []))
+        found = live.rows(before, now)
+        history.add(found)
+        before = now
+    assert history.bars(1) == "▂▃▃▄▄▄▅▅▅▆▆▇▇▇██"
+    assert history.bars(2) == " " * live.READINGS
+    text = live.as_text(found, 120, history)
+    assert "irqs/s before" in text[0] and " ▂▃▃▄▄▄▅▅▅▆▆▇▇▇██ " in text[1]
+    assert text[0].index("CQEs/irq") == text[1].index("1.00") - 4
+    assert "▂" not in live.as_text(found, live.WIDE - 1, history)[1]
+    history.add(live.rows(None, stats(1, queue(1, 0, 0, 0))))
+    assert history.bars(1).endswith("▁")
+
+
+@pytest.mark.parametrize(("kind", "more", "name"), [
+    ("cint", {"cint.ooo": True}, "cint+ooo"), ("cint", {"cint.ooo": False}, "cint"),
+    ("static", {"cint.static-time": 100_000, "cint.static-thr": 32}, "static100"),
+    ("static", {"cint.static-time": 1_500, "cint.static-thr": 32}, "static:time=1.5us,thr=32"),
+    ("static", {"cint.static-time": 20_000, "cint.static-thr": 4}, "static:time=20us,thr=4"),
+    ("vic", {}, "vic"), ("default", {}, "default"),
+])
+def test_a_policy_as_it_is_typed(kind: str, more: dict[str, Any], name: str) -> None:
+    assert properties.typed(kind, more.__getitem__) == name
+    assert properties.parse_policies(name)
+
+
 class Monitor(threading.Thread):
     """QEMU's monitor with the devices it is told to have."""
 
@@ -108,7 +140,8 @@ class Monitor(threading.Thread):
         if request["execute"] == "qom-list" and words["path"].endswith("peripheral"):
             return {"return": [{"name": name, "type": "child<nvme>"} for name in self.devices]}
         if request["execute"] == "qom-get":
-            known = {"cint.max-hold": self.max_hold, **self.static}
+            known = {"cint.max-hold": self.max_hold, "cint.policy": "cint", "cint.ooo": True,
+                     **self.static}
             return {"return": known.get(words["property"],
                                         stats(4, queue(1, 1000, 100, 10**6)))}
         return self._set(**words) if request["execute"] == "qom-set" else {"return": []}
@@ -288,6 +321,7 @@ def test_keys_change_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     shown = capsys.readouterr().out
     assert monitor.policies == ["adaptive", "vic"]
     assert "policy changed to adaptive" in shown
+    assert "nvme0 cint+ooo 4.0 s" in shown
     assert "not now" in shown
 
 

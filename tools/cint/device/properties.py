@@ -219,6 +219,26 @@ def meant(kind: str) -> dict[str, Value]:
             if name in words.POLICIES[kind]}
 
 
+def typed(kind: str, value: Callable[[str], Any]) -> str:
+    """A running device's policy as it is typed: the name for what is set, where there is one.
+
+    ``value`` gives a property of the device, as QMP has it: a switch is a bool.
+    """
+    for alias, (owner, said) in _ALIASES.items():
+        if owner == kind and all(value(name) == _as_qmp(own) for name, own in said.items()):
+            return alias
+    if kind != "static":
+        return kind
+    time, thr = value("cint.static-time"), value("cint.static-thr")
+    usual = thr == _DEFAULTS["static"]["cint.static-thr"] and time % units.NS_PER["us"] == 0
+    return f"static{time // units.NS_PER['us']}" if usual else \
+        f"static:time={units.format_time(time)},thr={thr}"
+
+
+def _as_qmp(value: Value) -> int | bool | str:
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
 def _name(text: str) -> tuple[str, dict[str, Value]]:
     """The kind of policy that a name means, and what the name says besides."""
     kind, said = _ALIASES.get(text, (text, {}))

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,32 @@ def _row(before: Stats, now: Stats, seconds: float) -> Row:
         (now["ratio-up"], now["ratio-skip"]), now["storm-ewma-ns"], more("storm-held"))
 
 
+BARS = "▁▂▃▄▅▆▇█"
+#: Readings that a line of bars shows.
+READINGS = 16
+
+
+class History:
+    """Interrupts a second of each queue, at the last readings."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, deque[float]] = {}
+
+    def add(self, found: Sequence[Row]) -> None:
+        """One reading more; a queue that is not in it has gone."""
+        self._of = {row.cqid: self._of.get(row.cqid, deque(maxlen=READINGS)) for row in found}
+        for row in found:
+            self._of[row.cqid].append(row.irqs_per_s)
+
+    def bars(self, cqid: int) -> str:
+        """A bar a reading, the latest at the right; the highest is that of the most interrupts."""
+        values = self._of.get(cqid, ())
+        most = max(values, default=0.0)
+        line = "".join(BARS[round(value / most * (len(BARS) - 1))] if most else BARS[0]
+                       for value in values)
+        return f"{line:>{READINGS}}"
+
+
 def rows(before: Stats | None, now: Stats) -> list[Row]:
     """Each queue that there is now; without an earlier reading, since the device began.
 
@@ -77,8 +104,9 @@ def rows(before: Stats | None, now: Stats) -> list[Row]:
     return found
 
 
-_HEAD = f"{'CQ':>5}{'vec':>6} {'policy':<9}{'CQEs/s':>10}{'irqs/s':>10}{'CQEs/irq':>10}" \
-        f"{'hold us':>9}{'in fl.':>7}{'pend.':>6}{'delta us':>9}{'thr':>6}{'R':>6}  reasons"
+def _head(trend: str) -> str:
+    return (f"{'CQ':>5}{'vec':>6} {'policy':<9}{'CQEs/s':>10}{'irqs/s':>10}{trend}{'CQEs/irq':>10}"
+            f"{'hold us':>9}{'in fl.':>7}{'pend.':>6}{'delta us':>9}{'thr':>6}{'R':>6}  reasons")
 
 
 def _ratio(ratio: tuple[int, int]) -> str:
@@ -98,18 +126,26 @@ def _short(found: list[Row]) -> list[str]:
             *(f"{row.cqid:>5}{row.cqes_per_s:>7.0f}{row.irqs_per_s:>7.0f}" for row in found)]
 
 
-def as_text(found: list[Row], columns: int = 120) -> list[str]:
-    """The rows as a table, a short one where there is little room."""
+#: One that is narrower has no bars.
+WIDE = 112
+
+
+def as_text(found: list[Row], columns: int = 120, history: History | None = None) -> list[str]:
+    """The rows as a table, a short one where there is little room, with bars where there is much.
+
+    ``history`` is None where there is one reading only.
+    """
     if columns < NARROW:
         return _short(found)
-    lines = [_HEAD]
+    drawn = history if columns >= WIDE else None
+    lines = [_head(f" {'irqs/s before':>{READINGS}}" if drawn else "")]
     for row in found:
         reasons = " ".join(f"{name} {count}" for name, count in row.reasons.items())
         storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
             if row.storm_held else ""
         lines.append(
             f"{row.cqid:>5}{row.vector:>6} {row.policy:<9}{row.cqes_per_s:>10.0f}"
-            f"{row.irqs_per_s:>10.0f}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
+            f"{row.irqs_per_s:>10.0f}{f' {drawn.bars(row.cqid)}' if drawn else ''}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
             f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
             f"{_ratio(row.ratio):>6}  {reasons}{storm}")
     return lines

@@ -148,26 +148,34 @@ def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
     return [line[:columns] for line in shown[:max(rows, 1)]]
 
 
-def _show(title: str, found: list[live.Row]) -> None:
+def _show(title: str, found: list[live.Row], history: live.History) -> None:
     # Asked each time: a terminal's size changes.
     size = shutil.get_terminal_size((120, 24))
     narrow = size.columns < live.NARROW
     keys_line = " ".join(key if narrow else f"{key}:{policy}" for key, policy in
                          {"q": "leave", **KEYS}.items())
-    lines = [title, *live.as_text(found, size.columns), keys_line]
+    lines = [title, *live.as_text(found, size.columns, history), keys_line]
     if not sys.stdout.isatty():
         print("\n".join(lines[:-1]), flush=True)
         return
     print("\x1b[H\x1b[J" + "\n".join(fit(lines, size.columns, size.lines)), end="", flush=True)
 
 
+def _typed(control: qmp.Qmp, device: str) -> str:
+    """The device's policy, as it is typed."""
+    return properties.typed(str(control.get("cint.policy", device)),
+                            lambda name: control.get(name, device))
+
+
 def _watch(control: qmp.Qmp, device: str, interval: float) -> None:
-    before, remark = None, ""
+    before, remark, history = None, "", live.History()
     with _keys():
         while True:
             now = _stats(control, device)
-            _show(f"{device.rpartition('/')[2]} {now['time-ns'] / 1e9:.1f} s {remark}",
-                  live.rows(before, now))
+            found = live.rows(before, now)
+            history.add(found)
+            _show(f"{device.rpartition('/')[2]} {_typed(control, device)} "
+                  f"{now['time-ns'] / 1e9:.1f} s {remark}", found, history)
             before, key = now, _pressed(interval)
             if key == "q":
                 return
