@@ -143,9 +143,10 @@ def as_text(found: list[Row], columns: int = 120, history: History | None = None
         reasons = " ".join(f"{name} {count}" for name, count in row.reasons.items())
         storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
             if row.storm_held else ""
+        trend = f" {drawn.bars(row.cqid)}" if drawn else ""
         lines.append(
             f"{row.cqid:>5}{row.vector:>6} {row.policy:<9}{row.cqes_per_s:>10.0f}"
-            f"{row.irqs_per_s:>10.0f}{f' {drawn.bars(row.cqid)}' if drawn else ''}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
+            f"{row.irqs_per_s:>10.0f}{trend}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
             f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
             f"{_ratio(row.ratio):>6}  {reasons}{storm}")
     return lines
