@@ -33,6 +33,7 @@ typedef struct Event {
     bool error;                 /* complete: its status is not success */
     bool urgent;                /* recorded: of the urgent class */
     uint8_t hints, sources;     /* submit */
+    uint8_t content;            /* submit: CintContent */
     uint32_t page;              /* submit: of its buffer, 0 if unknown */
     uint16_t cqid, sqid, cid;   /* cqid: 0 where the input names no CQ */
     uint32_t index;             /* head, pointer */

@@ -43,14 +43,6 @@ static bool is_urgent(const Posted *cqe)
            cqe->sources & (1u << NVME_CINT_SOURCE_CDW0);
 }
 
-static bool reads_records(const Lane *lane)
-{
-    const CintConfig *config = &lane->engine.config;
-
-    return lane->engine.has_record && config->ooo &&
-           config->policy == NVME_CINT_POLICY_CINT;
-}
-
 /* Returns false if that was known already. */
 static bool end_hold(Lane *lane, uint32_t index, int64_t t)
 {
@@ -128,7 +120,7 @@ static uint32_t reap_by_record(Lane *lane)
 
 static void reap(Lane *lane, int64_t t)
 {
-    uint32_t head = reads_records(lane) ? reap_by_record(lane)
+    uint32_t head = cint_may_be_urgent(&lane->engine) ? reap_by_record(lane)
                                         : lane->engine.tail;
 
     if (head != lane->engine.head) {

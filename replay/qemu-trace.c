@@ -22,6 +22,7 @@ typedef enum Field {
     FIELD_TAIL,
     FIELD_HEAD,
     FIELD_PRP1,
+    FIELD_CONTENT,
     FIELD_AT,
     NR_FIELDS,
 } Field;
@@ -37,6 +38,7 @@ static const char *const field_names[NR_FIELDS] = {
     [FIELD_TAIL]    = "tail",
     [FIELD_HEAD]    = "head",
     [FIELD_PRP1]    = "prp1",
+    [FIELD_CONTENT] = "content",
     [FIELD_AT]      = "at",
 };
 
@@ -51,6 +53,7 @@ static const uint64_t field_max[NR_FIELDS] = {
     [FIELD_TAIL]    = 65535,
     [FIELD_HEAD]    = 65535,
     [FIELD_PRP1]    = UINT64_MAX,
+    [FIELD_CONTENT] = CINT_NR_CONTENTS - 1,
     [FIELD_AT]      = TIME_MAX,
 };
 
@@ -215,8 +218,8 @@ static void fill(Event *to, const TraceEvent *event, const Fields *fields,
         .cid = value[FIELD_CID],
         .hints = value[FIELD_HINTS],
         .sources = value[FIELD_SOURCES],
-        .page = fields->found[FIELD_PRP1] ?
-                cint_waits_page(value[FIELD_PRP1]) : 0,
+        .page = value[FIELD_PRP1] ? cint_waits_page(value[FIELD_PRP1]) : 0,
+        .content = value[FIELD_CONTENT],
         .error = value[FIELD_STATUS],
         .due = value[FIELD_DUE],
         .index = value[FIELD_HEAD],

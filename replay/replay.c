@@ -252,6 +252,7 @@ static void submit(Replay *replay, const Event *event)
     cmd->due = replay->now;
     for (i = 0; i < replay->nr_arms; i++) {
         cmd->engine[i].page = event->page;
+        cmd->engine[i].content = event->content;
         lane_act(&sq->cq->lane[i], event->t,
                  cint_submit(&sq->engine[i], &cmd->engine[i], event->t,
                              event->hints, event->sources));

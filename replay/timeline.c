@@ -133,9 +133,13 @@ static void parse_submit(Cursor *c, Event *event)
         } else if (NEXT_IS(c, "buffer")) {
             event->page = cint_waits_page(number(c, TIME_MAX,
                 "an address (0 to 4611686018427387903)"));
+        } else if (NEXT_IS(c, "now")) {
+            event->content = CINT_CONTENT_NOW;
+        } else if (NEXT_IS(c, "ahead")) {
+            event->content = CINT_CONTENT_AHEAD;
         } else {
-            expected(c, "'urgent', 'barrier', 'buffer' or the end of the "
-                     "line");
+            expected(c, "'urgent', 'barrier', 'buffer', 'now', 'ahead' or the "
+                     "end of the line");
         }
     }
     if (event->hints) {

@@ -258,12 +258,12 @@ static bool policy_reads(uint64_t policy, const char *param)
     return g_strv_contains((const char *const *)own, param);
 }
 
-/* Every policy's: what none lists, and max-hold, which some need. */
+/* Every policy's: what none lists, and max-hold and drain, which some need. */
 static bool all_read(const CintParam *param)
 {
     uint64_t policy;
 
-    if (!strcmp(param->name, "max-hold")) {
+    if (!strcmp(param->name, "max-hold") || !strcmp(param->name, "drain")) {
         return true;
     }
     for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
@@ -570,7 +570,8 @@ static void use_defaults(CintConfig *config, const Name *name, Extras extras,
                 meant[i].value;
         }
     }
-    if (extras == EXTRAS_PAPERS || extras == EXTRAS_OFF) {
+    if ((extras == EXTRAS_PAPERS && !policy_reads(name->policy, "drain")) ||
+        extras == EXTRAS_OFF) {
         config->drain = CINT_OFF;
         config->max_hold_ns = 0;
         /* The policy needs it for its own good. */

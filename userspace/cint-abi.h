@@ -44,6 +44,7 @@ enum NvmeCintPolicyId {
     NVME_CINT_POLICY_VIC        = 3,
     NVME_CINT_POLICY_CINT       = 4,
     NVME_CINT_POLICY_POINTER    = 5,
+    NVME_CINT_POLICY_AUTO       = 6,
 };
 
 /* Why an interrupt was sent: indices into the log page's reason counters. */
@@ -117,7 +118,7 @@ typedef struct NvmeCintFeature {
     uint8_t  policy;            /* 02 enum NvmeCintPolicyId */
     uint8_t  flags;             /* 03 NVME_CINT_FLAG_* */
     uint8_t  barrier;           /* 04 0 relaxed, 1 strict, 2 generation */
-    uint8_t  infer;             /* 05 0 off, 1 batch, 2 all */
+    uint8_t  infer;             /* 05 0 off, 1 batch, 2 all, 3 learn, ... */
     uint8_t  drain;             /* 06 0 auto, 1 on, 2 off */
     uint8_t  each_cqe;          /* 07 */
     uint32_t delta_ns;          /* 08 */
@@ -128,7 +129,7 @@ typedef struct NvmeCintFeature {
     uint8_t  ewma_shift;        /* 24 */
     uint8_t  vic_scope;         /* 25 0 controller, 1 CQ */
     uint8_t  vic_ratios;        /* 26 0 full, 1 coarse */
-    uint8_t  rsvd27;
+    uint8_t  tune;              /* 27 delta and thr follow the load */
     uint16_t cif_threshold;     /* 28 */
     uint16_t max_skip;          /* 30 0 = no limit */
     uint32_t iops_threshold;    /* 32 */

@@ -7,6 +7,7 @@
 #include "hw/pci/msix.h"
 
 #include "cint-cq.h"
+#include "cint-hints.h"
 #include "cint-hooks.h"
 #include "cint-notify.h"
 #include "trace.h"
@@ -209,7 +210,8 @@ static APART void trace_submit(const NvmeCintCq *ccq, const NvmeCintReq *creq,
                                nvme_cid(creq->req), creq->cmd.hints,
                                creq->cmd.sources, ccq->engine.inflight,
                                le64_to_cpu(rw->dptr.prp1),
-                               le64_to_cpu(rw->slba), now);
+                               le64_to_cpu(rw->slba),
+                               nvme_cint_content(&creq->req->cmd), now);
 }
 
 void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
@@ -221,9 +223,9 @@ void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
         return;
     }
     expire_deadlines(ccq, now);
-    if (cint_learns(&ccq->engine)) {
-        creq->cmd.page =
-            cint_waits_page(le64_to_cpu(creq->req->cmd.dptr.prp1));
+    if (cint_looks(&ccq->engine)) {
+        creq->cmd.page = nvme_cint_page(&creq->req->cmd);
+        creq->cmd.content = nvme_cint_content(&creq->req->cmd);
     }
     /* Leads to nothing: there is no action, and the deadline stays. */
     cint_submit(&csq->engine, &creq->cmd, now, hints, sources);

@@ -32,6 +32,45 @@ static bool is_extended(const NvmeCmd *cmd)
     return le32_to_cpu(cmd->cdw12) & NVME_CINT_DW12_CETYPE;
 }
 
+static bool is_durable(const NvmeCmd *cmd)
+{
+    bool writes = cmd->opcode == NVME_CMD_WRITE ||
+                  cmd->opcode == NVME_CMD_WRITE_ZEROES ||
+                  cmd->opcode == NVME_CMD_ZONE_APPEND;
+
+    return cmd->opcode == NVME_CMD_FLUSH ||
+           (writes && le32_to_cpu(cmd->cdw12) & (NVME_RW_FUA << 16));
+}
+
+/*
+ * Linux reads ahead with limited retries and as a speculative read; it says so,
+ * too, of the read that fills the page somebody waits for.
+ */
+static CintContent content_of_rw(const NvmeCmd *cmd)
+{
+    uint32_t dw13 = le32_to_cpu(cmd->cdw13);
+
+    if (is_extended(cmd)) {
+        return CINT_CONTENT_PLAIN;
+    }
+    if ((dw13 & NVME_RW_DSM_LATENCY_LOW) == NVME_RW_DSM_LATENCY_LOW) {
+        return CINT_CONTENT_NOW;
+    }
+    return cmd->opcode == NVME_CMD_READ &&
+           le32_to_cpu(cmd->cdw12) & ((uint32_t)NVME_RW_LR << 16) &&
+           (dw13 & 0xf) == NVME_RW_DSM_FREQ_PREFETCH ? CINT_CONTENT_AHEAD
+                                                     : CINT_CONTENT_PLAIN;
+}
+
+CintContent nvme_cint_content(const NvmeCmd *cmd)
+{
+    if (is_durable(cmd)) {
+        return CINT_CONTENT_NOW;
+    }
+    return cmd->opcode == NVME_CMD_READ || cmd->opcode == NVME_CMD_WRITE ?
+           content_of_rw(cmd) : CINT_CONTENT_PLAIN;
+}
+
 /* The second place exists for senders that may not set CDW0's bits. */
 static uint8_t hints_of_cdw13(const NvmeCmd *cmd)
 {

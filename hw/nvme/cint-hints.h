@@ -17,6 +17,16 @@ typedef struct NvmeCintSaid {
     uint8_t hints, sources;
 } NvmeCintSaid;
 
+/* cint_waits_page() of the command's buffer, 0 if it moves no data. */
+static inline uint32_t nvme_cint_page(const NvmeCmd *cmd)
+{
+    /* The last two bits of an opcode are the direction of the transfer. */
+    return cmd->opcode & 3 ? cint_waits_page(le64_to_cpu(cmd->dptr.prp1)) : 0;
+}
+
+/* What an I/O command is for, as far as that says who waits. */
+CintContent nvme_cint_content(const NvmeCmd *cmd);
+
 /* For a command that has one of the bits set, in a place that may hold it. */
 NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd);
 

@@ -328,6 +328,7 @@ static void do_submit(World *w, unsigned sq)
             w->nr_flying[sq]++;
             w->backlog[sq] -= w->backlog[sq] > 0;
             w->cmd[sq][i].page = i % PAGES;
+            w->cmd[sq][i].content = what % CINT_NR_CONTENTS;
             act(w, q, cint_submit(&w->sq[sq], &w->cmd[sq][i], w->now, hints,
                                   source));
             require(!hints || w->cmd[sq][i].hints == hints);

@@ -40,12 +40,14 @@ typedef struct Property {
 } Property;
 
 static const char *const policies[] = {
-    "default", "static", "adaptive", "vic", "cint", "cint", "pointer", NULL,
+    "default", "static", "adaptive", "vic", "cint", "cint", "pointer", "auto",
+    NULL,
 };
 static const char *const barriers[] = {
     "relaxed", "strict", "generation", NULL,
 };
-static const char *const infers[] = { "off", "batch", "all", "learn", NULL };
+static const char *const infers[] = { "off", "batch", "all", "learn",
+                                      "content", "both", NULL };
 static const char *const drains[] = { "auto", "on", "off", NULL };
 static const char *const storms[] = { "hold", "retune", NULL };
 
@@ -96,10 +98,11 @@ static bool set_config(Change *c)
     uint32_t target = targets[below(ARRAY_SIZE(targets))];
     NvmeCintFeature f = cint_get_config(c->t, target, 0);
 
-    f.policy = below(NVME_CINT_POLICY_POINTER + 1);
+    f.policy = below(NVME_CINT_POLICY_AUTO + 1);
     f.flags = below(4);
     f.barrier = below(3);
-    f.infer = below(4);
+    f.infer = below(6);
+    f.tune = below(2);
     f.drain = below(3);
     f.delta_ns = cpu_to_le32(below(20000));
     f.thr = cpu_to_le16(below(20));

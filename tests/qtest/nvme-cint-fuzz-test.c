@@ -423,7 +423,7 @@ static void attack_iommu(Fuzz *f)
 /* One of the words that a property may be set to, or a number (NULL). */
 typedef struct Property {
     const char *name;
-    const char *words[6];
+    const char *words[7];
 } Property;
 
 static const Property properties[] = {
@@ -431,10 +431,12 @@ static const Property properties[] = {
     { "max-irq-rate" }, { "ewma-shift" }, { "static-time" },
     { "static-thr" }, { "cif-threshold" }, { "epoch" },
     { "media.slots" }, { "media.units" }, { "media.seed" },
-    { "policy", { "default", "static", "adaptive", "vic", "cint", "pointer" } },
+    { "policy", { "default", "static", "adaptive", "vic", "cint", "pointer",
+                "auto" } },
     { "drain", { "auto", "on", "off" } },
     { "barrier", { "relaxed", "strict", "generation" } },
-    { "infer", { "off", "batch", "all" } },
+    { "infer", { "off", "batch", "all", "learn", "content", "both" } },
+    { "tune", { "off", "on" } },
     { "storm", { "hold", "retune" } },
     { "vic-scope", { "controller", "cq" } },
 };

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * Inference for guests that give no hints: the last command of each tail
- * doorbell write is a Barrier; with "all" a lone command is Urgent. No
- * boundary may be lost between the doorbell and the fetch.
+ * doorbell write is a Barrier; with "all" a lone command is Urgent; with
+ * "content" what a command is for counts. No boundary may be lost between the
+ * doorbell and the fetch.
  */
 #include "qemu/osdep.h"
 #include "nvme-cint-driver.h"
@@ -12,6 +13,7 @@
 #define PATIENT     ",cint.policy=cint,cint.delta=1000000000,cint.thr=60"
 #define BATCH       PATIENT ",cint.infer=batch"
 #define ALL         PATIENT ",cint.infer=all"
+#define CONTENT     PATIENT ",cint.infer=content"
 #define ONE_SLOT    ",cint.media.slots=1"
 
 enum {
@@ -272,6 +274,91 @@ static void test_other_policy(void)
     cint_shutdown(t);
 }
 
+/* ---- What a command is for ---- */
+
+#define FUA         (1u << 30)
+#define RETRY_ONCE  (1u << 31)
+#define CETYPE      (1u << 16)
+#define PREFETCH    0x07
+#define LOW_LATENCY 0x30
+
+static void push(CintTest *t, QNvmeSq *sq, uint8_t opcode, uint32_t dw12,
+                 uint32_t dw13)
+{
+    NvmeCmd cmd = cint_hinted(t, opcode, 0, 0);
+
+    cmd.cdw12 |= cpu_to_le32(dw12);
+    cmd.cdw13 |= cpu_to_le32(dw13);
+    qnvme_push(sq, &cmd);
+}
+
+/* In the middle of a batch, whose last command is a Barrier. */
+static void expect_in_batch(const char *properties, uint8_t opcode,
+                            uint32_t dw12, uint32_t dw13, uint64_t urgent)
+{
+    CintTest *t = cint_boot(properties);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    push(t, sq, NVME_CMD_READ, 0, 0);
+    push(t, sq, opcode, dw12, dw13);
+    push(t, sq, NVME_CMD_READ, 0, 0);
+    qnvme_ring_sq(sq);
+    cint_run(t, 2 * CINT_LATENCY);
+    expect_hints(t, 2 - urgent, urgent, 1, 1 + urgent);
+    cint_shutdown(t);
+}
+
+/* Somebody waits for what is made durable, or wanted soon. */
+static void test_content_now(void)
+{
+    static const char *const ways[] = {
+        CINT_PURE CONTENT, CINT_PURE PATIENT ",cint.infer=both",
+        CINT_PURE ",cint.policy=auto",
+    };
+    int i;
+
+    for (i = 0; i < ARRAY_SIZE(ways); i++) {
+        expect_in_batch(ways[i], NVME_CMD_READ, 0, 0, 0);
+        expect_in_batch(ways[i], NVME_CMD_FLUSH, 0, 0, 1);
+        expect_in_batch(ways[i], NVME_CMD_WRITE, FUA, 0, 1);
+        expect_in_batch(ways[i], NVME_CMD_READ, FUA, 0, 0);
+        expect_in_batch(ways[i], NVME_CMD_READ, 0, LOW_LATENCY, 1);
+        expect_in_batch(ways[i], NVME_CMD_WRITE, 0, LOW_LATENCY, 1);
+        expect_in_batch(ways[i], NVME_CMD_WRITE, FUA | CETYPE, 0, 1);
+        expect_in_batch(ways[i], NVME_CMD_READ, CETYPE, LOW_LATENCY, 0);
+    }
+    expect_in_batch(CINT_PURE ALL, NVME_CMD_FLUSH, 0, 0, 0);
+    expect_in_batch(CINT_PURE PATIENT ",cint.infer=learn", NVME_CMD_WRITE, FUA,
+                    0, 0);
+}
+
+/* A lone command is waited for, but what is read ahead of anybody. */
+static void test_content_ahead(void)
+{
+    CintTest *t = cint_boot(CINT_PURE CONTENT);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_zero(t);
+    push(t, sq, NVME_CMD_READ, RETRY_ONCE, PREFETCH);
+    qnvme_ring_sq(sq);
+    cint_expect_irq_at(t, sq->cq, CINT_LATENCY);
+    expect_hints(t, 0, 1, 0, 1);    /* the first ever */
+    qnvme_reap(sq->cq, 1);
+    push(t, sq, NVME_CMD_READ, RETRY_ONCE, PREFETCH);
+    qnvme_ring_sq(sq);
+    cint_run(t, 2 * CINT_LATENCY);
+    expect_hints(t, 0, 2, 0, 2);    /* somebody has read what was first */
+    push(t, sq, NVME_CMD_READ, RETRY_ONCE, PREFETCH);
+    qnvme_ring_sq(sq);
+    cint_run(t, 2 * CINT_LATENCY);
+    expect_hints(t, 0, 2, 1, 3);
+    push(t, sq, NVME_CMD_READ, 0, PREFETCH);
+    qnvme_ring_sq(sq);
+    cint_run(t, 2 * CINT_LATENCY);
+    expect_hints(t, 0, 3, 1, 4);
+    cint_shutdown(t);
+}
+
 /* Bottom halves fetch in real time; boundaries are doorbells all the same. */
 static void test_real_time(void)
 {
@@ -312,6 +399,8 @@ int main(int argc, char **argv)
     ADD("all/lone-is-urgent", test_all);
     ADD("all/two-sqs-of-a-cq", test_all_shared_cq);
     ADD("all/explicit-hints-stand", test_explicit);
+    ADD("content/what-is-made-durable", test_content_now);
+    ADD("content/read-ahead", test_content_ahead);
     ADD("policy/others-infer-nothing", test_other_policy);
 #undef ADD
     return g_test_run();

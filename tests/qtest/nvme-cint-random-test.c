@@ -88,9 +88,10 @@ static void fuzz_queue_config(Fuzz *f, uint16_t cqid)
 {
     NvmeCintFeature c = cint_get_config(f->t, cqid, 0);
 
-    c.policy = g_test_rand_int_range(0, NVME_CINT_POLICY_POINTER + 1);
+    c.policy = g_test_rand_int_range(0, NVME_CINT_POLICY_AUTO + 1);
     c.barrier = g_test_rand_int_range(0, 3);
-    c.infer = g_test_rand_int_range(0, 3);
+    c.infer = g_test_rand_int_range(0, 6);
+    c.tune = g_test_rand_bit();
     c.delta_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));
     c.thr = cpu_to_le16(g_test_rand_int_range(0, 20));
     c.static_time_ns = cpu_to_le32(g_test_rand_int_range(0, 20000));

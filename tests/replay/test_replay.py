@@ -416,7 +416,8 @@ BAD_LINES = [
     ("submit 1 65536 3", "expected a submission queue identifier (0 to 65535), found '65536'"),
     ("submit 1 1 x", "expected a command identifier (0 to 65535), found 'x'"),
     ("submit 1 1 3 Urgent",
-     "expected 'urgent', 'barrier', 'buffer' or the end of the line, found 'Urgent'"),
+     "expected 'urgent', 'barrier', 'buffer', 'now', 'ahead' or the end of the line, "
+     "found 'Urgent'"),
     ("submit 1 1 3 buffer", "expected an address (0 to 4611686018427387903)"),
     ("submit 1 1 2", "expected a command that is not in flight, found 2 of submission queue 1"),
     ("complete 1 1 3", "expected a command in flight, found 3 of submission queue 1"),

@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include "laws.h"
+#include "model-auto.h"
 #include "model-storm.h"
 
 static int64_t posted_at(const Model *model, unsigned from_the_last)
@@ -23,7 +24,7 @@ static bool is_static(const CintConfig *config)
 static bool is_adaptive(const CintConfig *config)
 {
     return config->policy == NVME_CINT_POLICY_ADAPTIVE ||
-           config->policy == NVME_CINT_POLICY_CINT;
+           model_hears(config);
 }
 
 static bool retunes(const CintConfig *config)
@@ -35,7 +36,7 @@ static bool retunes(const CintConfig *config)
 static int64_t due(const Model *model, const CintConfig *config,
                    int64_t oldest)
 {
-    int64_t delta = config->delta_ns;
+    int64_t delta = config->delta_ns * (model_tunes(config) ? 4 : 1);
 
     if (is_adaptive(config)) {
         delta = retunes(config) ? MAX(delta, model_gap(config)) : delta;
@@ -75,7 +76,7 @@ unsigned law_most_covered(const Model *model, const CintConfig *config)
         return model->size - 1;     /* as many as fit */
     }
     if (is_adaptive(config)) {
-        thr = config->thr;
+        thr = config->thr * (model_tunes(config) ? 4 : 1);
     } else if (is_static(config)) {
         thr = config->static_thr;
     } else if (!config->each_cqe) {

@@ -6,12 +6,15 @@
  */
 #include <glib.h>
 
+#include "model-auto.h"
 #include "model-cint.h"
 #include "model-storm.h"
 #include "model-waits.h"
 
 void model_infer(Model *model, unsigned sq)
 {
+    CintInfer infer = model_infers(&model->config);
+    bool learns = infer == CINT_INFER_LEARN || infer == CINT_INFER_BOTH;
     ModelCmd *last = NULL, *cmd;
     unsigned batch = 0, i;
 
@@ -24,14 +27,14 @@ void model_infer(Model *model, unsigned sq)
         }
     }
     if (!last || last->state != MODEL_FLYING || last->given ||
-        last->waited || model->config.infer == CINT_INFER_OFF ||
-        (model->config.infer == CINT_INFER_LEARN && batch == 1 &&
-         !model_knows_any(model))) {
+        last->waited || infer == CINT_INFER_OFF ||
+        (learns && batch == 1 && !model_knows_any(model))) {
         return;
     }
     last->hints = NVME_CINT_HINT_BARRIER;
-    if (model->config.infer == CINT_INFER_ALL && batch == 1 &&
-        model_inflight(model) == 1) {
+    if ((infer == CINT_INFER_ALL || infer == CINT_INFER_CONTENT) &&
+        batch == 1 && model_inflight(model) == 1 &&
+        last->content != CINT_CONTENT_AHEAD) {
         last->hints = NVME_CINT_HINT_URGENT;
     }
     last->any = batch == 1 && model_knows_any(model) &&
@@ -48,7 +51,7 @@ static bool barrier_waits(const Model *model, unsigned barrier)
         if (cmd->sq != sq) {
             continue;
         }
-        if (model->config.barrier == CINT_BARRIER_GENERATION &&
+        if (model_barrier(&model->config) == CINT_BARRIER_GENERATION &&
             i != barrier && cmd->hints == NVME_CINT_HINT_BARRIER) {
             return false;
         }
@@ -73,8 +76,8 @@ unsigned model_barriers_waiting(const Model *model, unsigned sq)
 
 bool model_may_be_urgent_class(const Model *model, unsigned cmd)
 {
-    return model->config.policy == NVME_CINT_POLICY_CINT &&
-           model->config.ooo && model->has_record &&
+    return model_hears(&model->config) && model->config.ooo &&
+           model->has_record &&
            model->cmd[cmd].hints == NVME_CINT_HINT_URGENT &&
            model->cmd[cmd].driver_knows;
 }
@@ -90,7 +93,7 @@ CintReason model_cint_complete(const Model *model, unsigned cmd,
 {
     uint8_t hints = model->cmd[cmd].hints;
 
-    if (model->config.barrier == CINT_BARRIER_RELAXED) {
+    if (model_barrier(&model->config) == CINT_BARRIER_RELAXED) {
         satisfied = hints == NVME_CINT_HINT_BARRIER &&
                     !(model->cmd[cmd].any && model_knows_any(model) &&
                       !model_nothing_comes(model));

@@ -8,6 +8,7 @@
  */
 #include <glib.h>
 
+#include "model-auto.h"
 #include "model-waits.h"
 
 #define NEIGHBOURS      4   /* that do not count again */
@@ -15,8 +16,18 @@
 
 bool model_learns(const Model *model)
 {
-    return model->config.policy == NVME_CINT_POLICY_CINT &&
-           model->config.infer == CINT_INFER_LEARN;
+    CintInfer infer = model_infers(&model->config);
+
+    return model_hears(&model->config) &&
+           (infer == CINT_INFER_LEARN || infer == CINT_INFER_BOTH);
+}
+
+static bool goes_by_content(const Model *model)
+{
+    CintInfer infer = model_infers(&model->config);
+
+    return model_hears(&model->config) &&
+           (infer == CINT_INFER_CONTENT || infer == CINT_INFER_BOTH);
 }
 
 /* Was @cmd one that the queue @sq has learned from since it is known? */
@@ -75,7 +86,11 @@ static unsigned between(const Model *model, int cqe, unsigned cmd)
 
 static int judged(int score, bool waited)
 {
-    return waited ? score + (255 - score + 7) / 8 : score - (score + 7) / 8;
+    if (!waited) {
+        return score - (score + 7) / 8;
+    }
+    return score < 128 ? score + (255 - score + 15) / 16
+                       : score + (255 - score + 7) / 8;
 }
 
 static bool is_waited_for(const Model *model, unsigned cmd)
@@ -164,29 +179,104 @@ static bool begins_batch(const Model *model)
     return true;
 }
 
+/* Has the guest consumed anything since the queue's last command? */
+static bool came_first(const Model *model, unsigned newest)
+{
+    const ModelCmd *cmd = &model->cmd[newest];
+    unsigned i = newest;
+
+    while (i-- > model->born[cmd->sq]) {
+        if (model->cmd[i].sq == cmd->sq && model->cmd[i].looked) {
+            return model->cmd[i].consumed != cmd->consumed;
+        }
+    }
+    return true;
+}
+
+/* Was the buffer used before, as far as that is remembered? */
+static bool is_known(const Model *model, unsigned newest)
+{
+    unsigned i;
+
+    for (i = model->forgotten; i < newest; i++) {
+        if (of_queue(model, i, model->cmd[newest].sq) &&
+            model->cmd[i].page == model->cmd[newest].page) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Are most of the queue's buffers new? */
+static bool mostly_fresh(const Model *model, unsigned newest)
+{
+    int fresh = 0;
+    unsigned i;
+
+    for (i = 0; i <= newest; i++) {
+        if (of_queue(model, i, model->cmd[newest].sq)) {
+            fresh = model->cmd[i].known ? fresh - (fresh + 15) / 16
+                                        : fresh + (255 - fresh + 15) / 16;
+        }
+    }
+    return fresh >= 192;
+}
+
+/* Of a command whose buffer is not known. */
+static bool is_guessed(const Model *model, unsigned newest, bool first)
+{
+    if (first || model_inflight(model) == 1) {
+        return true;
+    }
+    return model->cmd[newest].content != CINT_CONTENT_AHEAD &&
+           !mostly_fresh(model, newest);
+}
+
+static bool seems_waited_for(Model *model, unsigned newest, bool first)
+{
+    ModelCmd *cmd = &model->cmd[newest];
+
+    if (!model_learns(model)) {
+        return false;
+    }
+    if (!cmd->page) {
+        return true;
+    }
+    meet(model, cmd->sq);
+    cmd->known = is_known(model, newest);
+    cmd->counts = counts(model, newest);
+    return cmd->known ? is_waited_for(model, newest)
+                      : is_guessed(model, newest, first);
+}
+
 void model_learn(Model *model)
 {
     unsigned newest = model->nr_cmds - 1;
     ModelCmd *cmd = &model->cmd[newest], *before = previous(model);
-    bool waits = true;
+    bool first, waits;
 
+    cmd->looked = model_learns(model) || goes_by_content(model);
+    cmd->consumed = model->nr_cqes - model_outstanding(model);
+    first = came_first(model, newest);
+    if (!goes_by_content(model)) {
+        cmd->content = CINT_CONTENT_PLAIN;
+    }
     if (!model_learns(model)) {
         cmd->page = 0;
-        return;
     }
-    if (cmd->page) {
-        meet(model, cmd->sq);
-        cmd->counts = counts(model, newest);
-        waits = is_waited_for(model, newest);
-    }
-    if (!begins_batch(model)) {
-        if (before && before->waited) {
-            before->waited = false;
-            before->hints = NVME_CINT_HINT_NONE;
-        }
-    } else if (waits && !cmd->given) {
+    waits = seems_waited_for(model, newest, first) && begins_batch(model);
+    waits = waits || cmd->content == CINT_CONTENT_NOW;
+    if (waits && !cmd->given) {
         cmd->waited = true;
         cmd->hints = NVME_CINT_HINT_URGENT;
+    }
+    if (cmd->looked && !begins_batch(model) && before && before->waited &&
+        before->content != CINT_CONTENT_NOW) {
+        before->waited = false;
+        before->hints = NVME_CINT_HINT_NONE;
+    }
+    if (first && cmd->content == CINT_CONTENT_AHEAD) {
+        cmd->content = CINT_CONTENT_PLAIN;
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include <glib.h>
 
+#include "model-auto.h"
 #include "model-cint.h"
 #include "model-storm.h"
 #include "model-vic.h"
@@ -228,6 +229,23 @@ static int forget_share(const Model *model)
                                : not_consumed(model);
 }
 
+/* Retuning has its own; otherwise as set, or as the load wants it. */
+static int64_t delta_in_force(const Model *model)
+{
+    ModelStorm storm = model_storm(model);
+
+    return model_tunes(&model->config) && !storm.retuning ?
+           model_paced_delta(model) : storm.delta_ns;
+}
+
+static uint64_t thr_in_force(const Model *model)
+{
+    ModelStorm storm = model_storm(model);
+
+    return model_tunes(&model->config) && !storm.retuning ?
+           model_paced_thr(model, most(model)) : storm.thr;
+}
+
 static CintAction fire(Model *model, int64_t t, CintReason reason)
 {
     CintAction action = {
@@ -243,7 +261,7 @@ static CintAction fire(Model *model, int64_t t, CintReason reason)
         model->cqe[i].counts = false;
         model->cqe[i].held = CINT_HELD_NOT;
     }
-    if (t - model->submitted >= (int64_t)model_storm(model).delta_ns) {
+    if (t - model->submitted >= delta_in_force(model)) {
         log_work(model, -forget_share(model) - 1);
     }
     model->asleep = false;
@@ -311,7 +329,7 @@ static CintAction fire_gently(Model *model, int64_t t, CintReason reason)
 static bool is_adaptive(const Model *model)
 {
     return model->config.policy == NVME_CINT_POLICY_ADAPTIVE ||
-           model->config.policy == NVME_CINT_POLICY_CINT;
+           model_hears(&model->config);
 }
 
 static bool is_static(const Model *model)
@@ -323,7 +341,7 @@ static bool is_static(const Model *model)
 
 static bool reached_thr(const Model *model)
 {
-    uint64_t thr = is_adaptive(model) ? model_storm(model).thr
+    uint64_t thr = is_adaptive(model) ? thr_in_force(model)
                                       : model->config.static_thr;
 
     return count_toward_thr(model) >= MIN(thr, model->size - 2);
@@ -420,7 +438,7 @@ static bool drains(const Model *model)
     return model->config.drain == CINT_ON ||
            (model->config.drain == CINT_AUTO &&
             (model->config.policy == NVME_CINT_POLICY_VIC ||
-             model->config.policy == NVME_CINT_POLICY_CINT));
+             model_hears(&model->config)));
 }
 
 bool model_nothing_comes(const Model *model)
@@ -431,8 +449,8 @@ bool model_nothing_comes(const Model *model)
 
 bool model_knows_any(const Model *model)
 {
-    return drains(model) && model->config.policy == NVME_CINT_POLICY_CINT &&
-           model->config.barrier == CINT_BARRIER_RELAXED;
+    return drains(model) && model_hears(&model->config) &&
+           model_barrier(&model->config) == CINT_BARRIER_RELAXED;
 }
 
 static bool drained(const Model *model)
@@ -454,7 +472,7 @@ static bool begins_batch(const Model *model, unsigned sq)
 }
 
 unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
-                      bool cdw0, uint32_t page)
+                      bool cdw0, uint32_t page, uint8_t content)
 {
     g_assert_cmpuint(model->nr_cmds, <, MODEL_CMDS);
     model->backlog[sq] = MAX(model->backlog[sq], 1) - 1;
@@ -467,6 +485,7 @@ unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
                hints == NVME_CINT_HINT_BARRIER,
         .driver_knows = cdw0,
         .page = page,
+        .content = content,
         .told = model->nr_cqes - model_pending(model),
         .cqes = model->nr_cqes,
         .cqe = -1,
@@ -531,10 +550,12 @@ static void post(Model *model, int64_t t)
     model->cqe[model->nr_cqes++] = (ModelCqe) {
         .posted = t,
         .since = t,
-        .quiet_at = t + (int64_t)model_storm(model).delta_ns,
         .opens_run = alone,
         .counts = true,
+        .paced = model_tunes(&model->config),
+        .longest_gap = 4 * model->config.delta_ns,
     };
+    newest(model)->quiet_at = t + delta_in_force(model);
 }
 
 /* The two reasons that nothing holds, or neither. */
@@ -553,8 +574,7 @@ static CintReason gentle_reason(Model *model, unsigned cmd, bool satisfied,
 {
     CintReason reason = NVME_CINT_REASON_NONE;
 
-    if (model->config.policy == NVME_CINT_POLICY_CINT &&
-        !model_storm(model).retuning) {
+    if (model_hears(&model->config) && !model_storm(model).retuning) {
         reason = model_cint_complete(model, cmd, satisfied);
     }
     if (reason == NVME_CINT_REASON_URGENT && urgent_class &&
@@ -572,7 +592,7 @@ static CintAsked asked_by(Model *model, unsigned cmd, bool satisfied)
     if (drained(model)) {
         return CINT_ASKED_FULL;
     }
-    if (model->config.policy == NVME_CINT_POLICY_CINT) {
+    if (model_hears(&model->config)) {
         reason = model_cint_complete(model, cmd, satisfied);
     }
     if (reason == NVME_CINT_REASON_NONE) {
@@ -655,8 +675,8 @@ static CintAction gone(Model *model, int64_t t, bool satisfied)
     if (model_storm(model).retuning) {
         return nothing;
     }
-    if (satisfied && model->config.policy == NVME_CINT_POLICY_CINT &&
-        model->config.barrier != CINT_BARRIER_RELAXED) {
+    if (satisfied && model_hears(&model->config) &&
+        model_barrier(&model->config) != CINT_BARRIER_RELAXED) {
         return fire_gently(model, t, NVME_CINT_REASON_BARRIER);
     }
     return drained(model) ? fire_gently(model, t, NVME_CINT_REASON_DRAIN)
@@ -712,6 +732,7 @@ CintAction model_delete_sq(Model *model, unsigned sq, int64_t t)
         }
     }
     model_learn_delete(model, sq);
+    model->born[sq] = model->nr_cmds;
     return gone(model, t, satisfied);
 }
 

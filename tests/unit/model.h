@@ -34,6 +34,8 @@ typedef struct ModelCqe {
     bool counts;        /* toward thr */
     bool consumed;      /* the guest's head is past it */
     CintHeld held;      /* an interrupt was held when it was the last */
+    bool paced;         /* it counts for delta */
+    int64_t longest_gap;    /* before it, if so */
     bool vic;           /* posted under policy vic, and then: */
     uint64_t scope;
     bool ends_epoch;
@@ -74,6 +76,10 @@ typedef struct ModelCmd {
     bool any;           /* its sender waits for any command */
     uint32_t page;      /* of its buffer; 0: none, or nothing was learned */
     bool waited;        /* as was learned */
+    uint8_t content;    /* CintContent, if it is gone by */
+    bool looked;        /* somebody looked at what it is */
+    unsigned consumed;  /* CQEs by then, if so */
+    bool known;         /* its buffer was */
     bool counts;        /* as one that comes between */
     int told;           /* CQEs told of when it was submitted */
     unsigned cqes;      /* CQEs posted by then */
@@ -109,6 +115,7 @@ typedef struct Model {
         unsigned since; /* its first command */
     } life[MODEL_SQS];
     unsigned slices, forgotten;     /* and the first command since then */
+    unsigned born[MODEL_SQS];       /* the first command of each queue */
 } Model;
 
 void model_init(Model *model, uint32_t size, const CintConfig *config);
@@ -119,7 +126,7 @@ void model_init(Model *model, uint32_t size, const CintConfig *config);
  */
 CintAction model_published(Model *model, unsigned sq, int64_t t, unsigned n);
 unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
-                      bool cdw0, uint32_t page);
+                      bool cdw0, uint32_t page, uint8_t content);
 CintAction model_complete(Model *model, unsigned cmd, int64_t t, bool error);
 CintAction model_doorbell(Model *model, unsigned sq, int64_t t);
 CintAction model_pass_end(Model *model, int64_t t);

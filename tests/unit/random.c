@@ -35,7 +35,8 @@ static void fit_policy(CintConfig *config)
         config->max_hold_ns = PICK_OF(1, 600, 6000, 20000, 10000000);
     }
     if (config->policy == NVME_CINT_POLICY_ADAPTIVE ||
-        config->policy == NVME_CINT_POLICY_CINT) {
+        config->policy == NVME_CINT_POLICY_CINT ||
+        config->policy == NVME_CINT_POLICY_AUTO) {
         config->storm = PICK_OF(CINT_STORM_HOLD, CINT_STORM_RETUNE);
     }
 }
@@ -43,7 +44,7 @@ static void fit_policy(CintConfig *config)
 CintConfig random_config(int policy)
 {
     CintConfig config = {
-        .policy = policy < 0 ? pick(0, NVME_CINT_POLICY_POINTER) : policy,
+        .policy = policy < 0 ? pick(0, NVME_CINT_POLICY_AUTO) : policy,
         .delta_ns = PICK_OF(0, 1, 50, 600, 6000),
         .thr = PICK_OF(0, 1, 2, 4, 8, 32, 65535),
         .static_time_ns = PICK_OF(0, 1, 50, 600, 6000, 100000),
@@ -63,7 +64,9 @@ CintConfig random_config(int policy)
                            CINT_BARRIER_GENERATION),
         .ooo = !one_in(4),
         .infer = PICK_OF(CINT_INFER_OFF, CINT_INFER_OFF, CINT_INFER_BATCH,
-                         CINT_INFER_ALL, CINT_INFER_LEARN, CINT_INFER_LEARN),
+                         CINT_INFER_ALL, CINT_INFER_LEARN, CINT_INFER_CONTENT,
+                         CINT_INFER_BOTH),
+        .tune = one_in(3),
         .max_irq_rate = PICK_OF(0, 0, 0, 30000, 170000, 1000000, 7000000,
                                 1000000000),
         .ewma_shift = PICK_OF(1, 1, 2, 3, 4, 7, 16),

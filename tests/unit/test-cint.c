@@ -442,7 +442,10 @@ static void test_record_on_keeps(void)
     g_free(sim);
 }
 
-/* Each policy, with CQEs pending, to each other and to itself. */
+/*
+ * Each policy, with CQEs pending, to each other and to itself. Both marks mean
+ * unmarked, also where hints are inferred.
+ */
 static void test_switch_all(void)
 {
     CintConfig config, to;
@@ -459,10 +462,10 @@ static void test_switch_all(void)
             to = config;
             to.policy = j;
             sim = start_ooo(config);
-            sim_batch(sim, 1, 0, "................................");
+            sim_batch(sim, 1, 0, "22222222222222222222222222222222");
             sim_force_ratio(sim, 1, 32);
             cint_pointer(&sim->cq, 0, 40);
-            sim_marked(sim, 1000, '.');
+            sim_marked(sim, 1000, '2');
             sim_expect(sim, "");
             sim_configure(sim, 2000, &to);
             sim_expect(sim, "2000:reconfigure(1)");

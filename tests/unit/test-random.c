@@ -25,6 +25,7 @@
 #define SQS         3
 #define MAX_FLYING  48
 #define PAGES       10      /* of buffers: no bucket is full */
+#define FRESH_PAGES 1000    /* from here on they are used once */
 #define SHOWN       16      /* events shown when a stream fails */
 
 typedef enum Guest {
@@ -55,6 +56,7 @@ typedef struct Stream {
     CintCq cq;
     CintSq sq[SQS];
     CintCmd cmd[MODEL_CMDS];
+    bool fresh;             /* no buffer is used twice */
     bool urgent[MODEL_CMDS];    /* as the driver marked it, in CDW0 */
     CintCq other;           /* of the same controller; only counted */
     CintSq other_sq;
@@ -298,12 +300,16 @@ static void fetch(Stream *s, unsigned sq)
     uint8_t sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
                       (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
     bool urgent = cdw0 == NVME_CINT_HINT_URGENT;
-    uint32_t page = pick(0, PAGES);
+    uint32_t page = s->fresh ? FRESH_PAGES + s->model.nr_cmds
+                             : pick(0, PAGES);
+    uint8_t content = one_in(3) ? pick(0, CINT_NR_CONTENTS - 1)
+                                : CINT_CONTENT_PLAIN;
     unsigned cmd = model_submit(&s->model, sq, s->now, cdw0 | cdw13, urgent,
-                                page);
+                                page, content);
 
     s->urgent[cmd] = urgent;
     s->cmd[cmd].page = page;
+    s->cmd[cmd].content = content;
     note(s, "%" PRId64 " submit %u to sq %u: %u %u", s->now, cmd, sq, cdw0,
          cdw13);
     answer(s, cint_submit(&s->sq[sq], &s->cmd[cmd], s->now, cdw0 | cdw13,
@@ -424,7 +430,7 @@ static CintConfig config_of(const Mode *mode)
     CintConfig config = random_config(mode->policy);
 
     if (mode->learns) {
-        config.infer = CINT_INFER_LEARN;
+        config.infer = PICK_OF(CINT_INFER_LEARN, CINT_INFER_BOTH);
         config.barrier = one_in(8) ? CINT_BARRIER_STRICT
                                    : CINT_BARRIER_RELAXED;
     }
@@ -544,15 +550,16 @@ static void stream_init(Stream *s, const Mode *mode, unsigned *irqs,
     s->config = config_of(mode);
     cint_scope_init(&s->scope);
     cint_cq_init(&s->cq, &s->scope, size, &s->config);
-    for (i = 0; i < SQS; i++) {
-        cint_sq_init(&s->sq[i], &s->cq);
-    }
     cint_cq_init(&s->other, &s->scope, size, &s->config);
     cint_sq_init(&s->other_sq, &s->other);
     model_init(&s->model, size, &s->config);
     /* The free-running indices wrap in every second stream. */
     s->start = one_in(2) ? 0 : UINT32_MAX - pick(0, 100);
     s->cq.head = s->cq.tail = s->start;
+    for (i = 0; i < SQS; i++) {
+        cint_sq_init(&s->sq[i], &s->cq);
+    }
+    s->fresh = one_in(4);
     if (mode->guest == RECORDS) {
         do_records(s);
     }
@@ -633,7 +640,7 @@ int main(int argc, char **argv)
 {
     static const char *const policy[] = {
         "any-policy", "default", "static", "adaptive", "vic", "cint",
-        "pointer", "learning",
+        "pointer", "auto", "learning",
     };
     static const char *const guest[] = {
         [EAGER] = "eager", [LAZY] = "lazy", [RECORDS] = "records",
@@ -646,9 +653,9 @@ int main(int argc, char **argv)
     for (i = 0; i < G_N_ELEMENTS(policy); i++) {
         for (kind = 0; kind < NR_GUESTS * 2; kind++, m++) {
             *m = (Mode) {
-                .policy = i > NVME_CINT_POLICY_POINTER + 1 ?
+                .policy = i > NVME_CINT_POLICY_AUTO + 1 ?
                           NVME_CINT_POLICY_CINT : (int)i - 1,
-                .learns = i > NVME_CINT_POLICY_POINTER + 1,
+                .learns = i > NVME_CINT_POLICY_AUTO,
                 .guest = kind / 2,
                 .late = kind % 2,
             };

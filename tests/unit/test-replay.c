@@ -141,7 +141,8 @@ static void add_config(GPtrArray *args, const CintConfig *initial)
         }
         g_ptr_array_add(args, g_strdup("--set"));
         /* The table has numbers for these, and words are typed. */
-        if (!strcmp(name, "each-cqe") || !strcmp(name, "ooo")) {
+        if (!strcmp(name, "each-cqe") || !strcmp(name, "ooo") ||
+            !strcmp(name, "tune")) {
             value = *value == '1' ? (char *)"on" : (char *)"off";
         }
         g_ptr_array_add(args, g_strdup_printf("%s=%s", name, value));

@@ -196,7 +196,7 @@ def test_media_overrides() -> None:
     ("vic:delta=1us", "cif-threshold"),
     ("pointer:max-hold=0us", "cannot be off under pointer"),
     ("cint:barrier=loose", "relaxed, strict or generation"),
-    ("cint:infer=some", "off, batch, all or learn"),
+    ("cint:infer=some", "off, batch, all, learn, content or both"),
     ("cint:ooo=maybe", "on or off"),
     ("cint:ewma-shift=17", "from 1 to 16"),
     ("cint:max-irq-rate=2000000000", "to 1000000000"),

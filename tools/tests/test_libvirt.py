@@ -69,10 +69,10 @@ def test_properties_have_the_types_that_qemu_takes() -> None:
 
 def test_types_are_those_of_the_device() -> None:
     bools = {param.prop for param in params.ALL.values() if param.kind == "BOOL"}
-    ours = {name for policy in ("default:each-cqe=on", "cint:ooo=on")
+    ours = {name for policy in ("default:each-cqe=on", "cint:ooo=on,tune=on")
             for name, value in device(policy).properties
             if libvirt._typed(name, value)[0] == "bool"}
-    assert ours == {"cint", *bools} and len(bools) == 2
+    assert ours == {"cint", *bools} and len(bools) == 3
 
 
 def test_libvirt_keeps_the_disk_of_a_domain_that_exists() -> None:

@@ -289,7 +289,7 @@ def test_a_terminal_that_is_narrow_and_then_wide(tmp_path: Path) -> None:
     assert terminal.process.wait(timeout=120) == 1
     terminal.wait_for(b"error: ")
     # On a line of its own, below the keys.
-    assert b"p:pointer\r\n" in terminal.shown
+    assert b"u:auto\r\n" in terminal.shown
 
 
 @pytest.mark.parametrize(("answers", "message"), [

@@ -47,15 +47,15 @@ static CintVerdict urgent_complete(CintCq *cq, int64_t now,
  * Who waits for a batch marks its last command. A relaxed Barrier that comes
  * first is of somebody who waits for one completion, of whichever command.
  */
-static bool cint_policy_any(const CintCq *cq)
+bool cint_hinted_any(const CintCq *cq)
 {
-    return cq->config.barrier == CINT_BARRIER_RELAXED;
+    return cq->barrier == CINT_BARRIER_RELAXED;
 }
 
 /* @fence: the last command that a strict Barrier waited for is done. */
 static bool satisfies_barrier(const CintCq *cq, const CintCmd *cmd, bool fence)
 {
-    if (cq->config.barrier != CINT_BARRIER_RELAXED) {
+    if (cq->barrier != CINT_BARRIER_RELAXED) {
         return fence;
     }
     return cmd->hints == NVME_CINT_HINT_BARRIER &&
@@ -90,8 +90,8 @@ static CintVerdict marked_complete(CintCq *cq, int64_t now,
                   : urgent_complete(cq, now, cmd);
 }
 
-static CintVerdict cint_policy_complete(CintCq *cq, int64_t now,
-                                        const CintCmd *cmd, bool fence)
+CintVerdict cint_hinted_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
+                                 bool fence)
 {
     return cmd->hints == NVME_CINT_HINT_NONE && !fence ?
            cint_adaptive_complete(cq, now, cmd, fence) :
@@ -99,9 +99,9 @@ static CintVerdict cint_policy_complete(CintCq *cq, int64_t now,
 }
 
 /* Cancelled commands satisfy strict Barriers as completed ones do. */
-static CintReason cint_policy_cancel(CintCq *cq, bool fence)
+CintReason cint_hinted_cancel(CintCq *cq, bool fence)
 {
-    return fence && cq->config.barrier != CINT_BARRIER_RELAXED &&
+    return fence && cq->barrier != CINT_BARRIER_RELAXED &&
            !cint_limits_tuning(&cq->limits) ? NVME_CINT_REASON_BARRIER
                                             : NVME_CINT_REASON_NONE;
 }
@@ -111,7 +111,7 @@ static CintReason cint_policy_cancel(CintCq *cq, bool fence)
  * Out of order an Urgent completion tells of itself alone, and the others
  * would wait beside a stream of them until the queue is nearly full.
  */
-static const char *cint_policy_conflict(const CintConfig *config)
+const char *cint_hinted_conflict(const CintConfig *config)
 {
     bool hints_only = config->thr >= CINT_ENDLESS_THR &&
                       config->delta_ns >= CINT_ENDLESS_DELTA_NS;
@@ -123,19 +123,14 @@ static const char *cint_policy_conflict(const CintConfig *config)
            "or delta, or use ooo=off" : NULL;
 }
 
-static bool cint_policy_learns(const CintConfig *config)
-{
-    return config->infer == CINT_INFER_LEARN;
-}
-
 const CintPolicyOps cint_policy_cint = {
     .drain = true,
     .tunable = true,
-    .any = cint_policy_any,
-    .learns = cint_policy_learns,
+    .infers = true,
+    .any = cint_hinted_any,
     .thr = offsetof(CintConfig, thr),
-    .conflict = cint_policy_conflict,
-    .complete = cint_policy_complete,
-    .cancel = cint_policy_cancel,
+    .conflict = cint_hinted_conflict,
+    .complete = cint_hinted_complete,
+    .cancel = cint_hinted_cancel,
     .timer = cint_adaptive_timer,
 };

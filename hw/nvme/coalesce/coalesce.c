@@ -13,6 +13,9 @@
 #include "fence.h"
 #include "policy.h"
 
+/* Inlined, these would cost the usual way the registers that they need. */
+#define APART   __attribute__((noinline))
+
 static const CintAction no_action = { .fire = CINT_FIRE_NONE };
 
 static const CintPolicyOps *ops(const CintCq *cq)
@@ -40,17 +43,57 @@ static uint32_t clamp_thr(const CintCq *cq, uint64_t thr)
     return thr < most_thr(cq) ? thr : most_thr(cq);
 }
 
-/* Puts delta and thr in force, as set or as the storm limit wants them. */
-static void tune(CintCq *cq)
+static void tune_to_limit(CintCq *cq)
 {
     const CintLimits *limits = &cq->limits;
-    bool tuning = cint_limits_tuning(limits);
 
     cq->delta_ns = cq->config.delta_ns;
-    if (tuning && cq->delta_ns < limits->gap_ns) {
+    if (cq->delta_ns < limits->gap_ns) {
         cq->delta_ns = limits->gap_ns;
     }
-    cq->thr = clamp_thr(cq, tuning ? limits->tuner.thr : set_thr(cq));
+    cq->thr = clamp_thr(cq, limits->tuner.thr);
+}
+
+static void tune_thr_to_load(CintCq *cq)
+{
+    cq->paced_most = cq->most;
+    cq->thr = clamp_thr(cq, cint_pace_thr(cq->most, cq->config.thr));
+}
+
+static void tune_delta_to_load(CintCq *cq)
+{
+    cq->delta_ns = cint_pace_delta(&cq->pace, cq->config.delta_ns);
+}
+
+/* Puts delta and thr in force, as set, or as storm limit or load want them. */
+static void tune(CintCq *cq)
+{
+    if (cint_limits_tuning(&cq->limits)) {
+        tune_to_limit(cq);
+    } else if (cq->tunes) {
+        tune_delta_to_load(cq);
+        tune_thr_to_load(cq);
+    } else {
+        cq->delta_ns = cq->config.delta_ns;
+        cq->thr = clamp_thr(cq, set_thr(cq));
+    }
+}
+
+/* What the policy makes of what is set about who waits. */
+static void apply_inference(CintCq *cq)
+{
+    const CintPolicyOps *policy = ops(cq);
+    const CintConfig *config = &cq->config;
+
+    cq->infer = policy->by_itself ? CINT_INFER_BOTH : config->infer;
+    cq->barrier = policy->by_itself ? CINT_BARRIER_RELAXED : config->barrier;
+    cq->tunes = policy->by_itself || (policy->tunable && config->tune);
+    cq->learns = policy->infers && (cq->infer == CINT_INFER_LEARN ||
+                                    cq->infer == CINT_INFER_BOTH);
+    cq->reads = policy->infers && (cq->infer == CINT_INFER_CONTENT ||
+                                   cq->infer == CINT_INFER_BOTH);
+    cq->looks = cq->learns || cq->reads;
+    cq->follows = cq->learns || cq->tunes;
 }
 
 static void apply_config(CintCq *cq, const CintConfig *config)
@@ -59,7 +102,7 @@ static void apply_config(CintCq *cq, const CintConfig *config)
     cq->config = *config;
     cq->drain = config->drain == CINT_AUTO ? ops(cq)->drain
                                            : config->drain == CINT_ON;
-    cq->learns = ops(cq)->learns && ops(cq)->learns(config);
+    apply_inference(cq);
     cint_limits_configure(&cq->limits, &(CintLimitsConfig) {
         .kick_window_ns = config->kick_window_ns,
         .max_irq_rate = config->max_irq_rate,
@@ -129,9 +172,6 @@ static void forget_most(CintCq *cq, int64_t now)
 /*
  * Sending and holding
  */
-
-/* Inlined, these would cost the usual way the registers that they need. */
-#define APART   __attribute__((noinline))
 
 static APART CintAction measured(CintCq *cq, int64_t now, CintAction action)
 {
@@ -387,6 +427,7 @@ void cint_sq_init(CintSq *sq, CintCq *cq)
 {
     memset(sq, 0, sizeof(*sq));
     sq->cq = cq;
+    sq->head = cq->head - 1;
 }
 
 CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog)
@@ -413,28 +454,72 @@ static void wait_for_any(CintSq *sq, CintCmd *cmd)
 
 static const uint8_t inferred = 1u << NVME_CINT_SOURCE_INFERRED;
 
-/*
- * Who gives no hint is taken for what its buffer was used for before. Who has
- * published several commands with one doorbell waits for none of them alone.
- */
-static APART void learn(CintSq *sq, CintCmd *cmd)
+/* Was something consumed since a command of this queue was fetched? */
+static bool came_first(const CintSq *sq)
+{
+    return sq->head != sq->cq->head;
+}
+
+static CintWaitsCame came(const CintSq *sq, const CintCmd *cmd)
+{
+    if (came_first(sq) || !sq->cq->inflight) {
+        return CINT_WAITS_FIRST;
+    }
+    return cmd->content == CINT_CONTENT_AHEAD ? CINT_WAITS_AHEAD
+                                              : CINT_WAITS_LATER;
+}
+
+/* Does the sender of @cmd wait for it, as far as can be known? */
+static bool is_waited_for(CintSq *sq, const CintCmd *cmd)
 {
     CintCq *cq = sq->cq;
-    bool waits = cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page,
-                                   cq->tail - cq->pending);
+    bool waits = cq->learns &&
+                 cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page,
+                                   cq->tail - cq->pending, came(sq, cmd));
 
-    if (sq->batch) {
-        if (sq->batch_end && sq->batch_end->sources == inferred) {
-            sq->batch_end->hints = NVME_CINT_HINT_NONE;
-            sq->batch_end->sources = 0;
-            remove_waiter(sq, sq->batch_end);
-            sq->batch_end->waiter = CINT_WAITER_NONE;
-        }
-    } else if (waits && !cmd->sources) {
+    return cmd->content == CINT_CONTENT_NOW || (waits && !sq->batch);
+}
+
+/*
+ * Who has published several commands with one doorbell waits for none of them
+ * alone, by what is known of their buffers.
+ */
+static void unmark_batch(CintSq *sq)
+{
+    CintCmd *cmd = sq->batch_end;
+
+    if (sq->batch && cmd && cmd->sources == inferred &&
+        cmd->content != CINT_CONTENT_NOW) {
+        cmd->hints = NVME_CINT_HINT_NONE;
+        cmd->sources = 0;
+        remove_waiter(sq, cmd);
+        cmd->waiter = CINT_WAITER_NONE;
+    }
+}
+
+/*
+ * Who gives no hint is taken for what its buffer was used for before, and for
+ * what the command is for.
+ */
+static APART void look(CintSq *sq, CintCmd *cmd)
+{
+    cmd->waiter = CINT_WAITER_NONE;
+    if (!sq->cq->reads) {
+        cmd->content = CINT_CONTENT_PLAIN;
+    }
+    if (!sq->cq->learns) {
+        cmd->page = 0;
+    }
+    if (is_waited_for(sq, cmd) && !cmd->sources) {
         cmd->hints = NVME_CINT_HINT_URGENT;
         cmd->sources = inferred;
         add_waiter(sq, cmd, CINT_WAITER_THIS);
     }
+    unmark_batch(sq);
+    if (came_first(sq) && cmd->content == CINT_CONTENT_AHEAD) {
+        cmd->content = CINT_CONTENT_PLAIN;
+    }
+    sq->head = sq->cq->head;
 }
 
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
@@ -442,11 +527,12 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
 {
     cmd->hints = hints;
     cmd->sources = sources;
-    cmd->waiter = CINT_WAITER_NONE;
-    if (sq->cq->learns) {
-        learn(sq, cmd);
-    } else {
+    if (!sq->cq->looks) {
+        cmd->waiter = CINT_WAITER_NONE;
+        cmd->content = CINT_CONTENT_PLAIN;
         cmd->page = 0;
+    } else {
+        look(sq, cmd);
     }
     cint_fence_submit(sq, cmd);
     if (!sq->batch++) {
@@ -463,6 +549,12 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
     return cint_checked(sq->cq, no_action);
 }
 
+static bool is_alone(const CintSq *sq, const CintCmd *cmd)
+{
+    return sq->batch == 1 && sq->cq->inflight == 1 &&
+           cmd->content != CINT_CONTENT_AHEAD;
+}
+
 /*
  * What a batch says about its last command, unless the guest said something
  * itself: somebody waits for the batch to be done; for a command that is on
@@ -471,15 +563,15 @@ CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
 static void infer_hint(CintSq *sq)
 {
     CintCmd *cmd = sq->batch_end;
-    uint64_t infer = sq->cq->config.infer;
-    bool alone = sq->batch == 1 && sq->cq->inflight == 1;
+    CintInfer infer = sq->cq->infer;
+    bool learns = infer == CINT_INFER_LEARN || infer == CINT_INFER_BOTH;
 
     if (infer == CINT_INFER_OFF || !cmd || cmd->sources ||
-        (infer == CINT_INFER_LEARN && sq->batch == 1 && !knows_any(sq->cq))) {
+        (learns && sq->batch == 1 && !knows_any(sq->cq))) {
         return;
     }
     cmd->sources = inferred;
-    if (infer == CINT_INFER_ALL && alone) {
+    if (!learns && infer != CINT_INFER_BATCH && is_alone(sq, cmd)) {
         cmd->hints = NVME_CINT_HINT_URGENT;
     } else {
         cmd->hints = NVME_CINT_HINT_BARRIER;
@@ -571,6 +663,32 @@ static void count_natural(CintCq *cq, int64_t now, CintVerdict verdict)
                          drained(cq) ? CINT_ASKED_FULL : verdict.ignored);
 }
 
+/* The same where the load alone may have changed. */
+static void tune_to_load(CintCq *cq)
+{
+    if (cint_limits_tuning(&cq->limits)) {
+        return;
+    }
+    tune_delta_to_load(cq);
+    if (cq->most != cq->paced_most) {
+        tune_thr_to_load(cq);
+    }
+}
+
+/* @cmd's CQE is about to be posted: what does that say of the guest? */
+static APART void follow(CintSq *sq, const CintCmd *cmd, int64_t now)
+{
+    CintCq *cq = sq->cq;
+
+    if (cq->learns) {
+        cint_waits_posted(&cq->scope->waits, &sq->waits, cmd->page, cq->tail);
+    }
+    if (cq->tunes) {
+        cint_pace_posted(&cq->pace, now, cq->config.delta_ns);
+        tune_to_load(cq);
+    }
+}
+
 static CintAction complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
 {
     CintCq *cq = sq->cq;
@@ -578,8 +696,8 @@ static CintAction complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
     bool pressure;
     CintVerdict verdict;
 
-    if (cq->learns) {
-        cint_waits_posted(&cq->scope->waits, &sq->waits, cmd->page, cq->tail);
+    if (cq->follows) {
+        follow(sq, cmd, now);
     }
     count_cqe(cq, now);
 
@@ -683,6 +801,11 @@ CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record)
 
     cq->has_record = has_record;
     return cint_checked(cq, lost ? reconfigured(cq, now) : no_action);
+}
+
+bool cint_may_be_urgent(const CintCq *cq)
+{
+    return cq->has_record && cq->config.ooo && ops(cq)->infers;
 }
 
 void cint_set_masked(CintCq *cq, bool masked)

@@ -43,6 +43,7 @@
 
 #include "../cint-abi.h"
 #include "limit.h"
+#include "pace.h"
 #include "waits.h"
 
 #define CINT_NO_DEADLINE    INT64_MAX
@@ -84,6 +85,8 @@ typedef enum CintInfer {
     CINT_INFER_BATCH,           /* the last SQE of a batch is a Barrier */
     CINT_INFER_ALL,             /* and a lone one is Urgent */
     CINT_INFER_LEARN,           /* Urgent are those somebody waited for */
+    CINT_INFER_CONTENT,         /* all, and by what a command is for */
+    CINT_INFER_BOTH,            /* learn, and by what a command is for */
 } CintInfer;
 
 typedef enum CintStormMode {
@@ -218,7 +221,15 @@ typedef struct CintCq {
     bool drain;                 /* config.drain, resolved for the policy */
     bool disabled;              /* coalescing is off, whatever the policy */
     bool has_record;            /* the guest can tell urgent from full */
-    bool learns;                /* who waits */
+    bool learns;                /* who waits, by buffers */
+    bool reads;                 /* who waits, by what a command is for */
+    bool tunes;                 /* delta and thr follow the load */
+    bool looks;                 /* it learns or reads */
+    bool follows;               /* it learns or tunes */
+    uint8_t infer;              /* CintInfer in force */
+    uint8_t barrier;            /* CintBarrier in force */
+    CintPace pace;              /* if it tunes */
+    uint32_t paced_most;        /* the most that thr follows */
 
     uint32_t inflight;          /* commands fetched */
     uint32_t backlog;           /* SQEs published and not fetched */
@@ -253,6 +264,14 @@ typedef struct CintCq {
     } pointer;
 } CintCq;
 
+/* What a command is for, as far as that says who waits. */
+typedef enum CintContent {
+    CINT_CONTENT_PLAIN, /* nothing */
+    CINT_CONTENT_NOW,   /* what is made durable, or asked for at low latency */
+    CINT_CONTENT_AHEAD, /* what may be asked for later */
+    CINT_NR_CONTENTS,
+} CintContent;
+
 /* State of one command, kept by the caller from submit to complete. */
 typedef struct CintCmd {
     uint8_t hints;      /* enum NvmeCintHintId */
@@ -263,6 +282,7 @@ typedef struct CintCmd {
      */
     bool fence;
     uint8_t waiter;     /* CintWaiter */
+    uint8_t content;    /* CintContent */
     uint32_t page;      /* cint_waits_page() of its buffer, 0: it has none */
     struct CintCmd *prev, *next;    /* in flight from the same SQ, in order */
 } CintCmd;
@@ -276,6 +296,7 @@ typedef struct CintSq {
     uint32_t batch;     /* SQEs fetched since the last doorbell */
     CintCmd *batch_end; /* the last of them, NULL if done already */
     CintCmd *last;      /* newest in flight */
+    uint32_t head;      /* of the CQ when the last SQE was fetched */
     CintWaitsSq waits;
 } CintSq;
 
@@ -300,10 +321,10 @@ CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog);
 
 /*
  * A command was fetched from @sq. @hints is the union of what the sender said
- * in all places, @sources says where; @cmd->page is set by the caller, who may
- * leave it alone where cint_learns() says no. @cmd belongs to the engine until
- * cint_complete() or cint_cancel(). Never leads to an interrupt, and moves no
- * deadline.
+ * in all places, @sources says where; @cmd->page and @cmd->content are set by
+ * the caller, who may leave them alone where cint_looks() says no. @cmd belongs
+ * to the engine until cint_complete() or cint_cancel(). Never leads to an
+ * interrupt, and moves no deadline.
  */
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources);
@@ -318,10 +339,10 @@ CintAction cint_batch_end(CintSq *sq, int64_t now);
 /* The guest wrote a doorbell of the pair, or its shadow was seen to move. */
 CintAction cint_rang(CintCq *cq, int64_t now);
 
-/* Does the queue learn who waits, by the buffers of commands? */
-static inline bool cint_learns(const CintCq *cq)
+/* Does the queue go by the buffers of commands, or by what they are for? */
+static inline bool cint_looks(const CintCq *cq)
 {
-    return cq->learns;
+    return cq->looks;
 }
 
 /* Both, where a batch is fetched when its doorbell rings. */
@@ -362,6 +383,9 @@ CintAction cint_pointer_off(CintCq *cq, int64_t now);
  * full one. Without it only full interrupts are sent.
  */
 CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record);
+
+/* Can an interrupt be of the urgent class? */
+bool cint_may_be_urgent(const CintCq *cq);
 
 /*
  * The queue's vector is masked, or not. What is sent to a masked vector does

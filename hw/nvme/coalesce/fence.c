@@ -18,7 +18,7 @@
 
 bool cint_fence_move(CintSq *sq, CintCmd *prev)
 {
-    bool generation = sq->cq->config.barrier == CINT_BARRIER_GENERATION;
+    bool generation = sq->cq->barrier == CINT_BARRIER_GENERATION;
 
     if (!prev || (generation && prev->fence)) {
         return true;

@@ -15,12 +15,16 @@
  */
 PARAM("delta", delta_ns, UINT, 0, 1000000000, 6000, NS, FIELD,
       NULL,
-      "ns without a completion that end a burst (adaptive, cint; "
+      "ns without a completion that end a burst (adaptive, cint, auto; "
       "cinterrupts 3.2)"),
 PARAM("thr", thr, UINT, 0, 65535, 32, NONE, FIELD,
       NULL,
-      "CQEs that end a burst; 0 and 1 interrupt for each (adaptive, cint; "
-      "cinterrupts 3.2)"),
+      "CQEs that end a burst; 0 and 1 interrupt for each (adaptive, cint, "
+      "auto; cinterrupts 3.2)"),
+PARAM("tune", tune, BOOL, 0, 1, 0, NONE, FIELD,
+      NULL,
+      "delta and thr follow the load, up to four times what is set (adaptive, "
+      "cint; cinterrupts 5.2, made continuous)"),
 PARAM("barrier", barrier, ENUM, 0, 2, 0, NONE, FIELD,
       VALUES("relaxed", "strict", "generation"),
       "a Barrier interrupts at its own completion; when all before it in "
@@ -30,11 +34,12 @@ PARAM("ooo", ooo, BOOL, 0, 1, 1, NONE, OOO,
       NULL,
       "Urgent entries get interrupts of their own class where the driver "
       "reads status records (cint; cinterrupts 3.5)"),
-PARAM("infer", infer, ENUM, 0, 3, 0, NONE, FIELD,
-      VALUES("off", "batch", "all", "learn"),
+PARAM("infer", infer, ENUM, 0, 5, 0, NONE, FIELD,
+      VALUES("off", "batch", "all", "learn", "content", "both"),
       "for guests without hints: the last command of a doorbell write is a "
       "Barrier; all: and a lone one is Urgent; learn: Urgent are those whose "
-      "buffers were waited for before (cint)"),
+      "buffers were waited for before; content: all, and what is made durable; "
+      "both: learn, and what is made durable (cint)"),
 PARAM("static-time", static_time_ns, UINT, 0, 1000000000, 0, NS, FIELD,
       NULL,
       "ns from the first pending CQE to the interrupt, 0 = no aggregation "

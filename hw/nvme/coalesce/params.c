@@ -117,7 +117,7 @@ const char *cint_config_conflict(const CintConfig *config)
     }
     if (config->storm == CINT_STORM_RETUNE && config->max_irq_rate &&
         !ops->tunable) {
-        return "storm=retune goes with policy=adaptive and policy=cint only, "
+        return "storm=retune goes with policy=adaptive, cint and auto only, "
                "the others have no delta and thr to tune; use storm=hold";
     }
     return ops->conflict ? ops->conflict(config) : NULL;

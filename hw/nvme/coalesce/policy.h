@@ -25,17 +25,23 @@ typedef struct CintPolicyOps {
     /* What drain=auto means. */
     bool drain;
 
-    /* May storm=retune set its delta and thr? */
+    /* May storm=retune, and tune=on, set its delta and thr? */
     bool tunable;
+
+    /* Does it go by who waits, as config.infer says? */
+    bool infers;
+
+    /*
+     * Nothing is to be set: it infers all that it can, tunes, and Barriers are
+     * relaxed, whatever the configuration says.
+     */
+    bool by_itself;
 
     /*
      * Is a Barrier that begins a batch of somebody who waits for any command?
      * Optional.
      */
     bool (*any)(const CintCq *cq);
-
-    /* Does it learn who waits? Optional. */
-    bool (*learns)(const CintConfig *config);
 
     /* Where CintConfig has its threshold. */
     size_t thr;
@@ -102,5 +108,12 @@ static inline CintVerdict cint_verdict(CintReason reason)
 CintVerdict cint_adaptive_complete(CintCq *cq, int64_t now,
                                    const CintCmd *cmd, bool fence);
 CintReason cint_adaptive_timer(CintCq *cq, int64_t now);
+
+/* cint.c: what policy auto shares with policy cint. */
+bool cint_hinted_any(const CintCq *cq);
+const char *cint_hinted_conflict(const CintConfig *config);
+CintVerdict cint_hinted_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
+                                 bool fence);
+CintReason cint_hinted_cancel(CintCq *cq, bool fence);
 
 #endif /* HW_NVME_COALESCE_POLICY_H */

@@ -21,6 +21,9 @@ enum {
 #define SCORE_MOST      255
 #define SCORE_WAITS     128     /* from here on somebody is said to wait */
 #define SCORE_SHARE     8       /* of the way that one judgement goes */
+#define SCORE_DOUBTED   16      /* likewise, up again from below the middle */
+#define FRESH_SHARE     16      /* likewise, of a buffer known or not */
+#define FRESH_MANY      192     /* from here on buffers say nothing */
 
 static uint32_t buckets(const CintWaits *waits)
 {
@@ -119,12 +122,35 @@ static bool is_before(uint16_t a, uint16_t b)
 }
 
 /* Rounded away from where it is, so that both ends are reached. */
+static uint8_t moved(uint8_t score, bool up, unsigned share)
+{
+    unsigned way = up ? SCORE_MOST - score : score;
+    unsigned step = (way + share - 1) / share;
+
+    return up ? score + step : score - step;
+}
+
+/*
+ * The first of a job's that are told together come back like who waits, now
+ * this one, now that one: it takes more to be believed again.
+ */
 static void judge(CintWaitsPage *entry, bool waited)
 {
-    unsigned way = waited ? SCORE_MOST - entry->score : entry->score;
-    unsigned step = (way + SCORE_SHARE - 1) / SCORE_SHARE;
+    bool doubted = waited && entry->score < SCORE_WAITS;
 
-    entry->score += waited ? step : -step;
+    entry->score = moved(entry->score, waited,
+                         doubted ? SCORE_DOUBTED : SCORE_SHARE);
+}
+
+/*
+ * Of a buffer that is not known. Where most are not, as where each is used
+ * once, or more are used in turn than there is room for, it is left to when the
+ * command came: who has waited submits first.
+ */
+static bool guess(const CintWaitsSq *sq, CintWaitsCame came)
+{
+    return came == CINT_WAITS_FIRST ||
+           (came == CINT_WAITS_LATER && sq->fresh < FRESH_MANY);
 }
 
 /*
@@ -147,9 +173,10 @@ static void count(CintWaitsSq *sq, uint32_t page, uint32_t told)
 }
 
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
-                       uint32_t told)
+                       uint32_t told, CintWaitsCame came)
 {
-    CintWaitsPage *entry;
+    CintWaitsPage *entry, *first;
+    bool known;
 
     if (!page) {
         return true;
@@ -157,14 +184,17 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     if (!sq->known) {
         enter(waits, sq, told);
     }
-    entry = to_front(bucket(waits, sq, page), page);
+    first = bucket(waits, sq, page);
+    known = find(first, page);
+    sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
+    entry = to_front(first, page);
     if (entry->state == STATE_POSTED && is_before(entry->post, told)) {
         /* One command may have come between: two jobs take turns. */
         judge(entry, !is_before(entry->post, sq->told[1]));
     }
     entry->state = STATE_FLYING;
     count(sq, page, told);
-    return entry->score >= SCORE_WAITS;
+    return known ? entry->score >= SCORE_WAITS : guess(sq, came);
 }
 
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,

@@ -26,6 +26,8 @@ HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
 # The device's own max-hold. Policies without a timer of their own cannot have it off.
 MAX_HOLD_NS = params.ALL["max-hold"].default
 TIMERLESS = tuple(kind for kind, reads in words.POLICIES.items() if "max-hold" in reads)
+#: Those of no paper, which are nothing without drain.
+DRAINING = tuple(kind for kind, reads in words.POLICIES.items() if "drain" in reads)
 
 # One line of tool output cannot hold more, and each policy costs a boot.
 MAX_POLICIES = 32
@@ -392,9 +394,10 @@ def _extras(policy: Policy, k: float, extras: str) -> dict[str, Value]:
     """Drain and max-hold where nothing is typed.
 
     Under a policy without a timer max-hold keeps the device's default. That is a time like
-    any other, so it is said where it is to be scaled.
+    any other, so it is said where it is to be scaled. A policy that is no paper's has both as
+    the device does.
     """
-    if extras == "device":
+    if extras == "device" or policy.kind in DRAINING:
         return {} if k == 1 else {"cint.max-hold": MAX_HOLD_NS}
     return {"cint.drain": "off",
             "cint.max-hold": MAX_HOLD_NS if policy.kind in TIMERLESS else 0}

@@ -153,8 +153,9 @@ def _words_of(kind: str, reads: Iterable[str]) -> tuple[Parameter, ...]:
 #: The device's policies, in the order of their numbers, and what each reads of its own.
 POLICIES = read_policies((paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text("utf-8"))
 _ALL = {name: _parameter(param) for name, param in params.ALL.items()}
-#: What only some policies read. max-hold is every policy's: those that list it need it.
-_OWN = {name: _ALL[name] for reads in POLICIES.values() for name in reads if name != "max-hold"}
+#: What only some policies read. These are every policy's: those that list one need it.
+_NEEDED = ("max-hold", "drain")
+_OWN = {name: _ALL[name] for reads in POLICIES.values() for name in reads if name not in _NEEDED}
 _LISTS: dict[str, tuple[Parameter, ...]] = {
     "stock": (), **{kind: _words_of(kind, reads) for kind, reads in POLICIES.items()}}
 #: By policy and word.

@@ -8,6 +8,7 @@ The drawings are in docs/images/timelines; tests/replay compares them with what 
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,35 @@ def _steady(depth: int, step_ns: int, count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _learned(rounds: int) -> str:
+    """A thread that reads and waits beside a job of five; neither says anything.
+
+    Buffer 1 comes back as soon as it was told of, the others after one another.
+    """
+    cids = itertools.count(1)
+    flying: dict[int, int] = {}
+    lines: list[str] = []
+
+    def submit(at: int, buffer: int) -> None:
+        flying[buffer] = next(cids)
+        lines.extend((f"submit {at} 1 {flying[buffer]} buffer {buffer * 4096}", f"doorbell {at} 1"))
+
+    def complete(at: int, buffer: int) -> None:
+        lines.append(f"complete {at} 1 {flying.pop(buffer)}")
+
+    for buffer in range(1, 7):
+        submit(0, buffer)
+    for at in range(0, rounds * 40_000, 40_000):
+        for late in (0, 10_000):
+            complete(at + late + 8_000, 1)
+            submit(at + late + 9_000, 1)
+        for buffer in range(2, 7):
+            complete(at + 22_000 + 500 * buffer, buffer)
+        for buffer in range(2, 7):
+            submit(at + 36_000 + 100 * buffer, buffer)
+    return "\n".join(lines) + "\n"
+
+
 DRAWINGS = (
     Drawing("default", "default: an interrupt for every completion", "figure7",
             [("default", "default")]),
@@ -66,6 +96,8 @@ DRAWINGS = (
                         for kind in ("relaxed", "strict", "generation")], end=92_000),
     Drawing("ooo", "cint+ooo: an interrupt for an Urgent command tells of it alone",
             "out-of-order", [("cint", "cint:thr=9"), ("cint+ooo", "cint+ooo:thr=9")]),
+    Drawing("auto", "auto: who waits is told at once, and the others are held once they are known",
+            _learned(10), [("auto", "auto")], start=200_000),
     Drawing("vic", "vic: a share of the completions interrupts, here 1/2 with 16 in flight and "
             "3/4 with 8", "", [], start=1_000_000),
     Drawing("pointer", "pointer: the driver has asked for 4 entries, then for the 9th", "pointer",

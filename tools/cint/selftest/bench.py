@@ -26,7 +26,7 @@ TIMED = 1_000_000
 
 #: Instructions of cint_complete() with all it calls, the interrupt included.
 AIM_POLICY = 120
-#: The same with settings that cost more: strict Barriers, limiters.
+#: The same where there is more to do: strict Barriers, limiters, what is learned.
 AIM_VARIANT = 200
 #: vIC's own decision (its Algorithm 2), a part of that.
 AIM_VIC = 60
@@ -57,8 +57,8 @@ class EngineRow:
 
 def aim_of(arm: str) -> int:
     """The instructions that a completion may take."""
-    # Most of vIC's completions interrupt at once, which the others spread.
-    return AIM_VARIANT if "-" in arm or arm == "vic" else AIM_POLICY
+    # Most of vIC's completions interrupt at once, which the others spread; auto learns of each.
+    return AIM_VARIANT if "-" in arm or arm in ("vic", "auto") else AIM_POLICY
 
 
 def _program_json(*words: str) -> dict[str, Any]:
