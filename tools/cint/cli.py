@@ -29,34 +29,45 @@ from cint.errors import (
     UsageError,
 )
 
-#: verb, which is also the name of its module in cint.verbs: what it does in one line
-VERBS = {
-    "setup": "install what is needed, get the sources, build everything",
-    "build": "build again after an edit (QEMU, kernel, guest image, engine)",
-    "run": "start a guest with the cint device, to type in or for a command",
-    "install": "install a QEMU with the device for your own machines",
-    "libvirt": "print a libvirt domain with the device, or lines for one that exists",
-    "hints": "the module that gives hints from a kernel as it is: status, install, remove",
-    "compare": "run fio in a guest under each policy and print a table",
-    "replay": "replay a recorded load through the policies, without a guest",
-    "trace": "show what a trace of the device tells, or record one of a running VM",
-    "top": "watch a running VM's device live",
-    "figure": "measure the papers' figures and check what they claim",
-    "results": "list the results of compare, remove or label some",
-    "show": "print the table of a comparison again",
-    "diff": "compare the results of two comparisons",
-    "report": "make report.html again from a results directory",
-    "bench": "count what the engine and the device cost, against aims",
-    "calibrate": "measure the guest's cost per I/O and per interrupt",
-    "worker": "let this machine run guests for others (--cluster)",
-    "test": "run all tests",
-    "docs": "build the documents (a site, the manual page), and check them",
-    "completion": "print the completion of a shell: bash, zsh or fish",
-    "patches": "check the patch series, make one from a git tree, or a branch of one",
-    "port": "put the device into another version of QEMU and test it there",
-    "doctor": "report on this machine: accelerators, versions, space",
-    "clean": "remove what was built",
+#: What the verbs are for: verb, which is also the name of its module in cint.verbs: what it does
+#: in one line
+GROUPS = {
+    "use": {
+        "compare": "run fio in a guest under each policy and print a table",
+        "run": "start a guest with the cint device, to type in or for a command",
+        "replay": "replay a recorded load through the policies, without a guest",
+        "install": "install a QEMU with the device for your own machines",
+        "libvirt": "print a libvirt domain with the device, or lines for one that exists",
+        "hints": "the module that gives hints from a kernel as it is: status, install, remove",
+    },
+    "look": {
+        "show": "print the table of a comparison again, or make its page",
+        "diff": "compare the results of two comparisons",
+        "results": "list the results of compare, remove or label some",
+        "trace": "show what a trace of the device tells, or record one of a running VM",
+        "top": "watch a running VM's device live",
+        "figure": "measure the papers' figures and check what they claim",
+    },
+    "this machine": {
+        "setup": "install what is needed, get the sources, build everything",
+        "build": "build again after an edit (QEMU, kernel, guest image, engine)",
+        "test": "run all tests",
+        "doctor": "report on this machine: accelerators, versions, space",
+        "clean": "remove what was built",
+        "completion": "print the completion of a shell: bash, zsh or fish",
+    },
+    "work on cint itself": {
+        "bench": "count what the engine and the device cost, against aims",
+        "calibrate": "measure the guest's cost per I/O and per interrupt",
+        "worker": "let this machine run guests for others (--cluster)",
+        "docs": "build the documents (a site, the manual page), and check them",
+        "patches": "check the patch series, make one from a git tree, or a branch of one",
+        "port": "put the device into another version of QEMU and test it there",
+    },
 }
+VERBS = {verb: text for verbs in GROUPS.values() for verb, text in verbs.items()}
+#: Words of before, which scripts and logs have: what they are now.
+FORMER = {"report": ("show", "--html")}
 
 #: More compilers at once than any machine has CPUs.
 MAX_JOBS = 9999
@@ -104,6 +115,14 @@ def _epilog() -> str:
             + f"\n\nenvironment:\n{variables}\n\n{_STREAMS}")
 
 
+def _listing() -> str:
+    """The verbs, by what they are for."""
+    return "\n".join(line for title, verbs in GROUPS.items() for line in (
+        f"\n{title}:", *(textwrap.fill(text, 79, initial_indent=f"  {verb:<12}",
+                                       subsequent_indent=" " * 14)
+                         for verb, text in verbs.items())))
+
+
 class _Parser(argparse.ArgumentParser):
     """Errors in one line, in the form of all others, and exit code 2."""
 
@@ -129,7 +148,7 @@ SOURCES = {"--qemu-src": ("configure", "hw/nvme"), "--linux-src": ("Kconfig", "d
 
 
 #: Verbs that build nothing a source or a number of compilers would matter to.
-LIGHT = frozenset({"clean", "completion", "diff", "docs", "doctor", "libvirt", "replay", "report",
+LIGHT = frozenset({"clean", "completion", "diff", "docs", "doctor", "libvirt", "replay",
                    "results", "show", "top", "trace", "worker"})
 #: Verbs that do not go on, typed again, where an interruption ended them.
 ENDS = LIGHT | {"run"}
@@ -186,14 +205,15 @@ def _unpack_tarballs(args: argparse.Namespace) -> None:
 def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     """The parser, with the full options of the verbs that appear in `argv`."""
     # A verb's option may be the beginning of a common one's name (--linux, --linux-src).
-    parser = _Parser(prog="cint", description=DESCRIPTION, epilog=_epilog(), allow_abbrev=False,
-                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(prog="cint", usage="cint [OPTION ...] COMMAND ...",
+                     description=f"{DESCRIPTION}{_listing()}", epilog=_epilog(),
+                     formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"cint {__version__}")
     for flags, options in _common_options():
         parser.add_argument(*flags, **options)  # type: ignore[arg-type]
-    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", title="commands",
-                                  parser_class=_Parser)
-    for verb, text in VERBS.items():
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", help=argparse.SUPPRESS,
+                                  prog="cint", parser_class=_Parser)
+    for verb in VERBS:
         if verb in argv:
             module = load(verb)
             module.add_parser(verbs)
@@ -201,7 +221,8 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
             _add_examples(verb, verbs.choices[verb])
             verbs.choices[verb].set_defaults(run=module.run)
         else:
-            verbs.add_parser(verb, help=text)
+            verbs.add_parser(verb)
+    verbs._choices_actions.clear()  # the description lists them
     return parser
 
 
@@ -231,6 +252,14 @@ def _add_examples(verb: str, parser: argparse.ArgumentParser) -> None:
 def load(verb: str) -> ModuleType:
     """The module of a verb."""
     return importlib.import_module(f"cint.verbs.{verb}")
+
+
+def _as_now(argv: list[str]) -> list[str]:
+    """The command line with today's words for a verb of before."""
+    at = next((i for i, word in enumerate(argv) if word in VERBS or word in FORMER), None)
+    if at is None or argv[at] in VERBS:
+        return argv
+    return [*argv[:at], *FORMER[argv[at]], *argv[at + 1:]]
 
 
 def _words_before_dashes(argv: list[str]) -> list[str]:
@@ -347,6 +376,7 @@ def _drop_output() -> None:
 
 def dispatch(argv: list[str]) -> int:
     """Parse and run; errors are raised."""
+    argv = _as_now(argv)
     words = _words_before_dashes(argv)
     parser = build_parser(words)
     _refuse_empty(words)

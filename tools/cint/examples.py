@@ -53,8 +53,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "show": (("./cint show", "the last comparison"), ("./cint show before", "one by its label")),
     "diff": (("./cint diff before", "against the last one"),
              ("./cint diff before after", "two of them, by label")),
-    "report": (("./cint report", "of the last comparison"),
-               ("./cint report results/latest", "the same")),
     "bench": (("./cint bench", "engine and device"),
               ("./cint bench --engine", "only the engine, in seconds")),
     "calibrate": (("./cint calibrate", ""),

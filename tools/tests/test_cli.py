@@ -131,7 +131,7 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["run", "--qmp", "/nowhere/s", "--print"], "--qmp /nowhere/s: /nowhere is no directory"),
     (["completion", "tcsh"], "SHELL 'tcsh': there is none"),
     (["libvirt", "--policy", "split:l=cint,t=adaptive"], "has one policy for all queues"),
-    (["report", "/nowhere"], "there is no results.json in it"),
+    (["report", "/nowhere"], "there are no such results"),
     (["top", "--interval", "0.01", "s"], "--interval 0.01: must be at least 50ms"),
 ])
 def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],

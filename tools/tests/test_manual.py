@@ -149,7 +149,7 @@ def ask(shell: str, lines: Sequence[str], where: Path) -> list[set[str]]:
 
 ASKED = [
     ("cint comp", {"compare", "completion"}, {"run"}),
-    ("./cint -v rep", {"replay", "report"}, {"run"}),
+    ("./cint -v re", {"replay", "results"}, {"run", "report"}),
     ("cint -j 3 tra", {"trace"}, {"run"}),
     ("cint compare --pol", {"--policy", "--polling"}, {"--media"}),
     ("cint compare --policy ad", {"adaptive"}, {"default"}),

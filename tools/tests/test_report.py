@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """report.html, the last result beside the new one, timers in real time, results.json's shape."""
 
-import argparse
 import copy
 import json
 import re
@@ -17,7 +16,6 @@ from canned import fio, fio_job, log, record, result, snap, submission_queue
 
 from cint import cli, paths
 from cint.device import logpage
-from cint.errors import CintError
 from cint.measure import metrics, sampling
 from cint.results import (
     axes,
@@ -32,7 +30,6 @@ from cint.results import (
     tradeoff,
     webpage,
 )
-from cint.verbs import report
 
 GOLDEN = Path(__file__).with_name("golden") / "results.json"
 VOID = {"meta", "br", "rect"}
@@ -168,10 +165,10 @@ def test_charts_say_in_words_what_they_show(document: dict[str, Any]) -> None:
 def test_report_verb(document: dict[str, Any], tmp_path: Path,
                      capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "results.json").write_text(json.dumps(document))
-    assert cli.main(["report", str(tmp_path)]) == 0
+    assert cli.main(["show", "--html", str(tmp_path)]) == 0
     first = (tmp_path / "report.html").read_text()
     assert capsys.readouterr().out == f"{paths.display(tmp_path / 'report.html')}\n"
-    assert cli.main(["report", str(tmp_path)]) == 0
+    assert cli.main(["show", "--html", str(tmp_path)]) == 0
     assert (tmp_path / "report.html").read_text() == first
     assert first == webpage.render(document)
 
@@ -181,16 +178,22 @@ def test_report_of_something_else(tmp_path: Path, content: str | None,
                                   capsys: pytest.CaptureFixture[str]) -> None:
     if content is not None:
         (tmp_path / "results.json").write_text(content)
-    assert cli.main(["report", str(tmp_path)]) == (2 if content is None else 1)
+    assert cli.main(["show", "--html", str(tmp_path)]) == (2 if content is None else 1)
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("cint: error: ")
     assert not (tmp_path / "report.html").exists()
 
 
-def test_report_says_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(CintError, match=r"no results\.json"):
-        report.run(argparse.Namespace(directory=tmp_path))
+def test_a_word_of_before_does_the_same(document: dict[str, Any], tmp_path: Path,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "results.json"
+    place.write_text(json.dumps(document))
+    assert cli.main(["-v", "report", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.endswith("report.html\n")
+    assert cli.main(["show", "--html", str(place)]) == 2
+    assert "results.json is no results directory" in capsys.readouterr().err
+    assert cli.main(["show", "--html", "--json"]) == 2
 
 
 # ---- the reading of the numbers -------------------------------------------

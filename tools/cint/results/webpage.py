@@ -3,7 +3,7 @@
 
 Everything is in the file (style sheet, drawings); it holds no script and asks
 nobody for anything, which its Content-Security-Policy also makes sure of.
-`cint report DIR` makes it again from results.json.
+`cint show --html` makes it again from results.json.
 """
 
 from __future__ import annotations
