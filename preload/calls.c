@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <linux/aio_abi.h>
 #include "preload.h"
+#include "calls.h"
 
 enum {
     IOPRIO_WHO_PROCESS = 1,
@@ -38,19 +39,7 @@ enum {
 #define ALSO(type, other, name, ...) \
     type other(__VA_ARGS__) __attribute__((alias(#name)))
 
-/* All from here on is what programs find in place of the C library's */
-#pragma GCC visibility push(default)
-
-int io_submit(void *context, long count, struct iocb **blocks);
-ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
-ssize_t __pread_chk(int fd, void *data, size_t size, off_t at, size_t room);
-ssize_t __pread64_chk(int fd, void *data, size_t size, off_t at, size_t room);
-int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
-int __openat_2(int dir, const char *path, int flags);
-int __openat64_2(int dir, const char *path, int flags);
-
-/* ---- calls that their thread waits for ------------------------------------ */
+/* ---- calls that their thread waits for ---------------------------------- */
 
 static long set_priority(int priority)
 {
@@ -58,7 +47,7 @@ static long set_priority(int priority)
 }
 
 /* The thread's priority for one call; what to go back to, or -1 */
-static int push_priority(struct choice choice)
+static int set_mark(struct choice choice)
 {
     int saved = errno;
     int before, priority = preload_priority(choice.mark);
@@ -75,7 +64,7 @@ static int push_priority(struct choice choice)
     return before;
 }
 
-static void pop_priority(int before)
+static void end_mark(int before)
 {
     int saved = errno;
 
@@ -128,9 +117,9 @@ static bool with_flag(struct choice choice, vector2 *next, int fd,
         ssize_t done_;                                                  \
         if (!with_flag(choice_, next2, fd, parts, count, at, flags,     \
                        &done_)) {                                       \
-            int before_ = push_priority(choice_);                               \
+            int before_ = set_mark(choice_);                            \
             done_ = plain;                                              \
-            pop_priority(before_);                                             \
+            end_mark(before_);                                          \
         }                                                               \
         done_;                                                          \
     })
@@ -244,9 +233,9 @@ ALSO(ssize_t, __pread64_chk, __pread_chk, int fd, void *data, size_t size,
 #define SYNC(fd, plain)                                                 \
     ({                                                                  \
         struct choice choice_ = preload_choose(fd, CALL_SYNC, 0);       \
-        int before_ = push_priority(choice_);                                   \
+        int before_ = set_mark(choice_);                                \
         int done_ = plain;                                              \
-        pop_priority(before_);                                                 \
+        end_mark(before_);                                              \
         if (choice_.mark != MARK_USUAL && preload_how() == HOW_FLAGS) { \
             preload_count(choice_, false);                              \
         }                                                               \
@@ -263,7 +252,10 @@ int fdatasync(int fd)
     return SYNC(fd, NEXT(fdatasync)(fd));
 }
 
-/* ---- aio ------------------------------------------------------------------ */
+/* ---- aio ---------------------------------------------------------------- */
+
+/* libaio may go by syscall(), which is stood in for as well */
+static __thread bool submitting;
 
 /* What a block had before, as it is the program's */
 struct as_it_was {
@@ -391,7 +383,12 @@ static long submit_all(submit *next, void *context, long count,
 
 static long next_io_submit(void *context, long count, struct iocb **blocks)
 {
-    return NEXT(io_submit)(context, count, blocks);
+    long done;
+
+    submitting = true;
+    done = NEXT(io_submit)(context, count, blocks);
+    submitting = false;
+    return done;
 }
 
 /* libaio's, which returns the error, negative */
@@ -407,7 +404,7 @@ static long raw_submit(void *context, long count, struct iocb **blocks)
     return done < 0 ? -errno : done;
 }
 
-/* ---- system calls by their numbers, through the C library ----------------- */
+/* ---- system calls by their numbers, through the C library --------------- */
 
 static long submit_by_number(void *context, long count, struct iocb **blocks)
 {
@@ -444,7 +441,10 @@ long syscall(long number, ...)
     case SYS_pwritev2:
         return pwritev2(a[0], (const struct iovec *)a[1], a[2], a[3], a[5]);
     case SYS_io_submit:
-        return submit_by_number((void *)a[0], a[1], (struct iocb **)a[2]);
+        if (!submitting) {
+            return submit_by_number((void *)a[0], a[1], (struct iocb **)a[2]);
+        }
+        break;
     case SYS_io_uring_enter:
         preload_count_uring();
         break;
@@ -454,7 +454,7 @@ long syscall(long number, ...)
     return NEXT(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* ---- what makes a descriptor another file --------------------------------- */
+/* ---- what makes a descriptor another file ------------------------------- */
 
 static int forgotten(int fd)
 {

@@ -62,7 +62,7 @@ static _Atomic int how;
 static bool may_be_realtime;
 static int standard_error = STDERR_FILENO;
 
-/* ---- text of reports, also in a signal handler --------------------------- */
+/* ---- text of reports, also in a signal handler -------------------------- */
 
 struct text {
     size_t n;
@@ -144,7 +144,7 @@ static void on_signal(int number)
     errno = saved;
 }
 
-/* ---- files ---------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------- */
 
 /* Which file this is, never 0: two open files of one number never share it */
 static uint64_t key_of(int fd, const struct stat *st)
@@ -230,7 +230,7 @@ static void look_at_inherited(void)
     }
 }
 
-/* ---- marks ---------------------------------------------------------------- */
+/* ---- marks -------------------------------------------------------------- */
 
 enum how preload_how(void)
 {
@@ -304,7 +304,7 @@ struct choice preload_choose(int fd, unsigned call, uint64_t bytes)
     return found;
 }
 
-/* ---- the start ------------------------------------------------------------ */
+/* ---- the start ---------------------------------------------------------- */
 
 /* A read of the program's own file tells whether the kernel has the flags */
 static bool kernel_has_flags(void)

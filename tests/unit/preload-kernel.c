@@ -17,10 +17,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include <linux/aio_abi.h>
+#include "../../preload/calls.h"
 
 enum { MARKS = 0xc000, REALTIME = 1, CLASS_SHIFT = 13 };
 
-int io_submit(void *context, long count, struct iocb **blocks);
 
 static int priority;
 
@@ -99,6 +99,21 @@ static long set_priority(int value)
     return 0;
 }
 
+static long submit(long count, struct iocb **blocks)
+{
+    for (long i = 0; i < count; i++) {
+        struct iocb *block = blocks[i];
+
+        tell("io_submit", block->aio_rw_flags |
+             (block->aio_flags & IOCB_FLAG_IOPRIO ?
+              block->aio_reqprio >> CLASS_SHIFT : 0), block->aio_nbytes);
+        if (refuses(block->aio_rw_flags, block->aio_nbytes)) {
+            return i ? i : -1;
+        }
+    }
+    return count;
+}
+
 long syscall(long number, ...)
 {
     long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
@@ -116,24 +131,21 @@ long syscall(long number, ...)
     if (number == SYS_ioprio_set) {
         return set_priority(a[2]);
     }
+    if (number == SYS_io_submit) {
+        return submit(a[1], (struct iocb **)a[2]);
+    }
     if (number == SYS_io_uring_enter) {
         return 0;
     }
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+/* As libaio does it: by the C library */
 int io_submit(void *context, long count, struct iocb **blocks)
 {
-    (void)context;
-    for (long i = 0; i < count; i++) {
-        struct iocb *block = blocks[i];
+    long (*by_number)(long, ...) = (long (*)(long, ...))dlsym(RTLD_DEFAULT,
+                                                              "syscall");
+    long done = by_number(SYS_io_submit, context, count, blocks);
 
-        tell("io_submit", block->aio_rw_flags |
-             (block->aio_flags & IOCB_FLAG_IOPRIO ?
-              block->aio_reqprio >> CLASS_SHIFT : 0), block->aio_nbytes);
-        if (refuses(block->aio_rw_flags, block->aio_nbytes)) {
-            return i ? i : -EOPNOTSUPP;
-        }
-    }
-    return count;
+    return done < 0 ? -errno : done;
 }

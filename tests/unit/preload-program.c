@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         if (value) {
             *value++ = '\0';
         }
-        if (!step(argv[i], value, value ? strtoul(value, NULL, 10) : 0)) {
+        if (!step(argv[i], value, value ? atol(value) : 0)) {
             fprintf(stderr, "%s: %s\n", argv[i], strerror(errno));
             return 1;
         }

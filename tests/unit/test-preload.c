@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "../../preload/rules.h"
 
-/* ---- the file of rules ---------------------------------------------------- */
+/* ---- the file of rules -------------------------------------------------- */
 
 static void accept(struct rules *rules, const char *text)
 {
@@ -135,7 +135,7 @@ static void test_first_decides(void)
     g_assert_cmpint(rules_find(&rules, file, "fg", CALL_AIO_READ, 1), ==, 2);
 }
 
-/* ---- a program's calls ---------------------------------------------------- */
+/* ---- a program's calls -------------------------------------------------- */
 
 struct place {
     char *directory, *rules, *log, *file, *said;
@@ -168,8 +168,8 @@ static void place_free(struct place *p)
 }
 
 /*
- * The program under rules, with the words of STEPS, of which @ is the file; what
- * came to the kernel.  ENVIRONMENT is NAME=VALUE or NULL.
+ * The program under rules, with the words of STEPS, of which @ is the file;
+ * what came to the kernel.  ENVIRONMENT is NAME=VALUE or NULL.
  */
 static char *run(struct place *p, const char *rules, const char *environment,
                  const char *steps)
@@ -232,8 +232,7 @@ static const struct {
     { "/preload/priority",
       "urgent call read\nunmarked call write,sync\n", "FAKE_FLAGS=no",
       "open:@ pread:4096 pwrite:4096 fsync",
-      /* what is tried at the start; the kernel's answer to the flags is not
-       * told.  Then there and back for each. */
+      /* What is tried at the start, then there and back for each. */
       "class 1 0\nclass 0 0\nclass 1 0\nclass 0 0\nclass 3 0\nclass 0 0\n"
       "class 3 0\nclass 0 0\n",
       "rules, by I/O priorities; not marked: io_uring, mmap, stdio, system "
@@ -257,7 +256,9 @@ static const struct {
       "open:@ aio-read:4096 aio-write:8192 pread:4096",
       "io_submit 4000 4096\nio_submit 4000 4096\n"
       "io_submit 8000 8192\nio_submit 8000 8192\n",
-      "by no rule: 1\n" },
+      "line 1 (urgent): 2, not taken 0\n"
+      "cint-preload: line 2 (barrier): 2, not taken 0\n"
+      "cint-preload: by no rule: 1\n" },
     { "/preload/aio-priority",
       "how priority\nurgent call aio-read\nunmarked call aio-write\n", NULL,
       "open:@ aio-read:4096 aio-write:8192",
@@ -280,7 +281,8 @@ static const struct {
       "open:@ child child pread:4096",
       "preadv2 4000 4096\npreadv2 4000 4096\npreadv2 4000 4096\n",
       "line 1 (urgent): 3, not taken 0\ncint-preload: by no rule: 0\n" },
-    { "/preload/signal", "urgent\n", NULL, "open:@ pread:4096 signal pread:4096",
+    { "/preload/signal", "urgent\n", NULL,
+      "open:@ pread:4096 signal pread:4096",
       "preadv2 4000 4096\npreadv2 4000 4096\n",
       "line 1 (urgent): 1, not taken 0\ncint-preload: by no rule: 0\n"
       "cint-preload: line 1 (urgent): 2, not taken 0\n" },
