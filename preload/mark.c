@@ -189,9 +189,12 @@ static uint64_t rules_of_fd(int fd)
         return 0;
     }
     key = key_of(fd, &st);
-    mask = file->mask;
     if (file->key == key) {
-        return mask;
+        mask = file->mask;
+        /* Unless another file took its place meanwhile */
+        if (file->key == key) {
+            return mask;
+        }
     }
     mask = ask(fd, &st, key);
     /* Whoever comes second does without: its file may be another one */
