@@ -160,9 +160,10 @@ def libraries(program: Path, lib_dirs: list[Path]) -> Iterator[tuple[str, Path]]
         yield path.lstrip("/"), Path(path)
 
 
-def _add_nvme(tree: Tree, nvme: Path, lib_dirs: list[Path]) -> None:
-    tree.program("sbin/nvme", nvme)
-    for guest, host in libraries(nvme, lib_dirs):
+def add_shared(tree: Tree, path: str, program: Path, lib_dirs: list[Path]) -> None:
+    """Add a program and the libraries that it needs."""
+    tree.program(path, program)
+    for guest, host in libraries(program, lib_dirs):
         tree.program(guest, host)
 
 
@@ -192,6 +193,8 @@ def make_tree(
     *,
     modules: Path | None = None,
     tools: Sequence[Path] = (),
+    library: Path | None = None,
+    shared_fio: bool = False,
 ) -> Tree:
     """The guest's root directory.  ImageError if a part cannot be used."""
     tree = Tree()
@@ -202,11 +205,16 @@ def make_tree(
     for path, text in ETC.items():
         tree.file(path, text.encode())
     tree.program("init", require_static(agent, "build images/agent"))
-    tree.program("bin/fio", require_static(fio, "build it with images/build-fio.sh"))
+    if shared_fio:
+        add_shared(tree, "bin/fio", fio, lib_dirs)
+    else:
+        tree.program("bin/fio", require_static(fio, "build it with images/build-fio.sh"))
+    if library is not None:
+        tree.program(f"lib/{library.name}", library)
     for tool in tools:
         tree.program(f"bin/{tool.name}", require_static(tool, "build it, see images/"))
     if nvme is not None:
-        _add_nvme(tree, nvme, lib_dirs)
+        add_shared(tree, "sbin/nvme", nvme, lib_dirs)
     if modules is not None:
         _add_modules(tree, modules)
     _add_busybox(tree, require_static(busybox, "install the package busybox-static"))
@@ -255,6 +263,8 @@ def build_image(
     lib_dirs: list[Path] | None = None,
     modules: Path | None = None,
     tools: Sequence[Path] = (),
+    library: Path | None = None,
+    shared_fio: bool = False,
 ) -> dict[str, object]:
     """Write the initramfs `out` and, beside it, manifest.json; return the manifest.
 
@@ -266,7 +276,17 @@ def build_image(
     busybox = busybox or find_program("busybox", "busybox-static")
     if nvme is None and with_nvme:
         nvme = find_program("nvme", "nvme-cli")
-    tree = make_tree(fio, agent, busybox, nvme, dirs, modules=modules, tools=tools)
+    tree = make_tree(
+        fio,
+        agent,
+        busybox,
+        nvme,
+        dirs,
+        modules=modules,
+        tools=tools,
+        library=library,
+        shared_fio=shared_fio,
+    )
     data = write_cpio(tree)
     manifest: dict[str, object] = {
         "schema": 1,
@@ -300,6 +320,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--lib-dir", type=Path, action="append", help="search it for libraries")
     parser.add_argument("--modules", type=Path, help="kernel modules for /lib/modules")
     parser.add_argument("--tool", type=Path, action="append", help="static program for /bin")
+    parser.add_argument("--library", type=Path, help="shared library for /lib")
+    parser.add_argument("--shared-fio", action="store_true", help="fio needs libraries")
     args = parser.parse_args(argv)
     try:
         build_image(
@@ -312,6 +334,8 @@ def main(argv: list[str] | None = None) -> int:
             lib_dirs=args.lib_dir,
             modules=args.modules,
             tools=args.tool or (),
+            library=args.library,
+            shared_fio=args.shared_fio,
         )
     except (ImageError, OSError) as error:
         print(f"mkimage: {error}", file=sys.stderr)

@@ -293,7 +293,10 @@ typedef struct NvmeCintLogSq {
     uint64_t bytes;             /* 024 of blocks that they read or write */
     uint8_t  rsvd32[32];        /* 032 */
     NvmeCintHist wait;          /* 064 from the doorbell to the fetch */
-    uint8_t  rsvd336[48];       /* 336 */
+    uint32_t buffers;           /* 336 that are known, now (infer=learn) */
+    uint32_t waited_buffers;    /* 340 of these, somebody waits for */
+    uint32_t fresh;             /* 344 commands in 256 with a new buffer */
+    uint8_t  rsvd348[36];       /* 348 */
 } NvmeCintLogSq;                /* 384 bytes */
 
 #endif /* HW_NVME_CINT_ABI_H */

@@ -61,6 +61,8 @@ static void record_to_le(NvmeCintLogRecord *record)
 
 static void read_sq_record(const NvmeCintSq *csq, NvmeCintLogSq *record)
 {
+    CintBelief belief = cint_belief(&csq->engine);
+
     *record = csq->stats.log;
     record->sqid = csq->sq->sqid;
     record->cqid = csq->sq->cqid;
@@ -68,17 +70,20 @@ static void read_sq_record(const NvmeCintSq *csq, NvmeCintLogSq *record)
     record->sq_size = csq->sq->size;
     record->backlog = csq->backlog;
     record->commands = nvme_cint_sq_stats_commands(&csq->stats);
+    record->buffers = belief.buffers;
+    record->waited_buffers = belief.waited;
+    record->fresh = belief.fresh;
 }
 
 static void sq_record_to_le(NvmeCintLogSq *record)
 {
     uint64_t *counter = (uint64_t *)&record->wait;
-    uint64_t *end = (uint64_t *)record->rsvd336;
+    uint64_t *end = (uint64_t *)&record->buffers;
 
     QEMU_BUILD_BUG_ON(sizeof(NvmeCintLogSq) != 384);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, commands) != 16);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, wait) != 64);
-    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, rsvd336) != 336);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogSq, buffers) != 336);
 
     record->sqid = cpu_to_le16(record->sqid);
     record->cqid = cpu_to_le16(record->cqid);
@@ -86,6 +91,9 @@ static void sq_record_to_le(NvmeCintLogSq *record)
     record->backlog = cpu_to_le32(record->backlog);
     record->commands = cpu_to_le64(record->commands);
     record->bytes = cpu_to_le64(record->bytes);
+    record->buffers = cpu_to_le32(record->buffers);
+    record->waited_buffers = cpu_to_le32(record->waited_buffers);
+    record->fresh = cpu_to_le32(record->fresh);
     for (; counter < end; counter++) {
         *counter = cpu_to_le64(*counter);
     }
@@ -376,6 +384,9 @@ static void visit_sq_record(Visitor *v, const NvmeCintLogSq *record)
     visit_u64(v, "commands", record->commands);
     visit_u64(v, "bytes", record->bytes);
     visit_hist(v, "wait", &record->wait);
+    visit_u64(v, "buffers", record->buffers);
+    visit_u64(v, "waited-buffers", record->waited_buffers);
+    visit_u64(v, "fresh", record->fresh);
     visit_end_struct(v, NULL);
 }
 

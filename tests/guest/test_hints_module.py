@@ -141,7 +141,7 @@ def guest(built: Path, disks: tuple[Path, ...]) -> Iterator[Guest]:
 
 def load(guest: Guest) -> None:
     """As ./cint compare does: fails unless a controller takes hints."""
-    (command,) = hints.setup(hints.MODULE)
+    (command,) = hints.setup(hints.MODULE, "distro")
     guest.shell(str(command[-1]))
 
 

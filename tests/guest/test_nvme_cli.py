@@ -224,8 +224,10 @@ def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
 
 def check_sq(record: logpage.SubmissionQueue, queue: Mapping[str, Any]) -> None:
     """The same of one submission queue."""
-    names = ("sqid", "cqid", "priority", "backlog", "commands", "bytes")
-    assert {n: getattr(record, n) for n in names} == {n: queue[n] for n in names}
+    names = ("sqid", "cqid", "priority", "backlog", "commands", "bytes", "buffers",
+             "waited_buffers", "fresh")
+    assert {n: getattr(record, n) for n in names} == \
+        {n: queue[n.replace("_", "-")] for n in names}
     assert (record.wait.sum_ns, record.wait.max_ns, list(record.wait.buckets)) == (
         queue["wait"]["sum-ns"], queue["wait"]["max-ns"], queue["wait"]["buckets"])
 

@@ -327,7 +327,7 @@ static void record_to_cpu(NvmeCintLogRecord *r)
 static void sq_record_to_cpu(NvmeCintLogSq *r)
 {
     uint64_t *counter = (uint64_t *)&r->wait;
-    uint64_t *end = (uint64_t *)r->rsvd336;
+    uint64_t *end = (uint64_t *)&r->buffers;
 
     r->sqid = le16_to_cpu(r->sqid);
     r->cqid = le16_to_cpu(r->cqid);
@@ -335,6 +335,9 @@ static void sq_record_to_cpu(NvmeCintLogSq *r)
     r->backlog = le32_to_cpu(r->backlog);
     r->commands = le64_to_cpu(r->commands);
     r->bytes = le64_to_cpu(r->bytes);
+    r->buffers = le32_to_cpu(r->buffers);
+    r->waited_buffers = le32_to_cpu(r->waited_buffers);
+    r->fresh = le32_to_cpu(r->fresh);
     for (; counter < end; counter++) {
         *counter = le64_to_cpu(*counter);
     }

@@ -359,6 +359,45 @@ static void test_content_ahead(void)
     cint_shutdown(t);
 }
 
+static void expect_belief(CintTest *t, uint16_t sqid, uint32_t buffers,
+                          uint32_t waited, uint32_t fresh)
+{
+    NvmeCintLogSq record = cint_sq_record(t, sqid);
+
+    g_assert_cmpuint(record.buffers, ==, buffers);
+    g_assert_cmpuint(record.waited_buffers, ==, waited);
+    g_assert_cmpuint(record.fresh, ==, fresh);
+}
+
+/* What is believed of the buffers, by the log page. */
+static void test_belief(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=auto,cint.delta=0");
+    QNvmeSq *sq = cint_queues(t, 1), *idle = cint_queues(t, 2);
+    NvmeCmd cmd = cint_hinted(t, NVME_CMD_READ, 0, 0);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, 6 * 4096);
+    int round, i;
+
+    expect_belief(t, sq->id, 0, 0, 0);
+    for (round = 0; round < 8; round++) {
+        for (i = 0; i < 6; i++) {
+            cmd.dptr.prp1 = cpu_to_le64(buf.addr + i * 4096);
+            qnvme_push(sq, &cmd);
+            qnvme_ring_sq(sq);
+        }
+        if (!round) {
+            /* A sixteenth of what is left, rounded up, for each. */
+            expect_belief(t, sq->id, 6, 6, 16 + 15 + 14 + 14 + 13 + 12);
+        }
+        cint_run(t, 2 * CINT_LATENCY);
+        qnvme_reap(sq->cq, 6);
+    }
+    /* The first two of a round look as if somebody waited for them. */
+    expect_belief(t, sq->id, 6, 2, 0);
+    expect_belief(t, idle->id, 0, 0, 0);
+    cint_shutdown(t);
+}
+
 /* Bottom halves fetch in real time; boundaries are doorbells all the same. */
 static void test_real_time(void)
 {
@@ -402,6 +441,7 @@ int main(int argc, char **argv)
     ADD("content/what-is-made-durable", test_content_now);
     ADD("content/read-ahead", test_content_ahead);
     ADD("policy/others-infer-nothing", test_other_policy);
+    ADD("learn/the-log-page-says-what-is-believed", test_belief);
 #undef ADD
     return g_test_run();
 }

@@ -85,6 +85,9 @@ DISTRO_INITRAMFS = DISTRO / "initramfs.cpio"
 DISTRO_HINTS = DISTRO / "hints/cint_hints.ko"
 DISTRO_ROOT = DISTRO / "root"
 DISTRO_HINTS_INITRAMFS = DISTRO_HINTS.with_name("initramfs.cpio")
+#: Images in which programs' I/O can be marked (preload/): for our kernel, and with the module.
+PRELOAD_INITRAMFS = BUILD / "preload/initramfs.cpio"
+DISTRO_PRELOAD_INITRAMFS = DISTRO / "preload/initramfs.cpio"
 
 #: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"
@@ -118,6 +121,8 @@ GUEST_PATCHES = ROOT / "guest-patches/6.12"
 IMAGES = ROOT / "images"
 #: The module for kernels without our patches.
 GUEST_MODULE = ROOT / "guest-module"
+#: What marks the I/O of programs as they are.
+PRELOAD = ROOT / "preload"
 #: The driver in user space.
 USERSPACE = ROOT / "userspace"
 KERNEL_CONFIG = IMAGES / "kernel"

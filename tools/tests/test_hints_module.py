@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import re
+from pathlib import Path
 
 import pytest
 
@@ -104,9 +106,44 @@ def test_what_is_built_for_it() -> None:
     assert kinds.dress(vm.Machine(), "cint", hints.ON) == vm.Machine()
 
 
+@pytest.mark.parametrize(("guest", "others", "image", "loads"), [
+    ("cint", "on", paths.PRELOAD_INITRAMFS, False),
+    ("distro", "off,module", paths.DISTRO_PRELOAD_INITRAMFS, True),
+])
+def test_rows_by_rules(tmp_path: Path, guest: str, others: str, image: Path, loads: bool) -> None:
+    rules = tmp_path / "mine.rules"
+    rules.write_text("urgent thread fio\n", encoding="utf-8")
+    word = f"preload:{rules}"
+    chosen = parse("--guest", guest, "--hints", f"{others},{word}", "--policy", "cint")
+    arm = chosen.arms[-1]
+    assert arm.name == "cint/preload:mine.rules"
+    assert arm.slug == "cint-preload-mine.rules"
+    assert arm.label.endswith("hints by rules")
+    assert chosen.hints
+    assert any("/preload:" in note for note in assembly.hint_notes(chosen, [], []))
+    assert boots.machine_for(chosen, arm, comparison.choose_accel(virtual=True)).initramfs == image
+    setup = str(boots.setup_for(chosen, arm))
+    assert (module.NAME in setup) == loads
+    assert base64.b64encode(rules.read_bytes()).decode() in setup
+    assert "preload" not in str(boots.setup_for(chosen, chosen.arms[0]))
+    assert kinds.targets(guest, [word])[-1] == ("distro-preload" if loads else "preload")
+
+
+def test_rules_that_cannot_be_used(tmp_path: Path) -> None:
+    long = tmp_path / "long"
+    long.write_text("#" * (hints.MAX_RULES + 1), encoding="utf-8")
+    with pytest.raises(UsageError, match="longer than 64 KiB"):
+        parse("--hints", f"preload:{long}")
+    long.write_text("usual\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="a process that drives makes no calls"):
+        parse("--hints", f"preload:{long}", "--engine", "kernel,user")
+
+
 @pytest.mark.parametrize(("guest", "text", "said"), [
     ("cint", "module", "our kernel gives hints by itself"),
-    ("cint", "on,off", "one of on and off"),
+    ("cint", "on,off", "off stands alone"),
+    ("cint", "preload:/nowhere", "there is no such file"),
+    ("cint", "preload:", "there is no such file"),
     ("distro", "on", "the distribution's kernel has no hints"),
     ("distro", "preload", "--hints preload"),
     ("distro", "module,module", "given twice"),

@@ -16,6 +16,7 @@ import sys
 import termios
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,18 @@ def queue(cqid: int, cqes: int, irqs: int, hold: int, **more: Any) -> dict[str, 
     return {"cqid": cqid, "vector": cqid, "policy": "adaptive", "cqes": cqes, "irqs": irqs,
             "irqs-by-reason": {"quiet": irqs - 1, "thr": 1, "each": 0}, "inflight": 3,
             "pending": 2, "delta-ns": 6000, "thr": 32, "ratio-up": 0, "ratio-skip": 0,
-            "storm-ewma-ns": 0, "storm-held": 0, "hold-unmarked": histogram(hold, cqes),
+            "storm-ewma-ns": 0, "storm-held": 0, "cmds-urgent": 0,
+            "hold-unmarked": histogram(hold, cqes),
             "hold-urgent": histogram(0, 0), "hold-barrier": histogram(0, 0), **more}
 
 
-def stats(seconds: int, *queues: dict[str, Any]) -> dict[str, Any]:
-    return {"time-ns": seconds * 10**9, "queues": list(queues)}
+def feeder(sqid: int, cqid: int, buffers: int = 0, waited: int = 0) -> dict[str, Any]:
+    return {"sqid": sqid, "cqid": cqid, "buffers": buffers, "waited-buffers": waited}
+
+
+def stats(seconds: int, *queues: dict[str, Any], sqs: Sequence[dict[str, Any]] = ()) \
+        -> dict[str, Any]:
+    return {"time-ns": seconds * 10**9, "queues": list(queues), "submission-queues": list(sqs)}
 
 
 def test_rates_are_between_two_readings() -> None:
@@ -69,6 +76,20 @@ def test_ratio_and_storm_are_shown() -> None:
     text = live.as_text(live.rows(None, stats(1, queue(
         2, 10, 5, 0, **{"ratio-up": 3, "ratio-skip": 4, "storm-held": 7, "storm-ewma-ns": 900}))))
     assert " 3/4 " in text[1] and "storm: mean interval 900 ns, 7 held" in text[1]
+
+
+def test_what_the_device_believes_is_shown() -> None:
+    before = stats(1, queue(1, 100, 10, 0, **{"cmds-urgent": 90}))
+    now = stats(2, queue(1, 300, 40, 0, **{"cmds-urgent": 238}),
+                sqs=[feeder(1, 1, 30, 10), feeder(2, 1, 4, 2), feeder(3, 2, 8, 8)])
+    [row] = live.rows(before, now)
+    assert (row.waited_percent, row.buffers, row.waited_buffers) == (74, 34, 12)
+    assert live.as_text([row])[1].endswith("[74 % look waited for; so do 12 of 34 buffers]")
+    # Who has said it all has nothing learned; who did nothing, nothing to say.
+    [row] = live.rows(before, stats(2, queue(1, 300, 40, 0, **{"cmds-urgent": 238})))
+    assert row.waited_percent == 74 and "waited" not in live.as_text([row])[1]
+    [row] = live.rows(now, now)
+    assert row.waited_percent is None and "waited" not in live.as_text([row])[1]
 
 
 def test_bars_are_of_the_last_readings() -> None:

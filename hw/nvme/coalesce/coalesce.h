@@ -345,6 +345,12 @@ static inline bool cint_looks(const CintCq *cq)
     return cq->looks;
 }
 
+/* What is believed of the buffers of @sq; nothing where it never learned. */
+static inline CintBelief cint_belief(const CintSq *sq)
+{
+    return cint_waits_belief(&sq->cq->scope->waits, &sq->waits);
+}
+
 /* Both, where a batch is fetched when its doorbell rings. */
 CintAction cint_doorbell(CintSq *sq, int64_t now);
 

@@ -30,11 +30,12 @@ static uint32_t buckets(const CintWaits *waits)
     return CINT_WAITS_ENTRIES / CINT_WAITS_WAYS >> waits->shift;
 }
 
-static CintWaitsPage *slice_of(CintWaits *waits, const CintWaitsSq *sq)
+/* The index of its first entry. */
+static uint32_t slice_of(const CintWaits *waits, const CintWaitsSq *sq)
 {
     uint32_t slice = sq->slice & ((1u << waits->shift) - 1);
 
-    return &waits->entry[slice * buckets(waits) * CINT_WAITS_WAYS];
+    return slice * buckets(waits) * CINT_WAITS_WAYS;
 }
 
 static CintWaitsPage *bucket(CintWaits *waits, const CintWaitsSq *sq,
@@ -43,8 +44,8 @@ static CintWaitsPage *bucket(CintWaits *waits, const CintWaitsSq *sq,
     /* Fibonacci hashing: the upper bits are spread best. */
     uint32_t hash = page * 0x9e3779b1u >> 16;
 
-    return slice_of(waits, sq) + (hash & (buckets(waits) - 1)) *
-                                 CINT_WAITS_WAYS;
+    return &waits->entry[slice_of(waits, sq) +
+                         (hash & (buckets(waits) - 1)) * CINT_WAITS_WAYS];
 }
 
 /*
@@ -69,8 +70,8 @@ static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
         waits->shift++;
     }
     /* Another queue may have had it before. */
-    memset(slice_of(waits, sq), 0, sizeof(CintWaitsPage) * CINT_WAITS_WAYS *
-                                   buckets(waits));
+    memset(&waits->entry[slice_of(waits, sq)], 0,
+           sizeof(CintWaitsPage) * CINT_WAITS_WAYS * buckets(waits));
 }
 
 void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq)
@@ -210,4 +211,17 @@ void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
         entry->post = index;
         entry->state = STATE_POSTED;
     }
+}
+
+CintBelief cint_waits_belief(const CintWaits *waits, const CintWaitsSq *sq)
+{
+    const CintWaitsPage *entry = &waits->entry[slice_of(waits, sq)];
+    CintBelief belief = { .fresh = sq->fresh };
+    uint32_t i;
+
+    for (i = 0; sq->known && i < buckets(waits) * CINT_WAITS_WAYS; i++) {
+        belief.buffers += entry[i].page != 0;
+        belief.waited += entry[i].page && entry[i].score >= SCORE_WAITS;
+    }
+    return belief;
 }

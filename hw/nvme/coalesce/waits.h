@@ -77,6 +77,15 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
                        uint32_t index);
 
+/* What is believed of a queue's buffers. */
+typedef struct CintBelief {
+    uint32_t buffers;   /* that are known, of all queues that share its part */
+    uint32_t waited;    /* those of them that somebody waits for */
+    uint32_t fresh;     /* commands in 256 of the last whose buffer was new */
+} CintBelief;
+
+CintBelief cint_waits_belief(const CintWaits *waits, const CintWaitsSq *sq);
+
 /* The queue goes away, and its part with it. */
 void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq);
 

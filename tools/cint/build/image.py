@@ -20,6 +20,10 @@ _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
 #: Application steering from user space, with a file of the guest kernel's patches in it.
 _STEERD = paths.GUEST / "steerd"
 
+#: What marks programs' I/O, and a fio that it can be loaded into, in images of their own, too.
+_PRELOAD = (paths.GUEST / "libcint-preload.so", paths.GUEST / "cint-preload")
+_FIO_SHARED = paths.GUEST / "fio-shared"
+
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
 
@@ -133,13 +137,34 @@ def build_distro(more: Path | None = None) -> bool:
                  paths.DISTRO_HINTS_INITRAMFS, modules)
 
 
+def build_preload(more: Path | None = None) -> bool:
+    """Build the initramfs in which programs' I/O can be marked; needs build().
+
+    With `more`, that for the distribution's kernel with this module; needs build_distro(more).
+    """
+    library, program = _PRELOAD
+    of = steps.hash_files(sorted(paths.PRELOAD.glob("*.[ch]")))
+    worked = _build_own(library.name, "Build the library that marks I/O", "build-preload.sh",
+                        "library", of=of)
+    worked = _build_own(program.name, "Build the program that loads it", "build-preload.sh",
+                        "program", of=of) or worked
+    worked = _build_own(_FIO_SHARED.name, "Link fio with shared libraries", "build-fio-shared.sh",
+                        paths.FIO_BUILD, of=steps.hash_file(_FIO)) or worked
+    out, modules = ((paths.DISTRO_PRELOAD_INITRAMFS, more.parent / "modules") if more
+                    else (paths.PRELOAD_INITRAMFS, None))
+    return _pack("distro-preload-image" if more else "preload-image",
+                 "Make the image in which I/O can be marked", out, modules, fio=_FIO_SHARED,
+                 tools=(*_TOOLS, _STEERD, program), library=library) or worked
+
+
 def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio: Path = _FIO,
-          tools: tuple[Path, ...] = (*_TOOLS, _STEERD)) -> bool:
+          tools: tuple[Path, ...] = (*_TOOLS, _STEERD), library: Path | None = None) -> bool:
     """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
+    libraries = [library] if library else []
     inputs = {
-        "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more]),
+        "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more, *libraries]),
         "taken": [_identity(path) for path in _TAKEN],
     }
     stamp = steps.Stamp(name)
@@ -150,6 +175,8 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio:
         words: list[str | Path] = ["--modules", modules] if modules else []
         for tool in tools:
             words += ["--tool", tool]
+        if library:
+            words += ["--library", library, "--shared-fio"]
         step.run([paths.VENV / "bin/python", recipe, "--fio", fio, "--agent", _AGENT,
                   *words, "--out", out])
         step.summary(ui.size(out.stat().st_size))

@@ -31,7 +31,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "distro-hints": ("dpkg-dev", "kmod", "util-linux", "xz-utils"),
     "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),
     "model": ("gcc", "libc6-dev", "spin"),
-    "guest tests": ("dmsetup", "e2fsprogs", "kmod", "xfsprogs"),
+    "guest tests": ("dmsetup", "e2fsprogs", "kmod", "sqlite3", "xfsprogs"),
     "sanitizers": ("clang", "libclang-rt-dev", "llvm"),
     # displays, sound, disks and networks of own machines, and the firmware that boots them
     "own machines": ("libgtk-3-dev", "libspice-server-dev", "libspice-protocol-dev",
@@ -52,7 +52,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
 _LIKE = {"engine-asan": ("engine", "sanitizers"), "qemu-stock": ("qemu",),
          "qemu-upstream": ("qemu",), "qemu-asan": ("qemu", "sanitizers"),
          "qemu-bench": ("qemu", "counting"),
-         "qemu-install": ("qemu", "own machines")}
+         "qemu-install": ("qemu", "own machines"), "preload": ("image",),
+         "distro-preload": ("image", "distro-hints")}
 
 
 def needed(targets: Iterable[str]) -> list[str]:

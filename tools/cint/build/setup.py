@@ -18,10 +18,11 @@ TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
 OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "qemu-install",
-            "distro", "distro-hints")
+            "distro", "distro-hints", "preload", "distro-preload")
 
 #: What takes minutes and gigabytes.
-LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "qemu-stock", "qemu-upstream",
+LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "preload", "distro-preload",
+         "qemu-stock", "qemu-upstream",
          "qemu-asan", "qemu-bench", "qemu-install"}
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
@@ -200,8 +201,19 @@ def _distro_hints(args: argparse.Namespace) -> bool:
     return hints.build() or worked
 
 
+def _preload(args: argparse.Namespace) -> bool:
+    worked = image.build(jobs(args), args.fio_src)
+    return image.build_preload() or worked
+
+
+def _distro_preload(args: argparse.Namespace) -> bool:
+    worked = _distro_hints(args)
+    return image.build_preload(paths.DISTRO_HINTS) or worked
+
+
 _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
              "engine-asan": _engine_asan, "qemu-stock": _qemu_stock,
              "qemu-upstream": _qemu_upstream, "qemu-asan": _qemu_asan,
              "qemu-bench": _qemu_bench, "qemu-install": _qemu_install, "distro": _distro,
-             "distro-hints": _distro_hints}
+             "distro-hints": _distro_hints, "preload": _preload,
+             "distro-preload": _distro_preload}

@@ -55,6 +55,8 @@ RECORD_SIZE = 3072
 # sqid, cqid, priority, sq_size, backlog, commands, bytes.
 _SQ_RECORD = struct.Struct("<HHB3xIIQQ")
 _SQ_WAIT_AT = 64
+_SQ_BELIEF = struct.Struct("<III")
+_SQ_BELIEF_AT = 336
 SQ_RECORD_SIZE = 384
 
 #: Where the decoder looks, for the test that compares it with the header.
@@ -67,7 +69,8 @@ OFFSETS: Mapping[str, int] = {
     "post_to_head": _POST_TO_HEAD_AT, "untold": _UNTOLD_AT}
 SQ_OFFSETS: Mapping[str, int] = {
     "sqid": 0, "cqid": 2, "priority": 4, "sq_size": 8, "backlog": 12, "commands": 16, "bytes": 24,
-    "wait": _SQ_WAIT_AT}
+    "wait": _SQ_WAIT_AT, "buffers": _SQ_BELIEF_AT, "waited_buffers": _SQ_BELIEF_AT + 4,
+    "fresh": _SQ_BELIEF_AT + 8}
 
 
 class LogPageError(CintError):
@@ -161,6 +164,11 @@ class SubmissionQueue:
     bytes: int
     #: From the doorbell to the fetch.
     wait: Hist
+    #: Known by what was learned of them, now, and those of them that somebody waits for.
+    buffers: int = 0
+    waited_buffers: int = 0
+    #: Of 256 commands, those whose buffer was new.
+    fresh: int = 0
 
 
 @dataclass(frozen=True)
@@ -294,7 +302,7 @@ def _record(data: bytes) -> Record:
 def _submission_queue(data: bytes) -> SubmissionQueue:
     sqid, cqid, priority, _, backlog, commands, moved = _SQ_RECORD.unpack_from(data)
     return SubmissionQueue(sqid, cqid, priority, backlog, commands, moved,
-                           _hist(data, _SQ_WAIT_AT))
+                           _hist(data, _SQ_WAIT_AT), *_SQ_BELIEF.unpack_from(data, _SQ_BELIEF_AT))
 
 
 def _submission_queues(data: bytes, size: int, count: int) -> list[SubmissionQueue]:

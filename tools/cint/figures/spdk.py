@@ -115,10 +115,14 @@ def throughput() -> tuple[Group, ...]:
         for ways, batched in (((POLL, SINGLE), False), ((COALESCED,), True)))
 
 
+def timed(name: str, title: str, rw: str, bs: str, options: str) -> Workload:
+    """A job that notes how long each I/O takes."""
+    return Workload(name, title, f"{_head(rw, bs)}[job]\nioengine=libaio\n{options}")
+
+
 def lone(load: Load) -> Workload:
     """One I/O at a time."""
-    return Workload(load.name, f"{load.bs} {load.rw}, depth 1", _head(load.rw, load.bs)
-                    + "[job]\nioengine=libaio\niodepth=1\n")
+    return timed(load.name, f"{load.bs} {load.rw}, depth 1", load.rw, load.bs, "iodepth=1\n")
 
 
 def of(load: Load, name: str, way: str, cell: str) -> Expr:

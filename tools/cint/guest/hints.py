@@ -2,18 +2,33 @@
 """Who gives hints in a guest, as ``--hints`` says (docs/hints-module.md).
 
 Our kernel does, or is told not to. The distribution's kernel gives none by itself; the module
-`cint_hints` makes it.
+`cint_hints` makes it. In both a library can mark what programs do, by a file of rules
+(docs/preload.md): with flags for our kernel, with priorities for the module.
 """
 
 from __future__ import annotations
+
+import base64
+from pathlib import Path
 
 from cint.build import hints
 from cint.errors import UsageError
 from cint.guest import agent
 
-ON, OFF, MODULE = "on", "off", "module"
-#: What each guest can be told; the first is what it does if nothing is said.
-VALID = {"cint": (ON, OFF), "distro": (OFF, MODULE)}
+ON, OFF, MODULE, PRELOAD = "on", "off", "module", "preload:"
+#: What each guest can be told; the first is what it does if nothing is said. A file of rules
+#: follows the last.
+VALID = {"cint": (ON, OFF, PRELOAD), "distro": (OFF, MODULE, PRELOAD)}
+#: The largest file of rules that the library reads.
+MAX_RULES = (64 << 10) - 1
+#: Where the library finds its rules in the guest, and where it tells of itself.
+RULES, REPORT = "/etc/cint-preload.rules", "/run/cint-preload"
+#: The library is in every program that is started from then on and is not static.
+_PRELOAD = f"""\
+echo {{text}} | base64 -d > {RULES} && cint-preload --check {RULES} || exit 1
+printf '\\nlog {REPORT}\\n' >> {RULES}
+echo /lib/libcint-preload.so > /etc/ld.so.preload
+"""
 #: The kernel's usual marks, and the end of every batch (docs/user-guide.md has all bits).
 LITERAL = f"block.irq_hints={511 | 1024}"
 #: Where the module tells of itself.
@@ -27,14 +42,33 @@ exit 1
 """
 
 
+def rules_of(word: str) -> Path | None:
+    """The file of rules that a word names."""
+    return Path(word.removeprefix(PRELOAD)) if word.startswith(PRELOAD) else None
+
+
+def _check_rules(text: str) -> None:
+    rules = rules_of(text)
+    if rules is None:
+        return
+    if not rules.is_file():
+        raise UsageError(f"--hints {text}: there is no such file",
+                         hint="a file of rules, docs/preload.md")
+    if rules.stat().st_size > MAX_RULES:
+        raise UsageError(f"--hints {text}: longer than 64 KiB")
+
+
 def parse(text: str, guest: str) -> str:
     """One word of --hints; :class:`UsageError` names what is valid for this guest."""
     valid = VALID[guest]
+    if text.startswith(PRELOAD):
+        _check_rules(text)
+        return text
     if text not in valid:
         more = {(MODULE, "cint"): ": our kernel gives hints by itself",
                 (ON, "distro"): ": the distribution's kernel has no hints"}.get((text, guest), "")
         raise UsageError(f"--hints {text}{more}",
-                         hint=f"with --guest {guest}: {' or '.join(valid)}")
+                         hint=f"with --guest {guest}: {', '.join(valid)}FILE")
     return text
 
 
@@ -45,8 +79,8 @@ def parse_list(text: str | None, guest: str) -> list[str]:
     found = [parse(word.strip(), guest) for word in text.split(",")]
     if len(set(found)) < len(found):
         raise UsageError(f"--hints {text}: a word is given twice")
-    if guest == "cint" and len(found) > 1:
-        raise UsageError(f"--hints {text}: one of on and off with --guest cint",
+    if guest == "cint" and len(found) > 1 and OFF in found:
+        raise UsageError(f"--hints {text}: off stands alone with --guest cint",
                          hint="compare twice; ./cint diff shows both")
     return found
 
@@ -65,6 +99,17 @@ def boot(word: str, guest: str, extras: str) -> tuple[str, ...]:
     return (LITERAL,) if extras == "papers" else ()
 
 
-def setup(word: str) -> tuple[tuple[str, ...], ...]:
-    """A command for the guest before its jobs, which fails unless the module works."""
-    return (agent.exec_argv(_LOAD),) if word == MODULE else ()
+def name(word: str) -> str:
+    """A word as rows are named: of a file its name alone."""
+    rules = rules_of(word)
+    return f"{PRELOAD}{rules.name}" if rules else word
+
+
+def setup(word: str, guest: str) -> tuple[tuple[str, ...], ...]:
+    """Commands for the guest before its jobs, which fail unless they work."""
+    rules = rules_of(word)
+    load = word == MODULE or (rules is not None and guest == "distro")
+    script = (_PRELOAD.format(text=base64.b64encode(rules.read_bytes()).decode())
+              if rules else "")
+    return (*([agent.exec_argv(_LOAD)] if load else []),
+            *([agent.exec_argv(script)] if script else []))

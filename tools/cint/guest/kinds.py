@@ -24,13 +24,15 @@ def dress(machine: vm.Machine, guest: str, who: str = hints.OFF) -> vm.Machine:
 
     ``who`` gives hints there, a word of cint.guest.hints.
     """
+    preloads = hints.rules_of(who) is not None
     if guest != "distro":
-        return machine
+        return replace(machine, initramfs=paths.PRELOAD_INITRAMFS) if preloads else machine
     # In virtual time calibrating the APIC timer costs the host about 4 s, and our option that
     # spares it is unknown to this kernel.  This one would take high resolution timers away
     # from several vCPUs, so they wait.
     timer = ("nolapic_timer",) if machine.virtual and machine.vcpus == 1 else ()
-    initramfs = paths.DISTRO_HINTS_INITRAMFS if who == hints.MODULE else paths.DISTRO_INITRAMFS
+    initramfs = (paths.DISTRO_PRELOAD_INITRAMFS if preloads else paths.DISTRO_HINTS_INITRAMFS
+                 if who == hints.MODULE else paths.DISTRO_INITRAMFS)
     return replace(machine, kernel=paths.DISTRO_KERNEL, initramfs=initramfs,
                    cmdline_virtual=CMDLINE_VIRTUAL, append=(*timer, *machine.append))
 
@@ -44,9 +46,12 @@ def check(guest: str, irq_cost: str | None) -> None:
 
 def targets(guest: str, who: Iterable[str] = ()) -> tuple[str, ...]:
     """What setup.ensure() must build for `guest`, where these give hints."""
+    words = list(who)
+    preloads = any(hints.rules_of(word) for word in words)
     if guest != "distro":
-        return ("qemu", "linux", "image")
-    return ("qemu", "image", "distro", *(("distro-hints",) if hints.MODULE in who else ()))
+        return ("qemu", "linux", "image", *(("preload",) if preloads else ()))
+    return ("qemu", "image", "distro", *(("distro-hints",) if hints.MODULE in words else ()),
+            *(("distro-preload",) if preloads else ()))
 
 
 def note() -> str:

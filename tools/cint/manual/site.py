@@ -32,7 +32,7 @@ CHAPTERS = {
     "To begin with": ("tour", "tasks", "first-contact", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
     "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost"),
-    "The guest": ("hints-module", "polling", "blk-switch", "userspace", "cintio"),
+    "The guest": ("hints-module", "preload", "polling", "blk-switch", "userspace", "cintio"),
     "What was measured": ("gallery", "figures", "measured"),
     "Working on it": ("contributing", "development", "mutations", "porting"),
 }

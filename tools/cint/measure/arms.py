@@ -15,6 +15,8 @@ from cint.guest.steering import Steering
 NOT_POLLED = Polling(modes.OFF)
 KERNEL = Engine()
 NOT_STEERED = Steering()
+#: Who gives hints, in words.
+_HINTS = {giving.MODULE: "hints by the module", "preload": "hints by rules"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,4 +58,5 @@ class Arm:
               if self.polling.polls else []),
             *([(self.engine.name, f"driven by a process ({self.engine.mode})")]
               if self.engine.is_user else []),
-            *([(self.hints, "hints by the module")] if self.hints == giving.MODULE else [])]
+            *([(giving.name(self.hints), _HINTS[self.hints.partition(":")[0]])]
+              if self.hints not in (giving.ON, giving.OFF) else [])]

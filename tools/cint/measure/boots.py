@@ -114,7 +114,7 @@ def setup_for(settings: Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
     counted = any(w.edges for w in settings.workloads) and not arm.engine.is_user
     return (*session.scale_setup(settings.k, settings.vcpus),
             *([edges.install(settings.vcpus)] if counted else []),
-            *hints.setup(arm.hints),
+            *hints.setup(arm.hints, settings.guest),
             *arm.polling.setup(settings.k), *arm.engine.setup(),
             *arm.steering.setup(),
             *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras))

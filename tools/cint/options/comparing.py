@@ -66,7 +66,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--hints", metavar="LIST",
         help="who gives hints. With our kernel: on (default), or off: its driver passes none to "
              "the device, which then infers them under cint. With --guest distro: off (default), "
-             "module (docs/hints-module.md), or both, each with each policy")
+             "module (docs/hints-module.md). With either preload:FILE, by rules "
+             "(docs/preload.md). Several, but for our kernel's off, are rows of each policy")
     add("--polling", metavar="LIST", default=polling.OFF,
         help=f"how threads that wait for their reads poll for them, each with each policy: "
              f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
@@ -219,6 +220,9 @@ def _arms(args: argparse.Namespace, virtual: bool) -> list[Arm]:
         steering.check_split(arm.policy, arm.steering)
     arms = _each_with(arms, "polling", polling.parse_list(args.polling), args.polling, args.guest)
     arms = _with_engines(arms, args.engine, args.guest)
+    if any(hints.rules_of(arm.hints) and arm.engine.is_user for arm in arms):
+        raise UsageError(f"--hints {args.hints}: a process that drives makes no calls to mark",
+                         hint="leave --engine out")
     if (any(arm.steering.steers for arm in arms)
             and any(arm.polling.polls or arm.engine.is_user for arm in arms)):
         raise UsageError("--steering: not together with --polling or --engine")

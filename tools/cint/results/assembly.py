@@ -60,10 +60,13 @@ def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
     if any(arm.hints == hints.MODULE for arm in settings.arms):
         notes.append(f"hints: rows with /{hints.MODULE} have those of the module "
                      "(docs/hints-module.md); in the others the device infers them under cint")
-    elif cint and not settings.hints:
+    if any(hints.rules_of(arm.hints) for arm in settings.arms):
+        notes.append(f"hints: rows with /{hints.PRELOAD} have those of rules, by flags for our "
+                     "kernel and by priorities for the module (docs/preload.md)")
+    if cint and not notes and not settings.hints:
         notes.append("hints: this guest gives none; under cint the device infers them from "
                      "doorbell writes")
-    elif cint and not any(marked(r) for r in rows if r.policy in cint):
+    elif cint and not notes and not any(marked(r) for r in rows if r.policy in cint):
         notes.append("warning: no command under cint had a hint: does the guest's kernel give any? "
                      + _said(outcomes, "irq_hints"))
     notes += [_lone_batches(row) for row in rows if row.policy in cint and is_all_barriers(row)]

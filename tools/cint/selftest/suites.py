@@ -113,7 +113,7 @@ def _style_checks() -> list[Command]:
     """QEMU's style for C that is not the image's, the kernel's for its patches."""
     # tests/bench has one program that stands alone, and no parser of QEMU's to use.
     places = (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.OVERLAY_LOAD, paths.REPLAY_SRC,
-              paths.USERSPACE, paths.ROOT / "tests/unit", paths.ROOT / "tests/fuzz",
+              paths.USERSPACE, paths.PRELOAD, paths.ROOT / "tests/unit", paths.ROOT / "tests/fuzz",
               paths.ROOT / "docs/own-policy")
     files = [path for directory in places
              for path in sorted(directory.rglob("*.[ch]"))]

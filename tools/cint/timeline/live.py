@@ -37,6 +37,11 @@ class Row:
     ratio: tuple[int, int]
     storm_ewma_ns: int
     storm_held: int
+    #: Share of the commands that somebody waits for, as the guest says or the device believes.
+    waited_percent: float | None
+    #: Buffers that the device has learned of, and those of them that somebody waits for.
+    buffers: int
+    waited_buffers: int
 
 
 def _total(queue: Stats, what: str) -> tuple[int, int]:
@@ -45,7 +50,7 @@ def _total(queue: Stats, what: str) -> tuple[int, int]:
     return sum(one["sum-ns"] for one in found), sum(sum(one["buckets"]) for one in found)
 
 
-def _row(before: Stats, now: Stats, seconds: float) -> Row:
+def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) -> Row:
     def more(name: str) -> int:
         return int(now[name]) - int(before.get(name, 0))
 
@@ -60,7 +65,9 @@ def _row(before: Stats, now: Stats, seconds: float) -> Row:
         hold[0] / hold[1] / 1e3 if hold[1] else None,
         dict(sorted(((n, c) for n, c in reasons.items() if c), key=lambda one: -one[1])),
         now["inflight"], now["pending"], now["delta-ns"], now["thr"],
-        (now["ratio-up"], now["ratio-skip"]), now["storm-ewma-ns"], more("storm-held"))
+        (now["ratio-up"], now["ratio-skip"]), now["storm-ewma-ns"], more("storm-held"),
+        100 * more("cmds-urgent") / more("cqes") if now["cqid"] and more("cqes") else None,
+        *(sum(int(queue[name]) for queue in feeders) for name in ("buffers", "waited-buffers")))
 
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -100,7 +107,8 @@ def rows(before: Stats | None, now: Stats) -> list[Row]:
     for queue in now["queues"]:
         earlier = old.get(queue["cqid"], {})
         fresh = earlier and earlier["cqes"] > queue["cqes"]
-        found.append(_row({} if fresh else earlier, queue, seconds))
+        feeders = [one for one in now["submission-queues"] if one["cqid"] == queue["cqid"]]
+        found.append(_row({} if fresh else earlier, queue, seconds, feeders))
     return found
 
 
@@ -111,6 +119,14 @@ def _head(trend: str) -> str:
 
 def _ratio(ratio: tuple[int, int]) -> str:
     return f"{ratio[0]}/{ratio[1]}" if ratio[1] else "-"
+
+
+def _belief(row: Row) -> str:
+    """What the device believes, where it has learned."""
+    if not row.buffers or row.waited_percent is None:
+        return ""
+    return (f"  [{row.waited_percent:.0f} % look waited for; so do {row.waited_buffers} of "
+            f"{row.buffers} buffers]")
 
 
 def _known(value: float | None) -> str:
@@ -148,5 +164,5 @@ def as_text(found: list[Row], columns: int = 120, history: History | None = None
             f"{row.cqid:>5}{row.vector:>6} {row.policy:<9}{row.cqes_per_s:>10.0f}"
             f"{row.irqs_per_s:>10.0f}{trend}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
             f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
-            f"{_ratio(row.ratio):>6}  {reasons}{storm}")
+            f"{_ratio(row.ratio):>6}  {reasons}{_belief(row)}{storm}")
     return lines

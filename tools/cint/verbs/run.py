@@ -56,7 +56,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
     add("--hints", metavar="WHO",
         help="who gives hints: on (default) or off with our kernel, off (default) or module with "
-             "--guest distro; docs/hints-module.md")
+             "--guest distro (docs/hints-module.md); preload:FILE with both (docs/preload.md)")
     add("--polling", metavar="MODE", default=polling.OFF,
         help=f"how threads that wait for their reads poll for them: {polling.VALID} "
              f"(default: {polling.OFF})")
@@ -144,7 +144,8 @@ def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
     """Commands that prepare the guest."""
     if args.own:
         return ()
-    return (*hints.setup(_hints(args)), *_polling(args).setup(1), *_steering_setup(args))
+    return (*hints.setup(_hints(args), args.guest), *_polling(args).setup(1),
+            *_steering_setup(args))
 
 
 def check(args: argparse.Namespace) -> None:

@@ -50,7 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "top", help="watch a running VM's device live",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Show, for each completion queue of a running VM, rates, CQEs an interrupt, "
-        "mean hold,\nreasons, delta, thr, vIC's R and what the storm limiter holds.",
+        "mean hold,\nreasons, delta, thr, vIC's R, what the storm limiter holds and what is "
+        "believed of who waits.",
         epilog=f"keys: {keys}: change the policy; q: leave\n"
         "examples:\n"
         "  ./cint run --qmp vm.sock\n"
