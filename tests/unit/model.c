@@ -772,6 +772,8 @@ CintAction model_configure(Model *model, int64_t t, const CintConfig *config)
     model->config = *config;
     model->asleep = false;
     model->probing = false;
+    model->submitted = t;
+    log_work(model, -not_consumed(model) - 1);
     return fire_pending(model, t, NVME_CINT_REASON_RECONF);
 }
 

@@ -210,7 +210,13 @@ MUTANTS = {
         ("backlog of the queue not counted", "sq->cq->backlog += backlog - sq->backlog;", ""),
         ("backlog of the scope not counted", "sq->cq->scope->backlog += backlog - sq->backlog;",
          ""),
-        ("a fetch leaves the backlog", "set_backlog(sq, sq->backlog - 1);", ""),
+        ("a fetch leaves the backlog", "        sq->backlog--;\n", ""),
+        ("a fetch leaves the queue's backlog", "        cq->backlog--;\n", ""),
+        ("a fetch leaves the scope's backlog", "        scope->backlog--;\n", ""),
+        ("what was known of the guest outlives a change", "    begin_watching(cq, now);\n",
+         "    cq->asleep = false;\n    cq->probing = false;\n"),
+        ("the guest is asleep after it was told", "    cq->asleep = false;\n"
+         "    cq->probing = false;\n    forget_most(cq, now);\n", "    forget_most(cq, now);\n"),
         ("a tail that went back drains nothing",
          "went ? commands_went(sq->cq, now, false)\n", "went ? no_action\n"),
         ("backlog outlives its queue", "    set_backlog(sq, 0);\n", ""),
@@ -222,7 +228,7 @@ MUTANTS = {
          "verdict.urgent_only ?"),
         ("limits on a disabled vector", "cq->limits.any && !cq->disabled", "cq->limits.any"),
         ("delta below the limit's interval",
-         "if (tuning && cq->delta_ns < limits->gap_ns) {", "if (0) {"),
+         "if (cq->delta_ns < limits->gap_ns) {", "if (0) {"),
         ("late timer decides late", "if (cint_hold_deadline(cq) <= due) {",
          "if (cint_hold_deadline(cq) <= now) {"),
         ("late timer is sent early", "    if (cint_release_deadline(cq) <= due) {\n"

@@ -73,8 +73,8 @@ static CintVerdict ignore(CintCq *cq, int64_t now, const CintCmd *cmd,
     return verdict;
 }
 
-static CintVerdict marked_complete(CintCq *cq, int64_t now,
-                                   const CintCmd *cmd, bool fence)
+static APART CintVerdict marked_complete(CintCq *cq, int64_t now,
+                                         const CintCmd *cmd, bool fence)
 {
     bool tuning = cint_limits_tuning(&cq->limits);
 

@@ -13,9 +13,6 @@
 #include "fence.h"
 #include "policy.h"
 
-/* Inlined, these would cost the usual way the registers that they need. */
-#define APART   __attribute__((noinline))
-
 static const CintAction no_action = { .fire = CINT_FIRE_NONE };
 
 static const CintPolicyOps *ops(const CintCq *cq)
@@ -96,6 +93,14 @@ static void apply_inference(CintCq *cq)
     cq->follows = cq->learns || cq->tunes;
 }
 
+/* What the core has to find out of the guest for that. */
+static void apply_watching(CintCq *cq)
+{
+    cq->any = cq->drain && ops(cq)->any && ops(cq)->any(cq);
+    cq->gauges = cq->any || cq->tunes;
+    cq->watches = cq->looks || cq->gauges;
+}
+
 static void apply_config(CintCq *cq, const CintConfig *config)
 {
     CINT_MUST(config->policy < CINT_NR_POLICIES);
@@ -103,6 +108,7 @@ static void apply_config(CintCq *cq, const CintConfig *config)
     cq->drain = config->drain == CINT_AUTO ? ops(cq)->drain
                                            : config->drain == CINT_ON;
     apply_inference(cq);
+    apply_watching(cq);
     cint_limits_configure(&cq->limits, &(CintLimitsConfig) {
         .kick_window_ns = config->kick_window_ns,
         .max_irq_rate = config->max_irq_rate,
@@ -151,10 +157,11 @@ static uint32_t with_device(const CintCq *cq)
 #define FORGET_SHARE    16  /* of what is too many, at a time */
 #define PROBE_EVERY     16  /* times that the guest seems to sleep */
 
+/* One more command is about to be with the device. */
 static void note_most(CintCq *cq, int64_t now)
 {
-    if (with_device(cq) > cq->most) {
-        cq->most = with_device(cq);
+    if (with_device(cq) >= cq->most) {
+        cq->most = with_device(cq) + 1;
     }
     cq->submit_ns = now;
 }
@@ -162,11 +169,24 @@ static void note_most(CintCq *cq, int64_t now)
 /* The guest is told; it did something else if it submitted nothing so long. */
 static void forget_most(CintCq *cq, int64_t now)
 {
-    if (now - cq->submit_ns >= cq->delta_ns) {
-        uint32_t share = cq->learns ? FORGET_SHARE : 1;
-
-        cq->most -= (cq->most - with_device(cq) + share - 1) / share;
+    if (now - cq->submit_ns < cq->delta_ns) {
+        return;
     }
+    if (cq->learns) {
+        cq->most -= (cq->most - with_device(cq) + FORGET_SHARE - 1) /
+                    FORGET_SHARE;
+    } else {
+        cq->most = with_device(cq);
+    }
+}
+
+/* What is known of the guest was found out under other rules. */
+static void begin_watching(CintCq *cq, int64_t now)
+{
+    cq->asleep = false;
+    cq->probing = false;
+    cq->most = with_device(cq);
+    cq->submit_ns = now;
 }
 
 /*
@@ -189,8 +209,7 @@ static CintAction sent(CintCq *cq, int64_t now, CintAction action)
                                               : action;
 }
 
-/* Tells of everything pending. */
-static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
+static inline CintAction fire_all(CintCq *cq, int64_t now, CintReason reason)
 {
     CintAction action = {
         .fire = CINT_FIRE_FULL,
@@ -201,11 +220,24 @@ static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
     CINT_MUST(reason != NVME_CINT_REASON_NONE);
     cq->pending = 0;
     cq->retained = 0;
+    disarm(cq);
+    return sent(cq, now, action);
+}
+
+static APART CintAction wake_with_all(CintCq *cq, int64_t now,
+                                      CintReason reason)
+{
     cq->asleep = false;
     cq->probing = false;
     forget_most(cq, now);
-    disarm(cq);
-    return sent(cq, now, action);
+    return fire_all(cq, now, reason);
+}
+
+/* Tells of everything pending. */
+static APART CintAction fire_full(CintCq *cq, int64_t now, CintReason reason)
+{
+    return cq->gauges ? wake_with_all(cq, now, reason)
+                      : fire_all(cq, now, reason);
 }
 
 /*
@@ -393,12 +425,15 @@ static void drop_waiters(CintSq *sq)
     }
 }
 
-static void leave_flight(CintSq *sq, uint32_t commands)
+static inline void leave_flight(CintSq *sq, uint32_t commands)
 {
+    CintCq *cq = sq->cq;
+    CintScope *scope = cq->scope;
+
     CINT_MUST(sq->inflight >= commands);
     sq->inflight -= commands;
-    sq->cq->inflight -= commands;
-    sq->cq->scope->inflight -= commands;
+    cq->inflight -= commands;
+    scope->inflight -= commands;
 }
 
 /*
@@ -439,15 +474,10 @@ CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog)
                                      : no_action);
 }
 
-static bool knows_any(const CintCq *cq)
-{
-    return cq->drain && ops(cq)->any && ops(cq)->any(cq);
-}
-
 /* @cmd begins a batch. */
 static void wait_for_any(CintSq *sq, CintCmd *cmd)
 {
-    if (cmd->hints == NVME_CINT_HINT_BARRIER && knows_any(sq->cq)) {
+    if (cmd->hints == NVME_CINT_HINT_BARRIER && sq->cq->any) {
         add_waiter(sq, cmd, CINT_WAITER_ANY);
     }
 }
@@ -522,31 +552,74 @@ static APART void look(CintSq *sq, CintCmd *cmd)
     sq->head = sq->cq->head;
 }
 
+static inline CintAction enter_flight(CintSq *sq, CintCq *cq, CintCmd *cmd)
+{
+    CintScope *scope = cq->scope;
+
+    cint_fence_submit(sq, cmd);
+    sq->batch++;
+    sq->batch_end = cmd;
+    sq->inflight++;
+    cq->inflight++;
+    scope->inflight++;
+    if (sq->backlog) {
+        sq->backlog--;
+        cq->backlog--;
+        scope->backlog--;
+    }
+    return cint_checked(cq, no_action);
+}
+
+static inline void forget_earlier_use(CintCmd *cmd)
+{
+    cmd->waiter = CINT_WAITER_NONE;
+    cmd->content = CINT_CONTENT_PLAIN;
+    cmd->page = 0;
+}
+
+static inline void gauge(CintSq *sq, CintCq *cq, CintCmd *cmd, int64_t now)
+{
+    if (!sq->batch) {
+        wait_for_any(sq, cmd);
+    }
+    note_most(cq, now);
+}
+
+/* The same where it is found out who waits, by commands themselves. */
+static APART CintAction look_and_enter(CintSq *sq, CintCq *cq, CintCmd *cmd,
+                                       int64_t now)
+{
+    look(sq, cmd);
+    if (cq->gauges) {
+        gauge(sq, cq, cmd, now);
+    }
+    return enter_flight(sq, cq, cmd);
+}
+
+/* And where it is, or how many commands the guest has to give. */
+static APART CintAction watch_and_enter(CintSq *sq, CintCq *cq, CintCmd *cmd,
+                                        int64_t now)
+{
+    if (cq->looks) {
+        return look_and_enter(sq, cq, cmd, now);
+    }
+    forget_earlier_use(cmd);
+    gauge(sq, cq, cmd, now);
+    return enter_flight(sq, cq, cmd);
+}
+
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources)
 {
+    CintCq *cq = sq->cq;
+
     cmd->hints = hints;
     cmd->sources = sources;
-    if (!sq->cq->looks) {
-        cmd->waiter = CINT_WAITER_NONE;
-        cmd->content = CINT_CONTENT_PLAIN;
-        cmd->page = 0;
-    } else {
-        look(sq, cmd);
+    if (cq->watches) {
+        return watch_and_enter(sq, cq, cmd, now);
     }
-    cint_fence_submit(sq, cmd);
-    if (!sq->batch++) {
-        wait_for_any(sq, cmd);
-    }
-    sq->batch_end = cmd;
-    sq->inflight++;
-    sq->cq->inflight++;
-    sq->cq->scope->inflight++;
-    if (sq->backlog) {
-        set_backlog(sq, sq->backlog - 1);
-    }
-    note_most(sq->cq, now);
-    return cint_checked(sq->cq, no_action);
+    forget_earlier_use(cmd);
+    return enter_flight(sq, cq, cmd);
 }
 
 static bool is_alone(const CintSq *sq, const CintCmd *cmd)
@@ -567,7 +640,7 @@ static void infer_hint(CintSq *sq)
     bool learns = infer == CINT_INFER_LEARN || infer == CINT_INFER_BOTH;
 
     if (infer == CINT_INFER_OFF || !cmd || cmd->sources ||
-        (learns && sq->batch == 1 && !knows_any(sq->cq))) {
+        (learns && sq->batch == 1 && !sq->cq->any)) {
         return;
     }
     cmd->sources = inferred;
@@ -589,7 +662,7 @@ static void infer_hint(CintSq *sq)
 static bool sleeps(const CintCq *cq)
 {
     return cq->waiters[CINT_WAITER_ANY] && !cq->waiters[CINT_WAITER_THIS] &&
-           knows_any(cq) && with_device(cq) >= cq->most;
+           with_device(cq) >= cq->most;
 }
 
 /*
@@ -612,7 +685,9 @@ CintAction cint_batch_end(CintSq *sq, int64_t now)
     CintCq *cq = sq->cq;
 
     infer_hint(sq);
-    fall_asleep(cq);
+    if (cq->any) {
+        fall_asleep(cq);
+    }
     sq->batch = 0;
     sq->batch_end = NULL;
     return cint_checked(cq, cq->asleep ? commands_went(cq, now, false)
@@ -635,16 +710,22 @@ CintAction cint_doorbell(CintSq *sq, int64_t now)
 }
 
 /* @cmd leaves its queue. Returns true if that satisfies a strict Barrier. */
-static bool retire(CintSq *sq, CintCmd *cmd)
+static inline bool leave_queue(CintSq *sq, CintCmd *cmd)
 {
     leave_flight(sq, 1);
-    if (cmd->waiter) {
-        remove_waiter(sq, cmd);
-    }
     if (sq->batch_end == cmd) {
         sq->batch_end = NULL;
     }
     return cint_fence_done(sq, cmd);
+}
+
+/* The same for a command that somebody may wait for. */
+static bool retire(CintSq *sq, CintCmd *cmd)
+{
+    if (cmd->waiter) {
+        remove_waiter(sq, cmd);
+    }
+    return leave_queue(sq, cmd);
 }
 
 static void count_cqe(CintCq *cq, int64_t now)
@@ -675,8 +756,8 @@ static void tune_to_load(CintCq *cq)
     }
 }
 
-/* @cmd's CQE is about to be posted: what does that say of the guest? */
-static APART void follow(CintSq *sq, const CintCmd *cmd, int64_t now)
+/* And where @cmd's CQE, which is about to be posted, says more of the guest. */
+static APART bool retire_watched(CintSq *sq, CintCmd *cmd, int64_t now)
 {
     CintCq *cq = sq->cq;
 
@@ -687,18 +768,17 @@ static APART void follow(CintSq *sq, const CintCmd *cmd, int64_t now)
         cint_pace_posted(&cq->pace, now, cq->config.delta_ns);
         tune_to_load(cq);
     }
+    return retire(sq, cmd);
 }
 
 static CintAction complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)
 {
     CintCq *cq = sq->cq;
-    bool fence = retire(sq, cmd);
+    bool fence = cmd->waiter || cq->follows ? retire_watched(sq, cmd, now)
+                                            : leave_queue(sq, cmd);
     bool pressure;
     CintVerdict verdict;
 
-    if (cq->follows) {
-        follow(sq, cmd, now);
-    }
     count_cqe(cq, now);
 
     /* The policy counts every completion, also one that fires anyway. */
@@ -843,9 +923,8 @@ CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config)
 {
     bool new_policy = config->policy != cq->config.policy;
 
+    begin_watching(cq, now);
     apply_config(cq, config);
-    cq->asleep = false;
-    cq->probing = false;
     if (new_policy) {
         enter_policy(cq);
     }

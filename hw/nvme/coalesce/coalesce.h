@@ -226,6 +226,9 @@ typedef struct CintCq {
     bool tunes;                 /* delta and thr follow the load */
     bool looks;                 /* it learns or reads */
     bool follows;               /* it learns or tunes */
+    bool any;                   /* who waits for any command is told apart */
+    bool gauges;                /* that, or it tunes: most is kept */
+    bool watches;               /* it looks or gauges */
     uint8_t infer;              /* CintInfer in force */
     uint8_t barrier;            /* CintBarrier in force */
     CintPace pace;              /* if it tunes */

@@ -36,17 +36,19 @@ static inline void cint_fence_submit(CintSq *sq, CintCmd *cmd)
 /* @cmd is done, or cancelled. Returns as cint_fence_move() does. */
 static inline bool cint_fence_done(CintSq *sq, CintCmd *cmd)
 {
-    CINT_MUST(!cmd->prev || cmd->prev->next == cmd);
-    CINT_MUST(cmd->next ? cmd->next->prev == cmd : sq->last == cmd);
-    if (cmd->prev) {
-        cmd->prev->next = cmd->next;
+    CintCmd *prev = cmd->prev, *next = cmd->next;
+
+    CINT_MUST(!prev || prev->next == cmd);
+    CINT_MUST(next ? next->prev == cmd : sq->last == cmd);
+    if (prev) {
+        prev->next = next;
     }
-    if (cmd->next) {
-        cmd->next->prev = cmd->prev;
+    if (next) {
+        next->prev = prev;
     } else {
-        sq->last = cmd->prev;
+        sq->last = prev;
     }
-    return cmd->fence && cint_fence_move(sq, cmd->prev);
+    return cmd->fence && cint_fence_move(sq, prev);
 }
 
 #endif /* HW_NVME_COALESCE_FENCE_H */
