@@ -858,9 +858,9 @@ def sources_in(directory: Path) -> tuple[str, ...]:
 
 
 ENGINE = sources_in(ROOT / "hw/nvme/coalesce")
-RANDOM = ("test-random.c", "model.c", "model-cint.c", "model-storm.c", "model-vic.c", "laws.c",
-          "random.c")
-TUNE = ("test-tune.c", "model.c", "model-cint.c", "model-storm.c", "model-vic.c")
+MODEL = ("model.c", "model-auto.c", "model-cint.c", "model-storm.c", "model-vic.c", "model-waits.c")
+RANDOM = ("test-random.c", *MODEL, "laws.c", "random.c")
+TUNE = ("test-tune.c", *MODEL)
 STORM = ("test-storm.c", "sim.c", "rival-storm.c")
 
 
@@ -878,7 +878,8 @@ MODEL_TESTS = {
 }
 ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
                       ("test-kick.c", "sim.c"), ("test-vic.c", "sim.c"), TUNE, STORM, RANDOM,
-                      ("test-events.c", "sim.c")), ENGINE)
+                      ("test-events.c", "sim.c"), ("test-any.c", "random.c"),
+                      ("test-waits.c", "sim.c")), ENGINE)
 # A file of the kernel is a header, its tests a program that includes both.
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
 DRIVER = sources_in(ROOT / "userspace")
