@@ -116,7 +116,6 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     virtual = args.time == "virtual"
     own = tuple(args.words) if args.own else ()
     mode, steers = _polling(args), _steering(args)
-    vm.check_drive(args.drive)
     props = properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
                                          virtual, args.extras)
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
@@ -149,7 +148,7 @@ def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what does not go together."""
+    """Refuse what does not go together, and files that are none."""
     words = args.words
     if args.own:
         _check_own(args)
@@ -163,6 +162,9 @@ def check(args: argparse.Namespace) -> None:
                          hint="leave the command out, and type it in the guest")
     elif not words and args.copy and args.print:
         raise UsageError("--copy: not together with --print: the image is made for one run")
+    vm.check_drive(args.drive)
+    if args.qmp is not None and not args.qmp.absolute().parent.is_dir():
+        raise UsageError(f"--qmp {args.qmp}: {args.qmp.parent} is no directory")
     for source in args.copy:
         if not source.exists():
             raise UsageError(f"--copy {source}: there is no such file or directory")
@@ -224,8 +226,6 @@ def _control(args: argparse.Namespace) -> tuple[str, ...]:
     """QEMU's options: the socket of --qmp."""
     if args.qmp is None:
         return ()
-    if not args.qmp.absolute().parent.is_dir():
-        raise UsageError(f"--qmp {args.qmp}: {args.qmp.parent} is no directory")
     place = str(args.qmp).replace(",", ",,")
     return ("-qmp", f"unix:{place},server=on,wait=off")
 
