@@ -13,8 +13,8 @@ from cint.selftest.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "replay", "tests", "tools", "userspace",
-          "preload", "subprojects", "guest-patches", "images", "docs/userspace.md", "docs/interface.md",
-          "docs/policies.md", "docs/scaling.md")
+          "preload", "subprojects", "guest-patches", "images", "docs/userspace.md",
+          "docs/interface.md", "docs/policies.md", "docs/scaling.md")
 PROGRAMS = ("any", "params", "events", "rules")
 
 
