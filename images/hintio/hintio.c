@@ -24,17 +24,18 @@ static const char help[] =
 "\n"
 "  --op=read|write       what to do (read)\n"
 "  --api=NAME            read (read and write), pread, preadv2, aio, aio32 (by the\n"
-"                        system calls of 32-bit programs), uring or mmap (preadv2)\n"
+"                        system calls of 32-bit programs), uring, command (NVMe\n"
+"                        commands in a ring, of /dev/ngXnY) or mmap (preadv2)\n"
 "  --hint=HINT           default: none given, the kernel's own rules decide;\n"
 "                        urgent, barrier, or unmarked: not even by those rules\n"
 "  --hipri               poll for each (RWF_HIPRI); preadv2\n"
 "  --mark=all|first|last the hint goes to all I/Os, or to one of each batch (all)\n"
 "  --size=BYTES          of one I/O; k, m and g are understood (4k)\n"
 "  --count=N             I/Os altogether, 0 to do nothing but --sync (1)\n"
-"  --repeat=N            how often to do that, and --sync; not aio, aio32, uring (1)\n"
+"  --repeat=N            how often to do that, and --sync; where no batches are (1)\n"
 "  --offset=BYTES        of the first (0)\n"
 "  --stride=BYTES        from one to the next (the size)\n"
-"  --batch=N             I/Os of one submission; aio and uring (1)\n"
+"  --batch=N             I/Os of one submission; aio, uring, command (1)\n"
 "  --link                each waits for the one before it; uring\n"
 "  --async               a worker of the kernel issues each (IOSQE_ASYNC); uring\n"
 "  --later               submit and wait in two calls, not in one; uring\n"
@@ -53,7 +54,8 @@ static const char help[] =
 "Exit status: 0 done, 1 failed, 2 wrong usage, 77 the kernel has no hints.\n";
 
 static const char *const apis[] = {
-    "read", "pread", "preadv2", "aio", "aio32", "uring", "mmap", NULL
+    "read", "pread", "preadv2", "aio", "aio32", "uring", "command",
+    "mmap", NULL
 };
 static const char *const hints[] = {
     "default", "urgent", "barrier", "unmarked", NULL
@@ -232,31 +234,35 @@ static void parse_one(struct work *w, int option)
 
 static void check_options(const struct work *w)
 {
-    bool batches = w->api >= API_AIO && w->api <= API_URING;
+    bool batches = w->api >= API_AIO && w->api <= API_COMMAND;
+    bool of_ring = w->api == API_URING || w->api == API_COMMAND;
     bool of_uring = w->link || w->async || w->later || w->tail || w->sqpoll ||
                     w->iopoll || w->sqe128 || w->no_sqarray;
 
     if (w->flags && (w->api < API_PREADV2 || w->api == API_MMAP)) {
-        usage("--api=%s takes no hint; valid: preadv2, aio, aio32, uring",
-              apis[w->api]);
+        usage("--api=%s takes no hint; valid: preadv2, aio, aio32, uring, "
+              "command", apis[w->api]);
     }
     if (w->hipri && w->api != API_PREADV2) {
         usage("--hipri is of --api=preadv2; a ring polls with --iopoll");
     }
     if (w->batch > 1 && !batches) {
-        usage("--api=%s has no batches; valid: aio, aio32, uring",
+        usage("--api=%s has no batches; valid: aio, aio32, uring, command",
               apis[w->api]);
     }
     if (w->repeat > 1 && batches) {
         usage("--repeat is not for --api=%s; valid: read, pread, preadv2, mmap",
               apis[w->api]);
     }
-    if (of_uring && w->api != API_URING) {
+    if (of_uring && !of_ring) {
         usage("--link, --async, --later, --tail, --sqpoll, --iopoll, "
-              "--sqe128 and --no-sqarray are of --api=uring");
+              "--sqe128 and --no-sqarray are of --api=uring and command");
     }
     if (w->tail && w->iopoll) {
         usage("--tail: a ring that is polled takes nothing but I/O");
+    }
+    if (w->api == API_COMMAND && (w->buffered || w->create)) {
+        usage("--api=command has no --buffered and no --create");
     }
     if (w->sync == SYNC_MSYNC && w->api != API_MMAP) {
         usage("--sync=msync is of --api=mmap");
@@ -331,7 +337,8 @@ static void check_mapping(const struct work *w)
 
 static void open_file(struct work *w)
 {
-    int flags = O_CLOEXEC | (w->buffered ? 0 : O_DIRECT);
+    bool direct = !w->buffered && w->api != API_COMMAND;
+    int flags = O_CLOEXEC | (direct ? O_DIRECT : 0);
 
     /* a shared mapping to write to must be readable as well */
     flags |= !w->write ? O_RDONLY : w->api == API_MMAP ? O_RDWR : O_WRONLY;
@@ -343,6 +350,8 @@ static void open_file(struct work *w)
     }
     if (w->api == API_MMAP) {
         check_mapping(w);
+    } else if (w->api == API_COMMAND) {
+        command_open(w);
     }
 }
 
@@ -361,7 +370,7 @@ static void run(struct work *w)
     for (unsigned long i = 0; i < w->repeat; i++) {
         if (w->api == API_AIO || w->api == API_AIO32) {
             aio_run(w);
-        } else if (w->api == API_URING) {
+        } else if (w->api == API_URING || w->api == API_COMMAND) {
             ring_run(w);
         } else {
             plain_run(w);

@@ -4,7 +4,8 @@
  * trying them out in the guest.
  *
  * Parts: hintio.c (options, main), plain.c (system calls of one I/O, and
- * syncing), aio.c (io_submit), ring.c (io_uring), io.c (what those share).
+ * syncing), aio.c (io_submit), ring.c (io_uring), command.c (NVMe commands in
+ * a ring), io.c (what those share).
  */
 #ifndef CINT_HINTIO_H
 #define CINT_HINTIO_H
@@ -24,7 +25,8 @@
 #define BATCH_MAX 4096
 
 enum api {
-    API_READ, API_PREAD, API_PREADV2, API_AIO, API_AIO32, API_URING, API_MMAP
+    API_READ, API_PREAD, API_PREADV2, API_AIO, API_AIO32, API_URING,
+    API_COMMAND, API_MMAP
 };
 enum mark { MARK_ALL, MARK_FIRST, MARK_LAST };
 enum tail { TAIL_NONE, TAIL_NOP, TAIL_TIMEOUT };
@@ -51,6 +53,8 @@ struct work {
     unsigned long repeat;   /* how often all of it is done */
     unsigned batch;         /* I/Os of one submission; 1 where there is none */
     int fd;
+    uint32_t nsid;          /* both of API_COMMAND's namespace */
+    unsigned block_shift;
     uint8_t *buffer;        /* batch * size bytes */
 };
 
@@ -72,6 +76,17 @@ struct io work_io(const struct work *w, unsigned long first, unsigned n,
 void plain_run(struct work *w);
 void aio_run(struct work *w);
 void ring_run(struct work *w);
+
+struct io_uring_sqe;
+
+/* What the namespace is that @w->fd stands for; fails if it is none. */
+void command_open(struct work *w);
+
+/* The entry of one I/O; it has 128 bytes, of which all but these are 0. */
+void command_fill(const struct work *w, struct io_uring_sqe *sqe, struct io io);
+
+/* What its completion says, as check_io() takes it. */
+int64_t command_result(const struct work *w, int32_t result);
 
 /* What --sync asks for, after all I/Os. */
 void plain_sync(struct work *w);

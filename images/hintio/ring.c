@@ -14,6 +14,8 @@
 #define TAIL_NS 1000
 /* user_data of what ends a batch and is no I/O */
 #define IS_TAIL 1
+/* what NVMe commands need: room for one in an entry, and for its result */
+#define OF_COMMANDS (IORING_SETUP_SQE128 | IORING_SETUP_CQE32)
 
 /* since Linux 6.6; older headers lack it */
 #ifndef IORING_SETUP_NO_SQARRAY
@@ -28,6 +30,7 @@ struct ring {
     uint32_t sq_mask, cq_mask;
     _Atomic uint32_t *sq_tail, *sq_flags, *cq_head, *cq_tail;
     struct io_uring_cqe *cqes;
+    bool wide;              /* CQEs of 32 bytes, SQEs of 128 */
 };
 
 static void *map(const struct work *w, int fd, size_t len, off_t what)
@@ -46,6 +49,7 @@ static uint32_t setup_flags(const struct work *w)
     return (w->sqpoll ? IORING_SETUP_SQPOLL : 0) |
            (w->iopoll ? IORING_SETUP_IOPOLL : 0) |
            (w->sqe128 ? IORING_SETUP_SQE128 : 0) |
+           (w->api == API_COMMAND ? OF_COMMANDS : 0) |
            (w->no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
 }
 
@@ -62,11 +66,13 @@ static void open_ring(const struct work *w, struct ring *r)
         fail(w, "io_uring_setup", errno);
     }
     /* both rings are in one piece of memory, the array last if there is one */
-    sq = map(w, r->fd, p.cq_off.cqes + p.cq_entries * sizeof(*r->cqes) +
+    r->wide = w->api == API_COMMAND;
+    sq = map(w, r->fd, p.cq_off.cqes +
+             (p.cq_entries * sizeof(*r->cqes) << r->wide) +
              (w->no_sqarray ? 0 : p.sq_entries * sizeof(uint32_t)),
              IORING_OFF_SQ_RING);
     cq = sq;
-    r->sqe_size = sizeof(struct io_uring_sqe) << w->sqe128;
+    r->sqe_size = sizeof(struct io_uring_sqe) << (w->sqe128 || r->wide);
     r->sqes = map(w, r->fd, p.sq_entries * r->sqe_size, IORING_OFF_SQES);
     r->array = w->no_sqarray ? NULL : (uint32_t *)(sq + p.sq_off.array);
     r->sq_mask = *(uint32_t *)(sq + p.sq_off.ring_mask);
@@ -81,9 +87,17 @@ static void open_ring(const struct work *w, struct ring *r)
 static void fill(const struct work *w, struct io_uring_sqe *sqe, struct io io,
                  bool link)
 {
+    uint8_t flags = (link ? IOSQE_IO_LINK : 0) | (w->async ? IOSQE_ASYNC : 0);
+
+    if (w->api == API_COMMAND) {
+        memset(sqe, 0, 2 * sizeof(*sqe));
+        command_fill(w, sqe, io);
+        sqe->flags = flags;
+        return;
+    }
     *sqe = (struct io_uring_sqe) {
         .opcode = w->write ? IORING_OP_WRITE : IORING_OP_READ,
-        .flags = (link ? IOSQE_IO_LINK : 0) | (w->async ? IOSQE_ASYNC : 0),
+        .flags = flags,
         .fd = w->fd,
         .off = io.offset,
         .addr = (uintptr_t)io.data,
@@ -174,10 +188,11 @@ static unsigned collect(const struct work *w, struct ring *r)
     unsigned n = tail - head;
 
     for (; head != tail; head++) {
-        const struct io_uring_cqe *cqe = &r->cqes[head & r->cq_mask];
+        const struct io_uring_cqe *cqe =
+            &r->cqes[(head & r->cq_mask) << r->wide];
 
         if (cqe->user_data != IS_TAIL) {
-            check_io(w, cqe->res);
+            check_io(w, r->wide ? command_result(w, cqe->res) : cqe->res);
         }
     }
     atomic_store_explicit(r->cq_head, head, memory_order_release);

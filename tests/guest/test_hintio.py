@@ -12,6 +12,8 @@ from cint.device import logpage
 from cint.guest import agent
 
 DEV = "/dev/nvme0n1"
+#: The same namespace, for NVMe commands.
+NG = "/dev/ng0n1"
 #: What hintio --help says of its exit codes.
 USAGE = 2
 
@@ -63,6 +65,20 @@ def check_counts(guest: Guest) -> None:
         said, seen = counted(guest, f"hintio {options} {DEV}")
         assert int(said["ios"]) == commands, options
         assert sum(seen.values()) == commands, (options, seen)
+
+
+def check_commands(guest: Guest) -> None:
+    """NVMe commands in a ring have their hints in CDW13, which the kernel passes on."""
+    for hint, mark, wanted in (("default", "all", {"none": 8}), ("unmarked", "all", {"both": 8}),
+                               ("urgent", "all", {"urgent": 8}),
+                               ("barrier", "last", {"none": 6, "barrier": 2})):
+        for more in ("--op=read", "--op=write", "--link", "--sqpoll", "--no-sqarray"):
+            _, seen = counted(guest, f"hintio --api=command --hint={hint} --mark={mark} --count=8"
+                                     f" --batch=4 {more} {NG}")
+            assert {n: c for n, c in seen.items() if c} == wanted, (hint, more)
+    sources = [q["hints-cdw13"] for q in guest.stats()["queues"] if q["cqid"]]
+    # of those with a hint, or with both
+    assert sum(sources) == 5 * (8 + 8 + 2)
 
 
 def check_flags(guest: Guest) -> None:
@@ -118,22 +134,26 @@ def check_fio(guest: Guest) -> None:
 def check_refusals(guest: Guest) -> None:
     """Wrong usage is one line that names what is valid."""
     for arguments, named in ((f"--hint=foo {DEV}", "default, urgent, barrier, unmarked"),
-                             (f"--api=read --hint=urgent {DEV}", "preadv2, aio, aio32, uring"),
-                             (f"--batch=2 {DEV}", "aio, aio32, uring"),
+                             (f"--api=read --hint=urgent {DEV}", "aio, aio32, uring, command"),
+                             (f"--batch=2 {DEV}", "aio, aio32, uring, command"),
                              (f"--api=aio --tail=nop {DEV}", "are of --api=uring"),
                              (f"--api=uring --iopoll --tail=nop {DEV}", "nothing but I/O"),
                              (f"--api=pread --hipri {DEV}", "--api=preadv2"),
                              (f"--api=aio --repeat=2 {DEV}", "read, pread, preadv2, mmap"),
+                             (f"--api=command --buffered {NG}", "has no --buffered"),
                              (f"--size=0 {DEV}", "1 to"),
                              ("", "one file")):
         assert named in refused(guest, arguments, USAGE)
     assert "/nowhere" in refused(guest, "/nowhere", 1)
+    assert "such as /dev/ng0n1" in refused(guest, "--api=command /dev/null", 1)
+    assert "not in blocks" in refused(guest, f"--api=command --size=100 {NG}", 1)
 
 
 def test_tools_for_hints(logs: Path) -> None:
     """hintio and fio on our kernel."""
     with serving(machine("cint", virtual=False, k=1), logs) as guest:
         check_counts(guest)
+        check_commands(guest)
         check_refusals(guest)
         check_flags(guest)
         check_fio(guest)
