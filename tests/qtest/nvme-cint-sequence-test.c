@@ -1411,6 +1411,79 @@ static void f27(const void *opts)
     finish(m);
 }
 
+/* ---- A namespace is detached under commands in flight ---- */
+
+/* Of the first controller, by the second one, which shares the namespace. */
+static void push_attachment(CintTest *other, uint8_t sel)
+{
+    uint16_t list[2] = { cpu_to_le16(1), cpu_to_le16(0) };
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_NS_ATTACHMENT,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(other->buf.addr),
+        .cdw10 = cpu_to_le32(sel),
+    };
+
+    qtest_memset(other->qts, other->buf.addr, 0, QNVME_PAGE_SIZE);
+    qtest_memwrite(other->qts, other->buf.addr, list, sizeof(list));
+    qnvme_push(&other->nvme->admin_sq, &cmd);
+}
+
+static void expect_success(CintTest *t)
+{
+    QNvmeCq *cq = &t->nvme->admin_cq;
+    NvmeCqe cqe;
+
+    qnvme_wait_cqes(cq, 1);
+    g_assert_true(qnvme_peek(cq, 0, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+    qnvme_reap(cq, 1);
+}
+
+/* A message of the third controller rings for it. */
+static QNvmeSq *detach_under_reads(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t, *other = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 5);
+    cint_let_run(t);
+    push_attachment(other, NVME_NS_ATTACHMENT_DETACH);
+    read_that_rings(&m->node[2].t, 1, other->nvme->bar.addr + ADMIN_TAIL,
+                    other->nvme->admin_sq.tail);
+    cint_let_run(other);
+    expect_success(other);
+    return sq;
+}
+
+static void attach_again(CintMachine *m)
+{
+    CintTest *other = &m->node[1].t;
+
+    push_attachment(other, NVME_NS_ATTACHMENT_ATTACH);
+    ring_admin(other);
+    expect_success(other);
+    finish(m);
+}
+
+static void f28_reset(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+
+    detach_under_reads(m);
+    qnvme_reset(m->node[0].t.nvme);
+    cint_machine_run(m, 1000);
+    attach_again(m);
+}
+
+static void f28_completed(const void *opts)
+{
+    CintMachine *m = boot_shared(opts);
+
+    qnvme_wait_cqes(detach_under_reads(m)->cq, 5);
+    attach_again(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -1527,6 +1600,10 @@ static const Sequence sequences[] = {
     { "f27/a-queue-rings-for-itself/off", f27, OFF },
     { "f27/a-queue-rings-for-itself/real", f27, REAL },
     { "f27/a-queue-rings-for-itself/virtual", f27, VIRTUAL },
+    { "f28/detached-under-reads-and-reset/off", f28_reset, OFF },
+    { "f28/detached-under-reads-and-reset/real", f28_reset, REAL },
+    { "f28/detached-under-reads-and-completed/off", f28_completed, OFF },
+    { "f28/detached-under-reads-and-completed/real", f28_completed, REAL },
 };
 
 static void run_sequence(const void *opaque)
