@@ -1211,6 +1211,24 @@ static void test_group(void)
     fake_free(fakes[1]);
 }
 
+/* Whoever was woken, and asks again before he takes what there is, is told. */
+static void test_arm_woken(void)
+{
+    FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+    struct cintio_queue *q = queue_of(fake, 16, CINTIO_COALESCED);
+    struct cintio_done done;
+
+    push(q, 2);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 0);
+    cintio_queue_wake(q);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 1);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 1);
+    g_assert_cmpint(cintio_complete(q, &done, 0, 1, 0), ==, 0);
+    g_assert_cmpint(cintio_queue_arm(q, 1), ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 /* Who has room for fewer than are ready hears of each in turn. */
 static void test_group_in_turn(void)
 {
@@ -1709,6 +1727,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/sleep-for-the-oldest", test_sleep_for_the_oldest);
     g_test_add_func("/wait/woken", test_woken);
     g_test_add_func("/wait/arm", test_arm);
+    g_test_add_func("/wait/arm/woken", test_arm_woken);
     g_test_add_func("/wait/group", test_group);
     g_test_add_func("/wait/group/in-turn", test_group_in_turn);
     g_test_add_func("/wait/group/told-once", test_group_told_once);
