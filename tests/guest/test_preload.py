@@ -199,10 +199,12 @@ def test_threads_that_clean_up(guest: Guest) -> None:
     """A thread that waits for its reads is not urgent where a rule says that nobody else waits."""
     command = fio(guest, text=TWO.replace("exec_prerun=true\n", ""))
     usual, _ = sent(guest, "usual", command)
-    assert usual == Marks(urgent=512)
+    assert usual.urgent == 512
     # fio's threads have the program's name: the jobs are told apart by size.
     ruled, said = sent(guest, "unmarked thread fio call read size 4k", command)
-    assert ruled == Marks(512)
+    # A file system on the same controller may have written meanwhile.
+    assert ruled.urgent == 0
+    assert ruled.unmarked >= 512
     assert "line 1 (unmarked): 512, not taken 0\n" in said
 
 
