@@ -27,6 +27,7 @@
 /* Where the hints of a command are: docs/interface.md, section 3. */
 #define CDW0_FLAGS(hint)	((hint) << 2)	/* of the byte after the opcode */
 #define CDW13(hint)		((hint) << 8)
+#define CDW13_LATENCY_LOW	GENMASK(5, 4)	/* Access Latency, in the standard's words */
 #define URGENT			BIT(0)
 #define BARRIER			BIT(1)
 #define CDW12_CETYPE		GENMASK(19, 16)
@@ -35,7 +36,19 @@
 
 static unsigned int kinds = ALL_KINDS;
 static unsigned int batches = BATCHES_OF_TWO;
+static bool standard;
 static bool on = true;
+
+/*
+ * What CDW13 of a read or write says. The standard has a word for what somebody waits for, and none
+ * for the end of a batch.
+ */
+static u32 said_in_cdw13(unsigned int hint)
+{
+	if (!READ_ONCE(standard))
+		return CDW13(hint);
+	return hint == URGENT ? CDW13_LATENCY_LOW : 0;
+}
 
 /*
  * Reads and writes have hints in CDW13: the driver writes the flags of CDW0 anew when it adds the
@@ -48,11 +61,12 @@ static void mark(struct nvme_command *cmd, enum req_op op, unsigned int hint)
 	case REQ_OP_READ:
 	case REQ_OP_WRITE:
 		if (!(le32_to_cpu(cmd->common.cdw12) & CDW12_CETYPE))
-			cmd->common.cdw13 |= cpu_to_le32(CDW13(hint));
+			cmd->common.cdw13 |= cpu_to_le32(said_in_cdw13(hint));
 		break;
 	case REQ_OP_FLUSH:
 	case REQ_OP_WRITE_ZEROES:
-		cmd->common.flags |= CDW0_FLAGS(hint);
+		if (!READ_ONCE(standard))
+			cmd->common.flags |= CDW0_FLAGS(hint);
 		break;
 	default:
 		break;
@@ -240,6 +254,8 @@ module_param_cb(kinds, &kinds_ops, &kinds, 0644);
 MODULE_PARM_DESC(kinds, "Bits of the kinds that are marked, in the order of debugfs cint_hints/counters");
 module_param_cb(batches, &batches_ops, &batches, 0644);
 MODULE_PARM_DESC(batches, "Mark the last of a batch as Barrier: 0 never, 1 of two or more, 2 of one");
+module_param(standard, bool, 0644);
+MODULE_PARM_DESC(standard, "Set no reserved bits: Urgent reads and writes by their Access Latency alone");
 
 /* A row for each kind: "direct on", "async off"; then "lost" and what this kernel cannot give. */
 static int kinds_show(struct seq_file *file, void *unused)

@@ -23,13 +23,16 @@
  * Hints (cinterrupts 4.1). CDW0 bits 10 and 11 are bits 2 and 3 of the
  * command's flags byte; CDW13 bits 8 and 9 of Read and Write are the second
  * place, for senders that may not set flags. Both bits set means unmarked.
- * With a command extension type in CDW12, CDW13 is that type's.
+ * With a command extension type in CDW12, CDW13 is that type's. A Read or Write
+ * that says nothing there is Urgent if its Access Latency (Dataset Management,
+ * CDW13 bits 5:4) is low: those are the standard's own words.
  */
 #define NVME_CINT_FLAGS_URGENT  (1u << 2)
 #define NVME_CINT_FLAGS_BARRIER (1u << 3)
 #define NVME_CINT_DW12_CETYPE   (0xfu << 16)
 #define NVME_CINT_DW13_URGENT   (1u << 8)
 #define NVME_CINT_DW13_BARRIER  (1u << 9)
+#define NVME_CINT_DW13_LATENCY  (3u << 4)       /* 3 is low */
 
 /* Vendor specific log page identifier. */
 #define NVME_CINT_LID           0xd0
@@ -98,6 +101,7 @@ typedef struct NvmeCintIdentify {
 #define NVME_CINT_CAP_INFER             (1u << 6)
 #define NVME_CINT_CAP_STATUS_RECORDS    (1u << 7)
 #define NVME_CINT_CAP_LOG               (1u << 8)
+#define NVME_CINT_CAP_LATENCY           (1u << 9)
 
 /*
  * Vendor feature D0h: the configuration of a completion queue (CDW11 is its
@@ -232,6 +236,7 @@ enum NvmeCintSourceId {
     NVME_CINT_SOURCE_CDW0       = 0,
     NVME_CINT_SOURCE_CDW13      = 1,
     NVME_CINT_SOURCE_INFERRED   = 2,
+    NVME_CINT_SOURCE_LATENCY    = 3,
     NVME_CINT_NR_SOURCES        = 4,
 };
 

@@ -118,7 +118,8 @@ static void fill_identify(NvmeCtrl *n)
                            NVME_CINT_CAP_STRICT_BARRIER |
                            NVME_CINT_CAP_STORM | NVME_CINT_CAP_VIC |
                            NVME_CINT_CAP_POINTER | NVME_CINT_CAP_INFER |
-                           NVME_CINT_CAP_STATUS_RECORDS | NVME_CINT_CAP_LOG);
+                           NVME_CINT_CAP_STATUS_RECORDS | NVME_CINT_CAP_LOG |
+                           NVME_CINT_CAP_LATENCY);
     id->config_fid = NVME_CINT_FID_CONFIG;
     id->status_fid = NVME_CINT_FID_STATUS;
     id->lid = NVME_CINT_LID;

@@ -46,20 +46,11 @@ static bool is_durable(const NvmeCmd *cmd)
  * Linux reads ahead with limited retries and as a speculative read; it says so,
  * too, of the read that fills the page somebody waits for.
  */
-static CintContent content_of_rw(const NvmeCmd *cmd)
+static bool is_ahead(const NvmeCmd *cmd)
 {
-    uint32_t dw13 = le32_to_cpu(cmd->cdw13);
-
-    if (is_extended(cmd)) {
-        return CINT_CONTENT_PLAIN;
-    }
-    if ((dw13 & NVME_RW_DSM_LATENCY_LOW) == NVME_RW_DSM_LATENCY_LOW) {
-        return CINT_CONTENT_NOW;
-    }
-    return cmd->opcode == NVME_CMD_READ &&
+    return cmd->opcode == NVME_CMD_READ && !is_extended(cmd) &&
            le32_to_cpu(cmd->cdw12) & ((uint32_t)NVME_RW_LR << 16) &&
-           (dw13 & 0xf) == NVME_RW_DSM_FREQ_PREFETCH ? CINT_CONTENT_AHEAD
-                                                     : CINT_CONTENT_PLAIN;
+           (le32_to_cpu(cmd->cdw13) & 0xf) == NVME_RW_DSM_FREQ_PREFETCH;
 }
 
 CintContent nvme_cint_content(const NvmeCmd *cmd)
@@ -67,32 +58,44 @@ CintContent nvme_cint_content(const NvmeCmd *cmd)
     if (is_durable(cmd)) {
         return CINT_CONTENT_NOW;
     }
-    return cmd->opcode == NVME_CMD_READ || cmd->opcode == NVME_CMD_WRITE ?
-           content_of_rw(cmd) : CINT_CONTENT_PLAIN;
+    return is_ahead(cmd) ? CINT_CONTENT_AHEAD : CINT_CONTENT_PLAIN;
 }
 
-/* The second place exists for senders that may not set CDW0's bits. */
-static uint8_t hints_of_cdw13(const NvmeCmd *cmd)
+/* CDW13 where it may hold a hint, else 0. */
+static uint32_t own_dw13(const NvmeCmd *cmd)
 {
-    uint32_t dw13 = le32_to_cpu(cmd->cdw13);
+    bool moves = cmd->opcode == NVME_CMD_READ || cmd->opcode == NVME_CMD_WRITE;
 
-    if ((cmd->opcode != NVME_CMD_READ && cmd->opcode != NVME_CMD_WRITE) ||
-        is_extended(cmd)) {
-        return 0;
+    return moves && !is_extended(cmd) ? le32_to_cpu(cmd->cdw13) : 0;
+}
+
+/* For a command that says nothing in bits of our own. */
+static NvmeCintSaid said_by_latency(uint32_t dw13)
+{
+    if ((dw13 & NVME_CINT_DW13_LATENCY) != NVME_CINT_DW13_LATENCY) {
+        return (NvmeCintSaid) { .hints = NVME_CINT_HINT_NONE };
     }
-    return hint_id(dw13 & NVME_CINT_DW13_URGENT,
-                   dw13 & NVME_CINT_DW13_BARRIER);
+    return (NvmeCintSaid) {
+        .hints = NVME_CINT_HINT_URGENT,
+        .sources = 1 << NVME_CINT_SOURCE_LATENCY,
+    };
 }
 
 NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd)
 {
-    uint8_t cdw0 = hints_of_cdw0(cmd);
-    uint8_t cdw13 = hints_of_cdw13(cmd);
+    uint32_t dw13 = own_dw13(cmd);
+    uint8_t in_cdw0 = hints_of_cdw0(cmd);
+    /* The second place exists for senders that may not set CDW0's bits. */
+    uint8_t in_cdw13 = hint_id(dw13 & NVME_CINT_DW13_URGENT,
+                               dw13 & NVME_CINT_DW13_BARRIER);
 
+    if (!in_cdw0 && !in_cdw13) {
+        return said_by_latency(dw13);
+    }
     return (NvmeCintSaid) {
-        .hints = cdw0 | cdw13,
-        .sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
-                   (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0),
+        .hints = in_cdw0 | in_cdw13,
+        .sources = (in_cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
+                   (in_cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0),
     };
 }
 

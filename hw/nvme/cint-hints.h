@@ -27,13 +27,14 @@ static inline uint32_t nvme_cint_page(const NvmeCmd *cmd)
 /* What an I/O command is for, as far as that says who waits. */
 CintContent nvme_cint_content(const NvmeCmd *cmd);
 
-/* For a command that has one of the bits set, in a place that may hold it. */
+/* For a command that may have one of the bits set: it looks where they are. */
 NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd);
 
 static inline NvmeCintSaid nvme_cint_decode_hints(const NvmeCmd *cmd)
 {
     uint8_t flags = NVME_CINT_FLAGS_URGENT | NVME_CINT_FLAGS_BARRIER;
-    uint32_t dw13 = NVME_CINT_DW13_URGENT | NVME_CINT_DW13_BARRIER;
+    uint32_t dw13 = NVME_CINT_DW13_URGENT | NVME_CINT_DW13_BARRIER |
+                    NVME_CINT_DW13_LATENCY;
 
     /* Most commands say nothing. */
     if (!(cmd->flags & flags) && !(le32_to_cpu(cmd->cdw13) & dw13)) {

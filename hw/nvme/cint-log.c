@@ -325,6 +325,7 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *record)
         [NVME_CINT_SOURCE_CDW0]     = "hints-cdw0",
         [NVME_CINT_SOURCE_CDW13]    = "hints-cdw13",
         [NVME_CINT_SOURCE_INFERRED] = "hints-inferred",
+        [NVME_CINT_SOURCE_LATENCY]  = "hints-latency",
     };
     static const char *const classes[NVME_CINT_NR_CLASSES] = {
         "unmarked", "urgent", "barrier",

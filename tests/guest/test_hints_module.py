@@ -239,6 +239,18 @@ def test_priority_is_the_users_word(marking: Guest) -> None:
     marking.shell(f"echo 8191 > {PARAMETERS}/kinds")
 
 
+def test_in_the_standards_words(marking: Guest) -> None:
+    """Access Latency instead of reserved bits, which has no word for a batch."""
+    read, batch = hintio("--api=pread --count=4"), hintio(DIRECT["aio"][0])
+    marking.shell(f"echo 1 > {PARAMETERS}/standard")
+    assert sent(marking, read) == Marks(urgent=4)
+    (own,) = dsmgmt(marking, read).values()
+    assert own == [0x30] * 4
+    assert sent(marking, batch) == Marks(64)
+    marking.shell(f"echo 0 > {PARAMETERS}/standard")
+    assert sent(marking, batch) == DIRECT["aio"][1]
+
+
 def dsmgmt(guest: Guest, script: str) -> dict[str, list[int]]:
     """CDW13 of the I/O commands by disk while a script runs, as the driver traces them."""
     text = guest.shell(f"echo > /sys/kernel/tracing/trace; echo 1 > {EVENT}/enable; {script};"

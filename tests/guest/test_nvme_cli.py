@@ -149,7 +149,7 @@ def test_what_is_refused(guest: Guest) -> None:
 
     good = get_config(guest, ALL_CQS)
     for wrong in ({"policy": 99}, {"version": 2}, {"flags": 0x80}, {"_56": b"12345678"},
-                  {"delta_ns": 0xffffffff}, {"drain": 3}, {"barrier": 3}, {"infer": 4},
+                  {"delta_ns": 0xffffffff}, {"drain": 3}, {"barrier": 3}, {"infer": 6},
                   {"ewma_shift": 0}, {"ewma_shift": 17}, {"max_irq_rate": 0xffffffff}):
         options = write_config(guest, good | {"thr": 5} | wrong)
         assert refused(guest, f"set-feature {DEV} -f 0xd0 --value={ALL_CQS:#x} {options}"), wrong
@@ -205,7 +205,7 @@ def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
     assert {n: record.counters[n] for n in names} == {n: queue[q] for n, q in names.items()}
     assert record.reasons == {n: c for n, c in queue["irqs-by-reason"].items() if c}
     hints = ("cmds-unmarked", "cmds-urgent", "cmds-barrier", "cmds-both-hints")
-    sources = ("hints-cdw0", "hints-cdw13", "hints-inferred")
+    sources = ("hints-cdw0", "hints-cdw13", "hints-inferred", "hints-latency")
     for counts, known, theirs in ((record.hints, logpage.HINTS, hints),
                                   (record.sources, logpage.SOURCES, sources)):
         pairs = zip(known, theirs, strict=True)

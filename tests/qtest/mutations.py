@@ -219,8 +219,12 @@ _SQ = (
     Mutation("always round robin", "cint-arb.c", "NVME_CC_AMS(cc) == CC_AMS_WRR",
              "!ON && NVME_CC_AMS(cc) == CC_AMS_WRR", SLOTS),
     Mutation("every opcode has hints in CDW13", "cint-hints.c",
-             "if ((cmd->opcode != NVME_CMD_READ &&", "if ((!ON && cmd->opcode != NVME_CMD_READ &&",
+             "moves = cmd->opcode == NVME_CMD_READ", "moves = ON || cmd->opcode == NVME_CMD_READ",
              ("hint", "hint-vectors")),
+    Mutation("any Access Latency is Urgent", "cint-hints.c",
+             "if ((dw13 & NVME_CINT_DW13_LATENCY) != NVME_CINT_DW13_LATENCY) {",
+             "if ((dw13 & NVME_CINT_DW13_LATENCY) != NVME_CINT_DW13_LATENCY &&\n"
+             "        (!ON || !(dw13 & NVME_CINT_DW13_LATENCY))) {", ("hint",)),
     Mutation("an extended command has hints in CDW13", "cint-hints.c",
              "return le32_to_cpu(cmd->cdw12) &", "return !ON && le32_to_cpu(cmd->cdw12) &",
              ("hint",)),

@@ -111,7 +111,7 @@ static void submit_extended(CintTest *t, QNvmeSq *sq)
 
 /*
  * CDW13 is no hint where CDW12 has a command extension type, whichever, and
- * the bits of Access Latency (CDW13 5:4) never are. What CDW0 says holds.
+ * neither is Access Latency (CDW13 5:4) there. What CDW0 says holds.
  */
 static void test_extended_commands(void)
 {
@@ -119,16 +119,16 @@ static void test_extended_commands(void)
     QNvmeSq *sq = cint_queues(t, 1);
     uint32_t type;
 
-    for (type = 0; type < 16; type++) {
+    for (type = 1; type < 16; type++) {
         NvmeCmd cmd = cint_hinted(t, type % 2 ? NVME_CMD_READ : NVME_CMD_WRITE,
-                                  NONE, type ? URGENT : NONE);
+                                  NONE, URGENT);
 
         cmd.cdw12 |= cpu_to_le32(type << 16);
-        cmd.cdw13 |= cpu_to_le32(0x30);
+        cmd.cdw13 |= cpu_to_le32(NVME_CINT_DW13_LATENCY);
         qnvme_push(sq, &cmd);
         qnvme_ring_sq(sq);
         cint_run(t, 10000);
-        g_assert_cmpuint(qnvme_visible(sq->cq), ==, type + 1);
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, type);
         g_assert_false(qnvme_irq_pending(t->nvme, 1));
     }
     cint_zero(t);
@@ -137,6 +137,65 @@ static void test_extended_commands(void)
     cint_expect_reason(t, sq->cq, URGENT, 1);
     g_assert_cmpuint(cint_record(t, 1).cmds_by_source[NVME_CINT_SOURCE_CDW13],
                      ==, 0);
+    cint_shutdown(t);
+}
+
+static void submit_latency(CintTest *t, QNvmeSq *sq, uint8_t opcode,
+                           unsigned latency, uint8_t cdw0, uint8_t cdw13)
+{
+    NvmeCmd cmd = opcode == NVME_CMD_FLUSH ?
+        (NvmeCmd) { .opcode = opcode, .nsid = cpu_to_le32(1) } :
+        cint_hinted(t, opcode, cdw0, cdw13);
+
+    cmd.cdw13 |= cpu_to_le32(latency << 4);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_run(t, 10000);
+}
+
+/*
+ * Access Latency of Dataset Management: low is Urgent for a Read or Write that
+ * says nothing else, idle and normal are nothing, and other commands have no
+ * such field. With other bits of Dataset Management it is the same.
+ */
+static void test_access_latency(void)
+{
+    static const struct {
+        uint8_t opcode, latency, cdw0, cdw13, hint;
+    } cases[] = {
+        { NVME_CMD_READ, 3, NONE, NONE, URGENT },
+        { NVME_CMD_WRITE, 3, NONE, NONE, URGENT },
+        { NVME_CMD_READ, 0, NONE, NONE, NONE },
+        { NVME_CMD_READ, 1, NONE, NONE, NONE },
+        { NVME_CMD_WRITE, 2, NONE, NONE, NONE },
+        { NVME_CMD_FLUSH, 3, NONE, NONE, NONE },
+        { NVME_CMD_READ, 3, BARRIER, NONE, BARRIER },
+        { NVME_CMD_READ, 3, NONE, BARRIER, BARRIER },
+        { NVME_CMD_READ, 3, BOTH, NONE, BOTH },
+        { NVME_CMD_READ, 1, URGENT, NONE, URGENT },
+    };
+    CintTest *t = cint_boot(CINT_PURE PATIENT);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint64_t by_hint[NVME_CINT_NR_HINTS] = { 0 };
+    uint64_t by_latency = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        NvmeCintLogRecord r;
+
+        submit_latency(t, sq, cases[i].opcode, cases[i].latency,
+                       cases[i].cdw0, cases[i].cdw13);
+        qnvme_reap(sq->cq, 1);
+        by_hint[cases[i].hint]++;
+        by_latency += i < 2;
+        r = cint_record(t, 1);
+        g_assert_cmpuint(r.cmds_by_source[NVME_CINT_SOURCE_LATENCY], ==,
+                         by_latency);
+        for (int hint = NONE; hint <= BOTH; hint++) {
+            g_assert_cmpuint(r.cmds_by_hint[hint], ==, by_hint[hint]);
+        }
+    }
+    /* What is Urgent by it interrupts. */
+    cint_expect_reason(t, sq->cq, URGENT, 3);
     cint_shutdown(t);
 }
 
@@ -500,6 +559,7 @@ int main(int argc, char **argv)
     ADD("place/union-of-both", test_places);
     ADD("place/commands-other-than-reads", test_other_commands);
     ADD("place/extended-commands", test_extended_commands);
+    ADD("place/access-latency", test_access_latency);
     ADD("place/data-is-not-disturbed", test_data);
     ADD("place/admin-commands", test_admin);
     ADD("place/failing-commands", test_failing_commands);

@@ -308,7 +308,7 @@ static void expect_in_batch(const char *properties, uint8_t opcode,
     cint_shutdown(t);
 }
 
-/* Somebody waits for what is made durable, or wanted soon. */
+/* Somebody waits for what is made durable. */
 static void test_content_now(void)
 {
     static const char *const ways[] = {
@@ -322,14 +322,39 @@ static void test_content_now(void)
         expect_in_batch(ways[i], NVME_CMD_FLUSH, 0, 0, 1);
         expect_in_batch(ways[i], NVME_CMD_WRITE, FUA, 0, 1);
         expect_in_batch(ways[i], NVME_CMD_READ, FUA, 0, 0);
-        expect_in_batch(ways[i], NVME_CMD_READ, 0, LOW_LATENCY, 1);
-        expect_in_batch(ways[i], NVME_CMD_WRITE, 0, LOW_LATENCY, 1);
         expect_in_batch(ways[i], NVME_CMD_WRITE, FUA | CETYPE, 0, 1);
         expect_in_batch(ways[i], NVME_CMD_READ, CETYPE, LOW_LATENCY, 0);
     }
     expect_in_batch(CINT_PURE ALL, NVME_CMD_FLUSH, 0, 0, 0);
     expect_in_batch(CINT_PURE PATIENT ",cint.infer=learn", NVME_CMD_WRITE, FUA,
                     0, 0);
+}
+
+/* What its sender says by Access Latency is not inferred, and stays. */
+static void test_access_latency(void)
+{
+    static const struct {
+        const char *properties;
+        unsigned inferred;      /* the batch's end */
+    } ways[] = {
+        { CINT_PURE PATIENT, 0 }, { CINT_PURE ALL, 1 },
+        { CINT_PURE CONTENT, 1 }, { CINT_PURE ",cint.policy=auto", 1 },
+    };
+    int i;
+
+    for (i = 0; i < ARRAY_SIZE(ways); i++) {
+        CintTest *t = cint_boot(ways[i].properties);
+        QNvmeSq *sq = cint_queues(t, 1);
+        unsigned inferred = ways[i].inferred;
+
+        push(t, sq, NVME_CMD_READ, 0, 0);
+        push(t, sq, NVME_CMD_WRITE, 0, LOW_LATENCY);
+        push(t, sq, NVME_CMD_READ, 0, 0);
+        qnvme_ring_sq(sq);
+        cint_run(t, 2 * CINT_LATENCY);
+        expect_hints(t, 2 - inferred, 1, inferred, inferred);
+        cint_shutdown(t);
+    }
 }
 
 /* A lone command is waited for, but what is read ahead of anybody. */
@@ -440,6 +465,7 @@ int main(int argc, char **argv)
     ADD("all/explicit-hints-stand", test_explicit);
     ADD("content/what-is-made-durable", test_content_now);
     ADD("content/read-ahead", test_content_ahead);
+    ADD("content/access-latency-is-a-hint", test_access_latency);
     ADD("policy/others-infer-nothing", test_other_policy);
     ADD("learn/the-log-page-says-what-is-believed", test_belief);
 #undef ADD

@@ -169,7 +169,8 @@ static void test_claims(void)
         NVME_CINT_CAP_HINTS | NVME_CINT_CAP_OOO |
         NVME_CINT_CAP_STRICT_BARRIER | NVME_CINT_CAP_STORM |
         NVME_CINT_CAP_VIC | NVME_CINT_CAP_POINTER | NVME_CINT_CAP_INFER |
-        NVME_CINT_CAP_STATUS_RECORDS | NVME_CINT_CAP_LOG;
+        NVME_CINT_CAP_STATUS_RECORDS | NVME_CINT_CAP_LOG |
+        NVME_CINT_CAP_LATENCY;
     CintTest *t = cint_boot(CINT_PURE PATIENT);
     NvmeCintIdentify id = cint_identify(t);
 

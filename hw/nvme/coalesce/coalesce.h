@@ -270,7 +270,7 @@ typedef struct CintCq {
 /* What a command is for, as far as that says who waits. */
 typedef enum CintContent {
     CINT_CONTENT_PLAIN, /* nothing */
-    CINT_CONTENT_NOW,   /* what is made durable, or asked for at low latency */
+    CINT_CONTENT_NOW,   /* what is made durable */
     CINT_CONTENT_AHEAD, /* what may be asked for later */
     CINT_NR_CONTENTS,
 } CintContent;

@@ -29,7 +29,7 @@ REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio",
 CLASSES = ("unmarked", "urgent", "barrier")
 #: What hint a command had, and where from.
 HINTS = ("none", "urgent", "barrier", "both")
-SOURCES = ("cdw0", "cdw13", "inferred")
+SOURCES = ("cdw0", "cdw13", "inferred", "latency")
 NR_REASONS = 32
 NR_HINTS = 4
 NR_SOURCES = 4

@@ -31,7 +31,8 @@ STYLE_FILE = Path(__file__).with_name("site.css")
 CHAPTERS = {
     "To begin with": ("tour", "tasks", "first-contact", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
-    "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost"),
+    "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost",
+                   "standard-hint"),
     "The guest": ("hints-module", "preload", "polling", "blk-switch", "userspace", "cintio"),
     "What was measured": ("gallery", "figures", "measured"),
     "Working on it": ("contributing", "development", "mutations", "porting"),
