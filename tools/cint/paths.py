@@ -69,6 +69,8 @@ VMLINUX = BUILD / "kernel/vmlinux"
 
 FIO_SRC = SRC / "fio"
 FIO_BUILD = BUILD / "fio"
+NVME_SRC = SRC / "nvme-cli"
+NVME_BUILD = BUILD / "nvme-cli"
 GUEST = BUILD / "guest"
 INITRAMFS = GUEST / "initramfs.cpio"
 MANIFEST = GUEST / "manifest.json"
@@ -118,6 +120,8 @@ QEMU_UPSTREAM_PATCHES = ROOT / "qemu-patches/upstream"
 QEMU_BENCH_PATCHES = ROOT / "qemu-patches/bench"
 QEMU_BENCH_VIRTIO_PATCHES = QEMU_BENCH_PATCHES / "virtio"
 GUEST_PATCHES = ROOT / "guest-patches/6.12"
+#: nvme-cli's plugin.
+NVME_PATCHES = ROOT / "nvme-cli-patches/2.3"
 IMAGES = ROOT / "images"
 #: The module for kernels without our patches.
 GUEST_MODULE = ROOT / "guest-module"

@@ -284,3 +284,12 @@ def test_overlay_refuses_to_hide_a_file_of_qemu(overlay: Path) -> None:
     (overlay / "tests/qtest/nvme-x-test.c").write_text("upstream\n")
     with pytest.raises(CintError, match=r"would replace tests/qtest/nvme-x-test\.c of QEMU 10"):
         patches.apply_overlay(patches.Tree(overlay, "QEMU 10.0"), patches.overlay_map())
+
+
+def test_the_plugin_has_the_devices_header() -> None:
+    """nvme-cli's plugin carries the header, which is the device's own."""
+    text = "".join(path.read_text() for path in patches.read_series(paths.NVME_PATCHES))
+    _, _, rest = text.partition("\n+++ b/plugins/cint/cint-abi.h\n")
+    added, _, _ = rest.partition("\ndiff --git")
+    lines = [line.removeprefix("+") for line in added.splitlines()[1:]]
+    assert "\n".join(lines) + "\n" == (paths.ROOT / "hw/nvme/cint-abi.h").read_text()

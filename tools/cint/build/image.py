@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from cint import paths, steps, ui
-from cint.build import patches, sources
+from cint.build import nvme_cli, patches, sources
 
 _COMPILER = {"CC": "ccache gcc"}
 _FIO = paths.GUEST / "fio"
@@ -26,6 +26,8 @@ _FIO_SHARED = paths.GUEST / "fio-shared"
 
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
+#: nvme-cli with our plugin, where it could be built: else the distribution's.
+_NVME = nvme_cli.OUT
 
 
 def _fio_source(own: Path | None) -> sources.Source:
@@ -105,6 +107,7 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     """Build the initramfs and its manifest; True when there was something to do."""
     source = _fio_source(own_fio)
     worked = _build_fio(jobs, source)
+    worked = nvme_cli.build()[0] or worked
     worked = _build_own("agent", "Build the guest agent", "build-agent.sh") or worked
     for tool in _TOOLS:
         title = f"Build {tool.name} for the guest"
@@ -162,9 +165,10 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio:
     """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
-    libraries = [library] if library else []
+    own = [part for part in (library, _NVME if nvme_cli.libnvme() == nvme_cli.LIBNVME else None)
+           if part]
     inputs = {
-        "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more, *libraries]),
+        "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more, *own]),
         "taken": [_identity(path) for path in _TAKEN],
     }
     stamp = steps.Stamp(name)
@@ -175,6 +179,8 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio:
         words: list[str | Path] = ["--modules", modules] if modules else []
         for tool in tools:
             words += ["--tool", tool]
+        if _NVME in own:
+            words += ["--nvme", _NVME]
         if library:
             words += ["--library", library, "--shared-fio"]
         step.run([paths.VENV / "bin/python", recipe, "--fio", fio, "--agent", _AGENT,

@@ -26,7 +26,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "linux": (*_COMPILER, "make", "ccache", *_SOURCES, "flex", "bison", "bc", "libelf-dev",
               "libssl-dev", "rsync"),
     "image": (*_COMPILER, "make", "ccache", *_SOURCES, "binutils", "libaio-dev", "zlib1g-dev",
-              "libjansson-dev", "busybox-static", "nvme-cli"),
+              "libjansson-dev", "busybox-static", "nvme-cli", "libnvme-dev", "libjson-c-dev"),
     "distro": ("dpkg-dev", "kmod", "xz-utils"),
     "distro-hints": ("dpkg-dev", "kmod", "util-linux", "xz-utils"),
     "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),

@@ -66,6 +66,11 @@ FIO = Package(
     tar_only=True,
 )
 ALL = (QEMU, LINUX, FIO)
+#: Only where libnvme is the one it is built against (nvme_cli.LIBNVME).
+NVME_CLI = Package(
+    name="nvme-cli", title="nvme-cli", series=("2.4+really2.3",), verified=("2.4+really2.3-3",),
+    releases=("bookworm",), tree=paths.NVME_SRC, tar_only=True,
+)
 
 
 @dataclass(frozen=True)

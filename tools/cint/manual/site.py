@@ -33,7 +33,8 @@ CHAPTERS = {
     "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
     "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost",
                    "standard-hint"),
-    "The guest": ("hints-module", "preload", "polling", "blk-switch", "userspace", "cintio"),
+    "The guest": ("hints-module", "preload", "polling", "blk-switch", "userspace", "cintio",
+                  "nvme-cli"),
     "What was measured": ("gallery", "figures", "measured"),
     "Working on it": ("contributing", "development", "mutations", "porting"),
 }

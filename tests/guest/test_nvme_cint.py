@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""nvme-cli's plugin for the controller: what it says is what QMP says (docs/nvme-cli.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from conftest import log_root
+from serving import Guest, serving
+from test_nvme_cli import CONFIG_FIELDS, DEV, JOB, get_config, io_queues
+
+from cint import paths
+from cint.device import logpage, properties
+from cint.guest import vm
+from cint.measure import comparison
+
+OTHER = "/dev/nvme1"
+#: Controllers are found at the same time, in any order: ours is to have the first number.
+IN_ORDER = """\
+set -e
+cd /sys/bus/pci/drivers/nvme
+name=$(dirname $(grep -l other /sys/class/nvme/*/serial))
+other=$(basename $(readlink -f $name/device))
+own=$(ls -d 0000:* | grep -v $other)
+for c in $own $other; do echo $c > unbind; done
+for c in $own $other; do echo $c > bind; done
+until [ -e /dev/nvme0n1 ]; do sleep 0.05; done
+"""
+PAGE = paths.ROOT / "docs/nvme-cli.md"
+#: Fields of feature D0h that the plugin has by another name than the decoder.
+FLAGS = {"ooo": 1, "storm": 2}
+
+
+@pytest.fixture(scope="module")
+def guest() -> Iterator[Guest]:
+    """A cint controller and one of stock QEMU; a job has run on the first."""
+    accel = comparison.choose_accel(False)
+    props = properties.device_properties(properties.parse_policy("default"),
+                                         properties.parse_media("ssd80"), 1, virtual=False,
+                                         extras="device")
+    machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, extra=(
+        "-blockdev", "driver=null-co,node-name=other,size=67108864",
+        "-device", "nvme,id=nvme1,serial=other,drive=other"))
+    with serving(machine, log_root() / "nvme-cint") as running:
+        if running.try_shell("nvme cint help")["exit"] != 0:
+            pytest.skip("the guest's nvme-cli has no plugin: this machine's libnvme is another one")
+        running.shell(IN_ORDER)
+        running.write_file("/tmp/job.fio", JOB.encode())
+        yield running
+
+
+def said(guest: Guest, words: str) -> object:
+    """A command's JSON."""
+    return json.loads(guest.shell(f"nvme cint {words} -o json"))
+
+
+def refusal(guest: Guest, words: str) -> str:
+    """What a command says that must fail."""
+    reply = guest.try_shell(f"nvme cint {words}")
+    assert reply["exit"] != 0
+    return str(reply["stderr"])
+
+
+def dialogue() -> list[tuple[str, list[str]]]:
+    """Commands of the page's dialogue, and what comes then."""
+    found: list[tuple[str, list[str]]] = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    # "):
+            found.append((line.removeprefix("    # "), []))
+        elif line.startswith("    ") and found:
+            found[-1][1].append(line.removeprefix("    "))
+    return found
+
+
+def masked(lines: list[str]) -> list[str]:
+    """Without what is counted or depends on the machine, and how wide that is."""
+    return [re.sub(r" +", " ", re.sub(r"\b0x[0-9a-f]+|(?<![x0-9a-z-])\d[\d.]*\b", "#",
+                                     line)).strip()
+            for line in lines if line]
+
+
+def test_dialogue(guest: Guest) -> None:
+    """The page's, command by command."""
+    assert len(dialogue()) == 8
+    for command, wanted in dialogue():
+        reply = guest.try_shell(command)
+        lines = f"{reply['stdout']}{reply['stderr']}".splitlines()
+        assert masked(lines) == masked(wanted), command
+    guest.shell(f"nvme cint config {DEV} --policy=default")
+
+
+def test_what_it_says_is_so(guest: Guest) -> None:
+    """Counters, reasons, times and configuration, beside the host's."""
+    guest.shell("fio /tmp/job.fio --output=/tmp/fio.txt")
+    (queue,) = io_queues(guest)
+    stats = said(guest, f"stats {DEV} --cq=1")
+    assert isinstance(stats, dict)
+    (mine,) = stats["queues"]
+    names = {"cqid": "cqid", "policy": "policy", "cqes": "cqes", "irqs_full": "irqs-full",
+             "irqs_urgent": "irqs-urgent", "irqs_masked": "irqs-masked", "untold": "untold"}
+    assert {name: mine[name] for name in names} == {n: queue[q] for n, q in names.items()}
+    assert mine["cqes"] > 0
+    hints = {"unmarked": "cmds-unmarked", "urgent": "cmds-urgent", "barrier": "cmds-barrier",
+             "both": "cmds-both-hints"}
+    assert mine["commands"] == {name: queue[theirs] for name, theirs in hints.items()}
+    (reasons,) = said(guest, f"reasons {DEV} --cq=1")  # type: ignore[misc]
+    assert reasons["reasons"] == {n: c for n, c in queue["irqs-by-reason"].items() if c}
+    assert set(reasons["reasons"]) <= set(logpage.REASONS)
+    (times,) = said(guest, f"hist {DEV} --cq=1")  # type: ignore[misc]
+    held = {one["of"]: one for one in times["distributions"] if one["what"] == "hold"}
+    assert set(held) == set(logpage.CLASSES)
+    for name, one in held.items():
+        hist = queue[f"hold-{name}"]
+        assert (one["sum_ns"], one["buckets"]) == (hist["sum-ns"], hist["buckets"])
+    assert sum(map(sum, (one["buckets"] for one in held.values()))) == mine["cqes"]
+
+
+def test_configuration_in_words(guest: Guest) -> None:
+    """Each parameter is where the decoder has it; a change of one leaves the others."""
+    before = get_config(guest, 1)
+    mine = said(guest, f"config {DEV} --cq=1")
+    assert isinstance(mine, dict)
+    assert len(mine) == sum(not name.startswith("_") for name in CONFIG_FIELDS) - 2 + len(FLAGS)
+    assert mine["delta"] == before["delta_ns"]
+    assert mine["max-hold"] == before["max_hold_ns"]
+    guest.shell(f"nvme cint config {DEV} --cq=1 --policy=cint "
+                "--set=barrier=strict,ooo=off,infer=all,drain=on,max-irq-rate=1000,ewma-shift=3")
+    after = get_config(guest, 1)
+    changed = {"policy": 4, "barrier": 1, "flags": before["flags"] & ~1, "infer": 2, "drain": 1,
+               "max_irq_rate": 1000, "ewma_shift": 3}
+    assert after == before | changed
+    guest.shell(f"nvme cint config {DEV} --cq=1 --policy=default --set=ooo=on,infer=off")
+
+
+def test_interval(guest: Guest) -> None:
+    """Two readings, with rates; nothing of the admin queue's own commands is lost."""
+    text = guest.shell(f"nvme cint stats {DEV} --interval=1 --count=2").splitlines()
+    assert re.match(r" +cq +policy +cqes/s +interrupts/s +each$", text[0])
+    assert [line.split()[0] for line in text[1:]] == ["0", "1"] * 2
+    admin = [line.split() for line in text[1:] if line.split()[0] == "0"]
+    assert all(float(words[2]) > 0 for words in admin)
+
+
+def test_what_is_refused(guest: Guest) -> None:
+    """Another controller; values that cannot be, by the plugin and by the device."""
+    assert "not a cint controller" in refusal(guest, f"id {OTHER}")
+    assert "not a cint controller" in refusal(guest, f"config {OTHER} --policy=cint")
+    assert "valid: normal, json" in refusal(guest, f"stats {DEV} -o yaml")
+    assert "give a number from 0 to 65535" in refusal(guest, f"config {DEV} --set=thr=65536")
+    assert "give NAME=VALUE" in refusal(guest, f"config {DEV} --set=thr")
+    before = get_config(guest, 1)
+    assert "INVALID FIELD" in refusal(guest, f"config {DEV} --cq=1 --set=ewma-shift=0").upper()
+    assert "INVALID FIELD" in refusal(guest, f"config {DEV} --cq=77").upper()
+    assert get_config(guest, 1) == before

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""nvme-cli for the guest, with our plugin: the distribution's source, patched."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from cint import paths, steps, ui
+from cint.build import engine, patches, sources
+
+#: What this nvme-cli is built against; a later library has other functions.
+LIBNVME = (1, 3)
+OUT = paths.GUEST / "nvme"
+
+
+def libnvme() -> tuple[int, ...] | None:
+    """The version of libnvme's headers here."""
+    done = subprocess.run(["pkg-config", "--modversion", "libnvme"], capture_output=True,
+                          text=True, check=False)
+    found = re.match(r"(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _compile(step: steps.Step, source: Path, build: Path) -> None:
+    tree = build / "src"
+    shutil.rmtree(build, ignore_errors=True)
+    shutil.copytree(source, tree, symlinks=True)
+    for patch in patches.read_series(paths.NVME_PATCHES):
+        step.run(["patch", "-p1", "--fuzz=0", "-s", "-i", patch], cwd=tree)
+    meson, ninja = paths.VENV / "bin/meson", paths.VENV / "bin/ninja"
+    env = engine.env()
+    step.run([meson, "setup", build / "b", tree, "--buildtype=release", "-Ddocs=false"], env=env)
+    step.run([ninja, "-C", build / "b", "nvme"], env=env)
+    step.run(["strip", "-o", OUT, build / "b/nvme"])
+
+
+def build() -> tuple[bool, Path | None]:
+    """Build it; whether there was something to do, and the program.
+
+    None where this machine's libnvme is another one: then the guest gets the distribution's
+    nvme-cli, which has everything but our plugin.
+    """
+    if libnvme() != LIBNVME:
+        ui.detail(f"nvme-cli without the plugin cint: it is for libnvme "
+                  f"{'.'.join(map(str, LIBNVME))}")
+        return False, None
+    source = sources.unpack(sources.NVME_CLI)
+    series = patches.read_series(paths.NVME_PATCHES)
+    inputs = {"source": source.version, "patches": steps.hash_files(series)}
+    stamp = steps.Stamp("nvme-cli")
+    if stamp.current(inputs, OUT):
+        return False, OUT
+    stamp.remove()
+    with steps.step("nvme-cli", f"Build nvme-cli for the guest ({source.version})") as step:
+        paths.GUEST.mkdir(parents=True, exist_ok=True)
+        _compile(step, source.tree, paths.NVME_BUILD)
+    stamp.write(inputs, version=source.version)
+    return True, OUT
