@@ -94,7 +94,7 @@ def debug_kernel() -> Path:
 
 @pytest.fixture(scope="session")
 def foreign_kernel() -> Path:
-    """The kernel that checks itself, with dm-crypt, md, btrfs, multipath and others."""
+    """The kernel with dm-crypt, md, btrfs, multipath and others, suspend and kexec."""
     return built(linux.FOREIGN)
 
 
