@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from conftest import log_root
@@ -52,7 +53,7 @@ def guest() -> Iterator[Guest]:
         yield running
 
 
-def said(guest: Guest, words: str) -> object:
+def said(guest: Guest, words: str) -> Any:
     """A command's JSON."""
     return json.loads(guest.shell(f"nvme cint {words} -o json"))
 
@@ -97,7 +98,6 @@ def test_what_it_says_is_so(guest: Guest) -> None:
     guest.shell("fio /tmp/job.fio --output=/tmp/fio.txt")
     (queue,) = io_queues(guest)
     stats = said(guest, f"stats {DEV} --cq=1")
-    assert isinstance(stats, dict)
     (mine,) = stats["queues"]
     names = {"cqid": "cqid", "policy": "policy", "cqes": "cqes", "irqs_full": "irqs-full",
              "irqs_urgent": "irqs-urgent", "irqs_masked": "irqs-masked", "untold": "untold"}
@@ -106,10 +106,10 @@ def test_what_it_says_is_so(guest: Guest) -> None:
     hints = {"unmarked": "cmds-unmarked", "urgent": "cmds-urgent", "barrier": "cmds-barrier",
              "both": "cmds-both-hints"}
     assert mine["commands"] == {name: queue[theirs] for name, theirs in hints.items()}
-    (reasons,) = said(guest, f"reasons {DEV} --cq=1")  # type: ignore[misc]
+    (reasons,) = said(guest, f"reasons {DEV} --cq=1")
     assert reasons["reasons"] == {n: c for n, c in queue["irqs-by-reason"].items() if c}
     assert set(reasons["reasons"]) <= set(logpage.REASONS)
-    (times,) = said(guest, f"hist {DEV} --cq=1")  # type: ignore[misc]
+    (times,) = said(guest, f"hist {DEV} --cq=1")
     held = {one["of"]: one for one in times["distributions"] if one["what"] == "hold"}
     assert set(held) == set(logpage.CLASSES)
     for name, one in held.items():
@@ -122,7 +122,6 @@ def test_configuration_in_words(guest: Guest) -> None:
     """Each parameter is where the decoder has it; a change of one leaves the others."""
     before = get_config(guest, 1)
     mine = said(guest, f"config {DEV} --cq=1")
-    assert isinstance(mine, dict)
     assert len(mine) == sum(not name.startswith("_") for name in CONFIG_FIELDS) - 2 + len(FLAGS)
     assert mine["delta"] == before["delta_ns"]
     assert mine["max-hold"] == before["max_hold_ns"]
