@@ -225,10 +225,7 @@ static bool mostly_fresh(const Model *model, unsigned newest)
 /* Of a command whose buffer is not known. */
 static bool is_guessed(const Model *model, unsigned newest, bool first)
 {
-    if (first || model_inflight(model) == 1) {
-        return true;
-    }
-    return model->cmd[newest].content != CINT_CONTENT_AHEAD &&
+    return first || model_inflight(model) == 1 ||
            !mostly_fresh(model, newest);
 }
 

@@ -234,7 +234,7 @@ static int64_t delta_in_force(const Model *model)
 {
     ModelStorm storm = model_storm(model);
 
-    return model_tunes(&model->config) && !storm.retuning ?
+    return model_tunes(&model->config) && !storm.retuning && !model->resting ?
            model_paced_delta(model) : storm.delta_ns;
 }
 
@@ -266,6 +266,7 @@ static CintAction fire(Model *model, int64_t t, CintReason reason)
     }
     model->asleep = false;
     model->probing = false;
+    model->resting = false;
     log_message(model, t, action.covered);
     return action;
 }
@@ -686,7 +687,26 @@ static CintAction gone(Model *model, int64_t t, bool satisfied)
 static bool seems_asleep(const Model *model)
 {
     return model_knows_any(model) && has_answered(model) &&
-           somebody_waits_for_any(model) && !model_somebody_waited(model);
+           somebody_waits_for_any(model);
+}
+
+/*
+ * From when it goes to rest on the last CQE's gap ends as if delta had not
+ * followed the load.
+ */
+static void rest(Model *model, int64_t t)
+{
+    int64_t set = model->config.delta_ns;
+    bool rested = model->resting;
+    ModelCqe *last;
+
+    model->resting = model_tunes(&model->config) && !model->asleep &&
+                     seems_asleep(model);
+    if (model->resting && !rested && !model_storm(model).retuning &&
+        model->nr_cqes) {
+        last = newest(model);
+        last->quiet_at = MIN(last->quiet_at, MAX(last->posted + set, t));
+    }
 }
 
 CintAction model_doorbell(Model *model, unsigned sq, int64_t t)
@@ -694,11 +714,13 @@ CintAction model_doorbell(Model *model, unsigned sq, int64_t t)
     CintAction action = rang(model, t);
 
     model_infer(model, sq);
-    if (!model->asleep && !model->probing && seems_asleep(model)) {
+    if (!model->asleep && !model->probing && seems_asleep(model) &&
+        !model_somebody_waited(model)) {
         model->probing = model_learns(model) && ++model->sleeps % 16 == 0;
         model->asleep = !model->probing;
     }
     model->asleep = model->asleep && !model_somebody_waited(model);
+    rest(model, t);
     return action.fire == CINT_FIRE_NONE && model->asleep ?
            gone(model, t, false) : action;
 }
@@ -772,6 +794,7 @@ CintAction model_configure(Model *model, int64_t t, const CintConfig *config)
     model->config = *config;
     model->asleep = false;
     model->probing = false;
+    model->resting = false;
     model->submitted = t;
     log_work(model, -not_consumed(model) - 1);
     return fire_pending(model, t, NVME_CINT_REASON_RECONF);

@@ -108,6 +108,7 @@ typedef struct Model {
     int64_t submitted;  /* the last command */
     bool asleep;        /* at the last doorbell, and not told since */
     bool probing;       /* it seemed so, and the guest is not told */
+    bool resting;       /* likewise, because of one that it waits for */
     unsigned sleeps;
     struct {
         bool known;

@@ -389,8 +389,79 @@ static void test_learns(void)
     g_assert_cmpuint(urgent_of(8, 20), ==, 2);
 }
 
+/* A queue whose gaps of 10 us make delta as long as it gets: 24 us. */
+static Sim *with_long_delta(void)
+{
+    Sim *sim = sim_new_lazy(64, by_itself());
+    unsigned i;
+
+    for (i = 1; i <= 30; i++) {
+        sim_batch(sim, 0, i * 10000 - 1000, "U");
+        sim_complete(sim, 0, i * 10000);
+        sim_reap(sim, i * 10000, 1);
+    }
+    return sim;
+}
+
+/* Four commands, of which two wait for any and two are waited for. */
+static void answer(Sim *sim, int64_t t)
+{
+    sim_batch(sim, 0, t, "B");
+    sim_batch(sim, 0, t, "B");
+    sim->page = 1;
+    sim_batch(sim, 0, t, ".");
+    sim->page = 2;
+    sim_batch(sim, 0, t, ".");
+    sim->page = 0;
+}
+
+/*
+ * Nobody is told while a command is in flight that is waited for, but who has
+ * answered everything waits no longer than delta as set.
+ */
+static void test_rests(void)
+{
+    Sim *sim = with_long_delta();
+
+    answer(sim, 310000);
+    sim_post(sim, 0, 312000, 31);
+    g_assert_cmpint(cint_deadline(&sim->cq), ==, 318000);
+    g_free(sim);
+}
+
+/* One CQE that is not answered yet, then a command at @answered. */
+static int64_t deadline_after(int64_t answered)
+{
+    Sim *sim = with_long_delta();
+    int64_t deadline;
+
+    answer(sim, 310000);
+    sim_post(sim, 0, 312000, 31);
+    sim_until(sim, 318000);
+    sim_reap(sim, 319000, 1);
+    sim_post(sim, 0, 320000, 32);
+    g_assert_cmpint(cint_deadline(&sim->cq), ==, 344000);
+    sim->now = answered;
+    cint_submit(&sim->sq[0], &sim->cmd[0][40], answered,
+                NVME_CINT_HINT_BARRIER, 1);
+    cint_doorbell(&sim->sq[0], answered);
+    deadline = cint_deadline(&sim->cq);
+    g_free(sim);
+    return deadline;
+}
+
+/* It is the answer that ends the longer wait; a timer may be late for it. */
+static void test_goes_to_rest(void)
+{
+    g_assert_cmpint(deadline_after(321000), ==, 326000);
+    g_assert_cmpint(deadline_after(330000), ==, 330000);
+    g_assert_cmpint(deadline_after(350000), ==, 344000);
+}
+
 static const SuiteTest tests[] = {
     { "thr", test_thr },
+    { "rests", test_rests },
+    { "goes-to-rest", test_goes_to_rest },
     { "is-cint-spelled-out", test_spelled_out },
     { "hears-the-guest", test_hears },
     { "unknown-is-urgent", test_unknown },

@@ -57,9 +57,12 @@ static void tune_thr_to_load(CintCq *cq)
     cq->thr = clamp_thr(cq, cint_pace_thr(cq->most, cq->config.thr));
 }
 
+/* Who seems to have nothing left to do is held no longer than was set. */
 static void tune_delta_to_load(CintCq *cq)
 {
-    cq->delta_ns = cint_pace_delta(&cq->pace, cq->config.delta_ns);
+    uint64_t set = cq->config.delta_ns;
+
+    cq->delta_ns = cq->resting ? set : cint_pace_delta(&cq->pace, set);
 }
 
 /* Puts delta and thr in force, as set, or as storm limit or load want them. */
@@ -185,6 +188,7 @@ static void begin_watching(CintCq *cq, int64_t now)
 {
     cq->asleep = false;
     cq->probing = false;
+    cq->resting = false;
     cq->most = with_device(cq);
     cq->submit_ns = now;
 }
@@ -229,6 +233,7 @@ static APART CintAction wake_with_all(CintCq *cq, int64_t now,
 {
     cq->asleep = false;
     cq->probing = false;
+    cq->resting = false;
     forget_most(cq, now);
     return fire_all(cq, now, reason);
 }
@@ -490,22 +495,14 @@ static bool came_first(const CintSq *sq)
     return sq->head != sq->cq->head;
 }
 
-static CintWaitsCame came(const CintSq *sq, const CintCmd *cmd)
-{
-    if (came_first(sq) || !sq->cq->inflight) {
-        return CINT_WAITS_FIRST;
-    }
-    return cmd->content == CINT_CONTENT_AHEAD ? CINT_WAITS_AHEAD
-                                              : CINT_WAITS_LATER;
-}
-
 /* Does the sender of @cmd wait for it, as far as can be known? */
 static bool is_waited_for(CintSq *sq, const CintCmd *cmd)
 {
     CintCq *cq = sq->cq;
     bool waits = cq->learns &&
                  cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page,
-                                   cq->tail - cq->pending, came(sq, cmd));
+                                   cq->tail - cq->pending,
+                                   came_first(sq) || !cq->inflight);
 
     return cmd->content == CINT_CONTENT_NOW || (waits && !sq->batch);
 }
@@ -655,17 +652,16 @@ static void infer_hint(CintSq *sq)
     }
 }
 
-/*
- * Nobody is told of any command while one is in flight that is waited for: the
- * interrupt for that one comes soon, and tells of all.
- */
-static bool sleeps(const CintCq *cq)
+/* Has the guest answered everything, and waits for any command? */
+static bool seems_asleep(const CintCq *cq)
 {
-    return cq->waiters[CINT_WAITER_ANY] && !cq->waiters[CINT_WAITER_THIS] &&
-           with_device(cq) >= cq->most;
+    return cq->waiters[CINT_WAITER_ANY] && with_device(cq) >= cq->most;
 }
 
 /*
+ * Nobody is told of any command while one is in flight that is waited for: the
+ * interrupt for that one comes soon, and tells of all.
+ *
  * What a queue that learns takes for the most may be too few, and a guest that
  * still has answers to give is then told in vain, a few CQEs each time, so that
  * it never has fewer to give. Once in a while it is left to delta and thr: what
@@ -673,11 +669,44 @@ static bool sleeps(const CintCq *cq)
  */
 static void fall_asleep(CintCq *cq)
 {
-    if (!cq->asleep && !cq->probing && sleeps(cq)) {
+    if (!cq->asleep && !cq->probing && !cq->waiters[CINT_WAITER_THIS] &&
+        seems_asleep(cq)) {
         cq->probing = cq->learns && ++cq->sleeps % PROBE_EVERY == 0;
         cq->asleep = !cq->probing;
     }
     cq->asleep &= !cq->waiters[CINT_WAITER_THIS];
+}
+
+/* The guest goes to rest, or to work. A timer that is late stays due. */
+static APART void turn_delta(CintCq *cq, int64_t now)
+{
+    int64_t quiet = cq->pace.last_ns + (int64_t)cq->config.delta_ns;
+
+    cq->resting = !cq->resting;
+    if (cint_limits_tuning(&cq->limits)) {
+        return;
+    }
+    tune_delta_to_load(cq);
+    if (quiet < now) {
+        quiet = now;
+    }
+    if (cq->resting && cq->deadline != CINT_NO_DEADLINE &&
+        cq->deadline > quiet) {
+        cq->deadline = quiet;
+    }
+}
+
+/*
+ * Where delta follows the load it is for a guest that is at work. One that
+ * seems to sleep, and is not told because a command is in flight that it waits
+ * for, may wait for that one for long on a slow medium: for the others it is as
+ * if delta had not been made longer.
+ */
+static void rest(CintCq *cq, int64_t now)
+{
+    if (cq->resting != (!cq->asleep && seems_asleep(cq))) {
+        turn_delta(cq, now);
+    }
 }
 
 CintAction cint_batch_end(CintSq *sq, int64_t now)
@@ -687,6 +716,9 @@ CintAction cint_batch_end(CintSq *sq, int64_t now)
     infer_hint(sq);
     if (cq->any) {
         fall_asleep(cq);
+        if (cq->tunes) {
+            rest(cq, now);
+        }
     }
     sq->batch = 0;
     sq->batch_end = NULL;

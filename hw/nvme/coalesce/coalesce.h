@@ -241,6 +241,7 @@ typedef struct CintCq {
     uint32_t waiters[CINT_NR_WAITERS];  /* commands in flight */
     bool asleep;                /* the guest waits for any completion */
     bool probing;               /* and is not told, to see if it does */
+    bool resting;               /* likewise, as one it waits for is in flight */
     uint32_t sleeps;            /* how often it has */
     uint32_t tail;              /* CQEs posted, free running */
     uint32_t head;              /* CQEs consumed, free running */

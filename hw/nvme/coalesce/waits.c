@@ -38,8 +38,8 @@ static uint32_t slice_of(const CintWaits *waits, const CintWaitsSq *sq)
     return slice * buckets(waits) * CINT_WAITS_WAYS;
 }
 
-static CintWaitsPage *bucket(CintWaits *waits, const CintWaitsSq *sq,
-                             uint32_t page)
+static CintWaitsPage *bucket_of(CintWaits *waits, const CintWaitsSq *sq,
+                                uint32_t page)
 {
     /* Fibonacci hashing: the upper bits are spread best. */
     uint32_t hash = page * 0x9e3779b1u >> 16;
@@ -148,10 +148,9 @@ static void judge(CintWaitsPage *entry, bool waited)
  * once, or more are used in turn than there is room for, it is left to when the
  * command came: who has waited submits first.
  */
-static bool guess(const CintWaitsSq *sq, CintWaitsCame came)
+static bool guess(const CintWaitsSq *sq, bool first)
 {
-    return came == CINT_WAITS_FIRST ||
-           (came == CINT_WAITS_LATER && sq->fresh < FRESH_MANY);
+    return first || sq->fresh < FRESH_MANY;
 }
 
 /*
@@ -174,9 +173,9 @@ static void count(CintWaitsSq *sq, uint32_t page, uint32_t told)
 }
 
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
-                       uint32_t told, CintWaitsCame came)
+                       uint32_t told, bool first)
 {
-    CintWaitsPage *entry, *first;
+    CintWaitsPage *entry, *bucket;
     bool known;
 
     if (!page) {
@@ -185,17 +184,17 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     if (!sq->known) {
         enter(waits, sq, told);
     }
-    first = bucket(waits, sq, page);
-    known = find(first, page);
+    bucket = bucket_of(waits, sq, page);
+    known = find(bucket, page);
     sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
-    entry = to_front(first, page);
+    entry = to_front(bucket, page);
     if (entry->state == STATE_POSTED && is_before(entry->post, told)) {
         /* One command may have come between: two jobs take turns. */
         judge(entry, !is_before(entry->post, sq->told[1]));
     }
     entry->state = STATE_FLYING;
     count(sq, page, told);
-    return known ? entry->score >= SCORE_WAITS : guess(sq, came);
+    return known ? entry->score >= SCORE_WAITS : guess(sq, first);
 }
 
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
@@ -206,7 +205,7 @@ void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     if (!page || !sq->known) {
         return;
     }
-    entry = find(bucket(waits, sq, page), page);
+    entry = find(bucket_of(waits, sq, page), page);
     if (entry) {
         entry->post = index;
         entry->state = STATE_POSTED;

@@ -58,20 +58,14 @@ static inline uint32_t cint_waits_page(uint64_t address)
     return page ? page : 1;
 }
 
-/* When a command came, which says something where its buffer is not known. */
-typedef enum CintWaitsCame {
-    CINT_WAITS_FIRST,   /* since the guest consumed something, or alone */
-    CINT_WAITS_LATER,
-    CINT_WAITS_AHEAD,   /* later, and nobody has asked for it yet */
-} CintWaitsCame;
-
 /*
  * A command with buffer @page, 0 if it has none, was fetched; the guest has
- * been told of @told CQEs, free running. Returns true if its sender waits for
- * it, as far as is known.
+ * been told of @told CQEs, free running. @first: it is the first since the
+ * guest consumed something, or alone. Returns true if its sender waits for it,
+ * as far as is known.
  */
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
-                       uint32_t told, CintWaitsCame came);
+                       uint32_t told, bool first);
 
 /* The CQE with free-running index @index is that of @page. */
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
