@@ -26,8 +26,6 @@ _FIO_SHARED = paths.GUEST / "fio-shared"
 
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
-#: nvme-cli with our plugin, where it could be built: else the distribution's.
-_NVME = nvme_cli.OUT
 
 
 def _fio_source(own: Path | None) -> sources.Source:
@@ -107,7 +105,7 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     """Build the initramfs and its manifest; True when there was something to do."""
     source = _fio_source(own_fio)
     worked = _build_fio(jobs, source)
-    worked = nvme_cli.build()[0] or worked
+    worked = nvme_cli.build() or worked
     worked = _build_own("agent", "Build the guest agent", "build-agent.sh") or worked
     for tool in _TOOLS:
         title = f"Build {tool.name} for the guest"
@@ -165,8 +163,8 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio:
     """Make one initramfs and, beside it, its manifest."""
     recipe = paths.IMAGES / "mkimage.py"
     more = sorted(modules.iterdir()) if modules else []
-    own = [part for part in (library, _NVME if nvme_cli.libnvme() == nvme_cli.LIBNVME else None)
-           if part]
+    nvme = nvme_cli.program()
+    own = [part for part in (library, nvme) if part]
     inputs = {
         "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more, *own]),
         "taken": [_identity(path) for path in _TAKEN],
@@ -179,8 +177,8 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio:
         words: list[str | Path] = ["--modules", modules] if modules else []
         for tool in tools:
             words += ["--tool", tool]
-        if _NVME in own:
-            words += ["--nvme", _NVME]
+        if nvme:
+            words += ["--nvme", nvme]
         if library:
             words += ["--library", library, "--shared-fio"]
         step.run([paths.VENV / "bin/python", recipe, "--fio", fio, "--agent", _AGENT,

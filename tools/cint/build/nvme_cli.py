@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from cint import paths, steps, ui
@@ -16,7 +17,17 @@ LIBNVME = (1, 3)
 OUT = paths.GUEST / "nvme"
 
 
-def libnvme() -> tuple[int, ...] | None:
+@cache
+def program() -> Path | None:
+    """Where the program is that build() makes.
+
+    None where this machine's libnvme is another one: then the guest gets the distribution's
+    nvme-cli, which has everything but our plugin.
+    """
+    return OUT if _libnvme() == LIBNVME else None
+
+
+def _libnvme() -> tuple[int, ...] | None:
     """The version of libnvme's headers here."""
     done = subprocess.run(["pkg-config", "--modversion", "libnvme"], capture_output=True,
                           text=True, check=False)
@@ -37,25 +48,21 @@ def _compile(step: steps.Step, source: Path, build: Path) -> None:
     step.run(["strip", "-o", OUT, build / "b/nvme"])
 
 
-def build() -> tuple[bool, Path | None]:
-    """Build it; whether there was something to do, and the program.
-
-    None where this machine's libnvme is another one: then the guest gets the distribution's
-    nvme-cli, which has everything but our plugin.
-    """
-    if libnvme() != LIBNVME:
+def build() -> bool:
+    """Build it where it can be; whether there was something to do."""
+    if program() is None:
         ui.detail(f"nvme-cli without the plugin cint: it is for libnvme "
                   f"{'.'.join(map(str, LIBNVME))}")
-        return False, None
+        return False
     source = sources.unpack(sources.NVME_CLI)
     series = patches.read_series(paths.NVME_PATCHES)
     inputs = {"source": source.version, "patches": steps.hash_files(series)}
     stamp = steps.Stamp("nvme-cli")
     if stamp.current(inputs, OUT):
-        return False, OUT
+        return False
     stamp.remove()
     with steps.step("nvme-cli", f"Build nvme-cli for the guest ({source.version})") as step:
         paths.GUEST.mkdir(parents=True, exist_ok=True)
         _compile(step, source.tree, paths.NVME_BUILD)
     stamp.write(inputs, version=source.version)
-    return True, OUT
+    return True
