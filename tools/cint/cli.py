@@ -382,7 +382,9 @@ def dispatch(argv: list[str]) -> int:
     _refuse_empty(words)
     args, unknown = parser.parse_known_args(argv)
     _refuse_unknown(unknown, args.verb, parser)
-    args = parser.parse_args(_with_defaults(argv, args.verb, parser))
+    whole = _with_defaults(argv, args.verb, parser)
+    if whole != argv:
+        args = parser.parse_args(whole)
     args.verbose = args.verbose or 0
     ui.configure(verbose=args.verbose, no_color=bool(args.no_color))
     if args.verb is None:

@@ -37,22 +37,31 @@ def _edge(name: str, before: str = "") -> str:
     return EDGE[name].format(name=name, before=before)
 
 
-def common(runtime: str, ramp: str, *, seed: int | str = 1, filename: str = "${DEVICE}",
-           rw: str = "randread", bs: str = "4k", more: str = "") -> str:
+def common(runtime: str, ramp: str, *, seed: int | str | None = 1, filename: str = "${DEVICE}",
+           rw: str | None = "randread", bs: str | None = "4k", cpus: str | None = "0",
+           more: str = "") -> str:
     """The section [global] of all our jobs; ``runtime`` and ``ramp`` are fio's, with units.
 
+    What is None has no line: a job says it, or fio's own default stands.
     clocksource=clock_gettime goes through the vDSO: no system call and, unlike
     clocksource=cpu, no calibration loop at the start of each job.
     """
-    return (f"[global]\nfilename={filename}\ndirect=1\nrw={rw}\nbs={bs}\nsize=1G\ntime_based\n"
-            f"runtime={runtime}\nramp_time={ramp}\n"
-            f"norandommap=1\nrandom_generator=lfsr\nrandseed={seed}\n"
-            f"clocksource=clock_gettime\ncpus_allowed=0\nthread=1\n{more}")
+    options = {"filename": filename, "direct": 1, "rw": rw, "bs": bs, "size": "1G",
+               "time_based": "", "runtime": runtime, "ramp_time": ramp, "norandommap": 1,
+               "random_generator": "lfsr", "randseed": seed, "clocksource": "clock_gettime",
+               "cpus_allowed": cpus, "thread": 1}
+    lines = (f"{name}={value}\n" if value != "" else f"{name}\n"
+             for name, value in options.items() if value is not None)
+    return f"[global]\n{''.join(lines)}{more}"
 
 
-#: The same for the workloads here, which render() fills in.
-COMMON = common("{runtime_us}us", "{ramp_us}us", seed="{seed}", filename="{device}",
-                more="exec_prerun={pre}\nexec_postrun={post}\n")
+def _filled(cpus: str | None = "0") -> str:
+    """The same for the workloads here, which render() fills in."""
+    return common("{runtime_us}us", "{ramp_us}us", seed="{seed}", filename="{device}", cpus=cpus,
+                  more="exec_prerun={pre}\nexec_postrun={post}\n")
+
+
+COMMON = _filled()
 SYNC = """\
 [sync]
 ioengine=psync
@@ -89,7 +98,7 @@ REAL_TIME_THREADS = "slice $PPID rr-io && "
 
 # blk-switch's L and T: two threads that wait for their reads, of the realtime class, and two with
 # many under way. All may run on any CPU: where they do is what steering changes.
-ANYWHERE = COMMON.replace("cpus_allowed=0\n", "")
+ANYWHERE = _filled(cpus=None)
 CLASSES = """\
 [latency]
 ioengine=psync
@@ -256,22 +265,6 @@ _REFUSED = ("output", "output-format", "client", "remote-config")
 _JOB_FIXED = {"rw": "the word before the colon", "readwrite": "the word before the colon",
               "runtime": "--runtime", "timeout": "--runtime", "filename": "always the namespace",
               **dict.fromkeys(_REFUSED, "nothing that can be used here")}
-#: In a job of --job unless it says otherwise; fio's own defaults where cint has no reason.
-_JOB_BASE = """\
-[global]
-filename=${{DEVICE}}
-direct=1
-size=1G
-time_based
-runtime={runtime_us}us
-ramp_time={ramp_us}us
-norandommap=1
-random_generator=lfsr
-clocksource=clock_gettime
-thread=1
-[{name}]
-rw={rw}
-"""
 JOB_HELP = ("a job without a file: fio's rw, a colon, options of its job files: "
             "randread:bs=16k,iodepth=32 (default: bs=4k; psync at iodepth 1, else libaio); may be "
             "repeated")
@@ -288,10 +281,11 @@ def parse_job(text: str, timing: Timing) -> Workload:
     options = {"bs": "4k", "iodepth": "1"} | _job_options(text, rest)
     options.setdefault("ioengine", "psync" if options["iodepth"] == "1" else "libaio")
     name = re.sub(r"[^A-Za-z0-9.]+", "-", text.replace("=", "")).strip("-")
-    base = _JOB_BASE.format(runtime_us=round(timing.runtime_s * 1e6),
-                            ramp_us=round(timing.ramp_s * 1e6), name=name, rw=rw)
+    base = common(f"{round(timing.runtime_s * 1e6)}us", f"{round(timing.ramp_s * 1e6)}us",
+                  seed=None, rw=None, bs=None, cpus=None)
     lines = "".join(f"{option}={value}\n" for option, value in options.items())
-    return Workload(name, f"{options['ioengine']} {text}", base + lines, own=True, edges=True)
+    return Workload(name, f"{options['ioengine']} {text}", f"{base}[{name}]\nrw={rw}\n{lines}",
+                    own=True, edges=True)
 
 
 def _job_options(text: str, rest: str) -> dict[str, str]:

@@ -293,7 +293,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
 #: Options that decide the result, in the order of the repeat command.
 _DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "job",
              "media", "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
-             "irq_cost", "drive", "device_opts")
+             "irq_cost", "drive", "device_opts", "trace")
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
              "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
              "time": "virtual",
@@ -313,8 +313,6 @@ def repeat_command(args: argparse.Namespace) -> str:
         for one in value if isinstance(value, list) else [value]:
             text = f"{one:g}" if isinstance(one, float) else str(one)
             words += [f"--{name.replace('_', '-')}", text]
-    for pattern in args.trace:
-        words += ["--trace", pattern]
     if args.quick:
         words.append("--quick")
     return shlex.join(words)

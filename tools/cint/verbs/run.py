@@ -310,7 +310,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _start(machine: vm.Machine, args: argparse.Namespace, accel: host.Accel) -> int:
-    if args.words and not args.own:
+    if _command(args):
         return _run_inside(machine, args)
     if args.gdb:
         ui.info(f"waiting for gdb: {gdb_line(machine, args.gdb)}")
