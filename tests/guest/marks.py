@@ -57,11 +57,13 @@ ln -s /dev/$(basename $(dirname $f)) /tmp/ns{0}
 """
 
 
-#: sync(2) and others leave the flusher a message to write all there is, which it may take late, and
-#: then takes what was written since. Of the states of a flusher, these are the message (8) and that
-#: it runs (2).
-_FLUSHERS_IDLE = """\
+#: What the kernel does by itself, waited for. sync(2) and others leave the flusher a message to write
+#: all there is, which it may take late, and then takes what was written since. Of the states of a
+#: flusher, these are the message (8) and that it runs (2). ext4 has a thread that reads the bitmaps of
+#: blocks ahead, up to 5 s after it was mounted, and ends then.
+_BY_ITSELF = """\
 while grep -h '^state:' /sys/kernel/debug/bdi/*/stats | grep -q '[236-9a-f]$'; do sleep 0.01; done
+while grep -qsx ext4lazyinit /proc/[0-9]*/comm; do sleep 0.1; done
 """
 
 
@@ -100,13 +102,23 @@ def set_policy(guest: Guest, policy: int) -> None:
     guest.shell(f"echo {policy} > {POLICY}")
 
 
+def since(guest: Guest, before: tuple[int, ...]) -> Marks:
+    """What the device counted since it had counted `before`."""
+    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+
+
+def sent(guest: Guest, script: str) -> Marks:
+    """What a script in the guest sends."""
+    guest.shell(_BY_ITSELF)
+    before = counters(guest)
+    guest.shell(script)
+    return since(guest, before)
+
+
 def marks(guest: Guest, script: str, policy: int = DEFAULT) -> Marks:
     """What a script in the guest sends under a policy."""
     set_policy(guest, policy)
-    guest.shell(_FLUSHERS_IDLE)
-    before = counters(guest)
-    guest.shell(script)
-    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+    return sent(guest, script)
 
 
 def hintio(options: str, file: str = BDEV) -> str:

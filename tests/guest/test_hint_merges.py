@@ -25,6 +25,7 @@ from marks import (
     marks,
     names,
     set_policy,
+    since,
 )
 from serving import Guest, serving
 
@@ -81,7 +82,7 @@ def behind(guest: Guest, event: str, commands: list[str]) -> Marks:
     for command in commands:
         hold.start(command)
     hold.release()
-    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+    return since(guest, before)
 
 
 #: In the device, then next in line for it: these two meet nobody.
@@ -160,7 +161,7 @@ def test_discards_merge(guest: Guest) -> None:
             set_policy(guest, policy)
             hold.start(DISCARD.format(held=HELD, back=back))
         hold.release()
-        found = Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+        found = since(guest, before)
         assert found == Marks(wanted.unmarked + len(ahead), wanted.urgent, wanted.barrier)
 
 
@@ -175,5 +176,5 @@ def test_flush_of_several(guest: Guest) -> None:
             set_policy(guest, policy)
             hold.start(fsync)
         hold.release()
-        found = Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
+        found = since(guest, before)
         assert found == wanted, order

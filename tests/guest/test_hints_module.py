@@ -24,12 +24,12 @@ from marks import (
     QUIET,
     XFS,
     Marks,
-    counters,
     hint_machine,
     hintio,
     make_disk,
     names,
     namespace,
+    sent,
 )
 from serving import Guest, serving
 
@@ -151,13 +151,6 @@ def marking(guest: Guest) -> Guest:
     assert sent(guest, hintio("--api=pread --count=4")) == Marks(4)
     load(guest)
     return guest
-
-
-def sent(guest: Guest, script: str) -> Marks:
-    """What a script in the guest sends, by the device's counters."""
-    before = counters(guest)
-    guest.shell(script)
-    return Marks(*(b - a for a, b in zip(before, counters(guest), strict=True)))
 
 
 def by_kind(guest: Guest) -> dict[tuple[str, str], tuple[int, ...]]:
