@@ -57,10 +57,10 @@ ln -s /dev/$(basename $(dirname $f)) /tmp/ns{0}
 """
 
 
-#: What the kernel does by itself, waited for. sync(2) and others leave the flusher a message to write
-#: all there is, which it may take late, and then takes what was written since. Of the states of a
-#: flusher, these are the message (8) and that it runs (2). ext4 has a thread that reads the bitmaps of
-#: blocks ahead, up to 5 s after it was mounted, and ends then.
+#: What the kernel does by itself, waited for. sync(2) and others leave the flusher a message to
+#: write all there is, which it may take late, and then takes what was written since. Of the states
+#: of a flusher, these are the message (8) and that it runs (2). ext4 has a thread that reads the
+#: bitmaps of blocks ahead, up to 5 s after it was mounted, and ends then.
 _BY_ITSELF = """\
 while grep -h '^state:' /sys/kernel/debug/bdi/*/stats | grep -q '[236-9a-f]$'; do sleep 0.01; done
 while grep -qsx ext4lazyinit /proc/[0-9]*/comm; do sleep 0.1; done
