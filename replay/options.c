@@ -18,6 +18,7 @@
 #define LARGEST_CQ_SIZE     65536
 #define SMALLEST_SCALE      0.1
 #define LARGEST_SCALE       64.0
+#define LONGEST_PRICE_NS    1000000000
 
 static uint64_t number_option(const char *option, const char *text,
                               uint64_t min, uint64_t max)
@@ -87,6 +88,16 @@ static int64_t guest_option(const char *text)
     return ns;
 }
 
+static uint64_t price_option(const char *text)
+{
+    uint64_t ns;
+
+    if (!parse_time(text, strlen(text), LONGEST_PRICE_NS, &ns) || !ns) {
+        usage_error("--optimal %s: expected a time from 1ns to 1s", text);
+    }
+    return ns;
+}
+
 static const char help[] =
 "usage: cint-replay [options] [FILE]\n"
 "\n"
@@ -115,6 +126,10 @@ static const char help[] =
 "  --cq N                 of those, only completion queue N\n"
 "  --irqs on|off          print each interrupt (default: on for one policy)\n"
 "  --json                 one JSON object a line: interrupts, then the summary\n"
+"  --optimal PRICE        the least that interrupts and waiting could have cost,\n"
+"                         where an interrupt costs as much as a CQE's wait of\n"
+"                         PRICE (2us, or a number of ns), and each policy's cost\n"
+"                         as a ratio to it\n"
 "  --bench                measure this program instead: parser, engine, both\n"
 "  --help\n"
 "\n"
@@ -137,6 +152,7 @@ static G_NORETURN void print_help(void)
 enum {
     OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_SCALE, OPT_CQ_SIZE, OPT_GUEST,
     OPT_RECORD, OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
+    OPT_OPTIMAL,
 };
 
 static const struct option long_options[] = {
@@ -153,6 +169,7 @@ static const struct option long_options[] = {
     { "irqs",       required_argument,  NULL, OPT_IRQS },
     { "json",       no_argument,        NULL, OPT_JSON },
     { "bench",      no_argument,        NULL, OPT_BENCH },
+    { "optimal",    required_argument,  NULL, OPT_OPTIMAL },
     { "help",       no_argument,        NULL, OPT_HELP },
     { NULL }
 };
@@ -202,6 +219,9 @@ static void read_option(Setup *setup, Typed *typed, int option)
     case OPT_JSON:
         setup->json = true;
         break;
+    case OPT_OPTIMAL:
+        setup->price_ns = price_option(optarg);
+        break;
     case OPT_BENCH:
         setup->bench = true;
         break;
@@ -232,6 +252,10 @@ static void make_arms(Setup *setup, Typed *typed)
 
 static void finish_setup(Setup *setup, Typed *typed)
 {
+    if (setup->price_ns && setup->guest == GUEST_TRACE) {
+        usage_error("--optimal: not with --reap trace: a guest that consumes "
+                    "CQEs by itself has no optimum");
+    }
     setup->extras = typed->extras != EXTRAS_OFF;
     if (setup->traced) {
         /* The traced guest answered the traced interrupts, not these. */

@@ -33,6 +33,7 @@ typedef struct Setup {
     bool irqs;                  /* print each interrupt */
     bool json;
     bool bench;
+    uint64_t price_ns;          /* of an interrupt, for the optimum, or 0 */
     int cqid;                   /* the only one of interest, or -1 */
 } Setup;
 

@@ -280,6 +280,71 @@ static void put_load(Replay *replay)
     put("\n");
 }
 
+/*
+ * What a policy's interrupts and the waiting for them cost, in quarters of a
+ * ns as the optimum: @weight quarters for a CQE that nobody waits for.
+ */
+static double cost_of(const Replay *replay, const Stats *stats,
+                      unsigned weight)
+{
+    uint64_t waited = stats->hold[NVME_CINT_HINT_URGENT].sum_ns +
+                      stats->hold[NVME_CINT_HINT_BARRIER].sum_ns;
+    uint64_t others = stats_hold(stats).sum_ns - waited;
+
+    return (double)OPTIMAL_PARTS * replay->setup->price_ns * irqs(stats) +
+           (double)OPTIMAL_PARTS * waited + (double)weight * others;
+}
+
+/* Over all queues. */
+static double least_cost(const Replay *replay, unsigned weight, uint64_t *n)
+{
+    double cost = 0;
+    unsigned i;
+
+    *n = 0;
+    for (i = 0; i < replay->nr_cqs; i++) {
+        cost += optimal_cost(replay->cq[i]->optimal, weight);
+        *n += optimal_irqs(replay->cq[i]->optimal, weight);
+    }
+    return cost;
+}
+
+static void put_optimum(Replay *replay, unsigned weight)
+{
+    uint64_t n;
+    double least = least_cost(replay, weight, &n);
+    unsigned i;
+
+    putf("%-6.2f %10" PRIu64 " %14.0f", (double)weight / OPTIMAL_PARTS, n,
+         least / OPTIMAL_PARTS);
+    for (i = 0; i < replay->nr_arms; i++) {
+        g_autofree Stats *stats = arm_stats(replay, i);
+
+        putf(" %*.2f", (int)MAX(strlen(replay->arm[i].name), 8),
+             ratio(cost_of(replay, stats, weight), least));
+    }
+    put("\n");
+}
+
+static void put_optima(Replay *replay)
+{
+    unsigned weight, i;
+
+    if (!replay->setup->price_ns) {
+        return;
+    }
+    putf("optimum, an interrupt at %" PRIu64 " ns; then each policy's cost as "
+         "a ratio to it (regret)\n", replay->setup->price_ns);
+    putf("%-6s %10s %14s", "weight", "interrupts", "cost ns");
+    for (i = 0; i < replay->nr_arms; i++) {
+        putf(" %8s", replay->arm[i].name);
+    }
+    put("\n");
+    for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
+        put_optimum(replay, weight);
+    }
+}
+
 static void put_note(uint64_t count, const char *what)
 {
     if (count) {
@@ -374,6 +439,36 @@ static void put_json_arm(Replay *replay, unsigned arm)
     put("}");
 }
 
+static void put_json_optimum(Replay *replay, unsigned weight)
+{
+    uint64_t n;
+    double least = least_cost(replay, weight, &n);
+    unsigned i;
+
+    putf("%s{\"weight\":%.2f,\"interrupts\":%" PRIu64 ",\"cost_ns\":%.2f,"
+         "\"regret\":[", weight ? "," : "", (double)weight / OPTIMAL_PARTS, n,
+         least / OPTIMAL_PARTS);
+    for (i = 0; i < replay->nr_arms; i++) {
+        g_autofree Stats *stats = arm_stats(replay, i);
+
+        putf("%s%.4f", i ? "," : "",
+             ratio(cost_of(replay, stats, weight), least));
+    }
+    put("]}");
+}
+
+static void put_json_optima(Replay *replay)
+{
+    unsigned weight;
+
+    putf(",\"optimum\":{\"price_ns\":%" PRIu64 ",\"weights\":[",
+         replay->setup->price_ns);
+    for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
+        put_json_optimum(replay, weight);
+    }
+    put("]}");
+}
+
 static void put_json(Replay *replay)
 {
     g_autofree Hist *gaps = all_gaps(replay);
@@ -397,7 +492,11 @@ static void put_json(Replay *replay)
     for (i = 0; i < replay->nr_arms; i++) {
         put_json_arm(replay, i);
     }
-    put("]}}\n");
+    put("]");
+    if (replay->setup->price_ns) {
+        put_json_optima(replay);
+    }
+    put("}}\n");
 }
 
 void output_summary(Replay *replay)
@@ -410,5 +509,6 @@ void output_summary(Replay *replay)
     put_arms(replay);
     put_hints(replay);
     put_reasons(replay);
+    put_optima(replay);
     put_notes(replay);
 }

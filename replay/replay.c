@@ -89,6 +89,8 @@ static CqState *new_cq(Replay *replay, uint16_t cqid)
     cq->cqid = cqid;
     cq->mask = ring_mask(replay->setup->cq_size);
     cq->posted = g_new0(Posted, cq->mask + 1);
+    cq->optimal = replay->setup->price_ns ?
+                  optimal_new(replay->setup->price_ns) : NULL;
     cq->last_post_ns = NEVER;
     cq->lane = g_new(Lane, replay->nr_arms);
     for (i = 0; i < replay->nr_arms; i++) {
@@ -310,6 +312,10 @@ static void post(Replay *replay, CqState *cq, const Command *cmd, int64_t t)
         hist_add(&cq->gaps, t - cq->last_post_ns);
     }
     cq->last_post_ns = t;
+    if (cq->optimal) {
+        optimal_add(cq->optimal, t, cmd->hints == NVME_CINT_HINT_URGENT ||
+                                    cmd->hints == NVME_CINT_HINT_BARRIER);
+    }
     cq->tail++;
     replay->in_pass = cq;
     replay->completions++;
@@ -395,6 +401,10 @@ static void head(Replay *replay, const Event *event)
     if (replay->guest != GUEST_TRACE) {
         replay->ignored_heads++;
         return;
+    }
+    if (replay->setup->price_ns) {
+        input_error(replay->in, "a guest that consumes CQEs by itself, by a "
+                    "head, has no optimum (--optimal goes with --reap eager)");
     }
     for (i = 0; i < replay->nr_arms; i++) {
         move_head(replay, cq, &cq->lane[i], event);
@@ -548,6 +558,7 @@ static void free_cq(Replay *replay, CqState *cq)
     }
     g_free(cq->lane);
     g_free(cq->posted);
+    optimal_free(cq->optimal);
     g_free(cq);
 }
 

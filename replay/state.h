@@ -8,6 +8,7 @@
 
 #include "event.h"
 #include "input.h"
+#include "optimal.h"
 #include "options.h"
 #include "stats.h"
 
@@ -48,6 +49,7 @@ struct CqState {
     Hist gaps;                  /* between completions */
     uint64_t recorded[CINT_FIRE_URGENT + 1];
     Lane *lane;                 /* one for each arm */
+    Optimal *optimal;           /* NULL unless asked for */
 };
 
 /* One policy. */
