@@ -129,7 +129,9 @@ static const char help[] =
 "  --optimal PRICE        the least that interrupts and waiting could have cost,\n"
 "                         where an interrupt costs as much as a CQE's wait of\n"
 "                         PRICE (2us, or a number of ns), and each policy's cost\n"
-"                         as a ratio to it\n"
+"                         as a ratio to it (regret)\n"
+"  --hints on|off         whether policies hear the record's hints (default:\n"
+"                         on); what they are measured by has them either way\n"
 "  --bench                measure this program instead: parser, engine, both\n"
 "  --help\n"
 "\n"
@@ -152,7 +154,7 @@ static G_NORETURN void print_help(void)
 enum {
     OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_SCALE, OPT_CQ_SIZE, OPT_GUEST,
     OPT_RECORD, OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
-    OPT_OPTIMAL,
+    OPT_OPTIMAL, OPT_HINTS,
 };
 
 static const struct option long_options[] = {
@@ -170,6 +172,7 @@ static const struct option long_options[] = {
     { "json",       no_argument,        NULL, OPT_JSON },
     { "bench",      no_argument,        NULL, OPT_BENCH },
     { "optimal",    required_argument,  NULL, OPT_OPTIMAL },
+    { "hints",      required_argument,  NULL, OPT_HINTS },
     { "help",       no_argument,        NULL, OPT_HELP },
     { NULL }
 };
@@ -222,6 +225,9 @@ static void read_option(Setup *setup, Typed *typed, int option)
     case OPT_OPTIMAL:
         setup->price_ns = price_option(optarg);
         break;
+    case OPT_HINTS:
+        setup->deaf = !on_off_option("--hints", optarg);
+        break;
     case OPT_BENCH:
         setup->bench = true;
         break;
@@ -252,9 +258,9 @@ static void make_arms(Setup *setup, Typed *typed)
 
 static void finish_setup(Setup *setup, Typed *typed)
 {
-    if (setup->price_ns && setup->guest == GUEST_TRACE) {
-        usage_error("--optimal: not with --reap trace: a guest that consumes "
-                    "CQEs by itself has no optimum");
+    if (setup->price_ns && setup->guest != GUEST_EAGER) {
+        usage_error("--optimal goes with --reap eager: who consumes CQEs later "
+                    "finds some that no interrupt has told of");
     }
     setup->extras = typed->extras != EXTRAS_OFF;
     if (setup->traced) {

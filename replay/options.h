@@ -30,6 +30,7 @@ typedef struct Setup {
     bool guest_given;
     bool extras;                /* errors are told from successes */
     bool record;                /* status records, which OOO needs */
+    bool deaf;                  /* policies do not hear the hints */
     bool irqs;                  /* print each interrupt */
     bool json;
     bool bench;

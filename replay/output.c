@@ -281,8 +281,8 @@ static void put_load(Replay *replay)
 }
 
 /*
- * What a policy's interrupts and the waiting for them cost, in quarters of a
- * ns as the optimum: @weight quarters for a CQE that nobody waits for.
+ * What a policy's interrupts and the waiting for them cost, in the units of the
+ * optimum. At the end everything was told of: deadlines have run out.
  */
 static double cost_of(const Replay *replay, const Stats *stats,
                       unsigned weight)
@@ -292,57 +292,77 @@ static double cost_of(const Replay *replay, const Stats *stats,
     uint64_t others = stats_hold(stats).sum_ns - waited;
 
     return (double)OPTIMAL_PARTS * replay->setup->price_ns * irqs(stats) +
-           (double)OPTIMAL_PARTS * waited + (double)weight * others;
+           (double)OPTIMAL_PARTS * waited +
+           (double)weight * others;
 }
 
-/* Over all queues. */
-static double least_cost(const Replay *replay, unsigned weight, uint64_t *n)
+/* Of all queues. */
+static double least_cost(const Replay *replay, unsigned weight)
 {
     double cost = 0;
     unsigned i;
 
-    *n = 0;
     for (i = 0; i < replay->nr_cqs; i++) {
         cost += optimal_cost(replay->cq[i]->optimal, weight);
-        *n += optimal_irqs(replay->cq[i]->optimal, weight);
     }
     return cost;
 }
 
-static void put_optimum(Replay *replay, unsigned weight)
+static uint64_t least_irqs(const Replay *replay, unsigned weight)
 {
-    uint64_t n;
-    double least = least_cost(replay, weight, &n);
+    uint64_t n = 0;
     unsigned i;
 
-    putf("%-6.2f %10" PRIu64 " %14.0f", (double)weight / OPTIMAL_PARTS, n,
-         least / OPTIMAL_PARTS);
-    for (i = 0; i < replay->nr_arms; i++) {
-        g_autofree Stats *stats = arm_stats(replay, i);
+    for (i = 0; i < replay->nr_cqs; i++) {
+        n += optimal_irqs(replay->cq[i]->optimal, weight);
+    }
+    return n;
+}
 
-        putf(" %*.2f", (int)MAX(strlen(replay->arm[i].name), 8),
-             ratio(cost_of(replay, stats, weight), least));
+static double regret(const Replay *replay, const Stats *stats, unsigned weight)
+{
+    return ratio(cost_of(replay, stats, weight), least_cost(replay, weight));
+}
+
+static void put_regrets(const Replay *replay, unsigned arm)
+{
+    g_autofree Stats *stats = arm_stats(replay, arm);
+    unsigned weight;
+
+    putf("%-*s", name_width(replay), replay->arm[arm].name);
+    for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
+        putf(" %10.2f", regret(replay, stats, weight));
     }
     put("\n");
 }
 
+/* A column for each weight of the CQEs that nobody waits for. */
 static void put_optima(Replay *replay)
 {
+    int width = name_width(replay);
     unsigned weight, i;
 
     if (!replay->setup->price_ns) {
         return;
     }
-    putf("optimum, an interrupt at %" PRIu64 " ns; then each policy's cost as "
-         "a ratio to it (regret)\n", replay->setup->price_ns);
-    putf("%-6s %10s %14s", "weight", "interrupts", "cost ns");
-    for (i = 0; i < replay->nr_arms; i++) {
-        putf(" %8s", replay->arm[i].name);
+    putf("regret: cost as a ratio to the least there could be, where an "
+         "interrupt costs %" PRIu64 " ns,\nand a ns of waiting 1, or w if "
+         "nobody waits for that command\n%-*s", replay->setup->price_ns, width,
+         "policy");
+    for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
+        putf("   w = %4.2f", (double)weight / OPTIMAL_PARTS);
     }
     put("\n");
-    for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
-        put_optimum(replay, weight);
+    for (i = 0; i < replay->nr_arms; i++) {
+        put_regrets(replay, i);
     }
+    putf("%-*s", width, "least: irqs");
+    for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
+        putf(" %10" PRIu64, least_irqs(replay, weight));
+    }
+    put("\n");
+    put("note: no ranking: a guest answers its interrupts, which the record "
+        "cannot know (./cint compare)\n");
 }
 
 static void put_note(uint64_t count, const char *what)
@@ -439,25 +459,23 @@ static void put_json_arm(Replay *replay, unsigned arm)
     put("}");
 }
 
-static void put_json_optimum(Replay *replay, unsigned weight)
+static void put_json_optimum(const Replay *replay, unsigned weight)
 {
-    uint64_t n;
-    double least = least_cost(replay, weight, &n);
+    double cost_ns = least_cost(replay, weight) / OPTIMAL_PARTS;
     unsigned i;
 
     putf("%s{\"weight\":%.2f,\"interrupts\":%" PRIu64 ",\"cost_ns\":%.2f,"
-         "\"regret\":[", weight ? "," : "", (double)weight / OPTIMAL_PARTS, n,
-         least / OPTIMAL_PARTS);
+         "\"regret\":[", weight ? "," : "", (double)weight / OPTIMAL_PARTS,
+         least_irqs(replay, weight), cost_ns);
     for (i = 0; i < replay->nr_arms; i++) {
         g_autofree Stats *stats = arm_stats(replay, i);
 
-        putf("%s%.4f", i ? "," : "",
-             ratio(cost_of(replay, stats, weight), least));
+        putf("%s%.4f", i ? "," : "", regret(replay, stats, weight));
     }
     put("]}");
 }
 
-static void put_json_optima(Replay *replay)
+static void put_json_optima(const Replay *replay)
 {
     unsigned weight;
 

@@ -233,6 +233,7 @@ static void make_room(Replay *replay, const Event *event, Command *old)
 
 static void submit(Replay *replay, const Event *event)
 {
+    uint8_t hints = replay->setup->deaf ? NVME_CINT_HINT_NONE : event->hints;
     uint32_t key = command_key(event);
     SqState *sq = replay->sq[event->sqid];
     Command *cmd = find_command(replay, key);
@@ -250,14 +251,14 @@ static void submit(Replay *replay, const Event *event)
     }
     cmd = new_command(replay, key);
     cmd->hints = event->hints;
-    cmd->sources = event->sources;
+    cmd->sources = replay->setup->deaf ? 0 : event->sources;
     cmd->due = replay->now;
     for (i = 0; i < replay->nr_arms; i++) {
         cmd->engine[i].page = event->page;
         cmd->engine[i].content = event->content;
         lane_act(&sq->cq->lane[i], event->t,
                  cint_submit(&sq->engine[i], &cmd->engine[i], event->t,
-                             event->hints, event->sources));
+                             hints, cmd->sources));
     }
 }
 
@@ -403,8 +404,8 @@ static void head(Replay *replay, const Event *event)
         return;
     }
     if (replay->setup->price_ns) {
-        input_error(replay->in, "a guest that consumes CQEs by itself, by a "
-                    "head, has no optimum (--optimal goes with --reap eager)");
+        input_error(replay->in, "expected no head: --optimal goes with --reap "
+                    "eager");
     }
     for (i = 0; i < replay->nr_arms; i++) {
         move_head(replay, cq, &cq->lane[i], event);

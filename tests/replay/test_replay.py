@@ -86,6 +86,64 @@ def test_vic_ratio_follows_at_the_epochs_end() -> None:
                     200_160_000, 200_180_000, 200_200_000, 200_240_000]
 
 
+# --- the optimum --------------------------------------------------------------------------
+
+
+def regrets(*words: str, text: str | None = None) -> list[list[float]]:
+    """By policy, for each weight of what nobody waits for."""
+    weights = summary("--optimal", "2us", *words, text=text)["optimum"]["weights"]
+    assert [one["weight"] for one in weights] == [0, 0.25, 0.5, 0.75, 1]
+    return [list(policy) for policy in zip(*(one["regret"] for one in weights), strict=True)]
+
+
+#: An Urgent one 0.5 us after one that nobody waits for.
+TWO = ("submit 0 1 1 urgent\nsubmit 0 1 2\ndoorbell 0 1\n"
+       "complete 1000 1 2\ncomplete 1500 1 1\n")
+
+
+def test_regret_is_the_cost_to_the_least_there_could_be() -> None:
+    """The least is one interrupt at 1500: 2000 ns, and 500 ns times the weight."""
+    default, adaptive, cint = regrets("--policy", "default,adaptive,cint", text=TWO)
+    assert default == pytest.approx([4000 / (2000 + 500 * w) for w in (0, .25, .5, .75, 1)], 1e-4)
+    assert adaptive == pytest.approx([(8000 + 6500 * w) / (2000 + 500 * w)
+                                      for w in (0, .25, .5, .75, 1)], 1e-4)
+    assert cint == [1] * 5
+
+
+def test_who_does_not_hear_the_hints_is_still_measured_by_them() -> None:
+    [cint] = regrets("--policy", "cint", "--set", "drain=off", "--hints", "off", text=TWO)
+    assert cint == pytest.approx([(8000 + 6500 * w) / (2000 + 500 * w)
+                                  for w in (0, .25, .5, .75, 1)], 1e-4)
+
+
+@pytest.mark.parametrize("trace", ["burst", "figure7", "out-of-order", "urgent", "barrier"])
+def test_nobody_is_better_than_the_optimum(trace: str) -> None:
+    found = regrets("--policy", "default,static,adaptive,cint,vic,auto", f"{trace}.trace")
+    assert len(found) == 6 and all(one >= 1 for policy in found for one in policy)
+
+
+def test_the_table_says_that_it_is_no_ranking() -> None:
+    out = replay("--policy", "default,cint", "--optimal", "2us", text=TWO).stdout
+    assert "note: no ranking" in out and "least: irqs" in out
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (["--optimal", "0"], "--optimal 0: expected a time from 1ns to 1s"),
+    (["--optimal", "x"], "--optimal x: expected a time"),
+    (["--optimal", "2us", "--reap", "1us"], "--optimal goes with --reap eager"),
+    (["--optimal", "2us", "--reap", "trace"], "--optimal goes with --reap eager"),
+    (["--hints", "some"], "--hints"),
+])
+def test_what_the_optimum_refuses(words: list[str], says: str) -> None:
+    done = replay(*words, text=TWO)
+    assert done.returncode == 2 and says in done.stderr
+
+
+def test_the_optimum_refuses_a_guest_that_consumes_by_itself() -> None:
+    done = replay("--optimal", "2us", text=f"{TWO}head 3000 2\n")
+    assert done.returncode == 2 and "expected no head" in done.stderr
+
+
 # --- the guest ----------------------------------------------------------------------------
 
 

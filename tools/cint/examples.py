@@ -37,6 +37,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
                 ("./cint compare --label before", "a name for `./cint diff before after`"),
                 ("./cint compare --dry-run", "what would run; starts nothing")),
     "replay": (("./cint replay --policy default,adaptive,cint load.trace", "side by side"),
+               ("./cint replay --optimal 2us --policy default,auto load.trace",
+                "and how far from the best"),
                ("./cint replay --from-trace --policy cint:thr=16 qemu.log",
                 "what --trace cint has printed"),
                ("./cint replay --from blkparse --policy default,cint blkparse.txt",

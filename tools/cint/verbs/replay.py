@@ -66,6 +66,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--from-trace", action="store_true",
         help="FILE is QEMU's log of pci_nvme_cint_* trace events (the same as --from qemu)")
     add("--cq", metavar="N", help="of those, only completion queue N")
+    add("--optimal", metavar="PRICE", help="print each policy's regret: what its interrupts and "
+        "the waiting for them cost, as a ratio to the least there could be, where an interrupt "
+        "costs as much as PRICE (2us) of somebody's waiting")
+    add("--hints", metavar="on|off", help="whether policies hear the record's hints (default: on); "
+        "what they are measured by has them either way")
     add("--irqs", metavar="on|off", help="print each interrupt (default: on for one policy)")
     add("--json", action="store_true",
         help="one JSON object a line: interrupts, then the summary; with --sweep one document")
@@ -116,7 +121,7 @@ def program_args(args: argparse.Namespace) -> list[str]:
     words = ["--extras", args.extras, "--cpu-scale", f"{_scale_of(args):g}"]
     for text in args.set:
         words += ["--set", text]
-    for name in ("cq_size", "reap", "record", "cq", "irqs"):
+    for name in ("cq_size", "reap", "record", "cq", "irqs", "optimal", "hints"):
         value = getattr(args, name)
         if value is not None:
             words += [f"--{name.replace('_', '-')}", value]
