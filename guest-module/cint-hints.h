@@ -8,6 +8,9 @@
 #include <linux/atomic.h>
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/percpu.h>
 #include <linux/types.h>
 
 struct dentry;
@@ -84,8 +87,14 @@ bool layout_tracepoint(const char *module, const char *name, const char * const 
 /* controllers.c: which controllers take hints. */
 #define MOST_CONTROLLERS 32
 
+/* Commands by kind and hint. */
+struct counts {
+	u64 n[KINDS][HINTS];
+};
+
 struct controller {
 	void *owner;		/* NULL: this place is free */
+	struct counts __percpu *counts;
 	unsigned long used;	/* jiffies of its last command, or of its Identify */
 	char name[16];		/* of the character device; empty before the first command */
 };
@@ -112,7 +121,7 @@ void controllers_complete(struct request *rq);
 /* What admin and I/O queues of a controller have in common. It is compared, and never followed. */
 static inline void *controller_owner(const struct request *rq)
 {
-	return rq->q->tag_set ? rq->q->tag_set->driver_data : NULL;
+	return rq->q->tag_set->driver_data;
 }
 
 /* Any context: the controller of an I/O queue's request, or NULL if it takes no hints. */
@@ -121,13 +130,28 @@ static inline struct controller *controller_of(const struct request *rq)
 	const void *owner = controller_owner(rq);
 	unsigned int i;
 
-	for (i = 0; i < READ_ONCE(controller_places); i++)
-		if (READ_ONCE(controllers[i].owner) == owner && owner)
+	if (unlikely(!owner))
+		return NULL;
+	/* Mostly there is only one. */
+	if (likely(READ_ONCE(controllers[0].owner) == owner))
+		return &controllers[0];
+	for (i = 1; i < READ_ONCE(controller_places); i++)
+		if (READ_ONCE(controllers[i].owner) == owner)
 			return &controllers[i];
 	return NULL;
 }
 
-void controller_count(struct controller *controller, const struct request *rq,
-		      struct verdict verdict);
+void controller_used(struct controller *controller, const struct request *rq, unsigned long now);
+
+/* Any context. */
+static inline void controller_count(struct controller *controller, const struct request *rq,
+				    struct verdict verdict)
+{
+	const unsigned long now = jiffies;
+
+	this_cpu_inc(controller->counts->n[verdict.kind][verdict.hint]);
+	if (unlikely(READ_ONCE(controller->used) != now))
+		controller_used(controller, rq, now);
+}
 
 #endif

@@ -46,13 +46,8 @@ struct signature {
 	__le32 capabilities;
 };
 
-struct counts {
-	u64 n[MOST_CONTROLLERS][KINDS][HINTS];
-};
-
 struct controller controllers[MOST_CONTROLLERS];
 unsigned int controller_places;
-static struct counts __percpu *counts;
 
 #define MOST_WATCHED 8
 
@@ -68,26 +63,21 @@ static const char * const hint_names[HINTS] = {
 	[HINT_NONE] = "unmarked",
 };
 
-void controller_count(struct controller *controller, const struct request *rq,
-		      struct verdict verdict)
+/* The first command within a tick, so that others cost less. */
+void controller_used(struct controller *controller, const struct request *rq, unsigned long now)
 {
-	const unsigned long now = jiffies;
-
-	this_cpu_inc(counts->n[controller - controllers][verdict.kind][verdict.hint]);
-	if (READ_ONCE(controller->used) == now)
-		return;
 	WRITE_ONCE(controller->used, now);
 	if (unlikely(!controller->name[0]))
 		strscpy(controller->name, dev_name(disk_to_dev(rq->q->disk)->parent),
 			sizeof(controller->name));
 }
 
-static void forget_counts(unsigned int place)
+static void forget_counts(struct controller *controller)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		memset(per_cpu_ptr(counts, cpu)->n[place], 0, sizeof(counts->n[place]));
+		memset(per_cpu_ptr(controller->counts, cpu), 0, sizeof(struct counts));
 }
 
 /* A free place, or that of the controller that has been idle for the longest. */
@@ -115,7 +105,7 @@ static void learn(const struct request *rq, bool wants)
 		return;
 	controller = find_place();
 	WRITE_ONCE(controller->owner, NULL);
-	forget_counts(controller - controllers);
+	forget_counts(controller);
 	controller->name[0] = '\0';
 	controller->used = jiffies;
 	WRITE_ONCE(controller->owner, controller_owner(rq));
@@ -295,13 +285,13 @@ void controllers_ask(void)
 
 /* --- counters --------------------------------------------------------------------------- */
 
-static u64 sum(unsigned int place, enum kind kind, enum hint hint)
+static u64 sum(const struct controller *controller, enum kind kind, enum hint hint)
 {
 	u64 all = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		all += READ_ONCE(per_cpu_ptr(counts, cpu)->n[place][kind][hint]);
+		all += READ_ONCE(per_cpu_ptr(controller->counts, cpu)->n[kind][hint]);
 	return all;
 }
 
@@ -320,7 +310,8 @@ static int counters_show(struct seq_file *file, void *unused)
 		for (kind = 0; kind < KINDS; kind++) {
 			seq_printf(file, "%s %s", name, who_kind_name(kind));
 			for (hint = 0; hint < HINTS; hint++)
-				seq_printf(file, " %s %llu", hint_names[hint], sum(i, kind, hint));
+				seq_printf(file, " %s %llu", hint_names[hint],
+					   sum(&controllers[i], kind, hint));
 			seq_putc(file, '\n');
 		}
 	}
@@ -330,14 +321,23 @@ DEFINE_SHOW_ATTRIBUTE(counters);
 
 int controllers_init(struct dentry *directory)
 {
-	counts = alloc_percpu(struct counts);
-	if (!counts)
-		return -ENOMEM;
+	unsigned int i;
+
+	for (i = 0; i < MOST_CONTROLLERS; i++) {
+		controllers[i].counts = alloc_percpu(struct counts);
+		if (!controllers[i].counts) {
+			controllers_exit();
+			return -ENOMEM;
+		}
+	}
 	debugfs_create_file("counters", 0444, directory, NULL, &counters_fops);
 	return 0;
 }
 
 void controllers_exit(void)
 {
-	free_percpu(counts);
+	unsigned int i;
+
+	for (i = 0; i < MOST_CONTROLLERS; i++)
+		free_percpu(controllers[i].counts);
 }

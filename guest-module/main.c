@@ -43,33 +43,26 @@ static bool on = true;
  * What CDW13 of a read or write says. The standard has a word for what somebody waits for, and none
  * for the end of a batch.
  */
-static u32 said_in_cdw13(unsigned int hint)
-{
-	if (!READ_ONCE(standard))
-		return CDW13(hint);
-	return hint == URGENT ? CDW13_LATENCY_LOW : 0;
-}
+static const u32 own_words[HINTS] = {
+	[HINT_URGENT] = CDW13(URGENT),
+	[HINT_BARRIER] = CDW13(BARRIER),
+};
+
+static const u32 standard_words[HINTS] = { [HINT_URGENT] = CDW13_LATENCY_LOW };
+static const u32 *words = own_words;
 
 /*
  * Reads and writes have hints in CDW13: the driver writes the flags of CDW0 anew when it adds the
  * data. Where a command extension type is set CDW13 is not ours. Commands without data are left
  * alone after this, so they can have flags.
  */
-static void mark(struct nvme_command *cmd, enum req_op op, unsigned int hint)
+static __always_inline void mark(struct nvme_command *cmd, enum req_op op, enum hint hint)
 {
-	switch (op) {
-	case REQ_OP_READ:
-	case REQ_OP_WRITE:
-		if (!(le32_to_cpu(cmd->common.cdw12) & CDW12_CETYPE))
-			cmd->common.cdw13 |= cpu_to_le32(said_in_cdw13(hint));
-		break;
-	case REQ_OP_FLUSH:
-	case REQ_OP_WRITE_ZEROES:
-		if (!READ_ONCE(standard))
-			cmd->common.flags |= CDW0_FLAGS(hint);
-		break;
-	default:
-		break;
+	if (likely(op == REQ_OP_READ || op == REQ_OP_WRITE)) {
+		if (likely(!(cmd->common.cdw12 & cpu_to_le32(CDW12_CETYPE))))
+			cmd->common.cdw13 |= cpu_to_le32(READ_ONCE(words)[hint]);
+	} else if ((op == REQ_OP_FLUSH || op == REQ_OP_WRITE_ZEROES) && !READ_ONCE(standard)) {
+		cmd->common.flags |= CDW0_FLAGS(hint == HINT_URGENT ? URGENT : BARRIER);
 	}
 }
 
@@ -90,7 +83,7 @@ static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
 	if (!(READ_ONCE(kinds) & BIT(verdict.kind)))
 		verdict.hint = HINT_NONE;
 	if (verdict.hint != HINT_NONE)
-		mark(cmd, req_op(rq), verdict.hint == HINT_URGENT ? URGENT : BARRIER);
+		mark(cmd, req_op(rq), verdict.hint);
 	controller_count(controller, rq, verdict);
 }
 
@@ -248,13 +241,23 @@ static int set_batches(const char *value, const struct kernel_param *param)
 
 static const struct kernel_param_ops batches_ops = { .set = set_batches, .get = param_get_uint };
 
+static int set_standard(const char *value, const struct kernel_param *param)
+{
+	int ret = param_set_bool(value, param);
+
+	WRITE_ONCE(words, standard ? standard_words : own_words);
+	return ret;
+}
+
+static const struct kernel_param_ops standard_ops = { .set = set_standard, .get = param_get_bool };
+
 module_param_cb(on, &on_ops, &on, 0644);
 MODULE_PARM_DESC(on, "Mark commands. Off: no probe is registered. 1 also asks the controllers again");
 module_param_cb(kinds, &kinds_ops, &kinds, 0644);
 MODULE_PARM_DESC(kinds, "Bits of the kinds that are marked, in the order of debugfs cint_hints/counters");
 module_param_cb(batches, &batches_ops, &batches, 0644);
 MODULE_PARM_DESC(batches, "Mark the last of a batch as Barrier: 0 never, 1 of two or more, 2 of one");
-module_param(standard, bool, 0644);
+module_param_cb(standard, &standard_ops, &standard, 0644);
 MODULE_PARM_DESC(standard, "Set no reserved bits: Urgent reads and writes by their Access Latency alone");
 
 /* A row for each kind: "direct on", "async off"; then "lost" and what this kernel cannot give. */
