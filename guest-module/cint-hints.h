@@ -69,14 +69,20 @@ struct verdict who_waits(const struct request *rq, enum batches batches);
 struct layout {
 	const char *structure, *member;
 	const char *type;	/* the member's; "*name" is a pointer to that type */
+	const char *module;	/* which describes it; NULL: the kernel itself */
 	int offset;		/* bytes; negative: not there, or not what it should be */
 };
 
+/* An offset: its module is not loaded. */
+#define LAYOUT_LATER	(-ENODEV)
+
 /*
- * Look up all of them in the description of its types that the kernel carries (BTF). Process
- * context, may sleep. Returns 0 if it could be read, whatever was found in it.
+ * Look up those of @module in its description of its types (BTF); NULL: all, in the kernel's own.
+ * Process context, may sleep. Returns 0 if it could be read, whatever was found in it.
  */
-int layout_find(struct layout *rows, unsigned int count);
+int layout_find(struct layout *rows, unsigned int count, const char *module);
+/* Whether a module is loaded that describes its types. Process context, may sleep. */
+bool layout_is_described(const char *module);
 /*
  * Whether the kernel, or a module of it, describes a tracepoint of that name whose probes get these
  * arguments ("*name" is a pointer to that type) after their own. Process context, may sleep.

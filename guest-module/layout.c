@@ -181,7 +181,10 @@ static int open_types(struct types *all, const char *name, const struct types *b
 	return ret;
 }
 
-/* Whether a type is what is expected: the one of that name, or for "*name" a pointer to it. */
+/*
+ * Whether a type is what is expected: the one of that name, or for "*name" a pointer to it. "*" is
+ * a pointer to anything.
+ */
 static bool is_called(const struct types *all, u32 id, const char *name)
 {
 	const struct btf_type *type = type_of(all, id);
@@ -191,6 +194,8 @@ static bool is_called(const struct types *all, u32 id, const char *name)
 			return false;
 		type = type_of(all, type->type);
 		name++;
+		if (!*name)
+			return true;
 	}
 	return type && !strcmp(text(all, type->name_off), name);
 }
@@ -226,7 +231,14 @@ static int find_member(const struct types *all, const struct btf_type *type,
 	return -ENOENT;
 }
 
-static void find_rows(const struct types *all, struct layout *rows, unsigned int count)
+/* What is built in is described by the kernel, so that has rows of all modules. */
+static bool is_of(const struct layout *row, const char *module)
+{
+	return !module || (row->module && !strcmp(row->module, module));
+}
+
+static void find_rows(const struct types *all, struct layout *rows, unsigned int count,
+		      const char *module)
 {
 	unsigned int i;
 	u32 n;
@@ -237,25 +249,49 @@ static void find_rows(const struct types *all, struct layout *rows, unsigned int
 		if (BTF_INFO_KIND(type->info) != BTF_KIND_STRUCT)
 			continue;
 		for (i = 0; i < count; i++)
-			if (!strcmp(text(all, type->name_off), rows[i].structure))
-				rows[i].offset = find_member(all, type, &rows[i], 2);
+			if (is_of(&rows[i], module) &&
+			    !strcmp(text(all, type->name_off), rows[i].structure))
+				WRITE_ONCE(rows[i].offset, find_member(all, type, &rows[i], 2));
 	}
 }
 
-int layout_find(struct layout *rows, unsigned int count)
+int layout_find(struct layout *rows, unsigned int count, const char *module)
 {
-	struct types all;
+	struct types kernel, own;
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < count; i++)
-		rows[i].offset = -ENOENT;
-	ret = open_types(&all, "vmlinux", NULL);
+		if (is_of(&rows[i], module))
+			WRITE_ONCE(rows[i].offset,
+				   rows[i].module && !module ? LAYOUT_LATER : -ENOENT);
+	ret = open_types(&kernel, "vmlinux", NULL);
 	if (ret)
 		return ret;
-	find_rows(&all, rows, count);
-	close_types(&all);
-	return 0;
+	if (!module) {
+		find_rows(&kernel, rows, count, NULL);
+	} else {
+		ret = open_types(&own, module, &kernel);
+		if (!ret) {
+			find_rows(&own, rows, count, module);
+			close_types(&own);
+		}
+	}
+	close_types(&kernel);
+	return ret;
+}
+
+bool layout_is_described(const char *module)
+{
+	char path[sizeof(DIRECTORY) + MODULE_NAME_LEN];
+	struct file *file;
+
+	snprintf(path, sizeof(path), DIRECTORY "%s", module);
+	file = filp_open(path, O_RDONLY, 0);
+	if (IS_ERR(file))
+		return false;
+	filp_close(file, NULL);
+	return true;
 }
 
 /* Whether a typedef is of a pointer to a function of void *, and then of these. */

@@ -14,7 +14,6 @@
 #include <linux/blk-mq.h>
 #include <linux/buffer_head.h>
 #include <linux/fs.h>
-#include <linux/hash.h>
 #include <linux/ioprio.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -28,7 +27,6 @@
 enum end {
 	END_NEW,		/* not looked up yet; must be 0 */
 	END_UNKNOWN,
-	END_CHAIN,		/* the front of a bio that was split: bi_private is the rest */
 	END_WAIT,
 	END_DIRECT,		/* its submitter waits, whatever else is in the bio */
 	END_ASYNC,
@@ -40,6 +38,16 @@ enum end {
 	END_JOURNAL,
 	END_META,		/* buffers of XFS */
 	END_SWAP_IN,
+	/* What was submitted by others, and where that is; see behind(). */
+	END_CHAIN,		/* the front of a bio that was split: bi_private is the rest */
+	END_DM,			/* the bio is in a struct dm_target_io */
+	END_CRYPT,		/* bi_private is a struct dm_crypt_io */
+	END_MD,			/* bi_private is a struct md_io_clone */
+	END_RAID1,		/* bi_private is a struct r1bio */
+	END_RAID10,		/* bi_private is a struct r10bio */
+	END_BTRFS,		/* the bio is in a struct btrfs_bio */
+	END_BTRFS_COPY,		/* bi_private is a struct btrfs_io_stripe */
+	END_PASSED_ON = END_CHAIN,	/* from here on */
 };
 
 static const struct {
@@ -75,6 +83,22 @@ static const struct {
 	{ "xlog_bio_end_io", END_JOURNAL },
 	{ "xfs_buf_bio_end_io", END_META },
 	{ "end_swap_bio_read", END_SWAP_IN },
+	{ "clone_endio", END_DM },
+	{ "crypt_endio", END_CRYPT },
+	{ "md_end_clone_io", END_MD },
+	{ "raid1_end_read_request", END_RAID1 },
+	{ "raid1_end_write_request", END_RAID1 },
+	{ "raid10_end_read_request", END_RAID10 },
+	{ "raid10_end_write_request", END_RAID10 },
+	{ "btrfs_simple_end_io", END_BTRFS },
+	{ "btrfs_orig_write_end_io", END_BTRFS },
+	{ "btrfs_clone_write_end_io", END_BTRFS_COPY },
+	{ "btrfs_dio_end_io", END_IOMAP_DIO },
+	{ "end_bbio_data_read", END_FILE },
+	{ "end_bbio_data_write", END_FILE },
+	{ "end_bbio_meta_read", END_META },
+	{ "end_bbio_meta_write", END_META },
+	{ "btrfs_end_super_write", END_JOURNAL },
 };
 
 static const char * const kind_names[KINDS] = {
@@ -93,25 +117,58 @@ static const char * const kind_names[KINDS] = {
 	[KIND_UNSEEN]		= "unseen",
 };
 
-enum { IOMAP_IOCB, IOMAP_WAITS, BLKDEV_WAITER, LAYOUTS };
+enum {
+	IOMAP_IOCB, IOMAP_WAITS, BLKDEV_WAITER,
+	DM_BIO, DM_IO, DM_ORIGINAL, CRYPT_ORIGINAL, MD_ORIGINAL, RAID1_ORIGINAL, RAID10_ORIGINAL,
+	BTRFS_BIO, BTRFS_END, BTRFS_PRIVATE, BTRFS_COPY, BTRFS_ORIGINAL,
+	LAYOUTS
+};
 
 static struct layout layouts[LAYOUTS] = {
 	[IOMAP_IOCB] = { "iomap_dio", "iocb", "*kiocb" },
 	[IOMAP_WAITS] = { "iomap_dio", "wait_for_completion", "bool" },
 	[BLKDEV_WAITER] = { "blkdev_dio", "waiter", "*task_struct" },
+	[DM_BIO] = { "dm_target_io", "clone", "bio", "dm_mod" },
+	[DM_IO] = { "dm_target_io", "io", "*dm_io", "dm_mod" },
+	[DM_ORIGINAL] = { "dm_io", "orig_bio", "*bio", "dm_mod" },
+	[CRYPT_ORIGINAL] = { "dm_crypt_io", "base_bio", "*bio", "dm_crypt" },
+	[MD_ORIGINAL] = { "md_io_clone", "orig_bio", "*bio", "md_mod" },
+	[RAID1_ORIGINAL] = { "r1bio", "master_bio", "*bio", "raid1" },
+	[RAID10_ORIGINAL] = { "r10bio", "master_bio", "*bio", "raid10" },
+	[BTRFS_BIO] = { "btrfs_bio", "bio", "bio", "btrfs" },
+	[BTRFS_END] = { "btrfs_bio", "end_io", "btrfs_bio_end_io_t", "btrfs" },
+	[BTRFS_PRIVATE] = { "btrfs_bio", "private", "*", "btrfs" },
+	[BTRFS_COPY] = { "btrfs_io_stripe", "bioc", "*btrfs_io_context", "btrfs" },
+	[BTRFS_ORIGINAL] = { "btrfs_io_context", "orig_bio", "*bio", "btrfs" },
 };
 
 static const char * const lost_names[LAYOUTS] = {
 	[IOMAP_IOCB] = "direct I/O of ext4, XFS and others (struct iomap_dio)",
 	[IOMAP_WAITS] = "asynchronous direct writes that are waited for (struct iomap_dio)",
 	[BLKDEV_WAITER] = "direct I/O of many bios on block devices (struct blkdev_dio)",
+	[DM_BIO] = "device mapper (struct dm_target_io, clone)",
+	[DM_IO] = "device mapper (struct dm_target_io, io)",
+	[DM_ORIGINAL] = "device mapper (struct dm_io)",
+	[CRYPT_ORIGINAL] = "dm-crypt (struct dm_crypt_io)",
+	[MD_ORIGINAL] = "MD (struct md_io_clone)",
+	[RAID1_ORIGINAL] = "RAID 1 (struct r1bio)",
+	[RAID10_ORIGINAL] = "RAID 10 (struct r10bio)",
+	[BTRFS_BIO] = "btrfs (struct btrfs_bio, bio)",
+	[BTRFS_END] = "btrfs (struct btrfs_bio, end_io)",
+	[BTRFS_PRIVATE] = "btrfs (struct btrfs_bio, private)",
+	[BTRFS_COPY] = "copies of btrfs (struct btrfs_io_stripe)",
+	[BTRFS_ORIGINAL] = "copies of btrfs (struct btrfs_io_context)",
 };
 
 /* A merged request can have hundreds of bios, which are mostly of one submitter. */
 #define MOST_BIOS 8
 
-/* End functions that were met. A slot keeps its function; what it says is looked up when needed. */
-#define SEEN_BITS 7
+/*
+ * End functions that were met. A slot keeps its function; what it says is looked up when needed.
+ * Functions begin at multiples of 16.
+ */
+#define SEEN_BITS	7
+#define FUNCTION_SHIFT	4
 
 struct seen {
 	void *function;
@@ -128,12 +185,17 @@ const char *who_kind_name(enum kind kind)
 	return kind_names[kind];
 }
 
+static bool is_lost(const struct layout *row)
+{
+	return row->offset < 0 && row->offset != LAYOUT_LATER;
+}
+
 const char *who_lost(unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < LAYOUTS; i++)
-		if (layouts[i].offset < 0 && !n--)
+		if (is_lost(&layouts[i]) && !n--)
 			return lost_names[i];
 	return NULL;
 }
@@ -152,7 +214,7 @@ static enum end look_up(void *function)
 	return END_UNKNOWN;
 }
 
-static noinline enum end meet(struct seen *slot, void *function)
+static enum end meet(struct seen *slot, void *function)
 {
 	enum end end = look_up(function);
 
@@ -161,9 +223,15 @@ static noinline enum end meet(struct seen *slot, void *function)
 	return end;
 }
 
-static __always_inline enum end end_of(void *function)
+static __always_inline unsigned int first_slot(void *function)
 {
-	const u32 first = hash_ptr(function, SEEN_BITS);
+	return ((unsigned long)function >> FUNCTION_SHIFT) % ARRAY_SIZE(seen);
+}
+
+/* Of a function that is not known yet, or whose slot another one has. */
+static noinline enum end search(void *function)
+{
+	const unsigned int first = first_slot(function);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(seen); i++) {
@@ -178,16 +246,61 @@ static __always_inline enum end end_of(void *function)
 		if (there != function)
 			continue;
 		end = READ_ONCE(slot->end);
-		return likely(end != END_NEW) ? end : meet(slot, function);
+		return end != END_NEW ? end : meet(slot, function);
 	}
 	return END_UNKNOWN;
 }
 
-/* A module's functions go with it, and another's may come in their place. */
-static int module_changes(struct notifier_block *block, unsigned long event, void *module)
+static __always_inline enum end end_of(void *function)
+{
+	const struct seen *slot = &seen[first_slot(function)];
+
+	if (likely(READ_ONCE(slot->function) == function)) {
+		const enum end end = READ_ONCE(slot->end);
+
+		if (likely(end != END_NEW))
+			return end;
+	}
+	return search(function);
+}
+
+static bool is_same(const char *one, const char *other)
+{
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
+static void find_layouts(const char *module)
+{
+	int ret = layout_find(layouts, LAYOUTS, module);
+	unsigned int i;
+
+	if (ret)
+		pr_warn("%s does not describe its types (%d): some kinds are lost\n",
+			module ? module : "the kernel", ret);
+	for (i = 0; i < LAYOUTS; i++)
+		if (is_lost(&layouts[i]) && is_same(layouts[i].module, module))
+			pr_warn("not as expected in this kernel, so unmarked: %s\n",
+				lost_names[i]);
+}
+
+static bool has_rows(const char *module)
 {
 	unsigned int i;
 
+	for (i = 0; i < LAYOUTS; i++)
+		if (is_same(layouts[i].module, module))
+			return true;
+	return false;
+}
+
+/* A module's functions go with it, and another's may come in their place. */
+static int module_changes(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct module *module = data;
+	unsigned int i;
+
+	if (event == MODULE_STATE_LIVE && has_rows(module->name))
+		find_layouts(module->name);
 	if (event != MODULE_STATE_GOING)
 		return NOTIFY_OK;
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
@@ -198,9 +311,12 @@ static int module_changes(struct notifier_block *block, unsigned long event, voi
 
 static struct notifier_block module_block = { .notifier_call = module_changes };
 
-static void *private_pointer(const struct bio *bio, const struct layout *layout)
+/* What a member of a structure points to; NULL if it is not known where that member is. */
+static void *pointer_at(const void *structure, unsigned int layout)
 {
-	return *(void **)(bio->bi_private + layout->offset);
+	const int offset = READ_ONCE(layouts[layout].offset);
+
+	return structure && offset >= 0 ? *(void **)(structure + offset) : NULL;
 }
 
 /* Who asked not to wait does not. */
@@ -216,18 +332,17 @@ static struct verdict blkdev_dio(const struct bio *bio)
 {
 	if (layouts[BLKDEV_WAITER].offset < 0)
 		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
-	return direct(bio, private_pointer(bio, &layouts[BLKDEV_WAITER]) == current);
+	return direct(bio, pointer_at(bio->bi_private, BLKDEV_WAITER) == current);
 }
 
-static struct verdict iomap_dio(const struct bio *bio)
+/* @dio: a struct iomap_dio. */
+static struct verdict iomap_dio(const struct bio *bio, const void *dio)
 {
-	struct kiocb *iocb;
+	struct kiocb *iocb = pointer_at(dio, IOMAP_IOCB);
 
-	if (layouts[IOMAP_IOCB].offset < 0)
+	if (!iocb)
 		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
-	iocb = private_pointer(bio, &layouts[IOMAP_IOCB]);
-	if (layouts[IOMAP_WAITS].offset >= 0 &&
-	    *(bool *)(bio->bi_private + layouts[IOMAP_WAITS].offset))
+	if (layouts[IOMAP_WAITS].offset >= 0 && *(bool *)(dio + layouts[IOMAP_WAITS].offset))
 		return direct(bio, true);
 	return direct(bio, is_sync_kiocb(iocb) && !(iocb->ki_flags & IOCB_NOWAIT));
 }
@@ -295,35 +410,12 @@ static struct verdict swap_in(const struct bio *bio)
 	return (struct verdict) { KIND_SWAP, HINT_URGENT };
 }
 
-/* How often a bio may have been split. */
-#define MOST_SPLITS 64
-
-static struct verdict bio_waits(const struct bio *bio)
+/* Ends that are rarer, or take longer, than what comes here. */
+static noinline struct verdict other_end(const struct bio *bio, enum end end)
 {
-	enum end end = end_of(bio->bi_end_io);
-	unsigned int left = MOST_SPLITS;
-
-	for (; end == END_CHAIN && left; left--) {
-		bio = bio->bi_private;
-		end = end_of(bio->bi_end_io);
-	}
-	switch (IOPRIO_PRIO_CLASS(bio->bi_ioprio)) {
-	case IOPRIO_CLASS_RT:
-		return (struct verdict) { KIND_REALTIME, HINT_URGENT };
-	case IOPRIO_CLASS_IDLE:
-		return (struct verdict) { KIND_IDLE, HINT_NONE };
-	}
 	switch (end) {
-	case END_WAIT:
-		return (struct verdict) { KIND_WAIT, HINT_URGENT };
-	case END_DIRECT:
-		return direct(bio, true);
-	case END_ASYNC:
-		return direct(bio, false);
 	case END_BLKDEV_DIO:
 		return blkdev_dio(bio);
-	case END_IOMAP_DIO:
-		return iomap_dio(bio);
 	case END_FILE:
 		return page_cache(bio);
 	case END_BUFFER:
@@ -337,6 +429,130 @@ static struct verdict bio_waits(const struct bio *bio)
 	default:
 		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
 	}
+}
+
+/* The user's word, whoever waits. */
+static noinline struct verdict priority(unsigned int class)
+{
+	if (class == IOPRIO_CLASS_RT)
+		return (struct verdict) { KIND_REALTIME, HINT_URGENT };
+	return (struct verdict) { KIND_IDLE, HINT_NONE };
+}
+
+/* @private: what bi_private is, unless somebody passed the bio on. */
+static __always_inline struct verdict bio_ends(const struct bio *bio, enum end end, void *private)
+{
+	const unsigned int class = IOPRIO_PRIO_CLASS(bio->bi_ioprio);
+
+	if (unlikely(class == IOPRIO_CLASS_RT || class == IOPRIO_CLASS_IDLE))
+		return priority(class);
+	if (end == END_ASYNC)
+		return direct(bio, false);
+	if (end == END_WAIT)
+		return (struct verdict) { KIND_WAIT, HINT_URGENT };
+	if (end == END_IOMAP_DIO)
+		return iomap_dio(bio, private);
+	if (end == END_DIRECT)
+		return direct(bio, true);
+	return other_end(bio, end);
+}
+
+/* The structure around a bio whose member @layout it is. */
+static const void *around(const struct bio *bio, unsigned int layout)
+{
+	const int offset = READ_ONCE(layouts[layout].offset);
+
+	return bio && offset >= 0 ? (const void *)bio - offset : NULL;
+}
+
+/* The bio that was split or passed on, or NULL. */
+static const struct bio *behind(const struct bio *bio, enum end end)
+{
+	switch (end) {
+	case END_CHAIN:
+		return bio->bi_private;
+	case END_DM:
+		return pointer_at(pointer_at(around(bio, DM_BIO), DM_IO), DM_ORIGINAL);
+	case END_CRYPT:
+		return pointer_at(bio->bi_private, CRYPT_ORIGINAL);
+	case END_MD:
+		return pointer_at(bio->bi_private, MD_ORIGINAL);
+	case END_RAID1:
+		return pointer_at(bio->bi_private, RAID1_ORIGINAL);
+	case END_RAID10:
+		return pointer_at(bio->bi_private, RAID10_ORIGINAL);
+	case END_BTRFS_COPY:
+		return pointer_at(pointer_at(bio->bi_private, BTRFS_COPY), BTRFS_ORIGINAL);
+	default:
+		return NULL;
+	}
+}
+
+/* How often a bio may have been split or passed on. */
+#define MOST_STEPS 64
+
+/*
+ * btrfs has an end function of its own behind that of the bio. What was split off has none, and
+ * points to what it was split from.
+ */
+static struct verdict btrfs_waits(const struct bio *bio)
+{
+	const void *own = around(bio, BTRFS_BIO);
+	void *end = pointer_at(own, BTRFS_END);
+	unsigned int left;
+
+	for (left = MOST_STEPS; own && !end && left; left--) {
+		own = pointer_at(own, BTRFS_PRIVATE);
+		end = pointer_at(own, BTRFS_END);
+	}
+	if (!end)
+		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+	return bio_ends(bio, end_of(end), pointer_at(own, BTRFS_PRIVATE));
+}
+
+static noinline struct verdict who_is_behind(const struct bio *bio, enum end end)
+{
+	unsigned int left;
+
+	for (left = MOST_STEPS; left; left--) {
+		const struct bio *next = behind(bio, end);
+
+		if (end == END_BTRFS)
+			return btrfs_waits(bio);
+		if (!next)
+			break;
+		bio = next;
+		/* Copies are sent before the last one has its end function. */
+		end = end == END_BTRFS_COPY ? END_BTRFS : end_of(bio->bi_end_io);
+		if (end < END_PASSED_ON)
+			return bio_ends(bio, end, bio->bi_private);
+	}
+	return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+}
+
+static __always_inline struct verdict bio_waits(const struct bio *bio)
+{
+	const enum end end = end_of(bio->bi_end_io);
+
+	if (unlikely(end >= END_PASSED_ON))
+		return who_is_behind(bio, end);
+	return bio_ends(bio, end, bio->bi_private);
+}
+
+/* Of several bios in a request the one that says most. */
+static noinline struct verdict bios_wait(const struct bio *bio)
+{
+	struct verdict best = { KIND_UNSEEN, HINTS };
+	unsigned int left = MOST_BIOS;
+
+	do {
+		const struct verdict other = bio_waits(bio);
+
+		if (other.hint < best.hint)
+			best = other;
+		bio = bio->bi_next;
+	} while (best.hint != HINT_URGENT && bio && --left);
+	return best;
 }
 
 /*
@@ -359,61 +575,93 @@ static bool others_follow(const struct request *rq)
  * Whether a request of aio or io_uring ends a list: BATCHES_OF_TWO if others of the list were sent
  * before it, or were merged into it; BATCHES_OF_ONE if it is all there is.
  */
-static enum batches ends_list(const struct request *rq)
+static __always_inline enum batches ends_list(const struct request *rq)
 {
 	const bool began = this_cpu_read(sending_list) == current;
 	const bool goes_on = others_follow(rq);
-	struct task_struct *sender = goes_on ? current : NULL;
 
 	if (goes_on != began)
-		this_cpu_write(sending_list, sender);
-	/* The front of a bio that was split ends nothing either. */
-	if (goes_on || end_of(rq->biotail->bi_end_io) == END_CHAIN)
+		this_cpu_write(sending_list, goes_on ? current : NULL);
+	if (goes_on)
 		return NO_BATCHES;
 	return began || rq->bio->bi_next ? BATCHES_OF_TWO : BATCHES_OF_ONE;
 }
 
-struct verdict who_waits(const struct request *rq, enum batches batches)
+/* The front of a bio that was split ends nothing. */
+static bool is_front(const struct request *rq)
 {
-	struct verdict best = { KIND_UNSEEN, HINTS };
+	return end_of(rq->biotail->bi_end_io) == END_CHAIN;
+}
+
+/* Of aio and io_uring. */
+static noinline struct verdict list_waits(const struct request *rq, enum batches batches)
+{
+	const enum batches end = ends_list(rq);
+
+	if (end != NO_BATCHES && end <= batches && !is_front(rq))
+		return (struct verdict) { KIND_ASYNC, HINT_BARRIER };
+	return (struct verdict) { KIND_ASYNC, HINT_NONE };
+}
+
+static noinline struct verdict bios_and_list_wait(const struct request *rq, enum batches batches)
+{
 	const struct bio *bio = rq->bio;
-	unsigned int left = MOST_BIOS;
+	struct verdict found;
 
 	if (req_op(rq) == REQ_OP_FLUSH)
 		return (struct verdict) { KIND_FLUSH, HINT_URGENT };
 	/* Polled I/O has no interrupt. */
 	if (!bio || (rq->cmd_flags & REQ_POLLED))
 		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
-	/* In one place, so that the compiler makes no call of it. */
-	do {
-		const struct verdict other = bio_waits(bio);
+	found = bio->bi_next ? bios_wait(bio) : bio_waits(bio);
+	if (found.kind == KIND_ASYNC)
+		return list_waits(rq, batches);
+	if (found.hint == HINT_BARRIER && batches == NO_BATCHES)
+		found.hint = HINT_NONE;
+	return found;
+}
 
-		if (other.hint < best.hint)
-			best = other;
-		bio = bio->bi_next;
-	} while (best.hint != HINT_URGENT && bio && --left);
-	if (best.kind == KIND_ASYNC) {
-		const enum batches end = ends_list(rq);
+/* Set in the classes that decide by themselves, realtime and idle, and in no other. */
+#define PRIORITY_DECIDES BIT(IOPRIO_CLASS_SHIFT)
 
-		if (end != NO_BATCHES && end <= batches)
-			best.hint = HINT_BARRIER;
+static_assert((IOPRIO_CLASS_RT & 1) && (IOPRIO_CLASS_IDLE & 1) && !(IOPRIO_CLASS_BE & 1) &&
+	      !(IOPRIO_CLASS_NONE & 1));
+
+/* Calls nothing but at its end, which spares most requests the saving of registers. */
+struct verdict who_waits(const struct request *rq, enum batches batches)
+{
+	const struct bio *bio = rq->bio;
+	const struct seen *slot;
+
+	if (unlikely(!bio || bio->bi_next || (rq->cmd_flags & REQ_POLLED) ||
+		     (bio->bi_ioprio & PRIORITY_DECIDES)))
+		return bios_and_list_wait(rq, batches);
+	slot = &seen[first_slot(bio->bi_end_io)];
+	if (likely(READ_ONCE(slot->function) == bio->bi_end_io)) {
+		const enum end end = READ_ONCE(slot->end);
+
+		if (end == END_WAIT)
+			return (struct verdict) { KIND_WAIT, HINT_URGENT };
+		if (end == END_ASYNC)
+			return list_waits(rq, batches);
 	}
-	if (best.hint == HINT_BARRIER && batches == NO_BATCHES)
-		best.hint = HINT_NONE;
-	return best;
+	return bios_and_list_wait(rq, batches);
 }
 
 int who_init(void)
 {
-	int ret = layout_find(layouts, LAYOUTS);
 	unsigned int i;
+	int ret;
 
+	find_layouts(NULL);
+	ret = register_module_notifier(&module_block);
 	if (ret)
-		pr_warn("the kernel does not describe its types (%d): some kinds are lost\n", ret);
+		return ret;
 	for (i = 0; i < LAYOUTS; i++)
-		if (layouts[i].offset < 0)
-			pr_warn("not as expected in this kernel, so unmarked: %s\n", lost_names[i]);
-	return register_module_notifier(&module_block);
+		if (layouts[i].module && layouts[i].offset == LAYOUT_LATER &&
+		    layout_is_described(layouts[i].module))
+			find_layouts(layouts[i].module);
+	return 0;
 }
 
 void who_exit(void)
