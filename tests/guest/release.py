@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A root of the distribution's release whose kernel the distro guest has, as people have it.
+
+mmdebstrap makes it, of packages by name: DKMS, Python, that kernel and its headers, tools for disks
+below others. It is kept in the build directory. The image that boots only mounts it, beside this
+tree as a clone has it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from marks import BDEV, MKFS_EXT4, make_disk
+from serving import Guest
+
+from cint import paths, steps
+from cint.build import distro, sources
+from cint.build import hints as module
+from cint.errors import CintError
+
+SYSTEM = "/mnt/system"
+CHECKOUT = "/root/cint"
+DISK_SIZE = 3 << 30
+#: A compiler under TCG takes its time.
+LIMIT_S = 1500
+_PACKAGES = ("dkms", "python3", "dmsetup", "mdadm", "btrfs-progs", "kmod")
+#: What nobody reads there.
+_LEFT_OUT = ("man", "doc", "locale")
+_MOUNTS = "; ".join(f"mount --rbind /{name} {SYSTEM}/{name}" for name in ("proc", "sys", "dev"))
+
+
+def kernel() -> tuple[sources.Candidate, str]:
+    """The package of the distro guest's kernel, and the kernel's release."""
+    facts = steps.Stamp("distro-kernel").facts()
+    (found,) = [one for one in sources.downloaded(distro.KERNEL)
+                if one.version == facts["version"]]
+    return found, facts["release"]
+
+
+def _make(root: Path) -> None:
+    """Package lists are those that the headers were found in; what is here is not fetched again."""
+    package, release = kernel()
+    own = sources.apt_root(package.release, "deb")
+    downloads = sources.download_directory(module.HEADERS, module.fetch_headers().version)
+    have = ('mkdir -p "$1/var/lib/apt/lists" "$1/var/cache/apt/archives";'
+            f'cp {own}/lists/*_* "$1/var/lib/apt/lists";'
+            f'cp {downloads}/*.deb "$1/var/cache/apt/archives"')
+    wanted = ",".join([*_PACKAGES, *(f"linux-{what}-{release}={package.version}"
+                                     for what in ("image", "headers"))])
+    done = subprocess.run(
+        ["mmdebstrap", "--variant=essential", "--skip=update,download/empty",
+         f"--include={wanted}", '--aptopt=Acquire::Languages "none"',
+         '--aptopt=APT::Sandbox::User "root"',
+         *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT),
+         f"--setup-hook={have}", package.release, str(root), str(own / "sources.list")],
+        capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"mmdebstrap: {done.stderr.strip().splitlines()[-1]}")
+
+
+def _checkout(root: Path) -> None:
+    """This tree as a clone has it."""
+    listed = subprocess.run(["git", "-C", paths.ROOT, "ls-files", "-z"], capture_output=True,
+                            check=True).stdout.decode().rstrip("\0")
+    for name in listed.split("\0"):
+        target = root / CHECKOUT.lstrip("/") / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(paths.ROOT / name, target, follow_symlinks=False)
+
+
+def disk(place: Path) -> Path:
+    """A disk with such a root and this tree; skips where it cannot be made."""
+    if os.geteuid() or not shutil.which("mmdebstrap"):
+        pytest.skip("needs root and mmdebstrap")
+    root = paths.DISTRO / "system"
+    with steps.build_lock():
+        try:
+            distro.build()
+            module.fetch_headers()
+        except CintError as problem:
+            pytest.skip(f"no kernel of the distribution, or no headers: {problem.message}")
+        module.build()
+        inputs = {"kernel": kernel()[0].version, "packages": _PACKAGES}
+        stamp = steps.Stamp("distro-system")
+        if not stamp.current(inputs, root):
+            stamp.remove()
+            shutil.rmtree(root, ignore_errors=True)
+            _make(root)
+            stamp.write(inputs)
+        shutil.rmtree(root / CHECKOUT.lstrip("/"), ignore_errors=True)
+        _checkout(root)
+        return make_disk(place / "system", *MKFS_EXT4, "-d", str(root), size=DISK_SIZE)
+
+
+def mount(guest: Guest, number: int) -> None:
+    """Mount namespace ``number``, which has a name, and what a system has besides."""
+    guest.shell("for m in $(cat /lib/modules/more-order); do insmod $m || true; done;"
+                f"mkdir -p {SYSTEM}; set -e; mount -t ext4 {BDEV[:-1]}{number} {SYSTEM}; {_MOUNTS}")
+
+
+def inside(guest: Guest, command: str) -> tuple[int, str]:
+    """Run a command in the system as its administrator would; its status and what it said."""
+    guest.write_file(f"{SYSTEM}/root/command", f"cd {CHECKOUT}\n{command}\n".encode())
+    reply = guest.try_shell(
+        f"chroot {SYSTEM} /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C"
+        " sh /root/command 2>&1", LIMIT_S)
+    return int(reply["exit"]), str(reply["stdout"])
+
+
+def well(guest: Guest, command: str) -> str:
+    """The same, which must succeed."""
+    status, said = inside(guest, command)
+    assert status == 0, said
+    return said
