@@ -32,7 +32,7 @@ CHAPTERS = {
     "To begin with": ("tour", "tasks", "first-contact", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
     "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost",
-                   "standard-hint"),
+                   "standard-hint", "others"),
     "The guest": ("hints-module", "preload", "polling", "blk-switch", "userspace", "cintio",
                   "nvme-cli"),
     "What was measured": ("gallery", "figures", "measured"),
