@@ -78,17 +78,18 @@ verify_fatal=1
 
 
 #: Kernels of the distribution's other releases: the upstream version and the release.
-OTHERS = {"6.1": "bookworm"}
+OTHERS = {"6.1": ("6.1", "bookworm"), "6.12-bookworm": ("6.12", "bookworm")}
 #: What is made of a kernel.
 PLACES_OF_KERNEL = ("DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE", "DISTRO_INITRAMFS",
                     "DISTRO_HINTS", "DISTRO_ROOT", "DISTRO_HINTS_INITRAMFS")
 
 
-def use_kernel(patch: pytest.MonkeyPatch, series: str, release: str) -> None:
+def use_kernel(patch: pytest.MonkeyPatch, name: str) -> None:
     """Have another kernel for the distro guest, in a place of its own."""
-    place = paths.DISTRO.with_name(f"distro-{series}")
-    for name in PLACES_OF_KERNEL:
-        patch.setattr(paths, name, place / getattr(paths, name).relative_to(paths.DISTRO))
+    series, release = OTHERS[name]
+    place = paths.DISTRO.with_name(f"distro-{name}")
+    for one in PLACES_OF_KERNEL:
+        patch.setattr(paths, one, place / getattr(paths, one).relative_to(paths.DISTRO))
     patch.setattr(paths, "DISTRO", place)
     patch.setattr(paths, "STAMPS", place / "stamps")
     patch.setattr(distro, "KERNEL", replace(distro.KERNEL, series=(series,), releases=(release,)))
@@ -96,13 +97,13 @@ def use_kernel(patch: pytest.MonkeyPatch, series: str, release: str) -> None:
                   replace(module.HEADERS, series=(series,), releases=(release,)))
 
 
-@pytest.fixture(scope="module", params=["usual", *(pytest.param(series, marks=pytest.mark.slow)
-                                                   for series in OTHERS)])
+@pytest.fixture(scope="module", params=["usual", *(pytest.param(name, marks=pytest.mark.slow)
+                                                   for name in OTHERS)])
 def built(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The module for the distribution's kernel, made ready if its headers can be had."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param in OTHERS:
-            use_kernel(patch, request.param, OTHERS[request.param])
+            use_kernel(patch, request.param)
         with steps.build_lock():
             try:
                 distro.build()

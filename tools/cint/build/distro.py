@@ -90,7 +90,7 @@ def _download(step: steps.Step, candidate: sources.Candidate) -> bool:
 
 def fetch() -> sources.Candidate:
     """The kernel package, from the cache or else the first that the mirror really has."""
-    have = sources.downloaded(KERNEL)
+    have = [one for one in sources.downloaded(KERNEL) if one.release in KERNEL.releases]
     if have:
         return have[0]
     tried: list[str] = []
