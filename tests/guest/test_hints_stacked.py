@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The module's marks where others pass on what a program submits: device mapper, MD, btrfs.
+
+The same is done on our kernel that has these, and the marks are compared, by the device's counts
+(docs/hints-module.md). The distribution's modules are those of a root of its release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import release
+from conftest import log_root
+from marks import QUIET, Marks, hintio, names, namespace, sent
+from serving import Guest, serving
+from test_foreign import BTRFS, MIB, RESET, TOOLS, dm, machine, md
+from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, by_kind, load
+from test_hints_module import EACH as DIRECT
+
+from cint.guest import hints, kinds
+
+pytestmark = pytest.mark.slow
+
+#: The first namespace has 64 MiB and more; half of it for each of two.
+SECTORS = 32 * MIB // 512
+KEY = "00" * 32
+#: Where programs' I/O goes, and what is between there and the driver.
+FILES = {"device mapper, linear": "/tmp/linear", "dm-crypt": "/tmp/crypt",
+         "RAID 0": "/dev/md_zero", "RAID 1": "/dev/md_one", "btrfs": f"{BTRFS}/file"}
+MADE = (dm("linear", f"0 {SECTORS} linear /dev/nvme0n1 0")
+        + dm("crypt", f"0 {SECTORS} crypt aes-xts-plain64 {KEY} 0 /dev/nvme0n1 {SECTORS}")
+        + md("md_zero", "raid0", ("/tmp/ns2", "/tmp/ns3"))
+        + md("md_one", "raid1", ("/tmp/ns4", "/tmp/ns5"))
+        + f"mkdir -p {BTRFS}; mount -t btrfs -o commit=900 /tmp/ns6 {BTRFS};"
+        f"dd if=/dev/urandom of={BTRFS}/file bs=1M count=16 2>/dev/null; sync; {QUIET}")
+#: The first to open a disk has the kernel look for partitions.
+OPENED = "".join(f"dd if={file} of=/dev/null bs=4k count=1 2>/dev/null;" for file in FILES.values())
+GONE = (f"umount {BTRFS}; echo clear > /sys/block/md_zero/md/array_state;"
+        " echo clear > /sys/block/md_one/md/array_state")
+MODULES = "modprobe -a ecb xts aes_generic btrfs dm_crypt raid0 raid1"
+#: Rows on each of them ...
+DONE = ("pread", "pwrite", "aio, batches of 16", "io_uring, batches of 16", "page cache, random")
+#: ... and on btrfs.
+ON_BTRFS = {
+    "fsync": DIRTY + hintio("--op=write --count=0 --sync=fsync", "{0}/file"),
+    "new file, fsync": "for i in 1 2 3 4; do rm -f {0}/new; " + hintio(
+        "--op=write --count=0 --create --sync=fsync", "{0}/new") + "; done",
+}
+#: Rows that have to agree, and by how much.
+SURE = [f"{where}: {what}" for where in ("device mapper, linear", "dm-crypt", "RAID 0", "RAID 1",
+                                         "btrfs") for what in ("pread", "pwrite")]
+SURE_SHARE = 0.99
+
+
+def scripts() -> dict[str, str]:
+    """What is done, by row."""
+    drop = "echo 3 > /proc/sys/vm/drop_caches; "
+    found = {f"{where}: {name}": (drop if "cache" in name else "") + hintio(DIRECT[name], file)
+             for where, file in FILES.items() for name in DONE}
+    return found | {f"btrfs: {name}": script.format(BTRFS) for name, script in ON_BTRFS.items()}
+
+
+@pytest.fixture(scope="module")
+def guest(foreign_kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """The distribution's kernel and its own modules; the hints module came before these."""
+    place = tmp_path_factory.mktemp("stacked")
+    system = release.disk(place)
+    bare = machine(foreign_kernel, place)
+    dressed = kinds.dress(replace(bare, extra=(*bare.extra, *namespace(8, system))), "distro",
+                          hints.MODULE)
+    with serving(dressed, log_root() / "hints-stacked", kinds.BOOT_LIMIT_S, ALLOWED) as running:
+        running.shell(names(8))
+        release.mount(running, 8)
+        load(running)
+        release.well(running, MODULES)
+        running.shell(f"set -e; mkdir -p {TOOLS}; mount -t ext4 -o ro /tmp/ns7 {TOOLS}; {MADE}"
+                      f"{OPENED}")
+        yield running
+        running.shell(f"{GONE}; umount {TOOLS}; umount -l {release.SYSTEM}")
+
+
+def test_agreement(guest: Guest, foreign_kernel: Path, tmp_path: Path) -> None:
+    """Row by row; the table is left in the logs."""
+    assert not [line for line in guest.shell(f"cat {hints.DEBUGFS}/kinds").splitlines()
+                if line.startswith("lost")]
+    its = {name: sent(guest, script) for name, script in scripts().items()}
+    with serving(machine(foreign_kernel, tmp_path), log_root() / "hints-stacked-ours") as running:
+        running.shell(f"set -e; {names(7)} mkdir -p {TOOLS}; mount -t ext4 -o ro /tmp/ns7 {TOOLS};"
+                      f"{MADE} {OPENED}")
+        ours = {name: sent(running, script) for name, script in scripts().items()}
+        running.shell(GONE)
+    lines = ["| | our kernel | module | agreement |", "|---|---|---|---|"]
+    for name, mark in ours.items():
+        cells = [f"{m.urgent} / {m.barrier} / {m.unmarked}" for m in (mark, its[name])]
+        lines.append(f"| {name} | {' | '.join(cells)} | {agreement(mark, its[name]):.0%} |")
+    (log_root() / "hints-stacked.md").write_text("\n".join(lines) + "\n", "utf-8")
+    assert [name for name in SURE if agreement(ours[name], its[name]) < SURE_SHARE] == []
+
+
+def test_they_are_found_where_they_came_first(guest: Guest) -> None:
+    """Loaded after the others the module knows them as well; and as it is switched on again."""
+    guest.shell("rmmod cint_hints")
+    load(guest)
+    file = FILES["RAID 1"]
+    assert sent(guest, hintio("--api=pread --count=8", file)) == Marks(urgent=8)
+    guest.shell(f"echo 0 > {PARAMETERS}/on; echo 1 > {PARAMETERS}/on; {RESET}"
+                " until grep -q live /sys/class/nvme/nvme0/state; do sleep 0.05; done")
+    assert sent(guest, hintio("--api=pread --count=8", file)) == Marks(urgent=8)
+    (name,) = {controller for controller, _ in by_kind(guest)}
+    assert by_kind(guest)[name, "unseen"] == (0, 0, 0)
