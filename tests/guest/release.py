@@ -33,6 +33,16 @@ _LEFT_OUT = ("man", "doc", "locale")
 _MOUNTS = "; ".join(f"mount --rbind /{name} {SYSTEM}/{name}" for name in ("proc", "sys", "dev"))
 
 
+def build_module() -> None:
+    """The distro guest's kernel and its module; skips where their packages cannot be had."""
+    try:
+        distro.build()
+        module.fetch_headers()
+    except CintError as problem:
+        pytest.skip(f"no kernel of the distribution, or no headers: {problem.message}")
+    module.build()
+
+
 def kernel() -> tuple[sources.Candidate, str]:
     """The package of the distro guest's kernel, and the kernel's release."""
     facts = steps.Stamp("distro-kernel").facts()
@@ -78,12 +88,7 @@ def disk(place: Path) -> Path:
         pytest.skip("needs root and mmdebstrap")
     root = paths.DISTRO / "system"
     with steps.build_lock():
-        try:
-            distro.build()
-            module.fetch_headers()
-        except CintError as problem:
-            pytest.skip(f"no kernel of the distribution, or no headers: {problem.message}")
-        module.build()
+        build_module()
         inputs = {"kernel": kernel()[0].version, "packages": _PACKAGES}
         stamp = steps.Stamp("distro-system")
         if not stamp.current(inputs, root):

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import release
 from conftest import log_root
 from marks import (
     BDEV,
@@ -39,9 +40,7 @@ from marks import (
 from serving import Guest, serving
 
 from cint import paths, steps
-from cint.build import distro, image
-from cint.build import hints as module
-from cint.errors import CintError
+from cint.build import image
 from cint.guest import hints, kinds, vm
 
 ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
@@ -125,12 +124,7 @@ def ready(guest: str) -> None:
         if guest == "cint":
             image.build_preload()
             return
-        try:
-            distro.build()
-            module.fetch_headers()
-        except CintError as problem:
-            pytest.skip(f"no kernel of the distribution, or no headers: {problem.message}")
-        module.build()
+        release.build_module()
         image.build_preload(paths.DISTRO_HINTS)
 
 
