@@ -47,13 +47,17 @@ def xfs_log_every(seconds: int) -> str:
 NEVER_WRITE_BACK = f"echo {100 * NEVER_S} > /proc/sys/vm/dirty_writeback_centisecs;"
 QUIET = f"{NEVER_WRITE_BACK} {xfs_log_every(NEVER_S)}"
 
-#: Names for namespaces: they are found at the same time, in any order.
+#: Names for namespaces, their directories and character devices: the kernel finds them at the same
+#: time, and numbers its own names in any order.
 _NAME = """\
 for i in $(seq 200); do
     f=$(grep -lx {0} /sys/block/nvme0n*/nsid) && break
     sleep 0.05
 done
-ln -s /dev/$(basename $(dirname $f)) /tmp/ns{0}
+f=$(dirname $f)
+ln -s $f /tmp/disk{0}
+ln -s /dev/${{f##*/}} /tmp/ns{0}
+ln -s /dev/ng${{f##*/nvme}} /tmp/ng{0}
 """
 
 
@@ -68,7 +72,7 @@ while grep -qsx ext4lazyinit /proc/[0-9]*/comm; do sleep 0.1; done
 
 
 def names(count: int) -> str:
-    """A script that links namespace N to /tmp/nsN."""
+    """A script that links namespace N to /tmp/nsN, /tmp/diskN (of /sys/block) and /tmp/ngN."""
     return "".join(_NAME.format(number) for number in range(1, count + 1))
 
 

@@ -20,10 +20,13 @@ from cint.guest import agent, vm
 
 JOB_LIMIT_S = 120
 POLL_S = 0.001
-#: A script in the background; its status is in a file when it has ended, with all that it said.
+#: A script in the background; its status is in a file when it has ended, however it does,
+#: with all that it said.
 _START = """\
 rm -f /tmp/{name}.status
-({script}
+((
+{script}
+)
 echo $? >/tmp/{name}.code; mv /tmp/{name}.code /tmp/{name}.status) >/tmp/{name}.said 2>&1 &
 """
 _ENDED = "[ -e /tmp/{name}.status ]"

@@ -34,7 +34,6 @@ from marks import (
     namespace,
 )
 from serving import Guest, serving
-from switching import QUEUE
 from test_chaos import NO_FAIR_SERVER
 
 from cint import paths
@@ -155,7 +154,7 @@ KEY = "00" * 32
 CONTEXTS = {
     "crypt": Context(
         ("/tmp/crypt",),
-        setup=dm("crypt", f"0 {SECTORS} crypt aes-xts-plain64 {KEY} 0 /dev/nvme0n2 0")),
+        setup=dm("crypt", f"0 {SECTORS} crypt aes-xts-plain64 {KEY} 0 /tmp/ns2 0")),
     "thin": Context(
         ("/tmp/thin",),
         setup=dm("pool", f"0 {SECTORS} thin-pool /tmp/ns3 /tmp/ns2 128 0")
@@ -178,21 +177,26 @@ CONTEXTS = {
                   "dd if=/dev/urandom of=/tmp/t/a bs=1M count=24; cp /tmp/t/a /tmp/t/b;"
                   "cmp /tmp/t/a /tmp/t/b; umount /tmp/t; echo $$ > /tmp/cg/cgroup.procs",
         then="swapoff /tmp/ns2; awk '$1 == \"pswpin\" { exit $2 < 100 }' /proc/vmstat"),
+    "passthrough": Context(
+        meanwhile="for more in '' --fixedbufs=1 --hipri=1 '--fixedbufs=1 --hipri=1'; do"
+                  " fio --name=a --filename=/tmp/ng2 --ioengine=io_uring_cmd --cmd_type=nvme"
+                  " --rw=randwrite --bs=4k --size=1m --iodepth=8 --verify=crc32c --do_verify=1"
+                  " --verify_fatal=1 $more; done"),
     "schedulers": Context(
         append=("nvme.blk_switch=3",),
-        meanwhile=f"cd {QUEUE}; for s in $(tr -d [] < scheduler); do echo $s > scheduler;"
+        meanwhile="cd /tmp/disk1/queue; for s in $(tr -d [] < scheduler); do echo $s > scheduler;"
                   "for m in off prio request app; do echo $m > switch_mode; sleep 0.1; done; done",
-        then="until [ $(cat /sys/block/nvme0n1/mq/*/switch_bytes | sort -u) = 0 ];"
+        then="until [ $(cat /tmp/disk1/mq/*/switch_bytes | sort -u) = 0 ];"
              "do sleep 0.1; done"),
     "limits": Context(
         append=("nvme.blk_switch=3",),
         setup="mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg;"
               "echo +io > /tmp/cg/cgroup.subtree_control; mkdir /tmp/cg/slow;"
-              "dev=$(cat /sys/block/nvme0n1/dev); cd /tmp/cg/slow;"
+              "dev=$(cat /tmp/disk1/dev); cd /tmp/cg/slow;"
               "echo $dev riops=200 wiops=200 > io.max; echo $dev target=1000 > io.latency;",
         meanwhile="echo $$ > /tmp/cg/slow/cgroup.procs; hintio --api=aio --batch=8 --count=256"
                   " --stride=64k /tmp/ns1; hintio --hipri --api=preadv2 --count=64 /tmp/ns1",
-        then="[ $(cat /sys/block/nvme0n1/mq/*/switch_bytes | sort -u) = 0 ]"),
+        then="[ $(cat /tmp/disk1/mq/*/switch_bytes | sort -u) = 0 ]"),
     "suspend": Context(
         meanwhile="for how in freezer devices platform core; do echo $how > /sys/power/pm_test;"
                   f"echo mem > /sys/power/state; {LIVE} sleep 0.5; done"),
@@ -307,10 +311,10 @@ def shared_machine(kernel: Path, directory: Path, *append: str) -> vm.Machine:
 def test_detach(foreign_kernel: Path, tmp_path: Path, logs: Path) -> None:
     """Namespaces go from under their readers and come back, beside one that stays."""
     attach = "nvme {}-ns /dev/nvme0 --namespace-id=2 --controllers=$c"
-    script = ("c=$(cat /sys/class/nvme/nvme0/cntlid);"
+    script = ("c=$(cat /sys/class/nvme/nvme0/cntlid); n=$(readlink /tmp/ns2);"
               "(while [ ! -e /tmp/enough ]; do"
-              " hintio --hipri --api=preadv2 --count=64 /dev/nvme0n2;"
-              " hintio --api=uring --batch=8 --count=64 /dev/nvme0n2; sleep 0.01;"
+              " hintio --hipri --api=preadv2 --count=64 $n;"
+              " hintio --api=uring --batch=8 --count=64 $n; sleep 0.01;"
               " done) 2>/dev/null >/dev/null & for i in 1 2 3 4 5 6; do"
               f" {attach.format('detach')}; nvme ns-rescan /dev/nvme0; sleep 0.2;"
               f" {attach.format('attach')}; nvme ns-rescan /dev/nvme0; sleep 0.2;"
@@ -338,4 +342,5 @@ def test_kexec(foreign_kernel: Path, tmp_path: Path, logs: Path) -> None:
         guest.vm.expect("done", BOOT_LIMIT_S, "the next kernel's agent does not serve")
         guest.shell(names(2))
         guest.fio("again", again)
-        guest.shell("grep -q SWITCH /sys/kernel/debug/block/nvme0n1/hctx0/flags")
+        guest.shell("d=$(basename $(readlink /tmp/disk1));"
+                    "grep -q SWITCH /sys/kernel/debug/block/$d/hctx0/flags")
