@@ -30,8 +30,8 @@ KEY = "00" * 32
 #: Where programs' I/O goes, and what is between there and the driver.
 FILES = {"device mapper, linear": "/tmp/linear", "dm-crypt": "/tmp/crypt",
          "RAID 0": "/dev/md_zero", "RAID 1": "/dev/md_one", "btrfs": f"{BTRFS}/file"}
-MADE = (dm("linear", f"0 {SECTORS} linear /dev/nvme0n1 0")
-        + dm("crypt", f"0 {SECTORS} crypt aes-xts-plain64 {KEY} 0 /dev/nvme0n1 {SECTORS}")
+MADE = (dm("linear", f"0 {SECTORS} linear /tmp/ns1 0")
+        + dm("crypt", f"0 {SECTORS} crypt aes-xts-plain64 {KEY} 0 /tmp/ns1 {SECTORS}")
         + md("md_zero", "raid0", ("/tmp/ns2", "/tmp/ns3"))
         + md("md_one", "raid1", ("/tmp/ns4", "/tmp/ns5"))
         + f"mkdir -p {BTRFS}; mount -t btrfs -o commit=900 /tmp/ns6 {BTRFS};"
