@@ -579,9 +579,11 @@ static __always_inline enum batches ends_list(const struct request *rq)
 {
 	const bool began = this_cpu_read(sending_list) == current;
 	const bool goes_on = others_follow(rq);
+	struct task_struct *sender = goes_on ? current : NULL;
 
+	/* A name: some kernels' macros put no parentheses around what is written. */
 	if (goes_on != began)
-		this_cpu_write(sending_list, goes_on ? current : NULL);
+		this_cpu_write(sending_list, sender);
 	if (goes_on)
 		return NO_BATCHES;
 	return began || rq->bio->bi_next ? BATCHES_OF_TWO : BATCHES_OF_ONE;
