@@ -35,7 +35,7 @@ from marks import (
 from serving import Guest, serving
 
 from cint import paths, steps
-from cint.build import distro
+from cint.build import distro, sources
 from cint.build import hints as module
 from cint.guest import hints, kinds
 
@@ -107,6 +107,20 @@ def built(request: pytest.FixtureRequest) -> Iterator[Path]:
         with steps.build_lock():
             release.build_module()
         yield paths.DISTRO_HINTS
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_builds_for_other_releases(name: str) -> None:
+    """Where their packages are here; with --full they are fetched and booted."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_kernel(patch, name)
+        if not any(sources.complete(module.HEADERS, one.version)
+                   for one in sources.downloaded(distro.KERNEL)
+                   if one.release in distro.KERNEL.releases):
+            pytest.skip("its packages are not here")
+        with steps.build_lock():
+            release.build_module()
+        assert paths.DISTRO_HINTS.exists()
 
 
 @pytest.fixture(scope="module")
