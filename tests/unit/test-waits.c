@@ -223,6 +223,153 @@ static void test_pools(void)
     g_assert_cmpuint(learned_of(8192), ==, 8192);
 }
 
+/*
+ * A job that takes its buffers from a pool, beside a thread that waits: which
+ * of their commands look waited for, once they are known?
+ */
+#define WARM        1600    /* rounds */
+#define MOST_DEPTH  32
+#define THREAD_PAGE 5000000
+
+typedef enum Order {
+    IN_TURN,    /* the buffer that was free for longest */
+    LIFO,       /* the one that was given back last */
+    ANY_ORDER,
+    EACH_NEW,   /* none is used twice */
+} Order;
+
+typedef struct Pool {
+    GArray *free;           /* in the order in which they were given back */
+    Order order;
+    uint32_t fresh;
+} Pool;
+
+static void give(Pool *pool, uint32_t page)
+{
+    g_array_append_val(pool->free, page);
+}
+
+static uint32_t take(Pool *pool)
+{
+    unsigned i = pool->order == IN_TURN ? 0 :
+                 pool->order == LIFO ? pool->free->len - 1 :
+                 (unsigned)g_test_rand_int_range(0, pool->free->len);
+    uint32_t page = g_array_index(pool->free, uint32_t, i);
+
+    g_array_remove_index(pool->free, i);
+    return pool->order == EACH_NEW ? pool->fresh++ : page;
+}
+
+typedef struct Told {
+    unsigned job, thread;   /* percent of their commands */
+} Told;
+
+/* The thread submits first, but for @late percent of the time. */
+static Told told_of(uint32_t pages, Order order, bool new_page, int late)
+{
+    Pool pool = {
+        .free = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
+        .order = order,
+        .fresh = 1000000,
+    };
+    uint32_t depth = MIN(pages, MOST_DEPTH);
+    uint32_t flying[MOST_DEPTH], thread = THREAD_PAGE, i;
+    Guest *g = g_new0(Guest, 1);
+    unsigned round, job = 0, waited = 0;
+
+    for (i = 1; i <= pages; i++) {
+        give(&pool, i);
+    }
+    for (round = 0; round < 2 * WARM; round++) {
+        bool thread_first = g_test_rand_int_range(0, 100) >= late;
+        bool first = true, is;
+        unsigned turn;
+
+        for (turn = 0; turn < 2; turn++) {
+            if (turn == !thread_first) {
+                thread += new_page;
+                is = cint_waits_submit(&g->waits, &g->sq[0], thread, g->told,
+                                       first);
+                waited += round >= WARM && is;
+                first = false;
+                continue;
+            }
+            for (i = 0; i < depth; i++) {
+                flying[i] = take(&pool);
+                is = cint_waits_submit(&g->waits, &g->sq[0], flying[i],
+                                       g->told, first);
+                job += round >= WARM && is;
+                first = false;
+            }
+        }
+        for (i = 0; i < depth; i++) {
+            post(g, 0, flying[i]);
+            give(&pool, flying[i]);
+        }
+        post(g, 0, thread);
+        tell(g);
+    }
+    g_array_free(pool.free, TRUE);
+    g_free(g);
+    return (Told) {
+        .job = job * 100 / (WARM * depth),
+        .thread = waited * 100 / WARM,
+    };
+}
+
+/* Bounds are percent. */
+static const struct {
+    uint32_t pages;
+    Order order;
+    bool new_page;              /* the thread's buffer is new each time */
+    int late;                   /* percent: it submits after the job */
+    unsigned most_of_job, least_of_thread;
+} pools[] = {
+    { 17, IN_TURN, false, 0, 12, 100 },
+    { 33, IN_TURN, false, 0, 5, 100 },
+    { 257, IN_TURN, false, 0, 5, 100 },
+    { 4096, IN_TURN, false, 0, 5, 100 },
+    { 4096, ANY_ORDER, false, 0, 5, 100 },
+    { 64, EACH_NEW, false, 0, 5, 100 },
+    { 64, EACH_NEW, true, 0, 5, 100 },
+    { 33, IN_TURN, false, 25, 5, 80 },
+    { 257, IN_TURN, false, 25, 5, 80 },
+    { 1024, IN_TURN, false, 25, 5, 80 },
+    { 4096, IN_TURN, false, 25, 5, 80 },
+    { 33, LIFO, false, 25, 5, 80 },
+    { 257, LIFO, false, 25, 5, 80 },
+    { 4096, LIFO, false, 25, 5, 80 },
+    { 257, ANY_ORDER, false, 25, 5, 80 },
+    { 1024, ANY_ORDER, false, 25, 5, 80 },
+    { 2048, ANY_ORDER, false, 25, 5, 80 },
+    { 3000, ANY_ORDER, false, 25, 5, 80 },
+    { 4096, ANY_ORDER, false, 25, 5, 80 },
+    { 8192, ANY_ORDER, false, 25, 15, 80 },
+    { 64, EACH_NEW, false, 25, 5, 80 },
+    { 33, IN_TURN, true, 25, 5, 100 },
+    { 4096, IN_TURN, true, 25, 5, 60 },
+    { 4096, ANY_ORDER, true, 25, 5, 60 },
+    { 64, EACH_NEW, true, 25, 5, 60 },
+};
+
+static void test_pool_orders(void)
+{
+    static const char *const orders[] = { "in turn", "LIFO", "any", "new" };
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(pools); i++) {
+        Told told = told_of(pools[i].pages, pools[i].order, pools[i].new_page,
+                            pools[i].late);
+
+        g_test_message("%u pages, %s%s, late %d %%: job %u %%, thread %u %%",
+                       pools[i].pages, orders[pools[i].order],
+                       pools[i].new_page ? ", thread's new" : "",
+                       pools[i].late, told.job, told.thread);
+        g_assert_cmpuint(told.job, <=, pools[i].most_of_job);
+        g_assert_cmpuint(told.thread, >=, pools[i].least_of_thread);
+    }
+}
+
 /* One queue's buffers do not push out another's. */
 static void test_queues_apart(void)
 {
@@ -394,6 +541,7 @@ int main(int argc, char **argv)
         { "says-nothing", test_says_nothing },
         { "fresh", test_fresh },
         { "pools", test_pools },
+        { "pool-orders", test_pool_orders },
         { "queues-apart", test_queues_apart },
         { "queues-come-and-go", test_queues_come_and_go },
         { "size", test_size },

@@ -20,6 +20,7 @@ enum {
 
 #define SCORE_MOST      255
 #define SCORE_WAITS     128     /* from here on somebody is said to wait */
+#define SCORE_UNSURE    120     /* one judgement for it is enough */
 #define SCORE_SHARE     8       /* of the way that one judgement goes */
 #define SCORE_DOUBTED   16      /* likewise, up again from below the middle */
 #define FRESH_SHARE     16      /* likewise, of a buffer known or not */
@@ -98,13 +99,26 @@ static CintWaitsPage *find(CintWaitsPage *entry, uint32_t page)
     return NULL;
 }
 
+/*
+ * What is believed of a buffer that is not known. Where it pushes out another,
+ * the other may come back as one that is not known: there are more than there
+ * is room for, and what was found out of them is handed on, as far as little
+ * evidence is enough to think otherwise.
+ */
+static uint8_t first_score(const CintWaitsPage *pushed_out)
+{
+    return !pushed_out->page ? SCORE_MOST :
+           pushed_out->score < SCORE_UNSURE ? SCORE_UNSURE
+                                            : pushed_out->score;
+}
+
 /* Brings @page to the front of its bucket; the last one may have to go. */
 static CintWaitsPage *to_front(CintWaitsPage *first, uint32_t page)
 {
     CintWaitsPage *at = find(first, page);
     CintWaitsPage found = at ? *at : (CintWaitsPage) {
         .page = page,
-        .score = SCORE_MOST,
+        .score = first_score(&first[CINT_WAITS_WAYS - 1]),
     };
 
     if (!at) {
@@ -143,14 +157,19 @@ static void judge(CintWaitsPage *entry, bool waited)
                          doubted ? SCORE_DOUBTED : SCORE_SHARE);
 }
 
+static bool is_waited(const CintWaitsPage *entry)
+{
+    return entry->score >= SCORE_WAITS;
+}
+
 /*
  * Of a buffer that is not known. Where most are not, as where each is used
- * once, or more are used in turn than there is room for, it is left to when the
- * command came: who has waited submits first.
+ * once, it is left to when the command came: who has waited submits first.
  */
-static bool guess(const CintWaitsSq *sq, bool first)
+static bool guess(const CintWaitsSq *sq, const CintWaitsPage *entry,
+                  bool first)
 {
-    return first || sq->fresh < FRESH_MANY;
+    return first || (sq->fresh < FRESH_MANY && is_waited(entry));
 }
 
 /*
@@ -194,7 +213,7 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     }
     entry->state = STATE_FLYING;
     count(sq, page, told);
-    return known ? entry->score >= SCORE_WAITS : guess(sq, first);
+    return known ? is_waited(entry) : guess(sq, entry, first);
 }
 
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
@@ -220,7 +239,7 @@ CintBelief cint_waits_belief(const CintWaits *waits, const CintWaitsSq *sq)
 
     for (i = 0; sq->known && i < buckets(waits) * CINT_WAITS_WAYS; i++) {
         belief.buffers += entry[i].page != 0;
-        belief.waited += entry[i].page && entry[i].score >= SCORE_WAITS;
+        belief.waited += entry[i].page && is_waited(&entry[i]);
     }
     return belief;
 }
