@@ -23,7 +23,7 @@ from cint.errors import (
     UsageError,
 )
 from cint.guest import agent, session
-from cint.measure import boots, comparison, metrics, sampling, settings
+from cint.measure import boots, comparison, metrics, sampling, settings, timers
 from cint.measure.arms import Arm
 from cint.options import comparing
 from cint.results import assembly, documents, lateness, printing, table, unfinished
@@ -871,3 +871,68 @@ def test_width_with_extreme_values() -> None:
 
 def test_virtual_time_is_tcg() -> None:
     assert comparison.choose_accel(virtual=True).name == "tcg"
+
+
+# ---- a sweep of the timer -------------------------------------------------
+
+def test_a_sweep_is_written_out() -> None:
+    got = chosen("--policy", "default,static:time=best,thr=64,static:time=20us,thr=64,cint")
+    assert [arm.name for arm in got.arms] == [
+        "default", *(f"static:time={us}us,thr=64" for us in (2, 5, 10, 50, 100)),
+        "static:time=20us,thr=64", "cint"]
+    assert got.sweep and got.sweep.by == "iops"
+    assert got.sweep.beside == {"static:time=20us,thr=64"}
+    assert "static:time=best,thr=64" in got.repeat_command
+
+
+@pytest.mark.parametrize(("policy", "said"), [
+    ("static:time=best,by=speed", "by is one of iops, latency, interrupts"),
+    ("static:time=best,static:time=best,thr=8", "there is a sweep of the timer already"),
+    ("static:time=best,foo=1", "static: unknown parameter 'foo'"),
+])
+def test_a_sweep_that_cannot_be_is_refused(policy: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        chosen("--policy", policy)
+
+
+def test_the_best_of_a_sweep() -> None:
+    def row(name: str, iops: float, mean: float) -> sampling.Row:
+        return sampling.Row(name, "w", None, {"iops": iops, "mean_us": mean, "ios_per_irq": 1.0})
+
+    rows = [row("a", 100.0, 9.0), row("b", 200.0, 30.0), row("c", 199.0, 20.0)]
+    best = {by: timers.best_of(rows, how) for by, how in timers.CRITERIA.items()}
+    # within one percent of b in I/Os a second, and sooner
+    assert {by: found and found.policy for by, found in best.items()} == {
+        "iops": "c", "latency": "a", "interrupts": "a"}
+    assert timers.best_of([sampling.Row("a", "w", None, {})], timers.CRITERIA["iops"]) is None
+
+
+def test_a_sweep_shows_who_is_best_in_a_workload(
+        fake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TIMER", "1")
+    words = ("--policy", "default,static:time=best,static:time=50us", "--workload", "sync,async",
+             "--no-plots")
+    assert compare.run(parse(*words)) == 0
+    captured = capsys.readouterr()
+    assert "7 guests (6 timers), 7 of them to boot, about" in captured.err
+    assert ("static:time=best: timers of 2, 5, 10, 20, 50, 100 us were tried; the most I/Os a "
+            "second has static:time=2us in sync, static:time=20us in async") in captured.out
+    document = documents.load(fake / "results/latest")
+    # the best ones in both workloads, and what was typed by itself
+    shown = ["default", "static:time=2us", "static:time=20us", "static:time=50us"]
+    assert [p["name"] for p in document["policies"]] == shown
+    assert [r["policy"] for r in document["rows"]] == shown * 2
+    assert [r["policy"] for r in document["runs"]] == shown
+    assert document["timer"]["best"] == [{"workload": "sync", "policy": "static:time=2us"},
+                                         {"workload": "async", "policy": "static:time=20us"}]
+    schema = json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema)
+
+
+def test_a_timer_whose_guest_failed_stays_in_a_sweep(
+        fake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GUEST", "fail")
+    monkeypatch.setenv("FAKE_ONLY", "cint.static-time=30000")
+    with pytest.raises(CintError):
+        compare.run(parse("--policy", "static:time=best", "--workload", "sync", "--no-plots"))
+    assert "warning: missing: static:time=10us" in capsys.readouterr().out

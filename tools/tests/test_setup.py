@@ -154,6 +154,46 @@ def test_the_packages_are_named_before_root_is_asked_for(
         packages.install()
 
 
+#: Stands in for apt-get: another one holds the lock at its first calls.
+LOCKED_APT = """#!/bin/sh
+case "$*" in *--assume-no*) exit 1 ;; esac
+echo "$*" >> {calls}
+[ $(wc -l < {calls}) -gt {held} ] && exit 0
+echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 77 (apt-get)"
+exit 100
+"""
+
+
+def locked_apt(place: Path, monkeypatch: pytest.MonkeyPatch, held: int) -> Path:
+    """Have packages be installed by that program, and its calls in a file."""
+    calls, fake = place / "calls", place / "apt-get"
+    fake.write_text(LOCKED_APT.format(calls=calls, held=held))
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
+    monkeypatch.setattr(packages, "missing", lambda *_: ["bison"])
+    monkeypatch.setattr(packages, "_privilege", list)
+    monkeypatch.setattr(packages, "LOCK_PAUSE_S", 0.01)
+    return calls
+
+
+def test_apts_lock_is_waited_for(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
+                                 capsys: pytest.CaptureFixture[str]) -> None:
+    calls = locked_apt(sandbox, monkeypatch, held=2)
+    packages.install()
+    assert "held by process 77 (apt-get)" in capsys.readouterr().err
+    # the same words each time: package lists are not refreshed for it
+    assert len(set(calls.read_text().splitlines())) == 1
+    assert len(calls.read_text().splitlines()) == 3
+
+
+def test_apts_lock_is_not_waited_for_without_end(sandbox: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    locked_apt(sandbox, monkeypatch, held=10**6)
+    monkeypatch.setattr(packages, "LOCK_LIMIT_S", 0.05)
+    with pytest.raises(CintError, match="Could not get lock"):
+        packages.install()
+
+
 @pytest.mark.parametrize(("said", "remark"), [
     ("Need to get 18.2 MB of archives.\nAfter this operation, 95.1 MB of additional disk space "
      "will be used.", " (download 18.2 MB, 95.1 MB of disk space)"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import gzip
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,6 +190,23 @@ def test_bad_edges_are_refused(text: str) -> None:
 
 
 def test_script_is_a_shell_script() -> None:
-    script = edges.install(4)[-1]
+    script = edges.install()[-1]
     assert subprocess.run(["sh", "-n", "-c", script], check=False).returncode == 0
-    assert f"--log-len={64 + 5 * logpage.RECORD_SIZE}" in script
+
+
+def test_the_whole_page_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the guest has more queues than CPUs, as with --steering."""
+    page = log(*(record(cqid, 0, 0) for cqid in range(5)))
+    (tmp_path / "page").write_bytes(page)
+    nvme = tmp_path / "nvme"
+    nvme.write_text(f'#!/bin/sh\nfor w; do case "$w" in --log-len=*) n=${{w#*=}} ;; esac; done\n'
+                    f"echo $n >> {tmp_path}/asked\nhead -c $n {tmp_path}/page\n")
+    nvme.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for name in ("SCRIPT_PATH", "LENGTH_PATH"):
+        monkeypatch.setattr(edges, name, str(tmp_path / name))
+    subprocess.run(edges.install(), check=True)
+    # nothing but the page counts here, of a machine that has no such drive
+    subprocess.run(["sh", edges.SCRIPT_PATH, "pre", "self"], check=False, capture_output=True)
+    assert (tmp_path / "asked").read_text().split() == ["64", str(64 + 5 * logpage.RECORD_SIZE)]
+    assert len(page) == 64 + 5 * logpage.RECORD_SIZE

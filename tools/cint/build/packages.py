@@ -6,7 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 from cint import steps, ui
 from cint.errors import CintError
@@ -67,6 +68,11 @@ PACKAGES = tuple(needed(NEEDS))
 
 #: Of these, what a machine needs that runs guests with a QEMU that was built elsewhere.
 RUNTIME = ("libglib2.0-dev", "libpixman-1-dev", "libfdt-dev", "libslirp-dev", "zlib1g-dev")
+
+#: How long another program's lock on packages is waited for, and between two tries.
+LOCK_LIMIT_S, LOCK_PAUSE_S = 600.0, 3.0
+#: What apt-get says of one of its locks that it cannot have.
+_LOCKED = re.compile(r"^E: Could not get lock")
 
 _APT_INSTALL = ("apt-get", "install", "-y", "--no-install-recommends")
 
@@ -157,13 +163,34 @@ def _download(names: Sequence[str]) -> str:
 def _apt(step: steps.Step, privilege: list[str], names: list[str], command: str) -> None:
     env = {"DEBIAN_FRONTEND": "noninteractive"}
     # sudo drops the environment, so env(1) carries the setting across.
-    prefix = [*privilege, "env", "DEBIAN_FRONTEND=noninteractive"]
+    install = [*privilege, "env", "DEBIAN_FRONTEND=noninteractive", *_APT_INSTALL, *names]
     progress = steps.counter(r"(Get:|Unpacking|Setting up) ?", 3 * len(names))
     hint = f"is the package mirror reachable? by hand:  {command}"
-    code, _ = step.run([*prefix, *_APT_INSTALL, *names], env=env, parse=progress, check=False)
-    if code == 0:
+
+    def apt(words: Sequence[str]) -> tuple[int, list[str]]:
+        return _unlocked(step, lambda: step.run(words, env=env, parse=progress, check=False))
+
+    if apt(install)[0] == 0:
         return
     # A fresh machine's package lists are empty, an old one's are out of date.
     step.update("refreshing the package lists")
-    step.run([*privilege, "apt-get", "update"], hint=hint)
-    step.run([*prefix, *_APT_INSTALL, *names], env=env, parse=progress, hint=hint)
+    for words in ([*privilege, "apt-get", "update"], install):
+        code, tail = apt(words)
+        if code:
+            raise step.fail(steps.meaningful_error(tail), hint)
+
+
+def _unlocked(step: steps.Step, apt: Callable[[], tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    """Run apt-get; while another program holds one of its locks, wait and run it again."""
+    until, said = time.monotonic() + LOCK_LIMIT_S, False
+    while True:
+        code, tail = apt()
+        held = next((line for line in tail if _LOCKED.search(line)), None)
+        if code == 0 or held is None or time.monotonic() > until:
+            return code, tail
+        if not said:
+            ui.info("waiting for another program that installs packages, for up to "
+                    f"{ui.duration(LOCK_LIMIT_S)}: {held.removeprefix('E: ')}")
+            said = True
+        step.update("waiting for another program's lock")
+        time.sleep(LOCK_PAUSE_S)

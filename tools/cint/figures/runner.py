@@ -19,10 +19,6 @@ from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
 
-#: Host seconds that a guest's second takes, and a boot; for the estimate only.
-SECONDS_PER_GUEST_SECOND = 4.0
-SECONDS_PER_BOOT = 3.0
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -132,8 +128,7 @@ def to_boot(wanted: Sequence[Wanted], store: Store | None, reuse: runner.Reuse) 
 
 def estimate(wanted: Sequence[Wanted], at_once: int) -> float:
     """Host seconds for all of them, on idle CPUs."""
-    total = sum(SECONDS_PER_BOOT + SECONDS_PER_GUEST_SECOND * w.guest_seconds() for w in wanted)
-    return total / at_once
+    return runner.estimate(len(wanted), sum(w.guest_seconds() for w in wanted), at_once)
 
 
 # ---- many -----------------------------------------------------------------

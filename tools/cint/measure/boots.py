@@ -113,11 +113,11 @@ def setup_for(settings: Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
     """Commands before the jobs: the scheduler's slice, edges of jobs, polling, engine, queues."""
     counted = any(w.edges for w in settings.workloads) and not arm.engine.is_user
     return (*session.scale_setup(settings.k, settings.vcpus),
-            *([edges.install(settings.vcpus)] if counted else []),
             *hints.setup(arm.hints, settings.guest),
             *arm.polling.setup(settings.k), *arm.engine.setup(),
             *arm.steering.setup(),
-            *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras))
+            *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras),
+            *([edges.install()] if counted else []))
 
 
 def plan_for(settings: Settings, arm: Arm, rounds: Rounds,

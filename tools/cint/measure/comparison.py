@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, ui, units
 from cint.errors import CintError
 from cint.guest import engines, session
-from cint.measure import boots, runner, sampling
+from cint.measure import boots, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
@@ -175,7 +175,7 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
             for run, boot in zip(runs, asked, strict=True)}
     done = []
     with ui.Progress("compare") as progress:
-        counter = _Counter(progress, _announce(settings, len(runs)))
+        counter = _Counter(progress, _announce(settings, runs, store, reuse))
         for one in runner.run_here(runs, places, lambda run: logs[run.name],
                                    virtual=settings.virtual, store=store, reuse=reuse,
                                    notify=counter.notify, cluster=cluster):
@@ -195,12 +195,26 @@ def _outcome(boot: Boot, one: runner.Done) -> session.Outcome:
     return replace(one.outcome.parsed(boot.arm.name), repeat=boot.repeat)
 
 
-def _announce(settings: Settings, guests: int) -> int:
-    """Say what will run; how many jobs that is."""
-    total = guests * len(settings.workloads)
-    at_once = runner.workers(settings.virtual, guests)
+def _announce(settings: Settings, runs: Sequence[RunPlan], store: Store | None,
+              reuse: runner.Reuse) -> int:
+    """Say what will run, and how long it takes where that can be told; how many jobs that is."""
+    total = len(runs) * len(settings.workloads)
+    at_once = runner.workers(settings.virtual, len(runs))
     where = f"on {_many(at_once, 'CPU')}" if settings.virtual else "one guest at a time"
     ui.info(f"comparing {_many(len(settings.arms), 'policy', 'policies')} in "
             f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
-            f"{units.format_time(settings.timing.runtime_s * 1e9)}, {where}")
+            f"{units.format_time(settings.timing.runtime_s * 1e9)}, {where}"
+            f"{_to_boot(settings, runs, store, reuse) if settings.virtual else ''}")
     return total
+
+
+def _to_boot(settings: Settings, runs: Sequence[RunPlan], store: Store | None,
+             reuse: runner.Reuse) -> str:
+    """How many guests will be booted, and for how long, in words."""
+    boot = runner.to_boot(runs, store, reuse)
+    seconds = boot * sum(workloads.guest_seconds(w, settings.timing, settings.k)
+                         for w in settings.workloads)
+    took = runner.estimate(boot, seconds, runner.workers(True, max(boot, 1)))
+    about = f", about {ui.duration(took)} on idle CPUs" if boot else ""
+    timers = f" ({len(settings.sweep.policies)} timers)" if settings.sweep else ""
+    return f"; {_many(len(runs), 'guest')}{timers}, {boot} of them to boot{about}"

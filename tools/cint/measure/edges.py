@@ -23,12 +23,20 @@ from cint.errors import CintError
 from cint.guest import agent
 
 SCRIPT_PATH = "/tmp/cint-edge"
+#: Bytes of the log page's header and records of completion queues, of which a guest may have more
+#: than one for each CPU.
+LENGTH_PATH = "/tmp/cint-edge.length"
+#: As the header says it: its own size, and size (u32) and number of the records.
+_LENGTH = """\
+nvme get-log /dev/nvme0 --log-id=0xd0 --log-len=64 --raw-binary 2>/dev/null |
+    od -An -v -tu2 -j6 -N8 | awk '{{ print $1 + ($2 + 65536 * $3) * $4 }}' >{length}
+"""
 MARK = "cint-edge"
 # What happens, and the process with fio's standard output. One printf, and less than a page of
 # text: lines of several jobs do not mix.
 _SCRIPT = """\
 look() {{
-  page=$(nvme get-log /dev/nvme0 --log-id=0xd0 --log-len={length} --raw-binary 2>/dev/null |
+  page=$(nvme get-log /dev/nvme0 --log-id=0xd0 --log-len=$(cat {length}) --raw-binary 2>/dev/null |
          gzip -c | base64 | tr -d '\\n')
 }}
 # The time that the look takes is not the job's: first before it, last behind it.
@@ -58,12 +66,11 @@ class Edge:
     cpu: agent.Edge | None
 
 
-def install(vcpus: int) -> tuple[str, ...]:
-    """The setup command that puts the script into the guest."""
-    # A header, and a record for the admin queue and each I/O queue.
-    length = 64 + (1 + vcpus) * logpage.RECORD_SIZE
-    text = _SCRIPT.format(length=length, mark=MARK)
-    return agent.exec_argv(f"cat >{SCRIPT_PATH} <<'END'\n{text}END\n")
+def install() -> tuple[str, ...]:
+    """The setup command that puts the script into the guest, once the guest has all its queues."""
+    text = _SCRIPT.format(length=LENGTH_PATH, mark=MARK)
+    return agent.exec_argv(f"cat >{SCRIPT_PATH} <<'END'\n{text}END\n"
+                           + _LENGTH.format(length=LENGTH_PATH))
 
 
 def fio_options() -> str:

@@ -31,6 +31,9 @@ Call = Callable[[RunPlan], RunOutcome]
 
 #: Where the outcome of a run is from: a guest; the store; both, and they are the same.
 RAN, STORED, CHECKED = "run", "store", "checked"
+#: Host seconds that a guest's second takes in virtual time, and a boot; for estimates only.
+SECONDS_PER_GUEST_SECOND = 4.0
+SECONDS_PER_BOOT = 3.0
 #: The share of what was taken from the store that --full runs again.
 TENTH = 0.1
 
@@ -201,6 +204,11 @@ def run_all(runs: Sequence[RunPlan], executor: Executor, call: Call, store: Stor
             store.prune()
 
 
+def estimate(guests: int, guest_seconds: float, at_once: int) -> float:
+    """Host seconds of so many guests with so many seconds of virtual time in all, on idle CPUs."""
+    return (SECONDS_PER_BOOT * guests + SECONDS_PER_GUEST_SECOND * guest_seconds) / at_once
+
+
 def _submit(runs: Mapping[int, RunPlan], executor: Executor,
             call: Call) -> dict[Future[RunOutcome], list[int]]:
     """Futures of all runs, with the indices of those that each is for."""
@@ -214,7 +222,7 @@ def _submit(runs: Mapping[int, RunPlan], executor: Executor,
     return waiting
 
 
-def _to_run(runs: Sequence[RunPlan], store: Store | None, reuse: Reuse | None) -> int:
+def to_boot(runs: Sequence[RunPlan], store: Store | None, reuse: Reuse | None) -> int:
     """How many guests that will be, as far as can be told without reading the store."""
     keys = {f"{index}" if run.impure else run.key() for index, run in enumerate(runs)
             if store is None or not (store.takes(run) and store.has(run.key()))
@@ -329,7 +337,7 @@ def run_here(runs: Sequence[RunPlan], places: Places, logs: Callable[[RunPlan], 
     which `notify` hears nothing.
     """
     where: Where = (elsewhere(cluster, runs, places) if cluster else
-                    Local(workers(virtual, len(runs)), _to_run(runs, store, reuse), places, logs,
+                    Local(workers(virtual, len(runs)), to_boot(runs, store, reuse), places, logs,
                           notify))
     with where:
         for one in run_all(runs, where.executor, where.call, store, reuse):

@@ -14,6 +14,7 @@ from pathlib import Path
 from cint.device import properties, scale
 from cint.guest import vm
 from cint.measure.arms import Arm
+from cint.measure.timers import Sweep
 from cint.measure.workloads import Timing, Workload
 
 DEFAULT_SCALE = 3.0
@@ -59,6 +60,8 @@ class Settings:
     seed: int = 1
     extras: str = properties.DEFAULT_EXTRAS
     trace: tuple[str, ...] = ()
+    #: The timers that ``static:time=best`` stands for; they are among the rows.
+    sweep: Sweep | None = None
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """Of ``-device nvme`` under one of the policies."""

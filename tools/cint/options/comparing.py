@@ -16,7 +16,7 @@ from cint.errors import UsageError
 from cint.guest import engines, hints, kinds, polling, steering, vm
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
-from cint.measure import workloads
+from cint.measure import timers, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import (
     CALIBRATED,
@@ -50,7 +50,9 @@ def _seconds(text: str) -> float:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options, shared with tests."""
-    policies.add(parser, "policies, separated by commas")
+    policies.add(parser, "policies, separated by commas; static:time=best tries timers of 2 to "
+                 "100 us and shows those that are best in a workload (by=iops, latency or "
+                 "interrupts)")
     add = parser.add_argument
     add("--workload", metavar="LIST", default=None,
         help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
@@ -157,16 +159,18 @@ def _runtime(args: argparse.Namespace, virtual: bool) -> float:
     return DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
 
 
-def _policies(args: argparse.Namespace, virtual: bool) -> list[properties.Policy]:
+def _policies(args: argparse.Namespace,
+              virtual: bool) -> tuple[list[properties.Policy], timers.Sweep | None]:
+    """The policies, and the sweep of the timer that some of them are of, if one was typed."""
     given = any(word != hints.OFF for word in hints.parse_list(args.hints, args.guest))
     default = properties.DEFAULT_POLICIES if given else properties.HINTLESS_POLICIES
     if any(engine.is_user for engine in engines.parse_list(args.engine)):
         default += ",pointer"
-    policies = properties.parse_policies(
-        args.policy or (default if virtual else f"stock,{default}"))
+    text, sweep = timers.expand(args.policy or (default if virtual else f"stock,{default}"))
+    policies = properties.parse_policies(text)
     if virtual:
         properties.check_virtual(policies)
-    return policies
+    return policies, sweep
 
 
 def _each_with(arms: Sequence[Arm], word: str, modes: Sequence[Mode], text: str,
@@ -210,9 +214,9 @@ def _not_too_many(arms: list[Arm], word: str) -> list[Arm]:
     return arms
 
 
-def _arms(args: argparse.Namespace, virtual: bool) -> list[Arm]:
+def _arms(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> list[Arm]:
     """The rows: each policy with each way of doing I/O."""
-    arms = _with_hints([Arm(policy=policy) for policy in _policies(args, virtual)],
+    arms = _with_hints([Arm(policy=policy) for policy in policies],
                        hints.parse_list(args.hints, args.guest))
     arms = _each_with(arms, "steering", steering.parse_list(args.steering), args.steering,
                       args.guest)
@@ -266,7 +270,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
-    arms = _arms(args, virtual)
+    chosen_policies, sweep = _policies(args, virtual)
+    arms = _arms(args, chosen_policies)
     chosen = _workloads(args, timing)
     if any(arm.engine.is_user for arm in arms):
         for workload in chosen:
@@ -280,7 +285,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         quick=args.quick, drive=args.drive, device_opts=args.device_opts,
         repeat_command=repeat_command(args), boot_limit_s=_boot_limit(args), guest=args.guest,
         hints=any(arm.hints != hints.OFF for arm in arms), seed=args.seed, extras=args.extras,
-        trace=tuple(args.trace))
+        trace=tuple(args.trace), sweep=sweep)
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")

@@ -11,7 +11,7 @@ from cint import host
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import hints, kinds, session
-from cint.measure import comparison, runner, sampling, workloads
+from cint.measure import best, comparison, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
@@ -136,13 +136,15 @@ def run_notes(settings: Settings, rows: Sequence[sampling.Row],
 
 
 def document_for(settings: Settings, guests: comparison.Guests, accel: host.Accel,
-                 wall_s: float, label: str | None = None) -> documents.Document:
+                 wall_s: float, label: str | None = None, *,
+                 timer: best.Found | None = None) -> documents.Document:
     """The content of results.json."""
     outcomes = guests.outcomes
     samples = [s for o in outcomes for s in comparison.samples_from(settings, o)]
     rows = comparison.rows_from(settings, samples)
     notes = [*run_notes(settings, rows, guests.failed),
-             *notes_for(settings, outcomes, accel, rows)]
+             *notes_for(settings, outcomes, accel, rows),
+             *([timer.note()] if timer else [])]
     image = documents.image_versions()
     fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
     return {
@@ -168,7 +170,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
         "samples": [documents.sample_dict(s) for s in samples],
         "runs": [_run_entry(settings, boot, done) for boot, done in
                  zip(comparison.boots_for(settings), guests.done, strict=True)],
-        "notes": notes}
+        **({"timer": timer.as_dict()} if timer else {}), "notes": notes}
 
 
 def parameters_for(settings: Settings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from cint import host, paths, ui
 from cint.device import properties, scale
 from cint.errors import EXIT_OK, UsageError
 from cint.guest import kinds, session, vm
-from cint.measure import boots, comparison, runner
+from cint.measure import best, boots, comparison, runner
 from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
 from cint.measure.workloads import DEVICE_NODE
@@ -131,8 +131,9 @@ def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     problem = guests.failed[0][1] if guests.failed else None
     if problem is not None and not guests.outcomes:
         raise problem
-    document = assembly.document_for(settings, guests, accel, time.monotonic() - started,
-                                     args.label)
+    shown, kept, found = best.chosen(settings, guests)
+    document = assembly.document_for(shown, kept, accel, time.monotonic() - started, args.label,
+                                     timer=found)
     document["previous"] = None if args.no_previous else previous.find(document)
     write_all(document, place.path)
     if args.json and problem is None:

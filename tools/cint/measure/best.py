@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which rows of a swept timer a comparison shows: those that are best in one of its workloads.
+
+They keep their own names and stand in every workload, so that the table also shows what a timer
+that is best in one load costs in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cint.measure import comparison, timers
+from cint.measure.arms import Arm
+from cint.measure.sampling import Row
+from cint.measure.settings import Settings
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a sweep found: pairs of a workload and the name of its best row.
+
+    There is a pair for each polling mode, engine, steering and kind of hints that is compared.
+    """
+
+    sweep: timers.Sweep
+    best: tuple[tuple[str, str], ...]
+
+    def note(self) -> str:
+        """The remark under the table."""
+        how = self.sweep.criterion
+        tried = ", ".join(str(us) for us in timers.TIMES_US)
+        names = ", ".join(f"{name} in {workload}" for workload, name in self.best)
+        return (f"{self.sweep.typed}: timers of {tried} us were tried; {how.words} "
+                f"{'has ' + names if names else 'is not known of any'}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For results.json."""
+        return {"typed": self.sweep.typed, "by": self.sweep.by,
+                "tried": [policy.name for policy in self.sweep.policies],
+                "best": [{"workload": workload, "policy": name} for workload, name in self.best]}
+
+
+def _modes(settings: Settings, sweep: timers.Sweep) -> Iterator[list[Arm]]:
+    """The rows of a sweep, those that differ in the timer alone together."""
+    groups: dict[tuple[str, ...], list[Arm]] = {}
+    swept = {policy.name for policy in sweep.policies}
+    for arm in settings.arms:
+        if arm.policy.name in swept:
+            mode = arm.polling.name, arm.engine.name, arm.steering.name, arm.hints
+            groups.setdefault(mode, []).append(arm)
+    yield from groups.values()
+
+
+def _search(settings: Settings, sweep: timers.Sweep, rows: Sequence[Row]) -> Found:
+    best: list[tuple[str, str]] = []
+    for workload in dict.fromkeys(row.workload for row in rows):
+        for arms in _modes(settings, sweep):
+            names = [arm.name for arm in arms]
+            mine = [row for row in rows
+                    if row.workload == workload and row.job is None and row.policy in names]
+            found = timers.best_of(mine, sweep.criterion)
+            if found is not None:
+                best.append((workload, found.policy))
+    return Found(sweep, tuple(best))
+
+
+def chosen(settings: Settings, guests: comparison.Guests) \
+        -> tuple[Settings, comparison.Guests, Found | None]:
+    """The comparison with the best rows of its sweep, and what the sweep found.
+
+    Rows of which a guest failed stay, so that the failure is seen.
+    """
+    sweep = settings.sweep
+    if sweep is None:
+        return settings, guests, None
+    samples = [s for o in guests.outcomes for s in comparison.samples_from(settings, o)]
+    found = _search(settings, sweep, comparison.rows_from(settings, samples))
+    stays = {name for _, name in found.best} | {boot.arm.name for boot, _ in guests.failed}
+    gone = {arm.name for arms in _modes(settings, sweep) for arm in arms
+            if arm.policy.name not in sweep.beside} - stays
+    done = [one for boot, one in zip(comparison.boots_for(settings), guests.done, strict=True)
+            if boot.arm.name not in gone]
+    shown = replace(settings, arms=[arm for arm in settings.arms if arm.name not in gone])
+    outcomes = [outcome for outcome in guests.outcomes if outcome.name not in gone]
+    return shown, comparison.Guests(outcomes, guests.failed, done), found
