@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import textwrap
 from collections import Counter
@@ -177,16 +178,42 @@ _HOW = (
     "What else was measured is in [measured.md](measured.md).")
 
 
+#: Of a thumbnail in the list, px.
+_THUMBNAIL_PX = 220
+
+
+def _thumbnail(figure: Figure) -> str:
+    """The drawing, small, which leads to the figure's page."""
+    if not figure.panels:
+        return f"[{figure.id}](figures/{figure.id}.md)"
+    return (f'[<img src="figures/{figure.id}.svg" width="{_THUMBNAIL_PX}" '
+            f'alt="{figure.title}">](figures/{figure.id}.md)')
+
+
+def _in_order(name: str) -> tuple[str | int, ...]:
+    """By number: cint-fig3 comes before cint-fig10."""
+    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name))
+
+
 def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
-    lines = ["| figure | what | checks |", "|---|---|---|"]
+    lines = ["| figure | what | verdict |", "|---|---|---|"]
     known = {entry["id"]: entry for entry in entries}
-    for figure in (f for f in catalog.figures() if f.family == family):
+    mine = sorted((f for f in catalog.figures() if f.family == family),
+                  key=lambda f: _in_order(f.id))
+    for figure in mine:
         entry = known.get(figure.id)
         if entry is None:
             lines.append(f"| {figure.id} | {figure.title} | not measured at this commit |")
         else:
-            lines.append(f"| [{figure.id}](figures/{figure.id}.md) | {figure.title} "
-                         f"| {summary_row(entry)[1]} |")
-    lines += [f"| {n.id} | {n.title} | not done: {n.reason} |" for n in missing
-              if n.family == family]
+            lines.append(f"| {_thumbnail(figure)} "
+                         f"| [{figure.id}](figures/{figure.id}.md): {figure.title} "
+                         f"| {_verdict(entry)} |")
+    lines += [f"| {n.id} | {n.title} | not done: {n.reason} |"
+              for n in sorted(missing, key=lambda n: _in_order(n.id)) if n.family == family]
     return "\n".join(lines)
+
+
+def _verdict(entry: Entry) -> str:
+    """How many checks hold, and how many are known not to."""
+    total = Counter(check["verdict"] for check in entry["checks"])
+    return ", ".join(f"{total[name]} {word}" for name, word in WORDS.items() if total[name])

@@ -13,7 +13,7 @@ from typing import Any
 
 from cint import steps
 from cint.figures import catalog, checks, page
-from cint.figures.model import Figure, NotDone
+from cint.figures.model import Figure
 from cint.figures.values import Data, in_words
 from cint.results import webpage
 
@@ -57,12 +57,13 @@ def _headline(entry: Entry) -> str:
     return "<br>".join(parts) or escape(entry["problem"])
 
 
-def _overview(document: Entry, missing: Sequence[NotDone]) -> str:
+def _overview(document: Entry) -> str:
     body = [_cells([f'<a href="#{e["id"]}">{_tight(e["id"])}</a>', escape(e["title"]),
                     _badge(e["verdict"]), escape(page.summary_row(e)[1]), _headline(e)])
             for e in document["figures"]]
-    body += [_cells([_tight(n.id), escape(n.title), '<span class="badge none">NOT DONE</span>', "",
-                     escape(n.reason)]) for n in missing]
+    body += [_cells([_tight(n["id"]), escape(n["title"]),
+                     '<span class="badge none">NOT DONE</span>', "", escape(n["reason"])])
+             for n in document["not_done"]]
     return _table(["figure", "what", "verdict", "checks", "paper and here"], body)
 
 
@@ -128,7 +129,7 @@ def _top(document: Entry) -> str:
 def render(figures: Sequence[Figure], document: Entry, drawings: Mapping[str, str]) -> str:
     """The whole page."""
     by_id = {figure.id: figure for figure in figures}
-    body = [_top(document), _overview(document, catalog.not_done()),
+    body = [_top(document), _overview(document),
             *(_section(by_id[e["id"]], e, drawings.get(e["id"], ""))
               for e in document["figures"])]
     return webpage.whole("The papers' figures", STYLE_FILE, body, "light")

@@ -9,7 +9,7 @@ from cint import paths
 from cint.build import engine
 from cint.errors import EXIT_FAILED, EXIT_OK
 
-TARGETS = ("site", "man", "check", "wrap", "tables", "timelines")
+TARGETS = ("site", "man", "check", "wrap", "tables", "timelines", "figures")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -19,8 +19,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Build the documents of docs/, and print the path of what to open; or check "
                     "them.",
-        epilog="  site       the pages with a gallery, every option and a search (installs Sphinx\n"
-               "             in build/venv)\n"
+        epilog="  site       the pages, every option and a search (installs Sphinx in\n"
+               "             build/venv)\n"
                "  man        the manual page, from the options of all verbs\n"
                "  check      that links, commands, options, properties, files, tests and trace\n"
                "             events that the documents name exist, and that their prose is\n"
@@ -28,7 +28,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                "  wrap       wrap paragraphs that are too wide\n"
                "  tables     write the tables of parameters, media and scales again, from the\n"
                "             device's own lists\n"
-               "  timelines  draw again what each policy does (docs/images/timelines)")
+               "  timelines  draw again what each policy does (docs/images/timelines)\n"
+               "  figures    make the figures' pages and drawings again from the numbers that\n"
+               "             are stored in docs/figures; no guest runs")
     parser.add_argument("what", nargs="?", choices=TARGETS, default="site", metavar="WHAT",
                         help=f"{', '.join(TARGETS)} (default: site)")
 
@@ -73,6 +75,16 @@ def _tables() -> int:
     return EXIT_OK
 
 
+def _figures() -> int:
+    from cint import bootstrap  # noqa: PLC0415 - only drawings need the packages
+    from cint.figures import stored  # noqa: PLC0415 - imports matplotlib
+
+    bootstrap.install_extra("plots")
+    for path in stored.write():
+        print(paths.display(path))
+    return EXIT_OK
+
+
 def _timelines() -> int:
     from cint.manual import timelines  # noqa: PLC0415 - the others do without
 
@@ -85,4 +97,4 @@ def _timelines() -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     return {"site": _site, "man": _man, "check": _check, "wrap": _wrap, "tables": _tables,
-            "timelines": _timelines}[args.what]()
+            "timelines": _timelines, "figures": _figures}[args.what]()
