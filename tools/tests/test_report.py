@@ -19,8 +19,9 @@ from cint.device import logpage
 from cint.measure import metrics, sampling
 from cint.results import (
     axes,
-    charts,
+    cells,
     classes,
+    colours,
     documents,
     lateness,
     plots,
@@ -152,14 +153,6 @@ def test_text_of_others_is_escaped(document: dict[str, Any]) -> None:
         row["policy"] = evil
         row["reasons"] = {evil: 3}
     assert "script" not in {tag for tag, _ in Page(webpage.render(document)).tags}
-
-
-def test_charts_say_in_words_what_they_show(document: dict[str, Any]) -> None:
-    rows = [r for r in documents.rows_from(document) if r.workload == "sync"]
-    words = charts.describe(metrics.DRAWINGS[2], "sync", rows)
-    assert words.startswith("Interrupts in sync, thousand interrupts per second. stock: guest ")
-    unknown = [sampling.Row("a", "sync", None, {})]
-    assert charts.draw(metrics.DRAWINGS[0], "sync", unknown) is None
 
 
 def test_report_verb(document: dict[str, Any], tmp_path: Path,
@@ -464,7 +457,7 @@ def test_the_trade_off_comes_first_with_its_words(document: dict[str, Any]) -> N
     for workload in document["workloads"]:
         line = sentences.line(document, workload)
         assert line and line in page.text
-    assert text.index("<h2>Latency against interrupts") < text.index("<h2>Each policy")
+    assert text.index("<h2>Latency against interrupts") < text.index("<h2>Results")
     assert text.index("<h2>") == text.index("<h2>Latency against interrupts")
 
 
@@ -539,39 +532,66 @@ def test_ticks_of_a_log_axis(ends: tuple[float, float], ticks: list[float]) -> N
     assert axis.ticks() == pytest.approx(ticks)
 
 
-def marks(text: str) -> list[tuple[int, float]]:
-    """Which mark of a dot chart stands how far to the right."""
-    return [(int(kind), float(x)) for kind, x in
-            re.findall(r'<path class="s(\d)" d="M([\d.]+) ', text)]
+def widths(text: str) -> list[float]:
+    """How wide the rectangles of a drawing are."""
+    return [float(width) for width in re.findall(r'width="([\d.]+)" height="', text)]
 
 
-def test_a_dot_chart_has_a_mark_for_each_number() -> None:
-    rows = [sampling.Row("a", "sync", None, {"mean_us": 10.0, "p50_us": 9.0, "p99_us": 40.0},
-                         range={"mean_us": (8.0, 12.0)}),
-            sampling.Row("b", "sync", None, {"mean_us": 20.0}, ratios={"mean_us": 2.0})]
-    text = charts.draw(metrics.DRAWINGS[1], "sync", rows, "a") or ""
-    assert [kind for kind, _ in marks(text)] == [2, 1, 0, 0]
-    p99, p50, mean, other = (x for _, x in marks(text))
-    assert p50 < mean < other < p99 < charts.WIDTH
-    assert text.count('class="ends s0"') == 1
-    assert text.count('class="base"') == 1
-    assert "20.00 (2.00x)" in text
+def test_bars_are_shares_of_the_largest() -> None:
+    assert widths(cells.bar(25.0, 100.0, "#000000")) == [25.0]
+    assert widths(cells.bar(0.0, 0.0, "#000000")) == [0.0]
+    assert 'aria-label="25% of the largest"' in cells.bar(25.0, 100.0, "#000000")
 
 
-def test_a_number_that_is_not_known_leaves_its_line_empty() -> None:
-    rows = [sampling.Row("stock", "sync", None, {"guest_irqs": 5600.0}),
-            sampling.Row("own", "sync", None, {})]
-    text = charts.draw(metrics.DRAWINGS[2], "sync", rows) or ""
-    assert [kind for kind, _ in marks(text)] == [1]
-    assert "5.60" in text and "not known" in text
+def test_latencies_are_a_range() -> None:
+    axis = axes.axis([10.0, 20.0, 40.0], 0, cells.WIDTH)
+    text = cells.spread([10.0, 20.0, 40.0], axis, "#000000")
+    tail, middle = widths(text)
+    assert tail == pytest.approx(3 * middle, abs=0.05)
+    assert "p50 10.00 us, p99 20.00 us, p99.9 40.00 us" in text
 
 
-def test_names_too_long_stand_above_their_lines() -> None:
-    long = "adaptive:delta=10us,thr=64"
-    rows = [sampling.Row(name, "sync", None, {"iops": 1000.0}) for name in ("default", long)]
-    text = charts.draw(metrics.DRAWINGS[0], "sync", rows) or ""
-    assert long in text
-    assert 'd="M8.0 ' in text
+def test_a_stack_is_the_whole() -> None:
+    shades = cells.shades(["quiet", "thr"])
+    assert len(set(shades.values())) == 2
+    text = cells.stack({"quiet": 3, "thr": 1}, shades)
+    assert widths(text) == [75.0, 25.0]
+    assert "quiet 75.0%, thr 25.0%" in text
+
+
+def test_more_parts_than_colours_still_differ() -> None:
+    names = [f"r{i}" for i in range(19)]
+    assert len(set(cells.shades(names).values())) == len(names)
+
+
+def test_a_logarithmic_axis_is_said(document: dict[str, Any]) -> None:
+    rows = [row("default"), row("cint")]
+    rows[0].values.update({"p50_us": 1.0, "p99_us": 2.0, "p999_us": 100.0})  # type: ignore[attr-defined]
+    document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
+    assert "p50 to p99.9, us, log" in webpage.render(document)
+
+
+def test_reasons_are_stacked_bars_without_zeros(document: dict[str, Any]) -> None:
+    document["rows"][0] |= {"reasons": {"quiet": 3, "thr": 1, "storm": 0}, "job": None}
+    text = webpage.render(document)
+    assert 'aria-label="quiet 75.0%, thr 25.0%"' in text
+    assert "storm limiter" not in text
+
+
+@pytest.mark.parametrize(("name", "word"), [
+    ("default", "default"), ("static100", "static"), ("static:time=2us", "static"),
+    ("cint+ooo/prio", "cint+ooo"), ("cint:delta=2us", "cint"), ("cintx", None), ("ours", None)])
+def test_a_policy_is_known_by_its_name(name: str, word: str | None) -> None:
+    assert colours.policy_of(name) == word
+
+
+def test_a_policy_has_one_colour_everywhere() -> None:
+    alone = colours.of(["cint"])
+    among = colours.of(["default", "vic", "cint", "ours", "cint:thr=2"])
+    assert alone["cint"] == among["cint"] == colours.POLICIES["cint"]
+    assert len(set(among.values())) == 5
+    # what is no policy has none of the policies' colours
+    assert among["ours"] not in (among["cint"], among["vic"])
 
 
 def test_the_best_are_bold_unless_all_are(document: dict[str, Any]) -> None:

@@ -30,18 +30,11 @@ class Metric:
     ratio_column: bool = False
     #: Whether it stands in the block that compares with the last result.
     compared: bool = False
-    #: Its name beside a mark, where that is not the column's.
-    bar: str = ""
 
     @property
     def title(self) -> str:
         """Head and unit in one line."""
         return f"{self.head} {self.unit}"
-
-    @property
-    def series(self) -> str:
-        """Its name in a drawing."""
-        return self.bar or self.head
 
 
 TABLE = (
@@ -54,7 +47,7 @@ TABLE = (
     Metric("guest_irqs", "guest", "kirq/s", 8, 1e-3),
     Metric("ios_per_irq", "I/Os", "per irq", 8, compared=True),
     Metric("hold_us", "hold", "us", 7, ratio=False),
-    Metric("cpu_percent", "CPU", "%", 6, ratio=False, bar="busy"),
+    Metric("cpu_percent", "CPU", "%", 6, ratio=False),
 )
 
 NAMES = tuple(metric.name for metric in TABLE)
@@ -76,15 +69,6 @@ class Drawing:
     title: str
     unit: str
     metrics: Sequence[Metric]
-    #: The end of the axis, when the unit has one.
-    full: float = 0.0
-    #: Whether there is a PNG of it beside results.json.
-    png: bool = True
-
-    @property
-    def told(self) -> Metric:
-        """The metric whose number stands beside the marks."""
-        return self.metrics[0]
 
 
 DRAWINGS = (
@@ -92,5 +76,4 @@ DRAWINGS = (
     Drawing("latency", "Latency", "us", named("mean_us", "p50_us", "p99_us", "p999_us")),
     Drawing("interrupts", "Interrupts", "thousand interrupts per second",
             named("device_irqs", "guest_irqs")),
-    Drawing("cpu", "CPU", "% of the guest's CPUs", named("cpu_percent"), 100.0, png=False),
 )

@@ -18,7 +18,7 @@ from cint import paths
 from cint.errors import UsageError
 from cint.measure import metrics, sampling
 from cint.measure.metrics import Drawing
-from cint.results import axes, documents, table, tradeoff
+from cint.results import axes, colours, documents, table, tradeoff
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
            "#000000")
@@ -119,9 +119,9 @@ def _marks(axis: Any, rows: Sequence[sampling.Row], drawing: Drawing, log: bool)
         heights = [v * metric.factor for _, _, v in known]
         colour = COLOURS[index % len(COLOURS)]
         if log:
-            axis.plot(places, heights, "o", color=colour, label=metric.series, markersize=4)
+            axis.plot(places, heights, "o", color=colour, label=metric.head, markersize=4)
         else:
-            axis.bar(places, heights, width * 0.92, label=metric.series, color=colour)
+            axis.bar(places, heights, width * 0.92, label=metric.head, color=colour)
         for place, height, (_, row, _) in zip(places, heights, known, strict=True):
             ends = [end * metric.factor for end in row.range.get(metric.name, (height, height))]
             if row.range:
@@ -174,8 +174,9 @@ _LETTER_PX, _LINE_PX = 9.0, 19.0
 def _trade_off_axis(axis: Any, points: Sequence[tradeoff.Point]) -> None:
     axis.grid(color="#dddddd", linewidth=0.6)
     best = tradeoff.unbeaten(points)
+    chosen = colours.of([point.policy for point in points])
     for point in points:
-        colour = COLOURS[0] if point in best else "#555555"
+        colour = chosen[point.policy]
         for ends, across in ((point.irqs_range, True), (point.latency_range, False)):
             if ends:
                 places = [point.irqs] * 2 if not across else list(ends)
@@ -237,7 +238,7 @@ def _trade_off(document: Mapping[str, Any], directory: Path) -> Path | None:
 
 def write(document: Mapping[str, Any], directory: Path) -> list[Path]:
     """Write latency.png, iops.png, interrupts.png and tradeoff.png; return those written."""
-    made = [_figure(document, directory, drawing) for drawing in metrics.DRAWINGS if drawing.png]
+    made = [_figure(document, directory, drawing) for drawing in metrics.DRAWINGS]
     made.append(_trade_off(document, directory))
     return [path for path in made if path is not None]
 

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from cint.measure import sampling
-from cint.results import axes, documents, table
+from cint.results import axes, colours, documents, table
 from cint.results.axes import Axis, Box
 
 X_LABEL = "interrupts per I/O"
@@ -163,16 +163,20 @@ def _names(mine: Sequence[Point], x: Axis, y: Axis) -> list[str]:
 def _marks(mine: Sequence[Point], x: Axis, y: Axis) -> list[str]:
     """A dot for each policy, and a line over its boots' values in either direction."""
     best = unbeaten(mine)
+    chosen = colours.of([p.policy for p in mine])
     parts = []
     for p in mine:
         across, down = f"{x.at(p.irqs):.1f}", f"{y.at(p.latency):.1f}"
-        kind = "s0" if p in best else "behind"
+        colour = chosen[p.policy]
+        fill = colour if p in best else "none"
         for ends, path in ((p.irqs_range, "M{0:.1f} " + down + "H{1:.1f}"),
                            (p.latency_range, "M" + across + " {0:.1f}V{1:.1f}")):
             if ends:
                 to = x if ends is p.irqs_range else y
-                parts.append(f'<path class="ends {kind}" d="{path.format(*map(to.at, ends))}"/>')
-        parts.append(f'<circle class="{kind}" cx="{across}" cy="{down}" r="4.5"/>')
+                parts.append(f'<path class="ends" stroke="{colour}" '
+                             f'd="{path.format(*map(to.at, ends))}"/>')
+        parts.append(f'<circle cx="{across}" cy="{down}" r="4.5" fill="{fill}" '
+                     f'stroke="{colour}" stroke-width="1.6"/>')
     return parts
 
 

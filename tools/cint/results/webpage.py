@@ -9,7 +9,9 @@ nobody for anything, which its Content-Security-Policy also makes sure of.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,10 @@ from cint import steps
 from cint.errors import CintError
 from cint.measure import metrics, sampling
 from cint.results import (
-    charts,
+    axes,
+    cells,
     classes,
+    colours,
     documents,
     lateness,
     previous,
@@ -137,21 +141,6 @@ def _trade_off(document: Document) -> str:
             + _list(sentences.limits(document)))
 
 
-def _plots(document: Document) -> str:
-    parts = []
-    for chart, drawings in charts.draw_all(document):
-        figures = [_tag("figure", _tag("figcaption", escape(title)) + svg)
-                   for title, svg in drawings]
-        parts.append(_tag("h3", escape(f"{chart.title}, {chart.unit}")) + charts.legend(chart)
-                     + _tag("div", "\n".join(figures), class_="plots"))
-    legend = (f"Dashed: {document['baseline']}. Beside each line: its first mark's value, and in "
-              f"brackets the ratio to {document['baseline']}. Latencies are those from submission "
-              "to completion as fio sees them.")
-    if any(row.range for row in documents.rows_from(document)):
-        legend += " Pale bands: from the smallest to the largest of the boots."
-    return "\n".join([*parts, _tag("p", escape(legend), class_="dim")])
-
-
 #: The columns in which it is said who is best, and whether the most is.
 _RANKED = {"iops": True, "mean_us": False, "ios_per_irq": True}
 
@@ -163,7 +152,14 @@ def _best(rows: Sequence[sampling.Row]) -> Mapping[str, Sequence[str]]:
             for name, one in found.items() if one and not one.same}
 
 
-def _value_cell(row: sampling.Row, metric: metrics.Metric, best: Sequence[str]) -> str:
+#: Columns whose cells have a bar below the number.
+_BARS = ("iops", "device_irqs", "cpu_percent")
+#: The latencies that a range is drawn of.
+_RANGE = ("p50_us", "p99_us", "p999_us")
+
+
+def _value_cell(row: sampling.Row, metric: metrics.Metric, best: Sequence[str],
+                drawing: str = "") -> str:
     value, ratio = row.values.get(metric.name), row.ratios.get(metric.name)
     if value is None:
         return "" if row.job is not None else "-"
@@ -176,31 +172,76 @@ def _value_cell(row: sampling.Row, metric: metrics.Metric, best: Sequence[str]) 
     if ends is not None:
         text += _tag("small", escape(" to ".join(table.number(end * metric.factor)
                                                  for end in ends)), class_="ends")
-    return text
+    return text + drawing
 
 
-def _result_rows(document: Document, workload: str) -> list[str]:
-    mine = [row for row in documents.rows_from(document) if row.workload == workload]
+@dataclass(frozen=True)
+class _Drawn:
+    """What the drawings in a workload's table share: the largest values, an axis, the colours."""
+
+    most: Mapping[str, float]
+    latency: axes.Axis | None
+    colours: Mapping[str, str]
+
+    @classmethod
+    def of(cls, rows: Sequence[sampling.Row]) -> _Drawn:
+        """Those of these rows."""
+        known = {name: [v for row in rows if (v := row.values.get(name)) is not None]
+                 for name in (*_BARS, *_RANGE)}
+        ends = [v for name in _RANGE for v in known[name] if v > 0]
+        return cls({name: max(known[name], default=0.0) for name in _BARS},
+                   axes.axis(ends, 0, cells.WIDTH) if ends else None,
+                   colours.of([row.policy for row in rows]))
+
+    def bar(self, row: sampling.Row, name: str) -> str:
+        """The bar of a value; empty where the column has none."""
+        value = row.values.get(name)
+        if name not in _BARS or value is None:
+            return ""
+        full = 100.0 if name == "cpu_percent" else self.most[name]
+        return cells.bar(value, full, self.colours[row.policy])
+
+    def latencies(self, row: sampling.Row) -> str:
+        """The range of a row's latencies, empty where they are not known."""
+        values = [v for name in _RANGE if (v := row.values.get(name)) is not None]
+        if len(values) < len(_RANGE) or self.latency is None or min(values) <= 0:
+            return ""
+        return cells.spread(values, self.latency, self.colours[row.policy])
+
+
+def _result_rows(mine: Sequence[sampling.Row], drawn: _Drawn) -> list[str]:
     best = _best([row for row in mine if row.job is None])
     found = []
     for row in mine:
-        cells = [_value_cell(row, metric, best.get(metric.name, ())) for metric in metrics.TABLE]
+        shown = [_value_cell(row, metric, best.get(metric.name, ()), drawn.bar(row, metric.name))
+                 for metric in metrics.TABLE]
+        shown.insert(1, drawn.latencies(row))
         name = row.policy if row.job is None else f"{row.job} job"
-        found.append(_row(name, cells, "job" if row.job is not None else ""))
+        found.append(_row(name, shown, "job" if row.job is not None else ""))
     return found
 
 
+def _head(drawn: _Drawn) -> list[str]:
+    """The heads of a workload's table."""
+    heads = [escape(metric.head) + _tag("small", escape(metric.unit)) for metric in metrics.TABLE]
+    log = ", log" if drawn.latency is not None and drawn.latency.log else ""
+    heads.insert(1, "latency" + _tag("small", f"p50 to p99.9, us{log}"))
+    return ["policy", *heads]
+
+
 def _results(document: Document) -> str:
-    head = ["policy", *(escape(metric.head) + _tag("small", escape(metric.unit))
-                        for metric in metrics.TABLE)]
     parts = []
     for one in document["workloads"]:
         title = f"{one['name']}: {one['title']}"
         if one.get("latency_job"):
             title += f"; latency: the {one['latency_job']} job's"
-        parts.append(_table(title, head, _result_rows(document, one["name"])))
+        mine = [row for row in documents.rows_from(document) if row.workload == one["name"]]
+        drawn = _Drawn.of(mine)
+        parts.append(_table(title, _head(drawn), _result_rows(mine, drawn)))
     key = (f"Bold: the best, and what ties with it. "
-           f"x: ratio to {document['baseline']} in the same workload. device, guest: interrupts "
+           f"x: ratio to {document['baseline']} in the same workload. Latencies are those from "
+           "submission to completion as fio sees them; the drawing is thick from p50 to p99 and "
+           "thin up to p99.9. device, guest: interrupts "
            "counted by the device and by the guest's kernel. hold: from a completion's post to "
            "its interrupt, mean. -: not known. With several boots: medians (percentiles of all "
            "boots together), and from the smallest to the largest.")
@@ -277,19 +318,29 @@ HINTS = {"none": "unmarked", "urgent": "somebody waits for it", "barrier": "last
 
 def _counts(document: Document, title: str, of: Callable[[sampling.Row], Mapping[str, int]],
             words: Mapping[str, str]) -> str:
-    """A table of counts by name, with each name's share."""
-    rows = [(r, of(r)) for r in documents.rows_from(document) if r.job is None and of(r)]
-    names = list(dict.fromkeys(n for _, counts in rows for n in counts))
+    """Counts by name as stacked bars, with what the names mean, and all numbers below."""
+    rows = [(r, {name: count for name, count in of(r).items() if count})
+            for r in documents.rows_from(document) if r.job is None and any(of(r).values())]
     if not rows:
         return ""
+    total = Counter[str]()
+    for _, counts in rows:
+        total.update({name: count / sum(counts.values()) for name, count in counts.items()})
+    names = [name for name, _ in total.most_common()]
+    shades = cells.shades(names)
+    drawn = [_row(row.workload, [escape(row.policy), cells.stack(
+        {name: counts[name] for name in names if name in counts}, shades)])
+        for row, counts in rows]
+    legend = "".join(_tag("li", cells.key(name, shades[name]) + " " + _tag("b", escape(name))
+                          + f" {escape(words.get(name, ''))}") for name in names)
     head = ["workload", "policy", *(f"{escape(n)}{_tag('small', escape(words.get(n, '')))}"
                                     for n in names)]
-    body = []
-    for row, counts in rows:
-        total = sum(counts.values())
-        cells = [escape(row.policy), *(_share(counts.get(n, 0), total) for n in names)]
-        body.append(_row(row.workload, cells))
-    return _table(title, head, body, "two")
+    numbers = [_row(row.workload, [escape(row.policy), *(
+        _share(counts.get(name, 0), sum(counts.values())) for name in names)])
+        for row, counts in rows]
+    return (_table(title, ("workload", "policy", "share"), drawn, "two stacks")
+            + _tag("ul", legend, class_="legend")
+            + _details("The numbers", _table(f"{title}, in numbers", head, numbers, "two")))
 
 
 def _reasons(document: Document) -> str:
@@ -367,7 +418,7 @@ def _repeat(document: Document) -> str:
 
 
 PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
-    ("Latency against interrupts", _trade_off), ("Each policy", _plots), ("Results", _results),
+    ("Latency against interrupts", _trade_off), ("Results", _results),
     ("Beside the last result", _previous),
     ("Timers in real time", _timers),
     ("Classes of I/O", _classes),
