@@ -53,7 +53,7 @@ printf '%s, %s\n' "$(sed -n 's/^PRETTY_NAME=//p' "$place/etc/os-release")" \
     "$(git -C "$checkout" log -1 --format='commit %h')"
 
 [ $# -gt 0 ] ||
-    set -- sh -c './cint doctor && ./cint setup && ./cint compare && ./cint test'
+    set -- sh -c './cint doctor && ./cint build && ./cint compare && ./cint test'
 # shellcheck disable=SC2016
 exec unshare --mount --pid --fork --kill-child sh -euc '
     place=$1

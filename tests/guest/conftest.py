@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip all tests of guests when there is nothing to boot."""
     missing = [p for p in (paths.QEMU, paths.KERNEL, paths.INITRAMFS) if not p.exists()]
     if missing:
-        mark = pytest.mark.skip(reason=f"{paths.display(missing[0])} is not built: ./cint setup")
+        mark = pytest.mark.skip(reason=f"{paths.display(missing[0])} is not built: ./cint build")
         for item in items:
             item.add_marker(mark)
 

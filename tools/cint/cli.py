@@ -49,8 +49,7 @@ GROUPS = {
         "figure": "measure the papers' figures and check what they claim",
     },
     "this machine": {
-        "setup": "install what is needed, get the sources, build everything",
-        "build": "build again after an edit (QEMU, kernel, guest image, engine)",
+        "build": "install what is needed, get the sources, build what is not up to date",
         "test": "run all tests",
         "doctor": "report on this machine: accelerators, versions, space",
         "clean": "remove what was built",
@@ -65,9 +64,11 @@ GROUPS = {
         "port": "put the device into another version of QEMU and test it there",
     },
 }
+#: The group whose verbs `cint --help` only names.
+MAINTAINERS = "work on cint itself"
 VERBS = {verb: text for verbs in GROUPS.values() for verb, text in verbs.items()}
 #: Words of before, which scripts and logs have: what they are now.
-FORMER = {"report": ("show", "--html")}
+FORMER = {"report": ("show", "--html"), "setup": ("build",)}
 
 #: More compilers at once than any machine has CPUs.
 MAX_JOBS = 9999
@@ -117,10 +118,12 @@ def _epilog() -> str:
 
 def _listing() -> str:
     """The verbs, by what they are for."""
-    return "\n".join(line for title, verbs in GROUPS.items() for line in (
+    lines = [line for title, verbs in GROUPS.items() if title != MAINTAINERS for line in (
         f"\n{title}:", *(textwrap.fill(text, 79, initial_indent=f"  {verb:<12}",
                                        subsequent_indent=" " * 14)
-                         for verb, text in verbs.items())))
+                         for verb, text in verbs.items()))]
+    lines.append(f"\n{MAINTAINERS} (each has --help):\n  {', '.join(GROUPS[MAINTAINERS])}")
+    return "\n".join(lines)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -150,6 +153,10 @@ SOURCES = {"--qemu-src": ("configure", "hw/nvme"), "--linux-src": ("Kconfig", "d
 #: Verbs that build nothing a source or a number of compilers would matter to.
 LIGHT = frozenset({"clean", "completion", "diff", "docs", "doctor", "libvirt", "replay",
                    "results", "show", "top", "trace", "worker"})
+#: Of the others, those that take some of the sources only: the options of those.
+SOME_SOURCES: dict[str, tuple[str, ...]] = {
+    "bench": ("--qemu-src",), "hints": (), "install": ("--qemu-src",),
+    "patches": ("--qemu-src", "--linux-src"), "port": ("--qemu-src", "--linux-src")}
 #: Verbs that do not go on, typed again, where an interruption ended them.
 ENDS = LIGHT | {"run"}
 Options = list[tuple[tuple[str, ...], dict[str, object]]]
@@ -176,8 +183,10 @@ def _common_options() -> Options:
 
 def _options_of(verb: str) -> Options:
     """Those of the common options that a verb takes: what is built, where it builds."""
+    taken = SOME_SOURCES.get(verb, (*SOURCES, "--linux-as-is"))
     return [(flags, more) for flags, more in _common_options()
-            if verb not in LIGHT or flags[-1] in ("--verbose", "--no-color")]
+            if (verb not in LIGHT or flags[-1] in ("--verbose", "--no-color"))
+            and (flags[-1] in taken or flags[-1] not in (*SOURCES, "--linux-as-is"))]
 
 
 def _tree(*needed: str) -> Callable[[str], Path]:

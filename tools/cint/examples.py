@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 
 #: By verb: the command, and what it does.
 EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
-    "setup": (("./cint setup", "all that guests and tests need, once"),
-              ("./cint setup -j 4 --linux-src ~/linux", "with a kernel tree of your own")),
-    "build": (("./cint build", "what changed since the last time"),
+    "build": (("./cint build", "all that guests need: once, and after an edit"),
+              ("./cint build -j 4 --linux-src ~/linux", "with a kernel tree of your own"),
               ("./cint build qemu", "only QEMU")),
     "run": (("./cint run", "policy cint+ooo, a shell on this terminal"),
             ("./cint run --policy static20 --media p3700 --trace cint", "another device, traced"),

@@ -47,7 +47,9 @@ def test_who_builds_nothing_takes_no_sources(name: str, capsys: pytest.CaptureFi
         cli.build_parser([name]).parse_args([name, "--help"])
     shown = capsys.readouterr().out
     assert "--no-color" in shown
-    assert ("--linux-as-is" in shown) is (name not in cli.LIGHT)
+    sources = cli.SOME_SOURCES.get(name, () if name in cli.LIGHT else tuple(cli.SOURCES))
+    assert {word for word in cli.SOURCES if f"{word} DIR" in shown} == set(sources)
+    assert ("--linux-as-is" in shown) is (name not in cli.LIGHT and name not in cli.SOME_SOURCES)
     builds = "setup.ensure(" in Path(cli.load(name).__file__ or "").read_text("utf-8")
     assert not (builds and name in cli.LIGHT)
 
@@ -349,3 +351,19 @@ def test_no_dry_run_builds(clone: Path) -> None:
 def test_the_two_places_of_the_version_agree() -> None:
     project = tomllib.loads((paths.TOOLS / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["version"] == __version__
+
+
+def test_the_help_names_what_maintainers_need_in_one_line(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.build_parser([]).parse_args(["--help"])
+    shown = capsys.readouterr().out
+    assert "work on cint itself (each has --help):\n  bench, calibrate, worker" in shown
+    assert cli.VERBS["bench"] not in shown and cli.VERBS["compare"] in shown
+
+
+@pytest.mark.parametrize(("before", "now"), [
+    (["setup"], ["build"]), (["-v", "setup", "--force"], ["-v", "build", "--force"]),
+    (["report", "x"], ["show", "--html", "x"]), (["build", "qemu"], ["build", "qemu"])])
+def test_words_of_before_are_todays(before: list[str], now: list[str]) -> None:
+    assert cli._as_now(before) == now

@@ -14,7 +14,7 @@ import pytest
 from cint import cli, paths, steps, tarball
 from cint.build import pinned, sources
 from cint.errors import CintError
-from cint.verbs import setup
+from cint.verbs import build
 
 VERSION = "1:1.0-1"
 
@@ -141,7 +141,7 @@ def test_a_tarball_is_a_tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
         asked.append(args.fio_src)
         return 0
 
-    monkeypatch.setattr(setup, "run", run)
+    monkeypatch.setattr(build, "run", run)
     path = sandbox / "fio-3.33.tar.gz"
     tar(path, {"configure": "", "fio.c": ""}, "fio-3.33")
     assert cli.main(["setup", "--fio-src", str(path)]) == 0
@@ -156,7 +156,7 @@ def test_a_tarball_is_a_tree(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_a_sum_that_was_published_is_compared(sandbox: Path, monkeypatch: pytest.MonkeyPatch,
                                               capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(setup, "run", lambda _: 0)
+    monkeypatch.setattr(build, "run", lambda _: 0)
     path = sandbox / "fio-3.33.tar.gz"
     tar(path, {"configure": "", "fio.c": ""}, "fio-3.33")
     known = tarball.PUBLISHED[path.name]

@@ -88,7 +88,7 @@ def check_machine(force: bool, wanted: Sequence[str] = packages.PACKAGES) -> Non
         return
     text = f"{distribution.name} is not supported: cint was tried on Debian 12 and 13 only"
     if packages.missing(wanted) and not force:
-        raise CintError(text, hint="try anyway with `./cint setup --force` (docs/first-contact.md, "
+        raise CintError(text, hint="try anyway with `./cint build --force` (docs/first-contact.md, "
                                    "\"Other systems\"), or use a Debian container")
     ui.warn(text, "going on, because the packages needed are there" if not force else None)
 

@@ -337,7 +337,7 @@ def check_files(machine: Machine) -> None:
     for path, what in needed:
         if not path.exists():
             raise VmError(f"{what} is not built: {paths.display(path)} does not exist",
-                          hint="run ./cint setup")
+                          hint="run ./cint build")
 
 
 def check_drive(drive: Path | None) -> None:

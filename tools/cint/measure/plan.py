@@ -44,7 +44,7 @@ def find_firmware(name: str) -> Path:
     for directory in paths.FIRMWARE_DIRS:
         if (directory / name).is_file():
             return directory / name
-    raise vm.VmError(f"QEMU's firmware {name} is not installed", hint="run ./cint setup")
+    raise vm.VmError(f"QEMU's firmware {name} is not installed", hint="run ./cint build")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`cint build`: bring what was edited up to date."""
+"""`cint build`: what the other verbs do by themselves when it is needed."""
 
 import argparse
 
-from cint import units
+from cint import ui, units
 from cint.build import setup
 from cint.errors import UsageError
 
@@ -11,8 +11,11 @@ from cint.errors import UsageError
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb to the command line."""
     parser = subparsers.add_parser(
-        "build", help="build again after an edit (QEMU, kernel, guest image, engine)",
-        description="Build what changed. Without TARGET everything is brought up to date.",
+        "build", help="install what is needed, get the sources, build what is not up to date",
+        description="Install the packages needed, get the sources of QEMU, Linux and fio, patch "
+        "and build them, and make the guest image. What is up to date is left alone; after an "
+        "edit the parts that depend on it are built again; what was interrupted goes on where it "
+        "stopped.",
     )
     parser.add_argument("target", nargs="*", metavar="TARGET",
                         help=f"one or more of: {', '.join((*setup.TARGETS, *setup.OPTIONAL))}")
@@ -27,5 +30,6 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"there is no target {unknown[0]!r} to build"
                          f"{units.suggestion(unknown[0], known)}",
                          hint=f"targets: {', '.join(known)}")
-    setup.ensure(args, tuple(args.target) or setup.TARGETS)
+    if not setup.ensure(args, tuple(args.target) or setup.TARGETS):
+        ui.info("everything is up to date")
     return 0

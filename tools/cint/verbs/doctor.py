@@ -47,7 +47,7 @@ def _distribution() -> Finding:
         return Finding("distribution", "ok", text)
     text += ": cint was tried on Debian 12 and 13, x86-64, only"
     return Finding("distribution", "note", text,
-                   "use `./cint setup --force`, or a Debian 12 container")
+                   "use `./cint build --force`, or a Debian 12 container")
 
 
 def _size() -> Finding:
@@ -75,7 +75,7 @@ def _packages() -> list[Finding]:
     guests = packages.needed(setup.TARGETS)
     tests = [name for name in packages.PACKAGES if name not in guests]
     return [_packages_for(what, verb, wanted)
-            for what, verb, wanted in (("packages", "./cint setup installs", guests),
+            for what, verb, wanted in (("packages", "./cint build installs", guests),
                                        ("for tests", "./cint test installs", tests))]
 
 
@@ -97,7 +97,7 @@ def _mirror() -> Finding:
 
 def _ccache() -> Finding:
     if not shutil.which("ccache"):
-        return Finding("ccache", "note", "not installed", "./cint setup installs it")
+        return Finding("ccache", "note", "not installed", "./cint build installs it")
     done = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=False,
                           env={"CCACHE_DIR": str(paths.CCACHE), "PATH": "/usr/bin:/bin"})
     stats = dict(line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
@@ -117,7 +117,7 @@ def _accelerator(accel: host.Accel) -> Finding:
         return Finding("accelerator", "ok", f"{text}; cint was developed without: nothing of it "
                                             "was measured under KVM")
     if accel.name == "none":
-        return Finding("accelerator", "bad", text, "build again: ./cint clean && ./cint setup")
+        return Finding("accelerator", "bad", text, "build again: ./cint clean && ./cint build")
     return Finding("accelerator", "note", text, "virtual time, the default, uses TCG anyway; "
                                                 "for KVM use a machine where it works")
 
@@ -147,7 +147,7 @@ def versions() -> dict[str, str | None]:
 
 def _versions(built: dict[str, str | None]) -> list[Finding]:
     return [Finding(name, "ok" if value else "note", value or "not built yet",
-                    None if value else "./cint setup") for name, value in built.items()]
+                    None if value else "./cint build") for name, value in built.items()]
 
 
 def examine() -> tuple[list[Finding], dict[str, Any]]:

@@ -22,7 +22,8 @@ LOOPBACK = "127.0.0.1"
 PORT = 8786
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s:/]+):([0-9]{1,5})")
 #: Dask's names of the files of a TLS certificate.
-TLS = ("tls-ca-file", "tls-cert", "tls-key")
+TLS = {"tls-ca-file": "certificate authority of all of them (PEM); with --tls-cert and --tls-key",
+       "tls-cert": "this machine's certificate (PEM)", "tls-key": "its key (PEM)"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,9 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--guests", metavar="N", type=units.count(1, 1024, "--guests"),
         help="run so many at a time (default: the CPUs)")
     add("--name", metavar="TEXT", help="what errors call this worker (default: its address)")
-    for name in TLS:
-        add(f"--{name}", metavar="FILE", type=Path, help=argparse.SUPPRESS if name != TLS[0] else
-            "certificate authority of all of them (PEM); with --tls-cert and --tls-key")
+    for name, text in TLS.items():
+        add(f"--{name}", metavar="FILE", type=Path, help=text)
 
 
 def is_loopback(name: str) -> bool:
