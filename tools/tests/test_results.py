@@ -156,6 +156,25 @@ def test_diff_says_what_was_different(shelf: Path) -> None:
     assert "sync adaptive *" not in text
 
 
+def test_a_policy_with_other_parameters_is_compared(shelf: Path) -> None:
+    """The only other row of its kind: a person has changed a parameter, and wants to see that."""
+    one = documents.load(shelf / "latest")
+    two = copy.deepcopy(one)
+    for row in two["rows"]:
+        if row["policy"] == "adaptive":
+            row["policy"] = "adaptive:delta=10us"
+            row["iops"] *= 2
+    found = difference.between(one, two)
+    assert found["policies"] == [["adaptive", "adaptive:delta=10us"]]
+    text = "\n".join(difference.format_lines(found, ("a", "b")))
+    assert "policy: adaptive, then adaptive:delta=10us" in text
+    assert "sync adaptive:delta=10us *" in text and "+100.0 %" in text
+    # with two of a kind it is not known which belongs to which
+    for row in [dict(r, policy="adaptive:thr=2") for r in two["rows"] if "delta" in r["policy"]]:
+        two["rows"].append(row)
+    assert difference.between(one, two)["policies"] == []
+
+
 def test_changes_within_the_spread_are_marked(shelf: Path) -> None:
     one = documents.load(shelf / "latest")
     two = copy.deepcopy(one)

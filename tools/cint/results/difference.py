@@ -7,7 +7,7 @@ the same conditions, this compares whatever a person names, and says what the co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cint.errors import CintError
@@ -21,13 +21,48 @@ _CELL = 24
 
 def between(one: Document, two: Document) -> dict[str, Any]:
     """Conditions, versions and rows of both, `two` against `one`."""
-    rows = {(r.policy, r.workload, r.job): r for r in documents.rows_from(one)}
-    pairs = [(rows[key], row) for row in documents.rows_from(two)
-             if (key := (row.policy, row.workload, row.job)) in rows]
+    pairs = list(_pairs(documents.rows_from(one), documents.rows_from(two)))
     if not pairs:
         raise CintError("the two results have no row in common: no policy in the same workload")
     return {"conditions": dict(conditions(one, two)), "versions": previous.changed(one, two),
+            "policies": [list(names) for names in dict.fromkeys(
+                (before.policy, now.policy) for before, now in pairs
+                if before.policy != now.policy)],
             "rows": [_row(one, two, *pair) for pair in pairs]}
+
+
+def _pairs(one: Sequence[sampling.Row],
+           two: Sequence[sampling.Row]) -> Iterator[tuple[sampling.Row, sampling.Row]]:
+    """Rows that belong together: of one policy, or the only others of a kind of policy.
+
+    So `adaptive` is compared with `adaptive:delta=10us`, where there is no other adaptive.
+    """
+    exact = {(r.policy, r.workload, r.job): r for r in one}
+    alike = _by_kind(one, {(r.policy, r.workload, r.job) for r in two})
+    others = _by_kind(two, set(exact))
+    for row in two:
+        before = exact.get((row.policy, row.workload, row.job))
+        kind = _kind(row)
+        if before is None and len(alike.get(kind, ())) == len(others[kind]) == 1:
+            before = alike[kind][0]
+        if before is not None:
+            yield before, row
+
+
+def _kind(row: sampling.Row) -> tuple[str, str, str | None]:
+    """Policy without parameters but with modes, workload and job."""
+    name, _, mode = row.policy.partition("/")
+    return f"{name.partition(':')[0]}/{mode}", row.workload, row.job
+
+
+def _by_kind(rows: Sequence[sampling.Row], apart: set[tuple[str, str, str | None]]) \
+        -> dict[tuple[str, str, str | None], list[sampling.Row]]:
+    """Rows by kind, but for those of the policies in `apart`."""
+    found: dict[tuple[str, str, str | None], list[sampling.Row]] = {}
+    for row in rows:
+        if (row.policy, row.workload, row.job) not in apart:
+            found.setdefault(_kind(row), []).append(row)
+    return found
 
 
 def conditions(one: Document, two: Document) -> Iterator[tuple[str, list[Any]]]:
@@ -49,7 +84,8 @@ def _flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def _row(one: Document, two: Document, before: sampling.Row, now: sampling.Row) -> dict[str, Any]:
     values = {m: [before.values.get(m), now.values.get(m)] for m in metrics.NAMES}
     return {"policy": now.policy, "workload": now.workload, "job": now.job,
-            "same": previous.same(one, two, now.policy, now.workload), "values": values,
+            "same": before.policy == now.policy
+            and previous.same(one, two, now.policy, now.workload), "values": values,
             "change": {m: previous.change(*pair) for m, pair in values.items()},
             "within_spread": {m: overlap(before, now, m) for m in metrics.NAMES}}
 
@@ -86,6 +122,7 @@ def format_lines(found: Mapping[str, Any], names: tuple[str, str],
     """The difference as text, at most 120 columns wide but for long values of conditions."""
     lines = [f"{name}: {_said(one)}, then {_said(two)}"
              for name, (one, two) in {**found["conditions"], **found["versions"]}.items()]
+    lines += [f"policy: {one}, then {two}" for one, two in found["policies"]]
     head = "".join(f"{metric.title:>{_CELL}}" for metric in metrics.COMPARED[:3])
     more = metrics.COMPARED[3:]
     for shown, title in ((metrics.COMPARED[:3], head),
