@@ -21,7 +21,7 @@ from cint import cli, paths
 from cint.device import params, properties
 from cint.errors import CintError
 from cint.figures import catalog
-from cint.measure import workloads
+from cint.measure import timers, workloads
 from cint.selftest import suites
 
 DOCS = paths.ROOT / "docs"
@@ -246,7 +246,10 @@ def _own_policies(one: Document) -> frozenset[str]:
 
 def _check_values(args: argparse.Namespace, own: frozenset[str]) -> None:
     """Words that the verbs look at only when they run."""
-    for name in properties.split_list(getattr(args, "policy", None) or "default"):
+    text = getattr(args, "policy", None) or "default"
+    if getattr(args, "verb", None) == "compare":
+        text, _ = timers.expand(text)
+    for name in properties.split_list(text):
         if not _is_name(name) and name.partition(":")[0] not in own:
             properties.parse_policy(name)
     if getattr(args, "media", None) and not _is_name(args.media):

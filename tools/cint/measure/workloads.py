@@ -96,8 +96,9 @@ REAL_TIME = "slice $PPID rr && "
 REAL_TIME_THREADS = "slice $PPID rr-io && "
 
 
-# blk-switch's L and T: two threads that wait for their reads, of the realtime class, and two with
-# many under way. All may run on any CPU: where they do is what steering changes.
+# blk-switch's L and T: two processes of SCHED_RR that wait for their reads, of the realtime class,
+# and two threads with many under way, which end together. All may run on any CPU: where
+# they do is what steering changes.
 ANYWHERE = _filled(cpus=None)
 CLASSES = """\
 [latency]
@@ -105,10 +106,15 @@ ioengine=psync
 prioclass=1
 prio=0
 numjobs=2
+thread=0
+exec_prerun={rr_pre}
 [throughput]
 ioengine=libaio
 bs=64k
-iodepth=16
+iodepth=32
+iodepth_batch_submit=16
+iodepth_batch_complete_min=16
+iodepth_batch_complete_max=16
 numjobs=2
 """
 
@@ -231,7 +237,7 @@ BUILT_IN: dict[str, Workload] = {w.name: w for w in (
     Workload("mixed", "the sync job (slice 0.1 ms) and libaio 4k random reads at depth 16, one CPU",
              COMMON + async_job(16, 1, 1) + SLICED_SYNC, latency_job="sync", split=True,
              marked=COMMON + async_job(16, 1, 1, UNMARKED) + SLICED_SYNC),
-    Workload("classes", "two psync 4k readers of the realtime class, two libaio 64k at depth 16",
+    Workload("classes", "two psync 4k readers of the realtime class, two libaio 64k in batches",
              ANYWHERE + CLASSES, latency_job="latency", split=True),
 )}
 

@@ -92,7 +92,8 @@ def _lone_batches(row: sampling.Row) -> str:
     share = 100 * row.hints["barrier"] / sum(row.hints.values())
     return (f"{row.workload}: under {row.policy} {share:.0f} % of the commands were Barriers, each "
             "the last of a batch of one, so that nothing was coalesced; --extras device has marks "
-            "that serve such a job, and so has iodepth_batch_submit= in a job file")
+            "that serve such a job; so do batches, by iodepth_batch_submit= and "
+            "iodepth_batch_complete_min= of fio")
 
 
 def marked(row: sampling.Row) -> int:

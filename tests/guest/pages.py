@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The commands that README, tour, tasks and blk-switch offer, and what they say comes of each.
+
+``CLAIMS`` has a row for each command that is run: the page's words, and a function that says
+whether they hold of what the command printed and left. ``shows`` are the beginnings of the lines
+that the page shows behind the command; a test compares them, and writes them when CINT_WRITE_PAGES
+is set. ``ELSEWHERE`` has the commands that other tests run, with one of those.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cint import paths
+from cint.measure.sampling import Row
+from cint.results import documents
+
+PAGES = tuple(paths.ROOT / name for name in ("README.md", "docs/index.md", "docs/tour.md",
+                                             "docs/tasks.md", "docs/blk-switch.md"))
+TASKS = paths.ROOT / "docs/tasks.md"
+RECORDS = paths.ROOT / "tests/replay/records"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a command: what it printed, and the directory that it ran in."""
+
+    out: str
+    said: str
+    place: Path
+
+    def results(self) -> documents.Document:
+        """The results that it left."""
+        found = re.search(r"^results: (.+)$", self.out, re.MULTILINE)
+        assert found, self.out
+        return documents.load(self.place / found[1])
+
+    def row(self, policy: str, workload: str | None = None, job: str | None = None) -> Row:
+        """One row of them, by default that of the only workload."""
+        rows = documents.rows_from(self.results())
+        found = [row for row in rows if row.policy == policy and row.job == job
+                 and row.workload == (workload or rows[0].workload)]
+        assert len(found) == 1, (policy, workload, job)
+        return found[0]
+
+    def times(self, metric: str, policy: str, than: str, workload: str | None = None,
+              job: str | None = None) -> float:
+        """A value of one policy as a multiple of another's."""
+        mine, its = (self.row(name, workload, job).values[metric] for name in (policy, than))
+        assert mine is not None and its
+        return mine / its
+
+    def made(self, name: str) -> bool:
+        """Whether there is such a file, with something in it."""
+        path = self.place / name
+        return path.is_file() and path.stat().st_size > 0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A command, what a page says of it, and whether that holds of what came of it."""
+
+    command: str
+    says: str
+    holds: Callable[[Ran], bool]
+    #: Commands that make what this one reads.
+    after: tuple[str, ...] = ()
+    #: Beginnings of the printed lines that the page shows; a leading blank counts.
+    shows: tuple[str, ...] = ()
+    boots: bool = True
+
+
+# ---- commands of a page -----------------------------------------------------
+
+_REMARK = re.compile(r"\s+# .*$")
+
+
+def commands(text: str) -> Iterator[str]:
+    """The ./cint commands of a page's indented lines, without the remarks behind them."""
+    for line in text.splitlines():
+        if line.startswith("    ./cint "):
+            yield _REMARK.sub("", line.strip())
+
+
+def job_file(text: str) -> str:
+    """The first fio job file of a page."""
+    found = re.search(r"(?:^    \[\w+\]\n(?:^    .*\n)+\n?)+", text, re.MULTILINE)
+    assert found, "the page has no job file"
+    return textwrap.dedent(found[0])
+
+
+_BLOCK = r"(?m)^    {command}(?:\s+# .*)?\n(?:    .*\n)*\n+```output\n(?P<lines>(?:.*\n)*?)```$"
+
+
+def shown(text: str, command: str) -> re.Match[str] | None:
+    """The output that a page shows behind a command's block."""
+    return re.search(_BLOCK.format(command=re.escape(command)), text)
+
+
+def lines_of(claim: Claim, out: str) -> str:
+    """The lines of an output that the page shows."""
+    return "".join(f"{line}\n" for line in out.splitlines()
+                   if any(line.startswith(begin) for begin in claim.shows))
+
+
+def prepare(place: Path) -> None:
+    """The files that the pages' commands name."""
+    (place / "my.fio").write_text(job_file(TASKS.read_text("utf-8")), "utf-8")
+    (place / "my.rules").write_text("unmarked program fio\n", "utf-8")
+    (place / "blkparse.txt").write_bytes((RECORDS / "blkparse.txt").read_bytes())
+
+
+# ---- what holds -------------------------------------------------------------
+
+#: Values that differ by less are taken for the same.
+SAME = 0.03
+
+
+def same(value: float) -> bool:
+    """Whether a ratio says that two values are the same."""
+    return abs(value - 1) <= SAME
+
+
+def _headline(ran: Ran) -> bool:
+    """What README and tour say of the comparison of all policies."""
+    return (all(same(ran.times("mean_us", name, "default", "sync")) for name in ("cint", "vic"))
+            and ran.times("mean_us", "static20", "default", "sync") > 2.5
+            and all(ran.times("iops", name, "default", "async") > 1.2
+                    for name in ("static20", "static100", "adaptive", "cint", "cint+ooo"))
+            and _mixed(ran))
+
+
+def _mixed(ran: Ran) -> bool:
+    """What the tour says of its row."""
+    return (ran.times("mean_us", "cint", "default", "mixed") < 0.9
+            and ran.times("iops", "cint", "default", "mixed") > 1.1
+            and ran.times("device_irqs", "cint", "default", "mixed") < 0.6)
+
+
+def _lone_batches(ran: Ran) -> bool:
+    return (same(ran.times("ios_per_irq", "cint", "default"))
+            and "under cint 100 % of the commands were Barriers" in ran.out)
+
+
+def _own_file(ran: Ran) -> bool:
+    return (all(ran.times("ios_per_irq", name, "default") > 1.5 for name in ("adaptive", "cint"))
+            and ran.times("iops", "adaptive", "default") > 1
+            and {row.job for row in documents.rows_from(ran.results())} >= {"reader", "waits"})
+
+
+def _best_timer(ran: Ran) -> bool:
+    best = {one["workload"]: one["policy"] for one in ran.results()["timer"]["best"]}
+    return (ran.times("iops", best["mixed"], "cint", "mixed") > 1
+            and ran.times("mean_us", best["mixed"], "cint", "mixed") > 1.3
+            and ran.times("mean_us", best["mixed"], "default", "sync") > 1.5)
+
+
+def _steered(ran: Ran) -> bool:
+    """L's tail is shorter with queues of its own, in every mode that has them."""
+    return all(ran.times("p999_us", f"default/{mode}", "default", job="latency") < 0.5
+               for mode in ("prio", "request", "app"))
+
+
+def _split(ran: Ran) -> bool:
+    """L's latency stays what it is, and fewer interrupts are sent."""
+    split = "split:l=cint,t=adaptive/prio"
+    return (ran.times("ios_per_irq", split, "default/prio") > 1.2
+            and ran.times("mean_us", split, "default/prio", job="latency") < 1.2)
+
+
+def _diff(ran: Ran) -> bool:
+    return ("policy: adaptive, then adaptive:delta=10us" in ran.out
+            and "async adaptive:delta" in ran.out)
+
+
+def _calibrated(cost_ns: int) -> Callable[[Ran], bool]:
+    def holds(ran: Ran) -> bool:
+        return int(ran.results()["irq_cost"]["reported_ns"]) == cost_ns \
+            and bool(ran.results()["irq_cost"]["in_force"])
+    return holds
+
+
+_JOB = "./cint compare --job randread:iodepth=32"
+_BATCHES = "iodepth_batch_submit=8,iodepth_batch_complete_min=8"
+_MEDIA = "--media custom:read-latency=7us,units=8,slots=8 --runtime 100ms"
+_CLASSES = "./cint compare --workload classes --vcpus 2"
+_TRACED = "./cint compare --policy adaptive --fio my.fio --runtime 10ms --trace cint --out traced"
+_LOG = "traced/logs/adaptive/qemu.log"
+_BEFORE = "./cint compare --label before --policy default,adaptive --workload async --runtime 100ms"
+_AFTER = ("./cint compare --label after --policy default,adaptive:delta=10us --workload async "
+          "--runtime 100ms")
+_TABLE = ("policy", "   ", "default", "adaptive", "cint ")
+
+CLAIMS = (
+    Claim("./cint compare", "in sync cint is as default, in async whoever coalesces wins, in mixed "
+          "who waits is served sooner and interrupts are saved", _headline),
+    Claim("./cint compare --policy default,adaptive:delta=10us --workload sync",
+          "a lone read waits for delta",
+          lambda ran: 1.8 < ran.times("mean_us", "adaptive:delta=10us", "default") < 2.2),
+    Claim("./cint compare --fio my.fio --media p3700", "your own job file, another medium",
+          lambda ran: ran.results()["parameters"]["media"]["name"] == "p3700"
+          and ran.results()["workloads"][0]["name"] == "my"),
+    Claim("./cint figure --list", "the papers' figures",
+          lambda ran: "cint-fig8" in ran.out and "timers" in ran.out, boots=False),
+    Claim("./cint run --print", "the line, to change and to keep",
+          lambda ran: "-device" in ran.out and "cint.policy" in ran.out, boots=False),
+    Claim("./cint compare --workload mixed --policy default,cint",
+          "who waits has its read sooner, more reads, half the interrupts", _mixed,
+          shows=("policy", "   ", "default", "cint")),
+    Claim(f"{_JOB},{_BATCHES} --policy default,adaptive,cint --runtime 100ms",
+          "cint coalesces batches", lambda ran: ran.times("ios_per_irq", "cint", "default") > 4
+          and ran.times("iops", "cint", "default") > 1.1, shows=_TABLE),
+    Claim(f"{_JOB} --policy default,cint --runtime 60ms", "batches of one gain nothing, and a line "
+          "says so", _lone_batches, shows=(*_TABLE, "randread-iodepth32: under")),
+    Claim(f"{_JOB} --policy default,cint --runtime 60ms --extras device",
+          "the device's own marks serve such a job",
+          lambda ran: ran.times("ios_per_irq", "cint", "default") > 2, shows=_TABLE),
+    Claim("./cint compare --fio my.fio --policy default,adaptive,cint",
+          "a row for each policy, and for each job of it", _own_file,
+          shows=(*_TABLE, "  reader", "  waits")),
+    Claim("./cint compare --policy default,static:time=best,cint --workload sync,mixed "
+          "--runtime 50ms", "the best timer has more reads, who waits pays", _best_timer,
+          shows=("sync:", "mixed:", *_TABLE, "static")),
+    Claim("./cint compare --hints on,preload:my.rules", "rows with and without the rules",
+          lambda ran: all(policy["hints"].startswith(("on", "preload"))
+                          for policy in ran.results()["policies"])),
+    Claim(_BEFORE, "results with a name", lambda ran: ran.results()["label"] == "before"),
+    Claim(_AFTER, "results with a name", lambda ran: ran.results()["label"] == "after"),
+    Claim("./cint diff before after", "what was set differently is marked", _diff,
+          after=(_BEFORE, _AFTER), shows=("policy", "before", "   ", "async")),
+    Claim(_TRACED, "a traced run", lambda ran: ran.made(_LOG)),
+    Claim("./cint replay --from-trace --policy adaptive --sweep delta=1us..50us,thr=1..256 "
+          f"{_LOG}", "a proposal by the papers' method, two heat maps",
+          lambda ran: "proposed" in ran.out + ran.said, after=(_TRACED,),
+          shows=("99 %", "proposed")),
+    Claim(f"./cint trace {_LOG}", "interrupts by reason, hold and reap times",
+          lambda ran: "quiet" in ran.out and "hold" in ran.out, after=(_TRACED,), shows=("",)),
+    Claim(f"./cint trace --plot times.png {_LOG}", "draws how these times are distributed",
+          lambda ran: ran.made("times.png"), after=(_TRACED,)),
+    Claim(f"./cint trace --perfetto timeline.json {_LOG}", "writes a timeline",
+          lambda ran: ran.made("timeline.json"), after=(_TRACED,)),
+    Claim(f"./cint trace --what-if default,cint {_LOG}", "the same trace through the engine",
+          lambda ran: "default" in ran.out and "cint" in ran.out, after=(_TRACED,),
+          shows=("policy", "     ", "default", "cint ")),
+    Claim("./cint replay --from blkparse --policy default,cint blkparse.txt",
+          "blkparse's records are read", lambda ran: "cint" in ran.out, shows=("",), boots=False),
+    Claim("./cint compare --cpu-scale calibrated --irq-cost calibrated --workload async "
+          "--runtime 100ms", "the papers' costs", _calibrated(463)),
+    Claim("./cint compare --irq-cost 2000 --workload async --runtime 100ms",
+          "an interrupt of 2 us", _calibrated(2000)),
+    Claim(f"{_CLASSES} --policy default --steering off,prio,request,app {_MEDIA}",
+          "a row for each mode; L's p99 is a fraction of that in mode off", _steered,
+          shows=("policy", "   ", "default", "  latency", "  throughput")),
+    Claim(f"{_CLASSES} --steering prio --policy default,split:l=cint,t=adaptive {_MEDIA}",
+          "queues of L and of T have policies of their own", _split,
+          shows=("policy", "   ", "default", "split", "  latency", "  throughput")),
+)
+
+#: Commands that other tests run: the words of the command that decide, and the test.
+ELSEWHERE: Mapping[str, str] = {
+    "./cint test": "tools/tests/test_testing.py",
+    "./cint test qtest": "tools/tests/test_testing.py",
+    "./cint doctor": "tools/tests/test_host.py",
+    "./cint run --policy cint+ooo": "tools/tests/test_inside.py",
+    "./cint run --copy my.fio -- fio my.fio": "tools/tests/test_inside.py",
+    "./cint run --guest distro -- nvme id-ctrl /dev/nvme0 > id-ctrl.txt":
+        "tools/tests/test_inside.py",
+    "./cint run --own -- -drive file=my.qcow2,if=virtio": "tools/tests/test_run.py",
+    "./cint run --qmp vm.sock --policy adaptive": "tools/tests/test_run.py",
+    "./cint run --qmp vm.sock --own -- -drive file=my.qcow2,if=virtio": "tools/tests/test_run.py",
+    "./cint run --hints preload:my.rules": "tests/guest/test_preload.py",
+    "./cint hints --deb .": "tools/tests/test_hints_module.py",
+    "./cint compare --guest distro --hints off,module": "tests/guest/test_hints_module.py",
+    "./cint install --prefix ~/qemu-cint": "tests/libvirt/test_install.py",
+    "./cint libvirt --prefix ~/qemu-cint --drive my.qcow2": "tests/libvirt/test_libvirt.py",
+    "./cint top vm.sock": "tools/tests/test_top.py",
+    "./cint trace --qmp vm.sock --seconds 2 --perfetto timeline.json vm.log":
+        "tools/tests/test_trace.py",
+    "./cint figure cint-fig8": "tests/guest/test_figures.py",
+    "./cint figure cost-sweep": "tests/guest/test_figures.py",
+    "./cint worker --scheduler": "tools/tests/test_cluster.py",
+    "./cint worker tcp://127.0.0.1:8786": "tools/tests/test_cluster.py",
+    "./cint compare --cluster tcp://127.0.0.1:8786": "tools/tests/test_cluster.py",
+}
