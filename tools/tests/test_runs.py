@@ -501,5 +501,5 @@ def test_leaving_early_ends_the_guests(machine: vm.Machine, tmp_path: Path,
 
 
 def test_the_limit_of_a_store_is_documented() -> None:
-    text = (paths.ROOT / "docs/user-guide.md").read_text(encoding="utf-8")
+    text = (paths.ROOT / "docs/compare.md").read_text(encoding="utf-8")
     assert f"{store.LIMIT >> 30} GiB" in text

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The site: the documents as they are, a gallery, every option, and a search; made by Sphinx.
+"""The site: the documents as they are, every option, and a search; made by Sphinx.
 
 The Markdown of docs/ is copied to build/docs/source, where links that leave it become plain text.
-What is not written by hand is added there: the gallery from docs/figures, the options from the
-parsers, the reference of the user-space library from its header, the navigation. The site needs no
-network and no other file.
+What is not written by hand is added there: the options from the parsers, the reference of the
+user-space library from its header, the navigation. The site needs no network and no other file.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from pathlib import Path
 
 from cint import __version__, bootstrap, paths, steps
 from cint.errors import CintError
-from cint.figures import catalog
-from cint.manual import commands
+from cint.manual import commands, reference
 from cint.manual.commands import Argument, Command
 from cint.manual.documents import DOCS
 
@@ -29,17 +27,18 @@ STYLE_FILE = Path(__file__).with_name("site.css")
 
 #: The navigation. A test holds it against the documents that there are.
 CHAPTERS = {
-    "To begin with": ("tour", "tasks", "first-contact", "existing-vm", "faq", "glossary"),
-    "The tool": ("user-guide", "options", "replay", "trace", "cluster", "scaling"),
-    "The device": ("policies", "interface", "architecture", "own-policy", "model", "cost",
-                   "standard-hint", "others"),
-    "The guest": ("hints-module", "preload", "polling", "blk-switch", "userspace", "cintio",
-                  "nvme-cli"),
-    "What was measured": ("gallery", "figures", "measured"),
-    "Working on it": ("contributing", "development", "mutations", "porting"),
+    "To begin with": ("tour", "tasks", "choose", "existing-vm", "faq", "glossary"),
+    "The tool": ("user-guide", "compare", "run", "figure", "replay", "trace", "cluster", "scaling",
+                 "options"),
+    "The device": ("policies", "interface", "own-policy", "standard-hint", "others"),
+    "The guest": ("guest", "hints-module", "preload", "polling", "blk-switch", "userspace",
+                  "cintio", "nvme-cli"),
+    "What was measured": ("figures", "measured"),
+    "For the project's own people": ("contributing", "architecture", "development", "porting",
+                                     "model", "cost", "mutations", "first-contact"),
 }
 #: Of these, what is made here.
-MADE = ("gallery", "options", "cintio")
+MADE = ("options", "cintio")
 
 _CONF = """\
 project = "cint"
@@ -54,6 +53,7 @@ html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["html_image"]
 # Two dashes are an option, and quotes are typed.
 smartquotes = False
 # Blocks are terminal output and file formats.
@@ -63,16 +63,11 @@ highlight_language = "none"
 
 # ---- pages that are made --------------------------------------------------------
 
-def _cell(text: str) -> str:
-    """Text in a cell of a table."""
-    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-
-
 def _arguments(found: Sequence[Argument]) -> list[str]:
     if not found:
         return []
     return ["", "| | |", "|---|---|",
-            *(f"| `{one.shown.replace('|', chr(92) + '|')}` | {_cell(one.help)} |"
+            *(f"| `{one.shown.replace('|', chr(92) + '|')}` | {reference.cell(one.help)} |"
               for one in found)]
 
 
@@ -92,21 +87,10 @@ def options_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def gallery_page() -> str:
-    """The drawings of all figures that were measured, by paper."""
-    lines = ["# Gallery", "", "The papers' figures, as measured here. Each leads to its page, with "
-             "the claims, bounds and verdicts."]
-    for family, title in catalog.FAMILIES.items():
-        mine = [f for f in catalog.figures() if f.family == family
-                and (DOCS / f"figures/{f.id}.svg").exists()]
-        if mine:
-            lines += ["", f"## {title}"]
-        for figure in mine:
-            lines += ["", f"### [{figure.id}](figures/{figure.id}.md): {figure.title}", "",
-                      f"![{figure.title}](figures/{figure.id}.svg)"]
-    pages = sorted(path.stem for path in (DOCS / "figures").glob("*.md"))
-    lines += ["", "```{toctree}", ":hidden:", "", *(f"figures/{name}" for name in pages), "```"]
-    return "\n".join(lines) + "\n"
+def figures_page(text: str) -> str:
+    """docs/figures.md with the figures' pages below it, in its own order."""
+    linked = re.findall(r"\]\((figures/[^)]+)\.md\)", text)
+    return "\n".join([text, "```{toctree}", ":hidden:", "", *dict.fromkeys(linked), "```", ""])
 
 
 def write_reference(page: Path) -> None:
@@ -152,7 +136,8 @@ def stage() -> None:
     shutil.copytree(DOCS, SOURCE, ignore=shutil.ignore_patterns("*.json", "*.c"))
     for path in SOURCE.rglob("*.md"):
         path.write_text(staged(path.read_text(encoding="utf-8")), encoding="utf-8")
-    (SOURCE / "gallery.md").write_text(gallery_page(), encoding="utf-8")
+    figures = SOURCE / "figures.md"
+    figures.write_text(figures_page(figures.read_text("utf-8")), encoding="utf-8")
     (SOURCE / "options.md").write_text(options_page(), encoding="utf-8")
     write_reference(SOURCE / "cintio.md")
     with (SOURCE / "index.md").open("a", encoding="utf-8") as index:

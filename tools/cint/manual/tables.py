@@ -2,7 +2,7 @@
 """The tables of the documents that say what the device's lists say, made from those lists.
 
 The lists are hw/nvme/coalesce/param-list.h and policy-list.h, hw/nvme/model/media-list.h,
-hw/nvme/cint-abi.h and device/scale.py.
+hw/nvme/cint-abi.h and device/scale.py; what to choose is from the numbers in docs/figures.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from cint import paths
 from cint.device import params, properties, queueconfig, scale, words
 from cint.errors import CintError
+from cint.manual import choice, reference
 
 DOCS = paths.ROOT / "docs"
 
@@ -29,6 +30,11 @@ class Table:
 
 
 TABLES = (
+    Table("user-guide.md", "by whatever verb needs it.\n", reference.verbs),
+    Table("compare.md", "as `./cint compare --help` is.\n", lambda: reference.options("compare")),
+    Table("choose.md", "with [a file of rules](preload.md).\n", choice.with_hints),
+    Table("choose.md", "the device sees a guest without hints.)\n", choice.without_hints),
+    Table("choose.md", "## Do not interrupt at all\n", choice.polled),
     Table("interface.md", "### The parameters of the policies\n", params.as_markdown),
     Table("interface.md", "### The media profiles\n", properties.media_as_markdown),
     Table("interface.md", "**D0h, the configuration of a completion queue.**",
