@@ -605,6 +605,40 @@ def test_page_and_drawing(tmp_path: Path) -> None:
     assert "<script" not in html
 
 
+def test_the_page_of_one_figure_names_no_other(tmp_path: Path) -> None:
+    entry = document.entry(SMALL, TWO, quick=False)
+    missing = catalog.not_done()
+    for asked in ([], missing):
+        whole = document.document([entry], asked, False, {"commit": "cint 1", "conditions": "c"})
+        html = webpage.write(tmp_path, [SMALL], whole, {}).read_text("utf-8")
+        assert html.count("NOT DONE") == len(asked)
+
+
+@of_each(STORED)
+def test_a_drawing_is_no_wider_than_a_page(figure: Figure) -> None:
+    """Two panels beside each other; wider ones have labels that cannot be read on a page."""
+    if figure.panels:
+        text = (document.STORED / f"{figure.id}.svg").read_text("utf-8")
+        width = re.search(r'<svg [^>]*width="([\d.]+)pt"', text)
+        assert width and float(width[1]) <= 620
+
+
+def test_figures_are_listed_by_number() -> None:
+    names = ["cint-fig10", "cint-fig3", "cint-tab2", "cint-fig9"]
+    assert sorted(names, key=page._in_order) == [
+        "cint-fig3", "cint-fig9", "cint-fig10", "cint-tab2"]
+
+
+def test_events_at_one_moment_are_drawn_above_each_other() -> None:
+    figure = dataclasses.replace(SMALL, panels=(
+        Panel("", kind="timeline", sources=[("cint", "async")]),))
+    events = [[0.0, "submit", ""]] * 4 + [[9.0, "complete", ""]]
+    text = draw.svg(figure, Data(timelines={"cint": events}))
+    places = {float(y) for y in re.findall(r'<use xlink:href="#\w+" x="[\d.]+" y="([\d.]+)" '
+                                           r'style="fill: #777777', text)}
+    assert len(places) == 4
+
+
 def test_a_timeline_is_drawn() -> None:
     figure = dataclasses.replace(SMALL, panels=(
         Panel("", kind="timeline", sources=[("cint", "async")]),))

@@ -165,6 +165,15 @@ ASKED = [
     ("cint completion ", {"bash", "zsh", "fish"}, {"run"}),
     ("cint compare --label ", set(), {"my.fio", "compare"}),
 ]
+#: What only bash and zsh know: what is in a list already, and parameters.
+LISTED = [
+    ("cint compare --workload sync,", {"sync,async"}, {"sync,sync"}),
+    ("cint compare --policy adaptive:", {"adaptive:delta=", "adaptive:thr="},
+     {"adaptive:epoch=", "adaptive:"}),
+    ("cint compare --policy default,vic:ep", {"default,vic:epoch="}, {"default,vic:delta="}),
+    ("cint compare --policy adaptive:delta=1us,th", {"adaptive:delta=1us,thr="},
+     {"adaptive:delta=1us,epoch="}),
+]
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
@@ -176,6 +185,28 @@ def test_completion(shell: str, tmp_path: Path) -> None:
     for found, (line, offered, not_offered) in zip(answers, ASKED, strict=True):
         assert offered <= found, line
         assert not found & not_offered, line
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_of_lists_and_parameters(shell: str, tmp_path: Path) -> None:
+    answers = ask(shell, [line for line, _, _ in LISTED], tmp_path)
+    for found, (line, offered, not_offered) in zip(answers, LISTED, strict=True):
+        assert offered <= found, line
+        assert not found & not_offered, line
+
+
+@pytest.mark.parametrize(("line", "offered"), [
+    ("cint run --media=op", {"optane"}), ("cint compare --policy adaptive:de", {"delta="}),
+    ("cint compare --policy=default,vic:ep", {"epoch="}), ("cint run --media op", {"optane"})])
+def test_bash_breaks_words_at_colons_and_equals_signs(line: str, offered: set[str],
+                                                      tmp_path: Path) -> None:
+    """It replaces only what is behind the last of them, so that is what it has to be given."""
+    script = completion.SHELLS["bash"](commands.commands())
+    script += (f"COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}\n"
+               "COMP_WORDS=(cint x) COMP_CWORD=1; _cint; printf '%s\\n' \"${COMPREPLY[@]}\"\n")
+    done = subprocess.run(["bash", "--norc"], input=script, text=True, capture_output=True,
+                          cwd=tmp_path, check=False)
+    assert (set(done.stdout.split()), done.stderr) == (offered, "")
 
 
 def test_completion_verb_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:

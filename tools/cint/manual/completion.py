@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 
+from cint.device import properties, words
 from cint.manual import commands
 from cint.manual.commands import Argument, Command
 
@@ -75,14 +76,54 @@ _cint_options() {{
 {options}
   esac
 }}
+_cint_more() {{
+  # What may follow in a list: the words that are not in it yet, and parameters of the policy that
+  # it ends with. The option before is $1, what is typed of its value $2; changes offered, list.
+  [ -z "$ZSH_VERSION" ] || setopt local_options sh_word_split
+  local item=${{2##*,}} last= piece= rest="$2," word= kept= parameters=
+  list=${{2%"$item"}}
+  while [ -n "$rest" ]; do
+    piece=${{rest%%,*}} rest=${{rest#*,}}
+    case $piece in
+      *:*) last=${{piece%%:*}} ;;
+      *=*) ;;
+      *) [ -z "$rest" ] || last= ;;
+    esac
+  done
+  _cint_parameters "$last"
+  case $item in
+    *:*) list=$list$last: offered=$parameters; return ;;
+  esac
+  for word in $offered; do
+    case ",$list" in *",$word,"*) ;; *) kept="$kept $word" ;; esac
+  done
+  offered="$kept $parameters"
+}}
+_cint_parameters() {{
+  # What a policy of the name $1 takes behind its colon.
+  parameters=
+  case "$1" in
+{parameters}
+  esac
+}}
 """
 
 _BASH = """\
 _cint() {{
   local cur=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
-  local verb= kind= offered= options= word skip= list= IFS=$' \\t\\n'
+  local verb= kind= offered= options= word skip= list= broken= IFS=$' \\t\\n'
+  local -a typed=("${{COMP_WORDS[@]:1:COMP_CWORD-1}}")
   COMPREPLY=()
-  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+  if [ -n "$COMP_LINE" ]; then
+    # bash breaks words at = and : as well, where a policy and its parameters are one.
+    read -ra typed <<<"${{COMP_LINE:0:COMP_POINT}}"
+    case ${{COMP_LINE:0:COMP_POINT}} in *' ') typed+=("") ;; esac
+    cur=${{typed[-1]}}; before=${{typed[-2]}}
+    typed=("${{typed[@]:1:${{#typed[@]}}-2}}")
+    broken=${{cur%"${{cur##*[:=]}}"}}
+    case $cur in --*=*) before=${{cur%%=*}}; cur=${{cur#*=}}; broken=${{broken#"$before="}} ;; esac
+  fi
+  for word in "${{typed[@]}}"; do
     if [ -n "$skip" ]; then skip=; continue; fi
     case $word in
       --) return ;;
@@ -105,11 +146,13 @@ _cint() {{
   fi
   case $kind in
     words) COMPREPLY=($(compgen -W "$offered" -- "$cur")) ;;
-    list) case $cur in *,*) list=${{cur%,*}}, ;; esac
-          COMPREPLY=($(compgen -P "$list" -W "$offered" -- "${{cur##*,}}"))
+    list) _cint_more "$before" "$cur"
+          COMPREPLY=($(compgen -P "$list" -W "$offered" -- "${{cur#"$list"}}"))
           compopt -o nospace 2>/dev/null ;;
     file) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
   esac
+  # bash replaces what is behind the last of its own breaks in a word.
+  [ -z "$broken" ] || COMPREPLY=("${{COMPREPLY[@]#"$broken"}}")
 }}
 complete -F _cint cint
 """
@@ -143,13 +186,23 @@ _cint() {{
   fi
   case $kind in
     words) compadd -- ${{=offered}} ;;
-    list) [[ $cur == *,* ]] && list=${{cur%,*}},
+    list) _cint_more "$before" "$cur"
           compadd -S '' -p "$list" -- ${{=offered}} ;;
     file) _files ;;
   esac
 }}
 if [ "$funcstack[1]" = "_cint" ]; then _cint "$@"; else compdef _cint cint; fi
 """
+
+
+def _parameters() -> str:
+    """The cases of what a policy takes; a name with parameters takes what its kind does."""
+    lines = []
+    for name in (*words.PARAMETERS, *properties.DEFAULT_POLICIES.split(",")):
+        kind = properties.parse_policy(name).kind if name != "stock" else name
+        takes = " ".join(f"{word}=" for word in words.PARAMETERS[kind])
+        lines.append(f"    {name}) parameters={shlex.quote(takes)} ;;")
+    return "\n".join(dict.fromkeys(lines))
 
 
 def _valued() -> str:
@@ -159,14 +212,16 @@ def _valued() -> str:
 
 def bash(found: Sequence[Command]) -> str:
     """For bash 4 and newer."""
-    shared = _SHARED.format(lookup=_lookup(found), options=_options(found))
+    shared = _SHARED.format(lookup=_lookup(found), options=_options(found),
+                            parameters=_parameters())
     return (_HEAD.format(shell="bash") + shared
             + _BASH.format(verbs=_words(c.name for c in found), valued=_valued()))
 
 
 def zsh(found: Sequence[Command]) -> str:
     """For zsh, as a file _cint in a directory of $fpath."""
-    shared = _SHARED.format(lookup=_lookup(found), options=_options(found))
+    shared = _SHARED.format(lookup=_lookup(found), options=_options(found),
+                            parameters=_parameters())
     described = " ".join(shlex.quote(f"{c.name}:{c.summary}") for c in found)
     return ("#compdef cint\n" + _HEAD.format(shell="zsh") + shared
             + _ZSH.format(described=described, valued=_valued()))

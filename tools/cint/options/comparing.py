@@ -123,7 +123,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     store.add_store_options(parser)
     store.add_cluster_option(parser)
     add("--dry-run", action="store_true",
-        help="print QEMU's command lines, the kernel's, the fio jobs and what is scaled")
+        help="print QEMU's command lines, the kernel's, the fio jobs")
 
 
 def parse_scale(text: str | None) -> float:

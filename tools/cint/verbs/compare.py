@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from cint import host, paths, ui
-from cint.device import properties, scale
+from cint.device import properties
 from cint.errors import EXIT_OK, UsageError
 from cint.guest import kinds, session, vm
 from cint.measure import best, boots, comparison, runner
@@ -71,7 +71,8 @@ def dry_run_text(settings: Settings, accel: host.Accel) -> str:
             text = boots.render(settings, arm, workload, settings.timing)
             parts += [f"# fio job {named}", text]
     if settings.virtual:
-        parts += [f"# scaled by k = {settings.k:g}", scale.as_markdown()]
+        parts += [f"# times are scaled by k = {settings.k:g}: those of the device and of the jobs "
+                  "above are the guest's (docs/scaling.md has every entry)", ""]
     return "\n".join(parts)
 
 
