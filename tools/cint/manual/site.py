@@ -30,7 +30,7 @@ CHAPTERS = {
     "To begin with": ("tour", "tasks", "choose", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "compare", "run", "figure", "replay", "trace", "cluster", "scaling",
                  "options"),
-    "The device": ("policies", "interface", "own-policy", "standard-hint", "others"),
+    "The device": ("policies", "auto", "interface", "own-policy", "standard-hint", "others"),
     "The guest": ("guest", "hints-module", "preload", "polling", "blk-switch", "userspace",
                   "cintio", "nvme-cli"),
     "What was measured": ("figures", "measured"),
