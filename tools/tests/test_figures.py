@@ -32,6 +32,7 @@ from cint.figures import (
     document,
     draw,
     further,
+    headline,
     page,
     probe,
     reading,
@@ -621,6 +622,10 @@ def test_a_drawing_is_no_wider_than_a_page(figure: Figure) -> None:
         text = (document.STORED / f"{figure.id}.svg").read_text("utf-8")
         width = re.search(r'<svg [^>]*width="([\d.]+)pt"', text)
         assert width and float(width[1]) <= 620
+
+
+def test_the_first_pages_picture_is_of_what_is_stored() -> None:
+    assert headline.svg() == headline.PATH.read_text("utf-8")
 
 
 def test_figures_are_listed_by_number() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cint.figures import catalog, document, draw, page
+from cint.figures import catalog, document, draw, headline, page
 from cint.figures.values import Data
 
 
@@ -22,6 +22,8 @@ def redrawn() -> Iterator[tuple[Path, str]]:
         yield place, page.figure_page(figure, entry, entry)
         if figure.panels:
             yield place.with_suffix(".svg"), draw.svg(figure, Data.from_dict(entry["data"]))
+    if text := headline.svg():
+        yield headline.PATH, text
     yield document.LIST, page.list_page(entries, catalog.not_done())
 
 
