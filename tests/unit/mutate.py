@@ -216,7 +216,14 @@ MUTANTS = {
         ("what was known of the guest outlives a change", "    begin_watching(cq, now);\n",
          "    cq->asleep = false;\n    cq->probing = false;\n"),
         ("the guest is asleep after it was told", "    cq->asleep = false;\n"
-         "    cq->probing = false;\n    forget_most(cq, now);\n", "    forget_most(cq, now);\n"),
+         "    cq->probing = false;\n    cq->resting = false;\n    forget_most(cq, now);\n",
+         "    forget_most(cq, now);\n"),
+        ("a guest at rest has delta as the load has it",
+         "cq->resting ? set : cint_pace_delta(&cq->pace, set)", "cint_pace_delta(&cq->pace, set)"),
+        ("a guest that is told goes on resting",
+         "    cq->resting = false;\n    forget_most(cq, now);\n", "    forget_most(cq, now);\n"),
+        ("going to rest moves a late timer away", "    if (quiet < now) {\n        quiet = now;\n"
+         "    }\n    if (cq->resting &&", "    if (cq->resting &&"),
         ("a tail that went back drains nothing",
          "went ? commands_went(sq->cq, now, false)\n", "went ? no_action\n"),
         ("backlog outlives its queue", "    set_backlog(sq, 0);\n", ""),
