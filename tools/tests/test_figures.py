@@ -164,7 +164,7 @@ def test_what_cannot_be_chosen_is_said() -> None:
         catalog.choose(["cint-fig99"], None, False)
     with pytest.raises(UsageError, match="cint-fig23 is not done: needs KVell"):
         catalog.choose(["cint-fig23"], None, False)
-    valid = "cinterrupts, vault, spdk, vic, cost, polling"
+    valid = "cinterrupts, vault, spdk, vic, cost, polling, blk-switch, guests"
     with pytest.raises(UsageError, match=f"--set tpc: valid: {valid}"):
         catalog.choose([], "tpc", False)
     with pytest.raises(UsageError, match="which figures"):
@@ -185,10 +185,11 @@ def compared(wanted: runner.Wanted) -> settings.Settings:
     parser = argparse.ArgumentParser()
     comparing.add_options(parser)
     words = ("--policy", run.policy, "--polling", run.polling, "--engine", run.engine,
-             "--steering", run.steering, "--hints", "on" if run.hints else "off",
+             "--steering", run.steering, "--guest", group.guest, "--hints",
+             "off" if not run.hints else "module" if group.guest == "distro" else "on",
              "--media", group.media, "--vcpus", str(group.vcpus), "--runtime",
-             f"{group.runtime_s}s", "--cpu-scale", str(group.cpu_scale), "--irq-cost",
-             str(group.cost_ns), "--workload", "sync")
+             f"{group.runtime_s}s", "--cpu-scale", str(group.cpu_scale), "--workload", "sync",
+             *(["--irq-cost", str(group.cost_ns)] if group.guest == "cint" else []))
     found = comparing.settings_from(parser.parse_args(words))
     # fio's jobs are the figure's own; the ramp is a tenth there.
     return dataclasses.replace(found, workloads=group.workloads, timing=wanted.settings.timing)
@@ -572,7 +573,10 @@ SMALL = Figure(
             deviates(1.8, 2.3)),
     panels=(Panel("bars", "ratio", (Series("here", [("cint", RATIO)]),
                                     Series("paper", [("cint", 2.1)], paper=True))),
-            Panel("lines", "ratio", (Series("here", [(1, RATIO), (2, RATIO)]),), kind="lines")))
+            Panel("lines", "ratio", (Series("here", [(1, RATIO), (2, RATIO)]),), kind="lines"),
+            Panel("tradeoff", "ratio", (Series("here", [(RATIO, RATIO)]),
+                                        Series("paper", [(1, 2.1)], paper=True)),
+                  kind="tradeoff", x="ratio")))
 
 
 def test_document() -> None:

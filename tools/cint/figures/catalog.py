@@ -25,6 +25,7 @@ FAMILIES = {
     "polling": "Interrupts, coalescing or polling",
     "blk-switch": "Rearchitecting Linux Storage Stack for us Latency and High Throughput "
                   "(OSDI 2021)",
+    "guests": "Guests with and without hints",
 }
 
 

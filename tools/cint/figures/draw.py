@@ -52,7 +52,8 @@ def _grid(plt: Any, figure: Figure, data: Data) -> Any:
     for axis in list(axes.flat)[count:]:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, figure.panels, strict=False):
-        {"bars": _bars, "lines": _lines, "curves": _curves}[panel.kind](axis, panel, data)
+        {"bars": _bars, "lines": _lines, "tradeoff": _tradeoff,
+         "curves": _curves}[panel.kind](axis, panel, data)
         axis.set_title(panel.title, fontsize=11, pad=_legend(axis))
         axis.set_ylabel(panel.y)
         axis.set_xlabel(panel.x)
@@ -67,7 +68,8 @@ def _grid(plt: Any, figure: Figure, data: Data) -> Any:
 def _log_x(axis: Any, panel: Panel) -> None:
     """A logarithmic axis with plain numbers: those of the points, if they are few."""
     axis.set_xscale("log")
-    xs = sorted({float(x) for series in panel.series for x, _ in series.points})
+    xs = sorted({float(x) for series in panel.series for x, _ in series.points
+                 if not isinstance(x, Expr)})
     if 0 < len(xs) <= _TICKS:
         axis.set_xticks(xs)
         axis.minorticks_off()
@@ -82,7 +84,7 @@ def _plain(axis: Any) -> None:
         axis.set_minor_formatter("{x:.3g}")
 
 
-def _numbers(expression: Expr | float, data: Data) -> list[float]:
+def _numbers(expression: Expr | float | str, data: Data) -> list[float]:
     """The value for each seed."""
     if not isinstance(expression, Expr):
         return [float(expression)]
@@ -151,7 +153,7 @@ def _bars(axis: Any, panel: Panel, data: Data) -> None:
 def _lines(axis: Any, panel: Panel, data: Data) -> None:
     chosen = _colours(panel)
     for series in panel.series:
-        xs = [float(x) for x, _ in series.points]
+        xs = [_numbers(x, data)[0] for x, _ in series.points]
         seeds = [_numbers(e, data) for _, e in series.points]
         colour = chosen[series.label]
         axis.plot(xs, [_middle(s) for s in seeds], "--" if series.paper else "-",
@@ -160,6 +162,19 @@ def _lines(axis: Any, panel: Panel, data: Data) -> None:
         if not series.paper:
             axis.fill_between(xs, [min(s) for s in seeds], [max(s) for s in seeds],
                               color=colour, alpha=0.2, linewidth=0)
+
+
+def _tradeoff(axis: Any, panel: Panel, data: Data) -> None:
+    """A dot for each series, every seed beside it; the best is below on the left."""
+    chosen = _colours(panel)
+    for series in panel.series:
+        for place, (x, y) in enumerate(series.points):
+            found = _numbers(x, data), _numbers(y, data)
+            axis.scatter(*map(_middle, found), 36, label="" if place else series.label,
+                         **_style(series, chosen[series.label]))
+            axis.plot(*found, ".", color="#333333", markersize=2)
+    axis.set_xlim(left=0)
+    axis.margins(y=0.15)
 
 
 def _curves(axis: Any, panel: Panel, data: Data) -> None:

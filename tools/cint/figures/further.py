@@ -18,7 +18,7 @@ from cint.figures.model import Figure, Group, Panel, Run, Series, settings_of
 from cint.figures.values import Expr
 from cint.guest import steering
 
-Point = tuple[str | float, Expr | float]
+Point = tuple[str | float | Expr, Expr | float]
 
 
 def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
@@ -108,9 +108,14 @@ def _more_series(ours: Sequence[Series], like: dict[str, tuple[str, ...]]) -> li
         own = sorted(name for name in names if counts[name] == 1)
         if len(ours) > 1 and own:
             return [replace(series, label=new, points=tuple(
-                (x, e.of_run(own[0], new) if isinstance(e, Expr) else e)
+                (_of_run(x, own[0], new), _of_run(e, own[0], new))
                 for x, e in series.points)) for new in like[own[0]]]
     return []
+
+
+def _of_run(value: Any, old: str, new: str) -> Any:
+    """The same of another run, where it is of a run."""
+    return value.of_run(old, new) if isinstance(value, Expr) else value
 
 
 def _runs(expression: Expr | float) -> set[str]:

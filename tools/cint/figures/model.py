@@ -16,7 +16,7 @@ from cint.device import properties
 from cint.figures.checks import Check
 from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr, Words
-from cint.guest import engines, polling, steering, vm
+from cint.guest import engines, hints, kinds, polling, steering, vm
 from cint.measure import settings
 from cint.measure.arms import Arm
 from cint.measure.workloads import Timing, Workload
@@ -36,7 +36,8 @@ QUICK_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Run:
-    """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none.
+    """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none. On the
+    distribution's kernel the module gives them.
 
     ``polling`` is a mode of ``--polling``, ``engine`` one of ``--engine``, ``steering`` one of
     ``--steering``.
@@ -81,6 +82,9 @@ class Group:
     append: Sequence[str] = ()
     #: Further commands for the guest before its jobs.
     setup: Sequence[tuple[str, ...]] = ()
+    #: A word of ``--guest``: our kernel, or the distribution's, in which an interrupt costs nothing
+    #: more than it does by itself.
+    guest: str = "cint"
     #: The medium of a second controller, /dev/nvme1n1, if there is one.
     second: str = ""
 
@@ -89,17 +93,19 @@ class Group:
 class Series:
     """One colour of a drawing: y for each x; a check's expression or the paper's number.
 
-    ``paper`` series are drawn hollow.
+    In a trade-off x is an expression, too. ``paper`` series are drawn hollow.
     """
 
     label: str
-    points: Sequence[tuple[str | float, Expr | float]]
+    points: Sequence[tuple[str | float | Expr, Expr | float]]
     paper: bool = False
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One drawing: bars (x are names), lines (x are numbers), curves or a timeline."""
+    """One drawing: bars (x are names), lines (x are numbers), tradeoff (x is measured, too), curves
+    or a timeline.
+    """
 
     title: str
     y: str = ""
@@ -180,11 +186,14 @@ def runs(*policies: str | Run) -> tuple[Run, ...]:
 def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     """The run as ./cint compare would have it."""
     runtime = group.runtime_s * (QUICK_SHARE if quick and not group.probed else 1)
+    given, limit_s = hints.ON, vm.BOOT_LIMIT_S
+    if group.guest == "distro":
+        given, limit_s = hints.MODULE if run.hints else hints.OFF, kinds.BOOT_LIMIT_S
     arm = Arm(policy=properties.parse_policy(run.policy), polling=polling.parse(run.polling),
-              engine=engines.parse(run.engine), steering=steering.parse(run.steering))
+              engine=engines.parse(run.engine), steering=steering.parse(run.steering), hints=given)
     return settings.Settings(
         arms=[arm], workloads=group.workloads, media=properties.parse_media(group.media),
         virtual=True, vcpus=group.vcpus, timing=Timing(runtime, runtime / 10), repeat=1,
         cpu_scale=group.cpu_scale, cost_ns=group.cost_ns, quick=False, drive=None, device_opts="",
-        repeat_command="./cint figure", hints=run.hints,
-        boot_limit_s=vm.BOOT_LIMIT_S * group.vcpus)
+        repeat_command="./cint figure", hints=run.hints, guest=group.guest,
+        boot_limit_s=limit_s * group.vcpus)

@@ -17,6 +17,7 @@ from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.figures import catalog, checks, document, draw, further, page, runner, webpage
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus
 from cint.figures.values import Data
+from cint.guest import kinds
 from cint.measure import runner as runs
 from cint.measure import settings
 from cint.measure.store import Store
@@ -25,7 +26,6 @@ from cint.results import documents
 
 _COLOURS = {checks.PASS: "green", checks.FAIL: "red", checks.EXPECTED: "yellow",
             checks.QUICK: "dim"}
-_TARGETS = ("qemu", "linux", "image")
 #: What may differ from the commit that a page names.
 _NO_RUN = ("docs", "tools/cint/figures", "tools/cint/verbs/figure.py", "tools/tests",
            "tests/guest/test_figures.py")
@@ -237,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
         documents.check_place(args.out)
     from cint.build import setup  # noqa: PLC0415 - not needed for a list
 
-    setup.ensure(args, _TARGETS, extras=("plots",))
+    setup.ensure(args, _targets(figures), extras=("plots",))
     directory = _directory(args.out)
     started = time.monotonic()
     entries = _measure(args, figures, directory)
@@ -253,6 +253,13 @@ def run(args: argparse.Namespace) -> int:
         _write_docs(figures, whole, drawings)
     _finish(args, whole, where)
     return EXIT_FAILED if whole["summary"][checks.FAIL] else EXIT_OK
+
+
+def _targets(figures: Sequence[Figure]) -> list[str]:
+    """What has to be built for their guests."""
+    wanted = [(group.guest, "module" if group.guest == "distro" else "on")
+              for figure in figures for group in figure.groups]
+    return sorted({target for guest, who in wanted for target in kinds.targets(guest, [who])})
 
 
 def _finish(args: argparse.Namespace, whole: document.Entry, where: Path) -> None:
