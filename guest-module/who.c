@@ -98,7 +98,7 @@ static const struct {
 	{ "end_bbio_data_write", END_FILE },
 	{ "end_bbio_meta_read", END_META },
 	{ "end_bbio_meta_write", END_META },
-	{ "btrfs_end_super_write", END_JOURNAL },
+	{ "btrfs_end_super_write", END_META },
 };
 
 static const char * const kind_names[KINDS] = {
