@@ -134,7 +134,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _mistyped(message: str) -> str | None:
-    """argparse's words about a choice that there is not, with the nearest one that there is."""
+    """argparse's message about an invalid choice, with the nearest valid one."""
     match = re.fullmatch(r"argument (.+): invalid choice: '(.*)' \(choose from (.*)\)", message)
     if not match:
         return None

@@ -155,7 +155,7 @@ def _unpack(step: steps.Step, candidate: sources.Candidate) -> None:
 
 
 def sources_hash() -> str:
-    """Of what the module is made of."""
+    """A hash of the module's sources."""
     return steps.hash_files(module_files())
 
 

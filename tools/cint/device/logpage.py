@@ -306,7 +306,7 @@ def _submission_queue(data: bytes) -> SubmissionQueue:
 
 
 def _submission_queues(data: bytes, size: int, count: int) -> list[SubmissionQueue]:
-    """Of those that are there whole; their records follow those of completion queues."""
+    """The submission queues whose records are complete; they follow the completion queues'."""
     if count and size < SQ_RECORD_SIZE:
         raise LogPageError(f"log page D0h: submission queues have records of {size} bytes, not of "
                            f"{SQ_RECORD_SIZE} at least")

@@ -99,8 +99,7 @@ def _number(low: int, high: int) -> Parser:
 _parse_count = _number(0, 65535)
 _parse_int = _number(0, 10**18 - 1)
 
-#: What is said of a policy's own parameters where nothing is typed. Numbers that are not off are
-#: the device's defaults: they are said because there may be a scale.
+#: Defaults of the policies' own parameters. Those of the device are here because they are scaled.
 _SAID: dict[str, Value] = {
     **{p.prop: p.default for p in params.ALL.values() if p.kind == "UINT" and p.default},
     **{f"cint.{name}": int(value) for name, value in words.lines_of("MEANT")},

@@ -87,7 +87,7 @@ class Result:
         return statistics.median(self.seeds)
 
     def as_dict(self) -> dict[str, Any]:
-        """As figures.json has it; None for a bound that there is not."""
+        """As figures.json has it; None where there is no bound."""
         check, known = self.check, self.check.deviation
         found: dict[str, Any] = {
             "name": check.name, "unit": check.unit, "paper": check.paper,

@@ -96,7 +96,7 @@ def _middle(seeds: Sequence[float]) -> float:
 
 
 def _colours(panel: Panel) -> dict[str, str]:
-    """Of each line or bar, by its label; the paper's has that of ours which it is beside."""
+    """The colour of each line or bar, by label; the paper's line has that of ours beside it."""
     ours = [series.label for series in panel.series if not series.paper]
     found = colours.of(ours)
     for series in panel.series:

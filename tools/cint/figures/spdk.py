@@ -52,7 +52,7 @@ class Load:
 
     @property
     def prefix(self) -> str:
-        """Of the runs that have it, which are those of all loads of this size."""
+        """The values of all loads of this size."""
         return f"{self.bs}/"
 
     def run(self, way: str) -> str:

@@ -74,7 +74,7 @@ class View:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str, run: str, cell: str) -> float:
-        """One measured value; :class:`CintError` when the run has not got it."""
+        """One measured value; :class:`CintError` when the run lacks it."""
         source, cell = self.renamed.get(run, run), self.renamed.get(cell, cell)
         try:
             point = self.data.cells[source][cell][self.seed]

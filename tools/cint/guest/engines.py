@@ -114,7 +114,7 @@ class Counts:
 
     @property
     def cpu_share(self) -> float | None:
-        """Of one CPU, the share of that time in which it was not halted."""
+        """The share of that time in which one CPU was not halted."""
         if self.clocks is None:
             return None
         (began, first), (ended, last) = self.clocks

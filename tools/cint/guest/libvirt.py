@@ -172,7 +172,7 @@ def _said(domain: ET.Element) -> list[str]:
 
 
 def _free_number(domain: ET.Element) -> int:
-    """Of the device that is to be put in: the first whose names none in the domain has."""
+    """The number of the device to put in: the first whose names are free in the domain."""
     taken = {str(alias.get("name")) for alias in domain.iterfind("devices/*/alias")}
     taken |= {str(serial.text) for serial in domain.iterfind("devices/disk/serial")}
     taken |= {word.partition("=")[2] for text in _said(domain) for word in text.split(",")

@@ -44,7 +44,7 @@ NOTHING = Extra()
 # ---- the machine --------------------------------------------------------
 
 def _hint_words(settings: Settings, arm: Arm) -> tuple[str, ...]:
-    """What the guest's driver is told about hints.
+    """The driver's parameters for hints.
 
     Out of order, its handler takes exactly what an interrupt is for. That belongs to
     the rows that are about it: with any other policy the handler takes all it finds,

@@ -113,8 +113,8 @@ class Turns:
     """Which of `count` runs may begin, where `at_once` keep the machine busy.
 
     Of seven guests on two CPUs the last would run beside an idle CPU. So those that remain
-    when they are half as many again as the CPUs, or fewer, begin together: they share the
-    CPUs, and end at about the same time. In virtual time a guest is none the worse for it.
+    when they are at most 1.5 times as many as the CPUs begin together: they share the CPUs,
+    and end at about the same time. In virtual time that does not change their results.
     """
 
     def __init__(self, at_once: int, count: int) -> None:

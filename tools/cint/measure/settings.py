@@ -64,7 +64,7 @@ class Settings:
     sweep: Sweep | None = None
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
-        """Of ``-device nvme`` under one of the policies."""
+        """The properties of ``-device nvme`` under one of the policies."""
         return properties.device_properties(policy, self.media, self.k, self.virtual, self.extras)
 
     @property
@@ -84,7 +84,7 @@ class Settings:
 
     @property
     def seeds(self) -> list[int]:
-        """Of each repeat."""
+        """The seed of each repeat."""
         return [self.seed + repeat for repeat in range(self.repeat)]
 
     @property

@@ -35,7 +35,7 @@ class Line:
 
 
 def collect(rows: Sequence[sampling.Row]) -> list[Line]:
-    """Of all rows; a row of a job alone has none."""
+    """The counts of all rows; a row of a single job has none."""
     found = []
     for row in rows:
         for name, counts in row.classes.items():

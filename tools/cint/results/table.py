@@ -39,7 +39,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Of the terminal's columns."""
+        """Its width, in columns of the terminal."""
         return RATIO_WIDTH if self.ratio else self.metric.width
 
 

@@ -52,12 +52,12 @@ def offline(name: str, run: str) -> Expr:
 
 
 def alone(name: str, prefix: str = "") -> Expr:
-    """Of the online application, where there is no other."""
+    """A value of the online application, alone."""
     return value(name, prefix + BOTH, ALONE.name)
 
 
 def cost(name: str, prefix: str = "") -> Expr:
-    """Of the online application's, where the offline one sleeps against where it polls."""
+    """The online application's value beside one that sleeps, against beside one that polls."""
     return online(name, prefix + SLEEPS) / online(name, prefix + BOTH)
 
 
