@@ -226,7 +226,7 @@ CLAIMS = (
           "--runtime 50ms", "the best timer has more reads, who waits pays", _best_timer,
           shows=("sync:", "mixed:", *_TABLE, "static")),
     Claim("./cint compare --hints on,preload:my.rules --policy cint --workload sync "
-          "--runtime 50ms", "rows with and without the rules: unmarked, a lone read waits for delta",
+          "--runtime 50ms", "with the rules a lone read is unmarked and waits for delta",
           lambda ran: ran.times("mean_us", "cint/preload:my.rules", "cint") > 1.3),
     Claim(_BEFORE, "results with a name", lambda ran: ran.results()["label"] == "before"),
     Claim(_AFTER, "results with a name", lambda ran: ran.results()["label"] == "after"),
