@@ -21,6 +21,7 @@ FAMILIES = {
     "vault": "I/O Latency Optimization with Polling (Vault 2017, slides)",
     "spdk": "Interrupt Support and Coalescing Enhancement for SPDK (Jiang)",
     "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
+    "auto": "Policy auto, for guests that say nothing",
     "cost": "What depends on the cost of an interrupt",
     "polling": "Interrupts, coalescing or polling",
     "blk-switch": "Rearchitecting Linux Storage Stack for us Latency and High Throughput "
