@@ -90,8 +90,12 @@ def to_default(name: str, works: Sequence[tuple[str, str]]) -> tuple[Series, ...
                  for run in ("adaptive", "hints", "auto"))
 
 
+def cells(works: Sequence[Workload]) -> list[tuple[str, str]]:
+    return [(work.name, work.name) for work in works]
+
+
 ALL = (*WAITING, *ASYNC, *TOGETHER)
-CELLS = [(work.name, work.name) for work in ALL]
+BUSY = cells(ASYNC)
 
 FIGURE = Figure(
     "auto-grid", "auto", "auto, load by load",
@@ -109,11 +113,14 @@ FIGURE = Figure(
         *(check for work in guessed.SLOW for check in floor(work, SLOW)),
     ),
     panels=(
-        Panel("reads a second", "ratio to default", to_default("iops", CELLS)),
-        Panel("interrupts a second", "ratio to default", to_default("device_irqs", CELLS)),
-        Panel("who waits, mean", "ratio to default", to_default(
+        Panel("many in flight: reads a second", "ratio to default", to_default("iops", BUSY)),
+        Panel("many in flight: interrupts a second", "ratio to default",
+              to_default("device_irqs", BUSY)),
+        Panel("who waits: mean latency", "ratio to default", to_default(
             "mean_us", [*((work.name, work.name) for work in WAITING),
                         *((work.name, waiting(work)) for work in TOGETHER)])),
+        Panel("who waits: interrupts a second of all", "ratio to default",
+              to_default("device_irqs", cells((*WAITING, *TOGETHER)))),
     ),
     columns=(IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), IRQS, CPU),
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
