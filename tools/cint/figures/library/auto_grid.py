@@ -72,7 +72,7 @@ def nobody_waits(work: Workload) -> Iterator[Check]:
     name = f"{work.name}: reads, auto against hints"
     yield at_least(name, to_hints("iops", work.name), 0.97, wrong(2), deviation=KNOWN.get(name))
     yield as_good(f"{work.name}: interrupts, auto against hints",
-                  to_hints("device_irqs", work.name), 1.15, wrong(0.2))
+                  to_hints("device_irqs", work.name), 1.15, wrong(0.1))
 
 
 def some_wait(work: Workload) -> Iterator[Check]:
