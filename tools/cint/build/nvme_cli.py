@@ -43,7 +43,9 @@ def _compile(step: steps.Step, source: Path, build: Path) -> None:
         step.run(["patch", "-p1", "--fuzz=0", "-s", "-i", patch], cwd=tree)
     meson, ninja = paths.VENV / "bin/meson", paths.VENV / "bin/ninja"
     env = engine.env()
-    step.run([meson, "setup", build / "b", tree, "--buildtype=release", "-Ddocs=false"], env=env)
+    # What is missing is said, not fetched from where its authors keep it.
+    step.run([meson, "setup", build / "b", tree, "--buildtype=release", "-Ddocs=false",
+              "--wrap-mode=nodownload"], env=env)
     step.run([ninja, "-C", build / "b", "nvme"], env=env)
     step.run(["strip", "-o", OUT, build / "b/nvme"])
 
