@@ -29,6 +29,7 @@ from cint.figures import (
     arrays,
     catalog,
     checks,
+    claims,
     document,
     draw,
     further,
@@ -165,7 +166,7 @@ def test_checks_have_names_of_their_own(figure: Figure) -> None:
 def test_what_cannot_be_chosen_is_said() -> None:
     with pytest.raises(UsageError, match="no figure 'cint-fig99'"):
         catalog.choose(["cint-fig99"], None, False)
-    with pytest.raises(UsageError, match="cint-fig23 is not done: needs KVell"):
+    with pytest.raises(UsageError, match="cint-fig23 is not done: KVell is in no package"):
         catalog.choose(["cint-fig23"], None, False)
     valid = "cinterrupts, vault, spdk, vic, auto, cost, polling, blk-switch, guests"
     with pytest.raises(UsageError, match=f"--set tpc: valid: {valid}"):
@@ -466,6 +467,100 @@ def test_a_process_that_was_not_woken_is_no_measurement(
                           bins, 1)}, None, 0.0, None, device)
     with pytest.raises(CintError, match=said) if said else nullcontext():
         reading.check_woken(one)
+
+
+# ---- the papers' claims ---------------------------------------------------
+
+PAPERS = ("cinterrupts", "vault", "spdk", "vic", "blk-switch")
+
+
+@of_each([f for f in FIGURES if document.stored(f.id)])
+def test_what_a_paper_says_is_of_one_claim(figure: Figure) -> None:
+    """No check with the paper's value is left out of its claims or counts for two of them."""
+    entry = document.stored(figure.id)
+    assert entry is not None
+    said = {c["name"] for c in entry["checks"] if claims.of_paper(c)}
+    chosen = [c["name"] for claim in claims.CLAIMS.get(figure.id, ())
+              for c in claims.of_claim(claim, entry["checks"])]
+    if figure.family in PAPERS:
+        assert sorted(chosen) == sorted(said)
+    else:
+        assert not chosen
+
+
+@of_each([f for f in FIGURES if f.id in claims.CLAIMS])
+def test_every_form_of_a_claim_names_a_check(figure: Figure) -> None:
+    entry = document.stored(figure.id)
+    assert entry is not None
+    for claim in claims.CLAIMS[figure.id]:
+        for form in claim.checks:
+            assert claims.of_claim(claims.Claim("", (form,)), entry["checks"]), form
+
+
+def test_claims_are_of_figures_that_there_are() -> None:
+    assert set(claims.CLAIMS) <= {figure.id for figure in FIGURES}
+
+
+@pytest.mark.parametrize(("paper", "measured", "verdict", "name", "wanted"), [
+    (2.0, 1.9, "pass", "a", claims.REPRODUCED),
+    (2.0, 1.6, "pass", "a", claims.REPRODUCED),
+    (2.0, 1.59, "pass", "a", claims.SHAPE),
+    (2.0, 2.51, "pass", "a", claims.SHAPE),
+    (0, 0.01, "pass", "a", claims.REPRODUCED),
+    ("rises", 7.0, "pass", "a", claims.REPRODUCED),
+    ("10 to 25", 9.3, "pass", "a", claims.REPRODUCED),
+    ("10 to 25", 7.9, "pass", "a", claims.SHAPE),
+    ("more than 10", 99.0, "pass", "a", claims.REPRODUCED),
+    ("to 8", 1.0, "pass", "a", claims.REPRODUCED),
+    ("15-fold", 11.9, "pass", "a", claims.SHAPE),
+    (2.0, 2.0, "expected-fail", "CPU", claims.NOT),
+    (1.35, 1.22, "expected-fail", "IOPS, a against b", claims.SHAPE),
+    (1.15, 0.89, "expected-fail", "IOPS, a against b", claims.NOT),
+    (0.59, 0.76, "expected-fail", "latency, a against b", claims.SHAPE),
+    (1.0, 1.1, "expected-fail", "latency, a against b", claims.NOT),
+    ("rises", 1.1, "expected-fail", "latency, a against b", claims.NOT),
+])
+def test_what_becomes_of_a_claim(paper: float | str, measured: float, verdict: str, name: str,
+                                 wanted: str) -> None:
+    check = {"name": name, "paper": paper, "measured": measured, "seeds": [measured] * 3,
+             "verdict": verdict}
+    assert claims.outcome(claims.Claim("so"), [check]).verdict == wanted
+
+
+def test_a_claim_is_as_good_as_its_worst_check() -> None:
+    good, far, bad = ({"name": name, "paper": 2.0, "measured": value, "seeds": [value],
+                       "verdict": verdict}
+                      for name, value, verdict in (("a", 2.0, "pass"), ("b", 4.0, "pass"),
+                                                   ("c", 2.0, "expected-fail")))
+    assert claims.outcome(claims.Claim("so"), [good, far]).verdict == claims.SHAPE
+    assert claims.outcome(claims.Claim("so"), [good, far, bad]).verdict == claims.NOT
+    assert claims.outcome(claims.Claim("so"), [good, far, bad]).fails == ("c",)
+    own = {**bad, "paper": None}
+    assert claims.outcome(claims.Claim("so"), [good, own]).verdict == claims.REPRODUCED
+
+
+def test_seeds_on_either_side_of_1_have_no_shape() -> None:
+    check = {"name": "a against b", "paper": 2.0, "measured": 1.1, "seeds": [0.9, 1.1, 1.2],
+             "verdict": "expected-fail"}
+    assert claims.outcome(claims.Claim("so"), [check]).verdict == claims.NOT
+
+
+def test_a_quick_run_decides_no_claim() -> None:
+    figure = next(f for f in FIGURES if f.id in claims.CLAIMS)
+    entry = document.stored(figure.id)
+    assert entry is not None and claims.outcomes(figure, entry)
+    quick = {**entry, "checks": [{**c, "verdict": checks.QUICK} for c in entry["checks"]]}
+    assert claims.outcomes(figure, quick) == []
+
+
+def test_how_many_claims_came_out_is_a_sentence() -> None:
+    def outcomes(*verdicts: str) -> list[claims.Outcome]:
+        return [claims.Outcome(claims.Claim("so"), v, None, None, ()) for v in verdicts]
+
+    assert page.in_a_sentence(outcomes(claims.SHAPE)) == "Shape only."
+    assert page.in_a_sentence(outcomes(claims.NOT, claims.NOT)) == "Not reproduced."
+    assert page.in_a_sentence(outcomes(claims.NOT, claims.REPRODUCED, claims.NOT)) == (
+        "Of 3 claims reproduced: 1 and not reproduced: 2.")
 
 
 # ---- expressions and checks ------------------------------------------------

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cint.figures import catalog, checks, document
+from cint.figures import catalog, checks, claims, document
 from cint.figures.model import Column, Figure, NotDone
 from cint.figures.values import Data, in_words
 from cint.results import table
@@ -92,6 +92,53 @@ def expected(check: Entry) -> str:
             f"{check['deviation']['reason']}")
 
 
+# ---- the claims -----------------------------------------------------------
+
+def beside(outcome: claims.Outcome) -> str:
+    """The paper's number and ours, where the claim has one."""
+    if outcome.paper is None or claims.bounds(outcome.paper) is None:
+        return ""
+    return f"paper {number(outcome.paper)}, here {number(outcome.here)}"
+
+
+_HOW_MANY = {claims.REPRODUCED: "reproduced:", claims.SHAPE: "in their shape only:",
+             claims.NOT: "not reproduced:"}
+
+
+def in_a_sentence(found: Sequence[claims.Outcome]) -> str:
+    """How many of a figure's claims are reproduced, in their shape only, or not."""
+    total = Counter(outcome.verdict for outcome in found)
+    if len(total) == 1:
+        return f"{next(iter(total)).capitalize()}."
+    words = [f"{_HOW_MANY[v]} {total[v]}" for v in claims.VERDICTS if total[v]]
+    return f"Of {len(found)} claims {' and '.join([', '.join(words[:-1]), words[-1]])}."
+
+
+def _claims(figure: Figure, entry: Entry) -> list[str]:
+    """Each claim of the paper with this figure, and what became of it."""
+    found = claims.outcomes(figure, entry)
+    if not found:
+        return []
+    lines = ["| the paper claims | verdict | paper | here |", "|---|---|---|---|"]
+    for one in found:
+        known = bool(beside(one))
+        lines.append(f"| {one.claim.text} | {one.verdict} | {number(one.paper) if known else ''} "
+                     f"| {number(one.here) if known else ''} |")
+    return [in_a_sentence(found), "\n".join(lines)]
+
+
+#: Rows of a table that a page shows at once.
+_FOLDED_ROWS = 20
+
+
+def _table(head: Sequence[str], body: Sequence[str], what: str) -> str:
+    """A table; a long one is folded, so that a page is read in a minute."""
+    text = "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *body])
+    if len(body) <= _FOLDED_ROWS:
+        return text
+    return f'<details><summary>{len(body)} {what}</summary>\n\n{text}\n\n</details>'
+
+
 def _reasons(entry: Entry) -> list[str]:
     """Why what deviates does."""
     found = []
@@ -108,9 +155,9 @@ def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
     parts = [f"# {figure.id}: {figure.title}", _wrap(
         f"{catalog.FAMILIES[figure.family]}, {figure.source}. Made by `./cint figure --docs "
         f"{figure.id}` at {facts['commit']}; do not edit."), _wrap(figure.claim),
-        f"![{figure.title}]({figure.id}.svg)", "## Checks",
-        "\n".join(["| check | paper | here | seeds | wanted | verdict |",
-                   "|---|---|---|---|---|---|", *map(_check_row, entry["checks"])])]
+        *_claims(figure, entry), f"![{figure.title}]({figure.id}.svg)", "## Checks",
+        _table(["check", "paper", "here", "seeds", "wanted", "verdict"],
+               [*map(_check_row, entry["checks"])], "checks")]
     if document.has_longer_slice(figure, entry):
         parts.append(_wrap(_LONGER_SLICE))
     reasons = _reasons(entry)
@@ -123,9 +170,8 @@ def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
     if found:
         heads = [c.head for c in shown(figure, data)]
         parts += [f"## {numbers_title(entry)}",
-                  "\n".join([f"| run | workload | {' | '.join(heads)} |",
-                             "|---" * (len(heads) + 2) + "|",
-                             *(f"| {name} | {' | '.join(cells)} |" for name, cells in found)])]
+                  _table(["run", "workload", *heads],
+                         [f"| {name} | {' | '.join(cells)} |" for name, cells in found], "rows")]
     parts += ["## Jobs", "\n".join(
         f"* {w}" for w in dict.fromkeys(f"`{w.name}`: {w.title}; media `{g.media}`"
                                         for g in figure.groups for w in g.workloads))]
@@ -152,10 +198,23 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
         f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
         f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
         "writes this page, and a test compares it with what is stored beside it."), _wrap(_HOW),
-        f"{len(entries)} figures: {words}.", *_longer_slices(entries)]
+        _wrap(_of_claims(entries)), f"{len(entries)} figures: {words}.",
+        *_longer_slices(entries)]
     for family, paper in catalog.FAMILIES.items():
         parts += [f"## {paper}", _family(family, entries, missing)]
     return "\n\n".join(parts) + "\n"
+
+
+def _of_claims(entries: Sequence[Entry]) -> str:
+    """How many of the papers' claims came out."""
+    known = {entry["id"]: entry for entry in entries}
+    total = Counter(outcome.verdict for f in catalog.figures() if f.id in known
+                    for outcome in claims.outcomes(f, known[f.id]))
+    return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
+            f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not. A claim "
+            "is reproduced if all of its checks hold and each number that the paper has came out "
+            "within a quarter of it. Its shape only is, if a number is farther off, or if a ratio "
+            "that does not hold is at least on the paper's side of 1.")
 
 
 def _longer_slices(entries: Sequence[Entry]) -> list[str]:
@@ -196,21 +255,32 @@ def _in_order(name: str) -> tuple[str | int, ...]:
 
 
 def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
-    lines = ["| figure | what | verdict |", "|---|---|---|"]
+    lines = ["| figure | what | the paper's claims, and what became of them | checks |",
+             "|---|---|---|---|"]
     known = {entry["id"]: entry for entry in entries}
     mine = sorted((f for f in catalog.figures() if f.family == family),
                   key=lambda f: _in_order(f.id))
     for figure in mine:
         entry = known.get(figure.id)
         if entry is None:
-            lines.append(f"| {figure.id} | {figure.title} | not measured at this commit |")
+            lines.append(f"| {figure.id} | {figure.title} | not measured at this commit | |")
         else:
             lines.append(f"| {_thumbnail(figure)} "
                          f"| [{figure.id}](figures/{figure.id}.md): {figure.title} "
-                         f"| {_verdict(entry)} |")
-    lines += [f"| {n.id} | {n.title} | not done: {n.reason} |"
+                         f"| {_became(figure, entry)} | {_verdict(entry)} |")
+    lines += [f"| {n.id} | {n.title} | not done: {n.reason} | |"
               for n in sorted(missing, key=lambda n: _in_order(n.id)) if n.family == family]
     return "\n".join(lines)
+
+
+def _became(figure: Figure, entry: Entry) -> str:
+    """A line for each claim; for what is of no paper, what it is to show."""
+    found = claims.outcomes(figure, entry)
+    if not found:
+        return f"of no paper: {figure.claim}"
+    return "<br>".join(
+        f"**{one.verdict}**: {one.claim.text}{f' ({beside(one)})' if beside(one) else ''}"
+        for one in found)
 
 
 def _verdict(entry: Entry) -> str:

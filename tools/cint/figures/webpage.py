@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cint import steps
-from cint.figures import catalog, checks, page
+from cint.figures import catalog, checks, claims, page
 from cint.figures.model import Figure
 from cint.figures.values import Data, in_words
 from cint.results import webpage
@@ -46,8 +46,15 @@ def _table(head: Sequence[str], body: Sequence[str]) -> str:
             + "\n".join(body) + "</tbody></table></div>")
 
 
-def _headline(entry: Entry) -> str:
-    """A figure's line of the overview: the check that says most, the paper's value beside ours."""
+def _headline(figure: Figure, entry: Entry) -> str:
+    """A figure's line of the overview: what became of the paper's claims, or the checks that say
+    most.
+    """
+    found = claims.outcomes(figure, entry)
+    if found:
+        return "<br>".join(
+            f"<b>{one.verdict}</b>: {escape(one.claim.text)} <small>{page.beside(one)}</small>"
+            for one in found)
     numbers = [c for c in entry["checks"] if isinstance(c["paper"], (int, float))]
     # 0 and 1 are things that have to be so, rather than results
     shown = (sorted(numbers, key=lambda c: c["paper"] in (0, 1)) or entry["checks"])[:3]
@@ -57,9 +64,10 @@ def _headline(entry: Entry) -> str:
     return "<br>".join(parts) or escape(entry["problem"])
 
 
-def _overview(document: Entry) -> str:
+def _overview(by_id: Mapping[str, Figure], document: Entry) -> str:
     body = [_cells([f'<a href="#{e["id"]}">{_tight(e["id"])}</a>', escape(e["title"]),
-                    _badge(e["verdict"]), escape(page.summary_row(e)[1]), _headline(e)])
+                    _badge(e["verdict"]), escape(page.summary_row(e)[1]),
+                    _headline(by_id[e["id"]], e)])
             for e in document["figures"]]
     body += [_cells([_tight(n["id"]), escape(n["title"]),
                      '<span class="badge none">NOT DONE</span>', "", escape(n["reason"])])
@@ -129,7 +137,7 @@ def _top(document: Entry) -> str:
 def render(figures: Sequence[Figure], document: Entry, drawings: Mapping[str, str]) -> str:
     """The whole page."""
     by_id = {figure.id: figure for figure in figures}
-    body = [_top(document), _overview(document),
+    body = [_top(document), _overview(by_id, document),
             *(_section(by_id[e["id"]], e, drawings.get(e["id"], ""))
               for e in document["figures"])]
     return webpage.whole("The papers' figures", STYLE_FILE, body, "light")

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a paper claims with a figure, claim by claim, and what became of each here.
+
+A claim is a sentence and the checks that show it. It is reproduced if all of them hold
+and each number that the paper has came out within a quarter of it. It is in its shape
+only if a number is farther off, or if a ratio that does not hold is on the paper's side
+of 1 at least. Else it is not reproduced.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from cint.figures import checks
+from cint.figures.model import Figure
+
+VERDICTS = REPRODUCED, SHAPE, NOT = "reproduced", "shape only", "not reproduced"
+#: By how much of it a number may be above the paper's or the paper's above it.
+NEAR = 1.25
+
+_ANY = r"([\d.]+)"
+#: How the papers' values are written that are no single number, and what each allows.
+_RANGES = (
+    (rf"{_ANY}(?:-fold| \(p99\))?", lambda low: (low, low)),
+    (rf"{_ANY} to {_ANY}", lambda low, high: (low, high)),
+    (rf"(?:more than|at least) {_ANY}|{_ANY} and more", lambda low: (low, math.inf)),
+    (rf"(?:to|at most) {_ANY}", lambda high: (0.0, high)),
+)
+#: A check of the project's own beside those of the paper.
+OWN = "not in the paper"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, and its checks by name; ``*`` stands for any letters."""
+
+    text: str
+    checks: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a claim; the paper's number and ours where it has one, and what fails."""
+
+    claim: Claim
+    verdict: str
+    paper: float | str | None
+    here: float | None
+    fails: tuple[str, ...]
+
+
+def of_paper(check: Mapping[str, Any]) -> bool:
+    """Whether a check, as the stored results have it, is the paper's and none of our own."""
+    return check["paper"] not in (None, OWN)
+
+
+def bounds(paper: float | str) -> tuple[float, float] | None:
+    """Between which numbers the paper's value lies; None where it is in words."""
+    if not isinstance(paper, str):
+        return paper, paper
+    for form, limits in _RANGES:
+        found = re.fullmatch(form, paper)
+        if found:
+            return limits(*(float(part) for part in found.groups() if part is not None))
+    return None
+
+
+def _is_near(check: Mapping[str, Any]) -> bool:
+    """Whether the median of the seeds is within a quarter of the paper's number, if it has one."""
+    known = bounds(check["paper"])
+    if known is None or known == (0, 0):
+        return True
+    low, high = known
+    return low / NEAR <= check["measured"] <= high * NEAR
+
+
+def _is_on_its_side(check: Mapping[str, Any]) -> bool:
+    """Whether a ratio is above 1, or below, where the paper's is."""
+    known = bounds(check["paper"])
+    if known is None or " against " not in check["name"]:
+        return False
+    low, high = known
+    return bool(all(s > 1 for s in check["seeds"]) if low > 1
+                else high < 1 and all(s < 1 for s in check["seeds"]))
+
+
+def of_claim(claim: Claim, found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those of a figure's checks that show a claim."""
+    return [c for c in found if of_paper(c)
+            and any(fnmatchcase(c["name"], form) for form in claim.checks)]
+
+
+def _says_most(found: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The first check with a number of the paper's; 0 and 1 are what has to be, not results."""
+    numbers = [c for c in found if bounds(c["paper"]) is not None]
+    return min(numbers, key=lambda c: c["paper"] in (0, 1), default=None)
+
+
+def outcome(claim: Claim, found: Sequence[Mapping[str, Any]]) -> Outcome:
+    """What became of a claim; ``found`` are its figure's checks as they are stored."""
+    mine = of_claim(claim, found)
+    failing = [c for c in mine if c["verdict"] != checks.PASS]
+    shown = _says_most(failing) or _says_most(mine)
+    return Outcome(claim, _verdict(mine, failing), shown and shown["paper"],
+                   shown and shown["measured"], tuple(c["name"] for c in failing))
+
+
+def _verdict(mine: Sequence[Mapping[str, Any]], failing: Sequence[Mapping[str, Any]]) -> str:
+    if not all(map(_is_on_its_side, failing)):
+        return NOT
+    return SHAPE if failing or not all(map(_is_near, mine)) else REPRODUCED
+
+
+def outcomes(figure: Figure, entry: Mapping[str, Any]) -> list[Outcome]:
+    """What became of each claim of a figure; none where it is of no paper, or measured quickly."""
+    found = entry["checks"]
+    if any(check["verdict"] == checks.QUICK for check in found):
+        return []
+    return [outcome(claim, found) for claim in CLAIMS.get(figure.id, ()) if of_claim(claim, found)]
+
+
+def _several(*pairs: tuple[str, Sequence[str]]) -> tuple[Claim, ...]:
+    return tuple(Claim(text, tuple(names)) for text, names in pairs)
+
+
+#: What T of blk-switch's loses, which several figures claim alike.
+_T_KEEPS = "T keeps 0.9 of its throughput"
+
+CLAIMS: Mapping[str, Sequence[Claim]] = {
+    "cint-fig3": _several(
+        ("An interrupt costs the same on every device",
+         ["cost of an interrupt, the highest*"]),
+        ("It is some 1500 cycles, 24 % of an I/O on Optane",
+         ["cost of an interrupt, Optane", "share of an I/O's cost, Optane"]),
+        ("Its share grows from device to device", ["share, *"])),
+    "cint-fig4": _several(
+        ("An interrupt adds the same to a lone read whatever the medium", ["what an*"]),
+        ("That is 15 % of a read of 5 us", ["share of a read of 5 us"]),
+        ("It is twice the share that it is of a read of 10 us", ["*against one of 10 us"])),
+    "cint-fig5": _several(
+        ("Hybrid polling does well for one thread with one size", ["one thread*"]),
+        ("With two threads it takes all of the CPU", ["two threads*"]),
+        ("With two sizes it is no faster than interrupts", ["two sizes: latency*"]),
+        ("And takes 2.7 times their CPU", ["two sizes: CPU*"])),
+    "cint-fig7": _several(
+        ("A timer of 20 us splits a burst", ["nvme20*"]),
+        ("One of 100 us makes the last read wait for it", ["nvme100*"]),
+        ("Adaptive does neither", ["adaptive*"])),
+    "cint-fig8": _several(
+        ("A lone read waits exactly for the policy's timer", ["*lone read*"]),
+        ("Under a deep load adaptive interrupts least", ["interrupts of*", "the same for*"]),
+        ("And so has the highest throughput", ["throughput*"])),
+    "cint-fig9": _several(
+        ("Adaptive finds the end of a batch when delta is over", ["adaptive*", "default*"]),
+        ("The Barrier says so at once", ["cint*"])),
+    "cint-fig10": _several(
+        ("Urgent: one interrupt for each sync read", ["cint: *", "default: *"]),
+        ("A fraction of default's interrupts", ["interrupts a second*"]),
+        ("Who waits does so no longer than with default", ["sync latency, cint*"]),
+        ("Who waits does so for much longer with adaptive", ["sync latency, adaptive*"]),
+        ("More throughput than default", ["total IOPS, cint against default"]),
+        ("Less than adaptive", ["total IOPS, adaptive*"])),
+    "cint-fig11": _several(
+        ("Interrupts fall as the threshold grows", ["thr *", "interrupts at*", "total IOPS*"]),
+        ("The sync job's latency grows with it", ["sync latency, thr 64*"]),
+        ("With Urgent it does not depend on one", ["cint: *", "sync latency, thr 32*"])),
+    "cint-fig12": _several(
+        ("With Barrier there is an interrupt for each batch", ["*I/Os for an interrupt*",
+                                                              "*interrupts for an I/O*"]),
+        ("One thread's batch ends 11 % later than with default", ["1 thread: latency, cint*"]),
+        ("And with adaptive later by its delta", ["1 thread: latency, adaptive*"]),
+        ("More throughput than default for 2 and 4 threads", ["*IOPS, cint*"]),
+        ("Adaptive has less than default for 2", ["*IOPS, adaptive*"])),
+    "cint-fig13": _several(
+        ("Each batch has an interrupt of its own, and ends earlier than with adaptive", ["*"])),
+    "cint-fig14": _several(
+        ("An Urgent completion is told of alone, and the others wait for the ninth", ["*"])),
+    "cint-fig15": _several(
+        ("Out of order shortens the sync job's latency", ["sync latency*"]),
+        ("For more interrupts", ["interrupts, cint+ooo*"]),
+        ("And less of the other job's throughput", ["async IOPS, cint+ooo*"]),
+        ("Default has fewer async I/Os and more interrupts than cint", ["*default against cint"]),
+        ("Where the async job is limited it is default's latency at less CPU", ["limited*"])),
+    "cint-fig17": _several(
+        ("The device keeps to the limit", ["*against the limit", "*mean latency",
+                                          "a limit above*"]),
+        ("At no loss of throughput", ["*throughput*"]),
+        ("It lets go when the storm is over", ["after the storm*"])),
+    "cint-fig18": _several(
+        ("A batched load's completions come in bursts, on a drive that spreads",
+         ["with the drive's spread*", "P3700*"]),
+        ("On one of even latency as well", ["a drive of even latency*"])),
+    "cint-fig19": _several(
+        ("Throughput levels out at a threshold of 16 to 32", ["*IOPS of thr 1 *",
+                                                            "*IOPS of thr 16*"]),
+        ("It is then a third above that without", ["*IOPS of thr 32*"]),
+        ("Interrupts fall as the threshold's inverse", ["*I/Os for an interrupt*"]),
+        ("On either drive alike", ["*P3700 against Optane"])),
+    "cint-fig20": _several(
+        ("Sync alone: default's latency", ["*sync latency, cint against default",
+                                          "*lone read's interrupt*"]),
+        ("Async alone: a fifteenth of the interrupts", ["*interrupts for an async I/O*",
+                                                       "*async interrupts, default*"]),
+        ("A third more throughput than default", ["*async IOPS, cint against default",
+                                                "*async IOPS, default against adaptive"]),
+        ("Out of order costs nothing there", ["*cint+ooo against cint"])),
+    "cint-fig21": _several(
+        ("Under adaptive the sync thread gets a quarter of the CPU", ["adaptive: *",
+                                                                    "*adaptive against default"]),
+        ("With default, and with cint out of order, half of it", ["default: *", "cint+ooo: *"]),
+        ("Out of order as much as with default", ["*cint+ooo against default"]),
+        ("cint is between adaptive and that", ["the same, cint against*"])),
+    "cint-tab2": _several(
+        ("A lone read takes as long with the policy engine as without",
+         ["*holds nothing*", "*interrupt each", "*its standard deviation"]),
+        ("Polling is a little faster", ["*polled*"])),
+    "lm-classic": _several(
+        ("Polled, a read takes a quarter less time", ["latency, polled against*",
+                                                     "latency with*", "latency polled",
+                                                     "IOPS times*"]),
+        ("Also where the polled queue keeps its interrupts, as in 2017",
+         ["latency, the queue*", "as in 2017*"]),
+        ("Polling takes all of the CPU, interrupts a third", ["CPU, *"]),
+        ("Its latencies spread a little less", ["standard deviation*"]),
+        ("Where the medium takes 1 ms polling makes no sense", ["medium of 1 ms*"])),
+    "lm-compete": _several(
+        ("Beside a process that wants the CPU one polled read in 5,000 takes very long",
+         ["classic: *"]),
+        ("Not as a process of SCHED_RR", ["classic, SCHED_RR*"])),
+    "lm-fixed": _several(
+        ("A sleep of half the mean time is as good as polling all the time", ["2 us*"]),
+        ("One of nearly all of it is as slow as interrupts", ["4 us*", "latency rises*",
+                                                            "CPU falls*"])),
+    "lm-hybrid": _several(
+        ("Hybrid polling is as fast as polling all the time", ["*latency against classic"]),
+        ("With 58 % of the CPU", ["*CPU against*"])),
+    "lm-mixsize": _several(
+        ("Small reads beside larger ones fall back to the latency of interrupts", ["*"])),
+    "lm-tail": _several(
+        ("One classically polled read in some 6,000 takes longer than with interrupts",
+         ["classic: *"]),
+        ("The longest far longer than with hybrid polling", ["half-mean: *"])),
+    "lm-user": _several(
+        ("Polled in user space a read takes 47 % less than with interrupts, 30 % less than polled "
+         "by the kernel, and all of the CPU", ["*"])),
+    "spdk-5.1.1": _several(
+        ("SPDK, polled, and libaio have the same throughput, in sequence", ["seq*"]),
+        ("And with random I/O", ["rand*"])),
+    "spdk-corun": _several(
+        ("An online application that polls has 13 us alone", ["online alone*"])),
+    "spdk-fig3": _several(
+        ("Asleep until an interrupt a process has a poller's throughput at the largest depth, and "
+         "with writes at any", ["*largest depth*", "*write *: coalesced*"]),
+        ("At the smallest it has a little less", ["*smallest depth*"]),
+        ("Polled, it is the throughput of the paper's drive", ["*, polled"])),
+    "spdk-fig4": _several(
+        ("Polling takes all of the CPU", ["*CPU, polled"]),
+        ("Asleep until an interrupt sequential I/O takes 4 to 8 %", ["seq*: CPU, coalesced*"]),
+        ("And random I/O some 70 %", ["rand*[0-9]: CPU, coalesced, k = 1"]),
+        ("Coalesced less", ["rand*[0-9]: CPU, coalesced", "rand*largest depth: CPU*",
+                            "*CPU saved*"]),
+        ("Each interrupt brings what was asked for", ["*I/Os for each interrupt*"])),
+    "spdk-fig5": _several(
+        ("An interrupt adds 2 us to a lone I/O, whatever its size and direction", ["*"])),
+    "vic-fig5": _several(
+        ("A longer window gives the computation more time, and the reads less",
+         ["IOPS*", "the computation gains*"]),
+        ("Alone the computation does not notice", ["the computation alone*"])),
+    "vic-low": _several(
+        ("A lone reader does not notice vIC", ["lone reader*"]),
+        ("Below 2000 I/Os a second every one interrupts", ["1000 reads*", "the same*"]),
+        ("With ratios between 1 and 1/2 moderate depths lose nothing", ["depth 6*"])),
+    "vic-tab1": _several(
+        ("The ratio is the table's, inside each of its rows", [
+            f"depth {depth}:*" for depth in (2, 6, 10, 14, 23, 31, 71, 143)]),
+        ("Also where a row begins", [
+            f"depth {depth}:*" for depth in (16, 24, 64, 128)])),
+    **{f"vic-tab{n}": _several(
+        ("vIC costs no throughput", ["*IOPS against default"]),
+        ("Interrupts fall as the depth grows", ["*interrupts for an I/O*", "*mean ratio*"]))
+       for n in (2, 4)},
+    **{f"vic-tab{n}": _several(
+        ("With fewer interrupts an I/O takes less CPU time", ["*"])) for n in (3, 5)},
+    "vic-tab6": _several(
+        ("With an interrupt for one read in eight the guest's CPU is idle for longer", ["*"])),
+    "blk-fig2": _several(
+        ("On one core L's tail latency is much higher beside T", ["*p99 of L, both against alone"]),
+        ("T loses little", ["per byte, off: T*"])),
+    "blk-fig3a": _several(
+        ("L's tail latency grows with the size of T's requests", ["*64k against 4k"]),
+        ("Linearly to the largest", ["*128k against 64k"])),
+    "blk-fig3b": _several(
+        ("The more applications poll, the shorter is the turn", ["*turn of an L*"]),
+        ("And the longer the wait for the next", ["*wait for*"]),
+        ("L's latency suffers", ["*p99.9 of L*", "*mean of L*"]),
+        ("And T's throughput", ["EEVDF: T*"]),
+        ("With priority for L T's throughput is near zero", ["priority: T*", "priority: p99*"])),
+    "blk-fig3c": _several(
+        ("Beside an L that polls T starves", ["T beside an L that polls*", "p99 of L that polls*"]),
+        ("The longer L sleeps, the more throughput T has", ["T, least step*"]),
+        ("And the higher is L's latency", ["mean of L*", "p99 of L, least*"])),
+    "blk-fig3d": _several(
+        ("At niceness -20 T starves", ["T beside L*", "p99 of L, nice -20*"]),
+        ("Towards 0 T has more throughput, at the cost of L's latency",
+         ["T, least step*", "mean of L*", "p99.9 of L*"])),
+    "blk-fig7": _several(
+        ("However many L there are, their latency is low: 10 to 25 times below Linux's p99, 28 to "
+         "110 times below its mean", ["*of 4 L*"]),
+        (_T_KEEPS, ["*: T beside*"])),
+    "blk-fig9": _several(
+        ("Threads of one L instead of processes: the trend of Figure 7 in latency",
+         ["*p99*", "*mean*"]),
+        ("And in T's throughput", ["*: T beside*"])),
+    "blk-fig10": _several(
+        ("As T's load grows Linux's latency grows", ["*off: p99*"]),
+        ("blk-switch's stays", ["*app: p99*", "*off against app"]),
+        (_T_KEEPS, ["*: T at*"])),
+    "blk-fig11": _several(
+        ("Linux's latency is more than 10 times blk-switch's", ["*p99 of L*"]),
+        ("On one core T keeps 0.6, on more 0.9 and more", ["*: T, app*"])),
+    "blk-fig13": _several(
+        ("Where the medium takes 80 us that is most of the latency, and L still has half of "
+         "Linux's or less", ["*"])),
+    "blk-fig15": _several(
+        ("Prioritisation takes L's tail latency down by an order of magnitude",
+         ["per byte: p99 of L, off*"]),
+        ("And costs T throughput", ["per byte: T, prio*"]),
+        ("Request steering gives it back", ["*T, request against prio"]),
+        ("Application steering lowers L's latency as well", ["*two of each*"])),
+}
