@@ -114,8 +114,9 @@ static const char help[] =
 "                         other. on (the default): as device, but cint has\n"
 "                         ooo=on; off: as on, but no drain, no max-hold, errors\n"
 "                         count as successes, and a CQ too large for pressure\n"
-"  --cpu-scale K          times and rates typed for policies are those of a\n"
-"                         machine K times as fast as FILE's (default: 1)\n"
+"  --cpu-scale K          what is typed and printed is of a machine K times as\n"
+"                         fast as FILE's: reported time (default: 1)\n"
+"  --guest-time           what is printed is in FILE's own time\n"
 "  --cq-size N            entries of the completion queue (default: 1024)\n"
 "  --reap WHEN            the guest consumes CQEs: eager (at the interrupt; the\n"
 "                         default), a time after it (6us, or a number of ns), or\n"
@@ -154,7 +155,7 @@ static G_NORETURN void print_help(void)
 enum {
     OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_SCALE, OPT_CQ_SIZE, OPT_GUEST,
     OPT_RECORD, OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
-    OPT_OPTIMAL, OPT_HINTS,
+    OPT_OPTIMAL, OPT_HINTS, OPT_GUEST_TIME,
 };
 
 static const struct option long_options[] = {
@@ -162,6 +163,7 @@ static const struct option long_options[] = {
     { "set",        required_argument,  NULL, OPT_SET },
     { "extras",     required_argument,  NULL, OPT_EXTRAS },
     { "cpu-scale",  required_argument,  NULL, OPT_SCALE },
+    { "guest-time", no_argument,        NULL, OPT_GUEST_TIME },
     { "cq-size",    required_argument,  NULL, OPT_CQ_SIZE },
     { "reap",       required_argument,  NULL, OPT_GUEST },
     { "guest",      required_argument,  NULL, OPT_GUEST },
@@ -182,6 +184,7 @@ typedef struct Typed {
     const char *irqs, *cq_size;
     Extras extras;
     double scale;
+    bool guest_time;
 } Typed;
 
 static void read_option(Setup *setup, Typed *typed, int option)
@@ -198,6 +201,9 @@ static void read_option(Setup *setup, Typed *typed, int option)
         break;
     case OPT_SCALE:
         typed->scale = scale_option(optarg);
+        break;
+    case OPT_GUEST_TIME:
+        typed->guest_time = true;
         break;
     case OPT_CQ_SIZE:
         typed->cq_size = optarg;
@@ -256,6 +262,23 @@ static void make_arms(Setup *setup, Typed *typed)
     }
 }
 
+static uint64_t scaled(uint64_t ns, double scale)
+{
+    return MAX(ns * scale + 0.5, 1);
+}
+
+/* What was typed beside the policies, as times of FILE. */
+static void scale_times(Setup *setup, const Typed *typed)
+{
+    setup->scale = typed->guest_time ? 1 : typed->scale;
+    if (setup->guest > 0) {
+        setup->guest = scaled(setup->guest, typed->scale);
+    }
+    if (setup->price_ns) {
+        setup->price_ns = scaled(setup->price_ns, typed->scale);
+    }
+}
+
 static void finish_setup(Setup *setup, Typed *typed)
 {
     if (setup->price_ns && setup->guest != GUEST_EAGER) {
@@ -263,6 +286,7 @@ static void finish_setup(Setup *setup, Typed *typed)
                     "finds some that no interrupt has told of");
     }
     setup->extras = typed->extras != EXTRAS_OFF;
+    scale_times(setup, typed);
     if (setup->traced) {
         /* The traced guest answered the traced interrupts, not these. */
         setup->guest_given = true;

@@ -35,6 +35,7 @@ typedef struct Setup {
     bool json;
     bool bench;
     uint64_t price_ns;          /* of an interrupt, for the optimum, or 0 */
+    double scale;               /* printed times are FILE's divided by it */
     int cqid;                   /* the only one of interest, or -1 */
 } Setup;
 

@@ -57,6 +57,22 @@ static G_GNUC_PRINTF(1, 2) void putf(const char *format, ...)
 }
 
 /*
+ * Times: FILE's, divided by the scale of what is typed and printed
+ */
+
+static double reported(const Replay *replay, double ns)
+{
+    return ns / replay->setup->scale;
+}
+
+static uint64_t whole(const Replay *replay, uint64_t ns)
+{
+    double scale = replay->setup->scale;
+
+    return scale == 1 ? ns : (uint64_t)(ns / scale + 0.5);
+}
+
+/*
  * Interrupts
  */
 
@@ -82,7 +98,7 @@ static void put_origin(const Lane *lane, bool json)
 static void irq_as_text(const Lane *lane, int64_t t, const CintAction *action)
 {
     put("irq ");
-    put_number(t);
+    put_number(whole(lane->replay, t));
     put(" ");
     put(class_names[action->fire]);
     put(" ");
@@ -96,7 +112,7 @@ static void irq_as_text(const Lane *lane, int64_t t, const CintAction *action)
 static void irq_as_json(const Lane *lane, int64_t t, const CintAction *action)
 {
     put("{\"irq\":");
-    put_number(t);
+    put_number(whole(lane->replay, t));
     put(",\"class\":\"");
     put(class_names[action->fire]);
     put("\",\"reason\":\"");
@@ -133,18 +149,21 @@ static double ratio(double a, double b)
 /* From the first event to the last: what came after was only waiting. */
 static double seconds(const Replay *replay)
 {
-    return replay->events ? (replay->now - replay->first_ns) / 1e9 : 0;
+    return replay->events ?
+           reported(replay, replay->now - replay->first_ns) / 1e9 : 0;
 }
 
-static double mean_ns(const HoldStats *hold)
+static double mean_ns(const Replay *replay, const HoldStats *hold)
 {
-    return ratio(hold->sum_ns, hold->cqes);
+    return reported(replay, ratio(hold->sum_ns, hold->cqes));
 }
 
 /* No value lies above the largest, whatever its bucket says. */
-static uint64_t hold_quantile(const Stats *stats, double share)
+static uint64_t hold_quantile(const Replay *replay, const Stats *stats,
+                              double share)
 {
-    return MIN(hist_quantile(&stats->hist, share), stats_hold(stats).max_ns);
+    return whole(replay, MIN(hist_quantile(&stats->hist, share),
+                             stats_hold(stats).max_ns));
 }
 
 static Stats *arm_stats(const Replay *replay, unsigned arm)
@@ -167,6 +186,12 @@ static Hist *all_gaps(const Replay *replay)
         hist_merge(hist, &replay->cq[i]->gaps);
     }
     return hist;
+}
+
+static uint64_t gap_quantile(const Replay *replay, const Hist *gaps,
+                             double share)
+{
+    return whole(replay, hist_quantile(gaps, share));
 }
 
 static uint64_t recorded(const Replay *replay, CintFire class)
@@ -199,8 +224,8 @@ static void put_row(const Replay *replay, const char *name, const Stats *stats)
          " %10" PRIu64 "\n", name_width(replay), name, irqs(stats),
          stats->irqs[CINT_FIRE_URGENT],
          ratio(replay->completions, irqs(stats)),
-         ratio(irqs(stats), seconds(replay)), mean_ns(&hold),
-         hold_quantile(stats, 0.99), hold.max_ns);
+         ratio(irqs(stats), seconds(replay)), mean_ns(replay, &hold),
+         hold_quantile(replay, stats, 0.99), whole(replay, hold.max_ns));
 }
 
 static void put_arms(Replay *replay)
@@ -238,7 +263,8 @@ static void put_hints(Replay *replay)
             if (hold->cqes && hold->cqes != stats_hold(stats).cqes) {
                 putf("hold %s %s: CQEs %" PRIu64 ", mean %.0f ns, max %"
                      PRIu64 " ns\n", replay->arm[i].name, hint_names[hint],
-                     hold->cqes, mean_ns(hold), hold->max_ns);
+                     hold->cqes, mean_ns(replay, hold),
+                     whole(replay, hold->max_ns));
             }
         }
     }
@@ -272,10 +298,14 @@ static void put_load(Replay *replay)
 
     putf("events %" PRIu64 ", completions %" PRIu64 " in %.9g s",
          replay->events, replay->completions, seconds(replay));
+    if (replay->setup->scale != 1) {
+        putf(" of reported time (%g times as long in FILE; --guest-time)",
+             replay->setup->scale);
+    }
     if (gaps->total) {
         putf(", gap between them p50 %" PRIu64 " ns, p90 %" PRIu64
-             " ns, p99 %" PRIu64 " ns", hist_quantile(gaps, 0.5),
-             hist_quantile(gaps, 0.9), hist_quantile(gaps, 0.99));
+             " ns, p99 %" PRIu64 " ns", gap_quantile(replay, gaps, 0.5),
+             gap_quantile(replay, gaps, 0.9), gap_quantile(replay, gaps, 0.99));
     }
     put("\n");
 }
@@ -347,8 +377,8 @@ static void put_optima(Replay *replay)
     }
     putf("regret: cost as a ratio to the least there could be, where an "
          "interrupt costs %" PRIu64 " ns,\nand a ns of waiting 1, or w if "
-         "nobody waits for that command\n%-*s", replay->setup->price_ns, width,
-         "policy");
+         "nobody waits for that command\n%-*s",
+         whole(replay, replay->setup->price_ns), width, "policy");
     for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
         putf("   w = %4.2f", (double)weight / OPTIMAL_PARTS);
     }
@@ -390,10 +420,12 @@ static void put_notes(Replay *replay)
              "urgent interrupts were sent by the traced device");
 }
 
-static void put_json_hold(const char *name, const HoldStats *hold)
+static void put_json_hold(const Replay *replay, const char *name,
+                          const HoldStats *hold)
 {
     putf("\"%s\":{\"cqes\":%" PRIu64 ",\"mean_ns\":%.1f,\"max_ns\":%" PRIu64
-         "}", name, hold->cqes, mean_ns(hold), hold->max_ns);
+         "}", name, hold->cqes, mean_ns(replay, hold),
+         whole(replay, hold->max_ns));
 }
 
 static void put_json_config(CintConfig config)
@@ -445,15 +477,15 @@ static void put_json_arm(Replay *replay, unsigned arm)
          stats->irqs[CINT_FIRE_FULL], stats->irqs[CINT_FIRE_URGENT],
          ratio(replay->completions, irqs(stats)),
          ratio(irqs(stats), seconds(replay)), stats->avoided);
-    put_json_hold("hold", &hold);
+    put_json_hold(replay, "hold", &hold);
     putf(",\"hold_p99_ns\":%" PRIu64 ",\"hold_by_hint\":{",
-         hold_quantile(stats, 0.99));
+         hold_quantile(replay, stats, 0.99));
     for (hint = 0; hint < NVME_CINT_NR_HINTS; hint++) {
         put(hint ? "," : "");
-        put_json_hold(hint_names[hint], &stats->hold[hint]);
+        put_json_hold(replay, hint_names[hint], &stats->hold[hint]);
     }
     put("},");
-    put_json_hold("post_to_head", &stats->post_to_head);
+    put_json_hold(replay, "post_to_head", &stats->post_to_head);
     put_json_reasons(stats);
     put_json_config(replay->arm[arm].config);
     put("}");
@@ -461,7 +493,8 @@ static void put_json_arm(Replay *replay, unsigned arm)
 
 static void put_json_optimum(const Replay *replay, unsigned weight)
 {
-    double cost_ns = least_cost(replay, weight) / OPTIMAL_PARTS;
+    double cost_ns = reported(replay, least_cost(replay, weight)) /
+                     OPTIMAL_PARTS;
     unsigned i;
 
     putf("%s{\"weight\":%.2f,\"interrupts\":%" PRIu64 ",\"cost_ns\":%.2f,"
@@ -480,7 +513,7 @@ static void put_json_optima(const Replay *replay)
     unsigned weight;
 
     putf(",\"optimum\":{\"price_ns\":%" PRIu64 ",\"weights\":[",
-         replay->setup->price_ns);
+         whole(replay, replay->setup->price_ns));
     for (weight = 0; weight < OPTIMAL_WEIGHTS; weight++) {
         put_json_optimum(replay, weight);
     }
@@ -493,9 +526,11 @@ static void put_json(Replay *replay)
     unsigned i;
 
     putf("{\"summary\":{\"events\":%" PRIu64 ",\"completions\":%" PRIu64
-         ",\"seconds\":%.9f,\"in_flight\":%u,\"left_out\":%" PRIu64
+         ",\"seconds\":%.9f,\"cpu_scale\":%g,\"in_flight\":%u"
+         ",\"left_out\":%" PRIu64
          ",\"cancelled\":%" PRIu64 ",\"ignored_heads\":%" PRIu64,
          replay->events, replay->completions, seconds(replay),
+         replay->setup->scale,
          g_hash_table_size(replay->flying), replay->strangers,
          replay->cancelled, replay->ignored_heads);
     putf(",\"recorded\":{\"full\":%" PRIu64 ",\"urgent\":%" PRIu64 "}",
@@ -503,9 +538,9 @@ static void put_json(Replay *replay)
          recorded(replay, CINT_FIRE_URGENT));
     putf(",\"gap_ns\":{\"p50\":%" PRIu64 ",\"p90\":%" PRIu64 ",\"p95\":%"
          PRIu64 ",\"p99\":%" PRIu64 ",\"p99.9\":%" PRIu64 "}",
-         hist_quantile(gaps, 0.5), hist_quantile(gaps, 0.9),
-         hist_quantile(gaps, 0.95), hist_quantile(gaps, 0.99),
-         hist_quantile(gaps, 0.999));
+         gap_quantile(replay, gaps, 0.5), gap_quantile(replay, gaps, 0.9),
+         gap_quantile(replay, gaps, 0.95), gap_quantile(replay, gaps, 0.99),
+         gap_quantile(replay, gaps, 0.999));
     put(",\"policies\":[");
     for (i = 0; i < replay->nr_arms; i++) {
         put_json_arm(replay, i);

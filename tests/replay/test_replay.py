@@ -361,16 +361,66 @@ def test_a_long_input_crosses_buffers() -> None:
     assert got["gap_ns"]["p99"] == 10
 
 
-def test_a_sweep_finds_the_bursts_of_a_load() -> None:
-    """100 bursts of 32, 1 us apart within, 1 ms between."""
+#: Times of a summary, and what is a rate; by their places below a policy.
+_TIMES = (("hold", "mean_ns"), ("hold", "max_ns"), ("post_to_head", "mean_ns"),
+          ("hold_by_hint", "unmarked", "max_ns"))
+
+
+def _at(found: Any, place: tuple[str, ...]) -> float:
+    for name in place:
+        found = found[name]
+    return float(found)
+
+
+def test_all_times_are_of_the_machine_that_the_guest_stands_for() -> None:
+    """At scale 4 the same words are 4 times as long in the record, and printed as typed."""
+    text = submits(6) + "".join(f"complete {t} 1 {i}\n" for i, t in
+                                enumerate((400, 2400, 4000, 20000, 21600, 80000), start=1))
+    words = ("--reap", "{}ns", "--policy", "adaptive:delta={}ns")
+    wide = tuple(word.format(4000) for word in words)
+    typed = ("--cpu-scale", "4", *(word.format(1000) for word in words))
+    assert irqs(*typed, text=text) == [
+        f"irq {int(line.split()[1]) // 4} {' '.join(line.split()[2:])}"
+        for line in irqs(*wide, text=text)]
+    assert irqs("--guest-time", *typed, text=text) == irqs(*wide, text=text)
+    guest, reported = summary(*wide, text=text), summary(*typed, text=text)
+    assert (guest["cpu_scale"], reported["cpu_scale"]) == (1, 4)
+    assert reported["seconds"] == guest["seconds"] / 4
+    one, other = guest["policies"][0], reported["policies"][0]
+    assert _at(one, ("hold", "mean_ns")) > 0 and one["interrupts"] == other["interrupts"] == 3
+    for place in _TIMES:
+        assert _at(other, place) == pytest.approx(_at(one, place) / 4, abs=0.5), place
+    assert other["interrupts_per_s"] == pytest.approx(one["interrupts_per_s"] * 4, rel=1e-3)
+    assert reported["gap_ns"]["p50"] == pytest.approx(guest["gap_ns"]["p50"] / 4, abs=0.5)
+
+
+def test_the_head_line_says_whose_time_it_is() -> None:
+    text = submits(1) + every(8000, 1)
+    shown = replay("--cpu-scale", "4", text=text).stdout
+    assert ("in 2e-06 s of reported time (4 times as long in FILE; --guest-time)" in shown
+            and "reported time" not in replay("--cpu-scale", "4", "--guest-time", text=text).stdout)
+
+
+def test_the_price_of_an_interrupt_is_typed_in_that_time_too() -> None:
+    for scale, price in ((1, "2us"), (4, "500ns")):
+        found = summary("--cpu-scale", f"{scale}", "--optimal", price, "--policy", "default",
+                        text=TWO)["optimum"]
+        assert found["price_ns"] == 2000 / scale
+        assert found["weights"][1]["regret"] == summary(
+            "--optimal", "2us", "--policy", "default", text=TWO)["optimum"]["weights"][1]["regret"]
+
+
+@pytest.mark.parametrize("scale", [1, 4])
+def test_a_sweep_finds_the_bursts_of_a_load(scale: int) -> None:
+    """100 bursts of 32, 1 us apart within, 1 ms between, in a record of that scale."""
     lines = []
     for burst in range(100):
         for i in range(32):
-            t = burst * 1_000_000 + i * 1000
+            t = (burst * 1_000_000 + i * 1000) * scale
             lines.append(f"submit {t} 1 {i}\ncomplete {t} 1 {i}\n")
     grid = sweep.parse_grid("delta=500ns..20us,thr=1..256")
     arms = [word for point in grid for word in ("--policy", sweep.arm("adaptive", point))]
-    found = summary("--extras", "off", *arms, text="".join(lines))
+    found = summary("--cpu-scale", f"{scale}", "--extras", "off", *arms, text="".join(lines))
     result = sweep.evaluate("adaptive", grid, "95", found)
     assert 1000 <= result.gap_ns <= 1031
     # A delta of 1 us, also of the grid, would expire just before each next completion.

@@ -42,12 +42,12 @@ def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_options_reach_the_program(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     words = ["--extras", "off", "--cpu-scale", "3", "--set", "thr=4", "--set", "max-hold=9",
              "--cq-size", "64", "--reap", "700", "--record", "off", "--cq", "3", "--irqs", "on",
-             "--from-trace", "--json", "--bench", "--policy", "cint:thr=1,delta=2us",
-             "--policy", "static20", "some.log"]
+             "--from-trace", "--guest-time", "--json", "--bench",
+             "--policy", "cint:thr=1,delta=2us", "--policy", "static20", "some.log"]
     assert cli.main(["replay", *words]) == 0
     assert json.loads(capfd.readouterr().out) == words
-    assert cli.main(["replay", "--policy", "cint:thr=1,delta=2us,static20", *words[:21],
-                     *words[25:]]) == 0
+    assert cli.main(["replay", "--policy", "cint:thr=1,delta=2us,static20", *words[:22],
+                     *words[26:]]) == 0
     assert json.loads(capfd.readouterr().out) == words
 
 
@@ -177,23 +177,11 @@ def test_sweep_calls_the_program_once_for_the_grid(
     assert "proposed for policy cint: delta=1us, thr=2" in shown
 
 
-def test_a_sweep_is_in_the_time_of_what_is_typed(
-        program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The log's times are those of a guest that is K times as slow as what it stands for."""
-    words = ["replay", "--sweep", "delta=1us..9us,thr=2..3", "--plot", str(tmp_path / "map.png"),
-             "--json", "--cpu-scale", "4", "--policy", "adaptive", "load"]
-    assert cli.main(words) == 0
-    found = json.loads(capfd.readouterr().out)
-    assert (found["gap_ns"], found["delta_clipped"]) == (1000, False)
-    assert found["delta_ns"] == min(c["delta_ns"] for c in found["cells"] if c["delta_ns"] > 1000)
-    cell = found["cells"][0]
-    assert (cell["interrupts_per_s"], cell["hold_mean_ns"], cell["hold_p99_ns"]) == (20.0, .25, 0)
-
-
 @pytest.mark.parametrize(("words", "message"), [
     (["--policy", "cint", "--policy", "vic"], "--sweep takes one --policy, not 2"),
     (["--policy", "static20"], "static: unknown parameter 'delta'"),
     (["--bench"], "--sweep and --bench do not go together"),
+    (["--guest-time"], "--sweep and --guest-time do not go together"),
     (["--plot", "/nowhere/x.png"], "--plot /nowhere/x.png:"),
     (["--plot", "x.nonsense"], "--plot x.nonsense:"),
 ])
@@ -213,8 +201,8 @@ def test_options_of_both_programs_are_the_same() -> None:
     source = (paths.REPLAY_SRC / "options.c").read_text("utf-8")
     parser = cli.build_parser(["replay"])
     help_text = parser._subparsers._group_actions[0].choices["replay"].format_help()  # type: ignore[union-attr, index]
-    for name in ("policy", "set", "extras", "cpu-scale", "cq-size", "reap", "record", "from-trace",
-                 "cq", "irqs", "json", "bench"):
+    for name in ("policy", "set", "extras", "cpu-scale", "guest-time", "cq-size", "reap", "record",
+                 "from-trace", "cq", "irqs", "json"):
         assert f'"{name}"' in source
         assert f"--{name} " in help_text or f"--{name}\n" in help_text
     assert replay.DEFAULT_PLOT.suffix == ".png"

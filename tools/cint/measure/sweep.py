@@ -114,12 +114,11 @@ def arm(base: str, point: Point) -> str:
 
 # ---- the choice ---------------------------------------------------------
 
-def _cell(point: Point, found: Mapping[str, Any], completions: int, scale: float) -> Cell:
+def _cell(point: Point, found: Mapping[str, Any], completions: int) -> Cell:
     irqs = int(found["interrupts"])
     cost = calibration.PAPER_IO_NS + calibration.PAPER_IRQ_NS * irqs / max(completions, 1)
-    return Cell(point.delta_ns, point.thr, irqs, found["interrupts_per_s"] * scale,
-                found["cqes_per_interrupt"], found["hold"]["mean_ns"] / scale,
-                round(found["hold_p99_ns"] / scale), cost)
+    return Cell(point.delta_ns, point.thr, irqs, found["interrupts_per_s"],
+                found["cqes_per_interrupt"], found["hold"]["mean_ns"], found["hold_p99_ns"], cost)
 
 
 def choose_delta(deltas: Sequence[int], gap_ns: int) -> tuple[int, bool]:
@@ -138,18 +137,15 @@ def choose_thr(column: Sequence[Cell]) -> int:
 
 
 def evaluate(base: str, grid: Sequence[Point], quantile: str,
-             summary: Mapping[str, Any], scale: float = 1.0) -> Sweep:
-    """The program's summary of all points, as cells and a proposal.
-
-    The program's times are the recorded ones, `scale` times as long as what is typed and said.
-    """
+             summary: Mapping[str, Any]) -> Sweep:
+    """The program's summary of all points, as cells and a proposal."""
     completions = int(summary["completions"])
     if completions < 2:
         raise UsageError(f"--sweep: the timeline has {completions} completions; gaps between "
                          "them are what delta is chosen from")
-    cells = [_cell(point, found, completions, scale)
+    cells = [_cell(point, found, completions)
              for point, found in zip(grid, summary["policies"], strict=True)]
-    gap = round(summary["gap_ns"][f"p{quantile}"] / scale)
+    gap = int(summary["gap_ns"][f"p{quantile}"])
     delta, clipped = choose_delta([point.delta_ns for point in grid], gap)
     column = [cell for cell in cells if cell.delta_ns == delta]
     return Sweep(base, completions, quantile, gap, delta, choose_thr(column), clipped, cells)

@@ -55,12 +55,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="a parameter of all policies, by its property's name; may be repeated; what is "
              "typed with a policy wins")
     add("--cpu-scale", metavar="K", type=_scale,
-        help="times and rates typed for policies are those of a machine K times as fast as the "
-             "one of FILE (default: the comparison's whose log FILE is, else 1)")
+        help="what is typed and printed is of a machine K times as fast as the one of FILE: "
+             "reported time (default: the comparison's whose log FILE is, else 1)")
+    add("--guest-time", action="store_true", help="what is printed is in FILE's own time")
     add("--cq-size", metavar="N", help="entries of the completion queue (default: 1024)")
-    add("--reap", "--guest", metavar="WHEN", dest="reap",
+    add("--reap", metavar="WHEN",
         help="when the guest consumes CQEs: eager (default), a time after the interrupt, or trace "
-             "(by head lines only); --guest is the same")
+             "(by head lines only)")
+    add("--guest", dest="reap", help=argparse.SUPPRESS)  # its name of before
     add("--record", metavar="on|off",
         help="whether the guest has status records, which out-of-order Urgent needs (default: on)")
     add("--from-trace", action="store_true",
@@ -74,7 +76,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--irqs", metavar="on|off", help="print each interrupt (default: on for one policy)")
     add("--json", action="store_true",
         help="one JSON object a line: interrupts, then the summary; with --sweep one document")
-    add("--bench", action="store_true", help="measure the program: parser, engine, everything")
+    add("--bench", action="store_true", help=argparse.SUPPRESS)  # of the program itself
     _add_import(parser)
     _add_sweep(parser)
 
@@ -125,7 +127,7 @@ def program_args(args: argparse.Namespace) -> list[str]:
         value = getattr(args, name)
         if value is not None:
             words += [f"--{name.replace('_', '-')}", value]
-    for name in ("from_trace", "json", "bench"):
+    for name in ("from_trace", "guest_time", "json", "bench"):
         if getattr(args, name):
             words.append(f"--{name.replace('_', '-')}")
     return words
@@ -167,8 +169,9 @@ def _sweep(args: argparse.Namespace) -> int:
     policies = policies_for(args)
     if len(policies) > 1:
         raise UsageError(f"--sweep takes one --policy, not {len(policies)}")
-    if args.bench:
-        raise UsageError("--sweep and --bench do not go together")
+    if args.bench or args.guest_time:
+        other = "bench" if args.bench else "guest-time"
+        raise UsageError(f"--sweep and --{other} do not go together")
     base = policies[0].name
     properties.parse_policy(sweep.arm(base, args.sweep[0]))
     args.json, args.irqs = True, "off"
@@ -178,7 +181,7 @@ def _sweep(args: argparse.Namespace) -> int:
     if done.returncode:
         return done.returncode
     result = sweep.evaluate(base, args.sweep, args.quantile,
-                            json.loads(done.stdout.splitlines()[-1])["summary"], _scale_of(args))
+                            json.loads(done.stdout.splitlines()[-1])["summary"])
     grid.draw(result, args.file or "standard input", args.plot)
     ui.info(f"heat maps: {paths.display(args.plot)}")
     return grid.report(result, as_json=args.as_json)

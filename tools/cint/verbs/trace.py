@@ -170,9 +170,11 @@ def _timeline(trace: events.Trace, place: Path) -> None:
     ui.info(f"timeline: {paths.display(place)}; open it in https://ui.perfetto.dev")
 
 
-def _what_if(log: Path, policies: str) -> int:
+def _what_if(log: Path, policies: str, guest_time: bool) -> int:
+    """The trace under other policies, its times as those above."""
     sys.stdout.flush()
-    words = ["replay", "--from-trace", "--irqs", "off", "--policy", policies, str(log)]
+    words = ["replay", "--from-trace", "--irqs", "off", "--policy", policies,
+             *(["--guest-time"] if guest_time else []), str(log)]
     return subprocess.run([sys.executable, "-P", "-m", "cint", *words], check=False).returncode
 
 
@@ -213,5 +215,5 @@ def run(args: argparse.Namespace) -> int:
         _timeline(trace, args.perfetto)
     if args.what_if is not None:
         print()
-        return _what_if(log, args.what_if)
+        return _what_if(log, args.what_if, args.guest_time)
     return EXIT_OK
