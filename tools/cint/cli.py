@@ -236,13 +236,20 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
 
 
 def _add_common(verb: str, parser: argparse.ArgumentParser) -> None:
-    """Accept the common options after the verb too, unless the verb has its own."""
+    """Accept the common options after the verb too, unless the verb has its own.
+
+    Its help names them in one line: `cint --help` says what they do.
+    """
     taken = set(parser._option_string_actions)
-    group = parser.add_argument_group("common options")
+    group = parser.add_argument_group("common options (see ./cint --help)")
+    named = []
     for flags, options in _options_of(verb):
         free = [flag for flag in flags if flag not in taken]
         if free:
-            group.add_argument(*free, default=argparse.SUPPRESS, **options)  # type: ignore[arg-type]
+            hidden = {**options, "help": argparse.SUPPRESS}
+            group.add_argument(*free, default=argparse.SUPPRESS, **hidden)  # type: ignore[arg-type]
+            named.append(free[0])
+    group.description = textwrap.fill(", ".join(named), 75, break_on_hyphens=False)
 
 
 def _add_examples(verb: str, parser: argparse.ArgumentParser) -> None:

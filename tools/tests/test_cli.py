@@ -48,8 +48,10 @@ def test_who_builds_nothing_takes_no_sources(name: str, capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "--no-color" in shown
     sources = cli.SOME_SOURCES.get(name, () if name in cli.LIGHT else tuple(cli.SOURCES))
-    assert {word for word in cli.SOURCES if f"{word} DIR" in shown} == set(sources)
-    assert ("--linux-as-is" in shown) is (name not in cli.LIGHT and name not in cli.SOME_SOURCES)
+    named = shown.partition("common options (see ./cint --help):\n")[2].partition("\n\n")[0]
+    assert {word for word in cli.SOURCES if word in named} == set(sources)
+    assert "DIR" not in named and "tarball" not in shown
+    assert ("--linux-as-is" in named) is (name not in cli.LIGHT and name not in cli.SOME_SOURCES)
     builds = "setup.ensure(" in Path(cli.load(name).__file__ or "").read_text("utf-8")
     assert not (builds and name in cli.LIGHT)
 
@@ -134,6 +136,9 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["completion", "tcsh"], "SHELL 'tcsh': there is none"),
     (["libvirt", "--policy", "split:l=cint,t=adaptive"], "has one policy for all queues"),
     (["report", "/nowhere"], "there are no such results"),
+    (["compare", "--full-seed", "3", "--dry-run"], "--full-seed: only with --full"),
+    (["figure", "cint-fig8", "--full-seed", "3"], "--full-seed: only with --full"),
+    (["calibrate", "--full-seed", "3"], "--full-seed: only with --full"),
     (["top", "--interval", "0.01", "s"], "--interval 0.01: must be at least 50ms"),
 ])
 def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],

@@ -113,8 +113,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="TEXT", help="a name for the results, for ./cint results and diff")
     add("--json", action="store_true",
         help="print results.json, and nothing else, to standard output")
-    add("--no-previous", action="store_true",
-        help="do not show the last result beside this one")
+    add("--no-previous", action="store_true", help=argparse.SUPPRESS)  # no last result beside it
     add("--quick", action="store_true", help="very short jobs; not good enough for conclusions")
     add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
     add("--boot-limit", metavar="S", type=units.count(1, 3600, "--boot-limit"),
@@ -264,6 +263,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
     if not virtual and args.cpu_scale is not None:
         raise UsageError("--cpu-scale: only with --time virtual")
     vm.check_drive(args.drive)
+    store.check(args)
     if args.json and args.dry_run:
         raise UsageError("--json and --dry-run do not go together: nothing is measured")
     kinds.check(args.guest, args.irq_cost)

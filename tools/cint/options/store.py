@@ -6,19 +6,22 @@ from __future__ import annotations
 import argparse
 
 from cint import units
+from cint.errors import UsageError
 from cint.measure import runner
 from cint.measure.settings import MAX_SEED
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
-    """What is taken from the store of runs (measure.store), for all verbs that use it."""
+    """What is taken from the store of runs (measure.store), for all verbs that use it.
+
+    --full and --full-seed are for those who work on cint: docs/compare.md has them, no help.
+    """
     parser.add_argument("--fresh", action="store_true",
                         help="take no run from the store, where those of virtual time are kept; "
                              "one that is there has to come out the same")
-    parser.add_argument("--full", action="store_true",
-                        help="run a tenth of what is in the store again, chosen at random")
+    parser.add_argument("--full", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--full-seed", metavar="N", type=units.count(0, MAX_SEED, "--full-seed"),
-                        help="choose it as the time before, whose seed was printed")
+                        help=argparse.SUPPRESS)
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +30,12 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
                         help="run the guests on the workers of this Dask scheduler "
                              "(tcp://HOST:PORT or tls://HOST:PORT); ./cint worker starts them, see "
                              "docs/cluster.md")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what says nothing, before anything is built."""
+    if args.full_seed is not None and not args.full:
+        raise UsageError("--full-seed: only with --full, which draws what is run again")
 
 
 def reuse_from(args: argparse.Namespace) -> runner.Reuse:

@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code."""
     from cint.build import setup  # noqa: PLC0415 - slow to import, and not for --help
 
+    store_options.check(args)
     setup.ensure(args, ("qemu", "linux", "image"))
     runtime_s = calibration.QUICK_RUNTIME_S if args.quick else calibration.RUNTIME_S
     logs = paths.LOGS / "calibrate"

@@ -221,6 +221,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
     figures = catalog.choose(args.id, args.set, args.all)
+    store_options.check(args)
     if args.docs and args.quick:
         raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
     if args.docs and args.vcpus:
