@@ -139,6 +139,11 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["compare", "--full-seed", "3", "--dry-run"], "--full-seed: only with --full"),
     (["figure", "cint-fig8", "--full-seed", "3"], "--full-seed: only with --full"),
     (["calibrate", "--full-seed", "3"], "--full-seed: only with --full"),
+    (["trace", "/nowhere"], "/nowhere: there is no such file"),
+    (["replay", "--from", "blkparse", "/nowhere"], "/nowhere: there is no such file"),
+    (["libvirt", "--drive", "/nowhere"], "--drive /nowhere: there is no such file"),
+    (["libvirt", "--drive", "/etc"], "--drive /etc: that is a directory"),
+    (["libvirt", "--domain", "/nowhere"], "--domain /nowhere: No such file"),
     (["top", "--interval", "0.01", "s"], "--interval 0.01: must be at least 50ms"),
 ])
 def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],

@@ -193,7 +193,7 @@ def test_first_policy_is_the_baseline_without_default() -> None:
 
 def test_own_job_file_replaces_the_workloads(tmp_path: Path) -> None:
     path = tmp_path / "own.fio"
-    path.write_text("[a]\nruntime=1\n")
+    path.write_text("[a]\nfilename=${DEVICE}\nruntime=1\n")
     assert [w.name for w in chosen("--fio", str(path)).workloads] == ["own"]
     both = chosen("--fio", str(path), "--workload", "sync").workloads
     assert [w.name for w in both] == ["sync", "own"]
@@ -201,10 +201,10 @@ def test_own_job_file_replaces_the_workloads(tmp_path: Path) -> None:
 
 def test_a_runtime_that_is_typed_is_that_of_an_own_file(tmp_path: Path) -> None:
     path = tmp_path / "own.fio"
-    path.write_text("[a]\nruntime=1\n")
+    path.write_text("[a]\nfilename=${DEVICE}\nruntime=1\n")
     assert "runtime=1\n" in chosen("--fio", str(path)).workloads[0].template
     got = chosen("--fio", str(path), "--runtime", "30ms").workloads[0].template
-    assert got == "[a]\nruntime=30000us\n"
+    assert got == "[a]\nruntime=30000us\nfilename=${DEVICE}\n"
 
 
 def test_a_job_without_a_file() -> None:
@@ -243,7 +243,7 @@ def test_jobs_refused(job: str, said: str | None) -> None:
 def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "x.fio").write_text("[j]\n")
+        (tmp_path / name / "x.fio").write_text("[j]\nfilename=${DEVICE}\n")
     files = ("--fio", str(tmp_path / "a/x.fio"), "--fio", str(tmp_path / "b/x.fio"))
     with pytest.raises(UsageError, match="two workloads are called 'x'"):
         chosen(*files)

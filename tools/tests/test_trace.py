@@ -474,8 +474,8 @@ def test_a_log_without_events_says_what_to_do(tmp_path: Path,
     assert cli.main(["trace", str(tmp_path / "log")]) == 1
     assert "--trace cint" in capsys.readouterr().err
     assert cli.main(["trace"]) == 2
-    assert cli.main(["trace", str(tmp_path / "none")]) == 1
-    assert "No such file" in capsys.readouterr().err
+    assert cli.main(["trace", str(tmp_path / "none")]) == 2
+    assert "there is no such file" in capsys.readouterr().err
 
 
 class Monitor(threading.Thread):

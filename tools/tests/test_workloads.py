@@ -111,12 +111,20 @@ def test_own_file_is_scaled(tmp_path: Path) -> None:
 
 def test_another_runtime_for_an_own_file(tmp_path: Path) -> None:
     path = tmp_path / "j.fio"
-    path.write_text("[global]\nbs=4k\nruntime=9\n[one]\ntimeout = 3s\nrw=read\n[two]\nrw=write\n")
+    path.write_text("[global]\nfilename=${DEVICE}\nruntime=9\n[one]\ntimeout = 3s\nrw=read\n"
+                    "[two]\nrw=write\n")
     own = workloads.lasting(workloads.load_job_file(path), 0.25)
-    assert own.template == ("[global]\nruntime=250000us\nbs=4k\n[one]\nruntime=250000us\nrw=read\n"
+    assert own.template == ("[global]\nruntime=250000us\nfilename=${DEVICE}\n"
+                            "[one]\nruntime=250000us\nrw=read\n"
                             "[two]\nruntime=250000us\nrw=write\n")
     assert "runtime=750000us" in workloads.render(own, TIMING, 3)
     assert workloads.guest_seconds(own, TIMING, 3) == pytest.approx(0.75)
+
+
+def test_a_remark_may_name_what_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "j.fio"
+    path.write_text("; ${SIZE}\n[global]\nfilename=/dev/nvme0n1\n[a]\nrw=read # ${X}\n")
+    assert workloads.load_job_file(path).name == "j"
 
 
 def test_a_value_that_is_no_number_stays() -> None:
@@ -127,7 +135,12 @@ def test_a_value_that_is_no_number_stays() -> None:
 
 @pytest.mark.parametrize(("content", "named"), [
     ("[global]\nbs=4k\n", "no job section"), ("", "no job section"),
-    ("[a]\noutput=/tmp/x\n", "output"), ("[a]\n" + "x" * 70000, "64 KiB")])
+    ("[a]\noutput=/tmp/x\n", "output"), ("[a]\n" + "x" * 70000, "64 KiB"),
+    ("[a]\nread_iolog=x\n", "read_iolog"), ("[a]\nrw=read\n", r"\[a\] has nothing as its filename"),
+    ("[global]\nfilename=${DEVICE}\n[a]\nfilename=/etc/passwd\n", r"\[a\] has '/etc/passwd'"),
+    ("[a]\nfilename=${DEVICE}\n[b]\nrw=read\n", r"\[b\] has nothing"),
+    ("[a]\nfilename=${DEVICE}\nbs=${SIZE}\n", "SIZE.*is not in the guest"),
+    ("[a]\nfilename=${DEVICE}\n  include x.fio\n", "include x.fio' is not in the guest")])
 def test_own_file_refused(tmp_path: Path, content: str, named: str) -> None:
     path = tmp_path / "j.fio"
     path.write_text(content)

@@ -204,8 +204,7 @@ def image_format(image: Path) -> str:
         with image.open("rb") as stream:
             return "qcow2" if stream.read(4) == b"QFI\xfb" else "raw"
     except OSError as problem:
-        raise CintError(f"{image}: {problem.strerror}",
-                        hint="make one: qemu-img create -f qcow2 FILE 20G") from None
+        raise CintError(f"{image}: {problem.strerror}") from None
 
 
 def _text(domain: ET.Element) -> str:

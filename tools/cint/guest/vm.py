@@ -340,11 +340,12 @@ def check_files(machine: Machine) -> None:
                           hint="run ./cint build")
 
 
-def check_drive(drive: Path | None) -> None:
-    """Refuse a --drive that is no file."""
+def check_drive(drive: Path | None, hint: str | None = None) -> None:
+    """Refuse a --drive that is no file; `hint` says how one is made."""
+    if drive is not None and drive.is_dir():
+        raise UsageError(f"--drive {drive}: that is a directory")
     if drive is not None and not drive.is_file():
-        raise UsageError(f"--drive {drive}: " + ("that is a directory" if drive.is_dir()
-                                                 else "there is no such file"))
+        raise UsageError(f"--drive {drive}: there is no such file", hint=hint)
 
 
 def command(machine: Machine) -> list[str]:

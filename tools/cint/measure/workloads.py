@@ -264,7 +264,7 @@ _RATES = {f"{prefix}{unit}": factor for unit in ("", "b", "ib")
 _HAS_EDGES = re.compile(r"^\s*exec_(pre|post)run\s*=", re.MULTILINE)
 # Refused: they would send the guest's results somewhere the tool cannot see,
 # or reach for something that is not in the guest.
-_REFUSED = ("output", "output-format", "client", "remote-config")
+_REFUSED = ("output", "output-format", "client", "remote-config", "read_iolog")
 
 
 #: What --job decides itself, and what of it another option says.
@@ -310,8 +310,38 @@ def _job_options(text: str, rest: str) -> dict[str, str]:
     return options
 
 
+def _places(text: str) -> dict[str, str]:
+    """The jobs of a job file, and what each is to read or write; empty where it does not say."""
+    found: dict[str, str] = {}
+    usual, section = "", "global"
+    for line in text.splitlines():
+        head = re.match(r"\s*\[([^\]]+)\]", line)
+        option = _OPTION.match(line)
+        if head:
+            section = head[1]
+            if section.lower() != "global":
+                found[section] = usual
+        elif option and option[2] == "filename" and section.lower() == "global":
+            usual = option[4]
+        elif option and option[2] == "filename":
+            found[section] = option[4]
+    return found
+
+
+def _check_places(path: Path, text: str) -> None:
+    """Refuse what is not in the guest: other files than the namespace, variables, job files."""
+    for job, place in _places(text).items():
+        if not place.startswith(("${DEVICE}", "/dev/nvme")):
+            what = f"'{place}'" if place else "nothing"
+            raise UsageError(f"--fio {path}: [{job}] has {what} as its filename",
+                             hint="the guest has one drive and no files: filename=${DEVICE}")
+    for line in text.splitlines():
+        if found := re.match(r"[^#;]*(\$\{(?!DEVICE\})\w*\}|^\s*include\s+\S+)", line):
+            raise UsageError(f"--fio {path}: '{found[1].strip()}' is not in the guest")
+
+
 def load_job_file(path: Path) -> Workload:
-    """Read a fio job file; it may use ${DEVICE} for the namespace's node."""
+    """Read a fio job file, whose jobs are on ${DEVICE}, the namespace's node."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as err:
@@ -325,6 +355,7 @@ def load_job_file(path: Path) -> Workload:
         option = _OPTION.match(line)
         if option and option[2] in _REFUSED:
             raise UsageError(f"--fio {path}: the option '{option[2]}' cannot be used here")
+    _check_places(path, text)
     name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
     return Workload(name, f"{path.name} ({len(sections)} sections)", text,
                     split=len(set(sections) - {"global"}) > 1, own=True,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cint.errors import CintError
+from cint.errors import CintError, UsageError
 
 PREFIX = "pci_nvme_cint_"
 #: QEMU's own events that a timeline has vCPUs from.
@@ -380,6 +380,8 @@ def load(log: Path) -> Trace:
                                                 "log backend alone writes")
         with log.open(encoding="utf-8", errors="replace") as stream:
             trace = read(stream)
+    except FileNotFoundError:
+        raise UsageError(f"{log}: there is no such file") from None
     except OSError as problem:
         raise CintError(f"{log}: {problem.strerror}") from None
     if not trace.events:

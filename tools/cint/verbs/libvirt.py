@@ -12,7 +12,7 @@ from cint import host, ui, units
 from cint.build import install
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import libvirt
+from cint.guest import libvirt, vm
 from cint.measure import settings
 from cint.options import policies
 
@@ -114,8 +114,7 @@ def _read(name: str) -> str:
                          hint="write it with: virsh dumpxml --inactive NAME") from None
 
 
-def _change(args: argparse.Namespace, device: libvirt.Device) -> str:
-    text = _read(args.domain)
+def _change(args: argparse.Namespace, text: str, device: libvirt.Device) -> str:
     machine = libvirt.unknown_machine(text, device.emulator)
     if machine:
         raise CintError(f"the domain's machine type {machine} is not one of QEMU's, but of the "
@@ -132,9 +131,11 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     if args.disk and not args.domain:
         raise UsageError("--disk: only with --domain")
+    vm.check_drive(args.drive, "make one: qemu-img create -f qcow2 FILE 20G")
+    text = _read(args.domain) if args.domain else ""
     device = device_for(args)
     if args.domain:
-        print(_change(args, device), end="")
+        print(_change(args, text, device), end="")
     elif args.drive:
         kvm = args.accel == "kvm" if args.accel else host.choose_accel().name == "kvm"
         new = libvirt.New(args.drive, args.name, args.memory, args.vcpus, kvm, args.uefi,
