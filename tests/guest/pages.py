@@ -193,7 +193,7 @@ _LOG = "traced/logs/adaptive/qemu.log"
 _BEFORE = "./cint compare --label before --policy default,adaptive --workload async --runtime 100ms"
 _AFTER = ("./cint compare --label after --policy default,adaptive:delta=10us --workload async "
           "--runtime 100ms")
-_TABLE = ("policy", "   ", "default", "adaptive", "cint ")
+_TABLE = ("policy", "reported", "default", "adaptive", "cint ")
 
 CLAIMS = (
     Claim("./cint compare", "in sync cint is as default, in async whoever coalesces wins, in mixed "
@@ -210,7 +210,7 @@ CLAIMS = (
           lambda ran: "-device" in ran.out and "cint.policy" in ran.out, boots=False),
     Claim("./cint compare --workload mixed --policy default,cint",
           "who waits has its read sooner, more reads, half the interrupts", _mixed,
-          shows=("policy", "   ", "default", "cint")),
+          shows=("policy", "reported", "default", "cint")),
     Claim(f"{_JOB},{_BATCHES} --policy default,adaptive,cint --runtime 100ms",
           "cint coalesces batches", lambda ran: ran.times("ios_per_irq", "cint", "default") > 4
           and ran.times("iops", "cint", "default") > 1.1, shows=_TABLE),
@@ -231,7 +231,7 @@ CLAIMS = (
     Claim(_BEFORE, "results with a name", lambda ran: ran.results()["label"] == "before"),
     Claim(_AFTER, "results with a name", lambda ran: ran.results()["label"] == "after"),
     Claim("./cint diff before after", "what was set differently is marked", _diff,
-          after=(_BEFORE, _AFTER), shows=("policy", "before", "   ", "async")),
+          after=(_BEFORE, _AFTER), shows=("policy", "before", "reported", "async")),
     Claim(_TRACED, "a traced run", lambda ran: ran.made(_LOG)),
     Claim("./cint replay --from-trace --policy adaptive --sweep delta=1us..50us,thr=1..256 "
           f"{_LOG}", "a proposal by the papers' method, two heat maps",
@@ -245,7 +245,7 @@ CLAIMS = (
           lambda ran: ran.made("timeline.json"), after=(_TRACED,)),
     Claim(f"./cint trace --what-if default,cint {_LOG}", "the same trace through the engine",
           lambda ran: "default" in ran.out and "cint" in ran.out, after=(_TRACED,),
-          shows=("policy", "     ", "default", "cint ")),
+          shows=("events", "policy", "     ", "default", "cint ")),
     Claim("./cint replay --from blkparse --policy default,cint blkparse.txt",
           "blkparse's records are read", lambda ran: "cint" in ran.out, shows=("",), boots=False),
     Claim("./cint compare --cpu-scale calibrated --irq-cost calibrated --workload async "
@@ -254,10 +254,10 @@ CLAIMS = (
           "an interrupt of 2 us", _calibrated(2000)),
     Claim(f"{_CLASSES} --policy default --steering off,prio,request,app {_MEDIA}",
           "a row for each mode; L's p99 is a fraction of that in mode off", _steered,
-          shows=("policy", "   ", "default", "  latency", "  throughput")),
+          shows=("policy", "reported", "default", "  latency", "  throughput")),
     Claim(f"{_CLASSES} --steering prio --policy default,split:l=cint,t=adaptive {_MEDIA}",
           "queues of L and of T have policies of their own", _split,
-          shows=("policy", "   ", "default", "split", "  latency", "  throughput")),
+          shows=("policy", "reported", "default", "split", "  latency", "  throughput")),
 )
 
 #: Commands that other tests run: the words of the command that decide, and the test.

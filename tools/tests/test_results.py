@@ -140,6 +140,21 @@ def test_diff(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
                if row["values"]["iops"][0])
 
 
+@pytest.mark.parametrize(("k", "says"), [(1.0, False), (3.0, True)])
+def test_every_output_says_whose_time_it_is_in(shelf: Path, capsys: pytest.CaptureFixture[str],
+                                               k: float, says: bool) -> None:
+    for name in ("20260101T000000Z-compare", "20260102T000000Z-compare"):
+        document = documents.load(shelf / name)
+        document["scale"]["k"] = k
+        documents.write_json(shelf / name, document)
+    for words in (["show", "20260101"], ["diff", "20260101", "20260102"]):
+        assert cli.main(words) == 0
+        assert ("\nreported time " in capsys.readouterr().out) is says
+    assert cli.main(["show", "--html", "20260101"]) == 0
+    page = Path(capsys.readouterr().out.strip()).read_text("utf-8")
+    assert (">reported time<" in page) is says
+
+
 def test_diff_says_what_was_different(shelf: Path) -> None:
     one = documents.load(shelf / "latest")
     two = copy.deepcopy(one)

@@ -28,7 +28,7 @@ def between(one: Document, two: Document) -> dict[str, Any]:
             "policies": [list(names) for names in dict.fromkeys(
                 (before.policy, now.policy) for before, now in pairs
                 if before.policy != now.policy)],
-            "rows": [_row(one, two, *pair) for pair in pairs]}
+            "time": table.time_of(one, two), "rows": [_row(one, two, *pair) for pair in pairs]}
 
 
 def _pairs(one: Sequence[sampling.Row],
@@ -128,7 +128,7 @@ def format_lines(found: Mapping[str, Any], names: tuple[str, str],
     for shown, title in ((metrics.COMPARED[:3], head),
                          (more, "".join(f"{m.title:>{_CELL}}" for m in more))):
         lines += ["", paint(f"{names[0]}, then {names[1]}", "bold"),
-                  paint(f"{'':{table.MAX_NAME}}{title}", "dim")]
+                  paint(f"{found['time']:{table.MAX_NAME}}{title}", "dim")]
         lines += [_line(row, shown) for row in found["rows"] if row["job"] is None]
     notes = []
     if any(not row["same"] for row in found["rows"]):

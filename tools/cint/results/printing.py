@@ -21,7 +21,7 @@ def print_table(document: documents.Document, where: Path) -> None:
     """All of it on standard output."""
     paint = ui.paint if sys.stdout.isatty() else table.plain
     lines = table.format_rows(documents.rows_from(document), titles(document),
-                              document["baseline"], paint)
+                              document["baseline"], paint, table.time_of(document))
     lines += classes.format_lines(documents.rows_from(document), paint)
     lines += lateness.format_lines(lateness.of_document(document), paint)
     lines += previous.format_lines(document.get("previous"), paint)

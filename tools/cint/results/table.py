@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cint.measure import metrics, sampling
 
@@ -78,6 +79,12 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[:width - 1] + "…"
 
 
+def time_of(*documents: Mapping[str, Any]) -> str:
+    """Whose time the values are in, where it is not this machine's (docs/scaling.md)."""
+    scaled = any(one.get("scale", {}).get("k", 1) != 1 for one in documents)
+    return "reported time" if scaled else ""
+
+
 #: Name of the line below a row of several repeats.
 SPREAD = "  max-min, %"
 
@@ -109,8 +116,8 @@ def brief(rows: Sequence[sampling.Row]) -> str:
 
 
 def format_rows(rows: Sequence[sampling.Row], titles: Mapping[str, str],
-                baseline: str, paint: Paint = plain) -> list[str]:
-    """The table as lines; ``titles`` says what each workload is."""
+                baseline: str, paint: Paint = plain, time: str = "") -> list[str]:
+    """The table as lines; ``titles`` says what each workload is, ``time`` whose time it is."""
     longest = max((len(_name(r)) for r in rows), default=0)
     width = min(max(longest, MIN_NAME), MAX_NAME)
     lines: list[str] = []
@@ -118,7 +125,7 @@ def format_rows(rows: Sequence[sampling.Row], titles: Mapping[str, str],
         mine = [r for r in rows if r.workload == workload]
         lines += ["", paint(cut(f"{workload}: {titles.get(workload, '')}", WIDTH), "bold"),
                   paint(_line("policy", [c.head for c in COLUMNS], width), "dim"),
-                  paint(_line("", [c.unit for c in COLUMNS], width), "dim")]
+                  paint(_line(time, [c.unit for c in COLUMNS], width), "dim")]
         for row in mine:
             text = _line(_name(row), [_cell(c, row) for c in COLUMNS], width)
             lines.append(paint(text, "dim") if row.job is not None else text)

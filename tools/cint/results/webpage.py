@@ -221,12 +221,12 @@ def _result_rows(mine: Sequence[sampling.Row], drawn: _Drawn) -> list[str]:
     return found
 
 
-def _head(drawn: _Drawn) -> list[str]:
-    """The heads of a workload's table."""
+def _head(drawn: _Drawn, time: str) -> list[str]:
+    """The heads of a workload's table; ``time`` is whose time its values are in."""
     heads = [escape(metric.head) + _tag("small", escape(metric.unit)) for metric in metrics.TABLE]
     log = ", log" if drawn.latency is not None and drawn.latency.log else ""
     heads.insert(1, "latency" + _tag("small", f"p50 to p99.9, us{log}"))
-    return ["policy", *heads]
+    return ["policy" + (_tag("small", time) if time else ""), *heads]
 
 
 def _results(document: Document) -> str:
@@ -237,7 +237,8 @@ def _results(document: Document) -> str:
             title += f"; latency: the {one['latency_job']} job's"
         mine = [row for row in documents.rows_from(document) if row.workload == one["name"]]
         drawn = _Drawn.of(mine)
-        parts.append(_table(title, _head(drawn), _result_rows(mine, drawn)))
+        parts.append(_table(title, _head(drawn, table.time_of(document)),
+                            _result_rows(mine, drawn)))
     key = (f"Bold: the best, and what ties with it. "
            f"x: ratio to {document['baseline']} in the same workload. Latencies are those from "
            "submission to completion as fio sees them; the drawing is thick from p50 to p99 and "
