@@ -223,7 +223,7 @@ static uint64_t all_once(Bench *b)
     uint64_t events;
 
     input_open(&in, b->setup->path);
-    replay = replay_new(b->setup, &in);
+    replay = replay_new(b->setup, &in, 0, b->setup->nr_arms);
     while (b->setup->next(&in, &event)) {
         replay_event(replay, &event);
     }

@@ -23,6 +23,20 @@ void error_at(const char *where, uint64_t line, const char *format,
     end(format, args);
 }
 
+static G_NORETURN G_GNUC_PRINTF(3, 4)
+void error_format(const char *where, uint64_t line, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    error_at(where, line, format, args);
+}
+
+void error_text(const char *where, uint64_t line, const char *text)
+{
+    error_format(where, line, "%s", text);
+}
+
 void usage_error(const char *format, ...)
 {
     va_list args;

@@ -16,6 +16,9 @@
 G_NORETURN void error_at(const char *where, uint64_t line, const char *format,
                          va_list args) G_GNUC_PRINTF(3, 0);
 
+/* The same for a text. */
+G_NORETURN void error_text(const char *where, uint64_t line, const char *text);
+
 /* The same for a mistake on the command line. */
 G_NORETURN void usage_error(const char *format, ...) G_GNUC_PRINTF(1, 2);
 

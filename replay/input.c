@@ -21,6 +21,9 @@ void input_error(const Input *in, const char *format, ...)
     va_list args;
 
     va_start(args, format);
+    if (in->fail) {
+        in->fail(in, g_strdup_vprintf(format, args));
+    }
     error_at(in->name, in->line, format, args);
 }
 

@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <glib.h>
 
-typedef struct Input {
+typedef struct Input Input;
+struct Input {
     const char *name;           /* for messages */
     int fd;
     char *buffer;
@@ -19,7 +20,13 @@ typedef struct Input {
     size_t next;                /* where the next line begins */
     bool at_end;                /* of the file */
     uint64_t line;              /* number of the line in hand */
-} Input;
+    /*
+     * Takes a mistake in the line in place of the program's end, and does not
+     * return. @text is without the line; it is the receiver's to free.
+     */
+    void (*fail)(const Input *in, char *text);
+    void *fail_data;
+};
 
 void input_open(Input *in, const char *path);
 void input_close(Input *in);
@@ -27,7 +34,10 @@ void input_close(Input *in);
 /* The next line, which ends with a newline and no NUL; NULL at the end. */
 const char *input_line(Input *in);
 
-/* Says which line is wrong and why, and ends the program with EXIT_USAGE. */
+/*
+ * Says which line is wrong and why, and ends the program with EXIT_USAGE, or
+ * does with it what @in->fail says.
+ */
 G_NORETURN void input_error(const Input *in, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 

@@ -19,6 +19,7 @@
 #define SMALLEST_SCALE      0.1
 #define LARGEST_SCALE       64.0
 #define LONGEST_PRICE_NS    1000000000
+#define MOST_THREADS        1024
 
 static uint64_t number_option(const char *option, const char *text,
                               uint64_t min, uint64_t max)
@@ -133,6 +134,9 @@ static const char help[] =
 "                         as a ratio to it (regret)\n"
 "  --hints on|off         whether policies hear the record's hints (default:\n"
 "                         on); what they are measured by has them either way\n"
+"  --threads N            divide the policies among N threads, and read FILE by\n"
+"                         one more (default: as many as there are processors);\n"
+"                         1: one thread does everything\n"
 "  --bench                measure this program instead: parser, engine, both\n"
 "  --help\n"
 "\n"
@@ -155,7 +159,7 @@ static G_NORETURN void print_help(void)
 enum {
     OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_SCALE, OPT_CQ_SIZE, OPT_GUEST,
     OPT_RECORD, OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
-    OPT_OPTIMAL, OPT_HINTS, OPT_GUEST_TIME,
+    OPT_OPTIMAL, OPT_HINTS, OPT_GUEST_TIME, OPT_THREADS,
 };
 
 static const struct option long_options[] = {
@@ -175,6 +179,7 @@ static const struct option long_options[] = {
     { "bench",      no_argument,        NULL, OPT_BENCH },
     { "optimal",    required_argument,  NULL, OPT_OPTIMAL },
     { "hints",      required_argument,  NULL, OPT_HINTS },
+    { "threads",    required_argument,  NULL, OPT_THREADS },
     { "help",       no_argument,        NULL, OPT_HELP },
     { NULL }
 };
@@ -233,6 +238,9 @@ static void read_option(Setup *setup, Typed *typed, int option)
         break;
     case OPT_HINTS:
         setup->deaf = !on_off_option("--hints", optarg);
+        break;
+    case OPT_THREADS:
+        setup->threads = number_option("--threads", optarg, 1, MOST_THREADS);
         break;
     case OPT_BENCH:
         setup->bench = true;
@@ -318,6 +326,7 @@ void setup_from_args(Setup *setup, int argc, char **argv)
         .guest = GUEST_EAGER,
         .record = true,
         .cqid = -1,
+        .threads = g_get_num_processors(),
     };
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         read_option(setup, &typed, option);

@@ -37,6 +37,7 @@ typedef struct Setup {
     uint64_t price_ns;          /* of an interrupt, for the optimum, or 0 */
     double scale;               /* printed times are FILE's divided by it */
     int cqid;                   /* the only one of interest, or -1 */
+    unsigned threads;           /* for the policies; 1: no others */
 } Setup;
 
 void setup_from_args(Setup *setup, int argc, char **argv);

@@ -404,7 +404,7 @@ static void put_note(uint64_t count, const char *what)
 
 static void put_notes(Replay *replay)
 {
-    put_note(g_hash_table_size(replay->flying),
+    put_note(replay->nr_flying,
              "commands are still in flight at the end");
     put_note(replay->strangers,
              "completions were left out, of commands submitted before the "
@@ -530,8 +530,7 @@ static void put_json(Replay *replay)
          ",\"left_out\":%" PRIu64
          ",\"cancelled\":%" PRIu64 ",\"ignored_heads\":%" PRIu64,
          replay->events, replay->completions, seconds(replay),
-         replay->setup->scale,
-         g_hash_table_size(replay->flying), replay->strangers,
+         replay->setup->scale, replay->nr_flying, replay->strangers,
          replay->cancelled, replay->ignored_heads);
     putf(",\"recorded\":{\"full\":%" PRIu64 ",\"urgent\":%" PRIu64 "}",
          recorded(replay, CINT_FIRE_FULL),

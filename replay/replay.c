@@ -43,7 +43,21 @@ static void add_commands(Replay *replay)
 
 static Command *find_command(Replay *replay, uint32_t key)
 {
-    return g_hash_table_lookup(replay->flying, GUINT_TO_POINTER(key));
+    const SqState *sq = replay->sq[key >> 16];
+    Command **page = sq ? sq->page[(key & 65535) / PAGE_COMMANDS] : NULL;
+
+    return page ? page[key % PAGE_COMMANDS] : NULL;
+}
+
+static void set_command(Replay *replay, uint32_t key, Command *cmd)
+{
+    Command ***page = &replay->sq[key >> 16]->page[(key & 65535) /
+                                                   PAGE_COMMANDS];
+
+    if (!*page) {
+        *page = g_new0(Command *, PAGE_COMMANDS);
+    }
+    (*page)[key % PAGE_COMMANDS] = cmd;
 }
 
 static Command *new_command(Replay *replay, uint32_t key)
@@ -56,13 +70,15 @@ static Command *new_command(Replay *replay, uint32_t key)
     cmd = replay->free;
     replay->free = cmd->next_free;
     cmd->key = key;
-    g_hash_table_insert(replay->flying, GUINT_TO_POINTER(key), cmd);
+    set_command(replay, key, cmd);
+    replay->nr_flying++;
     return cmd;
 }
 
 static void free_command(Replay *replay, Command *cmd)
 {
-    g_hash_table_remove(replay->flying, GUINT_TO_POINTER(cmd->key));
+    set_command(replay, cmd->key, NULL);
+    replay->nr_flying--;
     cmd->next_free = replay->free;
     replay->free = cmd;
 }
@@ -89,7 +105,7 @@ static CqState *new_cq(Replay *replay, uint16_t cqid)
     cq->cqid = cqid;
     cq->mask = ring_mask(replay->setup->cq_size);
     cq->posted = g_new0(Posted, cq->mask + 1);
-    cq->optimal = replay->setup->price_ns ?
+    cq->optimal = replay->setup->price_ns && replay->is_first ?
                   optimal_new(replay->setup->price_ns) : NULL;
     cq->last_post_ns = NEVER;
     cq->lane = g_new(Lane, replay->nr_arms);
@@ -309,7 +325,7 @@ static void post(Replay *replay, CqState *cq, const Command *cmd, int64_t t)
         .hints = cmd->hints,
         .sources = cmd->sources,
     };
-    if (cq->last_post_ns != NEVER) {
+    if (cq->last_post_ns != NEVER && replay->is_first) {
         hist_add(&cq->gaps, t - cq->last_post_ns);
     }
     cq->last_post_ns = t;
@@ -459,9 +475,11 @@ static void set(Replay *replay, const Event *event)
 {
     unsigned i;
 
-    if (is_policy(event->param) && replay->nr_arms > 1) {
+    unsigned compared = replay->setup->nr_arms;
+
+    if (is_policy(event->param) && compared > 1) {
         input_error(replay->in, "expected no change of policy where several "
-                    "are compared (%u --policy)", replay->nr_arms);
+                    "are compared (%u --policy)", compared);
     }
     for (i = 0; i < replay->nr_arms; i++) {
         set_arm(replay, &replay->arm[i], event);
@@ -527,27 +545,52 @@ void replay_finish(Replay *replay)
     pass_time(replay, NEVER - 1);
 }
 
-Replay *replay_new(const Setup *setup, Input *in)
+Replay *replay_new(const Setup *setup, Input *in, unsigned first,
+                   unsigned nr_arms)
 {
     Replay *replay = g_new0(Replay, 1);
     unsigned i;
 
     replay->setup = setup;
+    replay->is_first = !first;
     replay->in = in;
     replay->guest = setup->guest;
-    replay->nr_arms = setup->nr_arms;
-    replay->arm = g_new0(Arm, setup->nr_arms);
-    replay->flying = g_hash_table_new(NULL, NULL);
+    replay->nr_arms = nr_arms;
+    replay->arm = g_new0(Arm, nr_arms);
     replay->chunks = g_ptr_array_new_with_free_func(g_free);
-    for (i = 0; i < setup->nr_arms; i++) {
-        replay->arm[i].name = setup->arm[i].name;
-        replay->arm[i].config = setup->arm[i].config;
+    for (i = 0; i < nr_arms; i++) {
+        replay->arm[i].name = setup->arm[first + i].name;
+        replay->arm[i].config = setup->arm[first + i].config;
         cint_scope_init(&replay->arm[i].scope);
     }
     if (setup->next == timeline_next) {
         new_cq(replay, 0);
     }
     return replay;
+}
+
+static void *append(void *to, unsigned n, const void *more, unsigned nr_more,
+                    size_t bytes)
+{
+    to = g_realloc_n(to, n + nr_more, bytes);
+    memcpy((char *)to + n * bytes, more, nr_more * bytes);
+    return to;
+}
+
+void replay_join(Replay *to, Replay *from)
+{
+    unsigned i;
+
+    for (i = 0; i < to->nr_cqs; i++) {
+        to->cq[i]->lane = append(to->cq[i]->lane, to->nr_arms,
+                                 from->cq[i]->lane, from->nr_arms,
+                                 sizeof(Lane));
+    }
+    to->arm = append(to->arm, to->nr_arms, from->arm, from->nr_arms,
+                     sizeof(Arm));
+    to->nr_arms += from->nr_arms;
+    from->nr_arms = 0;
+    replay_free(from);
 }
 
 static void free_cq(Replay *replay, CqState *cq)
@@ -563,14 +606,24 @@ static void free_cq(Replay *replay, CqState *cq)
     g_free(cq);
 }
 
+static void free_sq(SqState *sq)
+{
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(sq->page); i++) {
+        g_free(sq->page[i]);
+    }
+    g_free(sq->engine);
+    g_free(sq);
+}
+
 void replay_free(Replay *replay)
 {
     unsigned i;
 
     for (i = 0; i < G_N_ELEMENTS(replay->sq); i++) {
         if (replay->sq[i]) {
-            g_free(replay->sq[i]->engine);
-            g_free(replay->sq[i]);
+            free_sq(replay->sq[i]);
         }
     }
     for (i = 0; i < replay->nr_cqs; i++) {
@@ -578,7 +631,6 @@ void replay_free(Replay *replay)
     }
     g_free(replay->cq);
     g_free(replay->arm);
-    g_hash_table_destroy(replay->flying);
     g_ptr_array_free(replay->chunks, true);
     g_free(replay);
 }

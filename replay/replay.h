@@ -13,11 +13,19 @@
 
 #include "state.h"
 
-Replay *replay_new(const Setup *setup, Input *in);
+/* Has @nr_arms of the policies of @setup, from @first on. */
+Replay *replay_new(const Setup *setup, Input *in, unsigned first,
+                   unsigned nr_arms);
 void replay_event(Replay *replay, Event *event);
 
 /* The input is over: deadlines run out. */
 void replay_finish(Replay *replay);
+
+/*
+ * Puts the policies of @from behind those of @to, for output alone; both are
+ * finished and had the same events. @from is freed.
+ */
+void replay_join(Replay *to, Replay *from);
 void replay_free(Replay *replay);
 
 #endif /* REPLAY_REPLAY_H */

@@ -59,12 +59,6 @@ struct Arm {
     CintScope scope;
 };
 
-/* One submission queue; @engine has an entry for each arm. */
-typedef struct SqState {
-    CqState *cq;
-    CintSq *engine;
-} SqState;
-
 /* A command in flight; @engine has an entry for each arm. */
 typedef struct Command Command;
 struct Command {
@@ -75,8 +69,22 @@ struct Command {
     CintCmd engine[];
 };
 
+#define PAGE_COMMANDS   256
+
+/* One submission queue; @engine has an entry for each arm. */
+typedef struct SqState {
+    CqState *cq;
+    CintSq *engine;
+    Command **page[65536 / PAGE_COMMANDS];  /* in flight, by identifier */
+} SqState;
+
+/*
+ * A replay may have some of the policies only, and others the rest of them
+ * (crew.h). All know the queues; the first one keeps what is no policy's.
+ */
 struct Replay {
     const Setup *setup;
+    bool is_first;
     Input *in;
     int64_t guest;
     int64_t first_ns, now;      /* first_ns: NEVER before the first event */
@@ -88,7 +96,7 @@ struct Replay {
     Arm *arm;
     CqState **cq;               /* in order of appearance */
     SqState *sq[65536];
-    GHashTable *flying;         /* key of (sqid, cid), to Command */
+    unsigned nr_flying;
     Command *free;
     GPtrArray *chunks;          /* of commands */
 };

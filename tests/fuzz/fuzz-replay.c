@@ -102,7 +102,7 @@ static void replay_all(void)
 {
     Event event;
 
-    run.replay = replay_new(&run.setup, &run.in);
+    run.replay = replay_new(&run.setup, &run.in, 0, run.setup.nr_arms);
     while (run.setup.next(&run.in, &event)) {
         replay_event(run.replay, &event);
     }

@@ -95,7 +95,7 @@ def build_asan(jobs: int) -> bool:
         return _ninja(step, paths.ENGINE_ASAN, jobs)
 
 
-def _replay_command() -> list[str]:
+def replay_command() -> list[str]:
     """The compiler's call that makes cint-replay from its few files, without meson."""
     pkg_config = ["pkg-config", "--cflags", "--libs", "glib-2.0"]
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
@@ -105,7 +105,7 @@ def _replay_command() -> list[str]:
         raise CintError("replay needs a C compiler, pkg-config and GLib's headers",
                         hint=packages.install_command(packages.NEEDS["replay"]))
     files = [*sorted(paths.REPLAY_SRC.glob("*.c")), *sorted(paths.COALESCE.glob("*.c"))]
-    return [compiler, "-std=gnu11", "-O3", f"-I{paths.COALESCE}", *map(str, files),
+    return [compiler, "-std=gnu11", "-O3", "-pthread", f"-I{paths.COALESCE}", *map(str, files),
             *flags.stdout.split(), "-lm"]
 
 
@@ -117,7 +117,7 @@ def build_replay() -> bool:
     stamp = steps.Stamp("replay")
     if stamp.current(inputs, paths.REPLAY_ALONE):
         return False
-    command = _replay_command()
+    command = replay_command()
     with steps.lock(paths.BUILD / "replay.lock"), \
             steps.step("replay", "Build cint-replay") as step, \
             steps.replacing(paths.REPLAY_ALONE) as fresh:
