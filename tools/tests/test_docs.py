@@ -177,9 +177,11 @@ def test_the_navigation_has_every_page_once() -> None:
 
 
 def test_links_by_a_files_name_get_the_pages_title() -> None:
-    text = "as in [replay.md](replay.md), [polling.md](polling.md#how-long) and [a tour](tour.md)"
+    text = ("as in [replay.md](replay.md), [polling.md](polling.md#how-long), [a tour](tour.md) "
+            "and [a figure](figures.md#vic-tab1)")
     assert site.staged(text) == ("as in [Replaying a load](replay.md), [Interrupts, coalescing or "
-                                 "polling](polling.md#how-long) and [a tour](tour.md)")
+                                 "polling](polling.md#how-long), [a tour](tour.md) "
+                                 "and [a figure](figures/vic-tab1.md)")
 
 
 def test_links_out_of_the_site_become_text() -> None:
@@ -197,14 +199,19 @@ def test_made_pages_have_what_there_is() -> None:
             assert f"`{one.flags[0]}" in options
 
 
-def test_the_list_of_figures_leads_to_every_page_with_its_drawing() -> None:
+def test_the_list_of_figures_leads_to_every_page_with_its_drawing(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "SOURCE", tmp_path)
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures/timers.svg").touch()
     text = (documents.DOCS / "figures.md").read_text("utf-8")
-    figures = documents.DOCS / "figures"
-    drawn = sorted(path.stem for path in figures.glob("*.svg"))
-    assert sorted(re.findall(r'src="figures/([\w.-]+)\.svg"', text)) == drawn
-    below = site.figures_page(text).partition("```{toctree}")[2]
-    assert set(re.findall(r"^figures/([\w.-]+)$", below, re.MULTILINE)) == {
-        path.stem for path in figures.glob("*.md")}
+    found = site.figures_page(text)
+    stored = {path.stem for path in (documents.DOCS / "figures").glob("*.json")}
+    assert set(re.findall(r"\| \[([\w.-]+)\]\(figures/\1\.md\): ", found)) == stored
+    assert re.findall(r'src="figures/([\w.-]+)\.svg"', found) == ["timers"]
+    assert ".json" not in found and "(#" not in found
+    below = found.partition("```{toctree}")[2]
+    assert set(re.findall(r"^figures/([\w.-]+)$", below, re.MULTILINE)) == stored
     # by number: fig3 before fig10
     assert below.index("cint-fig3\n") < below.index("cint-fig10\n")
 

@@ -42,6 +42,7 @@ from cint.figures import (
     values,
     webpage,
 )
+from cint.figures import stored as figures_stored
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
 from cint.figures.values import Data, View, against, value
@@ -415,17 +416,16 @@ def test_a_point_or_a_check_is_a_line(figure: Figure) -> None:
             for points in run.values() for point in points} <= lines
 
 
-@of_each(STORED)
-def test_pages_are_made_from_what_is_stored(figure: Figure) -> None:
-    entry = stored(figure)
-    text = (document.STORED / f"{figure.id}.md").read_text("utf-8")
-    assert page.figure_page(figure, entry, entry) == text
-
-
-@pytest.mark.skipif(not STORED, reason="nothing is stored yet")
-def test_the_list_of_figures_is_made_from_what_is_stored() -> None:
-    text = document.LIST.read_text("utf-8")
-    assert page.list_page([stored(f) for f in STORED], catalog.not_done()) == text
+def test_the_tree_holds_numbers_and_what_documents_show_of_them() -> None:
+    """The list and the drawings are what the numbers give; there is no other file."""
+    made = dict(figures_stored.in_tree())
+    assert [path.name for path, text in made.items() if path.read_text("utf-8") != text] == []
+    assert {document.LIST, headline.PATH} < set(made)
+    numbers = {document.STORED / f"{figure.id}.json" for figure in STORED}
+    assert set(document.STORED.iterdir()) == numbers | {
+        path for path in made if path.parent == document.STORED}
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in document.STORED.iterdir())
+    assert lines <= 20_000
 
 
 def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
@@ -718,16 +718,14 @@ def test_the_page_of_one_figure_names_no_other(tmp_path: Path) -> None:
 
 
 @of_each(STORED)
-def test_a_drawing_is_no_wider_than_a_page(figure: Figure) -> None:
-    """Two panels beside each other; wider ones have labels that cannot be read on a page."""
+def test_pages_and_drawings_are_made_from_what_is_stored(figure: Figure, tmp_path: Path) -> None:
+    """A page says all that was judged; a drawing wider than it has labels nobody can read."""
+    made = {path.name: text for path, text in figures_stored.pages(tmp_path, [figure])}
+    assert all(check["name"] in made[f"{figure.id}.md"] for check in stored(figure)["checks"])
+    assert (f"{figure.id}.svg" in made) == bool(figure.panels)
     if figure.panels:
-        text = (document.STORED / f"{figure.id}.svg").read_text("utf-8")
-        width = re.search(r'<svg [^>]*width="([\d.]+)pt"', text)
+        width = re.search(r'<svg [^>]*width="([\d.]+)pt"', made[f"{figure.id}.svg"])
         assert width and float(width[1]) <= 620
-
-
-def test_the_first_pages_picture_is_of_what_is_stored() -> None:
-    assert headline.svg() == headline.PATH.read_text("utf-8")
 
 
 def test_figures_are_listed_by_number() -> None:

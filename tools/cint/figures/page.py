@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""docs/figures: a page in Markdown for each figure, and the one that lists them."""
+"""A page in Markdown for each figure, and docs/figures.md, which lists them."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
         f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
         f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
         "writes this page, and a test compares it with what is stored beside it."), _wrap(_HOW),
-        _wrap(_of_claims(entries)), f"{len(entries)} figures: {words}.",
+        _wrap(_WHERE), _wrap(_of_claims(entries)), f"{len(entries)} figures: {words}.",
         *_longer_slices(entries)]
     for family, paper in catalog.FAMILIES.items():
         parts += [f"## {paper}", _family(family, entries, missing)]
@@ -220,7 +220,7 @@ def _of_claims(entries: Sequence[Entry]) -> str:
 def _longer_slices(entries: Sequence[Entry]) -> list[str]:
     """Which figures were measured with a longer slice of the scheduler than they would be now."""
     known = {entry["id"]: entry for entry in entries}
-    found = [f"[{f.id}](figures/{f.id}.md)" for f in catalog.figures()
+    found = [f"[{f.id}](#{f.id})" for f in catalog.figures()
              if f.id in known and document.has_longer_slice(f, known[f.id])]
     return [_wrap(f"Measured with a longer slice of the scheduler than `./cint figure` gives to "
                   f"guests of several CPUs now: {', '.join(found)}.")] if found else []
@@ -235,18 +235,10 @@ _HOW = (
     "has bounds and a reason, whose measured numbers are of the same runs, and is a failure "
     "outside of them, or if the claim holds after all. "
     "What else was measured is in [measured.md](measured.md).")
-
-
-#: Of a thumbnail in the list, px.
-_THUMBNAIL_PX = 220
-
-
-def _thumbnail(figure: Figure) -> str:
-    """The drawing, small, which leads to the figure's page."""
-    if not figure.panels:
-        return f"[{figure.id}](figures/{figure.id}.md)"
-    return (f'[<img src="figures/{figure.id}.svg" width="{_THUMBNAIL_PX}" '
-            f'alt="{figure.title}">](figures/{figure.id}.md)')
+_WHERE = (
+    "Each name leads to what was measured and judged. `./cint docs figures` makes the page of each "
+    "from it, with its drawing, the reasons of what is expected to fail, and the numbers as a "
+    "table, below `build/docs/figures/`; the site has them, too.")
 
 
 def _in_order(name: str) -> tuple[str | int, ...]:
@@ -265,9 +257,8 @@ def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -
         if entry is None:
             lines.append(f"| {figure.id} | {figure.title} | not measured at this commit | |")
         else:
-            lines.append(f"| {_thumbnail(figure)} "
-                         f"| [{figure.id}](figures/{figure.id}.md): {figure.title} "
-                         f"| {_became(figure, entry)} | {_verdict(entry)} |")
+            lines.append(f'| <a id="{figure.id}"></a>[{figure.id}](figures/{figure.id}.json) '
+                         f"| {figure.title} | {_became(figure, entry)} | {_verdict(entry)} |")
     lines += [f"| {n.id} | {n.title} | not done: {n.reason} | |"
               for n in sorted(missing, key=lambda n: _in_order(n.id)) if n.family == family]
     return "\n".join(lines)

@@ -1,36 +1,66 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pages and drawings of docs/figures, made again from the numbers that are stored beside them."""
+"""What follows from the numbers in docs/figures: pages, drawings, and the list of the figures.
+
+The tree holds the list, and the drawings that documents show. The rest is made where it is wanted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from cint import paths
 from cint.figures import catalog, document, draw, headline, page
+from cint.figures.model import Figure
 from cint.figures.values import Data
 
+#: Where ``./cint docs figures`` puts the pages and drawings of all figures.
+PAGES = paths.BUILD / "docs/figures"
 
-def redrawn() -> Iterator[tuple[Path, str]]:
-    """Every file that follows from the stored numbers, with the text that it should have."""
-    entries = []
-    for figure in catalog.figures():
-        entry = document.stored(figure.id)
-        if entry is None:
-            continue
-        entries.append(entry)
-        place = document.STORED / f"{figure.id}.md"
-        yield place, page.figure_page(figure, entry, entry)
-        if figure.panels:
-            yield place.with_suffix(".svg"), draw.svg(figure, Data.from_dict(entry["data"]))
+Files = Iterator[tuple[Path, str]]
+
+
+def _measured(figures: Sequence[Figure]) -> list[tuple[Figure, document.Entry]]:
+    """Those whose numbers are stored."""
+    found = ((figure, document.stored(figure.id)) for figure in figures)
+    return [(figure, entry) for figure, entry in found if entry is not None]
+
+
+def shown() -> set[str]:
+    """The figures whose drawings documents show."""
+    texts = (path.read_text("utf-8") for path in (paths.ROOT / "docs").glob("*.md"))
+    return {name for text in texts for name in re.findall(r"\]\(figures/([\w.-]+)\.svg\)", text)}
+
+
+def _drawing(figure: Figure, entry: document.Entry) -> str:
+    return draw.svg(figure, Data.from_dict(entry["data"]))
+
+
+def in_tree() -> Files:
+    """The files of the tree that follow from the stored numbers, with their texts."""
+    wanted, measured = shown(), _measured(catalog.figures())
+    for figure, entry in measured:
+        if figure.id in wanted:
+            yield document.STORED / f"{figure.id}.svg", _drawing(figure, entry)
     if text := headline.svg():
         yield headline.PATH, text
-    yield document.LIST, page.list_page(entries, catalog.not_done())
+    yield document.LIST, page.list_page([entry for _, entry in measured], catalog.not_done())
 
 
-def write() -> list[Path]:
+def pages(directory: Path, figures: Sequence[Figure] = ()) -> Files:
+    """The page of each of these figures, by default all, and its drawing, below a directory."""
+    for figure, entry in _measured(figures or catalog.figures()):
+        yield directory / f"{figure.id}.md", page.figure_page(figure, entry, entry)
+        if figure.panels:
+            yield directory / f"{figure.id}.svg", _drawing(figure, entry)
+
+
+def write(files: Iterable[tuple[Path, str]]) -> list[Path]:
     """Write what differs; the files that did."""
-    changed = [(path, text) for path, text in redrawn()
+    changed = [(path, text) for path, text in files
                if not path.exists() or path.read_text("utf-8") != text]
     for path, text in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
     return [path for path, _ in changed]

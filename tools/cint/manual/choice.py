@@ -96,7 +96,7 @@ def _row(one: Advice) -> str:
     typed, _, instead = one.typed.partition(":") if ": " in one.typed else (one.typed, "", "")
     shown = f"`{typed}`" + (f" (not here:{instead})" if instead else "")
     return (f"| {one.load} | {one.medium} | {shown} | {iops} | {mean} | {irqs} | {cpu} "
-            f"| [{one.figure}](figures/{one.figure}.md) |")
+            f"| [{one.figure}](figures.md#{one.figure}) |")
 
 
 def _table(advice: tuple[Advice, ...]) -> str:

@@ -113,12 +113,15 @@ class Document:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """What a link into it may name; a heading that is there twice gets a number."""
+        """What a link into it may name: headings, of which the second of a name gets a number,
+        and places in tables that are named as such."""
         found: list[str] = []
         for block in self.blocks:
             if block.kind == "heading":
                 name = slug(block.text)
                 found.append(f"{name}-{found.count(name)}" if name in found else name)
+            elif block.kind == "table":
+                found += re.findall(r'<a id="([\w.-]+)">', block.text)
         return frozenset(found)
 
 

@@ -87,10 +87,28 @@ def options_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+#: The width of a figure's drawing in the list, px.
+_THUMBNAIL_PX = 220
+#: A figure's row in docs/figures.md; links to it lead to its page here.
+_ROW = re.compile(r'\| <a id="([\w.-]+)"></a>\[\1\]\(figures/\1\.json\) \| ([^|]*) \|')
+
+
+def _with_drawing(row: re.Match[str]) -> str:
+    """A row of the list that leads to the figure's page, by name and by its drawing."""
+    name, title = row[1], row[2]
+    page = f"(figures/{name}.md)"
+    drawing = ""
+    if (SOURCE / f"figures/{name}.svg").exists():
+        drawing = (f'[<img src="figures/{name}.svg" width="{_THUMBNAIL_PX}" alt="{title}">]'
+                   f"{page}")
+    return f"| {drawing} | [{name}]{page}: {title} |"
+
+
 def figures_page(text: str) -> str:
-    """docs/figures.md with the figures' pages below it, in its own order."""
-    linked = re.findall(r"\]\((figures/[^)]+)\.md\)", text)
-    return "\n".join([text, "```{toctree}", ":hidden:", "", *dict.fromkeys(linked), "```", ""])
+    """docs/figures.md with the figures' pages below it, in its own order, and their drawings."""
+    below = [f"figures/{row[1]}" for row in _ROW.finditer(text)]
+    text = re.sub(r"\(#([\w.-]+)\)", r"(figures/\1.md)", _ROW.sub(_with_drawing, text))
+    return "\n".join([text, "```{toctree}", ":hidden:", "", *below, "```", ""])
 
 
 def write_reference(page: Path) -> None:
@@ -115,13 +133,15 @@ _OUTSIDE = re.compile(r"\[((?:[^]\[]|\[[^]]*\])*)\]"
                       r"\(((?:\.\./|own-policy/|\w+\.schema\.)[^)\s]*)\)")
 
 
+#: A figure's row of the list, which is a page of its own here.
+_FIGURE = re.compile(r"\(figures\.md#([\w.-]+)\)")
 #: A link by the file's name, as one reads it in a repository.
 _BY_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)((?:#[\w-]+)?)\)")
 
 
 def staged(text: str) -> str:
     """A document for the site: links to files that are not in it are text, others have titles."""
-    return _BY_NAME.sub(_by_title, _OUTSIDE.sub(r"\1", text))
+    return _BY_NAME.sub(_by_title, _OUTSIDE.sub(r"\1", _FIGURE.sub(r"(figures/\1.md)", text)))
 
 
 def _by_title(link: re.Match[str]) -> str:
@@ -136,6 +156,9 @@ def stage() -> None:
     shutil.copytree(DOCS, SOURCE, ignore=shutil.ignore_patterns("*.json", "*.c"))
     for path in SOURCE.rglob("*.md"):
         path.write_text(staged(path.read_text(encoding="utf-8")), encoding="utf-8")
+    from cint.figures import stored  # noqa: PLC0415 - imports all figures
+
+    stored.write(stored.pages(SOURCE / "figures"))
     figures = SOURCE / "figures.md"
     figures.write_text(figures_page(figures.read_text("utf-8")), encoding="utf-8")
     (SOURCE / "options.md").write_text(options_page(), encoding="utf-8")
@@ -149,7 +172,7 @@ def stage() -> None:
 
 def build() -> Path:
     """Build the site, every warning an error; return the page to open."""
-    bootstrap.ensure("docs")
+    bootstrap.ensure("docs", "plots")
     stage()
     with steps.step("docs", "Build the site") as step:
         shutil.rmtree(SITE, ignore_errors=True)

@@ -29,8 +29,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                "  tables     write the tables of parameters, media and scales again, from the\n"
                "             device's own lists\n"
                "  timelines  draw again what each policy does (docs/images/timelines)\n"
-               "  figures    make the figures' pages and drawings again from the numbers that\n"
-               "             are stored in docs/figures; no guest runs")
+               "  figures    make the figures' pages and drawings (build/docs/figures) from the\n"
+               "             numbers that are stored in docs/figures, and docs/figures.md with\n"
+               "             the drawings that documents show; no guest runs")
     parser.add_argument("what", nargs="?", choices=TARGETS, default="site", metavar="WHAT",
                         help=f"{', '.join(TARGETS)} (default: site)")
 
@@ -77,11 +78,13 @@ def _tables() -> int:
 
 def _figures() -> int:
     from cint import bootstrap  # noqa: PLC0415 - only drawings need the packages
-    from cint.figures import stored  # noqa: PLC0415 - imports matplotlib
+    from cint.figures import stored  # noqa: PLC0415 - imports all figures
 
-    bootstrap.install_extra("plots")
-    for path in stored.write():
+    bootstrap.ensure("plots")
+    for path in stored.write(stored.in_tree()):
         print(paths.display(path))
+    stored.write(stored.pages(stored.PAGES))
+    print(paths.display(stored.PAGES))
     return EXIT_OK
 
 

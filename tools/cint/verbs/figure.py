@@ -14,7 +14,7 @@ from typing import Any
 from cint import paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
-from cint.figures import catalog, checks, document, draw, further, page, runner, webpage
+from cint.figures import catalog, checks, document, draw, further, page, runner, stored, webpage
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus
 from cint.figures.values import Data
 from cint.guest import kinds
@@ -69,7 +69,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     store_options.add_store_options(parser)
     store_options.add_cluster_option(parser)
     add("--docs", action="store_true",
-        help="write the pages of docs/figures from what was measured")
+        help="store what was measured in docs/figures, and write docs/figures.md")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -187,23 +187,13 @@ def _drawings(figures: Sequence[Figure], entries: Sequence[document.Entry]) -> d
             for figure in figures if figure.id in by_id and figure.panels}
 
 
-def _write_docs(figures: Sequence[Figure], whole: document.Entry,
-                drawings: dict[str, str]) -> None:
-    """The pages in the tree, and the data that they were made from."""
-    entries = {entry["id"]: entry for entry in whole["figures"]}
-    for figure in figures:
-        entry = entries[figure.id]
-        if entry["problem"]:
-            continue
-        facts = {"commit": whole["commit"], "conditions": whole["conditions"]}
-        document.write(document.STORED / f"{figure.id}.json", {**entry, **facts})
-        (document.STORED / f"{figure.id}.md").write_text(
-            page.figure_page(figure, entry, facts), encoding="utf-8")
-        if figure.id in drawings:
-            (document.STORED / f"{figure.id}.svg").write_text(drawings[figure.id], "utf-8")
-    every = [document.stored(figure.id) for figure in catalog.figures()]
-    document.LIST.write_text(page.list_page([e for e in every if e], catalog.not_done()),
-                             encoding="utf-8")
+def _write_docs(whole: document.Entry) -> None:
+    """Store the data in the tree, and write what follows from them there."""
+    facts = {"commit": whole["commit"], "conditions": whole["conditions"]}
+    for entry in whole["figures"]:
+        if not entry["problem"]:
+            document.write(document.STORED / f"{entry['id']}.json", {**entry, **facts})
+    stored.write(stored.in_tree())
 
 
 def _directory(out: Path | None) -> Path:
@@ -251,7 +241,7 @@ def run(args: argparse.Namespace) -> int:
         (directory / f"{name}.svg").write_text(drawing, encoding="utf-8")
     where = webpage.write(directory, figures, whole, drawings)
     if args.docs:
-        _write_docs(figures, whole, drawings)
+        _write_docs(whole)
     _finish(args, whole, where)
     return EXIT_FAILED if whole["summary"][checks.FAIL] else EXIT_OK
 
