@@ -11,7 +11,7 @@ import pytest
 from conftest import log_root, tell
 
 from cint.errors import CintError
-from cint.figures import catalog, checks
+from cint.figures import catalog, checks, document, freshness
 from cint.figures import runner as figures
 from cint.figures.model import Figure, on_cpus
 from cint.figures.values import Data
@@ -63,6 +63,17 @@ def test_quick(figure: Figure) -> None:
     assert failures(figure, data, quick=True) == []
     # not one of them is a pass
     assert {checks.judge(c, data, quick=True).verdict for c in figure.checks} == {checks.QUICK}
+
+
+def test_what_is_stored_is_of_this_tree(
+        record_property: Callable[[str, object], None]) -> None:
+    """Figures of other guests are named in a remark; ./cint figure --stale makes that an error."""
+    entries = {figure: document.stored(figure.id) for figure in ALL}
+    late = [figure.id for figure, entry in entries.items()
+            if entry and freshness.stale(figure, entry)]
+    if late:
+        record_property("remark", f"{len(late)} of {len(entries)} figures in docs/figures are of "
+                                  f"other guests than this tree's: {', '.join(late)}")
 
 
 @pytest.mark.parametrize("vcpus", [2, pytest.param(4, marks=pytest.mark.slow)])

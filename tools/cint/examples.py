@@ -48,6 +48,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
                ("./cint figure cint-fig8 vic-tab1", "these"),
                ("./cint figure cint-fig8 --policy pointer", "a policy beside the paper's"),
                ("./cint figure --set vic", "all of a paper"),
+               ("./cint figure --stale", "which stored numbers are not of this tree"),
                ("./cint figure --all --quick", "a look at all, never a pass")),
     "results": (("./cint results", "the newest first"),
                 ("./cint results --json", "for programs")),

@@ -32,6 +32,7 @@ from cint.figures import (
     claims,
     document,
     draw,
+    freshness,
     further,
     headline,
     page,
@@ -440,8 +441,9 @@ def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
     assert said in " ".join(page.figure_page(several, old, old).split())
     assert said not in " ".join(page.figure_page(several, old | now, old).split())
     assert "Measured with a longer slice" in page.list_page([old], ())
-    assert document.entry(several, Data.from_dict(old["data"]), False) \
-        == {k: v for k, v in (old | now).items() if k not in ("commit", "conditions")}
+    assert document.entry(several, Data.from_dict(old["data"]), False, {}) \
+        == {k: v for k, v in (old | now | {"runs": {}}).items()
+            if k not in ("commit", "conditions")}
 
 
 @pytest.mark.parametrize("family", catalog.FAMILIES)
@@ -563,6 +565,43 @@ def test_how_many_claims_came_out_is_a_sentence() -> None:
         "Of 3 claims reproduced: 1 and not reproduced: 2.")
 
 
+# ---- of which tree ----------------------------------------------------------
+
+@pytest.mark.parametrize(("kept", "now", "why"), [
+    (None, {"a": "1"}, "before keys of runs were kept"),
+    ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}, ""),
+    ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}, "1 of 2 guests would be others now: b"),
+    ({"a": "1", "b": "2"}, {"a": "1"}, "1 of 1 guests would be others now: b"),
+    ({}, {"a": "1", "c": "2"}, "2 of 2 guests would be others now: a and 1 more"),
+])
+def test_what_is_stale_is_said(kept: dict[str, str] | None, now: dict[str, str],
+                               why: str) -> None:
+    entry = {"commit": "cint 0123abc", **({} if kept is None else {"runs": kept})}
+    found = freshness.difference(entry, now)
+    assert found.endswith(why) and bool(found) == bool(why)
+    assert not why or "cint 0123abc" in found
+
+
+def test_a_run_of_a_figure_is_known_by_what_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of each guest, those that depend on others' numbers among them."""
+    def run_of(wanted: runner.Wanted) -> tuple[SimpleNamespace, dict[str, Path]]:
+        return SimpleNamespace(key=lambda: f"{wanted.run.policy:*<64}"), {}
+
+    monkeypatch.setattr(runner, "run_of", run_of)
+    later = Group(lambda data: runs(Run(f"static:time={data.seeds}us", "last")), ())
+    figure = dataclasses.replace(SMALL, groups=(Group(runs("default", "cint"), ()), later))
+    assert freshness.keys(figure, TWO) == {
+        "default": "default*********", "cint": "cint************",
+        "last": f"static:time={TWO.seeds}us*"}
+
+
+@pytest.mark.parametrize("words", [["--docs"], ["--quick"], ["--policy", "vic"],
+                                   ["--vcpus", "2"], ["--out", "x"]])
+def test_stale_runs_nothing(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["figure", "--stale", *words]) == 2
+    assert "--stale: takes figures" in capsys.readouterr().err
+
+
 # ---- expressions and checks ------------------------------------------------
 
 def data_of(**iops: list[float]) -> Data:
@@ -678,7 +717,7 @@ SMALL = Figure(
 
 
 def test_document() -> None:
-    entry = document.entry(SMALL, TWO, quick=False)
+    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
     whole = document.document([entry], [], False, {"commit": "cint 1", "conditions": "c"})
     assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "quick": 0,
                                 "figures": 1}
@@ -693,7 +732,7 @@ def test_document() -> None:
 
 
 def test_page_and_drawing(tmp_path: Path) -> None:
-    entry = document.entry(SMALL, TWO, quick=False)
+    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
     facts = {"commit": "cint 1", "conditions": "c"}
     drawing = draw.svg(SMALL, TWO)
     assert drawing == draw.svg(SMALL, Data.from_dict(json.loads(json.dumps(TWO.as_dict()))))
@@ -709,7 +748,7 @@ def test_page_and_drawing(tmp_path: Path) -> None:
 
 
 def test_the_page_of_one_figure_names_no_other(tmp_path: Path) -> None:
-    entry = document.entry(SMALL, TWO, quick=False)
+    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
     missing = catalog.not_done()
     for asked in (missing[:0], missing):
         whole = document.document([entry], asked, False, {"commit": "cint 1", "conditions": "c"})

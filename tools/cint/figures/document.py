@@ -27,8 +27,11 @@ Entry = dict[str, Any]
 SLICE_CPUS = 1
 
 
-def entry(figure: Figure, data: Data, quick: bool) -> Entry:
-    """One figure as figures.json has it, judged by the digits that are kept of it."""
+def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str]) -> Entry:
+    """One figure as figures.json has it, judged by the digits that are kept of it.
+
+    ``runs`` has the keys of the runs that it was read from.
+    """
     data = Data.from_dict(data.as_dict())
     found: list[Entry] = []
     for check in figure.checks:
@@ -37,12 +40,13 @@ def entry(figure: Figure, data: Data, quick: bool) -> Entry:
         except CintError as problem:
             raise CintError(f"{figure.id}: {check.name}: {problem.message}") from None
     return {**_head(figure), "verdict": verdict([c["verdict"] for c in found]),
-            "seeds": data.seeds, "checks": found, "problem": "", "data": data.as_dict()}
+            "seeds": data.seeds, "runs": dict(runs), "checks": found, "problem": "",
+            "data": data.as_dict()}
 
 
 def failed(figure: Figure, problem: CintError) -> Entry:
     """A figure whose guests did not run."""
-    return {**_head(figure), "verdict": checks.FAIL, "seeds": 0, "checks": [],
+    return {**_head(figure), "verdict": checks.FAIL, "seeds": 0, "runs": {}, "checks": [],
             "problem": problem.message, "data": Data().as_dict()}
 
 

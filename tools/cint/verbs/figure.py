@@ -14,7 +14,18 @@ from typing import Any
 from cint import paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
-from cint.figures import catalog, checks, document, draw, further, page, runner, stored, webpage
+from cint.figures import (
+    catalog,
+    checks,
+    document,
+    draw,
+    freshness,
+    further,
+    page,
+    runner,
+    stored,
+    webpage,
+)
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus
 from cint.figures.values import Data
 from cint.guest import kinds
@@ -48,7 +59,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "  fail            all else\n"
         f"sets: {', '.join(catalog.FAMILIES)}\n\n"
         "exit codes:\n"
-        "  0 nothing failed unexpectedly   1 something did   2 wrong usage   130 interrupted")
+        "  0 nothing failed unexpectedly   1 something did, or with --stale something is stale\n"
+        "  2 wrong usage   130 interrupted")
     add = parser.add_argument
     add("id", nargs="*", metavar="ID", help="figures by name, see --list")
     add("--set", metavar="SET", help=f"all of a paper: {', '.join(catalog.FAMILIES)} (polling: "
@@ -70,6 +82,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     store_options.add_cluster_option(parser)
     add("--docs", action="store_true",
         help="store what was measured in docs/figures, and write docs/figures.md")
+    add("--stale", action="store_true",
+        help="run no guest: say which figures in docs/figures are of other guests than would run "
+        "now, because QEMU, kernel, images or jobs have changed since")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -90,6 +105,18 @@ def _list(args: argparse.Namespace) -> int:
         if lines:
             print("\n".join([f"{family}: {paper}", *lines]))
     return EXIT_OK
+
+
+def _stale(figures: Sequence[Figure]) -> int:
+    """Say which stored results are not of this tree's guests; whether there are none."""
+    kept = {figure.id: document.stored(figure.id) for figure in figures}
+    found = {figure.id: freshness.stale(figure, entry) if (entry := kept[figure.id])
+             else "not measured yet" for figure in figures}
+    late = {name: why for name, why in found.items() if why}
+    for name, why in late.items():
+        print(f"{name}: {why}")
+    print(f"{len(late)} of {len(found)} figures are not of this tree")
+    return EXIT_FAILED if late else EXIT_OK
 
 
 # ---- the run --------------------------------------------------------------
@@ -141,7 +168,7 @@ def _judge(figure: Figure, found: Data | CintError, quick: bool) -> document.Ent
     if isinstance(found, CintError):
         return document.failed(figure, found)
     try:
-        return document.entry(figure, found, quick)
+        return document.entry(figure, found, quick, freshness.keys(figure, found, quick))
     except CintError as problem:
         return document.failed(figure, problem)
 
@@ -210,8 +237,11 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code."""
     if args.list:
         return _list(args)
-    figures = catalog.choose(args.id, args.set, args.all)
+    figures = catalog.choose(args.id, args.set, args.all or (
+        args.stale and not (args.id or args.set)))
     store_options.check(args)
+    if args.stale and (args.docs or args.quick or args.policy or args.vcpus or args.out):
+        raise UsageError("--stale: takes figures, --set or --all, and nothing of how to run them")
     if args.docs and args.quick:
         raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
     if args.docs and args.vcpus:
@@ -228,7 +258,9 @@ def run(args: argparse.Namespace) -> int:
         documents.check_place(args.out)
     from cint.build import setup  # noqa: PLC0415 - not needed for a list
 
-    setup.ensure(args, _targets(figures), extras=("plots",))
+    setup.ensure(args, _targets(figures), extras=() if args.stale else ("plots",))
+    if args.stale:
+        return _stale(figures)
     directory = _directory(args.out)
     started = time.monotonic()
     entries = _measure(args, figures, directory)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether the stored numbers of a figure are of the runs that this tree would make.
+
+A run's key has all that decides it: QEMU, kernel and images by their content, the command line and
+the guest's jobs. The stored results have the keys of the runs they were read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cint.figures import runner
+from cint.figures.model import Figure
+from cint.figures.values import Data
+
+#: Hexadecimal digits of a key that are kept: enough to tell some hundred runs apart.
+_DIGITS = 16
+
+
+def keys(figure: Figure, data: Data, quick: bool = False) -> dict[str, str]:
+    """The key of each run by its name; ``data`` decides which runs there are that depend on others.
+
+    Everything that the runs need has to be built.
+    """
+    wanted = [*runner.known_runs(figure, quick), *runner.later_runs(figure, quick, data)]
+    return {one.name: runner.run_of(one)[0].key()[:_DIGITS] for one in wanted}
+
+
+def difference(entry: Mapping[str, Any], now: Mapping[str, str]) -> str:
+    """Why a figure's stored results are not of these runs; empty if they are."""
+    stored = entry.get("runs")
+    if stored is None:
+        return f"measured at {entry['commit']}, before keys of runs were kept"
+    others = sorted(name for name in {*now, *stored} if now.get(name) != stored.get(name))
+    if not others:
+        return ""
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    return (f"measured at {entry['commit']}: {len(others)} of {len(now)} guests would be others "
+            f"now: {others[0]}{more}")
+
+
+def stale(figure: Figure, entry: Mapping[str, Any]) -> str:
+    """Why a figure's stored results are not this tree's; empty if they are."""
+    return difference(entry, keys(figure, Data.from_dict(entry["data"])))
