@@ -76,7 +76,8 @@ def _is_near(check: Mapping[str, Any]) -> bool:
     if known is None or known == (0, 0):
         return True
     low, high = known
-    return low / NEAR <= check["measured"] <= high * NEAR
+    here: float = check["measured"]
+    return low / NEAR <= here <= high * NEAR
 
 
 def _is_on_its_side(check: Mapping[str, Any]) -> bool:
@@ -105,9 +106,9 @@ def outcome(claim: Claim, found: Sequence[Mapping[str, Any]]) -> Outcome:
     """What became of a claim; ``found`` are its figure's checks as they are stored."""
     mine = of_claim(claim, found)
     failing = [c for c in mine if c["verdict"] != checks.PASS]
-    shown = _says_most(failing) or _says_most(mine)
-    return Outcome(claim, _verdict(mine, failing), shown and shown["paper"],
-                   shown and shown["measured"], tuple(c["name"] for c in failing))
+    shown = _says_most(failing) or _says_most(mine) or {"paper": None, "measured": None}
+    return Outcome(claim, _verdict(mine, failing), shown["paper"], shown["measured"],
+                   tuple(c["name"] for c in failing))
 
 
 def _verdict(mine: Sequence[Mapping[str, Any]], failing: Sequence[Mapping[str, Any]]) -> str:
