@@ -102,9 +102,17 @@ def shown(text: str, command: str) -> re.Match[str] | None:
 
 
 def lines_of(claim: Claim, out: str) -> str:
-    """The lines of an output that the page shows."""
-    return "".join(f"{line}\n" for line in out.splitlines()
-                   if any(line.startswith(begin) for begin in claim.shows))
+    """The lines of an output that the page shows; a note with the lines that go on with it."""
+    kept: list[str] = []
+    in_note = False
+    for line in out.splitlines():
+        if any(line.startswith(begin) for begin in claim.shows):
+            in_note = ": " in line
+        elif not (in_note and line.startswith("  ")):
+            in_note = False
+            continue
+        kept.append(f"{line}\n")
+    return "".join(kept)
 
 
 def prepare(place: Path) -> None:

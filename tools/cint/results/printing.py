@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
 from cint import paths, ui
 from cint.results import classes, documents, lateness, previous, table, webpage
+
+
+NOTE_WIDTH = 100
 
 
 def titles(document: documents.Document) -> dict[str, str]:
@@ -25,12 +29,14 @@ def print_table(document: documents.Document, where: Path) -> None:
     lines += classes.format_lines(documents.rows_from(document), paint)
     lines += lateness.format_lines(lateness.of_document(document), paint)
     lines += previous.format_lines(document.get("previous"), paint)
-    lines += ["", *(_note_line(note, paint) for note in document["notes"])]
+    lines += ["", *(line for note in document["notes"] for line in _note_lines(note, paint))]
     lines += [f"repeat: {document['repeat_command']}", f"results: {paths.display(where)}",
               f"report: {paths.display(where / webpage.FILE)}"]
     print("\n".join(lines).lstrip("\n"), flush=True)
 
 
-def _note_line(note: str, paint: table.Paint) -> str:
-    text = f"{note}."
-    return paint(text, "yellow") if note.startswith(lateness.WARNING) else text
+def _note_lines(note: str, paint: table.Paint) -> list[str]:
+    """A note in lines of the table's width, its further ones indented."""
+    lines = textwrap.wrap(f"{note}.", NOTE_WIDTH, subsequent_indent="  ", break_on_hyphens=False,
+                          break_long_words=False)
+    return [paint(line, "yellow") for line in lines] if note.startswith(lateness.WARNING) else lines
