@@ -377,14 +377,14 @@ const char *cintio_version(void);
  * It is taken from the driver that has it. One that vfio-pci has already is
  * left as it is, and whoever drives it, too. Its disks are held meanwhile, so
  * that no mount comes between. Not seen: NVMe over fabrics' target, which
- * serves a disk without holding it, and a process that mapped a disk and closed
- * it. Needs root.
+ * serves a disk without holding it, and a process that closed a disk which it
+ * had mapped, or registered with io_uring. Needs root.
  *
  * Return: 0, or a negative errno. -EINVAL: it is no NVMe controller (PCI class
  * 0108xx), which nothing forces. -EBUSY: one of its disks or their partitions
  * is mounted, swapped to, part of another device (device mapper, md, loop),
- * reached by another controller (multipath), or a process has it open; the text
- * says which.
+ * reached by another controller (multipath), or a process has it open, or the
+ * controller's registers (UIO); the text says which.
  */
 int cintio_bind(const char *address, unsigned int flags,
                 struct cintio_error *err);
@@ -799,8 +799,8 @@ uint64_t cintio_queue_overdue(const struct cintio_queue *queue);
  * and many do not.
  *
  * Return: 1: it is aborted, and its completion comes with status 007h; 0: it
- * goes on, or has ended; or a negative errno. -ENOENT: none is outstanding;
- * -EIO: the controller refused to.
+ * goes on, or has ended; or a negative errno, with which it may be aborted or
+ * not. -ENOENT: none is outstanding; -EIO: the controller refused to.
  */
 int cintio_abort(struct cintio_queue *queue, uint64_t cookie,
                  struct cintio_error *err);

@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -26,7 +28,7 @@
 #define GENERIC     "/sys/class/nvme-generic/"
 #define NVME_CLASS  0x0108
 
-/* What programs open: a disk, a partition, or one of NVMe's own files. */
+/* What programs open: a disk, a partition, or one of NVMe's or UIO's files. */
 struct node {
     char name[32];              /* in /dev */
     dev_t dev;
@@ -231,6 +233,23 @@ static int collect_controller(void *opaque, const char *at, const char *name)
     return ret ? ret : for_each(path, collect_namespace, opaque);
 }
 
+/* Of a program that drives it by a driver other than the kernel's or VFIO's. */
+static int collect_uio(void *opaque, const char *at, const char *name)
+{
+    return add(opaque, at, name, false, false);
+}
+
+static int collect(struct nodes *nodes, const char *address)
+{
+    char path[PATH_MAX];
+    int ret;
+
+    path_of(path, DEVICES "%s/nvme", address);
+    ret = for_each(path, collect_controller, nodes);
+    path_of(path, DEVICES "%s/uio", address);
+    return ret ? ret : for_each(path, collect_uio, nodes);
+}
+
 static const struct node *find(const struct nodes *nodes, bool block, dev_t dev)
 {
     for (size_t i = 0; i < nodes->nr; i++) {
@@ -255,6 +274,7 @@ static const struct node *find_file(const struct nodes *nodes, const char *path)
 /* --- who uses them ------------------------------------------------------- */
 
 struct search {
+    const char *address;
     struct nodes nodes;
     struct user *user;
     unsigned int pid;           /* whose files are looked at */
@@ -387,37 +407,66 @@ static int find_paths(void *opaque, const char *at, const char *name)
     return for_each(path, find_other_path, search);
 }
 
+/* A file of sysfs that maps its registers. */
+static bool is_registers(const char *target, const char *address)
+{
+    const char *at = strstr(target, address);
+
+    return at && !strncmp(at + strlen(address), "/resource", 9);
+}
+
 static int find_open_file(void *opaque, const char *at, const char *name)
 {
     struct search *search = opaque;
     char path[PATH_MAX], target[PATH_MAX], process[64];
     const struct node *node;
+    bool registers;
     ssize_t n;
 
     path_of(path, "%s/%s", at, name);
     n = readlink(path, target, sizeof(target) - 1);
     target[n < 0 ? 0 : n] = '\0';
+    registers = is_registers(target, search->address);
     /* nobody asks a server that may be gone about one of its files */
     node = strstr(target, "/dev/") ? find_file(&search->nodes, path) : NULL;
-    if (!node) {
+    if (!node && !registers) {
         return 0;
     }
     path_of(path, "/proc/%u/comm", search->pid);
     read_line(path, process, sizeof(process));
-    return found(search->user, "process %u (%s) has /dev/%s open", search->pid,
-                 process, node->name);
+    return found(search->user, "process %u (%s) has %s%s open", search->pid,
+                 process, node ? "/dev/" : "its registers",
+                 node ? node->name : "");
+}
+
+/* Threads share their files, but for who has said so, or outlives the first. */
+static int find_thread(void *opaque, const char *at, const char *name)
+{
+    struct search *search = opaque;
+    unsigned int tid;
+    char path[PATH_MAX];
+
+    if (sscanf(name, "%u", &tid) != 1 || tid == search->pid ||
+        !syscall(SYS_kcmp, search->pid, tid, KCMP_FILES, 0, 0)) {
+        return 0;
+    }
+    path_of(path, "%s/%s/fd", at, name);
+    return for_each(path, find_open_file, search);
 }
 
 static int find_process(void *opaque, const char *at, const char *name)
 {
     struct search *search = opaque;
     char path[PATH_MAX];
+    int ret;
 
     if (sscanf(name, "%u", &search->pid) != 1) {
         return 0;
     }
     path_of(path, "%s/%s/fd", at, name);
-    return for_each(path, find_open_file, search);
+    ret = for_each(path, find_open_file, search);
+    path_of(path, "%s/%s/task", at, name);
+    return ret ? ret : for_each(path, find_thread, search);
 }
 
 static int find_user(struct search *search)
@@ -485,13 +534,11 @@ int cintio_claim(const char *address, struct cintio_claims *claims,
                  struct cintio_error *err)
 {
     struct user user;
-    struct search search = { .user = &user };
-    char path[PATH_MAX];
+    struct search search = { .address = address, .user = &user };
     int ret;
 
     *claims = (struct cintio_claims) { 0 };
-    path_of(path, DEVICES "%s/nvme", address);
-    ret = for_each(path, collect_controller, &search.nodes);
+    ret = collect(&search.nodes, address);
     ret = ret ? ret : find_user(&search);
     ret = ret ? ret : claim_all(&search.nodes, claims, &user);
     free(search.nodes.at);

@@ -11,11 +11,13 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <linux/kcmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -96,10 +98,19 @@ static int fake_close(int fd)
     return close(fd);
 }
 
+/* Of the threads only 124 shares its files with the first one of its process. */
+static long fake_kcmp(unsigned pid, unsigned tid, int type)
+{
+    g_assert_cmpint(type, ==, KCMP_FILES);
+    g_assert_cmpuint(pid, ==, 123);
+    return tid != 124;
+}
+
 #define open(...) fake_open(__VA_ARGS__)
 #define write(fd, text, len) fake_write(fd, text, len)
 #define close(fd) fake_close(fd)
 #define stat(path, is) fake_stat(path, is)
+#define syscall(number, pid, tid, type, a, b) fake_kcmp(pid, tid, type)
 #define access(path, mode) access(rooted(path), mode)
 #define opendir(path) opendir(rooted(path))
 #define fopen(path, mode) fopen(rooted(path), mode)
@@ -111,6 +122,7 @@ static int fake_close(int fd)
 #undef write
 #undef close
 #undef stat
+#undef syscall
 #undef access
 #undef opendir
 #undef fopen
@@ -157,6 +169,7 @@ static void begin(void)
     put_link("/proc/77/fd/0", rooted("/dev/sda"));
     put_link("/proc/77/fd/1", rooted("/dev/other"));
     put_link("/proc/77/fd/2", "socket:[123]");
+    put_link("/proc/77/fd/3", "/sys/devices/pci0000:00/" ADDRESS "/config");
 }
 
 static void finish(void)
@@ -303,6 +316,31 @@ static void use_controller(void)
     put_link("/proc/123/fd/4", rooted("/dev/nvme0"));
 }
 
+/* Its first thread has ended, and one that shared nothing goes on. */
+static void use_thread(void)
+{
+    put("/proc/123/comm", "server\n");
+    put_link("/proc/123/task/123/fd/4", rooted("/dev/sda"));
+    put_link("/proc/123/task/125/fd/4", rooted("/dev/nvme0n1"));
+}
+
+/* Another driver of user space has it, over a driver other than VFIO's. */
+static void use_uio(void)
+{
+    take_away(CONTROLLER "/nvme");
+    put(CONTROLLER "/uio/uio0/dev", "242:0\n");
+    put("/dev/uio0", "c 242:0");
+    put("/proc/123/comm", "poller\n");
+    put_link("/proc/123/fd/4", rooted("/dev/uio0"));
+}
+
+static void use_registers(void)
+{
+    put("/proc/123/comm", "poller\n");
+    put_link("/proc/123/fd/3", "/sys/devices/pci0000:00/0000:00:03.1/resource0");
+    put_link("/proc/123/fd/4", "/sys/devices/pci0000:00/" ADDRESS "/resource0");
+}
+
 /* A mount in another mount namespace, for example. */
 static void use_unseen(void)
 {
@@ -352,6 +390,10 @@ static const struct {
     { "passthrough", use_passthrough,
       "process 123 (tool) has /dev/ng0n1 open" },
     { "controller", use_controller, "process 123 (nvme) has /dev/nvme0 open" },
+    { "thread", use_thread, "process 123 (server) has /dev/nvme0n1 open" },
+    { "uio", use_uio, "process 123 (poller) has /dev/uio0 open" },
+    { "registers", use_registers,
+      "process 123 (poller) has its registers open" },
     { "unseen", use_unseen, "something in the kernel holds /dev/nvme0n1" },
     { "no-node", use_no_node, "/dev/nvme0n1 does not tell who has it" },
     { "other-path", use_other_path, "/dev/nvme0n1 has another path, by nvme1" },
