@@ -5,8 +5,10 @@
  * of its own, which the driver's writes reach late and in order, and which
  * completes in any order. Four threads verify what they wrote, in all modes,
  * while policies change behind the driver's back, and the controller is reset
- * or keeps status records. Nothing depends on how long anything takes. For
- * ThreadSanitizer, too: what shares memory here shares it without that lock.
+ * or keeps status records. They sleep in cintio_complete() or on a group; data
+ * is in one piece or two; commands may be overdue, and are aborted then.
+ * Nothing depends on how long anything takes. For ThreadSanitizer, too: what
+ * shares memory here shares it without that lock.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,6 +20,9 @@
 #define WORKERS     FAKE_QUEUES
 #define UNITS       64              /* of each worker, a block each */
 #define DEPTH       24
+#define ROOM        (2 * NVME_PAGE) /* for the data of one command */
+#define ABORTED     0x007
+#define FAILED      0x281
 #define LATE_NS     200000          /* a write is under way for, at most */
 #define WIRE        1024            /* writes under way, at most */
 
@@ -37,6 +42,16 @@ static uint64_t random_state;
 static _Atomic bool stop;
 static _Atomic bool enough;        /* the device still answers */
 static unsigned count;              /* I/Os of each worker */
+
+enum {
+    RESETS      = 1,
+    RECORDS     = 2,
+    CHANGES     = 4,
+    ELSEWHERE   = 8,                /* sleep on a group, now and then */
+    PIECES      = 16,
+    LIMITS      = 32,               /* times of commands, and aborts */
+};
+static unsigned what;               /* of these */
 
 static unsigned next(uint64_t *state, unsigned below)
 {
@@ -142,7 +157,7 @@ static void serve(unsigned qid, uint64_t now)
            (cq->tail + 1) % cq->size != cq->head) {
         fake_complete(fake, qid,
                       next(&random_state, fake_inflight(fake, qid)),
-                      next(&random_state, 100) ? 0 : 0x281);
+                      next(&random_state, 100) ? 0 : FAILED);
     }
     while (cint_deadline(&cq->engine) != CINT_NO_DEADLINE &&
            cint_deadline(&cq->engine) <= (int64_t)now) {
@@ -173,25 +188,53 @@ static void *run_device(void *opaque)
 
 typedef struct Io {
     unsigned unit;
-    uint64_t version;               /* what is written, or is to be read */
-    bool write;
+    uint32_t version;               /* what is written, or is to be read */
+    bool write, aborted, unsure;
+    /* bytes in the first piece; where either begins in its page */
+    unsigned cut, at[2];
 } Io;
 
 typedef struct Worker {
     unsigned number;
     enum cintio_policy policy;
     struct cintio_queue *q;
+    struct cintio_group *group;
     struct cintio_mem *mem;
-    uint64_t random, version, done, errors, lost;
-    uint64_t versions[UNITS];       /* 0: nobody knows */
+    uint64_t random, done, errors, lost, overdue, aborts;
+    uint32_t version, versions[UNITS];  /* 0: nobody knows */
     bool busy[UNITS];
     Io ios[DEPTH];
     unsigned idle[DEPTH], nr_idle;
 } Worker;
 
-static uint64_t *buffer(Worker *w, unsigned slot)
+static void *piece(Worker *w, unsigned slot, unsigned n)
 {
-    return (uint64_t *)((uint8_t *)w->mem->addr + slot * FAKE_BLOCK);
+    return (uint8_t *)w->mem->addr + slot * ROOM + n * NVME_PAGE +
+           w->ios[slot].at[n];
+}
+
+/* Of a block's data, wherever that is. */
+static uint32_t *word(Worker *w, unsigned slot, unsigned i)
+{
+    unsigned cut = w->ios[slot].cut / 4;
+
+    return (uint32_t *)piece(w, slot, i >= cut) + (i < cut ? i : i - cut);
+}
+
+static Io choose(Worker *w, unsigned unit)
+{
+    bool write = !w->versions[unit] || next(&w->random, 2);
+    Io io = {
+        .unit = unit, .write = write, .cut = FAKE_BLOCK,
+        .version = write ? ++w->version : w->versions[unit],
+    };
+
+    if (what & PIECES && next(&w->random, 2)) {
+        io.cut = 4 * (1 + next(&w->random, FAKE_BLOCK / 4 - 1));
+        io.at[0] = 4 * next(&w->random, (NVME_PAGE - FAKE_BLOCK) / 4);
+        io.at[1] = 4 * next(&w->random, (NVME_PAGE - FAKE_BLOCK) / 4);
+    }
+    return io;
 }
 
 static enum cintio_mode any_mode(Worker *w)
@@ -221,6 +264,7 @@ static void begin(Worker *w)
     while (cintio_queue_create(fake->dev, &how, &w->q, &err)) {
         usleep(100);
     }
+    g_assert_cmpint(cintio_group_add(w->group, w->q, NULL, &err), ==, 0);
     while (cintio_queue_set_policy(w->q, w->policy, &err) == -EIO) {
         usleep(100);
     }
@@ -232,27 +276,35 @@ static void begin(Worker *w)
 static bool push(Worker *w)
 {
     unsigned unit = next(&w->random, UNITS), slot = w->idle[w->nr_idle - 1];
-    bool write = !w->versions[unit] || next(&w->random, 2);
-    Io io = { unit, write ? ++w->version : w->versions[unit], write };
-    uint64_t *buf = buffer(w, slot);
+    struct cintio_vec vec[2];
     struct cintio_io command;
+    Io *io = &w->ios[slot];
 
     if (w->busy[unit]) {
         return true;
     }
-    for (unsigned i = 0; i < FAKE_BLOCK / 8; i++) {
-        buf[i] = write ? io.version : 0;
+    *io = choose(w, unit);
+    for (unsigned i = 0; i < FAKE_BLOCK / 4; i++) {
+        *word(w, slot, i) = io->write ? io->version : 0;
     }
     command = (struct cintio_io) {
-        .op = write ? CINTIO_WRITE : CINTIO_READ,
+        .op = io->write ? CINTIO_WRITE : CINTIO_READ,
         .hints = next(&w->random, 4),
         .lba = w->number * UNITS + unit, .blocks = 1, .mem = w->mem,
-        .buf = buf, .cookie = slot,
+        .buf = piece(w, slot, 0), .cookie = slot,
+        .timeout_ns = what & LIMITS && !next(&w->random, 4) ?
+                      1 + next(&w->random, 4 * LATE_NS) : 0,
     };
+    if (io->cut != FAKE_BLOCK) {
+        vec[0] = (struct cintio_vec) { w->mem, command.buf, io->cut };
+        vec[1] = (struct cintio_vec) { w->mem, piece(w, slot, 1),
+                                       FAKE_BLOCK - io->cut };
+        command.vec = vec;
+        command.nr_vecs = 2;
+    }
     if (cintio_push(w->q, &command)) {
         return false;               /* full */
     }
-    w->ios[slot] = io;
     w->busy[unit] = true;
     w->nr_idle--;
     return true;
@@ -261,24 +313,59 @@ static bool push(Worker *w)
 static void end(Worker *w, const struct cintio_done *done)
 {
     Io *io = &w->ios[done->cookie];
-    uint64_t *buf = buffer(w, done->cookie);
 
     g_assert_true(w->busy[io->unit]);
     w->busy[io->unit] = false;
     w->idle[w->nr_idle++] = done->cookie;
     w->done++;
+    g_assert_true(io->unsure || io->aborted == (done->status == ABORTED));
     if (done->status) {
-        g_assert_cmphex(done->status, ==, 0x281);
-        w->errors++;
+        g_assert_true(done->status == ABORTED || done->status == FAILED);
+        w->errors += done->status == FAILED;
         return;                     /* neither written nor read */
     }
     if (io->write) {
         w->versions[io->unit] = io->version;
         return;
     }
-    for (unsigned i = 0; i < FAKE_BLOCK / 8; i++) {
-        g_assert_cmpuint(buf[i], ==, io->version);
+    for (unsigned i = 0; i < FAKE_BLOCK / 4; i++) {
+        g_assert_cmpuint(*word(w, done->cookie, i), ==, io->version);
     }
+}
+
+/* It goes on, or ends by this, whatever it has come to meanwhile. */
+static void end_overdue(Worker *w)
+{
+    uint64_t cookie = cintio_queue_overdue(w->q);
+    struct cintio_error err;
+    int ret;
+
+    g_assert_cmpuint(cookie, <, DEPTH);
+    g_assert_true(w->busy[w->ios[cookie].unit]);
+    w->overdue++;
+    if (next(&w->random, 2)) {
+        ret = cintio_abort(w->q, cookie, &err);
+        g_assert_true(ret >= 0 || ret == -ESTALE || ret == -EIO);
+        w->ios[cookie].aborted = ret == 1;
+        /* a reset that is to come ended the wait for the answer */
+        w->ios[cookie].unsure = ret < 0;
+        w->aborts += ret == 1;
+    }
+}
+
+static int wait_and_take(Worker *w, struct cintio_done *done)
+{
+    unsigned min = next(&w->random, DEPTH + 1);
+    struct cintio_error err;
+    struct cintio_ready ready;
+
+    if (what & ELSEWHERE && cintio_outstanding(w->q) && next(&w->random, 2)) {
+        g_assert_cmpint(cintio_group_wait(w->group, min, &ready, 1,
+                                          CINTIO_FOREVER, &err), >=, 0);
+        min = 0;
+    }
+    return cintio_complete(w->q, done, min, 1 + next(&w->random, DEPTH),
+                           CINTIO_FOREVER);
 }
 
 static void *work(void *opaque)
@@ -287,8 +374,8 @@ static void *work(void *opaque)
     struct cintio_error err;
     Worker *w = opaque;
 
-    g_assert_cmpint(cintio_alloc(fake->dev, DEPTH * FAKE_BLOCK, &w->mem, &err),
-                    ==, 0);
+    g_assert_cmpint(cintio_alloc(fake->dev, DEPTH * ROOM, &w->mem, &err), ==,
+                    0);
     begin(w);
     while (w->done < count) {
         unsigned n = next(&w->random, DEPTH + 1);
@@ -297,20 +384,23 @@ static void *work(void *opaque)
         while (n-- && w->nr_idle && push(w)) {
             continue;
         }
-        got = cintio_complete(w->q, done, next(&w->random, DEPTH + 1),
-                              1 + next(&w->random, DEPTH), CINTIO_FOREVER);
+        got = wait_and_take(w, done);
         for (int i = 0; i < got; i++) {
             end(w, &done[i]);
         }
-        if (got < 0) {
+        if (got == -ETIME) {
+            end_overdue(w);
+        } else if (got < 0) {
             g_assert_true(got == -ESTALE || got == -EIO);
             w->lost += cintio_outstanding(w->q);
+            cintio_group_remove(w->group, w->q);
             cintio_queue_destroy(w->q);
             begin(w);
         } else if (!next(&w->random, 50)) {
             cintio_queue_set_mode(w->q, any_mode(w), 20000, &err);
         }
     }
+    cintio_group_remove(w->group, w->q);
     cintio_queue_destroy(w->q);
     cintio_free(fake->dev, w->mem);
     return NULL;
@@ -334,7 +424,7 @@ static void *reset(void *opaque)
     return NULL;
 }
 
-/* Whoever wants to know something of the controller meanwhile. */
+/* Whoever wants to know something of the controller meanwhile, or to speak. */
 static void *ask(void *opaque)
 {
     struct nvme_sqe identify = {
@@ -343,7 +433,8 @@ static void *ask(void *opaque)
     const struct cintio_namespace *ns;
     struct cintio_error err;
     uint8_t page[NVME_PAGE];
-    unsigned *asked = opaque;
+    Worker *workers = opaque;
+    uint64_t state = 78;
     int ret;
 
     while (!atomic_load(&enough)) {
@@ -355,7 +446,7 @@ static void *ask(void *opaque)
         ret = cintio_namespace_open(fake->dev, 1, &ns, &err);
         g_assert_true(!ret || ret == -ESTALE || ret == -EIO);
         g_assert_true(ret || ns->block_size == FAKE_BLOCK);
-        (*asked)++;
+        cintio_group_wake(workers[next(&state, WORKERS)].group);
         usleep(200);
     }
     return NULL;
@@ -382,17 +473,15 @@ static void *change(void *opaque)
     return NULL;
 }
 
-enum { RESETS = 1, RECORDS = 2, CHANGES = 4 };
-
 static void test_load(gconstpointer opaque)
 {
-    unsigned what = GPOINTER_TO_UINT(opaque), resets = 0, errors = 0, lost = 0;
+    unsigned resets = 0, errors = 0, lost = 0, overdue = 0, aborts = 0;
     pthread_t threads[WORKERS], device_thread, resetter, changer, asker;
-    unsigned asked = 0;
     struct cintio_error err;
     Worker *workers = g_new0(Worker, WORKERS);
     uint64_t seed = 1 + g_test_rand_int();
 
+    what = GPOINTER_TO_UINT(opaque);
     count = g_test_slow() ? 250000 : 2000;
     random_state = seed;
     atomic_store(&stop, false);
@@ -400,6 +489,7 @@ static void test_load(gconstpointer opaque)
     wire_first = wire_nr = 0;
     fake = fake_new();
     fake->config.thr = 12;
+    fake->sgl = fake->aborts = true;
     g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
     g_assert_cmpint(cintio_records(fake->dev, what & RECORDS, &err), ==, 0);
     ops = fake->dev->ops;
@@ -413,13 +503,14 @@ static void test_load(gconstpointer opaque)
 
     pthread_create(&device_thread, NULL, run_device, NULL);
     for (unsigned i = 0; i < WORKERS; i++) {
+        g_assert_cmpint(cintio_group_create(&workers[i].group, &err), ==, 0);
         workers[i].number = i;
         workers[i].policy = i % 2 ? CINTIO_POLICY_POINTER
                                   : CINTIO_POLICY_CINT;
         workers[i].random = seed + i;
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }
-    pthread_create(&asker, NULL, ask, &asked);
+    pthread_create(&asker, NULL, ask, workers);
     if (what & RESETS) {
         pthread_create(&resetter, NULL, reset, &resets);
     }
@@ -430,6 +521,8 @@ static void test_load(gconstpointer opaque)
         pthread_join(threads[i], NULL);
         errors += workers[i].errors;
         lost += workers[i].lost;
+        overdue += workers[i].overdue;
+        aborts += workers[i].aborts;
     }
     atomic_store(&enough, true);
     pthread_join(asker, NULL);
@@ -441,8 +534,13 @@ static void test_load(gconstpointer opaque)
     if (what & CHANGES) {
         pthread_join(changer, NULL);
     }
-    g_test_message("%u I/Os, %u errors, %u resets, %u lost by them, asked %u "
-                   "times", WORKERS * count, errors, resets, lost, asked);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        cintio_group_destroy(workers[i].group);
+    }
+    g_assert_true(!(what & LIMITS) || (overdue && aborts));
+    g_test_message("%u I/Os, %u errors, %u resets, %u lost by them, %u "
+                   "overdue, %u aborted", WORKERS * count, errors, resets,
+                   lost, overdue, aborts);
     fake_free(fake);
     g_free(workers);
 }
@@ -459,5 +557,14 @@ int main(int argc, char **argv)
                          GUINT_TO_POINTER(RECORDS | CHANGES), test_load);
     g_test_add_data_func("/stress/resets", GUINT_TO_POINTER(RESETS | CHANGES),
                          test_load);
+    g_test_add_data_func("/stress/elsewhere",
+                         GUINT_TO_POINTER(ELSEWHERE | PIECES | CHANGES),
+                         test_load);
+    g_test_add_data_func("/stress/limits",
+                         GUINT_TO_POINTER(LIMITS | PIECES | RECORDS),
+                         test_load);
+    g_test_add_data_func("/stress/all-at-once",
+                         GUINT_TO_POINTER(RESETS | CHANGES | ELSEWHERE |
+                                          PIECES | LIMITS), test_load);
     return g_test_run();
 }
