@@ -13,6 +13,8 @@
 
 #define NEIGHBOURS      4   /* that do not count again */
 #define MOST_BETWEEN    1
+#define TICK_NS         8388608
+#define OLD_TICKS       4   /* unused for more: what was known is forgotten */
 
 bool model_learns(const Model *model)
 {
@@ -84,6 +86,12 @@ static unsigned between(const Model *model, int cqe, unsigned cmd)
     return n;
 }
 
+static bool is_old(const Model *model, unsigned use, unsigned next_use)
+{
+    return model->cmd[next_use].fetched / TICK_NS -
+           model->cmd[use].fetched / TICK_NS > OLD_TICKS;
+}
+
 static int judged(int score, bool waited)
 {
     if (!waited) {
@@ -93,23 +101,54 @@ static int judged(int score, bool waited)
                        : score + (255 - score + 7) / 8;
 }
 
-static bool is_waited_for(const Model *model, unsigned cmd)
+/* The last use of the newest command's buffer before it, or -1. */
+static int use_before(const Model *model, unsigned newest)
 {
-    unsigned sq = model->cmd[cmd].sq, i;
-    int before = -1, score = 255, cqe;
+    int i;
 
-    for (i = model->forgotten; i <= cmd; i++) {
-        if (!of_queue(model, i, sq) ||
-            model->cmd[i].page != model->cmd[cmd].page) {
-            continue;
+    for (i = newest - 1; i >= (int)model->forgotten; i--) {
+        if (of_queue(model, i, model->cmd[newest].sq) &&
+            model->cmd[i].page == model->cmd[newest].page) {
+            return i;
         }
-        cqe = before < 0 ? -1 : posted_between(model, before, i);
-        if (cqe >= 0 && cqe < model->cmd[i].told) {
-            score = judged(score, between(model, cqe, i) <= MOST_BETWEEN);
-        }
-        before = i;
     }
-    return score >= 128;
+    return -1;
+}
+
+/* Did next to nobody whose buffer came back wait? */
+static bool all_against(const Model *model, unsigned newest)
+{
+    int against = 0;
+    unsigned i;
+
+    for (i = 0; i < newest; i++) {
+        if (of_queue(model, i, model->cmd[newest].sq) && model->cmd[i].judged) {
+            against = model->cmd[i].at_once ?
+                      against - (against + 15) / 16 :
+                      against + (255 - against + 15) / 16;
+        }
+    }
+    return against >= 224;
+}
+
+/* What becomes of the newest command's buffer, which was used before or not. */
+static void judge(Model *model, unsigned newest, int before)
+{
+    ModelCmd *cmd = &model->cmd[newest];
+    int cqe;
+
+    cmd->known = before >= 0 && !is_old(model, before, newest);
+    if (!cmd->known) {
+        cmd->score = all_against(model, newest) ? 150 : 255;
+        return;
+    }
+    cmd->score = model->cmd[before].score;
+    cqe = posted_between(model, before, newest);
+    cmd->judged = cqe >= 0 && cqe < cmd->told;
+    if (cmd->judged) {
+        cmd->at_once = between(model, cqe, newest) <= MOST_BETWEEN;
+        cmd->score = judged(cmd->score, cmd->at_once);
+    }
 }
 
 /* A queue takes the lowest number; the table is cut for a power of two. */
@@ -193,20 +232,6 @@ static bool came_first(const Model *model, unsigned newest)
     return true;
 }
 
-/* Was the buffer used before, as far as that is remembered? */
-static bool is_known(const Model *model, unsigned newest)
-{
-    unsigned i;
-
-    for (i = model->forgotten; i < newest; i++) {
-        if (of_queue(model, i, model->cmd[newest].sq) &&
-            model->cmd[i].page == model->cmd[newest].page) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Are most of the queue's buffers new? */
 static bool mostly_fresh(const Model *model, unsigned newest)
 {
@@ -240,9 +265,9 @@ static bool seems_waited_for(Model *model, unsigned newest, bool first)
         return true;
     }
     meet(model, cmd->sq);
-    cmd->known = is_known(model, newest);
+    judge(model, newest, use_before(model, newest));
     cmd->counts = counts(model, newest);
-    return cmd->known ? is_waited_for(model, newest)
+    return cmd->known ? cmd->score >= 128
                       : is_guessed(model, newest, first);
 }
 

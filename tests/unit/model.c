@@ -488,6 +488,7 @@ unsigned model_submit(Model *model, unsigned sq, int64_t t, uint8_t hints,
         .page = page,
         .content = content,
         .told = model->nr_cqes - model_pending(model),
+        .fetched = t,
         .cqes = model->nr_cqes,
         .cqe = -1,
     };

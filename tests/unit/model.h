@@ -81,7 +81,10 @@ typedef struct ModelCmd {
     unsigned consumed;  /* CQEs by then, if so */
     bool known;         /* its buffer was */
     bool counts;        /* as one that comes between */
+    bool judged, at_once;   /* its buffer's use before, and how it came back */
+    int score;          /* what is believed of its buffer from then on */
     int told;           /* CQEs told of when it was submitted */
+    int64_t fetched;    /* when that was */
     unsigned cqes;      /* CQEs posted by then */
     int cqe;            /* its own, if that was learned from, or -1 */
 } ModelCmd;

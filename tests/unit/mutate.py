@@ -247,6 +247,55 @@ MUTANTS = {
         ("the controller's backlog is not in flight",
          "cq->scope->inflight + cq->scope->backlog);", "cq->scope->inflight);"),
     ],
+    "coalesce/waits.c": [
+        ("all queues share a slice", "uint32_t slice = sq->slice & ((1u << waits->shift) - 1);",
+         "uint32_t slice = 0;"),
+        ("a queue that comes takes beliefs over",
+         "    /* Another queue may have had it before. */\n    memset(&waits->entry[slice_of(waits, "
+         "sq)], 0,\n           sizeof(CintWaitsPage) * CINT_WAITS_WAYS * buckets(waits));\n", ""),
+        ("beliefs survive another cut", "        memset(waits->entry, 0, sizeof(waits->entry));\n",
+         ""),
+        ("the last queue leaves the cut", "            memset(waits, 0, sizeof(*waits));\n", ""),
+        ("no belief is handed on", "return !pushed_out->page ? score :", "return 1 ? score :"),
+        ("a new buffer is never a job's",
+         "sq->against < AGAINST_MANY ? SCORE_MOST : SCORE_LIKELY", "SCORE_MOST"),
+        ("a new buffer is a job's, whoever is there",
+         "sq->against < AGAINST_MANY ? SCORE_MOST : SCORE_LIKELY", "SCORE_LIKELY"),
+        ("one judgement is enough against a new one", "#define SCORE_LIKELY    150",
+         "#define SCORE_LIKELY    140"),
+        ("a belief is handed on whole", "pushed_out->score < SCORE_UNSURE ? SCORE_UNSURE\n"
+         "                                            : pushed_out->score;", "pushed_out->score;"),
+        ("the one used last has to go", "at = &first[CINT_WAITS_WAYS - 1];\n    }\n    for",
+         "at = first;\n    }\n    for"),
+        ("nothing is ever old", "% TICKS > CINT_WAITS_OLD;", "% TICKS > TICKS;"),
+        ("old a tick early", "% TICKS > CINT_WAITS_OLD;", "% TICKS >= CINT_WAITS_OLD;"),
+        ("old a tick late", "% TICKS > CINT_WAITS_OLD;", "% TICKS > CINT_WAITS_OLD + 1;"),
+        ("what is old is judged", "    entry->score = score;\n    entry->posted = false;\n",
+         "    entry->score = score;\n"),
+        ("what is old keeps its belief", "    entry->score = score;\n    entry->posted",
+         "    entry->posted"),
+        ("a use leaves the tick", "    entry->used = tick;\n", ""),
+        ("a judgement goes all the way", "#define SCORE_SHARE     8", "#define SCORE_SHARE     1"),
+        ("one judgement is enough to be believed again", "#define SCORE_DOUBTED   16",
+         "#define SCORE_DOUBTED   1"),
+        ("a neighbour counts each time", "        if (sq->recent[i] == page) {",
+         "        if (0) {"),
+        ("nobody may come between", "!is_before(entry->post, sq->told[1])",
+         "!is_before(entry->post, sq->told[0])"),
+        ("what was not told of is judged", "entry->posted && is_before(entry->post, told)",
+         "entry->posted"),
+        ("what is in flight is judged", "entry->posted && is_before(entry->post, told)",
+         "is_before(entry->post, told)"),
+        ("a use in flight counts as posted", "    entry->posted = false;\n    entry->used",
+         "    entry->used"),
+        ("who came first says nothing", "return first || (sq->fresh", "return (sq->fresh"),
+        ("buffers that are new say something", "sq->fresh < FRESH_MANY && ", ""),
+        ("no buffer is ever new", "moved(sq->fresh, !known, FRESH_SHARE)",
+         "moved(sq->fresh, 0, FRESH_SHARE)"),
+        ("without a buffer nobody waits", "    if (!page) {\n        return true;",
+         "    if (!page) {\n        return false;"),
+        ("16 bits do not wrap", "return (int16_t)(a - b) < 0;", "return a < b;"),
+    ],
     "drivers/nvme/host/ooo.h": [
         ("starts with the wrong phase", "ooo->phase = 1;", "ooo->phase = 0;"),
         ("starts with the doubts of before", "\tooo->phase = 1;\n\tooo->doubts = 0;",
@@ -887,6 +936,11 @@ ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
                       ("test-kick.c", "sim.c"), ("test-vic.c", "sim.c"), TUNE, STORM, RANDOM,
                       ("test-events.c", "sim.c"), ("test-any.c", "random.c"),
                       ("test-waits.c", "sim.c")), ENGINE)
+# What they are for, and the random streams where a model knows them.
+OWN_TESTS = {
+    "coalesce/waits.c": Tests((("test-waits.c", "sim.c"), ("test-adversary.c", "sim.c", "random.c"),
+                               RANDOM), ENGINE),
+}
 # A file of the kernel is a header, its tests a program that includes both.
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}
 DRIVER = sources_in(ROOT / "userspace")
@@ -947,7 +1001,7 @@ class Bench:
 
     def __init__(self, name: str, place: Path) -> None:
         """Compile them."""
-        found = MODEL_TESTS.get(name, ENGINE_TESTS)
+        found = {**MODEL_TESTS, **OWN_TESTS}.get(name, ENGINE_TESTS)
         self.source = ROOT / "hw/nvme" / name
         self.place = place
         # The engine's tests are many, and its copies of queues no news to sanitizers.

@@ -284,6 +284,9 @@ static int64_t random_time(const Stream *s)
     if (s->config.policy == NVME_CINT_POLICY_VIC && one_in(16)) {
         return s->now + pick(1, 3 * 1000 * 1000);   /* to another epoch */
     }
+    if (s->mode->learns && one_in(100)) {
+        return s->now + pick(0, 100 * 1000 * 1000); /* buffers are forgotten */
+    }
     if (deadline != CINT_NO_DEADLINE && one_in(2)) {
         near = deadline + pick(-1, 1);
         return MAX(s->now, near);

@@ -12,12 +12,13 @@ typedef struct Guest {
     CintWaits waits;
     CintWaitsSq sq[80];
     uint32_t posted, told;
+    int64_t now;
 } Guest;
 
 /* Uses buffer @page: is it taken to be waited for? */
 static bool use(Guest *g, unsigned sq, uint32_t page)
 {
-    return cint_waits_submit(&g->waits, &g->sq[sq], page, g->told,
+    return cint_waits_submit(&g->waits, &g->sq[sq], page, g->now, g->told,
                              false);
 }
 
@@ -159,18 +160,48 @@ static void test_fresh(void)
 
     for (i = 0; i < 20; i++) {
         g_assert_true(cint_waits_submit(&g->waits, &g->sq[0], page++, 0,
-                                        false));
+                                        0, false));
     }
     use(g, 0, page++);
     use(g, 0, page++);
-    g_assert_true(cint_waits_submit(&g->waits, &g->sq[0], page++, 0, true));
-    g_assert_false(cint_waits_submit(&g->waits, &g->sq[0], page++, 0,
+    g_assert_true(cint_waits_submit(&g->waits, &g->sq[0], page++, 0, 0, true));
+    g_assert_false(cint_waits_submit(&g->waits, &g->sq[0], page++, 0, 0,
                                      false));
     /* A queue whose buffers come back is another matter. */
     for (i = 0; i < 16; i++) {
         use(g, 0, 1);
     }
-    g_assert_true(cint_waits_submit(&g->waits, &g->sq[0], page, 0, false));
+    g_assert_true(cint_waits_submit(&g->waits, &g->sq[0], page, 0, 0, false));
+    g_free(g);
+}
+
+/*
+ * A buffer that nobody used for four ticks may be somebody else's memory. What
+ * was known of it says nothing then, nor does that it comes back; and it is
+ * known again from there on.
+ */
+static void test_old(void)
+{
+    static const int64_t tick = 1 << CINT_WAITS_TICK;
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = NULL;
+    unsigned i;
+
+    g->now = 200 * tick - 1;    /* more than an entry can count */
+    job = rounds_of(g, 8, 9);
+    g_assert_false(use(g, 0, 8));
+    g->now += 4 * tick;
+    g_assert_false(use(g, 0, 8));
+    post(g, 0, 8);
+    tell(g);
+    g->now += 5 * tick;
+    g_assert_true(use(g, 0, 8));
+    g_assert_cmpuint(g->sq[0].fresh, >, 0);
+    for (i = 0; i < 6; i++) {
+        g_assert_true(use(g, 0, 8));
+        round_of(g, 0, 1, 8);
+    }
+    g_assert_false(use(g, 0, 8));
     g_free(g);
 }
 
@@ -264,8 +295,15 @@ typedef struct Told {
     unsigned job, thread;   /* percent of their commands */
 } Told;
 
+/* Where the thread has its buffer from. */
+typedef enum Thread {
+    OWN,        /* it has one */
+    NEW,        /* none is used twice */
+    SHARED,     /* the job's pool, as with bounce buffers and an IOMMU */
+} Thread;
+
 /* The thread submits first, but for @late percent of the time. */
-static Told told_of(uint32_t pages, Order order, bool new_page, int late)
+static Told told_of(uint32_t pages, Order order, Thread of, int late)
 {
     Pool pool = {
         .free = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
@@ -287,8 +325,8 @@ static Told told_of(uint32_t pages, Order order, bool new_page, int late)
 
         for (turn = 0; turn < 2; turn++) {
             if (turn == !thread_first) {
-                thread += new_page;
-                is = cint_waits_submit(&g->waits, &g->sq[0], thread, g->told,
+                thread = of == SHARED ? take(&pool) : thread + (of == NEW);
+                is = cint_waits_submit(&g->waits, &g->sq[0], thread, 0, g->told,
                                        first);
                 waited += round >= WARM && is;
                 first = false;
@@ -297,7 +335,7 @@ static Told told_of(uint32_t pages, Order order, bool new_page, int late)
             for (i = 0; i < depth; i++) {
                 flying[i] = take(&pool);
                 is = cint_waits_submit(&g->waits, &g->sq[0], flying[i],
-                                       g->told, first);
+                                       0, g->told, first);
                 job += round >= WARM && is;
                 first = false;
             }
@@ -307,6 +345,9 @@ static Told told_of(uint32_t pages, Order order, bool new_page, int late)
             give(&pool, flying[i]);
         }
         post(g, 0, thread);
+        if (of == SHARED) {
+            give(&pool, thread);
+        }
         tell(g);
     }
     g_array_free(pool.free, TRUE);
@@ -321,53 +362,103 @@ static Told told_of(uint32_t pages, Order order, bool new_page, int late)
 static const struct {
     uint32_t pages;
     Order order;
-    bool new_page;              /* the thread's buffer is new each time */
+    Thread of;
     int late;                   /* percent: it submits after the job */
     unsigned most_of_job, least_of_thread;
 } pools[] = {
-    { 17, IN_TURN, false, 0, 12, 100 },
-    { 33, IN_TURN, false, 0, 5, 100 },
-    { 257, IN_TURN, false, 0, 5, 100 },
-    { 4096, IN_TURN, false, 0, 5, 100 },
-    { 4096, ANY_ORDER, false, 0, 5, 100 },
-    { 64, EACH_NEW, false, 0, 5, 100 },
-    { 64, EACH_NEW, true, 0, 5, 100 },
-    { 33, IN_TURN, false, 25, 5, 80 },
-    { 257, IN_TURN, false, 25, 5, 80 },
-    { 1024, IN_TURN, false, 25, 5, 80 },
-    { 4096, IN_TURN, false, 25, 5, 80 },
-    { 33, LIFO, false, 25, 5, 80 },
-    { 257, LIFO, false, 25, 5, 80 },
-    { 4096, LIFO, false, 25, 5, 80 },
-    { 257, ANY_ORDER, false, 25, 5, 80 },
-    { 1024, ANY_ORDER, false, 25, 5, 80 },
-    { 2048, ANY_ORDER, false, 25, 5, 80 },
-    { 3000, ANY_ORDER, false, 25, 5, 80 },
-    { 4096, ANY_ORDER, false, 25, 5, 80 },
-    { 8192, ANY_ORDER, false, 25, 15, 80 },
-    { 64, EACH_NEW, false, 25, 5, 80 },
-    { 33, IN_TURN, true, 25, 5, 100 },
-    { 4096, IN_TURN, true, 25, 5, 60 },
-    { 4096, ANY_ORDER, true, 25, 5, 60 },
-    { 64, EACH_NEW, true, 25, 5, 60 },
+    { 17, IN_TURN, OWN, 0, 12, 100 },
+    { 33, IN_TURN, OWN, 0, 5, 100 },
+    { 257, IN_TURN, OWN, 0, 5, 100 },
+    { 4096, IN_TURN, OWN, 0, 5, 100 },
+    { 4096, ANY_ORDER, OWN, 0, 5, 100 },
+    { 64, EACH_NEW, OWN, 0, 5, 100 },
+    { 64, EACH_NEW, NEW, 0, 5, 100 },
+    { 33, IN_TURN, OWN, 25, 5, 80 },
+    { 257, IN_TURN, OWN, 25, 5, 80 },
+    { 1024, IN_TURN, OWN, 25, 5, 80 },
+    { 4096, IN_TURN, OWN, 25, 5, 80 },
+    { 33, LIFO, OWN, 25, 5, 80 },
+    { 257, LIFO, OWN, 25, 5, 80 },
+    { 4096, LIFO, OWN, 25, 5, 80 },
+    { 257, ANY_ORDER, OWN, 25, 5, 80 },
+    { 1024, ANY_ORDER, OWN, 25, 5, 80 },
+    { 2048, ANY_ORDER, OWN, 25, 5, 80 },
+    { 3000, ANY_ORDER, OWN, 25, 5, 80 },
+    { 4096, ANY_ORDER, OWN, 25, 5, 80 },
+    { 8192, ANY_ORDER, OWN, 25, 15, 80 },
+    { 64, EACH_NEW, OWN, 25, 5, 80 },
+    { 33, IN_TURN, NEW, 25, 5, 100 },
+    { 4096, IN_TURN, NEW, 25, 5, 60 },
+    { 4096, ANY_ORDER, NEW, 25, 5, 60 },
+    { 64, EACH_NEW, NEW, 25, 5, 60 },
+    /* A small pool that all have their buffers from says nothing at all. */
+    { 64, IN_TURN, SHARED, 0, 5, 0 },
+    { 1024, ANY_ORDER, SHARED, 0, 5, 0 },
+    /* Not so that of an IOMMU, nor bounce buffers, 64 MiB used in turn. */
+    { 64, LIFO, SHARED, 0, 5, 95 },
+    { 1024, LIFO, SHARED, 0, 5, 95 },
+    { 16384, IN_TURN, SHARED, 0, 5, 95 },
+    { 8192, ANY_ORDER, SHARED, 25, 5, 50 },
 };
 
 static void test_pool_orders(void)
 {
     static const char *const orders[] = { "in turn", "LIFO", "any", "new" };
+    static const char *const threads[] = { "", ", thread's new", ", shared" };
     unsigned i;
 
     for (i = 0; i < G_N_ELEMENTS(pools); i++) {
-        Told told = told_of(pools[i].pages, pools[i].order, pools[i].new_page,
+        Told told = told_of(pools[i].pages, pools[i].order, pools[i].of,
                             pools[i].late);
 
         g_test_message("%u pages, %s%s, late %d %%: job %u %%, thread %u %%",
                        pools[i].pages, orders[pools[i].order],
-                       pools[i].new_page ? ", thread's new" : "",
+                       threads[pools[i].of],
                        pools[i].late, told.job, told.thread);
         g_assert_cmpuint(told.job, <=, pools[i].most_of_job);
         g_assert_cmpuint(told.thread, >=, pools[i].least_of_thread);
     }
+}
+
+/*
+ * Where nobody is known to wait, two judgements take the mark off a new buffer.
+ * A thread that comes keeps its own.
+ */
+static void test_likely(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 64, 40);
+    unsigned i;
+
+    for (i = 0; i < 12; i++) {
+        g_assert_true(use(g, 0, 200 + i));
+    }
+    g_assert_cmpuint(round_of(g, 0, 200, 12), ==, 12);
+    g_assert_cmpuint(round_of(g, 0, 200, 12), ==, 2);
+    g_assert_true(use(g, 0, 199));
+    for (i = 0; i < 9; i++) {
+        post(g, 0, 199);
+        tell(g);
+        g_assert_true(use(g, 0, 199));
+        round_of(g, 0, 200, 12);
+    }
+    g_free(g);
+}
+
+/* What takes the place of a job's buffer is believed after one judgement. */
+static void test_handed_on(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 8, 40);
+    uint32_t page;
+
+    for (page = 1000; page < 1000 + 4 * CINT_WAITS_ENTRIES; page++) {
+        use(g, 0, page);
+        post(g, 0, page);
+        tell(g);
+        g_assert_true(use(g, 0, page));
+    }
+    g_free(g);
 }
 
 /* One queue's buffers do not push out another's. */
@@ -538,10 +629,13 @@ int main(int argc, char **argv)
         { "across-the-wrap", test_across_the_wrap },
         { "think-times", test_think_times },
         { "changes-its-job", test_changes_job },
+        { "old", test_old },
         { "says-nothing", test_says_nothing },
         { "fresh", test_fresh },
         { "pools", test_pools },
         { "pool-orders", test_pool_orders },
+        { "likely", test_likely },
+        { "handed-on", test_handed_on },
         { "queues-apart", test_queues_apart },
         { "queues-come-and-go", test_queues_come_and_go },
         { "size", test_size },

@@ -496,12 +496,12 @@ static bool came_first(const CintSq *sq)
 }
 
 /* Does the sender of @cmd wait for it, as far as can be known? */
-static bool is_waited_for(CintSq *sq, const CintCmd *cmd)
+static bool is_waited_for(CintSq *sq, const CintCmd *cmd, int64_t now)
 {
     CintCq *cq = sq->cq;
     bool waits = cq->learns &&
                  cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page,
-                                   cq->tail - cq->pending,
+                                   now, cq->tail - cq->pending,
                                    came_first(sq) || !cq->inflight);
 
     return cmd->content == CINT_CONTENT_NOW || (waits && !sq->batch);
@@ -528,7 +528,7 @@ static void unmark_batch(CintSq *sq)
  * Who gives no hint is taken for what its buffer was used for before, and for
  * what the command is for.
  */
-static APART void look(CintSq *sq, CintCmd *cmd)
+static APART void look(CintSq *sq, CintCmd *cmd, int64_t now)
 {
     cmd->waiter = CINT_WAITER_NONE;
     if (!sq->cq->reads) {
@@ -537,7 +537,7 @@ static APART void look(CintSq *sq, CintCmd *cmd)
     if (!sq->cq->learns) {
         cmd->page = 0;
     }
-    if (is_waited_for(sq, cmd) && !cmd->sources) {
+    if (is_waited_for(sq, cmd, now) && !cmd->sources) {
         cmd->hints = NVME_CINT_HINT_URGENT;
         cmd->sources = inferred;
         add_waiter(sq, cmd, CINT_WAITER_THIS);
@@ -586,7 +586,7 @@ static inline void gauge(CintSq *sq, CintCq *cq, CintCmd *cmd, int64_t now)
 static APART CintAction look_and_enter(CintSq *sq, CintCq *cq, CintCmd *cmd,
                                        int64_t now)
 {
-    look(sq, cmd);
+    look(sq, cmd, now);
     if (cq->gauges) {
         gauge(sq, cq, cmd, now);
     }

@@ -13,11 +13,6 @@
 
 #include "waits.h"
 
-enum {
-    STATE_FLYING,
-    STATE_POSTED,
-};
-
 #define SCORE_MOST      255
 #define SCORE_WAITS     128     /* from here on somebody is said to wait */
 #define SCORE_UNSURE    120     /* one judgement for it is enough */
@@ -25,6 +20,9 @@ enum {
 #define SCORE_DOUBTED   16      /* likewise, up again from below the middle */
 #define FRESH_SHARE     16      /* likewise, of a buffer known or not */
 #define FRESH_MANY      192     /* from here on buffers say nothing */
+#define AGAINST_SHARE   16      /* likewise, of a judgement */
+#define AGAINST_MANY    224     /* from here on a new one is a job's, likely */
+#define SCORE_LIKELY    150     /* two judgements against it are enough */
 
 static uint32_t buckets(const CintWaits *waits)
 {
@@ -105,20 +103,32 @@ static CintWaitsPage *find(CintWaitsPage *entry, uint32_t page)
  * is room for, and what was found out of them is handed on, as far as little
  * evidence is enough to think otherwise.
  */
-static uint8_t first_score(const CintWaitsPage *pushed_out)
+static uint8_t handed_on(const CintWaitsPage *pushed_out, uint8_t score)
 {
-    return !pushed_out->page ? SCORE_MOST :
+    return !pushed_out->page ? score :
            pushed_out->score < SCORE_UNSURE ? SCORE_UNSURE
                                             : pushed_out->score;
 }
 
-/* Brings @page to the front of its bucket; the last one may have to go. */
-static CintWaitsPage *to_front(CintWaitsPage *first, uint32_t page)
+/*
+ * Where nobody is known to wait but a job, a new buffer is likely to be its,
+ * too. It is told at once like any other, until two judgements say more.
+ */
+static uint8_t first_score(const CintWaitsSq *sq)
 {
-    CintWaitsPage *at = find(first, page);
+    return sq->against < AGAINST_MANY ? SCORE_MOST : SCORE_LIKELY;
+}
+
+/*
+ * Brings @page to the front of its bucket, from @at, or, where it is not known,
+ * in place of the last one. One without a past has @score.
+ */
+static CintWaitsPage *to_front(CintWaitsPage *first, CintWaitsPage *at,
+                               uint32_t page, uint8_t score)
+{
     CintWaitsPage found = at ? *at : (CintWaitsPage) {
         .page = page,
-        .score = first_score(&first[CINT_WAITS_WAYS - 1]),
+        .score = handed_on(&first[CINT_WAITS_WAYS - 1], score),
     };
 
     if (!at) {
@@ -129,6 +139,25 @@ static CintWaitsPage *to_front(CintWaitsPage *first, uint32_t page)
     }
     *first = found;
     return first;
+}
+
+#define TICKS   128     /* as many as an entry can tell apart */
+
+static uint8_t tick_of(int64_t now)
+{
+    return (now >> CINT_WAITS_TICK) % TICKS;
+}
+
+/* Memory that was not used for so long may be somebody else's by now. */
+static bool is_old(const CintWaitsPage *entry, uint8_t tick)
+{
+    return (tick - entry->used + TICKS) % TICKS > CINT_WAITS_OLD;
+}
+
+static void forget(CintWaitsPage *entry, uint8_t score)
+{
+    entry->score = score;
+    entry->posted = false;
 }
 
 static bool is_before(uint16_t a, uint16_t b)
@@ -149,10 +178,11 @@ static uint8_t moved(uint8_t score, bool up, unsigned share)
  * The first of a job's that are told together come back like who waits, now
  * this one, now that one: it takes more to be believed again.
  */
-static void judge(CintWaitsPage *entry, bool waited)
+static void judge(CintWaitsSq *sq, CintWaitsPage *entry, bool waited)
 {
     bool doubted = waited && entry->score < SCORE_WAITS;
 
+    sq->against = moved(sq->against, !waited, AGAINST_SHARE);
     entry->score = moved(entry->score, waited,
                          doubted ? SCORE_DOUBTED : SCORE_SHARE);
 }
@@ -192,8 +222,9 @@ static void count(CintWaitsSq *sq, uint32_t page, uint32_t told)
 }
 
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
-                       uint32_t told, bool first)
+                       int64_t now, uint32_t told, bool first)
 {
+    uint8_t tick = tick_of(now);
     CintWaitsPage *entry, *bucket;
     bool known;
 
@@ -204,14 +235,19 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
         enter(waits, sq, told);
     }
     bucket = bucket_of(waits, sq, page);
-    known = find(bucket, page);
-    sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
-    entry = to_front(bucket, page);
-    if (entry->state == STATE_POSTED && is_before(entry->post, told)) {
-        /* One command may have come between: two jobs take turns. */
-        judge(entry, !is_before(entry->post, sq->told[1]));
+    entry = find(bucket, page);
+    known = entry && !is_old(entry, tick);
+    if (entry && !known) {
+        forget(entry, first_score(sq));
     }
-    entry->state = STATE_FLYING;
+    sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
+    entry = to_front(bucket, entry, page, first_score(sq));
+    if (entry->posted && is_before(entry->post, told)) {
+        /* One command may have come between: two jobs take turns. */
+        judge(sq, entry, !is_before(entry->post, sq->told[1]));
+    }
+    entry->posted = false;
+    entry->used = tick;
     count(sq, page, told);
     return known ? is_waited(entry) : guess(sq, entry, first);
 }
@@ -227,7 +263,7 @@ void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     entry = find(bucket_of(waits, sq, page), page);
     if (entry) {
         entry->post = index;
-        entry->state = STATE_POSTED;
+        entry->posted = true;
     }
 }
 

@@ -21,13 +21,16 @@
 #define CINT_WAITS_WAYS     4       /* of a bucket */
 #define CINT_WAITS_RECENT   4       /* commands that do not count again */
 #define CINT_WAITS_SLICES   64      /* queues with a part of their own */
+#define CINT_WAITS_TICK     23      /* log2 of the ns of a tick: 8.4 ms */
+#define CINT_WAITS_OLD      4       /* ticks after which a buffer is unknown */
 
 /* One buffer. */
 typedef struct CintWaitsPage {
     uint32_t page;      /* 0: a free entry */
     uint16_t post;      /* its last CQE, if posted; free running */
     uint8_t score;      /* 255: waited for */
-    uint8_t state;
+    uint8_t posted : 1; /* else in flight */
+    uint8_t used : 7;   /* the tick of its last use, free running */
 } CintWaitsPage;
 
 /* Of one controller. All zeroes is an empty one. */
@@ -43,6 +46,7 @@ typedef struct CintWaitsSq {
     uint8_t slice;
     uint8_t next;           /* of recent, free running */
     uint8_t fresh;          /* 255: no buffer is ever known */
+    uint8_t against;        /* 255: nobody whose buffer comes back waits */
     uint16_t told[2];       /* CQEs told of at the last commands that counted */
     uint32_t recent[CINT_WAITS_RECENT];     /* their buffers */
 } CintWaitsSq;
@@ -59,13 +63,13 @@ static inline uint32_t cint_waits_page(uint64_t address)
 }
 
 /*
- * A command with buffer @page, 0 if it has none, was fetched; the guest has
- * been told of @told CQEs, free running. @first: it is the first since the
+ * A command with buffer @page, 0 if it has none, was fetched at @now; the guest
+ * has been told of @told CQEs, free running. @first: it is the first since the
  * guest consumed something, or alone. Returns true if its sender waits for it,
  * as far as is known.
  */
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
-                       uint32_t told, bool first);
+                       int64_t now, uint32_t told, bool first);
 
 /* The CQE with free-running index @index is that of @page. */
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
