@@ -10,7 +10,6 @@ from pathlib import Path
 from cint import paths, ui
 from cint.results import classes, documents, lateness, previous, table, webpage
 
-
 NOTE_WIDTH = 100
 
 
