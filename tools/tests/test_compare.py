@@ -933,6 +933,32 @@ def test_a_sweep_shows_who_is_best_in_a_workload(
     jsonschema.validate(document, schema)
 
 
+def test_a_report_shows_all_timers_that_are_known(fake: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_TIMER", "1")
+    words = ("--workload", "sync,async", "--no-plots")
+    plain, sweep = ("--policy", "default,cint"), ("--policy", "default,static:time=best")
+
+    def page() -> tuple[Any, str]:
+        place = fake / "results/latest"
+        return documents.load(place), (place / "report.html").read_text("utf-8")
+
+    assert compare.run(parse(*plain, *words)) == 0
+    document, text = page()
+    assert "timers" not in document and 'class="timers"' not in text
+    assert compare.run(parse(*sweep, *words)) == 0
+    assert compare.run(parse(*plain, *words)) == 0
+    document, text = page()
+    jsonschema.validate(document, json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8")))
+    assert [p["name"] for p in document["policies"]] == ["default", "cint"]
+    assert [(one["workload"], one["policy"]) for one in document["timers"]] == [
+        (name, f"static:time={us}us") for name in ("sync", "async") for us in timers.TIMES_US]
+    assert text.count('class="timers"') == 2 and "The line is timers" in text
+    # of another runtime nothing is known
+    assert compare.run(parse(*plain, *words, "--runtime", "10ms")) == 0
+    assert "timers" not in page()[0]
+
+
 def test_a_timer_whose_guest_failed_stays_in_a_sweep(
         fake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_GUEST", "fail")

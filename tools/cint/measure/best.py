@@ -11,10 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cint import host
+from cint.device import properties
 from cint.measure import comparison, timers
 from cint.measure.arms import Arm
-from cint.measure.sampling import Row
+from cint.measure.sampling import Row, Sample
 from cint.measure.settings import Settings
+from cint.measure.store import Store
 
 
 @dataclass(frozen=True)
@@ -85,3 +88,25 @@ def chosen(settings: Settings, guests: comparison.Guests) \
     shown = replace(settings, arms=[arm for arm in settings.arms if arm.name not in gone])
     outcomes = [outcome for outcome in guests.outcomes if outcome.name not in gone]
     return shown, comparison.Guests(outcomes, guests.failed, done), found
+
+
+def line(settings: Settings, accel: host.Accel, store: Store) -> list[Row]:
+    """The rows of all timers under these conditions, where the store has each of their runs.
+
+    Nothing is booted for them. Empty where one is missing, or where the rows differ in more than
+    the policy, so that there is not one line.
+    """
+    first = settings.arms[0]
+    if any(replace(arm, policy=first.policy) != first for arm in settings.arms):
+        return []
+    swept = replace(settings, sweep=None, arms=[
+        replace(first, policy=properties.parse_policy(f"static:time={us}us"))
+        for us in timers.TIMES_US])
+    samples: list[Sample] = []
+    for boot in comparison.boots_for(swept):
+        run = comparison.run_for(swept, boot, accel)[0]
+        kept = store.get(run.key()) if store.takes(run) else None
+        if kept is None:
+            return []
+        samples += comparison.samples_from(swept, comparison.outcome_of(boot, kept))
+    return [row for row in comparison.rows_from(swept, samples) if row.job is None]

@@ -14,7 +14,7 @@ from cint.errors import CintError
 from cint.guest import engines, session
 from cint.measure import boots, runner, sampling, workloads
 from cint.measure.arms import Arm
-from cint.measure.plan import Places, RunPlan
+from cint.measure.plan import Places, RunOutcome, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
 from cint.measure.workloads import Timing
@@ -183,16 +183,16 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
             if cluster or one.source == runner.STORED:
                 counter.skip(len(settings.workloads))
             if one.outcome is not None:
-                ended(_outcome(asked[one.index], one))
+                ended(outcome_of(asked[one.index], one.outcome))
     done.sort(key=lambda one: one.index)
-    return Guests([_outcome(asked[one.index], one) for one in done if one.outcome],
+    return Guests([outcome_of(asked[one.index], one.outcome) for one in done if one.outcome],
                   [(asked[one.index], one.problem) for one in done if one.problem],
                   done)
 
 
-def _outcome(boot: Boot, one: runner.Done) -> session.Outcome:
-    assert one.outcome is not None
-    return replace(one.outcome.parsed(boot.arm.name), repeat=boot.repeat)
+def outcome_of(boot: Boot, kept: RunOutcome) -> session.Outcome:
+    """What came of a boot, with the name of its row."""
+    return replace(kept.parsed(boot.arm.name), repeat=boot.repeat)
 
 
 def _announce(settings: Settings, runs: Sequence[RunPlan], store: Store | None,

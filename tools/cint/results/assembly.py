@@ -138,8 +138,9 @@ def run_notes(settings: Settings, rows: Sequence[sampling.Row],
 
 def document_for(settings: Settings, guests: comparison.Guests, accel: host.Accel,
                  wall_s: float, label: str | None = None, *,
-                 timer: best.Found | None = None) -> documents.Document:
-    """The content of results.json."""
+                 timer: best.Found | None = None,
+                 line: Sequence[sampling.Row] = ()) -> documents.Document:
+    """The content of results.json; ``line`` has rows of timers that were known already."""
     outcomes = guests.outcomes
     samples = [s for o in outcomes for s in comparison.samples_from(settings, o)]
     rows = comparison.rows_from(settings, samples)
@@ -171,7 +172,10 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
         "samples": [documents.sample_dict(s) for s in samples],
         "runs": [_run_entry(settings, boot, done) for boot, done in
                  zip(comparison.boots_for(settings), guests.done, strict=True)],
-        **({"timer": timer.as_dict()} if timer else {}), "notes": notes}
+        **({"timer": timer.as_dict()} if timer else {}),
+        **({"timers": [{"workload": row.workload, "policy": row.policy,
+                        **{name: row.values[name] for name in ("ios_per_irq", "mean_us")}}
+                       for row in line]} if line else {}), "notes": notes}
 
 
 def parameters_for(settings: Settings) -> dict[str, Any]:

@@ -63,6 +63,13 @@ def points(document: Mapping[str, Any]) -> list[tuple[str, list[Point]]]:
     return found
 
 
+def timers(document: Mapping[str, Any], workload: str) -> list[Point]:
+    """The timers of the document in a workload, as a line."""
+    return [Point(one["policy"], 1 / one["ios_per_irq"], one["mean_us"])
+            for one in document.get("timers", ())
+            if one["workload"] == workload and one["ios_per_irq"] and one["mean_us"] is not None]
+
+
 def _beats(one: Point, other: Point) -> bool:
     """Whether one is better in something by more than SAME, and in nothing worse."""
     pairs = ((one.irqs, other.irqs), (one.latency, other.latency))
@@ -191,12 +198,25 @@ def _spans(values: Sequence[float], ranges: Sequence[Ends]) -> list[float]:
     return [*values, *(end for ends in ranges if ends for end in ends)]
 
 
-def draw(title: str, mine: Sequence[Point]) -> str:
-    """One workload's points as an SVG element."""
-    x = axes.axis(_spans([p.irqs for p in mine], [p.irqs_range for p in mine]),
+def _line(line: Sequence[Point], x: Axis, y: Axis) -> str:
+    """The timers, from the shortest to the longest, behind the policies' dots."""
+    if not line:
+        return ""
+    colour = colours.POLICIES["static"]
+    path = "L".join(f"{x.at(p.irqs):.1f} {y.at(p.latency):.1f}" for p in line)
+    dots = "".join(f'<circle cx="{x.at(p.irqs):.1f}" cy="{y.at(p.latency):.1f}" r="2" '
+                   f'fill="{colour}"/>' for p in line)
+    return f'<path class="timers" stroke="{colour}" d="M{path}"/>{dots}'
+
+
+def draw(title: str, mine: Sequence[Point], line: Sequence[Point] = ()) -> str:
+    """One workload's points as an SVG element, and a line of timers behind them."""
+    every = [*mine, *line]
+    x = axes.axis(_spans([p.irqs for p in every], [p.irqs_range for p in every]),
                   _LEFT, SIZE - _RIGHT)
-    y = axes.axis(_spans([p.latency for p in mine], [p.latency_range for p in mine]),
+    y = axes.axis(_spans([p.latency for p in every], [p.latency_range for p in every]),
                   HEIGHT - _BOTTOM, _TOP)
     return (f'<svg viewBox="0 0 {SIZE} {HEIGHT}" role="img" '
             f'aria-label="{escape(describe(title, mine))}">'
-            f'{"".join([*_grid(x, y), *_marks(mine, x, y), *_names(mine, x, y)])}</svg>')
+            f'{"".join([*_grid(x, y), _line(line, x, y), *_marks(mine, x, y)])}'
+            f'{"".join(_names(mine, x, y))}</svg>')

@@ -18,7 +18,7 @@ from typing import Any
 
 from cint import steps
 from cint.errors import CintError
-from cint.measure import metrics, sampling
+from cint.measure import metrics, sampling, timers
 from cint.results import (
     axes,
     cells,
@@ -127,7 +127,8 @@ def _trade_off(document: Document) -> str:
     figures = []
     for one in document["workloads"]:
         title = tradeoff.title(one)
-        drawing = tradeoff.draw(title, drawn[title]) if title in drawn else ""
+        line = tradeoff.timers(document, one["name"])
+        drawing = tradeoff.draw(title, drawn[title], line) if title in drawn else ""
         words = _said(document, one)
         if drawing or words:
             figures.append(_tag("figure", _tag("figcaption", _tag("b", escape(title))) + drawing
@@ -137,6 +138,9 @@ def _trade_off(document: Document) -> str:
         return _list(sentences.limits(document))
     key = ("Filled: nothing else has fewer interrupts without a higher latency, or the reverse. "
            f"Differences of up to {tradeoff.SAME:.0%}, or within what the boots differ, are ties.")
+    if document.get("timers"):
+        times = ", ".join(map(str, timers.TIMES_US))
+        key += f" The line is timers (static) of {times} us, whose runs were known already."
     return (_tag("div", "\n".join(figures), class_="plots") + _tag("p", escape(key), class_="dim")
             + _list(sentences.limits(document)))
 

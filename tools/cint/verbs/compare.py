@@ -133,8 +133,9 @@ def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     if problem is not None and not guests.outcomes:
         raise problem
     shown, kept, found = best.chosen(settings, guests)
-    document = assembly.document_for(shown, kept, accel, time.monotonic() - started, args.label,
-                                     timer=found)
+    document = assembly.document_for(
+        shown, kept, accel, time.monotonic() - started, args.label, timer=found,
+        line=best.line(settings, accel, store) if settings.pure else ())
     document["previous"] = None if args.no_previous else previous.find(document)
     write_all(document, place.path)
     if args.json and problem is None:
