@@ -86,7 +86,8 @@ def test_the_page_has_every_verb_and_option(page: str) -> None:
             assert re.sub(r"\s", "", one.shown.split(" ")[0]) in shown, one.shown
     for word in (*cli.ENVIRONMENT, "EXIT STATUS", "SEE ALSO"):
         assert word in page
-    assert "SUPPRESS" not in page
+    assert "SUPPRESS" not in page and "%(" not in page
+    assert "(default: papers)" in page
 
 
 def test_text_stays_text_in_roff() -> None:

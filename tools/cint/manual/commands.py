@@ -111,7 +111,8 @@ def _value(action: argparse.Action) -> str:
 
 def _argument(action: argparse.Action) -> Argument:
     value = _value(action)
-    return Argument(tuple(action.option_strings), value, (action.help or "").replace("%%", "%"),
+    said = (action.help or "") % {"default": action.default}
+    return Argument(tuple(action.option_strings), value, said,
                     _words(action, value), bool(_LISTS & set(action.option_strings)),
                     value.rsplit("-", 1)[-1] in _FILES, action.nargs in ("?", "*"))
 
