@@ -207,6 +207,17 @@ def test_a_runtime_that_is_typed_is_that_of_an_own_file(tmp_path: Path) -> None:
     assert got == "[a]\nruntime=30000us\nfilename=${DEVICE}\n"
 
 
+@pytest.mark.parametrize(("text", "more", "says"), [
+    ("runtime=40ms\n", (), " of 40ms"), ("runtime=40ms\n", ("--workload", "sync"),
+                                         " of 40ms to 500ms"),
+    ("size=1m\n", (), ""), ("runtime=1\n", ("--runtime", "30ms"), " of 30ms")])
+def test_what_is_said_of_a_job_files_time(tmp_path: Path, text: str, more: tuple[str, ...],
+                                          says: str) -> None:
+    path = tmp_path / "own.fio"
+    path.write_text(f"[a]\nfilename=${{DEVICE}}\n{text}")
+    assert comparison._lasting(chosen("--fio", str(path), *more)) == says
+
+
 def test_a_job_without_a_file() -> None:
     got = chosen("--job", "randread:bs=16k,iodepth=32", "--job", "write:thinktime=10us",
                  "--runtime", "30ms", "--policy", "default")

@@ -57,6 +57,9 @@ def test_an_empty_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(paths, "RESULTS", tmp_path / "none")
     assert cli.main(["results"]) == 0
     assert capsys.readouterr().out == ""
+    for words in (["show"], ["report"], ["diff", "a", "b"]):
+        assert cli.main(words) == 2
+        assert "there are none yet: ./cint compare makes some" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("text", "name"), [

@@ -202,10 +202,20 @@ def _announce(settings: Settings, runs: Sequence[RunPlan], store: Store | None,
     at_once = runner.workers(settings.virtual, len(runs))
     where = f"on {_many(at_once, 'CPU')}" if settings.virtual else "one guest at a time"
     ui.info(f"comparing {_many(len(settings.arms), 'policy', 'policies')} in "
-            f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')} of "
-            f"{units.format_time(settings.timing.runtime_s * 1e9)}, {where}"
+            f"{_many(len(settings.workloads), 'workload')}: {_many(total, 'run')}"
+            f"{_lasting(settings)}, {where}"
             f"{_to_boot(settings, runs, store, reuse) if settings.virtual else ''}")
     return total
+
+
+def _lasting(settings: Settings) -> str:
+    """How long its jobs run, in words; nothing where a job file does not say."""
+    known = {workloads.runtime_s(w, settings.timing) for w in settings.workloads}
+    ends = sorted({units.format_time(s * 1e9): s for s in known if s is not None}.items(),
+                  key=lambda one: one[1])
+    if None in known:
+        return ""
+    return f" of {ends[0][0]}" + (f" to {ends[-1][0]}" if len(ends) > 1 else "")
 
 
 def _to_boot(settings: Settings, runs: Sequence[RunPlan], store: Store | None,

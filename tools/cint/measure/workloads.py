@@ -450,6 +450,15 @@ def _added(workload: Workload, timing: Timing) -> str:
     return f"[global]\nrandseed={timing.seed}\n{edges.fio_options()}\n"
 
 
+def runtime_s(workload: Workload, timing: Timing) -> float | None:
+    """How long its longest job runs, in reported seconds; None where its file does not say."""
+    if not workload.own:
+        return timing.runtime_s
+    found = re.findall(r"^\s*(?:runtime|timeout)\s*=\s*(\S+)", workload.template, re.MULTILINE)
+    seconds = [_scale_time(value, "s", 1) for value in found]
+    return max((int(one[:-2]) / 1e6 for one in seconds if one), default=None)
+
+
 def guest_seconds(workload: Workload, timing: Timing, k: float) -> float:
     """How long the job takes in the guest, in guest seconds (an estimate)."""
     if not workload.own:

@@ -84,8 +84,10 @@ def find(text: str, *, unfinished: bool = False) -> Path:
     if begun:
         raise UsageError(f"{text}: {len(begun)} results begin so, such as {begun[0].name} and "
                          f"{begun[-1].name}")
-    raise UsageError(f"{text}: there are no such results", hint="./cint results lists them; a "
-                     "directory, a name, its beginning, a label and 'latest' will do")
+    raise UsageError(f"{text}: there are no such results", hint=
+                     "./cint results lists them; a directory, a name, its beginning, a label and "
+                     "'latest' will do" if known else "there are none yet: ./cint compare makes "
+                     "some; a directory with results.json will do, too")
 
 
 def _cells(entry: Entry) -> list[str]:
