@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The commands that README, tour, tasks and blk-switch offer, and what they say comes of each.
+"""The commands that README and the pages for users offer, and what they say comes of each.
 
 ``CLAIMS`` has a row for each command that is run: the page's words, and a function that says
 whether they hold of what the command printed and left. ``shows`` are the beginnings of the lines
@@ -20,7 +20,8 @@ from cint.measure.sampling import Row
 from cint.results import documents
 
 PAGES = tuple(paths.ROOT / name for name in ("README.md", "docs/index.md", "docs/tour.md",
-                                             "docs/tasks.md", "docs/blk-switch.md"))
+                                             "docs/tasks.md", "docs/blk-switch.md",
+                                             "docs/choose.md", "docs/trace.md"))
 TASKS = paths.ROOT / "docs/tasks.md"
 RECORDS = paths.ROOT / "tests/replay/records"
 
@@ -198,6 +199,8 @@ _MEDIA = "--media custom:read-latency=7us,units=8,slots=8 --runtime 100ms"
 _CLASSES = "./cint compare --workload classes --vcpus 2"
 _TRACED = "./cint compare --policy adaptive --fio my.fio --runtime 10ms --trace cint --out traced"
 _LOG = "traced/logs/adaptive/qemu.log"
+_MIXED = "./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out mixed"
+_MIXED_LOG = "mixed/logs/adaptive/qemu.log"
 _BEFORE = "./cint compare --label before --policy default,adaptive --workload async --runtime 100ms"
 _AFTER = ("./cint compare --label after --policy default,adaptive:delta=10us --workload async "
           "--runtime 100ms")
@@ -254,6 +257,23 @@ CLAIMS = (
     Claim(f"./cint trace --what-if default,cint {_LOG}", "the same trace through the engine",
           lambda ran: "default" in ran.out and "cint" in ran.out, after=(_TRACED,),
           shows=("events", "policy", "     ", "default", "cint ")),
+    Claim(_MIXED, "a log of the device's events", lambda ran: ran.made(_MIXED_LOG)),
+    Claim(f"./cint trace {_MIXED_LOG}", "interrupts by reason, hold and reap by class of hint",
+          lambda ran: "reported time" in ran.out and "urgent hold" in ran.out, after=(_MIXED,),
+          shows=("",)),
+    Claim(f"./cint trace --plot times.png {_MIXED_LOG}", "draws a row for each completion queue",
+          lambda ran: ran.made("times.png"), after=(_MIXED,)),
+    Claim(f"./cint trace --perfetto timeline.json {_MIXED_LOG}", "writes a timeline",
+          lambda ran: ran.made("timeline.json"), after=(_MIXED,)),
+    Claim(f"./cint trace --what-if default,cint {_MIXED_LOG}", "replays the same trace",
+          lambda ran: "reported time" in ran.out and "cint" in ran.out, after=(_MIXED,)),
+    Claim("./cint compare --policy cint --workload mixed --trace cint --trace vcpus --runtime 30ms "
+          "--out vcpus", "the log has messages to vCPUs, too",
+          lambda ran: "apic_deliver_irq" in (ran.place / "vcpus/logs/cint/qemu.log").read_text()),
+    Claim("./cint compare --fio my.fio --policy default,adaptive,cint,static:time=best",
+          "the answer for a load of one's own",
+          lambda ran: bool(ran.results()["timer"]["best"]) and
+          {"default", "adaptive", "cint"} <= {p["name"] for p in ran.results()["policies"]}),
     Claim("./cint replay --from blkparse --policy default,cint blkparse.txt",
           "blkparse's records are read", lambda ran: "cint" in ran.out, shows=("",), boots=False),
     Claim("./cint compare --cpu-scale calibrated --irq-cost calibrated --workload async "
@@ -286,6 +306,7 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint install --prefix ~/qemu-cint": "tests/libvirt/test_install.py",
     "./cint libvirt --prefix ~/qemu-cint --drive my.qcow2": "tests/libvirt/test_libvirt.py",
     "./cint top vm.sock": "tools/tests/test_top.py",
+    "./cint top --once --json vm.sock": "tools/tests/test_top.py",
     "./cint trace --qmp vm.sock --seconds 2 --perfetto timeline.json vm.log":
         "tools/tests/test_trace.py",
     "./cint figure cint-fig8": "tests/guest/test_figures.py",

@@ -23,11 +23,11 @@ DEFAULT_LOG = Path("cint-trace.log")
 RECORD_S = 2
 
 EPILOG = """examples:
-  ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out traced
-  ./cint trace traced/logs/adaptive/qemu.log
-  ./cint trace --plot times.png traced/logs/adaptive/qemu.log
-  ./cint trace --perfetto timeline.json traced/logs/adaptive/qemu.log    # open in ui.perfetto.dev
-  ./cint trace --what-if default,cint traced/logs/adaptive/qemu.log
+  ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out mixed
+  ./cint trace mixed/logs/adaptive/qemu.log
+  ./cint trace --plot times.png mixed/logs/adaptive/qemu.log
+  ./cint trace --perfetto timeline.json mixed/logs/adaptive/qemu.log    # open in ui.perfetto.dev
+  ./cint trace --what-if default,cint mixed/logs/adaptive/qemu.log
   ./cint trace --qmp vm.sock --seconds 2 vm.log        # QEMU with -qmp unix:vm.sock,server,nowait
 """
 
