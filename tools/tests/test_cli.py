@@ -377,3 +377,18 @@ def test_the_help_names_what_maintainers_need_in_one_line(
     (["report", "x"], ["show", "--html", "x"]), (["build", "qemu"], ["build", "qemu"])])
 def test_words_of_before_are_todays(before: list[str], now: list[str]) -> None:
     assert cli._as_now(before) == now
+
+
+@pytest.mark.parametrize(("policy", "says"), [
+    ("adaptive:delta=10", "delta=10 is 10 ns; with a unit: delta=10us"),
+    ("default,cint:thr=3,max-hold=500", "max-hold=500 is 500 ns"),
+    ("adaptive:delta=6000", ""), ("cint:delta=10us,thr=16", ""), ("adaptive:delta=10ns", "")])
+@pytest.mark.parametrize("words", [["compare", "--dry-run", "--workload", "sync"],
+                                   ["run", "--print"]])
+def test_a_short_time_without_a_unit_is_remarked(capsys: pytest.CaptureFixture[str],
+                                                 words: list[str], policy: str, says: str) -> None:
+    if words[0] == "run" and "," in policy and policy.startswith("default"):
+        policy = policy.partition(",")[2]
+    assert cli.main([*words, "--policy", policy]) == 0
+    said = capsys.readouterr().err
+    assert says in said and (bool(says) or "with a unit" not in said)

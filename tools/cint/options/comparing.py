@@ -270,6 +270,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
     timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
+    policies.remark_units(args.policy)
     chosen_policies, sweep = _policies(args, virtual)
     arms = _arms(args, chosen_policies)
     chosen = _workloads(args, timing)

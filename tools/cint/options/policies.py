@@ -4,9 +4,25 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 
-from cint.device import properties
+from cint import ui
+from cint.device import properties, words
+
+
+#: A number of a policy's parameter that has no unit.
+_BARE = re.compile(r"([\w-]+)=([0-9]+)(?=,|$)")
+#: Times that are longer are not taken for another unit's, ns.
+_SHORT_NS = 1000
+
+
+def remark_units(text: str | None) -> None:
+    """Warn of times without a unit that are so short that another one may have been meant."""
+    for word, number in _BARE.findall(text or ""):
+        own = words.BY_PROPERTY.get(f"cint.{word}")
+        if own is not None and own.unit == "ns" and 0 < int(number) < _SHORT_NS:
+            ui.warn(f"{word}={number} is {number} ns; with a unit: {word}={number}us")
 
 
 class _Join(argparse.Action):

@@ -14,7 +14,7 @@ from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import libvirt, vm
 from cint.measure import settings
-from cint.options import policies
+from cint.options import policies as policy_options
 
 DEFAULT_POLICY = "cint"
 
@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                            "standard input")
     add("--disk", metavar="TARGET",
         help="with --domain: which disk, by its <target dev=...> (default: the first)")
-    policies.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, because "
+    policy_options.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, because "
                         "kernels as they are give none)", extras="device")
     add("--media", metavar="NAME", default="none",
         help="media profile to stand for (default: none, the image's own speed)")
@@ -89,6 +89,7 @@ def _style(args: argparse.Namespace) -> str:
 
 def device_for(args: argparse.Namespace) -> libvirt.Device:
     """The device that the options describe."""
+    policy_options.remark_units(args.policy)
     policies = properties.parse_policies(args.policy or DEFAULT_POLICY)
     if len(policies) > 1:
         raise UsageError("--policy: libvirt takes one policy",

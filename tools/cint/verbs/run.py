@@ -163,6 +163,7 @@ def check(args: argparse.Namespace) -> None:
     elif not words and args.copy and args.print:
         raise UsageError("--copy: not together with --print: the image is made for one run")
     vm.check_drive(args.drive)
+    policies.remark_units(args.policy)
     if args.qmp is not None and not args.qmp.absolute().parent.is_dir():
         raise UsageError(f"--qmp {args.qmp}: {args.qmp.parent} is no directory")
     for source in args.copy:
