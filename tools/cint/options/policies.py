@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from cint import ui
 from cint.device import properties, words
 
-
 #: A number of a policy's parameter that has no unit.
 _BARE = re.compile(r"([\w-]+)=([0-9]+)(?=,|$)")
 #: Times that are longer are not taken for another unit's, ns.

@@ -42,8 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                            "standard input")
     add("--disk", metavar="TARGET",
         help="with --domain: which disk, by its <target dev=...> (default: the first)")
-    policy_options.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, because "
-                        "kernels as they are give none)", extras="device")
+    policy_options.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, "
+                       "because kernels as they are give none)", extras="device")
     add("--media", metavar="NAME", default="none",
         help="media profile to stand for (default: none, the image's own speed)")
     add("--style", choices=libvirt.STYLES,
