@@ -322,6 +322,10 @@ def test_unknown_suites_name_the_known_ones() -> None:
         ("CHECK:LINE_SPACING: x\ntotal: 0 errors, 0 warnings, 1 checks, 5 lines checked\n",
          "1 faults, first: CHECK:LINE_SPACING: x"),
         ("Can't open\n", "checkpatch did not finish (exit code 2)"),
+        ("ERROR: tabs\n#7: FILE: a.c:7:\n+\tx\ntotal: 1 errors, 0 warnings, 5 lines checked\n",
+         "1 faults, first: ERROR: tabs #7: FILE: a.c:7:"),
+        ("total: 0 errors, 0 warnings, 5 lines checked\n" * 2,
+         "checkpatch did not finish (exit code 2)"),
     ],
 )
 def test_checkpatch_verdicts(output: str, verdict: str | None) -> None:

@@ -5,9 +5,10 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from cint import paths, steps
@@ -72,58 +73,77 @@ _NO_FAULTS = ("does MAINTAINERS need updating", "Saw acceptable license 'LGPL-2.
               "__cplusplus")
 
 
-def _checkpatch_judge(code: int, output: str) -> str | None:
-    """checkpatch's exit code also counts notes that are no fault of the code."""
-    summary = re.search(r"^total: (\d+) errors, (\d+) warnings(?:, (\d+) checks)?", output,
-                        re.MULTILINE)
-    if summary is None:
+#: Seconds for all files of a directory, on a busy machine.
+_CHECKPATCH_LIMIT_S = 600.0
+
+
+def _checkpatch_judge(code: int, output: str, count: int = 1) -> str | None:
+    """checkpatch's exit code also counts notes that are no fault of the code.
+
+    It must have said how many faults each of ``count`` files has.
+    """
+    summaries = re.findall(r"^total: \d+ errors, \d+ warnings", output, re.MULTILINE)
+    if len(summaries) != count:
         return f"checkpatch did not finish (exit code {code})"
-    faults = re.findall(r"^(?:ERROR|WARNING|CHECK)(?::\w+)?: .*(?:\n#.*\n\+.*)?$", output,
+    faults = re.findall(r"^(?:ERROR|WARNING|CHECK)(?::\w+)?: .*(?:\n#.*(?:\n\+.*)?)?$", output,
                         re.MULTILINE)
-    real = [fault.splitlines()[0] for fault in faults
+    real = [" ".join(fault.splitlines()[:2]) for fault in faults
             if not any(note in fault for note in _NO_FAULTS)]
     return f"{len(real)} faults, first: {real[0]}" if real else None
 
 
-def _checkpatch(path: Path, *options: str) -> Command:
-    """QEMU's checkpatch on one of our files or patches.
+def _checkpatch(directory: Path, files: Sequence[Path], *words: str, cwd: Path = paths.ROOT,
+                env: tuple[tuple[str, str], ...] = ()) -> Command:
+    """A checkpatch with its options, on files of one directory of the checkout."""
+    return Command("lint", f"checkpatch {directory.relative_to(paths.ROOT)}",
+                   ("perl", *words, *map(str, files)), cwd, env, _CHECKPATCH_LIMIT_S,
+                   partial(_checkpatch_judge, count=len(files)))
+
+
+def _qemus_checkpatch(directory: Path, files: Sequence[Path], *options: str) -> Command:
+    """QEMU's, on our files or patches.
 
     It runs in the checkout, where our files have the same names as in QEMU's tree:
     some rules hold for tests/ only.
     """
-    name = str(path.relative_to(paths.ROOT))
     script = sources.QEMU.tree / "scripts/checkpatch.pl"
-    words = ("perl", str(script), "--no-tree", *options, name)
-    return Command("lint", f"checkpatch {name}", words, judge=_checkpatch_judge)
+    return _checkpatch(directory, [path.relative_to(paths.ROOT) for path in files], str(script),
+                       "--no-tree", *options)
 
 
-def _kernel_checkpatch(path: Path, *options: str) -> Command:
-    """The kernel's checkpatch on a patch, or with -f on a file. What git knows it takes for a file.
+def _kernels_checkpatch(directory: Path, files: Sequence[Path], *options: str) -> Command:
+    """The kernel's, on patches, or with -f on files. What git knows it takes for a file.
 
     Without git's history it knows no commit that a message names.
     """
-    name = f"checkpatch {path.relative_to(paths.ROOT)}"
-    words = ("perl", "scripts/checkpatch.pl", "--strict", "--ignore", "UNKNOWN_COMMIT_ID",
-             *options, str(path))
-    return Command("lint", name, words, cwd=sources.LINUX.tree, env=(("GIT_DIR", "none"),),
-                   judge=_checkpatch_judge)
+    return _checkpatch(directory, files, "scripts/checkpatch.pl", "--strict", "--ignore",
+                       "UNKNOWN_COMMIT_ID", *options, cwd=sources.LINUX.tree,
+                       env=(("GIT_DIR", "none"),))
+
+
+def _by_directory(files: Iterable[Path]) -> dict[Path, list[Path]]:
+    found: dict[Path, list[Path]] = {}
+    for path in sorted(files):
+        found.setdefault(path.parent, []).append(path)
+    return found
 
 
 def _style_checks() -> list[Command]:
-    """QEMU's style for C that is not the image's, the kernel's for its patches."""
+    """QEMU's style for C that is not the image's, the kernel's for its patches and its module."""
     # tests/bench has one program that stands alone, and no parser of QEMU's to use.
     places = (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.OVERLAY_LOAD, paths.REPLAY_SRC,
               paths.USERSPACE, paths.PRELOAD, paths.ROOT / "tests/unit", paths.ROOT / "tests/fuzz",
               paths.ROOT / "docs/own-policy")
-    files = [path for directory in places
-             for path in sorted(directory.rglob("*.[ch]"))]
-    module = sorted(paths.GUEST_MODULE.glob("*.[ch]"))
-    ours = sorted(path for path in paths.QEMU_SERIES.rglob("*.patch") if path.name != cover.NAME)
+    files = _by_directory(path for place in places for path in place.rglob("*.[ch]"))
+    ours = _by_directory(path for path in paths.QEMU_SERIES.rglob("*.patch")
+                         if path.name != cover.NAME)
+    theirs = _by_directory(patches.read_series(paths.GUEST_PATCHES))
     return [
-        *(_checkpatch(path, "-f") for path in files),
-        *(_checkpatch(path) for path in ours),
-        *(_kernel_checkpatch(path, "--no-tree", "-f") for path in module),
-        *(_kernel_checkpatch(path) for path in patches.read_series(paths.GUEST_PATCHES)),
+        *(_qemus_checkpatch(place, found, "-f") for place, found in files.items()),
+        *(_qemus_checkpatch(place, found) for place, found in ours.items()),
+        _kernels_checkpatch(paths.GUEST_MODULE, sorted(paths.GUEST_MODULE.glob("*.[ch]")),
+                            "--no-tree", "-f"),
+        *(_kernels_checkpatch(place, found) for place, found in theirs.items()),
     ]
 
 
