@@ -9,7 +9,7 @@ import pytest
 from conftest import tell
 
 from cint import host
-from cint.measure import calibration, runner
+from cint.measure import calibration, dispatch, runner
 from cint.measure.settings import CALIBRATED
 from cint.measure.store import Store
 
@@ -21,9 +21,9 @@ SHARE = 0.01 if host.distribution().version == "12" else 0.02
 
 def test_the_trees_pair_is_what_calibrate_measures(logs: Path) -> None:
     made = [calibration.run_for(thr, calibration.RUNTIME_S) for thr in calibration.THRESHOLDS]
-    done = list(runner.run_here([run for run, _ in made], made[0][1],
-                                lambda run: logs / run.name.replace(" ", ""), store=Store(),
-                                reuse=runner.Reuse.from_environment()))
+    done = list(dispatch.run_here([run for run, _ in made], made[0][1],
+                                  lambda run: logs / run.name.replace(" ", ""), store=Store(),
+                                  reuse=runner.Reuse.from_environment()))
     tell(done)
     points = [calibration.point(thr, outcome) for thr, outcome
               in zip(calibration.THRESHOLDS, runner.outcomes(done), strict=True)]

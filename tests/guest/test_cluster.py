@@ -16,7 +16,7 @@ import pytest
 from conftest import make_settings, tell
 
 from cint import paths
-from cint.measure import comparison, plan, runner
+from cint.measure import comparison, dispatch, plan, runner
 from cint.measure.store import Store
 from cint.measure.workloads import BUILT_IN
 
@@ -47,16 +47,16 @@ def test_two_workers_give_the_same_bytes(logs: Path, tmp_path: Path) -> None:
     accel = comparison.choose_accel(True)
     made = [comparison.run_for(chosen, boot, accel) for boot in comparison.boots_for(chosen)]
     runs, places = [run for run, _ in made], made[0][1]
-    here = list(runner.run_here(runs, places, lambda run: logs / "here" / run.name, store=Store(),
-                                reuse=runner.Reuse.from_environment()))
+    here = list(dispatch.run_here(runs, places, lambda run: logs / "here" / run.name, store=Store(),
+                                  reuse=runner.Reuse.from_environment()))
     tell(here)
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     with started(logs / "scheduler.log", r"Scheduler at: +(\S+)", "--scheduler", "--port",
                  "0") as at, \
             started(logs / "one.log", "Registered to", at[1], "--guests", "1", **cache), \
             started(logs / "two.log", "Registered to", at[1], "--guests", "1", **cache):
-        there = list(runner.run_here(runs, places, lambda run: logs / "there" / run.name,
-                                     cluster=at[1]))
+        there = list(dispatch.run_here(runs, places, lambda run: logs / "there" / run.name,
+                                       cluster=at[1]))
     local = {one.index: one.outcome for one in here}
     assert len(there) == len(runs)
     for one in there:

@@ -23,7 +23,7 @@ from test_runs import FAKE, JOBS, machine
 from cint import bootstrap, cli, paths
 from cint.errors import CintError, UsageError
 from cint.guest import vm
-from cint.measure import plan, runner
+from cint.measure import dispatch, plan, runner
 from cint.measure.plan import Files, RunPlan
 from cint.verbs import worker
 
@@ -69,7 +69,7 @@ def test_it_listens_on_the_loopback_interface_unless_told() -> None:
 def test_runs_that_belong_to_this_machine_are_refused(machine: vm.Machine, tmp_path: Path) -> None:
     real = RunPlan.of("real", replace(machine, virtual=False), JOBS, Files.of(machine))
     with pytest.raises(UsageError, match="real runs on this machine only: real time"):
-        list(runner.run_here([real], {}, lambda run: tmp_path, cluster="tcp://127.0.0.1:1"))
+        list(dispatch.run_here([real], {}, lambda run: tmp_path, cluster="tcp://127.0.0.1:1"))
 
 
 # ---- on the loopback interface -------------------------------------------
@@ -138,9 +138,9 @@ def several(machine: vm.Machine, count: int) -> list[RunPlan]:
 
 def go(dask: Dask, machine: vm.Machine, runs: list[RunPlan]) -> list[runner.Done]:
     """Run them there; all have to end well."""
-    done = sorted(runner.run_here(runs, Files.of(machine).places,
-                                  lambda run: dask.directory / "logs" / run.name,
-                                  cluster=dask.address), key=lambda one: one.index)
+    done = sorted(dispatch.run_here(runs, Files.of(machine).places,
+                                    lambda run: dask.directory / "logs" / run.name,
+                                    cluster=dask.address), key=lambda one: one.index)
     assert [one.problem for one in done] == [None] * len(runs)
     return done
 
@@ -185,8 +185,8 @@ def test_a_worker_that_dies_loses_nothing(machine: vm.Machine, dask: Dask) -> No
     # Its guests hang, so that it dies in the middle of them.
     doomed = dask.add("doomed", FAKE_GUEST="hang")
     runs = several(machine, 4)
-    found = runner.run_here(runs, Files.of(machine).places,
-                            lambda run: dask.directory / "logs" / run.name, cluster=dask.address)
+    found = dispatch.run_here(runs, Files.of(machine).places,
+                              lambda run: dask.directory / "logs" / run.name, cluster=dask.address)
     done: list[runner.Done] = []
     thread = threading.Thread(target=lambda: done.extend(found))
     thread.start()
@@ -238,8 +238,8 @@ def test_a_checkout_that_differs_is_refused(machine: vm.Machine, dask: Dask, tmp
 def test_no_scheduler(machine: vm.Machine, tmp_path: Path) -> None:
     bootstrap.install_extra("cluster")
     with pytest.raises(CintError, match="no Dask scheduler answers"):
-        list(runner.run_here(several(machine, 1), Files.of(machine).places, lambda run: tmp_path,
-                             cluster="tcp://127.0.0.1:9"))
+        list(dispatch.run_here(several(machine, 1), Files.of(machine).places, lambda run: tmp_path,
+                               cluster="tcp://127.0.0.1:9"))
 
 
 def documented(start: str) -> list[str]:

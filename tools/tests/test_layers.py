@@ -65,6 +65,20 @@ def test_packages_do_not_import_in_a_circle() -> None:
     assert order[-1] in {"figures", "verbs"}
 
 
+def test_modules_do_not_import_in_a_circle() -> None:
+    """Late imports, below a function, count."""
+    known = {".".join(path.relative_to(paths.TOOLS).with_suffix("").parts): path
+             for path in TOP.rglob("*.py")}
+    needs = {}
+    for name, path in known.items():
+        found = [node for node in ast.walk(ast.parse(path.read_text("utf-8")))
+                 if isinstance(node, ast.ImportFrom)]
+        needs[name] = known.keys() & {place for node in found for place in (
+            node.module or "", *(f"{node.module}.{one.name}" for one in node.names))}
+    assert "cint.measure.runner" in needs["cint.measure.cluster"]
+    assert [*TopologicalSorter(needs).static_order()]
+
+
 def test_verbs_do_not_import_each_other() -> None:
     for path in (TOP / "verbs").glob("*.py"):
         assert "verbs" not in set(imported(path.read_text("utf-8"))), path.name

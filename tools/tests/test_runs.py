@@ -20,7 +20,7 @@ from cint import paths
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, vm
-from cint.measure import plan, runner, store
+from cint.measure import dispatch, plan, runner, store
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import CHECKED, RAN, STORED, Done, Reuse
 from cint.measure.store import Store
@@ -408,13 +408,13 @@ def test_a_guest_here(machine: vm.Machine, tmp_path: Path) -> None:
     def logs(one: RunPlan) -> Path:
         return tmp_path / "logs" / one.name
 
-    first, = runner.run_here([run], places, logs, store=Store())
+    first, = dispatch.run_here([run], places, logs, store=Store())
     assert (first.source, first.problem) == (RAN, None)
     wanted = {p.name: p.read_bytes() for p in logs(run).iterdir()}
     assert set(wanted) == {"agent.log", "console.log", "qemu.log"}
     for path in logs(run).iterdir():
         path.unlink()
-    second, = runner.run_here([run], places, logs, store=Store())
+    second, = dispatch.run_here([run], places, logs, store=Store())
     assert second.source == STORED
     assert {p.name: p.read_bytes() for p in logs(run).iterdir()} == wanted
     parsed = runner.outcomes([second])[0]
@@ -495,7 +495,8 @@ def test_leaving_early_ends_the_guests(machine: vm.Machine, tmp_path: Path,
 
     monkeypatch.setattr(runner, "execute", mixed)
     monkeypatch.setattr(runner, "workers", lambda *_: 1)
-    found = cast("Generator[Done]", runner.run_here(runs, places, lambda run: tmp_path / run.name))
+    found = cast("Generator[Done]",
+                 dispatch.run_here(runs, places, lambda run: tmp_path / run.name))
     assert next(found).run.name == "quick"
     found.close()
 

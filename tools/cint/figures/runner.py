@@ -14,7 +14,7 @@ from cint.figures import probe
 from cint.figures.model import Figure, Group, Run, settings_of
 from cint.figures.reading import Boot
 from cint.figures.values import Data
-from cint.measure import boots, comparison, runner, workloads
+from cint.measure import boots, comparison, dispatch, runner, workloads
 from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
@@ -151,9 +151,9 @@ class Session:
         places = {content: path for _, found in made for content, path in found.items()}
         logs = {run.name: one.logs(self.directory)
                 for one, (run, _) in zip(wanted, made, strict=True)}
-        for done in runner.run_here([run for run, _ in made], places,
-                                    lambda run: logs[run.name], store=self.store,
-                                    reuse=self.reuse, cluster=self.cluster):
+        for done in dispatch.run_here([run for run, _ in made], places,
+                                      lambda run: logs[run.name], store=self.store,
+                                      reuse=self.reuse, cluster=self.cluster):
             self.told(wanted[done.index], done)
             yield wanted[done.index], done
 

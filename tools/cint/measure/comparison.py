@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, ui, units
 from cint.errors import CintError
 from cint.guest import engines, session
-from cint.measure import boots, runner, sampling, workloads
+from cint.measure import boots, dispatch, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.plan import Places, RunOutcome, RunPlan
 from cint.measure.settings import Settings
@@ -176,9 +176,9 @@ def run_guests(settings: Settings, accel: host.Accel, directory: Path,
     done = []
     with ui.Progress("compare") as progress:
         counter = _Counter(progress, _announce(settings, runs, store, reuse))
-        for one in runner.run_here(runs, places, lambda run: logs[run.name],
-                                   virtual=settings.virtual, store=store, reuse=reuse,
-                                   notify=counter.notify, cluster=cluster):
+        for one in dispatch.run_here(runs, places, lambda run: logs[run.name],
+                                     virtual=settings.virtual, store=store, reuse=reuse,
+                                     notify=counter.notify, cluster=cluster):
             done.append(one)
             if cluster or one.source == runner.STORED:
                 counter.skip(len(settings.workloads))

@@ -19,10 +19,9 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
 
-from cint import bootstrap, host, paths, ui
-from cint.errors import CintError, UsageError
+from cint import host, paths, ui
+from cint.errors import CintError
 from cint.guest import session, vm
 from cint.measure.plan import Places, RunOutcome, RunPlan, difference
 from cint.measure.store import Store
@@ -300,47 +299,3 @@ def outcomes(done: Sequence[Done]) -> list[session.Outcome]:
             raise one.problem
     return [one.outcome.parsed(one.run.name) for one in sorted(done, key=lambda d: d.index)
             if one.outcome is not None]
-
-
-class Where(Protocol):
-    """Where runs run: something to submit `call` to, while it is entered."""
-
-    @property
-    def executor(self) -> Executor: ...
-
-    @property
-    def call(self) -> Call: ...
-
-    def __enter__(self) -> Where: ...
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None: ...
-
-
-def elsewhere(address: str, runs: Sequence[RunPlan], places: Places) -> Where:
-    """The workers of the Dask scheduler at `address`."""
-    for run in runs:
-        if run.impure:
-            raise UsageError(f"--cluster: {run.name} runs on this machine only: {run.impure}")
-    bootstrap.install_extra("cluster")
-    from cint.measure import cluster  # noqa: PLC0415 - needs the extra
-
-    return cluster.Cluster.for_runs(address, runs, places)
-
-
-def run_here(runs: Sequence[RunPlan], places: Places, logs: Callable[[RunPlan], Path], *,
-             virtual: bool = True, store: Store | None = None, reuse: Reuse | None = None,
-             notify: session.Notify = session.silent, cluster: str = "") -> Iterator[Done]:
-    """All runs, with logs of all of them here, as they end.
-
-    They run on this machine, or on the workers of the scheduler at the address `cluster`, of
-    which `notify` hears nothing.
-    """
-    where: Where = (elsewhere(cluster, runs, places) if cluster else
-                    Local(workers(virtual, len(runs)), to_boot(runs, store, reuse), places, logs,
-                          notify))
-    with where:
-        for one in run_all(runs, where.executor, where.call, store, reuse):
-            if one.outcome is not None and (cluster or one.source == STORED):
-                one.outcome.write_logs(logs(one.run))
-            yield one

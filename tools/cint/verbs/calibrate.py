@@ -11,7 +11,7 @@ from typing import Any
 
 from cint import paths, ui
 from cint.errors import EXIT_OK
-from cint.measure import calibration, runner
+from cint.measure import calibration, dispatch, runner
 from cint.measure.calibration import Fit, Point
 from cint.measure.settings import CALIBRATED, DEFAULT_COST_NS, DEFAULT_SCALE
 from cint.measure.store import Store
@@ -80,8 +80,9 @@ def run(args: argparse.Namespace) -> int:
     made = [calibration.run_for(thr, runtime_s) for thr in calibration.THRESHOLDS]
     runs, reuse = [run for run, _ in made], store_options.reuse_from(args)
     with ui.Progress(f"calibrate: {len(runs)} guests"):
-        done = list(runner.run_here(runs, made[0][1], lambda run: logs / run.name.replace(" ", ""),
-                                    store=Store(), reuse=reuse, cluster=args.cluster))
+        done = list(dispatch.run_here(runs, made[0][1],
+                                      lambda run: logs / run.name.replace(" ", ""),
+                                      store=Store(), reuse=reuse, cluster=args.cluster))
     if taken := runner.summary(done, reuse):
         ui.info(taken)
     outcomes = runner.outcomes(done)
