@@ -16,7 +16,7 @@ BUFFERED = "direct=0\nfadvise_hint=random\n"
 
 def reader(name: str, more: str = "") -> str:
     """A section of a thread that reads and waits."""
-    return workloads.sync_job().replace("[sync]", f"[{name}]") + more
+    return workloads.sync_job(name) + more
 
 
 def beside(name: str, title: str, waiting: str) -> Workload:

@@ -37,12 +37,12 @@ def mix(depth: int, submit: int, complete: int, name: str = "mixed", *, sliced: 
     of what CFS, the papers' scheduler, gave a thread that slept. ``marked``: the
     kernel marks the last read of a batch. ``more`` goes to the asynchronous job.
     """
-    job = workloads.ASYNC if marked else workloads.UNMARKED
-    waits = workloads.SLICED_SYNC if sliced else workloads.SYNC
+    engine = workloads.LIBAIO if marked else workloads.UNMARKED
+    waits = workloads.SLICED_SYNC if sliced else workloads.sync_job()
     return Workload(name, f"libaio at depth {depth}, batches of {submit}, "
                     f"{'marked' if marked else 'unmarked'}, beside a sync thread"
                     f"{' with a slice of 0.1 ms' if sliced else ''}",
-                    COMMON + workloads.async_job(depth, submit, complete, job) + more + waits,
+                    COMMON + workloads.async_job(depth, submit, complete, engine) + more + waits,
                     latency_job="sync", split=True)
 
 #: For jobs of a few reads, which have no time to run: their lines in [global].
@@ -57,12 +57,12 @@ def few(name: str, title: str, *sections: str) -> Workload:
 
 
 def batch(name: str, depth: int, count: int, more: str = "",
-          job: str = workloads.ASYNC) -> str:
+          engine: str = workloads.LIBAIO) -> str:
     """A section of ``count`` reads in batches of ``depth``, for :func:`few`."""
-    text = workloads.async_job(depth, depth, depth, job).replace("[async]", f"[{name}]")
+    text = workloads.async_job(depth, depth, depth, engine, name=name)
     return f"{text}number_ios={count}\n{more}"
 
 
 def lone(name: str, count: int, more: str = "") -> str:
     """A section of ``count`` reads, each waited for, for :func:`few`."""
-    return workloads.sync_job().replace("[sync]", f"[{name}]") + f"number_ios={count}\n{more}"
+    return f"{workloads.sync_job(name)}number_ios={count}\n{more}"

@@ -62,33 +62,31 @@ def _filled(cpus: str | None = "0") -> str:
 
 
 COMMON = _filled()
-SYNC = """\
-[sync]
-ioengine=psync
-iodepth=1
-"""
-ASYNC = """\
-[async]
-ioengine=libaio
-iodepth={depth}
-iodepth_batch_submit={submit}
-iodepth_batch_complete_min={complete}
-iodepth_batch_complete_max={complete_max}
-"""
+#: The engine of an asynchronous job.
+LIBAIO = "ioengine=libaio\n"
+#: Where the guest's kernel takes hints: nobody waits for any one of these reads.
+#: Without it each would be the last of a batch of one, and a Barrier.
+UNMARKED = "ioengine=hint_libaio\nhint=unmarked\n"
 
 
-# Where the guest's kernel takes hints: nobody waits for any one of these reads.
-# Without it each would be the last of a batch of one, and a Barrier.
-UNMARKED = ASYNC.replace("ioengine=libaio", "ioengine=hint_libaio\nhint=unmarked")
+def sync_job(name: str = "sync") -> str:
+    """J-SYNC(1): the section of a thread that reads and waits."""
+    return f"[{name}]\nioengine=psync\niodepth=1\n"
+
+
+def async_job(depth: int, submit: int, complete: int, engine: str = LIBAIO, *,
+              name: str = "async") -> str:
+    """J-AIO(depth, submit, complete), in the experiments' notation; ``engine`` is lines of it."""
+    most = depth if complete == 1 else complete
+    return (f"[{name}]\n{engine}iodepth={depth}\niodepth_batch_submit={submit}\n"
+            f"iodepth_batch_complete_min={complete}\niodepth_batch_complete_max={most}\n")
+
 
 # A thread that waits tells the scheduler so, with a short slice. Without it EEVDF
 # may let the other thread submit a burst before it runs the one that has woken up.
 # A process, as the parent of the command is one.
 SLICE_NS = 100_000
-SLICED_SYNC = SYNC + """\
-thread=0
-exec_prerun={sliced_pre}
-"""
+SLICED_SYNC = sync_job() + "thread=0\nexec_prerun={sliced_pre}\n"
 SLICE = "slice $PPID {ns} && "
 # A process of SCHED_RR.
 REAL_TIME = "slice $PPID rr && "
@@ -216,17 +214,6 @@ def for_guest(workload: Workload, takes_hints: bool) -> Workload:
     if workload.marked is None or not takes_hints:
         return replace(workload, marked=None)
     return replace(workload, template=workload.marked, marked=None)
-
-
-def sync_job() -> str:
-    """J-SYNC(1)."""
-    return SYNC
-
-
-def async_job(depth: int, submit: int, complete: int, job: str = ASYNC) -> str:
-    """J-AIO(depth, submit, complete): experiments' notation."""
-    return job.format(depth=depth, submit=submit, complete=complete,
-                        complete_max=depth if complete == 1 else complete)
 
 
 BUILT_IN: dict[str, Workload] = {w.name: w for w in (

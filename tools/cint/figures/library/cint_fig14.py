@@ -11,7 +11,7 @@ CELL = "mixed"
 POLICIES = (Run("cint:thr=9", "cint"), Run("cint+ooo:thr=9", "cint+ooo"),
             Run("cint+ooo:thr=9,infer=off", "cint+ooo, no hints", hints=False))
 JOB = jobs.few(CELL, "24 unmarked reads in flight beside a sync thread",
-               jobs.batch("async", 24, 48, job=workloads.UNMARKED), jobs.lone("sync", 8))
+               jobs.batch("async", 24, 48, engine=workloads.UNMARKED), jobs.lone("sync", 8))
 
 
 def of(name: str, run: str) -> Expr:

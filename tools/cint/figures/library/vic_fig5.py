@@ -10,7 +10,7 @@ from cint.measure.workloads import COMMON, Workload
 WINDOWS_US = (0, 100, 500)
 #: Stands for Hyper Pi: each round is CPU time and nothing else, at the lowest priority.
 PI = ("[pi]\nioengine=null\niodepth=1\nnice=19\n")
-READS = workloads.async_job(8, 1, 1).replace("[async]", "[reads]\nbs=8k")
+READS = workloads.async_job(8, 1, 1, f"bs=8k\n{workloads.LIBAIO}", name="reads")
 BOTH = Workload("both", "8 KiB reads at depth 8, beside a computation at nice 19",
                 COMMON + READS + PI, latency_job="reads", split=True)
 ALONE = Workload("reads alone", "8 KiB reads at depth 8", COMMON + READS)
