@@ -73,10 +73,18 @@ def _write(text: str) -> None:
 def line(text: str = "") -> None:
     """Print one line, after removing a progress line that may be on screen."""
     with _LOCK:
-        active = Progress.active
+        active = Progress._active
         if active is not None:
             active.erase()
         _write(text + "\n")
+
+
+def out(text: str) -> None:
+    """Print a line of the result on standard output, clear of a progress line."""
+    with _LOCK:
+        if Progress._active is not None:
+            Progress._active.erase()
+        print(text, flush=True)
 
 
 def info(text: str) -> None:
@@ -166,7 +174,7 @@ class Progress:
     Use as a context manager; `update` may be called from any thread.
     """
 
-    active: "Progress | None" = None
+    _active: "Progress | None" = None
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -181,10 +189,10 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         with _LOCK:
-            self._outer = Progress.active
+            self._outer = Progress._active
             if self._outer is not None:
                 self._outer.erase()
-            Progress.active = self
+            Progress._active = self
         self._thread.start()
         return self
 
@@ -198,7 +206,7 @@ class Progress:
         self._thread.join()
         with _LOCK:
             self.erase()
-            Progress.active = self._outer
+            Progress._active = self._outer
 
     def update(self, text: str) -> None:
         """How far the step is, e.g. `[120/1900]`."""
@@ -229,7 +237,7 @@ class Progress:
         tty = is_tty()
         while not self._stop.wait(TTY_INTERVAL_S):
             with _LOCK:
-                if Progress.active is self:
+                if Progress._active is self:
                     self._draw(tty)
 
     def _draw(self, tty: bool) -> None:

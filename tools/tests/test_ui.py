@@ -51,9 +51,9 @@ def test_progress_without_a_terminal_prints_plain_lines(
 def test_progress_nests_and_restores_the_outer_one() -> None:
     with ui.Progress("outer") as outer:
         with ui.Progress("inner") as inner:
-            assert ui.Progress.active is inner
-        assert ui.Progress.active is outer
-    assert ui.Progress.active is None
+            assert ui.Progress._active is inner
+        assert ui.Progress._active is outer
+    assert ui.Progress._active is None
 
 
 def test_the_time_left_is_said_from_the_pace_since_the_first_count() -> None:

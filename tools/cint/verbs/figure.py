@@ -174,19 +174,17 @@ def _judge(figure: Figure, found: Data | CintError, quick: bool) -> document.Ent
 
 
 def _show(entry: document.Entry) -> None:
-    if ui.Progress.active is not None:
-        ui.Progress.active.erase()
-    print(f"{entry['id']}: {entry['title']}: {entry['verdict']}", flush=True)
+    ui.out(f"{entry['id']}: {entry['title']}: {entry['verdict']}")
     for check in entry["checks"]:
         mark = ui.paint_out(f"{check['verdict']:<13}", _COLOURS[check["verdict"]])
         paper = f", paper {page.number(check['paper'])}" if check["paper"] is not None else ""
         unit = f" {check['unit']}" if check["unit"] else ""
-        print(f"  {mark} {check['name']}: {page.number(check['measured'])}{unit} (wanted "
-              f"{page.bounds(check['bounds'])}{paper})")
+        ui.out(f"  {mark} {check['name']}: {page.number(check['measured'])}{unit} (wanted "
+               f"{page.bounds(check['bounds'])}{paper})")
         if check["remark"]:
-            print(f"                {check['remark']}")
+            ui.out(f"                {check['remark']}")
     if entry["problem"]:
-        print(f"  {entry['problem']}")
+        ui.out(f"  {entry['problem']}")
 
 
 def _commit() -> str:

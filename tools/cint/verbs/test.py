@@ -126,16 +126,9 @@ def show(result: Result, options: str = "") -> None:
            f"({ui.duration(result.seconds)})"
     if result.reason and result.status != runner.FAILED:
         text += f": {result.reason}"
-    _say(text)
+    ui.out(text)
     if result.status == runner.FAILED:
         _show_failure(result, options)
-
-
-def _say(text: str) -> None:
-    """A line of the report on standard output, clear of a progress line on the terminal."""
-    if ui.Progress.active is not None:
-        ui.Progress.active.erase()
-    print(text, flush=True)
 
 
 def _tail(log: Path) -> list[str]:
@@ -148,12 +141,12 @@ def _tail(log: Path) -> list[str]:
 
 
 def _show_failure(result: Result, options: str) -> None:
-    _say(f"     {result.reason}")
+    ui.out(f"     {result.reason}")
     if result.log is not None:
         for line in _tail(result.log):
-            _say(f"     | {line[:300]}")
-        _say(f"     log: {paths.display(result.log)}")
-    _say(f"     run just this: {result.rerun}{options}")
+            ui.out(f"     | {line[:300]}")
+        ui.out(f"     log: {paths.display(result.log)}")
+    ui.out(f"     run just this: {result.rerun}{options}")
 
 
 def _run_suite(suite: suites.Suite, options: suites.Options) -> Iterator[Result]:
@@ -241,10 +234,10 @@ def _taken() -> str:
 
 def _finish(counts: "Counter[str]", failed: list[str], seconds: float) -> int:
     if failed:
-        _say("failed:")
+        ui.out("failed:")
         for command in failed:
-            _say(f"  {command}")
+            ui.out(f"  {command}")
     ui.info(f"tests took {ui.duration(seconds)}")
     sys.stderr.flush()
-    _say(summary(counts))
+    ui.out(summary(counts))
     return EXIT_FAILED if failed else EXIT_OK
