@@ -24,7 +24,8 @@ def _commands(seed: int) -> list[tuple[int, str, int, str]]:
     """Time, what happens, the command, more words; batches of eight with hints, one after another.
     """
     draw = random.Random(seed)
-    found, at, cid = [], 0, 0
+    found: list[tuple[int, str, int, str]] = []
+    at, cid = 0, 0
     while len(found) < EVENTS:
         batch = [(cid + i) % 65536 for i in range(8)]
         cid += 8

@@ -1534,10 +1534,10 @@ static void take_it_away(FakeNvme *fake)
     fake->gone = true;
 }
 
-/* Which is its thread's to count: only whether there were any is asked. */
 __attribute__((no_sanitize("thread")))
 static bool has_slept(const struct cintio_queue *q)
 {
+    /* its own thread counts: only whether there was one is asked */
     return *(const volatile uint64_t *)&q->sleeps;
 }
 

@@ -29,8 +29,8 @@ typedef struct CintWaitsPage {
     uint32_t page;      /* 0: a free entry */
     uint16_t post;      /* its last CQE, if posted; free running */
     uint8_t score;      /* 255: waited for */
-    uint8_t posted : 1; /* else in flight */
-    uint8_t used : 7;   /* the tick of its last use, free running */
+    uint8_t posted:1;  /* else in flight */
+    uint8_t used:7;    /* the tick of its last use, free running */
 } CintWaitsPage;
 
 /* Of one controller. All zeroes is an empty one. */
