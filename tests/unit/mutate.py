@@ -905,6 +905,79 @@ MUTANTS = {
         ("more than there are", "if (places->nr == CINTIO_MAX_MAPS) {", "if (0) {"),
         ("none is left", "    places->nr--;\n", ""),
     ],
+    "userspace/users.c": [
+        ("any storage is NVMe", "class >> 8 == NVME_CLASS", "class >> 16 == NVME_CLASS >> 8"),
+        ("any address", "!is_address(address) || ", ""),
+        ("no partitions", "ret = add(nodes, path, entry->d_name, true, true);", ""),
+        ("no paths", "&end) == 3) {\n        return !name[end];",
+         "&end) == 3) {\n        return false;"),
+        ("no generic file", "return ret ? ret : add(nodes, GENERIC, generic, false, false);",
+         "return ret;"),
+        ("no controller", "int ret = add(opaque, at, name, false, false);", "int ret = 0;"),
+        ("no UIO", "return ret ? ret : for_each(path, collect_uio, nodes);", "return ret;"),
+        ("files by their numbers alone", "nodes->at[i].block == block && ", ""),
+        ("mounts by their number alone", "if (!node && rest && ", "if (0 && "),
+        ("mounts by their source alone",
+         "node = find(&search->nodes, true, makedev(major, minor));", "node = NULL;"),
+        ("no mounts", "int ret = find_mount(search);", "int ret = 0;"),
+        ("no swap", "    ret = ret ? ret : find_swap(search);\n", ""),
+        ("no holders", "    ret = ret ? ret : find_holders(search);\n", ""),
+        ("no loops", "    ret = ret ? ret : for_each(BLOCK, find_loop, search);\n", ""),
+        ("no other paths", "    ret = ret ? ret : for_each(CONTROLLERS, find_paths, search);\n",
+         ""),
+        ("no processes", 'return ret ? ret : for_each("/proc", find_process, search);',
+         "return ret;"),
+        ("no threads", "return ret ? ret : for_each(path, find_thread, search);", "return ret;"),
+        ("one's own path is another", "name, name)) {\n            return 0;",
+         "name, name)) {\n            break;"),
+        ("any other file of sysfs", 'at && !strncmp(at + strlen(address), "/resource", 9)', "at"),
+        ("any function's registers", "const char *at = strstr(target, address);",
+         'const char *at = strstr(target, "/resource");\n\n'
+         "    at = at ? at - strlen(address) : NULL;"),
+        ("not for oneself alone", "O_RDONLY | O_EXCL |", "O_RDONLY |"),
+        ("partitions are claimed", " && !nodes->at[i].partition", ""),
+        ("held by whom is not said", "fd < 0 && errno == EBUSY", "0"),
+        ("what cannot be opened is free",
+         'if (fd < 0) {\n        return found(user, "/dev/%s does',
+         'if (0) {\n        return found(user, "/dev/%s does'),
+        ("claims outlive a refusal", "    if (ret) {\n        cintio_drop_claims(claims);\n    }\n",
+         ""),
+    ],
+    "userspace/bind.c": [
+        ("force is not needed", "if (!(flags & CINTIO_FORCE)) {", "if (0) {"),
+        ("force is in vain", "if (!(flags & CINTIO_FORCE)) {", "if (1) {"),
+        ("any flags", "if (flags & ~CINTIO_FORCE) {", "if (0) {"),
+        ("any class is bound", "struct cintio_claims claims = { 0 };\n    char driver[64];\n"
+         "    int ret = cintio_check_class(address, err);",
+         "struct cintio_claims claims = { 0 };\n    char driver[64];\n    int ret = 0;"),
+        ("unbinds from any driver", 'if (strcmp(driver, "vfio-pci")) {\n        return cintio_fail('
+         'err, -EINVAL', "if (0) {\n        return cintio_fail(err, -EINVAL"),
+        ("who drives it loses it", "        return 0;   /* and", "        ;   /* and"),
+        ("a mount may come between", '    int ret = hand_to(address, "vfio-pci", err);\n',
+         "    int ret;\n\n    cintio_drop_claims(claims);\n"
+         '    ret = hand_to(address, "vfio-pci", err);\n'),
+        ("the disk is held for ever", "    cintio_drop_claims(claims);\n    if (ret) {",
+         "    if (ret) {"),
+        ("what was not taken has no driver", '    hand_to(address, "\\n", NULL);\n', ""),
+    ],
+    "userspace/vfio.c": [
+        ("a child keeps the device", "        close_device(vfio);\n        vfio->dev->inherited",
+         "        vfio->dev->inherited"),
+        ("a child keeps the group", "        close_group(group);\n        group->path",
+         "        group->path"),
+        ("a child is in its parent's group", "        group->path[0] = '\\0';", "        "),
+        ("a child has the registers", "        vfio->dev->bar = NULL;", "        "),
+        ("pages go before the device", "int moved = *fd > other ? *fd :", "int moved = 1 ? *fd :"),
+        ("opened twice", "if (other != vfio && !other->dev->inherited &&", "if (0 &&"),
+        ("the first to close ends the group", "if (!--group->users) {",
+         "if (--group->users || 1) {"),
+        ("no group is found again", "if (!strcmp(old->path, group->path)) {", "if (0) {"),
+        ("no fewer vectors", "        ret = set_irqs(vfio, VFIO_PCI_MSIX_IRQ_INDEX, 0, "
+         "dev->vectors, fds);\n    }\n    ret = ret > 0", "    }\n    ret = ret > 0"),
+        ("too few vectors are enough", "ret = ret > 0 ? -ENOSPC : ret;\n    return ret ? "
+         'cintio_fail(err, ret, "%u MSI-X', "ret = ret > 0 ? 0 : ret;\n    return ret ? "
+         'cintio_fail(err, ret, "%u MSI-X'),
+    ],
 }
 
 
@@ -946,6 +1019,10 @@ KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h":
 DRIVER = sources_in(ROOT / "userspace")
 DRIVER_TESTS = ("test-command.c", "test-hostile.c", "test-userspace.c", "test-reap.c",
                 "test-wait.c")
+# Tests that include what they test: their sources, and all that they include.
+BIND = (("test-bind.c", "tree.c"), ("userspace/bind.c", "userspace/users.c"))
+INCLUDED = {**dict.fromkeys(BIND[1], BIND),
+            "userspace/vfio.c": (("test-vfio.c",), ("userspace/vfio.c",))}
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -1045,14 +1122,36 @@ class HeaderBench:
         return pass_together(objects, self.place, self.flags)
 
 
+DRIVER_FLAGS = ("-D_GNU_SOURCE", "-DCINTIO_TEST", "-pthread", f"-I{ROOT / 'userspace'}", *SANITIZE)
+
+
+class IncludedBench:
+    """A test of the user-space driver that includes the file, compiled anew with each mutant."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        """Compile the rest."""
+        (test, *more), included = INCLUDED[name]
+        self.place, self.mutant, self.test = place, place / Path(name).name, UNIT / test
+        # The directory of the mutant comes before that of the original.
+        self.flags = [f"-I{place}", *DRIVER_FLAGS, *glib()]
+        self.objects = [compile_to(source, place, self.flags) for source in (
+            *(UNIT / other for other in more),
+            *(ROOT / other for other in DRIVER if other not in included))]
+
+    def survives(self, text: str) -> bool:
+        """Whether the test passes with `text` in the file's place."""
+        self.mutant.write_text(text, encoding="utf-8")
+        test = compile_to(self.test, self.place, self.flags)
+        return pass_together([test, *self.objects], self.place, self.flags)
+
+
 class DriverBench:
     """The tests of the user-space driver, compiled but for one of its files."""
 
     def __init__(self, name: str, place: Path) -> None:
         """Compile them."""
         self.place = place
-        self.flags = ["-D_GNU_SOURCE", "-DCINTIO_TEST", "-pthread", f"-I{ROOT / 'userspace'}",
-                      *SANITIZE, *glib()]
+        self.flags = [*DRIVER_FLAGS, *glib()]
         sources = [*(ROOT / "hw/nvme" / other for other in ENGINE), UNIT / "fake-nvme.c",
                    *(ROOT / other for other in DRIVER if other != name)]
         self.objects = [compile_to(source, place, self.flags) for source in sources]
@@ -1085,10 +1184,13 @@ class KernelBench:
         return passes(binary)
 
 
-def bench_of(name: str, place: Path) -> Bench | HeaderBench | DriverBench | KernelBench:
+def bench_of(name: str, place: Path) -> (
+        Bench | HeaderBench | IncludedBench | DriverBench | KernelBench):
     """What runs the tests of a file."""
     if name in KERNEL_TESTS:
         return KernelBench(name, place)
+    if name in INCLUDED:
+        return IncludedBench(name, place)
     if name.endswith(".h"):
         return HeaderBench(name, place)
     return DriverBench(name, place) if name in DRIVER else Bench(name, place)

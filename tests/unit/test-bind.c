@@ -98,7 +98,7 @@ static int fake_close(int fd)
     return close(fd);
 }
 
-/* Of the threads only 124 shares its files with the first one of its process. */
+/* Of the threads only 124 shares its files with its process's first one. */
 static long fake_kcmp(unsigned pid, unsigned tid, int type)
 {
     g_assert_cmpint(type, ==, KCMP_FILES);
@@ -170,6 +170,7 @@ static void begin(void)
     put_link("/proc/77/fd/1", rooted("/dev/other"));
     put_link("/proc/77/fd/2", "socket:[123]");
     put_link("/proc/77/fd/3", "/sys/devices/pci0000:00/" ADDRESS "/config");
+    put_link("/proc/77/fd/4", "/sys/devices/pci0000:00/0000:00:03.1/resource0");
 }
 
 static void finish(void)
@@ -195,8 +196,10 @@ static void test_unused(void)
     g_assert_cmpint(cintio_bind(ADDRESS, 0, &err), ==, 0);
     assert_driver("vfio-pci");
     g_assert_cmpuint(claimed_then, ==, 1);
-    /* a second time, also if somebody drives it */
+    /* a second time nothing is done, for somebody may drive it by then */
+    claimed_then = 99;
     g_assert_cmpint(cintio_bind(ADDRESS, 0, &err), ==, 0);
+    g_assert_cmpuint(claimed_then, ==, 99);
     g_assert_cmpint(cintio_unbind(ADDRESS, &err), ==, 0);
     assert_driver("nvme");
     g_assert_cmpint(cintio_unbind(ADDRESS, &err), ==, -EINVAL);
@@ -270,6 +273,11 @@ static void use_mount(void)
         "30 22 259:1 / /srv/data rw,noatime - ext4 /dev/nvme0n1p1 rw\n");
 }
 
+static void use_mount_of_another_name(void)
+{
+    put("/proc/self/mountinfo", "22 1 259:1 / / rw - ext4 /dev/root rw\n");
+}
+
 static void use_mount_of_no_number(void)
 {
     put("/proc/self/mountinfo",
@@ -337,7 +345,6 @@ static void use_uio(void)
 static void use_registers(void)
 {
     put("/proc/123/comm", "poller\n");
-    put_link("/proc/123/fd/3", "/sys/devices/pci0000:00/0000:00:03.1/resource0");
     put_link("/proc/123/fd/4", "/sys/devices/pci0000:00/" ADDRESS "/resource0");
 }
 
@@ -379,6 +386,8 @@ static const struct {
     const char *text;
 } uses[] = {
     { "mount", use_mount, "/dev/nvme0n1p1 is mounted at /srv/data" },
+    { "mount-of-another-name", use_mount_of_another_name,
+      "/dev/nvme0n1p1 is mounted at /" },
     { "mount-of-no-number", use_mount_of_no_number,
       "/dev/nvme0n1 is mounted at /srv" },
     { "swap", use_swap, "/dev/nvme0n1p1 is swapped to" },
