@@ -303,7 +303,7 @@ def test_a_million_requests_need_no_more_identifiers_than_are_in_flight() -> Non
     (["--from", "fio-io", "--latency", "fast", str(V3)], "--latency"),
     (["--from", "bpftrace", "--device", "nvme7", str(NVME_BT)], "it has nvme0"),
     (["--from", "blkparse", "--device", "8,0", str(BLKPARSE)], "it has those of 259,0"),
-    (["--from", "blkparse", "/nowhere"], "No such file"),
+    (["--from", "blkparse", "/nowhere"], "there is no such file"),
 ])
 def test_the_verb_says_what_is_wrong(words: list[str], said: str,
                                      capsys: pytest.CaptureFixture[str],
