@@ -43,6 +43,21 @@ uint64_t cint_slot_control_at(QPCIDevice *port)
     return express_at(port, PCI_EXP_SLTCTL);
 }
 
+/* ---- An image ---- */
+
+char *cint_image_new(void)
+{
+    char *path = g_strdup_printf("%s/nvme-cint-image-XXXXXX",
+                                 g_get_tmp_dir());
+    int fd = mkstemp(path);
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    g_assert_true(have_qemu_img());
+    g_assert_true(mkimg(path, "qcow2 -o cluster_size=512", CINT_IMAGE_MIB));
+    return path;
+}
+
 /* ---- Start ---- */
 
 static char *device_args(const CintNode *node)

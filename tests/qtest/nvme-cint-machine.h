@@ -51,6 +51,19 @@ typedef struct CintMachine {
 /* The same, that take @ns of real time. */
 #define CINT_SLOW_NODE(name, ns)    CINT_NULL_NODE(name, ",latency-ns=" #ns)
 
+#define CINT_IMAGE_MIB      16
+/* Options of -blockdev for an image: of its tables two are kept. */
+#define CINT_IMAGE          "driver=qcow2,l2-cache-size=1024"
+
+/**
+ * cint_image_new: an empty image (qcow2) in which 32 KiB have a table
+ *
+ * So who looks for a block mostly waits for the file.
+ *
+ * Returns: its path, to be unlinked and freed
+ */
+char *cint_image_new(void);
+
 /* Root ports take part in hot-plug, not ACPI. */
 #define CINT_NATIVE_HOTPLUG \
     "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "

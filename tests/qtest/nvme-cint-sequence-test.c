@@ -1310,6 +1310,28 @@ static void f25(const void *opts)
     finish(m);
 }
 
+/* ---- A Copy of two ranges ---- */
+
+#define FAR_BLOCK   4096        /* in an image, in another table than block 0 */
+#define TO_BLOCK    8192        /* in a third one */
+
+/* Blocks 0 and FAR_BLOCK, in this order, become those from TO_BLOCK on. */
+static NvmeCmd copy_two(CintTest *t)
+{
+    const NvmeCopySourceRangeFormat0_2 ranges[] = {
+        { .slba = 0 }, { .slba = cpu_to_le64(FAR_BLOCK) },
+    };
+
+    qtest_memwrite(t->qts, t->buf.addr, ranges, sizeof(ranges));
+    return (NvmeCmd) {
+        .opcode = NVME_CMD_COPY,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+        .cdw10 = cpu_to_le32(TO_BLOCK),
+        .cdw12 = cpu_to_le32(ARRAY_SIZE(ranges) - 1),
+    };
+}
+
 /* ---- A device of another kind resets, from within its coroutine ---- */
 
 #define IDE_PORTS   0x1f0       /* of the first channel of piix3-ide */
@@ -1337,17 +1359,13 @@ static void read_by_ide(CintMachine *m, QPCIDevice *ide, uint64_t addr)
     qpci_io_writeb(ide, bm, BM_COMMAND, BM_READ);
 }
 
-/* A read is on its way: who resets has to wait for it. */
-static void f26(const void *opts)
+/* A command is on its way: who resets has to wait for it. */
+static void reset_by_ide(CintMachine *m)
 {
-    CintMachine *m = boot_one(LATE_DISK CINT_SLOW_NODE("d1", 100000000)
-                              "-device piix3-ide,id=ide,addr=10 "
-                              "-device ide-hd,bus=ide.0,drive=d1 ", opts);
     CintTest *t = &m->node[0].t;
     QPCIDevice *ide = qpci_device_find(m->bus, QPCI_DEVFN(0x10, 0));
 
     g_assert_nonnull(ide);
-    cint_read(t, cint_queues(t, 1), 1);
     cint_let_run(t);
     read_by_ide(m, ide, t->nvme->bar.addr + NVME_REG_CC);
     g_usleep(G_TIME_SPAN_SECOND / 5);
@@ -1355,6 +1373,38 @@ static void f26(const void *opts)
     g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(t->nvme, NVME_REG_CC)), ==, 0);
     g_free(ide);
     finish(m);
+}
+
+static CintMachine *boot_with_ide(const char *opts)
+{
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+
+    return cint_machine_new(LATE_DISK CINT_SLOW_NODE("d1", 100000000)
+                            "-device piix3-ide,id=ide,addr=10 "
+                            "-device ide-hd,bus=ide.0,drive=d1 ", plans,
+                            NAMESPACE("nvme0", "d0", "1"));
+}
+
+static void f26(const void *opts)
+{
+    CintMachine *m = boot_with_ide(opts);
+    CintTest *t = &m->node[0].t;
+
+    cint_read(t, cint_queues(t, 1), 1);
+    reset_by_ide(m);
+}
+
+/* Of several steps, each of which a coroutine begins when one has ended. */
+static void f26_copy(const void *opts)
+{
+    CintMachine *m = boot_with_ide(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = copy_two(t);
+
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    reset_by_ide(m);
 }
 
 /* ---- Commands that ring for others, at one instant and for ever ---- */
@@ -1408,6 +1458,124 @@ static void f27(const void *opts)
     cint_step("an admin queue rings for itself");
     cint_machine_run(m, 1000);
     qtest_qmp_assert_success(m->qts, "{'execute': 'query-status'}");
+    finish(m);
+}
+
+/* ---- A Copy waits for a table of the disk ---- */
+
+static void have_unwritten_refused(QNvmeCtrl *n)
+{
+    g_assert_cmphex(qnvme_admin(n, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_SET_FEATURES,
+        .nsid = cpu_to_le32(1),
+        .cdw10 = cpu_to_le32(NVME_ERROR_RECOVERY),
+        .cdw11 = cpu_to_le32(1 << 16),
+    }, NULL), ==, 0);
+}
+
+static void expect_status(CintMachine *m, QNvmeSq *sq, uint16_t status)
+{
+    NvmeCqe cqe;
+
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe), ==, status);
+    qnvme_reap(sq->cq, 1);
+}
+
+static void write_block(CintMachine *m, QNvmeSq *sq, uint64_t block)
+{
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &m->node[0].t.buf, block, 512);
+
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    expect_status(m, sq, 0);
+}
+
+/*
+ * What is known of its second range is in a table that the image has, and its
+ * cache has not: the Copy asks when it has written the first one. A driver
+ * works on meanwhile.
+ */
+static void f29(const void *opts)
+{
+    g_autofree char *disk = cint_image_new();
+    g_autofree char *args = g_strdup_printf(
+        "-blockdev node-name=d0," CINT_IMAGE ",file.driver=blkdebug,"
+        "file.image.driver=file,file.image.filename=%s ", disk);
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+    CintMachine *m = cint_machine_new(args, plans,
+                                      "-device nvme-ns,bus=nvme0,id=ns1,"
+                                      "drive=d0,nsid=1");
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t version = qnvme_reg_read(t->nvme, NVME_REG_VS);
+    NvmeCmd cmd;
+
+    have_unwritten_refused(t->nvme);
+    write_block(m, sq, FAR_BLOCK);
+    write_block(m, sq, 0);
+    write_block(m, sq, TO_BLOCK);
+    cmd = copy_two(t);
+    command_backend(m, "ns1", "break l2_load held");
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    command_backend(m, "ns1", "wait_break held");
+    cint_step("a driver works on while a Copy waits");
+    g_assert_cmphex(qnvme_reg_read(t->nvme, NVME_REG_VS), ==, version);
+    g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0, &t->buf), ==,
+                    0);
+    command_backend(m, "ns1", "resume held");
+    expect_status(m, sq, 0);
+    finish(m);
+    unlink(disk);
+}
+
+/* ---- An operator takes the drive away ---- */
+
+/*
+ * What looks at the drive itself fails, as what reads and writes does. The
+ * namespace has metadata that protects, which a Format drops.
+ */
+static void f30(const void *opts)
+{
+    static const uint8_t opcodes[] = {
+        NVME_CMD_READ, NVME_CMD_WRITE, NVME_CMD_VERIFY, NVME_CMD_COMPARE,
+        NVME_CMD_COPY, NVME_CMD_DSM, NVME_CMD_WRITE_ZEROES, NVME_CMD_FLUSH,
+    };
+    const CintPlan plans[] = { { .opts = opts }, { NULL } };
+    CintMachine *m = cint_machine_new("-drive if=none,id=d0,driver=null-co,"
+                                      "size=1G,read-zeroes=on ", plans,
+                                      "-device nvme-ns,bus=nvme0,drive=d0,"
+                                      "nsid=1,ms=8,pi=1");
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    g_autofree char *said = NULL;
+    size_t i;
+
+    have_unwritten_refused(t->nvme);
+    said = qtest_hmp(m->qts, "drive_del d0");
+    g_assert_cmpstr(said, ==, "");
+    for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+        NvmeCmd cmd = copy_two(t);
+
+        cint_step("opcode %02Xh without a drive", opcodes[i]);
+        if (opcodes[i] == NVME_CMD_DSM) {
+            cmd.cdw11 = cpu_to_le32(NVME_DSMGMT_AD);
+        } else if (opcodes[i] != NVME_CMD_COPY) {
+            cmd = qnvme_rw_cmd(opcodes[i], &t->buf, 0, 512);
+            cmd.mptr = cpu_to_le64(t->buf.addr + QNVME_PAGE_SIZE);
+        }
+        cmd.opcode = opcodes[i];
+        qnvme_push(sq, &cmd);
+        qnvme_ring_sq(sq);
+        cint_machine_run(m, 1000);
+        qnvme_wait_cqes(sq->cq, 1);
+        qnvme_reap(sq->cq, 1);
+    }
+    cint_step("a Format without a drive");
+    format_namespace(m, 0, 0);
     finish(m);
 }
 
@@ -1597,6 +1765,9 @@ static const Sequence sequences[] = {
     { "f26/another-device-resets-in-a-coroutine/off", f26, OFF },
     { "f26/another-device-resets-in-a-coroutine/real", f26, REAL },
     { "f26/another-device-resets-in-a-coroutine/virtual", f26, VIRTUAL },
+    { "f26/the-same-under-a-copy/off", f26_copy, OFF },
+    { "f26/the-same-under-a-copy/real", f26_copy, REAL },
+    { "f26/the-same-under-a-copy/virtual", f26_copy, VIRTUAL },
     { "f27/a-queue-rings-for-itself/off", f27, OFF },
     { "f27/a-queue-rings-for-itself/real", f27, REAL },
     { "f27/a-queue-rings-for-itself/virtual", f27, VIRTUAL },
@@ -1604,6 +1775,11 @@ static const Sequence sequences[] = {
     { "f28/detached-under-reads-and-reset/real", f28_reset, REAL },
     { "f28/detached-under-reads-and-completed/off", f28_completed, OFF },
     { "f28/detached-under-reads-and-completed/real", f28_completed, REAL },
+    { "f29/a-copy-waits-for-a-table/off", f29, OFF },
+    { "f29/a-copy-waits-for-a-table/real", f29, REAL },
+    { "f30/without-a-drive/off", f30, OFF },
+    { "f30/without-a-drive/real", f30, REAL },
+    { "f30/without-a-drive/virtual", f30, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
