@@ -3,16 +3,16 @@
  *
  * A guest that means harm, on a machine with all that it can reach: three
  * controllers behind root ports with hot-plug and memory of their own, two of
- * which share namespaces (zoned, with metadata, late, with Copy and atomic
- * writes), one with FDP; persistent memory, virtual functions or an IOMMU, as
- * the case has it; configuration space in memory. Registers, doorbells,
- * commands, features, queues, status records, shadow doorbells and lists of
- * addresses are full of random values, with clock steps in between. Messages,
- * CQEs and data go anywhere, also to what resets or unplugs a controller.
- * Controllers come and go, while the operator changes properties, stops the
- * machine and resets it. QEMU must survive, best built with sanitizers; and
- * after every ROUND inputs a guest in its right mind must get each completion
- * and a message on each controller.
+ * which share namespaces (zoned, with metadata, late, in an image, with Copy
+ * and atomic writes), one with FDP; persistent memory, virtual functions or an
+ * IOMMU, as the case has it; configuration space in memory. Registers,
+ * doorbells, commands, features, queues, status records, shadow doorbells and
+ * lists of addresses are full of random values, with clock steps in between.
+ * Messages, CQEs and data go anywhere, also to what resets or unplugs a
+ * controller. Controllers come and go, while the operator changes properties,
+ * stops the machine and resets it. QEMU must survive, best built with
+ * sanitizers; and after every ROUND inputs a guest in its right mind must get
+ * each completion and a message on each controller.
  *
  * CINT_FUZZ_INPUTS is the number of inputs per case: accesses to registers,
  * configuration space and memory, clock steps and QMP commands. A failure
@@ -604,6 +604,17 @@ static void attach(Fuzz *f, CintNode *node)
     }, NULL);
 }
 
+/* Of the namespace in an image: who reads looks for what was written. */
+static void refuse_unwritten(CintNode *node)
+{
+    qnvme_admin(node->t.nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_SET_FEATURES,
+        .nsid = cpu_to_le32(FUZZ_NAMESPACES),
+        .cdw10 = cpu_to_le32(NVME_ERROR_RECOVERY),
+        .cdw11 = cpu_to_le32(1 << 16),
+    }, NULL);
+}
+
 /* A sane guest has blocks of 512 bytes. */
 static void format(CintNode *node)
 {
@@ -627,6 +638,7 @@ static void restore(Fuzz *f)
     for (i = 0; i < CINT_NODES - 1; i++) {
         format(&f->m->node[i]);
     }
+    refuse_unwritten(&f->m->node[0]);
 }
 
 static void set_up(Fuzz *f)
@@ -748,18 +760,21 @@ static char *persistent_memory(const char *opts, const char *id)
            g_strdup_printf(",pmrdev=%s", id);
 }
 
-static CintMachine *boot(const char *disk, const char *opts, bool iommu)
+static CintMachine *boot(const char *disk, const char *image, const char *opts,
+                         bool iommu)
 {
     g_autofree char *pmr0 = persistent_memory(opts, "pmr0");
     g_autofree char *pmr1 = persistent_memory(opts, "pmr1");
     g_autofree char *args = g_strdup_printf(CINT_NATIVE_HOTPLUG
         MEMORY("pmr0") MEMORY("pmr1") MEMORY("pmr2") "%s"
         "-blockdev driver=file,node-name=file,filename=%s%s "
+        "-blockdev node-name=image," CINT_IMAGE ",file.driver=file,"
+        "file.filename=%s "
         NODE("plain", "0") NODE("zoned", "0") NODE("late", "300000")
         NODE("metadata", "200000") NODE("fdp", "0")
         "-device nvme-subsys,id=s0 "
         "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
-        iommu ? "-device intel-iommu " : "", disk, how_to_open(disk));
+        iommu ? "-device intel-iommu " : "", disk, how_to_open(disk), image);
     g_autofree char *shared = g_strconcat(COMMON ",subsys=s0,atomic.dn=off,"
                                           "atomic.awun=7,atomic.awupf=3,",
                                           opts, pmr0, NULL);
@@ -778,13 +793,15 @@ static CintMachine *boot(const char *disk, const char *opts, bool iommu)
         NAMESPACE("nvme0", "late", "3", "")
         NAMESPACE("nvme0", "metadata", "4", ",ms=8,pi=1")
         NAMESPACE("nvme0", "file", "5", "")
+        NAMESPACE("nvme0", "image", "6", ",ms=8,pi=1")
         NAMESPACE("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
 }
 
 static void run_hostile(const char *opts, bool iommu)
 {
     g_autofree char *disk = make_disk();
-    Fuzz f = { .m = boot(disk, opts, iommu) };
+    g_autofree char *image = cint_image_new();
+    Fuzz f = { .m = boot(disk, image, opts, iommu) };
     uint64_t next, wanted = inputs_wanted();
     gint64 start = g_get_monotonic_time();
 
@@ -806,6 +823,7 @@ static void run_hostile(const char *opts, bool iommu)
     g_test_message("%" PRIu64 " inputs in %.1f s", f.inputs,
                    (g_get_monotonic_time() - start) / 1e6);
     cint_machine_free(f.m);
+    unlink(image);
     unlink(disk);
 }
 

@@ -15,8 +15,8 @@
 #define FUZZ_PAGES      8           /* for queues that are created anew */
 #define FUZZ_DOORBELLS  0x1000
 #define FUZZ_BAR_END    0x2000      /* the MSI-X table is further up */
-/* Namespaces of the two controllers that share: see fuzz_args(). */
-#define FUZZ_NAMESPACES 5
+/* Namespaces of the two controllers that share; the last is in an image. */
+#define FUZZ_NAMESPACES 6
 
 /* One controller, and what the guest keeps for it. */
 typedef struct Victim {

@@ -273,6 +273,9 @@ static void take_over(CintMachine *m, CintNode *node)
     set_msix(t->pdev, PCI_MSIX_FLAGS_ENABLE);
     t->nvme->css = NVME_CC_CSS_ALL;
     qnvme_reset(t->nvme);
+    /* No reset moves its own memory, which may lie over the guest's. */
+    qnvme_reg_write(t->nvme, NVME_REG_CMBMSC, 0);
+    qnvme_reg_write(t->nvme, NVME_REG_PMRMSCL, 0);
     t->buf = qnvme_buf_new(t->nvme, 2 * QNVME_PAGE_SIZE);
     qnvme_enable(t->nvme);
     qnvme_take_irq(t->nvme, 0);
