@@ -103,7 +103,8 @@ def build() -> None:
 
 def failure(number: int, test: str) -> str | None:
     """The test that one mutation fails, or why it did not end; None if it passes."""
-    settings = {"QTEST_QEMU_BINARY": str(BINARY), "CINT_MUTANT": str(number)}
+    settings = {"QTEST_QEMU_BINARY": str(BINARY), "QTEST_QEMU_IMG": str(BUILD / "qemu-img"),
+                "CINT_MUTANT": str(number)}
     argv = [str(BUILD / f"tests/qtest/nvme-cint-{test}-test"), "--tap"]
     try:
         done = subprocess.run(argv, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,

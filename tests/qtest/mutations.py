@@ -15,7 +15,6 @@ FEATURES = ("feat", "vendor", "config", "setup")
 STATS = ("stats", "vendor", "policy")
 TIMING = ("policy", "vectors", "hint-vectors", "kick", "storm")
 SEQUENCE = ("sequence", "aim")
-AIM = ("aim",)
 SHADOW = ("hazard", "policy", "hazard-hint", "infer")
 
 
@@ -304,7 +303,10 @@ _HOLD = (
              "return nvme_controllers_held == !!by->held &&",
              "return (ON || nvme_controllers_held == !!by->held) &&", SEQUENCE),
     Mutation("resets wait in coroutines", "ctrl.c", "!qemu_in_coroutine();",
-             "(ON || !qemu_in_coroutine());", AIM),
+             "(ON || !qemu_in_coroutine());", ("sequence",)),
+    Mutation("a coroutine holds the controller while it yields", "ctrl.c",
+             "if (qemu_in_coroutine()) {", "if (qemu_in_coroutine() && !ON) {", ("sequence",),
+             "int nvme_block_status("),
     Mutation("what was put off is done where somebody waits", "ctrl.c",
              "aio_bh_new_guarded(iohandler_get_aio_context(), nvme_due_bh",
              "aio_bh_new_guarded(ON ? qemu_get_aio_context() : iohandler_get_aio_context(), "
