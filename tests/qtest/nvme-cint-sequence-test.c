@@ -1493,41 +1493,78 @@ static void write_block(CintMachine *m, QNvmeSq *sq, uint64_t block)
     expect_status(m, sq, 0);
 }
 
-/*
- * What is known of its second range is in a table that the image has, and its
- * cache has not: the Copy asks when it has written the first one. A driver
- * works on meanwhile.
- */
-static void f29(const void *opts)
+static CintMachine *boot_image(const char *disk, const char *opts)
 {
-    g_autofree char *disk = cint_image_new();
     g_autofree char *args = g_strdup_printf(
         "-blockdev node-name=d0," CINT_IMAGE ",file.driver=blkdebug,"
         "file.image.driver=file,file.image.filename=%s ", disk);
     const CintPlan plans[] = { { .opts = opts }, { NULL } };
-    CintMachine *m = cint_machine_new(args, plans,
-                                      "-device nvme-ns,bus=nvme0,id=ns1,"
-                                      "drive=d0,nsid=1");
-    CintTest *t = &m->node[0].t;
-    QNvmeSq *sq = cint_queues(t, 1);
-    uint32_t version = qnvme_reg_read(t->nvme, NVME_REG_VS);
-    NvmeCmd cmd;
 
-    have_unwritten_refused(t->nvme);
+    return cint_machine_new(args, plans, "-device nvme-ns,bus=nvme0,id=ns1,"
+                            "drive=d0,nsid=1");
+}
+
+/*
+ * What is known of its second range is in a table that the image has, and its
+ * cache has not: the Copy asks when it has written the first one.
+ *
+ * Returns: its identifier
+ */
+static uint16_t copy_that_waits(CintMachine *m, QNvmeSq *sq)
+{
+    NvmeCmd cmd;
+    uint16_t cid;
+
+    have_unwritten_refused(m->node[0].t.nvme);
     write_block(m, sq, FAR_BLOCK);
     write_block(m, sq, 0);
     write_block(m, sq, TO_BLOCK);
-    cmd = copy_two(t);
+    cmd = copy_two(&m->node[0].t);
     command_backend(m, "ns1", "break l2_load held");
-    qnvme_push(sq, &cmd);
+    cid = qnvme_push(sq, &cmd);
     qnvme_ring_sq(sq);
     command_backend(m, "ns1", "wait_break held");
+    return cid;
+}
+
+/* A driver works on meanwhile. */
+static void f29(const void *opts)
+{
+    g_autofree char *disk = cint_image_new();
+    CintMachine *m = boot_image(disk, opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t version = qnvme_reg_read(t->nvme, NVME_REG_VS);
+
+    copy_that_waits(m, sq);
     cint_step("a driver works on while a Copy waits");
     g_assert_cmphex(qnvme_reg_read(t->nvme, NVME_REG_VS), ==, version);
     g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0, &t->buf), ==,
                     0);
     command_backend(m, "ns1", "resume held");
     expect_status(m, sq, 0);
+    finish(m);
+    unlink(disk);
+}
+
+/* It is aborted, and the namespace is not formatted under it. */
+static void f29_aborted(const void *opts)
+{
+    g_autofree char *disk = cint_image_new();
+    CintMachine *m = boot_image(disk, opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint16_t cid = copy_that_waits(m, sq);
+
+    cint_push_admin(t, NVME_ADM_CMD_ABORT, 0, (uint32_t)cid << 16 | sq->id, 0);
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(&t->nvme->admin_cq, 1);
+    qnvme_reap(&t->nvme->admin_cq, 1);
+    g_assert_cmphex(format_namespace(m, 0, 0), ==, NVME_CMD_SEQ_ERROR);
+    command_backend(m, "ns1", "resume held");
+    expect_status(m, sq, NVME_CMD_ABORT_REQ);
+    g_assert_cmphex(format_namespace(m, 0, 0), ==, 0);
     finish(m);
     unlink(disk);
 }
@@ -1777,6 +1814,8 @@ static const Sequence sequences[] = {
     { "f28/detached-under-reads-and-completed/real", f28_completed, REAL },
     { "f29/a-copy-waits-for-a-table/off", f29, OFF },
     { "f29/a-copy-waits-for-a-table/real", f29, REAL },
+    { "f29/and-is-aborted/off", f29_aborted, OFF },
+    { "f29/and-is-aborted/real", f29_aborted, REAL },
     { "f30/without-a-drive/off", f30, OFF },
     { "f30/without-a-drive/real", f30, REAL },
     { "f30/without-a-drive/virtual", f30, VIRTUAL },
