@@ -22,9 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths, steps
+from cint.errors import CintError
 
 STAMP = paths.VENV / "cint-stamp"
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+#: pip takes no package whose hash the file of requirements that follows has not.
+_HASHED = ("--require-hashes", "--requirement")
+_REQUIREMENTS = "requirements.txt"
 
 
 def _project() -> dict[str, Any]:
@@ -40,6 +44,17 @@ def requirements() -> list[str]:
 def extra_requirements(name: str) -> list[str]:
     """The pinned packages of an extra, those that it shares with the others left out."""
     return list(_project()["optional-dependencies"][name])
+
+
+def locked(pins: list[str]) -> str:
+    """These packages as pip's requirements, with the hashes that requirements.lock has of them."""
+    text = (paths.TOOLS / "requirements.lock").read_text(encoding="utf-8")
+    known = {_exact(match[1]): match[0] for match in re.finditer(
+        r"^(\S+==\S+)(?: \\\n +--hash=\S+)+$", text, re.MULTILINE)}
+    if missing := [pin for pin in pins if _exact(pin) not in known]:
+        raise CintError(f"tools/requirements.lock has no hashes of {', '.join(missing)}",
+                        hint="its first lines say how it is made")
+    return "".join(f"{known[_exact(pin)]}\n" for pin in pins)
 
 
 def _extra_stamp(name: str) -> Path:
@@ -67,10 +82,10 @@ def fetch_wheels(step: steps.Step, pins: list[str], wheels: Path) -> None:
     """Download all wheels once; a finished directory has a file `complete`."""
     if (wheels / "complete").exists():
         return
-    wheels.mkdir(parents=True, exist_ok=True)
     code, lines = step.run(
         [paths.VENV / "bin/python", *_PIP, "download", "--progress-bar", "off",
-         "--only-binary", ":all:", "--dest", wheels, *pins],
+         "--only-binary", ":all:", "--no-deps", "--dest", wheels, *_HASHED,
+         wheels / _REQUIREMENTS],
         parse=steps.counter(r"\s*(Collecting|Saved) ", 2 * len(pins)), check=False,
     )
     if code:
@@ -106,6 +121,11 @@ def _canonical(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def _exact(pin: str) -> str:
+    """A pin as it is compared, whichever way its name is written."""
+    return f"{_canonical(pin)}=={pin.partition('==')[2]}"
+
+
 def installed_extras() -> list[str]:
     """The pinned packages of the extras that were asked for."""
     return [pin for name in _project()["optional-dependencies"] if _extra_stamp(name).exists()
@@ -127,12 +147,14 @@ def install_extra(name: str) -> None:
 
 def _install(step: steps.Step, pins: list[str]) -> None:
     wheels = wheel_dir(pins)
+    wheels.mkdir(parents=True, exist_ok=True)
+    steps.write_atomic(wheels / _REQUIREMENTS, locked(pins))
     step.update("downloading")
     fetch_wheels(step, pins, wheels)
     step.update("installing")
     # Modules are compiled when first imported: most of them never are.
     step.run([paths.VENV / "bin/python", *_PIP, "install", "--no-index", "--no-deps",
-              "--no-compile", "--find-links", wheels, *pins],
+              "--no-compile", "--find-links", wheels, *_HASHED, wheels / _REQUIREMENTS],
              hint=f"remove {wheels} to download the packages again")
 
 

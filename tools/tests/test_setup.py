@@ -5,6 +5,7 @@ import argparse
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -470,6 +471,29 @@ def test_all_requirements_are_pinned() -> None:
 def test_a_broken_connection_is_not_blamed_on_the_package(line: str, reason: str) -> None:
     last = [] if line.startswith("ERROR") else ["ERROR: No matching distribution found for x"]
     assert reason in bootstrap.download_problem([line, *last])
+
+
+def test_every_package_has_hashes() -> None:
+    """Of the versions that are pinned, and no others."""
+    pins = {*bootstrap.requirements(), *(pin for name in bootstrap._project()[
+        "optional-dependencies"] for pin in bootstrap.extra_requirements(name))}
+    found = bootstrap.locked(sorted(pins))
+    assert found.count("==") == len(pins)
+    lock = (paths.TOOLS / "requirements.lock").read_text("utf-8")
+    assert lock.count("==") == len(pins)
+    with pytest.raises(CintError, match=r"no hashes of meson==1\.0"):
+        bootstrap.locked(["meson==1.0"])
+
+
+def test_a_wheel_of_another_content_is_not_installed(tmp_path: Path) -> None:
+    (tmp_path / "iniconfig-2.3.1-py3-none-any.whl").write_bytes(b"another")
+    (tmp_path / "asked").write_text(bootstrap.locked(["iniconfig==2.3.1"]), "utf-8")
+    done = subprocess.run(
+        [sys.executable, *bootstrap._PIP, "install", "--no-index", "--no-deps", "--target",
+         tmp_path / "there", "--find-links", tmp_path, *bootstrap._HASHED, tmp_path / "asked"],
+        capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in done.stderr
 
 
 def test_wheels_are_kept_per_set_of_pins() -> None:
