@@ -48,6 +48,7 @@ enum NvmeCintPolicyId {
     NVME_CINT_POLICY_CINT       = 4,
     NVME_CINT_POLICY_POINTER    = 5,
     NVME_CINT_POLICY_AUTO       = 6,
+    NVME_CINT_POLICY_PRICE      = 7,
 };
 
 /* Why an interrupt was sent: indices into the log page's reason counters. */

@@ -251,8 +251,8 @@ MUTANTS = {
         ("all queues share a slice", "uint32_t slice = sq->slice & ((1u << waits->shift) - 1);",
          "uint32_t slice = 0;"),
         ("a queue that comes takes beliefs over",
-         "    /* Another queue may have had it before. */\n    memset(&waits->entry[slice_of(waits, "
-         "sq)], 0,\n           sizeof(CintWaitsPage) * CINT_WAITS_WAYS * buckets(waits));\n", ""),
+         "    /* Another queue may have had it before. */\n    memset(&waits->entry[slice_of("
+         "waits, sq)], 0,\n           sizeof(CintWaitsPage) * CINT_WAITS_WAYS * buckets(waits));\n", ""),
         ("beliefs survive another cut", "        memset(waits->entry, 0, sizeof(waits->entry));\n",
          ""),
         ("the last queue leaves the cut", "            memset(waits, 0, sizeof(*waits));\n", ""),
@@ -295,6 +295,23 @@ MUTANTS = {
         ("without a buffer nobody waits", "    if (!page) {\n        return true;",
          "    if (!page) {\n        return false;"),
         ("16 bits do not wrap", "return (int16_t)(a - b) < 0;", "return a < b;"),
+    ],
+    "coalesce/price.c": [
+        ("the price is of no weight", "cq->config.price_ns * WHOLE", "cq->config.price_ns"),
+        ("what was told of counts again", "    if (cq->pending > 1) {", "    if (1) {"),
+        ("what is pending is forgotten", "    if (cq->pending > 1) {", "    if (0) {"),
+        ("weights do not add up", "        weight += cq->price.weight;\n", ""),
+        ("waits do not add up", "left = cq->price.left - ", "left -= "),
+        ("time is counted twice", "    cq->price.since_ns = now;\n", ""),
+        ("nobody is waited for", "is_waited_for(cmd) ? WHOLE : cq->config.weight",
+         "cq->config.weight"),
+        ("all are waited for", "is_waited_for(cmd) ? WHOLE : cq->config.weight", "WHOLE"),
+        ("a Barrier is not waited for", "(cmd->hints == NVME_CINT_HINT_BARRIER &&", "(0 &&"),
+        ("any command is this one", "cmd->waiter != CINT_WAITER_ANY", "1"),
+        ("a ns early", "(left + weight - 1)", "(left)"),
+        ("no price, no interrupt", "if (left <= 0)", "if (left < 0)"),
+        ("without drain", "    .drain = true,", ""),
+        ("nothing is inferred", "    .infers = true,", ""),
     ],
     "drivers/nvme/host/ooo.h": [
         ("starts with the wrong phase", "ooo->phase = 1;", "ooo->phase = 0;"),
@@ -1011,8 +1028,10 @@ ENGINE_TESTS = Tests((("test-rules.c", "sim.c"), ("test-cint.c", "sim.c"),
                       ("test-waits.c", "sim.c")), ENGINE)
 # What they are for, and the random streams where a model knows them.
 OWN_TESTS = {
-    "coalesce/waits.c": Tests((("test-waits.c", "sim.c"), ("test-adversary.c", "sim.c", "random.c"),
-                               RANDOM), ENGINE),
+    "coalesce/waits.c": Tests((("test-waits.c", "sim.c"),
+                               ("test-adversary.c", "sim.c", "random.c"), RANDOM), ENGINE),
+    "coalesce/price.c": Tests((("test-price.c", "sim.c", "random.c", "../../replay/optimal.c"),
+                               ("test-any.c", "random.c")), ENGINE),
 }
 # A file of the kernel is a header, its tests a program that includes both.
 KERNEL_TESTS = {"drivers/nvme/host/ooo.h": "test-ooo.c", "block/blk-poll-est.h": "test-poll.c"}

@@ -47,6 +47,8 @@ CintConfig random_config(int policy)
         .policy = policy < 0 ? pick(0, NVME_CINT_POLICY_AUTO) : policy,
         .delta_ns = PICK_OF(0, 1, 50, 600, 6000),
         .thr = PICK_OF(0, 1, 2, 4, 8, 32, 65535),
+        .price_ns = PICK_OF(0, 1, 50, 600, 6000, 100000),
+        .weight = PICK_OF(1, 10, 100),
         .static_time_ns = PICK_OF(0, 1, 50, 600, 6000, 100000),
         .static_thr = PICK_OF(0, 1, 2, 4, 8, 32, 65535),
         .each_cqe = true,

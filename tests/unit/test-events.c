@@ -192,8 +192,8 @@ static void test_empty_pass(void)
         sim_io(sim, 1000);
         sim_run_out(sim);
         sim->nr_irqs = 0;
-        sim_pass(sim, 0, 10000, 0);
-        sim_pass(sim, 0, 10000, 0);
+        sim_pass(sim, 0, 30000, 0);
+        sim_pass(sim, 0, 30000, 0);
         sim_expect(sim, "");
         g_free(sim);
     }

@@ -266,6 +266,11 @@ typedef struct CintCq {
         CintPointerState state;
         uint32_t target;        /* free running */
     } pointer;
+    struct {
+        int64_t since_ns;       /* the last completion */
+        int64_t left;           /* of the price then, ns x percent */
+        int64_t weight;         /* of what is pending, percent */
+    } price;
 } CintCq;
 
 /* What a command is for, as far as that says who waits. */

@@ -39,7 +39,15 @@ PARAM("infer", infer, ENUM, 0, 5, 0, NONE, FIELD,
       "for guests without hints: the last command of a doorbell write is a "
       "Barrier; all: and a lone one is Urgent; learn: Urgent are those whose "
       "buffers were waited for before; content: all, and what is made durable; "
-      "both: learn, and what is made durable (cint)"),
+      "both: learn, and what is made durable (cint, price)"),
+PARAM("price", price_ns, UINT, 0, 1000000000, 2220, NS, NONE,
+      NULL,
+      "ns that an interrupt is worth: what is pending waits that long, in all "
+      "(price)"),
+PARAM("weight", weight, UINT, 1, 100, 10, NONE, NONE,
+      NULL,
+      "percent of its wait that a command counts that nobody waits for "
+      "(price)"),
 PARAM("static-time", static_time_ns, UINT, 0, 1000000000, 0, NS, FIELD,
       NULL,
       "ns from the first pending CQE to the interrupt, 0 = no aggregation "

@@ -98,6 +98,8 @@ DRAWINGS = (
             "out-of-order", [("cint", "cint:thr=9"), ("cint+ooo", "cint+ooo:thr=9")]),
     Drawing("auto", "auto: who waits is told at once, and the others are held once they are known",
             _learned(10), [("auto", "auto")], start=200_000),
+    Drawing("price", "price: waits add up, of who waits ten times as fast", "urgent",
+            [("2.22 us", "price"), ("10 us", "price:price=10us")]),
     Drawing("vic", "vic: a share of the completions interrupts, here 1/2 with 16 in flight and "
             "3/4 with 8", "", [], start=1_000_000),
     Drawing("pointer", "pointer: the driver has asked for 4 entries, then for the 9th", "pointer",

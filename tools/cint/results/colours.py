@@ -16,7 +16,7 @@ POLICIES = {
     "default": "#666666", "stock": "#000000", "static": "#E69F00", "timer": "#E69F00",
     "nvme": "#E69F00",
     "adaptive": "#56B4E9", "vic": "#CC79A7", "cint": "#0072B2", "cint+ooo": "#009E73",
-    "pointer": "#D55E00", "auto": "#8C564B", "split": "#7A5195",
+    "pointer": "#D55E00", "auto": "#8C564B", "split": "#7A5195", "price": "#F0E442",
 }
 #: For what is no policy, in this order.
 OTHERS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C564B", "#000000")
