@@ -905,6 +905,21 @@ pci_nvme_cint_irq cqid 1 vector 1 class full reason quiet covered 1 oldest hold 
 """
 
 
+def test_interrupts_over_time() -> None:
+    """Windows of 10 us: a phase that is known after two of them, a pause, one that is at once."""
+    many = [[at, kind, ""] for at in range(20) for kind in ("complete", "irq")]
+    few = [[20 + at, "complete", ""] for at in range(60)]
+    few += [[20 + 5 * at, "irq", ""] for at in range(12)]
+    again = [[100 + at, kind, ""] for at in range(30) for kind in ("complete", "irq")]
+    counts = traces.windows([*many, *few, *again, [133, "complete", ""]], 10)
+    assert counts[:3] == [(10, 10), (10, 10), (2, 10)]
+    assert len(counts) == 13  # the last one is not whole
+    parts = traces.phases(counts)
+    assert [len(part) for part in parts] == [8, 3]
+    assert [traces.settled_after(part) for part in parts] == [2, 0]
+    assert not traces.windows([], 10)
+
+
 def test_a_timeline_is_read() -> None:
     found = traces.events(EVENTS, 0, 50_000, 3)
     assert found == [[0, "submit", "U"], [7, "complete", "U"], [7, "irq", "urgent urgent 1"],

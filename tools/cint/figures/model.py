@@ -85,6 +85,8 @@ class Group:
     #: A word of ``--guest``: our kernel, or the distribution's, in which an interrupt costs nothing
     #: more than it does by itself.
     guest: str = "cint"
+    #: Further properties of the device, as typed after -device nvme,.
+    device_opts: str = ""
     #: The medium of a second controller, /dev/nvme1n1, if there is one.
     second: str = ""
 
@@ -194,6 +196,7 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     return settings.Settings(
         arms=[arm], workloads=group.workloads, media=properties.parse_media(group.media),
         virtual=True, vcpus=group.vcpus, timing=Timing(runtime, runtime / 10), repeat=1,
-        cpu_scale=group.cpu_scale, cost_ns=group.cost_ns, quick=False, drive=None, device_opts="",
+        cpu_scale=group.cpu_scale, cost_ns=group.cost_ns, quick=False, drive=None,
+        device_opts=group.device_opts,
         repeat_command="./cint figure", hints=run.hints, guest=group.guest,
         boot_limit_s=limit_s * group.vcpus)

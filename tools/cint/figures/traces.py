@@ -60,7 +60,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     return values[min(int(share * len(values)), len(values) - 1)]
 
 
-def _span(message: agent.Message) -> tuple[int, int]:
+def span(message: agent.Message) -> tuple[int, int]:
     """The device's clock before a job and after it."""
     first, last = (agent.parse_snapshot(message.get(e)).nvme_log for e in ("before", "after"))
     if first is None or last is None:
@@ -74,12 +74,78 @@ def gaps(boot: Boot, data: Data) -> None:
     curves = data.curves.setdefault(boot.name, {})
     for workload in boot.settings.workloads:
         for number, seed in enumerate(boot.seeds):
-            span = _span(boot.message(workload, seed))
-            found = gaps_us(due_times(boot.log, *span), boot.settings.k)
+            first_last = span(boot.message(workload, seed))
+            found = gaps_us(due_times(boot.log, *first_last), boot.settings.k)
             point: Point = {f"gap_p{p}_us": quantile(found, p / 100) for p in (10, 50, 90, 95, 99)}
             data.cells[boot.name][workload.name][number] |= point
             curves.setdefault(workload.name, [[shortened(quantile(found, p / 100)), p]
                                               for p in _CURVE])
+
+
+# ---- over time ----
+
+#: Reported us of a window in which interrupts are counted.
+WINDOW_US = 500.0
+#: Windows of which the mean has to be near the steady state, and how near.
+_SETTLED_WINDOWS, _SETTLED = 4, 1.25
+
+
+def windows(found: Sequence[Sequence[Any]], us: float) -> list[tuple[int, int]]:
+    """Interrupts and completions of each window of so many us; the last, which ends early, is left
+    out.
+    """
+    counts = [(0, 0)] * int(found[-1][0] // us if found else 0)
+    for at, kind, _ in found:
+        number = int(at // us)
+        if number < len(counts) and kind in ("irq", "complete"):
+            irqs, dones = counts[number]
+            counts[number] = (irqs + (kind == "irq"), dones + (kind == "complete"))
+    return counts
+
+
+def _per_completion(counts: Sequence[tuple[int, int]]) -> float:
+    dones = sum(done for _, done in counts)
+    return sum(irqs for irqs, _ in counts) / dones if dones else 0.0
+
+
+def settled_after(counts: Sequence[tuple[int, int]]) -> int:
+    """The windows until interrupts for a completion are what they are in the second half."""
+    steady = _per_completion(counts[len(counts) // 2:])
+    for number in range(len(counts)):
+        if _per_completion(counts[number:number + _SETTLED_WINDOWS]) <= _SETTLED * steady:
+            return number
+    return len(counts)
+
+
+def phases(counts: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """What is between windows in which nothing was done."""
+    found: list[list[tuple[int, int]]] = [[]]
+    for one in counts:
+        if one[1]:
+            found[-1].append(one)
+        elif found[-1]:
+            found.append([])
+    return [phase for phase in found if phase]
+
+
+def learning(boot: Boot, data: Data) -> None:
+    """``learned_ms``, of the phase that took longest; ``first_irqs_per_io``, of the first window;
+    ``steady_irqs_per_io``, of the first phase's second half; over time as a curve.
+    """
+    cells = data.cells.setdefault(boot.name, {})
+    for workload in boot.settings.workloads:
+        for number, seed in enumerate(boot.seeds):
+            found = events(boot.log, *span(boot.message(workload, seed)), boot.settings.k)
+            counts = windows(found, WINDOW_US)
+            parts = phases(counts)
+            cells.setdefault(workload.name, []).append({
+                "learned_ms": max(map(settled_after, parts)) * WINDOW_US / 1000,
+                "first_irqs_per_io": _per_completion(parts[0][:1]),
+                "steady_irqs_per_io": _per_completion(parts[0][len(parts[0]) // 2:])})
+            if number == 0:
+                data.curves.setdefault(boot.name, {})[workload.name] = [
+                    [shortened(n * WINDOW_US / 1000), shortened(_per_completion([one]))]
+                    for n, one in enumerate(counts) if one[1]]
 
 
 # ---- timelines ------------------------------------------------------------
@@ -113,8 +179,8 @@ def timeline(boot: Boot, data: Data) -> None:
     """
     workload = boot.settings.workloads[0]
     for seed in boot.seeds:
-        span = _span(boot.message(workload, seed))
-        found = events(boot.log, *span, boot.settings.k)
+        first_last = span(boot.message(workload, seed))
+        found = events(boot.log, *first_last, boot.settings.k)
         data.timelines.setdefault(boot.name, found)
         cells = data.cells.setdefault(boot.name, {})
         cells.setdefault(workload.name, []).append(numbers(found))

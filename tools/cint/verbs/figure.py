@@ -254,11 +254,12 @@ def run(args: argparse.Namespace) -> int:
         figures = [on_cpus(figure, args.vcpus) for figure in figures]
     if args.out is not None:
         documents.check_place(args.out)
-    from cint.build import setup  # noqa: PLC0415 - not needed for a list
+    from cint.build import engine, setup  # noqa: PLC0415 - not needed for a list
 
     setup.ensure(args, _targets(figures), extras=() if args.stale else ("plots",))
     if args.stale:
         return _stale(figures)
+    engine.build_replay()  # for figures that replay what was traced
     directory = _directory(args.out)
     started = time.monotonic()
     entries = _measure(args, figures, directory)
