@@ -2,7 +2,8 @@
 """The picture of the first page: every timer as a line, and the policies that know who waits.
 
 It is drawn from the stored numbers of the figure `timers`: in the mixed load, the latency of the
-job that waits over interrupts for each I/O.
+job that waits over interrupts for each I/O. That of `auto`, whose guest says nothing, is from
+`auto-grid`, which has the same load.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from cint import paths
 from cint.figures import document
-from cint.figures.library import timers
+from cint.figures.library import auto_grid, timers
 from cint.figures.values import Data
 from cint.results import colours, plots
 
@@ -20,7 +21,8 @@ PATH = paths.ROOT / "docs/images/headline.svg"
 _SIZE_IN = (7.6, 4.4)
 #: Where each label stands beside its mark, points; by the name of its run.
 _BESIDE = {
-    "default": (4, 16, "right"), "adaptive": (8, -3, "left"), "timer 2 us": (-2, 8, "right"),
+    "default": (4, 16, "right"), "adaptive": (8, -3, "left"), "auto": (-8, -14, "right"),
+    "timer 2 us": (-2, 8, "right"),
     "cint 12 us": (-2, 8, "right"), "cint 3 us": (0, -14, "center"), "cint 6 us": (0, 8, "center"),
     "cint+ooo 3 us": (8, 6, "left"), "cint+ooo 6 us": (-2, -14, "center"),
     "cint+ooo 12 us": (0, -14, "center"),
@@ -32,6 +34,11 @@ def _at(data: Data, run: str) -> tuple[float, float, float]:
     points = sorted(data.cells[run]["mixed"], key=lambda point: point["iops"])
     point = points[len(points) // 2]
     return 1 / point["ios_per_irq"], point["mean_us"], point["iops"] / 1000
+
+
+def _stored(name: str) -> Data | None:
+    entry = document.stored(name)
+    return None if entry is None else Data.from_dict(entry["data"])
 
 
 def _line(axis: Any, data: Data, label: str, names: list[str], colour: str) -> None:
@@ -49,10 +56,9 @@ def _say(axis: Any, data: Data, name: str, words: str, colour: str) -> None:
 
 def svg() -> str:
     """The drawing; empty where the figure is not stored."""
-    entry = document.stored(timers.FIGURE.id)
-    if entry is None:
+    data, guessed = _stored(timers.FIGURE.id), _stored(auto_grid.FIGURE.id)
+    if data is None:
         return ""
-    data = Data.from_dict(entry["data"])
     plt = plots.pyplot()
     plt.rcParams.update({"svg.hashsalt": "headline", "svg.fonttype": "none", "font.size": 10})
     drawing, axis = plt.subplots(layout="constrained", figsize=_SIZE_IN)
@@ -68,6 +74,11 @@ def svg() -> str:
         x, y, _ = _at(data, name)
         axis.plot([x], [y], "o", color=chosen[name], markersize=8, zorder=3)
         _say(axis, data, name, "default, vic" if name == "default" else name, "#333333")
+    if guessed is not None:
+        x, y, _ = _at(guessed, "auto")
+        axis.plot([x], [y], "D", color=chosen["auto"], markersize=8, zorder=3,
+                  label="auto, of a guest that says nothing")
+        _say(axis, guessed, "auto", "auto", chosen["auto"])
     for us in timers.TIMES:
         _say(axis, data, f"timer {us} us", f"{us} us", "#9A6700")
     for policy in ("cint", timers.OOO):
