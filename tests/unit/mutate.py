@@ -251,8 +251,9 @@ MUTANTS = {
         ("all queues share a slice", "uint32_t slice = sq->slice & ((1u << waits->shift) - 1);",
          "uint32_t slice = 0;"),
         ("a queue that comes takes beliefs over",
-         "    /* Another queue may have had it before. */\n    memset(&waits->entry[slice_of("
-         "waits, sq)], 0,\n           sizeof(CintWaitsPage) * CINT_WAITS_WAYS * buckets(waits));\n", ""),
+         "    /* Another queue may have had it before. */\n"
+         "    memset(&waits->entry[slice_of(waits, sq)], 0,\n"
+         "           sizeof(CintWaitsPage) * CINT_WAITS_WAYS * buckets(waits));\n", ""),
         ("beliefs survive another cut", "        memset(waits->entry, 0, sizeof(waits->entry));\n",
          ""),
         ("the last queue leaves the cut", "            memset(waits, 0, sizeof(*waits));\n", ""),
