@@ -195,6 +195,7 @@ def compared(wanted: runner.Wanted) -> settings.Settings:
              "off" if not run.hints else "module" if group.guest == "distro" else "on",
              "--media", group.media, "--vcpus", str(group.vcpus), "--runtime",
              f"{group.runtime_s}s", "--cpu-scale", str(group.cpu_scale), "--workload", "sync",
+             *(["--device-opts", group.device_opts] if group.device_opts else []),
              *(["--irq-cost", str(group.cost_ns)] if group.guest == "cint" else []))
     found = comparing.settings_from(parser.parse_args(words))
     # fio's jobs are the figure's own; the ramp is a tenth there.

@@ -310,7 +310,7 @@ def test_a_terminal_that_is_narrow_and_then_wide(tmp_path: Path) -> None:
     assert terminal.process.wait(timeout=120) == 1
     terminal.wait_for(b"error: ")
     # On a line of its own, below the keys.
-    assert b"u:auto\r\n" in terminal.shown
+    assert b"u:auto r:price\r\n" in terminal.shown
 
 
 @pytest.mark.parametrize(("answers", "message"), [
