@@ -49,17 +49,11 @@ URING = Workload("io_uring", "io_uring, depth 32, one by one",
                  COMMON + workloads.async_job(32, 1, 1).replace("libaio", "io_uring"))
 FIXED = Workload("io_uring fixed", "io_uring with fixed buffers, depth 32, one by one",
                  URING.template + "fixedbufs=1\n")
-#: A thread on one CPU and a job on another, and that twice.
+#: A thread on one CPU and a job on another.
 APART = Workload("apart", "a thread that reads and waits, and on another CPU libaio at depth 16",
                  COMMON + reader("sync")
                  + workloads.async_job(16, 1, 1, workloads.UNMARKED) + "cpus_allowed=1\n",
                  latency_job="sync", split=True)
-FOUR = Workload("four", "two threads that read and wait, and two libaio at depth 16, a CPU each",
-                COMMON + reader("sync", "numjobs=2\ngroup_reporting\ncpus_allowed=0,2\n"
-                                "cpus_allowed_policy=split\n")
-                + workloads.async_job(16, 1, 1, workloads.UNMARKED)
-                + "numjobs=2\ngroup_reporting\ncpus_allowed=1,3\ncpus_allowed_policy=split\n",
-                latency_job="sync", split=True)
 THREADS = tuple(jobs.sync(count, f"sync {count}") for count in (2, 8, 16))
 #: Where all wait, where nobody waits for one of them alone, and where some do.
 WAITING = (SYNC, SYNC_4)

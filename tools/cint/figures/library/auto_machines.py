@@ -11,7 +11,6 @@ from cint.figures.guessed import (
     APART,
     CACHED,
     FIXED,
-    FOUR,
     LIBAIO,
     MIXED,
     RUNS,
@@ -24,8 +23,15 @@ from cint.figures.model import CPU, IOPS, IRQS, MEAN, P99, Column, Figure, Group
 from cint.figures.values import against
 from cint.measure.workloads import Workload
 
-GEN2, JITTER, ONE_SQ, TWO_SQS, FOUR_SQS = "gen2/", "jitter/", "one SQ/", "two SQs/", "four SQs/"
-KNOWN: Mapping[str, Deviation] = {}
+GEN2, JITTER, ONE_SQ, TWO_SQS = "gen2/", "jitter/", "one SQ/", "two SQs/"
+KNOWN: Mapping[str, Deviation] = {
+    "sync 8: latency, auto against hints": Deviation(0.95, 1.06, (
+        "with eight threads on one CPU chance decides who runs when: with hints the three seeds "
+        "themselves lie 4 % apart. auto has about a third of the interrupts there")),
+    f"{GEN2}mixed: who waits, auto against hints": Deviation(0.95, 1.12, (
+        "a read takes 3.5 us there, less than the guest takes to answer it. With hints the seeds "
+        "lie 6 % apart; in the seed that is best with hints auto has 2 % more than default")),
+}
 
 
 def group(prefix: str, *works: Workload, media: str = "optane", vcpus: int = 1,
@@ -36,8 +42,7 @@ def group(prefix: str, *works: Workload, media: str = "optane", vcpus: int = 1,
 
 RINGS = (URING, FIXED)
 MANY = (("", URING), ("", FIXED), (GEN2, LIBAIO[2]), (JITTER, LIBAIO[2]))
-SOME = ((GEN2, MIXED), (JITTER, MIXED), (JITTER, CACHED), (ONE_SQ, APART), (TWO_SQS, APART),
-        (FOUR_SQS, FOUR))
+SOME = ((GEN2, MIXED), (JITTER, MIXED), (JITTER, CACHED), (ONE_SQ, APART), (TWO_SQS, APART))
 WAIT = (*(("", work) for work in THREADS), (GEN2, SYNC), (JITTER, SYNC))
 
 
@@ -60,7 +65,6 @@ FIGURE = Figure(
         group(JITTER, SYNC, LIBAIO[2], MIXED, CACHED, media="optane:jitter=2252ns"),
         group(ONE_SQ, APART, vcpus=2, device_opts="max_ioqpairs=1"),
         group(TWO_SQS, APART, vcpus=2),
-        group(FOUR_SQS, FOUR, vcpus=4),
     ),
     checks=guessed.expecting((
         *(check for prefix, work in WAIT for check in guessed.all_wait(work, prefix)),
@@ -81,5 +85,6 @@ FIGURE = Figure(
     columns=(IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), IRQS, CPU),
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
            "guests that say nothing. Seeds are those of auto-grid.",),
+    left_out=("more than two CPUs and queues, and the distribution's own kernel: not measured",),
     slow=True,
 )
