@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What cintio.h says of itself, as manual pages, as a page in Markdown, or as a program.
+"""What a library's header says of itself, as manual pages, in Markdown, or as a program.
 
     apidoc.py HEADER list              names of the manual pages
     apidoc.py HEADER man DIRECTORY     the manual pages
@@ -10,6 +10,8 @@
 
 The comments have the form of the kernel's kernel-doc: a name, members or parameters, paragraphs,
 "Context:" and "Return:". A paragraph that ends with two colons is followed by lines as they are.
+The library has its header's name: cintio.h declares cintio_open(), CINTIO_VERSION and so on. The
+first comment of the header says in a line what it is: "cintio: an NVMe driver that sleeps."
 """
 
 from __future__ import annotations
@@ -146,12 +148,31 @@ def read(header: Path) -> list[Entry]:
     return entries
 
 
+@dataclass(frozen=True)
+class Library:
+    """Whose pages are made."""
+
+    name: str
+    brief: str
+    version: str
+
+
+def library_of(header: Path) -> Library:
+    """The library of a header; FaultError if that does not say what it is."""
+    text, name = header.read_text("utf-8"), header.stem
+    brief = re.search(rf"^ \* {name}: (.*)\.$", text, re.MULTILINE)
+    version = re.search(rf'{name.upper()}_VERSION\s+"(.*)"', text)
+    if not brief or not version:
+        raise FaultError(f"no line \"{name}: what it is.\", or no {name.upper()}_VERSION")
+    return Library(name, brief[1], version[1])
+
+
 # ---- manual pages ---------------------------------------------------------------
 
 def _roff(text: str) -> str:
     """Text as roff: names stand out, nothing is taken for a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
-    text = re.sub(r"\b(cintio_\w+)\(\)", r"\\fB\1\\fP(3)", text)
+    text = re.sub(r"\b([a-z]\w*_\w+)\(\)", r"\\fB\1\\fP(3)", text)
     text = re.sub(r"@(\w+)", r"\\fI\1\\fP", text)
     return re.sub(r"`([^`]*)`", r"\\fB\1\\fP", text)
 
@@ -178,13 +199,14 @@ def _tagged(members: dict[str, str]) -> list[str]:
             for line in (".TP", f"\\fI{name}\\fP", _guard(_roff(text)))]
 
 
-def _page(name: str, brief: str, version: str, lines: list[str], others: str) -> str:
-    return "\n".join([f'.TH {name.upper()} 3 "" "cintio {version}"', ".nh", ".SH NAME",
+def _page(name: str, brief: str, library: Library, lines: list[str], others: str) -> str:
+    return "\n".join([f'.TH {name.upper()} 3 "" "{library.name} {library.version}"', ".nh",
+                      ".SH NAME",
                       f"{name} \\- {_roff(brief)}", *lines, ".SH SEE ALSO", others]) + "\n"
 
 
-def _function_page(entry: Entry, version: str) -> str:
-    lines = [".SH SYNOPSIS", ".nf", "#include <cintio.h>", "",
+def _function_page(entry: Entry, library: Library) -> str:
+    lines = [".SH SYNOPSIS", ".nf", f"#include <{library.name}.h>", "",
              *(_guard(line.replace("-", "\\-")) for line in entry.code.splitlines()), ".fi"]
     if entry.members:
         lines += [".SH PARAMETERS", *_tagged(entry.members)]
@@ -194,23 +216,23 @@ def _function_page(entry: Entry, version: str) -> str:
         lines += [".SH CONTEXT", _roff(entry.context)]
     if entry.returns:
         lines += [".SH RETURN VALUE", _roff(entry.returns)]
-    return _page(entry.name, entry.brief, version, lines,
-                 ".BR cintio (3),\n.BR cintio_types (3)")
+    return _page(entry.name, entry.brief, library, lines,
+                 f".BR {library.name} (3),\n.BR {library.name}_types (3)")
 
 
-def _types_page(entries: list[Entry], version: str) -> str:
-    lines = [".SH SYNOPSIS", ".nf", "#include <cintio.h>", ".fi"]
+def _types_page(entries: list[Entry], library: Library) -> str:
+    lines = [".SH SYNOPSIS", ".nf", f"#include <{library.name}.h>", ".fi"]
     for entry in entries:
         if entry.kind in ("struct", "enum", "typedef"):
             lines += [f'.SH "{entry.kind} {entry.name}"', _guard(_roff(entry.brief)) + ".",
                       *_literal(entry.code.splitlines()), *_tagged(entry.members)]
-    return _page("cintio_types", "structures and constants of cintio", version, lines,
-                 ".BR cintio (3)")
+    return _page(f"{library.name}_types", f"structures and constants of {library.name}", library,
+                 lines, f".BR {library.name} (3)")
 
 
-def _overview_page(entries: list[Entry], version: str) -> str:
-    lines = [".SH SYNOPSIS", ".nf", "#include <cintio.h>", "",
-             "cc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs cintio)", ".fi"]
+def _overview_page(entries: list[Entry], library: Library) -> str:
+    lines = [".SH SYNOPSIS", ".nf", f"#include <{library.name}.h>", "",
+             f"cc program.c $(pkg\\-config \\-\\-cflags \\-\\-libs {library.name})", ".fi"]
     for entry in entries:
         if entry.kind == "doc":
             lines += [f".SH {entry.name.upper()}", *_body(entry.text)[1:]]
@@ -218,17 +240,16 @@ def _overview_page(entries: list[Entry], version: str) -> str:
     for entry in entries:
         if entry.kind == "function":
             lines += [".TP", f"\\fB{entry.name}\\fP(3)", _guard(_roff(entry.brief))]
-    return _page("cintio", "NVMe driver in user space that sleeps on an interrupt pointer", version,
-                 lines, ".BR cintio_types (3),\n.BR cintio_open (3),\n.BR cintio_complete (3)")
+    return _page(library.name, library.brief, library, lines, f".BR {library.name}_types (3)")
 
 
-def manual(entries: list[Entry], version: str) -> dict[str, str]:
+def manual(entries: list[Entry], library: Library) -> dict[str, str]:
     """Pages by file name."""
-    pages = {"cintio.3": _overview_page(entries, version),
-             "cintio_types.3": _types_page(entries, version)}
+    pages = {f"{library.name}.3": _overview_page(entries, library),
+             f"{library.name}_types.3": _types_page(entries, library)}
     for entry in entries:
         if entry.kind == "function":
-            pages[f"{entry.name}.3"] = _function_page(entry, version)
+            pages[f"{entry.name}.3"] = _function_page(entry, library)
     return pages
 
 
@@ -237,7 +258,8 @@ def manual(entries: list[Entry], version: str) -> dict[str, str]:
 def _markdown(text: str) -> str:
     text = text.replace("<", "&lt;")
     text = re.sub(r"@(\w+)", r"`\1`", text)
-    return re.sub(r"(?<!`)\b(cintio_\w+\(\)|(?:CINTIO|NVME_CINT)_\w+\*?)", r"`\1`", text)
+    return re.sub(r"(?<!`)\b([a-z]\w*_\w+\(\)|(?:CINTIO|LIBCINT|NVME_CINT)_\w+\*?)", r"`\1`",
+                  text)
 
 
 def _blocks(parts: list[str | list[str]]) -> list[str]:
@@ -247,9 +269,10 @@ def _blocks(parts: list[str | list[str]]) -> list[str]:
     return lines
 
 
-def markdown(entries: list[Entry]) -> str:
+def markdown(entries: list[Entry], library: Library) -> str:
     """The reference."""
-    lines = ["# cintio.h", "", "Made from the comments of the header, as its manual pages are."]
+    lines = [f"# {library.name}.h", "",
+             "Made from the comments of the header, as its manual pages are."]
     for entry in entries:
         if entry.kind == "doc":
             lines += ["", f"## {entry.name}", *_blocks(entry.text)]
@@ -288,8 +311,8 @@ def main(argv: list[str]) -> int:
     header, verb = Path(argv[1]), argv[2]
     try:
         entries = read(header)
-        found = re.search(r'CINTIO_VERSION\s+"(.*)"', header.read_text("utf-8"))
-        pages = manual(entries, found[1] if found else "")
+        library = library_of(header)
+        pages = manual(entries, library)
         if verb == "list":
             print("\n".join(pages))
         elif verb == "functions":
@@ -299,7 +322,7 @@ def main(argv: list[str]) -> int:
             for name, text in pages.items():
                 (Path(argv[3]) / name).write_text(text, "utf-8")
         else:
-            text = markdown(entries) if verb == "markdown" else example(entries)
+            text = markdown(entries, library) if verb == "markdown" else example(entries)
             Path(argv[3]).write_text(text, "utf-8")
     except (OSError, FaultError) as problem:
         print(f"apidoc.py: {header}: {problem}", file=sys.stderr)

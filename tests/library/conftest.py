@@ -40,6 +40,7 @@ class Installed:
     """Where the library was installed."""
 
     prefix: Path
+    name: str
 
     @property
     def lib(self) -> Path:
@@ -59,14 +60,24 @@ class Installed:
 
     def flags(self, *words: str) -> list[str]:
         """What pkg-config says."""
-        return run("pkg-config", *words, "cintio", env=self.env).split()
+        return run("pkg-config", *words, self.name, env=self.env).split()
+
+
+def install(project: Path, name: str, root: Path) -> Installed:
+    """By `meson setup BUILD PROJECT` and `meson install`."""
+    meson("setup", root / "build", project, f"--prefix={root / 'prefix'}",
+          "--libdir=lib", "-Dwerror=true")
+    meson("install", "-C", root / "build")
+    return Installed(root / "prefix", name)
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """By `meson setup BUILD userspace` and `meson install`."""
-    root = tmp_path_factory.mktemp("library")
-    meson("setup", root / "build", paths.USERSPACE, f"--prefix={root / 'prefix'}",
-          "--libdir=lib", "-Dwerror=true")
-    meson("install", "-C", root / "build")
-    return Installed(root / "prefix")
+    """The driver in user space."""
+    return install(paths.USERSPACE, "cintio", tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The engine as a library."""
+    return install(paths.LIBCINT, "libcint", tmp_path_factory.mktemp("libcint"))

@@ -25,7 +25,7 @@ def _commands(seed: int) -> list[tuple[int, str, int, str]]:
     """
     draw = random.Random(seed)
     found: list[tuple[int, str, int, str]] = []
-    at, cid = 0, 0
+    at = cid = 0
     while len(found) < EVENTS:
         batch = [(cid + i) % 65536 for i in range(8)]
         cid += 8

@@ -129,6 +129,7 @@ GUEST_MODULE = ROOT / "guest-module"
 PRELOAD = ROOT / "preload"
 #: The driver in user space.
 USERSPACE = ROOT / "userspace"
+LIBCINT = ROOT / "libcint"
 KERNEL_CONFIG = IMAGES / "kernel"
 
 #: Measurements; `cint clean --all` removes them.

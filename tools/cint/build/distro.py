@@ -33,7 +33,7 @@ _KERNEL_NAME = re.compile(r"linux-image-\d+\.\d+\.\d+[+-][0-9a-z.]+(-cloud)?-amd
 #: Modules that the guest needs, where they are not built in.
 MODULES = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "nvme")
 #: What tests load besides, in an image that has them.
-MORE_MODULES = ("crc32c_generic", "ext4", "xfs", "dm_mod")
+MORE_MODULES = ("crc32c_generic", "ext4", "xfs", "dm_mod", "virtio_blk")
 
 #: Modules' file names say how they are compressed: program and its package.
 _DECOMPRESSORS = {".xz": ("xz", "xz-utils"), ".zst": ("zstd", "zstd")}

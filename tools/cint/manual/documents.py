@@ -291,13 +291,14 @@ def command_lines(one: Document) -> Found:
 def _options() -> frozenset[str]:
     parser = cli.build_parser(list(cli.VERBS))
     ours = {flag for one in (parser, *_verbs(parser)) for flag in one._option_string_actions}
-    replay = (paths.ROOT / "replay/options.c").read_text(encoding="utf-8")
+    programs = "".join((paths.ROOT / name).read_text(encoding="utf-8") for name in
+                       ("replay/options.c", "libcint/examples/vhost-blk/main.c"))
     return frozenset(ours | _FOREIGN | {f"--{name}" for name in
-                                        re.findall(r'\{ "([a-z-]+)",', replay)})
+                                        re.findall(r'\{ "([a-z-]+)",', programs)})
 
 
 def options(one: Document) -> Found:
-    """Options that stand alone in a code span are those of some verb, or of cint-replay."""
+    """Options that stand alone in a code span are those of some verb, or of a program of ours."""
     for block in one.blocks:
         for span in block.spans if block.kind != "code" else ():
             for match in re.finditer(r"(?:^|[\s,])(--[a-z][a-z-]+)", span):

@@ -132,8 +132,8 @@ def _style_checks() -> list[Command]:
     """QEMU's style for C that is not the image's, the kernel's for its patches and its module."""
     # tests/bench has one program that stands alone, and no parser of QEMU's to use.
     places = (paths.OVERLAY_NVME, paths.OVERLAY_QTEST, paths.OVERLAY_LOAD, paths.REPLAY_SRC,
-              paths.USERSPACE, paths.PRELOAD, paths.ROOT / "tests/unit", paths.ROOT / "tests/fuzz",
-              paths.ROOT / "docs/own-policy")
+              paths.USERSPACE, paths.LIBCINT, paths.PRELOAD, paths.ROOT / "tests/unit",
+              paths.ROOT / "tests/fuzz", paths.ROOT / "docs/own-policy")
     files = _by_directory(path for place in places for path in place.rglob("*.[ch]"))
     ours = _by_directory(path for path in paths.QEMU_SERIES.rglob("*.patch")
                          if path.name != cover.NAME)
@@ -197,7 +197,7 @@ def _own_sources() -> list[Path]:
     kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml", ".rs"}
     return [path for top in paths.ROOT.iterdir() if top.name not in skip
             for path in ([top] if top.is_file() else sorted(top.rglob("*")))
-            if path.is_file() and path.suffix in kinds]
+            if path.is_file() and not path.is_symlink() and path.suffix in kinds]
 
 
 def _licences() -> Result:
@@ -658,7 +658,7 @@ SUITES = (
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
     Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
           _replay_names),
-    Suite("library", "the user-space driver as others take it: installed, by pkg-config",
+    Suite("library", "the two libraries as others take them: installed, by pkg-config",
           ("engine",), _library, _library_names),
     Suite("model", "the interrupt handshake, every order of events", ("model",),
           _model, _model_names),

@@ -73,8 +73,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "costs as much as PRICE (2us) of somebody's waiting")
     add("--hints", metavar="on|off", help="whether policies hear the record's hints (default: on); "
         "what they are measured by has them either way")
-    add("--threads", metavar="N", help="divide the policies among N threads, and read the file by "
-        "one more (default: as many as there are processors); 1: one thread does everything")
+    add("--threads", metavar="N",
+        help="divide the policies among N threads, and read the file by one more (default: as "
+             "many as there are processors); 1: one thread does everything")
     add("--irqs", metavar="on|off", help="print each interrupt (default: on for one policy)")
     add("--json", action="store_true",
         help="one JSON object a line: interrupts, then the summary; with --sweep one document")

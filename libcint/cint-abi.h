@@ -1,0 +1,1 @@
+../userspace/cint-abi.h

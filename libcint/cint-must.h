@@ -1,0 +1,1 @@
+../hw/nvme/cint-must.h

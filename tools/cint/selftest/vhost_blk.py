@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The disk on libcint (libcint/examples/vhost-blk) as tests run it."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cint import paths
+
+PROGRAM = paths.ENGINE_BUILD / "subprojects/libcint/examples/libcint-vhost-blk"
+LIMIT_S = 60.0
+
+
+class Server:
+    """The program, with a disk of its own."""
+
+    def __init__(self, place: Path, *options: str, size: int = 1 << 20) -> None:
+        self.socket, self.disk = place / "vhost.sock", place / "disk.img"
+        with self.disk.open("wb") as file:
+            file.truncate(size)
+        self._process = subprocess.Popen(
+            [PROGRAM, *options, self.socket, self.disk], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line: str) -> dict[str, Any]:
+        """What it answers to a line. It has then done all that it was kicked for before."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        assert select.select([self._process.stdout], [], [], LIMIT_S)[0], "no answer"
+        found: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        """What it has counted."""
+        return self.ask("stats")
+
+    def end(self) -> None:
+        """It must be there still."""
+        assert self._process.poll() is None, f"it ended with {self._process.returncode}"
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def serving(place: Path, *options: str, size: int = 1 << 20) -> Iterator[Server]:
+    """A server until the end of the block, with a disk of so many bytes."""
+    server = Server(place, *options, size=size)
+    try:
+        yield server
+    finally:
+        server.end()
