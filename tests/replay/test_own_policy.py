@@ -12,8 +12,8 @@ from cint.selftest import device_layers
 from cint.selftest.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
 #: What is copied: all that the engine's build and the verbs read.
-COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "replay", "tests", "tools", "userspace",
-          "preload", "subprojects", "guest-patches", "images", "docs")
+COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "libcint", "replay", "tests",
+          "tools", "userspace", "preload", "subprojects", "guest-patches", "images", "docs")
 PROGRAMS = ("any", "params", "events", "rules")
 
 
