@@ -10,8 +10,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -22,7 +24,7 @@
 
 enum {
     IOPRIO_WHO_PROCESS = 1,
-    AIO_AT_ONCE = 512,
+    AIO_AT_ONCE = 256,
 };
 
 /* The function that is meant, looked up where it is first called */
@@ -47,18 +49,26 @@ static long set_priority(int priority)
 }
 
 /* The thread's priority for one call; what to go back to, or -1 */
+static int change_priority(int priority)
+{
+    int before;
+
+    if (priority < 0) {
+        return -1;
+    }
+    before = NEXT(syscall)(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+    return before < 0 || set_priority(priority) ? -1 : before;
+}
+
 static int set_mark(struct choice choice)
 {
     int saved = errno;
-    int before, priority = preload_priority(choice.mark);
+    int before;
 
     if (choice.mark == MARK_USUAL || preload_how() != HOW_PRIORITY) {
         return -1;
     }
-    before = NEXT(syscall)(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
-    if (priority < 0 || before < 0 || set_priority(priority)) {
-        before = -1;
-    }
+    before = change_priority(preload_priority(choice.mark));
     preload_count(choice, before >= 0);
     errno = saved;
     return before;
@@ -76,11 +86,21 @@ static void end_mark(int before)
 
 typedef ssize_t vector2(int, const struct iovec *, int, off_t, int);
 
-static uint64_t bytes_of(const struct iovec *parts, int count)
+/* Whether the kernel will look at it: what is wrong is its to say */
+static bool is_vector(const struct iovec *parts, long count)
+{
+    return parts && count > 0 && count <= IOV_MAX;
+}
+
+/* Read only where a rule asks, as it may be a bad address */
+static uint64_t bytes_of(const struct iovec *parts, long count)
 {
     uint64_t bytes = 0;
 
-    for (int i = 0; i < count; i++) {
+    if (!preload_asks_for_size() || !is_vector(parts, count)) {
+        return 0;
+    }
+    for (long i = 0; i < count; i++) {
         bytes += parts[i].iov_len;
     }
     return bytes;
@@ -106,14 +126,22 @@ static bool with_flag(struct choice choice, vector2 *next, int fd,
     return true;
 }
 
+static struct choice choose(int fd, unsigned call, const struct iovec *parts,
+                            int count)
+{
+    if (!is_vector(parts, count)) {
+        return (struct choice) { -1, MARK_USUAL };
+    }
+    return preload_choose(fd, call, bytes_of(parts, count));
+}
+
 /*
  * A call on FD of PARTS: with the flag by preadv2 or pwritev2, else PLAIN under
  * the priority.  AT of -1 is where the file is.
  */
 #define MARKED(kind, next2, fd, parts, count, at, flags, plain)         \
     ({                                                                  \
-        struct choice choice_ = preload_choose(fd, kind,                \
-                                               bytes_of(parts, count)); \
+        struct choice choice_ = choose(fd, kind, parts, count);         \
         ssize_t done_;                                                  \
         if (!with_flag(choice_, next2, fd, parts, count, at, flags,     \
                        &done_)) {                                       \
@@ -257,13 +285,6 @@ int fdatasync(int fd)
 /* libaio may go by syscall(), which is stood in for as well */
 static __thread bool submitting;
 
-/* What a block had before, as it is the program's */
-struct as_it_was {
-    __u32 flags;
-    __kernel_rwf_t rw;
-    __s16 priority;
-};
-
 static unsigned aio_call(const struct iocb *block)
 {
     switch (block->aio_lio_opcode) {
@@ -296,70 +317,56 @@ static uint64_t aio_bytes(const struct iocb *block)
     }
 }
 
-/* One block with its mark; whether it has one */
-static bool mark_block(struct iocb *block, struct choice choice)
-{
-    int priority = preload_priority(choice.mark);
-
-    if (aio_call(block) == CALL_SYNC) {
-        return false;           /* a worker of the kernel does it */
-    }
-    if (preload_how() == HOW_FLAGS) {
-        block->aio_rw_flags |= preload_flags(choice.mark);
-        return true;
-    }
-    if (priority >= 0) {
-        block->aio_flags |= IOCB_FLAG_IOPRIO;
-        block->aio_reqprio = priority;
-    }
-    return priority >= 0;
-}
-
-static struct choice mark_one(struct iocb *block, struct as_it_was *was)
+/* A sync is done by a worker of the kernel, whom no mark reaches */
+static struct choice choose_block(const struct iocb *block)
 {
     struct choice choice = { -1, MARK_USUAL };
+    unsigned call = block ? aio_call(block) : 0;
 
-    *was = (struct as_it_was) {
-        block->aio_flags, block->aio_rw_flags, block->aio_reqprio
-    };
-    if (aio_call(block)) {
-        choice = preload_choose(block->aio_fildes, aio_call(block),
-                                aio_bytes(block));
+    if (!call) {
+        return choice;
     }
-    if (choice.mark != MARK_USUAL && !mark_block(block, choice)) {
+    choice = preload_choose(block->aio_fildes, call, aio_bytes(block));
+    if (choice.mark != MARK_USUAL && call == CALL_SYNC) {
         preload_count(choice, false);
         choice.mark = MARK_USUAL;
     }
     return choice;
 }
 
-static void unmark_one(struct iocb *block, const struct as_it_was *was)
-{
-    block->aio_flags = was->flags;
-    block->aio_rw_flags = was->rw;
-    block->aio_reqprio = was->priority;
-}
-
 typedef long submit(void *context, long count, struct iocb **blocks);
 
 /*
+ * With flags in the blocks.  Those that were taken keep them: another thread
+ * may have freed them when this is back.  A rule takes them away or changes
+ * them where a program uses its block again.
+ *
  * A file without the flags refuses its block.  If that is the first one, it
  * goes without a mark; what is behind it was not looked at.
  */
-static long submit_some(submit *next, void *context, long count,
-                        struct iocb **blocks)
+static long submit_with_flags(submit *next, void *context, long count,
+                              struct iocb **blocks,
+                              const struct choice *choice)
 {
-    struct as_it_was was[AIO_AT_ONCE];
-    struct choice choice[AIO_AT_ONCE];
+    const __kernel_rwf_t all = preload_flags(MARK_UNMARKED);
+    __kernel_rwf_t was[AIO_AT_ONCE];
     long done;
 
     for (long i = 0; i < count; i++) {
-        choice[i] = mark_one(blocks[i], &was[i]);
+        if (choice[i].rule >= 0) {
+            was[i] = blocks[i]->aio_rw_flags;
+            blocks[i]->aio_rw_flags &= ~all;
+            blocks[i]->aio_rw_flags |= preload_flags(choice[i].mark);
+        }
     }
     done = next(context, count, blocks);
-    for (long i = count - 1; i >= 0; i--) {
-        unmark_one(blocks[i], &was[i]);
-        if (i < done && choice[i].mark != MARK_USUAL) {
+    for (long i = done < 0 ? 0 : done; i < count; i++) {
+        if (choice[i].rule >= 0) {
+            blocks[i]->aio_rw_flags = was[i];
+        }
+    }
+    for (long i = 0; i < done; i++) {
+        if (choice[i].mark != MARK_USUAL) {
             preload_count(choice[i], true);
         }
     }
@@ -370,21 +377,100 @@ static long submit_some(submit *next, void *context, long count,
     return done;
 }
 
+/* Blocks behind each other of one mark, under the thread's priority */
+static long submit_run(submit *next, void *context, long count,
+                       struct iocb **blocks, const struct choice *choice)
+{
+    int priority = choice->mark == MARK_USUAL ? -1 :
+        preload_priority(choice->mark);
+    int before = change_priority(priority);
+    long done = next(context, count, blocks);
+
+    end_mark(before);
+    for (long i = 0; i < done; i++) {
+        if (choice[i].mark != MARK_USUAL) {
+            preload_count(choice[i], before >= 0);
+        }
+    }
+    return done;
+}
+
+static long submit_with_priorities(submit *next, void *context, long count,
+                                   struct iocb **blocks,
+                                   const struct choice *choice)
+{
+    long first = 0;
+
+    while (first < count) {
+        long end = first + 1;
+        long done;
+
+        while (end < count && choice[end].mark == choice[first].mark) {
+            end++;
+        }
+        done = submit_run(next, context, end - first, blocks + first,
+                          choice + first);
+        if (done < 0) {
+            return first ? first : done;
+        }
+        first += done;
+        if (first < end) {
+            break;
+        }
+    }
+    return first;
+}
+
+static long submit_some(submit *next, void *context, long count,
+                        struct iocb **blocks)
+{
+    struct choice choice[AIO_AT_ONCE];
+
+    for (long i = 0; i < count; i++) {
+        choice[i] = choose_block(blocks[i]);
+    }
+    return (preload_how() == HOW_FLAGS ? submit_with_flags :
+            submit_with_priorities)(next, context, count, blocks, choice);
+}
+
 static long submit_all(submit *next, void *context, long count,
                        struct iocb **blocks)
 {
-    if (preload_how() == HOW_AUTO || count <= 0) {
+    long all = 0;
+
+    if (preload_how() == HOW_AUTO || count <= 0 || !blocks) {
         return next(context, count, blocks);
     }
-    /* Fewer than were given is an answer that programs expect */
-    return submit_some(next, context, count < AIO_AT_ONCE ? count : AIO_AT_ONCE,
-                       blocks);
+    while (all < count) {
+        long some = count - all < AIO_AT_ONCE ? count - all : AIO_AT_ONCE;
+        long done = submit_some(next, context, some, blocks + all);
+
+        if (done < 0) {
+            return all ? all : done;
+        }
+        all += done;
+        if (done < some) {
+            break;
+        }
+    }
+    return all;
 }
 
+static long raw_submit(void *context, long count, struct iocb **blocks)
+{
+    long done = NEXT(syscall)(SYS_io_submit, context, count, blocks);
+
+    return done < 0 ? -errno : done;
+}
+
+/* A library that was opened with its own libaio finds this one, and no next */
 static long next_io_submit(void *context, long count, struct iocb **blocks)
 {
     long done;
 
+    if (!NEXT(io_submit)) {
+        return raw_submit(context, count, blocks);
+    }
     submitting = true;
     done = NEXT(io_submit)(context, count, blocks);
     submitting = false;
@@ -395,13 +481,6 @@ static long next_io_submit(void *context, long count, struct iocb **blocks)
 int io_submit(void *context, long count, struct iocb **blocks)
 {
     return submit_all(next_io_submit, context, count, blocks);
-}
-
-static long raw_submit(void *context, long count, struct iocb **blocks)
-{
-    long done = NEXT(syscall)(SYS_io_submit, context, count, blocks);
-
-    return done < 0 ? -errno : done;
 }
 
 /* ---- system calls by their numbers, through the C library --------------- */
@@ -436,10 +515,30 @@ long syscall(long number, ...)
         return pread(a[0], (void *)a[1], a[2], a[3]);
     case SYS_pwrite64:
         return pwrite(a[0], (const void *)a[1], a[2], a[3]);
+    case SYS_readv:
+        return readv(a[0], (const struct iovec *)a[1], a[2]);
+    case SYS_writev:
+        return writev(a[0], (const struct iovec *)a[1], a[2]);
+    case SYS_preadv:
+        return preadv(a[0], (const struct iovec *)a[1], a[2], a[3]);
+    case SYS_pwritev:
+        return pwritev(a[0], (const struct iovec *)a[1], a[2], a[3]);
     case SYS_preadv2:
         return preadv2(a[0], (const struct iovec *)a[1], a[2], a[3], a[5]);
     case SYS_pwritev2:
         return pwritev2(a[0], (const struct iovec *)a[1], a[2], a[3], a[5]);
+    case SYS_fsync:
+        return fsync(a[0]);
+    case SYS_fdatasync:
+        return fdatasync(a[0]);
+    case SYS_close:
+        return close(a[0]);
+    case SYS_close_range:
+        return close_range(a[0], a[1], a[2]);
+    case SYS_dup2:
+        return dup2(a[0], a[1]);
+    case SYS_dup3:
+        return dup3(a[0], a[1], a[2]);
     case SYS_io_submit:
         if (!submitting) {
             return submit_by_number((void *)a[0], a[1], (struct iocb **)a[2]);
@@ -516,6 +615,25 @@ int __openat64_2(int dir, const char *path, int flags)
 int close(int fd)
 {
     return NEXT(close)(forgotten(fd));
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+    preload_forget_all(first, last);
+    return NEXT(close_range)(first, last, flags);
+}
+
+/* The C library's own closing is not seen */
+void closefrom(int first)
+{
+    preload_forget_all(first < 0 ? 0 : first, UINT_MAX);
+    NEXT(closefrom)(first);
+}
+
+int fclose(FILE *file)
+{
+    preload_forget(file ? fileno_unlocked(file) : -1);
+    return NEXT(fclose)(file);
 }
 
 int dup2(int fd, int to)

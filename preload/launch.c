@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include "rules.h"
 
@@ -58,7 +60,7 @@ static int check_rules(const char *name)
     if (n == sizeof(text)) {
         return complain(EXIT_BAD_RULES, name, "longer than 64 KiB");
     }
-    if (!rules_parse(&rules, name, text, error, sizeof(error))) {
+    if (!rules_parse(&rules, name, text, n, error, sizeof(error))) {
         fprintf(stderr, "cint-preload: %s\n", error);
         return EXIT_BAD_RULES;
     }
@@ -88,6 +90,23 @@ static bool find_program(const char *name, char *path)
     return false;
 }
 
+/*
+ * Whether it starts with other rights than whoever starts it; not from a file
+ * system where nothing does.
+ */
+static bool changes_rights(int fd, const struct stat *st)
+{
+    struct statvfs where;
+
+    if (!fstatvfs(fd, &where) && (where.f_flag & ST_NOSUID)) {
+        return false;
+    }
+    return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
+           ((st->st_mode & S_ISGID) && (st->st_mode & S_IXGRP) &&
+            st->st_gid != getgid()) ||
+           (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0);
+}
+
 /* Why the dynamic loader will not load the library into it; NULL if it will */
 static const char *out_of_reach(const char *path)
 {
@@ -100,8 +119,9 @@ static const char *out_of_reach(const char *path)
     if (fd < 0) {
         return NULL;
     }
-    if (!fstat(fd, &st) && (st.st_mode & (S_ISUID | S_ISGID)) && geteuid()) {
-        why = "changes its user or group: the loader loads nothing for it";
+    if (!fstat(fd, &st) && changes_rights(fd, &st)) {
+        why = "changes its user, group or capabilities: the loader loads "
+              "nothing for it";
     } else if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
                memcmp(head.e_ident, ELFMAG, SELFMAG)) {
         why = NULL;             /* a script: its interpreter is asked */

@@ -38,6 +38,8 @@ enum {
     STDERR_COPY = 200,
     TEXT_MAX = 64 << 10,
     EXIT_BAD_RULES = 125,
+    /* Of the largest number, and a zero byte */
+    DIGITS = 21,
 };
 
 /* What is known of an open file; the key is 0 while it is written */
@@ -50,6 +52,7 @@ struct file {
 /* Shared with children, so that a program has one report */
 struct counts {
     pid_t owner;
+    _Atomic bool owner_ended;
     _Atomic uint64_t marked[RULES_MAX], not_marked[RULES_MAX];
     _Atomic uint64_t no_rule, uring;
 };
@@ -60,13 +63,15 @@ static _Atomic uint64_t inherited[FILES];
 static struct counts *counts;
 static _Atomic int how;
 static bool may_be_realtime;
-static int standard_error = STDERR_FILENO;
+static int standard_error = -1;
+static struct stat standard_error_was;
 
 /* ---- text of reports, also in a signal handler -------------------------- */
 
+/* All rules' lines, and small enough for the stack of any thread */
 struct text {
     size_t n;
-    char at[16 << 10];
+    char at[6 << 10];
 };
 
 static void put(struct text *text, const char *word)
@@ -79,24 +84,47 @@ static void put(struct text *text, const char *word)
     }
 }
 
-static void put_number(struct text *text, uint64_t value)
+/* Of a number, at the end of DIGITS bytes of room */
+static const char *digits_of(uint64_t value, char *room)
 {
-    char digits[24];
-    char *at = digits + sizeof(digits) - 1;
+    char *at = room + DIGITS - 1;
 
     *at = '\0';
     do {
         *--at = '0' + value % 10;
         value /= 10;
     } while (value);
-    put(text, at);
+    return at;
+}
+
+static void put_number(struct text *text, uint64_t value)
+{
+    char room[DIGITS];
+
+    put(text, digits_of(value, room));
+}
+
+/*
+ * The copy of standard error, unless the program closed all that it had: the
+ * number may be a file of its own now.
+ */
+static int find_standard_error(void)
+{
+    struct stat now;
+
+    if (standard_error < 0 || fstat(standard_error, &now) ||
+        now.st_dev != standard_error_was.st_dev ||
+        now.st_ino != standard_error_was.st_ino) {
+        return -1;
+    }
+    return standard_error;
 }
 
 /* Written as one, so that several processes' reports stay apart */
 static void say(const struct text *text)
 {
     struct iovec part = { (void *)text->at, text->n };
-    int fd = standard_error;
+    int fd = rules.log[0] ? -1 : find_standard_error();
 
     /* By calls that are not stood in for */
     if (rules.log[0]) {
@@ -106,7 +134,7 @@ static void say(const struct text *text)
     if (fd >= 0) {
         syscall(SYS_writev, fd, &part, 1);
     }
-    if (fd >= 0 && fd != standard_error) {
+    if (fd >= 0 && rules.log[0]) {
         syscall(SYS_close, fd);
     }
 }
@@ -155,9 +183,9 @@ static uint64_t key_of(int fd, const struct stat *st)
     return (key ^ (unsigned)fd) | UINT64_C(1) << 63;
 }
 
-static unsigned origin_of(int fd, const struct stat *st, uint64_t key)
+static unsigned origin_of(int fd, const struct stat *st, uint64_t key,
+                          int flags)
 {
-    int flags = fcntl(fd, F_GETFL);
     unsigned origin = S_ISBLK(st->st_mode) ? FD_DISK : FD_FILE;
 
     origin |= inherited[fd % FILES] == key ? FD_INHERITED : FD_OPENED;
@@ -166,29 +194,35 @@ static unsigned origin_of(int fd, const struct stat *st, uint64_t key)
 }
 
 /* The rules that it comes under, as the system says now */
-static uint64_t ask(int fd, const struct stat *st, uint64_t key)
+static uint64_t ask(int fd, const struct stat *st, uint64_t key, int flags)
 {
-    char path[PATH_MAX] = "";
-    struct text link = { 0 };
+    static const char directory[] = "/proc/self/fd/";
+    char link[sizeof(directory) + DIGITS], path[PATH_MAX];
     ssize_t n;
 
-    put(&link, "/proc/self/fd/");
-    put_number(&link, fd);
-    n = readlink(link.at, path, sizeof(path) - 1);
+    strcpy(link, directory);
+    strcat(link, digits_of(fd, (char[DIGITS]) { 0 }));
+    n = readlink(link, path, sizeof(path) - 1);
     path[n < 0 ? 0 : n] = '\0';
-    return rules_of_file(&rules, path, origin_of(fd, st, key));
+    return rules_of_file(&rules, path, origin_of(fd, st, key, flags));
 }
 
 static uint64_t rules_of_fd(int fd)
 {
     struct file *file = &files[fd % FILES];
     struct stat st;
-    uint64_t key, mask;
+    uint64_t which, key, mask;
+    int flags = 0;
 
     if (fstat(fd, &st) || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))) {
         return 0;
     }
-    key = key_of(fd, &st);
+    which = key_of(fd, &st);
+    /* The same file may be open in another way since, by calls not seen here */
+    if (rules.by_flags) {
+        flags = fcntl(fd, F_GETFL) & (O_DIRECT | O_DSYNC | O_SYNC);
+    }
+    key = which ^ (uint64_t)flags << 32;
     if (file->key == key) {
         mask = file->mask;
         /* Unless another file took its place meanwhile */
@@ -196,7 +230,7 @@ static uint64_t rules_of_fd(int fd)
             return mask;
         }
     }
-    mask = ask(fd, &st, key);
+    mask = ask(fd, &st, which, flags);
     /* Whoever comes second does without: its file may be another one */
     if (!atomic_flag_test_and_set(&file->busy)) {
         file->key = 0;
@@ -222,6 +256,17 @@ void preload_forget(int fd)
     preload_look_again(fd);
 }
 
+void preload_forget_all(unsigned first, unsigned last)
+{
+    /* Numbers beyond share the places of the others, which are asked again */
+    for (unsigned fd = 0; fd < FILES; fd++) {
+        if (fd >= first && fd <= last) {
+            inherited[fd] = 0;
+        }
+        preload_look_again(fd);
+    }
+}
+
 static void look_at_inherited(void)
 {
     struct stat st;
@@ -238,6 +283,11 @@ static void look_at_inherited(void)
 enum how preload_how(void)
 {
     return how;
+}
+
+bool preload_asks_for_size(void)
+{
+    return rules.by_size;
 }
 
 int preload_flags(enum mark mark)
@@ -363,8 +413,9 @@ static void say_start(enum how way)
                " rules, by I/O priorities");
     put(&text, "; not marked: io_uring");
     put(&text, uring ? " (the program has liburing)" : "");
-    put(&text, ", mmap, stdio, system calls the program makes itself, "
-               "static programs it starts\n");
+    put(&text, ", mmap, stdio, POSIX aio, sendfile and other copies in the "
+               "kernel, system calls the program makes itself, static programs "
+               "it starts\n");
     if (way == HOW_FLAGS) {
         put(&text, "cint-preload: no flag marks fsync and fdatasync: they are "
                    "as the kernel has them\n");
@@ -390,7 +441,11 @@ static void __attribute__((noreturn)) refuse(const char *what, const char *why)
     _exit(EXIT_BAD_RULES);
 }
 
-static void read_rules(const char *name)
+/*
+ * False where there are none to read: a program that changed its root or its
+ * user goes on without marks, as do those that it starts.
+ */
+static bool read_rules(const char *name)
 {
     static char text[TEXT_MAX];
     char error[4 * RULES_WORD];
@@ -399,7 +454,9 @@ static void read_rules(const char *name)
     int fd = open(name, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0) {
-        refuse(name, strerror(errno));
+        fprintf(stderr, "cint-preload: %s: %s: nothing is marked\n", name,
+                strerror(errno));
+        return false;
     }
     while ((got = read(fd, text + n, sizeof(text) - n)) > 0) {
         n += got;
@@ -411,17 +468,19 @@ static void read_rules(const char *name)
     if (n == sizeof(text)) {
         refuse(name, "longer than 64 KiB");
     }
-    if (!rules_parse(&rules, name, text, error, sizeof(error))) {
+    if (!rules_parse(&rules, name, text, n, error, sizeof(error))) {
         refuse(error, NULL);
     }
+    return true;
 }
 
 /* Programs may close theirs before the report at their end */
 static void keep_standard_error(void)
 {
-    int copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_COPY);
-
-    standard_error = copy < 0 ? STDERR_FILENO : copy;
+    standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_COPY);
+    if (standard_error >= 0) {
+        fstat(standard_error, &standard_error_was);
+    }
 }
 
 static void share_counts(void)
@@ -448,12 +507,14 @@ static void take_signal(void)
 
 static void __attribute__((constructor)) begin(void)
 {
-    const char *name = getenv(RULES_FILE);
+    /* Not of whoever starts a program that has more rights than he */
+    const char *name = secure_getenv(RULES_FILE);
     enum how way;
 
-    name = name ? name : USUAL_FILE;
     look_at_inherited();
-    read_rules(name);
+    if (!read_rules(name ? name : USUAL_FILE)) {
+        return;
+    }
     share_counts();
     keep_standard_error();
     way = rules.how;
@@ -468,7 +529,12 @@ static void __attribute__((constructor)) begin(void)
 
 static void __attribute__((destructor)) end(void)
 {
-    if (counts && counts->owner == getpid()) {
+    if (!counts) {
+        return;
+    }
+    /* A daemon lives on in a child: who ends after the first reports as well */
+    if (counts->owner == getpid() || counts->owner_ended) {
         report();
+        counts->owner_ended = true;
     }
 }

@@ -23,6 +23,9 @@ struct choice {
 struct choice preload_choose(int fd, unsigned call, uint64_t bytes);
 enum how preload_how(void);
 
+/* Whether a rule asks for the bytes of a call; else they need not be told */
+bool preload_asks_for_size(void);
+
 /* The RWF flags of a mark */
 int preload_flags(enum mark mark);
 
@@ -37,6 +40,7 @@ void preload_count_uring(void);
 
 /* FD is another file now; or the same, opened in another way */
 void preload_forget(int fd);
+void preload_forget_all(unsigned first, unsigned last);
 void preload_look_again(int fd);
 
 #endif

@@ -71,12 +71,13 @@ refuse(struct parser *p, const char *format, ...)
 static bool next_word(struct parser *p)
 {
     size_t n = 0;
-    bool quoted = false;
+    bool quoted = false, was_quoted = false;
 
     p->at += strspn(p->at, " \t\r");
     while (*p->at && *p->at != '\n') {
         if (*p->at == '"') {
             quoted = !quoted;
+            was_quoted = true;
             p->at++;
             continue;
         }
@@ -94,7 +95,10 @@ static bool next_word(struct parser *p)
         p->word[n++] = *p->at++;
     }
     p->word[n] = '\0';
-    return !quoted || refuse(p, "a quote (\") is not closed");
+    if (quoted) {
+        return refuse(p, "a quote (\") is not closed");
+    }
+    return n || !was_quoted || refuse(p, "a word is empty (\"\")");
 }
 
 static int find_word(const char *const *words, int count, const char *word)
@@ -278,6 +282,8 @@ static bool parse_rule(struct parser *p, struct rules *rules, int mark)
         return false;
     }
     rules->by_thread |= rule->thread[0] != '\0';
+    rules->by_flags |= rule->origin & (FD_DIRECT | FD_BUFFERED | FD_SYNC);
+    rules->by_size |= rule->least > 0 || rule->most < UINT64_MAX;
     rules->count++;
     return true;
 }
@@ -332,9 +338,10 @@ static bool parse_line(struct parser *p, struct rules *rules)
 }
 
 bool rules_parse(struct rules *rules, const char *name, const char *text,
-                 char *error, size_t size)
+                 size_t length, char *error, size_t size)
 {
     struct parser p = { .name = name, .error = error, .size = size };
+    const char *text_end = text + length, *zero = text + strlen(text);
 
     memset(rules, 0, sizeof(*rules));
     error[0] = '\0';
@@ -343,6 +350,9 @@ bool rules_parse(struct rules *rules, const char *name, const char *text,
 
         p.line++;
         p.at = text;
+        if (!end && zero < text_end) {
+            return refuse(&p, "a zero byte: this is no text");
+        }
         if (!parse_line(&p, rules)) {
             return false;
         }

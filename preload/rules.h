@@ -60,6 +60,8 @@ struct rules {
     enum how how;
     char log[RULES_WORD];       /* where reports go, empty for standard error */
     bool by_thread;             /* a rule asks for the thread's name */
+    bool by_size;               /* ... for the bytes of a call */
+    bool by_flags;              /* ... for how a file was opened */
     struct rule rule[RULES_MAX];
 };
 
@@ -68,11 +70,12 @@ extern const char *const mark_words[MARKS];
 extern const char *const how_words[HOWS];
 
 /*
- * Read the text of a file of rules.  False with a message of one line, which
- * begins with NAME and the line's number, and names the word and what is valid.
+ * Read the text of a file of rules, LENGTH bytes and a zero byte.  False with a
+ * message of one line, which begins with NAME and the line's number, and names
+ * the word and what is valid.
  */
 bool rules_parse(struct rules *rules, const char *name, const char *text,
-                 char *error, size_t size);
+                 size_t length, char *error, size_t size);
 
 /*
  * The rules that a file comes under, bit n for rule n; which they are is asked

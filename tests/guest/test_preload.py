@@ -301,3 +301,17 @@ def test_postgres(guest: Guest, kind: str) -> None:
     if kind == "distro":
         assert taken(said, 1) > 0
         assert ruled.urgent < usual.urgent
+
+
+def test_a_program_of_more_rights(guest: Guest) -> None:
+    """Whoever starts it names no rules: they would be read, and the log written, as root."""
+    needs(guest, "fio")
+    guest.write_file("/tmp/others", b"usual\nlog /etc/others-log\n")
+    guest.write_file("/etc/cint-preload.rules", f"usual\nlog {LOG}\n".encode())
+    guest.shell("grep -q ^nobody /etc/passwd || echo nobody:x:65534:65534::/tmp:/bin/sh >>"
+                " /etc/passwd; chmod 1777 /tmp; cp $(which fio) /tmp/own; chmod 4755 /tmp/own;"
+                f"rm -f {LOG}; echo /lib/libcint-preload.so > /etc/ld.so.preload;"
+                "su nobody -s /bin/sh -c 'CINT_PRELOAD=/tmp/others /tmp/own --version' >&2;"
+                "rm /etc/ld.so.preload")
+    assert guest.try_shell("ls /etc/others-log")["exit"] != 0
+    assert "1 rules, by" in guest.shell(f"cat {LOG}; rm /etc/cint-preload.rules")

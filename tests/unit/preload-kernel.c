@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -99,16 +100,19 @@ static long set_priority(int value)
     return 0;
 }
 
+/* Those that were taken are another thread's by then: it frees them */
 static long submit(long count, struct iocb **blocks)
 {
     for (long i = 0; i < count; i++) {
         struct iocb *block = blocks[i];
 
-        tell("io_submit", block->aio_rw_flags |
-             (block->aio_flags & IOCB_FLAG_IOPRIO ?
-              block->aio_reqprio >> CLASS_SHIFT : 0), block->aio_nbytes);
+        tell("io_submit", block->aio_rw_flags | priority >> CLASS_SHIFT,
+             block->aio_nbytes);
         if (refuses(block->aio_rw_flags, block->aio_nbytes)) {
             return i ? i : -1;
+        }
+        if (block->aio_data) {
+            munmap(block, 4096);
         }
     }
     return count;
@@ -140,7 +144,8 @@ long syscall(long number, ...)
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* As libaio does it: by the C library */
+/* As libaio does it: by the C library. It may be in nobody's reach. */
+#ifndef NO_LIBAIO
 int io_submit(void *context, long count, struct iocb **blocks)
 {
     long (*by_number)(long, ...) = (long (*)(long, ...))dlsym(RTLD_DEFAULT,
@@ -149,3 +154,4 @@ int io_submit(void *context, long count, struct iocb **blocks)
 
     return done < 0 ? -errno : done;
 }
+#endif

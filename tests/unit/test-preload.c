@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "../../preload/rules.h"
 
@@ -17,7 +18,8 @@ static void accept(struct rules *rules, const char *text)
 {
     char error[512];
 
-    g_assert_true(rules_parse(rules, "f", text, error, sizeof(error)));
+    g_assert_true(rules_parse(rules, "f", text, strlen(text), error,
+                              sizeof(error)));
     g_assert_cmpstr(error, ==, "");
 }
 
@@ -86,6 +88,10 @@ static const struct {
     { "how fast", "f:1: how 'fast' is unknown; valid: auto, flags, priority" },
     { "how flags now", "f:1: 'now': nothing more is expected" },
     { "log here", "f:1: log 'here': give a file's whole path" },
+    { "usual\n\"\" urgent", "f:2: a word is empty (\"\")" },
+    { "urgent \"\" thread x", "f:1: a word is empty (\"\")" },
+    { "urgent thread \"\"", "f:1: a word is empty (\"\")" },
+    { "how flags\nusual\nhow \"\"", "f:3: a word is empty (\"\")" },
     { "urgent thread \"a b", "f:1: a quote (\") is not closed" },
 };
 
@@ -98,20 +104,26 @@ static void test_errors(void)
     char error[512];
 
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
-        g_assert_false(rules_parse(&rules, "f", wrong[i].text, error,
+        g_assert_false(rules_parse(&rules, "f", wrong[i].text,
+                                   strlen(wrong[i].text), error,
                                    sizeof(error)));
         g_assert_cmpstr(error, ==, wrong[i].error);
     }
     text = g_strdup_printf("urgent file %s", word);
-    g_assert_false(rules_parse(&rules, "f", text, error, sizeof(error)));
+    g_assert_false(rules_parse(&rules, "f", text, strlen(text), error,
+                               sizeof(error)));
     g_assert_cmpstr(error, ==, "f:1: a word is longer than 255 bytes");
     for (int i = 0; i < RULES_MAX; i++) {
         g_string_append(many, "urgent\n");
     }
     accept(&rules, many->str);
     g_string_append(many, "urgent\n");
-    g_assert_false(rules_parse(&rules, "f", many->str, error, sizeof(error)));
+    g_assert_false(rules_parse(&rules, "f", many->str, many->len, error,
+                               sizeof(error)));
     g_assert_cmpstr(error, ==, "f:65: more than 64 rules");
+    g_assert_false(rules_parse(&rules, "f", "usual\nurgent\0thread x\n", 22,
+                               error, sizeof(error)));
+    g_assert_cmpstr(error, ==, "f:2: a zero byte: this is no text");
     g_string_free(many, true);
 }
 
@@ -171,8 +183,8 @@ static void place_free(struct place *p)
  * The program under rules, with the words of STEPS, of which @ is the file;
  * what came to the kernel.  ENVIRONMENT is NAME=VALUE or NULL.
  */
-static char *run(struct place *p, const char *rules, const char *environment,
-                 const char *steps)
+static char *run_on(struct place *p, const char *kernel, const char *rules,
+                    const char *environment, const char *steps)
 {
     g_auto(GStrv) env = g_get_environ();
     g_auto(GStrv) words = g_strsplit(steps, "@", -1);
@@ -184,7 +196,7 @@ static char *run(struct place *p, const char *rules, const char *environment,
 
     g_assert_true(g_file_set_contents(p->rules, rules, -1, NULL));
     g_assert_true(g_file_set_contents(p->log, "", 0, NULL));
-    env = g_environ_setenv(env, "LD_PRELOAD", PRELOAD_KERNEL, true);
+    env = g_environ_setenv(env, "LD_PRELOAD", kernel, true);
     env = g_environ_setenv(env, "FAKE_LOG", p->log, true);
     if (environment) {
         g_auto(GStrv) pair = g_strsplit(environment, "=", 2);
@@ -195,6 +207,12 @@ static char *run(struct place *p, const char *rules, const char *environment,
                                &p->status, NULL));
     g_assert_true(g_file_get_contents(p->log, &log, NULL, NULL));
     return log;
+}
+
+static char *run(struct place *p, const char *rules, const char *environment,
+                 const char *steps)
+{
+    return run_on(p, PRELOAD_KERNEL, rules, environment, steps);
 }
 
 static void check(const char *rules, const char *environment, const char *steps,
@@ -235,8 +253,9 @@ static const struct {
       /* What is tried at the start, then there and back for each. */
       "class 1 0\nclass 0 0\nclass 1 0\nclass 0 0\nclass 3 0\nclass 0 0\n"
       "class 3 0\nclass 0 0\n",
-      "rules, by I/O priorities; not marked: io_uring, mmap, stdio, system "
-      "calls the program makes itself, static programs it starts\n" },
+      "rules, by I/O priorities; not marked: io_uring, mmap, stdio, POSIX "
+      "aio, sendfile and other copies in the kernel, system calls the program "
+      "makes itself, static programs it starts\n" },
     { "/preload/realtime-refused", "how priority\nurgent\n",
       "FAKE_REALTIME=no", "open:@ pread:4096",
       "", "line 2 (urgent): 0, not taken 1\n" },
@@ -262,8 +281,34 @@ static const struct {
     { "/preload/aio-priority",
       "how priority\nurgent call aio-read\nunmarked call aio-write\n", NULL,
       "open:@ aio-read:4096 aio-write:8192",
-      "class 1 0\nclass 0 0\nio_submit 1 4096\nio_submit 1 4096\n"
-      "io_submit 3 8192\nio_submit 3 8192\n", NULL },
+      "class 1 0\nclass 0 0\n"
+      "class 1 0\nio_submit 1 4096\nio_submit 1 4096\nclass 0 0\n"
+      "class 3 0\nio_submit 3 8192\nio_submit 3 8192\nclass 0 0\n", NULL },
+    { "/preload/aio-used-again",
+      "urgent call aio-read size 4k\nbarrier call aio-read size 8k\n"
+      "usual call aio-read\n", NULL,
+      "open:@ aio-read:4096 aio-read:8192 aio-read:512",
+      "io_submit 4000 4096\nio_submit 4000 4096\nio_submit 8000 8192\n"
+      "io_submit 8000 8192\nio_submit 0 512\nio_submit 0 512\n", NULL },
+    { "/preload/aio-gone", "urgent\n", NULL, "open:@ aio-gone:4096",
+      "io_submit 4000 4096\n", "line 1 (urgent): 1, not taken 0\n" },
+    { "/preload/aio-gone-priority", "how priority\nurgent\n", NULL,
+      "open:@ aio-gone:4096",
+      "class 1 0\nclass 0 0\nclass 1 0\nio_submit 1 4096\nclass 0 0\n",
+      "line 2 (urgent): 1, not taken 0\n" },
+    { "/preload/small-stack", "urgent\n", NULL, "open:@ small-stack",
+      "preadv2 4000 4096\n", NULL },
+    { "/preload/bad-vectors", "urgent size 4k\n", NULL, "open:@ bad-vectors",
+      "", "line 1 (urgent): 0, not taken 0\n" },
+    { "/preload/by-number", "urgent call read\n", NULL,
+      "open:@ raw-vector:4096 raw-fsync", "preadv2 4000 4096\n",
+      "by no rule: 1\n" },
+    { "/preload/closed-unseen", "urgent fd sync\nunmarked fd opened\n", NULL,
+      "open-sync:@ pread:4096 raw-close fopen:@ pread:4096",
+      "preadv2 4000 4096\npreadv2 c000 4096\n", NULL },
+    { "/preload/daemon", "urgent\n", NULL, "open:@ daemon pread:4096",
+      "preadv2 4000 4096\n",
+      "line 1 (urgent): 1, not taken 0\ncint-preload: by no rule: 0\n" },
     { "/preload/thread", "unmarked thread flush*\nurgent\n", NULL,
       "open:@ pread:4096 thread:flusher pread:4096 thread:main pread:4096",
       "preadv2 4000 4096\npreadv2 c000 4096\npreadv2 4000 4096\n", NULL },
@@ -298,6 +343,80 @@ static void test_case(const void *data)
 
     check(cases[i].rules, cases[i].environment, cases[i].steps,
           cases[i].wanted, cases[i].said);
+}
+
+static void test_many_blocks(void)
+{
+    struct place p;
+    g_autofree char *log = NULL;
+
+    place_make(&p);
+    log = run(&p, "urgent\n", NULL, "open:@ aio-many:700");
+    g_assert_cmpint(p.status, ==, 0);
+    g_assert_nonnull(strstr(p.said, "line 1 (urgent): 700, not taken 0\n"));
+    place_free(&p);
+}
+
+/* A library with a libaio of its own finds this one's call, and no other */
+static void test_without_libaio(void)
+{
+    struct place p;
+    g_autofree char *log = NULL;
+
+    place_make(&p);
+    log = run_on(&p, PRELOAD_KERNEL_ALONE, "urgent\n", NULL,
+                 "open:@ aio-read:4096");
+    g_assert_cmpint(p.status, ==, 0);
+    g_assert_cmpstr(log, ==, "io_submit 4000 4096\nio_submit 4000 4096\n");
+    place_free(&p);
+}
+
+/* The copy of standard error was closed, and its number is a file of data */
+static void test_number_used_again(void)
+{
+    struct place p;
+    g_autofree char *log = NULL, *data = NULL;
+    size_t size;
+
+    place_make(&p);
+    log = run(&p, "urgent\n", NULL,
+              "open:@ close-all fill:@ pread:4096 signal");
+    g_assert_cmpint(p.status, ==, 0);
+    g_assert_true(g_file_get_contents(p.file, &data, &size, NULL));
+    g_assert_cmpuint(size, ==, 1 << 20);
+    for (size_t i = 0; i < size; i++) {
+        g_assert_cmpint(data[i], ==, 0);
+    }
+    place_free(&p);
+}
+
+static int launch(const char *const *argv, char **said)
+{
+    int status = 0;
+
+    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, 0, NULL, NULL, NULL,
+                               said, &status, NULL));
+    return g_spawn_check_wait_status(status, NULL) ? 0 : status >> 8;
+}
+
+/* What a program starts after it changed its root or removed the rules */
+static void test_rules_gone(void)
+{
+    struct place p;
+    g_autofree char *script = NULL, *said = NULL;
+
+    place_make(&p);
+    g_assert_true(g_file_set_contents(p.rules, "urgent\n", -1, NULL));
+    script = g_strdup_printf("rm %s; exec sleep 0", p.rules);
+    {
+        const char *argv[] = { PRELOAD_LAUNCHER, p.rules, "sh", "-c", script,
+                               NULL };
+
+        g_assert_cmpint(launch(argv, &said), ==, 0);
+    }
+    g_assert_nonnull(strstr(said, "No such file or directory: nothing is "
+                            "marked"));
+    place_free(&p);
 }
 
 /* What was open before the program began; F_SETFL is seen, too */
@@ -351,15 +470,6 @@ static void test_log(void)
     place_free(&p);
 }
 
-static int launch(const char *const *argv, char **said)
-{
-    int status = 0;
-
-    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, 0, NULL, NULL, NULL,
-                               said, &status, NULL));
-    return g_spawn_check_wait_status(status, NULL) ? 0 : status >> 8;
-}
-
 static void test_launcher(void)
 {
     struct place p;
@@ -404,6 +514,35 @@ static void test_launcher(void)
     place_free(&p);
 }
 
+/* Whoever starts it: the loader loads nothing into a program of more rights */
+static void test_other_rights(void)
+{
+    struct place p;
+    g_autofree char *program = NULL, *data = NULL, *said = NULL;
+    struct statvfs where;
+    size_t size;
+    int status;
+
+    place_make(&p);
+    program = g_build_filename(p.directory, "program", NULL);
+    g_assert_true(g_file_set_contents(p.rules, "urgent\n", -1, NULL));
+    g_assert_true(g_file_get_contents(PRELOAD_PROGRAM, &data, &size, NULL));
+    g_assert_true(g_file_set_contents(program, data, size, NULL));
+    if (chown(program, 65534, 65534) || g_chmod(program, 04755) ||
+        statvfs(program, &where) || (where.f_flag & ST_NOSUID)) {
+        g_test_skip("needs root, and a place where programs change rights");
+    } else {
+        const char *argv[] = { PRELOAD_LAUNCHER, p.rules, program, NULL };
+
+        status = launch(argv, &said);
+        g_test_message("%s", said);
+        g_assert_cmpint(status, ==, 126);
+        g_assert_nonnull(strstr(said, "changes its user"));
+    }
+    g_remove(program);
+    place_free(&p);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -413,8 +552,13 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_test_add_data_func(cases[i].name, GSIZE_TO_POINTER(i), test_case);
     }
+    g_test_add_func("/preload/many-blocks", test_many_blocks);
+    g_test_add_func("/preload/without-libaio", test_without_libaio);
+    g_test_add_func("/preload/number-used-again", test_number_used_again);
+    g_test_add_func("/preload/rules-gone", test_rules_gone);
     g_test_add_func("/preload/inherited", test_inherited);
     g_test_add_func("/preload/log", test_log);
     g_test_add_func("/preload/launcher", test_launcher);
+    g_test_add_func("/preload/other-rights", test_other_rights);
     return g_test_run();
 }
