@@ -143,13 +143,26 @@ def test_interval(guest: Guest) -> None:
     assert all(float(words[2]) > 0 for words in admin)
 
 
+def test_other_files(guest: Guest) -> None:
+    """A namespace is its controller's; a partition, a file and another device are refused."""
+    assert said(guest, f"id {DEV}n1") == said(guest, f"id {DEV}")
+    guest.shell("echo text > /tmp/file; mkdir -p /tmp/directory")
+    for name, why in (("/tmp/file", "not a block or character device"),
+                      ("/tmp/directory", "not a block or character device"),
+                      ("/dev/null", "Inappropriate ioctl"), ("/dev/nowhere", "No such file"),
+                      (f"{OTHER}n1", "not a cint controller")):
+        assert why.lower() in refusal(guest, f"id {name}").lower(), name
+
+
 def test_what_is_refused(guest: Guest) -> None:
     """Another controller; values that cannot be, by the plugin and by the device."""
     assert "not a cint controller" in refusal(guest, f"id {OTHER}")
     assert "not a cint controller" in refusal(guest, f"config {OTHER} --policy=cint")
     assert "valid: normal, json" in refusal(guest, f"stats {DEV} -o yaml")
     assert "give a number from 0 to 65535" in refusal(guest, f"config {DEV} --set=thr=65536")
+    assert "give a number from 0 to" in refusal(guest, f"config {DEV} '--set=max-hold= -1'")
     assert "give NAME=VALUE" in refusal(guest, f"config {DEV} --set=thr")
+    assert "only with --interval" in refusal(guest, f"stats {DEV} --count=2")
     before = get_config(guest, 1)
     assert "INVALID FIELD" in refusal(guest, f"config {DEV} --cq=1 --set=ewma-shift=0").upper()
     assert "INVALID FIELD" in refusal(guest, f"config {DEV} --cq=77").upper()

@@ -39,7 +39,7 @@ iodepth_batch_submit=16
 CONFIG = struct.Struct("<HBBBBBBIHHIIBBBBHHIIIIQ8s")
 CONFIG_FIELDS = ("version", "policy", "flags", "barrier", "infer", "drain", "each_cqe",
                  "delta_ns", "thr", "static_thr", "static_time_ns", "max_irq_rate",
-                 "ewma_shift", "vic_scope", "vic_ratios", "_27", "cif_threshold", "max_skip",
+                 "ewma_shift", "vic_scope", "vic_ratios", "tune", "cif_threshold", "max_skip",
                  "iops_threshold", "epoch_ms", "kick_window_ns", "_44", "max_hold_ns", "_56")
 ALL_CQS = 0xffff
 POLICY_DEFAULT, POLICY_STATIC, POLICY_ADAPTIVE, POLICY_CINT = 0, 1, 2, 4

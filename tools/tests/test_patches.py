@@ -2,12 +2,14 @@
 """Patch series and overlay."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from cint import paths
 from cint.build import git, patches
+from cint.device import params
 from cint.errors import CintError
 
 CHANGE = """\
@@ -293,3 +295,16 @@ def test_the_plugin_has_the_devices_header() -> None:
     added, _, _ = rest.partition("\ndiff --git")
     lines = [line.removeprefix("+") for line in added.splitlines()[1:]]
     assert "\n".join(lines) + "\n" == (paths.ROOT / "hw/nvme/cint-abi.h").read_text()
+
+
+def test_the_plugin_has_the_devices_parameters() -> None:
+    """All that feature D0h has, with the words of each."""
+    text = "".join(path.read_text() for path in patches.read_series(paths.NVME_PATCHES))
+    lists = {name: tuple(re.findall(r'"([^"]*)"', words)) for name, words in re.findall(
+        r"^\+static const char \*const (\w+)\[\] = \{([^}]*)\}", text, re.MULTILINE)}
+    mine = dict(re.findall(r'^\+\t(?:NUMBER|WORDS|BIT_OF)\("([\w-]+)", \w+(?:, (\w+))?', text,
+                           re.MULTILINE))
+    wanted = {name: one for name, one in params.ALL.items() if one.feature != "NONE"}
+    assert set(mine) - {"policy"} == set(wanted)
+    for name, one in wanted.items():
+        assert lists.get(mine[name], ()) == one.values, name
