@@ -5,6 +5,7 @@ import argparse
 import hashlib
 import json
 import lzma
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,24 @@ Filename: pool/main/l/linux-image-6.1.0-40-amd64_6.1.153-1_amd64.deb
 Size: 61
 SHA256: 06
 """
+#: Since Linux 7 the package has no files of its own.
+IN_PARTS = """\
+Package: linux-image-7.3.4+deb13-amd64
+Version: 7.3.4-1~bpo13+1
+Depends: linux-initramfs-tool, linux-base-7.3.4+deb13-amd64 (= 7.3.4-1~bpo13+1), \
+linux-binary-7.3.4+deb13-amd64 (= 7.3.4-1~bpo13+1)
+Filename: pool/main/l/linux-image-7.3.4+deb13-amd64_7.3.4-1~bpo13+1_amd64.deb
+Size: 1
+SHA256: 00
+"""
+PART = """\
+
+Package: linux-{0}-7.3.4+deb13-amd64
+Version: 7.3.4-1~bpo13+1
+Filename: pool/main/l/linux-{0}-7.3.4+deb13-amd64_7.3.4-1~bpo13+1_amd64.deb
+Size: 100
+SHA256: 01
+"""
 DEP = """\
 kernel/lib/crc16.ko.xz:
 kernel/drivers/nvme/common/nvme-auth.ko.xz:
@@ -83,6 +102,19 @@ def test_kernels_in_the_order_to_try() -> None:
         ("linux-image-6.1.0-40-amd64", 61),
         ("linux-image-6.12.107+deb13-cloud-amd64", 34),
     ]
+
+
+def test_a_kernel_in_parts() -> None:
+    assert distro.missing_parts(SHOW) == []
+    assert distro.missing_parts(IN_PARTS) == [f"linux-{part}-7.3.4+deb13-amd64=7.3.4-1~bpo13+1"
+                                              for part in ("base", "binary")]
+    assert distro.parse_packages(IN_PARTS + PART.format("base"), "trixie-backports") == []
+    (kernel,) = distro.parse_packages(IN_PARTS + PART.format("base") + PART.format("binary"),
+                                      "trixie-backports")
+    assert (kernel.package, kernel.size) == ("linux-image-7.3.4+deb13-amd64", 201)
+    assert [name for name, _, _ in kernel.files] == [
+        f"linux-{part}-7.3.4+deb13-amd64_7.3.4-1~bpo13+1_amd64.deb"
+        for part in ("image", "base", "binary")]
 
 
 def test_the_first_kernel_that_downloads_is_taken(
@@ -123,7 +155,8 @@ def test_a_module_that_is_nowhere_is_named() -> None:
         distro.load_order(DEP, "", ("virtio_console",))
 
 
-def put_package(name: str = "linux-image-6.12.107+deb13-amd64") -> Path:
+def put_package(name: str = "linux-image-6.12.107+deb13-amd64",
+                kernel: str = "boot/vmlinuz-{}") -> Path:
     """A finished download of a kernel package with two modules, made by dpkg-deb."""
     release = name.removeprefix("linux-image-")
     directory = sources.download_directory(distro.KERNEL, "6.12.107-1")
@@ -135,7 +168,7 @@ def put_package(name: str = "linux-image-6.12.107+deb13-amd64") -> Path:
     (root / "DEBIAN/control").write_text(
         f"Package: {name}\nVersion: 6.12.107-1\nArchitecture: amd64\n"
         "Maintainer: nobody <nobody@localhost>\nDescription: a test\n")
-    (root / f"boot/vmlinuz-{release}").write_bytes(b"the kernel")
+    (root / kernel.format(release)).write_bytes(b"the kernel")
     (modules / "kernel/nvme.ko.xz").write_bytes(lzma.compress(b"nvme"))
     (modules / "kernel/qemu_fw_cfg.ko").write_bytes(b"fw")
     (modules / "modules.builtin").write_text(BUILTIN)
@@ -180,6 +213,16 @@ def test_kernel_and_modules_come_out_of_the_package(package: Path) -> None:
     assert not (paths.DISTRO / "unpacked").exists()
     package.unlink()
     assert not distro.build()
+
+
+def test_the_kernel_is_beside_its_modules(package: Path) -> None:
+    """As it is since Linux 7."""
+    shutil.rmtree(package.parent)
+    shutil.rmtree(paths.BUILD / "package")
+    put_package(kernel="usr/lib/modules/{}/vmlinuz")
+    assert distro.build()
+    assert paths.DISTRO_KERNEL.read_bytes() == b"the kernel"
+    assert steps.Stamp("distro-kernel").facts()["release"] == "6.12.107+deb13-amd64"
 
 
 def test_a_damaged_package_is_removed_and_said(package: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ KERNEL = sources.Package(
     releases=("trixie", "bookworm"), tree=paths.DISTRO,
 )
 _KERNEL_NAME = re.compile(r"linux-image-\d+\.\d+\.\d+[+-][0-9a-z.]+(-cloud)?-amd64")
+_PART = re.compile(r"\b(linux-(?:base|binary|modules)-\S+-amd64) \(= (\S+)\)")
 
 #: Modules that the guest needs, where they are not built in.
 MODULES = ("virtio_pci", "virtio_console", "qemu_fw_cfg", "nvme")
@@ -47,16 +48,42 @@ _GUEST_MODULES = "/lib/modules"
 
 
 def parse_packages(text: str, release: str) -> list[sources.Candidate]:
-    """The kernels in `apt-cache show` output."""
+    """The kernels in `apt-cache show` output, each with the parts that it consists of.
+
+    Those whose parts are not in the text are left out: see missing_parts().
+    """
+    known = {(fields["Package"], fields["Version"]): fields for fields in _stanzas(text)}
     found: list[sources.Candidate] = []
-    for stanza in text.split("\n\n"):
-        fields = dict(re.findall(r"^(Package|Version|Filename|Size|SHA256): (.+)$", stanza,
-                                 re.MULTILINE))
-        if len(fields) < 5 or not _KERNEL_NAME.fullmatch(fields["Package"]):
+    for (package, version), fields in known.items():
+        parts = [known.get(name) for name in ((package, version), *_parts(fields))]
+        if not _KERNEL_NAME.fullmatch(package) or None in parts:
             continue
-        file = (fields["Filename"].rpartition("/")[2], int(fields["Size"]), fields["SHA256"])
-        found.append(sources.Candidate(fields["Package"], fields["Version"], release, (file,)))
+        files = tuple((one["Filename"].rpartition("/")[2], int(one["Size"]), one["SHA256"])
+                      for one in parts if one)
+        found.append(sources.Candidate(package, version, release, files))
     return found
+
+
+def missing_parts(text: str) -> list[str]:
+    """`name=version` of what the kernels in `apt-cache show` output consist of, without them."""
+    return sorted(f"{name}={version}" for fields in _stanzas(text)
+                  if _KERNEL_NAME.fullmatch(fields["Package"])
+                  for name, version in _parts(fields))
+
+
+def _stanzas(text: str) -> Iterator[dict[str, str]]:
+    """The fields that matter of each package that has them."""
+    for stanza in text.split("\n\n"):
+        fields = dict(re.findall(r"^(Package|Version|Filename|Size|SHA256|Depends): (.+)$", stanza,
+                                 re.MULTILINE))
+        if {"Package", "Version", "Filename", "Size", "SHA256"} <= set(fields):
+            yield fields
+
+
+def _parts(fields: dict[str, str]) -> list[tuple[str, str]]:
+    """Since Linux 7 a kernel's package is empty, and needs those that have kernel and modules."""
+    return [(name, version) for name, version in _PART.findall(fields.get("Depends", ""))
+            if version == fields["Version"]]
 
 
 def _list(step: steps.Step, release: str) -> list[sources.Candidate]:
@@ -68,9 +95,15 @@ def _list(step: steps.Step, release: str) -> list[sources.Candidate]:
     step.write(f"kernels in {release}: {' '.join(wanted) or 'none'}")
     if not wanted:
         return []
-    done = subprocess.run([*apt_cache, "show", *wanted], capture_output=True, text=True,
-                          check=False)
-    return order(parse_packages(done.stdout, release))
+    text = _show(apt_cache, wanted)
+    if parts := missing_parts(text):
+        text += "\n\n" + _show(apt_cache, parts)
+    return order(parse_packages(text, release))
+
+
+def _show(apt_cache: list[str], names: list[str]) -> str:
+    return subprocess.run([*apt_cache, "show", *names], capture_output=True, text=True,
+                          check=False).stdout
 
 
 def order(listed: Iterable[sources.Candidate]) -> list[sources.Candidate]:
@@ -83,9 +116,10 @@ def order(listed: Iterable[sources.Candidate]) -> list[sources.Candidate]:
 
 
 def _download(step: steps.Step, candidate: sources.Candidate) -> bool:
+    names = [name.partition("_")[0] for name, _, _ in candidate.files]
     return sources.download(step, KERNEL, candidate,
-                            ["apt-get", *sources.apt_options(candidate.release, "deb"),
-                             "download", f"{candidate.package}={candidate.version}"])
+                            ["apt-get", *sources.apt_options(candidate.release, "deb"), "download",
+                             *(f"{name}={candidate.version}" for name in names)])
 
 
 def fetch() -> sources.Candidate:
@@ -195,26 +229,33 @@ def _put_modules(step: steps.Step, directory: Path, target: Path, order_name: st
     steps.write_atomic(target / order_name, "".join(lines))
 
 
+def _find_kernel(step: steps.Step, root: Path, candidate: sources.Candidate) -> tuple[Path, str]:
+    """The one kernel in an unpacked package, beside its modules since Linux 7; its release."""
+    found = {path: path.name.removeprefix("vmlinuz-") for path in root.glob("boot/vmlinuz-*")}
+    found |= {path: path.parent.name for path in root.glob("lib/modules/*/vmlinuz")}
+    if len(found) != 1:
+        raise step.fail(f"{candidate.package} holds {len(found)} kernels",
+                        "it should be one; report this")
+    return next(iter(found.items()))
+
+
 def _unpack(step: steps.Step, candidate: sources.Candidate) -> tuple[str, list[str]]:
     """Take kernel and modules out of the package; the kernel's release, the modules' names."""
-    directory = sources.download_directory(KERNEL, candidate.version)
-    (name, _, digest), = candidate.files
-    if steps.hash_file(directory / name) != digest:
-        shutil.rmtree(directory)
-        raise step.fail(f"damaged download: {name}", "removed; run the command again")
     root = paths.DISTRO / "unpacked"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
-    step.run(["dpkg-deb", "-x", directory / name, root])
+    directory = sources.download_directory(KERNEL, candidate.version)
+    for name, _, digest in candidate.files:
+        if steps.hash_file(directory / name) != digest:
+            shutil.rmtree(directory)
+            raise step.fail(f"damaged download: {name}", "removed; run the command again")
+        step.run(["dpkg-deb", "-x", directory / name, root])
     if not (root / "lib").exists():
         # Debian 13's packages have everything below usr; depmod wants it as it is installed.
         (root / "lib").symlink_to("usr/lib")
-    kernels = sorted((root / "boot").glob("vmlinuz-*"))
-    if len(kernels) != 1:
-        raise step.fail(f"{name} holds {len(kernels)} kernels", "it should be one; report this")
-    release = kernels[0].name.removeprefix("vmlinuz-")
+    kernel, release = _find_kernel(step, root, candidate)
     modules = _take_modules(step, root, release)
-    shutil.copyfile(kernels[0], paths.DISTRO_KERNEL)
+    shutil.copyfile(kernel, paths.DISTRO_KERNEL)
     shutil.rmtree(root)
     return release, modules
 

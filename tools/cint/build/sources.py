@@ -160,11 +160,17 @@ def find_mirror() -> Mirror:
 
 
 def source_list(mirror: Mirror, release: str, kind: str = "deb-src") -> str:
-    """The lines of one release; `kind` is deb-src, or deb for built packages."""
+    """The lines of one release; `kind` is deb-src, or deb for built packages.
+
+    That of backports has what they are built on, too.
+    """
     signed = f"[signed-by={_KEYRING}] " if Path(_KEYRING).exists() else ""
-    suites = [(mirror.main, release), (mirror.main, f"{release}-updates")]
+    base = release.removesuffix("-backports")
+    suites = [(mirror.main, base), (mirror.main, f"{base}-updates")]
     if mirror.security:
-        suites.append((mirror.security, f"{release}-security"))
+        suites.append((mirror.security, f"{base}-security"))
+    if release != base:
+        suites.append((mirror.main, release))
     return "".join(f"{kind} {signed}{site} {suite} main\n" for site, suite in suites)
 
 
