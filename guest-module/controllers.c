@@ -49,13 +49,14 @@ struct signature {
 struct controller controllers[MOST_CONTROLLERS];
 unsigned int controller_places;
 
-#define MOST_WATCHED 8
-
-static struct request *watched[MOST_WATCHED];
+static struct request *watched[MOST_CONTROLLERS];
 atomic_t controllers_watching;
 
-/* Guards who is in controllers[] and watched[]; reading a controller's owner needs no lock. */
-static DEFINE_SPINLOCK(lock);
+/*
+ * Guards who is in controllers[] and watched[]; reading a controller's owner needs no lock. Probes
+ * run where nothing may sleep, as other locks do where the kernel is a real-time one.
+ */
+static DEFINE_RAW_SPINLOCK(lock);
 
 static const char * const hint_names[HINTS] = {
 	[HINT_URGENT] = "urgent",
@@ -141,29 +142,56 @@ static bool copy_data(struct request *rq, unsigned int at, void *buffer, unsigne
 	return begin >= at + len;
 }
 
+static void watch(struct request *rq)
+{
+	struct request **place = NULL;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(watched); i++) {
+		if (watched[i] == rq)
+			return;
+		if (!watched[i] && !place)
+			place = &watched[i];
+	}
+	if (!place)
+		return;
+	*place = rq;
+	atomic_inc(&controllers_watching);
+}
+
+/* Whether it was watched. */
+static bool unwatch(const struct request *rq)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(watched); i++) {
+		if (watched[i] != rq)
+			continue;
+		watched[i] = NULL;
+		atomic_dec(&controllers_watching);
+		return true;
+	}
+	return false;
+}
+
 void controllers_sent(struct request *rq, const struct nvme_command *cmd)
 {
 	struct signature none = {};
-	static unsigned int turn;
 	unsigned long flags;
-	unsigned int i;
-
-	if (cmd->identify.opcode != nvme_admin_identify || cmd->identify.cns != NVME_ID_CNS_CTRL)
-		return;
 	/* What is there before is not the controller's word, should the command fail. */
-	if (!copy_data(rq, SIGNATURE_AT, &none, sizeof(none), true))
-		return;
+	const bool asks = cmd->identify.opcode == nvme_admin_identify &&
+			  cmd->identify.cns == NVME_ID_CNS_CTRL &&
+			  copy_data(rq, SIGNATURE_AT, &none, sizeof(none), true);
 
-	spin_lock_irqsave(&lock, flags);
-	for (i = 0; i < MOST_WATCHED; i++)
-		if (watched[i] == rq)
-			goto unlock;
-	i = turn++ % MOST_WATCHED;
-	if (!watched[i])
-		atomic_inc(&controllers_watching);
-	watched[i] = rq;
-unlock:
-	spin_unlock_irqrestore(&lock, flags);
+	if (!asks && !atomic_read(&controllers_watching))
+		return;
+	/* One that was given up was not seen to end; its request is another command's now. */
+	raw_spin_lock_irqsave(&lock, flags);
+	if (asks)
+		watch(rq);
+	else
+		unwatch(rq);
+	raw_spin_unlock_irqrestore(&lock, flags);
 }
 
 static bool takes_hints(const struct signature *signature)
@@ -184,17 +212,11 @@ static void look_at_answer(struct request *rq)
 void controllers_complete(struct request *rq)
 {
 	unsigned long flags;
-	unsigned int i;
 
-	spin_lock_irqsave(&lock, flags);
-	for (i = 0; i < MOST_WATCHED; i++) {
-		if (watched[i] != rq)
-			continue;
-		watched[i] = NULL;
-		atomic_dec(&controllers_watching);
+	raw_spin_lock_irqsave(&lock, flags);
+	if (unwatch(rq))
 		look_at_answer(rq);
-	}
-	spin_unlock_irqrestore(&lock, flags);
+	raw_spin_unlock_irqrestore(&lock, flags);
 }
 
 void controllers_forget(void)
@@ -202,19 +224,20 @@ void controllers_forget(void)
 	unsigned long flags;
 	unsigned int i;
 
-	spin_lock_irqsave(&lock, flags);
+	raw_spin_lock_irqsave(&lock, flags);
 	for (i = 0; i < MOST_CONTROLLERS; i++)
 		WRITE_ONCE(controllers[i].owner, NULL);
 	WRITE_ONCE(controller_places, 0);
 	memset(watched, 0, sizeof(watched));
 	atomic_set(&controllers_watching, 0);
-	spin_unlock_irqrestore(&lock, flags);
+	raw_spin_unlock_irqrestore(&lock, flags);
 }
 
 /* --- those that are there already ------------------------------------------------------- */
 
 struct name {
 	struct list_head list;
+	dev_t number;
 	char text[32];
 };
 
@@ -229,6 +252,7 @@ static int take_name(struct device *dev, void *names)
 	if (!name)
 		return -ENOMEM;
 	snprintf(name->text, sizeof(name->text), "/dev/%s", dev_name(dev));
+	name->number = dev->devt;
 	list_add_tail(&name->list, names);
 	return 0;
 }
@@ -237,7 +261,7 @@ static int take_name(struct device *dev, void *names)
  * Identify Controller as any program may ask for it. @memory is of the process: the command, and
  * from the second page on the answer. What the answer says is seen by controllers_complete().
  */
-static int identify(const char *path, unsigned long memory)
+static int identify(const struct name *name, unsigned long memory)
 {
 	struct nvme_passthru_cmd cmd = {
 		.opcode = nvme_admin_identify,
@@ -248,11 +272,14 @@ static int identify(const char *path, unsigned long memory)
 	struct file *file;
 	long ret = -EFAULT;
 
-	file = filp_open(path, O_RDWR, 0);
+	file = filp_open(name->text, O_RDWR | O_NONBLOCK, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	if (!copy_to_user((void __user *)memory, &cmd, sizeof(cmd)))
-		ret = vfs_ioctl(file, NVME_IOCTL_ADMIN_CMD, memory);
+	/* The process may have another /dev than the kernel. */
+	if (!S_ISCHR(file_inode(file)->i_mode) || file_inode(file)->i_rdev != name->number)
+		ret = -ENODEV;
+	else if (!copy_to_user((void __user *)memory, &cmd, sizeof(cmd)))
+		ret = file->f_op->unlocked_ioctl(file, NVME_IOCTL_ADMIN_CMD, memory);
 	filp_close(file, NULL);
 	return ret;
 }
@@ -272,7 +299,7 @@ void controllers_ask(void)
 	memory = vm_mmap(NULL, 0, PAGE_SIZE + NVME_IDENTIFY_DATA_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	list_for_each_entry_safe(name, after, &names, list) {
-		int ret = IS_ERR_VALUE(memory) ? (int)memory : identify(name->text, memory);
+		int ret = IS_ERR_VALUE(memory) ? (int)memory : identify(name, memory);
 
 		if (ret)
 			pr_warn("%s does not answer (%d): unmarked until something identifies it\n",

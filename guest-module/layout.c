@@ -237,6 +237,14 @@ static bool is_of(const struct layout *row, const char *module)
 	return !module || (row->module && !strcmp(row->module, module));
 }
 
+/* Two structures of one name that differ: nobody knows which one is meant. */
+static void found_row(struct layout *row, int offset)
+{
+	if (row->offset != -ENOENT && row->offset != LAYOUT_LATER && row->offset != offset)
+		offset = -EINVAL;
+	WRITE_ONCE(row->offset, offset);
+}
+
 static void find_rows(const struct types *all, struct layout *rows, unsigned int count,
 		      const char *module)
 {
@@ -251,7 +259,7 @@ static void find_rows(const struct types *all, struct layout *rows, unsigned int
 		for (i = 0; i < count; i++)
 			if (is_of(&rows[i], module) &&
 			    !strcmp(text(all, type->name_off), rows[i].structure))
-				WRITE_ONCE(rows[i].offset, find_member(all, type, &rows[i], 2));
+				found_row(&rows[i], find_member(all, type, &rows[i], 2));
 	}
 }
 

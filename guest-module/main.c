@@ -89,7 +89,7 @@ static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
 
 static void on_complete(void *unused, struct request *rq)
 {
-	if (unlikely(atomic_read(&controllers_watching)))
+	if (unlikely(atomic_read(&controllers_watching) && !rq->q->disk))
 		controllers_complete(rq);
 }
 
@@ -102,6 +102,7 @@ static struct probe {
 	void *function;
 	unsigned int arguments;		/* of setup_arguments */
 	struct tracepoint *tracepoint;	/* NULL: the driver is not there, or not as expected */
+	struct tracepoint *coming;	/* of a module whose types are not described yet */
 	bool registered;
 } probes[] = {
 	{ "nvme_setup_cmd", on_setup, 2 },
@@ -164,12 +165,23 @@ static void found_tracepoint(struct tracepoint *tracepoint, const char *module)
 	}
 }
 
+static void coming_tracepoint(struct tracepoint *tracepoint)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		if (!strcmp(tracepoint->name, probes[i].name))
+			WRITE_ONCE(probes[i].coming, tracepoint);
+}
+
 static void lost_tracepoint(const struct tracepoint *tracepoint)
 {
 	unsigned int i;
 
 	mutex_lock(&probes_lock);
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (READ_ONCE(probes[i].coming) == tracepoint)
+			WRITE_ONCE(probes[i].coming, NULL);
 		if (probes[i].tracepoint != tracepoint)
 			continue;
 		disconnect_probes();
@@ -178,7 +190,8 @@ static void lost_tracepoint(const struct tracepoint *tracepoint)
 	mutex_unlock(&probes_lock);
 }
 
-static int module_changes(struct notifier_block *block, unsigned long event, void *data)
+/* Nobody promises that the types of a module are described before its tracepoints are told of. */
+static int tracepoints_change(struct notifier_block *block, unsigned long event, void *data)
 {
 	const struct tp_module *owner = data;
 	tracepoint_ptr_t *at = owner->mod->tracepoints_ptrs;
@@ -187,15 +200,35 @@ static int module_changes(struct notifier_block *block, unsigned long event, voi
 	for (; at < end; at++) {
 		struct tracepoint *tracepoint = tracepoint_ptr_deref(at);
 
-		if (event == MODULE_STATE_COMING)
-			found_tracepoint(tracepoint, owner->mod->name);
-		else if (event == MODULE_STATE_GOING)
+		if (event == MODULE_STATE_GOING)
 			lost_tracepoint(tracepoint);
+		else if (owner->mod->state == MODULE_STATE_LIVE)
+			found_tracepoint(tracepoint, owner->mod->name);
+		else
+			coming_tracepoint(tracepoint);
 	}
 	return NOTIFY_OK;
 }
 
-static struct notifier_block module_block = { .notifier_call = module_changes };
+static struct notifier_block tracepoint_block = { .notifier_call = tracepoints_change };
+
+static int module_lives(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct module *module = data;
+	unsigned int i;
+
+	for (i = 0; event == MODULE_STATE_LIVE && i < ARRAY_SIZE(probes); i++) {
+		struct tracepoint *tracepoint = READ_ONCE(probes[i].coming);
+
+		if (!tracepoint || !within_module((unsigned long)tracepoint, module))
+			continue;
+		WRITE_ONCE(probes[i].coming, NULL);
+		found_tracepoint(tracepoint, module->name);
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_block = { .notifier_call = module_lives };
 
 static void kernel_tracepoint(struct tracepoint *tracepoint, void *unused)
 {
@@ -308,9 +341,12 @@ static int __init cint_hints_init(void)
 	debugfs_create_file("probes", 0444, directory, NULL, &probes_fops);
 
 	for_each_kernel_tracepoint(kernel_tracepoint, NULL);
-	ret = register_tracepoint_module_notifier(&module_block);
+	ret = register_module_notifier(&module_block);
 	if (ret)
 		goto stop;
+	ret = register_tracepoint_module_notifier(&tracepoint_block);
+	if (ret)
+		goto unregister;
 
 	mutex_lock(&probes_lock);
 	loaded = true;
@@ -319,6 +355,8 @@ static int __init cint_hints_init(void)
 		controllers_ask();
 	return 0;
 
+unregister:
+	unregister_module_notifier(&module_block);
 stop:
 	disconnect_probes();
 	who_exit();
@@ -334,7 +372,12 @@ module_init(cint_hints_init);
 
 static void __exit cint_hints_exit(void)
 {
-	unregister_tracepoint_module_notifier(&module_block);
+	/* The parameters are there for a moment longer, and shall register nothing. */
+	mutex_lock(&probes_lock);
+	loaded = false;
+	mutex_unlock(&probes_lock);
+	unregister_tracepoint_module_notifier(&tracepoint_block);
+	unregister_module_notifier(&module_block);
 	disconnect_probes();
 	debugfs_remove(directory);
 	who_exit();

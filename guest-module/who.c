@@ -34,9 +34,8 @@ enum end {
 	END_IOMAP_DIO,		/* bi_private is a struct iomap_dio */
 	END_FILE,		/* page cache: reads, writeback */
 	END_BUFFER,		/* bi_private is a struct buffer_head, whose b_end_io says more */
-	END_BUFFER_META,	/* a buffer that is read or written by itself */
 	END_JOURNAL,
-	END_META,		/* buffers of XFS */
+	END_META,		/* a buffer that is read or written by itself */
 	END_SWAP_IN,
 	/* What was submitted by others, and where that is; see behind(). */
 	END_CHAIN,		/* the front of a bio that was split: bi_private is the rest */
@@ -50,9 +49,14 @@ enum end {
 	END_PASSED_ON = END_CHAIN,	/* from here on */
 };
 
+/*
+ * A function counts only if it is the kernel's own, or that module's: another one may have any
+ * name, and bios that point to something else.
+ */
 static const struct {
 	const char *symbol;
 	enum end end;
+	const char *module;	/* where it may be, if not in the kernel itself */
 } ends[] = {
 	{ "bio_chain_endio", END_CHAIN },
 	{ "submit_bio_wait_endio", END_WAIT },
@@ -61,44 +65,50 @@ static const struct {
 	{ "dio_bio_end_io", END_DIRECT },
 	{ "blkdev_bio_end_io_async", END_ASYNC },
 	{ "dio_bio_end_aio", END_ASYNC },
+	{ "iomap_dio_simple_end_io", END_ASYNC },
 	{ "blkdev_bio_end_io", END_BLKDEV_DIO },
 	{ "iomap_dio_bio_end_io", END_IOMAP_DIO },
-	{ "mpage_end_io", END_FILE },
+	{ "mpage_end_io", END_FILE, "ext4" },
 	{ "mpage_read_end_io", END_FILE },
 	{ "mpage_write_end_io", END_FILE },
 	{ "iomap_read_end_io", END_FILE },
 	{ "iomap_writepage_end_bio", END_FILE },
 	{ "ioend_writeback_end_bio", END_FILE },
-	{ "xfs_end_bio", END_FILE },
-	{ "ext4_end_bio", END_FILE },
+	{ "xfs_end_bio", END_FILE, "xfs" },
+	{ "ext4_end_bio", END_FILE, "ext4" },
 	{ "end_buffer_async_read_io", END_FILE },
 	{ "end_buffer_async_read", END_FILE },
 	{ "end_buffer_async_write", END_FILE },
 	{ "end_bio_bh_io_sync", END_BUFFER },
-	{ "end_buffer_read_sync", END_BUFFER_META },
-	{ "end_buffer_write_sync", END_BUFFER_META },
-	{ "ext4_end_bitmap_read", END_BUFFER_META },
-	{ "ext4_end_buffer_io_sync", END_JOURNAL },
-	{ "journal_end_buffer_io_sync", END_JOURNAL },
-	{ "xlog_bio_end_io", END_JOURNAL },
-	{ "xfs_buf_bio_end_io", END_META },
+	{ "bh_end_async_read", END_FILE },
+	{ "bh_end_async_write", END_FILE },
+	{ "bh_end_read", END_META },
+	{ "bh_end_write", END_META },
+	{ "end_buffer_read_sync", END_META },
+	{ "end_buffer_write_sync", END_META },
+	{ "ext4_end_bitmap_read", END_META, "ext4" },
+	{ "ext4_end_buffer_io_sync", END_JOURNAL, "ext4" },
+	{ "journal_end_buffer_io_sync", END_JOURNAL, "jbd2" },
+	{ "xlog_bio_end_io", END_JOURNAL, "xfs" },
+	{ "xfs_buf_bio_end_io", END_META, "xfs" },
 	{ "end_swap_bio_read", END_SWAP_IN },
-	{ "clone_endio", END_DM },
-	{ "crypt_endio", END_CRYPT },
-	{ "md_end_clone_io", END_MD },
-	{ "raid1_end_read_request", END_RAID1 },
-	{ "raid1_end_write_request", END_RAID1 },
-	{ "raid10_end_read_request", END_RAID10 },
-	{ "raid10_end_write_request", END_RAID10 },
-	{ "btrfs_simple_end_io", END_BTRFS },
-	{ "btrfs_orig_write_end_io", END_BTRFS },
-	{ "btrfs_clone_write_end_io", END_BTRFS_COPY },
-	{ "btrfs_dio_end_io", END_IOMAP_DIO },
-	{ "end_bbio_data_read", END_FILE },
-	{ "end_bbio_data_write", END_FILE },
-	{ "end_bbio_meta_read", END_META },
-	{ "end_bbio_meta_write", END_META },
-	{ "btrfs_end_super_write", END_META },
+	{ "swap_bio_read_end_io", END_SWAP_IN },
+	{ "clone_endio", END_DM, "dm_mod" },
+	{ "crypt_endio", END_CRYPT, "dm_crypt" },
+	{ "md_end_clone_io", END_MD, "md_mod" },
+	{ "raid1_end_read_request", END_RAID1, "raid1" },
+	{ "raid1_end_write_request", END_RAID1, "raid1" },
+	{ "raid10_end_read_request", END_RAID10, "raid10" },
+	{ "raid10_end_write_request", END_RAID10, "raid10" },
+	{ "btrfs_simple_end_io", END_BTRFS, "btrfs" },
+	{ "btrfs_orig_write_end_io", END_BTRFS, "btrfs" },
+	{ "btrfs_clone_write_end_io", END_BTRFS_COPY, "btrfs" },
+	{ "btrfs_dio_end_io", END_IOMAP_DIO, "btrfs" },
+	{ "end_bbio_data_read", END_FILE, "btrfs" },
+	{ "end_bbio_data_write", END_FILE, "btrfs" },
+	{ "end_bbio_meta_read", END_META, "btrfs" },
+	{ "end_bbio_meta_write", END_META, "btrfs" },
+	{ "btrfs_end_super_write", END_META, "btrfs" },
 };
 
 static const char * const kind_names[KINDS] = {
@@ -164,8 +174,8 @@ static const char * const lost_names[LAYOUTS] = {
 #define MOST_BIOS 8
 
 /*
- * End functions that were met. A slot keeps its function; what it says is looked up when needed.
- * Functions begin at multiples of 16.
+ * End functions that were met. A slot keeps its function until that one's module goes; what it says
+ * is looked up when needed. Functions begin at multiples of 16.
  */
 #define SEEN_BITS	7
 #define FUNCTION_SHIFT	4
@@ -200,18 +210,37 @@ const char *who_lost(unsigned int n)
 	return NULL;
 }
 
+static bool is_same(const char *one, const char *other)
+{
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
 static enum end look_up(void *function)
 {
 	char name[KSYM_SYMBOL_LEN];
+	char *module;
 	unsigned int i;
 
+	/* "name", or "name [module]"; compilers append to the name of a copy, after a dot. */
 	sprint_symbol_no_offset(name, (unsigned long)function);
-	/* Without " [module]", and what compilers append to a copy of a function. */
+	module = strchr(name, '[');
+	if (module) {
+		module++;
+		module[strcspn(module, " ]")] = '\0';
+	}
 	name[strcspn(name, " .")] = '\0';
 	for (i = 0; i < ARRAY_SIZE(ends); i++)
 		if (!strcmp(name, ends[i].symbol))
-			return ends[i].end;
+			return !module || is_same(module, ends[i].module) ? ends[i].end :
+									    END_UNKNOWN;
 	return END_UNKNOWN;
+}
+
+/* What the slot says is to be read after it. */
+static __always_inline void *function_of(const struct seen *slot)
+{
+	/* Pairs with empty(). */
+	return smp_load_acquire(&slot->function);
 }
 
 static enum end meet(struct seen *slot, void *function)
@@ -236,7 +265,7 @@ static noinline enum end search(void *function)
 
 	for (i = 0; i < ARRAY_SIZE(seen); i++) {
 		struct seen *slot = &seen[(first + i) % ARRAY_SIZE(seen)];
-		void *there = READ_ONCE(slot->function);
+		void *there = function_of(slot);
 		enum end end;
 
 		if (!there) {
@@ -255,18 +284,13 @@ static __always_inline enum end end_of(void *function)
 {
 	const struct seen *slot = &seen[first_slot(function)];
 
-	if (likely(READ_ONCE(slot->function) == function)) {
+	if (likely(function_of(slot) == function)) {
 		const enum end end = READ_ONCE(slot->end);
 
 		if (likely(end != END_NEW))
 			return end;
 	}
 	return search(function);
-}
-
-static bool is_same(const char *one, const char *other)
-{
-	return one && other ? !strcmp(one, other) : one == other;
 }
 
 static void find_layouts(const char *module)
@@ -293,7 +317,24 @@ static bool has_rows(const char *module)
 	return false;
 }
 
-/* A module's functions go with it, and another's may come in their place. */
+/* Its function is met no more. */
+static void empty(struct seen *slot)
+{
+	WRITE_ONCE(slot->end, END_NEW);
+	/* Pairs with function_of(): who sees that the place is free sees that it says nothing. */
+	smp_store_release(&slot->function, NULL);
+}
+
+static void lose_layouts(const char *module)
+{
+	unsigned int i;
+
+	for (i = 0; i < LAYOUTS; i++)
+		if (is_same(layouts[i].module, module))
+			WRITE_ONCE(layouts[i].offset, LAYOUT_LATER);
+}
+
+/* A module's functions and structures go with it, and others may come in their place. */
 static int module_changes(struct notifier_block *block, unsigned long event, void *data)
 {
 	const struct module *module = data;
@@ -305,7 +346,8 @@ static int module_changes(struct notifier_block *block, unsigned long event, voi
 		return NOTIFY_OK;
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
 		if (within_module((unsigned long)seen[i].function, module))
-			WRITE_ONCE(seen[i].end, END_NEW);
+			empty(&seen[i]);
+	lose_layouts(module->name);
 	return NOTIFY_OK;
 }
 
@@ -351,10 +393,16 @@ static struct verdict iomap_dio(const struct bio *bio, const void *dio)
  * Readahead in advance begins with the page that asks for the next readahead. What begins with
  * another one was asked for by a reader, who waits for it.
  */
+static bool asks_for_more(const struct bio *bio)
+{
+	/* Some count their pages by bytes alone, and leave bi_vcnt at 0. */
+	return bio_has_data((struct bio *)bio) &&
+	       folio_test_readahead(page_folio(bio->bi_io_vec->bv_page));
+}
+
 static bool read_in_advance(const struct bio *bio)
 {
-	return (bio->bi_opf & REQ_RAHEAD) && bio->bi_vcnt &&
-	       folio_test_readahead(page_folio(bio->bi_io_vec->bv_page));
+	return (bio->bi_opf & REQ_RAHEAD) && asks_for_more(bio);
 }
 
 static struct verdict page_cache(const struct bio *bio)
@@ -387,6 +435,8 @@ static struct verdict metadata(const struct bio *bio)
 	return (struct verdict) { KIND_LATER, HINT_NONE };
 }
 
+/* Before Linux 7.x a buffer had an end function of its own behind that of its bio. */
+#ifdef HAVE_BUFFERS_OWN_END
 static struct verdict buffer(const struct bio *bio)
 {
 	const struct buffer_head *bh = bio->bi_private;
@@ -396,16 +446,22 @@ static struct verdict buffer(const struct bio *bio)
 		return page_cache(bio);
 	case END_JOURNAL:
 		return journal(bio);
-	case END_BUFFER_META:
+	case END_META:
 		return metadata(bio);
 	default:
 		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
 	}
 }
+#else
+static struct verdict buffer(const struct bio *bio)
+{
+	return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+}
+#endif
 
 static struct verdict swap_in(const struct bio *bio)
 {
-	if (bio->bi_vcnt && folio_test_readahead(page_folio(bio->bi_io_vec->bv_page)))
+	if (asks_for_more(bio))
 		return (struct verdict) { KIND_LATER, HINT_NONE };
 	return (struct verdict) { KIND_SWAP, HINT_URGENT };
 }
@@ -639,7 +695,7 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 		     (bio->bi_ioprio & PRIORITY_DECIDES)))
 		return bios_and_list_wait(rq, batches);
 	slot = &seen[first_slot(bio->bi_end_io)];
-	if (likely(READ_ONCE(slot->function) == bio->bi_end_io)) {
+	if (likely(function_of(slot) == bio->bi_end_io)) {
 		const enum end end = READ_ONCE(slot->end);
 
 		if (end == END_WAIT)

@@ -77,8 +77,10 @@ verify_fatal=1
 """
 
 
-#: Kernels of the distribution's other releases: the upstream version and the release.
-OTHERS = {"6.1": ("6.1", "bookworm"), "6.12-bookworm": ("6.12", "bookworm")}
+#: Kernels of the distribution's other releases: the upstream version and the release. The last is
+#: the newest that Debian has for a release.
+OTHERS = {"6.1": ("6.1", "bookworm"), "6.12-bookworm": ("6.12", "bookworm"),
+          "7": ("7", "trixie-backports")}
 #: What is made of a kernel.
 PLACES_OF_KERNEL = ("DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE", "DISTRO_INITRAMFS",
                     "DISTRO_HINTS", "DISTRO_ROOT", "DISTRO_HINTS_INITRAMFS")
@@ -351,6 +353,20 @@ def agreement(ours: Marks, its: Marks) -> float:
     """The share of commands that have the same mark, of the more there are of."""
     pairs = ((ours.unmarked, its.unmarked), (ours.urgent, its.urgent), (ours.barrier, its.barrier))
     return sum(map(min, pairs)) / max(ours.total, its.total, 1)
+
+
+def test_the_driver_comes_after_it(guest: Guest) -> None:
+    """As where the module is loaded early and the driver when its device is found."""
+    load(guest)
+    guest.shell(f"set -e; umount {EXT4} {XFS}; rmmod nvme; rmmod nvme_core")
+    assert set(guest.shell(f"cut -d' ' -f2 {hints.DEBUGFS}/probes").split()) == {"absent"}
+    guest.shell("set -e; for m in $(grep nvme /lib/modules/load-order); do"
+                " insmod $m 2>/dev/null || true; done;"
+                f"rm /tmp/ns? {OTHER}; {NAMES} {FILE_SYSTEMS}")
+    assert set(guest.shell(f"cut -d' ' -f2 {hints.DEBUGFS}/probes").split()) == {"on"}
+    assert sent(guest, hintio("--api=pread --count=4")) == Marks(urgent=4)
+    assert dsmgmt(guest, hintio("--api=pread --count=4", OTHER)).popitem()[1] == [0] * 4
+    guest.shell(f"rmmod {module.NAME}")
 
 
 @pytest.mark.slow

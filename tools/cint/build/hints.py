@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from cint import paths, steps, ui
@@ -165,21 +166,25 @@ def module_files() -> list[Path]:
                   if path.suffix in (".c", ".h") or path.name in ("Kbuild", "Makefile"))
 
 
-def _compile(step: steps.Step, release: str) -> None:
-    """Run make in the root, as a person would in that distribution."""
+def compile_module(step: steps.Step, release: str, files: Iterable[Path]) -> Path:
+    """Run make in the root, as a person would in that distribution; where the module is then."""
     root = paths.DISTRO_ROOT
     shutil.rmtree(root / "build", ignore_errors=True)
     (root / "build").mkdir()
-    for path in module_files():
+    (root / "proc").mkdir(exist_ok=True)
+    for path in files:
         shutil.copyfile(path, root / "build" / path.name)
     # The headers' link points where they were configured for; and nobody reads the module's BTF.
     make = (f"make -C /build KDIR=/usr/src/linux-headers-{release} CONFIG_DEBUG_INFO_BTF_MODULES= "
             "KCFLAGS=-Werror")
-    enter = 'mount --bind /dev/null "$0/dev/null" && exec chroot "$0" /usr/bin/env -i ' \
+    # Since Linux 7 objtool asks /proc how large its stack may be.
+    enter = 'mount --bind /dev/null "$0/dev/null" && mount --rbind /proc "$0/proc" && ' \
+            'exec chroot "$0" /usr/bin/env -i ' \
             f'PATH=/usr/bin:/usr/sbin LC_ALL=C /bin/sh -c "{make}"'
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     step.run(["unshare", *user, "--mount", "sh", "-c", enter, root],
              hint="user namespaces must be allowed, or run the command as root")
+    return root / "build"
 
 
 def _build_module() -> bool:
@@ -196,9 +201,9 @@ def _build_module() -> bool:
             _unpack(step, candidate)
         unpacked.write({"version": candidate.version})
     with steps.step("distro-hints", "Build the hints module") as step:
-        _compile(step, facts["release"])
+        place = compile_module(step, facts["release"], module_files())
         paths.DISTRO_HINTS.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(paths.DISTRO_ROOT / "build" / f"{NAME}.ko", paths.DISTRO_HINTS)
+        shutil.copyfile(place / f"{NAME}.ko", paths.DISTRO_HINTS)
         step.summary(f"for {facts['release']}, {ui.size(paths.DISTRO_HINTS.stat().st_size)}")
     stamp.write(inputs)
     return True
