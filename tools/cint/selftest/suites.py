@@ -138,11 +138,12 @@ def _style_checks() -> list[Command]:
     ours = _by_directory(path for path in paths.QEMU_SERIES.rglob("*.patch")
                          if path.name != cover.NAME)
     theirs = _by_directory(patches.read_series(paths.GUEST_PATCHES))
+    modules = (paths.GUEST_MODULE, paths.ROOT / "tests/guest/impostor")
     return [
         *(_qemus_checkpatch(place, found, "-f") for place, found in files.items()),
         *(_qemus_checkpatch(place, found) for place, found in ours.items()),
-        _kernels_checkpatch(paths.GUEST_MODULE, sorted(paths.GUEST_MODULE.glob("*.[ch]")),
-                            "--no-tree", "-f"),
+        *(_kernels_checkpatch(place, sorted(place.glob("*.[ch]")), "--no-tree", "-f")
+          for place in modules),
         *(_kernels_checkpatch(place, found) for place, found in theirs.items()),
     ]
 
