@@ -4,7 +4,7 @@
 A figure is a module of :mod:`cint.figures.library` with one ``FIGURE``. All
 times and rates in it are reported ones (see scale.py), all runs are in virtual
 time, with the device's own extras (drain, max-hold) off and the kernel's marks
-literal, as in the papers.
+literal, as in the papers, unless a run says otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Run:
     distribution's kernel the module gives them.
 
     ``polling`` is a mode of ``--polling``, ``engine`` one of ``--engine``, ``steering`` one of
-    ``--steering``.
+    ``--steering``, ``extras`` a word of ``--extras``.
     """
 
     policy: str
@@ -49,6 +49,7 @@ class Run:
     polling: str = polling.OFF
     engine: str = engines.KERNEL
     steering: str = steering.OFF
+    extras: str = properties.DEFAULT_EXTRAS
 
     @property
     def title(self) -> str:
@@ -199,4 +200,4 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
         cpu_scale=group.cpu_scale, cost_ns=group.cost_ns, quick=False, drive=None,
         device_opts=group.device_opts,
         repeat_command="./cint figure", hints=run.hints, guest=group.guest,
-        boot_limit_s=limit_s * group.vcpus)
+        extras=run.extras, boot_limit_s=limit_s * group.vcpus)

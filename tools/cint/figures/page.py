@@ -234,6 +234,8 @@ _HOW = (
     "which it must fail, which `./cint test tool` shows for what is stored. An expected failure "
     "has bounds and a reason, whose measured numbers are of the same runs, and is a failure "
     "outside of them, or if the claim holds after all. "
+    "Where our kernel gives hints it marks the end of every submission, as the paper has it "
+    "(`block.irq_hints=1535`), unless the remarks of a page say otherwise. "
     "What else was measured is in [measured.md](measured.md).")
 _WHERE = (
     "Each name leads to what was measured and judged. `./cint docs figures` makes the page of each "
