@@ -27,6 +27,7 @@ FAMILIES = {
     "blk-switch": "Rearchitecting Linux Storage Stack for us Latency and High Throughput "
                   "(OSDI 2021)",
     "guests": "Guests with and without hints",
+    "marks": "What the kernel's marks are worth to ordinary jobs",
 }
 
 

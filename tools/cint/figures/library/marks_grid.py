@@ -31,7 +31,7 @@ def panel(media: str, engine: str) -> Panel:
 
 
 FIGURE = Figure(
-    "marks-grid", "guests", "Ordinary jobs under the kernel's marks",
+    "marks-grid", "marks", "Ordinary jobs under the kernel's marks",
     "not a figure of a paper; cinterrupts, section 3.4, has batches whose end is waited for",
     "A job that keeps many reads in flight and waits for any of them has no fewer reads, and none "
     "that take longer, than under the better of default and adaptive.",
