@@ -23,11 +23,11 @@ def sync(threads: int, name: str = "sync") -> Workload:
 def aio(depth: int, submit: int, complete: int, name: str = "async", *,
         threads: int = 1, engine: str = "libaio") -> Workload:
     """libaio, or another engine; the kernel marks the last of each batch with a Barrier."""
-    job = workloads.ASYNC.replace("ioengine=libaio", f"ioengine={engine}")
+    job = workloads.async_job(depth, submit, complete, f"ioengine={engine}\n")
     many = f"numjobs={threads}\ngroup_reporting\n" if threads > 1 else ""
     by = f"{threads} threads, each " if threads > 1 else ""
     return Workload(name, f"{by}{engine}, depth {depth}, batches of {submit}",
-                    COMMON + workloads.async_job(depth, submit, complete, job) + many)
+                    COMMON + job + many)
 
 
 def mix(depth: int, submit: int, complete: int, name: str = "mixed", *, sliced: bool = True,
