@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a library's header says of itself, as manual pages, in Markdown, or as a program.
+"""What a header says of itself, as manual pages, in Markdown, or as a program.
 
     apidoc.py HEADER list              names of the manual pages
     apidoc.py HEADER man DIRECTORY     the manual pages
@@ -75,11 +75,13 @@ def _paragraphs(lines: list[str]) -> list[str | list[str]]:
 
 def _declaration(text: str, kind: str) -> str:
     """The code behind a comment, as far as it goes."""
-    end = r"^\};\n" if kind in ("struct", "enum") else r";\n"
+    end = r"^\};\n" if kind in ("struct", "enum") else r";\n|\n\{\n"
     found = re.search(end, text, re.MULTILINE)
     if not found:
         raise FaultError("a comment with no code behind it")
-    return text[:found.end()].strip()
+    # a function that is defined where it stands is shown as it is declared
+    inline = text[found.start()] == "\n"
+    return f"{text[:found.start()]};" if inline else text[:found.end()].strip()
 
 
 def _members(lines: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -137,8 +139,8 @@ def read(header: Path) -> list[Entry]:
     entries = [_entry(found[1], text[found.end():]) for found in _COMMENT.finditer(text)]
     named = {entry.name for entry in entries}
     bare = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    for kind, name in re.findall(r"^(?:typedef .*\(\*(?P<t>\w+)\)|(?:[a-z]\w*[ *]+)+(\w+)\()", bare,
-                                 re.MULTILINE):
+    for kind, name in re.findall(
+            r"^(?:typedef .*\(\*(?P<t>\w+)\)|(?:[A-Za-z]\w*[ *]+)+(\w+)\()", bare, re.MULTILINE):
         if (kind or name) not in named:
             raise FaultError(f"{kind or name} has no comment")
     for entry in entries:
@@ -258,7 +260,7 @@ def manual(entries: list[Entry], library: Library) -> dict[str, str]:
 def _markdown(text: str) -> str:
     text = text.replace("<", "&lt;")
     text = re.sub(r"@(\w+)", r"`\1`", text)
-    return re.sub(r"(?<!`)\b([a-z]\w*_\w+\(\)|(?:CINTIO|LIBCINT|NVME_CINT)_\w+\*?)", r"`\1`",
+    return re.sub(r"(?<!`)\b([a-z]\w*_\w+\(\)|(?:CINT|CINTIO|LIBCINT|NVME_CINT)_\w+\*?)", r"`\1`",
                   text)
 
 
@@ -269,10 +271,9 @@ def _blocks(parts: list[str | list[str]]) -> list[str]:
     return lines
 
 
-def markdown(entries: list[Entry], library: Library) -> str:
+def markdown(entries: list[Entry], header: str) -> str:
     """The reference."""
-    lines = [f"# {library.name}.h", "",
-             "Made from the comments of the header, as its manual pages are."]
+    lines = [f"# {header}", "", "Made from the comments of the header."]
     for entry in entries:
         if entry.kind == "doc":
             lines += ["", f"## {entry.name}", *_blocks(entry.text)]
@@ -311,18 +312,16 @@ def main(argv: list[str]) -> int:
     header, verb = Path(argv[1]), argv[2]
     try:
         entries = read(header)
-        library = library_of(header)
-        pages = manual(entries, library)
         if verb == "list":
-            print("\n".join(pages))
+            print("\n".join(manual(entries, library_of(header))))
         elif verb == "functions":
             print("\n".join(entry.name for entry in entries if entry.kind == "function"))
         elif verb == "man":
             Path(argv[3]).mkdir(parents=True, exist_ok=True)
-            for name, text in pages.items():
+            for name, text in manual(entries, library_of(header)).items():
                 (Path(argv[3]) / name).write_text(text, "utf-8")
         else:
-            text = markdown(entries, library) if verb == "markdown" else example(entries)
+            text = markdown(entries, header.name) if verb == "markdown" else example(entries)
             Path(argv[3]).write_text(text, "utf-8")
     except (OSError, FaultError) as problem:
         print(f"apidoc.py: {header}: {problem}", file=sys.stderr)

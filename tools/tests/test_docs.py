@@ -199,6 +199,14 @@ def test_made_pages_have_what_there_is() -> None:
             assert f"`{one.flags[0]}" in options
 
 
+def test_the_engines_header_documents_every_function(tmp_path: Path) -> None:
+    """The program that makes its page refuses one that has no comment, or lacks a parameter."""
+    site.write_reference(tmp_path / "coalesce.md")
+    text = (tmp_path / "coalesce.md").read_text("utf-8")
+    assert "### cint_submit()" in text
+    assert "static inline int64_t cint_deadline(const CintCq *cq);" in text
+
+
 def test_the_list_of_figures_leads_to_every_page_with_its_drawing(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "SOURCE", tmp_path)

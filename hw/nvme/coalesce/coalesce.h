@@ -3,13 +3,28 @@
  *
  * Interrupt coalescing engine: decides, for one completion queue, when its
  * pending completions deserve an interrupt and of which class.
+ */
+#ifndef HW_NVME_COALESCE_H
+#define HW_NVME_COALESCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../cint-abi.h"
+#include "limit.h"
+#include "pace.h"
+#include "waits.h"
+
+/**
+ * DOC: How to drive the engine
  *
  * The engine is arithmetic over events. It owns no clock, no timer, no queue
  * memory and no lock; it allocates nothing. Time is int64_t nanoseconds of any
  * one monotonic clock, handed in with each event. The same code runs in the
  * device, in the unit tests and in offline tools.
  *
- * How to drive it (one completion queue, one submission queue):
+ * One completion queue with one submission queue is driven so::
  *
  *     cint_config_init(&config);
  *     cint_scope_init(&scope);
@@ -34,18 +49,6 @@
  * time. Errors: none at run time; configurations are checked beforehand with
  * cint_config_conflict().
  */
-#ifndef HW_NVME_COALESCE_H
-#define HW_NVME_COALESCE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "../cint-abi.h"
-#include "limit.h"
-#include "pace.h"
-#include "waits.h"
-
 #define CINT_NO_DEADLINE    INT64_MAX
 
 typedef enum NvmeCintPolicyId CintPolicy;
@@ -140,15 +143,37 @@ extern const CintParam cint_params[];
 
 extern const char *const cint_policy_names[];
 
-/* Name of a reason as printed and traced ("thr", "quiet", ...). */
+/**
+ * cint_reason_name() - the name of a reason, as printed and traced
+ * @reason: why an interrupt was sent
+ *
+ * Return: A word such as "thr" or "quiet".
+ */
 const char *cint_reason_name(CintReason reason);
 
-/* True if every single value of @config lies in its range. */
+/**
+ * cint_config_in_range() - whether every single value lies in its range
+ * @config: the configuration
+ *
+ * See cint_config_conflict() for what values say together.
+ *
+ * Return: True if so.
+ */
 bool cint_config_in_range(const CintConfig *config);
 
-/* Sets every parameter to its default. */
+/**
+ * cint_config_init() - set every parameter to its default
+ * @config: the configuration
+ */
 void cint_config_init(CintConfig *config);
 
+/**
+ * cint_config_field() - where a configuration has a parameter
+ * @config: the configuration
+ * @param: a row of cint_params
+ *
+ * Return: The field of that parameter.
+ */
 uint64_t *cint_config_field(CintConfig *config, const CintParam *param);
 
 /*
@@ -158,10 +183,12 @@ uint64_t *cint_config_field(CintConfig *config, const CintParam *param);
 #define CINT_ENDLESS_THR        1024
 #define CINT_ENDLESS_DELTA_NS   1000000
 
-/*
- * Returns NULL if @config makes sense as a whole, else a sentence that names
- * the parameters at odds. Single values are the caller's to check against
- * min and max.
+/**
+ * cint_config_conflict() - whether a configuration makes sense as a whole
+ * @config: the configuration, whose single values the caller has checked with
+ *     cint_config_in_range()
+ *
+ * Return: NULL if so, else a sentence that names the parameters at odds.
  */
 const char *cint_config_conflict(const CintConfig *config);
 
@@ -309,150 +336,344 @@ typedef struct CintSq {
     CintWaitsSq waits;
 } CintSq;
 
+/**
+ * cint_scope_init() - begin a controller's counters
+ * @scope: the counters
+ */
 void cint_scope_init(CintScope *scope);
 
-/*
- * @size: CQ entries, at least 2. Also serves as the reset event: a queue that
- * is initialised again remembers nothing. Commands still in flight must have
- * been cancelled, since @scope counts them.
+/**
+ * cint_cq_init() - begin a completion queue
+ * @cq: the completion queue
+ * @scope: the counters of its controller
+ * @size: CQ entries, at least 2
+ * @config: what holds until cint_configure()
+ *
+ * Also serves as the reset event: a queue that is initialised again remembers
+ * nothing. Commands still in flight must have been cancelled, since @scope
+ * counts them.
  */
 void cint_cq_init(CintCq *cq, CintScope *scope, uint32_t size,
                   const CintConfig *config);
+
+/**
+ * cint_sq_init() - begin a submission queue
+ * @sq: the submission queue
+ * @cq: where its commands complete
+ */
 void cint_sq_init(CintSq *sq, CintCq *cq);
 
-/*
- * The guest has published SQEs of @sq of which @backlog are not fetched yet;
- * cint_submit() takes them off one by one. While there are any the queue is
- * not drained, and they count as commands in flight. A caller that fetches at
- * once, or that cannot know, need not say so.
+/**
+ * cint_published() - the guest has published SQEs
+ * @sq: the submission queue
+ * @now: time of the event, ns of the caller's clock
+ * @backlog: how many SQEs are not fetched yet
+ *
+ * cint_submit() takes them off one by one. While there are any the queue is not
+ * drained, and they count as commands in flight. A caller that fetches at once,
+ * or that cannot know, need not say so.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_published(CintSq *sq, int64_t now, uint32_t backlog);
 
-/*
- * A command was fetched from @sq. @hints is the union of what the sender said
- * in all places, @sources says where; @cmd->page and @cmd->content are set by
- * the caller, who may leave them alone where cint_looks() says no. @cmd belongs
- * to the engine until cint_complete() or cint_cancel(). Never leads to an
- * interrupt, and moves no deadline.
+/**
+ * cint_submit() - a command was fetched
+ * @sq: the submission queue
+ * @cmd: the command, which belongs to the engine until cint_complete() or
+ *     cint_cancel()
+ * @now: time of the event, ns of the caller's clock
+ * @hints: the union of what the sender said in all places
+ * @sources: where it was said
+ *
+ * @cmd->page and @cmd->content are set by the caller, who may leave them alone
+ * where cint_looks() says no. Moves no deadline.
+ *
+ * Return: No interrupt, ever.
  */
 CintAction cint_submit(CintSq *sq, CintCmd *cmd, int64_t now, uint8_t hints,
                        uint8_t sources);
 
-/*
- * The last SQE that one tail write of @sq published has been fetched: the end
- * of a batch, from which hints are inferred for a guest that gives none. If
- * the guest sleeps now, what is pending is told.
+/**
+ * cint_batch_end() - the last SQE of one tail write has been fetched
+ * @sq: the submission queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * It is the end of a batch, from which hints are inferred for a guest that
+ * gives none. If the guest sleeps now, what is pending is told.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_batch_end(CintSq *sq, int64_t now);
 
-/* The guest wrote a doorbell of the pair, or its shadow was seen to move. */
+/**
+ * cint_rang() - the guest rang a doorbell of the pair
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * Or its shadow was seen to move.
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_rang(CintCq *cq, int64_t now);
 
-/* Does the queue go by the buffers of commands, or by what they are for? */
+/**
+ * cint_looks() - whether the queue looks at commands themselves
+ * @cq: the completion queue
+ *
+ * It goes by their buffers, or by what they are for.
+ *
+ * Return: True if so.
+ */
 static inline bool cint_looks(const CintCq *cq)
 {
     return cq->looks;
 }
 
-/* What is believed of the buffers of @sq; nothing where it never learned. */
+/**
+ * cint_belief() - what is believed of the buffers of a submission queue
+ * @sq: the submission queue
+ *
+ * Return: The belief; nothing where it never learned.
+ */
 static inline CintBelief cint_belief(const CintSq *sq)
 {
     return cint_waits_belief(&sq->cq->scope->waits, &sq->waits);
 }
 
-/* Both, where a batch is fetched when its doorbell rings. */
+/**
+ * cint_doorbell() - a doorbell that is rung when its batch is fetched
+ * @sq: the submission queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * cint_rang() and cint_batch_end() in one.
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_doorbell(CintSq *sq, int64_t now);
 
-/* The CQE of @cmd was posted. @error: its status is not success. */
+/**
+ * cint_complete() - the CQE of a command was posted
+ * @sq: the submission queue
+ * @cmd: the command
+ * @now: time of the event, ns of the caller's clock
+ * @error: its status is not success
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error);
 
-/* The posting pass that raised the last cint_complete() calls is over. */
+/**
+ * cint_pass_end() - a posting pass is over
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * It is that which raised the last cint_complete() calls.
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_pass_end(CintCq *cq, int64_t now);
 
-/* @cmd will never complete. */
+/**
+ * cint_cancel() - a command will never complete
+ * @sq: the submission queue
+ * @cmd: the command
+ * @now: time of the event, ns of the caller's clock
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_cancel(CintSq *sq, CintCmd *cmd, int64_t now);
 
-/* @sq goes away with everything it still had in flight: cancels it all. */
+/**
+ * cint_delete_sq() - a submission queue goes away
+ * @sq: the submission queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * Everything it still had in flight is cancelled.
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_delete_sq(CintSq *sq, int64_t now);
 
-/*
- * The guest consumed all CQEs before free-running index @head. A head that
- * lies beyond the tail is the guest's mistake and counts as "everything".
+/**
+ * cint_head() - the guest consumed CQEs
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ * @head: free-running index of the first that is left
+ *
+ * A head that lies beyond the tail is the guest's mistake and counts as
+ * "everything".
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head);
 
-/* Does the policy in force know an interrupt pointer? */
+/**
+ * cint_uses_pointer() - whether the policy in force knows an interrupt pointer
+ * @cq: the completion queue
+ *
+ * Return: True if so.
+ */
 bool cint_uses_pointer(const CintCq *cq);
 
-/*
- * Arms the interrupt pointer at free-running index @target, which lies 1 to
- * size - 1 entries after the head. Ignored by policies that know none.
+/**
+ * cint_pointer() - arm the interrupt pointer
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ * @target: a free-running index, 1 to size - 1 entries after the head
+ *
+ * Ignored by policies that know none.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_pointer(CintCq *cq, int64_t now, uint32_t target);
 
-/* No pointer any more: every completion interrupts. Ignored likewise. */
+/**
+ * cint_pointer_off() - take the interrupt pointer away
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * Every completion interrupts. Ignored by policies that know none.
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_pointer_off(CintCq *cq, int64_t now);
 
-/*
- * The guest has, or no longer has, a way to tell the urgent class from the
- * full one. Without it only full interrupts are sent.
+/**
+ * cint_set_record() - the guest can tell the urgent class, or no longer
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ * @has_record: whether it has a way to tell it from the full one
+ *
+ * Without it only full interrupts are sent.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_set_record(CintCq *cq, int64_t now, bool has_record);
 
-/* Can an interrupt be of the urgent class? */
+/**
+ * cint_may_be_urgent() - whether an interrupt can be of the urgent class
+ * @cq: the completion queue
+ *
+ * Return: True if so.
+ */
 bool cint_may_be_urgent(const CintCq *cq);
 
-/*
- * The queue's vector is masked, or not. What is sent to a masked vector does
- * not count for the storm limit.
+/**
+ * cint_set_masked() - the queue's vector is masked, or no longer
+ * @cq: the completion queue
+ * @masked: whether it is
+ *
+ * What is sent to a masked vector does not count for the storm limit.
  */
 void cint_set_masked(CintCq *cq, bool masked);
 
-/* The deadline passed. Calling it early or without one is harmless. */
+/**
+ * cint_timer() - the deadline passed
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ *
+ * Calling it early or without a deadline is harmless.
+ *
+ * Return: What to do: at most one interrupt.
+ */
 CintAction cint_timer(CintCq *cq, int64_t now);
 
-/*
- * As cint_timer(cq, due), at @now, that or later: what is due is decided by
- * the deadline, what holds it, and the next interrupt, by when it is sent.
+/**
+ * cint_timer_late() - the deadline passed, and the caller comes late
+ * @cq: the completion queue
+ * @due: the deadline, ns
+ * @now: @due or later, ns
+ *
+ * As cint_timer(cq, due), at @now: what is due is decided by the deadline; what
+ * holds it, and the next interrupt, by when it is sent.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_timer_late(CintCq *cq, int64_t due, int64_t now);
 
-/*
- * @config holds from now on. Pending completions go out at once, so that no
- * change can strand them.
+/**
+ * cint_configure() - another configuration holds from now on
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ * @config: the configuration, without conflict
+ *
+ * Pending completions go out at once, so that no change can strand them.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_configure(CintCq *cq, int64_t now, const CintConfig *config);
 
-/*
- * Turns coalescing off (every completion interrupts) or on again, as feature
- * 09h does for the queues of a vector.
+/**
+ * cint_disable() - turn coalescing off or on again
+ * @cq: the completion queue
+ * @now: time of the event, ns of the caller's clock
+ * @disabled: every completion interrupts
+ *
+ * As feature 09h does for the queues of a vector.
+ *
+ * Return: What to do: at most one interrupt.
  */
 CintAction cint_disable(CintCq *cq, int64_t now, bool disabled);
 
-/* The delivery ratio in force; false for policies without one. */
+/**
+ * cint_ratio() - the delivery ratio in force
+ * @cq: the completion queue
+ * @up: set to how many completions are delivered
+ * @skip: set to of how many
+ *
+ * Return: False for policies without a ratio.
+ */
 bool cint_ratio(const CintCq *cq, uint32_t *up, uint32_t *skip);
 
-/* Mean interval between interrupts in ns, 0 if unknown (storm limit on). */
+/**
+ * cint_storm_ewma() - the mean interval between interrupts
+ * @cq: the completion queue
+ *
+ * Return: Ns; 0 if unknown, or without a storm limit.
+ */
 uint64_t cint_storm_ewma(const CintCq *cq);
 
-/* True while the storm limiter holds or retunes. */
+/**
+ * cint_storm_active() - whether the storm limiter holds or retunes
+ * @cq: the completion queue
+ *
+ * Return: True if so.
+ */
 bool cint_storm_active(const CintCq *cq);
 
-/* The end of max-hold for the oldest pending CQE. */
+/**
+ * cint_hold_deadline() - the end of max-hold for the oldest pending CQE
+ * @cq: the completion queue
+ *
+ * Return: Ns, or CINT_NO_DEADLINE.
+ */
 static inline int64_t cint_hold_deadline(const CintCq *cq)
 {
     return cq->pending && cq->config.max_hold_ns ?
            cq->first_ns + (int64_t)cq->config.max_hold_ns : CINT_NO_DEADLINE;
 }
 
-/* When what is held may go out. */
+/**
+ * cint_release_deadline() - when what the limiter holds may go out
+ * @cq: the completion queue
+ *
+ * Return: Ns, or CINT_NO_DEADLINE.
+ */
 static inline int64_t cint_release_deadline(const CintCq *cq)
 {
     return cq->held ? cint_limits_release(&cq->limits, cq->held)
                     : CINT_NO_DEADLINE;
 }
 
-/* When to call cint_timer(), or CINT_NO_DEADLINE. Asked after each event. */
+/**
+ * cint_deadline() - when to call cint_timer()
+ * @cq: the completion queue
+ *
+ * Asked after each event.
+ *
+ * Return: Ns, or CINT_NO_DEADLINE.
+ */
 static inline int64_t cint_deadline(const CintCq *cq)
 {
     int64_t hold = cint_hold_deadline(cq);

@@ -2,8 +2,9 @@
 """The site: the documents as they are, every option, and a search; made by Sphinx.
 
 The Markdown of docs/ is copied to build/docs/source, where links that leave it become plain text.
-What is not written by hand is added there: the options from the parsers, the reference of the
-user-space library from its header, the navigation. The site needs no network and no other file.
+What is not written by hand is added there: the options from the parsers, the references of the
+user-space library and of the coalescing engine from their headers, the navigation. The site needs
+no network and no other file.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ CHAPTERS = {
     "To begin with": ("tour", "tasks", "choose", "existing-vm", "faq", "glossary"),
     "The tool": ("user-guide", "compare", "run", "figure", "replay", "trace", "cluster", "scaling",
                  "options"),
-    "The device": ("policies", "auto", "interface", "own-policy", "standard-hint", "others",
-                   "libcint"),
+    "The device": ("policies", "auto", "interface", "own-policy", "coalesce", "standard-hint",
+                   "others", "libcint"),
     "The guest": ("guest", "hints-module", "preload", "polling", "blk-switch", "userspace",
                   "cintio", "nvme-cli"),
     "What was measured": ("figures", "measured"),
@@ -39,7 +40,7 @@ CHAPTERS = {
                                      "model", "cost", "mutations", "first-contact"),
 }
 #: Of these, what is made here.
-MADE = ("options", "cintio")
+MADE = ("options", "cintio", "coalesce")
 
 _CONF = """\
 project = "cint"
@@ -112,10 +113,15 @@ def figures_page(text: str) -> str:
     return "\n".join([text, "```{toctree}", ":hidden:", "", *below, "```", ""])
 
 
+#: The headers that have a page, by its name.
+_HEADERS = {"cintio": paths.USERSPACE / "cintio.h",
+            "coalesce": paths.OVERLAY_NVME / "coalesce/coalesce.h"}
+
+
 def write_reference(page: Path) -> None:
-    """What cintio.h says, by the program that makes its manual pages."""
-    done = subprocess.run([sys.executable, paths.USERSPACE / "apidoc.py",
-                           paths.USERSPACE / "cintio.h", "markdown", page],
+    """What a header says, by the program that makes cintio.h's manual pages."""
+    done = subprocess.run([sys.executable, paths.USERSPACE / "apidoc.py", _HEADERS[page.stem],
+                           "markdown", page],
                           check=False, text=True, stderr=subprocess.PIPE)
     if done.returncode:
         raise CintError(done.stderr.strip())
@@ -163,7 +169,8 @@ def stage() -> None:
     figures = SOURCE / "figures.md"
     figures.write_text(figures_page(figures.read_text("utf-8")), encoding="utf-8")
     (SOURCE / "options.md").write_text(options_page(), encoding="utf-8")
-    write_reference(SOURCE / "cintio.md")
+    for name in _HEADERS:
+        write_reference(SOURCE / f"{name}.md")
     with (SOURCE / "index.md").open("a", encoding="utf-8") as index:
         index.write(_navigation())
     (SOURCE / "_static").mkdir()
