@@ -300,7 +300,7 @@ int main(int argc, char **argv)
         { "apart-us",   required_argument,  NULL, 'a' },
         { "queues",     required_argument,  NULL, 'q' },
         { "help",       no_argument,        NULL, 'h' },
-        { NULL }
+        { NULL, 0, NULL, 0 }
     };
     const char *policy = "cint:infer=content";
     Server server = { .fd = -1, .nr_queues = 1 };
