@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from cint.figures.arrays import POLICY, RUNTIME_S, ratio, reads
-from cint.figures.checks import Deviation, at_least, at_most, swap, within, wrong
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
 from cint.figures.model import IOPS, MEAN, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, least, most, value
 
@@ -54,12 +54,13 @@ def throughput(id_: str, title: str, source: str, *, bs: str, media: str,
                      of("irqs_per_io", q) / of("mean_ratio", q), 0.9, 1.1, wrong(1.5),
                      paper=1.0) for q in DEPTHS),
             *(at_least(f"depth {q}: mean ratio against that of the depth",
-                       of("mean_ratio", q) / ratio(q), 1 - 1e-9, wrong(2), paper="at least 1")
-              for q in DEPTHS),
+                       of("mean_ratio", q) / ratio(q), 1 - 1e-9,
+                       wrong(2) if q == DEPTHS[-1] else instead(f"q{q}", f"q{DEPTHS[-1]}"),
+                       paper="at least 1") for q in DEPTHS),
             at_most("interrupts for an I/O, the largest step to a greater depth",
                     most([of("irqs_per_io", b) / of("irqs_per_io", a)
                           for a, b in pairwise(DEPTHS)]), 1,
-                    wrong(0.5), paper="falls"),
+                    instead(f"q{DEPTHS[0]}", f"q{DEPTHS[-1]}"), paper="falls"),
             at_least("default: the fewest interrupts for an I/O",
                      least([value("irqs_per_io", "default", f"q{q}") for q in DEPTHS]), 0.99,
                      swap("default", "vic"), paper=1.0),
@@ -85,7 +86,7 @@ def cost(id_: str, title: str, source: str, *, bs: str, media: str,
                       0.9999 if q == DEPTHS[-1] else 1.01, swap("vic", "default"),
                       paper=paper[q]) for q in DEPTHS),
             at_least("CPU time of an I/O, default against vic at depth 64 and at 8",
-                     spent(8) / spent(64), 1.0001, wrong(2),
+                     spent(8) / spent(64), 1.0001, instead("q8", "q64"),
                      paper=round(paper[8] / paper[64], 3)),
         ),
         panels=_panels(paper, "cpu_us_per_io", "CPU time of an I/O, vic against default"),
