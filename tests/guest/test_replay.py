@@ -124,7 +124,7 @@ def test_a_compares_words_mean_the_same_in_a_replay(logs: Path, extras: str,
         log = logs / "logs" / arm.slug / "qemu.log"
         capfd.readouterr()
         assert cli.main(["replay", "--from-trace", "--reap", "trace", "--cq", "1", "--irqs", "on",
-                         "--extras", extras, "--cpu-scale", f"{chosen.k:g}",
+                         "--extras", extras, "--cpu-scale", f"{chosen.k:g}", "--guest-time",
                          "--policy", arm.policy.name, str(log)]) == 0
         replayed = [line for line in capfd.readouterr().out.splitlines()
                     if line.startswith("irq ")]
