@@ -68,11 +68,10 @@ def test_quick(figure: Figure) -> None:
 def test_what_is_stored_is_of_this_tree(
         record_property: Callable[[str, object], None]) -> None:
     """Figures of other guests are named in a remark; ./cint figure --stale makes that an error."""
-    entries = {figure: document.stored(figure.id) for figure in ALL}
-    late = [figure.id for figure, entry in entries.items()
-            if entry and freshness.stale(figure, entry)]
+    late = [figure.id for figure in ALL
+            if (entry := document.stored(figure.id)) and freshness.stale(figure, entry)]
     if late:
-        record_property("remark", f"{len(late)} of {len(entries)} figures in docs/figures are of "
+        record_property("remark", f"{len(late)} of {len(ALL)} figures in docs/figures are of "
                                   f"other guests than this tree's: {', '.join(late)}")
 
 
