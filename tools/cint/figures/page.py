@@ -213,7 +213,7 @@ def _of_claims(entries: Sequence[Entry]) -> str:
     return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
             f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not. A claim "
             "is reproduced if all of its checks hold and each number that the paper has came out "
-            "within a quarter of it. Its shape only is, if a number is farther off, or if a ratio "
+            "within a quarter of it. Only its shape is if a number is farther off, or if a ratio "
             "that does not hold is at least on the paper's side of 1.")
 
 
