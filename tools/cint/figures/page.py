@@ -96,7 +96,7 @@ def expected(check: Entry) -> str:
 
 def beside(outcome: claims.Outcome) -> str:
     """The paper's number and ours, where the claim has one."""
-    if outcome.paper is None or claims.bounds(outcome.paper) is None:
+    if outcome.paper is None:
         return ""
     return f"paper {number(outcome.paper)}, here {number(outcome.here)}"
 
@@ -119,12 +119,10 @@ def _claims(figure: Figure, entry: Entry) -> list[str]:
     found = claims.outcomes(figure, entry)
     if not found:
         return []
-    lines = ["| the paper claims | verdict | paper | here |", "|---|---|---|---|"]
-    for one in found:
-        known = bool(beside(one))
-        lines.append(f"| {one.claim.text} | {one.verdict} | {number(one.paper) if known else ''} "
-                     f"| {number(one.here) if known else ''} |")
-    return [in_a_sentence(found), "\n".join(lines)]
+    lines = [f"| {one.claim.text} | {one.verdict} | {number(one.paper)} | {number(one.here)} |"
+             for one in found]
+    return [in_a_sentence(found),
+            _table(["the paper claims", "verdict", "paper", "here"], lines, "claims")]
 
 
 #: Rows of a table that a page shows at once.
