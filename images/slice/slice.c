@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * slice PID NS: ask the scheduler for a time slice of NS for a process.
+ * slice PID/CHILD NS: the same for that thread of it which started CHILD (in a
+ * command of fio's exec_prerun, which the job's thread starts: $PPID/$$).
  * slice PID rr: make it one of SCHED_RR with priority 1, before all others.
  * slice PID rr-io: the same for each of its threads whose I/O is of the
  * realtime class (ioprio_set), and for no other of them.
@@ -72,6 +74,64 @@ static int set(long thread, uint64_t ns)
     return 0;
 }
 
+/*
+ * The thread of a process that started a child, which runs; 0 if none did. The
+ * kernel needs CONFIG_PROC_CHILDREN.
+ */
+static long starter(long process, long child)
+{
+    char path[64], line[4096];
+    struct dirent *entry;
+    long found = 0;
+    DIR *tasks;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task", process);
+    tasks = opendir(path);
+    while (tasks && !found && (entry = readdir(tasks))) {
+        long thread = number(entry->d_name);
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", process,
+                 thread);
+        file = thread > 0 ? fopen(path, "r") : NULL;
+        if (file && fgets(line, sizeof(line), file)) {
+            char *word = strtok(line, " \n");
+
+            while (word && number(word) != child) {
+                word = strtok(NULL, " \n");
+            }
+            found = word ? thread : 0;
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    if (!found) {
+        fprintf(stderr, "slice: no thread of process %ld has the child %ld, or "
+                "the kernel does not say (CONFIG_PROC_CHILDREN)\n", process,
+                child);
+    }
+    return found;
+}
+
+/* PID or PID/CHILD: the number of the thread that is meant, or -1. */
+static long target(char *text)
+{
+    char *slash = strchr(text, '/');
+    long process, child;
+
+    if (!slash) {
+        return number(text);
+    }
+    *slash = 0;
+    process = number(text);
+    child = number(slash + 1);
+    return process > 0 && child > 0 ? starter(process, child) : -1;
+}
+
 /* SCHED_RR for the threads of a process with realtime I/O; there is one. */
 static int set_threads(long process)
 {
@@ -103,15 +163,19 @@ static int set_threads(long process)
 
 int main(int argc, char **argv)
 {
-    long pid = argc == 3 ? number(argv[1]) : -1;
     const char *what = argc == 3 ? argv[2] : "";
     bool rr = !strcmp(what, "rr"), threads = !strcmp(what, "rr-io");
     long ns = rr || threads ? 0 : number(what);
+    bool child = argc == 3 && strchr(argv[1], '/');
+    long pid = argc == 3 ? target(argv[1]) : -1;
 
-    if (pid < 0 || ns < 0 || (!ns && !rr && !threads)) {
-        fprintf(stderr, "usage: slice PID {NS | rr | rr-io} "
+    if (pid < 0 || ns < 0 || (!ns && !rr && !threads) || (threads && child)) {
+        fprintf(stderr, "usage: slice PID[/CHILD] {NS | rr} or slice PID rr-io "
                 "(PID 0: this process)\n");
         return 2;
+    }
+    if (child && !pid) {
+        return 1;
     }
     return threads ? set_threads(pid ? pid : getpid()) : set(pid, ns);
 }

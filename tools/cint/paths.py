@@ -63,9 +63,9 @@ LINUX_SERIES = BUILD / "series"
 #: A person's own trees and their kernels' objects are kept apart: neither spoils the
 #: others. The places relative to each other are the same, as the compiler cache needs.
 OWN = BUILD / "own"
-#: Links to the kernel that was built last: the one guests boot.
-KERNEL = BUILD / "kernel/bzImage"
-VMLINUX = BUILD / "kernel/vmlinux"
+#: A link to the kernel that was built last: the one guests boot, which has its symbols. QEMU enters
+#: it by PVH; bzImage would first have to be unpacked, by the guest.
+KERNEL = BUILD / "kernel/vmlinux"
 
 FIO_SRC = SRC / "fio"
 FIO_BUILD = BUILD / "fio"

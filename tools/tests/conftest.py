@@ -16,7 +16,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(config.VARIABLE, "")
     runs, firmware = (tmp_path_factory.mktemp(name) for name in ("runs", "firmware"))
     monkeypatch.setattr(paths, "RUNS", runs)
-    for name in plan.FIRMWARE:
+    for name in (*plan.FIRMWARE, *plan.ENTRY.values()):
         (firmware / name).write_text(name)
     monkeypatch.setattr(paths, "FIRMWARE_DIRS", (firmware,))
     return runs

@@ -28,7 +28,7 @@ def main(directory: Path, words: list[str]) -> int:
                        ("RUNS", directory / "runs"), ("FIRMWARE_DIRS", (directory,)),
                        ("QEMU", FAKE), ("KERNEL", FAKE), ("INITRAMFS", FAKE)):
         setattr(paths, name, path)
-    for name in plan.FIRMWARE:
+    for name in (*plan.FIRMWARE, *plan.ENTRY.values()):
         (directory / name).write_text(name, "utf-8")
     plain = boots.machine_for
 

@@ -91,7 +91,7 @@ def test_waiting_for_a_debugger(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_debugger_is_told_where_the_symbols_are() -> None:
     ours = vm.Machine()
     assert run.gdb_line(ours, 1234) == \
-        f"gdb {paths.VMLINUX.resolve()} -ex 'target remote :1234'"
+        f"gdb {paths.KERNEL.resolve()} -ex 'target remote :1234'"
     assert run.gdb_line(vm.Machine(own_guest=True), 9) == "gdb -ex 'target remote :9'"
 
 

@@ -105,7 +105,8 @@ def other_setup(machine: vm.Machine, jobs: agent.Plan, _: pytest.MonkeyPatch) ->
 
 
 INPUTS: dict[str, Callable[..., RunPlan]] = {
-    **{name: changed_file(name) for name in ("qemu", "kernel", "initramfs", *plan.FIRMWARE)},
+    **{name: changed_file(name) for name in ("qemu", "kernel", "initramfs", *plan.FIRMWARE,
+                                                 plan.ENTRY[False])},
     "vcpus": other_machine(vcpus=2), "memory": other_machine(memory_mib=512),
     "cpu": other_machine(cpu="qemu64"), "machine's seed": other_machine(seed=2),
     "kernel's options": other_machine(append=("nvme.irq_cost_ns=2221",)),
@@ -123,6 +124,18 @@ INPUTS: dict[str, Callable[..., RunPlan]] = {
     "setup": other_setup,
     "protocol": other_constant(agent, "PROTOCOL", 2), "version": other_constant(plan, "VERSION", 2),
 }
+
+
+@pytest.mark.parametrize(("text", "entry"), [(b"\x7fELF\2", "pvh.bin"),
+                                             (b"MZ\xea", "linuxboot_dma.bin")])
+def test_what_enters_the_kernel_is_part_of_the_run(machine: vm.Machine, text: bytes,
+                                                   entry: str) -> None:
+    machine.kernel.write_bytes(text)
+    before = made(machine)
+    assert {r for r, _ in before.files if "firmware" in r} == {
+        f"firmware/{name}" for name in (*plan.FIRMWARE, entry)}
+    one_byte(paths.FIRMWARE_DIRS[0] / entry)
+    assert made(machine).key() != before.key()
 
 
 @pytest.mark.parametrize("name", INPUTS)

@@ -165,9 +165,8 @@ def _forget_another_tree(own: Path) -> None:
 
 def _select(kernel: Kernel) -> None:
     """Make this kernel the one that guests boot."""
-    for link, target in ((paths.KERNEL, kernel.image),
-                         (paths.VMLINUX, kernel.directory / "vmlinux")):
-        steps.link_atomic(link, os.path.relpath(target, link.parent))
+    target = kernel.directory / "vmlinux"
+    steps.link_atomic(paths.KERNEL, os.path.relpath(target, paths.KERNEL.parent))
 
 
 def build(own: Path | None, jobs: int, kernel: Kernel = MEASURED, as_is: bool = False) -> bool:

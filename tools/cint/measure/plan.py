@@ -21,8 +21,11 @@ from cint.guest import agent, session, vm
 
 #: Of what the key is made and what is kept under it; another number is another key.
 VERSION = 1
-#: The firmware that a guest's command line makes QEMU read.
-FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin")
+#: The firmware that a guest's command line makes QEMU read, whatever its kernel is, and what enters
+#: a kernel: one that is an ELF file, or a bzImage.
+FIRMWARE = ("bios-256k.bin", "kvmvapic.bin")
+ENTRY = {True: "pvh.bin", False: "linuxboot_dma.bin"}
+_ELF = b"\x7fELF"
 
 #: SHA-256 (hex) of a file's content: where that file is here.
 Places = Mapping[str, Path]
@@ -47,6 +50,12 @@ def find_firmware(name: str) -> Path:
     raise vm.VmError(f"QEMU's firmware {name} is not installed", hint="run ./cint build")
 
 
+def firmware_for(kernel: Path) -> tuple[str, ...]:
+    """The firmware that QEMU reads to boot this kernel."""
+    with kernel.open("rb") as file:
+        return (*FIRMWARE, ENTRY[file.read(len(_ELF)) == _ELF])
+
+
 @dataclass(frozen=True)
 class Files:
     """The files that a run reads: what each is for and its SHA-256, and where they are here."""
@@ -58,8 +67,10 @@ class Files:
     def of(cls, machine: vm.Machine) -> Files:
         """Those of a machine, which have to be there."""
         vm.check_files(machine)
+        firmware = {f"firmware/{name}": find_firmware(name)
+                    for name in firmware_for(machine.kernel)}
         files = {"qemu": machine.qemu, "kernel": machine.kernel, "initramfs": machine.initramfs,
-                 **{f"firmware/{name}": find_firmware(name) for name in FIRMWARE}}
+                 **firmware}
         found = {role: digest(path) for role, path in files.items()}
         return cls(tuple(found.items()), {found[role]: path for role, path in files.items()})
 

@@ -84,10 +84,10 @@ def async_job(depth: int, submit: int, complete: int, engine: str = LIBAIO, *,
 
 # A thread that waits tells the scheduler so, with a short slice. Without it EEVDF
 # may let the other thread submit a burst before it runs the one that has woken up.
-# A process, as the parent of the command is one.
+# The job's thread has started the shell, whose number is $$.
 SLICE_NS = 100_000
-SLICED_SYNC = sync_job() + "thread=0\nexec_prerun={sliced_pre}\n"
-SLICE = "slice $PPID {ns} && "
+SLICED_SYNC = sync_job() + "exec_prerun={sliced_pre}\n"
+SLICE = "slice $PPID/$$ {ns} && "
 # A process of SCHED_RR.
 REAL_TIME = "slice $PPID rr && "
 # The same for the threads of a process whose I/O is of the realtime class.

@@ -234,7 +234,7 @@ def _control(args: argparse.Namespace) -> tuple[str, ...]:
 def gdb_line(machine: vm.Machine, port: int) -> str:
     """What to type in another terminal."""
     ours = machine.kernel == paths.KERNEL and not machine.own_guest
-    symbols = [str(paths.VMLINUX.resolve())] if ours else []
+    symbols = [str(paths.KERNEL.resolve())] if ours else []
     return shlex.join(["gdb", *symbols, "-ex", f"target remote :{port}"])
 
 
