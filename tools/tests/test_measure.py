@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """fiojson.py and sampling.py: from results to rows."""
 
+import dataclasses
 import json
 from typing import Any
 
@@ -10,12 +11,37 @@ from canned import fio, fio_job, log, record, result, snap, sync_result
 from cint import paths
 from cint.measure import fiojson, metrics, sampling
 from cint.measure.fiojson import FioError
+from cint.results import table
 
 
 def test_percentiles_from_bins() -> None:
     bins = {10: 50, 20: 49, 30: 1}
     assert [fiojson.percentile(bins, p) for p in (50, 50.1, 99, 99.9)] == [10, 20, 20, 30]
     assert fiojson.percentile({}, 50) is None
+
+
+@pytest.mark.parametrize(("ios", "p99", "p999"), [(99, 0, 0), (9_999, 99, 9), (10_000, 100, 10),
+                                                  (100_000, 1000, 100)])
+def test_a_percentile_of_few_is_marked_and_not_left_out(ios: int, p99: int, p999: int) -> None:
+    """The mark depends on how many I/Os are beyond it; two boots have twice as many."""
+    def made(boots: int) -> sampling.Row:
+        message = result("sync", fio(fio_job("sync", 1000.0, {10_000: ios - 1, 30_000: 1})),
+                         snap(0, 0, 0), snap(10**9, ios, ios))
+        one, = sampling.rows([sample(message, repeat=n) for n in range(boots)], 1.0, None, False)
+        return one
+
+    one, two = made(1), made(2)
+    assert (one.beyond["p99_us"], one.beyond["p999_us"]) == (p99, p999)
+    assert two.beyond["p99_us"] in (2 * p99, 2 * p99 + 1)
+    for row in (one, two):
+        text = "\n".join(table.format_rows([row], {}, "default"))
+        for name, head in (("p99_us", "p99"), ("p999_us", "p99.9")):
+            few = row.beyond[name] < 100
+            assert (row.few(name) is not None) == few
+            assert (f"{head} {row.beyond[name]} (default)" in text) == few
+        assert text.count("10.00*") + text.count("30.00*") == sum(
+            row.beyond[name] < 100 for name in metrics.PERCENTILES)
+    assert dataclasses.replace(one, beyond={}).few("p99_us") is None, "results of before"
 
 
 def test_directions_and_names_are_joined() -> None:

@@ -9,6 +9,7 @@ about 1.6 %.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,6 @@ from cint import units
 from cint.errors import CintError
 
 DIRECTIONS = ("read", "write", "trim")
-PERCENTILES = (50.0, 99.0, 99.9)
 #: fio's own units of time.
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -74,6 +74,12 @@ def percentile(bins: Mapping[int, int], percent: float) -> float | None:
         if seen >= wanted:
             return float(value)
     return float(max(bins))
+
+
+def beyond(bins: Mapping[int, int], percent: float) -> int:
+    """How many of the samples are larger than that of this rank: what its percentile goes by."""
+    count = sum(bins.values())
+    return count - math.ceil(count * percent / 100)
 
 
 def _latency(direction: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -50,6 +50,11 @@ TABLE = (
     Metric("cpu_percent", "CPU", "%", 6, ratio=False),
 )
 
+#: The percentiles in the table, and of which rank they are.
+PERCENTILES = {"p50_us": 50.0, "p99_us": 99.0, "p999_us": 99.9}
+#: A percentile with fewer I/Os beyond it goes by the few slowest of them: it is shown with a mark.
+FEW_BEYOND = 100
+
 NAMES = tuple(metric.name for metric in TABLE)
 RATIOS = tuple(metric.name for metric in TABLE if metric.ratio)
 COMPARED = tuple(metric for metric in TABLE if metric.compared)

@@ -274,6 +274,8 @@ class Row:
     even: bool = True
     #: Who drove the controller: kernel or user.
     engine: str = engines.KERNEL
+    #: How many I/Os of all repeats are beyond each percentile.
+    beyond: Mapping[str, int] = field(default_factory=dict)
     #: By class of I/O what the device counted, last repeat: see :func:`_classes`.
     classes: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
@@ -285,8 +287,14 @@ class Row:
                 "lateness": dict(self.lateness), "hints": dict(self.hints),
                 "range": {m: list(ends) for m, ends in self.range.items()},
                 "repeats": self.repeats, "window_s": self.window_s, "even": self.even,
-                "engine": self.engine,
+                "engine": self.engine, "beyond": dict(self.beyond),
                 "classes": {name: dict(found) for name, found in self.classes.items()}}
+
+    def few(self, metric: str) -> int | None:
+        """How many I/Os are beyond this percentile, if these are few; else None."""
+        count = self.beyond.get(metric)
+        known = self.values.get(metric) is not None
+        return count if known and count is not None and count < metrics.FEW_BEYOND else None
 
     def width(self, metric: str) -> float | None:
         """(largest - smallest) / median of a metric's repeats."""
@@ -310,9 +318,9 @@ def _latencies(stats: fiojson.JobStats, k: float) -> dict[str, float | None]:
     def us(ns: float | None) -> float | None:
         return None if ns is None else scale.report_time(ns, k) / 1000
 
-    p50, p99, p999 = (us(fiojson.percentile(stats.bins, p)) for p in fiojson.PERCENTILES)
     return {"mean_us": us(stats.mean_ns) if stats.ios else None,
-            "p50_us": p50, "p99_us": p99, "p999_us": p999}
+            **{name: us(fiojson.percentile(stats.bins, rank))
+               for name, rank in metrics.PERCENTILES.items()}}
 
 
 def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
@@ -400,8 +408,11 @@ def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | Non
     first, windows = samples[0], [s.window for s in samples if s.window]
     parts = [_once(s, k, job, speaks) for s in samples]
     values = {m: _median([p[m] for p in parts]) for m in parts[0]}
-    values |= _latencies(_pooled(samples, job or speaks), k)
+    pooled = _pooled(samples, job or speaks)
+    values |= _latencies(pooled, k)
     return Row(first.policy, first.workload, job, values,
+               beyond={name: fiojson.beyond(pooled.bins, rank)
+                       for name, rank in metrics.PERCENTILES.items()},
                spread=_spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
                repeats=len(samples),
                window_s=_median([scale.report_time(w.seconds, k) for w in windows]),

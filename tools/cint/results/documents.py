@@ -208,7 +208,8 @@ def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
         lateness=r.get("lateness", {}), hints=r.get("hints", {}),
         range={m: (low, high) for m, (low, high) in r.get("range", {}).items()},
         repeats=r.get("repeats", 1), window_s=r.get("window_s"), even=r.get("even", True),
-        engine=r.get("engine", engines.KERNEL), classes=r.get("classes", {}))
+        engine=r.get("engine", engines.KERNEL), classes=r.get("classes", {}),
+        beyond=r.get("beyond", {}))
         for r in document["rows"]]
 
 

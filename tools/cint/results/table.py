@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ WIDTH = 120
 MIN_NAME = 14
 MAX_NAME = 26
 RATIO_WIDTH = 6
+
+#: Behind a percentile that goes by few I/Os.
+FEW = "*"
 
 Paint = Callable[..., str]
 
@@ -71,7 +75,19 @@ def _cell(column: Column, row: sampling.Row) -> str:
     if value is None:
         # An empty ratio is no news; an empty value says that it is not known.
         return "" if column.ratio or row.job is not None else "-"
-    return number(value if column.ratio else value * column.metric.factor)
+    mark = "" if column.ratio or row.few(column.metric.name) is None else FEW
+    return number(value if column.ratio else value * column.metric.factor) + mark
+
+
+def few_notes(rows: Sequence[sampling.Row]) -> str:
+    """How many I/Os are beyond each percentile that has the mark; empty where none has."""
+    found = []
+    for metric in metrics.named(*metrics.PERCENTILES):
+        counts = [f"{row.few(metric.name)} ({_name(row).strip()})" for row in rows
+                  if row.few(metric.name) is not None]
+        found += [f"{metric.head} {', '.join(counts)}"] if counts else []
+    return f"{FEW} fewer than {metrics.FEW_BEYOND} I/Os beyond it: {'; '.join(found)}" \
+        if found else ""
 
 
 def cut(text: str, width: int) -> str:
@@ -131,6 +147,8 @@ def format_rows(rows: Sequence[sampling.Row], titles: Mapping[str, str],
             lines.append(paint(text, "dim") if row.job is not None else text)
             if row.range:
                 lines.append(paint(_line(SPREAD, [_width(c, row) for c in COLUMNS], width), "dim"))
+        lines += [paint(line, "dim") for line in textwrap.wrap(
+            few_notes(mine), WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
     lines += ["", f"x: ratio to '{baseline}' in the same workload. "
                   "hold: from a completion's post to its interrupt, mean."]
     if any(row.range for row in rows):

@@ -170,6 +170,8 @@ def _value_cell(row: sampling.Row, metric: metrics.Metric, best: Sequence[str],
     text = table.number(value * metric.factor)
     if row.job is None and row.policy in best:
         text = _tag("b", text)
+    if (few := row.few(metric.name)) is not None:
+        text += _tag("small", f"{table.FEW}{few} beyond", class_="few")
     if ratio is not None:
         text += _tag("small", f"{table.number(ratio)}x")
     ends = row.range.get(metric.name)
@@ -248,7 +250,9 @@ def _results(document: Document) -> str:
            "submission to completion as fio sees them; the drawing is thick from p50 to p99 and "
            "thin up to p99.9. device, guest: interrupts "
            "counted by the device and by the guest's kernel. hold: from a completion's post to "
-           "its interrupt, mean. -: not known. With several boots: medians (percentiles of all "
+           "its interrupt, mean. -: not known. "
+           f"{table.FEW}: a percentile that goes by the few I/Os beyond it, fewer than "
+           f"{metrics.FEW_BEYOND}. With several boots: medians (percentiles of all "
            "boots together), and from the smallest to the largest.")
     return "\n".join([*parts, _tag("p", escape(key), class_="dim")])
 
