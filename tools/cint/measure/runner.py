@@ -31,8 +31,8 @@ Call = Callable[[RunPlan], RunOutcome]
 #: Where the outcome of a run is from: a guest; the store; both, and they are the same.
 RAN, STORED, CHECKED = "run", "store", "checked"
 #: Host seconds that a guest's second takes in virtual time, and a boot; for estimates only.
-SECONDS_PER_GUEST_SECOND = 4.0
-SECONDS_PER_BOOT = 3.0
+SECONDS_PER_GUEST_SECOND = 2.2
+SECONDS_PER_BOOT = 4.0
 #: The share of what was taken from the store that --full runs again.
 TENTH = 0.1
 
