@@ -23,6 +23,7 @@ FAMILIES = {
     "vic": "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO (USENIX ATC 2011)",
     "auto": "Policy auto, for guests that say nothing",
     "cost": "What depends on the cost of an interrupt",
+    "machines": "Machines that people have",
     "polling": "Interrupts, coalescing or polling",
     "blk-switch": "Rearchitecting Linux Storage Stack for us Latency and High Throughput "
                   "(OSDI 2021)",
