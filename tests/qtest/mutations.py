@@ -241,7 +241,7 @@ _GUEST = (
     Mutation("08h has bits 31:16", "cint-feat.c", "if (value >> 16) {", "if (!ON && value >> 16) {",
              FEATURES),
     Mutation("01h has bits 7:3", "cint-feat.c", "if (value & 0xf8) {",
-             "if (!ON && value & 0xf8) {", FEATURES),
+             "if (!ON && value & 0xf8) {", (*FEATURES, "arb")),
     Mutation("09h of a shared vector is the admin queue's", "cint-feat.c",
              "if (named_cq(n, i) && n->cq[i]->vector == vector) {",
              "if (!ON && named_cq(n, i) && n->cq[i]->vector == vector) {", FEATURES),
