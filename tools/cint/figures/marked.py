@@ -13,6 +13,9 @@ from cint.figures.values import Expr, least, most, value
 from cint.measure.workloads import Workload
 
 ENGINES = ("libaio", "io_uring")
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+BATCHES = (1, 2, 4, 8, 16, 32)
+THREADS = tuple(range(1, 9))
 MEDIA = ("optane", "p3700")
 #: The kernel marks what ends a wait, and the device drains.
 HINTS = Run("cint", "hints", extras="device")
@@ -58,6 +61,17 @@ class Cell:
         if self.engine == "psync":
             return jobs.sync(self.depth, self.name)
         return jobs.aio(self.depth, self.batch, self.fewest, self.name, engine=self.engine)
+
+
+def cells(engine: str) -> Iterator[Cell]:
+    """All of an engine's: a batch is at most as large as the depth, and waits for one or all."""
+    if engine == "psync":
+        yield from (Cell(engine, threads) for threads in THREADS)
+        return
+    for depth in DEPTHS:
+        for batch in BATCHES:
+            if batch <= depth:
+                yield from (Cell(engine, depth, batch, fewest) for fewest in sorted({1, batch}))
 
 
 def groups(chosen: Sequence[Cell], seeds: Sequence[int],
@@ -121,14 +135,15 @@ KNOWN: Mapping[str, Deviation] = {
 }
 
 
-def checks(chosen: Sequence[Cell], media: Sequence[str] = MEDIA) -> Iterator[Check]:
+def checks(chosen: Sequence[Cell], media: Sequence[str] = MEDIA,
+           known: Mapping[str, Deviation] = KNOWN) -> Iterator[Check]:
     """A check for each job on each medium, and one for all of a medium's against literal marks."""
     for medium in media:
         for cell in chosen:
             name = f"{medium}/{cell.name}"
             yield at_least(f"{name}: the worse of reads and mean latency, hints against the better "
                            "of default and adaptive", of_best(medium, HINTS.title, cell), SHARE,
-                           wrong(2), deviation=KNOWN.get(name))
+                           wrong(2), deviation=known.get(name))
         name = f"{medium}: reads, hints against literal, the least of all jobs"
         yield at_least(name, to_literal(medium, chosen), SHARE, wrong(2),
-                       deviation=KNOWN.get(name))
+                       deviation=known.get(name))
