@@ -100,6 +100,13 @@ static const CintParam nvme_cint_device_params[] = {
         .help = "commands fetched at a time, further ones wait in their SQs; "
                 "0 = any number",
     }, {
+        .name = "media.spread",
+        .type = CINT_PARAM_UINT,
+        .offset = DEVICE_FIELD(media.spread_ns),
+        .max = MAX_TIME_NS,
+        .help = "ns all commands fetched at one instant take longer or shorter "
+                "at most (uniform)",
+    }, {
         .name = "media.jitter",
         .type = CINT_PARAM_UINT,
         .offset = DEVICE_FIELD(media.jitter_ns),
@@ -111,7 +118,7 @@ static const CintParam nvme_cint_device_params[] = {
         .offset = DEVICE_FIELD(media.seed),
         .max = UINT32_MAX,
         .def = 1,
-        .help = "seed of the jitter",
+        .help = "seed of spread and jitter",
     }, {
         .name = "media.read-bandwidth",
         .type = CINT_PARAM_UINT,

@@ -431,6 +431,7 @@ static const Property properties[] = {
     { "max-irq-rate" }, { "ewma-shift" }, { "static-time" },
     { "static-thr" }, { "cif-threshold" }, { "epoch" },
     { "media.slots" }, { "media.units" }, { "media.seed" },
+    { "media.spread" },
     { "policy", { "default", "static", "adaptive", "vic", "cint", "pointer",
                 "auto" } },
     { "drain", { "auto", "on", "off" } },

@@ -323,39 +323,49 @@ static void test_slots_take_turns(void)
 #define JITTER_TIME     100000
 #define JITTER          9000
 
-/* Times of JITTER_READS reads one after the other, to 100 ns. */
-static void measure_jitter(const char *seed, int64_t *times)
+/*
+ * Times of JITTER_READS bursts of @n reads each, one after the other, to
+ * 100 ns: when the first of a burst is done. Returns in how many bursts all
+ * are done then.
+ */
+static int measure_jitter(const char *kind, int n, const char *seed,
+                          int64_t *times)
 {
     g_autofree char *opts = g_strdup_printf(
-        CUSTOM("cint.media.read-latency=%d,cint.media.jitter=%d%s"),
-        JITTER_TIME, JITTER, seed);
+        CUSTOM("cint.media.read-latency=%d,cint.media.%s=%d%s"),
+        JITTER_TIME, kind, JITTER, seed);
     CintTest *t = cint_boot(opts);
     QNvmeSq *sq = cint_queues(t, 1);
-    int i;
+    int i, together = 0;
 
     for (i = 0; i < JITTER_READS; i++) {
         cint_zero(t);
-        cint_read(t, sq, 1);
+        cint_read(t, sq, n);
         cint_expect_quiet_to(t, sq->cq, JITTER_TIME - JITTER - 1);
         do {
             cint_run(t, 100);
         } while (!qnvme_take_irq(t->nvme, 1));
         times[i] = cint_now(t);
         g_assert_cmpint(times[i], <=, JITTER_TIME + JITTER + 100);
-        qnvme_reap(sq->cq, 1);
+        together += qnvme_visible(sq->cq) == n;
+        cint_run_to(t, JITTER_TIME + JITTER);
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, n);
+        qnvme_reap(sq->cq, n);
+        qnvme_take_irq(t->nvme, 1);
     }
     cint_shutdown(t);
+    return together;
 }
 
-static void test_jitter(void)
+static void check_jitter(const char *kind)
 {
     int64_t a[JITTER_READS], b[JITTER_READS], c[JITTER_READS];
     int64_t low = CINT_NEVER, high = 0;
     int i;
 
-    measure_jitter(",cint.media.seed=7", a);
-    measure_jitter(",cint.media.seed=7", b);
-    measure_jitter(",cint.media.seed=8", c);
+    measure_jitter(kind, 1, ",cint.media.seed=7", a);
+    measure_jitter(kind, 1, ",cint.media.seed=7", b);
+    measure_jitter(kind, 1, ",cint.media.seed=8", c);
     g_assert_cmpint(memcmp(a, b, sizeof(a)), ==, 0);
     g_assert_cmpint(memcmp(a, c, sizeof(a)), !=, 0);
     for (i = 0; i < JITTER_READS; i++) {
@@ -363,6 +373,23 @@ static void test_jitter(void)
         high = MAX(high, a[i]);
     }
     g_assert_cmpint(high - low, >, JITTER / 2);
+}
+
+static void test_jitter(void)
+{
+    int64_t times[JITTER_READS];
+
+    check_jitter("jitter");
+    g_assert_cmpint(measure_jitter("jitter", 4, "", times), <, JITTER_READS);
+}
+
+/* One doorbell's reads have the same share of the spread. */
+static void test_spread(void)
+{
+    int64_t times[JITTER_READS];
+
+    check_jitter("spread");
+    g_assert_cmpint(measure_jitter("spread", 4, "", times), ==, JITTER_READS);
 }
 
 /* Commands that complete out of order are reported in the order of time. */
@@ -467,6 +494,7 @@ int main(int argc, char **argv)
     ADD("slots-bound-what-is-fetched", test_slots);
     ADD("slots-are-taken-in-turns", test_slots_take_turns);
     ADD("jitter-repeats-with-its-seed", test_jitter);
+    ADD("spread-is-of-a-burst", test_spread);
     ADD("cqes-come-in-order-of-time", test_order);
     ADD("data-comes-with-the-completion", test_data_and_time);
     ADD("real-time-mode-waits-for-the-clock", test_real_time);

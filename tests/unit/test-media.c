@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The media model: units, bandwidth, size, jitter; commands that end before
- * their time; reset; limits that make no sense.
+ * The media model: units, bandwidth, size, spread, jitter; commands that end
+ * before their time; reset; limits that make no sense.
  */
 #include <glib.h>
 #include <string.h>
@@ -52,12 +52,15 @@ static void test_none(void)
 {
     CintMediaParams params = custom(1000, 1);
     CintMedia *media;
-    CintMediaClaim claim;
+    CintMediaClaim claim = {        /* of an earlier use */
+        .service = { .start_ns = 0, .end_ns = 100 },
+    };
 
     params.profile = CINT_MEDIA_NONE;
     media = start(params);
     g_assert_cmpint(cint_media_reserve(media, 5, false, 4 * KIB, &claim), ==,
                     5);
+    g_assert_cmpint(claim.service.end_ns, ==, 0);
     g_assert_cmpint(read_at(media, 5, 4 * KIB), ==, 5);
     cint_media_refund(media, 5, &claim);
     g_assert_cmpint(read_at(media, 6, 4 * KIB), ==, 6);
@@ -153,6 +156,52 @@ static void test_jitter(void)
     g_free(two);
 }
 
+/*
+ * A burst's commands take the same time, the next burst's another; with the
+ * jitter each has its own. 10,000 bursts come to both ends of the spread.
+ */
+static void test_spread(void)
+{
+    CintMediaParams params = custom(1000, 0);
+    CintMedia *media;
+    int64_t now, first, time, last = 0, least = INT64_MAX, most = 0;
+    unsigned i, changed = 0;
+
+    params.spread_ns = 300;
+    media = start(params);
+    for (now = 0; now < 100000; now += 10) {
+        first = read_at(media, now, KIB) - now;
+        for (i = 0; i < 4; i++) {
+            g_assert_cmpint(read_at(media, now, KIB) - now, ==, first);
+            g_assert_cmpint(write_at(media, now, KIB) - now, ==, first + 1000);
+        }
+        changed += first != last;
+        last = first;
+        least = MIN(least, first);
+        most = MAX(most, first);
+    }
+    g_assert_cmpint(least, ==, 700);
+    g_assert_cmpint(most, ==, 1300);
+    g_assert_cmpuint(changed, >, 9900);
+
+    /* Other parameters hold for the next command, of whatever burst. */
+    params.spread_ns = 0;
+    cint_media_configure(media, &params);
+    g_assert_cmpint(read_at(media, now - 10, KIB), ==, now - 10 + 1000);
+
+    params.spread_ns = 300;
+    params.jitter_ns = 50;
+    cint_media_configure(media, &params);
+    first = read_at(media, now, KIB);
+    for (i = 0, changed = 0; i < 64; i++) {
+        time = read_at(media, now, KIB);
+        g_assert_cmpint(ABS(time - first), <=, 100);
+        changed += time != first;
+    }
+    g_assert_cmpuint(changed, >, 32);
+    g_free(media);
+}
+
 /* Jitter above the latency: never before it was fetched, nor overtakes. */
 static void test_never_early(void)
 {
@@ -176,17 +225,17 @@ static void test_profiles(void)
 {
     static const struct {
         CintMediaProfile profile;
-        int64_t read_4k, read_128k, write_4k, most_jitter;
+        int64_t read_4k, read_128k, write_4k, most_jitter, most_spread;
     } want[] = {
-        { CINT_MEDIA_OPTANE, 7000, 58181, 8192, 0 },
-        { CINT_MEDIA_P3700, 76000, 76000, 76000, 48000 },
-        { CINT_MEDIA_GEN2, 3500, 3500, 3500, 0 },
-        { CINT_MEDIA_SATA, 100000, 100000, 100000, 0 },
-        { CINT_MEDIA_DRAM, 2900, 2900, 2900, 0 },
-        { CINT_MEDIA_ZSSD, 12000, 40960, 4000, 0 },
-        { CINT_MEDIA_RAM, 0, 0, 0, 0 },
-        { CINT_MEDIA_SSD80, 80000, 80000, 80000, 0 },
-        { CINT_MEDIA_ARRAY, 260000, 260000, 260000, 0 },
+        { CINT_MEDIA_OPTANE, 7000, 58181, 8192, 0, 0 },
+        { CINT_MEDIA_P3700, 76000, 76000, 76000, 48000, 0 },
+        { CINT_MEDIA_GEN2, 3500, 3500, 3500, 0, 0 },
+        { CINT_MEDIA_SATA, 100000, 100000, 100000, 0, 0 },
+        { CINT_MEDIA_DRAM, 2900, 2900, 2900, 0, 0 },
+        { CINT_MEDIA_ZSSD, 12000, 40960, 4000, 0, 0 },
+        { CINT_MEDIA_RAM, 0, 0, 0, 0, 0 },
+        { CINT_MEDIA_SSD80, 80000, 80000, 80000, 0, 0 },
+        { CINT_MEDIA_ARRAY, 260000, 260000, 260000, 0, 0 },
     };
     unsigned i;
 
@@ -199,7 +248,9 @@ static void test_profiles(void)
         g_assert_cmpuint(params.profile, ==, want[i].profile);
         g_assert_cmpuint(params.seed, ==, 3);
         g_assert_cmpuint(params.jitter_ns, ==, want[i].most_jitter);
+        g_assert_cmpuint(params.spread_ns, ==, want[i].most_spread);
         params.jitter_ns = 0;
+        params.spread_ns = 0;
         media = start(params);
         g_assert_cmpint(read_at(media, 0, 4 * KIB), ==, want[i].read_4k);
         t = 10 * SECOND;
@@ -453,6 +504,7 @@ int main(int argc, char **argv)
         { "size", test_size },
         { "bandwidth", test_bandwidth },
         { "jitter", test_jitter },
+        { "spread", test_spread },
         { "never-early", test_never_early },
         { "profiles", test_profiles },
         { "refund/at-once", test_refund_at_once },

@@ -71,7 +71,8 @@ def _everything_scaled(k: float) -> None:
     """All that is done with a scale before, in and after a run."""
     media = properties.parse_media("custom:" + ",".join(
         f"{direction}-{what}" for direction in ("read", "write")
-        for what in ("latency=9us", "per-kib=1us", "bandwidth=1000000000")) + ",jitter=1us")
+        for what in ("latency=9us", "per-kib=1us", "bandwidth=1000000000"))
+        + ",spread=1us,jitter=1us")
     for text in TIMED:
         properties.device_properties(properties.parse_policy(text), media, k, virtual=True)
     parser = argparse.ArgumentParser()

@@ -25,13 +25,14 @@ const char *const cint_media_names[CINT_NR_MEDIA + 1] = {
 };
 
 static const CintMediaParams profiles[CINT_NR_MEDIA] = {
-#define MEDIA(name, id, read, write, at_once, spread, read_kib, write_kib, \
-              read_rate, write_rate)                                       \
+#define MEDIA(name, id, read, write, at_once, burst, each, read_kib,       \
+              write_kib, read_rate, write_rate)                            \
     [CINT_MEDIA_##id] = {                                                  \
         .read_latency_ns = read,                                           \
         .write_latency_ns = write,                                         \
         .units = at_once,                                                  \
-        .jitter_ns = spread,                                               \
+        .spread_ns = burst,                                                \
+        .jitter_ns = each,                                                 \
         .read_per_kib_ns = read_kib,                                       \
         .write_per_kib_ns = write_kib,                                     \
         .read_bandwidth = read_rate,                                       \
@@ -72,6 +73,7 @@ void cint_media_init(CintMedia *media, const CintMediaParams *params)
     CINT_MUST(!cint_media_conflict(params));
     memset(media, 0, sizeof(*media));
     media->random = params->seed;
+    media->burst_ns = INT64_MIN;
     media->params = *params;
 }
 
@@ -80,6 +82,7 @@ void cint_media_configure(CintMedia *media, const CintMediaParams *params)
     if (media->params.seed != params->seed) {
         media->random = params->seed;
     }
+    media->burst_ns = INT64_MIN;
     media->params = *params;
 }
 
@@ -99,15 +102,23 @@ static uint64_t next_random(CintMedia *media)
     return z ^ (z >> 31);
 }
 
-/* Uniform in [-jitter, +jitter]. */
-static int64_t jitter(CintMedia *media)
+/* Uniform in [-range, +range]. */
+static int64_t draw(CintMedia *media, uint64_t range)
 {
-    uint64_t range = media->params.jitter_ns;
-
     if (!range) {
         return 0;
     }
     return (int64_t)(next_random(media) % (2 * range + 1)) - (int64_t)range;
+}
+
+/* What the commands of the burst that is fetched at @now have in common. */
+static int64_t spread(CintMedia *media, int64_t now)
+{
+    if (now != media->burst_ns) {
+        media->burst_ns = now;
+        media->burst_spread_ns = draw(media, media->params.spread_ns);
+    }
+    return media->burst_spread_ns;
 }
 
 /* a x b / c, at most MOST_NS. */
@@ -121,12 +132,14 @@ static int64_t scale(uint64_t a, uint64_t b, uint64_t c)
     return product / c;
 }
 
-static int64_t service_time(CintMedia *media, bool is_write, uint64_t bytes)
+static int64_t service_time(CintMedia *media, int64_t now, bool is_write,
+                            uint64_t bytes)
 {
     const CintMediaParams *p = &media->params;
     uint64_t base = is_write ? p->write_latency_ns : p->read_latency_ns;
     uint64_t per_kib = is_write ? p->write_per_kib_ns : p->read_per_kib_ns;
-    int64_t time = base + scale(bytes, per_kib, 1024) + jitter(media);
+    int64_t time = base + scale(bytes, per_kib, 1024) + spread(media, now) +
+                   draw(media, p->jitter_ns);
 
     return time > 0 ? time : 0;
 }
@@ -203,7 +216,7 @@ int64_t cint_media_reserve(CintMedia *media, int64_t now, bool is_write,
     if (media->params.profile == CINT_MEDIA_NONE) {
         return now;
     }
-    time = service_time(media, is_write, bytes);
+    time = service_time(media, now, is_write, bytes);
     claim->is_write = is_write;
     claim->service = occupy_unit(media, now, time, &claim->unit);
     claim->transfer = occupy_channel(media, now, is_write, bytes);

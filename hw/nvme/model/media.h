@@ -4,9 +4,11 @@
  * Media latency model: when a command's data transfer is over.
  *
  * A command occupies the unit that is free first for latency + size x per-kib
- * + jitter, and all commands of one direction share that direction's
+ * + spread + jitter, and all commands of one direction share that direction's
  * bandwidth. What it occupies is kept in a claim, with which it can be given
- * back for a command that ends before its time.
+ * back for a command that ends before its time. The spread is drawn once for a
+ * burst, which is all commands that are fetched at the same instant, so that
+ * they keep their order; the jitter is drawn for each command, and they do not.
  *
  * Pure arithmetic over the time handed in, nothing of QEMU's; the same seed
  * and the same sequence of calls give the same times. Times are int64_t ns of
@@ -41,8 +43,9 @@ typedef struct CintMediaParams {
     uint64_t read_per_kib_ns;
     uint64_t write_per_kib_ns;
     uint64_t units;             /* 0 = as many as there are commands */
-    uint64_t jitter_ns;
-    uint64_t seed;              /* of the jitter */
+    uint64_t spread_ns;         /* of a burst's commands together */
+    uint64_t jitter_ns;         /* of each command */
+    uint64_t seed;              /* of spread and jitter */
     uint64_t read_bandwidth;    /* bytes per second, 0 = no limit */
     uint64_t write_bandwidth;
 } CintMediaParams;
@@ -64,6 +67,8 @@ typedef struct CintMediaClaim {
 typedef struct CintMedia {
     CintMediaParams params;
     uint64_t random;
+    int64_t burst_ns;           /* when the last burst was fetched */
+    int64_t burst_spread_ns;    /* what its commands have of the spread */
     int64_t channel_ns[2];      /* by is_write: when its bandwidth is free */
     int64_t unit_ns[CINT_MEDIA_MAX_UNITS];  /* busy until */
 } CintMedia;
@@ -77,13 +82,13 @@ void cint_media_profile(CintMediaParams *params);
  */
 const char *cint_media_conflict(const CintMediaParams *params);
 
-/* Idle at time 0; the jitter begins with params->seed. */
+/* Idle at time 0; spread and jitter begin with params->seed. */
 void cint_media_init(CintMedia *media, const CintMediaParams *params);
 
 /* New parameters; what is under way keeps its time. */
 void cint_media_configure(CintMedia *media, const CintMediaParams *params);
 
-/* Controller reset: nothing is under way. The jitter goes on. */
+/* Controller reset: nothing is under way. Spread and jitter go on. */
 void cint_media_reset(CintMedia *media);
 
 /*

@@ -70,6 +70,7 @@ class Media:
     read_ns: int
     write_ns: int
     units: int = 0
+    spread_ns: int = 0
     jitter_ns: int = 0
     read_per_kib_ns: int = 0
     write_per_kib_ns: int = 0
@@ -122,6 +123,7 @@ _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
     "write-latency": ("write_ns", units.parse_time),
     "read-per-kib": ("read_per_kib_ns", units.parse_time),
     "write-per-kib": ("write_per_kib_ns", units.parse_time),
+    "spread": ("spread_ns", units.parse_time),
     "jitter": ("jitter_ns", units.parse_time),
     "units": ("units", _parse_count),
     "read-bandwidth": ("read_bandwidth", _parse_int),
@@ -148,10 +150,10 @@ def read_profiles(text: str) -> dict[str, Media]:
     """The media profiles of model/media-list.h, by name."""
     found = {}
     for name, numbers in _MEDIA_LINE.findall(text):
-        read, write, at_once, jitter, read_kib, write_kib, read_rate, write_rate = map(
-            int, numbers.split(","))
-        found[name] = Media(name, read_ns=read, write_ns=write, units=at_once, jitter_ns=jitter,
-                            read_per_kib_ns=read_kib, write_per_kib_ns=write_kib,
+        (read, write, at_once, spread, jitter, read_kib, write_kib, read_rate,
+         write_rate) = map(int, numbers.split(","))
+        found[name] = Media(name, read_ns=read, write_ns=write, units=at_once, spread_ns=spread,
+                            jitter_ns=jitter, read_per_kib_ns=read_kib, write_per_kib_ns=write_kib,
                             read_bandwidth=read_rate, write_bandwidth=write_rate)
     return found
 
@@ -162,15 +164,16 @@ PROFILES = read_profiles((paths.OVERLAY_NVME / "model/media-list.h").read_text("
 
 def media_as_markdown() -> str:
     """The profiles as a table (docs/interface.md has it)."""
-    lines = ["| profile | read | write | per KiB read, write | units | jitter | "
-             "bandwidth read, write |", "|---|---|---|---|---|---|---|"]
+    lines = ["| profile | read | write | per KiB read, write | units | spread | jitter | "
+             "bandwidth read, write |", "|---|---|---|---|---|---|---|---|"]
     for m in PROFILES.values():
         per_kib = f"{m.read_per_kib_ns}, {m.write_per_kib_ns}"
         rates = f"{m.read_bandwidth / 1e9:g}, {m.write_bandwidth / 1e9:g} GB/s"
         lines.append(
             f"| {m.name} | {m.read_ns} | {m.write_ns} | "
             f"{per_kib if m.read_per_kib_ns or m.write_per_kib_ns else ''} | {m.units or 'any'} | "
-            f"{m.jitter_ns or ''} | {rates if m.read_bandwidth or m.write_bandwidth else ''} |")
+            f"{m.spread_ns or ''} | {m.jitter_ns or ''} | "
+            f"{rates if m.read_bandwidth or m.write_bandwidth else ''} |")
     return "\n".join(lines) + "\n"
 
 
