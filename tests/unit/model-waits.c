@@ -86,6 +86,21 @@ static unsigned between(const Model *model, int cqe, unsigned cmd)
     return n;
 }
 
+/* The last CQE without a buffer, if it came after @cqe and was told of. */
+static int answered(const Model *model, int cqe, unsigned cmd)
+{
+    unsigned sq = model->cmd[cmd].sq, i;
+    int since = model->cmd[model->life[sq].since].cqes, last = -1;
+
+    for (i = 0; i < cmd; i++) {
+        if (model->cmd[i].sq == sq && !model->cmd[i].page &&
+            model->cmd[i].cqe >= since) {
+            last = MAX(last, model->cmd[i].cqe);
+        }
+    }
+    return last > cqe && last < model->cmd[cmd].told ? last : cqe;
+}
+
 static bool is_old(const Model *model, unsigned use, unsigned next_use)
 {
     return model->cmd[next_use].fetched / TICK_NS -
@@ -146,6 +161,7 @@ static void judge(Model *model, unsigned newest, int before)
     cqe = posted_between(model, before, newest);
     cmd->judged = cqe >= 0 && cqe < cmd->told;
     if (cmd->judged) {
+        cqe = answered(model, cqe, newest);
         cmd->at_once = between(model, cqe, newest) <= MOST_BETWEEN;
         cmd->score = judged(cmd->score, cmd->at_once);
     }

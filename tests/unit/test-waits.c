@@ -136,6 +136,48 @@ static void test_think_times(void)
     g_assert_false(slow_keeps_mark(6, 50));
 }
 
+/*
+ * A thread that writes, beside a job of 16 whose completions are told of with
+ * its own: of 60 rounds, how often does its write look waited for? Eight of the
+ * job's commands come after the write and before the next one, and there is a
+ * Flush in between, or not.
+ */
+static unsigned waited_beside_job(bool flushes)
+{
+    Guest *g = g_new0(Guest, 1);
+    unsigned round, i, waited = 0;
+
+    for (round = 0; round < 60; round++) {
+        waited += use(g, 0, 1000);
+        for (i = 8; i < 16; i++) {
+            use(g, 0, 1 + i);
+        }
+        for (i = 0; i < 16; i++) {
+            post(g, 0, 1 + i);
+        }
+        post(g, 0, 1000);
+        tell(g);
+        for (i = 0; i < 8; i++) {
+            use(g, 0, 1 + i);
+        }
+        if (flushes) {
+            use(g, 0, 0);
+            post(g, 0, 0);
+            tell(g);
+        }
+    }
+    g_assert_false(use(g, 0, 8));
+    g_free(g);
+    return waited;
+}
+
+/* What follows a Flush answers that, and keeps its mark; the job's do not. */
+static void test_flushes_beside_job(void)
+{
+    g_assert_cmpuint(waited_beside_job(true), ==, 60);
+    g_assert_cmpuint(waited_beside_job(false), <, 10);
+}
+
 /* A buffer that changes its job is known for what it does now. */
 static void test_changes_job(void)
 {
@@ -628,6 +670,7 @@ int main(int argc, char **argv)
         { "job", test_job },
         { "across-the-wrap", test_across_the_wrap },
         { "think-times", test_think_times },
+        { "flushes-beside-job", test_flushes_beside_job },
         { "changes-its-job", test_changes_job },
         { "old", test_old },
         { "says-nothing", test_says_nothing },

@@ -203,6 +203,17 @@ static bool guess(const CintWaitsSq *sq, const CintWaitsPage *entry,
 }
 
 /*
+ * The CQE that the next use of @entry answers, of @told. A Flush has no buffer
+ * to be known by: what is used after one that came later answers the Flush.
+ */
+static uint16_t answered(const CintWaitsSq *sq, const CintWaitsPage *entry,
+                         uint16_t told)
+{
+    return sq->bare && is_before(entry->post, sq->bare_post) &&
+           is_before(sq->bare_post, told) ? sq->bare_post : entry->post;
+}
+
+/*
  * A command counts as one that comes between, unless its buffer was among the
  * last that did: a neighbour that waits for its own, faster than this one, is
  * one neighbour however often it comes round.
@@ -244,7 +255,8 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     entry = to_front(bucket, entry, page, first_score(sq));
     if (entry->posted && is_before(entry->post, told)) {
         /* One command may have come between: two jobs take turns. */
-        judge(sq, entry, !is_before(entry->post, sq->told[1]));
+        judge(sq, entry,
+              !is_before(answered(sq, entry, told), sq->told[1]));
     }
     entry->posted = false;
     entry->used = tick;
@@ -257,7 +269,12 @@ void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
 {
     CintWaitsPage *entry;
 
-    if (!page || !sq->known) {
+    if (!sq->known) {
+        return;
+    }
+    if (!page) {
+        sq->bare = true;
+        sq->bare_post = index;
         return;
     }
     entry = find(bucket_of(waits, sq, page), page);

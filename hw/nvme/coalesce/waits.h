@@ -7,7 +7,8 @@
  *
  * Whoever waits for one command uses its buffer again before the others do;
  * a job with many in flight uses it after others. What is counted is how many
- * commands of others come between a buffer's telling and its next use.
+ * commands of others come between a buffer's telling and its next use, or
+ * between that of a Flush that came after it and its next use.
  *
  * Passive: nothing is held to learn, and only evidence takes the mark off.
  */
@@ -47,6 +48,8 @@ typedef struct CintWaitsSq {
     uint8_t next;           /* of recent, free running */
     uint8_t fresh;          /* 255: no buffer is ever known */
     uint8_t against;        /* 255: nobody whose buffer comes back waits */
+    bool bare;              /* a command without a buffer was posted */
+    uint16_t bare_post;     /* the last such CQE, free running */
     uint16_t told[2];       /* CQEs told of at the last commands that counted */
     uint32_t recent[CINT_WAITS_RECENT];     /* their buffers */
 } CintWaitsSq;
@@ -71,7 +74,7 @@ static inline uint32_t cint_waits_page(uint64_t address)
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
                        int64_t now, uint32_t told, bool first);
 
-/* The CQE with free-running index @index is that of @page. */
+/* The CQE with free-running index @index is that of @page, 0: of no buffer. */
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
                        uint32_t index);
 
