@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import Installed, meson, run
-from test_library import LANGUAGES, LINKS, STRICT, WARNINGS
+from conftest import LIBCINT, LINKS, WARNINGS, Installed, run
 
 from cint import paths
 
-HEADER = paths.LIBCINT / "libcint.h"
+HEADER = LIBCINT.header
 APIDOC = paths.LIBCINT / "apidoc.py"
 #: All that the library may ask of the C library: text and memory, no clock, no allocation, no lock.
 NEEDS = {"memcpy", "memmove", "memset", "strcmp", "strcspn", "strlen", "snprintf", "vsnprintf",
@@ -105,34 +103,10 @@ REFUSED = {
 }
 
 
-def declared() -> set[str]:
-    """Functions that the header declares, read without its comments."""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text("utf-8"), flags=re.DOTALL)
-    return set(re.findall(r"\b(libcint_\w+)\(", text))
-
-
 @pytest.fixture(scope="module")
 def program(engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that knows pkg-config and nothing of this tree."""
-    return _build(engine, "gnu17", "shared", tmp_path_factory.mktemp("program"))
-
-
-def _build(engine: Installed, language: str, link: str, place: Path) -> Path:
-    compiler, standard, kind = LANGUAGES[language]
-    source, program = place / "program", place / "a.out"
-    source.write_text(PROGRAM, encoding="utf-8")
-    more = ("--static",) if link == "static" else ()
-    run(compiler, standard, *WARNINGS, *engine.flags("--cflags"), "-o", program, kind, source,
-        "-xnone", *LINKS[link], *engine.flags("--libs", *more))
-    return program
-
-
-def test_exports_what_the_header_declares(engine: Installed) -> None:
-    """No more and no less, with a version."""
-    lines = run("nm", "-D", "--defined-only", engine.lib / "libcint.so").splitlines()
-    exported = {name for _, kind, name in map(str.split, lines) if kind != "A"}
-    assert exported == {f"{name}@@LIBCINT_0" for name in declared()}
-    assert len(exported) > 20
+    return engine.build(PROGRAM, "gnu17", "shared", tmp_path_factory.mktemp("program"))
 
 
 def test_it_has_no_clock_and_no_memory(engine: Installed) -> None:
@@ -141,27 +115,10 @@ def test_it_has_no_clock_and_no_memory(engine: Installed) -> None:
     assert needed <= NEEDS
 
 
-def test_names_of_its_version(engine: Installed) -> None:
-    found = re.search(r'LIBCINT_VERSION\s+"(.*)"', HEADER.read_text("utf-8"))
-    assert found is not None
-    assert (engine.lib / "libcint.so").resolve().name == f"libcint.so.{found[1]}"
-    assert "soname: [libcint.so.0]" in run("readelf", "-d", engine.lib / "libcint.so")
-    assert engine.flags("--modversion") == [found[1]]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_header_needs_nothing(engine: Installed, language: str, tmp_path: Path) -> None:
-    compiler, standard, kind = LANGUAGES[language]
-    source = tmp_path / "header"
-    source.write_text("#include <libcint.h>\n#include <libcint.h>\n", encoding="utf-8")
-    run(compiler, standard, *STRICT, *engine.flags("--cflags"), "-fsyntax-only", kind, source)
-    assert [path.name for path in (engine.prefix / "include").iterdir()] == ["libcint.h"]
-
-
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("language", ["gnu17", "c++20"])
 def test_program_outside(engine: Installed, language: str, link: str, tmp_path: Path) -> None:
-    program = _build(engine, language, link, tmp_path)
+    program = engine.build(PROGRAM, language, link, tmp_path)
     header, library = run(program, env=engine.env).splitlines()[0].split()
     assert header == library
     for policy, says in SAYS.items():
@@ -185,14 +142,6 @@ def test_parameters_are_the_engines(engine: Installed, program: Path) -> None:
     assert by_name["ooo"] == ["0", "0", "1", "1"]
 
 
-def test_manual_pages(engine: Installed) -> None:
-    """One for each function, the types and an overview; the formatter has nothing to say."""
-    pages = {path.stem: path for path in (engine.prefix / "share/man/man3").iterdir()}
-    assert set(pages) == declared() | {"libcint", "libcint_types"}
-    for path in pages.values():
-        assert not run("groff", "-man", "-Tutf8", "-ww", "-rCHECKSTYLE=3", "-z", path), path.name
-
-
 def test_the_headers_example(engine: Installed, tmp_path: Path) -> None:
     """Of its first section, as it stands there: a lone command is told of at once."""
     run(sys.executable, APIDOC, HEADER, "example", tmp_path / "body")
@@ -202,13 +151,6 @@ def test_the_headers_example(engine: Installed, tmp_path: Path) -> None:
     run("cc", *WARNINGS, *engine.flags("--cflags"), "-o", tmp_path / "a.out", tmp_path / "main.c",
         *engine.flags("--libs"))
     assert run(tmp_path / "a.out", env=engine.env) == "urgent\n"
-
-
-def test_by_itself(tmp_path: Path) -> None:
-    """The directory, copied elsewhere with what its links lead to, is a project."""
-    shutil.copytree(paths.LIBCINT, tmp_path / "copy")
-    meson("setup", tmp_path / "build", tmp_path / "copy")
-    meson("compile", "-C", tmp_path / "build")
 
 
 def test_the_table_of_the_page() -> None:

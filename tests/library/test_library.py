@@ -9,20 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import HEADER, Installed, meson, run
+from conftest import CINTIO, LINKS, Installed, run
 
 from cint import paths
 
 APIDOC = paths.USERSPACE / "apidoc.py"
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers")
-STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
-#: A compiler for each language and standard in which the header has to be read.
-LANGUAGES = {
-    "c11": ("cc", "-std=c11", "-xc"), "gnu17": ("cc", "-std=gnu17", "-xc"),
-    "c++11": ("g++", "-std=c++11", "-xc++"), "c++20": ("g++", "-std=c++20", "-xc++"),
-}
-#: What a program is built with beside pkg-config's words.
-LINKS = {"shared": (), "static": ("-static",)}
+HEADER = CINTIO.header
 
 PROGRAM = """\
 #include <stdio.h>
@@ -68,45 +60,10 @@ int main(int argc, char **argv)
 """
 
 
-def declared() -> set[str]:
-    """Functions that the header declares, read without its comments."""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text("utf-8"), flags=re.DOTALL)
-    return set(re.findall(r"\b(cintio_\w+)\(", text))
-
-
-def test_exports_what_the_header_declares(installed: Installed) -> None:
-    """No more, or others use it; no less, or a program does not link."""
-    lines = run("nm", "-D", "--defined-only", installed.lib / "libcintio.so").splitlines()
-    exported = {line.split()[2] for line in lines}
-    assert exported == declared()
-    assert len(exported) > 30
-
-
 def test_no_test_hooks(installed: Installed) -> None:
     """Neither library has what only tests use."""
     for name in ("libcintio.so", "libcintio.a"):
         assert "cintio_queue_watch" not in run("nm", installed.lib / name)
-
-
-def test_names_of_its_version(installed: Installed) -> None:
-    """Header, file, soname and pkg-config agree."""
-    found = re.search(r'CINTIO_VERSION\s+"(.*)"', HEADER.read_text("utf-8"))
-    assert found is not None
-    assert (installed.lib / "libcintio.so").resolve().name == f"libcintio.so.{found[1]}"
-    assert "soname: [libcintio.so.0]" in run("readelf", "-d", installed.lib / "libcintio.so")
-    assert installed.flags("--modversion") == [found[1]]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_header_needs_nothing(installed: Installed, language: str, tmp_path: Path) -> None:
-    """It compiles by itself, with what is installed beside it."""
-    compiler, standard, kind = LANGUAGES[language]
-    source = tmp_path / "header"
-    source.write_text("#include <cintio.h>\n#include <cintio.h>\n", encoding="utf-8")
-    run(compiler, standard, *STRICT, *installed.flags("--cflags"), "-fsyntax-only", kind, source)
-    files = sorted((installed.prefix / "include/cintio").iterdir())
-    assert [path.name for path in files] == ["cint-abi.h", "cintio.h"]
-    assert not any(path.is_symlink() for path in files)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -116,12 +73,7 @@ def test_program_outside(installed: Installed, language: str, link: str, tmp_pat
 
     Which is the fake one of the unit tests, that is loaded before the library.
     """
-    compiler, standard, kind = LANGUAGES[language]
-    source, program = tmp_path / "program", tmp_path / "a.out"
-    source.write_text(PROGRAM, encoding="utf-8")
-    more = ("--static",) if link == "static" else ()
-    run(compiler, standard, *WARNINGS, *installed.flags("--cflags"), "-o", program, kind, source,
-        "-xnone", *LINKS[link], *installed.flags("--libs", *more))
+    program = installed.build(PROGRAM, language, link, tmp_path)
     header, library = run(program, env=installed.env).split()
     assert header == library
     assert "there is no PCI function ffff:ff:1f.7" in run(program, "ffff:ff:1f.7", code=1,
@@ -130,23 +82,18 @@ def test_program_outside(installed: Installed, language: str, link: str, tmp_pat
         assert run(program, "fake", env=installed.fake) == "4 blocks read\n"
 
 
-def test_by_itself(tmp_path: Path) -> None:
-    """The directory alone, copied elsewhere with its links as links, is a project."""
-    shutil.copytree(paths.USERSPACE, tmp_path / "copy", symlinks=True)
-    meson("setup", tmp_path / "build", tmp_path / "copy")
-    meson("compile", "-C", tmp_path / "build")
-    assert "LESSER GENERAL PUBLIC LICENSE" in (tmp_path / "copy/LICENSE").read_text("utf-8")
-
-
-def test_manual_pages(installed: Installed) -> None:
-    """One for each function and an overview; the formatter has nothing to complain of."""
-    pages = {path.stem: path for path in (installed.prefix / "share/man/man3").iterdir()}
-    assert set(pages) == declared() | {"cintio", "cintio_types"}
-    for path in pages.values():
-        assert not run("groff", "-man", "-Tutf8", "-ww", "-rCHECKSTYLE=3", "-z", path), path.name
-    text = re.sub(r".\x08", "", run("groff", "-man", "-Tascii", "-P-c", pages["cintio_complete"]))
+def test_what_a_page_says(installed: Installed) -> None:
+    page = installed.prefix / "share/man/man3/cintio_complete.3"
+    text = re.sub(r".\x08", "", run("groff", "-man", "-Tascii", "-P-c", page))
     for part in ("RETURN VALUE", "cintio_queue_wake(3)", "-ETIME"):
         assert part in text
+
+
+def test_licence() -> None:
+    """A file and no link: others copy the directory alone."""
+    licence = paths.USERSPACE / "LICENSE"
+    assert not licence.is_symlink()
+    assert "LESSER GENERAL PUBLIC LICENSE" in licence.read_text("utf-8")
 
 
 #: A line of the header, what becomes of it, and what is said.
