@@ -38,16 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(mark)
 
 
-_races_told = 0
-
-
 @pytest.fixture(autouse=True)
 def _tell_of_boot_races(request: pytest.FixtureRequest) -> Iterator[None]:
     """A guest whose boot QEMU's own fault ended is a remark on the test; it was started again."""
-    global _races_told  # noqa: PLW0603
     yield
-    news = vm.boot_races[_races_told:]
-    _races_told = len(vm.boot_races)
+    # those of this test, and of a guest that was booted for its module: told once
+    news, vm.boot_races[:] = vm.boot_races[:], []
     if news:
         logs = ", ".join(paths.display(log) for log in news)
         request.node.user_properties.append(
