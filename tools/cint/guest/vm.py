@@ -128,6 +128,8 @@ class Machine:
     iommu: bool = False
     accel: str = "tcg"
     cpu: str = "max"
+    #: In real time under TCG: all CPUs take turns in one thread of the host.
+    one_thread: bool = False
     backend: Backend = field(default_factory=Backend)
     second: Sequence[tuple[str, Value]] = ()
     trace: tuple[str, ...] = ()
@@ -173,7 +175,8 @@ def _accel_args(machine: Machine) -> list[str]:
         icount = ICOUNT if machine.vcpus == 1 else f"{ICOUNT},slot={machine.slot_ns}"
         return ["-accel", "tcg,thread=single", "-cpu", machine.cpu, "-icount", icount,
                 *VIRTUAL_ARGS, "-seed", str(machine.seed)]
-    accel = "kvm" if machine.accel == "kvm" else "tcg,thread=multi"
+    threads = "single" if machine.one_thread else "multi"
+    accel = "kvm" if machine.accel == "kvm" else f"tcg,thread={threads}"
     return ["-accel", accel, "-cpu", machine.cpu]
 
 
