@@ -90,7 +90,7 @@ def debug_kernel() -> Path:
 
 @pytest.fixture(scope="session")
 def foreign_kernel() -> Path:
-    """The kernel with dm-crypt, md, btrfs, multipath and others, suspend and kexec."""
+    """The debug kernel with dm-crypt, md, btrfs, multipath and others, suspend and kexec."""
     return built(linux.FOREIGN)
 
 

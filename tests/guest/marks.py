@@ -51,7 +51,7 @@ QUIET = f"{NEVER_WRITE_BACK} {xfs_log_every(NEVER_S)}"
 #: time, and numbers its own names in any order.
 _NAME = """\
 for i in $(seq 200); do
-    f=$(grep -lx {0} /sys/block/nvme0n*/nsid) && break
+    f=$(grep -lx {0} /sys/block/{1}n*/nsid) && break
     sleep 0.05
 done
 f=$(dirname $f)
@@ -71,9 +71,12 @@ while grep -qsx ext4lazyinit /proc/[0-9]*/comm; do sleep 0.1; done
 """
 
 
-def names(count: int) -> str:
-    """A script that links namespace N to /tmp/nsN, /tmp/diskN (of /sys/block) and /tmp/ngN."""
-    return "".join(_NAME.format(number) for number in range(1, count + 1))
+def names(count: int, owner: str = "nvme0") -> str:
+    """A script that links namespace N to /tmp/nsN, /tmp/diskN (of /sys/block) and /tmp/ngN.
+
+    ``owner`` is a pattern of what the disks' names begin with: a controller, or a subsystem.
+    """
+    return "".join(_NAME.format(number, owner) for number in range(1, count + 1))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import release
 from conftest import log_root
 from marks import QUIET, Marks, hintio, names, namespace, sent
 from serving import Guest, serving
-from test_foreign import BTRFS, MIB, RESET, TOOLS, dm, machine, md
+from test_foreign import BOOT_LIMIT_S, BTRFS, MIB, RESET, TOOLS, dm, machine, md
 from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, by_kind, load
 from test_hints_module import EACH as DIRECT
 
@@ -87,7 +87,8 @@ def test_agreement(guest: Guest, foreign_kernel: Path, tmp_path: Path) -> None:
     assert not [line for line in guest.shell(f"cat {hints.DEBUGFS}/kinds").splitlines()
                 if line.startswith("lost")]
     its = {name: sent(guest, script) for name, script in scripts().items()}
-    with serving(machine(foreign_kernel, tmp_path), log_root() / "hints-stacked-ours") as running:
+    with serving(machine(foreign_kernel, tmp_path), log_root() / "hints-stacked-ours",
+                 BOOT_LIMIT_S) as running:
         running.shell(f"set -e; {names(7)} mkdir -p {TOOLS}; mount -t ext4 -o ro /tmp/ns7 {TOOLS};"
                       f"{MADE} {OPENED}")
         ours = {name: sent(running, script) for name, script in scripts().items()}

@@ -51,10 +51,11 @@ MEASURED = Kernel("linux", "the guest kernel", paths.LINUX_BUILD, (_BASE,))
 #: With lockdep, KASAN and fault injection, built for the slow tests only.
 DEBUG = Kernel("linux-debug", "the guest kernel with its own checks", paths.LINUX_DEBUG_BUILD,
                (_BASE, paths.KERNEL_CONFIG / "debug.config"))
-#: With what else stands between a program and the driver (dm-crypt, md, btrfs, multipath), suspend,
-#: kexec and `preempt=`; built for the slow tests only.
-FOREIGN = Kernel("linux-foreign", "the guest kernel with others' drivers",
-                 paths.LINUX_FOREIGN_BUILD, (_BASE, paths.KERNEL_CONFIG / "foreign.config"))
+#: The same with what else stands between a program and the driver (dm-crypt, md, btrfs, multipath),
+#: suspend, kexec and `preempt=`; built for the slow tests only.
+FOREIGN = Kernel("linux-foreign", "the guest kernel with others' drivers and its own checks",
+                 paths.LINUX_FOREIGN_BUILD, (*DEBUG.fragments,
+                                             paths.KERNEL_CONFIG / "foreign.config"))
 #: With KCSAN, which finds data races and does not go with KASAN; built for the slow tests only.
 RACES = Kernel("linux-kcsan", "the guest kernel with its detector of data races",
                paths.LINUX_KCSAN_BUILD, (_BASE, paths.KERNEL_CONFIG / "kcsan.config"))
