@@ -157,7 +157,7 @@ def test_every_field_of_a_machine_is_an_input() -> None:
     assert fields == {"properties", "device_opts", "qemu", "kernel", "initramfs",
                       "cmdline_virtual", "append", "vcpus", "slot_ns", "memory_mib", "virtual",
                       "iommu", "accel", "cpu", "backend", "second", "trace", "own_guest", "extra",
-                      "seed"}
+                      "seed", "one_thread"}
 
 
 def test_neither_place_nor_name_nor_time_is_in_the_key(machine: vm.Machine,

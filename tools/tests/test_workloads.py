@@ -51,9 +51,9 @@ def test_mixed_gives_the_sync_job_a_short_slice() -> None:
         workload = workloads.for_guest(workloads.BUILT_IN["mixed"], marked)
         parser = configparser.ConfigParser(allow_no_value=True, interpolation=None)
         parser.read_string(workloads.render(workload, TIMING, 3))
-        assert parser["sync"]["exec_prerun"].startswith("(slice $PPID 300000 && echo cint-pre ")
-        # else the parent would be all of fio
-        assert parser["sync"]["thread"] == "0"
+        assert parser["sync"]["exec_prerun"].startswith("(slice $PPID/$$ 300000 && echo cint-pre ")
+        # a thread as the others are: the command names the one that has started it
+        assert "thread" not in parser["sync"]
         assert "exec_prerun" not in parser["async"]
 
 
