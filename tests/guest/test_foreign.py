@@ -206,7 +206,7 @@ CONTEXTS = {
         meanwhile="for how in freezer devices platform core; do echo $how > /sys/power/pm_test;"
                   f"echo mem > /sys/power/state; {LIVE} sleep 0.5; done",
         # The driver keeps its queues frozen from suspend to resume. To lockdep that is a lock that
-        # a work item has taken and left to another. Any other trace has a line of its own before it.
+        # a work item has taken and left to another. Any other trace has a line of its own first.
         allowed=("workqueue leaked atomic, lock or RCU", "possible circular locking dependency",
                  "Call Trace")),
     "hotplug": Context(
