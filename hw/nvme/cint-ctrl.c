@@ -57,8 +57,9 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
 /* ---- Controller ---- */
 
 /*
- * As at power-on: what Set Features changed is gone, the medium is idle, and
- * nothing is in flight. Properties stay.
+ * As at power-on: what Set Features changed is gone, and nothing is in flight.
+ * Properties stay. The medium is idle by now: whatever ends before its time
+ * gives back what is left of it.
  */
 static void reset_all(NvmeCint *cint)
 {
@@ -67,14 +68,13 @@ static void reset_all(NvmeCint *cint)
     cint->status = (NvmeCintStatus) { 0 };
     bitmap_zero(cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);
     cint_scope_init(&cint->scope);
-    cint_media_reset(&cint->media);
     cint->late = 0;
 }
 
 /*
- * A reset has two halves. From here to its end no interrupt is due and nothing
- * waits. ctrl.c then waits for what is in flight, in the main loop, and fetches
- * and posts nothing; what a command has set is still in force.
+ * A reset has two halves. From here to its end no interrupt is due. ctrl.c then
+ * cancels what is in flight, also what waits here, and fetches and posts
+ * nothing; what a command has set is still in force.
  */
 void nvme_cint_do_reset(NvmeCtrl *n)
 {
@@ -85,7 +85,6 @@ void nvme_cint_do_reset(NvmeCtrl *n)
 
         if (ccq) {
             nvme_cint_cq_stop(ccq);
-            nvme_cint_empty_media(ccq);
         }
     }
 }

@@ -101,15 +101,6 @@ void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
     nvme_cint_put_slot(cint, creq);
 }
 
-void nvme_cint_empty_media(NvmeCintCq *ccq)
-{
-    NvmeCintReq *creq, *next;
-
-    QTAILQ_FOREACH_SAFE(creq, &ccq->media, entry, next) {
-        nvme_cint_leave_media(ccq, creq);
-    }
-}
-
 /*
  * @creq, whose data is there, is to be posted. Its slot is free, though the
  * queue may be full: one that nobody reaps does not hold up the others.
@@ -206,7 +197,6 @@ static bool collect_due(NvmeCintCq *ccq, int64_t now)
             collected = true;
         } else {
             /* The slot is its until the data is there as well. */
-            memset(&creq->claim, 0, sizeof(creq->claim));
             unlink_req(ccq, creq);
         }
     }

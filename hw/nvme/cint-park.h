@@ -21,7 +21,4 @@ void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq);
  */
 void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq);
 
-/* None of them does: whoever has them in hand cancels or drops them. */
-void nvme_cint_empty_media(NvmeCintCq *ccq);
-
 #endif /* HW_NVME_CINT_PARK_H */

@@ -114,8 +114,6 @@ MUTANTS = {
         ("no unit vacated without units", "claim->unit < CINT_MEDIA_MAX_UNITS", "1"),
         ("claim of an earlier use", "    memset(claim, 0, sizeof(*claim));\n    if (media->params",
          "    if (media->params"),
-        ("reset leaves units", "memset(media->unit_ns, 0, sizeof(media->unit_ns));", ""),
-        ("reset leaves channels", "memset(media->channel_ns, 0, sizeof(media->channel_ns));", ""),
         ("seed ignored", "if (media->params.seed != params->seed) {", "if (0) {"),
         ("same seed begins anew", "if (media->params.seed != params->seed) {", "{"),
         ("profile forgets the seed", "    profile.seed = params->seed;\n", ""),

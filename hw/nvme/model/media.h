@@ -88,9 +88,6 @@ void cint_media_init(CintMedia *media, const CintMediaParams *params);
 /* New parameters; what is under way keeps its time. */
 void cint_media_configure(CintMedia *media, const CintMediaParams *params);
 
-/* Controller reset: nothing is under way. Spread and jitter go on. */
-void cint_media_reset(CintMedia *media);
-
 /*
  * A command of @bytes was fetched at @now (ns). Returns when it is done,
  * never before @now; @now itself under the profile "none". @claim says what
