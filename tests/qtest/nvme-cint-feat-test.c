@@ -265,6 +265,7 @@ static void test_vector_zero(void)
     QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 64, 0);
     QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, 64, cq);
 
+    g_assert_cmphex(get(t, VECTOR, CURRENT, 0), ==, 0);
     cint_read(t, sq, 1);
     cint_expect_quiet_to(t, cq, 5000);
     g_assert_cmphex(set(t, VECTOR, CD | 0), ==, 0);

@@ -436,6 +436,7 @@ static void test_urgent_alone_does_not_count(void)
     cint_expect_irq_at(t, sq->cq, 11 * CINT_LATENCY + 6000);
     cint_expect_reason(t, sq->cq, QUIET, 1);
     cint_expect_reason(t, sq->cq, URGENT, 10);
+    cint_check_record(t, 1);
     cint_shutdown(t);
 }
 

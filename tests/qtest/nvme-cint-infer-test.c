@@ -176,6 +176,30 @@ static void test_shadow_slots(void)
     cint_shutdown(t);
 }
 
+/*
+ * A tail that moves twice more before the batch is fetched, and never by the
+ * register, is one batch more: what is there when the first has been fetched.
+ */
+static void test_shadow_alone(void)
+{
+    CintTest *t = cint_boot(CINT_PURE BATCH ONE_SLOT);
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    qnvme_use_shadow_doorbells(t->nvme);
+    cint_zero(t);
+    cint_read(t, sq, 4);
+    for (i = 1; i <= 2; i++) {
+        cint_run_to(t, i * CINT_LATENCY + 1);
+        cint_push_hint(t, sq, NONE);
+        cint_push_hint(t, sq, NONE);
+        qtest_writel(t->qts, t->nvme->shadow + 2 * sizeof(uint32_t), sq->tail);
+    }
+    cint_run_to(t, 8 * CINT_LATENCY);
+    expect_hints(t, 6, 0, 2, 2);
+    cint_shutdown(t);
+}
+
 static void test_all(void)
 {
     CintTest *t = cint_boot(CINT_PURE ALL);
@@ -458,6 +482,7 @@ int main(int argc, char **argv)
     ADD("batch/two-sqs-of-a-cq", test_two_sqs);
     ADD("batch/shadow-doorbells", test_shadow);
     ADD("batch/shadow-doorbells-fetched-one-by-one", test_shadow_slots);
+    ADD("batch/shadow-tail-moves-alone", test_shadow_alone);
     ADD("batch/failing-end", test_failing_end);
     ADD("batch/real-time", test_real_time);
     ADD("all/lone-is-urgent", test_all);

@@ -151,6 +151,48 @@ static void test_backend_error(const void *opts)
     cint_shutdown(t);
 }
 
+/* ---- Commands that are aborted ---- */
+
+#define NO_LATENCY  CUSTOM("cint.media.write-latency=0,cint.media.units=0")
+#define SLOW_DISK   CINT_NULL_DISK ",latency-ns=300000000"
+
+/*
+ * They end as aborted, and without the medium's time. Without the write there
+ * would be nothing to flush.
+ */
+static void abort_flush(const char *disk, const char *opts)
+{
+    CintTest *t = cint_boot_custom(NULL, disk, opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCqe cqe;
+    uint16_t cid;
+
+    qnvme_push_write(sq, &t->buf, 0, 4096);
+    qnvme_ring_sq(sq);
+    let_pass(t, 1);
+    qnvme_wait_cqes(sq->cq, 1);
+    cint_set_number(t, "cint.media.write-latency", CINT_SECOND);
+    cid = qnvme_push_flush(sq);
+    qnvme_ring_sq(sq);
+    let_pass(t, 1);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 1);
+    qnvme_abort(sq, cid);
+    qnvme_wait_cqes(sq->cq, 2);
+    g_assert_true(qnvme_peek(sq->cq, 1, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe) & 0x7ff, ==, NVME_CMD_ABORT_REQ);
+    cint_shutdown(t);
+}
+
+static void test_abort_in_medium(const void *opts)
+{
+    abort_flush(CINT_NULL_DISK, opts);
+}
+
+static void test_abort_in_backend(const void *opts)
+{
+    abort_flush(SLOW_DISK, opts);
+}
+
 /* ---- Resets ---- */
 
 #define READ_NS     1000000
@@ -247,6 +289,14 @@ int main(int argc, char **argv)
                         test_backend_error);
     qtest_add_data_func(PATH("backend-error/real"), OPTANE REAL,
                         test_backend_error);
+    qtest_add_data_func(PATH("aborted/in-the-medium/virtual"),
+                        NO_LATENCY VIRTUAL, test_abort_in_medium);
+    qtest_add_data_func(PATH("aborted/in-the-medium/real"), NO_LATENCY REAL,
+                        test_abort_in_medium);
+    qtest_add_data_func(PATH("aborted/in-the-backend/virtual"),
+                        NO_LATENCY VIRTUAL, test_abort_in_backend);
+    qtest_add_data_func(PATH("aborted/in-the-backend/real"), NO_LATENCY REAL,
+                        test_abort_in_backend);
     for (i = 0; i < ARRAY_SIZE(occupied); i++) {
         g_autofree char *path = g_strdup_printf(PATH("reset/%s"),
                                                 occupied[i].name);

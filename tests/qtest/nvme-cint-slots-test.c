@@ -217,8 +217,8 @@ static void test_first_come(const void *opts)
 
 #define ONE_SLOT        MEDIUM "cint.policy=default,cint.media.slots=1"
 
-/* More slots are there at once, not when a command ends by chance. */
-static void test_more_slots(const void *opts)
+/* More slots, or no limit, are there at once, not when a command ends. */
+static void more_slots(const char *opts, int64_t slots)
 {
     CintTest *t = cint_boot(opts);
     QNvmeSq *one = cint_queues(t, 1), *two = cint_queues(t, 2);
@@ -228,10 +228,35 @@ static void test_more_slots(const void *opts)
     let_pass(t, 100);
     cint_read(t, two, 3);
     let_pass(t, 100);
-    cint_set_number(t, "cint.media.slots", 64);
+    cint_set_number(t, "cint.media.slots", slots);
     let_pass(t, LATENCY_NS);
     g_assert_cmpuint(qnvme_visible(one->cq), ==, 1);
     g_assert_cmpuint(qnvme_visible(two->cq), ==, 3);
+    cint_shutdown(t);
+}
+
+static void test_more_slots(const void *opts)
+{
+    more_slots(opts, 64);
+}
+
+static void test_no_limit(const void *opts)
+{
+    more_slots(opts, 0);
+}
+
+/* Whose data comes later than the medium is done has its slot until then. */
+static void test_late_data(const void *opts)
+{
+    CintTest *t = cint_boot_custom(NULL, CINT_NULL_DISK ",latency-ns=20000000",
+                                   opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 2);
+    let_pass(t, LATENCY_NS);
+    qnvme_wait_cqes(sq->cq, 1);
+    let_pass(t, LATENCY_NS);
+    qnvme_wait_cqes(sq->cq, 2);
     cint_shutdown(t);
 }
 
@@ -420,6 +445,9 @@ int main(int argc, char **argv)
     add("who-rings-first-is-first", "real", EIGHT_SLOTS REAL, test_first_come);
     add("more-slots-at-once", "virtual", ONE_SLOT VIRTUAL, test_more_slots);
     add("more-slots-at-once", "real", ONE_SLOT REAL, test_more_slots);
+    add("no-limit-at-once", "virtual", ONE_SLOT VIRTUAL, test_no_limit);
+    add("no-limit-at-once", "real", ONE_SLOT REAL, test_no_limit);
+    add("late-data-frees-its-slot", "real", ONE_SLOT REAL, test_late_data);
     add("a-full-cq-starves-nobody", "virtual", EIGHT_SLOTS VIRTUAL,
         test_full_cq);
     add("a-full-cq-starves-nobody", "real", EIGHT_SLOTS REAL, test_full_cq);

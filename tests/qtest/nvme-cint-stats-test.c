@@ -365,6 +365,7 @@ static void test_hold_times_of_a_late_guest(const void *shadow)
         g_assert_cmpuint(r.hold[0].sum_ns, ==, 9 * round * 6000);
         g_assert_cmpuint(r.reap[0].sum_ns, ==,
                          8 * round * (CINT_LATENCY + 100));
+        g_assert_cmpuint(r.reap[0].max_ns, ==, CINT_LATENCY + 100);
         cint_check_record(t, 1);
     }
     cint_shutdown(t);
@@ -422,6 +423,41 @@ static void test_submission_queues(const void *shadow)
     cint_shutdown(t);
 }
 
+/* Rings for @tail, which may be less than what was rung for before. */
+static void ring_at(CintTest *t, QNvmeSq *sq, int64_t when, uint16_t tail)
+{
+    cint_run_to(t, when);
+    sq->tail = tail;
+    qnvme_ring_sq(sq);
+}
+
+/*
+ * A tail that goes back takes SQEs back, and is no doorbell for what comes
+ * later: SQEs 2 to 4 wait from the last one on. One is fetched each 400 ns.
+ */
+static void test_tail_goes_back(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default,"
+                            "cint.media.slots=1");
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCintLogSq r;
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        qnvme_push_read(sq, &t->buf, 0, 4096);
+    }
+    cint_zero(t);
+    ring_at(t, sq, 0, 3);
+    ring_at(t, sq, 100, 2);
+    ring_at(t, sq, 200, 5);
+    cint_run_to(t, 3000);
+    r = cint_sq_record(t, 1);
+    g_assert_cmpuint(r.commands, ==, 5);
+    g_assert_cmpuint(r.wait.sum_ns, ==, 400 + 600 + 1000 + 1400);
+    g_assert_cmpuint(r.wait.max_ns, ==, 1400);
+    cint_shutdown(t);
+}
+
 /* SQs that share a CQ are counted apart; what moves no blocks has no bytes. */
 static void test_submission_queues_of_one_cq(void)
 {
@@ -471,6 +507,7 @@ int main(int argc, char **argv)
     ADD("hold-times-at-a-tie", test_hold_times_at_a_tie);
     ADD("hold-times-of-what-polling-leaves", test_hold_times_of_the_rest);
     ADD("submission-queues-of-one-cq", test_submission_queues_of_one_cq);
+    ADD("a-tail-that-goes-back", test_tail_goes_back);
 #undef ADD
     qtest_add_data_func("/nvme-cint/stats/hold-times-of-a-late-guest", NULL,
                         test_hold_times_of_a_late_guest);

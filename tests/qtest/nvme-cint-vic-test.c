@@ -403,6 +403,29 @@ static void test_max_hold_stays_on(void)
     cint_shutdown(t);
 }
 
+/* What was in flight before a reset is so no more, and asks for no ratio. */
+static void test_reset(void)
+{
+    CintTest *t = cint_boot(VIC_RATIO);
+    QNvmeSq *sq = big_queues(t, 1);
+    int64_t i;
+
+    cint_set_number(t, "cint.media.read-latency", CINT_SECOND);
+    cint_read(t, sq, 40);
+    cint_run(t, GAP_NS);
+    qnvme_reset(t->nvme);
+    qnvme_enable(t->nvme);
+    cint_set_number(t, "cint.media.read-latency", GAP_NS);
+    sq = big_queues(t, 1);
+    cint_zero(t);
+    for (i = 1; i <= 10; i++) {
+        cint_run_to(t, i * EPOCH_NS);
+        cint_read(t, sq, 1);
+        cint_expect_irq_at(t, sq->cq, i * EPOCH_NS + GAP_NS);
+    }
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     size_t i;
@@ -425,6 +448,7 @@ int main(int argc, char **argv)
         test_drain_beside_busy_neighbour);
     ADD("rules/max-hold-bounds-the-wait", test_max_hold_bounds_the_wait);
     ADD("rules/busy-queue-deleted", test_neighbour_deleted);
+    ADD("rules/busy-controller-reset", test_reset);
     ADD("rules/cases-of-other-tests-hold-back", test_cases_hold_back);
     ADD("rules/max-hold-cannot-be-turned-off", test_max_hold_stays_on);
 #undef ADD
