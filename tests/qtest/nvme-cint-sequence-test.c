@@ -253,11 +253,10 @@ static NvmeCmd report_zones(uint32_t zone, uint32_t size, uint64_t to)
     };
 }
 
-static void f06(const void *opts)
+/* Two reads, and a report of zones to @addr, published together. */
+static CintMachine *report_behind_reads(const void *opts, const char *disk,
+                                        uint64_t (*addr)(QPCIDevice *pdev))
 {
-    /* Zone 1 begins at block 8000h, as the first descriptor says. */
-    const uint32_t at = 64 + 16;
-    g_autofree char *disk = make_disk("", 1);
     g_autofree char *args = g_strdup_printf(
         "-blockdev driver=file,node-name=d0,filename=%s,aio=native,"
         "cache.direct=on ", disk);
@@ -265,16 +264,76 @@ static void f06(const void *opts)
     CintMachine *m = cint_machine_new(args, plans, ZONED("nvme0", "d0"));
     CintTest *t = &m->node[0].t;
     QNvmeSq *sq = cint_queues(t, 1);
-    NvmeCmd cmd = report_zones(1, 128, cint_flr_at(t->pdev) - at);
+    NvmeCmd cmd = report_zones(1, 128, addr(t->pdev));
 
-    g_assert_cmphex(ZONE_BLOCKS, ==, PCI_EXP_DEVCTL_BCR_FLR);
     qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
     qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
     qnvme_push(sq, &cmd);
     qnvme_ring_sq(sq);
     cint_machine_run(m, 1000);
+    return m;
+}
+
+/* Zone 1 begins at block 8000h, as the first descriptor says. */
+static uint64_t where_it_resets(QPCIDevice *pdev)
+{
+    const uint32_t at = 64 + 16;
+
+    g_assert_cmphex(ZONE_BLOCKS, ==, PCI_EXP_DEVCTL_BCR_FLR);
+    return cint_flr_at(pdev) - at;
+}
+
+/* Configuration space behind all capabilities: no memory, and no effect. */
+static uint64_t where_nothing_is(QPCIDevice *pdev)
+{
+    return (cint_flr_at(pdev) & ~0xfffull) + 0x800;
+}
+
+static void f06(const void *opts)
+{
+    g_autofree char *disk = make_disk("", 1);
+
+    finish(report_behind_reads(opts, disk, where_it_resets));
+    unlink(disk);
+}
+
+/* What the pass held back until then goes out all the same. */
+static void reads_before_registers(const void *opts)
+{
+    g_autofree char *disk = make_disk("", 1);
+    CintMachine *m = report_behind_reads(opts, disk, where_nothing_is);
+
+    qnvme_wait_cqes(m->node[0].t.nvme->cqs[1], 3);
     finish(m);
     unlink(disk);
+}
+
+/* ---- Who is to fetch while a command waits ---- */
+
+#define SLOW_MS     300
+
+/*
+ * Queue 2 has more commands than requests when Delete SQ of queue 1 begins to
+ * wait. Some end meanwhile, and what their requests are for is fetched after.
+ */
+static void fetched_behind_a_delete(const void *opts)
+{
+    CintTest *t = cint_boot_custom(NULL, CINT_NULL_DISK
+                                   ",latency-ns=300000000", opts);
+    QNvmeSq *deleted = cint_queues(t, 1);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 2, CINT_ENTRIES, 2);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 2, 4, cq);
+
+    cint_read(t, sq, 3);
+    cint_let_run(t);
+    sq->head = sq->tail;    /* they have been fetched, as no CQE says yet */
+    cint_read(t, sq, 3);
+    cint_let_run(t);
+    g_usleep(SLOW_MS / 2 * 1000);
+    cint_read(t, deleted, 1);
+    qnvme_delete_sq(deleted);
+    qnvme_wait_cqes(cq, 6);
+    cint_shutdown(t);
 }
 
 /* ---- Set Features that was rung for before a reset ---- */
@@ -1714,6 +1773,11 @@ static const Sequence sequences[] = {
     { "f06/zone-report-resets-behind-reads/off", f06, OFF },
     { "f06/zone-report-resets-behind-reads/real", f06, REAL },
     { "f06/zone-report-resets-behind-reads/virtual", f06, VIRTUAL },
+    { "reads-before-registers/off", reads_before_registers, OFF },
+    { "reads-before-registers/real", reads_before_registers, REAL },
+    { "reads-before-registers/virtual", reads_before_registers, VIRTUAL },
+    { "fetched-behind-a-delete/off", fetched_behind_a_delete, OFF },
+    { "fetched-behind-a-delete/real", fetched_behind_a_delete, &REAL[1] },
     { "f07/features-rung-for-before-a-reset/real", f07, REAL },
     { "f08/unplugged-within-a-reset/off", f08, OFF },
     { "f08/unplugged-within-a-reset/real", f08, REAL },
