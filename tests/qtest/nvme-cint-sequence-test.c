@@ -1170,15 +1170,23 @@ static void format_under(CintMachine *m, unsigned by, const NvmeCmd *cmd,
     finish(m);
 }
 
-static CintMachine *boot_held(const char *opts, const char *namespace)
+/* Two controllers that share @namespace. */
+static CintMachine *boot_pair(const char *disk, const char *opts,
+                              const char *namespace)
 {
     g_autofree char *device = g_strconcat(",subsys=s0", opts, NULL);
+    g_autofree char *args = g_strconcat(disk, "-device nvme-subsys,id=s0 ",
+                                        NULL);
     const CintPlan plans[] = {
         { .opts = device }, { .opts = ",subsys=s0" }, { NULL },
     };
 
-    return cint_machine_new(HELD_DISK "-device nvme-subsys,id=s0 ", plans,
-                            namespace);
+    return cint_machine_new(args, plans, namespace);
+}
+
+static CintMachine *boot_held(const char *opts, const char *namespace)
+{
+    return boot_pair(HELD_DISK, opts, namespace);
 }
 
 /* Its metadata is read when there is none any more. */
@@ -1730,6 +1738,34 @@ static void attach_again(CintMachine *m)
     finish(m);
 }
 
+/*
+ * Zeroes that were read at once, so that the block layer completes them
+ * outside of a coroutine, disable the other controller of the namespace.
+ */
+static void read_disables_another(const void *opts)
+{
+    CintMachine *m = boot_pair(FAST_DISK, opts, NAMESPACE("nvme0", "d0", "1"));
+    CintTest *t = &m->node[0].t, *other = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeSglDescriptor sgl[] = {
+        { .addr = cpu_to_le64(other->nvme->bar.addr + NVME_REG_CC),
+          .len = cpu_to_le32(4) },
+        { .addr = cpu_to_le64(t->buf.addr), .len = cpu_to_le32(508) },
+    };
+    NvmeCmd cmd = with_sgl(t, qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, 512),
+                           sgl, ARRAY_SIZE(sgl));
+
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_cmphex(NVME_CC_EN(qnvme_reg_read(other->nvme, NVME_REG_CC)), ==,
+                    0);
+    qnvme_forget(other->nvme);
+    qnvme_enable(other->nvme);
+    finish(m);
+}
+
 static void f28_reset(const void *opts)
 {
     CintMachine *m = boot_shared(opts);
@@ -1835,6 +1871,9 @@ static const Sequence sequences[] = {
     { "memory/list-in-registers/off", prp_list_in_registers, OFF },
     { "memory/list-in-registers/real", prp_list_in_registers, REAL },
     { "memory/list-in-registers/virtual", prp_list_in_registers, VIRTUAL },
+    { "shared/read-disables-another/off", read_disables_another, OFF },
+    { "shared/read-disables-another/real", read_disables_another, REAL },
+    { "shared/read-disables-another/virtual", read_disables_another, VIRTUAL },
     { "shared/one-of-two-is-reset/off", one_of_two_is_reset, OFF },
     { "shared/one-of-two-is-reset/real", one_of_two_is_reset, REAL },
     { "shared/one-of-two-is-reset/virtual", one_of_two_is_reset, VIRTUAL },
