@@ -13,6 +13,7 @@
 
 #define NEIGHBOURS      4   /* that do not count again */
 #define MOST_BETWEEN    1
+#define CQES_KNOWN      64  /* the last ones; older ones are forgotten */
 #define TICK_NS         8388608
 #define OLD_TICKS       4   /* unused for more: what was known is forgotten */
 
@@ -56,18 +57,17 @@ static bool counts(const Model *model, unsigned cmd)
     return true;
 }
 
-/* The CQE of @page that was posted last between two commands, or -1. */
-static int posted_between(const Model *model, unsigned from, unsigned to)
+/* The last CQE of the buffer of @from since that was fetched, or -1. */
+static int posted_since(const Model *model, unsigned from)
 {
-    unsigned sq = model->cmd[to].sq, i;
+    unsigned sq = model->cmd[from].sq, i;
     int last = -1;
 
     for (i = 0; i < model->nr_cmds; i++) {
         const ModelCmd *cmd = &model->cmd[i];
 
-        if (of_queue(model, i, sq) && cmd->page == model->cmd[to].page &&
-            cmd->cqe >= (int)model->cmd[from].cqes &&
-            cmd->cqe < (int)model->cmd[to].cqes) {
+        if (of_queue(model, i, sq) && cmd->page == model->cmd[from].page &&
+            cmd->cqe >= (int)model->cmd[from].cqes) {
             last = MAX(last, cmd->cqe);
         }
     }
@@ -101,6 +101,43 @@ static int answered(const Model *model, int cqe, unsigned cmd)
     return last > cqe && last < model->cmd[cmd].told ? last : cqe;
 }
 
+static int last_cqe(const Model *model, unsigned sq)
+{
+    int last = -1;
+    unsigned i;
+
+    for (i = 0; i < model->nr_cmds; i++) {
+        if (model->cmd[i].sq == sq) {
+            last = MAX(last, model->cmd[i].cqe);
+        }
+    }
+    return last;
+}
+
+/* A job's CQEs before @cqe whose buffers are not used again. */
+static unsigned overtaken(const Model *model, int cqe, unsigned sq)
+{
+    int oldest = last_cqe(model, sq) - CQES_KNOWN + 1;
+    unsigned i, n = 0;
+
+    for (i = 0; i < model->nr_cmds && cqe >= oldest; i++) {
+        n += of_queue(model, i, sq) && model->cmd[i].lies &&
+             model->cmd[i].cqe >= oldest && model->cmd[i].cqe < cqe;
+    }
+    return n;
+}
+
+static void pick_up(Model *model, int cqe)
+{
+    unsigned i;
+
+    for (i = 0; i < model->nr_cmds && cqe >= 0; i++) {
+        if (model->cmd[i].cqe == cqe) {
+            model->cmd[i].lies = false;
+        }
+    }
+}
+
 static bool is_old(const Model *model, unsigned use, unsigned next_use)
 {
     return model->cmd[next_use].fetched / TICK_NS -
@@ -116,14 +153,14 @@ static int judged(int score, bool waited)
                        : score + (255 - score + 7) / 8;
 }
 
-/* The last use of the newest command's buffer before it, or -1. */
-static int use_before(const Model *model, unsigned newest)
+/* The last use of the buffer of @cmd among those before @end, or -1. */
+static int use_before(const Model *model, unsigned cmd, unsigned end)
 {
     int i;
 
-    for (i = newest - 1; i >= (int)model->forgotten; i--) {
-        if (of_queue(model, i, model->cmd[newest].sq) &&
-            model->cmd[i].page == model->cmd[newest].page) {
+    for (i = end - 1; i >= (int)model->forgotten; i--) {
+        if (of_queue(model, i, model->cmd[cmd].sq) &&
+            model->cmd[i].page == model->cmd[cmd].page) {
             return i;
         }
     }
@@ -150,19 +187,20 @@ static bool all_against(const Model *model, unsigned newest)
 static void judge(Model *model, unsigned newest, int before)
 {
     ModelCmd *cmd = &model->cmd[newest];
-    int cqe;
+    int cqe = before < 0 ? -1 : posted_since(model, before);
 
+    pick_up(model, cqe);
     cmd->known = before >= 0 && !is_old(model, before, newest);
     if (!cmd->known) {
         cmd->score = all_against(model, newest) ? 150 : 255;
         return;
     }
     cmd->score = model->cmd[before].score;
-    cqe = posted_between(model, before, newest);
     cmd->judged = cqe >= 0 && cqe < cmd->told;
     if (cmd->judged) {
         cqe = answered(model, cqe, newest);
-        cmd->at_once = between(model, cqe, newest) <= MOST_BETWEEN;
+        cmd->at_once = between(model, cqe, newest) <=
+                       MAX(MOST_BETWEEN, overtaken(model, cqe, cmd->sq) / 2);
         cmd->score = judged(cmd->score, cmd->at_once);
     }
 }
@@ -281,7 +319,7 @@ static bool seems_waited_for(Model *model, unsigned newest, bool first)
         return true;
     }
     meet(model, cmd->sq);
-    judge(model, newest, use_before(model, newest));
+    judge(model, newest, use_before(model, newest, newest));
     cmd->counts = counts(model, newest);
     return cmd->known ? cmd->score >= 128
                       : is_guessed(model, newest, first);
@@ -320,7 +358,17 @@ void model_learn(Model *model)
 
 void model_learn_posted(Model *model, unsigned cmd)
 {
-    model->cmd[cmd].cqe = model_learns(model) ? (int)model->nr_cqes : -1;
+    int use = use_before(model, cmd, model->nr_cmds);
+
+    if (!model_learns(model)) {
+        model->cmd[cmd].cqe = -1;
+        return;
+    }
+    if (use >= 0) {
+        pick_up(model, posted_since(model, use));
+        model->cmd[cmd].lies = model->cmd[use].score < 128;
+    }
+    model->cmd[cmd].cqe = model->nr_cqes;
 }
 
 bool model_somebody_waited(const Model *model)

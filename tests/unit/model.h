@@ -83,6 +83,7 @@ typedef struct ModelCmd {
     bool counts;        /* as one that comes between */
     bool judged, at_once;   /* its buffer's use before, and how it came back */
     int score;          /* what is believed of its buffer from then on */
+    bool lies;          /* its CQE, a job's: the buffer is not used again yet */
     int told;           /* CQEs told of when it was submitted */
     int64_t fetched;    /* when that was */
     unsigned cqes;      /* CQEs posted by then */

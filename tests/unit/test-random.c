@@ -24,7 +24,7 @@
 #define LONG_EVENTS 800     /* what is learned takes more */
 #define SQS         3
 #define MAX_FLYING  48
-#define PAGES       10      /* of buffers: no bucket is full */
+#define PAGES       16      /* of buffers: no bucket is full */
 #define FRESH_PAGES 1000    /* from here on they are used once */
 #define SHOWN       16      /* events shown when a stream fails */
 
@@ -57,6 +57,7 @@ typedef struct Stream {
     CintSq sq[SQS];
     CintCmd cmd[MODEL_CMDS];
     bool fresh;             /* no buffer is used twice */
+    bool in_turn;           /* most are a job's, one after the other */
     bool urgent[MODEL_CMDS];    /* as the driver marked it, in CDW0 */
     CintCq other;           /* of the same controller; only counted */
     CintSq other_sq;
@@ -294,6 +295,16 @@ static int64_t random_time(const Stream *s)
     return s->now + pick(0, PICK_OF(2, 100, 1000, 10000));
 }
 
+/* Used once, by a job in turn and by others between, or in any order. */
+static uint32_t buffer(const Stream *s)
+{
+    unsigned n = s->model.nr_cmds;
+
+    return s->fresh ? FRESH_PAGES + n :
+           s->in_turn && !one_in(5) ? 3 + n % (PAGES - 2) :
+           pick(0, s->in_turn ? 2 : PAGES);
+}
+
 /* A command that is marked in one of the two places, in both, or in none. */
 static void fetch(Stream *s, unsigned sq)
 {
@@ -303,8 +314,7 @@ static void fetch(Stream *s, unsigned sq)
     uint8_t sources = (cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
                       (cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0);
     bool urgent = cdw0 == NVME_CINT_HINT_URGENT;
-    uint32_t page = s->fresh ? FRESH_PAGES + s->model.nr_cmds
-                             : pick(0, PAGES);
+    uint32_t page = buffer(s);
     uint8_t content = one_in(3) ? pick(0, CINT_NR_CONTENTS - 1)
                                 : CINT_CONTENT_PLAIN;
     unsigned cmd = model_submit(&s->model, sq, s->now, cdw0 | cdw13, urgent,
@@ -563,6 +573,7 @@ static void stream_init(Stream *s, const Mode *mode, unsigned *irqs,
         cint_sq_init(&s->sq[i], &s->cq);
     }
     s->fresh = one_in(4);
+    s->in_turn = one_in(2);
     if (mode->guest == RECORDS) {
         do_records(s);
     }

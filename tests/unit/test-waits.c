@@ -178,6 +178,148 @@ static void test_flushes_beside_job(void)
     g_assert_cmpuint(waited_beside_job(false), <, 10);
 }
 
+/*
+ * A thread beside a job of @depth that has all its answers still to give: of
+ * the last 60 rounds, how often does the thread's read look waited for, if
+ * @between of the job's commands come before it each time? The job takes its
+ * completions as they came, or @shuffled.
+ */
+static unsigned thinks_beside_job(uint32_t depth, unsigned between,
+                                  bool shuffled)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree uint32_t *told = g_new(uint32_t, depth);
+    unsigned round, waited = 0, of_job = 0;
+    uint32_t i;
+
+    for (i = 0; i < depth; i++) {
+        use(g, 0, told[i] = 1 + i);
+        post(g, 0, 1 + i);
+    }
+    use(g, 0, 1000);
+    for (round = 0; round < 400; round++) {
+        bool thinks = round >= 340;
+
+        post(g, 0, 1000);
+        tell(g);
+        for (i = 0; i < between; i++) {
+            unsigned at = shuffled ? g_test_rand_int_range(0, depth) : 0;
+            uint32_t page = told[at];
+
+            of_job += use(g, 0, page) && thinks;
+            post(g, 0, page);
+            memmove(&told[at], &told[at + 1],
+                    (depth - at - 1) * sizeof(told[0]));
+            told[depth - 1] = page;
+        }
+        waited += use(g, 0, 1000) && thinks;
+    }
+    g_free(g);
+    g_test_message("depth %u, %u between%s: thread %u of 60, job %u of %u",
+                   depth, between, shuffled ? ", any order" : "", waited,
+                   of_job, 60 * between);
+    g_assert_cmpuint(of_job, <=, 3 * between);
+    return waited;
+}
+
+/*
+ * Who thinks comes back after some of a job's commands, but before more whose
+ * completions are older than its own.
+ */
+static void test_thinks_beside_job(void)
+{
+    g_assert_cmpuint(thinks_beside_job(24, 5, false), ==, 60);
+    g_assert_cmpuint(thinks_beside_job(16, 3, false), ==, 60);
+    g_assert_cmpuint(thinks_beside_job(48, 12, false), ==, 60);
+    g_assert_cmpuint(thinks_beside_job(15, 5, false), ==, 60);
+    g_assert_cmpuint(thinks_beside_job(14, 5, false), <, 10);
+    g_assert_cmpuint(thinks_beside_job(24, 16, false), <, 10);
+    g_assert_cmpuint(thinks_beside_job(8, 5, false), <, 10);
+    g_assert_cmpuint(thinks_beside_job(24, 5, true), >=, 30);
+}
+
+static void lie(Guest *g, uint32_t first)
+{
+    uint32_t i;
+
+    for (i = 0; i < 8; i++) {
+        post(g, 0, first + i);
+    }
+}
+
+/*
+ * A thread beside eight of a job's buffers that lie there, twice: two commands
+ * come before its own. Is it still believed to wait? @elsewhere CQEs of other
+ * queues come after the job's; or, the job's after @later of a fast neighbour.
+ */
+static bool overtaking_counts(unsigned elsewhere, unsigned later)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 64, 40);
+    bool waited = true;
+    unsigned k, i;
+
+    g_assert_true(use(g, 0, 1000));
+    for (k = 0; k < 2; k++) {
+        if (!later) {
+            lie(g, 40 + 8 * k);
+        }
+        g->posted += elsewhere;
+        post(g, 0, 1000);
+        tell(g);
+        use(g, 0, 500 + k);
+        for (i = 0; i < later; i++) {
+            post(g, 0, 500 + k);
+            tell(g);
+            use(g, 0, 500 + k);
+        }
+        if (later) {
+            lie(g, 40 + 8 * k);
+        }
+        use(g, 0, 600 + k);
+        waited = use(g, 0, 1000);
+        for (i = 0; i < 8; i++) {
+            use(g, 0, 40 + 8 * k + i);
+        }
+    }
+    g_free(g);
+    return waited;
+}
+
+/* What lies further back than 64 CQEs is not known, nor who came after. */
+static void test_overtakes(void)
+{
+    g_assert_true(overtaking_counts(0, 0));
+    g_assert_true(overtaking_counts(50, 0));
+    g_assert_false(overtaking_counts(70, 0));
+    g_assert_false(overtaking_counts(0, 1));
+    g_assert_false(overtaking_counts(0, 59));
+}
+
+/* Two commands with one buffer: once it is used again neither lies there. */
+static void test_overtakes_one_twice(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 64, 40);
+    unsigned k, i;
+
+    g_assert_true(use(g, 0, 1000));
+    for (k = 0; k < 2; k++) {
+        lie(g, 40);
+        lie(g, 40);
+        tell(g);
+        for (i = 0; i < 8; i++) {
+            use(g, 0, 40 + i);
+        }
+        post(g, 0, 1000);
+        tell(g);
+        use(g, 0, 500 + k);
+        use(g, 0, 600 + k);
+        g_assert_cmpint(use(g, 0, 1000), ==, k == 0);
+    }
+    g_free(g);
+}
+
 /* A buffer that changes its job is known for what it does now. */
 static void test_changes_job(void)
 {
@@ -671,6 +813,9 @@ int main(int argc, char **argv)
         { "across-the-wrap", test_across_the_wrap },
         { "think-times", test_think_times },
         { "flushes-beside-job", test_flushes_beside_job },
+        { "thinks-beside-job", test_thinks_beside_job },
+        { "overtakes", test_overtakes },
+        { "overtakes-one-twice", test_overtakes_one_twice },
         { "changes-its-job", test_changes_job },
         { "old", test_old },
         { "says-nothing", test_says_nothing },

@@ -23,6 +23,8 @@
 #define AGAINST_SHARE   16      /* likewise, of a judgement */
 #define AGAINST_MANY    224     /* from here on a new one is a job's, likely */
 #define SCORE_LIKELY    150     /* two judgements against it are enough */
+#define BETWEEN_MOST    1       /* commands, of who waits */
+#define OVERTAKEN_EACH  2       /* that excuse one more */
 
 static uint32_t buckets(const CintWaits *waits)
 {
@@ -54,6 +56,7 @@ static CintWaitsPage *bucket_of(CintWaits *waits, const CintWaitsSq *sq,
 static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
 {
     uint32_t slice = 0;
+    unsigned i;
 
     while (slice < CINT_WAITS_SLICES - 1 && waits->slices >> slice & 1) {
         slice++;
@@ -61,8 +64,10 @@ static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
     *sq = (CintWaitsSq) {
         .known = true,
         .slice = slice,
-        .told = { told, told },
     };
+    for (i = 0; i < CINT_WAITS_TURNS; i++) {
+        sq->told[i] = told;
+    }
     waits->slices |= 1ull << slice;
     while (slice >> waits->shift) {
         memset(waits->entry, 0, sizeof(waits->entry));
@@ -213,6 +218,44 @@ static uint16_t answered(const CintWaitsSq *sq, const CintWaitsPage *entry,
            is_before(sq->bare_post, told) ? sq->bare_post : entry->post;
 }
 
+/* Where CQE @post is in what lies there; 0 if that was too long ago. */
+static uint64_t cqe_bit(const CintWaitsSq *sq, uint16_t post)
+{
+    uint16_t ago = sq->post - post;
+
+    return ago < CINT_WAITS_CQES ? 1ull << ago : 0;
+}
+
+/* The CQE of @entry, if it has one, does not lie there any longer. */
+static void pick_up(CintWaitsSq *sq, const CintWaitsPage *entry)
+{
+    if (entry->posted) {
+        sq->lying &= ~cqe_bit(sq, entry->post);
+    }
+}
+
+/*
+ * How many of a job's buffers, whose CQEs came before @post, are not used again
+ * yet? A job takes its CQEs as they come, so to it there are none.
+ */
+static unsigned overtaken(const CintWaitsSq *sq, uint16_t post)
+{
+    return __builtin_popcountll(sq->lying & -cqe_bit(sq, post));
+}
+
+/*
+ * Does whoever uses its buffer again after CQE @post wait for it? One command
+ * may have come between: two jobs take turns. More may where it overtook twice
+ * as many: it thinks, beside a job that has so many to give.
+ */
+static bool came_soon(const CintWaitsSq *sq, uint16_t post)
+{
+    unsigned most = overtaken(sq, post) / OVERTAKEN_EACH;
+
+    most = most > BETWEEN_MOST ? most : BETWEEN_MOST;
+    return !is_before(post, sq->told[(sq->next - 1 - most) % CINT_WAITS_TURNS]);
+}
+
 /*
  * A command counts as one that comes between, unless its buffer was among the
  * last that did: a neighbour that waits for its own, faster than this one, is
@@ -227,9 +270,8 @@ static void count(CintWaitsSq *sq, uint32_t page, uint32_t told)
             return;
         }
     }
-    sq->recent[sq->next++ % CINT_WAITS_RECENT] = page;
-    sq->told[1] = sq->told[0];
-    sq->told[0] = told;
+    sq->recent[sq->next % CINT_WAITS_RECENT] = page;
+    sq->told[sq->next++ % CINT_WAITS_TURNS] = told;
 }
 
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
@@ -248,20 +290,29 @@ bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     bucket = bucket_of(waits, sq, page);
     entry = find(bucket, page);
     known = entry && !is_old(entry, tick);
+    if (entry) {
+        pick_up(sq, entry);
+    }
     if (entry && !known) {
         forget(entry, first_score(sq));
     }
     sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
     entry = to_front(bucket, entry, page, first_score(sq));
     if (entry->posted && is_before(entry->post, told)) {
-        /* One command may have come between: two jobs take turns. */
-        judge(sq, entry,
-              !is_before(answered(sq, entry, told), sq->told[1]));
+        judge(sq, entry, came_soon(sq, answered(sq, entry, told)));
     }
     entry->posted = false;
     entry->used = tick;
     count(sq, page, told);
     return known ? is_waited(entry) : guess(sq, entry, first);
+}
+
+static void note_post(CintWaitsSq *sq, uint16_t post)
+{
+    uint16_t since = post - sq->post;
+
+    sq->lying = since < CINT_WAITS_CQES ? sq->lying << since : 0;
+    sq->post = post;
 }
 
 void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
@@ -272,6 +323,7 @@ void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     if (!sq->known) {
         return;
     }
+    note_post(sq, index);
     if (!page) {
         sq->bare = true;
         sq->bare_post = index;
@@ -279,8 +331,10 @@ void cint_waits_posted(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     }
     entry = find(bucket_of(waits, sq, page), page);
     if (entry) {
+        pick_up(sq, entry);
         entry->post = index;
         entry->posted = true;
+        sq->lying |= !is_waited(entry);
     }
 }
 

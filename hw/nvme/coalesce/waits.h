@@ -8,7 +8,9 @@
  * Whoever waits for one command uses its buffer again before the others do;
  * a job with many in flight uses it after others. What is counted is how many
  * commands of others come between a buffer's telling and its next use, or
- * between that of a Flush that came after it and its next use.
+ * between that of a Flush that came after it and its next use. Whoever thinks
+ * in between is known by what it overtakes: a job's buffers come back in the
+ * order of their CQEs.
  *
  * Passive: nothing is held to learn, and only evidence takes the mark off.
  */
@@ -21,6 +23,8 @@
 #define CINT_WAITS_ENTRIES  2048    /* 16 KiB a controller */
 #define CINT_WAITS_WAYS     4       /* of a bucket */
 #define CINT_WAITS_RECENT   4       /* commands that do not count again */
+#define CINT_WAITS_TURNS    32      /* commands that may come between, and 1 */
+#define CINT_WAITS_CQES     64      /* of a queue that are looked back at */
 #define CINT_WAITS_SLICES   64      /* queues with a part of their own */
 #define CINT_WAITS_TICK     23      /* log2 of the ns of a tick: 8.4 ms */
 #define CINT_WAITS_OLD      4       /* ticks after which a buffer is unknown */
@@ -45,13 +49,16 @@ typedef struct CintWaits {
 typedef struct CintWaitsSq {
     bool known;             /* has a slice */
     uint8_t slice;
-    uint8_t next;           /* of recent, free running */
+    uint8_t next;           /* of recent and told, free running */
     uint8_t fresh;          /* 255: no buffer is ever known */
     uint8_t against;        /* 255: nobody whose buffer comes back waits */
     bool bare;              /* a command without a buffer was posted */
     uint16_t bare_post;     /* the last such CQE, free running */
-    uint16_t told[2];       /* CQEs told of at the last commands that counted */
-    uint32_t recent[CINT_WAITS_RECENT];     /* their buffers */
+    uint16_t post;          /* the last CQE, free running */
+    /* CQEs told of at the last commands that counted, and their buffers */
+    uint16_t told[CINT_WAITS_TURNS];
+    uint32_t recent[CINT_WAITS_RECENT];
+    uint64_t lying;         /* a job's CQEs, bit 0 the last: not used since */
 } CintWaitsSq;
 
 /*
