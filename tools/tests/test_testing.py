@@ -155,18 +155,24 @@ def test_pytest_runs_one_test_alone(sandbox: Path, python_here: None) -> None:
         == ["test_some::test_good"]
 
 
-def test_processes_share_the_files(sandbox: Path, python_here: None) -> None:
+def test_processes_have_a_file_each(sandbox: Path, python_here: None) -> None:
+    """Of two at a time; one that cannot be imported, or ends its process, is told once."""
     (sandbox / "t").mkdir()
     for name in "abc":
         (sandbox / f"t/test_{name}.py").write_text(
-            "import os\ndef test_who():\n    print('share', os.environ['CINT_TEST_SHARE'])\n")
+            "import os\n" + "".join(f"def test_{n}():\n    print('pid', os.getpid(), '.')\n"
+                                    for n in (1, 2)))
     (sandbox / "t/test_broken.py").write_text("import no_such_module\n")
-    found = list(runner.run_pytest("demo", sandbox / "t", shares=2))
-    assert sorted(result.name for result in found) \
-        == ["test_a::test_who", "test_b::test_who", "test_broken", "test_c::test_who"]
+    (sandbox / "t/test_crash.py").write_text("import os\ndef test_it():\n    os.abort()\n")
+    found = list(runner.run_pytest("demo", sandbox / "t", jobs=2))
+    assert sorted((result.name, result.status) for result in found) == sorted([
+        *((f"test_{name}::test_{n}", PASSED) for name in "abc" for n in (1, 2)),
+        ("test_broken", FAILED), ("test_crash::test_it", FAILED)])
     logs = {r.name: r.log.read_text() for r in found if r.log is not None}
-    assert ["share 0/2" in logs[f"test_{name}::test_who"] for name in "abc"] \
-        == [True, False, True]
+    by_file = {name: {re.findall(r"pid \d+", logs[f"test_{name}::test_{n}"])[0] for n in (1, 2)}
+               for name in "abc"}
+    assert all(len(pids) == 1 for pids in by_file.values())
+    assert "crashed" in logs["test_crash::test_it"]
 
 
 def test_an_expected_failure_says_why(

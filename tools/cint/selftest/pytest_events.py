@@ -4,8 +4,7 @@
 Loaded with `-p cint.selftest.pytest_events`. Writes one JSON object a line to the file descriptor
 in CINT_TEST_EVENTS, and the report of each test to a file in CINT_TEST_LOGS. When
 CINT_TEST_FILTER is set, only tests with that name, or whose name contains it, run.
-CINT_TEST_SHARE=i/n leaves every n-th file, from the i-th on: several processes then share
-a directory, and the file descriptor, to which lines of this size are written in one piece.
+With xdist's processes it is the one that started them that tells.
 
 The user property `remark` of a test that passed is told as its reason.
 """
@@ -18,10 +17,8 @@ from typing import Any
 
 import pytest
 
-#: Keeps an event below PIPE_BUF.
+#: Keeps an event below PIPE_BUF, so that it is written in one piece.
 _REASON_LIMIT = 1000
-
-_open: dict[str, dict[str, Any]] = {}
 
 
 def _emit(event: dict[str, Any]) -> None:
@@ -43,18 +40,6 @@ def short_name(nodeid: str) -> str:
     return f"{Path(path).stem}::{rest}" if rest else Path(path).stem
 
 
-def _share() -> tuple[int, int]:
-    """Which of how many processes this is."""
-    share, _, shares = os.environ.get("CINT_TEST_SHARE", "0/1").partition("/")
-    return int(share), int(shares)
-
-
-def _of_this_share(items: list[pytest.Item]) -> list[pytest.Item]:
-    share, shares = _share()
-    mine = set(sorted({item.path for item in items})[share::shares])
-    return [item for item in items if item.path in mine]
-
-
 def _asked_for(items: list[pytest.Item]) -> list[pytest.Item]:
     wanted = os.environ.get("CINT_TEST_FILTER")
     if not wanted:
@@ -65,18 +50,10 @@ def _asked_for(items: list[pytest.Item]) -> list[pytest.Item]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep only the tests that were asked for, and this process's share of them."""
-    keep = _of_this_share(_asked_for(items))
+    """Keep only the tests that were asked for."""
+    keep = _asked_for(items)
     config.hook.pytest_deselected(items=[item for item in items if item not in keep])
     items[:] = keep
-
-
-def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """A file that cannot be imported is a failed test, which the first process tells."""
-    if report.failed and _share()[0] == 0:
-        name = short_name(report.nodeid) or "collection"
-        _emit({"name": name, "status": "failed", "seconds": 0.0,
-               "log": _log(name, str(report.longrepr)), "reason": "cannot be imported"})
 
 
 def _status(report: pytest.TestReport) -> str:
@@ -98,24 +75,43 @@ def _reason(report: pytest.TestReport) -> str:
     return marked[0][1:].strip() if marked else ""
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Gather set-up, call and tear-down of a test, then tell its result."""
-    name = short_name(report.nodeid)
-    entry = _open.setdefault(name, {"name": name, "status": "passed", "seconds": 0.0,
-                                    "reason": "", "text": ""})
-    entry["seconds"] += report.duration
-    status = _status(report)
-    if status != "passed" and entry["status"] != "failed":
-        entry["status"] = status
-        entry["reason"] = _reason(report)
-    if report.failed:
-        entry["text"] += report.longreprtext + "\n"
-    if report.when != "teardown":
-        return
-    for title, content in report.sections:
-        entry["text"] += f"--- {title} ---\n{content}\n"
-    if entry["status"] == "passed":
-        entry["reason"] = str(dict(report.user_properties).get("remark", ""))
-    del _open[name]
-    entry["log"] = _log(name, entry.pop("text"))
-    _emit(entry)
+class _Teller:
+    """Tells what became of each test: in the process that counts, not where xdist runs them."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, dict[str, Any]] = {}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that cannot be imported is a failed test."""
+        if report.failed:
+            name = short_name(report.nodeid) or "collection"
+            _emit({"name": name, "status": "failed", "seconds": 0.0,
+                   "log": _log(name, str(report.longrepr)), "reason": "cannot be imported"})
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather set-up, call and tear-down of a test, then tell its result."""
+        name = short_name(report.nodeid)
+        entry = self.open.setdefault(name, {"name": name, "status": "passed", "seconds": 0.0,
+                                            "reason": "", "text": ""})
+        entry["seconds"] += report.duration
+        status = _status(report)
+        if status != "passed" and entry["status"] != "failed":
+            entry["status"] = status
+            entry["reason"] = _reason(report)
+        if report.failed:
+            entry["text"] += report.longreprtext + "\n"
+        if report.when in ("setup", "call"):
+            return  # what remains is the tear-down, or that the process crashed
+        for title, content in report.sections:
+            entry["text"] += f"--- {title} ---\n{content}\n"
+        if entry["status"] == "passed":
+            entry["reason"] = str(dict(report.user_properties).get("remark", ""))
+        del self.open[name]
+        entry["log"] = _log(name, entry.pop("text"))
+        _emit(entry)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell, unless another process does."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Teller())

@@ -12,7 +12,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,11 +203,11 @@ PYTEST_LIMIT_S = 3000.0
 
 
 def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | None = None,
-               shares: int = 1, env: Mapping[str, str] | None = None,
+               jobs: int = 1, env: Mapping[str, str] | None = None,
                limit_s: float = PYTEST_LIMIT_S) -> Iterator[Result]:
     """Run the pytest files of `directory`; results as they happen.
 
-    With `shares`, that many processes run at once, each with its part of the files.
+    With `jobs`, that many processes run at once, each with a file at a time.
     """
     logs = paths.TEST_LOGS / suite
     logs.mkdir(parents=True, exist_ok=True)
@@ -220,16 +219,17 @@ def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | 
             "--rootdir", str(paths.ROOT), str(directory)]
     if marker:
         argv += ["-m", marker]
+    if jobs > 1:
+        # a process that crashed and was replaced can leave xdist 3.8 waiting for ever
+        argv += ["-n", str(jobs), "--dist", "loadfile", "--max-worker-restart=0"]
     settings = {**os.environ, "CINT_TEST_EVENTS": str(writer), "CINT_TEST_LOGS": str(logs),
                 "CINT_TEST_FILTER": pattern or "", **(env or {})}
     started = time.monotonic()
     count = 0
-    with log.open("w") as stream, ExitStack() as running:
-        children = [running.enter_context(subprocess.Popen(
-            argv, cwd=paths.ROOT, env={**settings, "CINT_TEST_SHARE": f"{share}/{shares}"},
-            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
-            pass_fds=(writer,), process_group=0,
-        )) for share in range(shares)]
+    with log.open("w") as stream, subprocess.Popen(
+        argv, cwd=paths.ROOT, env=settings, stdin=subprocess.DEVNULL, stdout=stream,
+        stderr=subprocess.STDOUT, pass_fds=(writer,), process_group=0,
+    ) as child:
         os.close(writer)
         try:
             for event in _events(reader, started + limit_s):
@@ -238,26 +238,19 @@ def run_pytest(suite: str, directory: Path, *, marker: str = "", pattern: str | 
                              Path(event["log"]), event["reason"])
             timed_out = time.monotonic() >= started + limit_s
             if timed_out:
-                _end_all(children)
-            codes = {child.wait() for child in children}
+                steps.end_group(child)
+            code = child.wait()
         except BaseException:
-            _end_all(children)
+            steps.end_group(child)
             raise
         finally:
             os.close(reader)
     # 0 all passed, 1 some failed (told already), 5 none collected.
-    bad = codes - {0, 1, 5} or (codes & {1} if not count else set())
-    if timed_out or bad:
-        why = (f"not finished after {limit_s:.0f} s" if timed_out
-               else f"pytest ended with {min(bad)}")
+    if timed_out or code not in (0, 1, 5) or (code == 1 and not count):
+        why = f"not finished after {limit_s:.0f} s" if timed_out else f"pytest ended with {code}"
         yield Result(suite, "pytest", FAILED, time.monotonic() - started, log, why)
-    elif codes == {5} and not count and not pattern:
+    elif code == 5 and not count and not pattern:
         yield Result(suite, "pytest", SKIPPED, 0.0, log, f"no tests in {paths.display(directory)}")
-
-
-def _end_all(children: Sequence[subprocess.Popen[bytes]]) -> None:
-    for child in children:
-        steps.end_group(child)
 
 
 def list_pytest(directory: Path, marker: str = "") -> list[str]:

@@ -259,7 +259,7 @@ def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]
         if any(directory.glob("**/test_*.py")):
             # most guests have one CPU and use no more than one of the host's
             yield from runner.run_pytest(name, directory, marker=_marker(options, marker),
-                                         pattern=options.pattern, shares=min(options.jobs, 2),
+                                         pattern=options.pattern, jobs=min(options.jobs, 2),
                                          env={"CINT_RUNS": options.runs},
                                          limit_s=_PYTEST_FULL_LIMIT_S if options.full
                                          else runner.PYTEST_LIMIT_S)
