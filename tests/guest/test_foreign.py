@@ -100,7 +100,7 @@ def tools_image(directory: Path, programs: tuple[str, ...], files: tuple[Path, .
     for name in programs:
         found = shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin")
         if found is None:
-            pytest.skip(f"{name} is not installed")
+            pytest.fail(f"{name} is not installed: ./cint test guest --full installs it")
         shutil.copy(found, root / name)
         linked = subprocess.run(["ldd", found], check=True, capture_output=True, text=True).stdout
         for library in re.findall(r"(/\S+) \(0x", linked):

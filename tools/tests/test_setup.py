@@ -141,6 +141,14 @@ def test_each_target_has_its_packages() -> None:
             assert packages.needed([name]), (suite.name, name)
 
 
+def test_what_the_guests_tests_run_is_installed() -> None:
+    guest = next(suite for suite in suites.SUITES if suite.name == "guest")
+    always = set(packages.needed(guest.targets))
+    assert {"dmsetup", "e2fsprogs", "xfsprogs"} <= always
+    # kexec-tools may change how a machine without systemd reboots
+    assert {"btrfs-progs", "kexec-tools"} <= set(packages.needed(guest.full_targets)) - always
+
+
 def test_the_packages_are_named_before_root_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,7 +51,7 @@ class Suite:
     targets: tuple[str, ...]
     run: Callable[[Options], Iterator[Result]]
     names: Callable[[Options], list[str]] | None = None
-    #: What must be built besides for --full.
+    #: What must be built or installed besides for --full.
     full_targets: tuple[str, ...] = ()
     #: Whether it is left out unless it is named.
     by_name: bool = False
@@ -679,7 +679,8 @@ SUITES = (
           _qtest_suite("identity"), _qtest_names("identity")),
     Suite("guest", "guests that boot and run fio",
           ("engine", "qemu", "linux", "image", "guest tests"),
-          _guest_suite("guest", "not figures"), _guest_names("not figures")),
+          _guest_suite("guest", "not figures"), _guest_names("not figures"),
+          full_targets=("foreign tests",)),
     Suite("libvirt", "only by name and with --full: QEMU installed, moved, under a real libvirt",
           (), _libvirt, _libvirt_names,
           full_targets=("qemu-install", "image", "distro", "libvirt"), by_name=True),
