@@ -485,7 +485,29 @@ def _upstream_commands() -> list[Command]:
                              skipped=_case_skipped)
                      for program in programs for case in _cases(program)
                      if program.name != "qos-test" or "/nvme/" in case]
-    return commands
+    return [*commands, *_smc_controls()]
+
+
+def _smc_controls() -> Iterator[Command]:
+    """That the series `smc` is needed, on a QEMU without it: that of another series.
+
+    With a thread for each vCPU one of them stays with code from before a store; with one for all,
+    none does.
+    """
+    binary = qemu.upstream_programs(paths.QEMU_UPSTREAM_PATCHES / "async")[0]
+    program = paths.QEMU_UPSTREAM / "smc" / "smc-store-test"
+    for case, judge in (("multi", _must_fail), ("single", _case_judge)):
+        yield Command("upstream", f"smc/without the series, {case}",
+                      (str(program), "--tap", "-k", "-p", f"/x86_64/smc-store/{case}/cross-page"),
+                      cwd=paths.QEMU_BUILD, env=(("QTEST_QEMU_BINARY", str(binary)),),
+                      limit_s=_QTEST_LIMIT_S, judge=judge)
+
+
+def _must_fail(_code: int, output: str) -> str | None:
+    """One case that must have run, and have failed as a test does: by what it says."""
+    if [status for _, status, _ in runner.tap_results(output)] == [runner.FAILED]:
+        return None
+    return "the fault that the series repairs did not show"
 
 
 def _upstream(options: Options) -> Iterator[Result]:
