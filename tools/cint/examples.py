@@ -47,6 +47,8 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "figure": (("./cint figure --list", "what there is"),
                ("./cint figure cint-fig8 vic-tab1", "these"),
                ("./cint figure cint-fig8 --policy pointer", "a policy beside the paper's"),
+               ("./cint figure cint-fig9 --guest distro --hints module,off",
+                "with the distribution's kernel"),
                ("./cint figure --set vic", "all of a paper"),
                ("./cint figure --stale", "which stored numbers are not of this tree"),
                ("./cint figure --all --quick", "a look at all, never a pass")),

@@ -32,6 +32,7 @@ from cint.figures import (
     claims,
     document,
     draw,
+    elsewhere,
     freshness,
     further,
     headline,
@@ -243,6 +244,36 @@ def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
         assert all("cpus_allowed=0" in job.fio for job in plan_of(wanted).jobs if job.fio)
     assert cli.main(["figure", "--docs", "--vcpus", "2", "vic-low"]) == 2
     assert "not with --vcpus" in capsys.readouterr().err
+
+
+def test_a_figure_in_the_distributions_guest(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first who gives hints is checked; of the others each is a row."""
+    figure, = catalog.choose(["cint-fig10"], None, False)
+    moved = elsewhere.in_guest(figure, "distro", ["module", "off"])
+    assert moved.checks == figure.checks
+    found = {w.run.title: w for w in runner.known_runs(moved, quick=False)}
+    assert set(found) > {w.run.title for w in runner.known_runs(figure, quick=False)}
+    assert found["cint"].settings.arms[0].hints == "module"
+    assert found["cint/off"].settings.arms[0].hints == "off"
+    assert found["cint/off"].run.policy.endswith(",infer=all")
+    for wanted in found.values():
+        plan, _ = runner.run_of(wanted)
+        assert not any("irq_cost_ns" in word for word in plan.argv)
+        assert not any("hint" in job.fio for job in plan_of(wanted).jobs if job.fio)
+    assert cli.main(["figure", "--docs", "--guest", "distro", "vic-low"]) == 2
+    assert "not with --guest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "guest", "words", "why"), [
+    ("lm-hybrid", "distro", "module", "lm-hybrid needs our kernel and image: polling"),
+    ("guests", "cint", "on", "guests is about the distribution's kernel"),
+    ("cint-fig18", "distro", "module", "cint-fig18 chooses runs by what it measured"),
+    ("cint-fig9", "distro", "on", "--hints on: the distribution's kernel has no hints"),
+    ("cint-fig9", "cint", "module", "--hints module: our kernel gives hints by itself")])
+def test_a_figure_that_this_guest_cannot_do(name: str, guest: str, words: str, why: str,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["figure", name, "--guest", guest, "--hints", words]) == 2
+    assert why in capsys.readouterr().err
 
 
 @of_each(FIGURES)
@@ -597,7 +628,8 @@ def test_a_run_of_a_figure_is_known_by_what_decides_it(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("words", [["--docs"], ["--quick"], ["--policy", "vic"],
-                                   ["--vcpus", "2"], ["--out", "x"]])
+                                   ["--vcpus", "2"], ["--out", "x"], ["--guest", "distro"],
+                                   ["--hints", "off"]])
 def test_stale_runs_nothing(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["figure", "--stale", *words]) == 2
     assert "--stale: takes figures" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def _runs_of(group: Group) -> Sequence[Run]:
 def _way(run: Run) -> dict[str, Any]:
     """How a run's guest does I/O, whatever the policy."""
     return {name: getattr(run, name)
-            for name in ("hints", "polling", "engine", "steering", "extras")}
+            for name in ("hints", "polling", "engine", "steering", "extras", "who")}
 
 
 def _further(group: Group, policies: Sequence[str]) -> list[Run]:

@@ -37,7 +37,8 @@ QUICK_SHARE = 0.5
 @dataclass(frozen=True)
 class Run:
     """One policy. ``name`` is what the figure calls it; ``hints`` off: the guest gives none. On the
-    distribution's kernel the module gives them.
+    distribution's kernel the module gives them, unless ``who`` says otherwise, a word of
+    ``--hints``.
 
     ``polling`` is a mode of ``--polling``, ``engine`` one of ``--engine``, ``steering`` one of
     ``--steering``, ``extras`` a word of ``--extras``.
@@ -50,6 +51,7 @@ class Run:
     engine: str = engines.KERNEL
     steering: str = steering.OFF
     extras: str = properties.DEFAULT_EXTRAS
+    who: str = ""
 
     @property
     def title(self) -> str:
@@ -186,14 +188,20 @@ def runs(*policies: str | Run) -> tuple[Run, ...]:
     return tuple(p if isinstance(p, Run) else Run(p) for p in policies)
 
 
+def who_gives(group: Group, run: Run) -> str:
+    """A word of ``--hints``. Our kernel is told by Settings.hints that it gives none."""
+    if group.guest == "distro":
+        return (run.who or hints.MODULE) if run.hints else hints.OFF
+    return run.who or hints.ON
+
+
 def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     """The run as ./cint compare would have it."""
     runtime = group.runtime_s * (QUICK_SHARE if quick and not group.probed else 1)
-    given, limit_s = hints.ON, vm.BOOT_LIMIT_S
-    if group.guest == "distro":
-        given, limit_s = hints.MODULE if run.hints else hints.OFF, kinds.BOOT_LIMIT_S
+    limit_s = kinds.BOOT_LIMIT_S if group.guest == "distro" else vm.BOOT_LIMIT_S
     arm = Arm(policy=properties.parse_policy(run.policy), polling=polling.parse(run.polling),
-              engine=engines.parse(run.engine), steering=steering.parse(run.steering), hints=given)
+              engine=engines.parse(run.engine), steering=steering.parse(run.steering),
+              hints=who_gives(group, run))
     return settings.Settings(
         arms=[arm], workloads=group.workloads, media=properties.parse_media(group.media),
         virtual=True, vcpus=group.vcpus, timing=Timing(runtime, runtime / 10), repeat=1,

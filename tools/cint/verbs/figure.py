@@ -19,6 +19,7 @@ from cint.figures import (
     checks,
     document,
     draw,
+    elsewhere,
     freshness,
     further,
     page,
@@ -26,9 +27,9 @@ from cint.figures import (
     stored,
     webpage,
 )
-from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus
+from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus, who_gives
 from cint.figures.values import Data
-from cint.guest import kinds
+from cint.guest import hints, kinds
 from cint.measure import runner as runs
 from cint.measure import settings
 from cint.measure.store import Store
@@ -75,6 +76,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "policies, in its bars and lines; what is checked stays what the paper claims")
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"),
         help="CPUs of the guests; the jobs run on the first (default: as declared, 1)")
+    add("--guest", choices=kinds.GUESTS,
+        help="the kernel of all guests: cint, ours, or distro, the distribution's own (default: "
+        "as declared); what the paper claims is checked there")
+    add("--hints", metavar="LIST",
+        help="who gives hints where the figure has any: with our kernel on (default) or off, with "
+        "--guest distro off (default) or module (docs/hints-module.md), with either preload:FILE "
+        "(docs/preload.md); of several the first is checked, the others are further rows")
     add("--out", metavar="DIR", type=Path, help="directory for page, JSON and drawings: new, "
         "empty or of an earlier run of this command (default: a new one in results/)")
     add("--json", action="store_true", help="print figures.json and nothing else")
@@ -198,8 +206,10 @@ def _commit() -> str:
     return f"{git('rev-parse', '--short', 'HEAD') or 'unknown'}{'-dirty' if changed else ''}"
 
 
-def _facts(vcpus: int | None, policies: Sequence[properties.Policy]) -> dict[str, Any]:
-    cpus = f", {vcpus} CPUs" if vcpus else ""
+def _facts(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> dict[str, Any]:
+    cpus = f", {args.vcpus} CPUs" if args.vcpus else ""
+    cpus += f", {kinds.note()}" if args.guest == "distro" else ""
+    cpus += f", hints: {args.hints}" if args.hints else ""
     cpus += ", beside the paper's: " + ", ".join(p.name for p in policies) if policies else ""
     return {"commit": f"cint {_commit()}",
             "conditions": f"virtual time, cpu-scale {CPU_SCALE:g}, interrupt cost "
@@ -238,18 +248,22 @@ def run(args: argparse.Namespace) -> int:
     figures = catalog.choose(args.id, args.set, args.all or (
         args.stale and not (args.id or args.set)))
     store_options.check(args)
-    if args.stale and (args.docs or args.quick or args.policy or args.vcpus or args.out):
+    if args.stale and any((args.docs, args.quick, args.policy, args.vcpus, args.out, args.guest,
+                           args.hints)):
         raise UsageError("--stale: takes figures, --set or --all, and nothing of how to run them")
     if args.docs and args.quick:
         raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
-    if args.docs and args.vcpus:
-        raise UsageError("--docs: not with --vcpus: the pages have the figures as declared")
-    if args.docs and args.policy:
-        raise UsageError("--docs: not with --policy: the pages have the figures as declared")
+    for option in ("vcpus", "policy", "guest", "hints"):
+        if args.docs and getattr(args, option):
+            raise UsageError(f"--docs: not with --{option}: the pages have the figures as declared")
     policies = properties.parse_policies(args.policy) if args.policy else []
     if policies:
         figures = [further.with_policies(figure, [p.name for p in policies])
                    for figure in figures]
+    guest = args.guest or "cint"
+    words = hints.parse_list(args.hints, guest)
+    if args.guest or args.hints:
+        figures = [elsewhere.in_guest(figure, guest, words) for figure in figures]
     if args.vcpus:
         figures = [on_cpus(figure, args.vcpus) for figure in figures]
     if args.out is not None:
@@ -264,7 +278,7 @@ def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     entries = _measure(args, figures, directory)
     missing = [n for n in catalog.not_done() if args.all or n.family == args.set]
-    whole = document.document(entries, missing, args.quick, _facts(args.vcpus, policies))
+    whole = document.document(entries, missing, args.quick, _facts(args, policies))
     whole["wall_s"] = round(time.monotonic() - started, 1)
     drawings = _drawings(figures, entries)
     document.write(directory / document.FILE, whole)
@@ -279,8 +293,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _targets(figures: Sequence[Figure]) -> list[str]:
     """What has to be built for their guests."""
-    wanted = [(group.guest, "module" if group.guest == "distro" else "on")
-              for figure in figures for group in figure.groups]
+    wanted = [(group.guest, who) for figure in figures for group in figure.groups
+              for who in ([hints.MODULE if group.guest == "distro" else hints.ON]
+                          if callable(group.runs) else [who_gives(group, r) for r in group.runs])]
     return sorted({target for guest, who in wanted for target in kinds.targets(guest, [who])})
 
 
