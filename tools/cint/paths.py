@@ -91,6 +91,9 @@ DISTRO_HINTS_INITRAMFS = DISTRO_HINTS.with_name("initramfs.cpio")
 PRELOAD_INITRAMFS = BUILD / "preload/initramfs.cpio"
 DISTRO_PRELOAD_INITRAMFS = DISTRO / "preload/initramfs.cpio"
 
+#: Roots of Debian for programs' own guests, as archives, and the disks made of them.
+DEBIAN = BUILD / "debian"
+
 #: The policy engine by itself, with its unit tests and the replay program.
 ENGINE_BUILD = BUILD / "engine"
 REPLAY = ENGINE_BUILD / "replay/cint-replay"

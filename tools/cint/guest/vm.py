@@ -86,13 +86,20 @@ class CancelledError(VmError):
 
 @dataclass(frozen=True)
 class Backend:
-    """What holds the namespace's data: nothing (null-co) or a raw file."""
+    """What holds the namespace's data: nothing (null-co) or a raw file.
+
+    With ``snapshot`` the file stays as it is, and what is written is lost with the guest.
+    """
 
     path: Path | None = None
     size: int = 1 << 30
+    snapshot: bool = False
 
     def args(self) -> list[str]:
-        """The -blockdev option for node ``d0``."""
+        """The -blockdev option for node ``d0``, or a drive of that name."""
+        if self.path is not None and self.snapshot:
+            return ["-drive", "if=none,id=d0,format=raw,snapshot=on,"
+                              f"file={paths.in_option(self.path)}"]
         if self.path is not None:
             return ["-blockdev",
                     f"driver=file,node-name=d0,filename={paths.in_option(self.path)}"]
@@ -337,6 +344,8 @@ def check_files(machine: Machine) -> None:
     needed = [(machine.qemu, "QEMU")]
     if not machine.own_guest:
         needed += [(machine.kernel, "the guest kernel"), (machine.initramfs, "the guest image")]
+    if machine.backend.path is not None and machine.backend.snapshot:
+        needed.append((machine.backend.path, "the guest's disk"))
     for path, what in needed:
         if not path.exists():
             raise VmError(f"{what} is not built: {paths.display(path)} does not exist",

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from cint import host
 from cint.device import scale, words
-from cint.guest import agent, engines, hints, kinds, session, steering, vm
+from cint.guest import agent, appdisk, engines, hints, kinds, session, steering, vm
 from cint.measure import edges, workloads
+from cint.measure.apps import App
 from cint.measure.arms import Arm
 from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.settings import Settings
@@ -74,6 +75,10 @@ def machine_for(settings: Settings, arm: Arm, accel: host.Accel) -> vm.Machine:
                          slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
                          virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive), trace=settings.trace)
+    app = settings.app
+    if app is not None:
+        machine = replace(machine, memory_mib=app.memory_mib,
+                          backend=vm.Backend(appdisk.place(app.disk), snapshot=True))
     return arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints))
 
 
@@ -98,10 +103,20 @@ def render(settings: Settings, arm: Arm, workload: workloads.Workload,
                             engines.FILENAME)
 
 
+def _app_job(app: App, name: str) -> agent.Job:
+    """A program, with the CPUs' accounts at its edges; its exit code is the job's."""
+    script = (f"echo {workloads.look('pre')}; {appdisk.inside(app.run)}; code=$?; "
+              f"echo {workloads.look('post')}; exit $code")
+    return agent.Job(name, argv=agent.exec_argv(script), timeout_s=app.limit_s)
+
+
 def _jobs(settings: Settings, arm: Arm, rounds: Rounds) -> list[agent.Job]:
     found = [session.facts_job()]
     for number, timing in rounds.items():
         for workload in settings.workloads:
+            if workload.app:
+                found.append(_app_job(workload.app, job_name(workload, number)))
+                continue
             seconds = workloads.guest_seconds(workload, timing, settings.k)
             found.append(agent.Job(job_name(workload, number),
                                    fio=render(settings, arm, workload, timing),
@@ -117,7 +132,8 @@ def setup_for(settings: Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
             *arm.polling.setup(settings.k), *arm.engine.setup(),
             *arm.steering.setup(),
             *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras),
-            *([edges.install()] if counted else []))
+            *([edges.install()] if counted else []),
+            *([appdisk.mount_argv(settings.app.disk.filesystem)] if settings.app else []))
 
 
 def plan_for(settings: Settings, arm: Arm, rounds: Rounds,

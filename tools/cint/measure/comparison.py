@@ -64,6 +64,10 @@ def run_for(settings: Settings, boot: Boot, accel: host.Accel) -> tuple[RunPlan,
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
     """All samples of one guest, whose outcome has its row's name."""
     repeat = outcome.repeat
+    if settings.app is not None:
+        result = outcome.results[boots.job_name(settings.workloads[0], repeat)]
+        return [replace(sampling.app_sample(outcome.name, settings.app, repeat, result,
+                                            settings.vcpus), seed=settings.seed + repeat)]
     return [replace(one, seed=settings.seed + repeat) for w in settings.workloads
             for one in sampling.samples(outcome.name, w.name, repeat,
                                         outcome.results[boots.job_name(w, repeat)],

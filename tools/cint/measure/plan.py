@@ -71,6 +71,8 @@ class Files:
                     for name in firmware_for(machine.kernel)}
         files = {"qemu": machine.qemu, "kernel": machine.kernel, "initramfs": machine.initramfs,
                  **firmware}
+        if machine.backend.path is not None and machine.backend.snapshot:
+            files["drive"] = machine.backend.path
         found = {role: digest(path) for role, path in files.items()}
         return cls(tuple(found.items()), {found[role]: path for role, path in files.items()})
 
@@ -80,10 +82,10 @@ class RunPlan:
     """One boot; nothing in it belongs to this machine. It can be pickled.
 
     ``argv`` is QEMU's command line without console, control and agent channels, with
-    ``{qemu}``, ``{kernel}``, ``{initramfs}`` and ``{firmware}`` for the files in ``files``
-    (what for, SHA-256). ``job_seconds`` is the guest time of the longest job, ``boot_limit_s``
-    the time of the host's that a boot may take. ``impure`` says why its outcome may differ
-    from time to time, and is empty if it may not.
+    ``{qemu}``, ``{kernel}``, ``{initramfs}``, ``{drive}`` and ``{firmware}`` for the files in
+    ``files`` (what for, SHA-256). ``job_seconds`` is the guest time of the longest job,
+    ``boot_limit_s`` the time of the host's that a boot may take. ``impure`` says why its outcome
+    may differ from time to time, and is empty if it may not.
     """
 
     name: str
@@ -98,8 +100,10 @@ class RunPlan:
     def of(cls, name: str, machine: vm.Machine, jobs: agent.Plan, files: Files, *,
            job_seconds: float = 60.0, boot_limit_s: float = vm.BOOT_LIMIT_S) -> RunPlan:
         """The run of a plan on a machine, whose `files` are :meth:`Files.of`."""
+        drive = Path("{drive}") if machine.backend.snapshot else machine.backend.path
         nowhere = replace(machine, qemu=Path("{qemu}"), kernel=Path("{kernel}"),
-                          initramfs=Path("{initramfs}"))
+                          initramfs=Path("{initramfs}"),
+                          backend=replace(machine.backend, path=drive))
         argv = vm.machine_args(nowhere, ("-L", "{firmware}"))
         return cls(name, tuple(argv), files.digests, jobs, job_seconds, boot_limit_s,
                    _impure(machine, jobs))
@@ -130,15 +134,17 @@ def _filled(argv: Sequence[str], words: Mapping[str, str], firmware: Sequence[st
     for word in argv:
         if word == "{firmware}":
             filled[-1:] = firmware  # in place of -L
+        elif (end := word.rpartition("=")[2]) in words:
+            filled.append(word.removesuffix(end) + paths.in_option(Path(words[end])))
         else:
-            filled.append(words.get(word, word))
+            filled.append(word)
     return filled
 
 
 def _impure(machine: vm.Machine, jobs: agent.Plan) -> str:
     if not machine.virtual:
         return "real time"
-    if machine.backend.path is not None:
+    if machine.backend.path is not None and not machine.backend.snapshot:
         return "a drive that the run may change"
     if machine.extra:
         return "further options of QEMU"

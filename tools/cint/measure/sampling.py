@@ -21,7 +21,7 @@ from typing import Any
 
 from cint.device import logpage, scale
 from cint.guest import agent, engines
-from cint.measure import edges, fiojson, metrics
+from cint.measure import apps, edges, fiojson, metrics
 from cint.measure.window import Window, window
 
 USER_HZ = 100
@@ -73,6 +73,8 @@ class Sample:
     group: int = 1
     groups: int = 1
     seed: int | None = None
+    #: What a person's own program told, by name, in guest time.
+    said: Mapping[str, apps.Said] = field(default_factory=dict)
 
     def rate(self, job: str) -> float:
         """A job's I/Os per guest second while all jobs of the group ran."""
@@ -181,6 +183,22 @@ def sample(policy: str, workload: str, repeat: int, message: agent.Message,
     return one
 
 
+def app_sample(policy: str, app: apps.App, repeat: int, message: agent.Message,
+               vcpus: int) -> Sample:
+    """Read the result message of a person's own program, whose I/Os the device counts."""
+    before = agent.parse_snapshot(message.get("before"))
+    after = agent.parse_snapshot(message.get("after"))
+    text = str(message.get("stdout") or "")
+    ios = after.ios - before.ios if after.ios is not None and before.ios is not None else 0
+    elapsed = (after.monotonic_ns - before.monotonic_ns) / 1e9
+    stats = fiojson.JobStats(app.name, ios, ios / elapsed, 0.0, {}, round(1000 * elapsed))
+    return Sample(policy, app.name, repeat, {app.name: stats},
+                  agent.queue_interrupts(before, after), elapsed,
+                  cpu_share(*_cpu_edges(message, before, after), vcpus),
+                  device_delta(before.nvme_log, after.nvme_log), block_ios=ios, whole=app.name,
+                  said=apps.parse_said(text, f"{policy}: {app.path}"))
+
+
 def _whole(one: Sample, message: agent.Message, vcpus: int,
            found: Sequence[edges.Edge]) -> Sample:
     """The only group of jobs is all that ran between the agent's two looks."""
@@ -278,6 +296,9 @@ class Row:
     beyond: Mapping[str, int] = field(default_factory=dict)
     #: By class of I/O what the device counted, last repeat: see :func:`_classes`.
     classes: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    #: What a person's own program told: medians of the repeats, and the ratios to the baseline.
+    said: Mapping[str, apps.Said] = field(default_factory=dict)
+    said_ratios: Mapping[str, float | None] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The row as results.json has it."""
@@ -288,6 +309,9 @@ class Row:
                 "range": {m: list(ends) for m, ends in self.range.items()},
                 "repeats": self.repeats, "window_s": self.window_s, "even": self.even,
                 "engine": self.engine, "beyond": dict(self.beyond),
+                **({"said": {name: {"value": one.value, "unit": one.unit,
+                                    "ratio": self.said_ratios.get(name)}
+                             for name, one in self.said.items()}} if self.said else {}),
                 "classes": {name: dict(found) for name, found in self.classes.items()}}
 
     def few(self, metric: str) -> int | None:
@@ -318,7 +342,7 @@ def _latencies(stats: fiojson.JobStats, k: float) -> dict[str, float | None]:
     def us(ns: float | None) -> float | None:
         return None if ns is None else scale.report_time(ns, k) / 1000
 
-    return {"mean_us": us(stats.mean_ns) if stats.ios else None,
+    return {"mean_us": us(stats.mean_ns) if stats.ios and stats.mean_ns else None,
             **{name: us(fiojson.percentile(stats.bins, rank))
                for name, rank in metrics.PERCENTILES.items()}}
 
@@ -416,7 +440,15 @@ def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | Non
                spread=_spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
                repeats=len(samples),
                window_s=_median([scale.report_time(w.seconds, k) for w in windows]),
-               even=all(w.even for w in windows))
+               even=all(w.even for w in windows), said=_said(samples, k) if job is None else {})
+
+
+def _said(samples: Sequence[Sample], k: float) -> dict[str, apps.Said]:
+    """Medians of what all repeats of a program told, in reported time."""
+    told = [{name: one.reported(k) for name, one in s.said.items()} for s in samples]
+    names = [name for name in told[0] if all(name in one for one in told)]
+    return {name: apps.Said(statistics.median(one[name].value for one in told),
+                            told[0][name].unit) for name in names}
 
 
 def with_ratios(table: Sequence[Row], baseline: str) -> list[Row]:
@@ -430,4 +462,8 @@ def _ratio_row(row: Row, base: Row | None) -> Row:
         mine, other = row.values.get(metric), base.values.get(metric) if base else None
         return mine / other if mine is not None and other else None
 
-    return dataclasses.replace(row, ratios={m: ratio(m) for m in metrics.RATIOS})
+    told = base.said if base else {}
+    return dataclasses.replace(
+        row, ratios={m: ratio(m) for m in metrics.RATIOS},
+        said_ratios={name: one.value / told[name].value if name in told and told[name].value
+                     else None for name, one in row.said.items()})

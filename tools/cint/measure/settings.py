@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cint.device import properties, scale
 from cint.guest import vm
+from cint.measure.apps import App
 from cint.measure.arms import Arm
 from cint.measure.timers import Sweep
 from cint.measure.workloads import Timing, Workload
@@ -71,6 +72,11 @@ class Settings:
     def k(self) -> float:
         """The factor of scale.py: each of several CPUs has its share of the instructions."""
         return self.cpu_scale * self.vcpus if self.virtual else 1.0
+
+    @property
+    def app(self) -> App | None:
+        """A person's own program, if that is the workload; it is the only one then."""
+        return self.workloads[0].app
 
     @property
     def cost_applied_ns(self) -> int:

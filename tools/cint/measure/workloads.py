@@ -16,6 +16,7 @@ from cint import units
 from cint.device import scale
 from cint.errors import UsageError
 from cint.measure import edges, fiojson
+from cint.measure.apps import App
 
 DEVICE_NODE = "/dev/nvme0n1"
 DEFAULT_WORKLOADS = "sync,async,mixed"
@@ -138,6 +139,8 @@ class Workload:
     marked: str | None = None
     #: Whether it is counted at the edges of its jobs, for which fio starts a script.
     edges: bool = False
+    #: A person's own program, in place of fio.
+    app: App | None = None
 
 
 #: fio's engines that the user-space driver's takes the place of, and what it says of their I/Os as
@@ -416,7 +419,9 @@ class Timing:
 
 
 def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NODE) -> str:
-    """The job text that the guest's fio is given."""
+    """The job text that the guest's fio is given, or a program's commands."""
+    if workload.app:
+        return workload.app.run
     if workload.own:
         text = scale_job_text(workload.template.replace("${DEVICE}", device), k)[0]
         return _added(workload, timing) + text
@@ -430,6 +435,16 @@ def render(workload: Workload, timing: Timing, k: float, device: str = DEVICE_NO
         ramp_us=round(scale.apply("fio", "ramp_time", timing.ramp_s, k) * 1e6))
 
 
+def look(when: str) -> str:
+    """A shell's words that print the CPUs' accounts at an edge, ``pre`` or ``post``."""
+    return _LOOK.format(name=when)
+
+
+def of_app(app: App) -> Workload:
+    """A person's own program as a workload."""
+    return Workload(app.name, app.title, app.run, app=app)
+
+
 def _added(workload: Workload, timing: Timing) -> str:
     """What stands before a person's own job file; its own options come later and win."""
     if not workload.edges:
@@ -439,6 +454,8 @@ def _added(workload: Workload, timing: Timing) -> str:
 
 def runtime_s(workload: Workload, timing: Timing) -> float | None:
     """How long its longest job runs, in reported seconds; None where its file does not say."""
+    if workload.app:
+        return None
     if not workload.own:
         return timing.runtime_s
     found = re.findall(r"^\s*(?:runtime|timeout)\s*=\s*(\S+)", workload.template, re.MULTILINE)
@@ -448,6 +465,8 @@ def runtime_s(workload: Workload, timing: Timing) -> float | None:
 
 def guest_seconds(workload: Workload, timing: Timing, k: float) -> float:
     """How long the job takes in the guest, in guest seconds (an estimate)."""
+    if workload.app:
+        return float(workload.app.limit_s)
     if not workload.own:
         return (timing.runtime_s + timing.ramp_s) * k
     text = scale_job_text(workload.template, k)[0]

@@ -16,7 +16,7 @@ from cint.errors import UsageError
 from cint.guest import engines, hints, kinds, polling, steering, vm
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
-from cint.measure import timers, workloads
+from cint.measure import apps, timers, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import (
     CALIBRATED,
@@ -59,6 +59,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--fio", metavar="JOBFILE", type=Path, action="append", default=[],
         help="your own fio job file instead; ${DEVICE} in it is the namespace; may be repeated")
     add("--job", metavar="JOB", action="append", default=[], help=workloads.JOB_HELP)
+    add("--app", metavar="FILE", type=Path,
+        help="your own program in a Debian of its own, as FILE says (docs/apps.md), and nothing "
+             "else")
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="virtual",
         help="virtual (default): repeatable, independent of the host's load; "
@@ -232,7 +235,24 @@ def _arms(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> li
     return arms
 
 
+def _check_app(args: argparse.Namespace) -> None:
+    """Refuse what a program of one's own does not go together with."""
+    others = {"--workload": args.workload, "--fio": args.fio, "--job": args.job,
+              "--runtime": args.runtime, "--quick": args.quick, "--drive": args.drive,
+              "--cluster": args.cluster}
+    for option, value in others.items():
+        if value:
+            raise UsageError(f"--app: not together with {option}",
+                             hint="the file says what runs, and on what disk")
+    if args.engine != engines.KERNEL:
+        raise UsageError(f"--app: not together with --engine {args.engine}: the disk has a file "
+                         "system, which is the kernel's")
+
+
 def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
+    if args.app is not None:
+        _check_app(args)
+        return [workloads.of_app(apps.load(args.app))]
     names = args.workload or (None if args.fio or args.job else workloads.DEFAULT_WORKLOADS)
     chosen = workloads.parse_workloads(names) if names else []
     for path in args.fio:
@@ -297,7 +317,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
 
 
 #: Options that decide the result, in the order of the repeat command.
-_DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "job",
+_DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "job", "app",
              "media", "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
              "irq_cost", "drive", "device_opts", "trace")
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,

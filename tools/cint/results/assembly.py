@@ -235,6 +235,13 @@ def _workload_entries(settings: Settings, workload: Workload,
 
 
 def _workload_entry(settings: Settings, workload: Workload) -> dict[str, Any]:
+    if workload.app:
+        app = workload.app
+        return {"name": workload.name, "title": workload.title, "latency_job": None, "fio": "",
+                "scaled": [], "app": {"file": str(app.path), "packages": list(app.disk.packages),
+                                      "release": app.disk.release, "run": app.run,
+                                      "filesystem": app.disk.filesystem,
+                                      "prepare": app.disk.prepare}}
     scaled = (workloads.scale_job_text(workload.template, settings.k)[1]
               if workload.own else [])
     return {"name": workload.name, "title": workload.title, "latency_job": workload.latency_job,

@@ -14,6 +14,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from cint import host, paths, steps
 from cint.device import logpage
 from cint.errors import CintError, UsageError
 from cint.guest import engines
-from cint.measure import metrics, sampling
+from cint.measure import apps, metrics, sampling
 
 SCHEMA = 1
 SCHEMA_FILE = paths.ROOT / "docs/results.schema.json"
@@ -166,7 +167,9 @@ def sample_dict(one: sampling.Sample) -> dict[str, Any]:
     return {"policy": one.policy, "workload": one.workload, "repeat": one.repeat,
             "seed": one.seed, "group": one.group, "block_ios": one.block_ios, "window": window,
             "elapsed_s": one.elapsed_s, "guest_interrupts": one.guest_interrupts,
-            "cpu_share": one.cpu_share, "device": device, "jobs": jobs}
+            "cpu_share": one.cpu_share, "device": device, "jobs": jobs,
+            **({"said": {name: asdict(said) for name, said in one.said.items()}}
+               if one.said else {})}
 
 
 def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
@@ -209,7 +212,10 @@ def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
         range={m: (low, high) for m, (low, high) in r.get("range", {}).items()},
         repeats=r.get("repeats", 1), window_s=r.get("window_s"), even=r.get("even", True),
         engine=r.get("engine", engines.KERNEL), classes=r.get("classes", {}),
-        beyond=r.get("beyond", {}))
+        beyond=r.get("beyond", {}),
+        said={name: apps.Said(one["value"], one["unit"])
+              for name, one in r.get("said", {}).items()},
+        said_ratios={name: one["ratio"] for name, one in r.get("said", {}).items()})
         for r in document["rows"]]
 
 

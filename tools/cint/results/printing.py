@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 from cint import paths, ui
-from cint.results import classes, documents, lateness, previous, table, webpage
+from cint.results import classes, documents, lateness, previous, programs, table, webpage
 
 NOTE_WIDTH = 100
 
@@ -25,6 +25,7 @@ def print_table(document: documents.Document, where: Path) -> None:
     paint = ui.paint if sys.stdout.isatty() else table.plain
     lines = table.format_rows(documents.rows_from(document), titles(document),
                               document["baseline"], paint, table.time_of(document))
+    lines += programs.format_lines(documents.rows_from(document), document["baseline"], paint)
     lines += classes.format_lines(documents.rows_from(document), paint)
     lines += lateness.format_lines(lateness.of_document(document), paint)
     lines += previous.format_lines(document.get("previous"), paint)

@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, paths, ui
 from cint.device import properties
 from cint.errors import EXIT_OK, UsageError
-from cint.guest import kinds, session, vm
+from cint.guest import appdisk, kinds, session, vm
 from cint.measure import best, boots, comparison, runner
 from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
@@ -69,7 +69,7 @@ def dry_run_text(settings: Settings, accel: host.Accel) -> str:
         for engine, arm in by_engine.items():
             named = f"{workload.name}, engine {engine}" if len(by_engine) > 1 else workload.name
             text = boots.render(settings, arm, workload, settings.timing)
-            parts += [f"# fio job {named}", text]
+            parts += [f"# {'commands of' if workload.app else 'fio job'} {named}", text]
     if settings.virtual:
         parts += [f"# times are scaled by k = {settings.k:g}: those of the device and of the jobs "
                   "above are the guest's (docs/scaling.md has every entry)", ""]
@@ -92,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
     setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms]),
                  extras=() if args.no_plots else ("plots",))
     _check_built(settings)
+    if settings.app is not None:
+        appdisk.make(settings.app.disk)
     accel = comparison.choose_accel(settings.virtual)
     place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
                                     comparison.identity(settings, accel))
