@@ -32,6 +32,7 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
                 ("./cint compare --policy default,adaptive:delta=10us --workload sync", ""),
                 ("./cint compare --job randread:bs=16k,iodepth=32", "your own job"),
                 ("./cint compare --fio my.fio --media p3700", "your own jobs, another medium"),
+                ("./cint compare --app apps/sqlite.toml", "a program in a Debian of its own"),
                 ("./cint compare --time real --repeat 5", "real time, with KVM where it works"),
                 ("./cint compare --label before", "a name for `./cint diff before after`"),
                 ("./cint compare --dry-run", "what would run; starts nothing")),

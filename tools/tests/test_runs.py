@@ -104,6 +104,13 @@ def other_setup(machine: vm.Machine, jobs: agent.Plan, _: pytest.MonkeyPatch) ->
     return made(machine, replace(jobs, setup=(("sh", "-c", "false"),)))
 
 
+def other_disk(machine: vm.Machine, jobs: agent.Plan, _: pytest.MonkeyPatch) -> RunPlan:
+    """The guest begins with a disk."""
+    disk = machine.kernel.with_name("disk")
+    disk.write_bytes(b"disk")
+    return made(replace(machine, backend=vm.Backend(disk, snapshot=True)), jobs)
+
+
 INPUTS: dict[str, Callable[..., RunPlan]] = {
     **{name: changed_file(name) for name in ("qemu", "kernel", "initramfs", *plan.FIRMWARE,
                                                  plan.ENTRY[False])},
@@ -113,7 +120,7 @@ INPUTS: dict[str, Callable[..., RunPlan]] = {
     "kernel's options in virtual time": other_options,
     "device's options": other_machine(device_opts="mdts=3"), "property": other_property,
     "backend": other_machine(backend=vm.Backend(size=1 << 29)),
-    "trace": other_machine(trace=("cint",)), "IOMMU": other_machine(iommu=True),
+    "disk": other_disk, "trace": other_machine(trace=("cint",)), "IOMMU": other_machine(iommu=True),
     "second controller": other_machine(second=(("cint", "on"),)),
     "icount": other_constant(vm, "ICOUNT", "shift=1,sleep=off"),
     "agent's port": other_constant(agent, "PORT_NAME", "another"),

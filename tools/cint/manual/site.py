@@ -33,7 +33,7 @@ CHAPTERS = {
                  "options"),
     "The device": ("policies", "auto", "interface", "own-policy", "coalesce", "standard-hint",
                    "others", "libcint"),
-    "The guest": ("guest", "hints-module", "preload", "polling", "blk-switch", "userspace",
+    "The guest": ("guest", "apps", "hints-module", "preload", "polling", "blk-switch", "userspace",
                   "cintio", "nvme-cli"),
     "What was measured": ("figures", "measured"),
     "For the project's own people": ("contributing", "architecture", "development", "porting",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cint.measure import sampling
+from cint.measure import apps, sampling
 from cint.results import table
 
 #: The narrowest and the widest column of a number, and that of its ratio.
@@ -54,7 +54,21 @@ def _block(rows: Sequence[sampling.Row], names: Sequence[str], paint: table.Pain
                       for row in rows)]
 
 
+def _value(one: apps.Said | None) -> str:
+    """Five digits, or all before the point."""
+    if one is None:
+        return "-"
+    return f"{one.value:.0f}" if abs(one.value) >= 1e5 else f"{one.value:.5g}"
+
+
+def cell(row: sampling.Row, name: str) -> str:
+    """A number and its ratio in one cell."""
+    one, ratio = row.said.get(name), row.said_ratios.get(name)
+    return _value(one) + (
+        "" if ratio is None else f" ({table.number(ratio)})")
+
+
 def _cell(row: sampling.Row, name: str) -> str:
     one, ratio = row.said.get(name), row.said_ratios.get(name)
-    value = "-" if one is None else f"{one.value:.5g}"
-    return value.rjust(_width(name)) + ("" if ratio is None else table.number(ratio)).rjust(_RATIO)
+    shown = "" if ratio is None else table.number(ratio)
+    return _value(one).rjust(_width(name)) + shown.rjust(_RATIO)

@@ -27,6 +27,7 @@ from cint.results import (
     documents,
     lateness,
     previous,
+    programs,
     sentences,
     table,
     tradeoff,
@@ -257,6 +258,20 @@ def _results(document: Document) -> str:
     return "\n".join([*parts, _tag("p", escape(key), class_="dim")])
 
 
+def _programs(document: Document) -> str:
+    """What a person's own program told."""
+    found = [row for row in documents.rows_from(document) if row.said]
+    if not found:
+        return ""
+    units = {name: one.unit for row in found for name, one in row.said.items()}
+    rows = [_row(row.policy, [escape(programs.cell(row, name)) for name in units])
+            for row in found]
+    heads = [escape(name) + _tag("small", escape(unit)) for name, unit in units.items()]
+    text = f"In brackets: the ratio to {document['baseline']}. Medians where there are repeats."
+    return (_table("What the program told", ["policy", *heads], rows)
+            + _tag("p", escape(text), class_="dim"))
+
+
 def _previous(document: Document) -> str:
     before = document.get("previous")
     if not before:
@@ -401,7 +416,8 @@ def _versions(document: Document) -> str:
 def _commands(document: Document) -> str:
     parts = [_details(f"QEMU for {p['name']}", _pre(shlex.join(p["qemu"])))
              for p in document["policies"]]
-    parts += [_details(f"fio job {w['name']}, as the guest had it", _pre(w["fio"]))
+    parts += [_details(f"commands of {w['name']}", _pre(w["app"]["run"])) if "app" in w else
+              _details(f"fio job {w['name']}, as the guest had it", _pre(w["fio"]))
               for w in document["workloads"]]
     if document["scale"]["k"] != 1:
         rows = [_row(f"{s['where']}: {s['name']}", [escape(_factor(s)), escape(s["note"])])
@@ -428,7 +444,7 @@ def _repeat(document: Document) -> str:
 
 PARTS: Sequence[tuple[str, Callable[[Document], str]]] = (
     ("Latency against interrupts", _trade_off), ("Results", _results),
-    ("Beside the last result", _previous),
+    ("The program's own numbers", _programs), ("Beside the last result", _previous),
     ("Timers in real time", _timers),
     ("Classes of I/O", _classes),
     ("Reasons of interrupts", _reasons), ("Hints of commands", _hints), ("Notes", _notes),
