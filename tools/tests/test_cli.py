@@ -328,14 +328,16 @@ def test_doctor_needs_nothing_installed(clone: Path) -> None:
     assert not (clone / "build/venv").exists()
 
 
-def test_results_and_report_need_nothing_installed(clone: Path) -> None:
+def test_results_need_nothing_installed(clone: Path) -> None:
     said = bare(clone, "results")
     assert "there are no results" in said[2], said
-    place = clone / "results/one"
-    place.mkdir(parents=True)
-    shutil.copy2(Path(__file__).with_name("golden") / "results.json", place)
-    code, out, err = bare(clone, "report", str(place))
-    assert (code, err) == (0, "") and out.endswith("report.html\n")
+    one, other = clone / "results/one", clone / "results/other"
+    for place in (one, other):
+        place.mkdir(parents=True)
+        shutil.copy2(Path(__file__).with_name("golden") / "results.json", place)
+    for words in (("show", str(one)), ("diff", str(one), str(other))):
+        code, out, err = bare(clone, *words)
+        assert (code, err) == (0, "") and out
     assert not (clone / "build/venv").exists()
 
 

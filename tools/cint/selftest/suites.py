@@ -195,7 +195,7 @@ def licence_missing(files: list[Path]) -> list[str]:
 
 def _own_sources() -> list[Path]:
     skip = {"build", "results", ".git"}
-    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml", ".rs"}
+    kinds = {".py", ".c", ".h", ".sh", ".build", ".toml", ".config", ".pml", ".rs", ".j2"}
     return [path for top in paths.ROOT.iterdir() if top.name not in skip
             for path in ([top] if top.is_file() else sorted(top.rglob("*")))
             if path.is_file() and not path.is_symlink() and path.suffix in kinds]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from cint import paths
+from cint import bootstrap, paths
 from cint.errors import EXIT_OK, UsageError
 from cint.results import documents, library, printing, webpage
 
@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         if not where.is_dir():
             raise UsageError(f"--html: {paths.display(where)} is no results directory")
+        bootstrap.ensure()
         print(paths.display(webpage.write(document, where)))
     elif args.json:
         print(json.dumps(document, indent=1))
