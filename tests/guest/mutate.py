@@ -5,7 +5,7 @@
 All mutations of mutations.py are compiled into one kernel with a switch, so that trying one costs
 no build, and no boot where tests share a guest. Number 0 is none: with it, all must pass.
 
-Usage: build/venv/bin/python tests/guest/mutate.py [--list] [NAME...]
+Usage: build/venv/bin/python tests/guest/mutate.py [--list] [--check] [NAME...]
 """
 
 from __future__ import annotations
@@ -170,11 +170,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", metavar="NAME", nargs="*", help="only these (all)")
     parser.add_argument("--list", action="store_true", help="show them and end")
+    parser.add_argument("--check", action="store_true",
+                        help="see whether all have a place in the built kernel's source, and end")
     args = parser.parse_args()
     wanted = chosen(args.names)
     if args.list:
         for _, mutation in wanted:
             print(f"{mutation.name:28} {mutation.what}")
+        return 0
+    if args.check:
+        mutated_files(sources.unpack(sources.LINUX).tree)
+        print(f"{len(MUTATIONS)} mutations have a place")
         return 0
     build_kernel()
     shutil.rmtree(LOGS, ignore_errors=True)

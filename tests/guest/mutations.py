@@ -108,8 +108,8 @@ _DIRECT = (
 )
 
 _BATCHES = (
-    Expression("aio-last", "io_submit marks the first of a batch", "fs/aio.c", "i == nr - 1",
-               "i == 0 && nr > 1", BLOCK_DEVICE),
+    Expression("aio-last", "io_submit marks the first of a batch", "fs/aio.c",
+               "i + 1 == batch_end", "i == 0 && nr > 1", BLOCK_DEVICE),
     Expression("uring-far", "io_uring looks at the last entry only", "io_uring/io_uring.c",
                "min(nr, IO_BATCH_TAIL)", "min(nr, 1U)", BLOCK_DEVICE),
     Statement("uring-sqe128", "io_uring looks at the wrong large entry", "io_uring/io_uring.c",
