@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line: verbs, global options, errors and exit codes.
 
-Each verb is a module of cint.verbs with `add_parser(subparsers)` and `run(args) -> int`.
+Each verb is a module of cint.verbs with `declare(parser)` and `run(args) -> int`.
 Only the module of the verb that was typed is imported, which keeps ./cint quick.
 """
 
@@ -223,15 +223,13 @@ def build_parser(argv: list[str]) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", help=argparse.SUPPRESS,
                                   prog="cint", parser_class=_Parser)
     for verb in VERBS:
+        own = verbs.add_parser(verb, formatter_class=argparse.RawDescriptionHelpFormatter)
         if verb in argv:
             module = load(verb)
-            module.add_parser(verbs)
-            _add_common(verb, verbs.choices[verb])
-            _add_examples(verb, verbs.choices[verb])
-            verbs.choices[verb].set_defaults(run=module.run)
-        else:
-            verbs.add_parser(verb)
-    verbs._choices_actions.clear()  # the description lists them
+            module.declare(own)
+            _add_common(verb, own)
+            _add_examples(verb, own)
+            own.set_defaults(run=module.run)
     return parser
 
 
@@ -254,8 +252,7 @@ def _add_common(verb: str, parser: argparse.ArgumentParser) -> None:
 
 def _add_examples(verb: str, parser: argparse.ArgumentParser) -> None:
     """End the verb's help with its examples; what is wider than a terminal is wrapped here."""
-    if parser.formatter_class is not argparse.RawDescriptionHelpFormatter:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    if "\n" not in f"{parser.description}{parser.epilog}":
         parser.description = textwrap.fill(parser.description or "", 79)
         parser.epilog = textwrap.fill(parser.epilog or "", 79)
     lines = (parser.epilog or "").strip("\n").splitlines()

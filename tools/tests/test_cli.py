@@ -27,7 +27,7 @@ def verb(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             raise module.outcome
         return int(module.outcome)
 
-    module = SimpleNamespace(add_parser=clean.add_parser, run=run, outcome=0, args=None)
+    module = SimpleNamespace(declare=clean.declare, run=run, outcome=0, args=None)
     monkeypatch.setattr(cli, "load", lambda name: module)
     return module
 
@@ -156,7 +156,7 @@ def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixtur
 def test_only_what_goes_on_says_so(verb: SimpleNamespace, capsys: pytest.CaptureFixture[str],
                                    words: list[str], goes_on: bool) -> None:
     verb.outcome = KeyboardInterrupt()
-    verb.add_parser = lambda verbs: verbs.add_parser(words[0])
+    verb.declare = lambda parser: None
     assert cli.main(words) == 130
     assert ("goes on where it stopped" in capsys.readouterr().err) is goes_on
 

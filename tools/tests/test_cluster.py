@@ -36,8 +36,8 @@ START_S = 60
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    worker.add_parser(parser.add_subparsers())
-    return parser.parse_args(["worker", *words])
+    worker.declare(parser)
+    return parser.parse_args(words)
 
 
 @pytest.mark.parametrize(("words", "message"), [

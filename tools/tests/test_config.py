@@ -70,8 +70,7 @@ def test_what_is_typed_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Before the verb, behind it, and behind `--` where words are not cint's."""
     seen: list[argparse.Namespace] = []
 
-    def add_parser(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-        parser = verbs.add_parser("run")
+    def declare(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--vcpus")
         parser.add_argument("words", nargs="*")
 
@@ -79,7 +78,7 @@ def test_what_is_typed_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         seen.append(args)
         return 0
 
-    monkeypatch.setattr(cli, "load", lambda _: SimpleNamespace(add_parser=add_parser, run=run))
+    monkeypatch.setattr(cli, "load", lambda _: SimpleNamespace(declare=declare, run=run))
     (tmp_path / "c").write_text("[run]\nvcpus = 4\nverbose = true\n")
     monkeypatch.setenv(config.VARIABLE, str(tmp_path / "c"))
     for typed in (["run"], ["-j", "2", "run", "--vcpus", "8", "--", "--vcpus", "run"]):

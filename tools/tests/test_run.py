@@ -15,8 +15,8 @@ from cint.verbs import run
 def parse(*words: str) -> argparse.Namespace:
     """The options as the command line gives them."""
     parser = argparse.ArgumentParser()
-    run.add_parser(parser.add_subparsers())
-    return parser.parse_args(["run", *words])
+    run.declare(parser)
+    return parser.parse_args(words)
 
 
 def line(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -48,18 +48,17 @@ def _write_csv(directory: Path, checks: Sequence[Check]) -> None:
                           check.passed, check.expected) for check in checks)
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "bench", help="measure what the engine and the device cost",
-        description="Count the instructions of the engine for a completion under each policy and "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Count the instructions of the engine for a completion under each policy and "
         "of the device for a read (valgrind's callgrind), time both, and compare with the aims. "
         "The device's load comes from a generator in place of a guest, for nvme and virtio-blk "
         "alike, in builds of QEMU made for that. Counts are the same on a busy machine; times are "
-        "not, and are compared as ratios within a round.",
-        epilog="Exit code 1 when an aim is missed by more than is known. docs/cost.md explains "
-        "the columns, and the aims that are known to be missed.",
-    )
+        "not, and are compared as ratios within a round.")
+    parser.epilog = (
+        "Exit code 1 when an aim is missed by more than is known. docs/cost.md explains "
+        "the columns, and the aims that are known to be missed.")
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--engine", action="store_true", help="only the engine, without QEMU")
     part.add_argument("--device", action="store_true", help="only the device")

@@ -8,15 +8,13 @@ from cint.build import setup
 from cint.errors import UsageError
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "build", help="install what is needed, get the sources, build what is not up to date",
-        description="Install the packages needed, get the sources of QEMU, Linux and fio, patch "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Install the packages needed, get the sources of QEMU, Linux and fio, patch "
         "and build them, and make the guest image. What is up to date is left alone; after an "
         "edit the parts that depend on it are built again; what was interrupted goes on where it "
-        "stopped.",
-    )
+        "stopped.")
     parser.add_argument("target", nargs="*", metavar="TARGET",
                         help=f"one or more of: {', '.join((*setup.TARGETS, *setup.OPTIONAL))}")
     setup.add_force(parser)

@@ -19,11 +19,10 @@ from cint.options import store as store_options
 from cint.results import documents, table
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "calibrate", help="measure the guest's cost per I/O and per interrupt",
-        description="Measure what an I/O and an interrupt cost the guest, in virtual time, and "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Measure what an I/O and an interrupt cost the guest, in virtual time, and "
         "propose --cpu-scale and --irq-cost for ./cint compare. The pair that is measured for this "
         "tree is part of it: --cpu-scale calibrated --irq-cost calibrated; ./cint test measures it "
         "again.")

@@ -10,13 +10,11 @@ from pathlib import Path
 from cint import paths, steps, ui
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "clean", help="remove what was built",
-        description="Remove build/. Downloads, compiler cache and results stay, so that the "
-        "next set-up needs no network and takes minutes.",
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Remove build/. Downloads, compiler cache and results stay, so that the "
+        "next set-up needs no network and takes minutes.")
     parser.add_argument("--all", action="store_true",
                         help="also remove the cache (downloads, compiler cache, runs) and results/")
     parser.add_argument("--runs", action="store_true",

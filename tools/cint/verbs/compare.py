@@ -34,15 +34,14 @@ from cint.results import (
 EARLY_ROWS_S = 5.0
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "compare", help="run fio in a guest under each policy and print a table",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Boot a guest once per policy, run fio in it, and print a comparison.\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Boot a guest once per policy, run fio in it, and print a comparison.\n"
         "The table goes to standard output, everything else to standard error; results.json,\n"
-        "results.csv, report.html, plots and logs go to a new directory in results/.",
-        epilog=f"policies: {properties.POLICY_HELP}\n"
+        "results.csv, report.html, plots and logs go to a new directory in results/.")
+    parser.epilog = (
+        f"policies: {properties.POLICY_HELP}\n"
         f"          default: {properties.DEFAULT_POLICIES}\n"
         f"media:    {', '.join(properties.PROFILES)}; optane:read-latency=10us,units=4\n"
         "times:    all times and rates are those of the machine that the guest stands for;\n"

@@ -11,13 +11,12 @@ from cint.errors import EXIT_OK
 SHELLS = ("bash", "zsh", "fish")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "completion", help="print the completion of a shell: bash, zsh or fish",
-        description="Print the completion of a shell. Put it where the shell looks for it, and "
-                    "open a new one. It works for `cint` and for `./cint`, and is made again "
-                    "when the options change.")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Print the completion of a shell. Put it where the shell looks for it, and "
+        "open a new one. It works for `cint` and for `./cint`, and is made again "
+        "when the options change.")
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL",
                         help=f"one of {', '.join(SHELLS)}")
 

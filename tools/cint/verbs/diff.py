@@ -12,11 +12,10 @@ from cint.errors import EXIT_OK, UsageError
 from cint.results import difference, documents, library, table
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "diff", help="compare the results of two comparisons",
-        description="Print what was different about two comparisons (parameters, versions), and "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Print what was different about two comparisons (parameters, versions), and "
         "for each policy and workload that both have: the first one's value, the second one's, "
         "and the change. A name is a directory, a name of ./cint results or its beginning, or a "
         "label.")

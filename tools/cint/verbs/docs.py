@@ -12,26 +12,25 @@ from cint.errors import EXIT_FAILED, EXIT_OK
 TARGETS = ("site", "man", "check", "wrap", "tables", "timelines", "figures")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "docs", help="build the documents, and check them",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Build the documents of docs/, and print the path of what to open; or check "
-                    "them.",
-        epilog="  site       the pages, every option and a search (installs Sphinx in\n"
-               "             build/venv)\n"
-               "  man        the manual page, from the options of all verbs\n"
-               "  check      that links, commands, options, properties, files, tests and trace\n"
-               "             events that the documents name exist, and that their prose is\n"
-               "             wrapped; exit code 1 otherwise\n"
-               "  wrap       wrap paragraphs that are too wide\n"
-               "  tables     write the tables of parameters, media and scales again, from the\n"
-               "             device's own lists\n"
-               "  timelines  draw again what each policy does (docs/images/timelines)\n"
-               "  figures    make the figures' pages and drawings (build/docs/figures) from the\n"
-               "             numbers that are stored in docs/figures, and docs/figures.md with\n"
-               "             the drawings that documents show; no guest runs")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Build the documents of docs/, and print the path of what to open; or check "
+        "them.")
+    parser.epilog = (
+        "  site       the pages, every option and a search (installs Sphinx in\n"
+        "             build/venv)\n"
+        "  man        the manual page, from the options of all verbs\n"
+        "  check      that links, commands, options, properties, files, tests and trace\n"
+        "             events that the documents name exist, and that their prose is\n"
+        "             wrapped; exit code 1 otherwise\n"
+        "  wrap       wrap paragraphs that are too wide\n"
+        "  tables     write the tables of parameters, media and scales again, from the\n"
+        "             device's own lists\n"
+        "  timelines  draw again what each policy does (docs/images/timelines)\n"
+        "  figures    make the figures' pages and drawings (build/docs/figures) from the\n"
+        "             numbers that are stored in docs/figures, and docs/figures.md with\n"
+        "             the drawings that documents show; no guest runs")
     parser.add_argument("what", nargs="?", choices=TARGETS, default="site", metavar="WHAT",
                         help=f"{', '.join(TARGETS)} (default: site)")
 

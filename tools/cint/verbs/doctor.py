@@ -29,14 +29,12 @@ class Finding:
     fix: str | None = None
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "doctor", help="report on this machine: accelerators, versions, space",
-        description="Report on this machine: distribution, space, package mirror, versions of "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Report on this machine: distribution, space, package mirror, versions of "
         "everything built, and accelerators, which are really tried by starting a tiny guest. "
-        "Exit code 1 when something must be fixed before cint can work.",
-    )
+        "Exit code 1 when something must be fixed before cint can work.")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
 

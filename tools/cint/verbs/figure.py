@@ -43,16 +43,15 @@ _NO_RUN = ("docs", "tools/cint/figures", "tools/cint/verbs/figure.py", "tools/te
            "tests/guest/test_figures.py")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "figure", help="measure the papers' figures and check what they claim",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Run the guests that the papers' figures need, and check every claim: the\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Run the guests that the papers' figures need, and check every claim: the\n"
         "paper's value beside the measured one, within which bounds it has to be, and the\n"
         "verdict. Standard output has a line for each check, --out a page (index.html),\n"
-        "figures.json and the drawings.",
-        epilog="verdicts:\n"
+        "figures.json and the drawings.")
+    parser.epilog = (
+        "verdicts:\n"
         "  pass            each seed is within the bounds\n"
         "  expected-fail   known not to hold here, with bounds and a reason; outside of these,\n"
         "                  or if it holds after all, it is a failure\n"

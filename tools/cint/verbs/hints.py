@@ -22,15 +22,13 @@ NEEDS = {"CONFIG_MODULES": "no module can be loaded", "CONFIG_TRACEPOINTS": "not
          "CONFIG_DEBUG_FS": "there are no counters"}
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "hints", help="the module that gives hints from a kernel as it is: status, install, remove",
-        description="A kernel as it is gives the device no hints; the module cint_hints makes it\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "A kernel as it is gives the device no hints; the module cint_hints makes it\n"
         "(docs/hints-module.md). This is for the guest: without options it says what the kernel\n"
         "of this machine can give. --install and --remove need root, DKMS and the kernel's "
-        "headers.",
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        "headers.")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--deb", metavar="DIR", nargs="?", const=Path(), type=Path,
                       help="write a Debian package into DIR (default: here) that builds the module "

@@ -10,16 +10,13 @@ from cint.build import install, setup
 from cint.errors import EXIT_OK, UsageError
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "install", help="install a QEMU with the device for your own machines",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Build QEMU with the device and with the displays, disks and networks that\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Build QEMU with the device and with the displays, disks and networks that\n"
         "people use (the QEMU that measures has none of them), and install it with its firmware.\n"
         "The directory may be moved afterwards; share/cint/install.json in it lists all files.\n"
-        "Standard output is the path of the program.",
-    )
+        "Standard output is the path of the program.")
     parser.add_argument("--prefix", metavar="DIR", type=Path, required=True,
                         help="where bin/, share/ and the rest go")
     parser.add_argument("--remove", action="store_true",

@@ -19,16 +19,14 @@ from cint.options import policies as policy_options
 DEFAULT_POLICY = "cint"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "libvirt", help="print a libvirt domain with the device, or lines for one that exists",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Print a domain that boots --drive from the device; with --domain, a domain\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Print a domain that boots --drive from the device; with --domain, a domain\n"
         "that exists with one of its disks behind the device; else the lines to add by hand.\n"
         "The XML goes to standard output. docs/existing-vm.md says what to do with it, what is\n"
-        "lost (migration, snapshots of memory) and how to go back.",
-        epilog=f"policies: {properties.ONE_POLICY_HELP}")
+        "lost (migration, snapshots of memory) and how to go back.")
+    parser.epilog = f"policies: {properties.ONE_POLICY_HELP}"
     add = parser.add_argument
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--prefix", metavar="DIR", type=Path, help="the QEMU of ./cint install")

@@ -9,12 +9,10 @@ from cint.build import export, patches, series, series_build, setup
 from cint.errors import EXIT_OK, UsageError
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "patches", help="check the patch series, make one from a git tree, or a branch of one",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="check: that each series applies to its source without fuzz; with --linux-src\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "check: that each series applies to its source without fuzz; with --linux-src\n"
         "or --qemu-src DIR, to that tree.\n"
         "refresh: write the series again from the commits of a git tree, named by the same\n"
         "options. The tree must be clean; its commits since the base are the series.\n"
@@ -24,8 +22,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "bisect and mail. It begins at the distribution's source, or at --base in the clone\n"
         "that --linux-src or --qemu-src names, which is only read.\n"
         "check --build: also compile the guest's series patch by patch, with hints on and off,\n"
-        "and look at it with sparse. What has not changed since the last time is not done again.",
-    )
+        "and look at it with sparse. What has not changed since the last time is not done again.")
     parser.add_argument("what", choices=("check", "refresh", "cover", "export"),
                         metavar="check|refresh|cover|export")
     parser.add_argument("directory", nargs="?", metavar="DIR", type=Path,

@@ -11,18 +11,15 @@ from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.selftest import runner, suites
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "port", help="put the device or the guest's patches into another version and test it there",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Apply the series to the QEMU tree of --qemu-src, or the guest's to the Linux\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Apply the series to the QEMU tree of --qemu-src, or the guest's to the Linux\n"
         "tree of --linux-src, which are only read, and print what became of each patch: it\n"
         "applies, is merged with that version's own changes, or conflicts (files and places).\n"
         "When all are in: build it, run the engine's unit tests and the device's qtests on it; of\n"
         "Linux, build the guest's kernel. Everything is in build/port/; docs/porting.md.\n"
-        "Exit code 1 when a patch conflicts, it does not build or a test fails.",
-    )
+        "Exit code 1 when a patch conflicts, it does not build or a test fails.")
     parser.add_argument("--series", metavar="NAME",
                         help="which directory of qemu-patches or guest-patches (default: that of "
                              f"the version, else {paths.QEMU_PATCHES.name} or "

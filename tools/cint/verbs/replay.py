@@ -38,14 +38,12 @@ docs/replay.md describes it, docs/policies.md what may be typed for a policy.
 """
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "replay", help="replay a recorded load through the policies, without a guest",
-        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EPILOG,
-        description="Read a timeline of commands and print the interrupts that a policy answers "
-        "it with,\nor compare several policies in one pass.",
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.epilog = EPILOG
+    parser.description = (
+        "Read a timeline of commands and print the interrupts that a policy answers "
+        "it with,\nor compare several policies in one pass.")
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help="the timeline (default: standard input), or what "
         "--from says")

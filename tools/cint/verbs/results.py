@@ -12,11 +12,10 @@ from cint.errors import EXIT_OK, UsageError
 from cint.results import documents, library
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "results", help="list the results of compare, remove or label some",
-        description="List what ./cint compare has left in results/, the newest first: name, "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "List what ./cint compare has left in results/, the newest first: name, "
         "label, policies x workloads (x boots), time, and the version that made them. A name is "
         "that, its beginning, or a label.")
     parser.add_argument("action", nargs="?", choices=("rm", "rename"), metavar="rm|rename",

@@ -36,15 +36,14 @@ GDB_PORT = 1234
 LEAST_MIB = 192
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "run", help="start a guest with the cint device: a shell, or one command",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Start a guest with a cint NVMe device, with a shell on this terminal, or for\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Start a guest with a cint NVMe device, with a shell on this terminal, or for\n"
         "one command, whose input, output and exit code are this one's.\n"
-        "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.",
-        epilog=f"policies: {properties.POLICY_HELP}\n"
+        "Leave the guest's shell with 'exit', or end QEMU with Ctrl-A x.")
+    parser.epilog = (
+        f"policies: {properties.POLICY_HELP}\n"
         f"media: {', '.join(properties.PROFILES)}")
     add = parser.add_argument
     policies.add(parser, f"(default: {DEFAULT_POLICY})")

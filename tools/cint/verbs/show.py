@@ -11,11 +11,9 @@ from cint.errors import EXIT_OK, UsageError
 from cint.results import documents, library, printing, webpage
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "show", help="print the table of a comparison again, or make its page",
-        description="Print what ./cint compare printed, from its results.")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = "Print what ./cint compare printed, from its results."
     parser.add_argument("which", metavar="RESULTS", nargs="?", default="latest",
                         help="a directory, a name of ./cint results or its beginning, a label "
                              "(default: latest)")

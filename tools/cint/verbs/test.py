@@ -28,19 +28,17 @@ _MARKS = {runner.PASSED: ("ok", "green"), runner.FAILED: ("FAIL", "red"),
           runner.SKIPPED: ("skip", "yellow"), runner.EXPECTED: ("xfail", "yellow")}
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb to the command line."""
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
     listing = "\n".join(f"  {suite.name:<10} {suite.title}" for suite in suites.SUITES)
-    parser = subparsers.add_parser(
-        "test", help="run all tests", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Set up what is missing, then run the test suites:\n\n" + listing,
-        epilog="Each result is printed as it happens; the last line is `N passed, N failed`.\n"
+    parser.description = "Set up what is missing, then run the test suites:\n\n" + listing
+    parser.epilog = (
+        "Each result is printed as it happens; the last line is `N passed, N failed`.\n"
         "A line above it counts expected failures: claims of the papers that are known not to\n"
         "hold here, each with the bounds of its deviation; outside of them it is a failure.\n"
         "Logs are in build/logs/test/. Exit code 0 when nothing failed, 1 when a test did, 125\n"
         "when nothing could be tested because something does not build or the kernel of\n"
-        "--linux-src does not boot: git bisect run skips such a commit.",
-    )
+        "--linux-src does not boot: git bisect run skips such a commit.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help="only these suites")
     parser.add_argument("--suite", dest="more", metavar="SUITE", action="append", default=[],
                         help="the same; may be repeated")

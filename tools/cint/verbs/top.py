@@ -43,16 +43,15 @@ def keys(policies: Iterable[str]) -> dict[str, str]:
 KEYS = keys(words.POLICIES)
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
     keys = ", ".join(f"{key} {policy}" for key, policy in KEYS.items())
-    parser = subparsers.add_parser(
-        "top", help="watch a running VM's device live",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show, for each completion queue of a running VM, rates, CQEs an interrupt, "
+    parser.description = (
+        "Show, for each completion queue of a running VM, rates, CQEs an interrupt, "
         "mean hold,\nreasons, delta, thr, vIC's R, what the storm limiter holds and what is "
-        "believed of who waits.",
-        epilog=f"keys: {keys}: change the policy; q: leave\n"
+        "believed of who waits.")
+    parser.epilog = (
+        f"keys: {keys}: change the policy; q: leave\n"
         "examples:\n"
         "  ./cint run --qmp vm.sock\n"
         "  ./cint top vm.sock\n"

@@ -32,12 +32,11 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "trace", help="show what a trace of the device tells, or record one of a running VM",
-        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EPILOG,
-        description="Read QEMU's log of pci_nvme_cint_* trace events and print, for each "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.epilog = EPILOG
+    parser.description = (
+        "Read QEMU's log of pci_nvme_cint_* trace events and print, for each "
         "completion queue,\ninterrupts by reason, CQEs an interrupt, and hold and reap times "
         "by hint. With --qmp the\nlog is first recorded from a running VM.")
     add = parser.add_argument

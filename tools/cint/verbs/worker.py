@@ -26,18 +26,15 @@ TLS = {"tls-ca-file": "certificate authority of all of them (PEM); with --tls-ce
        "tls-cert": "this machine's certificate (PEM)", "tls-key": "its key (PEM)"}
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb to the command line."""
-    parser = subparsers.add_parser(
-        "worker", help="let this machine run guests for others (--cluster)",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Set this machine up and run guests for clients of a Dask scheduler, or be\n"
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the verb does and takes."""
+    parser.description = (
+        "Set this machine up and run guests for clients of a Dask scheduler, or be\n"
         "that scheduler. Nothing is compiled: QEMU, firmware, kernel and image come from the\n"
         "client. End it with Ctrl-C.\n\n"
         "Whoever reaches a Dask scheduler or worker can run any program as you. They listen on\n"
         "the loopback interface unless --listen says otherwise; beyond a network that is yours\n"
-        "alone, use TLS. See docs/cluster.md.",
-    )
+        "alone, use TLS. See docs/cluster.md.")
     add = parser.add_argument
     add("address", nargs="?", metavar="ADDRESS", help="the scheduler, for example "
         f"tcp://{LOOPBACK}:{PORT}, or tls://...")
