@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rules for programs as they are (docs/preload.md): fio and sqlite3, which know of no hints.
+"""Rules for programs as they are (docs/preload.md), which know of no hints: fio, databases.
 
 The marks are the device's counts. Our kernel is given flags, the distribution's kernel priorities
 and the module.
@@ -12,7 +12,6 @@ import os
 import pwd
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import programs
 import pytest
 import release
 from conftest import log_root
@@ -83,8 +83,6 @@ def _mkimage() -> ModuleType:
     return found
 
 
-#: A database server where Debian has it, for one process at a time: `postgres --single`.
-POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 CLUSTER = "/mnt/postgres"
 DATA = f"{CLUSTER}/data"
 
@@ -94,27 +92,34 @@ def with_programs(initramfs: Path, place: Path) -> Path:
     mkimage = _mkimage()
     tree = mkimage.Tree()
     for name in ("sqlite3", "db_bench"):
-        if found := shutil.which(name):
-            mkimage.add_shared(tree, f"bin/{name}", Path(found), [])
-    for program in POSTGRES[-1:]:
-        mkimage.add_shared(tree, str(program).lstrip("/"), program, [])
-        share = Path("/usr/share/postgresql", program.parts[4], "timezonesets/Default")
-        tree.file(str(share).lstrip("/"), share.read_bytes())
+        mkimage.add_shared(tree, f"bin/{name}", programs.find(name), programs.LIBRARIES)
+    # A database server, for one process at a time: `postgres --single`.
+    postgres = programs.find("postgres")
+    mkimage.add_shared(tree, in_guest(postgres).lstrip("/"), postgres, programs.LIBRARIES)
+    share = Path("share/postgresql", postgres.parts[-3], "timezonesets/Default")
+    tree.file(f"usr/{share}", (postgres.parents[4] / share).read_bytes())
     out = place / "initramfs.cpio"
     out.write_bytes(initramfs.read_bytes() + mkimage.write_cpio(tree))
     return out
 
 
+def in_guest(program: Path) -> str:
+    """Where a program is in the guest that its package has below a root of its own."""
+    return "/" + str(program.relative_to(programs.ROOT if program.is_relative_to(programs.ROOT)
+                                         else "/"))
+
+
 def make_cluster(place: Path) -> Path:
     """A disk with an empty database of postgres, which is made here: its programs refuse root."""
     with tempfile.TemporaryDirectory() as tree:
-        if POSTGRES:
-            user = pwd.getpwnam("postgres")
-            os.chown(tree, user.pw_uid, user.pw_gid)
-            subprocess.run([POSTGRES[-1].with_name("initdb"), "-D", f"{tree}/data", "--locale=C",
-                            "--no-sync", "--encoding=UTF8", "--wal-segsize=1"], cwd="/",
-                           env=os.environ | {"TZ": "GMT"},
-                           user=user.pw_uid, group=user.pw_gid, check=True, capture_output=True)
+        user = pwd.getpwnam("nobody")
+        os.chown(tree, user.pw_uid, user.pw_gid)
+        libraries = ":".join(str(path) for path in programs.LIBRARIES)
+        subprocess.run([programs.find("postgres").with_name("initdb"), "-D", f"{tree}/data",
+                        "--username=postgres", "--locale=C", "--no-sync", "--encoding=UTF8",
+                        "--wal-segsize=1"], cwd="/",
+                       env=os.environ | {"TZ": "GMT", "LD_LIBRARY_PATH": libraries},
+                       user=user.pw_uid, group=user.pw_gid, check=True, capture_output=True)
         return make_disk(place / "postgres", *MKFS_EXT4, "-d", tree)
 
 
@@ -174,12 +179,6 @@ def taken(said: str, line: int) -> int:
     return int(count)
 
 
-def needs(guest: Guest, program: str) -> None:
-    """Skip without a program that is the distribution's."""
-    if guest.try_shell(f"which {program}")["exit"] != 0:
-        pytest.skip(f"{program} is not installed")
-
-
 def fio(guest: Guest, **options: object) -> str:
     """The command for a job; its file is the first namespace if nothing is said."""
     values = {"file": BDEV, "bs": "4k", "size": "256k", "rw": "randread", "engine": "psync",
@@ -231,7 +230,6 @@ def test_io_uring_is_not_marked(guest: Guest) -> None:
 
 def test_sqlite(guest: Guest, kind: str) -> None:
     """A database's reads are marked; its syncs are where a priority can."""
-    needs(guest, "sqlite3")
     base = f"{EXT4}/base.db"
     fill = ("with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000)"
             " insert into t select i, hex(randomblob(200)) from n")
@@ -259,7 +257,6 @@ def test_sqlite(guest: Guest, kind: str) -> None:
 
 def test_rocksdb(guest: Guest) -> None:
     """Flush and compaction by their threads' names; who asks the database stays urgent."""
-    needs(guest, "db_bench")
     command = (f"db_bench --db={EXT4}/rocks --benchmarks=fillrandom,readrandom --num=10000"
                " --reads=500 --value_size=400 --write_buffer_size=1048576 --cache_size=65536"
                " --compression_type=none --disable_wal --use_direct_reads"
@@ -275,8 +272,6 @@ def test_rocksdb(guest: Guest) -> None:
 
 def test_postgres(guest: Guest, kind: str) -> None:
     """A table is read, and its log written, by the same thread: the file tells them apart."""
-    if not POSTGRES:
-        pytest.skip("postgres is not installed")
     guest.shell("chmod 1777 /tmp; grep -q ^postgres /etc/passwd || "
                 f"echo postgres:x:$(stat -c %u:%g {DATA})::/tmp:/bin/sh >> /etc/passwd")
     sql = {"fill": "create table t as select i, repeat('x', 400) as x"
@@ -287,8 +282,9 @@ def test_postgres(guest: Guest, kind: str) -> None:
 
     def server(name: str, rules: str) -> tuple[Marks, str]:
         guest.shell("sync; echo 1 > /proc/sys/vm/drop_caches")
-        return under(guest, rules, f"{POSTGRES[-1]} --single -D {DATA} postgres"
-                    f" < /tmp/{name}.sql", "postgres")
+        program = in_guest(programs.find("postgres"))
+        return under(guest, rules, f"{program} --single -D {DATA} postgres < /tmp/{name}.sql",
+                     "postgres")
 
     server("fill", "usual")
     usual, _ = server("ask", "usual")
@@ -305,7 +301,6 @@ def test_postgres(guest: Guest, kind: str) -> None:
 
 def test_a_program_of_more_rights(guest: Guest) -> None:
     """Whoever starts it names no rules: they would be read, and the log written, as root."""
-    needs(guest, "fio")
     guest.write_file("/tmp/others", b"usual\nlog /etc/others-log\n")
     guest.write_file("/etc/cint-preload.rules", f"usual\nlog {LOG}\n".encode())
     guest.shell("grep -q ^nobody /etc/passwd || echo nobody:x:65534:65534::/tmp:/bin/sh >>"
