@@ -178,7 +178,8 @@ static void check_hold(const World *w, Queue *q)
 static void check_drained(Queue *q)
 {
     const CintConfig *config = &q->cq.config;
-    bool holds = config->kick_window_ns || config->max_irq_rate;
+    bool holds = config->ack_gate_ns || config->kick_window_ns ||
+                 config->max_irq_rate;
 
     require(config->drain != CINT_ON || q->cq.inflight || q->cq.backlog ||
             holds || !waiting(q));

@@ -52,7 +52,7 @@ int64_t law_latest(const Model *model, const CintConfig *config,
                    int64_t oldest)
 {
     int64_t by = due(model, config, oldest);
-    int64_t window = config->kick_window_ns;
+    int64_t window = MAX(config->kick_window_ns, config->ack_gate_ns);
 
     if (config->policy == NVME_CINT_POLICY_VIC ||
         config->policy == NVME_CINT_POLICY_POINTER) {
@@ -70,7 +70,7 @@ unsigned law_most_covered(const Model *model, const CintConfig *config)
 {
     uint64_t thr = 1;
 
-    if (config->kick_window_ns || config->max_irq_rate ||
+    if (config->ack_gate_ns || config->kick_window_ns || config->max_irq_rate ||
         config->policy == NVME_CINT_POLICY_VIC ||
         config->policy == NVME_CINT_POLICY_POINTER) {
         return model->size - 1;     /* as many as fit */

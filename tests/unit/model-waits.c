@@ -13,7 +13,7 @@
 
 #define NEIGHBOURS      4   /* that do not count again */
 #define MOST_BETWEEN    1
-#define CQES_KNOWN      64  /* the last ones; older ones are forgotten */
+#define CQES_KNOWN      64  /* that lie there, of the last of a queue */
 #define TICK_NS         8388608
 #define OLD_TICKS       4   /* unused for more: what was known is forgotten */
 

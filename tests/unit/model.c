@@ -142,19 +142,21 @@ static void log_cqe(Model *model, int64_t t, CintAsked asked)
     sign->thr = MIN(model->config.thr, MAX(model->size, 3) - 2);
 }
 
-/* The last message, or NULL; says if the guest has rung since. */
-static const ModelSign *last_message(const Model *model, bool *rung)
+/* The last message, or NULL; says if a sign of that kind came since. */
+static const ModelSign *last_message(const Model *model, ModelSignKind kind,
+                                     bool *since)
 {
     unsigned i;
 
-    *rung = false;
+    *since = false;
     for (i = model->nr_signs; i > 0; i--) {
         switch (model->sign[i - 1].kind) {
         case MODEL_MESSAGE:
         case MODEL_MASKED:
             return &model->sign[i - 1];
         case MODEL_RING:
-            *rung = true;
+        case MODEL_ACK:
+            *since = *since || model->sign[i - 1].kind == kind;
             break;
         case MODEL_CQE:
             break;
@@ -166,10 +168,19 @@ static const ModelSign *last_message(const Model *model, bool *rung)
 static int64_t window_end(const Model *model)
 {
     bool rung;
-    const ModelSign *message = last_message(model, &rung);
+    const ModelSign *message = last_message(model, MODEL_RING, &rung);
 
     return message && rung ?
            message->t + (int64_t)model->config.kick_window_ns : INT64_MIN;
+}
+
+static int64_t gate_end(const Model *model)
+{
+    bool acked;
+    const ModelSign *message = last_message(model, MODEL_ACK, &acked);
+
+    return message && !acked ?
+           message->t + (int64_t)model->config.ack_gate_ns : INT64_MIN;
 }
 
 /* What the interrupt waits for that is due, if one is. */
@@ -298,9 +309,18 @@ static bool storm_holds(const Model *model, int64_t t)
            t < storm.release && !model->disabled;
 }
 
-/* Fires for a reason that storm protection may hold. */
+static bool ack_withholds(const Model *model, int64_t t)
+{
+    return t < gate_end(model) && !model->disabled;
+}
+
+/* Fires for a reason that storm protection may hold, or the ack gate. */
 static CintAction fire_limited(Model *model, int64_t t, CintReason reason)
 {
+    if (ack_withholds(model, t)) {
+        newest(model)->held = CINT_HELD_ACK;
+        return nothing;
+    }
     if (storm_holds(model, t)) {
         newest(model)->held = CINT_HELD_STORM;
         return nothing;
@@ -319,7 +339,7 @@ static CintAction fire_gently(Model *model, int64_t t, CintReason reason)
     if (!model_pending(model)) {
         return nothing;
     }
-    if (kick_withholds(model, t)) {
+    if (kick_withholds(model, t) && !ack_withholds(model, t)) {
         newest(model)->held = CINT_HELD_KICK;
         return nothing;
     }
@@ -372,6 +392,8 @@ static int64_t hold_end(const Model *model)
 static int64_t release_time(const Model *model)
 {
     switch (held(model)) {
+    case CINT_HELD_ACK:
+        return gate_end(model);
     case CINT_HELD_KICK:
         return window_end(model);
     case CINT_HELD_STORM:
@@ -608,7 +630,8 @@ static CintAsked asked_by(Model *model, unsigned cmd, bool satisfied)
 /* For this CQE alone, unless something else is due that waits. */
 static CintAction complete_urgent(Model *model, int64_t t)
 {
-    if (held(model) || kick_withholds(model, t) || storm_holds(model, t)) {
+    if (held(model) || ack_withholds(model, t) || kick_withholds(model, t) ||
+        storm_holds(model, t)) {
         return fire_gently(model, t, NVME_CINT_REASON_URGENT);
     }
     return fire_urgent(model, t);
@@ -649,6 +672,16 @@ static CintAction rang(Model *model, int64_t t)
     log_sign(model, MODEL_RING, t);
     return held(model) == CINT_HELD_KICK ?
            fire_limited(model, t, NVME_CINT_REASON_KICK) : nothing;
+}
+
+static CintAction acknowledged(Model *model, int64_t t)
+{
+    log_sign(model, MODEL_ACK, t);
+    if (held(model) != CINT_HELD_ACK) {
+        return rang(model, t);
+    }
+    log_sign(model, MODEL_RING, t);
+    return fire_limited(model, t, NVME_CINT_REASON_KICK);
 }
 
 CintAction model_pass_end(Model *model, int64_t t)
@@ -765,7 +798,7 @@ CintAction model_timer(Model *model, int64_t t)
         return fire(model, t, NVME_CINT_REASON_MAX_HOLD);
     }
     if (release_time(model) <= t) {
-        return held(model) == CINT_HELD_KICK ?
+        return held(model) != CINT_HELD_STORM ?
                fire_limited(model, t, NVME_CINT_REASON_KICK) :
                fire_gently(model, t, NVME_CINT_REASON_STORM);
     }
@@ -874,15 +907,15 @@ CintAction model_consume(Model *model, int64_t t, unsigned n)
 {
     unsigned pending = model_pending(model);
     unsigned counting = count_toward_thr(model);
-    unsigned i;
+    unsigned i, left = n;
 
-    for (i = 0; i < model->nr_cqes && n; i++) {
+    for (i = 0; i < model->nr_cqes && left; i++) {
         if (!model->cqe[i].consumed) {
             model->cqe[i].consumed = true;
-            n--;
+            left--;
         }
     }
     spread(model, pending, counting);
     forget_pressure(model);
-    return rang(model, t);
+    return left < n ? acknowledged(model, t) : rang(model, t);
 }

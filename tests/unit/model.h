@@ -45,6 +45,7 @@ typedef struct ModelCqe {
 
 typedef enum ModelSignKind {
     MODEL_RING,         /* a doorbell */
+    MODEL_ACK,          /* the head moved */
     MODEL_MESSAGE,
     MODEL_MASKED,       /* a message that did not reach the guest */
     MODEL_CQE,

@@ -61,6 +61,7 @@ CintConfig random_config(int policy)
         .vic_scope = PICK_OF(CINT_VIC_SCOPE_CONTROLLER, CINT_VIC_SCOPE_CQ),
         .vic_ratios = PICK_OF(CINT_VIC_RATIOS_FULL, CINT_VIC_RATIOS_FULL,
                               CINT_VIC_RATIOS_COARSE),
+        .ack_gate_ns = PICK_OF(0, 0, 0, 1, 600, 6000, 100000),
         .kick_window_ns = PICK_OF(0, 0, 0, 1, 600, 6000, 100000),
         .barrier = PICK_OF(CINT_BARRIER_RELAXED, CINT_BARRIER_STRICT,
                            CINT_BARRIER_GENERATION),

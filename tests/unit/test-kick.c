@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * The kick window: an interrupt due for a guest that is evidently at work on
- * the queue is withheld until the guest rings again, or the window ends.
+ * the queue is withheld until the guest rings again, or the window ends. The
+ * ack gate: one is withheld until the head has moved since the last message.
  *
  * The guest is lazy throughout: it rings when a test says so. Every test
- * begins with a message at 1000, from which the window of 50000 runs.
+ * begins with a message at 1000, from which window or gate of 50000 run.
  */
 #include "sim.h"
 
@@ -38,6 +39,12 @@ static CintConfig each_pass(void)
     return config;
 }
 
+static CintConfig gated(CintConfig config)
+{
+    config.ack_gate_ns = WINDOW;
+    return config;
+}
+
 #define NR_DUES 11
 
 static void list_dues(Due *due)
@@ -65,7 +72,7 @@ static void list_dues(Due *due)
  */
 static Sim *start_after_message(CintConfig config, unsigned n)
 {
-    Sim *sim = sim_new_lazy(64, windowed(config));
+    Sim *sim = sim_new_lazy(64, config);
 
     sim_submit(sim, 0, 0, n + 1);
     sim_fail(sim, 0, 1000);
@@ -76,7 +83,7 @@ static Sim *start_after_message(CintConfig config, unsigned n)
 /* The guest reaps what the message told of, and thereby rings. */
 static Sim *start_rung(CintConfig config, unsigned n)
 {
-    Sim *sim = start_after_message(config, n);
+    Sim *sim = start_after_message(windowed(config), n);
 
     sim_reap(sim, 2000, 1);
     return sim;
@@ -173,7 +180,7 @@ static void test_not_rung(gconstpointer opaque)
 {
     const Due *due = opaque;
 
-    expect_sent(start_after_message(due->config, 1), due, 10000);
+    expect_sent(start_after_message(windowed(due->config), 1), due, 10000);
 }
 
 /* The message is as old as the window is long. */
@@ -338,6 +345,89 @@ static void test_vic_counts(void)
     g_free(sim);
 }
 
+/* The head has not moved, and what is due by @due at @t is withheld. */
+static Sim *start_gated(const Due *due, int64_t t)
+{
+    Sim *sim = start_after_message(gated(due->config), 1);
+
+    sim_complete(sim, 0, t - due->after);
+    sim_until(sim, t);
+    sim_expect(sim, "");
+    g_assert_cmpint(sim->cq.held, ==, CINT_HELD_ACK);
+    g_assert_cmpint(cint_deadline(&sim->cq), ==, 1000 + WINDOW);
+    return sim;
+}
+
+/* What the handler has not seen when it moves the head is told of then. */
+static void test_gate_until_acked(gconstpointer due)
+{
+    Sim *sim = start_gated(due, 10000);
+
+    sim_submit(sim, 2, 15000, 1);
+    sim_reap(sim, 16000, 0);
+    sim_expect(sim, "");
+    sim_reap(sim, 20000, 1);
+    sim_expect(sim, "20000:kick(1)");
+    g_free(sim);
+}
+
+static void test_gate_reaped(gconstpointer due)
+{
+    Sim *sim = start_gated(due, 10000);
+
+    sim_reap(sim, 20000, 2);
+    sim_run_out(sim);
+    sim_expect(sim, "");
+    g_free(sim);
+}
+
+static void test_gate_opens(gconstpointer due)
+{
+    Sim *sim = start_gated(due, 10000);
+
+    sim_run_out(sim);
+    sim_expect(sim, "51000:kick(1)");
+    g_free(sim);
+}
+
+static void test_gate_acked(gconstpointer opaque)
+{
+    const Due *due = opaque;
+    Sim *sim = start_after_message(gated(due->config), 1);
+
+    sim_reap(sim, 2000, 1);
+    expect_sent(sim, due, 10000);
+}
+
+static void test_gate_error(gconstpointer due)
+{
+    Sim *sim = start_gated(due, 10000);
+
+    sim_submit(sim, 0, 15000, 1);
+    sim_fail(sim, 0, 20000);
+    sim_expect(sim, "20000:error(2)");
+    g_free(sim);
+}
+
+/* What the gate lets go when the head moves does not meet the window. */
+static void test_gate_then_window(gconstpointer opaque)
+{
+    const Due *due = opaque;
+    Sim *sim = start_after_message(gated(windowed(due->config)), 1);
+
+    sim_complete(sim, 0, 10000 - due->after);
+    sim_until(sim, 10000);
+    g_assert_cmpint(sim->cq.held, ==, CINT_HELD_ACK);
+    sim_reap(sim, 20000, 1);
+    sim_expect(sim, "20000:kick(1)");
+    sim_reap(sim, 21000, 1);
+    sim_submit(sim, 0, 22000, 1);
+    sim_complete(sim, 0, 30000 - due->after);
+    sim_until(sim, 30000);
+    g_assert_cmpint(sim->cq.held, ==, CINT_HELD_KICK);
+    g_free(sim);
+}
+
 /* A timer that comes late meets the end of the window in the past. */
 static void test_late_timer(void)
 {
@@ -396,6 +486,12 @@ int main(int argc, char **argv)
         { "bypassed-by-max-hold", test_max_hold },
         { "bypassed-by-reconfigure", test_reconfigure },
         { "bypassed-by-pressure", test_pressure },
+        { "gate/withheld-until-head-movement", test_gate_until_acked },
+        { "gate/nothing-sent-for-what-was-reaped", test_gate_reaped },
+        { "gate/opens-by-itself", test_gate_opens },
+        { "gate/sent-if-acknowledged", test_gate_acked },
+        { "gate/bypassed-by-error", test_gate_error },
+        { "gate/lets-go-before-the-window", test_gate_then_window },
     };
     static Due due[NR_DUES];
     unsigned i;

@@ -113,6 +113,7 @@ static void apply_config(CintCq *cq, const CintConfig *config)
     apply_inference(cq);
     apply_watching(cq);
     cint_limits_configure(&cq->limits, &(CintLimitsConfig) {
+        .ack_gate_ns = config->ack_gate_ns,
         .kick_window_ns = config->kick_window_ns,
         .max_irq_rate = config->max_irq_rate,
         .ewma_shift = config->ewma_shift,
@@ -321,9 +322,9 @@ static CintAction reconfigured(CintCq *cq, int64_t now)
 
 static CintAction release(CintCq *cq, int64_t now)
 {
-    return deliver_full(cq, now, cq->held == CINT_HELD_KICK ?
-                                 NVME_CINT_REASON_KICK :
-                                 NVME_CINT_REASON_STORM);
+    return deliver_full(cq, now, cq->held == CINT_HELD_STORM ?
+                                 NVME_CINT_REASON_STORM :
+                                 NVME_CINT_REASON_KICK);
 }
 
 /*
@@ -858,8 +859,21 @@ CintAction cint_delete_sq(CintSq *sq, int64_t now)
                                               cint_fence_drop_all(sq)));
 }
 
+/* The guest has acknowledged the last message: what waited for that goes. */
+static CintAction acknowledged(CintCq *cq, int64_t now)
+{
+    cint_limits_acked(&cq->limits);
+    if (cq->held != CINT_HELD_ACK) {
+        return cint_rang(cq, now);
+    }
+    cint_limits_rung(&cq->limits);
+    return cint_checked(cq, release(cq, now));
+}
+
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
 {
+    uint32_t before = cq->head;
+
     /* Serial number arithmetic: a head past the tail gives a huge distance. */
     cq->head = cq->tail - head >= cq->size ? cq->tail : head;
     if (cq->pending > outstanding(cq)) {
@@ -875,7 +889,7 @@ CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
         cq->held = CINT_HELD_NOT;
         disarm(cq);
     }
-    return cint_rang(cq, now);
+    return cq->head != before ? acknowledged(cq, now) : cint_rang(cq, now);
 }
 
 bool cint_uses_pointer(const CintCq *cq)

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The kick window and the storm limit. See limit.h.
+ * The ack gate, the kick window and the storm limit. See limit.h.
  *
  * The storm limit goes by the mean interval between interrupts, an
  * exponentially weighted average. A sample counts at most 2/max-irq-rate, so
@@ -30,6 +30,16 @@ static bool guest_is_active(const CintLimits *limits, int64_t now)
            now - limits->message_ns < limits->window_ns;
 }
 
+/*
+ * A handler that has not moved the head is about to run, or runs: it finds by
+ * itself what is posted until it looks for the last time.
+ */
+static bool is_unacknowledged(const CintLimits *limits, int64_t now)
+{
+    return limits->message_sent && !limits->acked &&
+           now - limits->message_ns < limits->gate_ns;
+}
+
 /* At equality too: held interrupts are exactly 1/max-irq-rate apart. */
 static bool is_too_fast(const CintLimits *limits)
 {
@@ -44,13 +54,16 @@ static bool storm_holds(const CintLimits *limits, int64_t now)
 }
 
 /*
- * A ring, or the end of the kick window, is the guest's last sign: the window
- * is not asked again. One that rings in a storm is still active when the storm
+ * A ring, or the end of gate or window, is the guest's last sign: the window is
+ * not asked again. One that rings in a storm is still active when the storm
  * limit lets go.
  */
 CintHeld cint_limits_ask(const CintLimits *limits, int64_t now,
                          CintReason reason)
 {
+    if (is_unacknowledged(limits, now)) {
+        return CINT_HELD_ACK;
+    }
     if (reason != NVME_CINT_REASON_KICK && guest_is_active(limits, now)) {
         return CINT_HELD_KICK;
     }
@@ -59,8 +72,14 @@ CintHeld cint_limits_ask(const CintLimits *limits, int64_t now,
 
 int64_t cint_limits_release(const CintLimits *limits, CintHeld held)
 {
-    return held == CINT_HELD_KICK ? limits->message_ns + limits->window_ns
-                                  : limits->last_ns + limits->gap_ns;
+    switch (held) {
+    case CINT_HELD_ACK:
+        return limits->message_ns + limits->gate_ns;
+    case CINT_HELD_KICK:
+        return limits->message_ns + limits->window_ns;
+    default:
+        return limits->last_ns + limits->gap_ns;
+    }
 }
 
 static int64_t sample_of(const CintLimits *limits, int64_t interval)
@@ -119,6 +138,7 @@ void cint_limits_configure(CintLimits *limits, const CintLimitsConfig *config)
     uint64_t rate = config->max_irq_rate;
     int64_t gap = rate ? (SECOND_NS + rate - 1) / rate : 0;
 
+    limits->gate_ns = config->ack_gate_ns;
     limits->window_ns = config->kick_window_ns;
     if (gap != limits->gap_ns || config->ewma_shift != limits->shift ||
         config->retune != limits->retune) {
@@ -129,7 +149,7 @@ void cint_limits_configure(CintLimits *limits, const CintLimitsConfig *config)
         limits->sent = false;
         cint_tuner_init(&limits->tuner, gap, config->ewma_shift);
     }
-    limits->any = limits->window_ns || limits->gap_ns;
+    limits->any = limits->gate_ns || limits->window_ns || limits->gap_ns;
     cint_tuner_configure(&limits->tuner, config->delta_ns, config->thr,
                          config->most_thr);
 }

@@ -1,9 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The two limits that may lie over any policy: they say whether an interrupt
- * that is due goes out now.
+ * The limits that may lie over any policy: they say whether an interrupt that
+ * is due goes out now.
  *
+ *   ack gate       it waits until the guest has acknowledged the last message
  *   kick window    it waits while the guest is evidently at work on the queue
  *                  (vIC 3.3)
  *   storm limit    it waits until the rate of interrupts allows it; or, with
@@ -26,12 +27,14 @@ typedef enum NvmeCintReasonId CintReason;
 /* Why an interrupt that is due has not been sent. */
 typedef enum CintHeld {
     CINT_HELD_NOT,
+    CINT_HELD_ACK,      /* until the head moves, or the gate opens by itself */
     CINT_HELD_KICK,     /* until the guest rings, or the window ends */
     CINT_HELD_STORM,    /* until the rate allows it */
 } CintHeld;
 
 typedef struct CintLimits {
-    bool any;           /* there is a window, or a limit */
+    bool any;           /* there is a gate, a window, or a limit */
+    int64_t gate_ns;    /* of the acknowledgement, 0 = off */
     int64_t window_ns;  /* of the kick, 0 = off */
     int64_t gap_ns;     /* 1 / max-irq-rate, 0 = no limit */
     uint32_t shift;     /* the last interval weighs 1/2^shift in the mean */
@@ -41,6 +44,7 @@ typedef struct CintLimits {
     int64_t message_ns; /* when it was sent */
     bool message_sent;  /* there was one */
     bool rung;          /* the guest rang a doorbell since */
+    bool acked;         /* the head moved since */
 
     /* What is known of the interrupts sent: messages that are not masked. */
     bool masked;        /* messages stay in the PBA */
@@ -52,6 +56,7 @@ typedef struct CintLimits {
 
 /* Times and rates as in CintConfig. */
 typedef struct CintLimitsConfig {
+    uint64_t ack_gate_ns;
     uint64_t kick_window_ns;
     uint64_t max_irq_rate;
     uint32_t ewma_shift;
@@ -80,6 +85,12 @@ static inline void cint_limits_rung(CintLimits *limits)
     limits->rung = true;
 }
 
+/* The head moved: the guest has seen what the last message told of. */
+static inline void cint_limits_acked(CintLimits *limits)
+{
+    limits->acked = true;
+}
+
 /*
  * A message was sent at @now. Returns true if that is to be measured, because
  * there is a storm limit.
@@ -89,6 +100,7 @@ static inline bool cint_limits_sent(CintLimits *limits, int64_t now)
     limits->message_ns = now;
     limits->message_sent = true;
     limits->rung = false;
+    limits->acked = false;
     return limits->gap_ns && !limits->masked;
 }
 

@@ -94,6 +94,10 @@ PARAM("kick-window", kick_window_ns, UINT, 0, 1000000000, 0, NS, FIELD,
       "ns after a message in which a guest that has rung a doorbell since "
       "gets no further one until it rings again; 0 = off (any policy; vIC "
       "3.3)"),
+PARAM("ack-gate", ack_gate_ns, UINT, 0, 1000000000, 0, NS, NONE,
+      NULL,
+      "ns after a message in which there is no further one until the guest "
+      "has acknowledged it by a CQ head that moves; 0 = off (any policy)"),
 PARAM("max-irq-rate", max_irq_rate, UINT, 0, 1000000000, 0, PER_S, FIELD,
       NULL,
       "interrupts/s of a CQ that storm protection allows, 0 = off (any "
