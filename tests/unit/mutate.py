@@ -262,8 +262,9 @@ MUTANTS = {
          "cq->scope->inflight + cq->scope->backlog);", "cq->scope->inflight);"),
     ],
     "coalesce/waits.c": [
-        ("all queues share a slice", "uint32_t slice = sq->slice & ((1u << waits->shift) - 1);",
-         "uint32_t slice = 0;"),
+        ("all queues share a slice", "(sq->slice << 16 | hash)", "hash"),
+        ("all queues' beliefs are the first's", "return sq->slice * buckets(waits)",
+         "return 0 * buckets(waits)"),
         ("a queue that comes takes beliefs over",
          "    /* Another queue may have had it before. */\n"
          "    memset(&waits->entry[slice_of(waits, sq)], 0,\n"

@@ -727,16 +727,21 @@ CintAction cint_batch_end(CintSq *sq, int64_t now)
                                        : no_action);
 }
 
-CintAction cint_rang(CintCq *cq, int64_t now)
+static inline CintAction rang(CintCq *cq, int64_t now)
 {
     cint_limits_rung(&cq->limits);
-    return cint_checked(cq, cq->held == CINT_HELD_KICK ? release(cq, now)
-                                                       : no_action);
+    return cint_checked(cq, cint_limits_let_go(&cq->limits, cq->held) ?
+                            release(cq, now) : no_action);
+}
+
+CintAction cint_rang(CintCq *cq, int64_t now)
+{
+    return rang(cq, now);
 }
 
 CintAction cint_doorbell(CintSq *sq, int64_t now)
 {
-    CintAction action = cint_rang(sq->cq, now);
+    CintAction action = rang(sq->cq, now);
     CintAction end = cint_batch_end(sq, now);
 
     return action.fire == CINT_FIRE_NONE ? end : action;
@@ -753,7 +758,7 @@ static inline bool leave_queue(CintSq *sq, CintCmd *cmd)
 }
 
 /* The same for a command that somebody may wait for. */
-static bool retire(CintSq *sq, CintCmd *cmd)
+static inline bool retire(CintSq *sq, CintCmd *cmd)
 {
     if (cmd->waiter) {
         remove_waiter(sq, cmd);
@@ -859,17 +864,6 @@ CintAction cint_delete_sq(CintSq *sq, int64_t now)
                                               cint_fence_drop_all(sq)));
 }
 
-/* The guest has acknowledged the last message: what waited for that goes. */
-static CintAction acknowledged(CintCq *cq, int64_t now)
-{
-    cint_limits_acked(&cq->limits);
-    if (cq->held != CINT_HELD_ACK) {
-        return cint_rang(cq, now);
-    }
-    cint_limits_rung(&cq->limits);
-    return cint_checked(cq, release(cq, now));
-}
-
 CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
 {
     uint32_t before = cq->head;
@@ -889,7 +883,8 @@ CintAction cint_head(CintCq *cq, int64_t now, uint32_t head)
         cq->held = CINT_HELD_NOT;
         disarm(cq);
     }
-    return cq->head != before ? acknowledged(cq, now) : cint_rang(cq, now);
+    cint_limits_moved(&cq->limits, cq->head != before);
+    return rang(cq, now);
 }
 
 bool cint_uses_pointer(const CintCq *cq)

@@ -85,10 +85,16 @@ static inline void cint_limits_rung(CintLimits *limits)
     limits->rung = true;
 }
 
-/* The head moved: the guest has seen what the last message told of. */
-static inline void cint_limits_acked(CintLimits *limits)
+/* If the head moved, the guest has seen what the last message told of. */
+static inline void cint_limits_moved(CintLimits *limits, bool moved)
 {
-    limits->acked = true;
+    limits->acked |= moved;
+}
+
+/* The guest gave a sign. Is that what @held waits for? */
+static inline bool cint_limits_let_go(const CintLimits *limits, CintHeld held)
+{
+    return held == CINT_HELD_KICK || (held == CINT_HELD_ACK && limits->acked);
 }
 
 /*

@@ -26,6 +26,13 @@
 #define BETWEEN_MOST    1       /* commands, of who waits */
 #define OVERTAKEN_EACH  2       /* that excuse one more */
 
+/* Of the whole table. */
+#define BUCKET_BITS     9
+
+_Static_assert(CINT_WAITS_ENTRIES == CINT_WAITS_WAYS << BUCKET_BITS,
+               "the table is as large as buckets are counted");
+
+/* Of a slice. Each queue's is below the number of slices. */
 static uint32_t buckets(const CintWaits *waits)
 {
     return CINT_WAITS_ENTRIES / CINT_WAITS_WAYS >> waits->shift;
@@ -34,9 +41,7 @@ static uint32_t buckets(const CintWaits *waits)
 /* The index of its first entry. */
 static uint32_t slice_of(const CintWaits *waits, const CintWaitsSq *sq)
 {
-    uint32_t slice = sq->slice & ((1u << waits->shift) - 1);
-
-    return slice * buckets(waits) * CINT_WAITS_WAYS;
+    return sq->slice * buckets(waits) * CINT_WAITS_WAYS;
 }
 
 static CintWaitsPage *bucket_of(CintWaits *waits, const CintWaitsSq *sq,
@@ -44,9 +49,10 @@ static CintWaitsPage *bucket_of(CintWaits *waits, const CintWaitsSq *sq,
 {
     /* Fibonacci hashing: the upper bits are spread best. */
     uint32_t hash = page * 0x9e3779b1u >> 16;
+    uint32_t bucket = (sq->slice << 16 | hash) >> (16 - BUCKET_BITS) >>
+                      waits->shift;
 
-    return &waits->entry[slice_of(waits, sq) +
-                         (hash & (buckets(waits) - 1)) * CINT_WAITS_WAYS];
+    return &waits->entry[bucket * CINT_WAITS_WAYS];
 }
 
 /*
@@ -150,13 +156,13 @@ static CintWaitsPage *to_front(CintWaitsPage *first, CintWaitsPage *at,
 
 static uint8_t tick_of(int64_t now)
 {
-    return (now >> CINT_WAITS_TICK) % TICKS;
+    return ((uint64_t)now >> CINT_WAITS_TICK) % TICKS;
 }
 
 /* Memory that was not used for so long may be somebody else's by now. */
 static bool is_old(const CintWaitsPage *entry, uint8_t tick)
 {
-    return (tick - entry->used + TICKS) % TICKS > CINT_WAITS_OLD;
+    return (uint8_t)(tick - entry->used) % TICKS > CINT_WAITS_OLD;
 }
 
 static void forget(CintWaitsPage *entry, uint8_t score)
@@ -240,7 +246,10 @@ static void pick_up(CintWaitsSq *sq, const CintWaitsPage *entry)
  */
 static unsigned overtaken(const CintWaitsSq *sq, uint16_t post)
 {
-    return __builtin_popcountll(sq->lying & -cqe_bit(sq, post));
+    uint64_t older = sq->lying & -cqe_bit(sq, post);
+
+    /* Most often there are none: no need to count them. */
+    return older ? __builtin_popcountll(older) : 0;
 }
 
 /*

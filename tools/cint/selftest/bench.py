@@ -29,7 +29,7 @@ AIM_POLICY = 120
 #: The same where there is more to do: strict Barriers, limiters, what is learned.
 AIM_VARIANT = 200
 KNOWN_MORE = {
-    "auto": Shortfall(220, "it learns from each completion, and follows the load at each"),
+    "auto": Shortfall(228, "it learns from each completion, and follows the load at each"),
 }
 #: vIC's own decision (its Algorithm 2), a part of that.
 AIM_VIC = 60
