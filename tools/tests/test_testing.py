@@ -403,7 +403,7 @@ def test_a_device_with_sanitizers_gets_every_case_and_more_hostile_inputs(
     cases = [qtest("nvme-cint-vic-test/a"), qtest(f"{volumes.HOSTILE}/b")]
     monkeypatch.setattr(suites, "_unit_programs", lambda build: [])
     monkeypatch.setattr(suites, "_qtest_commands", lambda suite, build: cases)
-    assert suites._asan_names(suites.Options()) == []
+    assert suites._asan_commands(suites.Options()) == []
     found = suites._asan_commands(suites.Options(full=True))
     assert [(case.suite, case.name) for case in found] == [("asan", case.name) for case in cases]
     assert all(set(volumes.SANITIZERS) < set(case.env) for case in found)

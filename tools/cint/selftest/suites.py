@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cint import paths, steps
 from cint.build import cover, patches, qemu, series_build, sources, trees
@@ -62,6 +63,28 @@ def _run_selected(commands: list[Command], options: Options, jobs: int) -> Itera
     chosen = [command for command in commands
               if runner.selected(command.name, options.pattern, names)]
     yield from runner.run_commands(chosen, jobs)
+
+
+_Tests = tuple[Callable[[Options], Iterator[Result]], Callable[[Options], list[str]]]
+
+
+def _programs(commands: Callable[[Options], list[Command]]) -> _Tests:
+    """How these commands run side by side, a test each, and their names."""
+    def run(options: Options) -> Iterator[Result]:
+        yield from _run_selected(commands(options), options, options.jobs)
+
+    return run, lambda options: [command.name for command in commands(options)]
+
+
+def _pytest(suite: str, below: str, marker: Callable[[Options], str] = lambda _: "",
+            more: Callable[[Options], dict[str, Any]] = lambda _: {}) -> _Tests:
+    """How pytest runs the marked tests of a directory, with more of its settings, and their names.
+    """
+    def run(options: Options) -> Iterator[Result]:
+        yield from runner.run_pytest(suite, paths.ROOT / below, marker=marker(options),
+                                     pattern=options.pattern, **more(options))
+
+    return run, lambda options: runner.list_pytest(paths.ROOT / below, marker(options))
 
 
 # --- lint ---------------------------------------------------------------------------------
@@ -237,68 +260,25 @@ def _lint_names(options: Options) -> list[str]:
 # --- pytest -------------------------------------------------------------------------------
 
 
-def _tool(options: Options) -> Iterator[Result]:
-    yield from runner.run_pytest("tool", paths.TOOLS / "tests", pattern=options.pattern)
-
-
-def _tool_names(options: Options) -> list[str]:
-    return runner.list_pytest(paths.TOOLS / "tests")
-
-
-def _marker(options: Options, *words: str) -> str:
-    return " and ".join([*words, *([] if options.full else ["not slow"])])
+def _marker(*words: str) -> Callable[[Options], str]:
+    """Tests with these marks, and without --full only the quick ones."""
+    return lambda options: " and ".join([*words, *([] if options.full else ["not slow"])])
 
 
 #: A kernel with its own checks, under emulation, in a thousand rounds.
 _PYTEST_FULL_LIMIT_S = 4 * 3600.0
 
 
-def _guest_suite(name: str, marker: str) -> Callable[[Options], Iterator[Result]]:
-    def run(options: Options) -> Iterator[Result]:
-        directory = paths.ROOT / "tests/guest"
-        if any(directory.glob("**/test_*.py")):
-            # most guests have one CPU and use no more than one of the host's
-            yield from runner.run_pytest(name, directory, marker=_marker(options, marker),
-                                         pattern=options.pattern, jobs=min(options.jobs, 2),
-                                         env={"CINT_RUNS": options.runs},
-                                         limit_s=_PYTEST_FULL_LIMIT_S if options.full
-                                         else runner.PYTEST_LIMIT_S)
-
-    return run
+def _guests(options: Options) -> dict[str, Any]:
+    """How the guests' tests run: most have one CPU and use no more than one of the host's."""
+    return {"jobs": min(options.jobs, 2), "env": {"CINT_RUNS": options.runs},
+            "limit_s": _PYTEST_FULL_LIMIT_S if options.full else runner.PYTEST_LIMIT_S}
 
 
-def _guest_names(marker: str) -> Callable[[Options], list[str]]:
-    return lambda options: runner.list_pytest(paths.ROOT / "tests/guest",
-                                              _marker(options, marker))
-
-
-_LIBVIRT = paths.ROOT / "tests/libvirt"
-
-
-def _libvirt(options: Options) -> Iterator[Result]:
-    if options.full:
-        yield from runner.run_pytest("libvirt", _LIBVIRT, pattern=options.pattern)
-
-
-def _libvirt_names(options: Options) -> list[str]:
-    return runner.list_pytest(_LIBVIRT) if options.full else []
-
-
-def _replay(options: Options) -> Iterator[Result]:
-    yield from runner.run_pytest("replay", paths.ROOT / "tests/replay", pattern=options.pattern)
-
-
-def _replay_names(options: Options) -> list[str]:
-    return runner.list_pytest(paths.ROOT / "tests/replay")
-
-
-def _library(options: Options) -> Iterator[Result]:
-    yield from runner.run_pytest("library", paths.ROOT / "tests/library",
-                                 marker=_marker(options), pattern=options.pattern)
-
-
-def _library_names(options: Options) -> list[str]:
-    return runner.list_pytest(paths.ROOT / "tests/library", _marker(options))
+def _libvirt() -> _Tests:
+    run, names = _pytest("libvirt", "tests/libvirt")
+    return (lambda options: run(options) if options.full else iter(()),
+            lambda options: names(options) if options.full else [])
 
 
 # --- programs of meson --------------------------------------------------------------------
@@ -421,28 +401,20 @@ def _short_case(program: str, case: str) -> str:
     return short
 
 
-def _qtest_suite(suite: str) -> Callable[[Options], Iterator[Result]]:
-    def run(options: Options) -> Iterator[Result]:
-        commands = [seeded(command, options) for command in _qtest_commands(suite)]
-        yield from _run_selected(commands, options, options.jobs)
-
-    return run
+def _qtests(suite: str) -> _Tests:
+    return _programs(lambda options: [seeded(command, options)
+                                      for command in _qtest_commands(suite)])
 
 
 def port_suites(build: Path) -> tuple[Suite, ...]:
     """What a port to another QEMU has to pass: the engine's tests, and the device's there."""
 
-    def qtest(options: Options) -> Iterator[Result]:
-        commands = [replace(seeded(command, options), suite="port")
-                    for command in _qtest_commands("qtest", build)]
-        yield from _run_selected(commands, options, options.jobs)
+    def qtests(options: Options) -> list[Command]:
+        return [replace(seeded(command, options), suite="port")
+                for command in _qtest_commands("qtest", build)]
 
     return (Suite("unit", "the policy engine", ("engine",), _unit),
-            Suite("port", "the device inside that QEMU", (), qtest))
-
-
-def _qtest_names(suite: str) -> Callable[[Options], list[str]]:
-    return lambda options: [command.name for command in _qtest_commands(suite)]
+            Suite("port", "the device inside that QEMU", (), *_programs(qtests)))
 
 
 # --- the series for upstream --------------------------------------------------------------
@@ -595,14 +567,6 @@ def _series_build_names() -> list[str]:
     return series_build.names(patches.read_series(paths.GUEST_PATCHES))
 
 
-def _model(options: Options) -> Iterator[Result]:
-    yield from _run_selected(model.commands(options.full), options, options.jobs)
-
-
-def _model_names(options: Options) -> list[str]:
-    return [command.name for command in model.commands(options.full)]
-
-
 # --- sanitizers, fuzzing, cost ------------------------------------------------------------
 
 
@@ -611,14 +575,6 @@ def _asan_commands(options: Options) -> list[Command]:
     if options.full:
         programs += _qtest_commands("qtest", paths.QEMU_ASAN)
     return [fuzz.sanitized(seeded(program, options)) for program in programs]
-
-
-def _asan(options: Options) -> Iterator[Result]:
-    yield from _run_selected(_asan_commands(options), options, options.jobs)
-
-
-def _asan_names(options: Options) -> list[str]:
-    return [command.name for command in _asan_commands(options)]
 
 
 def _hostile(volume: volumes.Volume) -> list[Command]:
@@ -677,35 +633,36 @@ def _bench(options: Options) -> Iterator[Result]:
 
 SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
-    Suite("tool", "the tool's own tests", ("tool tests",), _tool, _tool_names),
+    Suite("tool", "the tool's own tests", ("tool tests",),
+          *_pytest("tool", "tools/tests")),
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
-    Suite("replay", "cint-replay: the engine from the command line", ("engine",), _replay,
-          _replay_names),
+    Suite("replay", "cint-replay: the engine from the command line", ("engine",),
+          *_pytest("replay", "tests/replay")),
     Suite("library", "the two libraries as others take them: installed, by pkg-config",
-          ("engine",), _library, _library_names),
+          ("engine",), *_pytest("library", "tests/library", _marker())),
     Suite("model", "the interrupt handshake, every order of events", ("model",),
-          _model, _model_names),
+          *_programs(lambda options: model.commands(options.full))),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
           ("engine", "counting"), _bench, _bench_names, full_targets=("qemu-bench",)),
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
-          ("engine-asan",), _asan, _asan_names, full_targets=("qemu-asan",)),
+          ("engine-asan",), *_programs(_asan_commands), full_targets=("qemu-asan",)),
     Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu", "qemu-asan", "counting")),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
-          _qtest_suite("qtest"), _qtest_names("qtest")),
+          *_qtests("qtest")),
     Suite("upstream", "each series for stock QEMU applies alone; with --full builds, passes tests",
           ("sources",), _upstream, _upstream_names, full_targets=("qemu-upstream",)),
     Suite("series", "the guest kernel's series applies; with --full each patch compiles",
           ("sources", "series"), _series, _series_names),
     Suite("identity", "cint=off against the stock binary", ("qemu", "qemu-stock"),
-          _qtest_suite("identity"), _qtest_names("identity")),
+          *_qtests("identity")),
     Suite("guest", "guests that boot and run fio",
           ("engine", "qemu", "linux", "image", "guest tests"),
-          _guest_suite("guest", "not figures"), _guest_names("not figures"),
+          *_pytest("guest", "tests/guest", _marker("not figures"), _guests),
           full_targets=("foreign tests",)),
     Suite("libvirt", "only by name and with --full: QEMU installed, moved, under a real libvirt",
-          (), _libvirt, _libvirt_names,
+          (), *_libvirt(),
           full_targets=("qemu-install", "image", "distro", "libvirt"), by_name=True),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
-          _guest_suite("figures", "figures"), _guest_names("figures")),
+          *_pytest("figures", "tests/guest", _marker("figures"), _guests)),
 )
