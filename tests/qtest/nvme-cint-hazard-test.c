@@ -454,6 +454,66 @@ static void test_stop_and_continue(const void *opts)
     expect_queue_works(t, sq);
 }
 
+/* The drive is drained, and gets another image, in the middle. */
+static void snapshot_at(const char *opts, int64_t when)
+{
+    g_autofree char *path = g_strdup_printf("%s/nvme-cint-hazard-XXXXXX",
+                                            g_get_tmp_dir());
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    int fd = mkstemp(path);
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    read_and_run(t, sq, 3, when);
+    cint_read(t, sq, 3);
+    qtest_qmp_assert_success(t->qts,
+                             "{'execute': 'blockdev-snapshot-sync',"
+                             " 'arguments': {'node-name': 'd0',"
+                             " 'snapshot-file': %s,"
+                             " 'snapshot-node-name': 's0'}}", path);
+    unlink(path);
+    g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 6);
+    expect_queue_works(t, sq);
+}
+
+static void test_snapshot_pending(const void *opts)
+{
+    snapshot_at(opts, POSTED);
+}
+
+static void test_snapshot_in_media(const void *opts)
+{
+    snapshot_at(opts, IN_MEDIA);
+}
+
+/* A driver may put a function to sleep that owes it interrupts. */
+static void sleep_at(const char *opts, int64_t when)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint8_t cap = qpci_find_capability(t->pdev, PCI_CAP_ID_PM, 0);
+    uint16_t control = qpci_config_readw(t->pdev, cap + PCI_PM_CTRL);
+
+    g_assert_cmpuint(cap, !=, 0);
+    read_and_run(t, sq, 3, when);
+    qpci_config_writew(t->pdev, cap + PCI_PM_CTRL, control | PCI_PM_CTRL_STATE_MASK);
+    cint_run(t, CINT_SECOND);
+    qpci_config_writew(t->pdev, cap + PCI_PM_CTRL, control);
+    g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 3);
+    expect_queue_works(t, sq);
+}
+
+static void test_sleep_pending(const void *opts)
+{
+    sleep_at(opts, POSTED);
+}
+
+static void test_sleep_in_media(const void *opts)
+{
+    sleep_at(opts, IN_MEDIA);
+}
+
 static void unplug_at(const char *opts, int64_t when)
 {
     CintTest *t = cint_boot(opts);
@@ -561,6 +621,10 @@ static const struct {
     { "shadow-head-before-its-doorbell", test_shadow_head_before_doorbell },
     { "head-beyond-the-tail", test_wrong_head },
     { "stop-and-continue", test_stop_and_continue },
+    { "snapshot-with-cqes-pending", test_snapshot_pending },
+    { "snapshot-with-commands-in-media", test_snapshot_in_media },
+    { "asleep-with-cqes-pending", test_sleep_pending },
+    { "asleep-with-commands-in-media", test_sleep_in_media },
     { "unplug-with-cqes-pending", test_unplug_pending },
     { "unplug-with-commands-in-media", test_unplug_in_media },
     { "exit-with-commands-in-media", test_exit_in_media },

@@ -1,9 +1,10 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Status records behind an IOMMU: their address is the guest's, translated
- * like that of any other DMA. The tables are built by hand: all memory is
- * mapped as it is, and one further page where a test asks for it.
+ * Behind an IOMMU. The address of status records is the guest's, translated
+ * like that of any other DMA, and a page of a queue may go away at any time.
+ * The tables are built by hand: all memory is mapped as it is, and one further
+ * page where a test asks for it.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -52,8 +53,14 @@ static void command(CintTest *t, uint32_t bit)
     g_assert_cmphex(qtest_readl(t->qts, VTD_BASE + VTD_GSTS) & bit, ==, bit);
 }
 
-/* Maps RAM as it is, and IOVA to @target. Returns the last level of IOVA. */
-static uint64_t translate(CintTest *t, uint64_t target)
+/* Where the last levels are. */
+typedef struct Tables {
+    uint64_t identity;      /* of RAM, by 2 MiB */
+    uint64_t pages;         /* of IOVA */
+} Tables;
+
+/* Maps RAM as it is, and IOVA to @target. */
+static Tables translate(CintTest *t, uint64_t target)
 {
     uint64_t root = new_table(t), context = new_table(t);
     uint64_t top = new_table(t), identity = new_table(t);
@@ -75,7 +82,27 @@ static uint64_t translate(CintTest *t, uint64_t target)
     qtest_writeq(t->qts, VTD_BASE + VTD_RTADDR, root);
     command(t, GCMD_SRTP);
     command(t, GCMD_TE);
-    return pages;
+    return (Tables) { .identity = identity, .pages = pages };
+}
+
+/* A new root table makes the IOMMU forget what it knows. */
+static void forget(CintTest *t)
+{
+    command(t, GCMD_SRTP);
+}
+
+/* Takes the page at @addr away from RAM, or gives it back. */
+static void map_page(CintTest *t, Tables tables, uint64_t addr, bool mapped)
+{
+    uint64_t base = QEMU_ALIGN_DOWN(addr, 2 * MIB);
+    uint64_t table = new_table(t), page;
+
+    for (page = base; page < base + 2 * MIB; page += QNVME_PAGE_SIZE) {
+        set_entry(t, table, (page - base) / QNVME_PAGE_SIZE,
+                  page == addr && !mapped ? 0 : page | READ_WRITE);
+    }
+    set_entry(t, tables.identity, base / (2 * MIB), table | READ_WRITE);
+    forget(t);
 }
 
 static CintTest *boot(uint64_t *records)
@@ -132,24 +159,72 @@ static void test_unmapped(void)
 /* The mapping goes away in the middle: the controller says that it is lost. */
 static void test_unmapped_later(void)
 {
-    uint64_t records, pages;
+    uint64_t records;
     CintTest *t = boot(&records);
+    Tables tables;
     QNvmeSq *sq;
 
-    pages = translate(t, records);
+    tables = translate(t, records);
     g_assert_cmphex(cint_set_status(t, IOVA, 2, 0), ==, 0);
     sq = cint_queues(t, 1);
     cint_read_hint(t, sq, URGENT);
     cint_run(t, 1000);
     g_assert_true(qnvme_take_irq(t->nvme, 1));
     g_assert_false(is_fatal(t));
-    set_entry(t, pages, 0, 0);
-    /* A new root table makes the IOMMU forget what it knows. */
-    command(t, GCMD_SRTP);
+    set_entry(t, tables.pages, 0, 0);
+    forget(t);
     cint_read_hint(t, sq, URGENT);
     cint_run(t, 1000);
     g_assert_true(is_fatal(t));
     g_assert_cmpuint(cint_status(t, records, 1).seq, ==, 1);
+    cint_shutdown(t);
+}
+
+/*
+ * A page of the queue pair goes away while a CQE is held, and comes back. The
+ * controller says that it is lost, and a reset makes it whole again.
+ */
+static void test_queue_unmapped(const void *data)
+{
+    bool is_cq = data;
+    uint64_t records;
+    CintTest *t = boot(&records);
+    Tables tables = translate(t, records);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint64_t page = is_cq ? sq->cq->addr : sq->addr;
+
+    cint_read(t, sq, 1);
+    cint_run(t, 1000);
+    g_assert_false(qnvme_irq_pending(t->nvme, 1));
+    map_page(t, tables, page, false);
+    cint_read(t, sq, 2);
+    cint_run(t, 1000);
+    g_assert_true(is_fatal(t));
+    cint_run(t, 2 * CINT_SECOND);
+    map_page(t, tables, page, true);
+    qnvme_reset(t->nvme);
+    qnvme_enable(t->nvme);
+    g_assert_false(is_fatal(t));
+    sq = cint_queues(t, 1);
+    cint_read(t, sq, 3);
+    g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 3);
+    cint_shutdown(t);
+}
+
+/* Data that goes nowhere is no reason to lose a CQE. */
+static void test_data_unmapped(void)
+{
+    uint64_t records;
+    CintTest *t = boot(&records);
+    Tables tables = translate(t, records);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 1);
+    cint_run(t, 1000);
+    map_page(t, tables, t->buf.addr, false);
+    cint_read(t, sq, 1);
+    g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 2);
+    g_assert_false(is_fatal(t));
     cint_shutdown(t);
 }
 
@@ -164,5 +239,11 @@ int main(int argc, char **argv)
     qtest_add_func("/nvme-cint/iommu/unmapped-is-fatal", test_unmapped);
     qtest_add_func("/nvme-cint/iommu/unmapped-later-is-fatal",
                    test_unmapped_later);
+    qtest_add_data_func("/nvme-cint/iommu/cq-unmapped-while-held",
+                        (void *)true, test_queue_unmapped);
+    qtest_add_data_func("/nvme-cint/iommu/sq-unmapped-while-held", NULL,
+                        test_queue_unmapped);
+    qtest_add_func("/nvme-cint/iommu/data-unmapped-while-held",
+                   test_data_unmapped);
     return g_test_run();
 }
