@@ -94,10 +94,10 @@ def during(guest: Guest, text: str) -> Counted:
     return counted(guest) - before
 
 
-def poll_stat(guest: Guest) -> dict[str, int]:
+def poll_stat(guest: Guest, stat: str = STAT) -> dict[str, int]:
     """What the kernel counts of requests that were polled for."""
     return {name: int(value) for name, value in
-            (line.split() for line in guest.shell(f"cat {STAT}").splitlines())}
+            (line.split() for line in guest.shell(f"cat {stat}").splitlines())}
 
 
 def fallback(guest: Guest) -> int:

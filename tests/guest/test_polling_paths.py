@@ -31,7 +31,7 @@ from marks import (
 from serving import Guest, serving
 from test_hint_merges import AHEAD, HELD, busy_machine, schedule
 from test_hint_paths import ACROSS, LOOP, MAPPED, TABLE
-from test_polling import DEVICE, IOS, counted, during, job
+from test_polling import DEVICE, IOS, counted, during, job, poll_stat
 
 from cint import paths
 from cint.guest import vm
@@ -134,6 +134,10 @@ def test_throttled(guest: Guest) -> None:
 
 # ---- a busy device -----------------------------------------------------------------------------
 
+#: Of the namespace that is held.
+HELD_STAT = f"/sys/kernel/debug/block/$(basename $(readlink {HELD}))/poll_stat"
+
+
 def busy(kernel: Path = paths.KERNEL) -> vm.Machine:
     """A guest with one command at a time in flight on each queue.
 
@@ -165,13 +169,15 @@ def behind(guest: Guest, polled: bool, waiting: list[str], last: str = "") -> tu
 
 
 def test_polled_merge() -> None:
-    """Each of two who poll for parts of one request finds it complete."""
+    """Each of two who poll for parts of one request knows its queue, and finds it complete."""
     with serving(busy(), log_root() / "polling-merge") as guest:
         guest.shell(names(2))
         schedule(guest, "kyber")
-        assert behind(guest, True, [read(32, True), read(36, True)]) == (1, 0)
-        assert behind(guest, True, [read(36, True), read(32, True)]) == (1, 0)
-        assert behind(guest, True, [read(32, True), read(40, True)]) == (2, 0)
+        for first, second, commands in ((32, 36, 1), (36, 32, 1), (32, 40, 2)):
+            before = poll_stat(guest, HELD_STAT)["polled"]
+            assert behind(guest, True, [read(first, True), read(second, True)]) == (commands, 0)
+            # who waits for a bio without a queue does not count as one who polls
+            assert poll_stat(guest, HELD_STAT)["polled"] - before == len(AHEAD) + 2
 
 
 @pytest.mark.slow
@@ -197,7 +203,7 @@ def tools_disk(root: Path) -> Path:
     """A file system with the host's dmsetup and all that it loads."""
     dmsetup = shutil.which("dmsetup", path="/usr/sbin:/sbin")
     if dmsetup is None:
-        pytest.skip("dmsetup is not installed")
+        pytest.fail("dmsetup is not installed: ./cint test guest installs it")
     tree = root / "tree"
     tree.mkdir()
     listed = subprocess.run(["ldd", dmsetup], capture_output=True, text=True, check=True).stdout
@@ -212,11 +218,19 @@ def test_suspended(tmp_path: Path) -> None:
     # a namespace may be found as any device, so that the mapping is made of the one that it is
     table = "\n".join(TABLE).replace(DEVICE, "'$(readlink -f /tmp/ns1)'")
     with serving(machine, log_root() / "polling-suspended") as guest:
-        guest.shell(f"{names(2)} mkdir -p /mnt/tools && mount -t ext4 /tmp/ns2 /mnt/tools")
+        guest.shell(f"{names(2)} mkdir -p /mnt/tools && mount -t ext4 -o ro /tmp/ns2 /mnt/tools")
         guest.shell("[ -e /dev/mapper/control ] || { mkdir -p /dev/mapper;"
                     "mknod /dev/mapper/control c 10 236; }")
         dm = f"cd /mnt/tools; LD_LIBRARY_PATH=. ./ld-linux-x86-64.so.2 {DMSETUP} --noudevsync"
         guest.shell(f"{dm} --noudevrules create mapped --table '{table}'")
+        # once before, so that nothing of it has to be read
+        guest.shell(f"{dm} suspend mapped; {dm} resume mapped; {dm} suspend mapped;"
+                    f"hintio --hipri {MAPPED} > /tmp/one 2>&1 & echo $! > /tmp/pid;"
+                    "until grep -q '^State:.D' /proc/$!/status; do sleep 0.1; done")
+        before = counted(guest)
+        guest.shell(f"{dm} resume mapped; while [ -e /proc/$(cat /tmp/pid) ]; do sleep 0.1; done")
+        found = counted(guest) - before
+        assert (found.polled, found.others) == (0, 1)
         before = counted(guest)
         guest.write_file("/tmp/job.fio", job(filename=MAPPED, ios=2000).encode())
         guest.shell("(fio --eta=never /tmp/job.fio > /tmp/out 2>&1; echo $? > /tmp/code) &")
