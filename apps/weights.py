@@ -5,6 +5,7 @@ import mmap
 import os
 import sys
 import time
+from pathlib import Path
 
 MIB = 1 << 20
 
@@ -22,14 +23,16 @@ def direct(path: str) -> int:
 
 def mapped(path: str) -> int:
     """Bytes of a mapping whose pages are all touched, in order."""
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as weights:
+    with Path(path).open("rb") as file, mmap.mmap(
+            file.fileno(), 0, prot=mmap.PROT_READ) as weights:
         sum(weights[::mmap.PAGESIZE])
         return len(weights)
 
 
 def scattered(path: str, count: int = 4096) -> int:
     """Bytes of pages touched here and there, as a sparse layer does."""
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as weights:
+    with Path(path).open("rb") as file, mmap.mmap(
+            file.fileno(), 0, prot=mmap.PROT_READ) as weights:
         weights.madvise(mmap.MADV_RANDOM)
         pages = len(weights) // mmap.PAGESIZE
         at = 1
@@ -42,8 +45,7 @@ def scattered(path: str, count: int = 4096) -> int:
 def main() -> None:
     """Each way with an empty page cache."""
     for way in (direct, mapped, scattered):
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-            file.write("3\n")
+        Path("/proc/sys/vm/drop_caches").write_text("3\n", encoding="ascii")
         begin = time.monotonic_ns()
         done = way(sys.argv[1])
         took = (time.monotonic_ns() - begin) / 1e9

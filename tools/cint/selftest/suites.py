@@ -173,7 +173,8 @@ def _style_checks() -> list[Command]:
 
 def python_places() -> list[str]:
     """Where the checkout has Python."""
-    places = [paths.TOOLS, paths.IMAGES, paths.USERSPACE, paths.ROOT / "tests"]
+    places = [paths.TOOLS, paths.IMAGES, paths.USERSPACE, paths.ROOT / "apps",
+              paths.ROOT / "tests"]
     return [str(place) for place in places if any(place.rglob("*.py"))]
 
 
