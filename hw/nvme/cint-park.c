@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * cint: commands that wait for the medium. A completion queue keeps those of
- * its commands that are in the medium in order of the time they are done. Two
- * notions of time (property cint.time):
+ * its commands that are in the medium in order of the time they are done: in a
+ * list, and in a tree those that overtake many there. Two notions of time
+ * (property cint.time):
  *
  *   real     CQEs are posted in a bottom half, as in the stock model; a
  *            command that the media model delays is parked until the timer
@@ -28,9 +29,32 @@
 /* Virtual time stands still for data no longer than this, in real time. */
 #define PATIENCE_MS     5000
 
-static void arm_post_timer(NvmeCintCq *ccq)
+/* How many a command is put before in the list, one after the other. */
+#define MOST_STEPS      16
+
+static bool is_before(const NvmeCintReq *a, const NvmeCintReq *b)
+{
+    return a->due_ns < b->due_ns ||
+           (a->due_ns == b->due_ns && a->turn < b->turn);
+}
+
+/* The one that the medium is done with first, NULL if there is none. */
+static NvmeCintReq *first_in_media(const NvmeCintCq *ccq)
 {
     NvmeCintReq *first = QTAILQ_FIRST(&ccq->media);
+    IntervalTreeNode *node =
+        interval_tree_iter_first((IntervalTreeRoot *)&ccq->overtakers, 0,
+                                 UINT64_MAX);
+    NvmeCintReq *overtaker = node ? container_of(node, NvmeCintReq, node)
+                                  : NULL;
+
+    return !first || (overtaker && is_before(overtaker, first)) ? overtaker
+                                                                : first;
+}
+
+static void arm_post_timer(NvmeCintCq *ccq)
+{
+    NvmeCintReq *first = first_in_media(ccq);
     int64_t when = ccq->post_ns;
 
     if (first) {
@@ -64,15 +88,31 @@ void nvme_cint_do_kick_cq(NvmeCQueue *cq)
     arm_post_timer(ccq);
 }
 
+/*
+ * A guest chooses what overtakes what, and how much: where that is more than a
+ * few, a tree has the command, or a queue's worth of them would take minutes.
+ */
+static void overtake(NvmeCintCq *ccq, NvmeCintReq *creq)
+{
+    creq->overtakes = true;
+    creq->node.start = creq->node.last = creq->due_ns;
+    interval_tree_insert(&creq->node, &ccq->overtakers);
+}
+
 void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq)
 {
     NvmeCintReq *before = QTAILQ_LAST(&ccq->media);
+    unsigned steps = 0;
 
+    creq->turn = ccq->turns++;
+    creq->overtakes = false;
     /* Nearly always in order already; equal times keep their order. */
-    while (before && before->due_ns > creq->due_ns) {
+    while (before && before->due_ns > creq->due_ns && steps++ < MOST_STEPS) {
         before = QTAILQ_PREV(before, entry);
     }
-    if (before) {
+    if (steps > MOST_STEPS) {
+        overtake(ccq, creq);
+    } else if (before) {
         QTAILQ_INSERT_AFTER(&ccq->media, before, creq, entry);
     } else {
         QTAILQ_INSERT_HEAD(&ccq->media, creq, entry);
@@ -83,10 +123,15 @@ void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq)
 
 static void unlink_req(NvmeCintCq *ccq, NvmeCintReq *creq)
 {
-    if (creq->in_media) {
-        QTAILQ_REMOVE(&ccq->media, creq, entry);
-        creq->in_media = false;
+    if (!creq->in_media) {
+        return;
     }
+    if (creq->overtakes) {
+        interval_tree_remove(&creq->node, &ccq->overtakers);
+    } else {
+        QTAILQ_REMOVE(&ccq->media, creq, entry);
+    }
+    creq->in_media = false;
 }
 
 void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
@@ -115,7 +160,7 @@ static void finish(NvmeCintCq *ccq, NvmeCintReq *creq)
 
 static NvmeCintReq *first_due(const NvmeCintCq *ccq, int64_t now)
 {
-    NvmeCintReq *first = QTAILQ_FIRST(&ccq->media);
+    NvmeCintReq *first = first_in_media(ccq);
 
     return first && first->due_ns <= now ? first : NULL;
 }

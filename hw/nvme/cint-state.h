@@ -18,6 +18,7 @@
 #define HW_NVME_CINT_STATE_H
 
 #include "qemu/bitmap.h"
+#include "qemu/interval-tree.h"
 #include "qemu/timer.h"
 
 #include "cint-stats.h"
@@ -32,10 +33,13 @@ typedef struct NvmeCintReq {
     /* cint-park.c */
     int64_t due_ns;             /* when the media is done with it */
     CintMediaClaim claim;       /* what it occupies until then */
-    bool in_media;              /* linked into its CQ's media list */
+    bool in_media;              /* in its CQ's media list or overtakers */
+    bool overtakes;             /* in the latter */
+    uint64_t turn;              /* among those that are done at one time */
     bool ready;                 /* the block layer is done with it */
     bool late;                  /* its data was given up waiting for */
     QTAILQ_ENTRY(NvmeCintReq) entry;
+    IntervalTreeNode node;      /* of overtakers */
     /* cint-arb.c */
     bool holds_slot;
 } NvmeCintReq;
@@ -94,6 +98,8 @@ typedef struct NvmeCintCq {
     uint32_t pointer_index;     /* as last armed */
     /* cint-park.c: what waits for the media, and where posting runs. */
     QTAILQ_HEAD(, NvmeCintReq) media;   /* in order of due_ns */
+    IntervalTreeRoot overtakers;        /* likewise: due before many there */
+    uint64_t turns;                     /* commands that came to either */
     QEMUBH *post_bh;
     bool post_scheduled;        /* post_bh is, and has not run yet */
     QEMUTimer *post_timer;

@@ -411,6 +411,34 @@ static void test_order(void)
     cint_shutdown(t);
 }
 
+/* So are those that overtake many, among each other and with those. */
+static void test_many_overtake(void)
+{
+    CintTest *t = cint_boot(CUSTOM("cint.media.read-latency=3000,"
+                                   "cint.media.write-latency=1000"));
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint16_t slow[30], fast[ARRAY_SIZE(slow)];
+    NvmeCqe cqe;
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(slow); i++) {
+        slow[i] = qnvme_push_read(sq, &t->buf, 0, 4096);
+    }
+    for (i = 0; i < ARRAY_SIZE(fast); i++) {
+        fast[i] = qnvme_push_write(sq, &t->buf, 0, 4096);
+    }
+    qnvme_ring_sq(sq);
+    cint_expect_cqes_at(t, sq->cq, 1000, ARRAY_SIZE(fast));
+    cint_expect_cqes_at(t, sq->cq, 3000, ARRAY_SIZE(fast) + ARRAY_SIZE(slow));
+    for (i = 0; i < ARRAY_SIZE(fast); i++) {
+        qnvme_peek(sq->cq, i, &cqe);
+        g_assert_cmpuint(cqe.cid, ==, fast[i]);
+        qnvme_peek(sq->cq, ARRAY_SIZE(fast) + i, &cqe);
+        g_assert_cmpuint(cqe.cid, ==, slow[i]);
+    }
+    cint_shutdown(t);
+}
+
 /* Data of slow media is real data, and its timing that of the clock. */
 static void test_data_and_time(void)
 {
@@ -496,6 +524,7 @@ int main(int argc, char **argv)
     ADD("jitter-repeats-with-its-seed", test_jitter);
     ADD("spread-is-of-a-burst", test_spread);
     ADD("cqes-come-in-order-of-time", test_order);
+    ADD("many-overtake", test_many_overtake);
     ADD("data-comes-with-the-completion", test_data_and_time);
     ADD("real-time-mode-waits-for-the-clock", test_real_time);
 #undef ADD
