@@ -43,7 +43,10 @@ _NVME = "nvme,serial={name},drive={name}"
 #: The agent's image has what the distribution's kernel needs for file systems apart.
 _MODULES = ("if [ -r /lib/modules/more-order ]; then "
             "for m in $(cat /lib/modules/more-order); do insmod $m || true; done; fi")
-_BELOW = "; ".join(f"mount --rbind /{name} {SYSTEM}/{name}" for name in ("proc", "sys", "dev"))
+#: What the kernel has, and memory for what nobody keeps.
+_BELOW = "; ".join([*(f"mount --rbind /{name} {SYSTEM}/{name}" for name in ("proc", "sys", "dev")),
+                    *(f"mount -t tmpfs -o mode=1777 tmp {SYSTEM}/{name}"
+                      for name in ("tmp", "run"))])
 _MOUNT = f"""\
 {_MODULES}
 mkdir -p {SYSTEM} && mount -t {{filesystem}} /dev/nvme0n1 {SYSTEM} || exit 1
