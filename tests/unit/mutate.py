@@ -192,7 +192,10 @@ MUTANTS = {
         ("a ring releases to the window", "reason != NVME_CINT_REASON_KICK && ", ""),
         ("storm before window", "        return CINT_HELD_KICK;\n",
          "        return storm_holds(limits, now) ? CINT_HELD_STORM : CINT_HELD_KICK;\n"),
-        ("releases exchanged", "held == CINT_HELD_KICK ?", "held != CINT_HELD_KICK ?"),
+        ("a window lets go as a storm does", "return limits->message_ns + limits->window_ns;",
+         "return limits->last_ns + limits->gap_ns;"),
+        ("a storm lets go as a window does", "return limits->last_ns + limits->gap_ns;",
+         "return limits->message_ns + limits->window_ns;"),
         ("idle gap counts in full", "interval < most ? interval : most", "interval"),
         ("mean rounded down", "uint64_t round_up = (1u << limits->shift) - 1;",
          "uint64_t round_up = 0;"),
@@ -206,10 +209,11 @@ MUTANTS = {
          ""),
         ("another limit keeps the mean", "        limits->ewma = 0;\n", ""),
         ("another limit keeps the last", "        limits->sent = false;\n", ""),
-        ("no limit but a window is none", "limits->any = limits->window_ns || limits->gap_ns",
-         "limits->any = limits->gap_ns"),
-        ("no window but a limit is none", "limits->any = limits->window_ns || limits->gap_ns",
-         "limits->any = limits->window_ns"),
+        *((f"no limit but a {name} is none",
+           "limits->any = limits->gate_ns || limits->window_ns || limits->gap_ns",
+           "limits->any = " + " || ".join(f"limits->{one}_ns" for one in ("gate", "window", "gap")
+                                          if one != left))
+          for name, left in (("gate", "gate"), ("window", "window"), ("rate", "gap"))),
     ],
     "coalesce/coalesce.c": [
         ("drained with a backlog", "cq->drain && cint_nothing_comes(cq)",

@@ -246,8 +246,10 @@ def test_guests_of_several_cpus(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not with --vcpus" in capsys.readouterr().err
 
 
-def test_a_figure_in_the_distributions_guest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_figure_in_the_distributions_guest(capsys: pytest.CaptureFixture[str],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
     """The first who gives hints is checked; of the others each is a row."""
+    monkeypatch.setattr(Files, "of", lambda _: Files((), {}))
     figure, = catalog.choose(["cint-fig10"], None, False)
     moved = elsewhere.in_guest(figure, "distro", ["module", "off"])
     assert moved.checks == figure.checks

@@ -63,7 +63,7 @@ def test_each_row_is_found_by_its_name() -> None:
 
 #: Policies that set each parameter that the device keeps in time.
 TIMED = ("static:time=50us,thr=8", "vic:epoch=100ms,iops-threshold=5000",
-         "adaptive:delta=9us,max-hold=1ms,kick-window=5us,max-irq-rate=20000",
+         "adaptive:delta=9us,max-hold=1ms,kick-window=5us,ack-gate=9us,max-irq-rate=20000",
          "price:price=2us")
 
 
