@@ -497,7 +497,8 @@ static void sleep_at(const char *opts, int64_t when)
 
     g_assert_cmpuint(cap, !=, 0);
     read_and_run(t, sq, 3, when);
-    qpci_config_writew(t->pdev, cap + PCI_PM_CTRL, control | PCI_PM_CTRL_STATE_MASK);
+    qpci_config_writew(t->pdev, cap + PCI_PM_CTRL,
+                       control | PCI_PM_CTRL_STATE_MASK);
     cint_run(t, CINT_SECOND);
     qpci_config_writew(t->pdev, cap + PCI_PM_CTRL, control);
     g_assert_cmpuint(cint_eager_guest(t, sq->cq), ==, 3);
