@@ -153,7 +153,8 @@ def test_steering(guest: Guest) -> None:
     assert found[L0] == found[L1] == 0
     assert found[T0] + found[T1] == 2000
     assert moved == [0, found[T1], 0, 0]
-    assert found[T1] > 100
+    # How many depends on the host: a queue is as deep as completions are late.
+    assert found[T1] > 0
 
 
 @pytest.mark.parametrize(("mode", "threshold"), [("prio", FEW), ("request", NEVER),
