@@ -247,6 +247,19 @@ enum NvmeCintSourceId {
  */
 #define NVME_CINT_NR_CLASSES    3
 
+/*
+ * The first CQ head doorbells after a message to a vector that is not masked:
+ * what the guest took for it. The sums give the line ns = a + b * CQEs of least
+ * squares.
+ */
+typedef struct NvmeCintAnswers {
+    uint64_t count;
+    uint64_t ns;                /* from the message to the doorbell */
+    uint64_t cqes;              /* that the doorbell gave back */
+    uint64_t cqes_cqes;         /* of each, times itself */
+    uint64_t ns_cqes;           /* of each, ns times CQEs */
+} NvmeCintAnswers;              /* 40 bytes */
+
 typedef struct NvmeCintLogRecord {
     uint16_t cqid;              /* 0000 */
     uint16_t vector;            /* 0002 MSI-X vector */
@@ -285,7 +298,8 @@ typedef struct NvmeCintLogRecord {
     /* 2352 from CQE posted to CQ head past it, all I/O CQEs */
     NvmeCintHist post_to_head;
     uint64_t untold;            /* 2624 of those, not told of by then */
-    uint8_t rsvd2632[440];      /* 2632 */
+    NvmeCintAnswers answers;    /* 2632 sums */
+    uint8_t rsvd2672[400];      /* 2672 */
 } NvmeCintLogRecord;            /* 3072 bytes */
 
 typedef struct NvmeCintLogSq {

@@ -38,14 +38,15 @@ static void read_record(NvmeCintCq *ccq, NvmeCintLogRecord *record)
 static void record_to_le(NvmeCintLogRecord *record)
 {
     uint64_t *counter = &record->cqes;
-    uint64_t *end = (uint64_t *)record->rsvd2632;
+    uint64_t *end = (uint64_t *)record->rsvd2672;
 
     QEMU_BUILD_BUG_ON(sizeof(NvmeCintLogRecord) != 3072);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, cqes) != 32);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, irqs_by_reason) != 192);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, hold) != 448);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, post_to_head) != 2352);
-    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, rsvd2632) != 2632);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, answers) != 2632);
+    QEMU_BUILD_BUG_ON(offsetof(NvmeCintLogRecord, rsvd2672) != 2672);
 
     record->cqid = cpu_to_le16(record->cqid);
     record->vector = cpu_to_le16(record->vector);
@@ -316,6 +317,17 @@ static void visit_hist(Visitor *v, const char *name, const NvmeCintHist *hist)
     visit_end_struct(v, NULL);
 }
 
+static void visit_answers(Visitor *v, const NvmeCintAnswers *answers)
+{
+    visit_start_struct(v, "answers", NULL, 0, &error_abort);
+    visit_u64(v, "count", answers->count);
+    visit_u64(v, "ns", answers->ns);
+    visit_u64(v, "cqes", answers->cqes);
+    visit_u64(v, "cqes-cqes", answers->cqes_cqes);
+    visit_u64(v, "ns-cqes", answers->ns_cqes);
+    visit_end_struct(v, NULL);
+}
+
 static void visit_record(Visitor *v, const NvmeCintLogRecord *record)
 {
     static const char *const hints[NVME_CINT_NR_HINTS] = {
@@ -371,6 +383,7 @@ static void visit_record(Visitor *v, const NvmeCintLogRecord *record)
     visit_hist(v, "lateness", &record->lateness);
     visit_hist(v, "post-to-head", &record->post_to_head);
     visit_u64(v, "untold", record->untold);
+    visit_answers(v, &record->answers);
     visit_end_struct(v, NULL);
 }
 

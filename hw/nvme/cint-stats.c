@@ -12,6 +12,7 @@ void nvme_cint_stats_init(NvmeCintStats *stats, uint32_t size)
 {
     *stats = (NvmeCintStats) {
         .size = size,
+        .asked_ns = -1,
         .posted = g_new0(NvmeCintPosted, size),
     };
 }
@@ -95,6 +96,9 @@ void nvme_cint_stats_irq(NvmeCintStats *stats, const CintAction *action,
 {
     stats->log.irqs_by_reason[action->reason]++;
     stats->log.irqs_masked += masked;
+    if (!masked && stats->asked_ns < 0) {
+        stats->asked_ns = now;
+    }
     if (action->fire == CINT_FIRE_URGENT) {
         stats->log.irqs_urgent++;
         cover(stats, newest(stats), now);
@@ -104,8 +108,27 @@ void nvme_cint_stats_irq(NvmeCintStats *stats, const CintAction *action,
     }
 }
 
+/* The guest has answered what it was asked by a message, if it was. */
+static void answered(NvmeCintStats *stats, uint64_t cqes, int64_t now)
+{
+    NvmeCintAnswers *answers = &stats->log.answers;
+    uint64_t ns = now - stats->asked_ns;
+
+    if (!cqes || stats->asked_ns < 0) {
+        return;
+    }
+    stats->asked_ns = -1;
+    answers->count++;
+    answers->ns += ns;
+    answers->cqes += cqes;
+    answers->cqes_cqes += cqes * cqes;
+    answers->ns_cqes += ns * cqes;
+}
+
 void nvme_cint_stats_reaped(NvmeCintStats *stats, uint32_t head, int64_t now)
 {
+    uint64_t cqes = 0;
+
     while (stats->first_unreaped != head &&
            stats->first_unreaped != stats->next_slot) {
         NvmeCintPosted *posted = &stats->posted[stats->first_unreaped];
@@ -122,7 +145,9 @@ void nvme_cint_stats_reaped(NvmeCintStats *stats, uint32_t head, int64_t now)
             stats->first_uncovered = next;
         }
         stats->first_unreaped = next;
+        cqes++;
     }
+    answered(stats, cqes, now);
 }
 
 void nvme_cint_stats_late(NvmeCintStats *stats, int64_t ns)

@@ -23,6 +23,8 @@ typedef struct NvmeCintStats {
     uint32_t first_uncovered;   /* CQ index: no interrupt sent yet */
     uint32_t first_unreaped;    /* CQ index: not consumed yet */
     uint32_t next_slot;         /* CQ index: for the next CQE */
+    int64_t asked_ns;           /* the first message that no head doorbell */
+                                /* has answered; -1: none */
     NvmeCintPosted *posted;
 } NvmeCintStats;
 

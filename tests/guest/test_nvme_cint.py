@@ -103,6 +103,9 @@ def test_what_it_says_is_so(guest: Guest) -> None:
              "irqs_urgent": "irqs-urgent", "irqs_masked": "irqs-masked", "untold": "untold"}
     assert {name: mine[name] for name in names} == {n: queue[q] for n, q in names.items()}
     assert mine["cqes"] > 0
+    assert mine["answers"] == \
+        {name.replace("-", "_"): count for name, count in queue["answers"].items()}
+    assert 0 < mine["answers"]["count"] <= mine["irqs_full"] + mine["irqs_urgent"]
     hints = {"unmarked": "cmds-unmarked", "urgent": "cmds-urgent", "barrier": "cmds-barrier",
              "both": "cmds-both-hints"}
     assert mine["commands"] == {name: queue[theirs] for name, theirs in hints.items()}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import struct
 from collections.abc import Iterator, Mapping
@@ -220,6 +221,8 @@ def check_record(record: logpage.Record, queue: Mapping[str, Any]) -> None:
         assert (mine.sum_ns, mine.max_ns, list(mine.buckets)) == (
             queue[name]["sum-ns"], queue[name]["max-ns"], queue[name]["buckets"])
     assert record.lateness.sum_ns == queue["lateness"]["sum-ns"]
+    assert dataclasses.asdict(record.answers) == \
+        {name.replace("-", "_"): count for name, count in queue["answers"].items()}
 
 
 def check_sq(record: logpage.SubmissionQueue, queue: Mapping[str, Any]) -> None:

@@ -310,7 +310,7 @@ uint32_t cint_messages(CintTest *t)
 static void record_to_cpu(NvmeCintLogRecord *r)
 {
     uint64_t *counter = &r->cqes;
-    uint64_t *end = (uint64_t *)r->rsvd2632;
+    uint64_t *end = (uint64_t *)r->rsvd2672;
 
     r->cqid = le16_to_cpu(r->cqid);
     r->vector = le16_to_cpu(r->vector);

@@ -259,6 +259,80 @@ static void test_polled_queue(const void *shadow)
     cint_shutdown(t);
 }
 
+static void expect_answers(CintTest *t, NvmeCintAnswers wanted)
+{
+    g_autoptr(QDict) stats = cint_qom_stats(t, 1);
+    const QDict *qom = qdict_get_qdict(stats, "answers");
+    NvmeCintAnswers found = cint_record(t, 1).answers;
+
+    g_assert_cmpuint(found.count, ==, wanted.count);
+    g_assert_cmpuint(found.ns, ==, wanted.ns);
+    g_assert_cmpuint(found.cqes, ==, wanted.cqes);
+    g_assert_cmpuint(found.cqes_cqes, ==, wanted.cqes_cqes);
+    g_assert_cmpuint(found.ns_cqes, ==, wanted.ns_cqes);
+    expect_qom(qom, "count", wanted.count);
+    expect_qom(qom, "ns", wanted.ns);
+    expect_qom(qom, "cqes", wanted.cqes);
+    expect_qom(qom, "cqes-cqes", wanted.cqes_cqes);
+    expect_qom(qom, "ns-cqes", wanted.ns_cqes);
+}
+
+/*
+ * The first head after a message answers it; heads without one are nobody's
+ * answer, and a message beside another belongs to that.
+ */
+static void test_answers(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=adaptive,cint.delta=6000,"
+                            "cint.thr=4");
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_count_messages(t, 1);
+    expect_answers(t, (NvmeCintAnswers) { 0 });
+    cint_read(t, sq, 2);
+    cint_run(t, 1000);
+    qnvme_reap(sq->cq, 2);
+    expect_answers(t, (NvmeCintAnswers) { 0 });
+
+    cint_read(t, sq, 4);
+    cint_run(t, CINT_LATENCY + 500);
+    qnvme_reap(sq->cq, 3);
+    expect_answers(t, (NvmeCintAnswers) {
+        .count = 1, .ns = 500, .cqes = 3, .cqes_cqes = 9, .ns_cqes = 1500,
+    });
+    cint_run(t, 100);
+    qnvme_reap(sq->cq, 1);
+    expect_answers(t, (NvmeCintAnswers) {
+        .count = 1, .ns = 500, .cqes = 3, .cqes_cqes = 9, .ns_cqes = 1500,
+    });
+
+    cint_read(t, sq, 4);
+    cint_run(t, CINT_LATENCY + 200);
+    cint_read(t, sq, 4);
+    cint_run(t, CINT_LATENCY + 100);
+    qnvme_reap(sq->cq, 8);
+    expect_answers(t, (NvmeCintAnswers) {
+        .count = 2, .ns = 500 + CINT_LATENCY + 300, .cqes = 11,
+        .cqes_cqes = 9 + 64,
+        .ns_cqes = 1500 + 8 * (CINT_LATENCY + 300),
+    });
+    cint_shutdown(t);
+}
+
+/* A message that a mask holds back has asked nobody: vectors begin masked. */
+static void test_answers_beside_a_mask(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=default");
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 1);
+    cint_run(t, CINT_LATENCY + 500);
+    qnvme_reap(sq->cq, 1);
+    g_assert_cmpuint(cint_record(t, 1).irqs_masked, ==, 1);
+    expect_answers(t, (NvmeCintAnswers) { 0 });
+    cint_shutdown(t);
+}
+
 /* The admin queue's CQEs are not timed. */
 static void test_admin_queue_is_not_timed(void)
 {
@@ -502,6 +576,8 @@ int main(int argc, char **argv)
     ADD("log-page-and-property-agree", test_both_views_agree);
     ADD("hold-and-reap-times-are-exact", test_hold_and_reap_times);
     ADD("hold-times-leave-out-polled-cqes", test_hold_times_beside_polling);
+    ADD("answers", test_answers);
+    ADD("answers/mask", test_answers_beside_a_mask);
     ADD("admin-queue-is-not-timed", test_admin_queue_is_not_timed);
     ADD("passes-without-a-cqe", test_passes_without_a_cqe);
     ADD("hold-times-at-a-tie", test_hold_times_at_a_tie);

@@ -33,7 +33,8 @@ def hist(values: Mapping[int, int]) -> bytes:
 
 
 def record(cqid: int, cqes: int, irqs: int, hold: Mapping[int, int] | None = None,
-           reasons: Mapping[int, int] | None = None, *, urgent: int = 0) -> bytes:
+           reasons: Mapping[int, int] | None = None, *, urgent: int = 0,
+           answers: Sequence[int] = (0,) * 5) -> bytes:
     """A NvmeCintLogRecord; ``urgent`` of the commands have that hint, in CDW0."""
     head = struct.pack("<HHBBHIIQII", cqid, cqid, 2, 1, 0, 1024, 0, 18000, 32, 0)
     counters = struct.pack("<12Q", cqes, irqs, 0, *([0] * 9))
@@ -43,7 +44,7 @@ def record(cqid: int, cqes: int, irqs: int, hold: Mapping[int, int] | None = Non
         by_reason[number] = count
     empty = hist({})
     body = (head + counters + hints + struct.pack("<32Q", *by_reason) + hist(hold or {})
-            + empty * 2 + empty * 3 + empty)
+            + empty * 2 + empty * 3 + empty + empty + struct.pack("<6Q", 0, *answers))
     return body.ljust(logpage.RECORD_SIZE, b"\0")
 
 

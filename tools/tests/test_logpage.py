@@ -28,6 +28,18 @@ def test_totals_leave_the_admin_queue_out() -> None:
     assert total.sources == {"cdw0": 20}
 
 
+def test_what_the_guest_answered() -> None:
+    page = logpage.decode(log(record(1, 9, 2, answers=(2, 5000, 9, 53, 29000))))
+    (queue,) = page.records
+    assert queue.answers == logpage.Answers(2, 5000, 9, 53, 29000)
+    # 2 CQEs took 1600 ns, 7 took 3400.
+    one = logpage.Answers(2, 5000, 9, 53, 1600 * 2 + 3400 * 7)
+    price = one.price_ns
+    assert price is not None
+    assert price == (pytest.approx(880), pytest.approx(360))
+    assert one.since(one) == logpage.Answers() and logpage.Answers().price_ns is None
+
+
 def test_no_queue_yet() -> None:
     assert logpage.decode(log()).total() == logpage.Totals()
 

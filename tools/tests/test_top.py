@@ -92,6 +92,33 @@ def test_what_the_device_believes_is_shown() -> None:
     assert row.waited_percent is None and "waited" not in live.as_text([row])[1]
 
 
+def answers(*found: tuple[int, int]) -> dict[str, int]:
+    """The device's sums over answers of so many ns and CQEs."""
+    return {"count": len(found), "ns": sum(ns for ns, _ in found),
+            "cqes": sum(cqes for _, cqes in found),
+            "cqes-cqes": sum(cqes ** 2 for _, cqes in found),
+            "ns-cqes": sum(ns * cqes for ns, cqes in found)}
+
+
+def test_what_an_interrupt_costs_is_shown() -> None:
+    """Of what was answered between the readings: 2000 ns and 150 for each CQE."""
+    old = [(9999, 3), (1, 40)]
+    new = [(2000 + 150 * cqes, cqes) for cqes in (1, 2, 2, 7, 32)]
+    before = stats(1, queue(1, 43, 2, 0, answers=answers(*old)))
+    [row] = live.rows(before, stats(2, queue(1, 87, 7, 0, answers=answers(*old, *new))))
+    assert row.price_us == pytest.approx(2) and row.price_cqe_us == pytest.approx(0.15)
+    assert row.answer_us == pytest.approx(3.32)
+    assert live.as_text([row])[1].endswith("[answered in 2.00 us + 0.150 us a CQE]")
+    # Answers that are all alike tell the two not apart.
+    [row] = live.rows(None, stats(2, queue(1, 8, 2, 0, answers=answers((700, 4), (900, 4)))))
+    assert (row.answer_us, row.price_us, row.price_cqe_us) == (0.8, None, None)
+    assert live.as_text([row])[1].endswith("[answered in 0.80 us]")
+    # Where none was answered, and of a device that does not count them.
+    for more in ({"answers": answers()}, {}):
+        [row] = live.rows(None, stats(2, queue(1, 8, 2, 0, **more)))
+        assert row.answer_us is None and "answered" not in live.as_text([row])[1]
+
+
 def test_bars_are_of_the_last_readings() -> None:
     history, before = live.History(), stats(0, queue(1, 0, 0, 0), queue(2, 0, 0, 0))
     irqs = 0

@@ -14,7 +14,7 @@ import operator
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from cint.device import words
 from cint.errors import CintError
@@ -50,6 +50,8 @@ _REAP_AT = 1264
 _LATENESS_AT = 2080
 _POST_TO_HEAD_AT = 2352
 _UNTOLD_AT = 2624
+_ANSWERS = struct.Struct("<5Q")
+_ANSWERS_AT = 2632
 _HIST = struct.Struct(f"<QQ{HIST_BUCKETS}Q")
 RECORD_SIZE = 3072
 # sqid, cqid, priority, sq_size, backlog, commands, bytes.
@@ -66,7 +68,8 @@ OFFSETS: Mapping[str, int] = {
     "delta_ns": 16, "thr": 24, "pending": 28, "cmds_by_hint": _HINTS_AT,
     "cmds_by_source": _SOURCES_AT, "irqs_by_reason": _REASONS_AT,
     "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT,
-    "post_to_head": _POST_TO_HEAD_AT, "untold": _UNTOLD_AT}
+    "post_to_head": _POST_TO_HEAD_AT, "untold": _UNTOLD_AT,
+    "answers": _ANSWERS_AT}
 SQ_OFFSETS: Mapping[str, int] = {
     "sqid": 0, "cqid": 2, "priority": 4, "sq_size": 8, "backlog": 12, "commands": 16, "bytes": 24,
     "wait": _SQ_WAIT_AT, "buffers": _SQ_BELIEF_AT, "waited_buffers": _SQ_BELIEF_AT + 4,
@@ -128,6 +131,33 @@ class Hist:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """First head doorbells after a message: sums over their ns since it, and their CQEs."""
+
+    count: int = 0
+    ns: int = 0
+    cqes: int = 0
+    cqes_cqes: int = 0
+    ns_cqes: int = 0
+
+    def since(self, earlier: Answers) -> Answers:
+        """What came after `earlier`."""
+        return Answers(*(a - b for a, b in zip(astuple(self), astuple(earlier), strict=True)))
+
+    @property
+    def price_ns(self) -> tuple[float, float] | None:
+        """What an interrupt takes by itself and for each CQE, by least squares, in ns.
+
+        None where all answers had the same number of CQEs: there is no telling the two apart.
+        """
+        spread = self.count * self.cqes_cqes - self.cqes * self.cqes
+        if spread <= 0:
+            return None
+        each = (self.count * self.ns_cqes - self.ns * self.cqes) / spread
+        return (self.ns - each * self.cqes) / self.count, each
+
+
+@dataclass(frozen=True)
 class Record:
     """Counters of one completion queue (``cqid`` 0 is the admin queue)."""
 
@@ -144,6 +174,7 @@ class Record:
     reap: Sequence[Hist]
     lateness: Hist
     post_to_head: Hist
+    answers: Answers
 
     @property
     def ratio(self) -> float | None:
@@ -296,7 +327,8 @@ def _record(data: bytes) -> Record:
                   _counts(data, _REASONS_AT, REASONS, NR_REASONS, "reason"),
                   [_hist(data, _HOLD_AT + c * _HIST.size) for c in classes],
                   [_hist(data, _REAP_AT + c * _HIST.size) for c in classes],
-                  _hist(data, _LATENESS_AT), _hist(data, _POST_TO_HEAD_AT))
+                  _hist(data, _LATENESS_AT), _hist(data, _POST_TO_HEAD_AT),
+                  Answers(*_ANSWERS.unpack_from(data, _ANSWERS_AT)))
 
 
 def _submission_queue(data: bytes) -> SubmissionQueue:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cint.device.logpage import Answers
+
 Stats = Mapping[str, Any]
 _HINTS = ("unmarked", "urgent", "barrier")
 
@@ -28,6 +30,11 @@ class Row:
     cqes_per_irq: float | None
     #: Mean time from a CQE's post to its interrupt, all hints, in us.
     hold_us: float | None
+    #: Mean time from an interrupt to the head doorbell that answers it, in us.
+    answer_us: float | None
+    #: Of that, what does not depend on the CQEs, and what each of them takes, by least squares.
+    price_us: float | None
+    price_cqe_us: float | None
     reasons: Mapping[str, int]
     inflight: int
     pending: int
@@ -50,6 +57,20 @@ def _total(queue: Stats, what: str) -> tuple[int, int]:
     return sum(one["sum-ns"] for one in found), sum(sum(one["buckets"]) for one in found)
 
 
+def _answers(queue: Stats) -> Answers:
+    """What the guest has answered; nothing of a device that does not count it."""
+    found = queue.get("answers", {})
+    return Answers(*(int(found.get(name, 0))
+                     for name in ("count", "ns", "cqes", "cqes-cqes", "ns-cqes")))
+
+
+def _prices(answers: Answers) -> tuple[float | None, float | None, float | None]:
+    """Mean answer, and what an interrupt and each CQE take of it, in us."""
+    line = answers.price_ns
+    return (answers.ns / answers.count / 1e3 if answers.count else None,
+            line[0] / 1e3 if line else None, line[1] / 1e3 if line else None)
+
+
 def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) -> Row:
     def more(name: str) -> int:
         return int(now[name]) - int(before.get(name, 0))
@@ -63,6 +84,7 @@ def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) ->
         more("cqes") / seconds if seconds else 0.0, more("irqs") / seconds if seconds else 0.0,
         more("cqes") / more("irqs") if more("irqs") else None,
         hold[0] / hold[1] / 1e3 if hold[1] else None,
+        *_prices(_answers(now).since(_answers(before))),
         dict(sorted(((n, c) for n, c in reasons.items() if c), key=lambda one: -one[1])),
         now["inflight"], now["pending"], now["delta-ns"], now["thr"],
         (now["ratio-up"], now["ratio-skip"]), now["storm-ewma-ns"], more("storm-held"),
@@ -129,6 +151,13 @@ def _belief(row: Row) -> str:
             f"{row.buffers} buffers]")
 
 
+def _price(row: Row) -> str:
+    """What an interrupt costs the guest, from message to head doorbell."""
+    if row.price_us is None or row.price_cqe_us is None:
+        return "" if row.answer_us is None else f"  [answered in {row.answer_us:.2f} us]"
+    return f"  [answered in {row.price_us:.2f} us + {row.price_cqe_us:.3f} us a CQE]"
+
+
 def _known(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
@@ -164,5 +193,5 @@ def as_text(found: list[Row], columns: int = 120, history: History | None = None
             f"{row.cqid:>5}{row.vector:>6} {row.policy:<9}{row.cqes_per_s:>10.0f}"
             f"{row.irqs_per_s:>10.0f}{trend}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
             f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
-            f"{_ratio(row.ratio):>6}  {reasons}{_belief(row)}{storm}")
+            f"{_ratio(row.ratio):>6}  {reasons}{_price(row)}{_belief(row)}{storm}")
     return lines

@@ -48,8 +48,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     keys = ", ".join(f"{key} {policy}" for key, policy in KEYS.items())
     parser.description = (
         "Show, for each completion queue of a running VM, rates, CQEs an interrupt, "
-        "mean hold,\nreasons, delta, thr, vIC's R, what the storm limiter holds and what is "
-        "believed of who waits.")
+        "mean hold,\nreasons, delta, thr, vIC's R, what an interrupt costs the guest, what the "
+        "storm limiter\nholds and what is believed of who waits.")
     parser.epilog = (
         f"keys: {keys}: change the policy; q: leave\n"
         "examples:\n"
