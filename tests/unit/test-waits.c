@@ -682,6 +682,33 @@ static void test_queues_come_and_go(void)
     g_free(g);
 }
 
+/*
+ * Those that share the last part, because there are more queues than parts,
+ * have it until the last of them leaves.
+ */
+static void test_queues_share(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    unsigned last = G_N_ELEMENTS(g->sq) - 1, i;
+
+    for (i = 0; i <= last; i++) {
+        use(g, i, 8);
+    }
+    g_assert_cmpuint(last, >, CINT_WAITS_SLICES);
+    for (i = 0; i < last; i++) {
+        cint_waits_leave(&g->waits, &g->sq[i]);
+        g_assert_cmpuint(g->sq[last].slice >> g->waits.shift, ==, 0);
+    }
+    post(g, last, 8);
+    tell(g);
+    g_assert_true(use(g, last, 8));
+    g_assert_cmpuint(cint_waits_belief(&g->waits, &g->sq[last]).buffers, ==,
+                     1);
+    cint_waits_leave(&g->waits, &g->sq[last]);
+    g_assert_cmpuint(g->waits.shift, ==, 0);
+    g_free(g);
+}
+
 static void test_size(void)
 {
     g_assert_cmpuint(sizeof(((CintWaits *)NULL)->entry), <=, 16384);
@@ -826,6 +853,7 @@ int main(int argc, char **argv)
         { "handed-on", test_handed_on },
         { "queues-apart", test_queues_apart },
         { "queues-come-and-go", test_queues_come_and_go },
+        { "queues-share", test_queues_share },
         { "size", test_size },
         { "engine/unknown-at-once", test_engine },
         { "engine/batch", test_batch },

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "../cint-must.h"
 #include "waits.h"
 
 #define SCORE_MOST      255
@@ -28,6 +29,9 @@
 
 /* Of the whole table. */
 #define BUCKET_BITS     9
+
+/* The one that queues share, where there are more than slices. */
+#define LAST_SLICE      (CINT_WAITS_SLICES - 1)
 
 _Static_assert(CINT_WAITS_ENTRIES == CINT_WAITS_WAYS << BUCKET_BITS,
                "the table is as large as buckets are counted");
@@ -52,6 +56,7 @@ static CintWaitsPage *bucket_of(CintWaits *waits, const CintWaitsSq *sq,
     uint32_t bucket = (sq->slice << 16 | hash) >> (16 - BUCKET_BITS) >>
                       waits->shift;
 
+    CINT_MUST(!(sq->slice >> waits->shift));
     return &waits->entry[bucket * CINT_WAITS_WAYS];
 }
 
@@ -64,7 +69,7 @@ static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
     uint32_t slice = 0;
     unsigned i;
 
-    while (slice < CINT_WAITS_SLICES - 1 && waits->slices >> slice & 1) {
+    while (slice < LAST_SLICE && waits->slices >> slice & 1) {
         slice++;
     }
     *sq = (CintWaitsSq) {
@@ -75,6 +80,7 @@ static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
         sq->told[i] = told;
     }
     waits->slices |= 1ull << slice;
+    waits->sharers += slice == LAST_SLICE;
     while (slice >> waits->shift) {
         memset(waits->entry, 0, sizeof(waits->entry));
         waits->shift++;
@@ -86,12 +92,16 @@ static void enter(CintWaits *waits, CintWaitsSq *sq, uint32_t told)
 
 void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq)
 {
-    if (sq->known) {
-        waits->slices &= ~(1ull << sq->slice);
-        sq->known = false;
-        if (!waits->slices) {
-            memset(waits, 0, sizeof(*waits));
-        }
+    if (!sq->known) {
+        return;
+    }
+    sq->known = false;
+    if (sq->slice == LAST_SLICE && --waits->sharers) {
+        return;
+    }
+    waits->slices &= ~(1ull << sq->slice);
+    if (!waits->slices) {
+        memset(waits, 0, sizeof(*waits));
     }
 }
 

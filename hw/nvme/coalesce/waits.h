@@ -42,6 +42,7 @@ typedef struct CintWaitsPage {
 typedef struct CintWaits {
     CintWaitsPage entry[CINT_WAITS_ENTRIES];
     uint64_t slices;        /* which are in use */
+    uint32_t sharers;       /* queues that have the last slice */
     uint32_t shift;         /* a queue has CINT_WAITS_ENTRIES >> shift */
 } CintWaits;
 
