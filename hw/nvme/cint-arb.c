@@ -49,9 +49,10 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
 }
 
 /*
- * A queue that is fetching looks for its slots by itself. Woken, one whose
- * SQEs cannot be read would give back the slot and come again for ever; in
- * virtual time, where no time would pass, the machine would hang.
+ * A queue that is fetching looks for its slots by itself, also when it has
+ * stopped (nvme_cint_do_run_sq()). Woken, one whose SQEs cannot be read would
+ * give back the slot and come again for ever; in virtual time, where no time
+ * would pass, the machine would hang.
  */
 void nvme_cint_grant_slots(NvmeCint *cint)
 {

@@ -22,6 +22,15 @@
 /* ---- When to fetch ---- */
 
 /*
+ * A queue that stopped for want of a slot may have got one since: commands that
+ * are submitted together, behind its last look, may be done by now.
+ */
+static bool got_slot(const NvmeCintSq *csq)
+{
+    return csq->starved && csq->arb.granted;
+}
+
+/*
  * A queue that stopped with slots left, because it is out of requests or has
  * to wait for a command, does not keep them from others; it comes again.
  */
@@ -29,6 +38,17 @@ static void return_slots(NvmeCintSq *csq)
 {
     if (csq->arb.granted) {
         nvme_cint_set_backlog(csq, 0);
+    }
+}
+
+static void stop_fetching(NvmeCintSq *csq)
+{
+    csq->fetching = false;
+    csq->executing = NULL;
+    if (got_slot(csq)) {
+        nvme_cint_wake_sq(csq, 0);
+    } else {
+        return_slots(csq);
     }
 }
 
@@ -43,12 +63,13 @@ void nvme_cint_do_run_sq(NvmeSQueue *sq)
     bool was_fetching = csq->fetching;
 
     nvme_cint_enter(sq->ctrl);
-    csq->fetching = true;
-    nvme_process_sq(sq);
-    csq->fetching = was_fetching;
     if (!was_fetching) {
-        csq->executing = NULL;
-        return_slots(csq);
+        csq->fetching = true;
+        csq->starved = false;
+    }
+    nvme_process_sq(sq);
+    if (!was_fetching) {
+        stop_fetching(csq);
     }
     nvme_cint_leave(sq->ctrl);
 }
@@ -117,7 +138,8 @@ bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
 {
     nvme_cint_mark_shadow_batch(sq->cint);
     look_at_tail(sq->cint);
-    return nvme_cint_has_slot(sq->cint);
+    sq->cint->starved = !nvme_cint_has_slot(sq->cint);
+    return !sq->cint->starved;
 }
 
 /* ---- What was fetched ---- */

@@ -53,6 +53,7 @@ typedef struct NvmeCintSq {
     QEMUTimer *fetch_timer;
     uint32_t backlog;           /* SQEs published, not fetched */
     bool fetching;              /* at this moment */
+    bool starved;               /* stopped for want of a slot, while fetching */
     NvmeCintReq *executing;     /* or executed last, while fetching */
     NvmeCintSqStats stats;      /* not of the admin queue */
     /* cint-hints.c */

@@ -188,6 +188,8 @@ _PARK = (
 _SQ = (
     Mutation("a queue that cannot fetch keeps its slots", "cint-sq.c", "if (csq->arb.granted) {",
              "if (csq->arb.granted && !ON) {", SLOTS + HAZARD),
+    Mutation("a slot that comes behind the last look is given back", "cint-sq.c",
+             "if (got_slot(csq)) {", "if (got_slot(csq) && !ON) {", SLOTS),
     Mutation("fewer SQEs are a ring", "cint-sq.c", "backlog > known", "(ON || backlog > known)",
              ("stats",)),
     Mutation("a shadow tail that is none is fetched", "ctrl.c",

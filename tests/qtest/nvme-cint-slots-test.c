@@ -12,12 +12,14 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "qemu/units.h"
 #include "nvme-cint-common.h"
 
 #define LATENCY_NS      1000
 #define MEDIUM \
     "cint=on,cint.media=custom,cint.media.read-latency=1000," \
     "cint.media.units=0,"
+#define NO_MEDIUM       "cint=on,cint.policy=default,cint.media.slots="
 #define EIGHT_SLOTS     MEDIUM "cint.policy=default,cint.media.slots=8"
 #define REAL            ",cint.time=real"
 #define VIRTUAL         ",cint.time=virtual"
@@ -260,6 +262,35 @@ static void test_late_data(const void *opts)
     cint_shutdown(t);
 }
 
+#define DISK_SIZE   MiB
+
+/*
+ * Reads of what an image has no blocks for are done when the host kernel has
+ * been asked for them, behind the last look for a slot of the pass that
+ * submits them: the slot goes back to a queue that is still fetching.
+ */
+static void test_done_at_once(const void *opts)
+{
+    g_autofree char *path = g_strdup_printf("%s/nvme-cint-slots-XXXXXX",
+                                            g_get_tmp_dir());
+    g_autofree char *args = NULL;
+    int fd = mkstemp(path);
+    CintTest *t;
+    QNvmeSq *sq;
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(ftruncate(fd, DISK_SIZE), ==, 0);
+    close(fd);
+    args = g_strdup_printf("-blockdev driver=file,node-name=d0,filename=%s,"
+                           "aio=native,cache.direct=on", path);
+    t = cint_boot_custom(NULL, args, opts);
+    sq = cint_queues(t, 1);
+    cint_read(t, sq, SLOTS);
+    qnvme_wait_cqes(sq->cq, SLOTS);
+    cint_shutdown(t);
+    unlink(path);
+}
+
 /* A driver that does not consume holds up its own queue only. */
 static void test_full_cq(const void *opts)
 {
@@ -448,6 +479,8 @@ int main(int argc, char **argv)
     add("no-limit-at-once", "virtual", ONE_SLOT VIRTUAL, test_no_limit);
     add("no-limit-at-once", "real", ONE_SLOT REAL, test_no_limit);
     add("late-data-frees-its-slot", "real", ONE_SLOT REAL, test_late_data);
+    add("done-at-once", "1-slot", NO_MEDIUM "1" REAL, test_done_at_once);
+    add("done-at-once", "2-slots", NO_MEDIUM "2" REAL, test_done_at_once);
     add("a-full-cq-starves-nobody", "virtual", EIGHT_SLOTS VIRTUAL,
         test_full_cq);
     add("a-full-cq-starves-nobody", "real", EIGHT_SLOTS REAL, test_full_cq);
