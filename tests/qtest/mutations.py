@@ -149,6 +149,8 @@ _PARK = (
     Mutation("commands of one time change their order", "cint-park.c",
              "before->due_ns > creq->due_ns", "before->due_ns + ON > creq->due_ns",
              (*MEDIA, "random")),
+    Mutation("who overtakes many is put there by steps", "cint-park.c",
+             "steps++ < MOST_STEPS", "(ON || steps++ < MOST_STEPS)", ("media",)),
     guarded("the medium is not refunded", "cint-park.c",
             "cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);", MEDIA),
     Mutation("a command keeps its slot", "cint-park.c",

@@ -5,6 +5,7 @@
  * each CQE has its interrupt, so times are those of CQEs.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "nvme-cint-common.h"
 
 #define MEDIA(options) \
@@ -439,6 +440,65 @@ static void test_many_overtake(void)
     cint_shutdown(t);
 }
 
+#define MANY            15000
+#define ALL_AT_ONCE \
+    "mqes=65535," CUSTOM("cint.media.write-latency=1000,cint.media.read-latency=")
+#define TOO_MANY_TIMES  8
+
+/* CPU time of QEMU: a busy machine gives it later, not more of it. */
+static long cpu_ticks(CintTest *t)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat",
+                                            (int)qtest_pid(t->qts));
+    g_autofree char *text = NULL;
+    unsigned long user, system;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    /* Behind the name, which may hold anything, are eleven others. */
+    g_assert_cmpint(sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d "
+                           "%*u %*u %*u %*u %*u %lu %lu", &user, &system), ==,
+                    2);
+    return user + system;
+}
+
+/* What MANY reads cost, and as many writes that all overtake them or none. */
+static long cost_of_many(const char *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 65536, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, 65536, cq);
+    g_autofree NvmeCmd *cmds = g_new(NvmeCmd, 2 * MANY);
+    long ticks;
+    NvmeCqe cqe;
+    int i;
+
+    for (i = 0; i < 2 * MANY; i++) {
+        cmds[i] = qnvme_rw_cmd(i < MANY ? NVME_CMD_READ : NVME_CMD_WRITE,
+                               &t->buf, 0, 512);
+        cmds[i].cid = cpu_to_le16(i);
+    }
+    qtest_bufwrite(t->qts, sq->addr, cmds, 2 * MANY * sizeof(*cmds));
+    sq->tail = 2 * MANY;
+    ticks = cpu_ticks(t);
+    qnvme_ring_sq(sq);
+    cint_run(t, 3000);
+    ticks = cpu_ticks(t) - ticks;
+    g_assert_true(qnvme_peek(cq, 2 * MANY - 1, &cqe));
+    cint_shutdown(t);
+    return ticks;
+}
+
+/* One doorbell may tell of so many; by steps they would take minutes. */
+static void test_overtaking_is_cheap(void)
+{
+    long none = cost_of_many(ALL_AT_ONCE "1000");
+    long all = cost_of_many(ALL_AT_ONCE "3000");
+
+    g_test_message("%ld ticks where none overtakes, %ld where all do", none,
+                   all);
+    g_assert_cmpint(all, <, TOO_MANY_TIMES * MAX(none, 1));
+}
+
 /* Data of slow media is real data, and its timing that of the clock. */
 static void test_data_and_time(void)
 {
@@ -525,6 +585,7 @@ int main(int argc, char **argv)
     ADD("spread-is-of-a-burst", test_spread);
     ADD("cqes-come-in-order-of-time", test_order);
     ADD("many-overtake", test_many_overtake);
+    ADD("overtaking-is-cheap", test_overtaking_is_cheap);
     ADD("data-comes-with-the-completion", test_data_and_time);
     ADD("real-time-mode-waits-for-the-clock", test_real_time);
 #undef ADD
