@@ -3,11 +3,15 @@
  *
  * Behind an IOMMU. The address of status records is the guest's, translated
  * like that of any other DMA, and a page of a queue may go away at any time.
- * The tables are built by hand: all memory is mapped as it is, and one further
- * page where a test asks for it.
+ * All memory is mapped as it is, and one further page where a test asks for
+ * it: with tables built by hand, and, of another kind, by requests.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "standard-headers/linux/virtio_config.h"
+#include "standard-headers/linux/virtio_iommu.h"
+#include "standard-headers/linux/virtio_ring.h"
+#include "libqos/virtio-pci.h"
 #include "nvme-cint-driver.h"
 
 #define IOMMU_ARGS \
@@ -105,9 +109,115 @@ static void map_page(CintTest *t, Tables tables, uint64_t addr, bool mapped)
     forget(t);
 }
 
-static CintTest *boot(uint64_t *records)
+/* ---- virtio-iommu ---- */
+
+#define VIRTIO_SLOT     6
+#define VIRTIO_ARGS \
+    "-machine q35 -device virtio-iommu-pci,addr=6 " CINT_NULL_DISK
+#define VIRTIO_DOMAIN   1
+#define REQUEST_US      (10 * G_USEC_PER_SEC)
+
+typedef struct VirtioIommu {
+    CintTest *t;
+    QVirtioPCIDevice *dev;
+    QVirtQueue *requests;
+} VirtioIommu;
+
+/* Sends the request of @size bytes, which ends in room for the answer. */
+static void ask(VirtioIommu *v, const void *request, size_t size)
 {
-    CintTest *t = cint_boot_custom(NULL, IOMMU_ARGS, OPTS);
+    const size_t answer = sizeof(struct virtio_iommu_req_tail);
+    QTestState *qts = v->t->qts;
+    QVirtioDevice *dev = &v->dev->vdev;
+    uint64_t at = qnvme_buf_new(v->t->nvme, QNVME_PAGE_SIZE).addr;
+    uint32_t first;
+
+    qtest_memwrite(qts, at, request, size);
+    qtest_writeb(qts, at + size - answer, 0xff);
+    first = qvirtqueue_add(qts, v->requests, at, size - answer, false, true);
+    qvirtqueue_add(qts, v->requests, at + size - answer, answer, true, false);
+    qvirtqueue_kick(qts, dev, v->requests, first);
+    qvirtio_wait_used_elem(qts, dev, v->requests, first, NULL, REQUEST_US);
+    g_assert_cmpuint(qtest_readb(qts, at + size - answer), ==,
+                     VIRTIO_IOMMU_S_OK);
+}
+
+static void attach(VirtioIommu *v)
+{
+    const struct virtio_iommu_req_attach request = {
+        .head.type = VIRTIO_IOMMU_T_ATTACH,
+        .domain = cpu_to_le32(VIRTIO_DOMAIN),
+        .endpoint = cpu_to_le32(v->t->pdev->devfn),
+    };
+
+    ask(v, &request, sizeof(request));
+}
+
+static void map(VirtioIommu *v, uint64_t from, uint64_t size, uint64_t to)
+{
+    const struct virtio_iommu_req_map request = {
+        .head.type = VIRTIO_IOMMU_T_MAP,
+        .domain = cpu_to_le32(VIRTIO_DOMAIN),
+        .virt_start = cpu_to_le64(from),
+        .virt_end = cpu_to_le64(from + size - 1),
+        .phys_start = cpu_to_le64(to),
+        .flags = cpu_to_le32(VIRTIO_IOMMU_MAP_F_READ |
+                             VIRTIO_IOMMU_MAP_F_WRITE),
+    };
+
+    ask(v, &request, sizeof(request));
+}
+
+static void unmap(VirtioIommu *v, uint64_t from, uint64_t size)
+{
+    const struct virtio_iommu_req_unmap request = {
+        .head.type = VIRTIO_IOMMU_T_UNMAP,
+        .domain = cpu_to_le32(VIRTIO_DOMAIN),
+        .virt_start = cpu_to_le64(from),
+        .virt_end = cpu_to_le64(from + size - 1),
+    };
+
+    ask(v, &request, sizeof(request));
+}
+
+/* Maps RAM as it is, and IOVA to @target. */
+static VirtioIommu *virtio_translate(CintTest *t, uint64_t target)
+{
+    QPCIAddress addr = { .devfn = QPCI_DEVFN(VIRTIO_SLOT, 0) };
+    VirtioIommu *v = g_new0(VirtioIommu, 1);
+    QVirtioDevice *dev;
+
+    v->t = t;
+    v->dev = virtio_pci_new(t->bus, &addr);
+    dev = &v->dev->vdev;
+    qvirtio_pci_device_enable(v->dev);
+    qvirtio_reset(dev);
+    qvirtio_set_acknowledge(dev);
+    qvirtio_set_driver(dev);
+    qvirtio_set_features(dev, 1ull << VIRTIO_F_VERSION_1 |
+                              1ull << VIRTIO_IOMMU_F_MAP_UNMAP);
+    v->requests = qvirtqueue_setup(dev, t->nvme->alloc, 0);
+    qvirtio_set_driver_ok(dev);
+    attach(v);
+    map(v, 0, RAM, 0);
+    map(v, IOVA, QNVME_PAGE_SIZE, target);
+    return v;
+}
+
+static void virtio_free(VirtioIommu *v)
+{
+    qvirtqueue_cleanup(v->dev->vdev.bus, v->requests, v->t->nvme->alloc);
+    qvirtio_pci_device_disable(v->dev);
+    qvirtio_pci_destructor(&v->dev->obj);
+    g_free(v->dev);
+    g_free(v);
+}
+
+/* ---- Tests ---- */
+
+static CintTest *boot_with(const char *args, uint64_t *records)
+{
+    CintTest *t = cint_boot_custom(NULL, args, OPTS);
 
     *records = cint_records_new(t, 4);
     g_assert_cmphex(*records % QNVME_PAGE_SIZE, ==, 0);
@@ -115,19 +225,21 @@ static CintTest *boot(uint64_t *records)
     return t;
 }
 
+static CintTest *boot(uint64_t *records)
+{
+    return boot_with(IOMMU_ARGS, records);
+}
+
 static bool is_fatal(CintTest *t)
 {
     return NVME_CSTS_CFS(qnvme_reg_read(t->nvme, NVME_REG_CSTS));
 }
 
-/* The records are where the tables say, not at the number given. */
-static void test_mapped(void)
+/* The records are where IOVA is mapped to, not at the number given. */
+static void expect_mapped(CintTest *t, uint64_t records)
 {
-    uint64_t records;
-    CintTest *t = boot(&records);
     CintDriver *d;
 
-    translate(t, records);
     g_assert_cmphex(cint_set_status(t, IOVA, 2, 0), ==, 0);
     d = cint_driver_new(t, cint_queues(t, 1), records);
     cint_driver_read(d, NVME_CINT_HINT_NONE);
@@ -141,6 +253,31 @@ static void test_mapped(void)
     g_assert_cmpuint(cint_status(t, records, 1).full_tail, ==, 2);
     g_assert_false(is_fatal(t));
     cint_driver_free(d);
+}
+
+static void test_mapped(void)
+{
+    uint64_t records;
+    CintTest *t = boot(&records);
+
+    translate(t, records);
+    expect_mapped(t, records);
+    cint_shutdown(t);
+}
+
+static void test_virtio(void)
+{
+    uint64_t records;
+    CintTest *t = boot_with(VIRTIO_ARGS, &records);
+    VirtioIommu *v = virtio_translate(t, records);
+
+    expect_mapped(t, records);
+    unmap(v, IOVA, QNVME_PAGE_SIZE);
+    cint_read_hint(t, t->nvme->sqs[1], URGENT);
+    cint_run(t, 1000);
+    g_assert_true(is_fatal(t));
+    g_assert_cmpuint(cint_status(t, records, 1).full_tail, ==, 2);
+    virtio_free(v);
     cint_shutdown(t);
 }
 
@@ -231,6 +368,9 @@ static void test_data_unmapped(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    if (qtest_has_device("virtio-iommu-pci")) {
+        qtest_add_func("/nvme-cint/iommu/virtio", test_virtio);
+    }
     if (!qtest_has_device("intel-iommu")) {
         g_test_skip("this QEMU has no intel-iommu");
         return g_test_run();
