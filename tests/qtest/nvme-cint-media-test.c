@@ -442,7 +442,8 @@ static void test_many_overtake(void)
 
 #define MANY            15000
 #define ALL_AT_ONCE \
-    "mqes=65535," CUSTOM("cint.media.write-latency=1000,cint.media.read-latency=")
+    "mqes=65535," CUSTOM("cint.media.write-latency=1000," \
+                         "cint.media.read-latency=")
 #define TOO_MANY_TIMES  8
 
 /* CPU time of QEMU: a busy machine gives it later, not more of it. */
