@@ -470,6 +470,39 @@ static void test_real_time(void)
     cint_shutdown(t);
 }
 
+#define QUEUES  66
+
+static void read_once(CintTest *t, QNvmeSq *sq)
+{
+    cint_read(t, sq, 1);
+    cint_run(t, 1000);
+    qnvme_reap(sq->cq, 1);
+}
+
+/*
+ * What is believed has a part for each of 64 queues. Those that share the last
+ * one go on with it when all others are deleted.
+ */
+static void test_more_queues(void)
+{
+    CintTest *t = cint_boot(CINT_PURE ",cint.policy=auto,max_ioqpairs=66,"
+                            "msix_qsize=67");
+    QNvmeSq *last;
+    int i;
+
+    for (i = 1; i <= QUEUES; i++) {
+        read_once(t, cint_queues(t, i));
+    }
+    for (i = 1; i < QUEUES; i++) {
+        qnvme_delete_sq(t->nvme->sqs[i]);
+    }
+    last = t->nvme->sqs[QUEUES];
+    for (i = 0; i < 10; i++) {
+        read_once(t, last);
+    }
+    cint_shutdown(t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -493,6 +526,7 @@ int main(int argc, char **argv)
     ADD("content/access-latency-is-a-hint", test_access_latency);
     ADD("policy/others-infer-nothing", test_other_policy);
     ADD("learn/the-log-page-says-what-is-believed", test_belief);
+    ADD("learn/more-queues-than-parts", test_more_queues);
 #undef ADD
     return g_test_run();
 }
