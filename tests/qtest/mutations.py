@@ -136,7 +136,7 @@ _CQ = (
     Mutation("a queue without interrupts gets some", "cint-cq.c", "cq->cqid && cq->irq_enabled",
              "cq->cqid && (ON || cq->irq_enabled)", (*STATS, "setup", "vic")),
     guarded("a reset leaves interrupts due", "cint-cq.c", "    ccq->coalesce = false;",
-            HAZARD + PIN),
+            ("vendor",)),
     Mutation("the admin queue's message has a second way out", "cint-cq.c",
              "return cq->irq_enabled || ccq->stopped;",
              "return (!ON && cq->irq_enabled) || ccq->stopped;", ("stats",)),

@@ -457,6 +457,25 @@ static void test_info_irq(void)
     cint_shutdown(t);
 }
 
+/* What is held when a reset takes the last command in flight is not due. */
+static void test_info_irq_and_reset(void)
+{
+    CintTest *t = cint_boot(CINT_EXACT ",cint.policy=adaptive,cint.drain=on,"
+                            "cint.delta=1000000000");
+    QNvmeSq *sq = cint_queues(t, 1), *other;
+
+    other = qnvme_create_sq(t->nvme, 2, 64, sq->cq);
+    cint_read(t, sq, 1);
+    cint_run(t, CINT_LATENCY / 2);
+    cint_read(t, other, 1);
+    cint_run(t, CINT_LATENCY / 2);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_cmpuint(shown(t, 1), ==, 0);
+    qnvme_reset(t->nvme);
+    g_assert_cmpuint(shown(t, 1), ==, 0);
+    cint_shutdown(t);
+}
+
 static void test_info_irq_without_cint(void)
 {
     CintTest *t = cint_boot("");
@@ -488,6 +507,7 @@ int main(int argc, char **argv)
     ADD("properties/contradiction-is-refused", test_qom_set_contradiction);
     ADD("config/urgent-starves-the-others", test_urgent_starves_the_others);
     ADD("info-irq/counts-by-vector", test_info_irq);
+    ADD("info-irq/a-reset-makes-nothing-due", test_info_irq_and_reset);
     ADD("info-irq/silent-without-cint", test_info_irq_without_cint);
 #undef ADD
     return g_test_run();
