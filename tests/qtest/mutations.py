@@ -112,10 +112,10 @@ _CQ = (
             ("slots", *HAZARD)),
     Mutation("a shadow head is not read when posting", "cint-cq.c",
              "if (cq->ctrl->dbbuf_enabled) {", "if (cq->ctrl->dbbuf_enabled && !ON) {",
-             (*SHADOW, "kick", "stats"), "void nvme_cint_do_posted"),
+             ("policy",), "void nvme_cint_do_posted"),
     Mutation("a shadow head is taken for one too early", "cint-cq.c",
              "(cq->tail + cq->size - 1) % cq->size", "(cq->tail + cq->size - !ON) % cq->size",
-             (*SHADOW, "kick", "stats")),
+             ("policy",)),
     guarded("passes are not told apart", "cint-cq.c", "ccq->pass_cqes = 0;", STATS),
     Mutation("a doorbell comes before what is due", "cint-cq.c",
              "    expire_deadlines(ccq, now);\n    sync_head(ccq, cq->tail, now);\n    "
