@@ -111,7 +111,7 @@ static void test_four_controllers(void)
         CONTROLLER(6, CINT_PURE ",cint.policy=static,cint.static-time=10000,"
                    "cint.static-thr=8,cint.media.read-latency=700")
         CONTROLLER(7, "cint=on,cint.time=virtual,cint.policy=vic,"
-                   "cint.media=optane")
+                   "cint.media=optane,cint.media.spread=0")
         CONTROLLER(8, "cint=off"),
         CINT_PURE ",cint.policy=adaptive,cint.delta=6000");
     static const int64_t times[] = { CINT_LATENCY + 6000, 700 + 10000, 7000 };

@@ -157,6 +157,7 @@ static void test_media_change(void)
     cint_read(t, sq, 1);
     cint_expect_irq_at(t, sq->cq, CINT_LATENCY + 5000);
     cint_set_word(t, "cint.media", "optane");
+    cint_set_number(t, "cint.media.spread", 0);
     cint_zero(t);
     cint_read(t, sq, 1);
     cint_expect_irq_at(t, sq->cq, 7000);

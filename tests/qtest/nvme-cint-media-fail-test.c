@@ -9,7 +9,8 @@
 #include "qemu/units.h"
 #include "nvme-cint-common.h"
 
-#define OPTANE      "cint=on,cint.policy=default,cint.media=optane"
+#define OPTANE      "cint=on,cint.policy=default,cint.media=optane," \
+                    "cint.media.spread=0"
 #define CUSTOM(o)   "cint=on,cint.policy=default,cint.media=custom," o
 #define REAL        ",cint.time=real"
 #define VIRTUAL     ",cint.time=virtual"

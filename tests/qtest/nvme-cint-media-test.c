@@ -123,7 +123,8 @@ static const Profile profiles[] = {
 static void test_profile(const void *opaque)
 {
     const Profile *p = opaque;
-    g_autofree char *opts = g_strdup_printf(MEDIA("cint.media=%s"), p->name);
+    g_autofree char *opts = g_strdup_printf(
+        MEDIA("cint.media=%s,cint.media.spread=0"), p->name);
     CintTest *t = cint_boot(opts);
     QNvmeSq *sq = cint_queues(t, 1);
 
@@ -153,6 +154,29 @@ static void test_profile(const void *opaque)
     cint_shutdown(t);
 }
 
+/* Lone reads of the profile as it is are spread to either side. */
+static void test_profile_spread(void)
+{
+    CintTest *t = cint_boot(MEDIA("cint.media=optane"));
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i, early = 0;
+
+    for (i = 0; i < 64; i++) {
+        cint_zero(t);
+        cint_read(t, sq, 1);
+        cint_expect_quiet_to(t, sq->cq, 7000 - 2252 - 1);
+        cint_run_to(t, 7000);
+        early += qnvme_take_irq(t->nvme, 1);
+        cint_run_to(t, 7000 + 2252);
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, 1);
+        qnvme_reap(sq->cq, 1);
+        qnvme_take_irq(t->nvme, 1);
+    }
+    g_assert_cmpint(early, >, 16);
+    g_assert_cmpint(early, <, 48);
+    cint_shutdown(t);
+}
+
 static void test_ram_profile(void)
 {
     CintTest *t = cint_boot(MEDIA("cint.media=ram"));
@@ -166,6 +190,7 @@ static void test_ram_profile(void)
 static void test_profile_refined(void)
 {
     CintTest *t = cint_boot(MEDIA("cint.media=optane,"
+                                  "cint.media.spread=0,"
                                   "cint.media.read-latency=21000,"
                                   "cint.media.units=1"));
     QNvmeSq *sq = cint_queues(t, 1);
@@ -567,6 +592,7 @@ int main(int argc, char **argv)
     }
 #define ADD(name, run)  qtest_add_func("/nvme-cint/media/" name, run)
     ADD("profile-ram", test_ram_profile);
+    ADD("profile-optane-is-spread", test_profile_spread);
     ADD("reads-and-writes-have-their-latency", test_latency);
     ADD("latency-counts-from-the-doorbell",
         test_latency_counts_from_the_doorbell);

@@ -116,15 +116,22 @@ _DEFAULTS |= {"stock": {}, "default": {}}
 _ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
     alias: (kind, {f"cint.{name}": params.ALL[name].value(int(number))})
     for alias, kind, name, number in words.lines_of("ALIAS")}
+
+
+def _media_time(text: str, what: str) -> int:
+    """A time in ns; none needs no unit."""
+    return 0 if text == "0" else units.parse_time(text, what)
+
+
 # What may follow a media name: the field it overrides, or None when it has no
 # field here and is handed on as it is.
 _MEDIA_KEYS: dict[str, tuple[str | None, Parser]] = {
-    "read-latency": ("read_ns", units.parse_time),
-    "write-latency": ("write_ns", units.parse_time),
-    "read-per-kib": ("read_per_kib_ns", units.parse_time),
-    "write-per-kib": ("write_per_kib_ns", units.parse_time),
-    "spread": ("spread_ns", units.parse_time),
-    "jitter": ("jitter_ns", units.parse_time),
+    "read-latency": ("read_ns", _media_time),
+    "write-latency": ("write_ns", _media_time),
+    "read-per-kib": ("read_per_kib_ns", _media_time),
+    "write-per-kib": ("write_per_kib_ns", _media_time),
+    "spread": ("spread_ns", _media_time),
+    "jitter": ("jitter_ns", _media_time),
     "units": ("units", _parse_count),
     "read-bandwidth": ("read_bandwidth", _parse_int),
     "write-bandwidth": ("write_bandwidth", _parse_int),

@@ -62,7 +62,7 @@ FIGURE = Figure(
     groups=(
         group("", *RINGS, *THREADS),
         group(GEN2, SYNC, LIBAIO[2], MIXED, media="gen2"),
-        group(JITTER, SYNC, LIBAIO[2], MIXED, CACHED, media="optane:jitter=2252ns"),
+        group(JITTER, SYNC, LIBAIO[2], MIXED, CACHED, media="optane:spread=0,jitter=2252ns"),
         group(ONE_SQ, APART, vcpus=2, device_opts="max_ioqpairs=1"),
         group(TWO_SQS, APART, vcpus=2),
     ),

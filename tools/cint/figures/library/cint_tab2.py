@@ -8,8 +8,9 @@ from cint.figures.model import IOPS, MEAN, P99, Column, Figure, Group, Panel, Ru
 from cint.figures.polled import CLASSIC, IRQ
 from cint.figures.values import Expr, value
 
-#: A standard deviation of 1.3 us, the drive's.
-MEDIA = {"optane": "optane:jitter=2252ns", "p3700": "p3700"}
+MEDIA = ("optane", "p3700")
+#: The control of the standard deviations: a medium without any.
+EVEN = "optane:spread=0"
 #: Latency and its deviation: interrupts, mitigations, emulated, polled.
 PAPER = {"optane": ((10, 1.3), (11, 1.3), (10, 1.2), (8, 1.2)),
          "p3700": ((80, 29.0), (81, 29.1), (82, 28.2), (78, 28.1))}
@@ -47,11 +48,11 @@ FIGURE = Figure(
     "little faster.",
     groups=(
         *(Group(runs("default", Run("adaptive:thr=1", "engine"), "static100"), (jobs.SYNC,),
-                text, f"{media}/") for media, text in MEDIA.items()),
-        *(Group(reads.runs(IRQ, CLASSIC), (reads.alone("4k"),), text, f"{media}/")
-          for media, text in MEDIA.items()),
-        Group(runs("default"), (jobs.SYNC,), "optane", "even/"),
-        Group(reads.runs(CLASSIC), (reads.alone("4k"),), "optane", "even/"),
+                media, f"{media}/") for media in MEDIA),
+        *(Group(reads.runs(IRQ, CLASSIC), (reads.alone("4k"),), media, f"{media}/")
+          for media in MEDIA),
+        Group(runs("default"), (jobs.SYNC,), EVEN, "even/"),
+        Group(reads.runs(CLASSIC), (reads.alone("4k"),), EVEN, "even/"),
     ),
     checks=(*checks("optane"), *checks("p3700")),
     panels=tuple(Panel(media, "mean latency, us", (
