@@ -25,6 +25,7 @@ from cint.errors import (
 from cint.guest import agent, session
 from cint.measure import boots, comparison, metrics, sampling, settings, timers
 from cint.measure.arms import Arm
+from cint.measure.plan import Files
 from cint.options import comparing
 from cint.results import assembly, documents, lateness, printing, table, unfinished
 from cint.verbs import compare
@@ -528,6 +529,24 @@ def test_a_repeat_is_a_boot_with_the_next_seed() -> None:
     assert [j.name for j in found.jobs] == ["cint-facts", "sync/1", "async/1"]
     assert all("randseed=8\n" in str(j.fio) for j in found.jobs[1:])
     assert got.repeat_command.endswith("--repeat 2 --seed 7")
+
+
+def media_seeds(*words: str) -> list[object]:
+    """The seed of the medium of each boot, None where nothing is said of it."""
+    got = chosen("--policy", "default", "--repeat", "3", *words)
+    accel = comparison.choose_accel(True)
+    made = (comparison.run_for(got, boot, accel)[0] for boot in comparison.boots_for(got))
+    said = [re.search(r"cint\.media\.seed=(\d+)", " ".join(run.argv)) for run in made]
+    return [int(one[1]) if one else None for one in said]
+
+
+def test_each_repeat_draws_other_times_of_the_medium(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device's own seed is 1. A seed that was asked for is that of every boot."""
+    monkeypatch.setattr(Files, "of", lambda _: Files((), {}))
+    assert media_seeds() == [None, 2, 3]
+    assert media_seeds("--seed", "7") == [7, 8, 9]
+    assert media_seeds("--media", "optane:seed=5") == [5, 5, 5]
+    assert media_seeds("--media", "none") == [None, None, None]
 
 
 def test_real_time_is_booted_three_times() -> None:

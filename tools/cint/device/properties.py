@@ -10,7 +10,7 @@ scale (see scale.py) when it makes the QEMU command line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -373,6 +373,22 @@ def media_properties(media: Media, k: float) -> dict[str, Value]:
         if value is not None and (key in given or scaled):
             props[name] = scale.apply_int("device", name, int(value), k)
     return props
+
+
+#: The device's own.
+_MEDIA_SEED = 1
+
+
+def with_media_seed(props: Sequence[tuple[str, Value]], seed: int) -> list[tuple[str, Value]]:
+    """The properties of a device whose medium draws its times with this seed, unless they say one.
+
+    Nothing is said where there is no medium, or where the seed is the device's own.
+    """
+    given = dict(props)
+    drawn = given.get("cint.media", "none") != "none"
+    if not drawn or "cint.media.seed" in given or seed == _MEDIA_SEED:
+        return [*props]
+    return [*props, ("cint.media.seed", seed)]
 
 
 # ---- the device ---------------------------------------------------------

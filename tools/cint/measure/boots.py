@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cint import host
-from cint.device import scale, words
+from cint.device import properties, scale, words
 from cint.guest import agent, appdisk, engines, hints, kinds, session, steering, vm
 from cint.measure import edges, workloads
 from cint.measure.apps import App
@@ -153,14 +153,16 @@ def longest_job(settings: Settings) -> float:
 
 def run_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
             accel: host.Accel, *, extra: Extra = NOTHING) -> tuple[RunPlan, Places]:
-    """The run of one guest, and where its files are here; the first round's seed is QEMU's.
+    """The run of one guest, and where its files are here; the first round's seed is QEMU's, and the
+    medium's, whose times go on from round to round.
 
     Raises :class:`vm.VmError` where a file of the guest is not there.
     """
     machine = machine_for(settings, arm, accel)
+    seed = next(iter(rounds.values())).seed
     machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
-                      append=(*machine.append, *extra.append),
-                      seed=next(iter(rounds.values())).seed)
+                      append=(*machine.append, *extra.append), seed=seed,
+                      properties=properties.with_media_seed(machine.properties, seed))
     files = Files.of(machine)
     run = RunPlan.of(name, machine, plan_for(settings, arm, rounds, extra.setup), files,
                      job_seconds=longest_job(settings), boot_limit_s=settings.boot_limit_s)
