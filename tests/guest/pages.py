@@ -17,6 +17,7 @@ from pathlib import Path
 
 from cint import paths
 from cint.measure.sampling import Row
+from cint.measure.settings import CALIBRATED
 from cint.results import documents
 
 PAGES = tuple(paths.ROOT / name for name in ("README.md", "docs/index.md", "docs/tour.md",
@@ -277,7 +278,7 @@ CLAIMS = (
     Claim("./cint replay --from blkparse --policy default,cint blkparse.txt",
           "blkparse's records are read", lambda ran: "cint" in ran.out, shows=("",), boots=False),
     Claim("./cint compare --cpu-scale calibrated --irq-cost calibrated --workload async "
-          "--runtime 100ms", "the papers' costs", _calibrated(463)),
+          "--runtime 100ms", "the papers' costs", _calibrated(int(CALIBRATED["irq_cost_ns"]))),
     Claim("./cint compare --irq-cost 2000 --workload async --runtime 100ms",
           "an interrupt of 2 us", _calibrated(2000)),
     Claim(f"{_CLASSES} --policy default --steering off,prio,request,app {_MEDIA}",

@@ -10,7 +10,7 @@ import pytest
 from cint import bootstrap, cli, paths
 from cint.build import engine
 from cint.errors import UsageError
-from cint.measure import sweep
+from cint.measure import calibration, sweep
 from cint.measure.sweep import Cell, Point
 from cint.verbs import replay
 
@@ -169,7 +169,7 @@ def test_sweep_calls_the_program_once_for_the_grid(
     # 4000 ns is the stand-in's p99; costs are equal, so the smallest thr will do.
     assert found["delta_ns"] == min(c["delta_ns"] for c in found["cells"] if c["delta_ns"] > 4000)
     assert (found["thr"], found["gap_ns"], found["delta_clipped"]) == (2, 4000, False)
-    assert found["cells"][0]["cost_ns"] == 2450 + 800 / 2
+    assert found["cells"][0]["cost_ns"] == calibration.PAPER_IO_NS + calibration.PAPER_IRQ_NS / 2
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert cli.main([*words[:5], "--quantile", "95"]) == 0
     shown = capfd.readouterr().out

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, session, vm
-from cint.measure import sampling, workloads
+from cint.measure import published, sampling, workloads
 from cint.measure.plan import Files, Places, RunPlan
 from cint.measure.workloads import Timing
 
-# Bare metal, from the papers' throughput figures: time per I/O without
-# interrupts and time per interrupt.
-PAPER_IO_NS = 2450.0
-PAPER_IRQ_NS = 800.0
+#: cinterrupts' machine: time per I/O of this load without interrupts, and time per interrupt.
+PAPER_IO_NS = published.costs().batched
+PAPER_IRQ_NS = published.costs().interrupt
 THRESHOLDS = (1, 2, 4, 8, 16)
 RUNTIME_S = 0.5
 QUICK_RUNTIME_S = 0.1

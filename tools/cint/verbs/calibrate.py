@@ -11,7 +11,7 @@ from typing import Any
 
 from cint import paths, ui
 from cint.errors import EXIT_OK
-from cint.measure import calibration, dispatch, runner
+from cint.measure import calibration, dispatch, published, runner
 from cint.measure.calibration import Fit, Point
 from cint.measure.settings import CALIBRATED, DEFAULT_COST_NS, DEFAULT_SCALE
 from cint.measure.store import Store
@@ -40,7 +40,10 @@ def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
             "points": [asdict(p) for p in points],
             "c_io_ns": round(found.c_io_ns, 1), "c_irq_ns": round(found.c_irq_ns, 1),
             "worst_residual": round(found.worst, 4),
-            "papers": {"c_io_ns": calibration.PAPER_IO_NS, "c_irq_ns": calibration.PAPER_IRQ_NS},
+            "papers": {"c_io_ns": calibration.PAPER_IO_NS, "c_irq_ns": calibration.PAPER_IRQ_NS,
+                       "costs_ns": asdict(published.costs()),
+                       "residuals": {row.what: round(row.left(published.costs()), 4)
+                                     for row in published.ROWS}},
             "proposal": calibration.proposal(found),
             "calibrated": CALIBRATED,
             "defaults": {"cpu_scale": DEFAULT_SCALE, "irq_cost_ns": DEFAULT_COST_NS}}
@@ -62,6 +65,10 @@ def text_for(document: dict[str, Any]) -> str:
         f"{papers['c_io_ns']:.0f} ns",
         f"c_irq  {document['c_irq_ns']:8.0f} ns in the guest; papers' machine "
         f"{papers['c_irq_ns']:.0f} ns",
+        "papers' machine, from all that is published of it: an I/O takes {batched:.0f} ns in "
+        "batches of 16, {single:.0f} one by one, {waited:.0f} for a thread that waits; an "
+        "interrupt {interrupt:.0f}".format(**papers["costs_ns"]),
+        *(f"  {100 * left:+5.1f} %  {what}" for what, left in papers["residuals"].items()),
         f"proposal: --cpu-scale {offer['cpu_scale']:g} --irq-cost {offer['irq_cost_ns']:g} "
         f"(defaults: {DEFAULT_SCALE:g} and {DEFAULT_COST_NS})",
         f"this tree's pair: {CALIBRATED['cpu_scale']:g} and {CALIBRATED['irq_cost_ns']:g}; use it: "

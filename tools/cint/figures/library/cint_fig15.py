@@ -5,6 +5,8 @@ from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import CPU_SCALE, USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, said, value
+from cint.measure.calibration import PAPER_IO_NS as IO_NS
+from cint.measure.calibration import PAPER_IRQ_NS as IRQ_NS
 
 POLICIES = ("default", "adaptive", "cint", "cint+ooo")
 NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
@@ -62,8 +64,9 @@ def limited() -> list[Check]:
                 of("cpu_percent", "cint+ooo") / of("cpu_percent", "default"), 0.8,
                 swap(f"{LIMITED}cint+ooo", f"{LIMITED}default"), paper=round(1.08 / 1.55, 2),
                 deviation=Deviation(0.801, 0.93, (
-                    "with 2450 ns for an I/O and 800 ns for an interrupt, the papers' own costs, a "
-                    "load without any interrupts would take 0.75 of default's CPU time"))),
+                    f"with {IO_NS:.0f} ns for an I/O and {IRQ_NS:.0f} ns for an interrupt, the "
+                    "costs that explain all of the paper's numbers, a load without any interrupts "
+                    f"would take {IO_NS / (IO_NS + IRQ_NS):.2f} of default's CPU time"))),
         at_least("limited: sync latency, adaptive against cint",
                  to_cint("mean_us", "adaptive", prefix=LIMITED), 1.0001,
                  swap(f"{LIMITED}adaptive", f"{LIMITED}cint"), paper=1.31),
