@@ -103,9 +103,12 @@ def test_figure(figure: Figure) -> None:
 @pytest.mark.parametrize(("figure", "check"), _each(lambda check: check.deviation is not None),
                          ids=lambda one: one.id if isinstance(one, Figure) else one.name)
 def test_deviation(figure: Figure, check: checks.Check) -> None:
-    """What is known not to hold deviates as much as is known, and for the reason given."""
+    """What is known not to hold deviates as much as is known, and for the reason given; of a
+    percentile that may be undecided.
+    """
     result = checks.judge(check, measured(figure, quick=False))
-    assert result.verdict == checks.EXPECTED, (result.seeds, check.bounds, result.remark)
+    assert result.verdict in (checks.EXPECTED, checks.UNDECIDED), (result.seeds, check.bounds,
+                                                                   result.remark)
     expect(result)
 
 

@@ -15,7 +15,6 @@ from cint.measure.published import Costs
 from cint.measure.settings import CALIBRATED
 from cint.verbs import calibrate
 
-
 IO_NS, IRQ_NS = calibration.PAPER_IO_NS, calibration.PAPER_IRQ_NS
 
 

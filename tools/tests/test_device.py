@@ -175,8 +175,8 @@ def test_the_spread_of_a_medium_can_be_taken_away(k: float) -> None:
     assert device.PROFILES["optane"].spread_ns == 2252
     assert properties("default", k=3)["cint.media.spread"] == 3 * 2252
     assert "cint.media.spread" not in properties("default", k=1)
-    for words in ("spread=0", "spread=0us"):
-        assert properties("default", k=k, media=f"optane:{words}")["cint.media.spread"] == 0
+    for text in ("optane:spread=0", "optane:spread=0us"):
+        assert properties("default", k=k, media=text)["cint.media.spread"] == 0
 
 
 @pytest.mark.parametrize(("text", "named"), [

@@ -575,6 +575,15 @@ def test_a_claim_is_as_good_as_its_worst_check() -> None:
     assert claims.outcome(claims.Claim("so"), [good, own]).verdict == claims.REPRODUCED
 
 
+def test_a_claim_is_open_where_a_check_of_it_is() -> None:
+    good, open_, bad = ({"name": name, "paper": 2.0, "measured": 2.0, "seeds": [2.0],
+                         "verdict": verdict}
+                        for name, verdict in (("a", "pass"), ("b", "undecided"),
+                                              ("c", "expected-fail")))
+    assert claims.outcome(claims.Claim("so"), [good, open_]).verdict == claims.OPEN
+    assert claims.outcome(claims.Claim("so"), [good, open_, bad]).verdict == claims.NOT
+
+
 def test_seeds_on_either_side_of_1_have_no_shape() -> None:
     check = {"name": "a against b", "paper": 2.0, "measured": 1.1, "seeds": [0.9, 1.1, 1.2],
              "verdict": "expected-fail"}
@@ -723,6 +732,68 @@ def test_deviations_are_bounded() -> None:
     assert "the claim holds now" in found.remark
 
 
+def far(ios: float, *p99: float) -> Data:
+    """A run whose seeds have so many I/Os each, and these 99th percentiles."""
+    return Data({"a": {"sync": [{"p99_us": x, "ios": ios, "mean_us": x} for x in p99]}})
+
+
+P99_US = value("p99_us", "a", "sync")
+
+
+@pytest.mark.parametrize(("ios", "seeds", "beyond", "wanted"), [
+    # a hundred beyond it in all seeds, and not one less
+    (3334, (9.0, 9.0, 9.0), 100, checks.PASS), (3333, (9.0, 9.0, 9.0), 99, checks.UNDECIDED),
+    (3334, (11.0, 11.0, 11.0), 100, checks.FAIL), (100, (99.0,) * 3, 3, checks.UNDECIDED),
+    # a standard deviation of 0.5, half of the distance to 10, and more than half of it
+    (9999, (8.5, 9.0, 9.5), 299, checks.PASS), (9999, (8.4, 9.0, 9.5), 299, checks.UNDECIDED),
+    (9999, (10.5, 11.0, 11.6), 299, checks.UNDECIDED)])
+def test_a_percentile_is_judged_where_it_can_be(ios: float, seeds: Sequence[float], beyond: int,
+                                                wanted: str) -> None:
+    found = judge(checks.at_most("far", P99_US, 10, wrong(0.1)), far(ios, *seeds))
+    assert (found.verdict, found.beyond) == (wanted, beyond)
+    assert found.as_dict()["beyond"] == beyond
+    assert bool(found.remark) == (wanted == checks.UNDECIDED)
+    # means are judged whatever they are of
+    mean = judge(checks.at_most("mean", value("mean_us", "a", "sync"), 10, wrong(0.1)),
+                 far(1, *seeds))
+    assert mean.verdict in (checks.PASS, checks.FAIL) and "beyond" not in mean.as_dict()
+
+
+def test_the_least_of_several_percentiles_counts() -> None:
+    data = Data({run: {"sync": [{"p99_us": 1.0, "p999_us": 1.0, "ios": ios}] * 3}
+                 for run, ios in (("a", 1e6), ("b", 1e5))})
+    ratio = values.most([value("p999_us", "b", "sync") / P99_US, P99_US])
+    assert [one.rank for one in ratio.percentiles] == [99.9, 99, 99]
+    assert judge(checks.at_most("far", ratio, 3, wrong(0.1)), data).beyond == 300
+    assert value("gap_p10_us", "a", "sync").beyond(data) == 300_000  # on its shorter side
+    assert value("mean_us", "a", "sync").rank is None
+
+
+def test_what_is_undecided_is_no_failure_and_no_expected_one() -> None:
+    doubtful = checks.at_most("far", P99_US, 10, wrong(0.1), deviation=Deviation(10, 20, "why"))
+    assert judge(doubtful, far(10, 12, 12, 12)).verdict == checks.UNDECIDED
+    assert judge(doubtful, far(10_000, 12, 12, 12)).verdict == checks.EXPECTED
+    assert judge(doubtful, far(10, 30), quick=True).verdict == checks.QUICK
+    assert judge(doubtful, far(10_000, 30), quick=True).verdict == checks.FAIL
+    # its control is: what has to fail
+    assert checks.judge_control(doubtful, far(10, 12, 12, 12)) == checks.FAIL
+
+
+def test_a_page_says_what_is_undecided_and_why(tmp_path: Path) -> None:
+    figure = dataclasses.replace(
+        SMALL, panels=(), checks=(checks.at_most("far", P99_US, 10, wrong(0.1), unit="us"),),
+        groups=(Group(runs("a"), (workloads.Workload("sync", "reads", ""),)),))
+    entry = document.entry(figure, far(1234, 9, 9, 9), quick=False, runs={})
+    assert entry["verdict"] == checks.UNDECIDED
+    facts = {"commit": "cint 1", "conditions": "c"}
+    text = page.figure_page(figure, entry, facts)
+    assert "| far |  | 9 us, 37 beyond |  | at most 10 | undecided |" in text
+    assert "* far: 9, wanted at most 10; 37 I/Os are beyond the percentile, it takes 100." in text
+    html = webpage.write(tmp_path, [figure], document.document([entry], [], False, facts),
+                         {}).read_text("utf-8")
+    assert "UNDECIDED" in html and "37\N{NO-BREAK SPACE}beyond" in html
+
+
 def test_controls() -> None:
     check = at_least("r", RATIO, 1.8, swap("cint", "default"))
     assert checks.judge_control(check, TWO) == checks.FAIL
@@ -754,8 +825,8 @@ SMALL = Figure(
 def test_document() -> None:
     entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
     whole = document.document([entry], [], False, {"commit": "cint 1", "conditions": "c"})
-    assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "quick": 0,
-                                "figures": 1}
+    assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "undecided": 0,
+                                "quick": 0, "figures": 1}
     assert entry["verdict"] == checks.EXPECTED
     one = entry["checks"][0]
     assert {k: one[k] for k in ("name", "paper", "measured", "bounds", "verdict")} == {

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks: what a paper says, between which bounds that has to come out here, and the verdict.
 
+A percentile goes by the few I/Os beyond it. A check of one is judged only where these are enough
+and the seeds agree with each other better than with the bound; else it is undecided.
+
 Every check has a control, under which it must fail: two runs exchanged, a run
 taken for another, or the paper's value wrong by a factor. A check that cannot
 fail says nothing.
@@ -14,8 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cint.figures.values import Data, Expr, View, Words, in_words, shortened
+from cint.measure import metrics
 
 PASS, FAIL, EXPECTED, QUICK = "pass", "fail", "expected-fail", "quick"
+UNDECIDED = "undecided"
+#: In the order of tables and summaries.
+VERDICTS = (PASS, FAIL, EXPECTED, UNDECIDED, QUICK)
+#: I/Os of all seeds that have to lie beyond a percentile.
+FEW_BEYOND = metrics.FEW_BEYOND
+#: What the seeds' standard deviation may be of the distance from their median to the bound.
+MOST_SPREAD = 0.5
 INFINITY = float("inf")
 
 
@@ -80,6 +91,8 @@ class Result:
     verdict: str
     remark: str = ""
     reason: str = ""
+    #: How many I/Os of all seeds are beyond the percentile that it is about, the least of several.
+    beyond: int | None = None
 
     @property
     def measured(self) -> float:
@@ -95,6 +108,8 @@ class Result:
             "bounds": [_finite(check.low), _finite(check.high)],
             "verdict": self.verdict, "remark": self.remark, "formula": check.measure.text,
             "control": check.control.text}
+        if self.beyond is not None:
+            found["beyond"] = self.beyond
         if known is not None:
             found["deviation"] = {"bounds": [known.low, known.high], "reason": self.reason}
         return found
@@ -169,15 +184,34 @@ def _seeds(check: Check, data: Data, renamed: Mapping[str, str]) -> list[float]:
     return [check.measure.of(View(data, seed, renamed)) for seed in range(data.seeds)]
 
 
+def _doubt(check: Check, seeds: Sequence[float], beyond: int | None) -> str:
+    """Why a check of a percentile cannot be judged; empty if it can, as any other check."""
+    if beyond is None:
+        return ""
+    if beyond < FEW_BEYOND:
+        return f"{beyond} I/Os are beyond the percentile, it takes {FEW_BEYOND}"
+    margin = min(abs(statistics.median(seeds) - bound) for bound in (check.low, check.high))
+    spread = statistics.stdev(seeds) if len(seeds) > 1 else 0.0
+    if spread > MOST_SPREAD * margin:
+        return (f"the seeds' standard deviation is {spread:.3g}, and their median {margin:.3g} "
+                "from the bound: it takes twice as much")
+    return ""
+
+
 def judge(check: Check, data: Data, quick: bool = False) -> Result:
-    """The check on measured data. A quick run is never a pass."""
+    """The check on measured data. A quick run is never a pass, and no percentile of one fails that
+    goes by too few I/Os.
+    """
     seeds = _seeds(check, data, {})
     reason = in_words(check.deviation.reason, data) if check.deviation else ""
+    beyond = min((one.beyond(data) for one in check.measure.percentiles), default=None)
     verdict, remark = _judge(check, seeds, reason)
-    holds = verdict in (PASS, EXPECTED) or _all(seeds, check.low, check.high)
+    if doubt := _doubt(check, seeds, beyond):
+        verdict, remark = UNDECIDED, doubt
+    holds = verdict in (PASS, EXPECTED, UNDECIDED) or _all(seeds, check.low, check.high)
     if quick and holds:
-        return Result(check, seeds, QUICK, "", reason)
-    return Result(check, seeds, verdict, remark, reason)
+        return Result(check, seeds, QUICK, "", reason, beyond)
+    return Result(check, seeds, verdict, remark, reason, beyond)
 
 
 def judge_control(check: Check, data: Data) -> str:

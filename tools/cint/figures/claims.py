@@ -19,7 +19,9 @@ from typing import Any
 from cint.figures import checks
 from cint.figures.model import Figure
 
-VERDICTS = REPRODUCED, SHAPE, NOT = "reproduced", "shape only", "not reproduced"
+#: The last: its checks do not fail, and some of them are undecided.
+VERDICTS = REPRODUCED, SHAPE, NOT, OPEN = ("reproduced", "shape only", "not reproduced",
+                                           "undecided")
 #: By how much of it a number may be above the paper's or the paper's above it.
 NEAR = 1.25
 
@@ -105,7 +107,7 @@ def _says_most(found: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 def outcome(claim: Claim, found: Sequence[Mapping[str, Any]]) -> Outcome:
     """What became of a claim; ``found`` are its figure's checks as they are stored."""
     mine = of_claim(claim, found)
-    failing = [c for c in mine if c["verdict"] != checks.PASS]
+    failing = [c for c in mine if c["verdict"] not in (checks.PASS, checks.UNDECIDED)]
     shown = _says_most(failing) or _says_most(mine) or {"paper": None, "measured": None}
     return Outcome(claim, _verdict(mine, failing), shown["paper"], shown["measured"],
                    tuple(c["name"] for c in failing))
@@ -114,6 +116,8 @@ def outcome(claim: Claim, found: Sequence[Mapping[str, Any]]) -> Outcome:
 def _verdict(mine: Sequence[Mapping[str, Any]], failing: Sequence[Mapping[str, Any]]) -> str:
     if not all(map(_is_on_its_side, failing)):
         return NOT
+    if any(c["verdict"] == checks.UNDECIDED for c in mine):
+        return OPEN
     return SHAPE if failing or not all(map(_is_near, mine)) else REPRODUCED
 
 

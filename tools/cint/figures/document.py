@@ -62,7 +62,7 @@ def has_longer_slice(figure: Figure, entry: Mapping[str, Any]) -> bool:
 
 def verdict(of: Sequence[str]) -> str:
     """A figure's verdict: the worst of its checks'."""
-    for worst in (checks.FAIL, checks.QUICK, checks.EXPECTED):
+    for worst in (checks.FAIL, checks.QUICK, checks.UNDECIDED, checks.EXPECTED):
         if worst in of:
             return worst
     return checks.PASS
@@ -79,8 +79,7 @@ def document(entries: Sequence[Entry], missing: Sequence[NotDone], quick: bool,
              facts: Mapping[str, Any]) -> Entry:
     """The whole of figures.json."""
     total = counts(entries)
-    summary = {name: total[name] for name in (checks.PASS, checks.FAIL, checks.EXPECTED,
-                                              checks.QUICK)}
+    summary = {name: total[name] for name in checks.VERDICTS}
     return {"figures": list(entries), "summary": {**summary, "figures": len(entries)},
             "not_done": [{"id": n.id, "set": n.family, "title": n.title, "reason": n.reason}
                          for n in missing],

@@ -19,7 +19,7 @@ Entry = Mapping[str, Any]
 WIDTH = 100
 
 WORDS = {checks.PASS: "pass", checks.FAIL: "**FAIL**", checks.EXPECTED: "expected fail",
-         checks.QUICK: "quick"}
+         checks.UNDECIDED: "undecided", checks.QUICK: "quick"}
 
 
 def number(found: float | str | None) -> str:
@@ -77,8 +77,14 @@ def _wrap(text: str) -> str:
     return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
+def beyond(check: Entry) -> str:
+    """How many I/Os of all seeds are beyond the percentile that a check is about."""
+    return f"{check['beyond']:,} beyond" if "beyond" in check else ""
+
+
 def _check_row(check: Entry) -> str:
     unit = f" {check['unit']}" if check["unit"] else ""
+    unit += f", {beyond(check)}" if beyond(check) else ""
     verdict = WORDS[check["verdict"]]
     return (f"| {check['name']} | {number(check['paper'])} | {number(check['measured'])}{unit} "
             f"| {spread(check['seeds'])} | {bounds(check['bounds'])} | {verdict} |")
@@ -102,7 +108,7 @@ def beside(outcome: claims.Outcome) -> str:
 
 
 _HOW_MANY = {claims.REPRODUCED: "reproduced:", claims.SHAPE: "in their shape only:",
-             claims.NOT: "not reproduced:"}
+             claims.NOT: "not reproduced:", claims.OPEN: "undecided:"}
 
 
 def in_a_sentence(found: Sequence[claims.Outcome]) -> str:
@@ -147,6 +153,13 @@ def _reasons(entry: Entry) -> list[str]:
     return found
 
 
+def _doubts(entry: Entry) -> list[str]:
+    """Why what is undecided is."""
+    return [_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
+                  f"{bounds(check['bounds'])}; {check['remark']}.")
+            for check in entry["checks"] if check["verdict"] == checks.UNDECIDED]
+
+
 def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
     """The page of one figure."""
     data = Data.from_dict(entry["data"])
@@ -161,6 +174,9 @@ def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
     reasons = _reasons(entry)
     if reasons:
         parts += ["Where it differs from the paper, and why:", "\n".join(reasons)]
+    doubts = _doubts(entry)
+    if doubts:
+        parts += ["What these runs do not decide:", "\n".join(doubts)]
     if figure.notes or figure.left_out:
         parts += ["## Remarks", *(_wrap(in_words(text, data)) for text in figure.notes),
                   *(_wrap(f"Not done: {text}") for text in figure.left_out)]
@@ -209,10 +225,15 @@ def _of_claims(entries: Sequence[Entry]) -> str:
     total = Counter(outcome.verdict for f in catalog.figures() if f.id in known
                     for outcome in claims.outcomes(f, known[f.id]))
     return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
-            f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not. A claim "
-            "is reproduced if all of its checks hold and each number that the paper has came out "
-            "within a quarter of it. Only its shape is if a number is farther off, or if a ratio "
+            f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not"
+            f"{_open(total[claims.OPEN])}. A claim is reproduced if all of its checks hold and "
+            "each number that the paper has came out within a quarter of it. Only its shape is if "
+            "a number is farther off, or if a ratio "
             "that does not hold is at least on the paper's side of 1.")
+
+
+def _open(count: int) -> str:
+    return f"; of {count} a percentile does not decide" if count else ""
 
 
 def _longer_slices(entries: Sequence[Entry]) -> list[str]:
@@ -231,7 +252,10 @@ _HOW = (
     "does with each; it also has a control, two runs exchanged or the wanted value wrong, under "
     "which it must fail, which `./cint test tool` shows for what is stored. An expected failure "
     "has bounds and a reason, whose measured numbers are of the same runs, and is a failure "
-    "outside of them, or if the claim holds after all. "
+    "outside of them, or if the claim holds after all. A check of a percentile is judged only if "
+    f"{checks.FEW_BEYOND} I/Os of all seeds or more are beyond it and the seeds' standard "
+    "deviation is at most half of the distance from their median to the bound; else it is "
+    "undecided. "
     "Where our kernel gives hints it marks the end of every submission, as the paper has it "
     "(`block.irq_hints=1535`), unless the remarks of a page say otherwise. "
     "What else was measured is in [measured.md](measured.md).")

@@ -11,6 +11,7 @@ seed. A cell is a workload, ``mixed``, or one of its jobs, ``mixed.sync``. An
 from __future__ import annotations
 
 import operator
+import re
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ from cint.errors import CintError
 Point = dict[str, float]
 #: Counts that are 0 when nothing is said of them.
 _COUNTS = ("reason.", "hint.")
+#: Of a count, for products that are whole numbers but for the last bit.
+_ROUNDED = 1e-6
 #: Significant digits that are kept of a measured value.
 _DIGITS = 6
 
@@ -113,6 +116,11 @@ class Expr(ABC):
         """The runs that it is about."""
         return {run for part in self.parts for run in part.runs}
 
+    @property
+    def percentiles(self) -> list[Value]:
+        """The measured values in it that are percentiles."""
+        return [found for part in self.parts for found in part.percentiles]
+
     def __add__(self, other: Expr | float) -> Expr:
         return Op("+", self, _expr(other))
 
@@ -188,6 +196,25 @@ class Value(Expr):
 
     def of_run(self, old: str, new: str) -> Expr:
         return replace(self, run=new) if self.run == old else self
+
+
+    @property
+    def rank(self) -> float | None:
+        """Of which rank a percentile is: p99_us is of 99; None of all else."""
+        found = re.search(r"(?:^|_)p(\d\d)(\d*)_us$", self.name)
+        return float(f"{found[1]}.{found[2] or 0}") if found else None
+
+    @property
+    def percentiles(self) -> list[Value]:
+        return [] if self.rank is None else [self]
+
+    def beyond(self, data: Data) -> int:
+        """How many I/Os of all seeds are beyond a percentile, on its shorter side: what it goes by.
+        """
+        assert self.rank is not None
+        ios = sum(View(data, seed).number("ios", self.run, self.cell)
+                  for seed in range(data.seeds))
+        return int(ios * min(self.rank, 100 - self.rank) / 100 + _ROUNDED)
 
 
 _OPERATORS: Mapping[str, Callable[[float, float], float]] = {

@@ -21,7 +21,7 @@ FILE = "index.html"
 
 Entry = Mapping[str, Any]
 _WORDS = {checks.PASS: "PASS", checks.FAIL: "FAIL", checks.EXPECTED: "EXPECTED FAIL",
-          checks.QUICK: "QUICK"}
+          checks.UNDECIDED: "UNDECIDED", checks.QUICK: "QUICK"}
 
 
 def write(directory: Path, figures: Sequence[Figure], document: Entry,
@@ -62,4 +62,5 @@ def render(figures: Sequence[Figure], document: Entry, drawings: Mapping[str, st
         "figures": [_values(by_id[e["id"]], e, drawings.get(e["id"], ""))
                     for e in document["figures"]]},
         tight=_tight, number=page.number, spread=page.spread, bounds=page.bounds,
-        beside=page.beside, expected=page.expected, numbers_title=page.numbers_title)
+        beyond=page.beyond, beside=page.beside, expected=page.expected,
+        numbers_title=page.numbers_title)

@@ -37,7 +37,7 @@ from cint.options import store as store_options
 from cint.results import documents
 
 _COLOURS = {checks.PASS: "green", checks.FAIL: "red", checks.EXPECTED: "yellow",
-            checks.QUICK: "dim"}
+            checks.UNDECIDED: "yellow", checks.QUICK: "dim"}
 #: What may differ from the commit that a page names.
 _NO_RUN = ("docs", "tools/cint/figures", "tools/cint/verbs/figure.py", "tools/tests",
            "tests/guest/test_figures.py")
@@ -55,6 +55,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "  pass            each seed is within the bounds\n"
         "  expected-fail   known not to hold here, with bounds and a reason; outside of these,\n"
         "                  or if it holds after all, it is a failure\n"
+        "  undecided       of a percentile: too few I/Os are beyond it, or the seeds differ by\n"
+        "                  too much for the bound to tell\n"
         "  quick           within the bounds, but --quick is never a pass\n"
         "  fail            all else\n"
         f"sets: {', '.join(catalog.FAMILIES)}\n\n"
@@ -186,8 +188,9 @@ def _show(entry: document.Entry) -> None:
         mark = ui.paint_out(f"{check['verdict']:<13}", _COLOURS[check["verdict"]])
         paper = f", paper {page.number(check['paper'])}" if check["paper"] is not None else ""
         unit = f" {check['unit']}" if check["unit"] else ""
+        beyond = f", {page.beyond(check)}" if "beyond" in check else ""
         ui.out(f"  {mark} {check['name']}: {page.number(check['measured'])}{unit} (wanted "
-               f"{page.bounds(check['bounds'])}{paper})")
+               f"{page.bounds(check['bounds'])}{paper}{beyond})")
         if check["remark"]:
             ui.out(f"                {check['remark']}")
     if entry["problem"]:
