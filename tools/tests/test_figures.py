@@ -195,7 +195,8 @@ def compared(wanted: runner.Wanted) -> settings.Settings:
              "--steering", run.steering, "--extras", run.extras, "--guest", group.guest, "--hints",
              "off" if not run.hints else "module" if group.guest == "distro" else "on",
              "--media", group.media, "--vcpus", str(group.vcpus), "--runtime",
-             f"{group.runtime_s}s", "--cpu-scale", str(group.cpu_scale), "--workload", "sync",
+             f"{group.seconds(quick=False)}s", "--cpu-scale", str(group.cpu_scale),
+             "--workload", "sync",
              *(["--device-opts", group.device_opts] if group.device_opts else []),
              *(["--irq-cost", str(group.cost_ns)] if group.guest == "cint" else []))
     found = comparing.settings_from(parser.parse_args(words))

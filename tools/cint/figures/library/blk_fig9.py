@@ -61,8 +61,7 @@ FIGURE = Figure(
         same(f"p99 of {MOST}, off against app", gain(THREADS), gain(PROCESSES), Deviation(
             1.05, 1.5, said(
                 "four L wait longer in mode off if they are threads, and as long in mode app: "
-                "{:.0f} and {:.0f} us, as processes {:.0f} and {:.0f}. Of some 3000 reads 30 are "
-                "beyond a p99, and in mode off it differs by a third from seed to seed",
+                "{:.0f} and {:.0f} us, as processes {:.0f} and {:.0f}",
                 *(of_l("p99_us", f"{who}{PAID}{mode}", MOST)
                   for who in (THREADS, PROCESSES) for mode in (OFF, APP))))),
         same(f"mean of {MOST}, off against app", gain(THREADS, "mean_us"),

@@ -71,7 +71,8 @@ FIGURE = Figure(
     "Hints have the device interrupt at once for what somebody waits for, and seldom for the rest. "
     "Queues by class keep the rest out of the way. With both L waits least, and T is interrupted "
     "for least.",
-    groups=(Group(RUNS, (WORKLOAD,), switched.MEDIA, runtime_s=switched.RUNTIME_S, vcpus=2),),
+    groups=(Group(RUNS, (WORKLOAD,), switched.MEDIA, runtime_s=switched.RUNTIME_S, full_s=0.1,
+                  vcpus=2),),
     checks=(
         at_most("interrupts for an I/O, split with queues by class against default without",
                 irqs(BEST) / irqs(PLAIN), 0.7, instead(BEST, PLAIN)),

@@ -25,7 +25,7 @@ FIGURE = Figure(
     groups=(Group(polled.runs(*NAMES),
                   (polled.alone("512"), against_spin("beside"),
                    against_spin("real time", polled.REAL_TIME)),
-                  polled.CARD, runtime_s=0.15, setup=polled.warm("512")),),
+                  polled.CARD, runtime_s=0.15, full_s=0.45, setup=polled.warm("512")),),
     checks=(
         at_least("classic: 99.9th percentile against half-mean",
                  of("p999_us", CLASSIC, "beside") / of("p999_us", HALF, "beside"), 5,

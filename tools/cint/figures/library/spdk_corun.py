@@ -40,7 +40,7 @@ def group(prefix: str, name: str) -> Group:
     jobs = (corun("poll", cpu), ALONE) if name == BOTH else (corun("coalesced", cpu),)
     return Group((Run("pointer", name, engine="user"),), jobs,
                  APART_MEDIA if APART in prefix else spdk.MEDIA, prefix, runtime_s=0.03,
-                 vcpus=cpu + 1)
+                 full_s=0.7 if prefix == ONE else None, vcpus=cpu + 1)
 
 
 def online(name: str, run: str) -> Expr:
