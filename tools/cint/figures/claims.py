@@ -204,7 +204,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
         ("Throughput levels out at a threshold of 16 to 32", ["*IOPS of thr 1 *",
                                                             "*IOPS of thr 16*"]),
         ("It is then a third above that without", ["*IOPS of thr 32*"]),
-        ("Interrupts fall as the threshold's inverse", ["*I/Os for an interrupt*"]),
+        ("Interrupts fall as the threshold's inverse", ["*I/Os that an interrupt tells of*"]),
         ("On either drive alike", ["*P3700 against Optane"])),
     "cint-fig20": _several(
         ("Sync alone: default's latency", ["*sync latency, cint against default",
