@@ -27,11 +27,6 @@ def irqs(run: str) -> Expr:
     return value("device_irqs", run, "storm")
 
 
-NARROWER = said(
-    "four threads here read {:.0f},000 times a second, where the paper's do 150,000: the same "
-    "limit is a narrower one, each of the four reads in flight waits longer for its interrupt, and "
-    "the CPU is idle meanwhile", value("iops", "off", "storm") / 1000)
-
 FIGURE = Figure(
     "cint-fig17", "cinterrupts", "Protection from storms of Urgent", "section 4.3, Figure 17",
     "Four threads mark all their reads Urgent. With a limit of 100,000 interrupts a second the "
@@ -49,9 +44,12 @@ FIGURE = Figure(
                    irqs(name(n)) / n, 0.5,
                    wrong(10) if n == min(LIMITS) else instead(name(n), name(min(LIMITS))))
           for n in LIMITS),
-        at_least("limit 100K: throughput against none", against("iops", "100K", "off", "storm"),
-                 0.97, swap("100K", "10K"), paper="slightly up",
-                 deviation=Deviation(0.8, 0.92, NARROWER)),
+        at_least("limit of two thirds: throughput against none",
+                 against("iops", name(TWO_THIRDS), "off", "storm"), 1, swap("off", "10K"),
+                 paper="slightly up"),
+        at_most("limit of two thirds: latency against none",
+                against("mean_us", name(TWO_THIRDS), "off", "storm"), 1,
+                instead(name(TWO_THIRDS), "10K"), paper="slightly down"),
         within("a limit above the natural rate: interrupts against none",
                against("device_irqs", name(ABOVE), "off", "storm"), 0.98, 1.02,
                swap(name(ABOVE), "50K"), paper=1.0),
@@ -81,6 +79,12 @@ FIGURE = Figure(
     notes=(
         "The mean interval is an EWMA with weight 1/128, as in the paper. 'calm' is one thread "
         "after the four, in the same guest.",
+        said("Without a limit there are {:.0f},000 interrupts a second here, for a read that is "
+             "waited for takes less CPU time than in the paper, where there are 150,000. The "
+             f"paper's limit of 100K is two thirds of that, and {name(TWO_THIRDS)} here. Below "
+             "that, 100K, each of the four reads in flight waits for its interrupt while the CPU "
+             "is idle: {:.2f} of the throughput are left.",
+             irqs("off") / 1000, against("iops", "100K", "off", "storm")),
     ),
     slow=True,
 )
