@@ -5,10 +5,15 @@ from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, near, swap, within
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, constant, said, value
+from cint.measure import workloads
 from cint.measure.calibration import PAPER_IO_NS as IO_NS
 from cint.measure.calibration import PAPER_IRQ_NS as IRQ_NS
+from cint.measure.workloads import COMMON, Workload, async_job
 
 JOBS = (jobs.SYNC, jobs.aio(256, 16, 16))
+#: As in the published artefact, where cint does what adaptive does.
+UNMARKED = Workload("unmarked", "libaio, depth 256, batches of 16, unmarked",
+                    COMMON + async_job(256, 16, 16, workloads.UNMARKED))
 #: Sync latency, async IOPS, async interrupts of default and adaptive: ratios to cint.
 PAPER = {"optane": {"default": (1.00, 0.74, 12.39), "adaptive": (1.56, 1.0, 0.99)},
          "p3700": {"default": (1.00, 0.76, 15.39), "adaptive": (1.19, 1.0, 1.0)}}
@@ -17,9 +22,6 @@ DELTA_US = {"optane": 6, "p3700": 15}
 AT_MOST = (IO_NS + IRQ_NS) / (IO_NS + IRQ_NS / 16)
 #: What of a batch comes after its Barrier, on a drive with spread, waits for delta.
 BARRIERS = {"optane": 0.99, "p3700": 0.85}
-SPREAD = Deviation(13.5, 14.99, (
-    "reads of a batch that finish after its Barrier, since the drive's latency has a spread, need "
-    "an interrupt of their own"))
 
 
 def rule(media: str) -> Deviation:
@@ -39,6 +41,20 @@ def policies(media: str) -> tuple[Run, ...]:
     return runs("default", Run(f"adaptive:{delta}", "adaptive"), Run(f"cint:{delta}", "cint"),
                 Run(f"cint+ooo:{delta}", "cint+ooo"),
                 Run(f"cint:{delta},infer=off", "cint, no hints", hints=False))
+
+
+def fifteenth(media: str) -> Check:
+    """The headline: for an I/O where each batch's last read is marked, and on the P3700, whose
+    reads come after their batch's last one, too, in a second of the paper's unmarked load.
+    """
+    default, cint = f"{media}/default", f"{media}/cint"
+    if media == "optane":
+        return at_least(f"{media}: interrupts for an async I/O, default against cint",
+                        against("irqs_per_io", default, cint, "async"), 15,
+                        swap(default, cint), paper="15-fold")
+    return at_least(f"{media}: async interrupts, default against cint, unmarked",
+                    against("device_irqs", default, cint, UNMARKED.name), 15, swap(default, cint),
+                    paper=PAPER[media]["default"][2])
 
 
 def checks(media: str) -> list[Check]:
@@ -76,11 +92,7 @@ def checks(media: str) -> list[Check]:
                 to("iops", "default", "adaptive", "async"), 0.85,
                 swap(run("default"), run("adaptive")), paper=paper["default"][1]),
         # the headlines of the paper's abstract
-        at_least(f"{media}: interrupts for an async I/O, default against cint",
-                 value("irqs_per_io", run("default"), "async")
-                 / value("irqs_per_io", run("cint"), "async"), 15,
-                 swap(run("default"), run("cint")), paper="15-fold",
-                 deviation=SPREAD if media == "p3700" else None),
+        fifteenth(media),
         at_least(f"{media}: async IOPS, cint against default",
                  to("iops", "cint", "default", "async"), 1.35,
                  swap(run("default"), run("cint")),
@@ -103,12 +115,18 @@ FIGURE = Figure(
     "With synchronous requests alone cint has default's latency; with asynchronous ones alone "
     "it has adaptive's throughput, a third above default's, at a fifteenth of the interrupts.",
     groups=(Group(policies("optane"), JOBS, "optane", "optane/"),
-            Group(policies("p3700"), JOBS, "p3700", "p3700/")),
+            Group(policies("p3700"), (*JOBS, UNMARKED), "p3700", "p3700/")),
     checks=(*checks("optane"), *checks("p3700")),
     panels=tuple(panel(media, *words) for media in PAPER for words in (
         ("sync latency", "mean_us", "sync", 0), ("async IOPS", "iops", "async", 1),
         ("async interrupts", "device_irqs", "async", 2))),
     columns=(*USUAL, Column("urgent, share", "reason.urgent"),
              Column("barrier, share", "reason.barrier")),
+    notes=(
+        "The asynchronous job's batches end with a Barrier, which the kernel sets by itself. On "
+        "the P3700, a part of whose reads finish after their batch's last one, each such rest has "
+        "an interrupt of its own; the paper's load had no Barriers (by the published artefact), "
+        "and is the job 'unmarked'.",
+    ),
     slow=True,
 )
