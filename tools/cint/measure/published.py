@@ -28,7 +28,8 @@ class Costs:
 
     def times(self, other: Costs) -> float:
         """The CPU time of so many of each."""
-        return sum(a * b for a, b in zip(astuple(self), astuple(other), strict=True))
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return sum((float(a * b) for a, b in pairs), 0.0)
 
 
 @dataclass(frozen=True)
