@@ -3,8 +3,8 @@
 #
 # Usage: build-tool.sh NAME OUTPUT
 #
-# Builds a tool of the guest from the C files in NAME/ beside this script, hintio
-# or slice: one static, stripped binary, without meson.  CC may name a compiler
+# Builds a tool of the guest from the C files in NAME/ beside this script, such as
+# hintio or kvstore: one static, stripped binary, without meson.  CC may name a compiler
 # wrapper such as "ccache gcc".
 set -eu
 
@@ -19,5 +19,5 @@ if [ ! -d "$sources" ]; then
 fi
 # shellcheck disable=SC2086
 ${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -D_GNU_SOURCE -static -s \
-    -o "$2.tmp" "$sources"/*.c
+    -o "$2.tmp" "$sources"/*.c -lm
 mv "$2.tmp" "$2"

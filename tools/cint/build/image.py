@@ -17,6 +17,8 @@ _AGENT = paths.GUEST / "agent"
 _CINTIO = paths.GUEST / "cintio"
 _FIO_USER = paths.GUEST / "fio-user"
 _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
+#: Programs that a person's own disk can have (cint.measure.apps), and the image has not.
+_FOR_DISKS = (paths.GUEST / "kvstore",)
 #: Application steering from user space, with a file of the guest kernel's patches in it.
 _STEERD = paths.GUEST / "steerd"
 
@@ -107,7 +109,7 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     worked = _build_fio(jobs, source)
     worked = nvme_cli.build() or worked
     worked = _build_own("agent", "Build the guest agent", "build-agent.sh") or worked
-    for tool in _TOOLS:
+    for tool in (*_TOOLS, *_FOR_DISKS):
         title = f"Build {tool.name} for the guest"
         worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
     worked = _build_steerd() or worked

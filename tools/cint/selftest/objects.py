@@ -19,6 +19,7 @@ from cint.selftest.device_layers import Graph
 PROGRAMS: Mapping[str, str] = {
     "images/agent": "images/agent/cint-agent.p",
     "images/hintio": "images/hintio/hintio.p",
+    "images/kvstore": "images/kvstore/kvstore.p",
     "replay": "replay/cint-replay.p",
     "userspace": "subprojects/cintio/libcintio-test.a.p",
 }
