@@ -57,6 +57,8 @@ def test_what_a_file_says(tmp_path: Path) -> None:
     ('run = "x"\nrunn = "y"', "'runn'; did you mean run?; valid: title, release, "),
     ("run = 1", "run is not a string"), ('run="x"\ncopy = "y"', "copy is not a list of strings"),
     ('run="x"\npackages = [1]', "packages is not a list of strings"),
+    ('run="x"\nprograms = ["kvstor"]', "'kvstor'; did you mean kvstore?; valid: kvstore"),
+    ('run="x"\nprograms = ["kvstore", "kvstore"]', "two things would be /app/kvstore"),
     ('run="x"\nrelease = "buster"', "release 'buster'; valid: bookworm, trixie"),
     ('run="x"\npackages = ["a b"]', "'a b' is no name of a package"),
     ('run="x"\nfilesystem = "btrfs"', "filesystem = 'btrfs'; valid: ext4, xfs"),
@@ -85,7 +87,21 @@ def test_the_shipped_ones_can_be_read_and_their_shell_is_one(path: Path) -> None
     found = apps.load(path)
     for script in (found.disk.prepare, found.run):
         subprocess.run(["sh", "-n", "-c", script], check=True)
-    assert "cint-metric" in found.run + "".join(f.read_text() for f in found.disk.files)
+    ours = any(file.parent == paths.GUEST for file in found.disk.files)
+    assert ours or "cint-metric" in found.run + "".join(f.read_text() for f in found.disk.files)
+
+
+def test_a_program_of_ours_is_part_of_the_disk_once_it_is_built(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "GUEST", tmp_path / "guest")
+    disk = apps.load(written(tmp_path, 'run = "x"\nprograms = ["kvstore"]')).disk
+    assert disk.files == (tmp_path / "guest/kvstore",)
+    places = {appdisk.place(disk)}
+    (tmp_path / "guest").mkdir()
+    for content in ("1", "2"):
+        (tmp_path / "guest/kvstore").write_text(content)
+        places.add(appdisk.place(disk))
+    assert len(places) == 3
 
 
 # ---- what it tells ------------------------------------------------------

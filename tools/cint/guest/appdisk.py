@@ -71,7 +71,8 @@ _INSIDE = ("chroot {system} /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin H
 class Disk:
     """What is on it. ``owner`` is who asks for it, in messages; ``size`` is in bytes.
 
-    ``files`` are copied to /app; ``prepare`` are a shell's commands, run there once.
+    ``files`` are copied to /app, and those in paths.GUEST are built before that; ``prepare`` are a
+    shell's commands, run there once.
     """
 
     owner: str
@@ -83,6 +84,11 @@ class Disk:
     prepare: str = ""
     memory_mib: int = 1024
     limit_s: int = 1800
+
+    @property
+    def present(self) -> tuple[Path, ...]:
+        """Those of ``files`` that are there: a program of ours may not be built yet."""
+        return tuple(file for file in self.files if file.exists())
 
     @property
     def root(self) -> debian.Root:
@@ -100,7 +106,7 @@ def check(disk: Disk) -> None:
         raise UsageError(f"{disk.owner}: size: from {LEAST_SIZE >> 20}M to {MAX_SIZE >> 30}G")
     names = [file.name for file in disk.files]
     for file in disk.files:
-        if not file.exists():
+        if not file.exists() and file.parent != paths.GUEST:
             raise UsageError(f"{disk.owner}: copy: {file}: there is no such file or directory")
         if not file.name or names.count(file.name) > 1:
             raise UsageError(f"{disk.owner}: copy: two things would be {FILES}/{file.name}")
@@ -121,7 +127,7 @@ def place(disk: Disk) -> Path:
     """Where the disk is, or will be; a name of its own while its root is not there yet."""
     with tempfile.TemporaryDirectory(prefix="cint-app-") as directory:
         files = Path(directory) / "files.tar"
-        _pack(disk.files, files)
+        _pack(disk.present, files)
         inputs = {"root": _digest(disk.root.place), "files": steps.hash_file(files),
                   "filesystem": disk.filesystem, "size": disk.size, "prepare": disk.prepare}
     text = json.dumps(inputs, sort_keys=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cint import units
+from cint import paths, units
 from cint.device import scale
 from cint.errors import CintError, UsageError
 from cint.guest import appdisk
@@ -23,8 +23,10 @@ from cint.guest.appdisk import Disk
 
 #: What a file can say, and its type.
 KEYS: dict[str, type] = {"title": str, "release": str, "packages": list, "filesystem": str,
-                         "size": str, "memory": str, "copy": list, "prepare": str, "run": str,
-                         "limit": str}
+                         "size": str, "memory": str, "copy": list, "programs": list,
+                         "prepare": str, "run": str, "limit": str}
+#: Programs of this project that a disk can have beside its files: `./cint build` makes them.
+PROGRAMS = ("kvstore",)
 _SIZES = {"": 1, "M": 1 << 20, "G": 1 << 30}
 MIN_MEMORY_MIB, MAX_MEMORY_MIB = 256, 65536
 _LIMITS = {"": 1, "s": 1, "min": 60}
@@ -91,7 +93,8 @@ def load(path: Path) -> App:
     disk = Disk(what, found.get("release", appdisk.RELEASES[0]), tuple(found.get("packages", ())),
                 found.get("filesystem", "ext4"),
                 _size(what, "size", found.get("size", "1G")) & ~0xfff,
-                tuple(path.parent / name for name in found.get("copy", ())),
+                (*(path.parent / name for name in found.get("copy", ())),
+                 *_programs(what, found.get("programs", ()))),
                 found.get("prepare", ""), max(memory, 1024))
     appdisk.check(disk)
     return App(path, found.get("title", path.stem), disk, found["run"], _limit(what, found),
@@ -114,6 +117,14 @@ def _check_keys(what: str, found: Mapping[str, Any]) -> None:
         if len(found.get(name, "").encode()) > MAX_SCRIPT:
             raise UsageError(f"{what}: {name} is longer than {MAX_SCRIPT >> 10} KiB; put it into a "
                              "file, and name that in 'copy'")
+
+
+def _programs(what: str, names: Sequence[str]) -> Iterator[Path]:
+    for name in names:
+        if name not in PROGRAMS:
+            raise UsageError(f"{what}: programs: '{name}'{units.suggestion(name, PROGRAMS)}; "
+                             f"valid: {', '.join(PROGRAMS)}")
+        yield paths.GUEST / name
 
 
 def _size(what: str, name: str, text: str) -> int:
