@@ -17,9 +17,9 @@
 
 struct inject_options {
     const struct mix *mix;
-    unsigned inflight;          /* requests of each that are under way at most */
+    unsigned inflight;          /* most requests of each under way */
     unsigned scan_least, scan_most;     /* items, 1 to SCAN_MAX */
-    double rate;                /* operations a second of each; 0: closed loop */
+    double rate;                /* of each, 1/s; 0: closed loop */
     uint64_t seed;
 };
 

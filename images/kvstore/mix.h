@@ -31,7 +31,7 @@ const struct mix *mix_find(char name);
 
 enum op mix_op(const struct mix *mix, struct random *r);
 
-/* Ranks 0 (the most frequent) to n - 1: rank i as often as 1 / (i + 1)^theta. */
+/* Ranks 0 (most frequent) to n - 1: rank i as often as 1 / (i + 1)^theta. */
 struct zipf {
     uint64_t n;
     double zeta;                /* sum of 1 / i^theta, of i from 1 to n */

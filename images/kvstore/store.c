@@ -286,7 +286,7 @@ static void take(void *with, uint32_t slot, const struct item *item)
     region->used += slot == region->used;
 }
 
-/* Records are inserted in the order of their numbers: all up to one are there. */
+/* Records are inserted in order of their numbers: all up to one are there. */
 static void find_records(struct store *store)
 {
     uint64_t end = store->shape.records + store->shape.reserve;

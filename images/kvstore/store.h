@@ -62,7 +62,7 @@ unsigned store_worker(const struct store *store, uint64_t key);
 uint64_t store_place(const struct store *store, const struct region *region,
                      uint32_t slot);
 
-/* Makes or empties the file, and puts the records in. The disk has them then. */
+/* Makes the file, or begins it anew; the disk has all records then. */
 void store_load(struct store *store, const char *path, struct shape shape,
                 bool buffered);
 

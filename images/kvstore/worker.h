@@ -67,7 +67,7 @@ struct client {
 struct counts {
     uint64_t verified;          /* items read and found good */
     uint64_t reads, writes;     /* pages */
-    uint64_t hits;              /* requests that found their page in the cache */
+    uint64_t hits;              /* requests whose page was in the cache */
     uint64_t requests;
     uint64_t batches;
 };

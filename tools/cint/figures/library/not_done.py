@@ -8,8 +8,8 @@ _ROCKSDB = ("no image of a guest has RocksDB and its data yet; the distribution'
             "do as it is")
 _MARKED = ("as cint-fig22; its flushes and compactions would have to be marked, by rules of the "
            "preload library")
-_KVELL = ("KVell is in no package of the distribution; a store like it runs as apps/kvell.toml, and "
-          "has no figure yet")
+_KVELL = ("KVell is in no package of the distribution; a store like it runs as apps/kvell.toml, "
+          "and has no figure yet")
 
 NOT_DONE = (
     NotDone("cint-fig22", "cinterrupts", "RocksDB get latency and throughput", _ROCKSDB),
