@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAGE_BYTES 4096u
+#include "util.h"
+
 #define ITEM_LEAST 64u
 
 struct item {

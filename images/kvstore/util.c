@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "item.h"
-
 static void *there(void *memory)
 {
     if (!memory) {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PAGE_BYTES 4096u
+
 #define EXIT_USAGE 2
 #define EXIT_NO_HINTS 77        /* as test harnesses say "skipped" */
 
