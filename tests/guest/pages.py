@@ -296,6 +296,8 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint doctor": "tools/tests/test_host.py",
     "./cint run --policy cint+ooo": "tools/tests/test_inside.py",
     "./cint run --copy my.fio -- fio my.fio": "tools/tests/test_inside.py",
+    "./cint run --share jobs -- fio jobs/my.fio --output=jobs/out.json --output-format=json":
+        "tests/guest/test_run_inside.py",
     "./cint run --guest distro -- nvme id-ctrl /dev/nvme0 > id-ctrl.txt":
         "tools/tests/test_inside.py",
     "./cint run --own -- -drive file=my.qcow2,if=virtio": "tools/tests/test_run.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import stat
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,37 @@ def test_bytes_and_files_are_as_they_were(tmp_path: Path) -> None:
     assert done.returncode == 7
     assert done.stdout == data
     assert done.stderr.endswith(b"empty\nlink\nscript\n" + data[:70_000])
+
+
+def test_a_directory_is_there_both_ways(tmp_path: Path) -> None:
+    """What either changes the other sees, at once: files, links, modes, a name that goes."""
+    data = random.Random(2).randbytes(MUCH)
+    tree = tmp_path / "tree"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "big").write_bytes(data)
+    (tree / "gone").touch()
+    done = run("--share", str(tree), "--", "sh", "-c",
+               "cd tree && cat big && cp big deep/copy && chmod 750 deep/copy && ln -s big link && "
+               "rm gone && echo ready >&2 && cat deep/../late >&2", data=b"")
+    assert done.stdout == data
+    # A file that is not there is none in the guest, too.
+    assert done.returncode == 1 and b"ready\ncat: can't open 'deep/../late'" in done.stderr
+    assert (tree / "deep/copy").read_bytes() == data
+    assert stat.S_IMODE((tree / "deep/copy").stat().st_mode) == 0o750
+    assert (tree / "link").readlink() == Path("big") and not (tree / "gone").exists()
+
+
+def test_what_is_written_meanwhile_is_seen(tmp_path: Path) -> None:
+    """The guest waits for a file that comes while it runs."""
+    with subprocess.Popen([paths.ROOT / "cint", "run", "--share", str(tmp_path), "--", "sh", "-c",
+                           f"cd {tmp_path.name} && echo up && until [ -e now ]; do sleep 1; done; "
+                           "cat now"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        (tmp_path / "later").write_text("it is here\n")
+        (tmp_path / "later").rename(tmp_path / "now")
+        assert process.stdout.read() == b"it is here\n"
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(("words", "code", "said"), [

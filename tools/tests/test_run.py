@@ -102,13 +102,31 @@ def test_the_distributions_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nolapic_timer" in text
 
 
+def test_directories_are_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "one, two", tmp_path / "here"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.chdir(second)
+    text = line(capsys, "--share", str(first), "--share", ".")
+    model = "security_model=none,multidevs=remap"
+    assert f"-virtfs 'local,path={tmp_path}/one,, two,mount_tag=share0,{model}'" in text
+    assert f"-virtfs local,path={second},mount_tag=share1,{model}" in text
+    # What the guest does before the shell, in an option of QEMU's.
+    assert '"/root/one,, two",, "share0"' in text and '"/root/here",, "share1"' in text
+
+
 @pytest.mark.parametrize("words", [("--policy", "default,adaptive"), ("--policy", "foo"),
                                    ("--media", "foo"), ("--vcpus", "99"),
                                    ("--drive", "/nonexistent"),
                                    ("--guest", "distro", "--own", "--", "-hda", "x"),
                                    ("--own",), ("--", "-hda", "x"), ("--", "true"),
                                    ("--copy", "/nonexistent"), ("--copy", "/etc/passwd"),
-                                   ("--own", "--copy", "/etc/passwd", "--", "-hda", "x")])
+                                   ("--own", "--copy", "/etc/passwd", "--", "-hda", "x"),
+                                   ("--share", "/nonexistent"), ("--share", "/etc/passwd"),
+                                   ("--share", "/"), ("--share", "/tmp", "--share", "/var/tmp"),
+                                   ("--share", "/tmp", "--guest", "distro"),
+                                   ("--own", "--share", "/tmp", "--", "-hda", "x")])
 def test_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         run.run(parse("--time", "virtual", "--print", *words))

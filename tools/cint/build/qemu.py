@@ -36,6 +36,9 @@ CONFIGURE = (
     "--enable-linux-aio",
     "--enable-tools",
     "--enable-pixman",
+    # directories that a guest shares with this machine (./cint run --share)
+    "--enable-virtfs",
+    "--enable-attr",
     "--enable-trace-backends=log,simple",
     # The distribution's source has no firmware blobs. With this QEMU finds those of the
     # packages seabios, qemu-system-data and ipxe-qemu by itself, also in its own tests.

@@ -24,7 +24,7 @@ from pathlib import Path
 from cint import host, paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import agent, hints, inside, kinds, polling, steering, vm
+from cint.guest import agent, hints, inside, kinds, polling, shares, steering, vm
 from cint.measure import comparison, settings
 from cint.options import policies
 
@@ -81,6 +81,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--copy", metavar="PATH", type=Path, action="append", default=[],
         help="a file or directory that the guest gets in /root, where the command begins; may be "
              "repeated")
+    add("--share", metavar="DIR", type=Path, action="append", default=[],
+        help="a directory of this machine that the guest has in /root, where both see what either "
+             "changes; may be repeated")
     add("--own", action="store_true",
         help="your own guest: what comes after -- are arguments of QEMU")
     add("words", nargs="*", metavar="-- COMMAND",
@@ -124,7 +127,8 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
                          own_guest=args.own,
                          append=(*_debug_options(args), *_hint_words(args),
                                  *mode.boot(args.vcpus), *steers.boot()),
-                         extra=(*_console(args, own), *_control(args), *_debug_stub(args), *own))
+                         extra=(*_console(args, own), *shares.args(args.share), *_control(args),
+                                *_debug_stub(args), *own))
     return kinds.dress(machine, args.guest, _hints(args))
 
 
@@ -142,8 +146,8 @@ def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
     """Commands that prepare the guest."""
     if args.own:
         return ()
-    return (*hints.setup(_hints(args), args.guest), *_polling(args).setup(1),
-            *_steering_setup(args))
+    return (*shares.setup(args.share), *hints.setup(_hints(args), args.guest),
+            *_polling(args).setup(1), *_steering_setup(args))
 
 
 def check(args: argparse.Namespace) -> None:
@@ -168,6 +172,15 @@ def check(args: argparse.Namespace) -> None:
     for source in args.copy:
         if not source.exists():
             raise UsageError(f"--copy {source}: there is no such file or directory")
+    _check_shares(args)
+
+
+def _check_shares(args: argparse.Namespace) -> None:
+    """Refuse directories that are none, and guests that cannot mount them."""
+    if args.share and args.guest != "cint":
+        raise UsageError(f"--share: not with --guest {args.guest}, whose 9p is a module that its "
+                         "image does not have", hint="--copy takes files there")
+    shares.check(args.share, args.copy)
 
 
 def _check_own(args: argparse.Namespace) -> None:
@@ -178,6 +191,10 @@ def _check_own(args: argparse.Namespace) -> None:
         raise UsageError(f"--guest {args.guest}: not together with --own")
     if args.copy:
         raise UsageError("--copy: not together with --own: only the project's image takes files")
+    if args.share:
+        raise UsageError("--share: not together with --own: only the project's image mounts it",
+                         hint="behind --: -virtfs local,path=DIR,mount_tag=share,"
+                              "security_model=none, and in the guest: mount -t 9p share /mnt")
 
 
 def _polling(args: argparse.Namespace) -> polling.Polling:
