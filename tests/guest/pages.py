@@ -253,8 +253,8 @@ CLAIMS = (
           lambda ran: "quiet" in ran.out and "hold" in ran.out, after=(_TRACED,), shows=("",)),
     Claim(f"./cint trace --plot times.png {_LOG}", "draws how these times are distributed",
           lambda ran: ran.made("times.png"), after=(_TRACED,)),
-    Claim(f"./cint trace --perfetto timeline.json {_LOG}", "writes a timeline",
-          lambda ran: ran.made("timeline.json"), after=(_TRACED,)),
+    Claim(f"./cint trace --perfetto timeline.pftrace {_LOG}", "writes a timeline",
+          lambda ran: ran.made("timeline.pftrace"), after=(_TRACED,)),
     Claim(f"./cint trace --what-if default,cint {_LOG}", "the same trace through the engine",
           lambda ran: "default" in ran.out and "cint" in ran.out, after=(_TRACED,),
           shows=("policy", "     ", "default", "cint ")),
@@ -264,8 +264,8 @@ CLAIMS = (
           shows=("",)),
     Claim(f"./cint trace --plot times.png {_MIXED_LOG}", "draws a row for each completion queue",
           lambda ran: ran.made("times.png"), after=(_MIXED,)),
-    Claim(f"./cint trace --perfetto timeline.json {_MIXED_LOG}", "writes a timeline",
-          lambda ran: ran.made("timeline.json"), after=(_MIXED,)),
+    Claim(f"./cint trace --perfetto timeline.pftrace {_MIXED_LOG}", "writes a timeline",
+          lambda ran: ran.made("timeline.pftrace"), after=(_MIXED,)),
     Claim(f"./cint trace --what-if default,cint {_MIXED_LOG}", "replays the same trace",
           lambda ran: "reported time" in ran.out and "cint" in ran.out, after=(_MIXED,)),
     Claim("./cint compare --policy cint --workload mixed --trace cint --trace vcpus --runtime 30ms "
@@ -310,7 +310,7 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint libvirt --prefix ~/qemu-cint --drive my.qcow2": "tests/libvirt/test_libvirt.py",
     "./cint top vm.sock": "tools/tests/test_top.py",
     "./cint top --once --json vm.sock": "tools/tests/test_top.py",
-    "./cint trace --qmp vm.sock --seconds 2 --perfetto timeline.json vm.log":
+    "./cint trace --qmp vm.sock --seconds 2 --perfetto timeline.pftrace vm.log":
         "tools/tests/test_trace.py",
     "./cint figure cint-fig8": "tests/guest/test_figures.py",
     "./cint figure cost-sweep": "tests/guest/test_figures.py",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import cProfile
 import errno
 import io
-import itertools
 import json
 import pstats
 import socket
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import timelines
 
 from cint import cli
 from cint.results import distributions
@@ -154,157 +154,148 @@ def test_what_cannot_be_plotted(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 # --- the timeline --------------------------------------------------------------------------
 
-def timeline(found: events.Trace) -> list[dict[str, Any]]:
-    stream = io.StringIO()
-    perfetto.write(found, stream)
-    return list(json.loads(stream.getvalue())["traceEvents"])
-
-
-def names(drawn: list[dict[str, Any]], pid: int) -> list[str]:
-    """The tracks of a process, in their order."""
-    about = {(e["name"], e["tid"]): e["args"] for e in drawn if e["ph"] == "M" and e["pid"] == pid}
-    order = {args["sort_index"]: tid for (name, tid), args in about.items()
-             if name == "thread_sort_index"}
-    # Perfetto goes by the tracks' numbers.
-    assert sorted(order.values()) == [order[index] for index in sorted(order)]
-    return [about["thread_name", order[index]]["name"] for index in range(len(order))]
-
-
 def test_the_timeline(found: events.Trace) -> None:
-    drawn = timeline(found)
-    slices = [(e["name"], e["pid"], e["ts"], e["dur"]) for e in drawn if e["ph"] == "X"]
-    assert ("cid 7", 12, 1.0, 11.0) in slices
-    assert ("medium", 12, 1.0, 4.0) in slices and ("held", 12, 5.0, 6.0) in slices
+    drawn = timelines.timeline(found)
+    spans = drawn.spans()
+    assert ("SQ 2 in flight", "cid 7", 1000, 12000) in spans
+    assert ("SQ 2 in flight", "medium", 1000, 5000) in spans
+    assert ("SQ 2 in flight", "held", 5000, 11000) in spans
     # Of cid 8 no medium is known, and no interrupt told of cid 9.
-    assert ("device", 12, 1.0, 5.0) in slices and ("untold", 12, 20.0, 1.0) in slices
-    assert ("quiet", 2, 11.0, 0.1) in slices
+    assert ("SQ 2 in flight", "device", 1000, 6000) in spans
+    assert ("SQ 2 in flight", "untold", 20000, 21000) in spans
+    assert ("vector 3", "quiet", 11000, 11100) in spans
     # On the queue's track, each interrupt with what it told of, from the first post.
-    assert ("1 CQE: urgent", 3, 6.0, 6.0) in slices and ("1 CQE: quiet", 3, 5.0, 7.0) in slices
+    assert ("CQ 1", "1 CQE: urgent", 6000, 12000) in spans
+    assert ("CQ 1", "1 CQE: quiet", 5000, 12000) in spans
     # What a doorbell published was fetched in virtual time at once: 100 ns to be seen.
-    assert ("2 SQEs", 12, 1.0, 0.1) in slices
-    assert names(drawn, 12) == ["submit", "in flight", "in flight (2)"]
-    assert names(drawn, 2) == ["vector 3"] and names(drawn, 3) == ["CQ 1", "CQ 1 (2)"]
-    begun = {e["id"] for e in drawn if e["ph"] == "s"}
-    assert begun and begun == {e["id"] for e in drawn if e["ph"] == "f"}
-    counts = [e["args"]["CQEs"] for e in drawn if e["ph"] == "C"]
+    assert ("SQ 2 submit", "2 SQEs", 1000, 1100) in spans
+    assert {one.group for one in drawn.slices} == {perfetto.SQS, perfetto.CQS, perfetto.VECTORS}
+    assert drawn.names(perfetto.SQS) == ["SQ 2 submit", "SQ 2 in flight"]
+    assert drawn.names(perfetto.CQS) == ["CQ 1", "CQ 1 untold CQEs"]
+    assert (drawn.lanes("SQ 2 in flight"), drawn.lanes("CQ 1")) == (2, 2)
+    counts = [value for _, _, value in drawn.counts]
     assert min(counts) == 0 and max(counts) >= 1 and counts[-1] == 0
+    said = {one.name: one.args for one in drawn.slices if one.depth == 0}
+    assert said["cid 8"] == {"hint": "urgent", "cqid": 1}
+    assert said["quiet"] == {"cqid": 1, "kind": "full", "covered": 1}
 
 
-def test_slices_of_a_lane_nest(found: events.Trace) -> None:
+def test_queues_are_in_their_order() -> None:
+    """Ten comes behind two, which a viewer that goes by names would not know."""
+    post = P + "post cqid {0} sqid {0} cid 1 hints 0x0 status 0x0 tail 1 at {1}"
+    head = P + "head cqid {0} head 1 at {1}"
+    drawn = timelines.timeline(events.read([line.format(queue, 10 * queue + more) for queue in
+                                            (10, 2, 1) for more, line in ((0, post), (5, head))]))
+    assert drawn.names(perfetto.SQS) == [f"SQ {queue} in flight" for queue in (1, 2, 10)]
+
+
+def test_slices_of_a_lane_nest() -> None:
     many = [f"{P}submit cqid 1 sqid 1 cid {i} hints 0x0 sources 0x0 inflight 1 at {i * 10}\n"
             f"{P}post cqid 1 sqid 1 cid {i} hints 0x0 status 0x0 tail {i + 1} at {i * 10 + 95}\n"
             f"{P}irq cqid 1 vector 1 class full reason each covered 1 oldest hold 0 "
             f"at {i * 10 + 95}\n{P}head cqid 1 head {i + 1} at {i * 10 + 99}" for i in range(50)]
     # As a log has them: in the order of their times.
     lines = sorted("\n".join(many).splitlines(), key=lambda text: int(text.rsplit(" ", 1)[1]))
-    drawn = [e for e in timeline(events.read(lines)) if e["ph"] == "X" and e["name"][:3] == "cid"]
-    assert len(drawn) == 50 and len({e["tid"] for e in drawn}) == 10
-    for lane in {e["tid"] for e in drawn}:
-        mine = sorted((e["ts"], e["ts"] + e["dur"]) for e in drawn if e["tid"] == lane)
-        assert all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(mine))
+    trace = events.read(lines)
+    drawn = timelines.timeline(trace)
+    timelines.check(drawn, trace)
+    mine = [one for one in drawn.slices if one.name[:3] == "cid"]
+    assert len(mine) == 50 and len({one.uuid for one in mine}) == 10
+    assert drawn.names(perfetto.SQS) == ["SQ 1 in flight"]
 
 
-# --- the file as its readers want it -------------------------------------------------------
-
-#: Keys that each kind of event of the format has to have, beside ph and pid.
-KEYS = {"X": {"name", "tid", "ts", "dur", "args"}, "i": {"name", "tid", "ts", "s"},
-        "C": {"name", "ts", "args"}, "M": {"name", "tid", "args"},
-        "s": {"name", "tid", "ts", "id", "cat"}, "f": {"name", "tid", "ts", "id", "cat", "bp"}}
-
-Span = tuple[float, float]
-
-
-def tracks(drawn: list[dict[str, Any]]) -> dict[tuple[int, int], list[Span]]:
-    """The slices of each track, sorted: of two that begin together the longer one first."""
-    found: dict[tuple[int, int], list[Span]] = {}
-    for e in drawn:
-        if e["ph"] == "X":
-            found.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
-    return {track: sorted(spans, key=lambda s: (s[0], -s[1])) for track, spans in found.items()}
-
-
-def check_nesting(spans: list[Span]) -> None:
-    """A track is a stack: a slice lies in the one around it, or behind it."""
-    open_spans: list[Span] = []
-    for begin, end in spans:
-        while open_spans and open_spans[-1][1] <= begin + 1e-6:
-            open_spans.pop()
-        assert not open_spans or end <= open_spans[-1][1] + 1e-6, (open_spans[-1], begin, end)
-        open_spans.append((begin, end))
-
-
-def check_flows(drawn: list[dict[str, Any]], found: dict[tuple[int, int], list[Span]]) -> int:
-    """Each arrow has a beginning and an end, in this order, both of them inside a slice."""
-    ends: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
-    for e in drawn:
-        if e["ph"] in "sf":
-            assert ends.setdefault((e["cat"], e["id"]), {}).setdefault(e["ph"], e) is e
-    for arrow in ends.values():
-        assert set(arrow) == {"s", "f"} and arrow["s"]["ts"] <= arrow["f"]["ts"]
-        for e in arrow.values():
-            assert any(begin - 1e-6 <= e["ts"] <= end + 1e-6
-                       for begin, end in found[e["pid"], e["tid"]]), e
-    return len(ends)
-
-
-def check_timeline(drawn: list[dict[str, Any]]) -> int:
-    """Hold a file to the rules of Chrome's trace format that Perfetto reads; how many arrows."""
-    for e in drawn:
-        assert KEYS[e["ph"]] <= set(e), e
-        assert isinstance(e["pid"], int) and e.get("ts", 0) >= 0 and e.get("dur", 0) >= 0
-    about = [(e["name"], e["pid"], e["tid"]) for e in drawn if e["ph"] == "M"]
-    assert len(about) == len(set(about))
-    found = tracks(drawn)
-    # Each track and its process have a name, and a number that is no other's.
-    assert {("thread_name", *track) for track in found} <= set(about)
-    assert {("process_name", pid, 0) for pid, _ in found} <= set(about)
-    numbers = [tid for name, _, tid in about if name == "thread_name"]
-    assert len(set(numbers)) == len(numbers) and not {0, *(p for p, _ in found)} & set(numbers)
-    for spans in found.values():
-        check_nesting(spans)
-    return check_flows(drawn, found)
-
-
-def test_the_timelines_of_all_logs_keep_the_formats_rules(found: events.Trace) -> None:
-    assert check_timeline(timeline(found)) == 2
-    synthetic = events.read(bench.log(3000))
-    told = sum(c.interrupt is not None for c in synthetic.commands)
-    messages = sum(len(d.cpus) for d in synthetic.deliveries if d.interrupt is not None)
-    assert messages == len(synthetic.interrupts) > 100
-    assert check_timeline(timeline(synthetic)) == told + messages
+def test_the_timelines_of_all_logs_are_what_the_logs_say(found: events.Trace) -> None:
+    assert timelines.check(timelines.timeline(found), found) == 2
+    for trace in (events.read(bench.log(3000)), events.load(MIXED), events.load(VCPUS)):
+        told = sum(c.interrupt is not None for c in trace.commands)
+        messages = sum(len(d.cpus) for d in trace.deliveries if d.interrupt is not None)
+        assert told and (messages or trace.interrupts)
+        assert timelines.check(timelines.timeline(trace), trace) == told + messages
 
 
 def test_an_arrow_leads_from_each_request_to_its_interrupt(found: events.Trace) -> None:
-    drawn = timeline(found)
-    for e in (e for e in drawn if e["ph"] == "s" and e["cat"] == "told"):
-        [command] = [s for s in drawn if s["ph"] == "X" and s["name"].startswith("cid ")
-                     and (s["pid"], s["tid"]) == (e["pid"], e["tid"])
-                     and s["ts"] <= e["ts"] <= s["ts"] + s["dur"]]
-        [end] = [f for f in drawn if f["ph"] == "f" and f["id"] == e["id"] and f["cat"] == "told"]
-        wanted = {"cid 7": (11.0, "quiet"), "cid 8": (6.0, "urgent")}[command["name"]]
-        [interrupt] = [s["name"] for s in drawn if s["ph"] == "X" and s["pid"] == end["pid"]
-                       and s["tid"] == end["tid"] and s["ts"] == end["ts"]]
-        assert (end["ts"], interrupt) == wanted
+    drawn = timelines.timeline(found)
+    reached = {number: one for one in drawn.slices for number in one.arrives}
+    led = {(one.name, one.begin): (reached[number].name, reached[number].begin)
+           for one in drawn.slices for number in one.leaves}
+    # The hold of cid 7; cid 8 was not held, so that it is the device's part.
+    assert led == {("held", 5000): ("quiet", 11000), ("device", 1000): ("urgent", 6000)}
 
 
-@pytest.mark.parametrize("breaks", ["slice", "arrow", "name"])
+def test_an_arrow_leads_to_each_vcpu_that_a_message_is_for() -> None:
+    both = "apic_deliver_irq dest 3 dest_mode 1 delivery_mode 0 vector 34 trigger_mode 0"
+    post = P + "post cqid 1 sqid 1 cid 1 hints 0x0 status 0x0 tail 1 at 10"
+    irq = P + "irq cqid 1 vector 3 class full reason each covered 1 oldest hold 0 at 10"
+    trace = events.read([post, irq, f"{events.MSIX} raising MSI-X IRQ vector 3", both,
+                         P + "head cqid 1 head 1 at 60"])
+    drawn = timelines.timeline(trace)
+    assert timelines.check(drawn, trace) == 3
+    assert drawn.spans(perfetto.VCPUS) == {("vCPU 0", "CQ 1: each", 10, 60): 1,
+                                           ("vCPU 1", "CQ 1: each", 10, 60): 1}
+
+
+@pytest.mark.parametrize("breaks", ["end", "late", "arrow", "name", "track"])
 def test_the_check_finds_what_is_broken(found: events.Trace, breaks: str) -> None:
-    drawn = timeline(found)
-    if breaks == "slice":
-        next(e for e in drawn if e["name"] == "held")["dur"] += 2
+    given = timelines.packets(found)
+    is_held = next(i for i, p in enumerate(given)
+                   if any(one.name == "held" for one in p.interned_data.event_names))
+    if breaks == "end":
+        del given[is_held + 1]
+    elif breaks == "late":
+        given[is_held].timestamp += 2
     elif breaks == "arrow":
-        next(e for e in drawn if e["ph"] == "f")["ts"] += 3
+        next(p for p in given if p.track_event.terminating_flow_ids).timestamp = 1
+    elif breaks == "name":
+        del given[is_held].interned_data.event_names[:]
     else:
-        drawn.remove(next(e for e in drawn if e["ph"] == "M" and e["name"] == "thread_name"))
-    with pytest.raises(AssertionError):
-        check_timeline(drawn)
+        given.remove(next(p for p in given if p.track_descriptor.parent_uuid))
+    with pytest.raises((AssertionError, KeyError)):
+        timelines.check(timelines.read(given), found)
+
+
+def test_a_long_timeline_is_written_piece_by_piece() -> None:
+    trace = events.read(bench.log(3000))
+    sizes: list[int] = []
+
+    class Stream(io.BytesIO):
+        def write(self, data: Any) -> int:
+            sizes.append(len(data))
+            return super().write(data)
+
+    perfetto.write(trace, Stream())
+    assert len(sizes) > 2 and max(sizes) < 64 * perfetto._CHUNK
+
+
+def test_a_timeline_is_no_longer_than_its_log() -> None:
+    """By much: a name is written once, and is a number then."""
+    lines = list(bench.log(3000))
+    stream = io.BytesIO()
+    perfetto.write(events.read(lines), stream)
+    assert len(stream.getvalue()) < 1.2 * sum(map(len, lines))
+
+
+IRQ = P + "irq cqid 1 vector 1 class full reason each covered 1 oldest hold 0 at {}"
+
+
+@pytest.mark.parametrize(("times", "begin"), [
+    # A boot's few, then the job's many: the first of the many.
+    ([*range(10**6, 10**9, 10**8), *range(2 * 10**9, 2 * 10**9 + 10**7, 10**4)], 2 * 10**9),
+    # All the same: the first.
+    (range(10**6, 10**8, 10**6), 10**6),
+    # So early that there is nothing before.
+    ([7], 50_000), ([], None)])
+def test_it_opens_where_the_interrupts_become_many(times: Sequence[int], begin: int | None) -> None:
+    lines = [IRQ.format(at) for at in times] or [LOG.splitlines()[4]]
+    drawn = timelines.timeline(events.read(lines))
+    wanted = {} if begin is None else {"begin": begin - 50_000, "end": begin + 950_000}
+    assert drawn.shown == wanted
 
 
 def test_batches_are_as_long_as_their_fetch() -> None:
     trace = events.load(VCPUS)
     four = next(one for one in trace.batches if one.count == 4)
     assert (four.sqid, four.begin, four.end) == (1, 82195576187, 82195662196)
-    drawn = [e for e in timeline(trace) if e["ph"] == "X" and e["name"].endswith(("SQE", "SQEs"))]
+    drawn = [one for one in timelines.timeline(trace).slices if one.track.endswith("submit")]
     assert len(drawn) == len(trace.batches) == 14
     assert sum(one.count for one in trace.batches) == \
         sum(command.submitted is not None for command in trace.commands)
@@ -338,22 +329,22 @@ def test_vcpus_are_those_that_the_messages_reached() -> None:
         assert delivery.interrupt is not None
         assert delivery.at == trace.interrupts[delivery.interrupt].at
         assert delivery.until is None or delivery.until > delivery.at
-    drawn = timeline(trace)
-    assert names(drawn, 2) == ["vector 1", "vector 2"]
-    assert names(drawn, 1) == ["vCPU 0", "vCPU 0 (2)", "vCPU 0 (3)", "vCPU 0 (4)", "vCPU 1"]
-    check_timeline(drawn)
+    drawn = timelines.timeline(trace)
+    assert drawn.names(perfetto.VECTORS) == ["vector 1", "vector 2"]
+    assert drawn.names(perfetto.VCPUS) == ["vCPU 0", "vCPU 1"]
+    assert (drawn.lanes("vCPU 0"), drawn.lanes("vCPU 1")) == (4, 1)
 
 
 def test_other_messages_of_one_time_are_one_mark() -> None:
     """On a track they would be drawn one below the other."""
     other = "apic_deliver_irq dest {} dest_mode 0 delivery_mode 0 vector {} trigger_mode 0"
     head = P + "head cqid 1 head 0 at {}"
-    drawn = timeline(events.read([LOG, head.format(30000), other.format(1, 236),
-                                  other.format(1, 251), other.format(1, 236), other.format(0, 9),
-                                  head.format(31000), other.format(1, 236)]))
-    marks = [(e["name"], e["ts"], e["args"]["vectors"]) for e in drawn if e["ph"] == "i"]
-    assert marks == [("3 others", 30.0, [236, 251]), ("vector 9", 30.0, [9]),
-                     ("vector 236", 31.0, [236])]
+    drawn = timelines.timeline(events.read([
+        LOG, head.format(30000), other.format(1, 236), other.format(1, 251), other.format(1, 236),
+        other.format(0, 9), head.format(31000), other.format(1, 236)]))
+    assert drawn.marks == [("3 others", "vCPU 1", 30000, {"vectors": [236, 251]}),
+                           ("vector 9", "vCPU 0", 30000, {"vectors": [9]}),
+                           ("vector 236", "vCPU 1", 31000, {"vectors": [236]})]
 
 
 @pytest.mark.parametrize(("mode", "destination", "cpus"), [
@@ -385,7 +376,7 @@ def calls(count: int) -> tuple[int, int]:
     with profile:
         trace = events.read(lines)
         summary.summarize(trace)
-        perfetto.write(trace, io.StringIO())
+        perfetto.write(trace, io.BytesIO())
     return trace.events, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
 
@@ -431,7 +422,7 @@ def test_a_queue_that_is_made_anew() -> None:
     [delivery] = trace.deliveries
     assert (delivery.interrupt, delivery.until) == (1, 600)
     assert trace.remarks == ["CQ 1 was made anew 1 time, as by a reset"]
-    check_timeline(timeline(trace))
+    timelines.check(timelines.timeline(trace), trace)
 
 
 def test_a_queue_that_wraps_is_none_made_anew() -> None:
@@ -575,7 +566,7 @@ def test_a_timeline_that_does_not_fit_leaves_nothing(tmp_path: Path, found: even
     monkeypatch.setattr("cint.timeline.perfetto.write", full)
     log = tmp_path / "log"
     log.write_text(LOG)
-    assert cli.main(["trace", "--perfetto", str(tmp_path / "t.json"), str(log)]) == 1
+    assert cli.main(["trace", "--perfetto", str(tmp_path / "t.pftrace"), str(log)]) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
@@ -646,7 +637,7 @@ def test_a_log_that_the_monitor_would_call_otherwise(tmp_path: Path, name: str,
     (("--what-if", "defalt"), "unknown policy 'defalt'"),
     (("--what-if", "default,stock"), "without cint there is nothing to replay"),
     (("--plot", "no/such.png"), "no is no directory"),
-    (("--perfetto", "no/such.json"), "no is no directory"),
+    (("--perfetto", "no/such.pftrace"), "no is no directory"),
     (("no/such.log",), "no is no directory"),
 ])
 def test_what_is_typed_wrong_is_said_before_anything_is_recorded(

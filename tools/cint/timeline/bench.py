@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `cint trace` costs: `python3 -m cint.timeline.bench [EVENTS]`, in tools/.
+"""What `cint trace` costs: `../build/venv/bin/python -m cint.timeline.bench [EVENTS]`, in tools/.
 
 Writes a log of so many events (a million), reads it, makes the summary and the Perfetto file,
 and says the processor time of each and the most memory so far.
@@ -69,10 +69,10 @@ def main(count: int) -> None:
         print(f"{trace.events} events: summary {time.process_time() - begun:.1f} s, "
               f"{_memory_mb():.0f} MB")
         begun = time.process_time()
-        with (Path(place) / "json").open("w", encoding="utf-8") as stream:
+        with (Path(place) / "timeline").open("wb") as stream:
             perfetto.write(trace, stream)
         print(f"Perfetto file {time.process_time() - begun:.1f} s, {_memory_mb():.0f} MB, "
-              f"{(Path(place) / 'json').stat().st_size / 1e6:.0f} MB long")
+              f"{(Path(place) / 'timeline').stat().st_size / 1e6:.0f} MB long")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def _prepare(args: argparse.Namespace, chosen: list[suites.Suite]) -> None:
     targets = {target for suite in chosen
                for target in (*suite.targets, *(suite.full_targets if args.full else ()))}
     built = targets & {*setup.TARGETS, *setup.OPTIONAL}
-    setup.ensure(args, sorted(built), sorted(targets - built), extras=("plots", "test"))
+    setup.ensure(args, sorted(built), sorted(targets - built), extras=("plots", "timeline", "test"))
     if "sources" in targets:
         for package in (sources.QEMU, sources.LINUX):
             sources.unpack(package)

@@ -16,7 +16,7 @@ from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
 from cint.results import distributions, documents
-from cint.timeline import events, perfetto, summary
+from cint.timeline import events, summary
 
 EVENTS = f"{events.PREFIX}*"
 DEFAULT_LOG = Path("cint-trace.log")
@@ -26,7 +26,7 @@ EPILOG = """examples:
   ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out mixed
   ./cint trace mixed/logs/adaptive/qemu.log
   ./cint trace --plot times.png mixed/logs/adaptive/qemu.log
-  ./cint trace --perfetto timeline.json mixed/logs/adaptive/qemu.log    # open in ui.perfetto.dev
+  ./cint trace --perfetto timeline.pftrace mixed/logs/adaptive/qemu.log # open in ui.perfetto.dev
   ./cint trace --what-if default,cint mixed/logs/adaptive/qemu.log
   ./cint trace --qmp vm.sock --seconds 2 vm.log        # QEMU with -qmp unix:vm.sock,server,nowait
 """
@@ -161,8 +161,10 @@ def _plot(trace: events.Trace, log: Path, place: Path) -> None:
 
 
 def _timeline(trace: events.Trace, place: Path) -> None:
+    from cint.timeline import perfetto  # noqa: PLC0415 - its package is in the environment alone
+
     try:
-        with steps.replacing(place) as fresh, fresh.open("w", encoding="utf-8") as stream:
+        with steps.replacing(place) as fresh, fresh.open("wb") as stream:
             perfetto.write(trace, stream)
     except OSError as problem:
         raise CintError(f"{place}: {problem.strerror}") from None
@@ -196,8 +198,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--seconds: only with --qmp, which records")
     log = args.log or DEFAULT_LOG
     _check_before_recording(args, log)
-    if args.plot is not None:
-        bootstrap.ensure("plots")
+    extras = (*(["plots"] if args.plot else []), *(["timeline"] if args.perfetto else []))
+    if extras:
+        bootstrap.ensure(*extras)
     if args.qmp is not None:
         record(args.qmp, log, args.seconds or RECORD_S)
         ui.info(f"recorded: {paths.display(log)}")
