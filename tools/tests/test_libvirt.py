@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """libvirt domains with the device, as XML. tests/libvirt gives them to a real libvirt."""
 
+import dataclasses
+import os
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -112,9 +114,79 @@ def test_a_disk_beside_libvirt_leaves_it() -> None:
 
 
 def test_from_one_style_to_the_other_nothing_is_left_behind() -> None:
-    first = libvirt.change_domain(THEIRS, device()).text
-    second = libvirt.change_domain(first, device(style="commandline")).text
-    assert "override" not in second and len(arguments(second)) == 4
+    for style in ("native", "override"):
+        first = libvirt.change_domain(THEIRS, device(style=style)).text
+        second = libvirt.change_domain(first, device(style="commandline")).text
+        assert "override" not in second and "<controller" not in second
+        assert len(arguments(second)) == 4
+
+
+def on_controllers(text: str) -> list[tuple[dict[str, str], str | None, str]]:
+    """The NVMe controllers of a domain: attributes, serial number, alias."""
+    found = []
+    for one in ET.fromstring(text).iterfind("devices/controller"):
+        alias = one.find("alias")
+        assert alias is not None
+        found.append((dict(one.attrib), one.findtext("serial"), str(alias.get("name"))))
+    return found
+
+
+def test_a_libvirt_that_has_the_bus_has_the_disk_on_a_controller_of_its_own() -> None:
+    changed = libvirt.change_domain(THEIRS, device("cint:ooo=on,delta=10us", "native"))
+    props = override(changed.text)
+    # The controller is a nvme as libvirt makes it, and has the device's properties.
+    assert "driver" not in props and props["cint.delta"] == ("unsigned", "10000")
+    assert on_controllers(changed.text) == [({"type": "nvme", "index": "0"}, "cint", "ua-cint0")]
+    [over] = ET.fromstring(changed.text).findall("q:override/q:device", NS)
+    assert over.get("alias") == "ua-cint0"
+    disk = ET.fromstring(changed.text).findall("devices/disk")[1]
+    target, source = disk.find("target"), disk.find("source")
+    assert target is not None and dict(target.attrib) == {"dev": "nvme0n1", "bus": "nvme"}
+    assert source is not None and disk.find("address") is None and disk.find("serial") is None
+    assert sorted(changed.dropped) == ["<driver queues=>", "<iotune>"]
+    # Twice is as once, and another policy takes the place of the one before.
+    assert libvirt.change_domain(changed.text,
+                                 device("cint:ooo=on,delta=10us", "native")).text == changed.text
+    other = libvirt.change_domain(changed.text, device("vic", "native")).text
+    assert override(other)["cint.policy"] == ("string", "vic")
+    assert on_controllers(other) == on_controllers(changed.text)
+
+
+def test_from_one_bus_to_the_other_a_disk_keeps_what_it_is() -> None:
+    text = THEIRS.replace("<alias name='virtio-disk0'/>",
+                          "<serial>theirs</serial><alias name='virtio-disk0'/>")
+    native = libvirt.change_domain(text, device(style="native")).text
+    assert on_controllers(native)[0][1] == "theirs"
+    virtio = libvirt.change_domain(native, device()).text
+    disk = ET.fromstring(virtio).findall("devices/disk")[1]
+    target, alias = disk.find("target"), disk.find("alias")
+    assert target is not None and dict(target.attrib) == {"dev": "vda", "bus": "virtio"}
+    assert alias is not None and alias.get("name") == "ua-cint0"
+    assert disk.findtext("serial") == "theirs" and "<controller" not in virtio
+    assert override(virtio)["driver"] == ("string", "nvme")
+    again = libvirt.change_domain(virtio, device(style="native")).text
+    assert on_controllers(again) == on_controllers(native) and "driver" not in override(again)
+
+
+def test_a_controller_that_is_there_gets_the_properties_and_keeps_its_other_disks() -> None:
+    """Two namespaces of one controller, whose numbers libvirt has written out."""
+    disks = "".join(f"""\
+    <disk type='file' device='disk'>
+      <source file='/images/{name}.img'/><target dev='nvme3n{name}' bus='nvme'/>
+      <address type='drive' controller='3' bus='0' target='0' unit='{unit}'/>
+    </disk>
+""" for unit, name in enumerate("12"))
+    text = THEIRS.replace("    <disk type='network'", f"""\
+    <controller type='nvme' index='3'><serial>own</serial><alias name='nvme3'/></controller>
+{disks}    <disk type='network'""")
+    native = libvirt.change_domain(text, device(style="native"), "nvme3n2").text
+    assert on_controllers(native) == [({"type": "nvme", "index": "3"}, "own", "ua-cint0")]
+    assert native.count("controller=\"3\"") == 2
+    # One of them leaves: the other's controller stays as it is, properties and all.
+    virtio = libvirt.change_domain(native, device("adaptive"), "nvme3n2").text
+    assert on_controllers(virtio) == on_controllers(native)
+    assert sorted(str(one.get("alias")) for one in ET.fromstring(virtio).findall(
+        "q:override/q:device", NS)) == ["ua-cint0", "ua-cint1"]
 
 
 TWO = THEIRS.replace("""    <disk type='network'""", """\
@@ -132,6 +204,13 @@ def test_a_domain_with_two_devices_has_each_name_once(style: str) -> None:
     named = [alias.get("name") for alias in domain.iterfind("devices/disk/alias")]
     serials = [serial.text for serial in domain.iterfind("devices/disk/serial")]
     words = [word for text in arguments(second) for word in text.split(",")]
+    if style == "native":
+        assert on_controllers(second) == [
+            ({"type": "nvme", "index": str(number)}, f"cint{number or ''}", f"ua-cint{number}")
+            for number in (0, 1)]
+        targets = [str(one.get("dev")) for one in domain.iterfind("devices/disk/target")]
+        assert {"nvme0n1", "nvme1n1"} <= set(targets) and not named and not serials and not words
+        return
     if style == "override":
         over = domain.findall("q:override/q:device", NS)
         assert named == [one.get("alias") for one in over] == ["ua-cint0", "ua-cint1"]
@@ -202,8 +281,31 @@ def test_the_installed_libvirt_decides_how_it_is_told() -> None:
     assert libvirt.parse_version("9.0.0\n") == (9, 0, 0)
     assert libvirt.parse_version("x") is None
     assert libvirt.style_for((8, 0, 0)) == "commandline"
-    assert libvirt.style_for((8, 2, 0)) == libvirt.style_for((11, 3, 0)) == "override"
+    assert libvirt.style_for((8, 2, 0)) == libvirt.style_for((11, 4, 0)) == "override"
+    assert libvirt.style_for((11, 5, 0)) == libvirt.style_for((12, 8, 0)) == "native"
     assert libvirt.style_for(None) == "override"
+
+
+@pytest.mark.parametrize(("said", "style", "words"), [
+    ("8.0.0", "commandline", "libvirt 8.0.0: with <qemu:commandline>"),
+    ("9.0.0", "override", "libvirt 9.0.0: with <qemu:override>"),
+    ("12.8.0", "native", "libvirt 12.8.0: with a controller of libvirt's and <qemu:override>"),
+    ("", "override", "no virsh here: with <qemu:override>"),
+])
+def test_virsh_is_asked_for_its_version(
+        tmp_path: Path, emulator: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str], *, said: str, style: str, words: str) -> None:
+    """A program in virsh's place says it."""
+    virsh = tmp_path / "path/virsh"
+    virsh.parent.mkdir()
+    virsh.write_text(f"#!/bin/sh\n[ \"$*\" = --version ] && echo '{said}'\n")
+    virsh.chmod(0o755)
+    monkeypatch.setenv("PATH", str(virsh.parent), prepend=os.pathsep)
+    assert cli.main(["libvirt", "--prefix", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert words in shown.err
+    assert shown.out == libvirt.lines(dataclasses.replace(
+        device(style=style), emulator=emulator))
 
 
 @pytest.fixture

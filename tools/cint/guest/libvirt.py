@@ -2,9 +2,11 @@
 """The device in a libvirt domain: domains of its own, and changes to those of others.
 
 libvirt has no words for the device's properties, and two ways round that, both in the namespace
-NAMESPACE. With ``override`` (libvirt 8.2) libvirt makes a virtio disk, whose driver and
-properties are then replaced: so it still opens, labels and locks the image, and finds the device
-its place. With ``commandline`` the disk is added beside libvirt, which knows nothing of it.
+NAMESPACE: to override properties of a device that it makes (libvirt 8.2), or to add arguments.
+With ``native`` (libvirt 11.5) the disk is on an NVMe controller of libvirt's, which gets the
+properties. With ``override`` libvirt makes a virtio disk, whose driver is then replaced, too. With
+both it opens, labels and locks the image, and finds the device its place. With ``commandline`` the
+disk is added beside libvirt, which knows nothing of it.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from cint.device.properties import Value, join_properties
 from cint.errors import CintError, UsageError
 
 NAMESPACE = "http://libvirt.org/schemas/domain/qemu/1.0"
-STYLES = ("override", "commandline")
-#: The first libvirt that knows <qemu:override>.
+STYLES = ("native", "override", "commandline")
+#: The first libvirts that have a disk bus nvme, and that know <qemu:override>.
+NATIVE_SINCE = (11, 5)
 OVERRIDE_SINCE = (8, 2)
 
 #: The device's name in QEMU, whatever the style; libvirt takes a name of ours if it begins so.
@@ -96,8 +99,12 @@ def installed_version() -> tuple[int, ...] | None:
 
 
 def style_for(version: tuple[int, ...] | None) -> str:
-    """The style for a libvirt; what is not known is taken for a new one."""
-    return "commandline" if version is not None and version < OVERRIDE_SINCE else "override"
+    """The style for a libvirt; one that is not known gets what most have."""
+    if version is None:
+        return "override"
+    if version >= NATIVE_SINCE:
+        return "native"
+    return "override" if version >= OVERRIDE_SINCE else "commandline"
 
 
 # --- the lines ----------------------------------------------------------------------------
@@ -123,17 +130,18 @@ def _frontend(device: ET.Element, alias: str, props: Iterable[tuple[str, str, st
 
 
 def _override(domain: ET.Element, device: Device, alias: str) -> None:
-    """Add <qemu:override> for what has that alias."""
+    """Add <qemu:override> for what has that alias; only a native controller is a nvme already."""
     parent = domain.find(_tag("override"))
     if parent is None:
         parent = ET.SubElement(domain, _tag("override"))
     typed = [(name, *_typed(name, value)) for name, value in device.properties]
-    _frontend(parent, alias, [("driver", "string", "nvme"), *typed])
+    driver = [] if device.style == "native" else [("driver", "string", "nvme")]
+    _frontend(parent, alias, [*driver, *typed])
 
 
-def _forget(domain: ET.Element, disk: ET.Element) -> None:
-    """Take out what <qemu:override> says of a disk."""
-    alias = disk.find("alias")
+def _forget(domain: ET.Element, made: ET.Element) -> None:
+    """Take out what <qemu:override> says of a disk or controller."""
+    alias = made.find("alias")
     parent = domain.find(_tag("override"))
     if parent is None or alias is None:
         return
@@ -152,8 +160,12 @@ def _arguments(domain: ET.Element, arguments: Iterable[str]) -> None:
         ET.SubElement(parent, _tag("arg"), value=text)
 
 
+def _alias_stem() -> str:
+    return ALIAS.removesuffix("0")
+
+
 def _alias(number: int) -> str:
-    return ALIAS.removesuffix("0") + str(number)
+    return _alias_stem() + str(number)
 
 
 def _serial(number: int) -> str:
@@ -174,7 +186,7 @@ def _said(domain: ET.Element) -> list[str]:
 def _free_number(domain: ET.Element) -> int:
     """The number of the device to put in: the first whose names are free in the domain."""
     taken = {str(alias.get("name")) for alias in domain.iterfind("devices/*/alias")}
-    taken |= {str(serial.text) for serial in domain.iterfind("devices/disk/serial")}
+    taken |= {str(serial.text) for serial in domain.iterfind("devices/*/serial")}
     taken |= {word.partition("=")[2] for text in _said(domain) for word in text.split(",")
               if word.startswith(("id=", "serial=", "node-name="))}
     return next(number for number in itertools.count()
@@ -216,7 +228,16 @@ def _text(domain: ET.Element) -> str:
 def lines(device: Device) -> str:
     """What to add to a domain by hand, with remarks on where."""
     domain = ET.Element("domain")
-    if device.style == "override":
+    if device.style == "native":
+        _override(domain, device, ALIAS)
+        where = f"""\
+<!-- in <devices>: the emulator, a controller, and the <target> of the disk that is to be behind
+     the device, which then has neither <serial> nor <address> -->
+<emulator>{device.emulator}</emulator>
+<controller type='nvme' index='0'><serial>{SERIAL}</serial><alias name='{ALIAS}'/></controller>
+<target dev='nvme0n1' bus='nvme'/>
+"""
+    elif device.style == "override":
         _override(domain, device, ALIAS)
         where = f"""\
 <!-- in <devices>: the emulator, and the alias of the disk that is to be behind the device,
@@ -352,6 +373,9 @@ def _put_behind(domain: ET.Element, device: Device, disk: ET.Element) -> list[st
         emulator = ET.Element("emulator")
         devices.insert(0, emulator)
     emulator.text = str(device.emulator)
+    if device.style == "native":
+        return _on_controller(domain, device, disk)
+    _leave_controller(domain, disk)
     if device.style == "override":
         dropped = _as_virtio(domain, disk)
         alias = disk.find("alias")
@@ -379,17 +403,110 @@ def _drop(disk: ET.Element, names: Iterable[str]) -> list[str]:
     return dropped
 
 
+def _drop_virtio(disk: ET.Element) -> list[str]:
+    """Take out what a <driver> says that only virtio has; what that was."""
+    driver = disk.find("driver")
+    said = [] if driver is None else [name for name in _VIRTIO_ONLY if name in driver.attrib]
+    for name in said:
+        assert driver is not None
+        del driver.attrib[name]
+    return [f"<driver {name}=>" for name in said]
+
+
 def _virtio_name(domain: ET.Element, name: str) -> str:
     """A <target dev=> for a disk of another bus: its letter if that is free, else the first."""
     taken = {str(target.get("dev")) for target in domain.iterfind("devices/disk/target")}
     letters = [one + two for one in ("", *string.ascii_lowercase)
                for two in string.ascii_lowercase]
-    return next(f"vd{tail}" for tail in (name[2:], *letters) if f"vd{tail}" not in taken)
+    own = [name[2:]] if re.fullmatch("[a-z]{3,4}", name) else []
+    return next(f"vd{tail}" for tail in (*own, *letters) if f"vd{tail}" not in taken)
+
+
+def _controllers(domain: ET.Element) -> dict[str, ET.Element]:
+    """The NVMe controllers of a domain by their numbers."""
+    return {str(one.get("index")): one for one in domain.iterfind("devices/controller")
+            if one.get("type") == "nvme"}
+
+
+def _controller_number(disk: ET.Element) -> str | None:
+    """The number of the NVMe controller that a disk is on; None for a disk of another bus."""
+    target, address = disk.find("target"), disk.find("address")
+    if target is None or target.get("bus") != "nvme":
+        return None
+    if address is not None and address.get("controller"):
+        return str(address.get("controller"))
+    # Without an address libvirt goes by the name: nvme1n1 is on the second.
+    found = re.match(r"nvme(\d+)n", str(target.get("dev")))
+    return found[1] if found else "0"
+
+
+def _leave_controller(domain: ET.Element, disk: ET.Element) -> None:
+    """Take a disk off its NVMe controller, which goes too if it has no other disk."""
+    number = _controller_number(disk)
+    if number is None:
+        return
+    target = disk.find("target")
+    assert target is not None
+    target.attrib.pop("bus")
+    _drop(disk, ("address",))
+    controller = _controllers(domain).get(number)
+    others = [_controller_number(other) for other in domain.iterfind("devices/disk")]
+    if controller is None or number in others:
+        return
+    serial = controller.find("serial")
+    if serial is not None and disk.find("serial") is None:
+        disk.append(serial)
+    _forget(domain, controller)
+    devices = domain.find("devices")
+    assert devices is not None
+    devices.remove(controller)
+
+
+def _on_controller(domain: ET.Element, device: Device, disk: ET.Element) -> list[str]:
+    """Put a disk on an NVMe controller of libvirt's, which gets the properties."""
+    _forget(domain, disk)
+    dropped = [*_drop(disk, _NOT_FOLLOWED), *_drop_virtio(disk)]
+    alias = disk.find("alias")
+    # Those that do not begin so are libvirt's own, by what a disk was; ours was of this disk alone.
+    kept = "" if alias is None else str(alias.get("name"))
+    if not kept.startswith("ua-") or kept.startswith(_alias_stem()):
+        _drop(disk, ("alias",))
+    controller = _controllers(domain).get(_controller_number(disk) or "")
+    if controller is None:
+        controller = _new_controller(domain, disk)
+    name = controller.find("alias")
+    if name is None or not str(name.get("name")).startswith("ua-"):
+        for old in controller.findall("alias"):
+            controller.remove(old)
+        name = ET.SubElement(controller, "alias", name=_alias(_free_number(domain)))
+    _forget(domain, controller)
+    _override(domain, device, str(name.get("name")))
+    return dropped
+
+
+def _new_controller(domain: ET.Element, disk: ET.Element) -> ET.Element:
+    """A controller with this one disk, whose serial number is the controller's then."""
+    devices, target = domain.find("devices"), disk.find("target")
+    assert devices is not None and target is not None
+    there = _controllers(domain)
+    index = next(str(number) for number in itertools.count() if str(number) not in there)
+    number = _free_number(domain)
+    controller = ET.Element("controller", type="nvme", index=index)
+    serial = ET.SubElement(controller, "serial")
+    kept = disk.find("serial")
+    serial.text = _serial(number) if kept is None else kept.text
+    ET.SubElement(controller, "alias", name=_alias(number))
+    devices.append(controller)
+    _drop(disk, ("serial", "address"))
+    target.attrib.pop("rotation_rate", None)
+    disk.attrib.pop("model", None)
+    target.attrib.update(bus="nvme", dev=f"nvme{index}n1")
+    return controller
 
 
 def _as_virtio(domain: ET.Element, disk: ET.Element) -> list[str]:
     """Make a disk such that libvirt gives it only properties that the device has too."""
-    target, driver = disk.find("target"), disk.find("driver")
+    target = disk.find("target")
     assert target is not None
     dropped = _drop(disk, _NOT_FOLLOWED)
     if target.get("bus") != "virtio":
@@ -397,9 +514,7 @@ def _as_virtio(domain: ET.Element, disk: ET.Element) -> list[str]:
         target.attrib.update(bus="virtio", dev=_virtio_name(domain, str(target.get("dev"))))
     target.attrib.pop("rotation_rate", None)
     disk.attrib.pop("model", None)
-    for name in _VIRTIO_ONLY:
-        if driver is not None and driver.attrib.pop(name, None) is not None:
-            dropped.append(f"<driver {name}=>")
+    dropped += _drop_virtio(disk)
     alias, number = disk.find("alias"), _free_number(domain)
     if alias is None or not str(alias.get("name")).startswith("ua-"):
         _drop(disk, ("alias",))

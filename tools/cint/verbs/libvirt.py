@@ -45,7 +45,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--media", metavar="NAME", default="none",
         help="media profile to stand for (default: none, the image's own speed)")
     add("--style", choices=libvirt.STYLES,
-        help="how libvirt is told (default: override from libvirt 8.2 on, which virsh is asked)")
+        help="how libvirt is told (default, by virsh's version: native from libvirt 11.5 on, "
+             "override from 8.2 on)")
     add("--name", default=libvirt.DEFAULT_NAME, help="of a new domain (default: %(default)s)")
     add("--memory", metavar="MIB", type=units.count(64, 1 << 20, "--memory"), default=2048)
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=2)
@@ -81,7 +82,9 @@ def _style(args: argparse.Namespace) -> str:
     version = libvirt.installed_version()
     said = f"libvirt {'.'.join(map(str, version))}" if version else "no virsh here"
     style = libvirt.style_for(version)
-    ui.info(f"{said}: with <qemu:{style}>; --style chooses")
+    how = "a controller of libvirt's and <qemu:override>" if style == "native" else \
+        f"<qemu:{style}>"
+    ui.info(f"{said}: with {how}; --style chooses")
     return style
 
 
