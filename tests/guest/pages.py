@@ -22,9 +22,21 @@ from cint.results import documents
 
 PAGES = tuple(paths.ROOT / name for name in ("README.md", "docs/index.md", "docs/tour.md",
                                              "docs/tasks.md", "docs/blk-switch.md",
-                                             "docs/choose.md", "docs/trace.md"))
+                                             "docs/choose.md", "docs/trace.md", "docs/run.md",
+                                             "docs/replay.md", "docs/figure.md",
+                                             "docs/cluster.md", "docs/existing-vm.md"))
 TASKS = paths.ROOT / "docs/tasks.md"
 RECORDS = paths.ROOT / "tests/replay/records"
+#: Files of the tree, and what the pages call them.
+FILES = {
+    "blkparse.txt": RECORDS / "blkparse.txt",
+    "nvme.txt": RECORDS / "nvme-bt.txt",
+    "job.iolog": RECORDS / "fio-3.33.iolog",
+    "job_clat.1.log": RECORDS / "fio-3.39_clat.1.log",
+    "job_clat.2.log": RECORDS / "fio-3.39_clat.2.log",
+    "qemu.log": paths.ROOT / "tools/tests/golden/trace-mixed.log",
+    "tests/replay/out-of-order.trace": paths.ROOT / "tests/replay/out-of-order.trace",
+}
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,21 @@ def prepare(place: Path) -> None:
     """The files that the pages' commands name."""
     (place / "my.fio").write_text(job_file(TASKS.read_text("utf-8")), "utf-8")
     (place / "my.rules").write_text("unmarked call read\n", "utf-8")
-    (place / "blkparse.txt").write_bytes((RECORDS / "blkparse.txt").read_bytes())
+    (place / "load.trace").write_text(_load(), "utf-8")
+    for name, source in FILES.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(source.read_bytes())
+
+
+def _load() -> str:
+    """A load as a timeline: 200 batches of eight, whose commands are done 2 us after each other."""
+    lines = []
+    for batch in range(200):
+        begin = 50_000 * batch
+        lines += [f"submit {begin} 1 {cid}" for cid in range(8)]
+        lines += [f"doorbell {begin} 1"]
+        lines += [f"complete {begin + 7000 + 2000 * cid} 1 {cid}" for cid in range(8)]
+    return "\n".join(lines) + "\n"
 
 
 # ---- what holds -------------------------------------------------------------
@@ -185,6 +211,16 @@ def _split(ran: Ran) -> bool:
 def _diff(ran: Ran) -> bool:
     return ("policy: adaptive, then adaptive:delta=10us" in ran.out
             and "async adaptive:delta" in ran.out)
+
+
+def _interrupts(ran: Ran) -> int:
+    """How many interrupts a replay has printed."""
+    return sum(line.startswith("irq ") for line in ran.out.splitlines())
+
+
+def _rows(ran: Ran, *names: str) -> bool:
+    """Whether a replay has compared these policies."""
+    return all(re.search(rf"^{name} +\d", ran.out, re.MULTILINE) for name in names)
 
 
 def _calibrated(cost_ns: int) -> Callable[[Ran], bool]:
@@ -275,6 +311,36 @@ CLAIMS = (
           "the answer for a load of one's own",
           lambda ran: bool(ran.results()["timer"]["best"]) and
           {"default", "adaptive", "cint"} <= {p["name"] for p in ran.results()["policies"]}),
+    Claim("./cint replay --policy cint:thr=16 load.trace", "one line an interrupt",
+          lambda ran: _interrupts(ran) == 200 and _rows(ran, "cint:thr=16"), boots=False),
+    Claim("./cint replay --policy default,adaptive,cint load.trace",
+          "several are compared, and no interrupts printed", lambda ran: _interrupts(ran) == 0
+          and _rows(ran, "default", "adaptive", "cint"), boots=False),
+    Claim("./cint replay --sweep delta=1us..50us,thr=1..256 load.trace",
+          "a proposal above the gap, which is 2 us", lambda ran: ran.made("replay-sweep.png")
+          and re.search(r"proposed for policy cint: delta=(?:2\.\d|[3-5])", ran.out) is not None,
+          boots=False),
+    Claim("./cint replay --policy cint+ooo:thr=9 tests/replay/out-of-order.trace",
+          "Figure 14 of cinterrupts", lambda ran: "irq 5000 full thr 6" in ran.out, shows=("",),
+          boots=False),
+    Claim("./cint replay --policy cint+ooo:thr=9,adaptive:thr=9,default "
+          "tests/replay/out-of-order.trace", "interrupts are not printed",
+          lambda ran: _interrupts(ran) == 0, shows=("",), boots=False),
+    Claim("./cint replay --from-trace --policy adaptive qemu.log", "QEMU's trace is read",
+          lambda ran: _interrupts(ran) > 10, boots=False),
+    Claim("./cint replay --from-trace --optimal 740ns --policy default,adaptive,auto qemu.log",
+          "a policy's cost as a ratio to the least",
+          lambda ran: _rows(ran, "default", "adaptive", "auto") and "regret" in ran.out,
+          boots=False),
+    Claim("./cint replay --from-trace --policy adaptive --policy cint qemu.log",
+          "several policies, each with its option", lambda ran: _rows(ran, "adaptive", "cint"),
+          boots=False),
+    Claim("./cint replay --from bpftrace --policy default,cint nvme.txt",
+          "bpftrace's records are read", lambda ran: _rows(ran, "default", "cint"), boots=False),
+    Claim("./cint replay --from fio-lat --policy default,cint job_clat.1.log job_clat.2.log",
+          "fio's latency logs are read", lambda ran: _rows(ran, "default", "cint"), boots=False),
+    Claim("./cint replay --from fio-io --latency job_clat.1.log job.iolog",
+          "fio's I/O log is read", lambda ran: _rows(ran, "cint"), boots=False),
     Claim("./cint replay --from blkparse --policy default,cint blkparse.txt",
           "blkparse's records are read", lambda ran: "cint" in ran.out, shows=("",), boots=False),
     Claim("./cint compare --cpu-scale calibrated --irq-cost calibrated --workload async "
@@ -294,7 +360,16 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint test": "tools/tests/test_testing.py",
     "./cint test qtest": "tools/tests/test_testing.py",
     "./cint doctor": "tools/tests/test_host.py",
+    "./cint run": "tools/tests/test_run.py",
     "./cint run --policy cint+ooo": "tools/tests/test_inside.py",
+    "./cint run --policy static20 --media p3700 --trace cint": "tools/tests/test_run.py",
+    "./cint run --policy adaptive --trace cint 2> qemu.log": "tools/tests/test_run.py",
+    "./cint run -- fio --name=r --filename=/dev/nvme0n1 --rw=randread --size=1m":
+        "tests/guest/test_run_inside.py",
+    "./cint run --share jobs -- fio jobs/my.fio": "tests/guest/test_run_inside.py",
+    "./cint run --gdb": "tools/tests/test_run.py",
+    "./cint replay --from-trace --reap trace --cq 1 --policy adaptive mixed/logs/adaptive/qemu.log":
+        "tests/guest/test_replay.py",
     "./cint run --copy my.fio -- fio my.fio": "tools/tests/test_inside.py",
     "./cint run --share jobs -- fio jobs/my.fio --output=jobs/out.json --output-format=json":
         "tests/guest/test_run_inside.py",
@@ -308,13 +383,30 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint compare --guest distro --hints off,module": "tests/guest/test_hints_module.py",
     "./cint install --prefix ~/qemu-cint": "tests/libvirt/test_install.py",
     "./cint libvirt --prefix ~/qemu-cint --drive my.qcow2": "tests/libvirt/test_libvirt.py",
+    "./cint libvirt --prefix ~/qemu-cint --drive my.qcow2 >vm.xml":
+        "tests/libvirt/test_libvirt.py",
+    "./cint libvirt --prefix ~/qemu-cint --domain web.before.xml >web.xml":
+        "tests/libvirt/test_libvirt.py",
     "./cint top vm.sock": "tools/tests/test_top.py",
     "./cint top --once --json vm.sock": "tools/tests/test_top.py",
     "./cint trace --qmp vm.sock --seconds 2 --perfetto timeline.pftrace vm.log":
         "tools/tests/test_trace.py",
     "./cint figure cint-fig8": "tests/guest/test_figures.py",
     "./cint figure cost-sweep": "tests/guest/test_figures.py",
+    "./cint figure cint-fig8 vic-tab1": "tests/guest/test_figures.py",
+    "./cint figure --set vic": "tests/guest/test_figures.py",
+    "./cint figure --set polling": "tests/guest/test_figures.py",
+    "./cint figure --set spdk": "tests/guest/test_figures.py",
+    "./cint figure --all --out DIR": "tests/guest/test_figures.py",
+    "./cint figure --all --quick": "tests/guest/test_figures.py",
+    "./cint figure cint-fig10 --vcpus 2": "tools/tests/test_figures.py",
+    "./cint figure cint-fig9 --guest distro --hints module,off": "tools/tests/test_figures.py",
     "./cint worker --scheduler": "tools/tests/test_cluster.py",
     "./cint worker tcp://127.0.0.1:8786": "tools/tests/test_cluster.py",
     "./cint compare --cluster tcp://127.0.0.1:8786": "tools/tests/test_cluster.py",
+    "./cint worker --scheduler &": "tools/tests/test_cluster.py",
+    './cint worker --scheduler --listen "$(hostname -i)" &': "tools/tests/test_cluster.py",
+    './cint compare --cluster "tcp://$(hostname -i):8786"': "tools/tests/test_cluster.py",
+    "./cint test tool --full -k cluster": "tools/tests/test_cluster.py",
+    "./cint test guest --full -k cluster": "tests/guest/test_cluster.py",
 }
