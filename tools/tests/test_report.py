@@ -594,6 +594,26 @@ def test_a_policy_has_one_colour_everywhere() -> None:
     assert among["ours"] not in (among["cint"], among["vic"])
 
 
+def luminance(colour: str) -> float:
+    """WCAG's relative luminance of a colour."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+              for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("what", ["fill", "stroke"])
+def test_each_colour_is_seen_on_a_dark_page(what: str) -> None:
+    text = (Path(webpage.__file__).parent / "templates/report.css").read_text("utf-8")
+    dark = text[text.index("@media (prefers-color-scheme: dark)"):text.index("* { box-sizing")]
+    others = dict(re.findall(rf'\[{what}="(#\w+)"\] {{ {what}: (#\w+)', dark))
+    background = re.search(r"--bg: (#\w+)", dark)
+    assert background
+    for colour in {*colours.POLICIES.values(), *colours.OTHERS}:
+        drawn = luminance(others.get(colour, colour))
+        assert (drawn + 0.05) / (luminance(background[1]) + 0.05) > 2.7, colour
+
+
 def test_the_best_are_bold_unless_all_are(document: dict[str, Any]) -> None:
     rows = [row("default"), row("vic", 100_000.1, 10.001), row("static100", 9e3, 110.0)]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
