@@ -215,6 +215,15 @@ def test_fio_waits_in_another_call(guest: Guest) -> None:
     assert marks(guest, job, DEFAULT & ~LATER) == Marks(64)
 
 
+def test_fio_waits_for_pairs(guest: Guest) -> None:
+    """Two pairs in flight, one waited for: each has an end, also that of who finds the other."""
+    for engine in ("libaio", "io_uring"):
+        job = (f"fio --name=a --filename={BDEV} --direct=1 --rw=randread --bs=4k --number_ios=64"
+               f" --ioengine={engine} --iodepth=4 --iodepth_batch=2 --iodepth_batch_complete_min=2"
+               " --iodepth_batch_complete_max=2 >/dev/null")
+        assert marks(guest, job, DEFAULT) == Marks(32, barrier=32), engine
+
+
 def test_discard(guest: Guest) -> None:
     """blkdiscard sits in submit_bio_wait()."""
     script = f"blkdiscard -o 0 -l 65536 {BDEV}"
