@@ -11,14 +11,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from marks import BDEV, MKFS_EXT4, make_disk
 from serving import Guest
 
 from cint import paths, steps
-from cint.build import distro, sources
+from cint.build import debian, distro, packages, sources
 from cint.build import hints as module
 from cint.errors import CintError
 
@@ -28,9 +32,43 @@ DISK_SIZE = 3 << 30
 #: A compiler under TCG takes its time.
 LIMIT_S = 1500
 _PACKAGES = ("dkms", "python3", "dmsetup", "mdadm", "btrfs-progs", "kmod")
-#: What nobody reads there.
-_LEFT_OUT = ("man", "doc", "locale")
 _MOUNTS = "; ".join(f"mount --rbind /{name} {SYSTEM}/{name}" for name in ("proc", "sys", "dev"))
+
+
+#: Kernels of the distribution's other releases: the upstream version and the release. The last is
+#: the newest that Debian has for a release.
+OTHERS = {"6.1": ("6.1", "bookworm"), "6.12-bookworm": ("6.12", "bookworm"),
+          "7": ("7", "trixie-backports")}
+#: What is made of a kernel.
+_PLACES = ("DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE", "DISTRO_INITRAMFS", "DISTRO_HINTS",
+           "DISTRO_ROOT", "DISTRO_HINTS_INITRAMFS")
+USUAL = "usual"
+
+
+def kernels(*others: str) -> list[Any]:
+    """Parameters of a fixture that has using(): the usual kernel, and with --full others."""
+    return [USUAL, *(pytest.param(name, marks=pytest.mark.slow) for name in others)]
+
+
+@contextmanager
+def using(name: str) -> Iterator[None]:
+    """Have another kernel for the distro guest, in a place of its own; USUAL is the usual one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if name != USUAL:
+            _use(patch, name)
+        yield
+
+
+def _use(patch: pytest.MonkeyPatch, name: str) -> None:
+    series, suite = OTHERS[name]
+    place = paths.DISTRO.with_name(f"distro-{name}")
+    for one in _PLACES:
+        patch.setattr(paths, one, place / getattr(paths, one).relative_to(paths.DISTRO))
+    patch.setattr(paths, "DISTRO", place)
+    patch.setattr(paths, "STAMPS", place / "stamps")
+    patch.setattr(distro, "KERNEL", replace(distro.KERNEL, series=(series,), releases=(suite,)))
+    patch.setattr(module, "HEADERS",
+                  replace(module.HEADERS, series=(series,), releases=(suite,)))
 
 
 def build_module() -> None:
@@ -59,14 +97,11 @@ def _make(root: Path) -> None:
     have = ('mkdir -p "$1/var/lib/apt/lists" "$1/var/cache/apt/archives";'
             f'cp {own}/lists/*_* "$1/var/lib/apt/lists";'
             f'cp {downloads}/*.deb "$1/var/cache/apt/archives"')
-    wanted = ",".join([*_PACKAGES, *(f"linux-{what}-{release}={package.version}"
-                                     for what in ("image", "headers"))])
+    wanted = [*_PACKAGES, *(f"linux-{what}-{release}={package.version}"
+                            for what in ("image", "headers"))]
     done = subprocess.run(
-        ["mmdebstrap", "--variant=essential", "--skip=update,download/empty",
-         f"--include={wanted}", '--aptopt=Acquire::Languages "none"',
-         '--aptopt=APT::Sandbox::User "root"',
-         *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT),
-         f"--setup-hook={have}", package.release, str(root), str(own / "sources.list")],
+        debian.command(package.release, wanted, root, "--format=directory",
+                       "--skip=update,download/empty", f"--setup-hook={have}"),
         capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"mmdebstrap: {done.stderr.strip().splitlines()[-1]}")
@@ -84,8 +119,9 @@ def _checkout(root: Path) -> None:
 
 def disk(place: Path) -> Path:
     """A disk with such a root and this tree; skips where it cannot be made."""
-    if os.geteuid() or not shutil.which("mmdebstrap"):
-        pytest.skip("needs root and mmdebstrap")
+    if os.geteuid():
+        pytest.skip("needs root")
+    packages.require("mmdebstrap", "mmdebstrap")
     root = paths.DISTRO / "system"
     with steps.build_lock():
         build_module()

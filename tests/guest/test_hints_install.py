@@ -27,16 +27,19 @@ pytestmark = pytest.mark.slow
 ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
 
 
-@pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+@pytest.fixture(scope="module", params=release.kernels("6.1", "7"))
+def guest(request: pytest.FixtureRequest,
+          tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """The distribution's kernel, with its release's root mounted."""
-    disk = release.disk(tmp_path_factory.mktemp("system"))
-    machine = kinds.dress(hint_machine(extra=namespace(2, disk)), "distro", hints.MODULE)
-    with serving(machine, log_root() / "hints-install", kinds.BOOT_LIMIT_S, ALLOWED) as running:
-        running.shell(names(2))
-        release.mount(running, 2)
-        yield running
-        running.shell(f"umount -l {release.SYSTEM}")
+    logs = log_root() / f"hints-install-{request.param}"
+    with release.using(request.param):
+        disk = release.disk(tmp_path_factory.mktemp("system"))
+        machine = kinds.dress(hint_machine(extra=namespace(2, disk)), "distro", hints.MODULE)
+        with serving(machine, logs, kinds.BOOT_LIMIT_S, ALLOWED) as running:
+            running.shell(names(2))
+            release.mount(running, 2)
+            yield running
+            running.shell(f"umount -l {release.SYSTEM}")
 
 
 def read_is_marked(guest: Guest) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,45 +76,19 @@ verify_fatal=1
 """
 
 
-#: Kernels of the distribution's other releases: the upstream version and the release. The last is
-#: the newest that Debian has for a release.
-OTHERS = {"6.1": ("6.1", "bookworm"), "6.12-bookworm": ("6.12", "bookworm"),
-          "7": ("7", "trixie-backports")}
-#: What is made of a kernel.
-PLACES_OF_KERNEL = ("DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE", "DISTRO_INITRAMFS",
-                    "DISTRO_HINTS", "DISTRO_ROOT", "DISTRO_HINTS_INITRAMFS")
-
-
-def use_kernel(patch: pytest.MonkeyPatch, name: str) -> None:
-    """Have another kernel for the distro guest, in a place of its own."""
-    series, suite = OTHERS[name]
-    place = paths.DISTRO.with_name(f"distro-{name}")
-    for one in PLACES_OF_KERNEL:
-        patch.setattr(paths, one, place / getattr(paths, one).relative_to(paths.DISTRO))
-    patch.setattr(paths, "DISTRO", place)
-    patch.setattr(paths, "STAMPS", place / "stamps")
-    patch.setattr(distro, "KERNEL", replace(distro.KERNEL, series=(series,), releases=(suite,)))
-    patch.setattr(module, "HEADERS",
-                  replace(module.HEADERS, series=(series,), releases=(suite,)))
-
-
-@pytest.fixture(scope="module", params=["usual", *(pytest.param(name, marks=pytest.mark.slow)
-                                                   for name in OTHERS)])
+@pytest.fixture(scope="module", params=release.kernels(*release.OTHERS))
 def built(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The module for the distribution's kernel, made ready if its headers can be had."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param in OTHERS:
-            use_kernel(patch, request.param)
+    with release.using(request.param):
         with steps.build_lock():
             release.build_module()
         yield paths.DISTRO_HINTS
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", release.OTHERS)
 def test_builds_for_other_releases(name: str) -> None:
     """Where their packages are here; with --full they are fetched and booted."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_kernel(patch, name)
+    with release.using(name):
         if not any(sources.complete(module.HEADERS, one.version)
                    for one in sources.downloaded(distro.KERNEL)
                    if one.release in distro.KERNEL.releases):

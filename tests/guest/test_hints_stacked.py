@@ -7,7 +7,7 @@ The same is done on our kernel that has these, and the marks are compared, by th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from test_foreign import BOOT_LIMIT_S, BTRFS, MIB, RESET, TOOLS, dm, machine, md
 from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, by_kind, load
 from test_hints_module import EACH as DIRECT
 
+from cint import paths
 from cint.guest import hints, kinds
 
 pytestmark = pytest.mark.slow
@@ -64,14 +65,37 @@ def scripts() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def guest(foreign_kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+def ours(foreign_kernel: Path,
+         tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Marks]:
+    """What our kernel that has these marks, by row."""
+    bare = machine(foreign_kernel, tmp_path_factory.mktemp("ours"))
+    with serving(bare, log_root() / "hints-stacked-ours", BOOT_LIMIT_S) as running:
+        running.shell(f"set -e; {names(7)} mkdir -p {TOOLS}; mount -t ext4 -o ro /tmp/ns7 {TOOLS};"
+                      f"{MADE} {OPENED}")
+        found = {name: sent(running, script) for name, script in scripts().items()}
+        running.shell(GONE)
+    return found
+
+
+@pytest.fixture(scope="module", params=release.kernels("7"))
+def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which kernel of the distribution it is."""
+    with release.using(request.param):
+        yield request.param
+
+
+@pytest.fixture(scope="module")
+def guest(ours: Mapping[str, Marks], kernel: str,
+          tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """The distribution's kernel and its own modules; the hints module came before these."""
+    assert ours
     place = tmp_path_factory.mktemp("stacked")
     system = release.disk(place)
-    bare = machine(foreign_kernel, place)
+    bare = machine(paths.KERNEL, place)
     dressed = kinds.dress(replace(bare, extra=(*bare.extra, *namespace(8, system))), "distro",
                           hints.MODULE)
-    with serving(dressed, log_root() / "hints-stacked", kinds.BOOT_LIMIT_S, ALLOWED) as running:
+    logs = log_root() / f"hints-stacked-{kernel}"
+    with serving(dressed, logs, kinds.BOOT_LIMIT_S, ALLOWED) as running:
         running.shell(names(8))
         release.mount(running, 8)
         load(running)
@@ -82,22 +106,16 @@ def guest(foreign_kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         running.shell(f"{GONE}; umount {TOOLS}; umount -l {release.SYSTEM}")
 
 
-def test_agreement(guest: Guest, foreign_kernel: Path, tmp_path: Path) -> None:
+def test_agreement(guest: Guest, kernel: str, ours: Mapping[str, Marks]) -> None:
     """Row by row; the table is left in the logs."""
     assert not [line for line in guest.shell(f"cat {hints.DEBUGFS}/kinds").splitlines()
                 if line.startswith("lost")]
     its = {name: sent(guest, script) for name, script in scripts().items()}
-    with serving(machine(foreign_kernel, tmp_path), log_root() / "hints-stacked-ours",
-                 BOOT_LIMIT_S) as running:
-        running.shell(f"set -e; {names(7)} mkdir -p {TOOLS}; mount -t ext4 -o ro /tmp/ns7 {TOOLS};"
-                      f"{MADE} {OPENED}")
-        ours = {name: sent(running, script) for name, script in scripts().items()}
-        running.shell(GONE)
     lines = ["| | our kernel | module | agreement |", "|---|---|---|---|"]
     for name, mark in ours.items():
         cells = [f"{m.urgent} / {m.barrier} / {m.unmarked}" for m in (mark, its[name])]
         lines.append(f"| {name} | {' | '.join(cells)} | {agreement(mark, its[name]):.0%} |")
-    (log_root() / "hints-stacked.md").write_text("\n".join(lines) + "\n", "utf-8")
+    (log_root() / f"hints-stacked-{kernel}.md").write_text("\n".join(lines) + "\n", "utf-8")
     assert [name for name in SURE if agreement(ours[name], its[name]) < SURE_SHARE] == []
 
 

@@ -12,7 +12,7 @@ import canned
 import pytest
 
 from cint import paths
-from cint.build import debian
+from cint.build import debian, sources
 from cint.errors import CintError, UsageError
 from cint.guest import appdisk
 from cint.measure import apps, boots, comparison, sampling
@@ -199,6 +199,15 @@ def test_a_package_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_roots_are_the_same_in_any_order() -> None:
     assert debian.Root("bookworm", ("a", "b")).place == debian.Root("bookworm", ("b", "a")).place
     assert debian.Root("bookworm", ("a",)).place != debian.Root("trixie", ("a",)).place
+
+
+def test_a_root_of_backports_is_of_its_release() -> None:
+    words = debian.command("trixie-backports", ("b=1", "a"), Path("/there"), "--format=directory")
+    assert "--include=a,b=1" in words
+    lists = sources.apt_root("trixie-backports", "deb") / "sources.list"
+    assert words[-3:] == ["trixie", "/there", str(lists)]
+    bare = debian.command("trixie", (), Path("/there"))
+    assert not any(word.startswith("--include") for word in bare)
 
 
 # ---- the table ----------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A root file system of Debian with packages of one's choice, as an archive.
+"""A root file system of Debian with packages of one's choice, usually as an archive.
 
 mmdebstrap makes it, of packages by name, with the host's mirror and a fixed time in all files, so
 that the same versions give the same bytes. Nobody has to be root. A guest unpacks it: see
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,14 +82,24 @@ def _check_known(root: Root, what: str) -> None:
         raise UsageError(f"{what}: Debian {root.release} has no package {', '.join(unknown)}")
 
 
+def command(release: str, wanted: Sequence[str], target: Path, *more: str) -> list[str]:
+    """mmdebstrap's words for a root at ``target``, with the lists that sources.py has fetched.
+
+    ``wanted`` are packages beside the essential ones, also as NAME=VERSION; ``release`` may be one
+    of backports; ``more`` are options.
+    """
+    lists = sources.apt_root(release, "deb") / "sources.list"
+    include = [f"--include={','.join(sorted(wanted))}"] if wanted else []
+    return ["mmdebstrap", "--variant=essential", *more,
+            '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Sandbox::User "root"',
+            *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT), *include,
+            release.removesuffix("-backports"), str(target), str(lists)]
+
+
 def _make(step: steps.Step, root: Root, target: Path) -> None:
-    words = ["mmdebstrap", "--variant=essential", "--format=tar",
-             '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Sandbox::User "root"',
-             *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT)]
-    words += [f"--include={','.join(sorted(root.packages))}"] if root.packages else []
-    lists = sources.apt_root(root.release, "deb") / "sources.list"
-    step.run([*words, root.release, str(target), str(lists)], env={"SOURCE_DATE_EPOCH": EPOCH},
-             parse=progress, hint="is the package mirror reachable?")
+    step.run(command(root.release, root.packages, target, "--format=tar"),
+             env={"SOURCE_DATE_EPOCH": EPOCH}, parse=progress,
+             hint="is the package mirror reachable?")
 
 
 def progress(line: str) -> str | None:
