@@ -64,6 +64,11 @@ const char *who_lost(unsigned int n);
  * Any context, also with interrupts off. The request is about to be sent, so its bios are there.
  */
 struct verdict who_waits(const struct request *rq, enum batches batches);
+/*
+ * Any context that may not be preempted: the task that runs hands that many requests of a queue to
+ * the layer below, and sends them itself if @sends.
+ */
+void who_unplugs(const struct request_queue *q, unsigned int depth, bool sends);
 
 /* layout.c: where a member of one of the kernel's own structures is. */
 struct layout {
@@ -85,10 +90,10 @@ int layout_find(struct layout *rows, unsigned int count, const char *module);
 bool layout_is_described(const char *module);
 /*
  * Whether the kernel, or a module of it, describes a tracepoint of that name whose probes get these
- * arguments ("*name" is a pointer to that type) after their own. Process context, may sleep.
+ * arguments ("*name" is a pointer to that type; NULL ends them) after their own. Process context,
+ * may sleep.
  */
-bool layout_tracepoint(const char *module, const char *name, const char * const *arguments,
-		       unsigned int count);
+bool layout_tracepoint(const char *module, const char *name, const char * const *arguments);
 
 /* controllers.c: which controllers take hints. */
 #define MOST_CONTROLLERS 32

@@ -304,11 +304,14 @@ bool layout_is_described(const char *module)
 
 /* Whether a typedef is of a pointer to a function of void *, and then of these. */
 static bool takes(const struct types *all, const struct btf_type *type,
-		  const char * const *arguments, unsigned int count)
+		  const char * const *arguments)
 {
 	const struct btf_param *param;
+	unsigned int count = 0;
 	unsigned int i;
 
+	while (arguments[count])
+		count++;
 	type = type_of(all, type->type);
 	if (!type || BTF_INFO_KIND(type->info) != BTF_KIND_PTR)
 		return false;
@@ -324,7 +327,7 @@ static bool takes(const struct types *all, const struct btf_type *type,
 }
 
 static bool has_tracepoint(const struct types *all, const char *typedef_name,
-			   const char * const *arguments, unsigned int count)
+			   const char * const *arguments)
 {
 	u32 n;
 
@@ -333,13 +336,12 @@ static bool has_tracepoint(const struct types *all, const char *typedef_name,
 
 		if (BTF_INFO_KIND(type->info) == BTF_KIND_TYPEDEF &&
 		    !strcmp(text(all, type->name_off), typedef_name))
-			return takes(all, type, arguments, count);
+			return takes(all, type, arguments);
 	}
 	return false;
 }
 
-bool layout_tracepoint(const char *module, const char *name, const char * const *arguments,
-		       unsigned int count)
+bool layout_tracepoint(const char *module, const char *name, const char * const *arguments)
 {
 	struct types kernel, own;
 	char typedef_name[64];
@@ -349,11 +351,11 @@ bool layout_tracepoint(const char *module, const char *name, const char * const 
 	if (open_types(&kernel, "vmlinux", NULL))
 		return false;
 	if (!module) {
-		found = has_tracepoint(&kernel, typedef_name, arguments, count);
+		found = has_tracepoint(&kernel, typedef_name, arguments);
 	} else if (open_types(&own, module, &kernel)) {
 		found = false;
 	} else {
-		found = has_tracepoint(&own, typedef_name, arguments, count);
+		found = has_tracepoint(&own, typedef_name, arguments);
 		close_types(&own);
 	}
 	close_types(&kernel);

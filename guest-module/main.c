@@ -4,8 +4,8 @@
  *
  * The NVMe driver has a tracepoint between the making of a command and its sending, which hands
  * over request and command. A probe there marks commands that somebody waits for (who.c) of
- * controllers that take hints (controllers.c). Another one sees the answers to Identify. While the
- * module is off no probe is registered.
+ * controllers that take hints (controllers.c). Another one sees the answers to Identify, a third
+ * what is handed to an I/O scheduler at once. While the module is off no probe is registered.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -93,20 +93,28 @@ static void on_complete(void *unused, struct request *rq)
 		controllers_complete(rq);
 }
 
+static void on_unplug(void *unused, struct request_queue *q, unsigned int depth, bool sends)
+{
+	who_unplugs(q, depth, sends);
+}
+
 /* --- probes ----------------------------------------------------------------------------- */
 
-static const char * const setup_arguments[] = { "*request", "*nvme_command" };
+#define MOST_ARGUMENTS 3
 
 static struct probe {
 	const char *name;
 	void *function;
-	unsigned int arguments;		/* of setup_arguments */
+	const char *arguments[MOST_ARGUMENTS + 1];	/* types, for layout_tracepoint() */
+	const char *lost;		/* what is not marked without it */
 	struct tracepoint *tracepoint;	/* NULL: the driver is not there, or not as expected */
 	struct tracepoint *coming;	/* of a module whose types are not described yet */
 	bool registered;
 } probes[] = {
-	{ "nvme_setup_cmd", on_setup, 2 },
-	{ "nvme_complete_rq", on_complete, 1 },
+	{ "nvme_setup_cmd", on_setup, { "*request", "*nvme_command" }, "anything" },
+	{ "nvme_complete_rq", on_complete, { "*request" }, "anything" },
+	{ "block_unplug", on_unplug, { "*request_queue", "unsigned int", "bool" },
+	  "ends of batches below an I/O scheduler" },
 };
 
 /* Guards probes[] and "on". */
@@ -150,10 +158,9 @@ static void found_tracepoint(struct tracepoint *tracepoint, const char *module)
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		if (strcmp(tracepoint->name, probes[i].name))
 			continue;
-		if (!layout_tracepoint(module, probes[i].name, setup_arguments,
-				       probes[i].arguments)) {
-			pr_err("tracepoint %s is not as expected in this kernel: nothing is marked\n",
-			       probes[i].name);
+		if (!layout_tracepoint(module, probes[i].name, probes[i].arguments)) {
+			pr_err("tracepoint %s is not as expected in this kernel, so unmarked: %s\n",
+			       probes[i].name, probes[i].lost);
 			continue;
 		}
 		mutex_lock(&probes_lock);

@@ -190,6 +190,19 @@ static struct seen seen[1 << SEEN_BITS];
 /* The task whose list of requests is being sent on this CPU and has not come to its end. */
 static DEFINE_PER_CPU(struct task_struct *, sending_list);
 
+/*
+ * A list that was handed to an I/O scheduler on this CPU. It is sent before the task goes on, in an
+ * order that nothing tells, so what is sent is counted. Fewer may be, where they are merged.
+ */
+struct handed {
+	const struct task_struct *task;
+	const struct request_queue *queue;
+	const struct request *rq;	/* the last one that was counted; never followed */
+	unsigned int left;
+};
+
+static DEFINE_PER_CPU(struct handed, handed);
+
 const char *who_kind_name(enum kind kind)
 {
 	return kind_names[kind];
@@ -611,21 +624,50 @@ static noinline struct verdict bios_wait(const struct bio *bio)
 	return best;
 }
 
+/* Without a scheduler this comes, if at all, when they have been sent. */
+void who_unplugs(const struct request_queue *q, unsigned int depth, bool sends)
+{
+	struct handed *list = this_cpu_ptr(&handed);
+
+	list->task = current;
+	list->queue = q;
+	list->left = sends && q->elevator ? depth : 0;
+}
+
+static void count_handed(const struct request *rq)
+{
+	struct handed *list = this_cpu_ptr(&handed);
+
+	if (list->task != current || list->queue != rq->q)
+		return;
+	list->rq = rq;
+	list->left--;
+}
+
 /*
  * Whether others of the list that the submitter had plugged are sent after this one. Where a list
  * is a pointer, it is walked; where it is a structure, requests are taken off its front.
  */
 #ifdef HAVE_STRUCT_RQ_LIST
-static bool others_follow(const struct request *rq)
+static bool others_are_plugged(const struct request *rq)
 {
 	return current->plug && !rq_list_empty(&current->plug->mq_list);
 }
 #else
-static bool others_follow(const struct request *rq)
+static bool others_are_plugged(const struct request *rq)
 {
 	return current->plug && current->plug->mq_list && rq->rq_next;
 }
 #endif
+
+static bool others_follow(const struct request *rq)
+{
+	const struct handed *list = this_cpu_ptr(&handed);
+
+	if (unlikely(list->rq == rq && rq->q->elevator))
+		return list->left;
+	return others_are_plugged(rq);
+}
 
 /*
  * Whether a request of aio or io_uring ends a list: BATCHES_OF_TWO if others of the list were sent
@@ -679,6 +721,12 @@ static noinline struct verdict bios_and_list_wait(const struct request *rq, enum
 	return found;
 }
 
+static noinline struct verdict handed_waits(const struct request *rq, enum batches batches)
+{
+	count_handed(rq);
+	return bios_and_list_wait(rq, batches);
+}
+
 /* Set in the classes that decide by themselves, realtime and idle, and in no other. */
 #define PRIORITY_DECIDES BIT(IOPRIO_CLASS_SHIFT)
 
@@ -691,6 +739,8 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 	const struct bio *bio = rq->bio;
 	const struct seen *slot;
 
+	if (unlikely(this_cpu_read(handed.left)))
+		return handed_waits(rq, batches);
 	if (unlikely(!bio || bio->bi_next || (rq->cmd_flags & REQ_POLLED) ||
 		     (bio->bi_ioprio & PRIORITY_DECIDES)))
 		return bios_and_list_wait(rq, batches);

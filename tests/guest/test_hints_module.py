@@ -144,6 +144,11 @@ def by_kind(guest: Guest) -> dict[tuple[str, str], tuple[int, ...]]:
     return {(row[0], row[1]): tuple(map(int, row[3::2])) for row in rows}
 
 
+def probes(guest: Guest) -> dict[str, str]:
+    """Each tracepoint, and whether the module has a probe there."""
+    return dict(line.split() for line in guest.shell(f"cat {hints.DEBUGFS}/probes").splitlines())
+
+
 #: What is done, on which file, and what is marked; our kernel marks the same by test_hints.py.
 DIRECT = {
     "pread": ("--api=pread --count=64", Marks(urgent=64)),
@@ -163,6 +168,18 @@ def test_direct(marking: Guest, file: str) -> None:
     # In how many commands depends on the kernel.
     large = sent(marking, hintio("--api=pread --size=2m --count=4", file))
     assert large.urgent == large.total >= 16
+
+
+def test_below_a_scheduler(marking: Guest) -> None:
+    """A batch has its end there as well, whoever sends it; and so has one that is merged."""
+    file = f"/sys/block/$(basename $(readlink {BDEV}))/queue/scheduler"
+    known = re.findall(r"[a-z-]+", marking.shell(f"cat {file}"))
+    assert {"none", "mq-deadline"} <= set(known)
+    for name in known:
+        marking.shell(f"echo {name} > {file}")
+        assert ({what: sent(marking, hintio(options)) for what, (options, _) in DIRECT.items()}
+                == {what: wanted for what, (_, wanted) in DIRECT.items()}), name
+    marking.shell(f"echo none > {file}")
 
 
 def test_batches_of_one(marking: Guest) -> None:
@@ -252,7 +269,7 @@ def test_switch(marking: Guest) -> None:
     """Off is without any probe; on asks the controllers again. So does a reset of one."""
     read = hintio("--api=pread --count=4")
     marking.shell(f"echo 0 > {PARAMETERS}/on")
-    assert set(marking.shell(f"cut -d' ' -f2 {hints.DEBUGFS}/probes").split()) == {"off"}
+    assert set(probes(marking).values()) == {"off"}
     assert marking.shell(f"cat {hints.DEBUGFS}/counters") == ""
     assert sent(marking, read) == Marks(4)
     marking.shell(f"echo 1 > {PARAMETERS}/on")
@@ -335,11 +352,12 @@ def test_the_driver_comes_after_it(guest: Guest) -> None:
     """As where the module is loaded early and the driver when its device is found."""
     load(guest)
     guest.shell(f"set -e; umount {EXT4} {XFS}; rmmod nvme; rmmod nvme_core")
-    assert set(guest.shell(f"cut -d' ' -f2 {hints.DEBUGFS}/probes").split()) == {"absent"}
+    assert probes(guest) == {"nvme_setup_cmd": "absent", "nvme_complete_rq": "absent",
+                             "block_unplug": "off"}
     guest.shell("set -e; for m in $(grep nvme /lib/modules/load-order); do"
                 " insmod $m 2>/dev/null || true; done;"
                 f"rm /tmp/ns? {OTHER}; {NAMES} {FILE_SYSTEMS}")
-    assert set(guest.shell(f"cut -d' ' -f2 {hints.DEBUGFS}/probes").split()) == {"on"}
+    assert set(probes(guest).values()) == {"on"}
     assert sent(guest, hintio("--api=pread --count=4")) == Marks(urgent=4)
     assert dsmgmt(guest, hintio("--api=pread --count=4", OTHER)).popitem()[1] == [0] * 4
     guest.shell(f"rmmod {module.NAME}")

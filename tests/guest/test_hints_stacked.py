@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import release
 from conftest import log_root
-from marks import QUIET, Marks, hintio, names, namespace, sent
+from marks import BDEV, QUIET, Marks, hintio, names, namespace, sent
 from serving import Guest, serving
 from test_foreign import BOOT_LIMIT_S, BTRFS, MIB, RESET, TOOLS, dm, machine, md
 from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, by_kind, load
@@ -44,6 +44,10 @@ GONE = (f"umount {BTRFS}; echo clear > /sys/block/md_zero/md/array_state;"
 MODULES = "modprobe -a ecb xts aes_generic btrfs dm_crypt raid0 raid1"
 #: Rows on each of them ...
 DONE = ("pread", "pwrite", "aio, batches of 16", "io_uring, batches of 16", "page cache, random")
+#: ... on a disk with an I/O scheduler ...
+BELOW_SCHEDULER = ("pread", "aio, batches of 16", "aio, batches of 8 that merge",
+                   "io_uring, batches of 16")
+SCHEDULER = f"/sys/block/$(basename $(readlink {BDEV}))/queue/scheduler"
 #: ... and on btrfs.
 ON_BTRFS = {
     "fsync": DIRTY + hintio("--op=write --count=0 --sync=fsync", "{0}/file"),
@@ -53,6 +57,7 @@ ON_BTRFS = {
 #: Rows that have to agree, and by how much.
 SURE = [f"{where}: {what}" for where in ("device mapper, linear", "dm-crypt", "RAID 0", "RAID 1",
                                          "btrfs") for what in ("pread", "pwrite")]
+SURE += [f"mq-deadline: {what}" for what in BELOW_SCHEDULER]
 SURE_SHARE = 0.99
 
 
@@ -61,6 +66,8 @@ def scripts() -> dict[str, str]:
     drop = "echo 3 > /proc/sys/vm/drop_caches; "
     found = {f"{where}: {name}": (drop if "cache" in name else "") + hintio(DIRECT[name], file)
              for where, file in FILES.items() for name in DONE}
+    found |= {f"mq-deadline: {name}": f"echo mq-deadline > {SCHEDULER};"
+              f"{hintio(DIRECT[name])}; echo none > {SCHEDULER}" for name in BELOW_SCHEDULER}
     return found | {f"btrfs: {name}": script.format(BTRFS) for name, script in ON_BTRFS.items()}
 
 
