@@ -2,9 +2,9 @@
 """A tracepoint of the driver is switched without pause while its CPUs send commands.
 
 Once by the kernel's own event, without our module, and once by the module's parameter while it is
-removed and loaded. The CPUs take turns in one thread: where each has a thread of its own QEMU can
-keep translated code from before a store to it, and the kernel meets a breakpoint that it has taken
-away (docs/hints-module.md).
+removed and loaded. Each CPU has a thread of its own, as in any guest: a QEMU without our repair can
+keep translated code from before a store to it then, and the kernel meets a breakpoint that it has
+taken away (docs/hints-module.md). And once the CPUs take turns in one thread.
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ cpus_allowed=1
 TOGGLE = "for i in $(seq {rounds}); do echo 1 > {file}; echo 0 > {file}; done"
 
 
-@pytest.fixture(scope="module")
-def guest() -> Iterator[Guest]:
+@pytest.fixture(scope="module", params=["threads", "one-thread"])
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """The distribution's kernel, with no module yet."""
     with steps.build_lock():
         release.build_module()
-    machine = kinds.dress(replace(hint_machine(), one_thread=True), "distro", hints.MODULE)
-    with serving(machine, log_root() / "hints-toggled", kinds.BOOT_LIMIT_S, ALLOWED) as running:
+    bare = replace(hint_machine(), one_thread=request.param == "one-thread")
+    machine = kinds.dress(bare, "distro", hints.MODULE)
+    logs = log_root() / f"hints-toggled-{request.param}"
+    with serving(machine, logs, kinds.BOOT_LIMIT_S, ALLOWED) as running:
         running.shell(f"{names(1)} mount -t tracefs none /sys/kernel/tracing 2>/dev/null || true")
         yield running
 
