@@ -95,6 +95,12 @@ def foreign_kernel() -> Path:
 
 
 @pytest.fixture(scope="session")
+def checked_kernel() -> Path:
+    """The same without our patches, and with modules."""
+    return built(linux.CHECKED)
+
+
+@pytest.fixture(scope="session")
 def race_kernel() -> Path:
     """The kernel that looks for data races."""
     return built(linux.RACES)

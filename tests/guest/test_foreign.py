@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -219,21 +219,22 @@ CONTEXTS = {
 }
 
 
-def machine(kernel: Path, directory: Path, *append: str) -> vm.Machine:
-    """A guest with the first namespace on a file and six more, the last with the tools."""
+def machine(kernel: Path, directory: Path, *append: str,
+            files: tuple[Path, ...] = ()) -> vm.Machine:
+    """A guest with the first namespace on a file and six more, the last with tools and files."""
     disks = [make_disk(directory / f"{n}.img", size=SIZE + MIB) for n in range(1, 6)]
     disks.append(make_disk(directory / "6.img", "mkfs.btrfs", "-q", size=256 * MIB))
-    disks.append(tools_image(directory, ("dmsetup",)))
+    disks.append(tools_image(directory, ("dmsetup",), files))
     extra = [word for n, disk in enumerate(disks[1:], 2) for word in namespace(n, disk)]
     first = hint_machine("nvme_core.multipath=N", *append, extra=tuple(extra), kernel=kernel)
     return replace(first, backend=vm.Backend(disks[0]))
 
 
 @contextmanager
-def running(machine: vm.Machine, logs: Path, namespaces: int = 7,
-            owner: str = "nvme0") -> Iterator[Guest]:
-    """A guest of that kernel with the tools in place."""
-    with serving(machine, logs, BOOT_LIMIT_S) as guest:
+def running(machine: vm.Machine, logs: Path, namespaces: int = 7, owner: str = "nvme0",
+            allowed: Sequence[str] = ()) -> Iterator[Guest]:
+    """A guest of that kernel with the tools in place; it may say what the patterns match."""
+    with serving(machine, logs, BOOT_LIMIT_S, allowed) as guest:
         guest.shell(f"{names(namespaces, owner)} {NO_FAIR_SERVER} mkdir -p {TOOLS};"
                     f"mount -t ext4 -o ro /tmp/ns{namespaces} {TOOLS}")
         yield guest

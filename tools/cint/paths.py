@@ -58,6 +58,8 @@ LINUX_KCSAN_BUILD = BUILD / "linux-kcsan"
 #: sources are beside the objects in the same way, or the compiler cache would find nothing.
 LINUX_PLAIN_SRC = BUILD / "plain/src/linux"
 LINUX_PLAIN_BUILD = BUILD / "plain/linux"
+#: The same source with its own checks, for the hints module.
+LINUX_CHECKED_BUILD = BUILD / "plain/linux-checked"
 #: Where the series is compiled patch by patch.
 LINUX_SERIES = BUILD / "series"
 #: A person's own trees and their kernels' objects are kept apart: neither spoils the

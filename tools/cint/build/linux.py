@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Kernel:
     fragments: tuple[Path, ...]
     #: With our patches.
     patched: bool = True
+    #: What make is asked for.
+    targets: tuple[str, ...] = ("bzImage",)
 
     @property
     def image(self) -> Path:
@@ -62,6 +65,11 @@ RACES = Kernel("linux-kcsan", "the guest kernel with its detector of data races"
 #: As the measured one, but for our patches.
 PLAIN = Kernel("linux-plain", "the guest kernel without our patches", paths.LINUX_PLAIN_BUILD,
                (_BASE,), patched=False)
+#: As FOREIGN, but for our patches, and with modules; built for the slow tests only.
+CHECKED = Kernel("linux-checked", "a kernel without our patches that checks itself",
+                 paths.LINUX_CHECKED_BUILD,
+                 (*FOREIGN.fragments, paths.KERNEL_CONFIG / "module.config"), patched=False,
+                 targets=("bzImage", "modules"))
 
 
 def parse_config(text: str) -> dict[str, str]:
@@ -201,10 +209,26 @@ def _make_image(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int)
     """Configure and build; returns the kernel's release."""
     _configure(step, kernel, tree, jobs)
     progress = steps.counter(r"  (CC|AS|LD|AR|HOSTCC) ", _FULL_BUILD)
-    make(step, kernel, tree, jobs, "bzImage", parse=progress)
+    make(step, kernel, tree, jobs, *kernel.targets, parse=progress)
     release = (kernel.directory / "include/config/kernel.release").read_text().strip()
     step.summary(release)
     return release
+
+
+def build_module(kernel: Kernel, name: str, files: Iterable[Path]) -> Path:
+    """A module for a kernel that has been built with them, of its sources: NAME.ko, stripped."""
+    place = kernel.directory / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    for path in files:
+        shutil.copyfile(path, place / path.name)
+    with steps.step(f"{kernel.name}-{name}", f"Build {name} for {kernel.what}") as step:
+        # Nobody reads a module's own types.
+        step.run(["make", "-C", place, f"KDIR={kernel.directory}", "ARCH=x86_64", "CC=ccache gcc",
+                  "CONFIG_DEBUG_INFO_BTF_MODULES=", "KCFLAGS=-Werror"],
+                 env={**steps.ccache_env(), **_IDENTITY})
+        step.run(["strip", "--strip-debug", place / f"{name}.ko"])
+    return place / f"{name}.ko"
 
 
 def build_port(tree: patches.Tree, directory: Path, jobs: int) -> Path:

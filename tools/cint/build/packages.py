@@ -34,8 +34,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),
     "model": ("gcc", "libc6-dev", "spin"),
     "guest tests": ("dmsetup", "e2fsprogs", "kmod", "sqlite3", "xfsprogs"),
-    # where others stand between a program and the driver
-    "foreign tests": ("btrfs-progs", "kexec-tools"),
+    # where others stand between a program and the driver, and pahole for a kernel with BTF
+    "foreign tests": ("btrfs-progs", "kexec-tools", "pahole"),
     "sanitizers": ("clang", "libclang-rt-dev", "llvm"),
     # displays, sound, disks and networks of own machines, and the firmware that boots them
     "own machines": ("libgtk-3-dev", "libspice-server-dev", "libspice-protocol-dev",
