@@ -92,6 +92,11 @@ def test_rest_of_block(guest: Guest, where: str) -> None:
     assert marks(guest, script, DEFAULT & ~WAIT).urgent == 0
 
 
+#: On a device that takes page for page: neighbours are not one command.
+SWAP_ON = ("mkswap /tmp/ns4 >/dev/null; swapon /tmp/ns4; mkdir -p /tmp/cg;"
+           "echo 2 > /sys/block/$(basename $(readlink /tmp/ns4))/queue/nomerges;"
+           "mount -t cgroup2 none /tmp/cg 2>/dev/null; echo +memory >"
+           " /tmp/cg/cgroup.subtree_control; mkdir -p /tmp/cg/small")
 #: A shell with 16 MB of text in a variable, most of which is swapped out before it is used.
 SWAPPED = """\
 mkfifo /tmp/go
@@ -106,11 +111,8 @@ SWAP_IN = "echo > /tmp/go; until [ -s /tmp/length ]; do sleep 0.01; done; rm /tm
 
 @pytest.fixture
 def swap(guest: Guest) -> Iterator[Guest]:
-    """Room to swap on a device that takes page for page: neighbours are not one command."""
-    guest.shell("mkswap /tmp/ns4 >/dev/null; swapon /tmp/ns4; mkdir -p /tmp/cg;"
-                "echo 2 > /sys/block/$(basename $(readlink /tmp/ns4))/queue/nomerges;"
-                "mount -t cgroup2 none /tmp/cg 2>/dev/null; echo +memory >"
-                " /tmp/cg/cgroup.subtree_control; mkdir -p /tmp/cg/small")
+    """Room to swap."""
+    guest.shell(SWAP_ON)
     yield guest
     guest.shell("swapoff /tmp/ns4")
 

@@ -32,6 +32,7 @@ from marks import (
     sent,
 )
 from serving import Guest, serving
+from test_hint_waits import SWAP_IN, SWAP_ON, SWAPPED
 
 from cint import paths, steps
 from cint.build import distro, sources
@@ -42,7 +43,7 @@ OTHER = "/tmp/other"
 #: Which of the two controllers is which, and their disks by namespace.
 NAMES = """\
 cd /sys/class/nvme
-until grep -lq other */serial && [ "$(cat */nvme*n*/nsid | wc -l)" = 4 ]; do sleep 0.05; done
+until grep -lq other */serial && [ "$(cat */nvme*n*/nsid | wc -l)" = 5 ]; do sleep 0.05; done
 other=$(dirname $(grep -l other */serial))
 for f in */nvme*n*/nsid; do
     disk=$(basename $(dirname $f))
@@ -58,7 +59,8 @@ RELOADS, MORE_RELOADS = 4, 100
 #: Namespaces 2 and 3, with a file each.
 FILE_SYSTEMS = (f"mkdir -p {EXT4} {XFS}; {MOUNT_EXT4} /tmp/ns2 {EXT4}; mount -t xfs /tmp/ns3 {XFS};"
                 f"for f in {EXT4} {XFS}; do"
-                " dd if=/dev/zero of=$f/file bs=1M count=16 2>/dev/null; done; sync")
+                " dd if=/dev/zero of=$f/file bs=1M count=16 2>/dev/null; mkdir -p $f/dir;"
+                " for i in $(seq 200); do : > $f/dir/$i; done; done; sync")
 DIRTY = "dd if=/dev/zero of={0}/file bs=64k count=16 conv=notrunc 2>/dev/null; "
 VERIFY = """\
 [{}]
@@ -100,10 +102,10 @@ def test_builds_for_other_releases(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def disks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
-    """Namespaces 2 and 3, ext4 and XFS; and the other controller's."""
+    """Namespaces 2 to 4, ext4, XFS and room to swap; and the other controller's."""
     root = tmp_path_factory.mktemp("disks")
     return (make_disk(root / "ext4", *MKFS_EXT4), make_disk(root / "xfs", *MKFS_XFS),
-            make_disk(root / "other", size=128 << 20))
+            make_disk(root / "swap"), make_disk(root / "other", size=128 << 20))
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +113,8 @@ def guest(built: Path, disks: tuple[Path, ...]) -> Iterator[Guest]:
     """The distribution's kernel with a cint controller, one of stock QEMU, and no module yet."""
     assert built.exists()
     machine = hint_machine(extra=(
-        *namespace(2, disks[0]), *namespace(3, disks[1]),
-        "-blockdev", f"driver=file,node-name=other,filename={disks[2]}",
+        *(word for n, disk in enumerate(disks[:3], 2) for word in namespace(n, disk)),
+        "-blockdev", f"driver=file,node-name=other,filename={disks[3]}",
         "-device", "nvme,id=nvme1,serial=other,drive=other"))
     machine = kinds.dress(machine, "distro", hints.MODULE)
     with serving(machine, log_root() / "hints-module", kinds.BOOT_LIMIT_S, ALLOWED) as running:
@@ -171,14 +173,18 @@ def test_direct(marking: Guest, file: str) -> None:
 
 
 def test_below_a_scheduler(marking: Guest) -> None:
-    """A batch has its end there as well, whoever sends it; and so has one that is merged."""
+    """A batch has its end there as well, and so has one that is merged.
+
+    On one CPU, for a scheduler that is handed requests on another one sends them from there.
+    """
     file = f"/sys/block/$(basename $(readlink {BDEV}))/queue/scheduler"
     known = re.findall(r"[a-z-]+", marking.shell(f"cat {file}"))
     assert {"none", "mq-deadline"} <= set(known)
     for name in known:
         marking.shell(f"echo {name} > {file}")
-        assert ({what: sent(marking, hintio(options)) for what, (options, _) in DIRECT.items()}
-                == {what: wanted for what, (_, wanted) in DIRECT.items()}), name
+        found = {what: sent(marking, f"taskset 1 {hintio(options)}")
+                 for what, (options, _) in DIRECT.items()}
+        assert found == {what: wanted for what, (_, wanted) in DIRECT.items()}, name
     marking.shell(f"echo none > {file}")
 
 
@@ -323,6 +329,7 @@ ON_FILES = {
     "pwrite that extends": "rm -f {0}/longer; " + hintio(
         "--op=write --api=pread --count=16 --create", "{0}/longer"),
     "msync": hintio("--op=write --api=mmap --stride=1m --count=8 --sync=msync", "{0}/file"),
+    "directory that is not cached": "echo 3 > /proc/sys/vm/drop_caches; ls -l {0}/dir >/dev/null",
 }
 PLACES = {"block device": BDEV, "ext4": f"{EXT4}/file", "XFS": f"{XFS}/file"}
 #: These have to agree: who waits in direct I/O, and in an fsync.
@@ -337,6 +344,16 @@ def scripts() -> dict[str, str]:
              for where, file in PLACES.items() for name, options in EACH.items()}
     return found | {f"{where}: {name}": script.format(PLACES[where].rpartition("/")[0])
                     for where in ("ext4", "XFS") for name, script in ON_FILES.items()}
+
+
+def rows(guest: Guest) -> dict[str, Marks]:
+    """What a kernel marks of each."""
+    found = {name: sent(guest, script) for name, script in scripts().items()}
+    guest.shell(SWAP_ON)
+    guest.shell(SWAPPED)
+    found["swap-in"] = sent(guest, SWAP_IN)
+    guest.shell("swapoff /tmp/ns4")
+    return found
 
 
 def agreement(ours: Marks, its: Marks) -> float:
@@ -367,14 +384,15 @@ def test_the_driver_comes_after_it(guest: Guest) -> None:
 def test_agreement(guest: Guest, disks: tuple[Path, ...]) -> None:
     """The module's marks beside our kernel's, row by row; the table is left in the logs."""
     load(guest)
-    its = {name: sent(guest, script) for name, script in scripts().items()}
-    images = [disk.with_name(f"{disk.name}-ours") for disk in disks[:2]]
-    for image, mkfs in zip(images, (MKFS_EXT4, MKFS_XFS), strict=True):
+    its = rows(guest)
+    images = [disk.with_name(f"{disk.name}-ours") for disk in disks[:3]]
+    for image, mkfs in zip(images, (MKFS_EXT4, MKFS_XFS, ()), strict=True):
         make_disk(image, *mkfs)
-    machine = hint_machine(extra=(*namespace(2, images[0]), *namespace(3, images[1])))
+    machine = hint_machine(extra=tuple(word for n, image in enumerate(images, 2)
+                                       for word in namespace(n, image)))
     with serving(machine, log_root() / "hints-module-ours") as ours_guest:
-        ours_guest.shell(f"set -e; {names(3)} {QUIET} {FILE_SYSTEMS}")
-        ours = {name: sent(ours_guest, script) for name, script in scripts().items()}
+        ours_guest.shell(f"set -e; {names(4)} {QUIET} {FILE_SYSTEMS}")
+        ours = rows(ours_guest)
         ours_guest.shell(f"umount {EXT4} {XFS}")
     lines, wrong = ["| | our kernel | module | agreement |", "|---|---|---|---|"], []
     for name, mark in ours.items():

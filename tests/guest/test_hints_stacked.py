@@ -67,7 +67,8 @@ def scripts() -> dict[str, str]:
     found = {f"{where}: {name}": (drop if "cache" in name else "") + hintio(DIRECT[name], file)
              for where, file in FILES.items() for name in DONE}
     found |= {f"mq-deadline: {name}": f"echo mq-deadline > {SCHEDULER};"
-              f"{hintio(DIRECT[name])}; echo none > {SCHEDULER}" for name in BELOW_SCHEDULER}
+              f" taskset 1 {hintio(DIRECT[name])}; echo none > {SCHEDULER}"
+              for name in BELOW_SCHEDULER}
     return found | {f"btrfs: {name}": script.format(BTRFS) for name, script in ON_BTRFS.items()}
 
 
