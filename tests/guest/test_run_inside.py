@@ -98,3 +98,24 @@ def test_one_who_reads_slowly_gets_all_and_one_who_goes_ends_it() -> None:
             process.stdout.close()
             code = process.wait(60)
         assert (len(took), code) == (takes, 0)
+
+
+@pytest.mark.slow
+def test_a_whole_debian(tmp_path: Path) -> None:
+    """A package's program, files of this machine, both streams, and what is written is gone."""
+    (tmp_path / "ask").write_text("select 40 + 2;\n")
+    words = ["--guest", "debian", "--packages", "sqlite3", "--copy", str(tmp_path / "ask"), "--"]
+    for _ in range(2):
+        done = run(*words, "sh", "-c", "[ ! -e /written ] && echo x > /written && sync && "
+                   "stat -f -c %T / && pwd && sqlite3 :memory: < ask; cat >&2; exit 5", data=b"in")
+        assert done.returncode == 5, done.stderr
+        assert done.stdout == b"ext2/ext3\n/root\n42\n"
+        assert done.stderr.endswith(b"in")
+    assert run(*words, "nothing-of-that-name").returncode == 127
+
+
+def test_a_package_that_debian_has_not() -> None:
+    done = run("--guest", "debian", "--packages", "sqlite4", "--", "true")
+    assert done.returncode == 2
+    errors = [line for line in done.stderr.decode().splitlines() if line.startswith("cint: error")]
+    assert errors == ["cint: error: --guest debian: Debian bookworm has no package sqlite4"]

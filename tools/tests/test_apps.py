@@ -2,8 +2,12 @@
 """A person's own program as a workload: its file, its disk, what it tells, and the table."""
 
 import argparse
+import multiprocessing
+import os
+import shlex
 import subprocess
 import tarfile
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +15,11 @@ from typing import Any
 import canned
 import pytest
 
-from cint import paths
-from cint.build import debian, sources
+from cint import paths, steps
+from cint.build import debian, packages, sources
 from cint.errors import CintError, UsageError
-from cint.guest import appdisk
-from cint.measure import apps, boots, comparison, sampling
+from cint.guest import appdisk, hints, session
+from cint.measure import apps, boots, comparison, runner, sampling
 from cint.measure.apps import Said
 from cint.options import comparing
 from cint.results import programs
@@ -68,7 +72,14 @@ def test_what_a_file_says(tmp_path: Path) -> None:
     ('run="x"\nlimit = "0s"', "limit = '0s': the longest that it may run, from 1s to 60min"),
     ('run="x"\nlimit = "10"\ncopy = ["no"]', "no: there is no such file or directory"),
     ('run="x"\ncopy = ["mine.toml", "./mine.toml"]', "two things would be /app/mine.toml"),
-    (f'run="{"x" * 70000}"', "run is longer than 64 KiB")])
+    (f'run="{"x" * 70000}"', "run is longer than 64 KiB"),
+    ('run="a\\u0000b"', "run has a character of number 0"),
+    ('run="x"\ncopy = ["a\\u0000b"]', "copy has a character of number 0"),
+    ('run="x"\ntitle = "a\\nb"', "title is not one line of text"),
+    ('run="x"\ntitle = "\\u001b[31m"', "title is not one line of text"),
+    ('run="x"\ncopy = [".."]', "that has no name to be called by in /app"),
+    ('run="x"\ncopy = ["/"]', "that has no name to be called by in /app"),
+    ('run="x"\ncopy = ["/dev/null"]', "there is no such file or directory")])
 def test_what_a_file_cannot_say(tmp_path: Path, text: str, said: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as caught:
@@ -118,7 +129,15 @@ def test_the_last_number_of_a_name_counts_and_order_stays() -> None:
     ("cint-metric", "it is cint-metric NAME VALUE UNIT"), ("cint-metric a", "NAME VALUE UNIT"),
     ("cint-metric a 1 s x", "NAME VALUE UNIT"), ("cint-metric 1 a s", "NAME VALUE UNIT"),
     ("cint-metric a b s", "b is no number"), ("cint-metric a nan s", "nan is no number"),
-    ("cint-metric a 1e999", "1e999 is no number")])
+    ("cint-metric a 1e999", "1e999 is no number"),
+    ("cint-metric\na 1 s", "it is cint-metric NAME VALUE UNIT"),
+    ("cint-metric a 1_000", "1_000 is no number"), ("cint-metric a \u0661", "is no number"),
+    ("cint-metric a \x1b[2J", "a ?[2J': ?[2J is no number"),
+    (f"cint-metric a {'9' * 200}x", "999...': 999"),
+    (f"cint-metric a 1 {'u' * 17}", "a unit is at most 16 characters"),
+    ("cint-metric a 1 \x1b[2J", "a unit is at most 16 characters that can be printed"),
+    (f"cint-metric {'a' * 65} 1", "NAME VALUE UNIT"),
+    ("cint-metric a 1\n" + "x" * (256 << 10), "it printed more than 256 KiB")])
 def test_what_is_no_number(text: str, said: str) -> None:
     with pytest.raises(CintError) as caught:
         apps.parse_said(text, "cint: mine.toml")
@@ -150,10 +169,20 @@ def test_the_guest_begins_with_the_disk_and_runs_the_commands(tmp_path: Path) ->
     assert machine.backend.args()[1].startswith("if=none,id=d0,format=raw,snapshot=on,file=/")
     plan = boots.plan_for(got, got.arms[0], comparison.rounds_for(got, 0))
     assert "mount -t ext4 /dev/nvme0n1" in plan.setup[-1][-1]
+    # marks by rules reach the program, whose system is another than the agent's
+    assert f"cp /etc/ld.so.preload {hints.RULES} {appdisk.SYSTEM}/etc/" in plan.setup[-1][-1]
     job = plan.jobs[-1]
     assert (job.name, job.timeout_s, job.fio) == ("mine/0", 7, None)
-    assert "echo it'\\''s" in job.argv[-1]
+    assert shlex.join(["echo it's"])[1:-1] in job.argv[-1]
     assert got.pure
+
+
+def test_each_repeat_has_its_seed(tmp_path: Path) -> None:
+    got = settings(tmp_path, "--repeat", "2", "--seed", "7")
+    jobs = [boots.plan_for(got, got.arms[0], comparison.rounds_for(got, repeat)).jobs[-1]
+            for repeat in range(2)]
+    assert [(job.name, word) for job in jobs for word in shlex.split(job.argv[-1])
+            if word.startswith("SEED=")] == [("mine/0", "SEED=7"), ("mine/1", "SEED=8")]
 
 
 @pytest.mark.parametrize("more", [["--workload", "sync"], ["--fio", "x"], ["--job", "read"],
@@ -162,6 +191,118 @@ def test_the_guest_begins_with_the_disk_and_runs_the_commands(tmp_path: Path) ->
 def test_what_a_program_does_not_go_together_with(tmp_path: Path, more: list[str]) -> None:
     with pytest.raises(UsageError, match=f"--app: not together with {more[0]}"):
         settings(tmp_path, *more)
+
+
+def test_two_programs_are_not_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--app: one at a time"):
+        settings(tmp_path, "--app", "other.toml")
+
+
+def test_a_script_ends_with_the_first_command_that_fails(tmp_path: Path) -> None:
+    """As its shell has it: where the place of its files is not there, it does not begin."""
+    line = appdisk.inside("false\necho cint-metric a 1")
+    words = shlex.split(line)
+    assert words[:2] == ["chroot", appdisk.SYSTEM]
+    script = words[-1].replace(f"cd {appdisk.FILES} ", f"cd {tmp_path} ")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_files_are_packed_for_their_hash_only_when_they_changed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a").write_text("1")
+    packed = []
+    pack = appdisk._pack
+
+    def counted(files: Any, to: Any) -> None:
+        packed.append(files)
+        pack(files, to)
+
+    monkeypatch.setattr(appdisk, "_pack", counted)
+    disk = appdisk.Disk("x", "bookworm", (), "ext4", 1 << 30, (tmp_path / "d",), "true")
+    places = {appdisk.place(disk) for _ in range(3)}
+    assert (len(places), len(packed)) == (1, 1)
+    (tmp_path / "d/a").write_text("22")
+    places.add(appdisk.place(disk))
+    assert (len(places), len(packed)) == (2, 2)
+
+
+def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "aim").write_text("text")
+    (tmp_path / "link").symlink_to("aim")
+    with (tmp_path / "out.tar").open("wb") as out:
+        appdisk._pack((tmp_path / "link",), out)
+    with tarfile.open(tmp_path / "out.tar") as done:
+        assert done.getmember("app/link").isreg()
+
+
+def test_what_a_killed_tool_left_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "DEBIAN", tmp_path)
+    for name in (".a.raw.1-2.tmp", ".b.tar.3-4.tmp", "c.raw", "d.tar"):
+        (tmp_path / name).touch()
+    appdisk._sweep()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.raw", "d.tar"]
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> appdisk.Disk:
+    """A disk whose root is there, in a build directory of its own."""
+    for name, place in (("DEBIAN", "debian"), ("LOGS", "logs"), ("LOCK", "lock"),
+                        ("STAMPS", "stamps")):
+        monkeypatch.setattr(paths, name, tmp_path / place)
+    monkeypatch.setattr(debian, "archive", lambda root, what: root.place)
+    monkeypatch.setattr(packages, "require", lambda *_: None)
+    monkeypatch.setitem(appdisk.FILESYSTEMS, "ext4", (("true",), "coreutils"))
+    return appdisk.Disk("mine", "bookworm", (), "ext4", 1 << 30)
+
+
+@pytest.mark.parametrize("problem", [CintError("job 'prepare' failed"), KeyboardInterrupt()])
+def test_nothing_stays_of_a_disk_that_was_not_made(
+        bare: appdisk.Disk, monkeypatch: pytest.MonkeyPatch, problem: BaseException) -> None:
+    def fill(_disk: appdisk.Disk, target: Path, *_: Path) -> None:
+        target.write_text("half")
+        raise problem
+
+    monkeypatch.setattr(appdisk, "_fill", fill)
+    with pytest.raises(type(problem)):
+        appdisk.make(bare)
+    assert list(paths.DEBIAN.iterdir()) == []
+
+
+def test_two_at_once_make_one_disk(bare: appdisk.Disk, tmp_path: Path,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second process waits for the lock of the first, and finds its disk."""
+    def fill(*_: Any) -> None:
+        (tmp_path / f"made-{os.getpid()}").touch()
+
+    monkeypatch.setattr(appdisk, "_fill", fill)
+    context = multiprocessing.get_context("fork")
+    both = [context.Process(target=appdisk.make, args=(bare,)) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    assert len(list(tmp_path.glob("made-*"))) == 1
+    assert list(paths.DEBIAN.iterdir()) == [appdisk.place(bare)]
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("blk_update_request: I/O error, dev nvme0n1, sector 8", True),
+    ("Buffer I/O error on dev nvme0n1, logical block 9, lost async page write", True),
+    ("EXT4-fs error (device nvme0n1): ext4_find_entry", True),
+    ("XFS (nvme0n1): metadata I/O error in x", True),
+    ("EXT4-fs (nvme0n1): mounted filesystem with ordered data mode", False),
+    ("nvme.io_timeout=30", False), ("rcu: INFO: rcu_sched self-detected stall", False)])
+def test_a_disk_that_was_not_all_written(line: str, said: bool) -> None:
+    disk = appdisk.Disk("mine", "bookworm", (), "ext4", 1 << 30)
+    outcome = session.Outcome("mine", dmesg=f"[ 1.0] nvme\n[ 2.0] {line}\n")
+    if not said:
+        appdisk._check_kept(disk, outcome)
+        return
+    with pytest.raises(CintError, match="mine: its disk could not be written: "):
+        appdisk._check_kept(disk, outcome)
 
 
 def test_a_disk_is_another_where_anything_of_it_is(tmp_path: Path) -> None:
@@ -182,23 +323,113 @@ def test_files_are_the_administrators(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir/b").write_text("b")
     (tmp_path / "a").write_text("a")
-    appdisk._pack((tmp_path / "dir", tmp_path / "a"), tmp_path / "out.tar")
+    with (tmp_path / "out.tar").open("wb") as out:
+        appdisk._pack((tmp_path / "dir", tmp_path / "a"), out)
     with tarfile.open(tmp_path / "out.tar") as packed:
         assert packed.getnames() == ["app", "data", "app/dir", "app/dir/b", "app/a"]
         assert {(m.uid, m.uname, m.mtime) for m in packed} == {(0, "root", int(debian.EPOCH))}
 
 
-def test_a_package_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+def step() -> Any:
+    return argparse.Namespace(write=lambda _: None, fail=CintError)
+
+
+def says(monkeypatch: pytest.MonkeyPatch, stdout: str, code: int = 0, stderr: str = "") -> None:
+    """Have every command print this."""
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: argparse.Namespace(
-        stdout="sqlite3\nfio\n"))
+        stdout=stdout, stderr=stderr, returncode=code))
+
+
+def test_a_package_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    says(monkeypatch, "sqlite3\nfio\n")
     root = debian.Root("bookworm", ("fio", "sqlite4"))
     with pytest.raises(UsageError, match="mine: Debian bookworm has no package sqlite4"):
-        debian._check_known(root, "mine")
+        debian._check_known(step(), root, "mine")
+
+
+def test_a_list_that_cannot_be_had_is_no_list_without_packages(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    says(monkeypatch, "", 100, "E: The list of sources could not be read.\n")
+    with pytest.raises(CintError, match=r"apt-cache does not list .* could not be read") as caught:
+        debian._check_known(step(), debian.Root("bookworm", ("fio",)), "mine")
+    assert not isinstance(caught.value, UsageError)
+
+
+def test_packages_that_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    says(monkeypatch, "The following packages have unmet dependencies:\n"
+         " exim4-config : Conflicts: postfix but 3.7 is to be installed\n"
+         " postfix : Conflicts: mail-transport-agent\n", 100)
+    root = debian.Root("bookworm", ("exim4-config", "postfix"))
+    with pytest.raises(UsageError) as caught:
+        debian._cost(step(), root, "mine")
+    assert caught.value.message == (
+        "mine: these packages cannot be installed together: exim4-config : Conflicts: postfix but "
+        "3.7 is to be installed; postfix : Conflicts: mail-transport-agent")
+
+
+def test_nothing_stays_of_a_root_that_was_ended(tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """mmdebstrap that is ended leaves what it unpacked; here a script is it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "mmdebstrap").write_text(
+        "#!/bin/sh\nmkdir $TMPDIR/mmdebstrap.x && touch $TMPDIR/mmdebstrap.x/file\nexit 3\n")
+    (tmp_path / "mmdebstrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
+    with pytest.raises(CintError), steps.step("x", "x") as running:
+        debian._make(running, debian.Root("bookworm", ()), tmp_path / "out.tar")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["logs", "mmdebstrap"]
+
+
+def test_what_is_mounted_in_a_scratch_directory_is_not_removed(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be the machine's own /dev/shm: the directory stays, and that is said."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(debian, "_mounted_below", lambda place, _: f"{place}/dev/shm")
+    with debian._scratch() as place:
+        (place / "dev").mkdir()
+    assert (place / "dev").is_dir()
+    assert f"{place} is left: {place}/dev/shm is mounted in it" in capsys.readouterr().err
+
+
+def test_what_is_mounted_is_known_by_the_kernels_table() -> None:
+    table = ("25 24 0:23 / /dev/shm rw - tmpfs tmpfs rw\n"
+             "70 27 0:27 / /tmp/cint-debian-a/x/dev/shm rw - tmpfs tmpfs rw\n")
+    assert debian._mounted_below(Path("/tmp/cint-debian-a"), table).endswith("/x/dev/shm")
+    assert not debian._mounted_below(Path("/tmp/cint-debian"), table)
+    assert not debian._mounted_below(Path("/tmp/cint-debian-a/y"), table)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others have mounts apart by mmdebstrap itself")
+def test_mounts_end_with_who_made_them(tmp_path: Path) -> None:
+    """Also where the program is killed before it could unmount."""
+    script = f"mount -t tmpfs x {tmp_path} && touch {tmp_path}/in && kill -9 $$"
+    done = subprocess.run([*debian._apart(), "sh", "-c", script], check=False)
+    assert done.returncode == -9
+    assert list(tmp_path.iterdir()) == []
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+
+
+def test_how_long_a_program_may_take_is_said(tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its limit is all that is known: it is no estimate."""
+    got = settings(tmp_path, text='limit = "20min"\nrun = "true"')
+    monkeypatch.setattr(runner, "to_boot", lambda *_: 1)
+    assert ", at most " in comparison._to_boot(got, [], None, runner.Reuse())
+
+
+def test_what_a_root_costs_is_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    says(monkeypatch, "0 upgraded, 93 newly installed.\nNeed to get 39.5 MB of archives.\n"
+         "After this operation, 167 MB of additional disk space will be used.\n", 1)
+    assert debian._cost(step(), debian.Root("bookworm", ()), "mine") == (
+        " (download 39.5 MB, 167 MB of disk space)")
 
 
 def test_roots_are_the_same_in_any_order() -> None:
     assert debian.Root("bookworm", ("a", "b")).place == debian.Root("bookworm", ("b", "a")).place
     assert debian.Root("bookworm", ("a",)).place != debian.Root("trixie", ("a",)).place
+    assert debian.Root("bookworm", ("a", "a")).place == debian.Root("bookworm", ("a",)).place
 
 
 def test_a_root_of_backports_is_of_its_release() -> None:
@@ -246,6 +477,20 @@ def test_many_numbers_are_in_blocks_of_the_tables_width(tmp_path: Path) -> None:
     lines = programs.format_lines(rows, "default")
     assert max(map(len, lines)) <= 120
     assert sum(line.count("long" * 4) for line in lines) == 9
+
+
+def test_long_units_have_room(tmp_path: Path) -> None:
+    text = "".join(f"cint-metric a{n} 1 {'u' * 15}{n}\n" for n in range(9))
+    rows = sampling.rows([sample(tmp_path, "default", text)], 1, None, split=False)
+    lines = programs.format_lines(rows, "default")
+    assert max(map(len, lines)) <= 120
+    assert all(f" {'u' * 15}{n} " in f"{' '.join(lines)} " for n in range(9))
+
+
+def test_one_number_has_one_unit() -> None:
+    apps.check_units([{"a": Said(1, "us")}, {"b": Said(1, "ms")}, {"a": Said(2, "us")}], "mine")
+    with pytest.raises(CintError, match="mine: 'a' was told in units 'ms' and 'us'"):
+        apps.check_units([{"a": Said(1, "us")}, {"a": Said(1, "ms")}], "mine")
 
 
 def test_repeats_have_medians(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 """run.py: the command line of an interactive guest."""
 
 import argparse
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cint import paths
 from cint.errors import UsageError
-from cint.guest import vm
+from cint.guest import appdisk, vm
+from cint.measure import comparison
 from cint.verbs import run
 
 
@@ -130,3 +132,47 @@ def test_directories_are_shared(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
         run.run(parse("--time", "virtual", "--print", *words))
+
+
+# ---- a whole Debian -----------------------------------------------------
+
+def test_a_debian_is_on_the_namespace_and_has_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    text = line(capsys, "--guest", "debian", "--packages", "fio, sqlite3")
+    assert f"-kernel {paths.KERNEL}" in text
+    assert "if=none,id=d0,format=raw,snapshot=on,file=" in text
+    assert "cint.infer" not in text
+    plan = text.partition("-fw_cfg")[2]
+    assert plan.index("mount -t ext4 /dev/nvme0n1") < plan.index("/etc/profile")
+    assert "exec chroot /mnt/system " in plan and "/bin/bash -l" in plan
+
+
+def test_the_same_packages_are_the_same_debian() -> None:
+    def place(*words: str) -> Path | None:
+        machine = run.machine_for(parse("--guest", "debian", *words), comparison.choose_accel(True))
+        return machine.backend.path
+
+    assert place("--packages", "fio,sqlite3") == place("--packages", " sqlite3 ,fio,")
+    assert len({place(), place("--packages", "fio"), place("--packages", "fio,sqlite3")}) == 3
+
+
+def test_a_command_is_one_of_the_debians(tmp_path: Path) -> None:
+    """Its words, code and place are as typed; chroot is played by a shell's function."""
+    words = appdisk.enter(["sh", "-c", 'pwd; printf "%s|" "$@"; exit 3', "x", "a b", "it's"])
+    script = words[2].replace(appdisk.SYSTEM, str(tmp_path)).replace("/root", str(tmp_path))
+    play = ('mount() { :; }; chroot() { shift; "$@"; }; exec() { "$@"; exit; }\n' + script)
+    rest = [word.replace("HOME=/root", f"HOME={tmp_path}") for word in words[3:]]
+    done = subprocess.run(["bash", "-c", play, *rest], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, f"{tmp_path}\na b|it's|")
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--packages", "fio"), "--packages: only with --guest debian"),
+    (("--guest", "debian", "--packages", "fio,NO"), "--guest debian: 'NO' is no name of a package"),
+    (("--guest", "debian", "--packages", "a b"), "--guest debian: 'a b' is no name of a package"),
+    (("--guest", "debian", "--drive", "x"), "--drive: not together with --guest debian"),
+    (("--guest", "debian", "--hints", "module"), "--hints module: our kernel gives hints by"),
+    (("--guest", "debian", "--own", "--", "-hda", "x"), "--guest debian: not together with --own")])
+def test_what_a_debian_is_not(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run.run(parse("--print", *words))
+    assert said in caught.value.message

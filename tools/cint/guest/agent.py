@@ -23,6 +23,8 @@ PLAN_FILE = "opt/cint/plan"
 PORT_NAME = "cint.agent"
 PROTOCOL = 1
 MAX_LINE = 64 << 20
+#: Bytes of each output of a job that are kept, its last ones (CHILD_OUTPUT_MAX there).
+OUTPUT_LIMIT = 256 << 10
 THEN = ("poweroff", "serve", "shell")
 
 Message = dict[str, Any]

@@ -13,6 +13,8 @@ from cint.guest import hints, vm
 
 #: What --guest takes.
 GUESTS = ("cint", "distro")
+#: Our kernel with a Debian of packages by name on the device: what `./cint run` takes, too.
+DEBIAN = "debian"
 #: Seconds a boot may take; it takes three to five times as long as that of our kernel.
 BOOT_LIMIT_S = 300.0
 #: Options in place of ours, which only our kernel knows.

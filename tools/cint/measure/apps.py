@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from cint import paths, units
 from cint.device import scale
 from cint.errors import CintError, UsageError
-from cint.guest import appdisk
+from cint.guest import agent, appdisk
 from cint.guest.appdisk import Disk
 
 #: What a file can say, and its type.
@@ -33,8 +33,10 @@ _LIMITS = {"": 1, "s": 1, "min": 60}
 MAX_LIMIT_S = 3600
 #: The longest script: it goes to the guest with the plan.
 MAX_SCRIPT = 64 << 10
-_LINE = re.compile(r"^cint-metric(?:\s+(.*))?$", re.MULTILINE)
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_LINE = re.compile(r"^cint-metric(?:[ \t]+(.*))?$", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+MAX_UNIT = 16
 _TIMES = {"ns", "us", "ms", "s", "min"}
 
 
@@ -97,8 +99,8 @@ def load(path: Path) -> App:
                  *_programs(what, found.get("programs", ()))),
                 found.get("prepare", ""), max(memory, 1024))
     appdisk.check(disk)
-    return App(path, found.get("title", path.stem), disk, found["run"], _limit(what, found),
-               memory)
+    title = found.get("title", "").strip() or path.stem
+    return App(path, title, disk, found["run"], _limit(what, found), memory)
 
 
 def _check_keys(what: str, found: Mapping[str, Any]) -> None:
@@ -113,6 +115,11 @@ def _check_keys(what: str, found: Mapping[str, Any]) -> None:
             raise UsageError(f"{what}: {name} is not a list of strings")
     if not found.get("run", "").strip():
         raise UsageError(f"{what}: 'run' is missing: the commands that are measured")
+    for name, value in found.items():
+        if "\0" in "".join(value):
+            raise UsageError(f"{what}: {name} has a character of number 0")
+    if not found.get("title", "").isprintable():
+        raise UsageError(f"{what}: title is not one line of text")
     for name in ("prepare", "run"):
         if len(found.get(name, "").encode()) > MAX_SCRIPT:
             raise UsageError(f"{what}: {name} is longer than {MAX_SCRIPT >> 10} KiB; put it into a "
@@ -148,26 +155,48 @@ def _limit(what: str, found: Mapping[str, Any]) -> int:
 def parse_said(text: str, owner: str) -> dict[str, Said]:
     """The numbers in a program's output, by name, in its order; the last one of a name counts.
 
-    CintError names a line that is none, and a program that said nothing.
+    CintError names a line that is none, a program that said nothing, and an output that was cut.
     """
+    if len(text.encode("utf-8", "replace")) >= agent.OUTPUT_LIMIT:
+        raise CintError(f"{owner}: it printed more than {agent.OUTPUT_LIMIT >> 10} KiB, of which "
+                        "the beginning is lost", hint="have 'run' send what is no number to a "
+                        "file, or to standard error")
     found: dict[str, Said] = {}
     for line in _LINE.finditer(text):
-        words = (line[1] or "").split()
-        if not 2 <= len(words) <= 3 or not _NAME.fullmatch(words[0]):
-            raise CintError(f"{owner}: '{line[0]}': it is cint-metric NAME VALUE UNIT, such as "
-                            "cint-metric commit 1234 1/s")
-        found[words[0]] = Said(_number(words[1], line[0], owner), (*words, "")[2])
+        name, said = _said((line[1] or "").split(), f"{owner}: '{_shown(line[0])}'")
+        found[name] = said
     if not found:
         raise CintError(f"{owner}: the program told no number",
                         hint="a line of its output: cint-metric NAME VALUE UNIT")
     return found
 
 
-def _number(word: str, line: str, owner: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise CintError(f"{owner}: '{line}': {word} is no number")
-    return value
+def _shown(line: str) -> str:
+    """A program's line, as a message can have it."""
+    return "".join(c if c.isprintable() else "?" for c in line[:80]) + "..." * (len(line) > 80)
+
+
+def _said(words: list[str], where: str) -> tuple[str, Said]:
+    if not 2 <= len(words) <= 3 or not _NAME.fullmatch(words[0]):
+        raise CintError(f"{where}: it is cint-metric NAME VALUE UNIT, such as "
+                        "cint-metric commit 1234 1/s")
+    unit = words[2] if len(words) == 3 else ""
+    if len(unit) > MAX_UNIT or not unit.isprintable():
+        raise CintError(f"{where}: a unit is at most {MAX_UNIT} characters that can be printed")
+    return words[0], Said(_number(words[1], where), unit)
+
+
+def _number(word: str, where: str) -> float:
+    if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
+        raise CintError(f"{where}: {_shown(word)} is no number")
+    return float(word)
+
+
+def check_units(told: Iterable[Mapping[str, Said]], owner: str) -> None:
+    """Refuse a number that was told in several units: medians and ratios would be of nothing."""
+    units: dict[str, str] = {}
+    for name, said in (pair for one in told for pair in one.items()):
+        if units.setdefault(name, said.unit) != said.unit:
+            both = " and ".join(f"'{unit}'" for unit in sorted((units[name], said.unit)))
+            raise CintError(f"{owner}: '{name}' was told in units {both}",
+                            hint="one unit for a number, in all runs")

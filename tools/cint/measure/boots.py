@@ -103,9 +103,9 @@ def render(settings: Settings, arm: Arm, workload: workloads.Workload,
                             engines.FILENAME)
 
 
-def _app_job(app: App, name: str) -> agent.Job:
+def _app_job(app: App, name: str, seed: int) -> agent.Job:
     """A program, with the CPUs' accounts at its edges; its exit code is the job's."""
-    script = (f"echo {workloads.look('pre')}; {appdisk.inside(app.run)}; code=$?; "
+    script = (f"echo {workloads.look('pre')}; {appdisk.inside(app.run, seed)}; code=$?; "
               f"echo {workloads.look('post')}; exit $code")
     return agent.Job(name, argv=agent.exec_argv(script), timeout_s=app.limit_s)
 
@@ -115,7 +115,8 @@ def _jobs(settings: Settings, arm: Arm, rounds: Rounds) -> list[agent.Job]:
     for number, timing in rounds.items():
         for workload in settings.workloads:
             if workload.app:
-                found.append(_app_job(workload.app, job_name(workload, number)))
+                name = job_name(workload, number)
+                found.append(_app_job(workload.app, name, timing.seed))
                 continue
             seconds = workloads.guest_seconds(workload, timing, settings.k)
             found.append(agent.Job(job_name(workload, number),

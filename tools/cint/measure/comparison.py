@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, ui, units
 from cint.errors import CintError
 from cint.guest import engines, session
-from cint.measure import boots, dispatch, runner, sampling, workloads
+from cint.measure import apps, boots, dispatch, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.plan import Places, RunOutcome, RunPlan
 from cint.measure.settings import Settings
@@ -76,6 +76,8 @@ def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.
 
 def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sampling.Row]:
     """The table of all samples, with ratios, in the order typed."""
+    if settings.app is not None:
+        apps.check_units([one.said for one in samples], str(settings.app.path))
     found: list[sampling.Row] = []
     for workload in settings.workloads:
         groups = dict.fromkeys(s.workload for s in samples if s.whole == workload.name)
@@ -229,6 +231,7 @@ def _to_boot(settings: Settings, runs: Sequence[RunPlan], store: Store | None,
     seconds = boot * sum(workloads.guest_seconds(w, settings.timing, settings.k)
                          for w in settings.workloads)
     took = runner.estimate(boot, seconds, runner.workers(True, max(boot, 1)))
-    about = f", about {ui.duration(took)} on idle CPUs" if boot else ""
+    word = "at most" if settings.app else "about"  # of a program only its limit is known
+    about = f", {word} {ui.duration(took)} on idle CPUs" if boot else ""
     timers = f" ({len(settings.sweep.policies)} timers)" if settings.sweep else ""
     return f"; {_many(len(runs), 'guest')}{timers}, {boot} of them to boot{about}"

@@ -41,6 +41,17 @@ from cint.options import policies, store
 Mode = Polling | Steering
 
 
+class _Once(argparse.Action):
+    """An option that is refused when it is given again: the first would be dropped silently."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+                 values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise UsageError(f"{option_string}: one at a time",
+                             hint="./cint compare once for each of them")
+        setattr(namespace, self.dest, values)
+
+
 def _seconds(text: str) -> float:
     seconds = units.parse_time(text, "--runtime", default_unit="s") / 1e9
     if seconds <= 0:
@@ -59,7 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--fio", metavar="JOBFILE", type=Path, action="append", default=[],
         help="your own fio job file instead; ${DEVICE} in it is the namespace; may be repeated")
     add("--job", metavar="JOB", action="append", default=[], help=workloads.JOB_HELP)
-    add("--app", metavar="FILE", type=Path,
+    add("--app", metavar="FILE", type=Path, action=_Once,
         help="your own program in a Debian of its own, as FILE says (docs/apps.md), and nothing "
              "else")
     add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")

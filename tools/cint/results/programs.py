@@ -25,16 +25,22 @@ def _name_width(rows: Sequence[sampling.Row]) -> int:
     return max(table.MIN_NAME, *(len(row.policy) for row in rows))
 
 
-def _width(name: str) -> int:
-    return min(max(len(name) + 2, _LEAST), _MOST)
+def _width(name: str, unit: str) -> int:
+    return min(max(len(name) + 2, len(unit) + 2, _LEAST), _MOST)
+
+
+def _units(rows: Sequence[sampling.Row]) -> dict[str, str]:
+    """The unit of each number, by its name."""
+    return {name: one.unit for row in reversed(rows) for name, one in row.said.items()}
 
 
 def _blocks(rows: Sequence[sampling.Row], names: Sequence[str]) -> list[list[str]]:
     """The numbers that stand beside each other, as many as the table is wide."""
     blocks: list[list[str]] = []
     left = 0
+    units = _units(rows)
     for name in names:
-        if (needed := _width(name) + _RATIO) > left:
+        if (needed := _width(name, units[name]) + _RATIO) > left:
             blocks.append([])
             left = table.WIDTH - _name_width(rows)
         blocks[-1].append(name)
@@ -44,13 +50,15 @@ def _blocks(rows: Sequence[sampling.Row], names: Sequence[str]) -> list[list[str
 
 def _block(rows: Sequence[sampling.Row], names: Sequence[str], paint: table.Paint) -> list[str]:
     width = _name_width(rows)
-    units = {name: one.unit for row in reversed(rows) for name, one in row.said.items()}
-    head = "".join(table.cut(name, _MOST - 1).rjust(_width(name)) + "".rjust(_RATIO)
+    units = _units(rows)
+    columns = {name: _width(name, units[name]) for name in names}
+    head = "".join(table.cut(name, _MOST - 1).rjust(columns[name]) + "".rjust(_RATIO)
                    for name in names)
-    unit = "".join(units[name].rjust(_width(name)) + "x".rjust(_RATIO) for name in names)
+    unit = "".join(units[name].rjust(columns[name]) + "x".rjust(_RATIO) for name in names)
     lines = ["", paint("policy".ljust(width) + head.rstrip(), "dim"),
              paint("".ljust(width) + unit, "dim")]
-    return [*lines, *(row.policy.ljust(width) + "".join(_cell(row, name) for name in names)
+    return [*lines, *(row.policy.ljust(width)
+                      + "".join(_cell(row, name, columns[name]) for name in names)
                       for row in rows)]
 
 
@@ -68,7 +76,7 @@ def cell(row: sampling.Row, name: str) -> str:
         "" if ratio is None else f" ({table.number(ratio)})")
 
 
-def _cell(row: sampling.Row, name: str) -> str:
+def _cell(row: sampling.Row, name: str, width: int) -> str:
     one, ratio = row.said.get(name), row.said_ratios.get(name)
     shown = "" if ratio is None else table.number(ratio)
-    return _value(one).rjust(_width(name)) + shown.rjust(_RATIO)
+    return _value(one).rjust(width) + shown.rjust(_RATIO)

@@ -88,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
         unfinished.check(args.out, settings.repeat_command)
     from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
 
+    if settings.app is not None:
+        appdisk.look_up(settings.app.disk)
     setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms]),
                  extras=() if args.no_plots else ("plots",))
     _check_built(settings)

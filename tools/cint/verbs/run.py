@@ -24,7 +24,7 @@ from pathlib import Path
 from cint import host, paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
-from cint.guest import agent, hints, inside, kinds, polling, shares, steering, vm
+from cint.guest import agent, appdisk, hints, inside, kinds, polling, shares, steering, vm
 from cint.measure import comparison, settings
 from cint.options import policies
 
@@ -32,6 +32,8 @@ DEFAULT_POLICY = "cint+ooo"
 DEFAULT_MEMORY_MIB = 1024
 OWN_MEMORY_MIB = 2048
 GDB_PORT = 1234
+#: Of the disk of --guest debian, in bytes; its file has holes.
+DEBIAN_SIZE = 4 << 30
 #: Memory that a guest needs for all but files that are copied to it.
 LEAST_MIB = 192
 
@@ -51,8 +53,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--time", choices=("virtual", "real"), default="real",
         help="real (default) or virtual: one instruction per ns, which the CPUs share evenly; "
              "unscaled")
-    add("--guest", choices=kinds.GUESTS, default="cint",
-        help="cint (default): our kernel; distro: the distribution's own kernel, as it is")
+    add("--guest", choices=(*kinds.GUESTS, kinds.DEBIAN), default="cint",
+        help="cint (default): our kernel; distro: the distribution's own kernel, as it is; debian: "
+             "our kernel, and a whole Debian on the namespace, which keeps nothing of what is "
+             "written")
+    add("--packages", metavar="LIST",
+        help="with --guest debian: Debian's packages that it has, beside the essential ones, "
+             "separated by commas; what they need comes with them")
     add("--hints", metavar="WHO",
         help="who gives hints: on (default) or off with our kernel, off (default) or module with "
              "--guest distro (docs/hints-module.md); preload:FILE with both (docs/preload.md)")
@@ -106,11 +113,35 @@ def _hints(args: argparse.Namespace) -> str:
     """Who gives hints."""
     if args.own and args.hints is not None:
         raise UsageError(f"--hints {args.hints}: not together with --own")
-    return hints.parse(args.hints or hints.VALID[args.guest][0], args.guest)
+    return hints.parse(args.hints or hints.VALID[_kernel(args)][0], _kernel(args))
 
 
 def _hint_words(args: argparse.Namespace) -> tuple[str, ...]:
-    return () if args.own else hints.boot(_hints(args), args.guest, args.extras)
+    return () if args.own else hints.boot(_hints(args), _kernel(args), args.extras)
+
+
+def _kernel(args: argparse.Namespace) -> str:
+    """Whose kernel: one of kinds.GUESTS."""
+    return "cint" if args.guest == kinds.DEBIAN else args.guest
+
+
+def disk_for(args: argparse.Namespace) -> appdisk.Disk | None:
+    """The disk of --guest debian; :class:`UsageError` where a package's name cannot be one."""
+    if args.guest != kinds.DEBIAN:
+        if args.packages is not None:
+            raise UsageError("--packages: only with --guest debian")
+        return None
+    names = tuple(word.strip() for word in (args.packages or "").split(",") if word.strip())
+    disk = appdisk.Disk("--guest debian", appdisk.RELEASES[0], names, "ext4", DEBIAN_SIZE)
+    appdisk.check(disk)
+    return disk
+
+
+def _backend(args: argparse.Namespace) -> vm.Backend:
+    disk = disk_for(args)
+    if disk is None:
+        return vm.Backend(args.drive)
+    return vm.Backend(appdisk.place(disk), snapshot=True)
 
 
 def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
@@ -123,18 +154,21 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
-                         backend=vm.Backend(args.drive), trace=tuple(args.trace),
+                         backend=_backend(args), trace=tuple(args.trace),
                          own_guest=args.own,
                          append=(*_debug_options(args), *_hint_words(args),
                                  *mode.boot(args.vcpus), *steers.boot()),
                          extra=(*_console(args, own), *shares.args(args.share), *_control(args),
                                 *_debug_stub(args), *own))
-    return kinds.dress(machine, args.guest, _hints(args))
+    return kinds.dress(machine, _kernel(args), _hints(args))
 
 
 def _console(args: argparse.Namespace, own: tuple[str, ...]) -> tuple[str, ...]:
     """QEMU's options: this terminal, and what goes before the shell; a command has neither."""
-    return () if _command(args) else (*_terminal(own), *_plan(*_setup(args)))
+    if _command(args):
+        return ()
+    shell = (appdisk.shell_argv(),) if args.guest == kinds.DEBIAN else ()
+    return (*_terminal(own), *_plan(*_setup(args), *shell))
 
 
 def _command(args: argparse.Namespace) -> list[str]:
@@ -146,8 +180,10 @@ def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
     """Commands that prepare the guest."""
     if args.own:
         return ()
-    return (*shares.setup(args.share), *hints.setup(_hints(args), args.guest),
-            *_polling(args).setup(1), *_steering_setup(args))
+    disk = disk_for(args)
+    return (*shares.setup(args.share), *hints.setup(_hints(args), _kernel(args)),
+            *_polling(args).setup(1), *_steering_setup(args),
+            *((appdisk.mount_argv(disk.filesystem),) if disk is not None else ()))
 
 
 def check(args: argparse.Namespace) -> None:
@@ -165,6 +201,8 @@ def check(args: argparse.Namespace) -> None:
                          hint="leave the command out, and type it in the guest")
     elif not words and args.copy and args.print:
         raise UsageError("--copy: not together with --print: the image is made for one run")
+    if disk_for(args) is not None and args.drive is not None:
+        raise UsageError("--drive: not together with --guest debian, which is on the namespace")
     vm.check_drive(args.drive)
     policies.remark_units(args.policy)
     if args.qmp is not None and not args.qmp.absolute().parent.is_dir():
@@ -178,8 +216,8 @@ def check(args: argparse.Namespace) -> None:
 def _check_shares(args: argparse.Namespace) -> None:
     """Refuse directories that are none, and guests that cannot mount them."""
     if args.share and args.guest != "cint":
-        raise UsageError(f"--share: not with --guest {args.guest}, whose 9p is a module that its "
-                         "image does not have", hint="--copy takes files there")
+        raise UsageError(f"--share: not with --guest {args.guest}", hint="--copy has its files in "
+                         "the guest's memory")
     shares.check(args.share, args.copy)
 
 
@@ -200,7 +238,7 @@ def _check_own(args: argparse.Namespace) -> None:
 def _polling(args: argparse.Namespace) -> polling.Polling:
     """The mode that the options say; only our kernel has any."""
     mode = polling.parse(args.polling)
-    if mode.polls and (args.own or args.guest != "cint"):
+    if mode.polls and (args.own or _kernel(args) != "cint"):
         raise UsageError(f"--polling {mode.name}: only this project's kernel has it",
                          hint="leave it out, or use --guest cint")
     return mode
@@ -209,7 +247,7 @@ def _polling(args: argparse.Namespace) -> polling.Polling:
 def _steering(args: argparse.Namespace) -> steering.Steering:
     """The mode that the options say; only our kernel has any."""
     mode = steering.parse(args.steering)
-    if mode.steers and (args.own or args.guest != "cint"):
+    if mode.steers and (args.own or _kernel(args) != "cint"):
         raise UsageError(f"--steering {mode.name}: only this project's kernel has it",
                          hint="leave it out, or use --guest cint")
     steering.check_split(policy_for(args), mode)
@@ -291,7 +329,8 @@ def _run_inside(machine: vm.Machine, args: argparse.Namespace) -> int:
     """Run the command in the guest; its logs stay where the guest fails or is traced."""
     logs = Path(tempfile.mkdtemp(prefix="cint-run-"))
     limit = kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
-    what = inside.Inside(args.words, _setup(args), logs, limit * args.vcpus)
+    words = appdisk.enter(args.words) if args.guest == kinds.DEBIAN else args.words
+    what = inside.Inside(words, _setup(args), logs, limit * args.vcpus)
     keep = bool(args.trace)
     try:
         return inside.run(machine, what, sys.stdin.fileno(), sys.stdout.buffer, sys.stderr.buffer)
@@ -315,7 +354,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.print:
         from cint.build import setup  # noqa: PLC0415 - not needed for --print
 
-        setup.ensure(args, ("qemu",) if args.own else kinds.targets(args.guest, [_hints(args)]))
+        disk = disk_for(args)
+        if disk is not None:
+            appdisk.look_up(disk)
+        setup.ensure(args, ("qemu",) if args.own else kinds.targets(_kernel(args), [_hints(args)]))
+        if disk is not None:
+            appdisk.make(disk)
     accel = comparison.choose_accel(args.time == "virtual")
     machine = machine_for(args, accel)
     if args.print:
