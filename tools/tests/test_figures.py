@@ -373,7 +373,7 @@ def test_the_list_has_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(("policy", "why"), [
     ("stock", "means nothing in virtual time"),
     ("split:l=cint,t=adaptive", "with --steering off there is one queue"),
-    ("adaptive:delta=900ms", "at scale 3.084 the device takes at least"),
+    ("adaptive:delta=900ms", "at scale 3.11 the device takes at least"),
 ])
 def test_a_further_policy_that_no_guest_can_have(policy: str, why: str) -> None:
     figure, = catalog.choose(["cint-fig8"], None, False)
