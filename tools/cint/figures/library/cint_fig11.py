@@ -54,7 +54,7 @@ FIGURE = Figure(
           for t, o in zip(THRESHOLDS, (*THRESHOLDS[1:], 4), strict=True)),
         at_least("sync latency rises with thr: the least step",
                  least_step([of("mean_us", t) for t in THRESHOLDS]), 1.0001,
-                 swap("thr 4", "thr 64"), deviation=Deviation(0.95, 1.0, BEHIND)),
+                 swap("thr 4", "thr 64")),
         at_least("sync latency, thr 64 against thr 4", of("mean_us", 64) / of("mean_us", 4), 3,
                  swap("thr 4", "thr 64"), paper=4.0, deviation=Deviation(1.9, 2.2, BEHIND)),
         at_least("interrupts at thr 8 against cint", to_cint("device_irqs", 8), 1,
@@ -63,7 +63,10 @@ FIGURE = Figure(
                instead("thr 16", "thr 4"), paper=0.59),
         at_least("total IOPS, the least of adaptive's against cint",
                  least([to_cint("iops", t) for t in THRESHOLDS]), 1.0001,
-                 instead("thr 4", "cint"), paper=1.04),
+                 instead("thr 4", "cint"), paper=1.04, deviation=Deviation(0.97, 1.0, said(
+                     "at thr 4 adaptive sends {:.2f} times cint's interrupts a second, in the "
+                     "paper 2.1; at thr 8 it has {:.2f} times cint's reads, and the paper 1.11",
+                     to_cint("device_irqs", 4), to_cint("iops", 8)))),
         at_least("sync latency, thr 32 against cint", to_cint("mean_us", 32), 2,
                  swap("thr 32", "cint"), paper=4.0),
         within("cint: interrupts for a sync read",

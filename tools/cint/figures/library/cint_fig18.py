@@ -28,7 +28,7 @@ def traced(prefix: str, media: str) -> Group:
                  read=traces.gaps)
 
 
-IN_STEP = Deviation(0.45, 0.65, (
+IN_STEP = Deviation(0.3334, 0.36, (
     "the job that reads one by one falls into step with the guest's own speed: nearly all its gaps "
     "are what a read costs the CPU; with the drive's spread the claim holds"))
 
