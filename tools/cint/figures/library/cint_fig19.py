@@ -75,10 +75,10 @@ BEYOND = {("optane", "batched"): 16, ("optane", "unbatched"): 128, ("p3700", "ba
 
 
 def _exchanged(media: str, job: str, thr: int) -> Control:
-    """A larger threshold in place of this one, where it merges more."""
+    """A threshold four times as large in place of this one, where it merges more."""
     if thr >= BEYOND[media, job]:
         return wrong(0.01)
-    larger = next(t for t in SWEPT[media] if t >= min(max(2 * thr, 2), THRESHOLDS[-1]))
+    larger = next(t for t in SWEPT[media] if t >= min(max(4 * thr, 2), THRESHOLDS[-1]))
     return instead(named(media, thr), named(media, larger))
 
 
