@@ -369,7 +369,11 @@ def command(machine: Machine) -> list[str]:
 def cpu_wait_s(pid: int) -> float:
     """Seconds that the threads of a process could run and had no CPU; 0 where nothing tells."""
     total = 0
-    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+    try:
+        threads = [*Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    except OSError:
+        return 0.0  # the process ended just now
+    for path in threads:
         try:
             total += int(path.read_text("ascii").split()[1])
         except (OSError, ValueError, IndexError):
