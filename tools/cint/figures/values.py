@@ -197,7 +197,6 @@ class Value(Expr):
     def of_run(self, old: str, new: str) -> Expr:
         return replace(self, run=new) if self.run == old else self
 
-
     @property
     def rank(self) -> float | None:
         """Of which rank a percentile is: p99_us is of 99; None of all else."""
