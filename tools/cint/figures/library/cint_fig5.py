@@ -80,8 +80,8 @@ FIGURE = Figure(
                 against("cpu_percent", OURS, CLASSIC, ONE), 0.60,
                 swap(named(OURS, ONE), named(CLASSIC, ONE)),
                 deviation=Deviation(0.6001, 0.66, said(
-                    "a read takes 4.7 to 9.3 us of the drive, and ours sleeps by the short ones, not "
-                    "to be late for them; half the mean has {:.2f}",
+                    "a read takes 4.7 to 9.3 us of the drive, and ours sleeps by the short ones, "
+                    "not to be late for them; half the mean has {:.2f}",
                     against("cpu_percent", BY_SIZE, CLASSIC, ONE)))),
         at_most("two sizes: latency of 4 KiB, ours against polled",
                 against("mean_us", OURS, CLASSIC, MIXED), 1.10,
