@@ -17,7 +17,6 @@
 #include "mode.h"
 #include "queue.h"
 #include "reap.h"
-#include "regs.h"
 #include "step.h"
 #include "watch.h"
 
@@ -145,8 +144,7 @@ static int sleep_on(struct cintio_queue *q, uint64_t end)
     if (n == 0) {
         /* who was told of nothing for so long believes no record */
         q->release = left >= CINTIO_WATCH_NS;
-        return left <= CINTIO_WATCH_NS ? TIMED_OUT :
-               cintio_alive(q->dev, &q->error);
+        return left <= CINTIO_WATCH_NS ? TIMED_OUT : cintio_check_alive(q);
     }
     return 0;
 }

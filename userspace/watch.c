@@ -17,6 +17,18 @@ int cintio_wanted_back(struct cintio_queue *q)
                        "close it", q->dev->info.address);
 }
 
+/*
+ * A controller that another thread resets is not ready for a while; whoever
+ * does so says it before. The queue is asked behind the register, therefore.
+ */
+int cintio_check_alive(struct cintio_queue *q)
+{
+    int ret = cintio_alive(q->dev, &q->error);
+
+    return ret == -EIO && cintio_is_stale(q) ? cintio_check_stale(q, &q->error)
+                                             : ret;
+}
+
 int cintio_look_after(struct cintio_queue *q, uint64_t now)
 {
     struct pollfd removal = { .fd = q->dev->removal, .events = POLLIN };
@@ -26,7 +38,7 @@ int cintio_look_after(struct cintio_queue *q, uint64_t now)
     }
     q->watched_ns = now;
     return poll(&removal, 1, 0) > 0 ? cintio_wanted_back(q)
-                                    : cintio_alive(q->dev, &q->error);
+                                    : cintio_check_alive(q);
 }
 
 bool cintio_was_forgotten(struct cintio_queue *q)

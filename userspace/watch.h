@@ -15,6 +15,12 @@
 int cintio_wanted_back(struct cintio_queue *queue);
 
 /*
+ * Whether the controller still is, and the queue with it: 0, -ESTALE if it was
+ * reset, or -EIO or -ENODEV, each with a text.
+ */
+int cintio_check_alive(struct cintio_queue *queue);
+
+/*
  * Whether the controller still is, and is ours: 0 or -errno with a text. Looks
  * once in CINTIO_WATCH_NS, for it takes a while. @now: cintio_now().
  */

@@ -647,18 +647,13 @@ static void fake_write32(struct cintio *dev, uint32_t offset, uint32_t value)
 static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
 {
     FakeNvme *fake = dev->carrier;
-    uint32_t value;
 
-    {
-        ALONE(fake);
-
-        value = fake->gone ? NVME_GONE : fake->regs[offset / 4];
-        fake->reads++;
-    }
     if (fake->meanwhile) {
         fake->meanwhile(fake, offset);
     }
-    return value;
+    ALONE(fake);
+    fake->reads++;
+    return fake->gone ? NVME_GONE : fake->regs[offset / 4];
 }
 
 static int fake_notify(struct cintio *dev, unsigned vector, int eventfd,

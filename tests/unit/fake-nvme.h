@@ -82,7 +82,7 @@ typedef struct FakeNvme {
     unsigned vectors;               /* 0 = one for each queue */
     size_t bar_size;                /* 0 = with all registers */
     uint8_t mdts;
-    /* called when the register is read: what happens meanwhile */
+    /* called before the register is read: what happens meanwhile */
     void (*meanwhile)(struct FakeNvme *fake, uint32_t offset);
     /* what is mapped from now on is in pages of 4 KiB, in reverse order */
     bool scattered;

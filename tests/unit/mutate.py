@@ -502,8 +502,9 @@ MUTANTS = {
         ("whoever polls looks after nobody",
          "        ret = cintio_look_after(q, now);\n        if (",
          "        ret = 0;\n        if ("),
-        ("a sleeper looks after nobody", "left <= CINTIO_WATCH_NS ? TIMED_OUT :\n               "
-         "cintio_alive(q->dev, &q->error)", "left <= CINTIO_WATCH_NS ? TIMED_OUT : 0"),
+        ("a sleeper looks after nobody",
+         "left <= CINTIO_WATCH_NS ? TIMED_OUT : cintio_check_alive(q)",
+         "left <= CINTIO_WATCH_NS ? TIMED_OUT : 0"),
         ("no limit to polling", "if (now >= end) {", "if (0) {"),
         ("a reset is not seen by whoever polls",
          "        if (cintio_is_stale(q)) {\n            return 0;\n"
@@ -548,8 +549,10 @@ MUTANTS = {
     ],
     "userspace/watch.c": [
         ("whoever polls does not hear of a removal", "return poll(&removal, 1, 0) > 0 ? "
-         "cintio_wanted_back(q)\n                                    : cintio_alive(",
-         "return cintio_alive("),
+         "cintio_wanted_back(q)\n                                    : cintio_check_alive(",
+         "return cintio_check_alive("),
+        ("a reset by another thread is a failure", "return ret == -EIO && cintio_is_stale(q) ? ",
+         "return ret == -EIO && 0 ? "),
         ("looked after each time", "if (now < q->watched_ns + CINTIO_WATCH_NS) {", "if (0) {"),
         ("looked after once", "    q->watched_ns = now;", "    q->watched_ns = UINT64_MAX / 2;"),
     ],

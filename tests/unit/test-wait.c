@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "fake-nvme.h"
 #include "reap.h"
+#include "regs.h"
 
 #define STEPS   5   /* places where the controller may come between */
 
@@ -662,6 +663,41 @@ static void test_reset_wakes(void)
         g_thread_join(thread);
         g_assert_cmpint(sleeper.result, ==, -ESTALE);
         cintio_queue_destroy(sleeper.q);
+        fake_free(fake);
+    }
+}
+
+/* Another thread's reset has come so far when this one reads CSTS. */
+static void half_a_reset(FakeNvme *fake, uint32_t offset)
+{
+    if (offset == NVME_REG_CSTS) {
+        fake->meanwhile = NULL;
+        atomic_fetch_add(&fake->dev->generation, 1);
+        cintio_write32(fake->dev, NVME_REG_CC, 0);
+    }
+}
+
+/* Who looks after the controller while it is not ready is told of the reset. */
+static void test_reset_while_watched(void)
+{
+    static const enum cintio_mode modes[] = {
+        CINTIO_POLL, CINTIO_INTERRUPT, CINTIO_COALESCED, CINTIO_SLEEP,
+    };
+
+    for (unsigned i = 0; i < 4; i++) {
+        FakeNvme *fake = started(NVME_CINT_POLICY_POINTER);
+        struct cintio_queue *q = queue_of(fake, 16, modes[i]);
+        struct cintio_done done;
+
+        push(q, 1);
+        g_assert_cmpint(cintio_ring(q), ==, 0);
+        fake->meanwhile = half_a_reset;
+        /* of those that sleep, the first second without an event */
+        g_assert_cmpint(cintio_complete(q, &done, 1, 1, CINTIO_FOREVER), ==,
+                        -ESTALE);
+        g_assert_null(fake->meanwhile);
+        g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+        cintio_queue_destroy(q);
         fake_free(fake);
     }
 }
@@ -1750,6 +1786,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/group/in-turn", test_group_in_turn);
     g_test_add_func("/wait/group/told-once", test_group_told_once);
     g_test_add_func("/wait/reset-wakes", test_reset_wakes);
+    g_test_add_func("/wait/reset-while-watched", test_reset_while_watched);
     g_test_add_func("/wait/reset-between", test_reset_between);
     g_test_add_func("/wait/reset-waits-for-nobody",
                     test_reset_waits_for_nobody);
