@@ -133,6 +133,7 @@ def prepare(place: Path) -> None:
     """The files that the pages' commands name."""
     (place / "my.fio").write_text(job_file(TASKS.read_text("utf-8")), "utf-8")
     (place / "my.rules").write_text("unmarked call read\n", "utf-8")
+    (place / "my.py").write_text("print(40 + 2)\n", "utf-8")
     (place / "load.trace").write_text(_load(), "utf-8")
     for name, source in FILES.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -307,6 +308,11 @@ CLAIMS = (
     Claim("./cint compare --policy cint --workload mixed --trace cint --trace vcpus --runtime 30ms "
           "--out vcpus", "the log has messages to vCPUs, too",
           lambda ran: "apic_deliver_irq" in (ran.place / "vcpus/logs/cint/qemu.log").read_text()),
+    Claim("./cint run --guest debian --packages sqlite3 -- sqlite3 :memory: "
+          "'select sqlite_version()'", "a package's program, in a Debian",
+          lambda ran: re.fullmatch(r"3\.\d+\.\d+\n", ran.out) is not None),
+    Claim("./cint run --guest debian --packages python3 --copy my.py -- python3 my.py",
+          "and with a file of this machine", lambda ran: ran.out == "42\n"),
     Claim("./cint compare --fio my.fio --policy default,adaptive,cint,static:time=best",
           "the answer for a load of one's own",
           lambda ran: bool(ran.results()["timer"]["best"]) and
@@ -371,6 +377,7 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint replay --from-trace --reap trace --cq 1 --policy adaptive mixed/logs/adaptive/qemu.log":
         "tests/guest/test_replay.py",
     "./cint run --copy my.fio -- fio my.fio": "tools/tests/test_inside.py",
+    "./cint run --guest debian --packages sqlite3,strace": "tests/guest/test_run_inside.py",
     "./cint run --share jobs -- fio jobs/my.fio --output=jobs/out.json --output-format=json":
         "tests/guest/test_run_inside.py",
     "./cint run --guest distro -- nvme id-ctrl /dev/nvme0 > id-ctrl.txt":

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import random
 import stat
 import subprocess
@@ -112,6 +113,38 @@ def test_a_whole_debian(tmp_path: Path) -> None:
         assert done.stdout == b"ext2/ext3\n/root\n42\n"
         assert done.stderr.endswith(b"in")
     assert run(*words, "nothing-of-that-name").returncode == 127
+
+
+@pytest.mark.slow
+def test_a_debian_to_type_in() -> None:
+    """The shell on the terminal is Debian's, with the packages' programs."""
+    ours, its = pty.openpty()
+    with subprocess.Popen([paths.ROOT / "cint", "run", "--guest", "debian", "--packages",
+                           "sqlite3,strace"], stdin=its, stdout=its, stderr=its) as process:
+        os.close(its)
+        said = _until(ours, b"# ")
+        os.write(ours, b"strace -o t true && grep -c execve t; sqlite3 :memory: 'select 40 + 2'\n")
+        said += _until(ours, b"\n42\r\n")
+        os.write(ours, b"exit\n")
+        said += _until(ours, None)
+        assert process.wait(60) == 0, said
+    os.close(ours)
+    assert b"\n1\r\n42\r\n" in said
+
+
+def _until(terminal: int, word: bytes | None) -> bytes:
+    """What a terminal says to a word, or to its end."""
+    said = b""
+    while word is None or word not in said:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # its other end is closed
+            piece = b""
+        if not piece:
+            assert word is None, said
+            return said
+        said += piece
+    return said
 
 
 def test_a_package_that_debian_has_not() -> None:
