@@ -312,6 +312,23 @@ static void test_scope_cq(void)
     cint_shutdown(t);
 }
 
+/*
+ * A scope that nothing completed in delivers all, also one that an operator
+ * has just chosen for queues that there are.
+ */
+static void test_scope_chosen_meanwhile(void)
+{
+    CintTest *t = cint_boot(VIC_RATIO);
+
+    cint_queues(t, 1);
+    expect_ratio(t, 1, 1, 1);
+    cint_set_word(t, "cint.vic-scope", "cq");
+    expect_ratio(t, 1, 1, 1);
+    cint_set_word(t, "cint.vic-scope", "controller");
+    expect_ratio(t, 1, 1, 1);
+    cint_shutdown(t);
+}
+
 /* By default what is left when a queue runs empty does not wait. */
 static void test_drain_beside_busy_neighbour(void)
 {
@@ -444,6 +461,7 @@ int main(int argc, char **argv)
     ADD("epoch/slow-completions-are-all-delivered", test_slow_completions);
     ADD("scope/controller-counts-other-queues", test_scope_controller);
     ADD("scope/cq-does-not", test_scope_cq);
+    ADD("scope/chosen-meanwhile", test_scope_chosen_meanwhile);
     ADD("rules/drain-delivers-beside-a-busy-queue",
         test_drain_beside_busy_neighbour);
     ADD("rules/max-hold-bounds-the-wait", test_max_hold_bounds_the_wait);

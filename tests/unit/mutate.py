@@ -264,6 +264,8 @@ MUTANTS = {
         ("backlog is not in flight", "cq->inflight + cq->backlog :", "cq->inflight :"),
         ("the controller's backlog is not in flight",
          "cq->scope->inflight + cq->scope->backlog);", "cq->scope->inflight);"),
+        ("a scope's first epoch has no ratio", "*skip = epoch->skip ? epoch->skip : 1;",
+         "*skip = epoch->skip;"),
     ],
     "coalesce/waits.c": [
         ("all queues share a slice", "(sq->slice << 16 | hash)", "hash"),

@@ -191,6 +191,36 @@ static void test_scope_changes(void)
     g_free(sim);
 }
 
+static void expect_in_force(const Sim *sim, const char *want)
+{
+    CintVicEpoch epoch = { 0 };
+    char *got;
+
+    g_assert_true(cint_ratio(&sim->cq, &epoch.up, &epoch.skip));
+    got = sim_ratio(&epoch);
+    g_assert_cmpstr(got, ==, want);
+    g_free(got);
+}
+
+/* What nothing has completed in delivers all, also when it is chosen later. */
+static void test_scope_begins(void)
+{
+    CintConfig config = in_scope(sim_vic(), CINT_VIC_SCOPE_CONTROLLER);
+    Sim *sim = sim_new(1024, config);
+
+    expect_in_force(sim, "1/1");
+    sim->scope.vic.up = 4;
+    sim->scope.vic.skip = 5;
+    expect_in_force(sim, "4/5");
+    config.vic_scope = CINT_VIC_SCOPE_CQ;
+    sim_configure(sim, 1000, &config);
+    expect_in_force(sim, "1/1");
+    config.vic_scope = CINT_VIC_SCOPE_CONTROLLER;
+    sim_configure(sim, 2000, &config);
+    expect_in_force(sim, "4/5");
+    g_free(sim);
+}
+
 /* The ratio after one epoch with @cif in flight and completions at 1000/s. */
 static void expect_determined(CintConfig config, uint32_t cif,
                               const char *want)
@@ -482,6 +512,7 @@ int main(int argc, char **argv)
         { "scope/controller-shares-the-ratio", test_scope_shares_ratio },
         { "scope/counter-belongs-to-the-cq", test_scope_counter_per_cq },
         { "scope/may-change", test_scope_changes },
+        { "scope/begins-with-all", test_scope_begins },
         { "ratio/max-skip-limits-it", test_max_skip },
         { "ratio/follows-cif-threshold", test_cif_threshold },
         { "ratio/coarse", test_coarse },

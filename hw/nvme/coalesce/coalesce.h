@@ -208,7 +208,7 @@ typedef struct CintAction {
 typedef struct CintVicEpoch {
     int64_t start_ns;
     uint64_t completions;   /* in this epoch */
-    uint32_t up, skip;      /* deliver up of every skip completions */
+    uint32_t up, skip;      /* deliver up of every skip; 0 in the first one */
     bool low_iops;          /* the ratio is 1 because of a low rate */
 } CintVicEpoch;
 

@@ -108,17 +108,15 @@ static const char *vic_conflict(const CintConfig *config)
 static void vic_enter(CintCq *cq)
 {
     cq->vic.counter = 1;
-    if (!epoch_of(cq)->skip) {
-        set_ratio(epoch_of(cq), 1, 1);
-    }
 }
 
+/* Until an epoch of its scope has ended, all are delivered. */
 static void vic_ratio(const CintCq *cq, uint32_t *up, uint32_t *skip)
 {
     const CintVicEpoch *epoch = epoch_of((CintCq *)cq);
 
-    *up = epoch->up;
-    *skip = epoch->skip;
+    *up = epoch->skip ? epoch->up : 1;
+    *skip = epoch->skip ? epoch->skip : 1;
 }
 
 /* Algorithm 2: is this one delivered? */
