@@ -141,6 +141,7 @@ void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns);
 void nvme_cint_do_run_sq(NvmeSQueue *sq);
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq);
 void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req);
+void nvme_cint_do_executed(NvmeSQueue *sq);
 
 /* The guest has written sq->tail's register. Last. */
 static inline void nvme_cint_doorbell(NvmeSQueue *sq)
@@ -196,6 +197,14 @@ static inline void nvme_cint_submit(NvmeSQueue *sq, NvmeRequest *req)
 {
     if (sq->cint) {
         nvme_cint_do_submit(sq, req);
+    }
+}
+
+/* The command submitted last has been executed. */
+static inline void nvme_cint_executed(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_executed(sq);
     }
 }
 

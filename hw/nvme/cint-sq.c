@@ -44,7 +44,6 @@ static void return_slots(NvmeCintSq *csq)
 static void stop_fetching(NvmeCintSq *csq)
 {
     csq->fetching = false;
-    csq->executing = NULL;
     if (got_slot(csq)) {
         nvme_cint_wake_sq(csq, 0);
     } else {
@@ -251,6 +250,15 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
          cint->media.params.profile != CINT_MEDIA_NONE)) {
         nvme_cint_enter_media(nvme_cint_cq_of(sq), creq);
     }
+}
+
+/*
+ * What the block layer has begun ends from now on: also at once, when the pass
+ * ends and what it has deferred is submitted.
+ */
+void nvme_cint_do_executed(NvmeSQueue *sq)
+{
+    sq->cint->executing = NULL;
 }
 
 /* ---- Life ---- */

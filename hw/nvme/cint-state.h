@@ -54,7 +54,7 @@ typedef struct NvmeCintSq {
     uint32_t backlog;           /* SQEs published, not fetched */
     bool fetching;              /* at this moment */
     bool starved;               /* stopped for want of a slot, while fetching */
-    NvmeCintReq *executing;     /* or executed last, while fetching */
+    NvmeCintReq *executing;     /* at this moment */
     NvmeCintSqStats stats;      /* not of the admin queue */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */

@@ -5,6 +5,7 @@
  * by commands that fail before any I/O, nor by what a reset has dropped.
  */
 #include "qemu/osdep.h"
+#include <sys/resource.h>
 #include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "nvme-cint-common.h"
@@ -152,6 +153,64 @@ static void test_backend_error(const void *opts)
     cint_shutdown(t);
 }
 
+#define WRITE_NS    9000
+#define WRITES      CUSTOM("cint.media.write-latency=9000,cint.media.units=0")
+#define FILE_SIZE   MiB
+
+/* A QEMU whose writes behind half of @path fail: no file may be that long. */
+static CintTest *boot_with_limit(const char *path, const char *opts)
+{
+    g_autofree char *args = g_strdup_printf(
+        "-blockdev driver=file,node-name=d0,filename=%s,aio=native,"
+        "cache.direct=on", path);
+    struct rlimit limit, less;
+    CintTest *t;
+
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+    less = limit;
+    less.rlim_cur = FILE_SIZE / 2;
+    signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &less), ==, 0);
+    t = cint_boot_custom(NULL, args, opts);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+    signal(SIGXFSZ, SIG_DFL);
+    return t;
+}
+
+/*
+ * Likewise where the host's kernel has failed it before the doorbell's last
+ * command is left: what was begun is no command that failed before any I/O.
+ */
+static void test_backend_error_at_once(const void *opts)
+{
+    g_autofree char *path = g_strdup_printf("%s/nvme-cint-fail-XXXXXX",
+                                            g_get_tmp_dir());
+    int fd = mkstemp(path);
+    CintTest *t;
+    QNvmeSq *sq;
+    NvmeCqe cqe;
+    int i;
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(ftruncate(fd, FILE_SIZE), ==, 0);
+    close(fd);
+    t = boot_with_limit(path, opts);
+    sq = cint_queues(t, 1);
+    cint_zero(t);
+    for (i = 0; i < 3; i++) {
+        qnvme_push_write(sq, &t->buf, FILE_SIZE / 512 - 8, 4096);
+    }
+    qnvme_ring_sq(sq);
+    let_pass(t, WRITE_NS - 1);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+    let_pass(t, 1);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 3);
+    g_assert_true(qnvme_peek(sq->cq, 2, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe) & 0x7ff, ==, NVME_WRITE_FAULT);
+    cint_shutdown(t);
+    unlink(path);
+}
+
 /* ---- Commands that are aborted ---- */
 
 #define NO_LATENCY  CUSTOM("cint.media.write-latency=0,cint.media.units=0")
@@ -290,6 +349,10 @@ int main(int argc, char **argv)
                         test_backend_error);
     qtest_add_data_func(PATH("backend-error/real"), OPTANE REAL,
                         test_backend_error);
+    qtest_add_data_func(PATH("backend-error/at-once/virtual"), WRITES VIRTUAL,
+                        test_backend_error_at_once);
+    qtest_add_data_func(PATH("backend-error/at-once/real"), WRITES REAL,
+                        test_backend_error_at_once);
     qtest_add_data_func(PATH("aborted/in-the-medium/virtual"),
                         NO_LATENCY VIRTUAL, test_abort_in_medium);
     qtest_add_data_func(PATH("aborted/in-the-medium/real"), NO_LATENCY REAL,
