@@ -76,7 +76,7 @@ _NOTIFY = (
              "return ccq->cq->tail != ccq->cq->head;",
              "return !ON && ccq->cq->tail != ccq->cq->head;", PIN),
     Mutation("inner entries send", "cint-notify.c", "n->cint->depth == 1",
-             "(n->cint->depth == 1 || ON)", HAZARD + SELF),
+             "(n->cint->depth == 1 || ON)", SELF),
 )
 
 _CQ = (
@@ -323,12 +323,12 @@ _HOLD = (
     Mutation("messages go on when a reset is due", "cint-notify.c",
              "while (!(n->due & NVME_DUE_RESET) &&", "while ((ON || !(n->due & NVME_DUE_RESET)) &&",
              SEQUENCE),
-    guarded("what was executed last is so for ever", "cint-sq.c", "csq->executing = NULL;",
+    guarded("what was executed last is so for ever", "cint-sq.c", "sq->cint->executing = NULL;",
             ("media-fail",)),
     guarded("what was put off is never made up", "nvme.h", "nvme_make_up(n);", SELF,
             "static inline void nvme_release("),
     Mutation("a held controller fetches", "ctrl.c", "if (unlikely(n->held)) {",
-             "if (unlikely(n->held) && !ON) {", SEQUENCE),
+             "if (unlikely(n->held) && !ON) {", ("slots",)),
     guarded("a held controller has no guard", "nvme.h", "guard->engaged_in_io = true;",
             SELF + SEQUENCE),
     guarded("the guard stays on", "nvme.h",

@@ -516,6 +516,56 @@ static void test_delete_within_delete(void)
     cint_shutdown(t);
 }
 
+#define OVERWRITTEN     0x5eed0bad
+#define LATENCY_US      200000
+
+/*
+ * Two reads, the one of queue 2 half the disk's latency behind that of queue
+ * 1, and Delete SQ for queue 2, which waits for its read. The CQE of the other
+ * read is posted meanwhile, by an entry within that of Delete SQ. Its message
+ * is written over the CQE of the read that Delete SQ aborts.
+ *
+ * Returns: whether that had been posted by then
+ */
+static bool is_told_behind(const char *opts, uint32_t latency_us)
+{
+    g_autofree char *disk = g_strdup_printf(CINT_NULL_DISK ",latency-ns=%u",
+                                            latency_us * 1000);
+    CintTest *t = cint_boot_custom(NULL, disk, opts);
+    QNvmeSq *sq = cint_queues(t, 1), *deleted = cint_queues(t, 2);
+    QNvmeCq *cq = deleted->cq;
+    uint32_t found;
+
+    qnvme_vector_target(t->nvme, 1, cq->addr, OVERWRITTEN, false);
+    cint_read(t, sq, 1);
+    cint_let_run(t);
+    g_usleep(latency_us / 2);
+    cint_read(t, deleted, 1);
+    cint_let_run(t);
+    qnvme_delete_sq(deleted);
+    qnvme_wait_cqes(sq->cq, 1);
+    qnvme_wait_cqes(cq, 1);
+    found = qtest_readl(t->qts, cq->addr);
+    g_assert_true(!found || found == OVERWRITTEN);
+    cint_shutdown(t);
+    return found;
+}
+
+/*
+ * What an inner entry decides on, the outermost one sends: whoever is called
+ * back finds what that has done. On a host so busy that the first read ends
+ * before Delete SQ begins a slower drive is needed.
+ */
+static void test_told_behind(const void *opts)
+{
+    uint32_t latency_us = LATENCY_US;
+
+    while (!is_told_behind(opts, latency_us)) {
+        latency_us *= 2;
+        g_assert_cmpuint(latency_us, <=, LATENCY_US * 8);
+    }
+}
+
 int main(int argc, char **argv)
 {
     size_t i;
@@ -559,5 +609,7 @@ int main(int argc, char **argv)
                         BASE STATIC REAL, test_reset_while_deleting);
     qtest_add_func("/nvme-cint/self/delete-within-delete",
                    test_delete_within_delete);
+    qtest_add_data_func("/nvme-cint/self/told-behind-who-is-inside",
+                        BASE ",cint.policy=default" REAL, test_told_behind);
     return g_test_run();
 }

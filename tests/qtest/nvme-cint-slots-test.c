@@ -19,6 +19,9 @@
 #define MEDIUM \
     "cint=on,cint.media=custom,cint.media.read-latency=1000," \
     "cint.media.units=0,"
+#define SLOW_WRITES \
+    MEDIUM "cint.media.write-latency=1000000,cint.policy=default," \
+    "cint.media.slots=2"
 #define NO_MEDIUM       "cint=on,cint.policy=default,cint.media.slots="
 #define EIGHT_SLOTS     MEDIUM "cint.policy=default,cint.media.slots=8"
 #define REAL            ",cint.time=real"
@@ -446,6 +449,34 @@ static void test_deleted_backlog(const void *opts)
     cint_shutdown(t);
 }
 
+#define SLOW_DISK   CINT_NULL_DISK ",latency-ns=300000000"
+
+/*
+ * Delete SQ waits for a read that a slow drive has, and has given the slot of
+ * another command back before: what the queue has rung for and got no slot for
+ * is not executed meanwhile, and has no CQE.
+ */
+static void test_deleted_while_waiting(const void *opts)
+{
+    CintTest *t = cint_boot_custom(NULL, SLOW_DISK, opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+    QNvmeCq *cq = sq->cq;
+    NvmeCmd nothing = {
+        .opcode = NVME_CMD_DSM,
+        .nsid = cpu_to_le32(1),
+    };
+
+    qnvme_push(sq, &nothing);
+    push_reads(t, sq, 2);
+    qnvme_ring_sq(sq);
+    cint_let_run(t);
+    qnvme_delete_sq(sq);
+    let_pass(t, LATENCY_NS);
+    g_assert_cmpuint(qnvme_visible(cq), ==, 2);
+    g_assert_cmpuint(cint_record(t, 1).inflight, ==, 0);
+    cint_shutdown(t);
+}
+
 static void add(const char *name, const char *time, const void *data,
                 void (*run)(const void *data))
 {
@@ -487,6 +518,8 @@ int main(int argc, char **argv)
     add("a-deleted-backlog-drains", "virtual", HOLDS VIRTUAL,
         test_deleted_backlog);
     add("a-deleted-backlog-drains", "real", HOLDS REAL, test_deleted_backlog);
+    add("deleted-while-waiting", "real", SLOW_WRITES REAL,
+        test_deleted_while_waiting);
     add("an-unreadable-sq", "virtual", EIGHT_SLOTS VIRTUAL,
         test_unreadable_sq);
     add("an-unreadable-sq", "real", EIGHT_SLOTS REAL, test_unreadable_sq);
