@@ -155,6 +155,18 @@ def test_pytest_runs_one_test_alone(sandbox: Path, python_here: None) -> None:
         == ["test_some::test_good"]
 
 
+def test_programs_run_side_by_side(sandbox: Path) -> None:
+    """Each waits for the other, and their results do not mix."""
+    def waiting(own: str, other: str) -> Command:
+        return Command("demo", own, ("sh", "-c", f"echo 1..2; echo ok 1 /first; : >{own}; "
+                                     f"until [ -e {other} ]; do sleep .01; done; "
+                                     "echo ok 2 /second"), cwd=sandbox, limit_s=60.0)
+
+    found = [result.name for result in
+             runner.run_taps([waiting("a", "b"), waiting("b", "a")], jobs=2)]
+    assert sorted([found[:2], found[2:]]) == [["a/first", "a/second"], ["b/first", "b/second"]]
+
+
 def test_processes_have_a_file_each(sandbox: Path, python_here: None) -> None:
     """Of two at a time; one that cannot be imported, or ends its process, is told once."""
     (sandbox / "t").mkdir()

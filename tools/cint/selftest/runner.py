@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cint import paths, steps
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 #: A claim that is known not to hold failed as it is expected to, within its bounds.
 EXPECTED = "expected"
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -125,14 +127,20 @@ def run_command(command: Command) -> Result:
     return result(FAILED, _exit_reason(code, output)) if code else result(PASSED)
 
 
-def run_commands(commands: Sequence[Command], jobs: int) -> Iterator[Result]:
-    """Run commands side by side; results in the order they end."""
+def _side_by_side(run: Callable[[Command], _T], commands: Sequence[Command],
+                  jobs: int) -> Iterator[_T]:
+    """What `run` gives for each command, `jobs` of them at a time, in the order they end."""
     pool = ThreadPoolExecutor(max_workers=max(jobs, 1))
     try:
-        for future in as_completed([pool.submit(run_command, command) for command in commands]):
+        for future in as_completed([pool.submit(run, command) for command in commands]):
             yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def run_commands(commands: Sequence[Command], jobs: int) -> Iterator[Result]:
+    """Run commands side by side; results in the order they end."""
+    yield from _side_by_side(run_command, commands, jobs)
 
 
 # --- TAP ----------------------------------------------------------------------------------
@@ -193,6 +201,12 @@ def run_tap(command: Command) -> Iterator[Result]:
         why = "no tests in the output"
     if why:
         yield Result(command.suite, command.name, FAILED, seconds, log, why)
+
+
+def run_taps(commands: Sequence[Command], jobs: int) -> Iterator[Result]:
+    """Run TAP programs side by side; the results of one together, in the order they end."""
+    for results in _side_by_side(lambda command: list(run_tap(command)), commands, jobs):
+        yield from results
 
 
 # --- pytest -------------------------------------------------------------------------------

@@ -266,6 +266,11 @@ def _marker(*words: str) -> Callable[[Options], str]:
     return lambda options: " and ".join([*words, *([] if options.full else ["not slow"])])
 
 
+def _side_by_side(options: Options) -> dict[str, Any]:
+    """How tests without guests run: files side by side."""
+    return {"jobs": options.jobs}
+
+
 #: A kernel with its own checks, under emulation, in a thousand rounds.
 _PYTEST_FULL_LIMIT_S = 4 * 3600.0
 
@@ -316,12 +321,11 @@ def _program_selected(command: Command, pattern: str | None) -> bool:
 
 
 def _unit(options: Options) -> Iterator[Result]:
-    for command in _unit_programs():
-        if not _program_selected(command, options.pattern):
-            continue
-        for result in runner.run_tap(seeded(command, options)):
-            if not options.pattern or options.pattern in result.name:
-                yield result
+    chosen = [seeded(command, options) for command in _unit_programs()
+              if _program_selected(command, options.pattern)]
+    for result in runner.run_taps(chosen, options.jobs):
+        if not options.pattern or options.pattern in result.name:
+            yield result
 
 
 def _unit_names(options: Options) -> list[str]:
@@ -635,12 +639,12 @@ def _bench(options: Options) -> Iterator[Result]:
 SUITES = (
     Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
     Suite("tool", "the tool's own tests", ("tool tests",),
-          *_pytest("tool", "tools/tests")),
+          *_pytest("tool", "tools/tests", more=_side_by_side)),
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
     Suite("replay", "cint-replay: the engine from the command line", ("engine",),
-          *_pytest("replay", "tests/replay")),
+          *_pytest("replay", "tests/replay", more=_side_by_side)),
     Suite("library", "the two libraries as others take them: installed, by pkg-config",
-          ("engine",), *_pytest("library", "tests/library", _marker())),
+          ("engine",), *_pytest("library", "tests/library", _marker(), _side_by_side)),
     Suite("model", "the interrupt handshake, every order of events", ("model",),
           *_programs(lambda options: model.commands(options.full))),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
