@@ -32,7 +32,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "distro": ("dpkg-dev", "kmod", "xz-utils"),
     "distro-hints": ("dpkg-dev", "kmod", "util-linux", "xz-utils"),
     "series": (*_COMPILER, "make", "ccache", "flex", "bison", "bc", "libelf-dev", "libssl-dev"),
-    "model": ("gcc", "libc6-dev", "spin"),
+    "model": ("ccache", "gcc", "libc6-dev", "spin"),
     "guest tests": ("dmsetup", "e2fsprogs", "kmod", "sqlite3", "xfsprogs"),
     # where others stand between a program and the driver, and pahole for a kernel with BTF
     "foreign tests": ("btrfs-progs", "kexec-tools", "pahole"),
