@@ -11,6 +11,16 @@
  *   MEANT(parameter, value)          under each policy that reads it, but for
  *                                    "default", which is without coalescing
  *   MEANT_OFF(parameter)             under all; not with --extras on and off
+ *   NUMBERED(policy, parameter, unit)
+ *                                    the policy's name and a number after it
+ *   TOGETHER(word, parameter, word, parameter)
+ *                                    under who reads them both are more than
+ *                                    0, or neither; the words are for messages
+ *   BESIDE(parameter, value, listed) goes on beside each policy, also beside
+ *                                    those that policy-list.h has it for: the
+ *                                    value with --extras papers. Who lists it
+ *                                    has instead its own default (KEEPS), or
+ *                                    everything as with --extras device (ALL)
  *
  * Who includes it says which kinds are wanted. cint-replay compiles it; the
  * tool reads it as text (tools/cint/device/words.py).
@@ -27,6 +37,15 @@
 #ifndef MEANT_OFF
 #define MEANT_OFF(param)
 #endif
+#ifndef NUMBERED
+#define NUMBERED(policy, param, unit)
+#endif
+#ifndef TOGETHER
+#define TOGETHER(word, param, other_word, other)
+#endif
+#ifndef BESIDE
+#define BESIDE(param, value, listed)
+#endif
 
 ALIAS("cint+ooo", "cint", "ooo", 1)
 
@@ -40,7 +59,17 @@ MEANT("static-thr", 32)
 /* Off unless asked for, which "cint+ooo" does: the rows tell what it adds. */
 MEANT_OFF("ooo")
 
+NUMBERED("static", "static-time", "us")
+
+TOGETHER("time", "static-time", "thr", "static-thr")
+
+BESIDE("drain", 2, ALL)
+BESIDE("max-hold", 0, KEEPS)
+
 #undef ALIAS
 #undef SHORT_WORD
 #undef MEANT
 #undef MEANT_OFF
+#undef NUMBERED
+#undef TOGETHER
+#undef BESIDE

@@ -190,6 +190,16 @@ static const CintParam *the_param(const char *name)
     return find_param(name, strlen(name));
 }
 
+static const CintParam *param_at(size_t offset)
+{
+    const CintParam *param = cint_params;
+
+    while (param->offset != offset) {
+        param++;
+    }
+    return param;
+}
+
 bool is_policy(const CintParam *param)
 {
     return param->offset == offsetof(CintConfig, policy);
@@ -244,6 +254,38 @@ static const struct {
 #include "word-list.h"
 };
 
+/* A policy's name with a number after it. */
+static const struct {
+    const char *policy;
+    const char *param;
+    const char *unit;
+    const char *shown;
+} numbered[] = {
+#define NUMBERED(policy, param, unit) \
+    { policy, param, unit, policy "<" unit ">" },
+#include "word-list.h"
+};
+
+/* Both more than 0, or neither. */
+static const struct {
+    const char *word[2];
+    const char *param[2];
+} together[] = {
+#define TOGETHER(word, param, other_word, other) \
+    { { word, other_word }, { param, other } },
+#include "word-list.h"
+};
+
+/* What goes on beside every policy. */
+static const struct {
+    const char *param;
+    uint64_t value;             /* with EXTRAS_PAPERS, unless it is listed */
+    enum { KEEPS, ALL } listed;
+} beside[] = {
+#define BESIDE(param, value, listed)    { param, value, listed },
+#include "word-list.h"
+};
+
 /* The parameters that each policy lists. */
 static const char *const reads[CINT_NR_POLICIES] = {
 #define POLICY(name, ops, reads)    reads
@@ -258,13 +300,16 @@ static bool policy_reads(uint64_t policy, const char *param)
     return g_strv_contains((const char *const *)own, param);
 }
 
-/* Every policy's: what none lists, and max-hold and drain, which some need. */
+/* Every policy's: what none lists, and what goes on beside all. */
 static bool all_read(const CintParam *param)
 {
     uint64_t policy;
+    unsigned i;
 
-    if (!strcmp(param->name, "max-hold") || !strcmp(param->name, "drain")) {
-        return true;
+    for (i = 0; i < G_N_ELEMENTS(beside); i++) {
+        if (!strcmp(param->name, beside[i].param)) {
+            return true;
+        }
     }
     for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
         if (policy_reads(policy, param->name)) {
@@ -425,10 +470,12 @@ static G_NORETURN void unknown_policy(const char *text, size_t length)
         g_ptr_array_add(known, (char *)aliases[i].name);
     }
     hint = nearest(text, length, known);
+    for (i = 0; i < G_N_ELEMENTS(numbered); i++) {
+        g_ptr_array_add(known, (char *)numbered[i].shown);
+    }
     g_ptr_array_add(known, NULL);
     list = g_strjoinv(", ", (char **)known->pdata);
-    usage_error("--policy %s: the policies are %s, static<us>%s",
-                text, list, hint);
+    usage_error("--policy %s: the policies are %s%s", text, list, hint);
 }
 
 /*
@@ -517,33 +564,47 @@ static const struct Alias *find_alias(const char *text, size_t length)
     return NULL;
 }
 
+/* A policy's name and a number after it: the parameter in its unit. */
+static bool parse_numbered(const char *text, size_t length, Name *name)
+{
+    size_t word;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(numbered); i++) {
+        g_autofree char *value = NULL, *values = NULL;
+
+        word = strlen(numbered[i].policy);
+        if (length <= word || strncmp(text, numbered[i].policy, word) ||
+            word + strspn(text + word, digits) != length) {
+            continue;
+        }
+        parse_policy(text, word, &name->policy);
+        name->param = the_param(numbered[i].param);
+        value = g_strdup_printf("%.*s%s", (int)(length - word), text + word,
+                                numbered[i].unit);
+        if (!parse_value(name->param, value, strlen(value), &name->value)) {
+            values = describe_values(name->param);
+            usage_error("--policy %s: %s is %s", text, name->param->name,
+                        values);
+        }
+        return true;
+    }
+    return false;
+}
+
 static Name parse_name(const char *text)
 {
-    size_t length = strcspn(text, ":"), word = strlen("static");
+    size_t length = strcspn(text, ":");
     const struct Alias *alias = find_alias(text, length);
-    g_autofree char *us = NULL;
     Name name = { 0 };
 
     if (alias) {
         name.param = the_param(alias->param);
         name.value = alias->value;
         parse_policy(alias->policy, strlen(alias->policy), &name.policy);
-        return name;
-    }
-    if (parse_policy(text, length, &name.policy)) {
-        return name;
-    }
-    if (length <= word || strncmp(text, "static", word) ||
-        word + strspn(text + word, digits) != length) {
+    } else if (!parse_policy(text, length, &name.policy) &&
+               !parse_numbered(text, length, &name)) {
         unknown_policy(text, length);
-    }
-    us = g_strdup_printf("%.*sus", (int)(length - word), text + word);
-    name.policy = NVME_CINT_POLICY_STATIC;
-    name.param = the_param("static-time");
-    if (!parse_value(name.param, us, strlen(us), &name.value)) {
-        g_autofree char *values = describe_values(name.param);
-
-        usage_error("--policy %s: %s is %s", text, name.param->name, values);
     }
     return name;
 }
@@ -554,11 +615,35 @@ static bool is_tools(Extras extras)
     return extras == EXTRAS_PAPERS || extras == EXTRAS_DEVICE;
 }
 
+/* What goes on beside the policy is left out, but for what it needs. */
+static void leave_out(CintConfig *config, Extras extras, double scale)
+{
+    const CintParam *hold = param_at(offsetof(CintConfig, max_hold_ns));
+    const CintParam *param;
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(beside); i++) {
+        if (beside[i].listed == ALL && extras == EXTRAS_PAPERS &&
+            policy_reads(config->policy, beside[i].param)) {
+            return;
+        }
+    }
+    for (i = 0; i < G_N_ELEMENTS(beside); i++) {
+        param = the_param(beside[i].param);
+        if (extras == EXTRAS_OFF ||
+            !policy_reads(config->policy, param->name)) {
+            *cint_config_field(config, param) = beside[i].value;
+        }
+    }
+    if (extras == EXTRAS_OFF && cint_config_conflict(config)) {
+        config->max_hold_ns = (uint64_t)(hold->max / MAX(scale, 1));
+    }
+}
+
 /* What the language leaves to the policy where nothing is typed. */
 static void use_defaults(CintConfig *config, const Name *name, Extras extras,
                          double scale)
 {
-    const CintParam *hold = the_param("max-hold");
     unsigned i;
 
     config->policy = name->policy;
@@ -570,15 +655,8 @@ static void use_defaults(CintConfig *config, const Name *name, Extras extras,
                 meant[i].value;
         }
     }
-    if ((extras == EXTRAS_PAPERS && !policy_reads(name->policy, "drain")) ||
-        extras == EXTRAS_OFF) {
-        config->drain = CINT_OFF;
-        config->max_hold_ns = 0;
-        /* The policy needs it for its own good. */
-        if (cint_config_conflict(config)) {
-            config->max_hold_ns = extras == EXTRAS_PAPERS ? hold->def :
-                                  (uint64_t)(hold->max / MAX(scale, 1));
-        }
+    if (extras == EXTRAS_PAPERS || extras == EXTRAS_OFF) {
+        leave_out(config, extras, scale);
     }
 }
 
@@ -600,13 +678,23 @@ static void check_name(CintConfig *config, const Name *name, const char *text)
     }
 }
 
-/* NULL, or why the tool would not boot a guest with it. */
-static const char *carelessness(const CintConfig *config)
+/* NULL, or why the tool would not boot a guest with it; the caller frees it. */
+static char *carelessness(CintConfig *config)
 {
-    if (policy_reads(config->policy, "static-time") &&
-        !config->static_time_ns != !config->static_thr) {
-        return "time (static-time) and thr (static-thr) are both "
-               "more than 0, or both 0, which is no coalescing";
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(together); i++) {
+        const CintParam *one = the_param(together[i].param[0]);
+        const CintParam *other = the_param(together[i].param[1]);
+
+        if (policy_reads(config->policy, one->name) &&
+            !*cint_config_field(config, one) !=
+            !*cint_config_field(config, other)) {
+            return g_strdup_printf("%s (%s) and %s (%s) are both more than 0, "
+                                   "or both 0, which is no coalescing",
+                                   together[i].word[0], one->name,
+                                   together[i].word[1], other->name);
+        }
     }
     return NULL;
 }
@@ -618,7 +706,7 @@ static void apply_scale(CintConfig *config, const char *name, double scale)
 
     for (param = cint_params; param->name; param++) {
         uint64_t *value = cint_config_field(config, param);
-            double applied;
+        double applied;
 
         if (param->unit == CINT_UNIT_NONE || !*value) {
             continue;
@@ -639,6 +727,7 @@ void config_from_words(CintConfig *config, const char *text, Extras extras,
                        double scale, char **set)
 {
     const char *colon = strchr(text, ':'), *conflict;
+    g_autofree char *careless = NULL;
     g_auto(GStrv) word = g_strsplit(colon ? colon + 1 : "", ",", -1);
     Name name = parse_name(text);
     unsigned i;
@@ -658,7 +747,7 @@ void config_from_words(CintConfig *config, const char *text, Extras extras,
     check_name(config, &name, text);
     conflict = cint_config_conflict(config);
     if (!conflict && is_tools(extras)) {
-        conflict = carelessness(config);
+        conflict = careless = carelessness(config);
     }
     if (conflict) {
         usage_error("--policy %s: %s", text, conflict);

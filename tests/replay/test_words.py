@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The policy language: the tool's parser and cint-replay's take the same words for the same."""
 
+import ast
 import json
+import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
 from cint import paths
-from cint.device import properties, words
+from cint.device import params, properties, words
 from cint.device.words import Value
 from cint.errors import UsageError
 
@@ -161,3 +163,35 @@ def test_old_extras_leave_the_rest_to_the_engine() -> None:
     for extras in properties.EXTRAS:
         found = theirs("cint", 1, extras)
         assert found is not None and found["ooo"] is False
+
+
+#: Names that only the lists may say: a rule of the language is about one of them.
+NAMES = {*params.ALL, *words.POLICIES, *(line[0] for line in words.lines_of("ALIAS"))}
+#: Of the tool's own, no rules of the language: what a row is called, what a guest without hints
+#: has, and what the engine refuses as well, said before a guest boots.
+NO_RULES = {"_label", "typed", "inferred", "parse_policy", "device_properties", "_check_released"}
+
+
+def named_in(texts: Iterable[str]) -> set[str]:
+    return {text for text in texts if text.removeprefix("cint.") in NAMES}
+
+
+def strings(tree: ast.AST) -> Iterator[str]:
+    return (node.value for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def test_no_rule_is_written_in_a_parser() -> None:
+    """What names a policy or a parameter is a line of a list that both read."""
+    code = re.sub(r"/\*.*?\*/", "", (paths.REPLAY_SRC / "words.c").read_text("utf-8"), flags=re.S)
+    assert named_in(re.findall(r'"([^"]*)"', code)) == set()
+    assert named_in(strings(ast.parse((paths.TOOLS / "cint/device/words.py").read_text()))) == set()
+    functions = {node.name: named_in(strings(node)) for node in ast.walk(ast.parse(
+        (paths.TOOLS / "cint/device/properties.py").read_text()))
+        if isinstance(node, ast.FunctionDef)}
+    assert {name for name, found in functions.items() if found} == NO_RULES
+
+
+@pytest.mark.parametrize("line", ['if (!strcmp(name, "max-hold"))', 'x = the_param("ooo");'])
+def test_a_rule_in_a_parser_is_seen(line: str) -> None:
+    assert named_in(re.findall(r'"([^"]*)"', line))

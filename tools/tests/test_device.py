@@ -140,13 +140,6 @@ def test_one_half_of_an_aggregation_is_none() -> None:
     assert (both["cint.static-time"], both["cint.static-thr"]) == (5000, 4)
 
 
-def test_what_is_out_of_reach_is_so_for_the_device() -> None:
-    text = (paths.OVERLAY_NVME / "coalesce/coalesce.h").read_text(encoding="utf-8")
-    found = dict(re.findall(r"#define CINT_(ENDLESS_\w+)\s+(\d+)", text))
-    assert {name: int(value) for name, value in found.items()} == {
-        "ENDLESS_THR": device.ENDLESS_THR, "ENDLESS_DELTA_NS": device.ENDLESS_DELTA_NS}
-
-
 def test_labels_tell_cint_from_cint_with_ooo() -> None:
     labels = [device.parse_policy(t).label for t in ("cint", "cint+ooo", "cint:ooo=on")]
     assert labels == ["cint 6us thr 32", *["cint+ooo 6us thr 32"] * 2]

@@ -85,3 +85,7 @@ def as_markdown() -> str:
 
 
 ALL = read(LIST.read_text("utf-8"))
+#: From here on the engine takes THR and DELTA_NS for out of reach.
+ENDLESS = {name: int(value) for name, value in re.findall(
+    r"^#define CINT_ENDLESS_(\w+)\s+(\d+)$", LIST.with_name("coalesce.h").read_text("utf-8"),
+    re.MULTILINE)}

@@ -26,8 +26,6 @@ HINTLESS_POLICIES = "default,static100,static20,adaptive,vic,cint"
 # The device's own max-hold. Policies without a timer of their own cannot have it off.
 MAX_HOLD_NS = params.ALL["max-hold"].default
 TIMERLESS = tuple(kind for kind, reads in words.POLICIES.items() if "max-hold" in reads)
-#: Those of no paper, which are nothing without drain.
-DRAINING = tuple(kind for kind, reads in words.POLICIES.items() if "drain" in reads)
 
 # One line of tool output cannot hold more, and each policy costs a boot.
 MAX_POLICIES = 32
@@ -87,10 +85,6 @@ class Media:
 # ---- values -------------------------------------------------------------
 
 Parser = Callable[[str, str], Value]
-
-#: From here on the device takes thr and delta for out of reach (coalesce/coalesce.h).
-ENDLESS_THR = 1024
-ENDLESS_DELTA_NS = 1_000_000
 
 
 def _number(low: int, high: int) -> Parser:
@@ -254,10 +248,12 @@ def _as_qmp(value: Value) -> int | bool | str:
 def _name(text: str) -> tuple[str, dict[str, Value]]:
     """The kind of policy that a name means, and what the name says besides."""
     kind, said = _ALIASES.get(text, (text, {}))
-    match = re.fullmatch(r"static([0-9]+)", text)
-    if match:
-        time = words.PARAMETERS["static"]["time"]
-        kind, said = "static", {time.prop: time.parse(match[1] + "us", text)}
+    for owner, param, unit in words.lines_of("NUMBERED"):
+        number = text.removeprefix(owner)
+        if number != text and re.fullmatch("[0-9]+", number):
+            prop = f"cint.{param}"
+            own = next(p for p in words.PARAMETERS[owner].values() if p.prop == prop)
+            kind, said = owner, {prop: own.parse(number + unit, text)}
     if kind not in words.PARAMETERS:
         near = units.suggestion(text, (*words.PARAMETERS, *_ALIASES))
         raise UsageError(f"unknown policy '{text}'{near}; valid: {POLICY_HELP}")
@@ -409,7 +405,7 @@ def policy_properties(policy: Policy, k: float, extras: str = DEFAULT_EXTRAS) ->
     What was typed with the policy wins over ``extras`` (EXTRAS).
     """
     reported = _extras(policy, k, extras) | dict(policy.properties)
-    _check_aggregation(policy, reported)
+    _check_together(policy, reported)
     applied = {name: _applied(policy, name, value, k) for name, value in reported.items()}
     _check_released(policy, applied)
     return applied
@@ -422,24 +418,29 @@ def _extras(policy: Policy, k: float, extras: str) -> dict[str, Value]:
     any other, so it is said where it is to be scaled. A policy that is no paper's has both as
     the device does.
     """
-    if extras == "device" or policy.kind in DRAINING:
-        return {} if k == 1 else {"cint.max-hold": MAX_HOLD_NS}
-    return {"cint.drain": "off",
-            "cint.max-hold": MAX_HOLD_NS if policy.kind in TIMERLESS else 0}
+    reads = words.POLICIES[policy.kind]
+    if extras == "device" or any(listed == "ALL" and name in reads
+                                 for name, (_, listed) in words.BESIDE.items()):
+        scaled = [params.ALL[name] for name in words.BESIDE if params.ALL[name].unit != "NONE"]
+        return {} if k == 1 else {param.prop: param.usual for param in scaled}
+    return {f"cint.{name}": params.ALL[name].usual if name in reads else value
+            for name, (value, _) in words.BESIDE.items()}
 
 
-def _check_aggregation(policy: Policy, props: Mapping[str, Value]) -> None:
-    given = [bool(props.get(name)) for name in ("cint.static-time", "cint.static-thr")]
-    if "static-time" in words.POLICIES[policy.kind] and given[0] != given[1]:
-        raise UsageError(f"policy '{policy.name}': time (static-time) and thr (static-thr) are "
-                         "both more than 0, or both 0, which is no coalescing",
-                         hint="for example static:time=50us,thr=16")
+def _check_together(policy: Policy, props: Mapping[str, Value]) -> None:
+    for word, param, other_word, other in words.lines_of("TOGETHER"):
+        given = [bool(props.get(f"cint.{name}")) for name in (param, other)]
+        if param in words.POLICIES[policy.kind] and given[0] != given[1]:
+            raise UsageError(f"policy '{policy.name}': {word} ({param}) and {other_word} ({other}) "
+                             "are both more than 0, or both 0, which is no coalescing",
+                             hint="for example static:time=50us,thr=16")
 
 
 def _check_released(policy: Policy, props: Mapping[str, Value]) -> None:
     """Refuse what the device does: that Urgent completions out of order starve the others."""
-    if (props.get("cint.ooo") == "on" and int(props["cint.thr"]) >= ENDLESS_THR
-            and int(props["cint.delta"]) >= ENDLESS_DELTA_NS and props.get("cint.max-hold") == 0):
+    if (props.get("cint.ooo") == "on" and props.get("cint.max-hold") == 0
+            and int(props["cint.thr"]) >= params.ENDLESS["THR"]
+            and int(props["cint.delta"]) >= params.ENDLESS["DELTA_NS"]):
         given = policy.properties
         raise UsageError(f"policy '{policy.name}': ooo=on with thr={given['cint.thr']} and "
                          f"delta={units.format_time(int(given['cint.delta']))}: beside Urgent "

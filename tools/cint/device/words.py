@@ -2,8 +2,9 @@
 """The policy language: parameters as a person types them, their units and ranges.
 
 One language for every verb that takes a policy; docs/policies.md has it. cint-replay's parser
-(replay/words.c) reads the same one, and tests/replay runs the same words through both. What is
-no parameter's own is in replay/word-list.h, for both.
+(replay/words.c) reads the same one, and tests/replay runs the same words through both. No rule
+stands in either: what names a policy or a parameter is a line of the lists in coalesce/, or of
+replay/word-list.h.
 
 A time is a number with a unit. A parameter that has the name of its device property also takes
 the property's own number, without a unit: ns, but ms for `epoch`.
@@ -153,9 +154,11 @@ def _words_of(kind: str, reads: Iterable[str]) -> tuple[Parameter, ...]:
 #: The device's policies, in the order of their numbers, and what each reads of its own.
 POLICIES = read_policies((paths.OVERLAY_NVME / "coalesce/policy-list.h").read_text("utf-8"))
 _ALL = {name: _parameter(param) for name, param in params.ALL.items()}
-#: What only some policies read. These are every policy's: those that list one need it.
-_NEEDED = ("max-hold", "drain")
-_OWN = {name: _ALL[name] for reads in POLICIES.values() for name in reads if name not in _NEEDED}
+#: What goes on beside every policy: its value as a paper has it, and what listing it means.
+BESIDE = {name: (params.ALL[name].value(int(value)), listed)
+          for name, value, listed in lines_of("BESIDE")}
+#: What only some policies read.
+_OWN = {name: _ALL[name] for reads in POLICIES.values() for name in reads if name not in BESIDE}
 _LISTS: dict[str, tuple[Parameter, ...]] = {
     "stock": (), **{kind: _words_of(kind, reads) for kind, reads in POLICIES.items()}}
 #: By policy and word.
