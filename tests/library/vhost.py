@@ -131,10 +131,11 @@ class Driver:
         """Write a descriptor: address, length, flags, and the next one, if there is one."""
         struct.pack_into("<QIHH", self.ram, table + 16 * index, *(*fields, 0)[:4])
 
-    def publish(self, head: int) -> None:
-        """Make a chain available."""
-        struct.pack_into("<H", self.ram, _AVAIL + 4 + 2 * (self._avail % SIZE), head)
-        self._avail = (self._avail + 1) % 65536
+    def publish(self, *heads: int) -> None:
+        """Make chains available, all at once."""
+        for head in heads:
+            struct.pack_into("<H", self.ram, _AVAIL + 4 + 2 * (self._avail % SIZE), head)
+            self._avail = (self._avail + 1) % 65536
         struct.pack_into("<H", self.ram, _AVAIL + 2, self._avail)
 
     def set_avail(self, index: int) -> None:
@@ -146,8 +147,10 @@ class Driver:
         return _BUFFERS + head // 4 * _BUFFER
 
     def submit(self, kind: int, sector: int = 0, data: bytes | int = SECTOR,
-               indirect: bool = False) -> int:
-        """Publish a request; its head. `data` is what is written, or how much is read."""
+               indirect: bool = False, times: int = 1) -> int:
+        """Publish a request, once or falsely more often; its head. `data` is what is written, or
+        how much is read.
+        """
         head = self.free.pop(0)
         place, count = self.buffer(head), data if isinstance(data, int) else len(data)
         struct.pack_into("<IIQ", self.ram, place, kind, 0, sector)
@@ -164,7 +167,7 @@ class Driver:
         if indirect:
             self.put(head, GUEST + table, 16 * len(parts), INDIRECT)
         self._wanted[head] = count
-        self.publish(head)
+        self.publish(*[head] * times)
         return head
 
     def kick(self) -> None:
