@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The documents name what there is; and each check notices what there is not."""
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, NotRequired
 
 import pytest
 
 from cint import cli, paths
 from cint.errors import CintError
-from cint.manual import commands, documents, site, tables, wrap
+from cint.manual import commands, documents, schema, site, tables, wrap
+from cint.measure import metrics, records
 from cint.selftest import suites
 
 HERE = documents.documents()
@@ -88,6 +92,33 @@ def test_the_table_of_trace_events_is_that_of_the_patch() -> None:
 def test_tables_are_what_the_lists_give(table: tables.Table) -> None:
     text = (documents.DOCS / table.document).read_text("utf-8")
     assert tables.put(text, table) == text, "./cint docs tables writes them again"
+
+
+def test_the_schema_is_what_the_records_give() -> None:
+    assert schema.FILE.read_text("utf-8") == schema.as_text(), "./cint docs tables writes it again"
+
+
+def test_a_field_is_a_line_of_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its name the type, whether it is always there, and what is said of it; metrics, too."""
+    class Wider(records.Tool):
+        pages: Annotated[list[tuple[int, int]], "an example"]
+        more: NotRequired[Mapping[str, records.Tool | None]]
+
+    added = metrics.Metric("q", "", "", 1, note="!")
+    monkeypatch.setattr(metrics, "TABLE", (*metrics.TABLE, added))
+    made = schema.Maker()
+    found = made.record(Wider)
+    assert found["required"] == ["version", "pages"]
+    assert found["properties"] == {
+        "version": {"type": "string"},
+        "pages": {"type": "array", "description": "an example", "items": {
+            "type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "integer"}}},
+        "more": {"type": "object", "additionalProperties": {
+            "oneOf": [{"$ref": "#/$defs/Tool"}, {"type": "null"}]}}}
+    assert json.loads(json.dumps(made.record(records.Row)))["properties"]["q"] == {
+        "type": ["number", "null"], "description": "!"}
+    with pytest.raises(TypeError, match="bytes"):
+        made.of(list[bytes])
 
 
 def test_a_table_that_has_no_place() -> None:

@@ -2,13 +2,11 @@
 """fiojson.py and sampling.py: from results to rows."""
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
 from canned import fio, fio_job, log, record, result, snap, sync_result
 
-from cint import paths
 from cint.measure import fiojson, metrics, sampling
 from cint.measure.fiojson import FioError
 from cint.results import table
@@ -181,12 +179,6 @@ def test_cpu_share_of_one_cpu_is_by_its_instructions() -> None:
     # several pass time in PAUSE, and without icount there is nothing to count
     assert with_clock(2, "1000 700", "2000 1003") == pytest.approx(1.0)
     assert with_clock(1, "", "") == pytest.approx(1.0)
-
-
-def test_the_schema_has_every_metric() -> None:
-    schema = json.loads((paths.ROOT / "docs/results.schema.json").read_text("utf-8"))
-    rows = schema["$defs"]["row"]
-    assert set(metrics.NAMES) <= set(rows["properties"]) & set(rows["required"])
 
 
 def test_every_metric_that_is_drawn_is_in_the_unit_of_its_drawing() -> None:

@@ -16,6 +16,7 @@ from canned import fio, fio_job, log, record, result, snap, submission_queue
 
 from cint import cli, paths
 from cint.device import logpage
+from cint.manual import schema as schema_file
 from cint.measure import metrics, sampling
 from cint.results import (
     axes,
@@ -37,7 +38,7 @@ VOID = {"meta", "br", "rect"}
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document() -> Any:
     """The committed results: real time, with the stock device and late timers."""
     return documents.load(GOLDEN)
 
@@ -73,15 +74,15 @@ class Page(HTMLParser):
 
 # ---- the shape of results.json -------------------------------------------
 
-def test_the_golden_results_are_valid(document: dict[str, Any]) -> None:
+def test_the_golden_results_are_valid(document: Any) -> None:
     """Results made by an older tool stay valid: the schema is only added to."""
-    schema = json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8"))
+    schema = json.loads(schema_file.FILE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     jsonschema.validate(without_additions(document), schema)
 
 
-def without_additions(document: Mapping[str, Any]) -> dict[str, Any]:
+def without_additions(document: Mapping[str, Any]) -> Any:
     """The document as the first tool with schema 1 wrote it."""
     old: dict[str, Any] = copy.deepcopy(dict(document))
     del old["previous"], old["parameters"]["guest"]
@@ -93,7 +94,7 @@ def without_additions(document: Mapping[str, Any]) -> dict[str, Any]:
     return old
 
 
-def test_a_report_of_older_results(document: dict[str, Any]) -> None:
+def test_a_report_of_older_results(document: Any) -> None:
     Page(webpage.render(without_additions(document)))
 
 
@@ -101,8 +102,8 @@ def test_a_report_of_older_results(document: dict[str, Any]) -> None:
     lambda d: d.pop("rows"), lambda d: d.update(schema=2), lambda d: d["rows"][0].pop("iops"),
     lambda d: d["rows"][0].update(iops="fast"), lambda d: d.update(time="unreal"),
     lambda d: d["previous"]["rows"][0].pop("change")])
-def test_the_schema_refuses(document: dict[str, Any], break_it: Any) -> None:
-    schema = json.loads(documents.SCHEMA_FILE.read_text(encoding="utf-8"))
+def test_the_schema_refuses(document: Any, break_it: Any) -> None:
+    schema = json.loads(schema_file.FILE.read_text(encoding="utf-8"))
     break_it(document)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, schema)
@@ -110,7 +111,7 @@ def test_the_schema_refuses(document: dict[str, Any], break_it: Any) -> None:
 
 # ---- the page -------------------------------------------------------------
 
-def test_the_page_needs_nothing_else(document: dict[str, Any]) -> None:
+def test_the_page_needs_nothing_else(document: Any) -> None:
     text = webpage.render(document)
     page = Page(text)
     assert {"script", "link", "iframe", "object", "img"}.isdisjoint(tag for tag, _ in page.tags)
@@ -122,7 +123,7 @@ def test_the_page_needs_nothing_else(document: dict[str, Any]) -> None:
     assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
 
 
-def test_the_page_is_accessible(document: dict[str, Any]) -> None:
+def test_the_page_is_accessible(document: Any) -> None:
     page = Page(webpage.render(document))
     assert page.all("html") == [{"lang": "en"}]
     assert all(a.get("role") == "img" and a.get("aria-label") for a in page.all("svg"))
@@ -131,7 +132,7 @@ def test_the_page_is_accessible(document: dict[str, Any]) -> None:
     assert len(page.all("h1")) == len(page.all("main")) == 1
 
 
-def test_the_page_has_everything(document: dict[str, Any]) -> None:
+def test_the_page_has_everything(document: Any) -> None:
     text = webpage.render(document)
     shown = Page(text).text
     for words in ("stock", "adaptive", "Latency against interrupts",
@@ -144,7 +145,7 @@ def test_the_page_has_everything(document: dict[str, Any]) -> None:
         assert words in text
 
 
-def test_text_of_others_is_escaped(document: dict[str, Any]) -> None:
+def test_text_of_others_is_escaped(document: Any) -> None:
     evil = "<script>alert(1)</script>\"'&"
     document["policies"][1]["name"] = document["repeat_command"] = evil
     document["notes"].append(f"{lateness.WARNING}{evil}")
@@ -155,7 +156,7 @@ def test_text_of_others_is_escaped(document: dict[str, Any]) -> None:
     assert "script" not in {tag for tag, _ in Page(webpage.render(document)).tags}
 
 
-def test_report_verb(document: dict[str, Any], tmp_path: Path,
+def test_report_verb(document: Any, tmp_path: Path,
                      capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "results.json").write_text(json.dumps(document))
     assert cli.main(["show", "--html", str(tmp_path)]) == 0
@@ -178,7 +179,7 @@ def test_report_of_something_else(tmp_path: Path, content: str | None,
     assert not (tmp_path / "report.html").exists()
 
 
-def test_a_word_of_before_does_the_same(document: dict[str, Any], tmp_path: Path,
+def test_a_word_of_before_does_the_same(document: Any, tmp_path: Path,
                                         capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "results.json"
     place.write_text(json.dumps(document))
@@ -191,7 +192,7 @@ def test_a_word_of_before_does_the_same(document: dict[str, Any], tmp_path: Path
 
 # ---- the reading of the numbers -------------------------------------------
 
-def reading(document: dict[str, Any], *rows: sampling.Row) -> str:
+def reading(document: Any, *rows: sampling.Row) -> str:
     """What is said of the first workload under these policies, the first the baseline."""
     workload = document["workloads"][0]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, rows[0].policy)]
@@ -208,7 +209,7 @@ def row(policy: str, iops: float = 100e3, us: float = 10.0, merged: float = 1.0,
     return sampling.Row(policy, "sync", None, values, range=spans)
 
 
-def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
+def test_the_reading_follows_the_numbers(document: Any) -> None:
     assert reading(document, row("default"), row("adaptive", 150e3, 5.0, 4.0)) == (
         "adaptive has the lowest latency (5.00 us, 0.50 times default's), the highest throughput "
         "(150.0 k/s, 1.50 times default's) and the fewest interrupts (0.25 per I/O, default "
@@ -219,7 +220,7 @@ def test_the_reading_follows_the_numbers(document: dict[str, Any]) -> None:
         "(0.25 per I/O, default 1.00).")
 
 
-def test_ties_are_called_ties(document: dict[str, Any]) -> None:
+def test_ties_are_called_ties(document: Any) -> None:
     said = reading(document, row("default"), row("vic", 100_000.1, 10.001),
                    row("cint", 99e3, 10.1), row("static100", 9e3, 110.0))
     assert said == ("default, vic and cint tie for the lowest latency (10.00 us; static100: 11.00 "
@@ -227,7 +228,7 @@ def test_ties_are_called_ties(document: dict[str, Any]) -> None:
                     "that); all have the same interrupts (1.00 per I/O).")
 
 
-def test_what_the_boots_differ_by_is_a_tie(document: dict[str, Any]) -> None:
+def test_what_the_boots_differ_by_is_a_tie(document: Any) -> None:
     wide = row("cint", us=8.0, mean_us=(7.0, 10.5))
     narrow = row("cint", us=8.0, mean_us=(7.9, 8.1))
     base = row("default", mean_us=(9.9, 10.2))
@@ -235,13 +236,13 @@ def test_what_the_boots_differ_by_is_a_tie(document: dict[str, Any]) -> None:
     assert "cint has the lowest latency (8.00 us, 0.80" in reading(document, base, narrow)
 
 
-def test_one_policy_or_no_number_says_nothing(document: dict[str, Any]) -> None:
+def test_one_policy_or_no_number_says_nothing(document: Any) -> None:
     assert reading(document, row("default")) == ""
     unknown = [sampling.Row(name, "sync", None, {}) for name in ("default", "cint")]
     assert reading(document, *unknown) == ""
 
 
-def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
+def test_the_reading_says_what_hints_bring(document: Any) -> None:
     base = dict.fromkeys(metrics.NAMES, 100.0)
     rows = [sampling.Row("default", "mixed", None, base),
             sampling.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
@@ -256,7 +257,7 @@ def test_the_reading_says_what_hints_bring(document: dict[str, Any]) -> None:
     assert sentences.calibrated(document, mixed) is None
 
 
-def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
+def test_hints_of_commands_are_a_table(document: Any) -> None:
     assert "Hints of commands" not in webpage.render(document)
     document["rows"][0]["hints"] = {"none": 30, "urgent": 10}
     document["rows"][0]["job"] = None
@@ -265,7 +266,7 @@ def test_hints_of_commands_are_a_table(document: dict[str, Any]) -> None:
     assert "25.0 %" in text
 
 
-def test_the_reading_names_its_limits(document: dict[str, Any]) -> None:
+def test_the_reading_names_its_limits(document: Any) -> None:
     assert any("could not keep the times of adaptive" in s for s in sentences.limits(document))
     document |= {"time": "virtual", "quick": True}
     document["irq_cost"]["in_force"] = False
@@ -276,7 +277,7 @@ def test_the_reading_names_its_limits(document: dict[str, Any]) -> None:
 
 # ---- the last result ------------------------------------------------------
 
-def test_the_same_run_is_no_change(document: dict[str, Any]) -> None:
+def test_the_same_run_is_no_change(document: Any) -> None:
     found = previous.between(document, document, "old")
     assert found is not None
     assert found["changed"] == {}
@@ -284,7 +285,7 @@ def test_the_same_run_is_no_change(document: dict[str, Any]) -> None:
     assert len(found["rows"]) == len(document["rows"])
 
 
-def test_a_change_is_shown(document: dict[str, Any]) -> None:
+def test_a_change_is_shown(document: Any) -> None:
     new = copy.deepcopy(document)
     new["tool"]["version"] = "later"
     for row in new["rows"]:
@@ -314,13 +315,13 @@ def test_cells(before: float | None, fraction: float | None, text: str) -> None:
     lambda d: d["parameters"].update(guest="distro"),
     lambda d: [w.update(fio="other") for w in d["workloads"]],
     lambda d: [p["applied"].update({"cint.thr": 1}) for p in d["policies"]]])
-def test_other_conditions_are_not_comparable(document: dict[str, Any], differ: Any) -> None:
+def test_other_conditions_are_not_comparable(document: Any, differ: Any) -> None:
     new = copy.deepcopy(document)
     differ(new)
     assert previous.between(document, new, "old") is None
 
 
-def test_only_comparable_rows_are_shown(document: dict[str, Any]) -> None:
+def test_only_comparable_rows_are_shown(document: Any) -> None:
     new = copy.deepcopy(document)
     next(p for p in new["policies"] if p["name"] == "adaptive")["applied"]["cint.delta"] = 7000
     found = previous.between(document, new, "old")
@@ -329,7 +330,7 @@ def test_only_comparable_rows_are_shown(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "no JSON", '{"schema": 1, "kind": "compare"}'])
-def test_without_a_last_result(sandbox: Path, document: dict[str, Any],
+def test_without_a_last_result(sandbox: Path, document: Any,
                                content: str | None) -> None:
     if content is not None:
         (paths.RESULTS / "latest").mkdir(parents=True)
@@ -387,7 +388,9 @@ def late_row(lateness: Mapping[int, int]) -> sampling.Row:
                      snap(0, 0, 0, log(record(1, 0, 0))),
                      snap(10**9, 500, 0, log(late_record(lateness))))
     one = sampling.sample("adaptive", "sync", 0, message, 1)
-    entry = documents.sample_dict(one)["device"]["lateness"]
+    device = documents.sample_dict(one)["device"]
+    assert device is not None
+    entry = device["lateness"]
     assert entry["count"] == sum(lateness.values())
     assert entry["buckets"] == list(one.device.lateness.buckets) if one.device else False
     return sampling.rows([one], 1.0, None, False)[0]
@@ -417,7 +420,8 @@ def test_classes() -> None:
               "ios_per_irq": 1.0},
         "t": {"commands": 400, "bytes": 100 << 18, "wait_us": 1.0, "interrupts": 100,
               "ios_per_irq": 4.0}}
-    assert documents.sample_dict(one)["device"]["classes"]["t"]["cqes"] == 400
+    device = documents.sample_dict(one)["device"]
+    assert device is not None and device["classes"]["t"]["cqes"] == 400
     lines = classes.format_lines([row])
     assert [line.split() for line in lines[3:]] == [
         ["default", "classes", "L", "100", "4.00", "0.005", "100", "1.00"],
@@ -442,7 +446,7 @@ def test_asked_and_achieved() -> None:
     assert lateness.format_lines([]) == []
 
 
-def test_virtual_time_has_no_timers_to_show(document: dict[str, Any]) -> None:
+def test_virtual_time_has_no_timers_to_show(document: Any) -> None:
     assert {t.policy for t in lateness.of_document(document)} == {"adaptive"}
     document["time"] = "virtual"
     assert lateness.of_document(document) == []
@@ -451,7 +455,7 @@ def test_virtual_time_has_no_timers_to_show(document: dict[str, Any]) -> None:
 
 # ---- what a short latency costs ---------------------------------------------
 
-def test_the_trade_off_comes_first_with_its_words(document: dict[str, Any]) -> None:
+def test_the_trade_off_comes_first_with_its_words(document: Any) -> None:
     text = webpage.render(document)
     page = Page(text)
     for workload in document["workloads"]:
@@ -461,7 +465,7 @@ def test_the_trade_off_comes_first_with_its_words(document: dict[str, Any]) -> N
     assert text.index("<h2>") == text.index("<h2>Latency against interrupts")
 
 
-def test_trade_off(document: dict[str, Any], tmp_path: Path) -> None:
+def test_trade_off(document: Any, tmp_path: Path) -> None:
     found = dict(tradeoff.points(document))
     default = next(r for r in documents.rows_from(document)
                    if (r.policy, r.workload, r.job) == ("default", "sync", None))
@@ -564,14 +568,14 @@ def test_more_parts_than_colours_still_differ() -> None:
     assert len(set(cells.shades(names).values())) == len(names)
 
 
-def test_a_logarithmic_axis_is_said(document: dict[str, Any]) -> None:
+def test_a_logarithmic_axis_is_said(document: Any) -> None:
     rows = [row("default"), row("cint")]
     rows[0].values.update({"p50_us": 1.0, "p99_us": 2.0, "p999_us": 100.0})  # type: ignore[attr-defined]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
     assert "p50 to p99.9, us, log" in webpage.render(document)
 
 
-def test_reasons_are_stacked_bars_without_zeros(document: dict[str, Any]) -> None:
+def test_reasons_are_stacked_bars_without_zeros(document: Any) -> None:
     document["rows"][0] |= {"reasons": {"quiet": 3, "thr": 1, "storm": 0}, "job": None}
     text = webpage.render(document)
     assert 'aria-label="quiet 75.0%, thr 25.0%"' in text
@@ -614,7 +618,7 @@ def test_each_colour_is_seen_on_a_dark_page(what: str) -> None:
         assert (drawn + 0.05) / (luminance(background[1]) + 0.05) > 2.7, colour
 
 
-def test_the_best_are_bold_unless_all_are(document: dict[str, Any]) -> None:
+def test_the_best_are_bold_unless_all_are(document: Any) -> None:
     rows = [row("default"), row("vic", 100_000.1, 10.001), row("static100", 9e3, 110.0)]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
     document |= {"baseline": "default",

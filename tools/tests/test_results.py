@@ -27,7 +27,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                                 ("20260103T000000Z-compare", "before", 1.2)):
         where = tmp_path / "results" / name
         where.mkdir(parents=True)
-        one = copy.deepcopy(document) | {"label": label}
+        one: Any = {**copy.deepcopy(document), "label": label}
         for row in one["rows"]:
             row["iops"] *= factor
         documents.write_json(where, one)
@@ -112,7 +112,7 @@ def test_the_same_results_are_not_compared(shelf: Path,
 
 
 def test_only_what_changed(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = documents.load(shelf / "20260102T000000Z-compare")
+    document: Any = documents.load(shelf / "20260102T000000Z-compare")
     for row in document["rows"]:
         row["iops"] /= 1.1 if row["policy"] != "adaptive" else 1.0
     documents.write_json(shelf / "20260102T000000Z-compare", document)
@@ -160,7 +160,7 @@ def test_every_output_says_whose_time_it_is_in(shelf: Path, capsys: pytest.Captu
 
 def test_diff_says_what_was_different(shelf: Path) -> None:
     one = documents.load(shelf / "latest")
-    two = copy.deepcopy(one)
+    two: Any = copy.deepcopy(one)
     two["parameters"]["vcpus"] = 4
     two["parameters"]["media"]["name"] = "p3700"
     two["versions"]["kernel"] = "7.0"
@@ -177,7 +177,7 @@ def test_diff_says_what_was_different(shelf: Path) -> None:
 def test_a_policy_with_other_parameters_is_compared(shelf: Path) -> None:
     """The only other row of its kind: a person has changed a parameter, and wants to see that."""
     one = documents.load(shelf / "latest")
-    two = copy.deepcopy(one)
+    two: Any = copy.deepcopy(one)
     for row in two["rows"]:
         if row["policy"] == "adaptive":
             row["policy"] = "adaptive:delta=10us"
@@ -195,10 +195,11 @@ def test_a_policy_with_other_parameters_is_compared(shelf: Path) -> None:
 
 def test_changes_within_the_spread_are_marked(shelf: Path) -> None:
     one = documents.load(shelf / "latest")
-    two = copy.deepcopy(one)
+    two: Any = copy.deepcopy(one)
     for document, ends in ((one, [100.0, 200.0]), (two, [150.0, 300.0])):
         for row in document["rows"]:
-            row["range"] = {"iops": ends, "mean_us": [ends[0] * (document is two), 0.0]}
+            row["range"] = {"iops": (ends[0], ends[1]),
+                            "mean_us": (ends[0] * (document is two), 0.0)}
     found = difference.between(one, two)
     assert all(row["within_spread"]["iops"] for row in found["rows"])
     assert all(row["within_spread"]["p99_us"] is None for row in found["rows"])
@@ -208,7 +209,7 @@ def test_changes_within_the_spread_are_marked(shelf: Path) -> None:
 
 
 def test_nothing_in_common(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other: dict[str, Any] = documents.load(shelf / "latest")
+    other: Any = documents.load(shelf / "latest")
     for row in other["rows"]:
         row["policy"] = "other"
     where = shelf / "20260105T000000Z-compare"

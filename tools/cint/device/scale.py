@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated, TypedDict
 
 from cint.device import params
 from cint.errors import UsageError
@@ -195,7 +196,18 @@ def slot_ns(cost_ns: int, cpu_scale: float) -> int:
     return next(n for n in range(slot, 1, -1) if all(n % i for i in range(2, math.isqrt(n) + 1)))
 
 
-def as_rows(k: float) -> list[dict[str, object]]:
+class Scaled(TypedDict):
+    """How one parameter follows the CPU scale, in results.json."""
+
+    where: str
+    name: str
+    kind: Annotated[str, {"enum": [kind.value for kind in Kind]}]
+    unit: str
+    factor: float | None
+    note: str
+
+
+def as_rows(k: float) -> list[Scaled]:
     """Return the table as plain data for results.json and --dry-run."""
     factor = {Kind.TIME: k, Kind.RATE: 1.0 / k, Kind.FIXED: None}
     return [{"where": e.where, "name": e.name, "kind": e.kind.value,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tables of the documents that say what the device's lists say, made from those lists.
+"""The tables of the documents that say what the device's lists say, made from those lists; and the
+schema of results.json, made from measure/records.py.
 
 The lists are hw/nvme/coalesce/param-list.h and policy-list.h, hw/nvme/model/media-list.h,
 hw/nvme/cint-abi.h and device/scale.py; what to choose is from the numbers in docs/figures.
@@ -15,7 +16,7 @@ from pathlib import Path
 from cint import paths
 from cint.device import params, properties, queueconfig, scale, words
 from cint.errors import CintError
-from cint.manual import choice, reference
+from cint.manual import choice, reference, schema
 
 DOCS = paths.ROOT / "docs"
 
@@ -71,4 +72,7 @@ def write() -> list[Path]:
         if text != path.read_text("utf-8"):
             path.write_text(text, "utf-8")
             changed.append(path)
+    if schema.FILE.read_text("utf-8") != schema.as_text():
+        schema.FILE.write_text(schema.as_text(), "utf-8")
+        changed.append(schema.FILE)
     return changed

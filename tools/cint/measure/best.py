@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cint import host
 from cint.device import properties
-from cint.measure import comparison, timers
+from cint.measure import comparison, records, timers
 from cint.measure.arms import Arm
 from cint.measure.sampling import Row, Sample
 from cint.measure.settings import Settings
@@ -38,7 +37,7 @@ class Found:
         return (f"{self.sweep.typed}: timers of {tried} us were tried; {how.words} "
                 f"{'has ' + names if names else 'is not known of any'}")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> records.Timer:
         """For results.json."""
         return {"typed": self.sweep.typed, "by": self.sweep.by,
                 "tried": [policy.name for policy in self.sweep.policies],

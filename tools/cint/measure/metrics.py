@@ -2,8 +2,9 @@
 """The one table of what a row has: names, units, and where each number is shown.
 
 results.json, results.csv, the terminal's table, the page, the drawings and the
-block about the last result are all made from it. A new metric is a line here
-and a value in :mod:`cint.measure.sampling`; docs/results.schema.json has it too.
+block about the last result are all made from it, and so is its line in
+docs/results.schema.json. A new metric is a line here and a value in
+:mod:`cint.measure.sampling`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Metric:
     ratio_column: bool = False
     #: Whether it stands in the block that compares with the last result.
     compared: bool = False
+    #: What docs/results.schema.json says of it.
+    note: str = ""
 
     @property
     def title(self) -> str:
@@ -43,10 +46,13 @@ TABLE = (
     Metric("p50_us", "p50", "us", 7),
     Metric("p99_us", "p99", "us", 7, compared=True),
     Metric("p999_us", "p99.9", "us", 8),
-    Metric("device_irqs", "device", "kirq/s", 8, 1e-3, ratio_column=True, compared=True),
-    Metric("guest_irqs", "guest", "kirq/s", 8, 1e-3),
-    Metric("ios_per_irq", "I/Os", "per irq", 8, compared=True),
-    Metric("hold_us", "hold", "us", 7, ratio=False),
+    Metric("device_irqs", "device", "kirq/s", 8, 1e-3, ratio_column=True, compared=True,
+           note="MSI-X messages of the I/O queues, per second"),
+    Metric("guest_irqs", "guest", "kirq/s", 8, 1e-3,
+           note="/proc/interrupts of the I/O queues, per second"),
+    Metric("ios_per_irq", "I/Os", "per irq", 8, compared=True,
+           note="by the device's count, else the guest's"),
+    Metric("hold_us", "hold", "us", 7, ratio=False, note="mean, CQE posted to interrupt sent"),
     Metric("cpu_percent", "CPU", "%", 6, ratio=False),
 )
 

@@ -17,11 +17,11 @@ import functools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import cast
 
 from cint.device import logpage, scale
 from cint.guest import agent, engines
-from cint.measure import apps, edges, fiojson, metrics
+from cint.measure import apps, edges, fiojson, metrics, records
 from cint.measure.window import Window, window
 
 USER_HZ = 100
@@ -295,24 +295,25 @@ class Row:
     #: How many I/Os of all repeats are beyond each percentile.
     beyond: Mapping[str, int] = field(default_factory=dict)
     #: By class of I/O what the device counted, last repeat: see :func:`_classes`.
-    classes: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    classes: Mapping[str, records.RowClass] = field(default_factory=dict)
     #: What a person's own program told: medians of the repeats, and the ratios to the baseline.
     said: Mapping[str, apps.Said] = field(default_factory=dict)
     said_ratios: Mapping[str, float | None] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> records.Row:
         """The row as results.json has it."""
-        return {"policy": self.policy, "workload": self.workload, "job": self.job,
-                **{m: self.values.get(m) for m in metrics.NAMES}, "spread": self.spread,
-                "ratios": dict(self.ratios), "reasons": dict(self.reasons),
-                "lateness": dict(self.lateness), "hints": dict(self.hints),
-                "range": {m: list(ends) for m, ends in self.range.items()},
-                "repeats": self.repeats, "window_s": self.window_s, "even": self.even,
-                "engine": self.engine, "beyond": dict(self.beyond),
-                **({"said": {name: {"value": one.value, "unit": one.unit,
-                                    "ratio": self.said_ratios.get(name)}
-                             for name, one in self.said.items()}} if self.said else {}),
-                "classes": {name: dict(found) for name, found in self.classes.items()}}
+        row: records.Row = {
+            "policy": self.policy, "workload": self.workload, "job": self.job,
+            "spread": self.spread, "ratios": dict(self.ratios), "reasons": dict(self.reasons),
+            "lateness": dict(self.lateness), "hints": dict(self.hints),
+            "range": dict(self.range), "repeats": self.repeats, "window_s": self.window_s,
+            "even": self.even, "engine": self.engine, "beyond": dict(self.beyond),
+            "classes": dict(self.classes)}
+        if self.said:
+            row["said"] = {name: {"value": one.value, "unit": one.unit,
+                                  "ratio": self.said_ratios.get(name)}
+                           for name, one in self.said.items()}
+        return cast(records.Row, {**row, **{m: self.values.get(m) for m in metrics.NAMES}})
 
     def few(self, metric: str) -> int | None:
         """How many I/Os are beyond this percentile, if these are few; else None."""
@@ -379,7 +380,7 @@ def _lateness(samples: Sequence[Sample], k: float) -> dict[str, float | None]:
             "max_us": us(whole.max_ns)}
 
 
-def _classes(device: DeviceDelta, k: float) -> dict[str, dict[str, float | None]]:
+def _classes(device: DeviceDelta, k: float) -> dict[str, records.RowClass]:
     """By class of I/O; the time that a command waits for its fetch is reported us."""
     return {name: {"commands": found.commands, "bytes": found.bytes,
                    "wait_us": (None if found.wait.mean_ns is None

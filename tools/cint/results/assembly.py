@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from cint import host
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import hints, kinds, session
-from cint.measure import best, comparison, runner, sampling, workloads
+from cint.measure import best, comparison, records, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
@@ -149,7 +148,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
              *([timer.note()] if timer else [])]
     image = documents.image_versions()
     fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
-    return {
+    found: documents.Document = {
         "schema": documents.SCHEMA, "kind": "compare", "created": documents.utc_now(),
         "label": label, "repeat_command": settings.repeat_command, "wall_s": round(wall_s, 3),
         "quick": settings.quick, "tool": {"version": documents.tool_version()},
@@ -172,13 +171,17 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
         "samples": [documents.sample_dict(s) for s in samples],
         "runs": [_run_entry(settings, boot, done) for boot, done in
                  zip(comparison.boots_for(settings), guests.done, strict=True)],
-        **({"timer": timer.as_dict()} if timer else {}),
-        **({"timers": [{"workload": row.workload, "policy": row.policy,
-                        **{name: row.values[name] for name in ("ios_per_irq", "mean_us")}}
-                       for row in line]} if line else {}), "notes": notes}
+        "notes": notes}
+    if timer:
+        found["timer"] = timer.as_dict()
+    if line:
+        found["timers"] = [{"workload": row.workload, "policy": row.policy,
+                            "ios_per_irq": row.values["ios_per_irq"],
+                            "mean_us": row.values["mean_us"]} for row in line]
+    return found
 
 
-def parameters_for(settings: Settings) -> dict[str, Any]:
+def parameters_for(settings: Settings) -> records.Parameters:
     """What was asked for, reported times."""
     media = asdict(settings.media)
     return {"media": media | {"overrides": dict(settings.media.overrides)},
@@ -191,7 +194,7 @@ def parameters_for(settings: Settings) -> dict[str, Any]:
 
 
 def _policy_entry(settings: Settings, arm: Arm,
-                  outcomes: Sequence[session.Outcome]) -> dict[str, Any]:
+                  outcomes: Sequence[session.Outcome]) -> records.Policy:
     """What is kept of a row; of its first boot that ran to its end, if any did."""
     outcome = next((o for o in outcomes if o.name == arm.name), session.Outcome(arm.name))
     policy = arm.policy
@@ -206,7 +209,7 @@ def _policy_entry(settings: Settings, arm: Arm,
             "kernel_trouble": outcome.trouble}
 
 
-def _latency_entry(settings: Settings, policy: properties.Policy) -> dict[str, Any] | None:
+def _latency_entry(settings: Settings, policy: properties.Policy) -> records.Latency | None:
     """The policy of the queues for the realtime class, if that is another one."""
     own = policy.latency
     if own is None:
@@ -215,7 +218,7 @@ def _latency_entry(settings: Settings, policy: properties.Policy) -> dict[str, A
             "applied": properties.policy_properties(own, settings.k, settings.extras)}
 
 
-def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> dict[str, Any]:
+def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> records.Run:
     """One boot: what decided it, where its outcome is from, and why there is none."""
     return {"policy": boot.arm.name, "repeat": boot.repeat,
             "seed": settings.seed + boot.repeat, "key": done.run.key(), "source": done.source,
@@ -223,18 +226,18 @@ def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> 
 
 
 def _workload_entries(settings: Settings, workload: Workload,
-                      samples: Sequence[sampling.Sample]) -> list[dict[str, Any]]:
+                      samples: Sequence[sampling.Sample]) -> list[records.Workload]:
     """A workload; if its jobs ran in several groups, each of them."""
     whole = _workload_entry(settings, workload)
     groups = {s.workload: s for s in samples if s.whole == workload.name and s.groups > 1}
-    return [whole | {"name": name, "title": f"{workload.title}, group {s.group} of {s.groups}: "
+    return [{**whole, "name": name, "title": f"{workload.title}, group {s.group} of {s.groups}: "
                                             f"{', '.join(s.jobs)}",
-                     "group": {"of": workload.name, "number": s.group, "groups": s.groups,
-                               "jobs": list(s.jobs)}}
+             "group": {"of": workload.name, "number": s.group, "groups": s.groups,
+                       "jobs": list(s.jobs)}}
             for name, s in groups.items()] or [whole]
 
 
-def _workload_entry(settings: Settings, workload: Workload) -> dict[str, Any]:
+def _workload_entry(settings: Settings, workload: Workload) -> records.Workload:
     if workload.app:
         app = workload.app
         return {"name": workload.name, "title": workload.title, "latency_job": None, "fio": "",

@@ -14,7 +14,7 @@ from cint.errors import CintError
 from cint.measure import metrics, sampling
 from cint.results import documents, previous, table
 
-Document = Mapping[str, Any]
+Document = documents.Document
 
 _CELL = 24
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The results directory: results.json (versioned), results.csv, logs, plots.
 
-``docs/results.schema.json`` is the JSON Schema of results.json.  ``schema`` is
-its version: it grows when a field changes its meaning or goes away; new fields
-do not raise it.
+The fields are those of measure/records.py, which ``docs/results.schema.json`` is made
+from.  ``schema`` is their version: it grows when a field changes its meaning or goes
+away; new fields do not raise it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Literal, cast
 
 from cint import host, paths, steps
 from cint.device import logpage
 from cint.errors import CintError, UsageError
 from cint.guest import engines
-from cint.measure import apps, metrics, sampling
+from cint.measure import apps, metrics, records, sampling
 
-SCHEMA = 1
-SCHEMA_FILE = paths.ROOT / "docs/results.schema.json"
+SCHEMA: Literal[1] = 1
 
-Document = dict[str, Any]
+Document = records.Comparison
 
 
 def new_directory(kind: str) -> Path:
@@ -76,7 +75,7 @@ def scale_of_log(log: Path) -> float:
         document = load(log.resolve().parents[2])
     except (CintError, IndexError):
         return 1.0
-    return float(document.get("scale", {}).get("k", 1.0))
+    return document["scale"]["k"] if "scale" in document else 1.0
 
 
 def point_latest(directory: Path) -> None:
@@ -107,7 +106,7 @@ def qemu_version(qemu: Path = paths.QEMU) -> str:
     return (_output([str(qemu), "--version"]) or "unknown").splitlines()[0]
 
 
-def image_versions() -> dict[str, Any]:
+def image_versions() -> dict[str, object]:
     """What the guest image says about itself: its programs' versions and its checksum."""
     try:
         manifest = json.loads(paths.MANIFEST.read_text(encoding="utf-8"))
@@ -120,7 +119,7 @@ def image_versions() -> dict[str, Any]:
             "sha256": image.get("sha256") if isinstance(image, dict) else None}
 
 
-def host_info() -> dict[str, Any]:
+def host_info() -> records.Host:
     """The machine that ran it."""
     return {"cpu": host.cpu_model(), "cpus": host.cpu_count(), "kernel": platform.release(),
             "memory_mib": host.memory_bytes() >> 20}
@@ -133,46 +132,48 @@ def utc_now() -> str:
 
 # ---- files --------------------------------------------------------------
 
-def _hist_dict(hist: logpage.Hist) -> dict[str, Any]:
+def _hist_dict(hist: logpage.Hist) -> records.Hist:
     """A distribution as results.json has it; bounds because buckets are powers of two wide."""
     return {"count": hist.count, "sum_ns": hist.sum_ns, "max_ns": hist.max_ns,
             "p50_ns": hist.at_most_ns(50), "p99_ns": hist.at_most_ns(99),
             "buckets": list(hist.buckets)}
 
 
-def sample_dict(one: sampling.Sample) -> dict[str, Any]:
+def sample_dict(one: sampling.Sample) -> records.Sample:
     """One sample as results.json has it: guest time, nothing converted."""
-    device = None
-    if one.device is not None:
-        device = {"cqes": one.device.cqes, "interrupts": one.device.interrupts,
-                  "mean_hold_ns": one.device.mean_hold_ns,
-                  "mean_post_to_head_ns": one.device.post_to_head.mean_ns,
-                  "avoided": one.device.avoided, "untold": one.device.untold,
-                  "mean_lateness_ns": one.device.lateness.mean_ns,
-                  "lateness": _hist_dict(one.device.lateness),
-                  "reasons": dict(one.device.reasons),
-                  "urgent_interrupts": one.device.urgent_interrupts,
-                  "hints": dict(one.device.hints), "sources": dict(one.device.sources),
-                  "classes": {name: {"commands": found.commands, "bytes": found.bytes,
-                                     "wait_ns": found.wait.mean_ns, "cqes": found.cqes,
-                                     "interrupts": found.interrupts}
-                              for name, found in one.device.classes.items()}}
-    jobs = {name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns,
-                   "runtime_ms": j.runtime_ms, "usr_percent": j.usr_percent,
-                   "sys_percent": j.sys_percent,
-                   "bins": [[v, j.bins[v]] for v in sorted(j.bins)]}
-            for name, j in one.jobs.items()}
-    window = None if one.window is None else {
+    jobs: dict[str, records.Job] = {
+        name: {"ios": j.ios, "iops": j.iops, "mean_ns": j.mean_ns, "runtime_ms": j.runtime_ms,
+               "usr_percent": j.usr_percent, "sys_percent": j.sys_percent,
+               "bins": [(v, j.bins[v]) for v in sorted(j.bins)]}
+        for name, j in one.jobs.items()}
+    window: records.Window | None = None if one.window is None else {
         "seconds": one.window.seconds, "even": one.window.even, "rates": dict(one.window.rates)}
-    return {"policy": one.policy, "workload": one.workload, "repeat": one.repeat,
-            "seed": one.seed, "group": one.group, "block_ios": one.block_ios, "window": window,
-            "elapsed_s": one.elapsed_s, "guest_interrupts": one.guest_interrupts,
-            "cpu_share": one.cpu_share, "device": device, "jobs": jobs,
-            **({"said": {name: asdict(said) for name, said in one.said.items()}}
-               if one.said else {})}
+    found: records.Sample = {
+        "policy": one.policy, "workload": one.workload, "repeat": one.repeat,
+        "seed": one.seed, "group": one.group, "block_ios": one.block_ios, "window": window,
+        "elapsed_s": one.elapsed_s, "guest_interrupts": one.guest_interrupts,
+        "cpu_share": one.cpu_share, "device": _device_dict(one.device) if one.device else None,
+        "jobs": jobs}
+    if one.said:
+        found["said"] = {name: asdict(said) for name, said in one.said.items()}
+    return found
 
 
-def write_json(directory: Path, document: Mapping[str, Any]) -> Path:
+def _device_dict(device: sampling.DeviceDelta) -> records.Device:
+    return {"cqes": device.cqes, "interrupts": device.interrupts,
+            "mean_hold_ns": device.mean_hold_ns,
+            "mean_post_to_head_ns": device.post_to_head.mean_ns,
+            "avoided": device.avoided, "untold": device.untold,
+            "mean_lateness_ns": device.lateness.mean_ns, "lateness": _hist_dict(device.lateness),
+            "reasons": dict(device.reasons), "urgent_interrupts": device.urgent_interrupts,
+            "hints": dict(device.hints), "sources": dict(device.sources),
+            "classes": {name: {"commands": found.commands, "bytes": found.bytes,
+                               "wait_ns": found.wait.mean_ns, "cqes": found.cqes,
+                               "interrupts": found.interrupts}
+                        for name, found in device.classes.items()}}
+
+
+def write_json(directory: Path, document: Mapping[str, object]) -> Path:
     """Write results.json."""
     path = directory / "results.json"
     steps.write_atomic(path, json.dumps(document, indent=1) + "\n")
@@ -184,7 +185,7 @@ CSV_COLUMNS = ("workload", "policy", "job", *metrics.NAMES, "spread",
                *(f"{name}_{end}" for name in metrics.NAMES for end in ("min", "max")), "engine")
 
 
-def _csv_row(row: sampling.Row) -> list[Any]:
+def _csv_row(row: sampling.Row) -> list[str]:
     values = [row.values.get(m) for m in metrics.NAMES]
     ratios = [row.ratios.get(m) for m in metrics.RATIOS]
     ends = [end for m in metrics.NAMES for end in row.range.get(m, (None, None))]
@@ -203,10 +204,11 @@ def write_csv(directory: Path, table: Iterable[sampling.Row]) -> Path:
     return path
 
 
-def rows_from(document: Mapping[str, Any]) -> list[sampling.Row]:
+def rows_from(document: Document) -> list[sampling.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
     return [sampling.Row(
-        r["policy"], r["workload"], r["job"], {m: r[m] for m in metrics.NAMES},
+        r["policy"], r["workload"], r["job"],
+        {m: records.metrics_of(r)[m] for m in metrics.NAMES},
         spread=r["spread"], ratios=r["ratios"], reasons=r["reasons"],
         lateness=r.get("lateness", {}), hints=r.get("hints", {}),
         range={m: (low, high) for m, (low, high) in r.get("range", {}).items()},
@@ -228,4 +230,4 @@ def load(path: Path) -> Document:
         raise CintError(f"{file}: cannot be read ({err})") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise CintError(f"{file}: not results of schema {SCHEMA}")
-    return document
+    return cast(Document, document)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cint.measure import sampling
 from cint.results import documents, table
@@ -45,13 +44,13 @@ class Timer:
         return self.mean_us > self.asked_us
 
 
-def asked_us(properties: Mapping[str, Any]) -> float | None:
+def asked_us(properties: Mapping[str, int | str]) -> float | None:
     """The time a policy asks for, reported us; None for a policy without one."""
     times = [properties[name] for name in _TIMES if properties.get(name)]
     return float(times[0]) / 1000 if times else None
 
 
-def collect(properties: Mapping[str, Mapping[str, Any]],
+def collect(properties: Mapping[str, Mapping[str, int | str]],
             rows: Iterable[sampling.Row]) -> list[Timer]:
     """The timers of all rows; ``properties`` are those of each policy, by name."""
     found = []
@@ -65,7 +64,7 @@ def collect(properties: Mapping[str, Mapping[str, Any]],
     return found
 
 
-def of_document(document: Mapping[str, Any]) -> list[Timer]:
+def of_document(document: documents.Document) -> list[Timer]:
     """The timers of a results.json; none in virtual time."""
     if document["time"] != "real":
         return []

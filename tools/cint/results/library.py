@@ -6,11 +6,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from cint import paths
 from cint.errors import CintError, UsageError
 from cint.results import documents, table, unfinished
+
+
+class Listed(TypedDict):
+    """An entry as ``./cint results --json`` has it; null where it is not complete."""
+
+    name: str
+    path: str
+    label: str | None
+    created: str | None
+    unfinished: str | None
+    repeat_command: str | None
+    version: str | None
+    time: str | None
+    policies: list[str]
+    workloads: list[str]
+    repeat: int | None
+    quick: bool | None
 
 
 @dataclass(frozen=True)
@@ -30,18 +47,20 @@ class Entry:
     @property
     def label(self) -> str:
         """What --label said."""
-        return str((self.document or {}).get("label") or "")
+        return (self.document and self.document.get("label")) or ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Listed:
         """The entry as --json has it."""
-        found = self.document or {}
+        # Another version's may lack any field.
+        found = self.document or cast(documents.Document, {})
+        tool, parameters = found.get("tool"), found.get("parameters")
         return {"name": self.name, "path": str(self.path), "label": self.label or None,
                 "created": found.get("created"), "unfinished": self.command,
                 "repeat_command": found.get("repeat_command"),
-                "version": found.get("tool", {}).get("version"), "time": found.get("time"),
-                "policies": [p["name"] for p in found.get("policies", [])],
-                "workloads": [w["name"] for w in found.get("workloads", [])],
-                "repeat": found.get("parameters", {}).get("repeat"),
+                "version": tool.get("version") if tool else None, "time": found.get("time"),
+                "policies": [p["name"] for p in found.get("policies") or ()],
+                "workloads": [w["name"] for w in found.get("workloads") or ()],
+                "repeat": parameters.get("repeat") if parameters else None,
                 "quick": found.get("quick")}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def pyplot() -> Any:
     return plt
 
 
-def provenance(document: Mapping[str, Any]) -> str:
+def provenance(document: documents.Document) -> str:
     """One line on where a figure comes from."""
     scale, cost = document["scale"], document["irq_cost"]
     parts = [document["repeat_command"], f"cint {document['tool']['version']}",
@@ -57,7 +57,7 @@ def provenance(document: Mapping[str, Any]) -> str:
     return " | ".join(parts)
 
 
-def _layout(figure: Any, document: Mapping[str, Any]) -> str:
+def _layout(figure: Any, document: documents.Document) -> str:
     """Arrange everything above the last lines, and return those."""
     note = textwrap.fill(provenance(document), 190)
     inch = 1 / figure.get_figheight()
@@ -66,7 +66,7 @@ def _layout(figure: Any, document: Mapping[str, Any]) -> str:
     return note
 
 
-def _finish(plt: Any, figure: Any, document: Mapping[str, Any], path: Path) -> Path:
+def _finish(plt: Any, figure: Any, document: documents.Document, path: Path) -> Path:
     note = _layout(figure, document)
     inch = 1 / figure.get_figheight()
     figure.text(0.01, 0.04 * inch, note, fontsize=5.5, color="#555555", va="bottom")
@@ -136,7 +136,7 @@ def _marks(axis: Any, rows: Sequence[sampling.Row], drawing: Drawing, log: bool)
     _axis(axis, shown, _axis_label(drawing), log)
 
 
-def _figure(document: Mapping[str, Any], directory: Path, drawing: Drawing) -> Path | None:
+def _figure(document: documents.Document, directory: Path, drawing: Drawing) -> Path | None:
     series = drawing.metrics
     rows = [r for r in documents.rows_from(document) if r.job is None]
     workloads = list(dict.fromkeys(r.workload for r in rows))
@@ -215,7 +215,7 @@ def _label(axis: Any, points: Sequence[tradeoff.Point]) -> None:
         text.set_in_layout(False)
 
 
-def _trade_off(document: Mapping[str, Any], directory: Path) -> Path | None:
+def _trade_off(document: documents.Document, directory: Path) -> Path | None:
     """tradeoff.png: a mark for each policy, left and low is better."""
     found = tradeoff.points(document)
     if not found:
@@ -236,7 +236,7 @@ def _trade_off(document: Mapping[str, Any], directory: Path) -> Path | None:
     return _finish(plt, figure, document, path)
 
 
-def write(document: Mapping[str, Any], directory: Path) -> list[Path]:
+def write(document: documents.Document, directory: Path) -> list[Path]:
     """Write latency.png, iops.png, interrupts.png and tradeoff.png; return those written."""
     made = [_figure(document, directory, drawing) for drawing in metrics.DRAWINGS]
     made.append(_trade_off(document, directory))

@@ -9,20 +9,19 @@ wants to see; they are named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from cint import paths
 from cint.errors import CintError
-from cint.measure import metrics, sampling
+from cint.measure import metrics, records, sampling
 from cint.results import documents, table
 
-Document = Mapping[str, Any]
+Document = documents.Document
 
 _CELL = 18
 
 
-def find(document: Document) -> dict[str, Any] | None:
+def find(document: Document) -> records.Previous | None:
     """The entry ``previous`` of results.json, from results/latest; None without one."""
     latest = paths.RESULTS / "latest"
     try:
@@ -33,7 +32,7 @@ def find(document: Document) -> dict[str, Any] | None:
         return None
 
 
-def between(old: Document, new: Document, directory: str) -> dict[str, Any] | None:
+def between(old: Document, new: Document, directory: str) -> records.Previous | None:
     """The rows of ``old`` that are comparable with ``new``, and how much ``new`` differs."""
     if old["kind"] != new["kind"] or conditions(old) != conditions(new):
         return None
@@ -49,7 +48,7 @@ def between(old: Document, new: Document, directory: str) -> dict[str, Any] | No
             "rows": entries}
 
 
-def conditions(document: Document) -> dict[str, Any]:
+def conditions(document: Document) -> dict[str, object]:
     """What has to be the same for any row to be comparable."""
     parameters = {"guest": "cint"} | document["parameters"]
     parameters = {"hints": parameters["guest"] != "distro",
@@ -62,14 +61,12 @@ def conditions(document: Document) -> dict[str, Any]:
             "host": (document["host"]["cpu"], document["host"]["cpus"]) if real else None}
 
 
-def _named(entries: Sequence[Document], name: str) -> Document:
-    return next((e for e in entries if e["name"] == name), {})
-
-
 def same(old: Document, new: Document, policy: str, workload: str) -> bool:
     """Whether a row's device properties and fio job were the same."""
-    policies = [_named(d["policies"], policy).get("applied") for d in (old, new)]
-    jobs = [_named(d["workloads"], workload).get("fio") for d in (old, new)]
+    policies = [next((p["applied"] for p in d["policies"] if p["name"] == policy), None)
+                for d in (old, new)]
+    jobs = [next((w["fio"] for w in d["workloads"] if w["name"] == workload), None)
+            for d in (old, new)]
     return policies[0] == policies[1] and jobs[0] == jobs[1]
 
 
@@ -85,7 +82,7 @@ def changed(old: Document, new: Document) -> dict[str, list[str]]:
     return {name: [before[name], now[name]] for name in now if before[name] != now[name]}
 
 
-def _entry(row: sampling.Row, other: sampling.Row) -> dict[str, Any]:
+def _entry(row: sampling.Row, other: sampling.Row) -> records.PreviousRow:
     values = {m: other.values.get(m) for m in metrics.NAMES}
     return {"policy": row.policy, "workload": row.workload, "job": row.job, "values": values,
             "change": {m: change(values[m], row.values.get(m)) for m in metrics.NAMES}}
@@ -108,7 +105,7 @@ def cell(before: float | None, fraction: float | None, factor: float = 1.0) -> s
     return text if fraction is None else f"{text} ({percent(fraction)})"
 
 
-def compared(row: Document, metric: metrics.Metric) -> str:
+def compared(row: records.PreviousRow, metric: metrics.Metric) -> str:
     """The cell of one metric."""
     return cell(row["values"][metric.name], row["change"][metric.name], metric.factor)
 
@@ -118,7 +115,7 @@ def percent(fraction: float) -> str:
     return f"{round(100 * fraction, 1) + 0.0:+.1f} %"
 
 
-def title(previous: Document) -> str:
+def title(previous: records.Previous) -> str:
     """What the numbers are compared with."""
     text = f"before ({previous['directory']}), and the change since"
     if previous["changed"]:
@@ -126,7 +123,8 @@ def title(previous: Document) -> str:
     return text
 
 
-def format_lines(previous: Document | None, paint: Callable[..., str] = table.plain) -> list[str]:
+def format_lines(previous: records.Previous | None,
+                 paint: Callable[..., str] = table.plain) -> list[str]:
     """The block under the table, at most 120 columns; empty without a previous result."""
     if previous is None:
         return []

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from cint.measure import sampling
+from cint.measure import records, sampling
 from cint.results import documents, lateness, table, tradeoff
 
-Document = Mapping[str, Any]
+Document = documents.Document
 
 
 def _list(words: Sequence[str]) -> str:
@@ -108,7 +107,7 @@ def _irqs_of(found: Ranking, base: sampling.Row | None) -> str:
     return f", {base.policy} {table.number(1 / merged)}"
 
 
-def line(document: Document, workload: Mapping[str, Any]) -> str | None:
+def line(document: Document, workload: records.Workload) -> str | None:
     """What one workload says, in one sentence: ties are named as such. None without numbers."""
     rows = [r for r in documents.rows_from(document)
             if r.job is None and r.workload == workload["name"]]
@@ -126,7 +125,7 @@ def line(document: Document, workload: Mapping[str, Any]) -> str | None:
     return "; ".join([*parts, *([f"all have {_list(same)}"] if same else [])]) + "."
 
 
-def calibrated(document: Document, workload: Mapping[str, Any]) -> str | None:
+def calibrated(document: Document, workload: records.Workload) -> str | None:
     """Whether cint interrupts for those who wait, and for nobody else."""
     kinds = {p["name"]: p["kind"] for p in document["policies"]}
     parts = []

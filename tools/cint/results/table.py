@@ -6,9 +6,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from cint.measure import metrics, sampling
+from cint.measure import metrics, records, sampling
 
 WIDTH = 120
 MIN_NAME = 14
@@ -95,7 +94,7 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[:width - 1] + "…"
 
 
-def time_of(*documents: Mapping[str, Any]) -> str:
+def time_of(*documents: records.Comparison) -> str:
     """Whose time the values are in, where it is not this machine's (docs/scaling.md)."""
     scaled = any(one.get("scale", {}).get("k", 1) != 1 for one in documents)
     return "reported time" if scaled else ""

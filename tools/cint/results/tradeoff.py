@@ -7,12 +7,11 @@ Points as data, and a drawing of them as SVG for the page; plots.py has the PNG.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
-from cint.measure import sampling
+from cint.measure import records, sampling
 from cint.results import axes, colours, documents, table
 from cint.results.axes import Axis, Box
 
@@ -46,13 +45,13 @@ def _point(row: sampling.Row) -> Point | None:
                  row.range.get("mean_us"))
 
 
-def title(workload: Mapping[str, Any]) -> str:
+def title(workload: records.Workload) -> str:
     """The name of a workload, with the job whose latency it has."""
     job = workload.get("latency_job")
     return f"{workload['name']} ({job} job)" if job else str(workload["name"])
 
 
-def points(document: Mapping[str, Any]) -> list[tuple[str, list[Point]]]:
+def points(document: documents.Document) -> list[tuple[str, list[Point]]]:
     """The points of each workload that has two or more, by its title."""
     rows = [r for r in documents.rows_from(document) if r.job is None]
     found = []
@@ -63,7 +62,7 @@ def points(document: Mapping[str, Any]) -> list[tuple[str, list[Point]]]:
     return found
 
 
-def timers(document: Mapping[str, Any], workload: str) -> list[Point]:
+def timers(document: documents.Document, workload: str) -> list[Point]:
     """The timers of the document in a workload, as a line."""
     return [Point(one["policy"], 1 / one["ios_per_irq"], one["mean_us"])
             for one in document.get("timers", ())

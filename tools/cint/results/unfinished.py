@@ -14,10 +14,11 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from cint import paths
 from cint.errors import CintError
+from cint.measure import records
 from cint.results import documents
 
 MARK = "unfinished.json"
@@ -43,7 +44,7 @@ class Unfinished:
     def __exit__(self, *_: object) -> None:
         self._lock.close()
 
-    def add(self, samples: Iterable[Mapping[str, Any]]) -> None:
+    def add(self, samples: Iterable[records.Sample]) -> None:
         """Keep the samples of a guest that has ended."""
         with (self.path / SAMPLES).open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(sample) + "\n" for sample in samples)
@@ -55,7 +56,7 @@ class Unfinished:
         shutil.rmtree(self.runs, ignore_errors=True)
 
 
-def _claim(path: Path, said: Mapping[str, Any]) -> Unfinished | None:
+def _claim(path: Path, said: Mapping[str, object]) -> Unfinished | None:
     """Take a directory, new or not; None if another process makes it now."""
     lock = (path / MARK).open("a+", encoding="utf-8")
     try:
@@ -69,7 +70,7 @@ def _claim(path: Path, said: Mapping[str, Any]) -> Unfinished | None:
     return Unfinished(path, lock)
 
 
-def _said(path: Path) -> dict[str, Any]:
+def _said(path: Path) -> dict[str, object]:
     """What an unfinished directory says it is."""
     try:
         said = json.loads((path / MARK).read_text(encoding="utf-8"))
@@ -102,7 +103,7 @@ def check(out: Path, command: str) -> None:
         documents.check_empty(out)
 
 
-def _own(out: Path, said: Mapping[str, Any]) -> tuple[Unfinished, bool]:
+def _own(out: Path, said: Mapping[str, object]) -> tuple[Unfinished, bool]:
     begun = _said(out).get("identity") == said["identity"]
     if not begun and not _is_of(out, str(said["command"])):
         documents.check_empty(out)

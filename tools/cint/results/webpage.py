@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cint import steps
 from cint.errors import CintError
-from cint.measure import metrics, sampling, timers
+from cint.measure import metrics, records, sampling, timers
 from cint.results import (
     axes,
     cells,
@@ -36,7 +35,7 @@ from cint.results import (
 FILE = "report.html"
 TEMPLATES = Path(__file__).with_name("templates")
 
-Document = Mapping[str, Any]
+Document = documents.Document
 
 
 def write(document: Document, directory: Path) -> Path:
@@ -78,10 +77,10 @@ def _words(value: object) -> str:
 
 # ---- the parts of the page ----------------------------------------------
 
-def _figures(document: Document) -> list[dict[str, Any]]:
+def _figures(document: Document) -> list[dict[str, object]]:
     """The drawing that all others are about, and what each workload says in a line."""
     drawn = dict(tradeoff.points(document))
-    found = []
+    found: list[dict[str, object]] = []
     for one in document["workloads"]:
         title = tradeoff.title(one)
         drawing = tradeoff.draw(title, drawn[title], tradeoff.timers(document, one["name"])) \
@@ -111,7 +110,7 @@ _RANGE = ("p50_us", "p99_us", "p999_us")
 
 
 def _cell(row: sampling.Row, metric: metrics.Metric, best: Sequence[str],
-          drawing: str) -> dict[str, Any] | str:
+          drawing: str) -> dict[str, object] | str:
     """A value of a row with what stands around it, or what stands in its place."""
     value, ratio = row.values.get(metric.name), row.ratios.get(metric.name)
     if value is None:
@@ -157,7 +156,7 @@ class _Drawn:
         return cells.spread(values, self.latency, self.colours[row.policy])
 
 
-def _result(document: Document, workload: Document) -> dict[str, Any]:
+def _result(document: Document, workload: records.Workload) -> dict[str, object]:
     """The table of a workload."""
     mine = [row for row in documents.rows_from(document) if row.workload == workload["name"]]
     drawn, best = _Drawn.of(mine), _best([row for row in mine if row.job is None])
@@ -176,7 +175,7 @@ def _result(document: Document, workload: Document) -> dict[str, Any]:
             "head": [("policy", table.time_of(document)), *heads]}
 
 
-def _programs(document: Document) -> dict[str, Any]:
+def _programs(document: Document) -> dict[str, object]:
     """What a person's own program told."""
     found = [row for row in documents.rows_from(document) if row.said]
     units = {name: one.unit for row in found for name, one in row.said.items()}
@@ -213,7 +212,7 @@ HINTS = {"none": "unmarked", "urgent": "somebody waits for it", "barrier": "last
 
 
 def _counts(document: Document, caption: str, of: Callable[[sampling.Row], Mapping[str, int]],
-            words: Mapping[str, str]) -> dict[str, Any]:
+            words: Mapping[str, str]) -> dict[str, object]:
     """Counts by name, the commonest first, with what the names mean."""
     rows = [(r, {name: count for name, count in of(r).items() if count})
             for r in documents.rows_from(document) if r.job is None and any(of(r).values())]
