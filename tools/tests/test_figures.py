@@ -39,6 +39,7 @@ from cint.figures import (
     page,
     probe,
     reading,
+    records,
     runner,
     traces,
     values,
@@ -468,13 +469,14 @@ def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
     """Of guests with several CPUs whose data are from before that of one CPU was theirs, too."""
     several, = catalog.choose(["blk-fig3b"], None, False)
     one, = catalog.choose(["cint-fig9"], None, False)
-    now = {"slice_cpus": document.SLICE_CPUS}
-    assert document.has_longer_slice(several, {}) and not document.has_longer_slice(several, now)
-    assert not document.has_longer_slice(one, {})
-    old = {k: v for k, v in stored(several).items() if k != "slice_cpus"}
+    now: Any = {"slice_cpus": document.SLICE_CPUS}
+    none: Any = {}
+    assert document.has_longer_slice(several, none) and not document.has_longer_slice(several, now)
+    assert not document.has_longer_slice(one, none)
+    old: Any = {k: v for k, v in stored(several).items() if k != "slice_cpus"}
     said = "had the scheduler's slice of one CPU"
-    assert said in " ".join(page.figure_page(several, old, old).split())
-    assert said not in " ".join(page.figure_page(several, old | now, old).split())
+    assert said in " ".join(page.figure_page(several, old).split())
+    assert said not in " ".join(page.figure_page(several, old | now).split())
     assert "Measured with a longer slice" in page.list_page([old], ())
     assert document.entry(several, Data.from_dict(old["data"]), False, {}) \
         == {k: v for k, v in (old | now | {"runs": {}}).items()
@@ -559,12 +561,15 @@ def test_claims_are_of_figures_that_there_are() -> None:
 ])
 def test_what_becomes_of_a_claim(paper: float | str, measured: float, verdict: str, name: str,
                                  wanted: str) -> None:
-    check = {"name": name, "paper": paper, "measured": measured, "seeds": [measured] * 3,
-             "verdict": verdict}
+    check: Any = {"name": name, "paper": paper, "measured": measured, "seeds": [measured] * 3,
+                  "verdict": verdict}
     assert claims.outcome(claims.Claim("so"), [check]).verdict == wanted
 
 
 def test_a_claim_is_as_good_as_its_worst_check() -> None:
+    good: Any
+    far: Any
+    bad: Any
     good, far, bad = ({"name": name, "paper": 2.0, "measured": value, "seeds": [value],
                        "verdict": verdict}
                       for name, value, verdict in (("a", 2.0, "pass"), ("b", 4.0, "pass"),
@@ -572,11 +577,14 @@ def test_a_claim_is_as_good_as_its_worst_check() -> None:
     assert claims.outcome(claims.Claim("so"), [good, far]).verdict == claims.SHAPE
     assert claims.outcome(claims.Claim("so"), [good, far, bad]).verdict == claims.NOT
     assert claims.outcome(claims.Claim("so"), [good, far, bad]).fails == ("c",)
-    own = {**bad, "paper": None}
+    own: Any = {**bad, "paper": None}
     assert claims.outcome(claims.Claim("so"), [good, own]).verdict == claims.REPRODUCED
 
 
 def test_a_claim_is_open_where_a_check_of_it_is() -> None:
+    good: Any
+    open_: Any
+    bad: Any
     good, open_, bad = ({"name": name, "paper": 2.0, "measured": 2.0, "seeds": [2.0],
                          "verdict": verdict}
                         for name, verdict in (("a", "pass"), ("b", "undecided"),
@@ -586,8 +594,8 @@ def test_a_claim_is_open_where_a_check_of_it_is() -> None:
 
 
 def test_seeds_on_either_side_of_1_have_no_shape() -> None:
-    check = {"name": "a against b", "paper": 2.0, "measured": 1.1, "seeds": [0.9, 1.1, 1.2],
-             "verdict": "expected-fail"}
+    check: Any = {"name": "a against b", "paper": 2.0, "measured": 1.1, "seeds": [0.9, 1.1, 1.2],
+                  "verdict": "expected-fail"}
     assert claims.outcome(claims.Claim("so"), [check]).verdict == claims.NOT
 
 
@@ -595,7 +603,7 @@ def test_a_quick_run_decides_no_claim() -> None:
     figure = next(f for f in FIGURES if f.id in claims.CLAIMS)
     entry = document.stored(figure.id)
     assert entry is not None and claims.outcomes(figure, entry)
-    quick = {**entry, "checks": [{**c, "verdict": checks.QUICK} for c in entry["checks"]]}
+    quick: Any = {**entry, "checks": [{**c, "verdict": checks.QUICK} for c in entry["checks"]]}
     assert claims.outcomes(figure, quick) == []
 
 
@@ -620,7 +628,7 @@ def test_how_many_claims_came_out_is_a_sentence() -> None:
 ])
 def test_what_is_stale_is_said(kept: dict[str, str] | None, now: dict[str, str],
                                why: str) -> None:
-    entry = {"commit": "cint 0123abc", **({} if kept is None else {"runs": kept})}
+    entry: Any = {"commit": "cint 0123abc", **({} if kept is None else {"runs": kept})}
     found = freshness.difference(entry, now)
     assert found.endswith(why) and bool(found) == bool(why)
     assert not why or "cint 0123abc" in found
@@ -788,8 +796,8 @@ def test_a_page_says_what_is_undecided_and_why(tmp_path: Path) -> None:
         groups=(Group(runs("a"), (workloads.Workload("sync", "reads", ""),)),))
     entry = document.entry(figure, far(1234, 9, 9, 9), quick=False, runs={})
     assert entry["verdict"] == checks.UNDECIDED
-    facts = {"commit": "cint 1", "conditions": "c"}
-    text = page.figure_page(figure, entry, facts)
+    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
+    text = page.figure_page(figure, document.stamped(entry, facts))
     assert "| far |  | 9 us, 37 beyond |  | at most 10 | undecided |" in text
     assert "* far: 9, wanted at most 10; 37 I/Os are beyond the percentile, it takes 100." in text
     html = webpage.write(tmp_path, [figure], document.document([entry], [], False, facts),
@@ -827,7 +835,8 @@ SMALL = Figure(
 
 def test_document() -> None:
     entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
-    whole = document.document([entry], [], False, {"commit": "cint 1", "conditions": "c"})
+    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
+    whole = document.document([entry], [], False, facts)
     assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "undecided": 0,
                                 "quick": 0, "figures": 1}
     assert entry["verdict"] == checks.EXPECTED
@@ -837,15 +846,15 @@ def test_document() -> None:
         "bounds": [1.8, None], "verdict": "pass"}
     assert json.loads(json.dumps(whole)) == whole
     lost = document.failed(SMALL, CintError("no guest"))
-    assert document.document([lost], [], False, {})["summary"]["fail"] == 1
+    assert document.document([lost], [], False, facts)["summary"]["fail"] == 1
 
 
 def test_page_and_drawing(tmp_path: Path) -> None:
     entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
-    facts = {"commit": "cint 1", "conditions": "c"}
+    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
     drawing = draw.svg(SMALL, TWO)
     assert drawing == draw.svg(SMALL, Data.from_dict(json.loads(json.dumps(TWO.as_dict()))))
-    text = page.figure_page(SMALL, entry, facts)
+    text = page.figure_page(SMALL, document.stamped(entry, facts))
     assert "| IOPS <against> default | 2.1 | 2 | 1.818 to 2.222 | at least 1.8 | pass |" in text
     assert "expected here 1.8 to 2.3, because why." in text
     whole = document.document([entry], [], False, facts)

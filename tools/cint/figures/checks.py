@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cint.figures import records
 from cint.figures.values import Data, Expr, View, Words, in_words, shortened
 from cint.measure import metrics
 
@@ -99,10 +100,10 @@ class Result:
         """The median of the seeds."""
         return statistics.median(self.seeds)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> records.Check:
         """As figures.json has it; None where there is no bound."""
         check, known = self.check, self.check.deviation
-        found: dict[str, Any] = {
+        found: records.Check = {
             "name": check.name, "unit": check.unit, "paper": check.paper,
             "measured": shortened(self.measured), "seeds": [shortened(s) for s in self.seeds],
             "bounds": [_finite(check.low), _finite(check.high)],

@@ -14,9 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
-from cint.figures import checks
+from cint.figures import checks, records
 from cint.figures.model import Figure
 
 #: The last: its checks do not fail, and some of them are undecided.
@@ -56,13 +55,15 @@ class Outcome:
     fails: tuple[str, ...]
 
 
-def of_paper(check: Mapping[str, Any]) -> bool:
+def of_paper(check: records.Check) -> bool:
     """Whether a check, as the stored results have it, is the paper's and none of our own."""
     return check["paper"] not in (None, OWN)
 
 
-def bounds(paper: float | str) -> tuple[float, float] | None:
-    """Between which numbers the paper's value lies; None where it is in words."""
+def bounds(paper: float | str | None) -> tuple[float, float] | None:
+    """Between which numbers the paper's value lies; None where it is in words, or not there."""
+    if paper is None:
+        return None
     if not isinstance(paper, str):
         return paper, paper
     for form, limits in _RANGES:
@@ -72,7 +73,7 @@ def bounds(paper: float | str) -> tuple[float, float] | None:
     return None
 
 
-def _is_near(check: Mapping[str, Any]) -> bool:
+def _is_near(check: records.Check) -> bool:
     """Whether the median of the seeds is within a quarter of the paper's number, if it has one."""
     known = bounds(check["paper"])
     if known is None or known == (0, 0):
@@ -82,7 +83,7 @@ def _is_near(check: Mapping[str, Any]) -> bool:
     return low / NEAR <= here <= high * NEAR
 
 
-def _is_on_its_side(check: Mapping[str, Any]) -> bool:
+def _is_on_its_side(check: records.Check) -> bool:
     """Whether a ratio is above 1, or below, where the paper's is."""
     known = bounds(check["paper"])
     if known is None or " against " not in check["name"]:
@@ -92,28 +93,28 @@ def _is_on_its_side(check: Mapping[str, Any]) -> bool:
                 else high < 1 and all(s < 1 for s in check["seeds"]))
 
 
-def of_claim(claim: Claim, found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def of_claim(claim: Claim, found: Sequence[records.Check]) -> list[records.Check]:
     """Those of a figure's checks that show a claim."""
     return [c for c in found if of_paper(c)
             and any(fnmatchcase(c["name"], form) for form in claim.checks)]
 
 
-def _says_most(found: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _says_most(found: Sequence[records.Check]) -> records.Check | None:
     """The first check with a number of the paper's; 0 and 1 are what has to be, not results."""
     numbers = [c for c in found if bounds(c["paper"]) is not None]
     return min(numbers, key=lambda c: c["paper"] in (0, 1), default=None)
 
 
-def outcome(claim: Claim, found: Sequence[Mapping[str, Any]]) -> Outcome:
+def outcome(claim: Claim, found: Sequence[records.Check]) -> Outcome:
     """What became of a claim; ``found`` are its figure's checks as they are stored."""
     mine = of_claim(claim, found)
     failing = [c for c in mine if c["verdict"] not in (checks.PASS, checks.UNDECIDED)]
-    shown = _says_most(failing) or _says_most(mine) or {"paper": None, "measured": None}
-    return Outcome(claim, _verdict(mine, failing), shown["paper"], shown["measured"],
-                   tuple(c["name"] for c in failing))
+    shown = _says_most(failing) or _says_most(mine)
+    return Outcome(claim, _verdict(mine, failing), shown["paper"] if shown else None,
+                   shown["measured"] if shown else None, tuple(c["name"] for c in failing))
 
 
-def _verdict(mine: Sequence[Mapping[str, Any]], failing: Sequence[Mapping[str, Any]]) -> str:
+def _verdict(mine: Sequence[records.Check], failing: Sequence[records.Check]) -> str:
     if not all(map(_is_on_its_side, failing)):
         return NOT
     if any(c["verdict"] == checks.UNDECIDED for c in mine):
@@ -121,7 +122,7 @@ def _verdict(mine: Sequence[Mapping[str, Any]], failing: Sequence[Mapping[str, A
     return SHAPE if failing or not all(map(_is_near, mine)) else REPRODUCED
 
 
-def outcomes(figure: Figure, entry: Mapping[str, Any]) -> list[Outcome]:
+def outcomes(figure: Figure, entry: records.Entry) -> list[Outcome]:
     """What became of each claim of a figure; none where it is of no paper, or measured quickly."""
     found = entry["checks"]
     if any(check["verdict"] == checks.QUICK for check in found):

@@ -7,11 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from cint import paths, steps
 from cint.errors import CintError
-from cint.figures import checks
+from cint.figures import checks, records
 from cint.figures.model import Figure, NotDone
 from cint.figures.values import Data
 
@@ -20,7 +19,7 @@ FILE = "figures.json"
 STORED = paths.ROOT / "docs/figures"
 LIST = paths.ROOT / "docs/figures.md"
 
-Entry = dict[str, Any]
+Entry = records.Entry
 
 #: Of how many CPUs the scheduler's slice in a guest is, however many it has. What was measured
 #: before says nothing of it: there it was of all of the guest's.
@@ -33,31 +32,36 @@ def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str]) -> E
     ``runs`` has the keys of the runs that it was read from.
     """
     data = Data.from_dict(data.as_dict())
-    found: list[Entry] = []
+    found: list[records.Check] = []
     for check in figure.checks:
         try:
             found.append(checks.judge(check, data, quick).as_dict())
         except CintError as problem:
             raise CintError(f"{figure.id}: {check.name}: {problem.message}") from None
-    return {**_head(figure), "verdict": verdict([c["verdict"] for c in found]),
-            "seeds": data.seeds, "runs": dict(runs), "checks": found, "problem": "",
-            "data": data.as_dict()}
+    return _entry(figure, data, verdict([c["verdict"] for c in found]), found, runs)
 
 
 def failed(figure: Figure, problem: CintError) -> Entry:
     """A figure whose guests did not run."""
-    return {**_head(figure), "verdict": checks.FAIL, "seeds": 0, "runs": {}, "checks": [],
-            "problem": problem.message, "data": Data().as_dict()}
+    return {**_entry(figure, Data(), checks.FAIL, [], {}), "problem": problem.message}
 
 
-def _head(figure: Figure) -> Entry:
+def _entry(figure: Figure, data: Data, verdict: str, found: list[records.Check],
+           runs: Mapping[str, str]) -> Entry:
     return {"id": figure.id, "set": figure.family, "title": figure.title,
-            "source": figure.source, "slice_cpus": SLICE_CPUS}
+            "source": figure.source, "slice_cpus": SLICE_CPUS, "verdict": verdict,
+            "seeds": data.seeds, "runs": dict(runs), "checks": found, "problem": "",
+            "data": data.as_dict()}
 
 
-def has_longer_slice(figure: Figure, entry: Mapping[str, Any]) -> bool:
+def has_longer_slice(figure: Figure, entry: Entry) -> bool:
     """Whether its guests had a longer slice of the scheduler than they would have now."""
     return "slice_cpus" not in entry and any(group.vcpus > 1 for group in figure.groups)
+
+
+def stamped(entry: Entry, facts: records.Facts) -> Entry:
+    """The entry as it is stored in the tree: with what it was measured with."""
+    return {**entry, "commit": facts["commit"], "conditions": facts["conditions"]}
 
 
 def verdict(of: Sequence[str]) -> str:
@@ -68,7 +72,7 @@ def verdict(of: Sequence[str]) -> str:
     return checks.PASS
 
 
-def counts(entries: Sequence[Mapping[str, Any]]) -> Counter[str]:
+def counts(entries: Sequence[Entry]) -> Counter[str]:
     """How many checks have which verdict; a figure without any is a failure."""
     found = Counter(c["verdict"] for e in entries for c in e["checks"])
     found[checks.FAIL] += sum(1 for e in entries if e["problem"])
@@ -76,31 +80,31 @@ def counts(entries: Sequence[Mapping[str, Any]]) -> Counter[str]:
 
 
 def document(entries: Sequence[Entry], missing: Sequence[NotDone], quick: bool,
-             facts: Mapping[str, Any]) -> Entry:
+             facts: records.Facts) -> records.Document:
     """The whole of figures.json."""
     total = counts(entries)
     summary = {name: total[name] for name in checks.VERDICTS}
     return {"figures": list(entries), "summary": {**summary, "figures": len(entries)},
             "not_done": [{"id": n.id, "set": n.family, "title": n.title, "reason": n.reason}
                          for n in missing],
-            "quick": quick, **facts}
+            "quick": quick, "commit": facts["commit"], "conditions": facts["conditions"]}
 
 
-def _is_flat(content: Any) -> bool:
+def _is_flat(content: object) -> bool:
     """Whether it has no list of things that have parts themselves."""
     if isinstance(content, dict):
         return all(_is_flat(part) for part in content.values())
     return not isinstance(content, list) or not any(isinstance(p, dict | list) for p in content)
 
 
-def _is_short(content: dict[str, Any] | list[Any]) -> bool:
+def _is_short(content: dict[str, object] | list[object]) -> bool:
     """Whether it goes on one line: a point, a check, a curve's numbers or an event."""
     if isinstance(content, dict):
         return _is_flat(content)
     return all(_is_flat(part) and not isinstance(part, dict) for part in content)
 
 
-def _lines(content: Any, indent: str = "") -> str:
+def _lines(content: object, indent: str = "") -> str:
     if not isinstance(content, dict | list) or not content or (indent and _is_short(content)):
         return json.dumps(content)
     inner = indent + " "
@@ -112,12 +116,12 @@ def _lines(content: Any, indent: str = "") -> str:
     return begin + "\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{end}"
 
 
-def as_text(content: Mapping[str, Any]) -> str:
+def as_text(content: Mapping[str, object]) -> str:
     """A document as JSON, a point or a check a line: what is measured again shows by itself."""
     return _lines(content) + "\n"
 
 
-def write(path: Path, content: Mapping[str, Any]) -> None:
+def write(path: Path, content: Mapping[str, object]) -> None:
     """A document as a file, never half of it."""
     steps.write_atomic(path, as_text(content))
 

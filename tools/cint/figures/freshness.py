@@ -8,9 +8,8 @@ the guest's jobs. The stored results have the keys of the runs they were read fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from cint.figures import runner
+from cint.figures import records, runner
 from cint.figures.model import Figure
 from cint.figures.values import Data
 
@@ -27,7 +26,7 @@ def keys(figure: Figure, data: Data, quick: bool = False) -> dict[str, str]:
     return {one.name: runner.run_of(one)[0].key()[:_DIGITS] for one in wanted}
 
 
-def difference(entry: Mapping[str, Any], now: Mapping[str, str]) -> str:
+def difference(entry: records.Entry, now: Mapping[str, str]) -> str:
     """Why a figure's stored results are not of these runs; empty if they are."""
     stored = entry.get("runs")
     if stored is None:
@@ -40,6 +39,6 @@ def difference(entry: Mapping[str, Any], now: Mapping[str, str]) -> str:
             f"now: {others[0]}{more}")
 
 
-def stale(figure: Figure, entry: Mapping[str, Any]) -> str:
+def stale(figure: Figure, entry: records.Entry) -> str:
     """Why a figure's stored results are not this tree's; empty if they are."""
     return difference(entry, keys(figure, Data.from_dict(entry["data"])))

@@ -8,14 +8,13 @@ import statistics
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from cint.figures import catalog, checks, claims, document
+from cint.figures import catalog, checks, claims, document, records
 from cint.figures.model import Column, Figure, NotDone
 from cint.figures.values import Data, in_words
 from cint.results import table
 
-Entry = Mapping[str, Any]
+Entry = records.Entry
 WIDTH = 100
 
 WORDS = {checks.PASS: "pass", checks.FAIL: "**FAIL**", checks.EXPECTED: "expected fail",
@@ -77,12 +76,12 @@ def _wrap(text: str) -> str:
     return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def beyond(check: Entry) -> str:
+def beyond(check: records.Check) -> str:
     """How many I/Os of all seeds are beyond the percentile that a check is about."""
     return f"{check['beyond']:,} beyond" if "beyond" in check else ""
 
 
-def _check_row(check: Entry) -> str:
+def _check_row(check: records.Check) -> str:
     unit = f" {check['unit']}" if check["unit"] else ""
     unit += f", {beyond(check)}" if beyond(check) else ""
     verdict = WORDS[check["verdict"]]
@@ -90,7 +89,7 @@ def _check_row(check: Entry) -> str:
             f"| {spread(check['seeds'])} | {bounds(check['bounds'])} | {verdict} |")
 
 
-def expected(check: Entry) -> str:
+def expected(check: records.Check) -> str:
     """Within which bounds a check deviates, with how many of the seeds it does not, and why."""
     low, high = check["deviation"]["bounds"]
     held = checks.held(check["seeds"], *check["bounds"])
@@ -160,12 +159,12 @@ def _doubts(entry: Entry) -> list[str]:
             for check in entry["checks"] if check["verdict"] == checks.UNDECIDED]
 
 
-def figure_page(figure: Figure, entry: Entry, facts: Mapping[str, Any]) -> str:
-    """The page of one figure."""
+def figure_page(figure: Figure, entry: Entry) -> str:
+    """The page of one figure, as it is stored: with the facts."""
     data = Data.from_dict(entry["data"])
     parts = [f"# {figure.id}: {figure.title}", _wrap(
         f"{catalog.FAMILIES[figure.family]}, {figure.source}. Made by `./cint figure --docs "
-        f"{figure.id}` at {facts['commit']}; do not edit."), _wrap(figure.claim),
+        f"{figure.id}` at {entry['commit']}; do not edit."), _wrap(figure.claim),
         *_claims(figure, entry), f"![{figure.title}]({figure.id}.svg)", "## Checks",
         _table(["check", "paper", "here", "seeds", "wanted", "verdict"],
                [*map(_check_row, entry["checks"])], "checks")]

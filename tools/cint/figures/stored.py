@@ -51,7 +51,7 @@ def in_tree() -> Files:
 def pages(directory: Path, figures: Sequence[Figure] = ()) -> Files:
     """The page of each of these figures, by default all, and its drawing, below a directory."""
     for figure, entry in _measured(figures or catalog.figures()):
-        yield directory / f"{figure.id}.md", page.figure_page(figure, entry, entry)
+        yield directory / f"{figure.id}.md", page.figure_page(figure, entry)
         if figure.panels:
             yield directory / f"{figure.id}.svg", _drawing(figure, entry)
 

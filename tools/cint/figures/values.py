@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from cint.errors import CintError
+from cint.figures import records
 
 #: Numbers by name: see :mod:`cint.figures.reading` for which there are.
 Point = dict[str, float]
@@ -50,7 +51,7 @@ class Data:
         return min((len(points) for run in self.cells.values() for points in run.values()),
                    default=0)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> records.Measured:
         """As figures.json and docs/figures have it."""
         cells = {run: {cell: [{n: shortened(x) for n, x in p.items()} for p in points]
                        for cell, points in found.items()}
@@ -58,7 +59,7 @@ class Data:
         return {"cells": cells, "curves": self.curves, "timelines": self.timelines}
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Data:
+    def from_dict(cls, document: records.Measured) -> Data:
         """What :meth:`as_dict` gave."""
         return cls(document["cells"], document["curves"], document["timelines"])
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from cint import steps
-from cint.figures import catalog, checks, claims, page
+from cint.figures import catalog, checks, claims, page, records
 from cint.figures.model import Figure
 from cint.figures.values import Data, in_words
 from cint.results import webpage
 
 FILE = "index.html"
 
-Entry = Mapping[str, Any]
+Entry = records.Entry
 _WORDS = {checks.PASS: "PASS", checks.FAIL: "FAIL", checks.EXPECTED: "EXPECTED FAIL",
           checks.UNDECIDED: "UNDECIDED", checks.QUICK: "QUICK"}
 
 
-def write(directory: Path, figures: Sequence[Figure], document: Entry,
+def write(directory: Path, figures: Sequence[Figure], document: records.Document,
           drawings: Mapping[str, str]) -> Path:
     """Write index.html and return its path."""
     path = directory / FILE
@@ -32,7 +31,7 @@ def write(directory: Path, figures: Sequence[Figure], document: Entry,
     return path
 
 
-def _telling(entry: Entry) -> Sequence[Entry]:
+def _telling(entry: Entry) -> Sequence[records.Check]:
     """The checks that say most: of numbers of the paper, before those that have to be 0 or 1."""
     numbers = [c for c in entry["checks"] if isinstance(c["paper"], (int, float))]
     return (sorted(numbers, key=lambda c: c["paper"] in (0, 1)) or entry["checks"])[:3]
@@ -53,7 +52,8 @@ def _tight(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
-def render(figures: Sequence[Figure], document: Entry, drawings: Mapping[str, str]) -> str:
+def render(figures: Sequence[Figure], document: records.Document,
+           drawings: Mapping[str, str]) -> str:
     """The whole page."""
     by_id = {figure.id: figure for figure in figures}
     return webpage.fill("figures.html.j2", {

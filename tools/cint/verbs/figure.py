@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from cint import paths, ui, units
 from cint.device import properties
@@ -23,6 +22,7 @@ from cint.figures import (
     freshness,
     further,
     page,
+    records,
     runner,
     stored,
     webpage,
@@ -208,7 +208,7 @@ def _commit() -> str:
     return f"{git('rev-parse', '--short', 'HEAD') or 'unknown'}{'-dirty' if changed else ''}"
 
 
-def _facts(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> dict[str, Any]:
+def _facts(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> records.Facts:
     cpus = f", {args.vcpus} CPUs" if args.vcpus else ""
     cpus += f", {kinds.note()}" if args.guest == "distro" else ""
     cpus += f", hints: {args.hints}" if args.hints else ""
@@ -224,12 +224,12 @@ def _drawings(figures: Sequence[Figure], entries: Sequence[document.Entry]) -> d
             for figure in figures if figure.id in by_id and figure.panels}
 
 
-def _write_docs(whole: document.Entry) -> None:
+def _write_docs(whole: records.Document) -> None:
     """Store the data in the tree, and write what follows from them there."""
-    facts = {"commit": whole["commit"], "conditions": whole["conditions"]}
+    facts: records.Facts = {"commit": whole["commit"], "conditions": whole["conditions"]}
     for entry in whole["figures"]:
         if not entry["problem"]:
-            document.write(document.STORED / f"{entry['id']}.json", {**entry, **facts})
+            document.write(document.STORED / f"{entry['id']}.json", document.stamped(entry, facts))
     stored.write(stored.in_tree())
 
 
@@ -301,7 +301,7 @@ def _targets(figures: Sequence[Figure]) -> list[str]:
     return sorted({target for guest, who in wanted for target in kinds.targets(guest, [who])})
 
 
-def _finish(args: argparse.Namespace, whole: document.Entry, where: Path) -> None:
+def _finish(args: argparse.Namespace, whole: records.Document, where: Path) -> None:
     if args.json:
         print(json.dumps(whole, indent=1))
         return

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""figures.json and docs/figures/ID.json, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+#: Of a run, a cell or one seed of it: its numbers by name.
+Point = dict[str, float]
+
+
+class Deviation(TypedDict):
+    """Within which bounds a check fails that is known to fail, and why it does."""
+
+    bounds: list[float]
+    reason: str
+
+
+class Check(TypedDict):
+    """What came of a check; a bound that there is none of is null."""
+
+    name: str
+    unit: str
+    paper: float | str | None
+    measured: float
+    seeds: list[float]
+    bounds: list[float | None]
+    verdict: str
+    remark: str
+    formula: str
+    control: str
+    beyond: NotRequired[int]
+    deviation: NotRequired[Deviation]
+
+
+class Measured(TypedDict):
+    """The numbers of a figure: see values.Data."""
+
+    cells: dict[str, dict[str, list[Point]]]
+    curves: dict[str, dict[str, list[list[float]]]]
+    #: [us, kind, text]
+    timelines: dict[str, list[list[Any]]]
+
+
+class Facts(TypedDict):
+    """What figures were measured with."""
+
+    commit: str
+    conditions: str
+
+
+class Entry(TypedDict):
+    """One figure. What is stored in the tree has the facts, too."""
+
+    id: str
+    set: str
+    title: str
+    source: str
+    #: Not in what was measured before the slice was that of one CPU.
+    slice_cpus: NotRequired[int]
+    verdict: str
+    seeds: int
+    #: The keys of its runs by name; not in what was measured before they were kept.
+    runs: NotRequired[Mapping[str, str]]
+    checks: list[Check]
+    problem: str
+    data: Measured
+    commit: NotRequired[str]
+    conditions: NotRequired[str]
+
+
+class Undone(TypedDict):
+    """A figure of the papers that is not here."""
+
+    id: str
+    set: str
+    title: str
+    reason: str
+
+
+class Document(TypedDict):
+    """figures.json."""
+
+    figures: list[Entry]
+    summary: Mapping[str, int]
+    not_done: list[Undone]
+    quick: bool
+    commit: str
+    conditions: str
+    wall_s: NotRequired[float]
