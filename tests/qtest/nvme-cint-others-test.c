@@ -825,6 +825,327 @@ static void test_shared(const void *opaque)
     unlink(disk);
 }
 
+/* ---- What a queue that holds CQEs stands on ---- */
+
+#define HOLDS \
+    ",cint=on,cint.policy=static,cint.static-time=1000000," \
+    "cint.static-thr=50,cint.max-hold=0"
+#define HELD_NS     1000000
+#define DEALLOCATE  (1u << 25)  /* DEAC, of Write Zeroes */
+/* Whose blocks are given back, below a layer that is committed. */
+#define LAYERED \
+    "-drive if=none,id=plain,file=%s,format=raw,snapshot=on,discard=unmap "
+#define DOORBELL_PAGE(t)    ((t)->nvme->bar.addr + DOORBELLS)
+
+static const CintCase holding_modes[] = {
+    { "off", "" },
+    { "real", HOLDS ",cint.time=real" },
+    { "virtual", HOLDS ",cint.time=virtual" },
+};
+
+typedef struct Ground {
+    CintMachine *m;
+    CintTest *t;            /* holds CQEs of queue 1 */
+    CintTest *other;        /* shares its namespaces */
+    bool cint;
+} Ground;
+
+static uint64_t new_pages(Ground *g, unsigned count)
+{
+    uint64_t pages = guest_alloc(&g->m->alloc, count * QNVME_PAGE_SIZE);
+
+    qtest_memset(g->m->qts, pages, 0, count * QNVME_PAGE_SIZE);
+    return pages;
+}
+
+static void have_held(Ground *g, CintTest *t, QNvmeSq *sq)
+{
+    cint_read(t, sq, BUSY);
+    cint_machine_run(g->m, 1000);
+}
+
+/* Both say that the page is theirs. */
+static void share_a_page(Ground *g)
+{
+    uint64_t page = new_pages(g, 1);
+    CintTest *const both[] = { g->t, g->other };
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(both); i++) {
+        QNvmeCq *cq = cint_create_cq_at(both[i], 2, CINT_ENTRIES, page);
+
+        have_held(g, both[i], qnvme_create_sq(both[i]->nvme, 2, CINT_ENTRIES,
+                                              cq));
+    }
+}
+
+/* The CQ of one is the SQ of another: what is posted there is fetched. */
+static void complete_into_a_queue(Ground *g)
+{
+    QNvmeSq *victim = cint_queues(g->other, 2);
+    QNvmeCq *cq = cint_create_cq_at(g->t, 2, CINT_ENTRIES, victim->addr);
+
+    have_held(g, g->t, qnvme_create_sq(g->t->nvme, 2, CINT_ENTRIES, cq));
+    qnvme_reg_write(g->other->nvme, DOORBELLS + 8 * victim->id, 9);
+}
+
+static void use_doorbells_at(Ground *g, CintTest *t, uint64_t shadow,
+                             uint64_t event_idx)
+{
+    qnvme_push(&t->nvme->admin_sq, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_DBBUF_CONFIG,
+        .dptr.prp1 = cpu_to_le64(shadow),
+        .dptr.prp2 = cpu_to_le64(event_idx),
+    });
+    qnvme_ring_sq(&t->nvme->admin_sq);
+    cint_machine_run(g->m, 1000);
+}
+
+/* Each tells the other how far its queues are. */
+static void share_shadow_doorbells(Ground *g)
+{
+    uint64_t pages = new_pages(g, 2);
+
+    cint_queues(g->other, 1);
+    use_doorbells_at(g, g->t, pages, pages + QNVME_PAGE_SIZE);
+    use_doorbells_at(g, g->other, pages, pages + QNVME_PAGE_SIZE);
+    have_held(g, g->t, g->t->nvme->sqs[1]);
+    have_held(g, g->other, g->other->nvme->sqs[1]);
+}
+
+/* Doorbells that are another's, or event indices, or both of them own. */
+static void shadow_registers(Ground *g)
+{
+    cint_queues(g->other, 1);
+    use_doorbells_at(g, g->t, DOORBELL_PAGE(g->other), new_pages(g, 1));
+    have_held(g, g->t, g->t->nvme->sqs[1]);
+    use_doorbells_at(g, g->other, new_pages(g, 1), DOORBELL_PAGE(g->t));
+    have_held(g, g->other, g->other->nvme->sqs[1]);
+    use_doorbells_at(g, g->t, DOORBELL_PAGE(g->t), DOORBELL_PAGE(g->t));
+    have_held(g, g->t, g->t->nvme->sqs[1]);
+}
+
+/* Queues, data, doorbells and records in the controller's own memory. */
+static void live_in_own_memory(Ground *g)
+{
+    uint64_t at = map_cmb(g->t);
+    NvmeCintStatus status = {
+        .addr = cpu_to_le64(at + 64 * KiB), .records = cpu_to_le32(3),
+    };
+    QNvmeSq *sq = qnvme_create_sq(g->t->nvme, 2, CINT_ENTRIES,
+        cint_create_cq_at(g->t, 2, CINT_ENTRIES, at + 128 * KiB));
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &g->t->buf, 0, QNVME_PAGE_SIZE);
+
+    if (g->cint) {
+        qtest_memwrite(g->m->qts, g->t->buf.addr, &status, sizeof(status));
+        cint_push_admin(g->t, NVME_ADM_CMD_SET_FEATURES, g->t->buf.addr,
+                        NVME_CINT_FID_STATUS, 0);
+    }
+    /* What lies there is the controller's by its own knowledge, too. */
+    qnvme_reg_write(g->t->nvme, NVME_REG_CMBMSC, at | 3);
+    use_doorbells_at(g, g->t, at + 192 * KiB, at + 196 * KiB);
+    cmd.dptr.prp1 = cpu_to_le64(at);
+    qnvme_push(sq, &cmd);
+    have_held(g, g->t, sq);
+    have_held(g, g->t, g->t->nvme->sqs[1]);
+}
+
+/* It goes, or it comes to lie over the queues in the guest's memory. */
+static void lose_own_memory(Ground *g)
+{
+    live_in_own_memory(g);
+    qnvme_reg_write(g->t->nvme, NVME_REG_CMBMSC, 0);
+}
+
+static void move_own_memory(Ground *g)
+{
+    live_in_own_memory(g);
+    qnvme_reg_write(g->t->nvme, NVME_REG_CMBMSC,
+                    (g->t->nvme->sqs[1]->cq->addr & ~(MiB - 1)) | 3);
+}
+
+/* From before, or in, registers to behind them; of both controllers. */
+static void read_across_registers(Ground *g)
+{
+    const uint64_t bars[] = { g->t->nvme->bar.addr, g->other->nvme->bar.addr };
+    QNvmeSq *sq = cint_queues(g->t, 2);
+    size_t i, j;
+
+    for (i = 0; i < ARRAY_SIZE(bars); i++) {
+        const uint64_t from[] = {
+            bars[i] - 256, bars[i], bars[i] + DOORBELLS - 256,
+            bars[i] + 8 * KiB - 256, bars[i] + 16 * KiB - 256,
+        };
+
+        for (j = 0; j < ARRAY_SIZE(from); j++) {
+            NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &g->t->buf, 0, 512);
+
+            cmd.flags = NVME_PSDT_SGL_MPTR_CONTIGUOUS << 6;
+            cmd.dptr.sgl = (NvmeSglDescriptor) {
+                .addr = cpu_to_le64(from[j]), .len = cpu_to_le32(512),
+            };
+            qnvme_push(sq, &cmd);
+        }
+    }
+    have_held(g, g->t, sq);
+}
+
+static void expect_unplugged(Ground *g)
+{
+    cint_machine_run(g->m, 1000);
+    g_assert_null(qpci_device_find(g->m->bus, g->m->node[0].devfn));
+}
+
+/* What the operator changes has the message sent that takes power away. */
+static void unplug_by_property(Ground *g)
+{
+    if (!g->cint) {
+        return;
+    }
+    cint_aim(g->t, 1, cint_slot_control_at(g->m->node[0].port),
+             CINT_SLOT_OFF);
+    cint_set_word(g->t, "cint.policy", "adaptive");
+    expect_unplugged(g);
+}
+
+/* The operator goes on with a device that is about to go. */
+static void unplug_under_properties(Ground *g)
+{
+    g_autofree char *answer = qtest_hmp(g->m->qts, "device_del nvme0");
+
+    g_assert_cmpstr(answer, ==, "");
+    if (g->cint) {
+        cint_set_number(g->t, "cint.media.slots", 2);
+        cint_set_word(g->t, "cint.policy", "cint");
+    }
+    qtest_writel(g->m->qts, cint_slot_control_at(g->m->node[0].port),
+                 CINT_SLOT_OFF);
+    expect_unplugged(g);
+}
+
+/* Of the first @count CQEs. */
+static void expect_success(QNvmeCq *cq, uint32_t count)
+{
+    NvmeCqe cqe;
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        g_assert_true(qnvme_peek(cq, i, &cqe));
+        g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+    }
+    qnvme_reap(cq, count);
+}
+
+static void push_attachment(CintTest *t, uint8_t sel)
+{
+    const uint16_t list[2] = { cpu_to_le16(1), cpu_to_le16(0) };
+
+    qtest_memset(t->qts, t->buf.addr, 0, QNVME_PAGE_SIZE);
+    qtest_memwrite(t->qts, t->buf.addr, list, sizeof(list));
+    qnvme_push(&t->nvme->admin_sq, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_NS_ATTACHMENT,
+        .nsid = cpu_to_le32(NS_PLAIN),
+        .dptr.prp1 = cpu_to_le64(t->buf.addr),
+        .cdw10 = cpu_to_le32(sel),
+    });
+    qnvme_ring_sq(&t->nvme->admin_sq);
+}
+
+/* The namespace that the CQEs are of goes, and comes again. */
+static void detach(Ground *g)
+{
+    push_attachment(g->other, NVME_NS_ATTACHMENT_DETACH);
+    cint_machine_run(g->m, 1000);
+    expect_success(&g->other->nvme->admin_cq, 1);
+    have_held(g, g->t, g->t->nvme->sqs[1]);
+    push_attachment(g->other, NVME_NS_ATTACHMENT_ATTACH);
+    cint_machine_run(g->m, 1000);
+    expect_success(&g->other->nvme->admin_cq, 1);
+    have_held(g, g->t, g->t->nvme->sqs[1]);
+}
+
+/* Blocks are given back while the layer that has them is committed. */
+static void discard_and_commit(Ground *g)
+{
+    const NvmeDsmRange range = { .nlb = cpu_to_le32(1024) };
+    QNvmeSq *sq = cint_queues(g->t, 2);
+    uint64_t ranges = new_pages(g, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &g->t->buf, 0,
+                               QNVME_PAGE_SIZE);
+    g_autofree char *answer = NULL;
+    int i;
+
+    qtest_memwrite(g->m->qts, ranges, &range, sizeof(range));
+    for (i = 0; i < BUSY; i++) {
+        qnvme_push(sq, &cmd);
+        qnvme_push(sq, &(NvmeCmd) {
+            .opcode = NVME_CMD_DSM, .nsid = cpu_to_le32(NS_PLAIN),
+            .dptr.prp1 = cpu_to_le64(ranges),
+            .cdw11 = cpu_to_le32(NVME_DSMGMT_AD),
+        });
+        qnvme_push(sq, &(NvmeCmd) {
+            .opcode = NVME_CMD_WRITE_ZEROES, .nsid = cpu_to_le32(NS_PLAIN),
+            .cdw12 = cpu_to_le32(DEALLOCATE | 511),
+        });
+    }
+    qnvme_ring_sq(sq);
+    answer = qtest_hmp(g->m->qts, "commit plain");
+    g_assert_cmpstr(answer, ==, "");
+    wait_for_cqes(g->m, sq->cq, sq->tail);
+    expect_success(sq->cq, sq->tail);
+}
+
+static const struct {
+    const char *name;
+    void (*shift)(Ground *g);
+} shifts[] = {
+    { "a page of two CQs", share_a_page },
+    { "a CQ that is an SQ", complete_into_a_queue },
+    { "shadow doorbells of two", share_shadow_doorbells },
+    { "shadow doorbells that are registers", shadow_registers },
+    { "own memory", live_in_own_memory },
+    { "own memory that goes", lose_own_memory },
+    { "own memory that moves", move_own_memory },
+    { "data across registers", read_across_registers },
+    { "a property unplugs", unplug_by_property },
+    { "properties under an unplug", unplug_under_properties },
+    { "a namespace goes and comes", detach },
+    { "discards and a commit", discard_and_commit },
+};
+
+static void test_ground(const void *opaque)
+{
+    const CintCase *mode = opaque;
+    g_autofree char *disk = make_disk();
+    g_autofree char *one = g_strconcat(",subsys=s0,cmb_size_mb=1", mode->opts,
+                                       NULL);
+    g_autofree char *two = g_strconcat(",subsys=s0", mode->opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = one, .behind_port = true },
+        { .opts = two, .behind_port = true }, { NULL },
+    };
+    g_autofree char *args = g_strdup_printf(
+        "-device nvme-subsys,id=s0 " CINT_NATIVE_HOTPLUG LAYERED, disk);
+    Ground g = {
+        .m = cint_machine_new(args, plans, "-device nvme-ns,bus=nvme0,"
+                              "drive=plain,nsid=1 "),
+        .cint = *mode->opts,
+    };
+    size_t i;
+
+    g.t = &g.m->node[0].t;
+    g.other = &g.m->node[1].t;
+    for (i = 0; i < ARRAY_SIZE(shifts); i++) {
+        cint_step("%s", shifts[i].name);
+        have_held(&g, g.t, cint_queues(g.t, 1));
+        shifts[i].shift(&g);
+        cint_machine_run(g.m, 2 * HELD_NS);
+        cint_machine_expect_recovers(g.m);
+    }
+    cint_machine_free(g.m);
+    unlink(disk);
+}
+
 /* ---- All of it ---- */
 
 int main(int argc, char **argv)
@@ -847,6 +1168,12 @@ int main(int argc, char **argv)
 
             qtest_add_data_func(path, &modes[j], parts[i].run);
         }
+    }
+    for (i = 0; i < ARRAY_SIZE(holding_modes); i++) {
+        g_autofree char *path = g_strdup_printf("/nvme-cint/others/ground/%s",
+                                                holding_modes[i].name);
+
+        qtest_add_data_func(path, &holding_modes[i], test_ground);
     }
     qtest_add_data_func("/nvme-cint/others/virtual-functions/disabled-at-once",
                         NULL, test_disabled_at_once);
