@@ -4,9 +4,9 @@
  * Controllers that depend on others: virtual functions on their physical one,
  * data and queues on another's memory, those that share namespaces on what is
  * done to each other. Each part is one table of who asks, and one of what is
- * asked for, while commands are in flight. QEMU must live, a guest in its
- * right mind must get all it is owed afterwards, and so must whoever was left
- * alone.
+ * asked for, while commands are in flight; a last one moves what a queue that
+ * holds CQEs stands on. QEMU must live, a guest in its right mind must get all
+ * it is owed afterwards, and so must whoever was left alone.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -1095,31 +1095,38 @@ static void discard_and_commit(Ground *g)
     expect_success(sq->cq, sq->tail);
 }
 
-static const struct {
+typedef struct Shift {
     const char *name;
     void (*shift)(Ground *g);
-} shifts[] = {
-    { "a page of two CQs", share_a_page },
-    { "a CQ that is an SQ", complete_into_a_queue },
-    { "shadow doorbells of two", share_shadow_doorbells },
-    { "shadow doorbells that are registers", shadow_registers },
-    { "own memory", live_in_own_memory },
-    { "own memory that goes", lose_own_memory },
-    { "own memory that moves", move_own_memory },
-    { "data across registers", read_across_registers },
-    { "a property unplugs", unplug_by_property },
-    { "properties under an unplug", unplug_under_properties },
-    { "a namespace goes and comes", detach },
-    { "discards and a commit", discard_and_commit },
+} Shift;
+
+static const Shift shifts[] = {
+    { "page-of-two-cqs", share_a_page },
+    { "cq-that-is-an-sq", complete_into_a_queue },
+    { "shadow-doorbells-of-two", share_shadow_doorbells },
+    { "shadow-doorbells-in-registers", shadow_registers },
+    { "own-memory", live_in_own_memory },
+    { "own-memory-goes", lose_own_memory },
+    { "own-memory-moves", move_own_memory },
+    { "data-across-registers", read_across_registers },
+    { "property-unplugs", unplug_by_property },
+    { "properties-under-an-unplug", unplug_under_properties },
+    { "namespace-goes-and-comes", detach },
+    { "discards-and-a-commit", discard_and_commit },
 };
+
+typedef struct GroundCase {
+    const Shift *shift;
+    const CintCase *mode;
+} GroundCase;
 
 static void test_ground(const void *opaque)
 {
-    const CintCase *mode = opaque;
+    const GroundCase *c = opaque;
     g_autofree char *disk = make_disk();
-    g_autofree char *one = g_strconcat(",subsys=s0,cmb_size_mb=1", mode->opts,
-                                       NULL);
-    g_autofree char *two = g_strconcat(",subsys=s0", mode->opts, NULL);
+    g_autofree char *one = g_strconcat(",subsys=s0,cmb_size_mb=1",
+                                       c->mode->opts, NULL);
+    g_autofree char *two = g_strconcat(",subsys=s0", c->mode->opts, NULL);
     const CintPlan plans[] = {
         { .opts = one, .behind_port = true },
         { .opts = two, .behind_port = true }, { NULL },
@@ -1129,21 +1136,36 @@ static void test_ground(const void *opaque)
     Ground g = {
         .m = cint_machine_new(args, plans, "-device nvme-ns,bus=nvme0,"
                               "drive=plain,nsid=1 "),
-        .cint = *mode->opts,
+        .cint = *c->mode->opts,
     };
-    size_t i;
 
     g.t = &g.m->node[0].t;
     g.other = &g.m->node[1].t;
-    for (i = 0; i < ARRAY_SIZE(shifts); i++) {
-        cint_step("%s", shifts[i].name);
-        have_held(&g, g.t, cint_queues(g.t, 1));
-        shifts[i].shift(&g);
-        cint_machine_run(g.m, 2 * HELD_NS);
-        cint_machine_expect_recovers(g.m);
-    }
+    cint_step("%s", c->shift->name);
+    have_held(&g, g.t, cint_queues(g.t, 1));
+    c->shift->shift(&g);
+    cint_machine_run(g.m, 2 * HELD_NS);
+    cint_machine_expect_recovers(g.m);
     cint_machine_free(g.m);
     unlink(disk);
+}
+
+static void add_ground(void)
+{
+    static GroundCase cases[ARRAY_SIZE(shifts) * ARRAY_SIZE(holding_modes)];
+    GroundCase *c = cases;
+    size_t i, j;
+
+    for (i = 0; i < ARRAY_SIZE(shifts); i++) {
+        for (j = 0; j < ARRAY_SIZE(holding_modes); j++, c++) {
+            g_autofree char *path = g_strdup_printf(
+                "/nvme-cint/others/ground/%s/%s", shifts[i].name,
+                holding_modes[j].name);
+
+            *c = (GroundCase) { &shifts[i], &holding_modes[j] };
+            qtest_add_data_func(path, c, test_ground);
+        }
+    }
 }
 
 /* ---- All of it ---- */
@@ -1169,12 +1191,7 @@ int main(int argc, char **argv)
             qtest_add_data_func(path, &modes[j], parts[i].run);
         }
     }
-    for (i = 0; i < ARRAY_SIZE(holding_modes); i++) {
-        g_autofree char *path = g_strdup_printf("/nvme-cint/others/ground/%s",
-                                                holding_modes[i].name);
-
-        qtest_add_data_func(path, &holding_modes[i], test_ground);
-    }
+    add_ground();
     qtest_add_data_func("/nvme-cint/others/virtual-functions/disabled-at-once",
                         NULL, test_disabled_at_once);
     return g_test_run();
