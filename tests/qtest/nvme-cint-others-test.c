@@ -828,9 +828,9 @@ static void test_shared(const void *opaque)
 /* ---- What a queue that holds CQEs stands on ---- */
 
 #define HOLDS \
-    ",cint=on,cint.policy=static,cint.static-time=1000000," \
+    ",cint=on,cint.policy=static,cint.static-time=1000000000," \
     "cint.static-thr=50,cint.max-hold=0"
-#define HELD_NS     1000000
+#define HELD_NS     CINT_SECOND
 #define DEALLOCATE  (1u << 25)  /* DEAC, of Write Zeroes */
 /* Whose blocks are given back, below a layer that is committed. */
 #define LAYERED \
@@ -1002,6 +1002,7 @@ static void unplug_by_property(Ground *g)
     if (!g->cint) {
         return;
     }
+    wait_for_cqes(g->m, g->t->nvme->cqs[1], BUSY);
     cint_aim(g->t, 1, cint_slot_control_at(g->m->node[0].port),
              CINT_SLOT_OFF);
     cint_set_word(g->t, "cint.policy", "adaptive");
@@ -1023,12 +1024,13 @@ static void unplug_under_properties(Ground *g)
     expect_unplugged(g);
 }
 
-/* Of the first @count CQEs. */
-static void expect_success(QNvmeCq *cq, uint32_t count)
+/* @count commands, whose CQEs are the next, end well. */
+static void expect_success(Ground *g, QNvmeCq *cq, uint32_t count)
 {
     NvmeCqe cqe;
     uint32_t i;
 
+    wait_for_cqes(g->m, cq, count);
     for (i = 0; i < count; i++) {
         g_assert_true(qnvme_peek(cq, i, &cqe));
         g_assert_cmphex(qnvme_status(&cqe), ==, 0);
@@ -1055,12 +1057,10 @@ static void push_attachment(CintTest *t, uint8_t sel)
 static void detach(Ground *g)
 {
     push_attachment(g->other, NVME_NS_ATTACHMENT_DETACH);
-    cint_machine_run(g->m, 1000);
-    expect_success(&g->other->nvme->admin_cq, 1);
+    expect_success(g, &g->other->nvme->admin_cq, 1);
     have_held(g, g->t, g->t->nvme->sqs[1]);
     push_attachment(g->other, NVME_NS_ATTACHMENT_ATTACH);
-    cint_machine_run(g->m, 1000);
-    expect_success(&g->other->nvme->admin_cq, 1);
+    expect_success(g, &g->other->nvme->admin_cq, 1);
     have_held(g, g->t, g->t->nvme->sqs[1]);
 }
 
@@ -1091,8 +1091,7 @@ static void discard_and_commit(Ground *g)
     qnvme_ring_sq(sq);
     answer = qtest_hmp(g->m->qts, "commit plain");
     g_assert_cmpstr(answer, ==, "");
-    wait_for_cqes(g->m, sq->cq, sq->tail);
-    expect_success(sq->cq, sq->tail);
+    expect_success(g, sq->cq, sq->tail);
 }
 
 typedef struct Shift {
