@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cint import cli, examples, paths
+from cint.device import properties, words
 from cint.manual import commands, completion, man
 from cint.measure import workloads
 
@@ -175,6 +176,12 @@ LISTED = [
     ("cint compare --policy adaptive:delta=1us,th", {"adaptive:delta=1us,thr="},
      {"adaptive:delta=1us,epoch="}),
 ]
+
+
+def test_every_policy_is_offered() -> None:
+    compare = next(one for one in commands.commands() if one.name == "compare")
+    offered = next(one.words for one in compare.options if "--policy" in one.flags)
+    assert {*words.POLICIES, *properties.DEFAULT_POLICIES.split(","), "stock"} == set(offered)
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)

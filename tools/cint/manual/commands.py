@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cint import cli
-from cint.device import properties
+from cint.device import properties, words
 from cint.figures import catalog
 from cint.guest import polling, steering
 from cint.measure import workloads
@@ -24,7 +24,9 @@ _FILES = frozenset({"FILE", "DIR", "JOBFILE", "LOG", "SOCKET"})
 
 
 def _policies() -> Sequence[str]:
-    return [*properties.DEFAULT_POLICIES.split(","), "pointer", "stock"]
+    """All names: those of a default comparison first, then the device's others."""
+    named = properties.DEFAULT_POLICIES.split(",")
+    return list(dict.fromkeys([*named, *words.POLICIES, "stock"]))
 
 
 def _targets() -> Sequence[str]:
