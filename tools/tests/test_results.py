@@ -35,6 +35,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "results/20260104T000000Z-bench").mkdir()
     found, _ = unfinished.begin(None, "compare", "./cint compare --policy vic", "x")
     with found:
+        found.add([{"policy": "vic"}])
         return tmp_path / "results"
 
 
@@ -45,6 +46,10 @@ def test_the_list(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 5
     assert lines[-1].split()[:2] == ["20260101T000000Z-compare", "before"]
     assert "goes on with: ./cint compare --policy vic" in shown.err
+    (next(shelf.glob("*/unfinished.json")).parent / "samples.jsonl").write_text("")
+    assert cli.main(["results"]) == 0
+    shown = capsys.readouterr()
+    assert "goes on with" not in shown.err and "no run of it has ended" in shown.err
     assert cli.main(["results", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [entry["label"] for entry in found] == [None, "before", None, "before"]
@@ -94,6 +99,10 @@ def test_results_elsewhere_are_the_last_and_in_the_list(
 def test_results_are_removed_and_labelled(shelf: Path,
                                           capsys: pytest.CaptureFixture[str]) -> None:
     unfinished_one = next(entry.name for entry in library.entries() if entry.command)
+    with unfinished.begin(None, "compare", "./cint compare --policy vic", "x")[0]:
+        assert cli.main(["results", "rm", "20260102", unfinished_one]) == 2
+        assert "another cint is making these" in capsys.readouterr().err
+    assert len(library.entries()) == 4
     assert cli.main(["results", "rm", unfinished_one, "20260102"]) == 0
     assert len(library.entries()) == 2
     assert cli.main(["results", "rm", "20260101", "nothing"]) == 2

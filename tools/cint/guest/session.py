@@ -147,7 +147,7 @@ def run(boot: Boot, notify: Notify = silent,
     with Vm(boot.command, boot.plan, boot.logs, boot.boot_limit_s, cancel) as guest:
         outcome.argv, outcome.hello = guest.argv, guest.hello
         outcome.boot_wall_s = guest.boot_wall_s
-        for message in guest.messages(limit, f"{boot.name}: the guest hangs"):
+        for message in guest.messages(limit, boot.name):
             _take(message, outcome, boot.logs / "agent.log", notify)
         guest.wait_exit()
     return outcome

@@ -553,7 +553,7 @@ class Vm:
                 if self._cancel.is_set():
                     raise CancelledError("stopped") from None
                 if self._served_s() > deadline:
-                    raise self.failure(f"{what}: silence for {limit_s:.0f} s",
+                    raise self.failure(f"{what}: silence of the guest for {limit_s:.0f} s",
                                        EXIT_TIMEOUT) from None
                 continue
             return self._take(item, what)

@@ -125,6 +125,24 @@ def _is_of(out: Path, command: str) -> bool:
         return False
 
 
+def being_made(path: Path) -> bool:
+    """Whether a process makes it now."""
+    if not (path / MARK).is_file():
+        return False
+    with (path / MARK).open(encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def has_runs(path: Path) -> bool:
+    """Whether any of its runs has ended, so that the same command has something to go on from."""
+    samples = path / SAMPLES
+    return (samples.is_file() and samples.stat().st_size > 0) or any((path / RUNS).glob("*"))
+
+
 def command_of(path: Path) -> str | None:
     """The command that would go on in an unfinished directory; None if there is none."""
     command = _said(path).get("command")

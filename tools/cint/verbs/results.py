@@ -9,7 +9,7 @@ import shutil
 
 from cint import paths, ui
 from cint.errors import EXIT_OK, UsageError
-from cint.results import documents, library
+from cint.results import documents, library, unfinished
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,12 @@ def _remove(names: list[str]) -> None:
     """Remove results, all of them or none."""
     if not names:
         raise UsageError("results rm: which? ./cint results lists them")
-    for place in {library.find(name, unfinished=True).resolve() for name in names}:
+    places = {library.find(name, unfinished=True).resolve() for name in names}
+    for place in places:
+        if unfinished.being_made(place):
+            raise UsageError(f"results rm {place.name}: another cint is making these results just "
+                             "now")
+    for place in places:
         shutil.rmtree(place)
         ui.info(f"removed: {paths.display(place)}")
     latest = paths.RESULTS / "latest"
@@ -63,8 +68,11 @@ def run(args: argparse.Namespace) -> int:
     elif found:
         print("\n".join(library.format_lines(found)))
         for entry in found:
-            if entry.command:
+            if entry.command and unfinished.has_runs(entry.path):
                 ui.info(f"{entry.name} goes on with: {entry.command}")
+            elif entry.command:
+                ui.info(f"{entry.name}: no run of it has ended; ./cint results rm {entry.name} "
+                        "removes it")
     else:
         ui.info(f"there are no results in {paths.display(paths.RESULTS)}")
     return EXIT_OK
