@@ -21,10 +21,11 @@ from cint.measure.settings import CALIBRATED
 from cint.results import documents
 
 PAGES = tuple(paths.ROOT / name for name in ("README.md", "docs/index.md", "docs/tour.md",
-                                             "docs/tasks.md", "docs/blk-switch.md",
-                                             "docs/choose.md", "docs/trace.md", "docs/run.md",
-                                             "docs/replay.md", "docs/figure.md",
-                                             "docs/cluster.md", "docs/existing-vm.md"))
+                                             "docs/tasks.md", "docs/compare.md",
+                                             "docs/blk-switch.md", "docs/choose.md",
+                                             "docs/trace.md", "docs/run.md", "docs/replay.md",
+                                             "docs/figure.md", "docs/cluster.md",
+                                             "docs/existing-vm.md"))
 TASKS = paths.ROOT / "docs/tasks.md"
 RECORDS = paths.ROOT / "tests/replay/records"
 #: Files of the tree, and what the pages call them.
@@ -209,6 +210,59 @@ def _split(ran: Ran) -> bool:
             and ran.times("mean_us", split, "default/prio", job="latency") < 1.2)
 
 
+def _own_timer(ran: Ran) -> bool:
+    """A timer of one's own coalesces to at most its 16, on the medium that was asked for."""
+    name = "static:time=50us,thr=16"
+    return (ran.results()["parameters"]["media"]["name"] == "p3700"
+            and 8 < (ran.row(name, "async").values["ios_per_irq"] or 0) <= 17
+            and ran.times("mean_us", name, "default", "sync") > 1.5)
+
+
+def _limited(ran: Ran) -> bool:
+    """Of the policies' parameters: no more interrupts a second than the limit has."""
+    limited = ran.row("cint+ooo:max-irq-rate=100000", "mixed").values["device_irqs"]
+    return (limited or 0) <= 1.03 * 100_000 and _served_at_once(ran, "cint:barrier=strict")
+
+
+def _served_at_once(ran: Ran, policy: str) -> bool:
+    return same(ran.times("mean_us", policy, "default", "sync"))
+
+
+def _jobs(ran: Ran, *texts: str) -> bool:
+    """Whether the workloads' fio jobs have these words, one after the other."""
+    jobs = [one["fio"] for one in ran.results()["workloads"]]
+    return len(jobs) == len(texts) and all(
+        all(f"\n{word}\n" in job for word in text.split())
+        for job, text in zip(jobs, texts, strict=True))
+
+
+def _limited_rates(ran: Ran) -> bool:
+    """50,000 reads a second, and as many writes to 30 as there are reads to 70."""
+    rate = ran.row("default").values["iops"] or 0
+    return _jobs(ran, "rw=randrw rwmixread=70 iodepth=8") and same(rate / (50_000 / 0.7))
+
+
+def _polled(ran: Ran) -> bool:
+    """Who polls has its read sooner, without an interrupt."""
+    return all(ran.times("mean_us", f"{policy}/{mode}", policy) < 1
+               and (ran.row(f"{policy}/{mode}").values["device_irqs"] or 0) < 100
+               for policy in ("default", "cint") for mode in ("classic", "ours"))
+
+
+def _engines(ran: Ran) -> bool:
+    """A row for each way, and none with interrupts where the process polls."""
+    found = {row.policy: row for row in documents.rows_from(ran.results()) if row.job is None}
+    return (len(found) == 9 and found["pointer/user"].engine == "user"
+            and all((found[f"{name}/user:poll"].values["guest_irqs"] or 0) < 100
+                    for name in ("default", "pointer", "cint+ooo")))
+
+
+def _modes(ran: Ran) -> bool:
+    """A row for each mode."""
+    return {row.policy for row in documents.rows_from(ran.results())} == {
+        "default", *(f"default/{mode}" for mode in ("prio", "request", "app"))}
+
+
 def _diff(ran: Ran) -> bool:
     return ("policy: adaptive, then adaptive:delta=10us" in ran.out
             and "async adaptive:delta" in ran.out)
@@ -242,6 +296,7 @@ _MIXED_LOG = "mixed/logs/adaptive/qemu.log"
 _BEFORE = "./cint compare --label before --policy default,adaptive --workload async --runtime 100ms"
 _AFTER = ("./cint compare --label after --policy default,adaptive:delta=10us --workload async "
           "--runtime 100ms")
+_ENGINES = "./cint compare --policy default,pointer,cint+ooo --engine kernel,user,user:poll"
 _TABLE = ("policy", "reported", "default", "adaptive", "cint ")
 
 CLAIMS = (
@@ -250,6 +305,34 @@ CLAIMS = (
     Claim("./cint compare --policy default,adaptive:delta=10us --workload sync",
           "a lone read waits for delta",
           lambda ran: 1.8 < ran.times("mean_us", "adaptive:delta=10us", "default") < 2.2),
+    Claim("./cint compare --policy default,adaptive:delta=10us,thr=64 --workload sync",
+          "parameters of one's own: a lone read waits for delta",
+          lambda ran: 1.8 < ran.times("mean_us", "adaptive:delta=10us,thr=64", "default") < 2.2),
+    Claim("./cint compare --policy default,static:time=best,cint", "with the best timers",
+          lambda ran: {one["workload"] for one in ran.results()["timer"]["best"]}
+          == {"sync", "async", "mixed"}),
+    Claim("./cint compare --policy default,static:time=50us,thr=16 --media p3700",
+          "a timer of one's own, on another medium", _own_timer),
+    Claim("./cint compare --policy default,cint:barrier=strict,cint+ooo:max-irq-rate=100000",
+          "no more interrupts than the limit says", _limited),
+    Claim("./cint compare --job randread:bs=16k,iodepth=32", "your own job, without a file",
+          lambda ran: _jobs(ran, "rw=randread bs=16k iodepth=32")),
+    Claim("./cint compare --job randread:bs=16k,iodepth=32 --job randwrite", "several such jobs",
+          lambda ran: _jobs(ran, "rw=randread bs=16k iodepth=32",
+                            "rw=randwrite bs=4k iodepth=1 ioengine=psync")),
+    Claim("./cint compare --job randrw:rwmixread=70,iodepth=8,rate_iops=50000",
+          "rates are of reported time", _limited_rates),
+    Claim("./cint compare --fio my.fio", "your own fio job file",
+          lambda ran: {row.job for row in documents.rows_from(ran.results())}
+          >= {"reader", "waits"}),
+    Claim("./cint compare --dry-run", "starts nothing, and shows all that would be",
+          lambda ran: all(word in ran.out for word in ("-device nvme", "[sync]", "[async]"))
+          and not (ran.place / "results").exists(), boots=False),
+    Claim("./cint compare --policy default,cint --polling off,classic,ours --workload sync",
+          "each mode is a row beside each policy", _polled),
+    Claim(_ENGINES, "each driver is a row beside each policy", _engines),
+    Claim(f"{_CLASSES} --policy default --steering off,prio,request,app",
+          "each mode is a row", _modes),
     Claim("./cint compare --fio my.fio --media p3700", "your own job file, another medium",
           lambda ran: ran.results()["parameters"]["media"]["name"] == "p3700"
           and ran.results()["workloads"][0]["name"] == "my"),
@@ -366,6 +449,19 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint test": "tools/tests/test_testing.py",
     "./cint test qtest": "tools/tests/test_testing.py",
     "./cint doctor": "tools/tests/test_host.py",
+    "./cint compare --app my.toml": "tests/guest/test_apps.py",
+    "./cint compare --time real": "tools/tests/test_compare.py",
+    "./cint compare --time real --workload sync": "tools/tests/test_compare.py",
+    "./cint compare --json > result.json": "tools/tests/test_compare.py",
+    "./cint compare --fresh": "tools/tests/test_runs.py",
+    "./cint compare --full": "tools/tests/test_runs.py",
+    "./cint clean --runs": "tools/tests/test_setup.py",
+    "./cint results": "tools/tests/test_results.py",
+    "./cint results rename A TEXT": "tools/tests/test_results.py",
+    "./cint results rm A B": "tools/tests/test_results.py",
+    "./cint show [RESULTS]": "tools/tests/test_results.py",
+    "./cint diff A [B]": "tools/tests/test_results.py",
+    "./cint diff --changed A B": "tools/tests/test_results.py",
     "./cint run": "tools/tests/test_run.py",
     "./cint run --policy cint+ooo": "tools/tests/test_inside.py",
     "./cint run --policy static20 --media p3700 --trace cint": "tools/tests/test_run.py",
