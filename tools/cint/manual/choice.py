@@ -57,6 +57,16 @@ NO_HINTS = (
            "cint-fig20", "p3700/adaptive", "p3700/default", "sync"),
     Advice("threads that wait beside others' batches", "7 us", "--policy static:time=10us",
            "timers", "timer 10 us", "default", "mixed"),
+    Advice("you do not know: one read at a time", "7 us", "--policy auto", "auto-grid", "auto",
+           "default", "sync"),
+    Advice("or batches of 16", "7 us", "--policy auto", "auto-grid", "auto", "default",
+           "batches of 16"),
+    Advice("or 32 reads in flight, submitted one by one", "7 us", "--policy auto", "auto-grid",
+           "auto", "default", "libaio 32"),
+    Advice("or threads that wait beside others' batches", "7 us", "--policy auto", "auto-grid",
+           "auto", "default", "mixed"),
+    Advice("or the same", "flash, 80 us", "--policy auto", "auto-grid", "p3700/auto",
+           "p3700/default", "mixed"),
 )
 #: Where a CPU may be spent on looking for completions.
 POLLED = (

@@ -130,9 +130,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--no-previous", action="store_true", help=argparse.SUPPRESS)  # no last result beside it
     add("--quick", action="store_true", help="very short jobs; not good enough for conclusions")
     add("--no-plots", action="store_true", help="make no PNG files (report.html has its own plots)")
+    # Nobody needs to: the limit counts time in which QEMU had the CPU that it wanted.
     add("--boot-limit", metavar="S", type=units.count(1, 3600, "--boot-limit"),
-        help=f"seconds a boot may take (default: {vm.BOOT_LIMIT_S:.0f}; "
-             f"{kinds.BOOT_LIMIT_S:.0f} with --guest distro; in virtual time for each CPU)")
+        help=argparse.SUPPRESS)
     store.add_store_options(parser)
     store.add_cluster_option(parser)
     add("--dry-run", action="store_true",

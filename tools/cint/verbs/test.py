@@ -41,7 +41,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--linux-src does not boot: git bisect run skips such a commit.")
     parser.add_argument("suite", nargs="*", metavar="SUITE", help="only these suites")
     parser.add_argument("--suite", dest="more", metavar="SUITE", action="append", default=[],
-                        help="the same; may be repeated")
+                        help=argparse.SUPPRESS)  # the same
     parser.add_argument("-k", dest="pattern", metavar="NAME",
                         help="only the test of that name, or those whose name contains it")
     parser.add_argument("--full", action="store_true", help="also the tests marked slow")
