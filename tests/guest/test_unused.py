@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the kernel's patches cost where no device takes hints: next to nothing is the aim.
 
-Instructions of system calls, counted on our kernel and on the same kernel without the patches. In
-virtual time an instruction takes a nanosecond, so the time in which the CPU was not idle is their
-number. What a program needs to start is the same for few and for many calls.
+Instructions of system calls, counted on our kernel and on the same kernel without the patches.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import log_root, machine
+from instructions import MEDIUM, SAME_TICKS, Call
 from marks import BDEV, EXT4, MKFS_EXT4, MOUNT_EXT4, QUIET, make_disk, names
 
 from cint import paths
@@ -26,40 +25,17 @@ pytestmark = pytest.mark.slow
 #: less, and far less would mean that something else is counted.
 MORE, LESS = 0.001, 0.0015
 DISK_SIZE = 64 << 20
-#: One command at a time, so slowly that each has an interrupt of its own: how many there are is no
-#: matter of a few instructions.
-MEDIUM = "custom:read-latency=20us,write-latency=20us,units=1"
-#: Each kernel would measure the APIC's timer, which then ticks a little late or early in one of
-#: them: that is one interrupt more for each tick. The other timer's frequency is known.
-SAME_TICKS = "nolapic_timer"
 WITHOUT_OPTIONS_OF_OURS = paths.KERNEL_CONFIG / "cmdline.distro.virtual"
-#: What is counted: options of hintio, where, and few and many calls. The many take some 50 million
-#: instructions, in which there are twelve ticks of the clock, or thirteen.
 CALLS = {
-    "direct read": ("--api=pread --repeat={n}", BDEV, 100, 5100),
-    "direct read, ext4": ("--api=pread --repeat={n}", f"{EXT4}/file", 100, 5100),
-    "buffered read": ("--api=pread --buffered --repeat={n}", f"{EXT4}/file", 100, 10100),
-    "fsync": ("--op=write --api=pread --buffered --sync=fsync --repeat={n}", f"{EXT4}/file",
-              100, 1600),
-    "io_uring, 8 reads": ("--api=uring --batch=8 --stride=8k --count={n}", BDEV, 800, 12800),
-    "io_submit, 8 reads": ("--api=aio --batch=8 --stride=8k --count={n}", BDEV, 800, 6400),
+    "direct read": Call("--api=pread --repeat={n}", BDEV, 100, 5100),
+    "direct read, ext4": Call("--api=pread --repeat={n}", f"{EXT4}/file", 100, 5100),
+    "buffered read": Call("--api=pread --buffered --repeat={n}", f"{EXT4}/file", 100, 10100),
+    "fsync": Call("--op=write --api=pread --buffered --sync=fsync --repeat={n}", f"{EXT4}/file",
+                  100, 1600),
+    # The batch is the call.
+    "io_uring, 8 reads": Call("--api=uring --batch=8 --stride=8k --count={n}", BDEV, 800, 12800, 8),
+    "io_submit, 8 reads": Call("--api=aio --batch=8 --stride=8k --count={n}", BDEV, 800, 6400, 8),
 }
-#: The batch is the call.
-PER_CALL = {"io_uring, 8 reads": 8, "io_submit, 8 reads": 8}
-#: The kernel has other things to do now and then: the least of several tries is the calls' alone.
-TRIES = 4
-COUNT = f"""\
-clock() {{{{
-    awk '/^now at/ {{{{ n = $3 }}}} /idle_sleeptime/ {{{{ i = $(NF - 1) }}}}
-        /iowait_sleeptime/ {{{{ print n - i - $(NF - 1); exit }}}}' /proc/timer_list
-}}}}
-hintio {{few}} > /dev/null
-for i in $(seq {TRIES}); do
-    a=$(clock); hintio {{few}} > /dev/null
-    b=$(clock); hintio {{many}} > /dev/null
-    echo $a $b $(clock)
-done
-"""
 
 
 #: Told so, the driver sees no capability. Nothing but this tells the kernel of hints: without it
@@ -117,21 +93,8 @@ sync
 def plan(place: Place, kind: Kind) -> agent.Plan:
     """Count all calls, from the first to the last."""
     setup = SETUP.format(place=place.setup, check=kind.check)
-    jobs = [agent.Job("setup", argv=agent.exec_argv(setup))]
-    for name, (options, file, few, many) in CALLS.items():
-        script = COUNT.format(few=f"{options.format(n=few)} {file}",
-                              many=f"{options.format(n=many)} {file}")
-        jobs.append(agent.Job(name, argv=agent.exec_argv(script)))
-    return agent.Plan(tuple(jobs))
-
-
-def instructions(name: str, result: agent.Message) -> float:
-    """Of one call."""
-    clocks = [tuple(map(int, line.split())) for line in str(result["stdout"]).splitlines()]
-    assert len(clocks) == TRIES
-    of_few, of_many = min(b - a for a, b, _ in clocks), min(c - b for _, b, c in clocks)
-    _, _, few, many = CALLS[name]
-    return (of_many - of_few) * PER_CALL.get(name, 1) / (many - few)
+    return agent.Plan((agent.Job("setup", argv=agent.exec_argv(setup)),
+                       *(call.job(name) for name, call in CALLS.items())))
 
 
 Counts = Mapping[str, float]
@@ -154,7 +117,8 @@ def table(request: pytest.FixtureRequest, plain_kernel: Path,
         outcome = session.run_task(session.Task(name, guest, plan(place, kind),
                                                 log_root() / f"unused-{request.param}" / name))
         assert outcome.trouble == []
-        found[name] = {call: instructions(call, outcome.results[call]) for call in CALLS}
+        found[name] = {one: call.instructions(outcome.results[one])
+                       for one, call in CALLS.items()}
     (log_root() / f"unused-{request.param}/table.md").write_text(as_text(found), encoding="utf-8")
     return found
 
