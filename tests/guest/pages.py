@@ -9,6 +9,7 @@ is set. ``ELSEWHERE`` has the commands that other tests run, with one of those.
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cint import paths
+from cint.manual import tables
 from cint.measure.sampling import Row
 from cint.measure.settings import CALIBRATED
 from cint.results import documents
@@ -87,6 +89,14 @@ class Claim:
     #: Beginnings of the printed lines that the page shows; a leading blank counts.
     shows: tuple[str, ...] = ()
     boots: bool = True
+
+
+def keep_table(document: str, after: str, text: str) -> None:
+    """Make the first table behind a text of a document what was measured, where that is wanted."""
+    if os.environ.get("CINT_WRITE_PAGES"):
+        path = tables.DOCS / document
+        table = tables.Table(document, after, lambda: text)
+        path.write_text(tables.put(path.read_text("utf-8"), table), "utf-8")
 
 
 # ---- commands of a page -----------------------------------------------------

@@ -8,9 +8,10 @@ the guest is stock QEMU's, which counts nothing: what it is sent the driver's ow
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pages
 import pytest
 import release
 from conftest import log_root
@@ -365,6 +366,15 @@ def agreement(ours: Marks, its: Marks) -> float:
     return sum(map(min, pairs)) / max(min(ours.total, its.total), 1)
 
 
+def as_table(ours: Mapping[str, Marks], its: Mapping[str, Marks]) -> str:
+    """The marks of both kernels and how they agree, a row each, as docs/hints-module.md has it."""
+    lines = ["| | our kernel | module | agreement |", "|---|---|---|---|"]
+    for name, mark in ours.items():
+        cells = [f"{m.urgent} / {m.barrier} / {m.unmarked}" for m in (mark, its[name])]
+        lines.append(f"| {name} | {' | '.join(cells)} | {agreement(mark, its[name]):.0%} |")
+    return "\n".join(lines) + "\n"
+
+
 def test_the_driver_comes_after_it(guest: Guest) -> None:
     """As where the module is loaded early and the driver when its device is found."""
     load(guest)
@@ -381,7 +391,8 @@ def test_the_driver_comes_after_it(guest: Guest) -> None:
 
 
 @pytest.mark.slow
-def test_agreement(guest: Guest, disks: tuple[Path, ...]) -> None:
+def test_agreement(guest: Guest, disks: tuple[Path, ...],
+                   request: pytest.FixtureRequest) -> None:
     """The module's marks beside our kernel's, row by row; the table is left in the logs."""
     load(guest)
     its = rows(guest)
@@ -394,12 +405,11 @@ def test_agreement(guest: Guest, disks: tuple[Path, ...]) -> None:
         ours_guest.shell(f"set -e; {names(4)} {QUIET} {FILE_SYSTEMS}")
         ours = rows(ours_guest)
         ours_guest.shell(f"umount {EXT4} {XFS}")
-    lines, wrong = ["| | our kernel | module | agreement |", "|---|---|---|---|"], []
-    for name, mark in ours.items():
-        share = agreement(mark, its[name])
-        cells = [f"{m.urgent} / {m.barrier} / {m.unmarked}" for m in (mark, its[name])]
-        lines.append(f"| {name} | {' | '.join(cells)} | {share:.0%} |")
-        if any(word in name for word in SURE) and share < SURE_SHARE:
-            wrong.append(lines[-1])
-    (log_root() / "hints-module-agreement.md").write_text("\n".join(lines) + "\n", "utf-8")
+    kernel = request.node.callspec.params["built"]
+    text = as_table(ours, its)
+    (log_root() / f"hints-module-agreement-{kernel}.md").write_text(text, "utf-8")
+    if kernel == release.USUAL:
+        pages.keep_table("hints-module.md", "On block devices, ext4 and XFS:\n", text)
+    wrong = [name for name in ours if any(word in name for word in SURE)
+             and agreement(ours[name], its[name]) < SURE_SHARE]
     assert wrong == []

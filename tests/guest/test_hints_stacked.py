@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pages
 import pytest
 import release
 from conftest import log_root
 from marks import BDEV, QUIET, Marks, hintio, names, namespace, sent
 from serving import Guest, serving
 from test_foreign import BOOT_LIMIT_S, BTRFS, MIB, RESET, TOOLS, dm, machine, md
-from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, by_kind, load
+from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, as_table, by_kind, load
 from test_hints_module import EACH as DIRECT
 
 from cint import paths
@@ -119,11 +120,11 @@ def test_agreement(guest: Guest, kernel: str, ours: Mapping[str, Marks]) -> None
     assert not [line for line in guest.shell(f"cat {hints.DEBUGFS}/kinds").splitlines()
                 if line.startswith("lost")]
     its = {name: sent(guest, script) for name, script in scripts().items()}
-    lines = ["| | our kernel | module | agreement |", "|---|---|---|---|"]
-    for name, mark in ours.items():
-        cells = [f"{m.urgent} / {m.barrier} / {m.unmarked}" for m in (mark, its[name])]
-        lines.append(f"| {name} | {' | '.join(cells)} | {agreement(mark, its[name]):.0%} |")
-    (log_root() / f"hints-stacked-{kernel}.md").write_text("\n".join(lines) + "\n", "utf-8")
+    text = as_table(ours, its)
+    (log_root() / f"hints-stacked-{kernel}.md").write_text(text, "utf-8")
+    if kernel == release.USUAL:
+        pages.keep_table("hints-module.md", "Through what is between, and below a scheduler:\n",
+                         text)
     assert [name for name in SURE if agreement(ours[name], its[name]) < SURE_SHARE] == []
 
 
