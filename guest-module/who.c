@@ -634,7 +634,8 @@ void who_unplugs(const struct request_queue *q, unsigned int depth, bool sends)
 	list->left = sends && q->elevator ? depth : 0;
 }
 
-static void count_handed(const struct request *rq)
+/* Calls nothing; see who_waits(). */
+static __always_inline void count_handed(const struct request *rq)
 {
 	struct handed *list = this_cpu_ptr(&handed);
 
@@ -721,12 +722,6 @@ static noinline struct verdict bios_and_list_wait(const struct request *rq, enum
 	return found;
 }
 
-static noinline struct verdict handed_waits(const struct request *rq, enum batches batches)
-{
-	count_handed(rq);
-	return bios_and_list_wait(rq, batches);
-}
-
 /* Set in the classes that decide by themselves, realtime and idle, and in no other. */
 #define PRIORITY_DECIDES BIT(IOPRIO_CLASS_SHIFT)
 
@@ -740,7 +735,7 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 	const struct seen *slot;
 
 	if (unlikely(this_cpu_read(handed.left)))
-		return handed_waits(rq, batches);
+		count_handed(rq);
 	if (unlikely(!bio || bio->bi_next || (rq->cmd_flags & REQ_POLLED) ||
 		     (bio->bi_ioprio & PRIORITY_DECIDES)))
 		return bios_and_list_wait(rq, batches);
