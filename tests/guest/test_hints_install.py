@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
 
 
-@pytest.fixture(scope="module", params=release.kernels("6.1", "7"))
+@pytest.fixture(scope="module", params=release.kernels(*release.OTHERS))
 def guest(request: pytest.FixtureRequest,
           tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """The distribution's kernel, with its release's root mounted."""
