@@ -390,8 +390,8 @@ static struct verdict blkdev_dio(const struct bio *bio)
 	return direct(bio, pointer_at(bio->bi_private, BLKDEV_WAITER) == current);
 }
 
-/* @dio: a struct iomap_dio. */
-static struct verdict iomap_dio(const struct bio *bio, const void *dio)
+/* @dio: a struct iomap_dio. Calls nothing; see who_waits(). */
+static __always_inline struct verdict iomap_dio(const struct bio *bio, const void *dio)
 {
 	struct kiocb *iocb = pointer_at(dio, IOMAP_IOCB);
 
@@ -704,6 +704,14 @@ static noinline struct verdict list_waits(const struct request *rq, enum batches
 	return (struct verdict) { KIND_ASYNC, HINT_NONE };
 }
 
+/* Of ext4, XFS and others: direct I/O, of one bio that nobody passed on. */
+static noinline struct verdict iomap_waits(const struct request *rq, enum batches batches)
+{
+	const struct verdict found = iomap_dio(rq->bio, rq->bio->bi_private);
+
+	return found.kind == KIND_ASYNC ? list_waits(rq, batches) : found;
+}
+
 static noinline struct verdict bios_and_list_wait(const struct request *rq, enum batches batches)
 {
 	const struct bio *bio = rq->bio;
@@ -747,6 +755,8 @@ struct verdict who_waits(const struct request *rq, enum batches batches)
 			return (struct verdict) { KIND_WAIT, HINT_URGENT };
 		if (end == END_ASYNC)
 			return list_waits(rq, batches);
+		if (end == END_IOMAP_DIO)
+			return iomap_waits(rq, batches);
 	}
 	return bios_and_list_wait(rq, batches);
 }
