@@ -38,8 +38,8 @@ done
 class Call:
     """What is counted: options of hintio with {n} for how many, the file, few and many of them.
 
-    The many should take some 50 million instructions, in which there are twelve ticks of the clock,
-    or thirteen. ``counted`` of them are one call. ``setup`` is shell, run before.
+    The many should take tens of millions of instructions: in 50 there are twelve ticks of the
+    clock, or thirteen. ``counted`` of them are one call. ``setup`` is shell, run before.
     """
 
     options: str
