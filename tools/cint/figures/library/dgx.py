@@ -12,6 +12,10 @@ from cint.measure.workloads import COMMON, Workload
 MEDIUM = "custom:read-latency=52us,units=23,read-bandwidth=6500000000"
 #: A CPU for which that drive is the limit at depth 32, as it was for the users'.
 CPU_SCALE = 6.0
+#: Of default's interrupts at depth 32. Reads of an even medium may come in pairs of which auto
+#: takes one for somebody's who waits, for as long as a job lasts: then it is half, else a tenth to
+#: a quarter.
+KEPT = {"cint": 0.5, "auto": 0.6}
 #: Feature 08h = 0x107 holds up to eight CQEs for 100 us. The drive that was measured held 144 us.
 AS_SET, AS_MEASURED = "8 / 100 us", "8 / 144 us"
 SHIPPED = (AS_SET, AS_MEASURED)
@@ -73,7 +77,7 @@ FIGURE = Figure(
         *(at_most(f"lone read: {run} against default", to_default("p50_us", run, "sync"), 1.02,
                   instead(run, AS_SET)) for run in CURES),
         *(at_most(f"depth 32: interrupts a second, {run} against default",
-                  to_default("device_irqs", run, DEEP.name), 0.5,
+                  to_default("device_irqs", run, DEEP.name), KEPT[run],
                   instead(run, "default")) for run in CURES),
         *(at_least(f"depth 32: thousand reads a second, {run}, of the medium's 434",
                    value("iops", run, DEEP.name) * 1e-3, 412,
