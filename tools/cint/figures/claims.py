@@ -303,7 +303,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
     "blk-fig3b": _several(
         ("The more applications poll, the shorter is the turn", ["*turn of an L*"]),
         ("And the longer the wait for the next", ["*wait for*"]),
-        ("L's latency suffers", ["*p99.9 of L*", "*mean of L*"]),
+        ("L's latency suffers", ["EEVDF: p99 of L*", "*mean of L*"]),
         ("And T's throughput", ["EEVDF: T*"]),
         ("With priority for L T's throughput is near zero", ["priority: T*", "priority: p99*"])),
     "blk-fig3c": _several(
@@ -313,7 +313,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
     "blk-fig3d": _several(
         ("At niceness -20 T starves", ["T beside L*", "p99 of L, nice -20*"]),
         ("Towards 0 T has more throughput, at the cost of L's latency",
-         ["T, least step*", "mean of L*", "p99.9 of L*"])),
+         ["T, least step*", "mean of L*", "p99 of L, nice 0*"])),
     "blk-fig7": _several(
         ("However many L there are, their latency is low: 10 to 25 times below Linux's p99, 28 to "
          "110 times below its mean", ["*of 4 L*"]),
@@ -328,7 +328,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
         (_T_KEEPS, ["*: T at*"])),
     "blk-fig11": _several(
         ("Linux's latency is more than 10 times blk-switch's", ["*p99 of L*"]),
-        ("On one core T keeps 0.6, on more 0.9 and more", ["*: T, app*"])),
+        ("On one core T keeps 0.6, on more the more there are", ["*: T, app*"])),
     "blk-fig13": _several(
         ("Where the medium takes 80 us that is most of the latency, and L still has half of "
          "Linux's or less", ["*"])),

@@ -2,7 +2,7 @@
 """blk-switch, Figure 3(b): time slices of applications that poll, and Figure 2's bars of SPDK."""
 
 from cint.figures import checks, spinning
-from cint.figures.checks import Deviation, at_least, at_most, swap, wrong
+from cint.figures.checks import Deviation, at_least, at_most, swap
 from cint.figures.model import Figure, Panel, Series
 from cint.figures.spinning import (
     ALONE,
@@ -75,7 +75,8 @@ FIGURE = Figure(
                                        for n in COUNTS), LONGER_S)),
     checks=(
         at_most(f"{FAIR}: turn of an L, {FOUR} against {ONE}", longer("run_us", FAIR, FOUR, ONE),
-                0.7, wrong(0.5), paper="shrinks", deviation=Deviation(0.8, 1.3, said(
+                0.7, checks.instead(FAIR, AS_CFS), paper="shrinks",
+                deviation=Deviation(0.8, 1.3, said(
                     "EEVDF does not share out a period among all that can run, as CFS did: a "
                     "turn is of one length however many there are, {:.2f} ms of one L beside T",
                     of_l("run_us", FAIR, ONE) / 1000))),
@@ -84,11 +85,11 @@ FIGURE = Figure(
         *(at_least(f"{run}: wait for the next turn, {FOUR} against {ONE}",
                    longer("gap_us", run, FOUR, ONE), low, exchanged(ONE, FOUR), paper="grows")
           for run, low in ((FAIR, 2), (AS_CFS, 1.2))),
-        at_least(f"{FAIR}: p99.9 of L, {ONE} beside T against alone",
-                 of_l("p999_us", FAIR, ONE) / of_l("p999_us", FAIR, ALONE), 5,
-                 instead(ONE, ALONE), paper="5 (p99)"),
-        at_least(f"{FAIR}: p99.9 of L, {FOUR} against {ONE}", longer("p999_us", FAIR, FOUR, ONE),
-                 2, exchanged(ONE, FOUR), paper="22 (p99)"),
+        at_least(f"{FAIR}: p99 of L, {ONE} beside T against alone",
+                 of_l("p99_us", FAIR, ONE) / of_l("p99_us", FAIR, ALONE), 5,
+                 instead(ONE, ALONE), paper=5),
+        at_least(f"{FAIR}: p99 of L, {FOUR} against {ONE}", longer("p99_us", FAIR, FOUR, ONE),
+                 2, exchanged(ONE, FOUR), paper=22),
         at_least(f"{FAIR}: mean of L, {FOUR} against {ONE}", longer("mean_us", FAIR, FOUR, ONE),
                  1.5, exchanged(ONE, FOUR), paper="grows"),
         at_least(f"{FAIR}: T alone against beside {ONE}", lost(ONE), 1.8, instead(ONE, T_ALONE),
@@ -108,6 +109,7 @@ FIGURE = Figure(
             Series(what, [(cell, of_l(name, run, cell)) for cell in CELLS.values()])
             for what, name in (("run", "run_us"), ("wait", "gap_us")))) for run in (FAIR, AS_CFS)),
         lines("mean of L", "us", "mean_us", (FAIR, AS_CFS, PRIORITY), log_y=True),
+        lines("p99 of L", "us", "p99_us", (FAIR, AS_CFS, PRIORITY), log_y=True),
         lines("p99.9 of L", "us", "p999_us", (FAIR, AS_CFS, PRIORITY), log_y=True),
         Panel("T's reads of 64 KiB, against alone", "", tuple(
             Series(run, [(count, 1 / lost(cell, run)) for count, cell in CELLS.items()])
@@ -123,7 +125,8 @@ FIGURE = Figure(
            "trace of the scheduler.",
            f"'{PRIORITY}' is the paper's SPDK+priority: L's niceness is {FIRST}, T's 0. "
            + spinning.ONE_AFTER,
-           "Where an L does fewer than a hundred reads in a turn the wait is seen at the 99th "
-           "percentile, else only beyond it: which it is depends on how long a read takes."),
+           f"In a turn under {FAIR} an L does fewer than a hundred reads, so that the wait for the "
+           f"next is seen at the 99th percentile, as in the paper; in '{AS_CFS}' it does more, and "
+           "the wait is beyond it."),
     slow=True,
 )
