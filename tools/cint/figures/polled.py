@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cint.figures.model import IOPS, MEAN, P99, Column, Run
+from cint.figures.model import CPU_SCALE, IOPS, MEAN, P99, Column, Run
 from cint.figures.values import Expr, value
 from cint.guest import agent
 from cint.measure import workloads
@@ -34,7 +34,7 @@ ONE_CPU = ("CPU is the share of time in which the CPU was not halted, by the ins
            "executed; where it polls all the time that is 100 %.")
 SCHEDULER = ("The scheduler is EEVDF (Linux 6.12, RUN_TO_PARITY and PLACE_LAG as they are by "
              "default), its slice scaled like all times; ticks come 250 times a second of the "
-             "guest's, 2.8 times as often as on the machine it stands for.")
+             f"guest's, {CPU_SCALE:.1f} times as often as on the machine it stands for.")
 #: A job that keeps the CPU busy, and reads nothing.
 SPINS = "[spin]\nioengine=null\niodepth=1\nthread=0\n"
 #: A process of SCHED_RR, which runs before all others.

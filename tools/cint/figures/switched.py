@@ -46,8 +46,8 @@ SCHEDULED = ("L is a process of SCHED_RR in all runs: the CPU is its own as soon
              "What the fair scheduler does with a thread that waits is in blk-fig15.")
 SAME_DEVICE = ("Requests that are steered stay in one device; what moves is the interrupt and the "
                "end of the request. Where the device is the bottleneck nothing is gained.")
-FAST_TICKS = ("Application steering looks every 10 ms of the guest's: with two CPUs that is 5.7 "
-              "times as often as on the machine that it stands for.")
+FAST_TICKS = ("Application steering looks every 10 ms of the guest's: with two CPUs that is "
+              f"{2 * CPU_SCALE:.1f} times as often as on the machine that it stands for.")
 #: Why L beside T is never quite as if it were alone where bytes cost CPU time.
 ONE_REQUEST = Deviation(1.3, 3.5, (
     "the CPU is ending one of T's requests when L's read is done, which takes 20 us and gives way "
