@@ -2,7 +2,7 @@
 """Le Moal's slides: small reads beside larger ones, of which the mean is too long for them."""
 
 from cint.figures import polled
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
+from cint.figures.checks import at_least, at_most, instead, swap, within
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
 from cint.figures.values import Expr, said
@@ -10,10 +10,10 @@ from cint.figures.values import Expr, said
 NAMES = (IRQ, CLASSIC, HALF, BY_SIZE, LEAST, OURS)
 APART, LONE = "2 CPUs/", "alone/"
 SHARED_CPU = said(
-    "on one CPU what one thread leaves by sleeping the other one takes: together they do {:.1f} "
-    "times as many reads as with classic polling, each with {:.2f} of the CPU time",
-    ratio("iops", OURS, CLASSIC, "with 64k"),
-    ratio("cpu_percent", OURS, CLASSIC, "with 64k") / ratio("iops", OURS, CLASSIC, "with 64k"))
+    "On one CPU what one thread leaves by sleeping the other one takes, and with interrupts alone "
+    "it is busy for {:.0f} % of the time. So it is CPU time of a read that is judged there: "
+    "together they do {:.1f} times as many reads as with classic polling.",
+    of("cpu_percent", IRQ, "with 64k"), ratio("iops", OURS, CLASSIC, "with 64k"))
 #: On another CPU of the same queue: what it shares is the device and what is known of it.
 FAR = polled.beside("512", "64k", "with 64k", "cpus_allowed=1\n")
 
@@ -52,9 +52,8 @@ FIGURE = Figure(
                instead(f"{APART}{HALF}", f"{APART}{CLASSIC}"), paper=1.0),
         at_most("ours, with 64 KiB: latency of the small reads against classic",
                 ratio("mean_us", OURS, CLASSIC, "with 64k"), 1.10, swap(OURS, CLASSIC)),
-        at_most("ours, with 64 KiB: CPU against classic",
-                ratio("cpu_percent", OURS, CLASSIC, "with 64k"), 0.60, instead(OURS, CLASSIC),
-                deviation=Deviation(0.9, 0.97, SHARED_CPU)),
+        at_most("ours, with 64 KiB: CPU time of a read against classic",
+                ratio("cpu_per_io_us", OURS, CLASSIC, "with 64k"), 0.60, instead(OURS, CLASSIC)),
         at_most("on two CPUs, ours: CPU against classic",
                 apart("cpu_percent", OURS) / apart("cpu_percent", CLASSIC), 0.60,
                 instead(f"{APART}{OURS}", f"{APART}{CLASSIC}")),
@@ -71,6 +70,6 @@ FIGURE = Figure(
               (Series("here", each(NAMES, "cpu_percent", "with 64k")),)),
     ),
     columns=polled.COLUMNS,
-    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    notes=(polled.ONE_CPU, polled.SCHEDULER, SHARED_CPU),
     slow=True, sets=("polling",),
 )
