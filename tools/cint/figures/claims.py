@@ -232,7 +232,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
         ("Also where the polled queue keeps its interrupts, as in 2017",
          ["latency, the queue*", "as in 2017*"]),
         ("Polling takes all of the CPU, interrupts a third", ["CPU, *"]),
-        ("Its latencies spread a little less", ["standard deviation*"]),
+        ("Its latencies spread a little less", ["99th percentile less*"]),
         ("Where the medium takes 1 ms polling makes no sense", ["medium of 1 ms*"])),
     "lm-compete": _several(
         ("Beside a process that wants the CPU one polled read in 5,000 takes very long",
