@@ -59,7 +59,7 @@ VOLUNTARY = Deviation(1.3, 2.5, (
 #: and why T has less of the CPU beside L.
 MORE_OF_L = Deviation(0.75, 0.95, (
     "L does more reads in the same time, on the same CPU, and each of T's requests waits for a "
-    "work item; the paper's T loses by it, too (Figure 15 b)"))
+    "thread; the paper's T loses by it, too (Figure 15 b)"))
 
 
 def latency(threads: int = 1, more: str = REAL_TIME) -> str:
