@@ -56,7 +56,7 @@ FIGURE = Figure(
                swap(name(ABOVE), "50K"), paper=1.0),
         at_least("limit 10K: mean latency", value("mean_us", "10K", "storm"), 100,
                  instead("10K", "100K"), paper="at least 100", unit="us",
-                 deviation=Deviation(98.5, 101.5, (
+                 deviation=Deviation(98.5, 99.99, (
                      "interrupts are 100 us apart, and of that a thread takes part to submit its "
                      "next read"))),
         within("after the storm: interrupts for a read, with limit 100K",

@@ -71,9 +71,9 @@ def crowded(load: Load, way: str, at: int, low: float, high: float) -> Deviation
 
 #: Where the CPU time of small I/Os is not near the paper's.
 CROWDED = {
-    **{(load, SINGLE, at): (90, 100) for load in (RANDREAD, RANDWRITE) for at in range(3)},
-    (RANDREAD, COALESCED, 0): (90, 100),
-    (RANDWRITE, COALESCED, 0): (90, 100),
+    **{(load, SINGLE, at): (93, 100) for load in (RANDREAD, RANDWRITE) for at in range(3)},
+    (RANDREAD, COALESCED, 0): (93, 100),
+    (RANDWRITE, COALESCED, 0): (93, 100),
     (RANDREAD, COALESCED, 1): (73, 90),
 }
 
