@@ -27,19 +27,21 @@ FIGURE = Figure(
                  instead(PAID + OFF, PAID + PRIO), paper="7"),
         at_least("per byte, off: T, both against alone",
                  of_t("iops", PAID + OFF, "both") / value("iops", PAID + OFF, "T alone"), 0.9,
-                 wrong(2), paper="little less", deviation=Deviation(0.8, 0.98, said(
+                 wrong(2), paper="little less", deviation=Deviation(0.8, 0.899, said(
                      "the CPU is what T has too little of, and L takes some of it for its {:.0f} "
-                     "reads a second; what T has alone differs by a tenth between seeds",
-                     of_l("iops", PAID + OFF, "both")))),
+                     "reads a second", of_l("iops", PAID + OFF, "both")))),
         at_most("per byte, prio: p99 of L, both against alone",
                 of_l("p99_us", PAID + PRIO, "both") / of_l("p99_us", PAID + PRIO, "alone"), 1.3,
-                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_REQUEST),
+                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_PIECE),
         at_least("per byte: p99 of L, off against prio",
                  of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 3,
                  swap(PAID + OFF, PAID + PRIO)),
         at_least("per byte: T beside L, prio against off",
                  of_t("iops", PAID + PRIO, "both") / of_t("iops", PAID + OFF, "both"), 0.9,
-                 instead(PAID + OFF, OFF)),
+                 instead(PAID + OFF, OFF), deviation=Deviation(0.7, 0.899, said(
+                     "L, which does not wait for T any more, does {:.1f} times as many reads on "
+                     "the same CPU; where both modes have L at one rate (blk-held) T loses nothing",
+                     of_l("iops", PAID + PRIO, "both") / of_l("iops", PAID + OFF, "both")))),
         at_least("as it is, off: p99 of L, both against alone",
                  of_l("p99_us", OFF, "both") / of_l("p99_us", OFF, "alone"), 1.3,
                  switched.another("both", "alone")),
@@ -53,7 +55,7 @@ FIGURE = Figure(
                 instead(PRIO, OFF), deviation=replace(switched.VOLUNTARY, high=3.2)),
         at_least("as it is: T beside L, prio against off",
                  of_t("iops", PRIO, "both") / of_t("iops", OFF, "both"), 0.9,
-                 instead(OFF, PAID + OFF), deviation=replace(switched.MORE_OF_L, low=0.6)),
+                 instead(OFF, PAID + OFF), deviation=replace(switched.MORE_OF_L, low=0.6, high=0.899)),
     ),
     panels=switched.bars((OFF, PRIO), ("both", "singly")),
     columns=switched.COLUMNS,
