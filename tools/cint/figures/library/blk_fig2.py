@@ -55,7 +55,7 @@ FIGURE = Figure(
                 instead(PRIO, OFF), deviation=replace(switched.VOLUNTARY, high=3.2)),
         at_least("as it is: T beside L, prio against off",
                  of_t("iops", PRIO, "both") / of_t("iops", OFF, "both"), 0.9,
-                 instead(OFF, PAID + OFF), deviation=replace(switched.MORE_OF_L, low=0.6, high=0.899)),
+                 instead(OFF, PAID + OFF), deviation=replace(switched.MORE_OF_L, low=0.6)),
     ),
     panels=switched.bars((OFF, PRIO), ("both", "singly")),
     columns=switched.COLUMNS,
