@@ -53,9 +53,15 @@ def medium(us: int) -> Group:
     """The ways that it can be waited for."""
     return Group((*polled.runs(*WAYS), oracle(us)), (polled.alone("4k"),),
                  f"custom:read-latency={us}us,write-latency={us}us", f"{us} us/",
-                 runtime_s=runtime_s(us), setup=polled.warm("4k"))
+                 runtime_s=runtime_s(us))
 
 
+#: Where the first reads, which are not slept for, are a large part of the CPU time.
+FIRST_READS = {us: Deviation(1.0, high, said(
+    "the first seed has the reads in it that are polled for until something is known of the "
+    "medium: of {:.0f} that a job has, and at {:.1f} % of the CPU, a few are much",
+    at(us, "iops", OURS) * runtime_s(us), at(us, "cpu_percent", ORACLE)))
+    for us, high in ((80, 1.35), (300, 2.0))}
 LATE = {7: Deviation(1.0301, 1.05, said(
     "it sleeps for too long, because for a number of whole us of the guest's: a completion is "
     "unseen for {:.2f} us, with ours for {:.2f}",
@@ -84,7 +90,7 @@ FIGURE = Figure(
                   instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}")) for us in MEDIA_US[1:]),
         *(at_most(f"medium of {us} us: CPU, ours against the oracle's",
                   at(us, "cpu_percent", OURS) / at(us, "cpu_percent", ORACLE), 1.15,
-                  instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}"))
+                  instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}"), deviation=FIRST_READS.get(us))
           for us in MEDIA_US),
         *(at_most(f"medium of {us} us: latency, the oracle against classic",
                   at(us, "mean_us", ORACLE) / at(us, "mean_us", CLASSIC), 1.03,
@@ -114,8 +120,6 @@ FIGURE = Figure(
     ),
     columns=polled.COLUMNS,
     notes=(polled.ONE_CPU, polled.SCHEDULER,
-           "A lone reader's medium has been read from before, so that something is known of it: "
-           "the first reads are polled for all the time.",
            "The oracle sleeps for the medium's time less a wake-up, in whole us of the guest's."),
     slow=True,
 )
