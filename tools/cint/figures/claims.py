@@ -338,4 +338,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
         ("And costs T throughput", ["per byte: T, prio*"]),
         ("Request steering gives it back", ["*T, request against prio"]),
         ("Application steering lowers L's latency as well", ["*two of each*"])),
+    "blk-rw": _several(
+        ("Latency and throughput keep their relation whatever part of T's requests are writes",
+         ["*"])),
 }
