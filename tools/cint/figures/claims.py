@@ -328,7 +328,7 @@ CLAIMS: Mapping[str, Sequence[Claim]] = {
         (_T_KEEPS, ["*: T at*"])),
     "blk-fig11": _several(
         ("Linux's latency is more than 10 times blk-switch's", ["*p99 of L*"]),
-        ("On one core T keeps 0.6, on more the more there are", ["*: T, app*"])),
+        ("On one core T keeps 0.6, on more 0.9 and more", ["*: T, app*"])),
     "blk-fig13": _several(
         ("Where the medium takes 80 us that is most of the latency, and L still has half of "
          "Linux's or less", ["*"])),

@@ -49,10 +49,9 @@ SAME_DEVICE = ("Requests that are steered stay in one device; what moves is the 
 FAST_TICKS = ("Application steering looks every 10 ms of the guest's: with two CPUs that is "
               f"{2 * CPU_SCALE:.1f} times as often as on the machine that it stands for.")
 #: Why L beside T is never quite as if it were alone where bytes cost CPU time.
-ONE_PIECE = Deviation(1.301, 1.9, (
-    "T's thread ends its requests in pieces of 9000 bytes, as a network delivers them, and gives "
-    "way between two of them only: the slowest of a hundred reads wait for as long as two pieces "
-    "take, 2.8 us each"))
+ONE_REQUEST = Deviation(1.3, 3.5, (
+    "the CPU is ending one of T's requests when L's read is done, which takes 20 us and gives way "
+    "to no thread; on a network it is done packet by packet"))
 #: And why where they cost nothing,
 VOLUNTARY = Deviation(1.3, 2.5, (
     "the guest's kernel gives way to a thread at certain places only (PREEMPT_VOLUNTARY): L waits "
@@ -60,7 +59,7 @@ VOLUNTARY = Deviation(1.3, 2.5, (
 #: and why T has less of the CPU beside L.
 MORE_OF_L = Deviation(0.75, 0.95, (
     "L does more reads in the same time, on the same CPU, and each of T's requests waits for a "
-    "thread; the paper's T loses by it, too (Figure 15 b)"))
+    "work item; the paper's T loses by it, too (Figure 15 b)"))
 
 
 def latency(threads: int = 1, more: str = REAL_TIME) -> str:

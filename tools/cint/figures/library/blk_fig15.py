@@ -42,7 +42,7 @@ FIGURE = Figure(
         at_most("per byte: p99 of L, prio against alone",
                 of_l("p99_us", PAID + PRIO, "core 0")
                 / of_l("p99_us", PAID + PRIO, "alone"), 1.3, instead(PAID + PRIO, PAID + OFF),
-                deviation=switched.ONE_PIECE),
+                deviation=switched.ONE_REQUEST),
         at_most("per byte: T, prio against off",
                 of_t("iops", PAID + PRIO, "core 0") / of_t("iops", PAID + OFF, "core 0"), 0.95,
                 swap(PAID + OFF, PAID + PRIO), paper="less"),

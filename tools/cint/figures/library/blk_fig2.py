@@ -27,21 +27,19 @@ FIGURE = Figure(
                  instead(PAID + OFF, PAID + PRIO), paper="7"),
         at_least("per byte, off: T, both against alone",
                  of_t("iops", PAID + OFF, "both") / value("iops", PAID + OFF, "T alone"), 0.9,
-                 wrong(2), paper="little less", deviation=Deviation(0.8, 0.899, said(
+                 wrong(2), paper="little less", deviation=Deviation(0.8, 0.98, said(
                      "the CPU is what T has too little of, and L takes some of it for its {:.0f} "
-                     "reads a second", of_l("iops", PAID + OFF, "both")))),
+                     "reads a second; what T has alone differs by a tenth between seeds",
+                     of_l("iops", PAID + OFF, "both")))),
         at_most("per byte, prio: p99 of L, both against alone",
                 of_l("p99_us", PAID + PRIO, "both") / of_l("p99_us", PAID + PRIO, "alone"), 1.3,
-                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_PIECE),
+                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_REQUEST),
         at_least("per byte: p99 of L, off against prio",
                  of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 3,
                  swap(PAID + OFF, PAID + PRIO)),
         at_least("per byte: T beside L, prio against off",
                  of_t("iops", PAID + PRIO, "both") / of_t("iops", PAID + OFF, "both"), 0.9,
-                 instead(PAID + OFF, OFF), deviation=Deviation(0.7, 0.899, said(
-                     "L, which does not wait for T any more, does {:.1f} times as many reads on "
-                     "the same CPU; where both modes have L at one rate (blk-held) T loses nothing",
-                     of_l("iops", PAID + PRIO, "both") / of_l("iops", PAID + OFF, "both")))),
+                 instead(PAID + OFF, OFF)),
         at_least("as it is, off: p99 of L, both against alone",
                  of_l("p99_us", OFF, "both") / of_l("p99_us", OFF, "alone"), 1.3,
                  switched.another("both", "alone")),

@@ -39,7 +39,7 @@ FIGURE = Figure(
                  swap(PAID + OFF, PAID + PRIO)),
         at_most(f"per byte, prio: p99 of L beside {LARGE} against alone",
                 p99(PAID + PRIO, LARGE) / p99(PAID + PRIO, "alone"), 1.3,
-                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_PIECE),
+                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_REQUEST),
         at_most(f"as it is, prio: p99 of L beside {LARGE} against alone",
                 p99(PRIO, LARGE) / p99(PRIO, "alone"), 1.3, instead(PRIO, OFF),
                 deviation=switched.VOLUNTARY),

@@ -29,7 +29,7 @@ FIGURE = Figure(
                  swap(PAID + OFF, PAID + APP), paper="28 to 110"),
         at_most("per byte, app: p99 of 1 L against alone",
                 of_l("p99_us", PAID + APP, "1 L") / of_l("p99_us", PAID + APP, "alone"), 1.3,
-                instead(PAID + APP, PAID + OFF), deviation=switched.ONE_PIECE),
+                instead(PAID + APP, PAID + OFF), deviation=switched.ONE_REQUEST),
         at_least(f"per byte: T beside {MOST}, app against off",
                  of_t("iops", PAID + APP, MOST) / of_t("iops", PAID + OFF, MOST), 0.9,
                  instead(PAID + APP, APP), paper="0.9", deviation=switched.MORE_OF_L),
