@@ -84,6 +84,16 @@ static uint64_t new_record(struct injector *in)
     return record;
 }
 
+static uint64_t next_record(struct injector *in)
+{
+    uint64_t there = atomic_load(&in->store->there);
+
+    if (in->options.uniform) {
+        return random_below(&in->random, there);
+    }
+    return mix_record(in->options.mix, &in->zipf, &in->random, there);
+}
+
 static void begin(struct injector *in, uint64_t begin_ns)
 {
     enum op op = mix_op(in->options.mix, &in->random);
@@ -95,8 +105,7 @@ static void begin(struct injector *in, uint64_t begin_ns)
         send(in, op, store_key(record), record, begin_ns);
         return;
     }
-    record = mix_record(in->options.mix, &in->zipf, &in->random,
-                        atomic_load(&in->store->there));
+    record = next_record(in);
     if (op == OP_SCAN) {
         begin_scan(in, store_key(record), begin_ns);
     } else {

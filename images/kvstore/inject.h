@@ -8,6 +8,7 @@
 #define KVSTORE_INJECT_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "mix.h"
 #include "worker.h"
@@ -17,6 +18,7 @@
 
 struct inject_options {
     const struct mix *mix;
+    bool uniform;               /* each record as often as any, not the mix's */
     unsigned inflight;          /* most requests of each under way */
     unsigned scan_least, scan_most;     /* items, 1 to SCAN_MAX */
     double rate;                /* of each, 1/s; 0: closed loop */

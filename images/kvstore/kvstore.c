@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "inject.h"
+#include "machine.h"
 #include "store.h"
 #include "util.h"
 #include "worker.h"
@@ -43,6 +44,8 @@ static const char help[] =
 "                        another ends (0)\n"
 "  --depth=N             reads and writes of a worker's batch at most (64)\n"
 "  --cache=BYTES         of all workers' pages; k, m and g are understood (8m)\n"
+"  --keys=published|uniform\n"
+"                        which records: as YCSB has it, or all alike (published)\n"
 "  --scan=LEAST-MOST     items of a scan (1-100)\n"
 "  --hints=kernel|none|urgent|barrier\n"
 "                        whom the device is to tell at once: the kernel's own rules\n"
@@ -54,9 +57,10 @@ static const char help[] =
 "all:\n"
 "  --buffered            through the page cache instead of O_DIRECT\n"
 "\n"
-"What it tells are lines `cint-metric NAME VALUE UNIT`. Every item that is read is\n"
-"verified: its checksum, its key and its version. So is all of the file before a run\n"
-"and after it.\n"
+"What it tells are lines `cint-metric NAME VALUE UNIT`: times by operation, and of all\n"
+"together; also how many interrupts the I/O queues of NVMe drives had meanwhile, and how\n"
+"busy the CPUs were. Every item that is read is verified: its checksum, its key and its\n"
+"version. So is all of the file before a run and after it.\n"
 "\n"
 "Exit status: 0 done, 1 failed or items damaged, 2 wrong usage, 77 the kernel has no\n"
 "hints.\n";
@@ -65,14 +69,15 @@ static const char *const actions[] = { "load", "run", "check", NULL };
 static const char *const hint_names[] = {
     "kernel", "none", "urgent", "barrier", NULL
 };
+static const char *const keys_names[] = { "published", "uniform", NULL };
 
 enum action { LOAD, RUN, CHECK };
 
 enum {
     OPT_RECORDS = 1, OPT_RESERVE, OPT_ITEM_SIZE, OPT_WORKERS, OPT_WORKLOAD,
     OPT_OPS, OPT_WARM, OPT_INJECTORS, OPT_INFLIGHT, OPT_RATE, OPT_DEPTH,
-    OPT_CACHE, OPT_SCAN, OPT_HINTS, OPT_PIN, OPT_SEED, OPT_LABEL,
-    OPT_PERCENTILES, OPT_BUFFERED, OPT_HELP,
+    OPT_CACHE, OPT_KEYS, OPT_SCAN, OPT_HINTS, OPT_PIN, OPT_SEED,
+    OPT_LABEL, OPT_PERCENTILES, OPT_BUFFERED, OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -88,6 +93,7 @@ static const struct option options[] = {
     { "rate", required_argument, NULL, OPT_RATE },
     { "depth", required_argument, NULL, OPT_DEPTH },
     { "cache", required_argument, NULL, OPT_CACHE },
+    { "keys", required_argument, NULL, OPT_KEYS },
     { "scan", required_argument, NULL, OPT_SCAN },
     { "hints", required_argument, NULL, OPT_HINTS },
     { "pin", no_argument, NULL, OPT_PIN },
@@ -243,6 +249,16 @@ static void parse_hints(struct plan *p)
     p->worker.hints = hints;
 }
 
+static void parse_keys(struct plan *p)
+{
+    int keys = place_of(optarg, keys_names);
+
+    if (keys < 0) {
+        usage("--keys=%s: valid: published, uniform", optarg);
+    }
+    p->inject.uniform = keys;
+}
+
 static void parse_workload(struct plan *p)
 {
     p->inject.mix = optarg[0] && !optarg[1] ? mix_find(optarg[0]) : NULL;
@@ -299,6 +315,9 @@ static void parse_run(struct plan *p, int option)
         break;
     case OPT_CACHE:
         p->cache = number("cache", PAGE_BYTES, CACHE_MOST);
+        break;
+    case OPT_KEYS:
+        parse_keys(p);
         break;
     case OPT_SCAN:
         parse_scan(p);
@@ -472,23 +491,36 @@ tell(const struct plan *p, const char *unit, const char *name, double value,
     va_end(args);
 }
 
-static void tell_times(const struct running *run, enum op op)
+/* Under the name of an operation with a dot, or none: all of them. */
+static void tell_hist(const struct plan *p, const char *name,
+                      const struct hist *h)
 {
-    const struct plan *p = run->plan;
-    struct hist *all = util_zeroed(1, sizeof(*all));
+    if (!h->count) {
+        return;
+    }
+    tell(p, "", "%scount", h->count, name);
+    tell(p, "us", "%smean", hist_mean(h) / 1000, name);
+    for (unsigned i = 0; i < p->percentile_count; i++) {
+        tell(p, "us", "%sp%g", hist_percentile(h, p->percentiles[i]) / 1000,
+             name, p->percentiles[i]);
+    }
+}
 
-    for (unsigned i = 0; i < run->store.shape.workers; i++) {
-        hist_join(all, &run->workers[i].times[op]);
-    }
-    if (all->count) {
-        tell(p, "", "%s.count", all->count, op_names[op]);
-        tell(p, "us", "%s.mean", hist_mean(all) / 1000, op_names[op]);
-        for (unsigned i = 0; i < p->percentile_count; i++) {
-            tell(p, "us", "%s.p%g",
-                 hist_percentile(all, p->percentiles[i]) / 1000, op_names[op],
-                 p->percentiles[i]);
+static void tell_times(const struct running *run)
+{
+    struct hist *all = util_zeroed(OPS + 1, sizeof(*all));
+
+    for (enum op op = 0; op < OPS; op++) {
+        char name[16];
+
+        for (unsigned i = 0; i < run->store.shape.workers; i++) {
+            hist_join(&all[op], &run->workers[i].times[op]);
         }
+        hist_join(&all[OPS], &all[op]);
+        snprintf(name, sizeof(name), "%s.", op_names[op]);
+        tell_hist(run->plan, name, &all[op]);
     }
+    tell_hist(run->plan, "", &all[OPS]);
     free(all);
 }
 
@@ -509,7 +541,25 @@ static struct counts total(const struct running *run)
     return all;
 }
 
-static void tell_all(const struct running *run, uint64_t took_ns)
+/* Nothing of a machine that has no NVMe drive, or does not count. */
+static void tell_machine(const struct plan *p, uint64_t ios,
+                         const struct machine *before,
+                         const struct machine *after)
+{
+    uint64_t interrupts = after->interrupts - before->interrupts;
+    uint64_t ticks = after->ticks - before->ticks;
+
+    if (interrupts) {
+        tell(p, "", "interrupts", interrupts);
+        tell(p, "", "ios_per_irq", (double)ios / interrupts);
+    }
+    if (ticks) {
+        tell(p, "%", "cpu", 100.0 * (after->busy - before->busy) / ticks);
+    }
+}
+
+static void tell_all(const struct running *run, uint64_t took_ns,
+                     const struct machine *before, const struct machine *after)
 {
     const struct plan *p = run->plan;
     struct counts counts = total(run);
@@ -517,9 +567,7 @@ static void tell_all(const struct running *run, uint64_t took_ns)
     uint64_t ios = counts.reads + counts.writes;
 
     tell(p, "1/s", "throughput", p->ops / seconds);
-    for (enum op op = 0; op < OPS; op++) {
-        tell_times(run, op);
-    }
+    tell_times(run);
     tell(p, "1/s", "ios", ios / seconds);
     tell(p, "", "reads", counts.reads);
     tell(p, "", "writes", counts.writes);
@@ -527,6 +575,7 @@ static void tell_all(const struct running *run, uint64_t took_ns)
     tell(p, "%", "hits", counts.requests ?
          100.0 * counts.hits / counts.requests : 0);
     tell(p, "", "verified", counts.verified);
+    tell_machine(p, ios, before, after);
 }
 
 static uint64_t entries(const struct store *store)
@@ -580,6 +629,7 @@ static int do_check(const struct plan *p)
 static int do_run(const struct plan *p)
 {
     static struct running run;
+    struct machine before, after;
     uint64_t took_ns;
 
     run.plan = p;
@@ -593,8 +643,10 @@ static int do_run(const struct plan *p)
     for (unsigned i = 0; i < run.store.shape.workers; i++) {
         worker_forget(&run.workers[i]);
     }
+    before = machine_look();
     took_ns = phase(&run, p->ops);
-    tell_all(&run, took_ns);
+    after = machine_look();
+    tell_all(&run, took_ns, &before, &after);
     end(&run);
     return audit(p, &run.store);
 }

@@ -17,6 +17,7 @@
 #include "hist.h"
 #include "index.h"
 #include "item.h"
+#include "machine.h"
 #include "mix.h"
 #include "store.h"
 #include "worker.h"
@@ -227,6 +228,42 @@ static void test_hist(void)
     }
     hist_add(h, UINT64_MAX);
     g_assert_cmpfloat(hist_percentile(h, 100), >, 1.8e19);
+}
+
+/* ---- what the machine counts -------------------------------------------- */
+
+static struct machine machine_in(const char *interrupts, const char *stat)
+{
+    FILE *one = fmemopen((char *)interrupts, strlen(interrupts), "r");
+    FILE *two = fmemopen((char *)stat, strlen(stat), "r");
+    struct machine found;
+
+    machine_read(&found, one, two);
+    fclose(one);
+    fclose(two);
+    return found;
+}
+
+/* I/O queues of any drive, on all CPUs; not admin queues or other drivers. */
+static void test_machine(void)
+{
+    struct machine found = machine_in(
+        "           CPU0       CPU1\n"
+        "  0:         20          1   IO-APIC   2-edge      timer\n"
+        " 24:          5          6 PCI-MSIX-00:01.0 0-edge nvme0q0\n"
+        " 25:        100         23 PCI-MSIX-00:01.0 1-edge nvme0q1\n"
+        " 26:          0       1000 PCI-MSIX-00:02.0 2-edge nvme1q12\n"
+        " 27:          7          7 PCI-MSIX-00:02.0 3-edge nvme1q1x\n"
+        "NMI:          9          9   Non-maskable interrupts\n",
+        "cpu  100 20 30 500 60 7 8 9 4 3\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
+
+    g_assert_cmpuint(found.interrupts, ==, 1123);
+    g_assert_cmpuint(found.ticks, ==, 734);
+    g_assert_cmpuint(found.busy, ==, 174);
+    found = machine_in("nonsense\n", "intr 5\n");
+    g_assert_cmpuint(found.interrupts + found.ticks + found.busy, ==, 0);
+    machine_read(&found, NULL, NULL);
+    g_assert_cmpuint(found.interrupts + found.ticks + found.busy, ==, 0);
 }
 
 /* ---- the index ---------------------------------------------------------- */
@@ -646,6 +683,8 @@ static void test_workloads(void)
             g_assert_cmpfloat(told(&got, far), >, 0);
         }
         g_assert_cmpfloat(count, ==, 2000);
+        g_assert_cmpfloat(told(&got, "w.count"), ==, 2000);
+        g_assert_cmpfloat(told(&got, "w.cpu"), <=, 100);
         g_assert_cmpfloat(told(&got, "w.throughput"), >, 0);
         g_assert_cmpfloat(told(&got, "w.damaged"), ==, 0);
         inserted = told(&got, "w.audited") - 4000;
@@ -660,6 +699,29 @@ static void test_workloads(void)
     }
     /* a twentieth of 2500 operations, of two workloads */
     g_assert_cmpfloat_with_epsilon(inserted, 250, 60);
+    g_unlink(path);
+}
+
+/* Nothing is asked for more often than the rest, so that a cache of a tenth of
+ * the pages has a tenth of what is asked for; by YCSB's law it has most of it.
+ */
+static void test_uniform(void)
+{
+    g_autofree char *path = make_path();
+    double hits[2];
+
+    load(path, "--records=20000");
+    for (int i = 0; i < 2; i++) {
+        struct outcome got = typed("run --buffered --workload=c --ops=10000 "
+                                   "--warm=5000 --cache=2m --keys=%s %s",
+                                   i ? "uniform" : "published", path);
+
+        g_assert_cmpint(got.code, ==, 0);
+        hits[i] = told(&got, "hits");
+        forget(&got);
+    }
+    g_assert_cmpfloat(hits[0], >, 45);
+    g_assert_cmpfloat_with_epsilon(hits[1], 10, 3);
     g_unlink(path);
 }
 
@@ -786,6 +848,7 @@ static void test_refused(void)
         { "lod x", "lod: what to do comes first: load, run or check" },
         { "run", "give one file" },
         { "run a b", "give one file" },
+        { "run --keys=zipf x", "--keys=zipf: valid: published, uniform" },
         { "run --workload=g x", "--workload=g: valid: a, b, c, d, e, f" },
         { "run --workload=ab x", "--workload=ab: valid: a, b, c, d, e, f" },
         { "run --hints=all x", "--hints=all: valid: kernel, none, urgent, "
@@ -850,6 +913,7 @@ int main(int argc, char **argv)
     g_test_add_func("/kvstore/zipf-grows", test_zipf_grows);
     g_test_add_func("/kvstore/records", test_records);
     g_test_add_func("/kvstore/hist", test_hist);
+    g_test_add_func("/kvstore/machine", test_machine);
     g_test_add_func("/kvstore/index", test_index);
     g_test_add_func("/kvstore/item", test_item);
     g_test_add_func("/kvstore/worker", test_worker);
@@ -859,6 +923,7 @@ int main(int argc, char **argv)
     g_test_add_func("/kvstore/stray-write", test_stray_write);
     g_test_add_func("/kvstore/slot-in-use", test_slot_in_use);
     g_test_add_func("/kvstore/workloads", test_workloads);
+    g_test_add_func("/kvstore/uniform", test_uniform);
     g_test_add_func("/kvstore/seed", test_seed);
     g_test_add_func("/kvstore/rate", test_rate);
     g_test_add_func("/kvstore/percentiles", test_percentiles);
