@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import canned
@@ -18,7 +19,7 @@ import pytest
 from cint import paths, steps
 from cint.build import debian, packages, sources
 from cint.errors import CintError, UsageError
-from cint.guest import appdisk, hints, session
+from cint.guest import appdisk, hints, session, vm
 from cint.measure import apps, boots, comparison, runner, sampling
 from cint.measure.apps import Said
 from cint.options import comparing
@@ -168,13 +169,32 @@ def test_the_guest_begins_with_the_disk_and_runs_the_commands(tmp_path: Path) ->
     assert machine.backend.snapshot
     assert machine.backend.args()[1].startswith("if=none,id=d0,format=raw,snapshot=on,file=/")
     plan = boots.plan_for(got, got.arms[0], comparison.rounds_for(got, 0))
-    assert "mount -t ext4 /dev/nvme0n1" in plan.setup[-1][-1]
+    # by the controller's serial number: its own number may be another beside others
+    assert f"mount -t ext4 $(disk {vm.NVME_SERIAL}) " in plan.setup[-1][-1]
+    assert f",serial={vm.NVME_SERIAL}," in vm.nvme_arg(machine)
     # marks by rules reach the program, whose system is another than the agent's
     assert f"cp /etc/ld.so.preload {hints.RULES} {appdisk.SYSTEM}/etc/" in plan.setup[-1][-1]
     job = plan.jobs[-1]
     assert (job.name, job.timeout_s, job.fio) == ("mine/0", 7, None)
     assert shlex.join(["echo it's"])[1:-1] in job.argv[-1]
     assert got.pure
+
+
+def test_a_disk_is_made_in_virtual_time(bare: appdisk.Disk, tmp_path: Path,
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the same files give the same bytes, whatever else the machine does."""
+    tasks: list[session.Task] = []
+
+    def run_task(task: session.Task) -> SimpleNamespace:
+        tasks.append(task)
+        return SimpleNamespace(dmesg="")
+
+    monkeypatch.setattr(session, "run_task", run_task)
+    appdisk._fill(bare, tmp_path / "target", tmp_path / "root.tar", tmp_path / "files.tar")
+    (task,) = tasks
+    assert task.machine.virtual and task.machine.backend.path == tmp_path / "target"
+    assert not task.machine.backend.snapshot
+    assert "cint.time=virtual" in vm.nvme_arg(task.machine)
 
 
 def test_each_repeat_has_its_seed(tmp_path: Path) -> None:

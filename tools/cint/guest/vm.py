@@ -39,7 +39,8 @@ CONSOLE_LINES = 20
 #: Bytes that a console's or a log's next lines would have to fit in.
 NO_SPACE = 64 << 10
 POLL_S = 0.05
-NVME_ID = "nvme0"
+#: The measured controller's names: QEMU's, and the serial number that its guest sees.
+NVME_ID, NVME_SERIAL = "nvme0", "cint"
 ICOUNT = "shift=0,sleep=off"
 # A fixed start and the virtual clock: without them the guest's first second
 # depends on the host's clock.
@@ -189,7 +190,8 @@ def _accel_args(machine: Machine) -> list[str]:
 
 def nvme_arg(machine: Machine) -> str:
     """The value of -device for the NVMe controller."""
-    fixed: list[tuple[str, Value]] = [("id", NVME_ID), ("serial", "cint"), ("drive", "d0")]
+    fixed: list[tuple[str, Value]] = [("id", NVME_ID), ("serial", NVME_SERIAL),
+                                      ("drive", "d0")]
     text = join_properties("nvme", [*fixed, *machine.properties])
     return f"{text},{machine.device_opts}" if machine.device_opts else text
 
