@@ -11,7 +11,7 @@ import pytest
 from conftest import log_root, tell
 
 from cint.errors import CintError
-from cint.figures import catalog, checks, document, freshness
+from cint.figures import catalog, checks, document, freshness, programs
 from cint.figures import runner as figures
 from cint.figures.model import Figure, on_cpus
 from cint.figures.values import Data
@@ -36,7 +36,8 @@ def _measured(name: str, quick: bool) -> Data:
 
 
 def run(figure: Figure, quick: bool, directory: Path) -> Data:
-    """What the figure's guests give."""
+    """What the figure's guests give; disks of programs are made first."""
+    programs.make_disks([figure])
     how = figures.Session(quick, directory, Store(), runner.Reuse.from_environment(),
                           lambda wanted, done: tell([done]))
     (_, found), = figures.measure([figure], how)

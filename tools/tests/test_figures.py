@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from canned import log, record
+from canned import log, record, snap
 
 from cint import cli, paths
 from cint.device import logpage, properties
@@ -36,8 +37,10 @@ from cint.figures import (
     freshness,
     further,
     headline,
+    jobs,
     page,
     probe,
+    programs,
     reading,
     records,
     runner,
@@ -47,9 +50,18 @@ from cint.figures import (
 )
 from cint.figures import stored as figures_stored
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, on_cpus, runs
+from cint.figures.model import (
+    Figure,
+    Group,
+    Panel,
+    Run,
+    Series,
+    on_cpus,
+    runs,
+    settings_of,
+)
 from cint.figures.values import Data, View, against, value
-from cint.guest import agent, engines, vm
+from cint.guest import agent, appdisk, engines, vm
 from cint.measure import boots, comparison, fiojson, sampling, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
@@ -95,7 +107,12 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
     for wanted in runner.known_runs(figure, quick=False):
         plan = plan_of(wanted)
         texts = [job.fio for job in plan.jobs if job.fio]
-        assert len(texts) == len(wanted.seeds) * len(wanted.group.workloads)
+        programs = [work.app.run for work in wanted.group.workloads if work.app]
+        assert len(texts) == len(wanted.seeds) * (len(wanted.group.workloads) - len(programs))
+        for number, text in enumerate(programs):
+            (job,) = [job for job in plan.jobs
+                      if job.name == f"{wanted.group.workloads[number].name}/{wanted.seeds[-1]}"]
+            assert shlex.quote(text)[1:-1] in job.argv[-1] and f"SEED={wanted.seeds[-1]}" in job.argv[-1]
         for text in texts:
             assert "{" not in text.replace("${", "")
             user = wanted.settings.arms[0].engine.is_user
@@ -132,7 +149,7 @@ def test_three_seeds(figure: Figure) -> None:
     assert {len(group.seeds) for group in figure.groups} == {3}
 
 
-@of_each([f for f in FIGURES if f.family == "cinterrupts"])
+@of_each([f for f in FIGURES if f.family in ("cinterrupts", "apps")])
 def test_figures_about_hints_are_measured_without_them(figure: Figure) -> None:
     """The negative control: the policy that acts on hints, in a guest that gives none."""
     run = [(wanted.settings.arms[0].policy.kind == "cint", wanted.run.hints)
@@ -170,10 +187,11 @@ def test_checks_have_names_of_their_own(figure: Figure) -> None:
 def test_what_cannot_be_chosen_is_said() -> None:
     with pytest.raises(UsageError, match="no figure 'cint-fig99'"):
         catalog.choose(["cint-fig99"], None, False)
-    with pytest.raises(UsageError, match="cint-fig23 is not done: KVell is in no package"):
-        catalog.choose(["cint-fig23"], None, False)
+    with pytest.raises(UsageError, match="cint-tab5 is not done: its store runs in cint-fig23"):
+        catalog.choose(["cint-tab5"], None, False)
     with pytest.raises(UsageError, match="--set tpc: valid: cinterrupts, vault, spdk, vic, auto, "
-                                         "cost, machines, polling, blk-switch, guests, marks"):
+                                         "cost, machines, polling, blk-switch, apps, guests, "
+                                         "marks"):
         catalog.choose([], "tpc", False)
     with pytest.raises(UsageError, match="which figures"):
         catalog.choose([], None, False)
@@ -508,19 +526,106 @@ def test_a_process_that_was_not_woken_is_no_measurement(
         reading.check_woken(one)
 
 
+# ---- programs ---------------------------------------------------------------
+
+#: What a program told in guest time, and what points have of it in reported time, at scale 2.
+TOLD = {
+    "throughput 100 1/s": ("a", {"throughput_per_s": 200.0}),
+    "mean 3 ms": ("a", {"mean_us": 1500.0}),
+    "p99.9 8 us": ("a", {"p999_us": 4.0}),
+    "cpu 71 %": ("a", {"cpu_percent": 71.0}),
+    "count 12": ("a", {"ios": 12.0}),
+    "ios_per_irq 3.5": ("a", {"ios_per_irq": 3.5}),
+    "read.p99.9 8000 ns": ("a.read", {"p999_us": 4.0}),
+    "x.read.count 7": ("a.x.read", {"ios": 7.0}),
+}
+
+
+def program_boot(*lines: str) -> reading.Boot:
+    """A boot of the program `a` that told this; the device saw 100 I/Os and 20 interrupts."""
+    work = programs.part("kvell", "a", "a part", "true", 5)
+    group = Group(runs("default"), (work,), cpu_scale=2.0, seeds=(1,))
+    message = {"before": snap(0, 0, 0) | {"block": "0 " * 17},
+               "after": snap(2_000_000_000, 20, 100) | {"block": "100 " + "0 " * 16},
+               "stdout": "".join(f"cint-metric {line}\n" for line in lines)}
+    outcome = SimpleNamespace(results={"a/1": message})
+    chosen = settings_of(group, Run("default"), quick=False)
+    return reading.Boot("default", chosen, (1,), outcome, "")  # type: ignore[arg-type]
+
+
+def test_what_a_program_told_are_points_of_its_cells() -> None:
+    data = Data()
+    reading.told(program_boot(*TOLD), data)
+    cells = data.cells["default"]
+    for cell, point in TOLD.values():
+        assert point.items() <= cells[cell][0].items()
+    assert set(cells) == {cell for cell, _ in TOLD.values()}
+    # what the device counted is there, too, but for what the program knows better
+    assert cells["a"][0]["iops"] == 100 and cells["a"][0]["irqs_per_io"] == 0.2
+    assert cells["a"][0]["ios_per_irq"] == 3.5
+    assert value("p999_us", "default", "a.read").percentiles
+
+
+def test_a_name_without_a_number_and_a_job_without_a_program_are_no_points() -> None:
+    with pytest.raises(CintError, match=r"a told 'a\.9\.9', which is no name"):
+        reading.told(program_boot("a.9.9 1"), Data())
+    boot = dataclasses.replace(program_boot(), settings=settings_of(
+        Group(runs("default"), (jobs.SYNC,)), Run("default"), quick=False))
+    with pytest.raises(CintError, match="sync is no program that tells numbers"):
+        reading.told(boot, Data())
+
+
+def test_parts_of_a_program_have_its_disk_and_names_of_their_own() -> None:
+    whole = programs.described("kvell")
+    one, two = (programs.part("kvell", name, "a part", f"echo {name}", 5) for name in ("b", "c"))
+    assert one.app and two.app and one.app.disk == two.app.disk == whole.disk
+    assert (one.name, two.name, whole.name) == ("b", "c", "kvell")
+    assert (one.app.run, one.app.limit_s, one.title) == ("echo b", 5, "a part")
+    figure = dataclasses.replace(SMALL, groups=(Group(runs("default"), (one, two)),))
+    assert programs.disks([figure, figure, SMALL]) == [whole.disk]
+
+
+def test_disks_are_looked_up_before_the_first_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they cost is said, and a package that is missing refused, before a minute is spent."""
+    done: list[tuple[str, str]] = []
+    monkeypatch.setattr(appdisk, "look_up", lambda disk: done.append(("look", disk.owner)))
+    monkeypatch.setattr(appdisk, "make", lambda disk: done.append(("make", disk.owner)))
+    figure = dataclasses.replace(SMALL, groups=tuple(
+        Group(runs("default"), (programs.part(name, name, "", "true", 5),))
+        for name in ("kvell", "sqlite")))
+    programs.make_disks([figure])
+    assert [what for what, _ in done] == ["look", "look", "make", "make"]
+    assert [Path(owner).name for _, owner in done[2:]] == ["kvell.toml", "sqlite.toml"]
+
+
+def test_of_guests_whose_disk_is_not_here_nothing_is_said(monkeypatch: pytest.MonkeyPatch,
+                                                          tmp_path: Path) -> None:
+    figure = dataclasses.replace(SMALL, groups=(
+        Group(runs("default"), (programs.part("kvell", "a", "", "true", 5),)),))
+    monkeypatch.setattr(appdisk, "place", lambda _: tmp_path / "disk.raw")
+    found = freshness.stale(figure, {"commit": "cint 0123abc", "runs": {}})
+    assert found.startswith("measured at cint 0123abc: the disk of its programs is not here")
+    (tmp_path / "disk.raw").touch()
+    assert programs.missing(figure) == []
+
+
 # ---- the papers' claims ---------------------------------------------------
 
-PAPERS = ("cinterrupts", "vault", "spdk", "vic", "blk-switch")
+PAPERS = ("cinterrupts", "vault", "spdk", "vic", "blk-switch", "apps")
 
 
-@of_each([f for f in FIGURES if document.stored(f.id)])
+def declared(figure: Figure) -> list[dict[str, Any]]:
+    """The checks as far as claims look at them, whether the figure was measured or not."""
+    return [{"name": check.name, "paper": check.paper} for check in figure.checks]
+
+
+@of_each(FIGURES)
 def test_what_a_paper_says_is_of_one_claim(figure: Figure) -> None:
     """No check with the paper's value is left out of its claims or counts for two of them."""
-    entry = document.stored(figure.id)
-    assert entry is not None
-    said = {c["name"] for c in entry["checks"] if claims.of_paper(c)}
+    found = declared(figure)
+    said = {c["name"] for c in found if claims.of_paper(c)}
     chosen = [c["name"] for claim in claims.CLAIMS.get(figure.id, ())
-              for c in claims.of_claim(claim, entry["checks"])]
+              for c in claims.of_claim(claim, found)]
     if figure.family in PAPERS:
         assert sorted(chosen) == sorted(said)
     else:
@@ -529,11 +634,9 @@ def test_what_a_paper_says_is_of_one_claim(figure: Figure) -> None:
 
 @of_each([f for f in FIGURES if f.id in claims.CLAIMS])
 def test_every_form_of_a_claim_names_a_check(figure: Figure) -> None:
-    entry = document.stored(figure.id)
-    assert entry is not None
     for claim in claims.CLAIMS[figure.id]:
         for form in claim.checks:
-            assert claims.of_claim(claims.Claim("", (form,)), entry["checks"]), form
+            assert claims.of_claim(claims.Claim("", (form,)), declared(figure)), form
 
 
 def test_claims_are_of_figures_that_there_are() -> None:

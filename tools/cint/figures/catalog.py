@@ -27,6 +27,7 @@ FAMILIES = {
     "polling": "Interrupts, coalescing or polling",
     "blk-switch": "Rearchitecting Linux Storage Stack for us Latency and High Throughput "
                   "(OSDI 2021)",
+    "apps": "The papers' applications, in a real guest",
     "guests": "Guests with and without hints",
     "marks": "What the kernel's marks are worth to ordinary jobs",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cint.figures import records, runner
+from cint.figures import programs, records, runner
 from cint.figures.model import Figure
 from cint.figures.values import Data
 
@@ -41,4 +41,7 @@ def difference(entry: records.Entry, now: Mapping[str, str]) -> str:
 
 def stale(figure: Figure, entry: records.Entry) -> str:
     """Why a figure's stored results are not this tree's; empty if they are."""
+    if programs.missing(figure):
+        return (f"measured at {entry['commit']}: the disk of its programs is not here, and nothing "
+                "can be said of its guests; ./cint figure makes it")
     return difference(entry, keys(figure, Data.from_dict(entry["data"])))

@@ -15,10 +15,14 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     l_ios_per_irq, l_wait_us, t_ios_per_irq, t_wait_us   of queues by class of I/O
     cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
     run_us, gap_us   mean time on the CPU and without it of a job's threads, where asked for
+
+One of a person's own program (:func:`told`) has what the device counted, and what the program
+told, whose names say the unit, too: mean_us, throughput_per_s, cpu_percent.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +38,12 @@ from cint.measure.workloads import Workload
 FAR_PERCENTILE = 99.99
 #: As many I/Os as have at least two beyond it.
 FAR_COUNT = 20_000
+#: What a program told: a cell, maybe, and the name of a number, which may end as p99.9 does.
+_TOLD = re.compile(r"(?:(.+)\.)?([A-Za-z][A-Za-z0-9_-]*(?:\.\d+)?)")
+_MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "min": 6e7}
+_SUFFIXES = {"%": "_percent", "1/s": "_per_s"}
+#: What a program calls how many of its operations a time is of, and what points call it.
+_COUNT, _IOS = "count", "ios"
 #: Guest time. The user-space driver looks by itself after a second: what waits for so long was not
 #: woken for.
 LOST_NS = 900_000_000
@@ -69,6 +79,50 @@ def points(boot: Boot, data: Data) -> None:
                 check_woken(one)
             for cell, point in _points(one, workload, boot.settings.k, message).items():
                 cells.setdefault(cell, []).append(point)
+
+
+def told(boot: Boot, data: Data) -> None:
+    """The points of a person's own programs: of the device, and what they told of themselves.
+
+    Of a name with dots what stands before the last is a cell below the program's: read.mean of
+    the program b is mean_us of the cell b.read.
+    """
+    cells = data.cells.setdefault(boot.name, {})
+    for workload in boot.settings.workloads:
+        if workload.app is None:
+            raise CintError(f"{boot.name}: {workload.name} is no program that tells numbers")
+        for seed in boot.seeds:
+            one = sampling.app_sample(boot.name, workload.app, seed, boot.message(workload, seed),
+                                      boot.settings.vcpus)
+            for cell, point in _told(one, workload.name, boot.settings.k).items():
+                cells.setdefault(cell, []).append(point)
+
+
+def _told(one: sampling.Sample, name: str, k: float) -> dict[str, Point]:
+    row, = sampling.rows([one], k, None, split=False)
+    merged = row.values.get("ios_per_irq")
+    found: dict[str, Point] = {name: {
+        **{n: x for n, x in row.values.items() if x is not None},
+        **({"irqs_per_io": 1 / merged} if merged else {}),
+        **_shares("reason", row.reasons), **_shares("hint", row.hints)}}
+    for words, said in row.said.items():
+        parts = _TOLD.fullmatch(words)
+        if parts is None:
+            raise CintError(f"{one.policy}: {name} told '{words}', which is no name of a number")
+        cell = f"{name}.{parts[1]}" if parts[1] else name
+        number, factor = _point_name(parts[2], said.unit)
+        found.setdefault(cell, {})[number] = said.value * factor
+    return found
+
+
+def _point_name(name: str, unit: str) -> tuple[str, float]:
+    """What points call a number that was told, and the factor to their unit."""
+    if name == _COUNT and not unit:
+        return _IOS, 1.0
+    plain = name.replace(".", "")
+    if unit in _MICROSECONDS:
+        return f"{plain}_us", _MICROSECONDS[unit]
+    return f"{plain}{_SUFFIXES.get(unit, '')}", 1.0
 
 
 def check_woken(one: sampling.Sample) -> None:

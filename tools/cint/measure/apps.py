@@ -11,7 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,17 @@ class App:
     run: str
     limit_s: int
     memory_mib: int
+    #: What of it is run, where that is not what the file says: see :meth:`part`.
+    part_name: str = ""
+
+    def part(self, name: str, title: str, run: str, limit_s: int) -> App:
+        """Other commands on the same disk, under a name of their own; a limit as `limit_s`."""
+        return replace(self, title=title, run=run, limit_s=limit_s, part_name=name)
 
     @property
     def name(self) -> str:
-        """What tables call it: the file's name."""
-        return re.sub(r"[^A-Za-z0-9.]+", "-", self.path.stem).strip("-") or "app"
+        """What tables call it: the file's name, or its part's."""
+        return self.part_name or re.sub(r"[^A-Za-z0-9.]+", "-", self.path.stem).strip("-") or "app"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from cint.figures import (
     freshness,
     further,
     page,
+    programs,
     records,
     runner,
     stored,
@@ -275,6 +276,7 @@ def run(args: argparse.Namespace) -> int:
     setup.ensure(args, _targets(figures), extras=() if args.stale else ("plots",))
     if args.stale:
         return _stale(figures)
+    programs.make_disks(figures)
     engine.build_replay()  # for figures that replay what was traced
     directory = _directory(args.out)
     started = time.monotonic()
