@@ -8,6 +8,7 @@ import base64
 import dataclasses
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
@@ -107,12 +108,12 @@ def test_jobs_can_be_rendered(figure: Figure) -> None:
     for wanted in runner.known_runs(figure, quick=False):
         plan = plan_of(wanted)
         texts = [job.fio for job in plan.jobs if job.fio]
-        programs = [work.app.run for work in wanted.group.workloads if work.app]
-        assert len(texts) == len(wanted.seeds) * (len(wanted.group.workloads) - len(programs))
-        for number, text in enumerate(programs):
-            (job,) = [job for job in plan.jobs
-                      if job.name == f"{wanted.group.workloads[number].name}/{wanted.seeds[-1]}"]
-            assert shlex.quote(text)[1:-1] in job.argv[-1] and f"SEED={wanted.seeds[-1]}" in job.argv[-1]
+        own = [work for work in wanted.group.workloads if work.app]
+        assert len(texts) == len(wanted.seeds) * (len(wanted.group.workloads) - len(own))
+        scripts = {job.name: job.argv[-1] for job in plan.jobs if job.argv}
+        for work, seed in itertools.product(own, wanted.seeds):
+            script = scripts[boots.job_name(work, seed)]
+            assert shlex.quote(work.template)[1:-1] in script and f"SEED={seed} " in script
         for text in texts:
             assert "{" not in text.replace("${", "")
             user = wanted.settings.arms[0].engine.is_user

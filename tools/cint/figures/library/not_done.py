@@ -4,8 +4,8 @@
 from cint.figures.model import NotDone
 
 _STORE = "its store runs in cint-fig23; what this one asks of it is not declared yet"
-_MARKED = ("as cint-fig22; flushes, compactions and the dump would have to be marked, by rules of the "
-           "preload library")
+_MARKED = ("as cint-fig22; flushes, compactions and the dump would have to be marked, by rules of "
+           "the preload library")
 
 NOT_DONE = (
     NotDone("cint-fig22", "apps", "RocksDB get latency and throughput",
