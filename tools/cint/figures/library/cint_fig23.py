@@ -19,11 +19,14 @@ from cint.figures.values import Expr, least, most, said, value
 #: YCSB's letters. The paper's differ: its D is read-modify-write, its F reads the newest.
 WRITES, READS = "af", "bcd"
 LETTERS = "abcdf"
+Published = dict[str, tuple[float, float, float]]
 #: Thousands of requests a second, and the 99th percentile in ms: default, cint, adaptive.
-PAPER_RATE = {"a": (236, 251, 250), "b": (305, 311, 308), "c": (325, 339, 334),
-              "d": (304, 308, 309), "f": (231, 247, 244)}
-PAPER_P99 = {"a": (3.34, 3.13, 3.11), "b": (2.57, 2.52, 2.56), "c": (2.49, 2.42, 2.46),
-             "d": (2.61, 2.57, 2.53), "f": (3.47, 3.26, 3.31)}
+PAPER_RATE: Published = {
+    "a": (236, 251, 250), "b": (305, 311, 308), "c": (325, 339, 334), "d": (304, 308, 309),
+    "f": (231, 247, 244)}
+PAPER_P99: Published = {
+    "a": (3.34, 3.13, 3.11), "b": (2.57, 2.52, 2.56), "c": (2.49, 2.42, 2.46),
+    "d": (2.61, 2.57, 2.53), "f": (3.47, 3.26, 3.31)}
 POLICIES = ("default", "cint", "adaptive")
 RATE = "throughput_per_s"
 
@@ -51,7 +54,7 @@ def ratio(name: str, policy: str, base: str, letter: str) -> Expr:
     return of(name, policy, letter) / of(name, base, letter)
 
 
-def published(numbers: dict[str, tuple[float, ...]], policy: str, base: str,
+def published(numbers: Published, policy: str, base: str,
               letter: str) -> float:
     by_policy = dict(zip(POLICIES, numbers[letter], strict=True))
     return round(by_policy[policy] / by_policy[base], 3)
@@ -87,7 +90,7 @@ def gained(letters: str) -> list[Expr]:
 
 
 def bars(title: str, y: str, name: str, factor: float,
-         paper: dict[str, tuple[float, ...]]) -> Panel:
+         paper: Published) -> Panel:
     here = [Series(policy, [(x, of(name, policy, x) * factor) for x in LETTERS])
             for policy in POLICIES]
     theirs = [Series(f"{policy}, paper", [(x, paper[x][i]) for x in LETTERS], paper=True)
