@@ -182,7 +182,7 @@ def test_the_guest_begins_with_the_disk_and_runs_the_commands(tmp_path: Path) ->
 
 def test_a_disk_is_made_in_virtual_time(bare: appdisk.Disk, tmp_path: Path,
                                         monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the same files give the same bytes, whatever else the machine does."""
+    """So that its limits are of the guest's clock, whatever else the machine does."""
     tasks: list[session.Task] = []
 
     def run_task(task: session.Task) -> SimpleNamespace:

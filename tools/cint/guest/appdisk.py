@@ -3,7 +3,7 @@
 
 It is made once. A guest in virtual time, on a medium that takes no time, unpacks the archive of the
 root (:mod:`cint.build.debian`) and the files to a new file system, and runs the commands that
-prepare the data. So the same files give the same disk, but for XFS, which notes when it was made.
+prepare the data: its limits are of the guest's clock, so that a busy host does not run into them.
 Measured guests begin from this disk, and what they write is lost.
 """
 
