@@ -108,16 +108,17 @@ FIGURE = Figure(
         *(check for letter in LETTERS for check in of_letter(letter)),
         at_least("gain of A and F, the least, against that of B, C and D, the most",
                  least(gained(WRITES)) / most(gained(READS)), 1, wrong(2), paper=1.02,
-                 deviation=Deviation(0.75, 1, said(
-                     "the gain is larger where a request takes less CPU time. The paper's readers "
-                     "leave the CPU idle, so that they have no use for what is saved; here the one "
-                     "CPU is busy for {:.0f} % of the time in C, and for {:.0f} % in A",
+                 deviation=Deviation(0.75, 0.9999, said(
+                     "the gain is larger where a request takes less CPU time. The one CPU is busy "
+                     "for {:.0f} % of the time in C and for {:.0f} % in A; what a CPU that readers "
+                     "leave idle, as the paper's, would change was not tried",
                      of("cpu_percent", "default", "c"), of("cpu_percent", "default", "a")))),
         at_least("mean latency, adaptive against cint, the least of all",
                  least([ratio("mean_us", "adaptive", "cint", letter) for letter in LETTERS]),
-                 1.03, wrong(2), paper="1.05 to 1.08", deviation=Deviation(0.85, 1.03, (
+                 1.03, wrong(2), paper="1.05 to 1.08", deviation=Deviation(0.85, 1.0299, (
                      "while a worker waits for the gap of 15 us that ends its batch, the other "
-                     "worker and the clients have the CPU, of which there is one"))),
+                     "worker and the clients can have the CPU, of which there is one; guests with "
+                     "more were not tried"))),
         at_least("C: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", "c"), 0.2,
                  taken_for("c", "cint", "cint, no hints")),
         within("C: items verified for a request", of("verified", "cint", "c")

@@ -66,8 +66,13 @@ FIGURE = Figure(
                against("mean_us", BY_SIZE, IRQ, MIXED), 0.85, 1.15,
                instead(named(BY_SIZE, MIXED), named(CLASSIC, MIXED)), paper=1.0),
         at_least("two sizes: CPU, hybrid against interrupts",
-                 against("cpu_percent", BY_SIZE, IRQ, MIXED), 1.5,
-                 instead(named(BY_SIZE, MIXED), named(IRQ, MIXED)), paper=2.7),
+                 against("cpu_percent", BY_SIZE, IRQ, MIXED), 2.16,
+                 instead(named(BY_SIZE, MIXED), named(IRQ, MIXED)),
+                 paper=2.7, deviation=Deviation(1.7, 2.15, said(
+                     "two threads that sleep for half of their time leave {:.0f} % of the CPU "
+                     "idle here, and interrupts take {:.0f} %",
+                     constant(100) - of("cpu_percent", BY_SIZE, MIXED),
+                     of("cpu_percent", IRQ, MIXED)))),
         at_most("one thread: latency, ours against polled",
                 against("mean_us", OURS, CLASSIC, ONE), 1.10,
                 instead(named(OURS, ONE), named(IRQ, ONE))),
@@ -102,12 +107,8 @@ FIGURE = Figure(
     notes=(polled.ONE_CPU, polled.SCHEDULER,
            "'hybrid' is half the mean time of the same direction and size, as the paper's Linux "
            "5.0 had it.",
-           "One bound of what is expected for two sizes was made wider when each case got guests "
+           "Two bounds of what is expected for two sizes were made wider when each case got guests "
            "of its own (commit ecd5769): latency, ours against polled, is expected up to 1.45, "
-           "before up to 1.3. CPU, hybrid against interrupts, was wanted to be 2.16 at least, "
-           "four fifths of the paper's, and is now wanted to be 1.5.",
-           said("With two sizes hybrid polling leaves {:.0f} % of the CPU idle, and interrupts "
-                "take {:.0f} %.", constant(100) - of("cpu_percent", BY_SIZE, MIXED),
-                of("cpu_percent", IRQ, MIXED))),
+           "before up to 1.3; CPU, hybrid against interrupts, from 1.7, before from 1.8."),
     slow=True, sets=("polling",),
 )

@@ -24,8 +24,10 @@ FIGURE = Figure(
                     "fall asleep and to wake up takes the rest",
                     of("mean_us", HALF) / 2,
                     (constant(100) - of("cpu_percent", HALF)) / 100 * 1e6 / of("iops", HALF)))),
-        at_least("half-mean: CPU against interrupts", ratio("cpu_percent", HALF, IRQ), 1.0001,
-                 swap(HALF, IRQ), paper=round(58 / 32, 3)),
+        at_least("half-mean: CPU against interrupts", ratio("cpu_percent", HALF, IRQ), 1.45,
+                 swap(HALF, IRQ), paper=round(58 / 32, 3), deviation=Deviation(1.2, 1.44, said(
+                     "interrupts take {:.0f} % of the CPU here, 32 % in the slides",
+                     of("cpu_percent", IRQ)))),
         at_most("ours: latency against classic", ratio("mean_us", OURS, CLASSIC), 1.10,
                 instead(OURS, IRQ)),
         at_most("ours: CPU time of a read against interrupts", ratio("cpu_per_io_us", OURS, IRQ),
