@@ -6,12 +6,12 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from cint import cli, paths
-from cint.measure import sampling
+from cint.measure import records, sampling
 from cint.results import difference, documents, library, unfinished
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -35,7 +35,8 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "results/20260104T000000Z-bench").mkdir()
     found, _ = unfinished.begin(None, "compare", "./cint compare --policy vic", "x")
     with found:
-        found.add([{"policy": "vic"}])
+        one = {"policy": "vic"}
+        found.add([cast(records.Sample, one)])
         return tmp_path / "results"
 
 

@@ -299,9 +299,12 @@ class Terminal(threading.Thread):
         self.shown = b""
         self.master, slave = pty.openpty()
         self.resize(20, 6)
+        # These say a size, too, and go before the terminal's.
+        env = {name: value for name, value in os.environ.items()
+               if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cint", "top", str(sock)], stdin=slave, stdout=slave,
-            stderr=slave, cwd=paths.TOOLS, env={**os.environ, "PYTHONPATH": str(paths.TOOLS)})
+            stderr=slave, cwd=paths.TOOLS, env={**env, "PYTHONPATH": str(paths.TOOLS)})
         os.close(slave)
         self.start()
 
