@@ -13,7 +13,8 @@ from cint.selftest.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "libcint", "replay", "tests",
-          "tools", "userspace", "preload", "subprojects", "guest-patches", "images", "docs")
+          "tools", "userspace", "preload", "subprojects", "guest-patches", "images", "docs",
+          "apps")
 PROGRAMS = ("any", "params", "events", "rules")
 
 

@@ -604,7 +604,8 @@ def test_of_guests_whose_disk_is_not_here_nothing_is_said(monkeypatch: pytest.Mo
     figure = dataclasses.replace(SMALL, groups=(
         Group(runs("default"), (programs.part("kvell", "a", "", "true", 5),)),))
     monkeypatch.setattr(appdisk, "place", lambda _: tmp_path / "disk.raw")
-    found = freshness.stale(figure, {"commit": "cint 0123abc", "runs": {}})
+    entry: Any = {"commit": "cint 0123abc", "runs": {}}
+    found = freshness.stale(figure, entry)
     assert found.startswith("measured at cint 0123abc: the disk of its programs is not here")
     (tmp_path / "disk.raw").touch()
     assert programs.missing(figure) == []
@@ -615,9 +616,10 @@ def test_of_guests_whose_disk_is_not_here_nothing_is_said(monkeypatch: pytest.Mo
 PAPERS = ("cinterrupts", "vault", "spdk", "vic", "blk-switch", "apps")
 
 
-def declared(figure: Figure) -> list[dict[str, Any]]:
+def declared(figure: Figure) -> list[records.Check]:
     """The checks as far as claims look at them, whether the figure was measured or not."""
-    return [{"name": check.name, "paper": check.paper} for check in figure.checks]
+    found: list[Any] = [{"name": check.name, "paper": check.paper} for check in figure.checks]
+    return found
 
 
 @of_each([f for f in FIGURES if document.stored(f.id) or f.id in claims.CLAIMS])

@@ -142,7 +142,7 @@ def test_a_debian_is_on_the_namespace_and_has_the_shell(capsys: pytest.CaptureFi
     assert "if=none,id=d0,format=raw,snapshot=on,file=" in text
     assert "cint.infer" not in text
     plan = text.partition("-fw_cfg")[2]
-    assert plan.index("mount -t ext4 /dev/nvme0n1") < plan.index("/etc/profile")
+    assert plan.index("mount -t ext4 $(disk cint)") < plan.index("/etc/profile")
     assert "exec chroot /mnt/system " in plan and "/bin/bash -l" in plan
 
 
