@@ -511,6 +511,7 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint figure --set vic": "tests/guest/test_figures.py",
     "./cint figure --set polling": "tests/guest/test_figures.py",
     "./cint figure --set spdk": "tests/guest/test_figures.py",
+    "./cint figure --set apps": "tests/guest/test_figures.py",
     "./cint figure --all --out DIR": "tests/guest/test_figures.py",
     "./cint figure --all --quick": "tests/guest/test_figures.py",
     "./cint figure cint-fig10 --vcpus 2": "tools/tests/test_figures.py",
