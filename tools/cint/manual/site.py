@@ -32,7 +32,7 @@ CHAPTERS = {
     "The tool": ("user-guide", "compare", "run", "figure", "replay", "trace", "cluster", "scaling",
                  "options"),
     "The device": ("policies", "auto", "interface", "own-policy", "coalesce", "standard-hint",
-                   "others", "libcint"),
+                   "others", "papers-since", "libcint"),
     "The guest": ("guest", "apps", "mark-your-io", "hints-module", "preload", "polling",
                   "blk-switch", "userspace", "cintio", "nvme-cli"),
     "What was measured": ("figures", "measured"),
