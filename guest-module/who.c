@@ -129,7 +129,8 @@ static const char * const kind_names[KINDS] = {
 
 enum {
 	IOMAP_IOCB, IOMAP_WAITS, BLKDEV_WAITER,
-	DM_BIO, DM_IO, DM_ORIGINAL, CRYPT_ORIGINAL, MD_ORIGINAL, RAID1_ORIGINAL, RAID10_ORIGINAL,
+	DM_BIO, DM_IO, DM_ORIGINAL, CRYPT_ORIGINAL, MD_ORIGINAL,
+	RAID1_ORIGINAL, RAID1_BEHIND, RAID10_ORIGINAL,
 	BTRFS_BIO, BTRFS_END, BTRFS_PRIVATE, BTRFS_COPY, BTRFS_ORIGINAL,
 	LAYOUTS
 };
@@ -144,6 +145,7 @@ static struct layout layouts[LAYOUTS] = {
 	[CRYPT_ORIGINAL] = { "dm_crypt_io", "base_bio", "*bio", "dm_crypt" },
 	[MD_ORIGINAL] = { "md_io_clone", "orig_bio", "*bio", "md_mod" },
 	[RAID1_ORIGINAL] = { "r1bio", "master_bio", "*bio", "raid1" },
+	[RAID1_BEHIND] = { "r1bio", "behind_master_bio", "*bio", "raid1" },
 	[RAID10_ORIGINAL] = { "r10bio", "master_bio", "*bio", "raid10" },
 	[BTRFS_BIO] = { "btrfs_bio", "bio", "bio", "btrfs" },
 	[BTRFS_END] = { "btrfs_bio", "end_io", "btrfs_bio_end_io_t", "btrfs" },
@@ -161,7 +163,8 @@ static const char * const lost_names[LAYOUTS] = {
 	[DM_ORIGINAL] = "device mapper (struct dm_io)",
 	[CRYPT_ORIGINAL] = "dm-crypt (struct dm_crypt_io)",
 	[MD_ORIGINAL] = "MD (struct md_io_clone)",
-	[RAID1_ORIGINAL] = "RAID 1 (struct r1bio)",
+	[RAID1_ORIGINAL] = "RAID 1 (struct r1bio, master_bio)",
+	[RAID1_BEHIND] = "RAID 1 (struct r1bio, behind_master_bio)",
 	[RAID10_ORIGINAL] = "RAID 10 (struct r10bio)",
 	[BTRFS_BIO] = "btrfs (struct btrfs_bio, bio)",
 	[BTRFS_END] = "btrfs (struct btrfs_bio, end_io)",
@@ -534,6 +537,17 @@ static const void *around(const struct bio *bio, unsigned int layout)
 	return bio && offset >= 0 ? (const void *)bio - offset : NULL;
 }
 
+/*
+ * @r1bio: a struct r1bio. What some disks may write behind the others has a copy of the data, and is
+ * over for its submitter before they have it. So the bio that was submitted may be gone.
+ */
+static const struct bio *raid1_original(const void *r1bio)
+{
+	if (layouts[RAID1_BEHIND].offset < 0 || pointer_at(r1bio, RAID1_BEHIND))
+		return NULL;
+	return pointer_at(r1bio, RAID1_ORIGINAL);
+}
+
 /* The bio that was split or passed on, or NULL. */
 static const struct bio *behind(const struct bio *bio, enum end end)
 {
@@ -547,7 +561,7 @@ static const struct bio *behind(const struct bio *bio, enum end end)
 	case END_MD:
 		return pointer_at(bio->bi_private, MD_ORIGINAL);
 	case END_RAID1:
-		return pointer_at(bio->bi_private, RAID1_ORIGINAL);
+		return raid1_original(bio->bi_private);
 	case END_RAID10:
 		return pointer_at(bio->bi_private, RAID10_ORIGINAL);
 	case END_BTRFS_COPY:
