@@ -65,8 +65,8 @@ const char *who_lost(unsigned int n);
  */
 struct verdict who_waits(const struct request *rq, enum batches batches);
 /*
- * Any context that may not be preempted: the task that runs hands that many requests of a queue to
- * the layer below, and sends them itself if @sends.
+ * Any context: the task that runs hands that many requests of a queue to the layer below, and sends
+ * them itself if @sends.
  */
 void who_unplugs(const struct request_queue *q, unsigned int depth, bool sends);
 
