@@ -54,16 +54,22 @@ static const u32 *words = own_words;
 /*
  * Reads and writes have hints in CDW13: the driver writes the flags of CDW0 anew when it adds the
  * data. Where a command extension type is set CDW13 is not ours. Commands without data are left
- * alone after this, so they can have flags.
+ * alone after this, so they can have flags. What can be told nothing is counted as not marked.
  */
-static __always_inline void mark(struct nvme_command *cmd, enum req_op op, enum hint hint)
+static __always_inline enum hint mark(struct nvme_command *cmd, enum req_op op, enum hint hint)
 {
 	if (likely(op == REQ_OP_READ || op == REQ_OP_WRITE)) {
-		if (likely(!(cmd->common.cdw12 & cpu_to_le32(CDW12_CETYPE))))
-			cmd->common.cdw13 |= cpu_to_le32(READ_ONCE(words)[hint]);
-	} else if ((op == REQ_OP_FLUSH || op == REQ_OP_WRITE_ZEROES) && !READ_ONCE(standard)) {
-		cmd->common.flags |= CDW0_FLAGS(hint == HINT_URGENT ? URGENT : BARRIER);
+		const u32 word = READ_ONCE(words)[hint];
+
+		if (unlikely((cmd->common.cdw12 & cpu_to_le32(CDW12_CETYPE)) || !word))
+			return HINT_NONE;
+		cmd->common.cdw13 |= cpu_to_le32(word);
+		return hint;
 	}
+	if ((op != REQ_OP_FLUSH && op != REQ_OP_WRITE_ZEROES) || READ_ONCE(standard))
+		return HINT_NONE;
+	cmd->common.flags |= CDW0_FLAGS(hint == HINT_URGENT ? URGENT : BARRIER);
+	return hint;
 }
 
 static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
@@ -83,7 +89,7 @@ static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
 	if (!(READ_ONCE(kinds) & BIT(verdict.kind)))
 		verdict.hint = HINT_NONE;
 	if (verdict.hint != HINT_NONE)
-		mark(cmd, req_op(rq), verdict.hint);
+		verdict.hint = mark(cmd, req_op(rq), verdict.hint);
 	controller_count(controller, rq, verdict);
 }
 
