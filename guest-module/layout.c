@@ -32,6 +32,7 @@ struct types {
 	const void *begin, *end;
 	const struct btf_type **by_id;	/* without those of @base */
 	u32 first, count;
+	bool to_the_end;		/* else there are more types than can be read */
 };
 
 static const char *text(const struct types *all, u32 offset)
@@ -88,16 +89,24 @@ static int trailer(const struct btf_type *type)
 	}
 }
 
-/* The type after this one, or NULL at the end and where the description cannot be read. */
+/* The type at @at with all that belongs to it, or NULL: the end, or what cannot be read. */
+static const struct btf_type *whole_type(const struct types *all, const void *at)
+{
+	const struct btf_type *type = at;
+	int more;
+
+	if (all->end - at < (ptrdiff_t)sizeof(*type))
+		return NULL;
+	more = trailer(type);
+	return more < 0 || more > all->end - at - (ptrdiff_t)sizeof(*type) ? NULL : type;
+}
+
+/* The type after this one, likewise. */
 static const struct btf_type *next_type(const struct types *all, const struct btf_type *type)
 {
 	const void *at = type + 1;
-	int more = trailer(type);
 
-	if (more < 0 || more > all->end - at)
-		return NULL;
-	at += more;
-	return all->end - at < (ptrdiff_t)sizeof(*type) ? NULL : at;
+	return whole_type(all, at + trailer(type));
 }
 
 static int parse(struct types *all, size_t size)
@@ -120,13 +129,17 @@ static int parse(struct types *all, size_t size)
 	all->end = all->begin + header->type_len;
 	all->strings = all->data + strings;
 	all->strings_len = header->str_len;
-	for (type = all->begin; type; type = next_type(all, type))
+	for (type = whole_type(all, all->begin); type; type = next_type(all, type))
 		count++;
+	if (!count)
+		return -EINVAL;
 	all->by_id = kvcalloc(count, sizeof(*all->by_id), GFP_KERNEL);
 	if (!all->by_id)
 		return -ENOMEM;
-	for (type = all->begin; type; type = next_type(all, type))
+	for (type = whole_type(all, all->begin); type; type = next_type(all, type))
 		all->by_id[all->count++] = type;
+	type = all->by_id[count - 1];
+	all->to_the_end = (const void *)(type + 1) + trailer(type) == all->end;
 	return 0;
 }
 
@@ -146,6 +159,10 @@ static int read_file(const char *path, void **data, size_t *size)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	*size = i_size_read(file_inode(file));
+	if (!*size) {
+		filp_close(file, NULL);
+		return -ENODATA;
+	}
 	*data = vmalloc(*size);
 	while (*data && at < *size) {
 		got = kernel_read(file, *data + at, *size - at, &at);
@@ -166,6 +183,9 @@ static int open_types(struct types *all, const char *name, const struct types *b
 	size_t size;
 	int ret;
 
+	/* The numbers of a module's types go on from the kernel's last one. */
+	if (base && !base->to_the_end)
+		return -EOPNOTSUPP;
 	*all = (struct types) {
 		.base = base,
 		.first_string = base ? base->first_string + base->strings_len : 0,
