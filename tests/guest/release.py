@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from marks import BDEV, MKFS_EXT4, make_disk
-from serving import Guest
+from marks import BDEV, MKFS_EXT4, hint_machine, make_disk, names, namespace
+from serving import Guest, serving
 
 from cint import paths, steps
 from cint.build import debian, distro, packages, sources
 from cint.build import hints as module
 from cint.errors import CintError
+from cint.guest import hints, kinds
 
 SYSTEM = "/mnt/system"
 CHECKOUT = "/root/cint"
@@ -43,6 +44,8 @@ OTHERS = {"6.1": ("6.1", "bookworm"), "6.12-bookworm": ("6.12", "bookworm"),
 _PLACES = ("DISTRO_KERNEL", "DISTRO_MODULES", "DISTRO_MORE", "DISTRO_INITRAMFS", "DISTRO_HINTS",
            "DISTRO_ROOT", "DISTRO_HINTS_INITRAMFS")
 USUAL = "usual"
+#: What the kernel says of the module: its taint.
+ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
 
 
 def kernels(*others: str) -> list[Any]:
@@ -157,3 +160,19 @@ def well(guest: Guest, command: str) -> str:
     status, said = inside(guest, command)
     assert status == 0, said
     return said
+
+
+@contextmanager
+def booted(name: str, place: Path, logs: Path, *devices: str) -> Iterator[Guest]:
+    """A guest of that kernel with such a system mounted, on its second namespace.
+
+    ``place`` is for its disk, ``devices`` are more options of QEMU. No module is loaded.
+    """
+    with using(name):
+        extra = (*namespace(2, disk(place)), *devices)
+        machine = kinds.dress(hint_machine(extra=extra), "distro", hints.MODULE)
+        with serving(machine, logs, kinds.BOOT_LIMIT_S, ALLOWED) as running:
+            running.shell(names(2))
+            mount(running, 2)
+            yield running
+            running.shell(f"umount -l {SYSTEM}")

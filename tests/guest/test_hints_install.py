@@ -14,32 +14,23 @@ from collections.abc import Iterator
 import pytest
 import release
 from conftest import log_root
-from marks import Marks, hint_machine, hintio, names, namespace, sent
+from marks import Marks, hintio, sent
 from release import inside, well
-from serving import Guest, serving
+from serving import Guest
 
 from cint.build import dkms
 from cint.build import hints as module
-from cint.guest import hints, kinds
 
 pytestmark = pytest.mark.slow
-
-ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
 
 
 @pytest.fixture(scope="module", params=release.kernels(*release.OTHERS))
 def guest(request: pytest.FixtureRequest,
           tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """The distribution's kernel, with its release's root mounted."""
-    logs = log_root() / f"hints-install-{request.param}"
-    with release.using(request.param):
-        disk = release.disk(tmp_path_factory.mktemp("system"))
-        machine = kinds.dress(hint_machine(extra=namespace(2, disk)), "distro", hints.MODULE)
-        with serving(machine, logs, kinds.BOOT_LIMIT_S, ALLOWED) as running:
-            running.shell(names(2))
-            release.mount(running, 2)
-            yield running
-            running.shell(f"umount -l {release.SYSTEM}")
+    with release.booted(request.param, tmp_path_factory.mktemp("system"),
+                        log_root() / f"hints-install-{request.param}") as running:
+        yield running
 
 
 def read_is_marked(guest: Guest) -> bool:

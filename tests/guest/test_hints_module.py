@@ -51,8 +51,8 @@ for f in */nvme*n*/nsid; do
     case $f in $other/*) ln -s /dev/$disk /tmp/other;; *) ln -s /dev/$disk /tmp/ns$(cat $f);; esac
 done
 """
-#: Its taint is the kernel's to say, and nothing went wrong.
-ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
+#: Nothing went wrong.
+ALLOWED = release.ALLOWED
 PARAMETERS = f"/sys/module/{module.NAME}/parameters"
 EVENT = "/sys/kernel/tracing/events/nvme/nvme_setup_cmd"
 #: How often it comes and goes; more with --full.

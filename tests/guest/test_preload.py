@@ -43,7 +43,6 @@ from cint import paths, steps
 from cint.build import image
 from cint.guest import hints, kinds, vm
 
-ALLOWED = (r"cint_hints: loading out-of-tree module", r"cint_hints: module verification failed")
 LOG = "/tmp/report"
 #: Two threads at the same calls, as a server's that answers and one that cleans up.
 TWO = """\
@@ -150,7 +149,7 @@ def guest(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest
                           f"{hints.PRELOAD}any")
     machine = replace(machine, initramfs=with_programs(machine.initramfs, place))
     limit = kinds.BOOT_LIMIT_S if kind == "distro" else vm.BOOT_LIMIT_S
-    with serving(machine, log_root() / f"preload-{kind}", limit, ALLOWED) as running:
+    with serving(machine, log_root() / f"preload-{kind}", limit, release.ALLOWED) as running:
         load = ""
         if kind == "distro":
             load = "for m in $(cat /lib/modules/more-order); do insmod $m || true; done;"
