@@ -6,8 +6,10 @@
 #define CINT_HINTS_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/jiffies.h>
 #include <linux/percpu.h>
@@ -49,21 +51,50 @@ enum batches {
 	BATCHES_OF_ONE,		/* or more */
 };
 
-struct verdict {
-	enum kind kind;
-	enum hint hint;
-};
+/* A kind and what is said of it in one number, which is also where counts and words of it are. */
+#define HINT_BITS		2
+#define VERDICT(kind, hint)	((kind) << HINT_BITS | (hint))
+#define VERDICTS		(KINDS << HINT_BITS)
 
-/* who.c: who waits for a request, by what its bios say. */
+static_assert(HINTS <= 1 << HINT_BITS);
+
+static inline enum kind verdict_kind(unsigned int verdict)
+{
+	return verdict >> HINT_BITS;
+}
+
+static inline enum hint verdict_hint(unsigned int verdict)
+{
+	return verdict & (BIT(HINT_BITS) - 1);
+}
+
+/* The same kind, not marked. */
+static inline unsigned int verdict_unmarked(unsigned int verdict)
+{
+	return VERDICT(verdict_kind(verdict), HINT_NONE);
+}
+
+/* main.c. Any context: ends of batches are to be seen below I/O schedulers, from soon on. */
+void probes_below_schedulers(void);
+
+/* who.c: who waits for a request, by what its bios say, and what its command says then. */
 int who_init(void);
 void who_exit(void);
 const char *who_kind_name(enum kind kind);
 /* Names of the rows that this kernel cannot give, for people; NULL after the last. */
 const char *who_lost(unsigned int n);
+/* Of enum batches. */
+extern unsigned int who_batches;
 /*
- * Any context, also with interrupts off. The request is about to be sent, so its bios are there.
+ * Which kinds are marked, a bit each, and whether by the standard's words alone. Any context, no
+ * other caller meanwhile.
  */
-struct verdict who_waits(const struct request *rq, enum batches batches);
+void who_says(unsigned int kinds, bool in_standard);
+/*
+ * The probe between the making of a command and its sending: marks it. Any context, also with
+ * interrupts off. The request's bios are there.
+ */
+void who_setup(void *unused, struct request *rq, struct nvme_command *cmd);
 /*
  * Any context: the task that runs hands that many requests of a queue to the layer below, and sends
  * them itself if @sends.
@@ -98,9 +129,9 @@ bool layout_tracepoint(const char *module, const char *name, const char * const 
 /* controllers.c: which controllers take hints. */
 #define MOST_CONTROLLERS 32
 
-/* Commands by kind and hint. */
+/* Commands by VERDICT(). */
 struct counts {
-	u64 n[KINDS][HINTS];
+	u64 n[VERDICTS];
 };
 
 struct controller {
@@ -141,12 +172,7 @@ static inline struct controller *controller_of(const struct request *rq)
 	const void *owner = controller_owner(rq);
 	unsigned int i;
 
-	if (unlikely(!owner))
-		return NULL;
-	/* Mostly there is only one. */
-	if (likely(READ_ONCE(controllers[0].owner) == owner))
-		return &controllers[0];
-	for (i = 1; i < READ_ONCE(controller_places); i++)
+	for (i = 0; owner && i < READ_ONCE(controller_places); i++)
 		if (READ_ONCE(controllers[i].owner) == owner)
 			return &controllers[i];
 	return NULL;
@@ -156,11 +182,11 @@ void controller_used(struct controller *controller, const struct request *rq, un
 
 /* Any context. */
 static inline void controller_count(struct controller *controller, const struct request *rq,
-				    struct verdict verdict)
+				    unsigned int verdict)
 {
 	const unsigned long now = jiffies;
 
-	this_cpu_inc(controller->counts->n[verdict.kind][verdict.hint]);
+	this_cpu_inc(controller->counts->n[verdict]);
 	if (unlikely(READ_ONCE(controller->used) != now))
 		controller_used(controller, rq, now);
 }

@@ -318,7 +318,7 @@ static u64 sum(const struct controller *controller, enum kind kind, enum hint hi
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		all += READ_ONCE(per_cpu_ptr(controller->counts, cpu)->n[kind][hint]);
+		all += READ_ONCE(per_cpu_ptr(controller->counts, cpu)->n[VERDICT(kind, hint)]);
 	return all;
 }
 

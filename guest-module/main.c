@@ -14,9 +14,9 @@
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/nvme.h>
 #include <linux/seq_file.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 
 #include "cint-hints.h"
 
@@ -24,74 +24,11 @@
 #error "this kernel gives hints by itself"
 #endif
 
-/* Where the hints of a command are: docs/interface.md, section 3. */
-#define CDW0_FLAGS(hint)	((hint) << 2)	/* of the byte after the opcode */
-#define CDW13(hint)		((hint) << 8)
-#define CDW13_LATENCY_LOW	GENMASK(5, 4)	/* Access Latency, in the standard's words */
-#define URGENT			BIT(0)
-#define BARRIER			BIT(1)
-#define CDW12_CETYPE		GENMASK(19, 16)
-
 #define ALL_KINDS		GENMASK(KINDS - 1, 0)
 
 static unsigned int kinds = ALL_KINDS;
-static unsigned int batches = BATCHES_OF_TWO;
 static bool standard;
 static bool on = true;
-
-/*
- * What CDW13 of a read or write says. The standard has a word for what somebody waits for, and none
- * for the end of a batch.
- */
-static const u32 own_words[HINTS] = {
-	[HINT_URGENT] = CDW13(URGENT),
-	[HINT_BARRIER] = CDW13(BARRIER),
-};
-
-static const u32 standard_words[HINTS] = { [HINT_URGENT] = CDW13_LATENCY_LOW };
-static const u32 *words = own_words;
-
-/*
- * Reads and writes have hints in CDW13: the driver writes the flags of CDW0 anew when it adds the
- * data. Where a command extension type is set CDW13 is not ours. Commands without data are left
- * alone after this, so they can have flags. What can be told nothing is counted as not marked.
- */
-static __always_inline enum hint mark(struct nvme_command *cmd, enum req_op op, enum hint hint)
-{
-	if (likely(op == REQ_OP_READ || op == REQ_OP_WRITE)) {
-		const u32 word = READ_ONCE(words)[hint];
-
-		if (unlikely((cmd->common.cdw12 & cpu_to_le32(CDW12_CETYPE)) || !word))
-			return HINT_NONE;
-		cmd->common.cdw13 |= cpu_to_le32(word);
-		return hint;
-	}
-	if ((op != REQ_OP_FLUSH && op != REQ_OP_WRITE_ZEROES) || READ_ONCE(standard))
-		return HINT_NONE;
-	cmd->common.flags |= CDW0_FLAGS(hint == HINT_URGENT ? URGENT : BARRIER);
-	return hint;
-}
-
-static void on_setup(void *unused, struct request *rq, struct nvme_command *cmd)
-{
-	struct controller *controller;
-	struct verdict verdict;
-
-	if (unlikely(!rq->q->disk)) {
-		controllers_sent(rq, cmd);
-		return;
-	}
-	controller = controller_of(rq);
-	if (!controller || blk_rq_is_passthrough(rq))
-		return;
-
-	verdict = who_waits(rq, READ_ONCE(batches));
-	if (!(READ_ONCE(kinds) & BIT(verdict.kind)))
-		verdict.hint = HINT_NONE;
-	if (verdict.hint != HINT_NONE)
-		verdict.hint = mark(cmd, req_op(rq), verdict.hint);
-	controller_count(controller, rq, verdict);
-}
 
 static void on_complete(void *unused, struct request *rq)
 {
@@ -116,15 +53,23 @@ static struct probe {
 	struct tracepoint *tracepoint;	/* NULL: the driver is not there, or not as expected */
 	struct tracepoint *coming;	/* of a module whose types are not described yet */
 	bool registered;
+	bool later;			/* not before probes_below_schedulers() */
 } probes[] = {
-	{ "nvme_setup_cmd", on_setup, { "*request", "*nvme_command" }, "anything" },
+	{ "nvme_setup_cmd", who_setup, { "*request", "*nvme_command" }, "anything" },
 	{ "nvme_complete_rq", on_complete, { "*request" }, "anything" },
 	{ "block_unplug", on_unplug, { "*request_queue", "unsigned int", "bool" },
-	  "ends of batches below an I/O scheduler" },
+	  "ends of batches below an I/O scheduler", .later = true },
 };
 
-/* Guards probes[] and "on". */
+/* Guards probes[], "on" and "leaving". */
 static DEFINE_MUTEX(probes_lock);
+static bool leaving;
+static bool below_schedulers;
+
+static bool is_wanted(const struct probe *probe)
+{
+	return !probe->later || READ_ONCE(below_schedulers);
+}
 
 static int connect_probes(void)
 {
@@ -132,7 +77,7 @@ static int connect_probes(void)
 	int ret;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		if (!on || probes[i].registered || !probes[i].tracepoint)
+		if (!on || probes[i].registered || !probes[i].tracepoint || !is_wanted(&probes[i]))
 			continue;
 		ret = tracepoint_probe_register(probes[i].tracepoint, probes[i].function, NULL);
 		if (ret)
@@ -153,6 +98,38 @@ static void disconnect_probes(void)
 	}
 	tracepoint_synchronize_unregister();
 	controllers_forget();
+}
+
+static void connect_more(struct work_struct *unused)
+{
+	int ret = 0;
+
+	mutex_lock(&probes_lock);
+	if (!leaving)
+		ret = connect_probes();
+	mutex_unlock(&probes_lock);
+	if (ret)
+		pr_err("tracepoints: %d\n", ret);
+}
+
+static DECLARE_WORK(more, connect_more);
+
+void probes_below_schedulers(void)
+{
+	if (READ_ONCE(below_schedulers))
+		return;
+	WRITE_ONCE(below_schedulers, true);
+	schedule_work(&more);
+}
+
+/* When nothing else connects any. */
+static void end_probes(void)
+{
+	mutex_lock(&probes_lock);
+	leaving = true;
+	disconnect_probes();
+	mutex_unlock(&probes_lock);
+	cancel_work_sync(&more);
 }
 
 /* @module: NULL for the kernel itself. */
@@ -275,7 +252,10 @@ static const struct kernel_param_ops on_ops = { .set = set_on, .get = param_get_
 
 static int set_kinds(const char *value, const struct kernel_param *param)
 {
-	return param_set_uint_minmax(value, param, 0, ALL_KINDS);
+	int ret = param_set_uint_minmax(value, param, 0, ALL_KINDS);
+
+	who_says(kinds, standard);
+	return ret;
 }
 
 static const struct kernel_param_ops kinds_ops = { .set = set_kinds, .get = param_get_uint };
@@ -291,7 +271,7 @@ static int set_standard(const char *value, const struct kernel_param *param)
 {
 	int ret = param_set_bool(value, param);
 
-	WRITE_ONCE(words, standard ? standard_words : own_words);
+	who_says(kinds, standard);
 	return ret;
 }
 
@@ -301,7 +281,7 @@ module_param_cb(on, &on_ops, &on, 0644);
 MODULE_PARM_DESC(on, "Mark commands. Off: no probe is registered. 1 also asks the controllers again");
 module_param_cb(kinds, &kinds_ops, &kinds, 0644);
 MODULE_PARM_DESC(kinds, "Bits of the kinds that are marked, in the order of debugfs cint_hints/counters");
-module_param_cb(batches, &batches_ops, &batches, 0644);
+module_param_cb(batches, &batches_ops, &who_batches, 0644);
 MODULE_PARM_DESC(batches, "Mark the last of a batch as Barrier: 0 never, 1 of two or more, 2 of one");
 module_param_cb(standard, &standard_ops, &standard, 0644);
 MODULE_PARM_DESC(standard, "Set no reserved bits: Urgent reads and writes by their Access Latency alone");
@@ -321,15 +301,23 @@ static int kinds_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(kinds);
 
-/* A row for each tracepoint: absent, off, or on. */
+static const char *probe_state(const struct probe *probe)
+{
+	if (!probe->tracepoint)
+		return "absent";
+	if (probe->registered)
+		return "on";
+	return on && !is_wanted(probe) ? "idle" : "off";
+}
+
+/* A row for each tracepoint: absent, off, on, or idle, which is not needed so far. */
 static int probes_show(struct seq_file *file, void *unused)
 {
 	unsigned int i;
 
 	mutex_lock(&probes_lock);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		seq_printf(file, "%s %s\n", probes[i].name,
-			   probes[i].registered ? "on" : probes[i].tracepoint ? "off" : "absent");
+		seq_printf(file, "%s %s\n", probes[i].name, probe_state(&probes[i]));
 	mutex_unlock(&probes_lock);
 	return 0;
 }
@@ -343,6 +331,9 @@ static int __init cint_hints_init(void)
 {
 	int ret;
 
+	kernel_param_lock(THIS_MODULE);
+	who_says(kinds, standard);
+	kernel_param_unlock(THIS_MODULE);
 	directory = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	ret = controllers_init(directory);
 	if (ret)
@@ -371,7 +362,7 @@ static int __init cint_hints_init(void)
 unregister:
 	unregister_module_notifier(&module_block);
 stop:
-	disconnect_probes();
+	end_probes();
 	who_exit();
 forget:
 	debugfs_remove(directory);
@@ -391,7 +382,7 @@ static void __exit cint_hints_exit(void)
 	mutex_unlock(&probes_lock);
 	unregister_tracepoint_module_notifier(&tracepoint_block);
 	unregister_module_notifier(&module_block);
-	disconnect_probes();
+	end_probes();
 	debugfs_remove(directory);
 	who_exit();
 	controllers_exit();

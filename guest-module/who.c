@@ -17,11 +17,20 @@
 #include <linux/ioprio.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/nvme.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 
 #include "cint-hints.h"
+
+/* Where the hints of a command are: docs/interface.md, section 3. */
+#define CDW0_FLAGS(hint)	((hint) << 2)	/* of the byte after the opcode */
+#define CDW13(hint)		((hint) << 8)
+#define CDW13_LATENCY_LOW	GENMASK(5, 4)	/* Access Latency, in the standard's words */
+#define URGENT			BIT(0)
+#define BARRIER			BIT(1)
+#define CDW12_CETYPE		GENMASK(19, 16)
 
 /* What an end function says. */
 enum end {
@@ -173,6 +182,9 @@ static const char * const lost_names[LAYOUTS] = {
 	[BTRFS_ORIGINAL] = "copies of btrfs (struct btrfs_io_context)",
 };
 
+/* Of struct iomap_dio, for most requests; negative unless both are known. */
+static int iomap_iocb_at = -1, iomap_waits_at = -1;
+
 /* A merged request can have hundreds of bios, which are mostly of one submitter. */
 #define MOST_BIOS 8
 
@@ -189,6 +201,8 @@ struct seen {
 };
 
 static struct seen seen[1 << SEEN_BITS];
+
+unsigned int who_batches = BATCHES_OF_TWO;
 
 /* The task whose list of requests is being sent on this CPU and has not come to its end. */
 static DEFINE_PER_CPU(struct task_struct *, sending_list);
@@ -323,6 +337,10 @@ static void find_layouts(const char *module)
 		if (is_lost(&layouts[i]) && is_same(layouts[i].module, module))
 			pr_warn("not as expected in this kernel, so unmarked: %s\n",
 				lost_names[i]);
+	if (layouts[IOMAP_IOCB].offset < 0 || layouts[IOMAP_WAITS].offset < 0)
+		return;
+	WRITE_ONCE(iomap_waits_at, layouts[IOMAP_WAITS].offset);
+	WRITE_ONCE(iomap_iocb_at, layouts[IOMAP_IOCB].offset);
 }
 
 static bool has_rows(const char *module)
@@ -380,28 +398,28 @@ static void *pointer_at(const void *structure, unsigned int layout)
 }
 
 /* Who asked not to wait does not. */
-static struct verdict direct(const struct bio *bio, bool waits)
+static unsigned int direct(const struct bio *bio, bool waits)
 {
 	if (waits && !(bio->bi_opf & REQ_NOWAIT))
-		return (struct verdict) { KIND_DIRECT, HINT_URGENT };
-	return (struct verdict) { KIND_ASYNC, HINT_NONE };
+		return VERDICT(KIND_DIRECT, HINT_URGENT);
+	return VERDICT(KIND_ASYNC, HINT_NONE);
 }
 
 /* Of several bios, on a block device: who waits submits them all, so it is the task that runs. */
-static struct verdict blkdev_dio(const struct bio *bio)
+static unsigned int blkdev_dio(const struct bio *bio)
 {
 	if (layouts[BLKDEV_WAITER].offset < 0)
-		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+		return VERDICT(KIND_UNSEEN, HINT_NONE);
 	return direct(bio, pointer_at(bio->bi_private, BLKDEV_WAITER) == current);
 }
 
-/* @dio: a struct iomap_dio. Calls nothing; see who_waits(). */
-static __always_inline struct verdict iomap_dio(const struct bio *bio, const void *dio)
+/* @dio: a struct iomap_dio. */
+static unsigned int iomap_dio(const struct bio *bio, const void *dio)
 {
 	struct kiocb *iocb = pointer_at(dio, IOMAP_IOCB);
 
 	if (!iocb)
-		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+		return VERDICT(KIND_UNSEEN, HINT_NONE);
 	if (layouts[IOMAP_WAITS].offset >= 0 && *(bool *)(dio + layouts[IOMAP_WAITS].offset))
 		return direct(bio, true);
 	return direct(bio, is_sync_kiocb(iocb) && !(iocb->ki_flags & IOCB_NOWAIT));
@@ -423,39 +441,39 @@ static bool read_in_advance(const struct bio *bio)
 	return (bio->bi_opf & REQ_RAHEAD) && asks_for_more(bio);
 }
 
-static struct verdict page_cache(const struct bio *bio)
+static unsigned int page_cache(const struct bio *bio)
 {
 	if (op_is_write(bio_op(bio))) {
 		if (bio->bi_opf & REQ_SYNC)
-			return (struct verdict) { KIND_WRITEBACK, HINT_URGENT };
-		return (struct verdict) { KIND_LATER, HINT_NONE };
+			return VERDICT(KIND_WRITEBACK, HINT_URGENT);
+		return VERDICT(KIND_LATER, HINT_NONE);
 	}
 	if (read_in_advance(bio))
-		return (struct verdict) { KIND_LATER, HINT_NONE };
-	return (struct verdict) { KIND_READ, HINT_URGENT };
+		return VERDICT(KIND_LATER, HINT_NONE);
+	return VERDICT(KIND_READ, HINT_URGENT);
 }
 
 /* What is written before the commit record is waited for together. */
-static struct verdict journal(const struct bio *bio)
+static unsigned int journal(const struct bio *bio)
 {
 	if (bio->bi_opf & (REQ_FUA | REQ_PREFLUSH))
-		return (struct verdict) { KIND_JOURNAL, HINT_URGENT };
-	return (struct verdict) { KIND_JOURNAL, HINT_BARRIER };
+		return VERDICT(KIND_JOURNAL, HINT_URGENT);
+	return VERDICT(KIND_JOURNAL, HINT_BARRIER);
 }
 
-static struct verdict metadata(const struct bio *bio)
+static unsigned int metadata(const struct bio *bio)
 {
 	const bool waits = op_is_write(bio_op(bio)) ? bio->bi_opf & REQ_SYNC :
 						      !(bio->bi_opf & REQ_RAHEAD);
 
 	if (waits)
-		return (struct verdict) { KIND_META, HINT_URGENT };
-	return (struct verdict) { KIND_LATER, HINT_NONE };
+		return VERDICT(KIND_META, HINT_URGENT);
+	return VERDICT(KIND_LATER, HINT_NONE);
 }
 
 /* Before Linux 7.x a buffer had an end function of its own behind that of its bio. */
 #ifdef HAVE_BUFFERS_OWN_END
-static struct verdict buffer(const struct bio *bio)
+static unsigned int buffer(const struct bio *bio)
 {
 	const struct buffer_head *bh = bio->bi_private;
 
@@ -467,25 +485,25 @@ static struct verdict buffer(const struct bio *bio)
 	case END_META:
 		return metadata(bio);
 	default:
-		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+		return VERDICT(KIND_UNSEEN, HINT_NONE);
 	}
 }
 #else
-static struct verdict buffer(const struct bio *bio)
+static unsigned int buffer(const struct bio *bio)
 {
-	return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+	return VERDICT(KIND_UNSEEN, HINT_NONE);
 }
 #endif
 
-static struct verdict swap_in(const struct bio *bio)
+static unsigned int swap_in(const struct bio *bio)
 {
 	if (asks_for_more(bio))
-		return (struct verdict) { KIND_LATER, HINT_NONE };
-	return (struct verdict) { KIND_SWAP, HINT_URGENT };
+		return VERDICT(KIND_LATER, HINT_NONE);
+	return VERDICT(KIND_SWAP, HINT_URGENT);
 }
 
 /* Ends that are rarer, or take longer, than what comes here. */
-static noinline struct verdict other_end(const struct bio *bio, enum end end)
+static noinline unsigned int other_end(const struct bio *bio, enum end end)
 {
 	switch (end) {
 	case END_BLKDEV_DIO:
@@ -501,20 +519,20 @@ static noinline struct verdict other_end(const struct bio *bio, enum end end)
 	case END_SWAP_IN:
 		return swap_in(bio);
 	default:
-		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+		return VERDICT(KIND_UNSEEN, HINT_NONE);
 	}
 }
 
 /* The user's word, whoever waits. */
-static noinline struct verdict priority(unsigned int class)
+static noinline unsigned int priority(unsigned int class)
 {
 	if (class == IOPRIO_CLASS_RT)
-		return (struct verdict) { KIND_REALTIME, HINT_URGENT };
-	return (struct verdict) { KIND_IDLE, HINT_NONE };
+		return VERDICT(KIND_REALTIME, HINT_URGENT);
+	return VERDICT(KIND_IDLE, HINT_NONE);
 }
 
 /* @private: what bi_private is, unless somebody passed the bio on. */
-static __always_inline struct verdict bio_ends(const struct bio *bio, enum end end, void *private)
+static __always_inline unsigned int bio_ends(const struct bio *bio, enum end end, void *private)
 {
 	const unsigned int class = IOPRIO_PRIO_CLASS(bio->bi_ioprio);
 
@@ -523,7 +541,7 @@ static __always_inline struct verdict bio_ends(const struct bio *bio, enum end e
 	if (end == END_ASYNC)
 		return direct(bio, false);
 	if (end == END_WAIT)
-		return (struct verdict) { KIND_WAIT, HINT_URGENT };
+		return VERDICT(KIND_WAIT, HINT_URGENT);
 	if (end == END_IOMAP_DIO)
 		return iomap_dio(bio, private);
 	if (end == END_DIRECT)
@@ -540,8 +558,8 @@ static const void *around(const struct bio *bio, unsigned int layout)
 }
 
 /*
- * @r1bio: a struct r1bio. What some disks may write behind the others has a copy of the data, and is
- * over for its submitter before they have it. So the bio that was submitted may be gone.
+ * @r1bio: a struct r1bio. What some disks may write behind the others has a copy of the data, and
+ * is over for its submitter before they have it. So the bio that was submitted may be gone.
  */
 static const struct bio *raid1_original(const void *r1bio)
 {
@@ -580,7 +598,7 @@ static const struct bio *behind(const struct bio *bio, enum end end)
  * btrfs has an end function of its own behind that of the bio. What was split off has none, and
  * points to what it was split from.
  */
-static struct verdict btrfs_waits(const struct bio *bio)
+static unsigned int btrfs_waits(const struct bio *bio)
 {
 	const void *own = around(bio, BTRFS_BIO);
 	void *end = pointer_at(own, BTRFS_END);
@@ -591,11 +609,11 @@ static struct verdict btrfs_waits(const struct bio *bio)
 		end = pointer_at(own, BTRFS_END);
 	}
 	if (!end)
-		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+		return VERDICT(KIND_UNSEEN, HINT_NONE);
 	return bio_ends(bio, end_of(end), pointer_at(own, BTRFS_PRIVATE));
 }
 
-static noinline struct verdict who_is_behind(const struct bio *bio, enum end end)
+static noinline unsigned int who_is_behind(const struct bio *bio, enum end end)
 {
 	unsigned int left;
 
@@ -612,10 +630,10 @@ static noinline struct verdict who_is_behind(const struct bio *bio, enum end end
 		if (end < END_PASSED_ON)
 			return bio_ends(bio, end, bio->bi_private);
 	}
-	return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+	return VERDICT(KIND_UNSEEN, HINT_NONE);
 }
 
-static __always_inline struct verdict bio_waits(const struct bio *bio)
+static __always_inline unsigned int bio_waits(const struct bio *bio)
 {
 	const enum end end = end_of(bio->bi_end_io);
 
@@ -625,18 +643,18 @@ static __always_inline struct verdict bio_waits(const struct bio *bio)
 }
 
 /* Of several bios in a request the one that says most. */
-static noinline struct verdict bios_wait(const struct bio *bio)
+static noinline unsigned int bios_wait(const struct bio *bio)
 {
-	struct verdict best = { KIND_UNSEEN, HINTS };
+	unsigned int best = VERDICT(KIND_UNSEEN, HINTS);
 	unsigned int left = MOST_BIOS;
 
 	do {
-		const struct verdict other = bio_waits(bio);
+		const unsigned int other = bio_waits(bio);
 
-		if (other.hint < best.hint)
+		if (verdict_hint(other) < verdict_hint(best))
 			best = other;
 		bio = bio->bi_next;
-	} while (best.hint != HINT_URGENT && bio && --left);
+	} while (verdict_hint(best) != HINT_URGENT && bio && --left);
 	return best;
 }
 
@@ -650,7 +668,7 @@ void who_unplugs(const struct request_queue *q, unsigned int depth, bool sends)
 	list->left = sends && q->elevator ? depth : 0;
 }
 
-/* Calls nothing; see who_waits(). */
+/* Calls nothing; see who_waits_mostly(). */
 static __always_inline void count_handed(const struct request *rq)
 {
 	struct handed *list = raw_cpu_ptr(&handed);
@@ -677,12 +695,14 @@ static bool others_are_plugged(const struct request *rq)
 }
 #endif
 
-static bool others_follow(const struct request *rq)
+/* Below a scheduler. Nobody listens there before there is somebody who asks. */
+static bool others_were_handed(const struct request *rq)
 {
 	const struct handed *list = raw_cpu_ptr(&handed);
 
-	if (unlikely(list->rq == rq && rq->q->elevator))
+	if (list->rq == rq)
 		return list->left;
+	probes_below_schedulers();
 	return others_are_plugged(rq);
 }
 
@@ -690,10 +710,9 @@ static bool others_follow(const struct request *rq)
  * Whether a request of aio or io_uring ends a list: BATCHES_OF_TWO if others of the list were sent
  * before it, or were merged into it; BATCHES_OF_ONE if it is all there is.
  */
-static __always_inline enum batches ends_list(const struct request *rq)
+static __always_inline enum batches ends_list(const struct request *rq, bool goes_on)
 {
 	const bool began = this_cpu_read(sending_list) == current;
-	const bool goes_on = others_follow(rq);
 	struct task_struct *sender = goes_on ? current : NULL;
 
 	/* A name: some kernels' macros put no parentheses around what is written. */
@@ -710,40 +729,122 @@ static bool is_front(const struct request *rq)
 	return end_of(rq->biotail->bi_end_io) == END_CHAIN;
 }
 
+static __always_inline bool ends_batch(enum batches end)
+{
+	return end != NO_BATCHES && end <= READ_ONCE(who_batches);
+}
+
 /* Of aio and io_uring. */
-static noinline struct verdict list_waits(const struct request *rq, enum batches batches)
+static unsigned int list_waits(const struct request *rq)
 {
-	const enum batches end = ends_list(rq);
+	const bool goes_on = rq->q->elevator ? others_were_handed(rq) : others_are_plugged(rq);
 
-	if (end != NO_BATCHES && end <= batches && !is_front(rq))
-		return (struct verdict) { KIND_ASYNC, HINT_BARRIER };
-	return (struct verdict) { KIND_ASYNC, HINT_NONE };
+	if (ends_batch(ends_list(rq, goes_on)) && !is_front(rq))
+		return VERDICT(KIND_ASYNC, HINT_BARRIER);
+	return VERDICT(KIND_ASYNC, HINT_NONE);
 }
 
-/* Of ext4, XFS and others: direct I/O, of one bio that nobody passed on. */
-static noinline struct verdict iomap_waits(const struct request *rq, enum batches batches)
-{
-	const struct verdict found = iomap_dio(rq->bio, rq->bio->bi_private);
-
-	return found.kind == KIND_ASYNC ? list_waits(rq, batches) : found;
-}
-
-static noinline struct verdict bios_and_list_wait(const struct request *rq, enum batches batches)
+static unsigned int who_waits(const struct request *rq)
 {
 	const struct bio *bio = rq->bio;
-	struct verdict found;
+	unsigned int found;
 
 	if (req_op(rq) == REQ_OP_FLUSH)
-		return (struct verdict) { KIND_FLUSH, HINT_URGENT };
+		return VERDICT(KIND_FLUSH, HINT_URGENT);
 	/* Polled I/O has no interrupt. */
 	if (!bio || (rq->cmd_flags & REQ_POLLED))
-		return (struct verdict) { KIND_UNSEEN, HINT_NONE };
+		return VERDICT(KIND_UNSEEN, HINT_NONE);
 	found = bio->bi_next ? bios_wait(bio) : bio_waits(bio);
-	if (found.kind == KIND_ASYNC)
-		return list_waits(rq, batches);
-	if (found.hint == HINT_BARRIER && batches == NO_BATCHES)
-		found.hint = HINT_NONE;
+	if (verdict_kind(found) == KIND_ASYNC)
+		return list_waits(rq);
+	if (verdict_hint(found) == HINT_BARRIER && READ_ONCE(who_batches) == NO_BATCHES)
+		return verdict_unmarked(found);
 	return found;
+}
+
+/* --- commands --------------------------------------------------------------------------- */
+
+/*
+ * What CDW13 of a read or write says, by VERDICT(); 0: nothing. The standard has a word for what
+ * somebody waits for, and none for the end of a batch.
+ */
+static const u32 own_words[HINTS] = {
+	[HINT_URGENT] = CDW13(URGENT),
+	[HINT_BARRIER] = CDW13(BARRIER),
+};
+
+static const u32 standard_words[HINTS] = { [HINT_URGENT] = CDW13_LATENCY_LOW };
+static u32 words[VERDICTS];
+static bool standard;
+
+void who_says(unsigned int kinds, bool in_standard)
+{
+	const u32 *said = in_standard ? standard_words : own_words;
+	unsigned int kind, hint;
+
+	WRITE_ONCE(standard, in_standard);
+	for (kind = 0; kind < KINDS; kind++)
+		for (hint = 0; hint < HINTS; hint++)
+			WRITE_ONCE(words[VERDICT(kind, hint)],
+				   kinds & BIT(kind) ? said[hint] : 0);
+}
+
+/*
+ * Reads and writes have hints in CDW13: the driver writes the flags of CDW0 anew when it adds the
+ * data. Where a command extension type is set CDW13 is not ours. Whether it was marked.
+ */
+static __always_inline bool mark_data(struct nvme_command *cmd, unsigned int verdict)
+{
+	const u32 word = READ_ONCE(words[verdict]);
+
+	if (!word || unlikely(cmd->common.cdw12 & cpu_to_le32(CDW12_CETYPE)))
+		return false;
+	cmd->common.cdw13 |= cpu_to_le32(word);
+	return true;
+}
+
+/*
+ * Commands without data are left alone after this, so they can have flags. What has data and is no
+ * read or write can be told nothing.
+ */
+static bool mark_other(struct nvme_command *cmd, enum req_op op, unsigned int verdict)
+{
+	if ((op != REQ_OP_FLUSH && op != REQ_OP_WRITE_ZEROES) || READ_ONCE(standard) ||
+	    !READ_ONCE(words[verdict]))
+		return false;
+	cmd->common.flags |= CDW0_FLAGS(verdict_hint(verdict) == HINT_URGENT ? URGENT : BARRIER);
+	return true;
+}
+
+/* What cannot be told is counted as not marked. */
+static __always_inline void tell(struct controller *controller, struct request *rq,
+				 struct nvme_command *cmd, unsigned int verdict)
+{
+	if (!mark_data(cmd, verdict))
+		verdict = verdict_unmarked(verdict);
+	controller_count(controller, rq, verdict);
+}
+
+static bool is_data(const struct request *rq)
+{
+	return req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_WRITE;
+}
+
+/* Any request. */
+static noinline void take_the_long_way(struct controller *controller, struct request *rq,
+				       struct nvme_command *cmd)
+{
+	unsigned int verdict;
+
+	if (blk_rq_is_passthrough(rq))
+		return;
+	verdict = who_waits(rq);
+	if (is_data(rq))
+		tell(controller, rq, cmd, verdict);
+	else if (mark_other(cmd, req_op(rq), verdict))
+		controller_count(controller, rq, verdict);
+	else
+		controller_count(controller, rq, verdict_unmarked(verdict));
 }
 
 /* Set in the classes that decide by themselves, realtime and idle, and in no other. */
@@ -752,29 +853,102 @@ static noinline struct verdict bios_and_list_wait(const struct request *rq, enum
 static_assert((IOPRIO_CLASS_RT & 1) && (IOPRIO_CLASS_IDLE & 1) && !(IOPRIO_CLASS_BE & 1) &&
 	      !(IOPRIO_CLASS_NONE & 1));
 
-/* Calls nothing but at its end, which spares most requests the saving of registers. */
-struct verdict who_waits(const struct request *rq, enum batches batches)
+/* Set in no read or write that has an interrupt. */
+#define NO_DATA_OR_POLLED ((__force u32)(REQ_OP_MASK & ~REQ_OP_WRITE) | (__force u32)REQ_POLLED)
+
+static_assert(!(__force u32)REQ_OP_READ && (__force u32)REQ_OP_WRITE == 1);
+
+/* Not found the short way; no VERDICT() is it. */
+#define LONG_WAY VERDICTS
+
+/* Of a bio that was not split; @below: the request was counted by count_handed(). */
+static __always_inline unsigned int list_waits_mostly(const struct request *rq, bool below)
+{
+	bool goes_on;
+
+	if (!below && unlikely(rq->q->elevator))
+		return LONG_WAY;
+	if (below && raw_cpu_read(handed.rq) != rq)
+		return LONG_WAY;
+	goes_on = below ? raw_cpu_read(handed.left) : others_are_plugged(rq);
+	return VERDICT(KIND_ASYNC, ends_batch(ends_list(rq, goes_on)) ? HINT_BARRIER : HINT_NONE);
+}
+
+/*
+ * What most requests are: of one bio of direct I/O that nobody passed on. It says what who_waits()
+ * does. Nothing is called, which spares them the saving of registers.
+ */
+static __always_inline unsigned int who_waits_mostly(const struct request *rq, bool below)
 {
 	const struct bio *bio = rq->bio;
+	struct kiocb *iocb;
 	const struct seen *slot;
+	enum end end;
+	int at;
 
-	if (unlikely(this_cpu_read(handed.left)))
-		count_handed(rq);
-	if (unlikely(!bio || bio->bi_next || (rq->cmd_flags & REQ_POLLED) ||
+	if (unlikely(((__force u32)rq->cmd_flags & NO_DATA_OR_POLLED) || !bio || bio->bi_next ||
 		     (bio->bi_ioprio & PRIORITY_DECIDES)))
-		return bios_and_list_wait(rq, batches);
+		return LONG_WAY;
 	slot = &seen[first_slot(bio->bi_end_io)];
-	if (likely(function_of(slot) == bio->bi_end_io)) {
-		const enum end end = READ_ONCE(slot->end);
+	if (unlikely(function_of(slot) != bio->bi_end_io))
+		return LONG_WAY;
+	end = READ_ONCE(slot->end);
+	if (end == END_WAIT)
+		return VERDICT(KIND_WAIT, HINT_URGENT);
+	if (end == END_ASYNC)
+		return list_waits_mostly(rq, below);
+	if (end != END_IOMAP_DIO)
+		return LONG_WAY;
+	at = READ_ONCE(iomap_iocb_at);
+	if (at < 0)
+		return LONG_WAY;
+	iocb = *(struct kiocb **)(bio->bi_private + at);
+	if (*(bool *)(bio->bi_private + READ_ONCE(iomap_waits_at)) ||
+	    (is_sync_kiocb(iocb) && !(iocb->ki_flags & IOCB_NOWAIT)))
+		return VERDICT(KIND_DIRECT, HINT_URGENT);
+	return list_waits_mostly(rq, below);
+}
 
-		if (end == END_WAIT)
-			return (struct verdict) { KIND_WAIT, HINT_URGENT };
-		if (end == END_ASYNC)
-			return list_waits(rq, batches);
-		if (end == END_IOMAP_DIO)
-			return iomap_waits(rq, batches);
+static __always_inline void tell_mostly(struct controller *controller, struct request *rq,
+					struct nvme_command *cmd, bool below)
+{
+	const unsigned int found = who_waits_mostly(rq, below);
+
+	if (unlikely(found == LONG_WAY))
+		take_the_long_way(controller, rq, cmd);
+	else if (found == VERDICT(KIND_ASYNC, HINT_NONE))
+		controller_count(controller, rq, VERDICT(KIND_ASYNC, HINT_NONE));
+	else
+		tell(controller, rq, cmd, found);
+}
+
+static noinline void tell_below_a_scheduler(struct controller *controller, struct request *rq,
+					    struct nvme_command *cmd)
+{
+	count_handed(rq);
+	tell_mostly(controller, rq, cmd, true);
+}
+
+void who_setup(void *unused, struct request *rq, struct nvme_command *cmd)
+{
+	const void *owner = controller_owner(rq);
+	struct controller *controller;
+
+	if (unlikely(!rq->q->disk)) {
+		controllers_sent(rq, cmd);
+		return;
 	}
-	return bios_and_list_wait(rq, batches);
+	/* Mostly it is the first: there is only one. A free place has no owner. */
+	controller = &controllers[0];
+	if (unlikely(READ_ONCE(controller->owner) != owner || !owner)) {
+		controller = controller_of(rq);
+		if (!controller)
+			return;
+	}
+	if (unlikely(this_cpu_read(handed.left)))
+		tell_below_a_scheduler(controller, rq, cmd);
+	else
+		tell_mostly(controller, rq, cmd, false);
 }
 
 int who_init(void)

@@ -15,10 +15,20 @@ import pages
 import pytest
 import release
 from conftest import log_root
-from marks import BDEV, QUIET, Marks, hintio, names, namespace, sent
+from marks import QUIET, Marks, hintio, names, namespace, sent
 from serving import Guest, serving
 from test_foreign import BOOT_LIMIT_S, BTRFS, MIB, RESET, TOOLS, dm, machine, md
-from test_hints_module import ALLOWED, DIRTY, PARAMETERS, agreement, as_table, by_kind, load
+from test_hints_module import (
+    ALLOWED,
+    DIRTY,
+    PARAMETERS,
+    SCHEDULER,
+    agreement,
+    as_table,
+    below_a_scheduler,
+    by_kind,
+    load,
+)
 from test_hints_module import EACH as DIRECT
 
 from cint import paths
@@ -48,7 +58,6 @@ DONE = ("pread", "pwrite", "aio, batches of 16", "io_uring, batches of 16", "pag
 #: ... on a disk with an I/O scheduler ...
 BELOW_SCHEDULER = ("pread", "aio, batches of 16", "aio, batches of 8 that merge",
                    "io_uring, batches of 16")
-SCHEDULER = f"/sys/block/$(basename $(readlink {BDEV}))/queue/scheduler"
 #: ... and on btrfs.
 ON_BTRFS = {
     "fsync": DIRTY + hintio("--op=write --count=0 --sync=fsync", "{0}/file"),
@@ -119,6 +128,7 @@ def test_agreement(guest: Guest, kernel: str, ours: Mapping[str, Marks]) -> None
     """Row by row; the table is left in the logs."""
     assert not [line for line in guest.shell(f"cat {hints.DEBUGFS}/kinds").splitlines()
                 if line.startswith("lost")]
+    below_a_scheduler(guest)
     its = {name: sent(guest, script) for name, script in scripts().items()}
     text = as_table(ours, its)
     (log_root() / f"hints-stacked-{kernel}.md").write_text(text, "utf-8")

@@ -55,7 +55,7 @@ UNDESCRIBED: Mapping[str, tuple[str, dict[str, str]]] = {
     "of kinds that are not known": (r"head -c 4096 /dev/zero | tr '\0' '\377' |"
                                     " dd of=vmlinux bs=4096 seek=16 conv=notrunc",
                                     _ABSENT | {"block_unplug": "absent"}),
-    "not the driver's": ("rm nvme_core", _ABSENT | {"block_unplug": "on"}),
+    "not the driver's": ("rm nvme_core", _ABSENT | {"block_unplug": "idle"}),
 }
 RELOADS = 8
 RESETS = ("until [ -e /tmp/enough ]; do for c in /sys/class/nvme/*; do"
@@ -78,7 +78,7 @@ def drives(place: Path) -> tuple[str, ...]:
     names = [Path(path).name for path in PATHS]
     devices = ("nvme-ns,bus=nvme0,drive=protected,nsid=2,ms=8,pi=1",
                "nvme-subsys,id=both,nqn=shared",
-               *(f"nvme,id={name},serial={name},subsys=both,cint=on,cint.policy=default"
+               *(f"nvme,id={name},serial=shared,subsys=both,cint=on,cint.policy=default"
                  for name in names),
                f"nvme-ns,bus={names[0]},drive=shared,nsid=1,shared=on")
     return tuple(word for pair in (*nodes, *(("-device", one) for one in devices))
