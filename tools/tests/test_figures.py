@@ -11,6 +11,7 @@ import inspect
 import itertools
 import json
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -482,6 +483,28 @@ def test_the_tree_holds_numbers_and_what_documents_show_of_them() -> None:
         path for path in made if path.parent == document.STORED}
     lines = sum(len(path.read_text("utf-8").splitlines()) for path in document.STORED.iterdir())
     assert lines <= 20_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_words_of_the_first_pages_picture_cover_nothing(seed: int) -> None:
+    """Not each other, and no mark; also where the numbers are others (of seed 0 they are as is)."""
+    data, guessed = (Data.from_dict(entry["data"]) for entry in map(
+        document.stored, ("timers", "auto-grid")) if entry is not None)
+    drawn = random.Random(seed)
+    spread = (0.8, 1.05) if seed else (1, 1)
+    lines = [dataclasses.replace(line, marks=[
+        dataclasses.replace(one, x=one.x * drawn.uniform(*spread),
+                            y=one.y * drawn.uniform(*spread)) for one in line.marks])
+             for line in headline.lines_of(data, guessed)]
+    drawing, boxes = headline.drawn(lines)
+    axis = drawing.axes[0]
+    for line in lines:
+        for one in line.marks:
+            x, y = axis.transData.transform((one.x, one.y))
+            assert not any(box.distance((x, -y)) < 3 for box in boxes), one
+    assert not any(one.meets(other) for one, other in itertools.combinations(boxes, 2))
+    assert len({one.words for line in lines for one in line.marks}) > 12
+    headline.plots.pyplot().close(drawing)
 
 
 def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:

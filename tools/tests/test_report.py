@@ -514,6 +514,18 @@ def test_labels_cover_nothing(mine: list[tradeoff.Point]) -> None:
                        < label.box.bottom for a, b in (other.dot for other in found))
 
 
+def test_a_label_is_not_at_anothers_dot_nor_on_a_line() -> None:
+    """Of two dots side by side each has its words at its own side, and none on the line."""
+    inside, dots = axes.Box(0, 0, 300, 200), [(100.0, 100.0), (125.0, 100.0)]
+    line = axes.along([*dots, (300.0, 100.0)])
+    boxes = axes.place(dots, [(60, 14), (60, 14)], inside, line)
+    for box, mine, other in zip(boxes, dots, reversed(dots), strict=True):
+        assert box.distance(mine) < box.distance(other)
+        assert not any(box.meets(part) for part in line)
+        assert axes.leader(box, mine) == []
+    assert axes.leader(axes.Box(150, 60, 200, 80), dots[0])[-1].meets(axes.Box(149, 79, 151, 81))
+
+
 def test_where_there_is_no_room_a_label_stays_inside() -> None:
     inside = axes.Box(0, 0, 60, 20)
     boxes = axes.place([(10, 10)] * 4, [(40, 14)] * 4, inside)

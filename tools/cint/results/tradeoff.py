@@ -146,9 +146,9 @@ def labels(mine: Sequence[Point], x: Place, y: Place, inside: Box,
 
 def _leader(at: tuple[float, float], box: Box) -> str:
     """A thin line from a dot to a label that stands away from it."""
-    x, y = min(max(at[0], box.left), box.right), min(max(at[1], box.top), box.bottom)
-    if max(abs(x - at[0]), abs(y - at[1])) <= axes.NEAR:
+    if not axes.leader(box, at):
         return ""
+    x, y = box.nearest(at)
     return f'<path class="lead" d="M{at[0]:.1f} {at[1]:.1f}L{x:.1f} {y:.1f}"/>'
 
 
