@@ -507,6 +507,55 @@ def test_the_words_of_the_first_pages_picture_cover_nothing(seed: int) -> None:
     headline.plots.pyplot().close(drawing)
 
 
+def _share(name: str, run: str, base: str, cell: str = "mixed") -> values.Expr:
+    """By how many percent a run has more than another."""
+    return (against(name, run, base, cell) - 1) * 100
+
+
+_T10, _T20, _C12 = "timer 10 us", "timer 20 us", "cint 12 us"
+#: What a page says in words of a figure's stored numbers.
+_IN_WORDS = [
+    ("README.md", "timers", values.said(
+        "it sends {:.2f} times the interrupts of a timer of 10 us, and who waits has its read "
+        "{:.0f} % sooner; the timer has {:.0f} % more reads",
+        against("device_irqs", _C12, _T10, "mixed"),
+        _share("mean_us", _C12, _T10) * -1, _share("iops", _T10, _C12))),
+    ("README.md", "timers", values.said(
+        "one of 10 us makes its latency {:.1f} times as long, and `cint` leaves it as it is",
+        against("mean_us", _T10, "default", "sync"))),
+    ("docs/tour.md", "timers", values.said(
+        "A timer of 10 us sends {:.2f} times the interrupts of `cint` with a delta of 12 us and "
+        "has {:.0f} % more reads in all; one of 20 us has {:.0f} % more, with fewer interrupts. "
+        "Who waits has its read in {:.2f} and {:.2f} times `default`'s latency then, with `cint` "
+        "in {:.2f} times.", against("device_irqs", _T10, _C12, "mixed"),
+        _share("iops", _T10, _C12), _share("iops", _T20, _C12),
+        *(against("mean_us", run, "default", "mixed") for run in (_T10, _T20, _C12)))),
+    ("docs/tour.md", "timers", values.said(
+        "these timers take {:.1f} and {:.1f} times `default`'s latency",
+        *(against("mean_us", run, "default", "sync") for run in (_T10, _T20)))),
+    ("docs/tour.md", "timers", values.said(
+        "gives the waiting thread another {:.0f} %, and takes it from the others: all reads "
+        "together are {:.2f} times `default`'s",
+        _share("mean_us", "cint+ooo 12 us", _C12) * -1,
+        against("iops", "cint+ooo 12 us", "default", "mixed"))),
+    ("docs/tour.md", "dgx", values.said(
+        "sends one interrupt for {:.1f} reads at a depth of 32. `cint` and `auto` leave the lone "
+        "read as it is, and send one for {:.1f} and {:.1f} reads.",
+        *(value("ios_per_irq", run, "depth 32") for run in ("8 / 144 us", "cint", "auto")))),
+]
+
+
+@pytest.mark.parametrize(("name", "figure", "words"), _IN_WORDS)
+def test_what_a_page_says_in_words_is_what_is_stored(
+        name: str, figure: str, words: values.Said) -> None:
+    entry = document.stored(figure)
+    assert entry is not None
+    text = " ".join((paths.ROOT / name).read_text("utf-8").split())
+    said = words.of(Data.from_dict(entry["data"]))
+    if said not in text:
+        pytest.fail(f"{name} has to say, by docs/figures/{figure}.json: {said}", pytrace=False)
+
+
 def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
     """Of guests with several CPUs whose data are from before that of one CPU was theirs, too."""
     several, = catalog.choose(["blk-fig3b"], None, False)
