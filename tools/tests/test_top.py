@@ -133,7 +133,7 @@ def test_bars_are_of_the_last_readings() -> None:
     text = live.as_text(found, 120, history)
     assert "irqs/s before" in text[0] and " ▂▃▃▄▄▄▅▅▅▆▆▇▇▇██ " in text[1]
     assert text[0].index("CQEs/irq") == text[1].index("1.00") - 4
-    assert "▂" not in live.as_text(found, live.WIDE - 1, history)[1]
+    assert "▂" not in live.as_text(found, live.BARS_FROM - 1, history)[1]
     history.add(live.rows(None, stats(1, queue(1, 0, 0, 0))))
     assert history.bars(1).endswith("▁")
 
@@ -159,6 +159,7 @@ class Monitor(threading.Thread):
         self.policies: list[str] = []
         self.max_hold = 0
         self.static = {"cint.static-time": 0, "cint.static-thr": 0}
+        self.queues = [queue(1, 1000, 100, 10**6)]
         #: What it answers from now on, by command; None: it goes away.
         self.later: dict[str, Any] = {}
         self._listener = socket.socket(socket.AF_UNIX)
@@ -191,7 +192,7 @@ class Monitor(threading.Thread):
             known = {"cint.max-hold": self.max_hold, "cint.policy": "cint", "cint.ooo": True,
                      **self.static}
             return {"return": known.get(words["property"],
-                                        stats(4, queue(1, 1000, 100, 10**6)))}
+                                        stats(4, *self.queues))}
         return self._set(**words) if request["execute"] == "qom-set" else {"return": []}
 
     def _set(self, path: str, property: str, value: Any) -> dict[str, Any]:
@@ -225,6 +226,36 @@ def test_what_is_printed_keeps_its_schema(tmp_path: Path,
     item = schema["properties"]["queues"]["items"]
     fields = [field.name for field in dataclasses.fields(live.Row)]
     assert sorted(fields) == sorted(item["required"]) == sorted(item["properties"])
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 160, 300])
+def test_the_reasons_are_the_last_to_go(columns: int) -> None:
+    """Of a terminal that is too narrow for all; a row that is cut there still says them."""
+    history, found = live.History(), live.rows(None, stats(1, queue(1, 1000, 100, 10**6)))
+    history.add(found)
+    head, line = live.as_text(found, columns, history)
+    assert "quiet 99 thr 1" in line[:columns]
+    assert ("delta us" in head) == (columns >= live.LIMITS_FROM)
+    assert len(head) <= columns
+
+
+def test_who_is_never_coalesced_has_no_delta() -> None:
+    found = live.rows(None, stats(1, *(queue(n, 9, 3, 0) for n in (0, 1))))
+    head, admin, other = live.as_text(found)
+    of = {name: slice(head.index(name) - 1, head.index(name) + len(name))
+          for name in ("policy", "delta us", "thr")}
+    assert [admin[at].split() for at in of.values()] == [["-"]] * 3
+    assert [other[of[name]].strip() for name in ("delta us", "thr")] == ["6", "32"]
+
+
+def test_a_queues_policy_is_as_it_is_typed(tmp_path: Path,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    """cint with out-of-order messages is cint+ooo; of a queue with another policy it is not."""
+    monitor = Monitor(tmp_path / "s", "nvme0")
+    monitor.queues = [queue(1, 9, 3, 0, policy="cint"), queue(2, 9, 3, 0)]
+    assert cli.main(["top", "--once", str(tmp_path / "s")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in lines] == ["policy", "cint+ooo", "adaptive"]
 
 
 @pytest.mark.parametrize("columns", [10, 20, 59, 60, 120])

@@ -107,7 +107,7 @@ _DEFAULTS: dict[str, dict[str, Value]] = {
 #: These are without coalescing.
 _DEFAULTS |= {"stock": {}, "default": {}}
 #: Names for a policy with some of its parameters.
-_ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
+ALIASES: dict[str, tuple[str, dict[str, Value]]] = {
     alias: (kind, {f"cint.{name}": params.ALL[name].value(int(number))})
     for alias, kind, name, number in words.lines_of("ALIAS")}
 
@@ -230,7 +230,7 @@ def typed(kind: str, value: Callable[[str], Any]) -> str:
 
     ``value`` gives a property of the device, as QMP has it: a switch is a bool.
     """
-    for alias, (owner, said) in _ALIASES.items():
+    for alias, (owner, said) in ALIASES.items():
         if owner == kind and all(value(name) == _as_qmp(own) for name, own in said.items()):
             return alias
     if kind != "static":
@@ -247,7 +247,7 @@ def _as_qmp(value: Value) -> int | bool | str:
 
 def _name(text: str) -> tuple[str, dict[str, Value]]:
     """The kind of policy that a name means, and what the name says besides."""
-    kind, said = _ALIASES.get(text, (text, {}))
+    kind, said = ALIASES.get(text, (text, {}))
     for owner, param, unit in words.lines_of("NUMBERED"):
         number = text.removeprefix(owner)
         if number != text and re.fullmatch("[0-9]+", number):
@@ -255,7 +255,7 @@ def _name(text: str) -> tuple[str, dict[str, Value]]:
             own = next(p for p in words.PARAMETERS[owner].values() if p.prop == prop)
             kind, said = owner, {prop: own.parse(number + unit, text)}
     if kind not in words.PARAMETERS:
-        near = units.suggestion(text, (*words.PARAMETERS, *_ALIASES))
+        near = units.suggestion(text, (*words.PARAMETERS, *ALIASES))
         raise UsageError(f"unknown policy '{text}'{near}; valid: {POLICY_HELP}")
     return kind, said
 

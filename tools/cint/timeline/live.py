@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,11 +134,6 @@ def rows(before: Stats | None, now: Stats) -> list[Row]:
     return found
 
 
-def _head(trend: str) -> str:
-    return (f"{'CQ':>5}{'vec':>6} {'policy':<9}{'CQEs/s':>10}{'irqs/s':>10}{trend}{'CQEs/irq':>10}"
-            f"{'hold us':>9}{'in fl.':>7}{'pend.':>6}{'delta us':>9}{'thr':>6}{'R':>6}  reasons")
-
-
 def _ratio(ratio: tuple[int, int]) -> str:
     return f"{ratio[0]}/{ratio[1]}" if ratio[1] else "-"
 
@@ -171,27 +166,63 @@ def _short(found: list[Row]) -> list[str]:
             *(f"{row.cqid:>5}{row.cqes_per_s:>7.0f}{row.irqs_per_s:>7.0f}" for row in found)]
 
 
-#: One that is narrower has no bars.
-WIDE = 112
+#: One that is narrower has no bars; one that is narrower still no limits, so that the reasons are
+#: the last to go. What is written to a file has all.
+BARS_FROM, LIMITS_FROM, ALL = 112, 152, 10_000
 
 
-def as_text(found: list[Row], columns: int = 120, history: History | None = None) -> list[str]:
+@dataclass(frozen=True)
+class _Column:
+    """One of the table: its head, at the right of so many letters, and what a row has there."""
+
+    head: str
+    width: int
+    show: Callable[[Row], object]
+    #: The narrowest terminal that has it.
+    since: int = NARROW
+
+
+def _of_a_policy(show: Callable[[Row], object]) -> Callable[[Row], object]:
+    """What only a queue that is coalesced has."""
+    return lambda row: "-" if row.policy == NEVER else show(row)
+
+
+def _columns(names: Mapping[str, str], history: History | None) -> list[_Column]:
+    bars = [] if history is None else [_Column(
+        "irqs/s before", READINGS + 1, lambda row: history.bars(row.cqid), BARS_FROM)]
+    return [
+        _Column("CQ", 5, lambda row: row.cqid), _Column("vec", 6, lambda row: row.vector),
+        _Column("policy", 11, lambda row: names.get(row.policy, row.policy)),
+        _Column("CQEs/s", 9, lambda row: f"{row.cqes_per_s:.0f}"),
+        _Column("irqs/s", 10, lambda row: f"{row.irqs_per_s:.0f}"), *bars,
+        _Column("CQEs/irq", 10, lambda row: _known(row.cqes_per_irq)),
+        _Column("hold us", 9, lambda row: _known(row.hold_us)),
+        _Column("in fl.", 7, lambda row: row.inflight, LIMITS_FROM),
+        _Column("pend.", 6, lambda row: row.pending, LIMITS_FROM),
+        _Column("delta us", 9, _of_a_policy(lambda row: f"{row.delta_ns / 1e3:g}"), LIMITS_FROM),
+        _Column("thr", 6, _of_a_policy(lambda row: row.thr), LIMITS_FROM),
+        _Column("R", 6, lambda row: _ratio(row.ratio), LIMITS_FROM),
+    ]
+
+
+def _why(row: Row) -> str:
+    """The reasons of its interrupts, and what else there is to say."""
+    storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
+        if row.storm_held else ""
+    reasons = " ".join(f"{name} {count}" for name, count in row.reasons.items())
+    return f"{reasons}{_price(row)}{_belief(row)}{storm}"
+
+
+def as_text(found: list[Row], columns: int = ALL, history: History | None = None,
+            names: Mapping[str, str] | None = None) -> list[str]:
     """The rows as a table, a short one where there is little room, with bars where there is much.
 
-    ``history`` is None where there is one reading only.
+    ``history`` is None where there is one reading only. ``names`` has what a policy of a queue is
+    called, where that is not its kind.
     """
     if columns < NARROW:
         return _short(found)
-    drawn = history if columns >= WIDE else None
-    lines = [_head(f" {'irqs/s before':>{READINGS}}" if drawn else "")]
-    for row in found:
-        reasons = " ".join(f"{name} {count}" for name, count in row.reasons.items())
-        storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
-            if row.storm_held else ""
-        trend = f" {drawn.bars(row.cqid)}" if drawn else ""
-        lines.append(
-            f"{row.cqid:>5}{row.vector:>6} {row.policy:<9}{row.cqes_per_s:>10.0f}"
-            f"{row.irqs_per_s:>10.0f}{trend}{_known(row.cqes_per_irq):>10}{_known(row.hold_us):>9}"
-            f"{row.inflight:>7}{row.pending:>6}{row.delta_ns / 1e3:>9g}{row.thr:>6}"
-            f"{_ratio(row.ratio):>6}  {reasons}{_price(row)}{_belief(row)}{storm}")
-    return lines
+    shown = [one for one in _columns(names or {}, history) if columns >= one.since]
+    return ["".join(f"{one.head:>{one.width}}" for one in shown) + "  reasons",
+            *("".join(f"{one.show(row):>{one.width}}" for one in shown) + f"  {_why(row)}"
+              for row in found)]

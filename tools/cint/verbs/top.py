@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -148,23 +148,28 @@ def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
     return [line[:columns] for line in shown[:max(rows, 1)]]
 
 
-def _show(title: str, found: list[live.Row], history: live.History) -> None:
+def _show(title: str, found: list[live.Row], history: live.History,
+          names: Mapping[str, str]) -> None:
+    if not sys.stdout.isatty():
+        print("\n".join([title, *live.as_text(found, history=history, names=names)]), flush=True)
+        return
     # Asked each time: a terminal's size changes.
     size = shutil.get_terminal_size((120, 24))
     narrow = size.columns < live.NARROW
     keys_line = " ".join(key if narrow else f"{key}:{policy}" for key, policy in
                          {"q": "leave", **KEYS}.items())
-    lines = [title, *live.as_text(found, size.columns, history), keys_line]
-    if not sys.stdout.isatty():
-        print("\n".join(lines[:-1]), flush=True)
-        return
+    lines = [title, *live.as_text(found, size.columns, history, names), keys_line]
     print("\x1b[H\x1b[J" + "\n".join(fit(lines, size.columns, size.lines)), end="", flush=True)
 
 
-def _typed(control: qmp.Qmp, device: str) -> str:
-    """The device's policy, as it is typed."""
-    return properties.typed(str(control.get("cint.policy", device)),
-                            lambda name: control.get(name, device))
+def _typed(control: qmp.Qmp, device: str) -> tuple[str, dict[str, str]]:
+    """The device's policy as it is typed, and what queues under it are called.
+
+    A queue may have other parameters than the device, but for those that the name itself says.
+    """
+    kind = str(control.get("cint.policy", device))
+    typed = properties.typed(kind, lambda name: control.get(name, device))
+    return typed, {kind: typed} if typed in properties.ALIASES else {}
 
 
 def _watch(control: qmp.Qmp, device: str, interval: float) -> None:
@@ -174,8 +179,9 @@ def _watch(control: qmp.Qmp, device: str, interval: float) -> None:
             now = _stats(control, device)
             found = live.rows(before, now)
             history.add(found)
-            _show(f"{device.rpartition('/')[2]} {_typed(control, device)} "
-                  f"{now['time-ns'] / 1e9:.1f} s {remark}", found, history)
+            typed, names = _typed(control, device)
+            _show(f"{device.rpartition('/')[2]} {typed} {now['time-ns'] / 1e9:.1f} s {remark}",
+                  found, history, names)
             before, key = now, _pressed(interval)
             if key == "q":
                 return
@@ -201,7 +207,8 @@ def run(args: argparse.Namespace) -> int:
         found = live.rows(None, _stats(control, device))
         print(json.dumps({"schema": SCHEMA, "device": device,
                           "queues": [asdict(row) for row in found]}, indent=1)
-              if args.json else "\n".join(live.as_text(found)))
+              if args.json else "\n".join(live.as_text(
+                  found, names=_typed(control, device)[1])))
         return EXIT_OK
     finally:
         control.close()
