@@ -13,7 +13,7 @@ from collections.abc import Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
-from cint import units
+from cint import paths, units
 from cint.errors import UsageError
 
 #: Names the file; an empty text means none.
@@ -53,14 +53,14 @@ def words(verb: str, verbs: Container[str], known: Collection[str]) -> list[str]
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if VARIABLE in os.environ:
-            raise UsageError(f"{VARIABLE}={path}: there is no such file") from None
+    named = VARIABLE in os.environ
+    if not named and not path.exists():
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise UsageError(f"{path}: cannot be read: {problem}") from None
+    text = paths.text_of(path, f"{VARIABLE}={path}" if named else None)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError(f"{path}: not TOML: {problem}") from None
 
 
 def _option(option: str, value: object, where: str) -> list[str]:

@@ -4,6 +4,8 @@
 import os
 from pathlib import Path
 
+from cint.errors import UsageError
+
 #: The project's checkout.
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
@@ -176,3 +178,22 @@ def display(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def said_of(problem: OSError | UnicodeDecodeError) -> str:
+    """Why a file that was typed cannot be read, in words."""
+    if isinstance(problem, FileNotFoundError):
+        return "there is no such file"
+    if isinstance(problem, IsADirectoryError):
+        return "that is a directory"
+    if isinstance(problem, OSError):
+        return problem.strerror or str(problem)
+    return "this is no text"
+
+
+def text_of(path: Path, typed: str | None = None, hint: str | None = None) -> str:
+    """A text that a person names; :class:`UsageError` says as what it was typed, and why not."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{typed or path}: {said_of(problem)}", hint=hint) from None

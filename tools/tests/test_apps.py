@@ -90,7 +90,7 @@ def test_what_a_file_cannot_say(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="there is no such file"):
         apps.load(tmp_path / "none.toml")
 
 

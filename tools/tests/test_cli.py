@@ -3,6 +3,7 @@
 
 import errno
 import functools
+import re
 import shutil
 import subprocess
 import sys
@@ -143,13 +144,44 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["replay", "--from", "blkparse", "/nowhere"], "/nowhere: there is no such file"),
     (["libvirt", "--drive", "/nowhere"], "--drive /nowhere: there is no such file"),
     (["libvirt", "--drive", "/etc"], "--drive /etc: that is a directory"),
-    (["libvirt", "--domain", "/nowhere"], "--domain /nowhere: No such file"),
+    (["libvirt", "--domain", "/nowhere"], "--domain /nowhere: there is no such file"),
     (["top", "--interval", "0.01", "s"], "--interval 0.01: must be at least 50ms"),
 ])
 def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],
                                                     words: list[str], text: str) -> None:
     assert cli.main(words) == 2
     assert text in capsys.readouterr().err
+
+
+#: Verbs and options that read a file which a person names; {} stands for it.
+_FILES = ["compare --dry-run --fio {}", "compare --dry-run --app {}",
+          "compare --dry-run --hints preload:{}", "run --print --hints preload:{}",
+          "figure cint-fig8 --hints preload:{}", "trace {}", "replay --from blkparse {}",
+          "replay --from bpftrace {}", "replay --from fio-lat {}", "replay --from fio-io {}",
+          "replay --from fio-io --latency {} {}", "libvirt --prefix /x --domain {}",
+          "top --once {}", "trace --qmp {} x.log", "show {}", "diff {}", "results rm {}"]
+
+
+@pytest.mark.parametrize("line", _FILES)
+@pytest.mark.parametrize("kind", ["none", "directory", "bytes"])
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, line: str, kind: str,
+                                            monkeypatch: pytest.MonkeyPatch,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    """Once, by its name, as wrong usage, in words that are not Python's; and nothing is left."""
+    monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / kind
+    if kind == "directory":
+        file.mkdir()
+    elif kind == "bytes":
+        file.write_bytes(b"\0\xff\xfe" * 100)
+    code = cli.main(line.replace("{}", str(file)).split())
+    said = capsys.readouterr()
+    # A log without the device's events may be one that was cut short.
+    assert code == (1 if (line, kind) == ("trace {}", "bytes") else 2)
+    first = said.err.splitlines()[0]
+    assert first.count(str(file)) == 1 and not re.search("Errno|codec|None", said.err)
+    assert said.out == "" and sorted(tmp_path.iterdir()) == [file] * (kind != "none")
 
 
 @pytest.mark.parametrize(("words", "goes_on"), [(["clean"], False), (["compare"], True)])

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from cint import cli, host, paths
+from cint.build import image
 from cint.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -579,6 +580,33 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("cint.build.setup.ensure", lambda *_, **__: False)
     monkeypatch.setattr(host, "choose_accel", lambda: host.Accel("tcg", "max", "it is a test"))
     return tmp_path
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], []])
+def test_what_is_built_is_asked_before_a_guest_boots(
+        fake: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    """In a dry run, too: fio of its jobs, the preload's program of the rules; if they are built."""
+    (fake / "j.fio").write_text("[job]\nfilename=${DEVICE}\niodepth=abc\n")
+    (fake / "my.rules").write_text("unmarked thred x\n")
+    monkeypatch.setattr(image, "_FIO", script(fake / "fio", "failed parsing iodepth=abc"))
+    monkeypatch.setattr(image, "_PRELOAD", (fake, script(
+        fake / "cint-preload", "cint-preload: my.rules:1: 'thred' is no condition")))
+    args = ["--policy", "default", "--no-plots", *words]
+    with pytest.raises(UsageError, match=r"j.fio \(1 job\): fio says: failed parsing iodepth=abc"):
+        compare.run(parse(*args, "--fio", str(fake / "j.fio")))
+    with pytest.raises(UsageError, match=r"preload:my\.rules:1: 'thred' is no condition"):
+        compare.run(parse(*args, "--hints", f"preload:{fake / 'my.rules'}"))
+    assert not (fake / "results").exists()
+    if words:
+        (fake / "fio").unlink()
+        assert compare.run(parse(*args, "--fio", str(fake / "j.fio"))) == 0
+
+
+def script(path: Path, says: str) -> Path:
+    """A program that complains."""
+    path.write_text(f'#!/bin/sh\necho "{says}" >&2\nexit 1\n')
+    path.chmod(0o700)
+    return path
 
 
 SECOND = {f"{slug}-2" for slug in ("default", "static100", "static20", "adaptive", "vic", "cint",

@@ -40,7 +40,7 @@ def test_options_of_a_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text
     ("[compare]\nquick = false\n", "[compare] quick: must be a text, a number, true"),
     ("[compare]\nmedia = ''\n", "[compare] media: must be"),
     ("[compare]\njob = [{a = 1}]\n", "[compare] job: must be"),
-    ("media = \n", "cannot be read: Invalid value"),
+    ("media = \n", "not TOML: Invalid value"),
 ])
 def test_what_is_wrong_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str,
                                       said: str) -> None:

@@ -143,7 +143,7 @@ def test_rules_that_cannot_be_used(tmp_path: Path) -> None:
     ("cint", "module", "our kernel gives hints by itself"),
     ("cint", "on,off", "off stands alone"),
     ("cint", "preload:/nowhere", "there is no such file"),
-    ("cint", "preload:", "there is no such file"),
+    ("cint", "preload:", "a file's name is missing"),
     ("distro", "on", "the distribution's kernel has no hints"),
     ("distro", "preload", "--hints preload"),
     ("distro", "module,module", "given twice"),

@@ -338,7 +338,7 @@ def test_the_verb(tmp_path: Path, emulator: Path, capsys: pytest.CaptureFixture[
     (["--prefix", "PREFIX", "--policy", "cint,vic"], "libvirt takes one policy"),
     (["--prefix", "PREFIX", "--policy", "stock"], "a domain without the device"),
     (["--prefix", "PREFIX", "--disk", "vda"], "--disk: only with --domain"),
-    (["--prefix", "PREFIX", "--domain", "/nowhere.xml"], "No such file"),
+    (["--prefix", "PREFIX", "--domain", "/nowhere.xml"], "there is no such file"),
     (["--prefix", "PREFIX", "--domain", "PREFIX/qcow2"], "this is no text"),
     (["--prefix", "PREFIX", "--style", "overide"], "did you mean override?"),
 ])

@@ -467,6 +467,11 @@ def test_a_log_without_events_says_what_to_do(tmp_path: Path,
     assert cli.main(["trace"]) == 2
     assert cli.main(["trace", str(tmp_path / "none")]) == 2
     assert "there is no such file" in capsys.readouterr().err
+    there = tmp_path / "logs/cint-ooo/qemu.log"
+    there.parent.mkdir(parents=True)
+    there.touch()
+    assert cli.main(["trace", str(tmp_path / "logs/cint+ooo/qemu.log")]) == 2
+    assert f"did you mean {there}?" in capsys.readouterr().err
 
 
 class Monitor(threading.Thread):

@@ -38,7 +38,12 @@ def _fio_source(own: Path | None) -> sources.Source:
 
 
 def complaint(job_text: str) -> str | None:
-    """What the guest's fio says of a job file that it does not understand; None if it does."""
+    """What the guest's fio says of a job file that it does not understand; None if it does.
+
+    And where it is not built yet.
+    """
+    if not _FIO.exists():
+        return None
     with tempfile.NamedTemporaryFile("w", suffix=".fio", encoding="utf-8") as file:
         file.write(job_text)
         file.flush()
@@ -46,6 +51,19 @@ def complaint(job_text: str) -> str | None:
                               text=True, errors="replace", timeout=60, check=False)
     said = [line.removeprefix("fio: ") for line in done.stderr.splitlines() if line.strip()]
     return None if done.returncode == 0 else "; ".join(said[:2]) or f"exit code {done.returncode}"
+
+
+def complaint_of_rules(rules: Path) -> str | None:
+    """What the guest's program says of a file of rules that it does not understand: FILE:LINE: why.
+
+    None if it does, and where it is not built yet.
+    """
+    if not _PRELOAD[1].exists():
+        return None
+    done = subprocess.run([str(_PRELOAD[1]), "--check", str(rules)], capture_output=True,
+                          text=True, errors="replace", timeout=60, check=False)
+    said = done.stderr.strip().removeprefix(f"{_PRELOAD[1].name}: ")
+    return None if done.returncode == 0 else said or f"{rules}: exit code {done.returncode}"
 
 
 def _build_fio(jobs: int, source: sources.Source) -> bool:

@@ -69,8 +69,10 @@ class Parameter:
         else:
             found = self._number(text)
         if found is None:
+            meant = f"; for example {self.word}={text}us" \
+                if self.is_time and text.isdigit() and not self.bare else ""
             raise UsageError(f"{owner}: {self.word}={text}: {self.word} is {self._expected()}"
-                             f"{units.suggestion(text, self.values)}")
+                             f"{meant}{units.suggestion(text, self.values)}")
         return found
 
     def _number(self, text: str) -> int | None:

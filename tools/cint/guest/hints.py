@@ -9,9 +9,11 @@ Our kernel does, or is told not to. The distribution's kernel gives none by itse
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from pathlib import Path
 
-from cint.build import hints
+from cint import paths
+from cint.build import hints, image
 from cint.errors import UsageError
 from cint.guest import agent
 
@@ -51,11 +53,26 @@ def _check_rules(text: str) -> None:
     rules = rules_of(text)
     if rules is None:
         return
-    if not rules.is_file():
-        raise UsageError(f"--hints {text}: there is no such file",
-                         hint="a file of rules, docs/preload.md")
-    if rules.stat().st_size > MAX_RULES:
+    hint = "a file of rules, docs/preload.md"
+    if text == PRELOAD:
+        raise UsageError(f"--hints {text}: a file's name is missing", hint=hint)
+    try:
+        found = rules.read_bytes()  # names of files, which need not be UTF-8
+    except OSError as problem:
+        raise UsageError(f"--hints {text}: {paths.said_of(problem)}", hint=hint) from None
+    if b"\0" in found:
+        raise UsageError(f"--hints {text}: this is no text", hint=hint)
+    if len(found) > MAX_RULES:
         raise UsageError(f"--hints {text}: longer than 64 KiB")
+
+
+def check_built(words: Iterable[str]) -> None:
+    """Refuse a file of rules that the program which loads it in the guest does not understand."""
+    for word in dict.fromkeys(words):
+        rules = rules_of(word)
+        said = image.complaint_of_rules(rules) if rules else None
+        if said:
+            raise UsageError(f"--hints {PRELOAD}{said}")
 
 
 def parse(text: str, guest: str) -> str:

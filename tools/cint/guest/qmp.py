@@ -91,6 +91,10 @@ class Qmp:
 def connect(path: Path) -> Qmp:
     """A session over the socket of a VM that runs (-qmp unix:PATH,server,nowait)."""
     hint = "start QEMU with -qmp unix:PATH,server=on,wait=off"
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such socket", hint=hint)
+    if not path.is_socket():
+        raise UsageError(f"{path}: that is no socket", hint=hint)
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(str(path))

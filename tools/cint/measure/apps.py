@@ -87,10 +87,9 @@ class Said:
 def load(path: Path) -> App:
     """Read a description; :class:`UsageError` names what is wrong and what is valid."""
     what = f"--app {path}"
+    text = paths.text_of(path, what)
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{what}: cannot be read ({problem})") from None
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise UsageError(f"{what}: not TOML: {problem}") from None
     _check_keys(what, found)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cint import units
+from cint import paths, units
 from cint.device import scale
 from cint.errors import UsageError
 from cint.measure import edges, fiojson
@@ -332,14 +332,11 @@ def _check_places(path: Path, text: str) -> None:
 
 def load_job_file(path: Path) -> Workload:
     """Read a fio job file, whose jobs are on ${DEVICE}, the namespace's node."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as err:
-        raise UsageError(f"--fio {path}: cannot be read ({err})") from None
+    text = paths.text_of(path, f"--fio {path}")
     if len(text) > MAX_JOB_FILE:
         raise UsageError(f"--fio {path}: larger than {MAX_JOB_FILE // 1024} KiB")
     sections = re.findall(r"^\s*\[([^\]]+)\]", text, re.MULTILINE)
-    if not [s for s in sections if s.lower() != "global"]:
+    if all(s.lower() == "global" for s in sections):
         raise UsageError(f"--fio {path}: no job section; a fio job file has lines such as [job1]")
     for line in text.splitlines():
         option = _OPTION.match(line)
@@ -347,7 +344,8 @@ def load_job_file(path: Path) -> Workload:
             raise UsageError(f"--fio {path}: the option '{option[2]}' cannot be used here")
     _check_places(path, text)
     name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
-    return Workload(name, f"{path.name} ({len(sections)} sections)", text,
+    jobs = sum(s.lower() != "global" for s in sections)
+    return Workload(name, f"{path.name} ({jobs} job{'s' * (jobs != 1)})", text,
                     split=len(set(sections) - {"global"}) > 1, own=True,
                     edges=not _HAS_EDGES.search(text))
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cint import paths, units
 from cint.errors import CintError, UsageError
 
 PREFIX = "pci_nvme_cint_"
@@ -380,10 +381,11 @@ def load(log: Path) -> Trace:
                                                 "log backend alone writes")
         with log.open(encoding="utf-8", errors="replace") as stream:
             trace = read(stream)
-    except FileNotFoundError:
-        raise UsageError(f"{log}: there is no such file") from None
     except OSError as problem:
-        raise CintError(f"{log}: {problem.strerror}") from None
+        beside = [str(one) for one in sorted(log.parent.parent.glob(f"*/{log.name}"))
+                  if not log.exists()]
+        raise UsageError(f"{log}: {paths.said_of(problem)}{units.suggestion(str(log), beside)}") \
+            from None
     if not trace.events:
         raise CintError(f"{log}: there are no {PREFIX}* events in it",
                         hint="QEMU prints them with -trace 'pci_nvme_cint_*', compare and run "

@@ -12,7 +12,7 @@ from pathlib import Path
 from cint import host, paths, ui
 from cint.device import properties
 from cint.errors import EXIT_OK, UsageError
-from cint.guest import appdisk, kinds, session, vm
+from cint.guest import appdisk, hints, kinds, session, vm
 from cint.measure import best, boots, comparison, runner
 from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
@@ -82,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code."""
     settings = settings_from(args)
     if args.dry_run:
+        _check_built(settings)
         print(dry_run_text(settings, comparison.choose_accel(settings.virtual)))
         return EXIT_OK
     if args.out is not None:
@@ -105,10 +106,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_built(settings: Settings) -> None:
-    """Refuse what only QEMU and fio know, now that they are there and nothing is booted yet."""
-    from cint.build import image  # noqa: PLC0415 - not needed for a dry run
+    """Refuse what only the programs that are built know, before a guest is booted.
+
+    In a dry run that is what those say that are there.
+    """
+    from cint.build import image  # noqa: PLC0415 - slow to import
 
     vm.check_trace(settings.trace)
+    hints.check_built(arm.hints for arm in settings.arms)
     for workload in settings.workloads:
         said = image.complaint(workload.template.replace("${DEVICE}", DEVICE_NODE)) \
             if workload.own else None

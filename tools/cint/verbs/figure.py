@@ -276,6 +276,7 @@ def run(args: argparse.Namespace) -> int:
     setup.ensure(args, _targets(figures), extras=() if args.stale else ("plots",))
     if args.stale:
         return _stale(figures)
+    hints.check_built(words)
     programs.make_disks(figures)
     engine.build_replay()  # for figures that replay what was traced
     directory = _directory(args.out)

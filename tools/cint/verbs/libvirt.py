@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from cint import host, ui, units
+from cint import host, paths, ui, units
 from cint.build import install
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
@@ -108,12 +108,13 @@ def device_for(args: argparse.Namespace) -> libvirt.Device:
 
 
 def _read(name: str) -> str:
+    hint = "write it with: virsh dumpxml --inactive NAME"
+    if name != "-":
+        return paths.text_of(Path(name), f"--domain {name}", hint)
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else "this is no text"
-        raise UsageError(f"--domain {name}: {why}",
-                         hint="write it with: virsh dumpxml --inactive NAME") from None
+        return sys.stdin.read()
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"--domain -: {paths.said_of(problem)}", hint=hint) from None
 
 
 def _change(args: argparse.Namespace, text: str, device: libvirt.Device) -> str:

@@ -358,6 +358,7 @@ def run(args: argparse.Namespace) -> int:
         if disk is not None:
             appdisk.look_up(disk)
         setup.ensure(args, ("qemu",) if args.own else kinds.targets(_kernel(args), [_hints(args)]))
+        hints.check_built([] if args.own else [_hints(args)])
         if disk is not None:
             appdisk.make(disk)
     accel = comparison.choose_accel(args.time == "virtual")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import units
+from cint import paths, units
 from cint.errors import CintError, UsageError
 from cint.timeline.importers import blkparse, fiolog, nvmebt
 from cint.timeline.importers.requests import Found
@@ -44,12 +44,10 @@ class Choice:
 def _bytes(path: Path) -> tuple[str, bytes]:
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
     except OSError as problem:
-        raise CintError(f"{path}: {problem.strerror}") from None
+        raise UsageError(f"{path}: {paths.said_of(problem)}") from None
     if b"\0" in data[:4096] and data[1:4] != blkparse.BINARY:
-        raise CintError(f"{path}: this is no text")
+        raise UsageError(f"{path}: this is no text")
     return str(path), data
 
 
