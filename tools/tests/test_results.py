@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -113,6 +114,27 @@ def test_results_are_removed_and_labelled(shelf: Path,
     for words in (["rm"], ["rename", "latest"], ["rm", "latest", "--json"]):
         assert cli.main(["results", *words]) == 2
     assert "--json is of the list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "name", "why"), [
+    ("notes.txt", "DIR", "there is more in it than ./cint compare leaves: notes.txt"),
+    ("x.png", "DIR/results.json", "that is a file; name the directory"),
+])
+def test_what_compare_did_not_make_is_not_removed(
+        shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str, name: str,
+        why: str) -> None:
+    """Of a directory that --out named, into which somebody else has put something since."""
+    place = tmp_path / "mine"
+    shutil.copytree(shelf / "20260101T000000Z-compare", place)
+    (place / more).touch()
+    before = sorted(place.rglob("*")), (place / "results.json").read_bytes()
+    assert cli.main(["results", "rm", name.replace("DIR", str(place))]) == 2
+    assert why in capsys.readouterr().err
+    assert cli.main(["results", "rename", str(place / "results.json"), "label"]) == 2
+    assert (sorted(place.rglob("*")), (place / "results.json").read_bytes()) == before
+    (place / more).unlink()
+    assert cli.main(["results", "rm", str(place)]) == 0
+    assert not place.exists()
 
 
 def test_the_same_results_are_not_compared(shelf: Path,

@@ -12,6 +12,10 @@ from cint import paths
 from cint.errors import CintError, UsageError
 from cint.results import documents, table, unfinished
 
+#: What a comparison leaves in its directory, beside drawings.
+_LEFT = frozenset({"results.json", "results.csv", "report.html", "logs", unfinished.MARK,
+                   unfinished.SAMPLES, unfinished.RUNS})
+
 
 class Listed(TypedDict):
     """An entry as ``./cint results --json`` has it; null where it is not complete."""
@@ -107,6 +111,27 @@ def find(text: str, *, unfinished: bool = False) -> Path:
                      "./cint results lists them; a directory, a name, its beginning, a label and "
                      "'latest' will do" if known else "there are none yet: ./cint compare makes "
                      "some; a directory with results.json will do, too")
+
+
+def own(text: str) -> Path:
+    """The directory of results that is to be changed: one that `compare` made."""
+    place = find(text, unfinished=True).resolve()
+    if not place.is_dir():
+        raise UsageError(f"{text}: that is a file; name the directory that has it")
+    if _entry(place) is None:
+        raise UsageError(f"{text}: these are not results of ./cint compare")
+    return place
+
+
+def alone(text: str) -> Path:
+    """One that is to be removed, with nothing in it that somebody else has put there."""
+    place = own(text)
+    more = sorted(path.name for path in place.iterdir()
+                  if path.name not in _LEFT and path.suffix != ".png")
+    if more:
+        raise UsageError(f"{text}: there is more in it than ./cint compare leaves: {more[0]}",
+                         hint="remove it by hand")
+    return place
 
 
 def _cells(entry: Entry) -> list[str]:

@@ -28,7 +28,7 @@ def _remove(names: list[str]) -> None:
     """Remove results, all of them or none."""
     if not names:
         raise UsageError("results rm: which? ./cint results lists them")
-    places = {library.find(name, unfinished=True).resolve() for name in names}
+    places = {library.alone(name) for name in names}
     for place in places:
         if unfinished.being_made(place):
             raise UsageError(f"results rm {place.name}: another cint is making these results just "
@@ -49,7 +49,7 @@ def _rename(names: list[str]) -> None:
     if len(names) != 2:
         raise UsageError("results rename: a name and the new label, as in "
                          "./cint results rename latest before")
-    place = library.find(names[0])
+    place = library.own(names[0])
     document = documents.load(place)
     document["label"] = names[1]
     documents.write_json(place, document)
