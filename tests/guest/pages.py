@@ -184,7 +184,7 @@ def _headline(ran: Ran) -> bool:
 
 def _mixed(ran: Ran) -> bool:
     """What the tour says of its row."""
-    return (ran.times("mean_us", "cint", "default", "mixed") < 0.9
+    return (ran.times("mean_us", "cint", "default", "mixed") < 0.95
             and ran.times("iops", "cint", "default", "mixed") > 1.1
             and ran.times("device_irqs", "cint", "default", "mixed") < 0.6)
 
