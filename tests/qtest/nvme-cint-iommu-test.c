@@ -12,7 +12,9 @@
 #include "standard-headers/linux/virtio_iommu.h"
 #include "standard-headers/linux/virtio_ring.h"
 #include "libqos/virtio-pci.h"
+#include "hw/pci/pci_regs.h"
 #include "nvme-cint-driver.h"
+#include "nvme-cint-machine.h"
 
 #define IOMMU_ARGS \
     "-machine q35 -device intel-iommu,aw-bits=39 " CINT_NULL_DISK
@@ -213,6 +215,350 @@ static void virtio_free(VirtioIommu *v)
     g_free(v);
 }
 
+/* ---- Faults that are reported ---- */
+
+/*
+ * The IOMMU reports an address that it cannot translate at once, to where the
+ * guest wants it: also of what a controller reads, and of what it would write
+ * to memory only. So each access of a controller may do anything before it
+ * returns, as data and messages may. One page is unmapped, and what is said of
+ * it resets who is at work, or another one that is.
+ */
+#define FAULT_OPTS \
+    ",cint=on,cint.policy=static,cint.static-time=1000000," \
+    "cint.static-thr=50,cint.max-hold=0"
+#define EVENTS          32
+#define BEYOND          (1ull << 32)
+#define SHADOW(id)      (8 * (id))
+
+typedef struct Fault {
+    CintMachine *m;
+    CintTest *t;
+    VirtioIommu *v;
+    QVirtQueue *events;
+    uint64_t hole;          /* the page that goes */
+    uint64_t spare;         /* one that stays */
+    QNvmeSq *sq;
+} Fault;
+
+typedef struct FaultKind {
+    const char *name;
+    void (*prepare)(Fault *f);
+    void (*trigger)(Fault *f);
+    bool cint_only;
+} FaultKind;
+
+/* Where a report has to be for the target to be written. */
+typedef struct FaultTarget {
+    const char *name;
+    uint64_t (*report)(const Fault *f);
+} FaultTarget;
+
+/* The address that is reported has bit 15 set: it is in f->hole. */
+static uint64_t over_flr(const Fault *f)
+{
+    return cint_flr_at(f->t->pdev) -
+           offsetof(struct virtio_iommu_fault, address);
+}
+
+/* Its upper half is 0. */
+static uint64_t over_cc_of(const CintNode *node)
+{
+    return node->t.nvme->bar.addr + NVME_REG_CC -
+           offsetof(struct virtio_iommu_fault, address) - 4;
+}
+
+static uint64_t over_cc(const Fault *f)
+{
+    return over_cc_of(&f->m->node[0]);
+}
+
+static uint64_t over_other_cc(const Fault *f)
+{
+    return over_cc_of(&f->m->node[1]);
+}
+
+static const FaultTarget fault_targets[] = {
+    { "own-flr", over_flr },
+    { "own-cc", over_cc },
+    { "other-cc", over_other_cc },
+};
+
+static QNvmeSq *sq_at(Fault *f, uint16_t id, QNvmeCq *cq, uint64_t addr)
+{
+    QNvmeSq *sq = g_new0(QNvmeSq, 1);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_CREATE_SQ,
+        .dptr.prp1 = cpu_to_le64(addr),
+        .cdw10 = cpu_to_le32((CINT_ENTRIES - 1) << 16 | id),
+        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
+    };
+
+    *sq = (QNvmeSq) {
+        .ctrl = f->t->nvme, .cq = cq, .id = id, .entries = CINT_ENTRIES,
+        .addr = addr,
+    };
+    g_assert_cmphex(qnvme_admin(f->t->nvme, &cmd, NULL), ==, 0);
+    f->t->nvme->sqs[id] = sq;
+    return sq;
+}
+
+static void have_queues(Fault *f)
+{
+    f->sq = cint_queues(f->t, 1);
+}
+
+static void have_sq(Fault *f)
+{
+    f->sq = sq_at(f, 1, qnvme_create_cq(f->t->nvme, 1, CINT_ENTRIES, 1),
+                  f->hole);
+}
+
+static void have_cq(Fault *f)
+{
+    f->sq = qnvme_create_sq(f->t->nvme, 1, CINT_ENTRIES,
+                            cint_create_cq_at(f->t, 1, CINT_ENTRIES, f->hole));
+}
+
+static void have_record(Fault *f)
+{
+    g_assert_cmphex(cint_set_status(f->t, f->hole, 2, 0), ==, 0);
+    have_queues(f);
+}
+
+static void use_shadow(Fault *f, uint64_t shadow, uint64_t event_idx)
+{
+    have_queues(f);
+    g_assert_cmphex(qnvme_admin(f->t->nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_DBBUF_CONFIG,
+        .dptr.prp1 = cpu_to_le64(shadow),
+        .dptr.prp2 = cpu_to_le64(event_idx),
+    }, NULL), ==, 0);
+    qtest_writel(f->m->qts, shadow + SHADOW(1), 3);
+}
+
+static void have_shadow(Fault *f)
+{
+    use_shadow(f, f->hole, f->spare);
+}
+
+static void have_event_idx(Fault *f)
+{
+    use_shadow(f, f->spare, f->hole);
+}
+
+static void do_reads(Fault *f)
+{
+    cint_read(f->t, f->sq, 3);
+}
+
+static void push_rw(Fault *f, uint8_t opcode, uint64_t prp1, uint64_t prp2)
+{
+    NvmeCmd cmd = qnvme_rw_cmd(opcode, &f->t->buf, 0, 512);
+
+    cmd.cdw12 = cpu_to_le32(3 * QNVME_PAGE_SIZE / 512 - 1);
+    cmd.dptr.prp1 = cpu_to_le64(prp1);
+    cmd.dptr.prp2 = cpu_to_le64(prp2);
+    qnvme_push(f->sq, &cmd);
+}
+
+/* Among others in the same pass. */
+static void do_rw(Fault *f, uint8_t opcode, uint64_t prp1, uint64_t prp2)
+{
+    qnvme_push_read(f->sq, &f->t->buf, 0, QNVME_PAGE_SIZE);
+    push_rw(f, opcode, prp1, prp2);
+    qnvme_push_read(f->sq, &f->t->buf, 0, QNVME_PAGE_SIZE);
+    qnvme_ring_sq(f->sq);
+}
+
+static uint64_t list_of(Fault *f, uint64_t page)
+{
+    qtest_writeq(f->m->qts, f->spare, page);
+    qtest_writeq(f->m->qts, f->spare + 8, f->t->buf.addr);
+    return f->spare;
+}
+
+static void do_read_data(Fault *f)
+{
+    do_rw(f, NVME_CMD_READ, f->t->buf.addr, list_of(f, f->hole));
+}
+
+static void do_write_data(Fault *f)
+{
+    do_rw(f, NVME_CMD_WRITE, f->hole, list_of(f, f->t->buf.addr));
+}
+
+static void do_list(Fault *f)
+{
+    do_rw(f, NVME_CMD_READ, f->t->buf.addr, f->hole);
+}
+
+static void do_zeroes_ranges(Fault *f)
+{
+    qnvme_push(f->sq, &(NvmeCmd) {
+        .opcode = NVME_CMD_DSM,
+        .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(f->hole),
+        .cdw11 = cpu_to_le32(NVME_DSMGMT_AD),
+    });
+    qnvme_ring_sq(f->sq);
+}
+
+static void do_identify(Fault *f)
+{
+    cint_push_admin(f->t, NVME_ADM_CMD_IDENTIFY, f->hole, NVME_ID_CNS_CTRL, 0);
+    qnvme_ring_sq(&f->t->nvme->admin_sq);
+}
+
+static void do_set_feature(Fault *f)
+{
+    cint_push_admin(f->t, NVME_ADM_CMD_SET_FEATURES, f->hole, NVME_TIMESTAMP,
+                    0);
+    qnvme_ring_sq(&f->t->nvme->admin_sq);
+}
+
+static const FaultKind fault_kinds[] = {
+    { "sqe", have_sq, do_reads },
+    { "cqe", have_cq, do_reads },
+    { "record", have_record, do_reads, .cint_only = true },
+    { "shadow-doorbell", have_shadow, do_reads },
+    { "event-index", have_event_idx, do_reads },
+    { "read-data", have_queues, do_read_data },
+    { "write-data", have_queues, do_write_data },
+    { "list", have_queues, do_list },
+    { "ranges", have_queues, do_zeroes_ranges },
+    { "identify", have_queues, do_identify },
+    { "set-feature", have_queues, do_set_feature },
+};
+
+/* A page whose address does harm where it is reported. */
+static uint64_t harmful_page(Fault *f)
+{
+    uint64_t size = 2 * PCI_EXP_DEVCTL_BCR_FLR;
+    uint64_t addr = qnvme_buf_new(f->t->nvme, 2 * size).addr;
+
+    return QEMU_ALIGN_UP(addr, size) + PCI_EXP_DEVCTL_BCR_FLR;
+}
+
+/* What is reported is written over the target. */
+static void report_to(Fault *f, uint64_t at)
+{
+    int i;
+
+    for (i = 0; i < EVENTS; i++) {
+        uint32_t buffer = qvirtqueue_add(f->m->qts, f->events, at,
+                                         sizeof(struct virtio_iommu_fault),
+                                         true, false);
+
+        qvirtqueue_kick(f->m->qts, &f->v->dev->vdev, f->events, buffer);
+    }
+}
+
+static void begin_faults(Fault *f)
+{
+    QPCIAddress addr = { .devfn = QPCI_DEVFN(VIRTIO_SLOT, 0) };
+    QVirtioDevice *dev;
+    VirtioIommu *v = g_new0(VirtioIommu, 1);
+
+    f->v = v;
+    v->t = f->t;
+    v->dev = virtio_pci_new(f->m->bus, &addr);
+    dev = &v->dev->vdev;
+    qvirtio_pci_device_enable(v->dev);
+    qvirtio_reset(dev);
+    qvirtio_set_acknowledge(dev);
+    qvirtio_set_driver(dev);
+    qvirtio_set_features(dev, 1ull << VIRTIO_F_VERSION_1 |
+                              1ull << VIRTIO_IOMMU_F_MAP_UNMAP);
+    v->requests = qvirtqueue_setup(dev, f->t->nvme->alloc, 0);
+    f->events = qvirtqueue_setup(dev, f->t->nvme->alloc, 1);
+    qvirtio_set_driver_ok(dev);
+    attach(v);
+    map(v, 0, f->hole, 0);
+    map(v, f->hole, QNVME_PAGE_SIZE, f->hole);
+    map(v, f->hole + QNVME_PAGE_SIZE, BEYOND - f->hole - QNVME_PAGE_SIZE,
+        f->hole + QNVME_PAGE_SIZE);
+}
+
+typedef struct FaultCase {
+    const FaultTarget *target;
+    const char *opts;
+} FaultCase;
+
+static void keep_other_busy(Fault *f)
+{
+    CintTest *other = &f->m->node[1].t;
+
+    cint_read(other, cint_queues(other, 1), 3);
+    cint_let_run(other);
+}
+
+static void fault_one(CintMachine *m, const FaultCase *c, const FaultKind *kind)
+{
+    Fault f = { .m = m, .t = &m->node[0].t };
+
+    cint_step("%s at %s", kind->name, c->target->name);
+    f.hole = harmful_page(&f);
+    f.spare = qnvme_buf_new(f.t->nvme, QNVME_PAGE_SIZE).addr;
+    begin_faults(&f);
+    kind->prepare(&f);
+    keep_other_busy(&f);
+    unmap(f.v, f.hole, QNVME_PAGE_SIZE);
+    report_to(&f, c->target->report(&f));
+    kind->trigger(&f);
+    cint_machine_run(m, 2000000);
+    map(f.v, f.hole, QNVME_PAGE_SIZE, f.hole);
+    qvirtio_reset(&f.v->dev->vdev);
+    cint_machine_expect_recovers(m);
+    qvirtio_pci_destructor(&f.v->dev->obj);
+    g_free(f.v->dev);
+    g_free(f.v);
+}
+
+static void test_faults(const void *opaque)
+{
+    const FaultCase *c = opaque;
+    g_autofree char *device = g_strconcat(",drive=d0", c->opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = device }, { .opts = ",drive=d1" }, { NULL },
+    };
+    CintMachine *m = cint_machine_new("-device virtio-iommu-pci,addr=6 "
+                                      CINT_NULL_NODE("d0", "")
+                                      CINT_SLOW_NODE("d1", 50000000), plans,
+                                      NULL);
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(fault_kinds); i++) {
+        if (!fault_kinds[i].cint_only || *c->opts) {
+            fault_one(m, c, &fault_kinds[i]);
+        }
+    }
+    cint_machine_free(m);
+}
+
+static void add_fault_tests(void)
+{
+    static const CintCase modes[] = {
+        { "off", "" },
+        { "real", FAULT_OPTS ",cint.time=real" },
+        { "virtual", FAULT_OPTS ",cint.time=virtual" },
+    };
+    static FaultCase cases[ARRAY_SIZE(modes) * ARRAY_SIZE(fault_targets)];
+    FaultCase *c = cases;
+    size_t i, j;
+
+    for (i = 0; i < ARRAY_SIZE(modes); i++) {
+        for (j = 0; j < ARRAY_SIZE(fault_targets); j++, c++) {
+            g_autofree char *path = g_strdup_printf(
+                "/nvme-cint/iommu/fault-reported/%s/%s",
+                fault_targets[j].name, modes[i].name);
+
+            *c = (FaultCase) { &fault_targets[j], modes[i].opts };
+            qtest_add_data_func(path, c, test_faults);
+        }
+    }
+}
+
 /* ---- Tests ---- */
 
 static CintTest *boot_with(const char *args, uint64_t *records)
@@ -367,9 +713,10 @@ static void test_data_unmapped(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
+    cint_watch_init(&argc, &argv);
     if (qtest_has_device("virtio-iommu-pci")) {
         qtest_add_func("/nvme-cint/iommu/virtio", test_virtio);
+        add_fault_tests();
     }
     if (!qtest_has_device("intel-iommu")) {
         g_test_skip("this QEMU has no intel-iommu");
