@@ -536,24 +536,26 @@ static void test_faults(const void *opaque)
     cint_machine_free(m);
 }
 
+static const CintCase fault_modes[] = {
+    { "off", "" },
+    { "real", FAULT_OPTS ",cint.time=real" },
+    { "virtual", FAULT_OPTS ",cint.time=virtual" },
+};
+
 static void add_fault_tests(void)
 {
-    static const CintCase modes[] = {
-        { "off", "" },
-        { "real", FAULT_OPTS ",cint.time=real" },
-        { "virtual", FAULT_OPTS ",cint.time=virtual" },
-    };
-    static FaultCase cases[ARRAY_SIZE(modes) * ARRAY_SIZE(fault_targets)];
+    static FaultCase cases[ARRAY_SIZE(fault_modes) *
+                           ARRAY_SIZE(fault_targets)];
     FaultCase *c = cases;
     size_t i, j;
 
-    for (i = 0; i < ARRAY_SIZE(modes); i++) {
+    for (i = 0; i < ARRAY_SIZE(fault_modes); i++) {
         for (j = 0; j < ARRAY_SIZE(fault_targets); j++, c++) {
             g_autofree char *path = g_strdup_printf(
                 "/nvme-cint/iommu/fault-reported/%s/%s",
-                fault_targets[j].name, modes[i].name);
+                fault_targets[j].name, fault_modes[i].name);
 
-            *c = (FaultCase) { &fault_targets[j], modes[i].opts };
+            *c = (FaultCase) { &fault_targets[j], fault_modes[i].opts };
             qtest_add_data_func(path, c, test_faults);
         }
     }

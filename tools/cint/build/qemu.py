@@ -89,6 +89,7 @@ UPSTREAM_TESTS = {
               "tests/unit/test-bdrv-drain", "tests/unit/test-block-iothread",
               "tests/unit/test-thread-pool"),
     "icount": ("tests/qtest/icount-slot-test",),
+    "iommu": ("tests/qtest/qos-test",),
     "nvme": ("tests/qtest/qos-test",),
     # Firmware under TCG that maps BARs, and that reads while others are mapped.
     "physmem": ("tests/qtest/vmgenid-test", "tests/qtest/tlb-view-test"),
