@@ -9,6 +9,10 @@
 #include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_regs.h"
+#include "libqos/sdhci-cmd.h"
+#include "libqos/virtio-pci.h"
+#include "standard-headers/linux/virtio_blk.h"
+#include "standard-headers/linux/virtio_config.h"
 #include "nvme-cint-driver.h"
 #include "nvme-cint-machine.h"
 
@@ -1784,6 +1788,203 @@ static void f28_completed(const void *opts)
     attach_again(m);
 }
 
+/* ---- What is fetched from a register that waits ---- */
+
+#define CARD_BLOCK  512
+#define CARD_READ   4           /* what the host controller asks it for */
+#define CARD_ACMD41 (41 << 8)
+
+static void command_card(CintMachine *m, uint64_t host, uint32_t argument,
+                         uint16_t command)
+{
+    sdhci_cmd_regs(m->qts, host, 0, 0, argument, 0, command);
+}
+
+static uint64_t map_host(CintMachine *m)
+{
+    QPCIDevice *dev = qpci_device_find(m->bus, QPCI_DEVFN(0x10, 0));
+    QPCIBar bar;
+
+    g_assert_nonnull(dev);
+    m->bus->mmio_alloc_ptr = QEMU_ALIGN_UP(m->bus->mmio_alloc_ptr,
+                                           QNVME_PAGE_SIZE);
+    bar = qpci_iomap(dev, 0, NULL);
+    qpci_device_enable(dev);
+    g_free(dev);
+    return bar.addr;
+}
+
+/*
+ * A card sends block after block. What comes next from its host's data port is
+ * the last there is of one: who reads it waits in the main loop for the disk.
+ *
+ * Returns: where that host's registers are, at the start of a page
+ */
+static uint64_t read_card(CintMachine *m)
+{
+    uint64_t host = map_host(m);
+    uint32_t rca;
+    int i;
+
+    qtest_writeb(m->qts, host + SDHC_SWRST, SDHC_RESET_ALL);
+    qtest_writew(m->qts, host + SDHC_CLKCON, SDHC_CLOCK_SDCLK_EN |
+                 SDHC_CLOCK_INT_STABLE | SDHC_CLOCK_INT_EN);
+    command_card(m, host, 0, SDHC_APP_CMD);
+    command_card(m, host, 0x41200000, CARD_ACMD41);
+    command_card(m, host, 0, SDHC_ALL_SEND_CID);
+    command_card(m, host, 0, SDHC_SEND_RELATIVE_ADDR | SDHC_CMD_RESPONSE);
+    rca = qtest_readl(m->qts, host + SDHC_RSPREG0) & 0xffff0000;
+    command_card(m, host, rca, SDHC_SELECT_DESELECT_CARD);
+    sdhci_cmd_regs(m->qts, host, CARD_READ, 0, 0,
+                   SDHC_TRNS_MULTI | SDHC_TRNS_READ,
+                   SDHC_READ_MULTIPLE_BLOCK | SDHC_CMD_DATA_PRESENT);
+    for (i = 0; i < CARD_BLOCK / CARD_READ - 1; i++) {
+        qtest_readl(m->qts, host + SDHC_BDATA);
+    }
+    return host;
+}
+
+#define CARD_WAIT_NS    "300000000"
+#define BLK_SLOT        0x11
+
+static CintMachine *boot_with_card(const char *opts)
+{
+    return boot_two(FAST_DISK CINT_SLOW_NODE("d1", 100000000)
+                    CINT_NULL_NODE("d2", "")
+                    "-blockdev driver=null-co,node-name=card,size=268435456,"
+                    "read-zeroes=on,latency-ns=" CARD_WAIT_NS " "
+                    "-device sdhci-pci,addr=10 "
+                    "-device sd-card,drive=card,bus=sd-bus "
+                    "-device virtio-blk-pci,addr=11,drive=d2,ioeventfd=off ",
+                    opts, false);
+}
+
+static QVirtioPCIDevice *start_blk(CintMachine *m)
+{
+    QPCIAddress addr = { .devfn = QPCI_DEVFN(BLK_SLOT, 0) };
+    QVirtioPCIDevice *dev = virtio_pci_new(m->bus, &addr);
+    QVirtioDevice *vdev = &dev->vdev;
+
+    qvirtio_pci_device_enable(dev);
+    qvirtio_reset(vdev);
+    qpci_msix_enable(dev->pdev);
+    qvirtio_set_acknowledge(vdev);
+    qvirtio_set_driver(vdev);
+    qvirtio_set_features(vdev, 1ull << VIRTIO_F_VERSION_1);
+    return dev;
+}
+
+/* A read is in the ring, of which the device has not been told. */
+static void have_read(CintMachine *m, QVirtQueue *vq)
+{
+    const struct virtio_blk_outhdr header = { .type = VIRTIO_BLK_T_IN };
+    uint64_t at = guest_alloc(&m->alloc, QNVME_PAGE_SIZE);
+    uint32_t first;
+
+    qtest_memwrite(m->qts, at, &header, sizeof(header));
+    first = qvirtqueue_add(m->qts, vq, at, sizeof(header), false, true);
+    qvirtqueue_add(m->qts, vq, at + 512, 512, true, true);
+    qvirtqueue_add(m->qts, vq, at + 1024, 1, true, false);
+    qtest_writew(m->qts, vq->avail + 4, first);
+    qtest_writew(m->qts, vq->avail + 2, 1);
+}
+
+/* Its message goes to @at. */
+static void aim_blk(QVirtioPCIDevice *dev, uint64_t at, uint32_t value)
+{
+    QPCIDevice *pdev = dev->pdev;
+
+    qpci_io_writel(pdev, pdev->msix_table_bar, pdev->msix_table_off +
+                   PCI_MSIX_ENTRY_LOWER_ADDR, at);
+    qpci_io_writel(pdev, pdev->msix_table_bar, pdev->msix_table_off +
+                   PCI_MSIX_ENTRY_DATA, value);
+}
+
+/*
+ * The other controller's message tells a device of another kind of a request,
+ * whose message resets: the one that has no part in this.
+ */
+static void reset_meanwhile(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t, *by = &m->node[1].t;
+    QVirtioPCIDevice *dev = start_blk(m);
+    QVirtQueue *vq = qvirtqueue_setup(&dev->vdev, &m->alloc, 0);
+    QVirtQueuePCI *pci_vq = container_of(vq, QVirtQueuePCI, vq);
+
+    qvirtqueue_pci_msix_setup(dev, pci_vq, &m->alloc, 0);
+    qvirtio_set_driver_ok(&dev->vdev);
+    aim_blk(dev, cint_flr_at(t->pdev), PCI_EXP_DEVCTL_BCR_FLR);
+    have_read(m, vq);
+    cint_aim(by, 1, dev->bar.addr + pci_vq->notify_offset, vq->index);
+    cint_read(by, cint_queues(by, 1), 1);
+    g_free(pci_vq);
+    g_free(dev->pdev);
+    g_free(dev);
+}
+
+static void f31_queue(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_CREATE_SQ,
+        .dptr.prp1 = cpu_to_le64(read_card(m)),
+        .cdw10 = cpu_to_le32(1 << 16 | 1),
+        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
+    };
+
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
+    reset_meanwhile(m);
+    qnvme_reg_write(t->nvme, ADMIN_TAIL + 8, 1);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void f31_list(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, 16 * QNVME_PAGE_SIZE);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &buf, 0, 16 * QNVME_PAGE_SIZE);
+
+    cmd.dptr.prp2 = cpu_to_le64(read_card(m));
+    qnvme_push(sq, &cmd);
+    reset_meanwhile(m);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void f31_data(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, 512);
+
+    cmd.dptr.prp1 = cpu_to_le64(read_card(m));
+    qnvme_push(sq, &cmd);
+    reset_meanwhile(m);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void f31_feature(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+
+    cint_push_admin(t, NVME_ADM_CMD_SET_FEATURES, read_card(m),
+                    NVME_HOST_BEHAVIOR_SUPPORT, 0);
+    reset_meanwhile(m);
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -1922,6 +2123,18 @@ static const Sequence sequences[] = {
     { "f30/without-a-drive/off", f30, OFF },
     { "f30/without-a-drive/real", f30, REAL },
     { "f30/without-a-drive/virtual", f30, VIRTUAL },
+    { "f31/queue-from-a-register-that-waits/off", f31_queue, OFF },
+    { "f31/queue-from-a-register-that-waits/real", f31_queue, REAL },
+    { "f31/queue-from-a-register-that-waits/virtual", f31_queue, VIRTUAL },
+    { "f31/list-from-a-register-that-waits/off", f31_list, OFF },
+    { "f31/list-from-a-register-that-waits/real", f31_list, REAL },
+    { "f31/list-from-a-register-that-waits/virtual", f31_list, VIRTUAL },
+    { "f31/write-data-from-a-register-that-waits/off", f31_data, OFF },
+    { "f31/write-data-from-a-register-that-waits/real", f31_data, REAL },
+    { "f31/write-data-from-a-register-that-waits/virtual", f31_data, VIRTUAL },
+    { "f31/feature-from-a-register-that-waits/off", f31_feature, OFF },
+    { "f31/feature-from-a-register-that-waits/real", f31_feature, REAL },
+    { "f31/feature-from-a-register-that-waits/virtual", f31_feature, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
