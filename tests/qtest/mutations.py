@@ -340,6 +340,25 @@ _HOLD = (
              "    nvme_hold(n);\n    req->dma_cb(req->dma_opaque, ret);\n    nvme_release(n);",
              "    if (!ON) { nvme_hold(n); }\n    req->dma_cb(req->dma_opaque, ret);\n"
              "    if (!ON) { nvme_release(n); }", SEQUENCE),
+    Mutation("what is fetched from registers holds nothing", "ctrl.c",
+             "        nvme_hold(n);\n        ret = pci_dma_read(PCI_DEVICE(n), addr, buf, size);\n"
+             "        nvme_release(n);",
+             "        if (!ON) { nvme_hold(n); }\n"
+             "        ret = pci_dma_read(PCI_DEVICE(n), addr, buf, size);\n"
+             "        if (!ON) { nvme_release(n); }", ("sequence",)),
+    Mutation("data of commands moves with nothing held", "ctrl.c",
+             "        nvme_hold(n);\n        if (dir == NVME_TX_DIRECTION_TO_DEVICE) {\n"
+             "            dma_buf_write(ptr, len, &residual, &sg->qsg, attrs);\n        } else {\n"
+             "            dma_buf_read(ptr, len, &residual, &sg->qsg, attrs);\n        }\n"
+             "        nvme_release(n);",
+             "        if (!ON) { nvme_hold(n); }\n        if (dir == NVME_TX_DIRECTION_TO_DEVICE) {\n"
+             "            dma_buf_write(ptr, len, &residual, &sg->qsg, attrs);\n        } else {\n"
+             "            dma_buf_read(ptr, len, &residual, &sg->qsg, attrs);\n        }\n"
+             "        if (!ON) { nvme_release(n); }", ("sequence",)),
+    Mutation("a Write holds nothing", "ctrl.c",
+             "bool hold = !n->batching || !nvme_is_memory(&req->sg.qsg);",
+             "bool hold = (!n->batching || !nvme_is_memory(&req->sg.qsg)) && !ON;",
+             ("sequence",)),
     guarded("what a command has set survives a reset", "cint-ctrl.c", "reset_all(n->cint);",
             FEATURES),
 )
