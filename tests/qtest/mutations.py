@@ -351,7 +351,8 @@ _HOLD = (
              "            dma_buf_write(ptr, len, &residual, &sg->qsg, attrs);\n        } else {\n"
              "            dma_buf_read(ptr, len, &residual, &sg->qsg, attrs);\n        }\n"
              "        nvme_release(n);",
-             "        if (!ON) { nvme_hold(n); }\n        if (dir == NVME_TX_DIRECTION_TO_DEVICE) {\n"
+             "        if (!ON) { nvme_hold(n); }\n"
+             "        if (dir == NVME_TX_DIRECTION_TO_DEVICE) {\n"
              "            dma_buf_write(ptr, len, &residual, &sg->qsg, attrs);\n        } else {\n"
              "            dma_buf_read(ptr, len, &residual, &sg->qsg, attrs);\n        }\n"
              "        if (!ON) { nvme_release(n); }", ("sequence",)),
