@@ -25,9 +25,6 @@ from cint.measure.workloads import Workload
 
 GEN2, JITTER, ONE_SQ, TWO_SQS = "gen2/", "jitter/", "one SQ/", "two SQs/"
 KNOWN: Mapping[str, Deviation] = {
-    "sync 8: latency, auto against hints": Deviation(0.95, 1.06, (
-        "with eight threads on one CPU chance decides who runs when: with hints the three seeds "
-        "themselves lie 4 % apart. auto has about a third of the interrupts there")),
     f"{GEN2}mixed: who waits, auto against hints": Deviation(0.95, 1.12, (
         "a read takes 3.5 us there, less than the guest takes to answer it. With hints the seeds "
         "lie 6 % apart; in the seed that is best with hints auto has 2 % more than default")),
