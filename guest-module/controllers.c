@@ -142,21 +142,23 @@ static bool copy_data(struct request *rq, unsigned int at, void *buffer, unsigne
 	return begin >= at + len;
 }
 
-static void watch(struct request *rq)
+/* False if there is no place. */
+static bool watch(struct request *rq)
 {
 	struct request **place = NULL;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(watched); i++) {
 		if (watched[i] == rq)
-			return;
+			return true;
 		if (!watched[i] && !place)
 			place = &watched[i];
 	}
 	if (!place)
-		return;
+		return false;
 	*place = rq;
 	atomic_inc(&controllers_watching);
+	return true;
 }
 
 /* Whether it was watched. */
@@ -187,9 +189,10 @@ void controllers_sent(struct request *rq, const struct nvme_command *cmd)
 		return;
 	/* One that was given up was not seen to end; its request is another command's now. */
 	raw_spin_lock_irqsave(&lock, flags);
-	if (asks)
-		watch(rq);
-	else
+	/* An answer that will not be seen is none. */
+	if (asks && !watch(rq))
+		learn(rq, false);
+	if (!asks)
 		unwatch(rq);
 	raw_spin_unlock_irqrestore(&lock, flags);
 }
