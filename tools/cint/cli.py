@@ -194,6 +194,8 @@ def _tree(*needed: str) -> Callable[[str], Path]:
         path = Path(text).expanduser().resolve()
         if tarball.is_tarball(path):
             return path
+        if not path.exists():
+            raise argparse.ArgumentTypeError(f"{text}: there is no such directory, or tarball")
         for name in needed:
             if not (path / name).exists():
                 raise argparse.ArgumentTypeError(f"{text} has no {name}: not the right source tree")

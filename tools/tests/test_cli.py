@@ -146,6 +146,15 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["libvirt", "--drive", "/etc"], "--drive /etc: that is a directory"),
     (["libvirt", "--domain", "/nowhere"], "--domain /nowhere: there is no such file"),
     (["top", "--interval", "0.01", "s"], "--interval 0.01: must be at least 50ms"),
+    (["trace", "--plot", "x.bmp", "/nowhere"], "--plot x.bmp: the name has to end in .png"),
+    (["replay", "--sweep", "delta=1us..5us,thr=1..4", "--plot", "x"], "--plot x: the name has to"),
+    (["trace", "--perfetto", "/nowhere/x", "log"], "/nowhere/x: /nowhere is no directory"),
+    (["compare", "--cluster", "foo", "--dry-run"], "--cluster foo: not an address; give tcp://"),
+    (["calibrate", "--cluster", "tcp://host"], "--cluster tcp://host: not an address"),
+    (["figure", "cint-fig8", "--cluster", "tcp://h:70000"], "--cluster tcp://h:70000: not an"),
+    (["compare", "--linux-src", "/nowhere", "--dry-run"], "/nowhere: there is no such directory"),
+    (["port", "--qemu-src", "/etc"], "--qemu-src: /etc has no configure: not the right source"),
+    (["patches", "export", "/etc/passwd", "--qemu"], "/etc/passwd: that is a file"),
 ])
 def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],
                                                     words: list[str], text: str) -> None:

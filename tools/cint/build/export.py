@@ -244,11 +244,18 @@ def _apply(repository: git.Repository, commit: Commit, person: Mapping[str, str]
         repository.git("commit", "-q", "--amend", "--no-edit", "--no-verify", env=person)
 
 
+def check_place(directory: Path) -> None:
+    """Refuse a directory that has something in it, and what is none."""
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory}: that is a file", hint="name a new directory")
+    if directory.exists() and any(directory.iterdir()):
+        raise CintError(f"{directory}: not an empty directory", hint="name a new one")
+
+
 def export(series: Series, directory: Path, own: Path | None, base: str | None,
            sender: Person | None = None) -> None:
     """Make the branch in `directory`, which is new or empty; by `sender` if there is one."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise CintError(f"{directory}: not an empty directory", hint="name a new one")
+    check_place(directory)
     before, listed = patches.with_base(series.directory)
     overlay = patches.overlay_map() if series.overlay else {}
     commits = plan(listed, overlay)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from cint import units
 from cint.errors import UsageError
@@ -24,9 +25,23 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
                         help=argparse.SUPPRESS)
 
 
+#: A Dask scheduler's: how it is reached, host, port.
+ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s:/]+):([0-9]{1,5})")
+
+
+def address(text: str, option: str = "") -> str:
+    """A scheduler's address, as it was typed; :class:`UsageError` where it is none."""
+    found = ADDRESS.fullmatch(text)
+    if not found or not 0 < int(found[3]) < 1 << 16:
+        raise UsageError(f"{f'{option} {text}'.strip()}: not an address; give tcp://HOST:PORT or "
+                         "tls://HOST:PORT")
+    return text
+
+
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     """Where runs run, for all verbs that boot guests to measure them."""
     parser.add_argument("--cluster", metavar="ADDRESS", default="",
+                        type=lambda text: text and address(text, "--cluster"),
                         help="run the guests on the workers of this Dask scheduler "
                              "(tcp://HOST:PORT or tls://HOST:PORT); ./cint worker starts them, see "
                              "docs/cluster.md")

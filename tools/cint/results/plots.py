@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cint import paths
+from cint import paths, steps
 from cint.errors import UsageError
 from cint.measure import metrics, sampling
 from cint.measure.metrics import Drawing
@@ -26,8 +26,16 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F
 # hides the small ones.
 LOG_RATIO = 20.0
 HEIGHT_IN = 3.8
+#: What the name of a drawing may end in, where a person chooses it.
+KINDS = (".png", ".svg", ".pdf")
 # A wider figure has its workloads below each other.
 MAX_WIDTH_IN = 16.0
+
+
+def check_name(option: str, path: Path) -> None:
+    """Refuse a name of a drawing that says no kind of file."""
+    if path.suffix not in KINDS:
+        raise UsageError(f"{option} {path}: the name has to end in {', '.join(KINDS)}")
 
 
 def pyplot() -> Any:
@@ -246,7 +254,9 @@ def write(document: documents.Document, directory: Path) -> list[Path]:
 def save(plt: Any, figure: Any, path: Path) -> None:
     """Write what --plot asks for, PNG, SVG or PDF by the suffix, and forget the figure."""
     try:
-        figure.savefig(path)
+        # Whole or not at all: half a file looks like a drawing.
+        with steps.replacing(path) as fresh:
+            figure.savefig(fresh, format=path.suffix.removeprefix("."))
     except (OSError, ValueError) as problem:
         raise UsageError(f"--plot {path}: {problem}") from None
     finally:

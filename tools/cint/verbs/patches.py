@@ -45,12 +45,35 @@ def declare(parser: argparse.ArgumentParser) -> None:
                         help="check: compile what each patch of the guest's series touches")
 
 
-def _export(args: argparse.Namespace) -> int:
+def _check_export(args: argparse.Namespace) -> None:
     if args.directory is None:
         raise UsageError("patches export: into which directory?",
                          hint="./cint patches export DIR --qemu, or --linux")
     if args.package is None:
         raise UsageError("patches export: which series?", hint="say --qemu or --linux")
+    series.choose(args.package, args.series)
+    export.check_place(args.directory)
+    if args.sender is not None:
+        export.parse_sender(args.sender)
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together, before anything is installed or fetched for it."""
+    if args.build and args.what != "check":
+        raise UsageError("--build: only with check")
+    if args.what == "export":
+        _check_export(args)
+        return
+    if args.directory is not None or args.package is not None:
+        raise UsageError(f"patches {args.what}: a directory, --qemu and --linux are for export")
+    if args.sender is not None:
+        raise UsageError("--from: only with export")
+    for option in ("base", "series"):
+        if args.what != "refresh" and getattr(args, option):
+            raise UsageError(f"--{option}: only with refresh and export")
+
+
+def _export(args: argparse.Namespace) -> int:
     chosen = series.choose(args.package, args.series)
     sender = export.parse_sender(args.sender) if args.sender is not None else None
     export.export(chosen, args.directory.resolve(), chosen.own(args), args.base, sender)
@@ -59,20 +82,12 @@ def _export(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    if args.build and args.what != "check":
-        raise UsageError("--build: only with check")
+    check(args)
     setup.ensure(args, (), ("sources", "series") if args.build else ("sources",))
     if args.what == "export":
         return _export(args)
-    if args.directory is not None or args.package is not None:
-        raise UsageError(f"patches {args.what}: a directory, --qemu and --linux are for export")
-    if args.sender is not None:
-        raise UsageError("--from: only with export")
     if args.what == "refresh":
         return series.refresh(args)
-    for option in ("base", "series"):
-        if getattr(args, option):
-            raise UsageError(f"--{option}: only with refresh and export")
     if args.what == "cover":
         return series.write_covers()
     code = series.check(args)

@@ -20,7 +20,7 @@ from cint.device import properties, scale
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.measure import sweep
 from cint.options import policies
-from cint.results import documents, grid
+from cint.results import documents, grid, plots
 from cint.timeline import importers
 from cint.timeline.importers import log
 
@@ -201,6 +201,8 @@ def _check_files(args: argparse.Namespace) -> None:
         raise UsageError(f"one FILE, not {len(args.files)} (only --from fio-lat takes several, one "
                          "a job)")
     args.file = args.files[0] if args.files else None
+    if args.sweep:
+        plots.check_name("--plot", args.plot)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from cint import bootstrap, paths, steps, ui, units
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
-from cint.results import distributions, documents
+from cint.results import distributions, documents, plots
 from cint.timeline import events, summary
 
 EVENTS = f"{events.PREFIX}*"
@@ -185,7 +185,9 @@ def _check_before_recording(args: argparse.Namespace, log: Path) -> None:
         properties.parse_replayed(args.what_if)
     for place in (args.plot, args.perfetto, args.qmp and log):
         if place is not None and not place.parent.is_dir():
-            raise CintError(f"{place}: {place.parent} is no directory")
+            raise UsageError(f"{place}: {place.parent} is no directory")
+    if args.plot is not None:
+        plots.check_name("--plot", args.plot)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import os
-import re
 import sys
 from pathlib import Path
 
 from cint import bootstrap, host, paths, ui, units
 from cint.build import packages
 from cint.errors import UsageError
+from cint.options import store
 
 LOOPBACK = "127.0.0.1"
 PORT = 8786
-_ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s:/]+):([0-9]{1,5})")
 #: Dask's names of the files of a TLS certificate.
 TLS = {"tls-ca-file": "certificate authority of all of them (PEM); with --tls-cert and --tls-key",
        "tls-cert": "this machine's certificate (PEM)", "tls-key": "its key (PEM)"}
@@ -71,10 +70,8 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"{path}: there is no such file")
     if not args.address:
         return
-    match = _ADDRESS.fullmatch(args.address)
-    if not match:
-        raise UsageError(f"{args.address}: not an address; give tcp://HOST:PORT or "
-                         "tls://HOST:PORT")
+    match = store.ADDRESS.fullmatch(store.address(args.address))
+    assert match is not None
     if (match[1] == "tls") != all(given):
         raise UsageError(f"{args.address}: tls:// and --tls-ca-file, --tls-cert, --tls-key go "
                          "together")
