@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cint import __version__, paths, steps, ui
 from cint.build import qemu
-from cint.errors import CintError
+from cint.errors import CintError, UsageError
 
 LIST = Path("share/cint/install.json")
 PROGRAM = Path("bin/qemu-system-x86_64")
@@ -64,7 +64,7 @@ def check_prefix(prefix: Path) -> None:
     while not existing.exists():
         existing = existing.parent
     if not existing.is_dir():
-        raise CintError(f"--prefix {prefix}: {existing} is a file", hint="name a directory")
+        raise UsageError(f"--prefix {prefix}: {existing} is a file", hint="name a directory")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise CintError(f"--prefix {prefix}: {existing} may not be written to",
                         hint="name a directory of your own, or be root")

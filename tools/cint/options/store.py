@@ -41,7 +41,6 @@ def address(text: str, option: str = "") -> str:
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
     """Where runs run, for all verbs that boot guests to measure them."""
     parser.add_argument("--cluster", metavar="ADDRESS", default="",
-                        type=lambda text: text and address(text, "--cluster"),
                         help="run the guests on the workers of this Dask scheduler "
                              "(tcp://HOST:PORT or tls://HOST:PORT); ./cint worker starts them, see "
                              "docs/cluster.md")
@@ -51,6 +50,8 @@ def check(args: argparse.Namespace) -> None:
     """Refuse what says nothing, before anything is built."""
     if args.full_seed is not None and not args.full:
         raise UsageError("--full-seed: only with --full, which draws what is run again")
+    if args.cluster:
+        address(args.cluster, "--cluster")
 
 
 def reuse_from(args: argparse.Namespace) -> runner.Reuse:
