@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -286,6 +287,20 @@ def test_tls_as_documented(machine: vm.Machine, tmp_path: Path,
         settings.config.refresh()
         with pytest.raises(CintError, match="no Dask scheduler answers"):
             go(found, machine, runs)
+
+
+def test_where_nobody_can_listen_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before Dask is installed and started, whose answer is a traceback."""
+    for name in ("300.1.1.1", "192.0.2.7", "no.such.host.invalid"):
+        assert cli.main(["worker", "--scheduler", "--listen", name]) == 2
+        assert f"--listen {name}: no address of this machine" in capsys.readouterr().err
+    with socket.socket() as taken:
+        taken.bind((worker.LOOPBACK, 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert cli.main(["worker", "--scheduler", "--port", port]) == 1
+        assert f"--port {port}: another program listens there" in capsys.readouterr().err
+    worker.check_listening(worker.LOOPBACK, int(port))
 
 
 def test_the_verb_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:

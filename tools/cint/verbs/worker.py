@@ -8,14 +8,16 @@ loopback interface unless told otherwise, because a Dask worker runs whatever it
 from __future__ import annotations
 
 import argparse
+import errno
 import ipaddress
 import os
+import socket
 import sys
 from pathlib import Path
 
 from cint import bootstrap, host, paths, ui, units
 from cint.build import packages
-from cint.errors import UsageError
+from cint.errors import CintError, UsageError
 from cint.options import store
 
 LOOPBACK = "127.0.0.1"
@@ -81,6 +83,26 @@ def check(args: argparse.Namespace) -> None:
                               "docs/cluster.md first")
 
 
+def check_listening(listen: str, port: int) -> None:
+    """Refuse an address that is not this machine's, and a port that another program has.
+
+    Port 0 is any that is free. Dask would end in a traceback.
+    """
+    try:
+        found = socket.getaddrinfo(listen.strip("[]"), port, type=socket.SOCK_STREAM)
+        with socket.socket(found[0][0], socket.SOCK_STREAM) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(found[0][4])
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
+            raise CintError(f"--port {port}: another program listens there",
+                            hint="--port N: another one; 0 is any") from None
+        if problem.errno == errno.EACCES:
+            raise UsageError(f"--port {port}: {problem.strerror}") from None
+        raise UsageError(f"--listen {listen}: no address of this machine",
+                         hint="ip address shows those that it has") from None
+
+
 def command(args: argparse.Namespace) -> list[str]:
     """Dask's program with its options."""
     # Without the dashboard there still is a page of state: neither leaves this machine.
@@ -109,6 +131,8 @@ def _program(name: str, *words: str) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Run the verb: it becomes Dask's program."""
     check(args)
+    check_listening(args.listen, (PORT if args.scheduler else 0) if args.port is None
+                    else args.port)
     if not args.scheduler:
         packages.install(packages.RUNTIME)
         (paths.BUILD / "worker").mkdir(parents=True, exist_ok=True)
