@@ -133,6 +133,11 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["compare", "--policy", "static0"], "both more than 0, or both 0"),
     (["compare", "--drive", "/etc", "--dry-run"], "--drive /etc: that is a directory"),
     (["run", "--drive", "/etc", "--print"], "--drive /etc: that is a directory"),
+    (["run", "--drive", "qcow2", "--print"], "--drive qcow2: this is a qcow2 image"),
+    (["compare", "--drive", "qcow2", "--dry-run"], "--drive qcow2: this is a qcow2 image"),
+    (["compare", "--drive", "short", "--dry-run"], "--drive short: shorter than a block of 4096"),
+    (["run", "--qmp", "/etc", "--print"], "--qmp /etc: something else is there"),
+    (["run", "--policy", "static:time=best", "--print"], "time=best is for ./cint compare"),
     (["run", "--qmp", "/nowhere/s", "--print"], "--qmp /nowhere/s: /nowhere is no directory"),
     (["completion", "tcsh"], "SHELL 'tcsh': there is none"),
     (["libvirt", "--policy", "split:l=cint,t=adaptive"], "has one policy for all queues"),
@@ -156,8 +161,12 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["port", "--qemu-src", "/etc"], "--qemu-src: /etc has no configure: not the right source"),
     (["patches", "export", "/etc/passwd", "--qemu"], "/etc/passwd: that is a file"),
 ])
-def test_what_says_nothing_or_two_things_is_refused(capsys: pytest.CaptureFixture[str],
-                                                    words: list[str], text: str) -> None:
+def test_what_says_nothing_or_two_things_is_refused(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+        words: list[str], text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("qcow2").write_bytes(b"QFI\xfb" + bytes(1 << 16))
+    Path("short").write_bytes(b"x")
     assert cli.main(words) == 2
     assert text in capsys.readouterr().err
 

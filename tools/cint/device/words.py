@@ -69,11 +69,17 @@ class Parameter:
         else:
             found = self._number(text)
         if found is None:
-            meant = f"; for example {self.word}={text}us" \
-                if self.is_time and text.isdigit() and not self.bare else ""
             raise UsageError(f"{owner}: {self.word}={text}: {self.word} is {self._expected()}"
-                             f"{meant}{units.suggestion(text, self.values)}")
+                             f"{self._meant(text)}{units.suggestion(text, self.values)}")
         return found
+
+    def _meant(self, text: str) -> str:
+        """What who typed a time so may have meant."""
+        if self.is_time and text == "best":  # a sweep, and no value
+            return f"; {self.word}=best is for ./cint compare"
+        if self.is_time and text.isdigit() and not self.bare:
+            return f"; for example {self.word}={text}us"
+        return ""
 
     def _number(self, text: str) -> int | None:
         if not self.is_time or (self.bare and text.isdigit()):

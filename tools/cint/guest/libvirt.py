@@ -25,6 +25,7 @@ from cint import paths, units
 from cint.device import words
 from cint.device.properties import Value, join_properties
 from cint.errors import CintError, UsageError
+from cint.guest import vm
 
 NAMESPACE = "http://libvirt.org/schemas/domain/qemu/1.0"
 STYLES = ("native", "override", "commandline")
@@ -214,7 +215,7 @@ def image_format(image: Path) -> str:
     """qcow2 or raw, by the file's first bytes; :class:`CintError` when it cannot be read."""
     try:
         with image.open("rb") as stream:
-            return "qcow2" if stream.read(4) == b"QFI\xfb" else "raw"
+            return "qcow2" if stream.read(len(vm.QCOW2)) == vm.QCOW2 else "raw"
     except OSError as problem:
         raise CintError(f"{image}: {problem.strerror}") from None
 

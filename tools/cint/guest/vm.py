@@ -362,6 +362,30 @@ def check_drive(drive: Path | None, hint: str | None = None) -> None:
         raise UsageError(f"--drive {drive}: there is no such file", hint=hint)
 
 
+#: What a file of qcow2 begins with.
+QCOW2 = b"QFI\xfb"
+#: The least that a namespace can have, bytes.
+_BLOCK = 4096
+
+
+def check_raw(drive: Path | None) -> None:
+    """Refuse a --drive that is taken as raw and is not: the guest would write over a qcow2."""
+    check_drive(drive)
+    if drive is None:
+        return
+    try:
+        with drive.open("rb") as stream:
+            begins = stream.read(len(QCOW2))
+    except OSError as problem:
+        raise UsageError(f"--drive {drive}: {paths.said_of(problem)}") from None
+    if begins == QCOW2:
+        raise UsageError(f"--drive {drive}: this is a qcow2 image, and a raw file is taken",
+                         hint="make one: qemu-img convert -O raw IMAGE FILE")
+    if drive.stat().st_size < _BLOCK:
+        raise UsageError(f"--drive {drive}: shorter than a block of {_BLOCK} bytes",
+                         hint="make one: truncate -s 1G FILE")
+
+
 def command(machine: Machine) -> list[str]:
     """What :class:`Vm` starts for a machine, whose files are there."""
     check_files(machine)

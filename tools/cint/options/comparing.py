@@ -293,7 +293,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
     cpu_scale = parse_scale(args.cpu_scale) if virtual else 1.0
     if not virtual and args.cpu_scale is not None:
         raise UsageError("--cpu-scale: only with --time virtual")
-    vm.check_drive(args.drive)
+    vm.check_raw(args.drive)
     store.check(args)
     if args.json and args.dry_run:
         raise UsageError("--json and --dry-run do not go together: nothing is measured")

@@ -203,10 +203,13 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--copy: not together with --print: the image is made for one run")
     if disk_for(args) is not None and args.drive is not None:
         raise UsageError("--drive: not together with --guest debian, which is on the namespace")
-    vm.check_drive(args.drive)
+    vm.check_raw(args.drive)
     policies.remark_units(args.policy)
     if args.qmp is not None and not args.qmp.absolute().parent.is_dir():
         raise UsageError(f"--qmp {args.qmp}: {args.qmp.parent} is no directory")
+    if args.qmp is not None and args.qmp.exists() and not args.qmp.is_socket():
+        raise UsageError(f"--qmp {args.qmp}: something else is there, which is no socket")
+    vm.check_trace(args.trace)
     for source in args.copy:
         if not source.exists():
             raise UsageError(f"--copy {source}: there is no such file or directory")
