@@ -602,6 +602,21 @@ def test_what_is_built_is_asked_before_a_guest_boots(
         assert compare.run(parse(*args, "--fio", str(fake / "j.fio"))) == 0
 
 
+def test_an_engine_that_fio_has_not_is_said(tmp_path: Path,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """fio itself notices it when the job runs, and leaves output that is not JSON."""
+    fio = tmp_path / "fio"
+    fio.write_text('#!/bin/sh\ntest "$1" = --parse-only || '
+                   'printf "Available IO engines:\\n\\tpsync\\n\\tlibaio\\n"\n')
+    fio.chmod(0o700)
+    monkeypatch.setattr(image, "_FIO", fio)
+    job = "[a]\nioengine={}\n[b]\nioengine=libaio\n"
+    assert image.complaint(job.format("psync")) is None
+    assert image.complaint("[a]\nrw=read\n") is None
+    assert image.complaint(job.format("psnyc")) == \
+        "no ioengine is called psnyc; valid: psync, libaio"
+
+
 def script(path: Path, says: str) -> Path:
     """A program that complains."""
     path.write_text(f'#!/bin/sh\necho "{says}" >&2\nexit 1\n')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest images: fio, agent and tools built by the recipes in images/, then packed."""
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -47,10 +48,26 @@ def complaint(job_text: str) -> str | None:
     with tempfile.NamedTemporaryFile("w", suffix=".fio", encoding="utf-8") as file:
         file.write(job_text)
         file.flush()
-        done = subprocess.run([str(_FIO), "--parse-only", file.name], capture_output=True,
-                              text=True, errors="replace", timeout=60, check=False)
+        done = _ask_fio("--parse-only", file.name)
+    if done.returncode == 0:
+        return _engine_complaint(job_text)
     said = [line.removeprefix("fio: ") for line in done.stderr.splitlines() if line.strip()]
-    return None if done.returncode == 0 else "; ".join(said[:2]) or f"exit code {done.returncode}"
+    return "; ".join(said[:2]) or f"exit code {done.returncode}"
+
+
+def _ask_fio(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(_FIO), *words], capture_output=True, text=True, errors="replace",
+                          timeout=60, check=False)
+
+
+def _engine_complaint(job_text: str) -> str | None:
+    """Of an engine that the guest's fio has not, which it notices when it runs the job."""
+    named = dict.fromkeys(re.findall(r"^\s*ioengine\s*=\s*([^\s;#]+)", job_text, re.MULTILINE))
+    if not named:
+        return None
+    known = [line.strip() for line in _ask_fio("--enghelp").stdout.splitlines()[1:]]
+    wrong = [name for name in named if name not in known]
+    return f"no ioengine is called {wrong[0]}; valid: {', '.join(known)}" if wrong else None
 
 
 def complaint_of_rules(rules: Path) -> str | None:
