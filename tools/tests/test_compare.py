@@ -606,12 +606,14 @@ def test_an_engine_that_fio_has_not_is_said(tmp_path: Path,
                                             monkeypatch: pytest.MonkeyPatch) -> None:
     """fio itself notices it when the job runs, and leaves output that is not JSON."""
     fio = tmp_path / "fio"
-    fio.write_text('#!/bin/sh\ntest "$1" = --parse-only || '
+    fio.write_text('#!/bin/sh\ncase $1 in --parse-only|--enghelp=linuxaio) exit;;\n'
+                   '--enghelp=*) exit 1;; esac\n'
                    'printf "Available IO engines:\\n\\tpsync\\n\\tlibaio\\n"\n')
     fio.chmod(0o700)
     monkeypatch.setattr(image, "_FIO", fio)
     job = "[a]\nioengine={}\n[b]\nioengine=libaio\n"
     assert image.complaint(job.format("psync")) is None
+    assert image.complaint(job.format("linuxaio")) is None
     assert image.complaint("[a]\nrw=read\n") is None
     assert image.complaint(job.format("psnyc")) == \
         "no ioengine is called psnyc; valid: psync, libaio"

@@ -66,7 +66,9 @@ def _engine_complaint(job_text: str) -> str | None:
     if not named:
         return None
     known = [line.strip() for line in _ask_fio("--enghelp").stdout.splitlines()[1:]]
-    wrong = [name for name in named if name not in known]
+    # The list has no second names, such as linuxaio.
+    wrong = [name for name in named
+             if name not in known and _ask_fio(f"--enghelp={name}").returncode]
     return f"no ioengine is called {wrong[0]}; valid: {', '.join(known)}" if wrong else None
 
 
