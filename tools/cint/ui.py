@@ -143,6 +143,9 @@ class Estimate:
     """
 
     _COUNT = re.compile(r"\[(\d+)/(\d+)\]")
+    #: Nothing is said before one in so many is done: the first files of a kernel, some of them
+    #: tools that it needs, say a minute or an hour.
+    _TOLD_FROM = 25
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
@@ -163,6 +166,8 @@ class Estimate:
     def left(self, now: float) -> float | None:
         """Seconds that are left; None while nothing can be said."""
         if self._first is None or self._last is None or self._last[0] <= self._first[0]:
+            return None
+        if (self._last[0] - self._first[0]) * self._TOLD_FROM < self._total - self._first[0]:
             return None
         pace = (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
         return max((self._total - self._last[0]) * pace - (now - self._last[1]), 0.0)

@@ -66,3 +66,13 @@ def test_the_time_left_is_said_from_the_pace_since_the_first_count() -> None:
     assert estimate.left(31.0) == 60.0
     assert estimate.left(41.0) == 50.0
     assert estimate.left(500.0) == 0.0
+
+
+def test_the_first_few_of_many_say_nothing_of_the_time_left() -> None:
+    """8 of 1870 files in half a minute were said to mean an hour; a kernel whose files are kept took a minute."""
+    estimate = ui.Estimate()
+    estimate.note("[1/1870]", 0.0)
+    estimate.note("[14/1870]", 30.0)
+    assert estimate.left(30.0) is None
+    estimate.note("[201/1870]", 40.0)
+    assert estimate.left(40.0) == pytest.approx(333.8)
