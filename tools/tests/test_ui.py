@@ -69,7 +69,7 @@ def test_the_time_left_is_said_from_the_pace_since_the_first_count() -> None:
 
 
 def test_the_first_few_of_many_say_nothing_of_the_time_left() -> None:
-    """8 of 1870 files in half a minute were said to mean an hour; a kernel whose files are kept took a minute."""
+    """14 of 1870 files in half a minute were said to mean an hour; the rest took half a minute."""
     estimate = ui.Estimate()
     estimate.note("[1/1870]", 0.0)
     estimate.note("[14/1870]", 30.0)
