@@ -207,14 +207,16 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
     commits = sorted({entry["commit"] for entry in entries})
     total: Counter[str] = Counter(c["verdict"] for e in entries for c in e["checks"])
     words = ", ".join(f"{total[v]} {name}" for v, name in WORDS.items() if total[v])
-    parts = ["# The papers' figures, measured", _wrap(
-        f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
-        f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
-        "writes this page, and a test compares it with what is stored beside it."), _wrap(_HOW),
-        _wrap(_WHERE), _wrap(_of_claims(entries)), f"{len(entries)} figures: {words}.",
-        *_longer_slices(entries)]
+    parts = ["# The papers' figures, measured", _wrap(_of_claims(entries)),
+             f"{len(entries)} figures: {words}. [How they are judged](#how-they-are-judged).",
+             _wrap(_WHERE)]
     for family, paper in catalog.FAMILIES.items():
         parts += [f"## {paper}", _family(family, entries, missing)]
+    parts += ["## How they are judged", _wrap(_HOW), _wrap(
+        f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
+        f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
+        "writes this page, and a test compares it with what is stored beside it."),
+        *_longer_slices(entries)]
     return "\n\n".join(parts) + "\n"
 
 
