@@ -263,3 +263,19 @@ def test_the_site_builds_without_a_warning() -> None:
     for name in (page for pages in site.CHAPTERS.values() for page in pages):
         assert page.with_name(f"{name}.html").exists()
     assert "https://" not in re.sub(r"<a [^>]*>|<!--.*?-->", "", text, flags=re.DOTALL)
+
+
+def test_what_the_tour_says_of_its_row_is_what_the_row_has() -> None:
+    """The output above it is a test's; the sentences are written by hand."""
+    text = (paths.ROOT / "docs/tour.md").read_text("utf-8")
+    of = {line.split()[0]: line.split() for line in text.splitlines()
+          if re.match(r"(default|cint) +[\d.]+ ", line)}
+    iops, mean, device, per_irq, hold = 1, 3, 8, 11, 12
+    default, cint = of["default"], of["cint"]
+    said = (f"has its read in {cint[mean]} us instead of {default[mean]}, the two jobs together "
+            f"make {cint[iops + 1]} times the reads, and the device sends {cint[device + 1]} "
+            f"times the interrupts a second. For each read that is {1 / float(cint[per_irq]):.2f} "
+            f"times: one completion in {cint[per_irq]} has an interrupt. The mean hold of "
+            f"{cint[hold]} us")
+    if said not in " ".join(text.split()):
+        pytest.fail(f"docs/tour.md has to say: {said}", pytrace=False)
