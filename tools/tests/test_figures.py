@@ -69,6 +69,7 @@ from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
 from cint.measure.store import Store
 from cint.options import comparing
+from cint.results import plots
 from cint.verbs import figure as figure_verb
 
 FIGURES = catalog.figures()
@@ -504,7 +505,7 @@ def test_the_words_of_the_first_pages_picture_cover_nothing(seed: int) -> None:
             assert not any(box.distance((x, -y)) < 3 for box in boxes), one
     assert not any(one.meets(other) for one, other in itertools.combinations(boxes, 2))
     assert len({one.words for line in lines for one in line.marks}) > 12
-    headline.plots.pyplot().close(drawing)
+    plots.pyplot().close(drawing)
 
 
 def _share(name: str, run: str, base: str, cell: str = "mixed") -> values.Expr:

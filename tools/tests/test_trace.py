@@ -627,7 +627,7 @@ def test_a_socket_that_is_no_qmp(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_no_vm_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["trace", "--qmp", str(tmp_path / "none")]) == 1
+    assert cli.main(["trace", "--qmp", str(tmp_path / "none")]) == 2
     assert "-qmp unix:PATH,server=on,wait=off" in capsys.readouterr().err
 
 
