@@ -68,7 +68,6 @@ from cint.measure import boots, comparison, fiojson, sampling, settings, workloa
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Reuse
 from cint.measure.store import Store
-from cint.results import plots
 from cint.options import comparing
 from cint.results import plots
 from cint.verbs import figure as figure_verb
