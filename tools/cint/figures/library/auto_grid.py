@@ -36,7 +36,7 @@ KNOWN: Mapping[str, Deviation] = {
         "14.1 to 14.6 us, at as many interrupts as with hints; tuned 15.4 to 16.5 at 0.7 of them")),
     f"{SLOW}libaio 32: reads, auto against the worse of default and hints": Deviation(0.92, 0.97, (
         "its completions come in bunches of which each ends after delta: the CPU is idle for a "
-        "fifth of the time, under adaptive for a quarter, where it has 0.89 times default's reads")),
+        "fifth of the time, under adaptive for a quarter, with 0.89 times default's reads")),
 }
 
 

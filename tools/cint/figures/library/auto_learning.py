@@ -30,7 +30,7 @@ CELLS = (*(work.name for work in FIRST), PHASES.name)
 #: Where it takes longer.
 KNOWN = {FIRST[1].name: Deviation(5.001, 10, (
     "each of 256 buffers has to be used six times, which takes 4.9 ms at default's 315 thousand "
-    "reads a second; after 5 ms it is at twice what it comes to, and the last few take their time"))}
+    "reads a second; after 5 ms it is at twice what it comes to, and the last few take longer"))}
 
 FIGURE = Figure(
     "auto-learning", "auto", "auto, from the first command on",
