@@ -33,9 +33,11 @@ MAX_WIDTH_IN = 16.0
 
 
 def check_name(option: str, path: Path) -> None:
-    """Refuse a name of a drawing that says no kind of file."""
+    """Refuse a name of a drawing that says no kind of file, or is in no directory."""
     if path.suffix not in KINDS:
         raise UsageError(f"{option} {path}: the name has to end in {', '.join(KINDS)}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no directory {path.parent}")
 
 
 def pyplot() -> Any:
