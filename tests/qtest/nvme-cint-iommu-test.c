@@ -182,15 +182,15 @@ static void unmap(VirtioIommu *v, uint64_t from, uint64_t size)
     ask(v, &request, sizeof(request));
 }
 
-/* Maps RAM as it is, and IOVA to @target. */
-static VirtioIommu *virtio_translate(CintTest *t, uint64_t target)
+/* Up to its first queue; another may follow before the driver is there. */
+static VirtioIommu *virtio_begin(CintTest *t, QPCIBus *bus)
 {
     QPCIAddress addr = { .devfn = QPCI_DEVFN(VIRTIO_SLOT, 0) };
     VirtioIommu *v = g_new0(VirtioIommu, 1);
     QVirtioDevice *dev;
 
     v->t = t;
-    v->dev = virtio_pci_new(t->bus, &addr);
+    v->dev = virtio_pci_new(bus, &addr);
     dev = &v->dev->vdev;
     qvirtio_pci_device_enable(v->dev);
     qvirtio_reset(dev);
@@ -199,7 +199,15 @@ static VirtioIommu *virtio_translate(CintTest *t, uint64_t target)
     qvirtio_set_features(dev, 1ull << VIRTIO_F_VERSION_1 |
                               1ull << VIRTIO_IOMMU_F_MAP_UNMAP);
     v->requests = qvirtqueue_setup(dev, t->nvme->alloc, 0);
-    qvirtio_set_driver_ok(dev);
+    return v;
+}
+
+/* Maps RAM as it is, and IOVA to @target. */
+static VirtioIommu *virtio_translate(CintTest *t, uint64_t target)
+{
+    VirtioIommu *v = virtio_begin(t, t->bus);
+
+    qvirtio_set_driver_ok(&v->dev->vdev);
     attach(v);
     map(v, 0, RAM, 0);
     map(v, IOVA, QNVME_PAGE_SIZE, target);
@@ -456,21 +464,10 @@ static void report_to(Fault *f, uint64_t at)
 
 static void begin_faults(Fault *f)
 {
-    QPCIAddress addr = { .devfn = QPCI_DEVFN(VIRTIO_SLOT, 0) };
-    QVirtioDevice *dev;
-    VirtioIommu *v = g_new0(VirtioIommu, 1);
+    VirtioIommu *v = virtio_begin(f->t, f->m->bus);
+    QVirtioDevice *dev = &v->dev->vdev;
 
     f->v = v;
-    v->t = f->t;
-    v->dev = virtio_pci_new(f->m->bus, &addr);
-    dev = &v->dev->vdev;
-    qvirtio_pci_device_enable(v->dev);
-    qvirtio_reset(dev);
-    qvirtio_set_acknowledge(dev);
-    qvirtio_set_driver(dev);
-    qvirtio_set_features(dev, 1ull << VIRTIO_F_VERSION_1 |
-                              1ull << VIRTIO_IOMMU_F_MAP_UNMAP);
-    v->requests = qvirtqueue_setup(dev, f->t->nvme->alloc, 0);
     f->events = qvirtqueue_setup(dev, f->t->nvme->alloc, 1);
     qvirtio_set_driver_ok(dev);
     attach(v);

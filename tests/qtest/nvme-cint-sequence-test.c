@@ -1941,6 +1941,15 @@ static void f31_queue(const void *opts)
     finish(m);
 }
 
+static void reset_while_it_reads(CintMachine *m, QNvmeSq *sq, NvmeCmd *cmd)
+{
+    qnvme_push(sq, cmd);
+    reset_meanwhile(m);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
 static void f31_list(const void *opts)
 {
     CintMachine *m = boot_with_card(opts);
@@ -1950,11 +1959,7 @@ static void f31_list(const void *opts)
     NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &buf, 0, 16 * QNVME_PAGE_SIZE);
 
     cmd.dptr.prp2 = cpu_to_le64(read_card(m));
-    qnvme_push(sq, &cmd);
-    reset_meanwhile(m);
-    qnvme_ring_sq(sq);
-    cint_machine_run(m, 1000);
-    finish(m);
+    reset_while_it_reads(m, sq, &cmd);
 }
 
 static void f31_data(const void *opts)
@@ -1965,11 +1970,7 @@ static void f31_data(const void *opts)
     NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, 512);
 
     cmd.dptr.prp1 = cpu_to_le64(read_card(m));
-    qnvme_push(sq, &cmd);
-    reset_meanwhile(m);
-    qnvme_ring_sq(sq);
-    cint_machine_run(m, 1000);
-    finish(m);
+    reset_while_it_reads(m, sq, &cmd);
 }
 
 static void f31_feature(const void *opts)

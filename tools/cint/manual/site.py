@@ -108,9 +108,10 @@ def _with_drawing(row: re.Match[str]) -> str:
 
 def figures_page(text: str) -> str:
     """docs/figures.md with the figures' pages below it, in its own order, and their drawings."""
-    below = [f"figures/{row[1]}" for row in _ROW.finditer(text)]
-    names = "|".join(re.escape(row[1]) for row in _ROW.finditer(text))
-    text = re.sub(rf"\(#({names})\)", r"(figures/\1.md)", _ROW.sub(_with_drawing, text))
+    names = [row[1] for row in _ROW.finditer(text)]
+    text = re.sub(rf"\(#({'|'.join(map(re.escape, names))})\)", r"(figures/\1.md)",
+                  _ROW.sub(_with_drawing, text))
+    below = (f"figures/{name}" for name in names)
     return "\n".join([text, "```{toctree}", ":hidden:", "", *below, "```", ""])
 
 

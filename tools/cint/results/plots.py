@@ -37,7 +37,7 @@ def check_name(option: str, path: Path) -> None:
     if path.suffix not in KINDS:
         raise UsageError(f"{option} {path}: the name has to end in {', '.join(KINDS)}")
     if not path.parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no directory {path.parent}")
+        raise UsageError(f"{option} {path}: {path.parent} is no directory")
 
 
 def pyplot() -> Any:

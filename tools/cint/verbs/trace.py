@@ -183,7 +183,7 @@ def _check_before_recording(args: argparse.Namespace, log: Path) -> None:
     """Refuse what would be refused when the trace is there, which may be hours later."""
     if args.what_if is not None:
         properties.parse_replayed(args.what_if)
-    for place in (args.plot, args.perfetto, args.qmp and log):
+    for place in (args.perfetto, args.qmp and log):
         if place is not None and not place.parent.is_dir():
             raise UsageError(f"{place}: {place.parent} is no directory")
     if args.plot is not None:
