@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -16,7 +18,7 @@ from typing import Any, cast
 
 import pytest
 
-from cint import paths
+from cint import paths, steps
 from cint.device import properties
 from cint.errors import CintError
 from cint.guest import agent, vm
@@ -187,6 +189,46 @@ def test_a_file_that_was_changed_is_read_again(machine: vm.Machine) -> None:
     before = plan.digest(machine.kernel)
     one_byte(machine.kernel)
     assert plan.digest(machine.kernel) != before
+
+
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+
+def compiled(directory: Path, text: str, *options: str) -> Path:
+    """A program with debug information, which names the directory it was compiled in."""
+    directory.mkdir()
+    (directory / "one.c").write_text(text)
+    subprocess.run(["cc", "-g", "-Wl,--build-id", *options, "-o", "program", "one.c"],
+                   cwd=directory, check=True)
+    return directory / "program"
+
+
+PROGRAM = "static const char *said = \"read\"; int main(void) { return said[0] + %d; }\n"
+
+
+@needs_compiler
+@pytest.mark.parametrize(("text", "options", "same"), [
+    (PROGRAM % 1, [], True),
+    (PROGRAM % 1, ["-s"], True),
+    (PROGRAM % 2, [], False),
+    (PROGRAM.replace("read", "road") % 1, [], False),
+    (PROGRAM % 1, ["-Wl,-Ttext-segment=0x500000", "-no-pie"], False),
+], ids=["another directory", "stripped", "another instruction", "another constant",
+        "another address"])
+def test_a_program_counts_by_what_is_loaded(tmp_path: Path, text: str, options: list[str],
+                                            same: bool) -> None:
+    one = compiled(tmp_path / "one", PROGRAM % 1)
+    other = compiled(tmp_path / "other", text, *options)
+    assert one.read_bytes() != other.read_bytes()
+    assert (plan.digest(one) == plan.digest(other)) is same
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [10, 70, 4000, -1])
+def test_half_a_program_counts_as_a_file(tmp_path: Path, size: int) -> None:
+    program = compiled(tmp_path / "one", PROGRAM % 1)
+    os.truncate(program, size % program.stat().st_size)
+    assert plan.digest(program) == steps.hash_file(program)
 
 
 def test_the_command_line_is_that_of_the_machine(machine: vm.Machine) -> None:

@@ -16,6 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
 from cint import paths, steps
 from cint.guest import agent, session, vm
 
@@ -26,18 +30,43 @@ VERSION = 1
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin")
 ENTRY = {True: "pvh.bin", False: "linuxboot_dma.bin"}
 _ELF = b"\x7fELF"
+#: What of a section's header counts; where it lies in the file does not.
+_SECTION = ("sh_type", "sh_flags", "sh_addr", "sh_size")
+_BUILD_ID = ".note.gnu.build-id"
 
 #: SHA-256 (hex) of a file's content: where that file is here.
 Places = Mapping[str, Path]
 
 
+def content(path: Path) -> str:
+    """SHA-256 (hex) of what a file is to who runs or reads it.
+
+    Of a program (ELF) that is what is loaded, and where to. Debug information names the directory
+    that a program was built in, and the build ID is a hash of that, too: two checkouts of one
+    commit have the same QEMU but for these.
+    """
+    with path.open("rb") as stream:
+        try:
+            sections = [one for one in ELFFile(stream).iter_sections()
+                        if one["sh_flags"] & SH_FLAGS.SHF_ALLOC and one.name != _BUILD_ID]
+        except ELFError:
+            sections = []
+        if not sections:
+            return steps.hash_file(path)
+        whole = hashlib.sha256()
+        for one in sections:
+            facts = [one.name, *(one[field] for field in _SECTION)]
+            whole.update(json.dumps(facts).encode() + one.data())
+    return whole.hexdigest()
+
+
 @functools.cache
 def _digest(path: Path, _size: int, _changed_ns: int, _inode: int) -> str:
-    return steps.hash_file(path)
+    return content(path)
 
 
 def digest(path: Path) -> str:
-    """SHA-256 (hex) of a file; it is read again when it was changed since."""
+    """:func:`content` of a file; it is read again when it was changed since."""
     facts = path.stat()
     return _digest(path.resolve(), facts.st_size, facts.st_mtime_ns, facts.st_ino)
 
