@@ -121,7 +121,7 @@ def test_a_line_makes_a_parameter(wider: Path) -> None:
 
     assert replayed("half:share=3")[0] == 0
     code, said = replayed("half:share=17")
-    assert code == 2 and "share is a number from 1 to 16" in said
+    assert code == 2 and "expected a number from 1 to 16" in said
     program = next((wider / "build").rglob("cint-replay"))
     done = run(wider, program, "--policy", "half:share=17", "tests/replay/out-of-order.trace")
     assert done.returncode == 2 and "share is 1 to 16" in done.stderr

@@ -140,9 +140,8 @@ def _mistyped(message: str) -> str | None:
         return None
     what, typed, listed = match.groups()
     known = [word.strip(" '") for word in listed.split(",")]
-    what = "command" if what == "COMMAND" else what
-    return f"{what} {typed!r}: there is none{units.suggestion(typed, known)}; " \
-           f"valid: {', '.join(known)}"
+    said = f"unknown command {typed!r}" if what == "COMMAND" else f"{what}: unknown {typed!r}"
+    return f"{said}{units.suggestion(typed, known)}; valid: {', '.join(known)}"
 
 
 #: Options that name a person's own source, and what must be in it.
@@ -296,7 +295,7 @@ def _refuse_empty(words: list[str]) -> None:
         else:
             continue
         if what not in _MAY_BE_EMPTY:
-            raise UsageError(f"{what}: nothing is given, but an empty text",
+            raise UsageError(f"{what} is empty",
                              hint="a variable of the shell may not be set")
 
 

@@ -115,6 +115,11 @@ def test_wrong_usage_is_2(
     (["figure", "cint-fig88"], "did you mean cint-fig8?"),
     (["run", "--guest", "dsitro", "--print"], "did you mean distro?"),
     (["compare", "--policy", "adaptve"], "did you mean adaptive?"),
+    (["compare", "--media", "optaine"], "did you mean optane?"),
+    (["compare", "--media", "optane:read-latenci=5us"], "did you mean read-latency?"),
+    (["compare", "--workload", "synch"], "did you mean sync?"),
+    (["compare", "--steering", "pri"], "did you mean prio?"),
+    (["compare", "--polling", "our"], "did you mean ours?"),
 ])
 def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], words: list[str],
                                            near: str) -> None:
@@ -123,10 +128,10 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
 
 
 @pytest.mark.parametrize(("words", "text"), [
-    (["compare", "--policy", ""], "--policy: nothing is given, but an empty text"),
-    (["compare", "--workload", " ", "--dry-run"], "--workload: nothing"),
-    (["compare", "--media="], "--media: nothing"),
-    (["show", ""], "a word of the command line: nothing"),
+    (["compare", "--policy", ""], "--policy is empty"),
+    (["compare", "--workload", " ", "--dry-run"], "--workload is empty"),
+    (["compare", "--media="], "--media is empty"),
+    (["show", ""], "a word of the command line is empty"),
     (["compare", "--json", "--dry-run"], "--json and --dry-run do not go together"),
     (["compare", "--policy", "cint+ooo:ooo=off"], "the name cint+ooo says ooo=on"),
     (["compare", "--policy", "static20:time=5us"], "the name static20 says static-time=20us"),
@@ -139,7 +144,7 @@ def test_a_mistyped_word_gets_a_suggestion(capsys: pytest.CaptureFixture[str], w
     (["run", "--qmp", "/etc", "--print"], "--qmp /etc: something else is there"),
     (["run", "--policy", "static:time=best", "--print"], "time=best is for ./cint compare"),
     (["run", "--qmp", "/nowhere/s", "--print"], "--qmp /nowhere/s: /nowhere is no directory"),
-    (["completion", "tcsh"], "SHELL 'tcsh': there is none"),
+    (["completion", "tcsh"], "SHELL: unknown 'tcsh'"),
     (["libvirt", "--policy", "split:l=cint,t=adaptive"], "has one policy for all queues"),
     (["report", "/nowhere"], "there are no such results"),
     (["compare", "--full-seed", "3", "--dry-run"], "--full-seed: only with --full"),

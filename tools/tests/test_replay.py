@@ -122,11 +122,11 @@ def test_grid_is_every_pair() -> None:
     ("delta=1us..9us", "delta and thr are both needed"),
     ("delta=1us..9us,thr=1..4,thr=5", "expected delta=LOW..HIGH,thr=LOW..HIGH"),
     ("gamma=3,thr=1", "expected delta=LOW..HIGH,thr=LOW..HIGH"),
-    ("delta=5q,thr=1", "--sweep: delta=5q: delta is a time, 0 to 1s"),
+    ("delta=5q,thr=1", "--sweep: delta=5q: expected a time, 0 to 1s"),
     ("delta=5us..1us,thr=1", "must run upwards"),
-    ("delta=1us..2s,thr=1", "--sweep: delta=2s: delta is a time, 0 to 1s"),
+    ("delta=1us..2s,thr=1", "--sweep: delta=2s: expected a time, 0 to 1s"),
     ("delta=1us,thr=1..65536", "from 0 to 65535"),
-    ("delta=1us,thr=x", "--sweep: thr=x: thr is a number from 0 to 65535"),
+    ("delta=1us,thr=x", "--sweep: thr=x: expected a number from 0 to 65535"),
     ("delta=1us,thr=0", "must run upwards"),
 ])
 def test_grid_errors_say_what_is_wrong(text: str, message: str) -> None:

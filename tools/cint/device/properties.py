@@ -202,7 +202,8 @@ def _settings(text: str, owner: str, keys: Mapping[str, Parser]) -> dict[str, Va
         key, sep, value = item.partition("=")
         if not sep or key not in keys:
             valid = ", ".join(keys) or "none"
-            raise UsageError(f"{owner}: unknown parameter '{key}'; valid: {valid}")
+            raise UsageError(f"{owner}: unknown parameter '{key}'{units.suggestion(key, keys)}; "
+                             f"valid: {valid}")
         values[key] = keys[key](value, f"{owner}:{key}")
     return values
 
@@ -256,7 +257,8 @@ def _name(text: str) -> tuple[str, dict[str, Value]]:
             kind, said = owner, {prop: own.parse(number + unit, text)}
     if kind not in words.PARAMETERS:
         near = units.suggestion(text, (*words.PARAMETERS, *ALIASES))
-        raise UsageError(f"unknown policy '{text}'{near}; valid: {POLICY_HELP}")
+        said = f"unknown policy '{text}'{near}" if text else "there is a policy without a name"
+        raise UsageError(f"{said}; valid: {POLICY_HELP}")
     return kind, said
 
 
@@ -342,7 +344,8 @@ def parse_media(text: str) -> Media:
     """Parse ``optane`` or ``optane:read-latency=10us,units=4``."""
     head, _, rest = text.partition(":")
     if head not in PROFILES:
-        raise UsageError(f"unknown media '{head}'; valid: {', '.join(PROFILES)}")
+        raise UsageError(f"unknown media '{head}'{units.suggestion(head, PROFILES)}; "
+                         f"valid: {', '.join(PROFILES)}")
     if not rest:
         return PROFILES[head]
     if head == "none":

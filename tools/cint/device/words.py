@@ -69,7 +69,7 @@ class Parameter:
         else:
             found = self._number(text)
         if found is None:
-            raise UsageError(f"{owner}: {self.word}={text}: {self.word} is {self._expected()}"
+            raise UsageError(f"{owner}: {self.word}={text}: expected {self._expected()}"
                              f"{self._meant(text)}{units.suggestion(text, self.values)}")
         return found
 

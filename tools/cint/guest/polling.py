@@ -78,7 +78,8 @@ def parse(text: str) -> Polling:
             raise UsageError(f"--polling {text}: from 1 ns to {units.format_time(MAX_FIXED_NS)}")
         return Polling(text, int(ns))
     if colon or (word != OFF and word not in MODES):
-        raise UsageError(f"--polling {text}: there is no such mode; valid: {VALID}")
+        raise UsageError(f"--polling {text}: there is no such mode"
+                         f"{units.suggestion(word, (OFF, *MODES))}; valid: {VALID}")
     return Polling(word)
 
 

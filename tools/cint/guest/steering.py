@@ -49,7 +49,8 @@ class Steering:
 def parse(text: str) -> Steering:
     """One mode; :class:`UsageError` names what is valid."""
     if text not in MODES:
-        raise UsageError(f"--steering {text}: there is no such mode; valid: {VALID}")
+        raise UsageError(f"--steering {text}: there is no such mode"
+                         f"{units.suggestion(text, MODES)}; valid: {VALID}")
     return Steering(text)
 
 

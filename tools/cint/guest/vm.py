@@ -370,7 +370,7 @@ _BLOCK = 4096
 
 def check_raw(drive: Path | None) -> None:
     """Refuse a --drive that is taken as raw and is not: the guest would write over a qcow2."""
-    check_drive(drive)
+    check_drive(drive, "make one: truncate -s 1G FILE")
     if drive is None:
         return
     try:

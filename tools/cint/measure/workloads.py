@@ -237,8 +237,9 @@ def parse_workloads(text: str) -> list[Workload]:
     chosen: list[Workload] = []
     for name in (n.strip() for n in text.split(",")):
         if name not in BUILT_IN:
-            raise UsageError(f"unknown workload '{name}'; valid: {', '.join(BUILT_IN)}, "
-                            "or --job JOB or --fio JOBFILE for your own")
+            raise UsageError(f"unknown workload '{name}'{units.suggestion(name, BUILT_IN)}; "
+                             f"valid: {', '.join(BUILT_IN)}, "
+                             "or --job JOB or --fio JOBFILE for your own")
         if BUILT_IN[name] in chosen:
             raise UsageError(f"--workload: '{name}' is given twice")
         chosen.append(BUILT_IN[name])
