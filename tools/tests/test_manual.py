@@ -56,6 +56,23 @@ def test_every_example_is_understood(line: str, tmp_path: Path,
     assert args.verb in cli.VERBS
 
 
+#: How many words a person is shown at most: a further one takes the place of one that is there.
+MOST_VERBS, MOST_OPTIONS, MOST_OF_ALL = 17, 30, 161
+
+
+def test_there_are_few_words_to_learn() -> None:
+    shown = {verb for title, verbs in cli.GROUPS.items() if title != cli.MAINTAINERS
+             for verb in verbs}
+    own = {command.name: [option for option in command.options if "--help" not in option.flags]
+           for command in commands.commands()}
+    assert len(shown) <= MOST_VERBS
+    assert max(len(options) for options in own.values()) <= MOST_OPTIONS
+    assert sum(len(options) for options in own.values()) <= MOST_OF_ALL
+    page = " ".join((paths.ROOT / "docs/user-guide.md").read_text("utf-8").split())
+    assert f"{len(shown)} verbs are for use, {len(own) - len(shown)} for work on cint" in page
+    assert f"`compare` has most options, {len(own['compare'])}" in page
+
+
 def test_examples_are_of_verbs() -> None:
     assert set(examples.EXAMPLES) <= set(cli.VERBS)
 
