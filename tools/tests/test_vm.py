@@ -2,6 +2,7 @@
 """vm.py and session.py, with a program that stands in for QEMU."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -132,6 +133,14 @@ def test_failures(monkeypatch: pytest.MonkeyPatch, task: session.Task, mode: str
     error = play(monkeypatch, task, mode)
     assert words in error.message
     assert "\n" not in error.message and "hangs" not in error.message
+
+
+def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch, task: session.Task) -> None:
+    usage = shutil.disk_usage(task.logs.parent)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=vm.NO_SPACE - 1))
+    error = play(monkeypatch, task, "panic")
+    assert error.message.endswith(f"no space is left where its logs are: {task.logs}")
+    assert "hangs" not in error.message
 
 
 def test_messages_are_read_again(task: session.Task) -> None:
