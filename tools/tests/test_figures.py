@@ -517,8 +517,8 @@ _T10, _T20, _C12 = "timer 10 us", "timer 20 us", "cint 12 us"
 #: What a page says in words of a figure's stored numbers.
 _IN_WORDS = [
     ("README.md", "timers", values.said(
-        "it sends {:.2f} times the interrupts of a timer of 10 us, and who waits has its read "
-        "{:.0f} % sooner; the timer has {:.0f} % more reads",
+        "it sends {:.2f} times the interrupts of a timer of 10 us, and the waiting thread has its "
+        "read {:.0f} % sooner; the timer has {:.0f} % more reads",
         against("device_irqs", _C12, _T10, "mixed"),
         _share("mean_us", _C12, _T10) * -1, _share("iops", _T10, _C12))),
     ("README.md", "timers", values.said(
@@ -527,8 +527,8 @@ _IN_WORDS = [
     ("docs/tour.md", "timers", values.said(
         "A timer of 10 us sends {:.2f} times the interrupts of `cint` with a delta of 12 us and "
         "has {:.0f} % more reads in all; one of 20 us has {:.0f} % more, with fewer interrupts. "
-        "Who waits has its read in {:.2f} and {:.2f} times `default`'s latency then, with `cint` "
-        "in {:.2f} times.", against("device_irqs", _T10, _C12, "mixed"),
+        "A read of the waiting thread then takes {:.2f} and {:.2f} times as long as under "
+        "`default`, and {:.2f} times under `cint`.", against("device_irqs", _T10, _C12, "mixed"),
         _share("iops", _T10, _C12), _share("iops", _T20, _C12),
         *(against("mean_us", run, "default", "mixed") for run in (_T10, _T20, _C12)))),
     ("docs/tour.md", "timers", values.said(
