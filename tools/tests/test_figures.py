@@ -543,7 +543,26 @@ _IN_WORDS = [
         "sends one interrupt for {:.1f} reads at a depth of 32. `cint` and `auto` leave the lone "
         "read as it is, and send one for {:.1f} and {:.1f} reads.",
         *(value("ios_per_irq", run, "depth 32") for run in ("8 / 144 us", "cint", "auto")))),
+    ("docs/policies.md", "auto-ablation", values.said(
+        "a lone read takes {:.2f} times as long, who waits beside libaio {:.2f} times, and libaio "
+        "at depth 32 has {:.1f} times the interrupts",
+        against("mean_us", "price", "auto", "sync"),
+        against("mean_us", "price", "auto", "mixed.sync"),
+        against("device_irqs", "price", "auto", "libaio 32"))),
+    ("docs/policies.md", "auto-ablation", values.said(
+        "It has more reads at depth 8, {:.2f} times, and with four threads that wait, {:.2f} times",
+        *(against("iops", "price", "auto", cell) for cell in ("libaio 8", "sync 4")))),
 ]
+
+
+def test_a_page_counts_the_claims_that_hold() -> None:
+    for figure in ("auto-grid", "auto-machines"):
+        entry = document.stored(figure)
+        assert entry is not None
+        checks = entry["checks"]
+        held = sum(check["verdict"] == "pass" for check in checks)
+        text = (paths.ROOT / "docs/auto.md").read_text("utf-8")
+        assert f"{held} of {len(checks)} claims" in " ".join(text.split()), figure
 
 
 @pytest.mark.parametrize(("name", "figure", "words"), _IN_WORDS)
