@@ -309,7 +309,8 @@ _MIXED_LOG = "mixed/logs/adaptive/qemu.log"
 _BEFORE = "./cint compare --label before --policy default,adaptive --workload async --runtime 100ms"
 _AFTER = ("./cint compare --label after --policy default,adaptive:delta=10us --workload async "
           "--runtime 100ms")
-_ENGINES = "./cint compare --policy default,pointer,cint+ooo --engine kernel,user,user:poll"
+_ENGINES = ("./cint compare --policy default,pointer,cint+ooo --engine kernel,user,user:poll "
+            "--workload sync")
 _TABLE = ("policy", "reported", "default", "adaptive", "cint ")
 _ALL = ("sync:", "async:", "mixed:", *_TABLE, "static", "vic", "cint+ooo", "  async", "  sync")
 
