@@ -514,6 +514,21 @@ def test_labels_cover_nothing(mine: list[tradeoff.Point]) -> None:
                        < label.box.bottom for a, b in (other.dot for other in found))
 
 
+@pytest.mark.parametrize("line", [
+    [(0.62, 13.0), (0.38, 15.0), (0.2, 16.0), (0.12, 22.4), (0.06, 68.0), (0.06, 117.0)],
+    [(1.0, 12.0), (1.0, 20.0), (1.0, 60.0), (1.0, 110.0)]])
+def test_no_label_is_on_the_line_of_timers(line: list[tuple[float, float]]) -> None:
+    timers = [tradeoff.Point("static", *at) for at in line]
+    mine = [tradeoff.Point("static20", *line[-3]), tradeoff.Point("static100", *line[-1]),
+            tradeoff.Point("adaptive", line[-2][0] + 0.03, 40.8),
+            tradeoff.Point("cint, cint+ooo", 0.39, 11.5)]
+    inside = axes.Box(43, 22, 356, 229)
+    x, y = axes.Axis(0, 1.12, 40, 350, False), axes.Axis(0, 120, 232, 22, False)
+    found = tradeoff.labels(mine, x.at, y.at, inside, (6.7, 14.0), timers)
+    drawn = axes.along([(x.at(p.irqs), y.at(p.latency)) for p in timers])
+    assert not any(label.box.meets(part) for label in found for part in drawn)
+
+
 def test_a_label_is_not_at_anothers_dot_nor_on_a_line() -> None:
     """Of two dots side by side each has its words at its own side, and none on the line."""
     inside, dots = axes.Box(0, 0, 300, 200), [(100.0, 100.0), (125.0, 100.0)]

@@ -120,13 +120,13 @@ class Label:
     lines: Sequence[str]
 
 
-def labels(mine: Sequence[Point], x: Place, y: Place, inside: Box,
-           size: tuple[float, float]) -> list[Label]:
-    """Where the names go; points at one place share a label.
+def labels(mine: Sequence[Point], x: Place, y: Place, inside: Box, size: tuple[float, float],
+           line: Sequence[Point] = ()) -> list[Label]:
+    """Where the names go, not on the line of timers; points at one place share a label.
 
-    ``x`` and ``y`` give the place of a value, ``size`` is a letter's width and a line's height.
+    ``x`` and ``y`` give the place of a value, ``size`` a letter's width and height.
     """
-    letter, line = size
+    letter, height = size
     groups: list[list[Point]] = []
     for point in sorted(mine, key=lambda p: -y(p.latency)):
         near = [group for group in groups
@@ -139,8 +139,9 @@ def labels(mine: Sequence[Point], x: Place, y: Place, inside: Box,
     dots = [(x(group[0].irqs), y(group[0].latency)) for group in groups]
     names = [", ".join(p.policy for p in mine if p in group) for group in groups]
     texts = [textwrap.wrap(text, _WRAP, break_on_hyphens=False) for text in names]
-    boxes = axes.place(dots, [(letter * max(map(len, text)), line * len(text))
-                              for text in texts], inside)
+    boxes = axes.place(dots, [(letter * max(map(len, text)), height * len(text))
+                              for text in texts], inside,
+                       axes.along([(x(p.irqs), y(p.latency)) for p in line]))
     return [Label(*three) for three in zip(dots, boxes, texts, strict=True)]
 
 
@@ -152,11 +153,11 @@ def _leader(at: tuple[float, float], box: Box) -> str:
     return f'<path class="lead" d="M{at[0]:.1f} {at[1]:.1f}L{x:.1f} {y:.1f}"/>'
 
 
-def _names(mine: Sequence[Point], x: Axis, y: Axis) -> list[str]:
+def _names(mine: Sequence[Point], line: Sequence[Point], x: Axis, y: Axis) -> list[str]:
     """The policies' names beside their points."""
     parts = []
     inside = Box(x.start + 3, y.end, x.end + 6, y.start - 3)
-    for label in labels(mine, x.at, y.at, inside, (_LETTER, _LINE)):
+    for label in labels(mine, x.at, y.at, inside, (_LETTER, _LINE), line):
         left = label.box.right < label.dot[0]
         place = f'x="{label.box.right if left else label.box.left:.1f}"'
         anchor = ' text-anchor="end"' if left else ""
@@ -218,4 +219,4 @@ def draw(title: str, mine: Sequence[Point], line: Sequence[Point] = ()) -> str:
     return (f'<svg viewBox="0 0 {SIZE} {HEIGHT}" role="img" '
             f'aria-label="{escape(describe(title, mine))}">'
             f'{"".join([*_grid(x, y), _line(line, x, y), *_marks(mine, x, y)])}'
-            f'{"".join(_names(mine, x, y))}</svg>')
+            f'{"".join(_names(mine, line, x, y))}</svg>')
