@@ -8,10 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "standard-headers/linux/virtio_config.h"
 #include "standard-headers/linux/virtio_iommu.h"
-#include "standard-headers/linux/virtio_ring.h"
-#include "libqos/virtio-pci.h"
 #include "hw/pci/pci_regs.h"
 #include "nvme-cint-driver.h"
 #include "nvme-cint-machine.h"
@@ -113,114 +110,33 @@ static void map_page(CintTest *t, Tables tables, uint64_t addr, bool mapped)
 
 /* ---- virtio-iommu ---- */
 
-#define VIRTIO_SLOT     6
-#define VIRTIO_ARGS \
-    "-machine q35 -device virtio-iommu-pci,addr=6 " CINT_NULL_DISK
-#define VIRTIO_DOMAIN   1
-#define REQUEST_US      (10 * G_USEC_PER_SEC)
+#define VIRTIO_ARGS     "-machine q35 " CINT_IOMMU CINT_NULL_DISK
 
-typedef struct VirtioIommu {
-    CintTest *t;
-    QVirtioPCIDevice *dev;
-    QVirtQueue *requests;
-} VirtioIommu;
-
-/* Sends the request of @size bytes, which ends in room for the answer. */
-static void ask(VirtioIommu *v, const void *request, size_t size)
+static void attach(CintIommu *v, CintTest *t)
 {
-    const size_t answer = sizeof(struct virtio_iommu_req_tail);
-    QTestState *qts = v->t->qts;
-    QVirtioDevice *dev = &v->dev->vdev;
-    uint64_t at = qnvme_buf_new(v->t->nvme, QNVME_PAGE_SIZE).addr;
-    uint32_t first;
-
-    qtest_memwrite(qts, at, request, size);
-    qtest_writeb(qts, at + size - answer, 0xff);
-    first = qvirtqueue_add(qts, v->requests, at, size - answer, false, true);
-    qvirtqueue_add(qts, v->requests, at + size - answer, answer, true, false);
-    qvirtqueue_kick(qts, dev, v->requests, first);
-    qvirtio_wait_used_elem(qts, dev, v->requests, first, NULL, REQUEST_US);
-    g_assert_cmpuint(qtest_readb(qts, at + size - answer), ==,
-                     VIRTIO_IOMMU_S_OK);
+    g_assert_cmpint(cint_iommu_attach(v, t->pdev, false), ==,
+                    VIRTIO_IOMMU_S_OK);
 }
 
-static void attach(VirtioIommu *v)
+static void map(CintIommu *v, uint64_t from, uint64_t size, uint64_t to)
 {
-    const struct virtio_iommu_req_attach request = {
-        .head.type = VIRTIO_IOMMU_T_ATTACH,
-        .domain = cpu_to_le32(VIRTIO_DOMAIN),
-        .endpoint = cpu_to_le32(v->t->pdev->devfn),
-    };
-
-    ask(v, &request, sizeof(request));
+    g_assert_cmpint(cint_iommu_map(v, from, size, to), ==, VIRTIO_IOMMU_S_OK);
 }
 
-static void map(VirtioIommu *v, uint64_t from, uint64_t size, uint64_t to)
+static void unmap(CintIommu *v, uint64_t from, uint64_t size)
 {
-    const struct virtio_iommu_req_map request = {
-        .head.type = VIRTIO_IOMMU_T_MAP,
-        .domain = cpu_to_le32(VIRTIO_DOMAIN),
-        .virt_start = cpu_to_le64(from),
-        .virt_end = cpu_to_le64(from + size - 1),
-        .phys_start = cpu_to_le64(to),
-        .flags = cpu_to_le32(VIRTIO_IOMMU_MAP_F_READ |
-                             VIRTIO_IOMMU_MAP_F_WRITE),
-    };
-
-    ask(v, &request, sizeof(request));
-}
-
-static void unmap(VirtioIommu *v, uint64_t from, uint64_t size)
-{
-    const struct virtio_iommu_req_unmap request = {
-        .head.type = VIRTIO_IOMMU_T_UNMAP,
-        .domain = cpu_to_le32(VIRTIO_DOMAIN),
-        .virt_start = cpu_to_le64(from),
-        .virt_end = cpu_to_le64(from + size - 1),
-    };
-
-    ask(v, &request, sizeof(request));
-}
-
-/* Up to its first queue; another may follow before the driver is there. */
-static VirtioIommu *virtio_begin(CintTest *t, QPCIBus *bus)
-{
-    QPCIAddress addr = { .devfn = QPCI_DEVFN(VIRTIO_SLOT, 0) };
-    VirtioIommu *v = g_new0(VirtioIommu, 1);
-    QVirtioDevice *dev;
-
-    v->t = t;
-    v->dev = virtio_pci_new(bus, &addr);
-    dev = &v->dev->vdev;
-    qvirtio_pci_device_enable(v->dev);
-    qvirtio_reset(dev);
-    qvirtio_set_acknowledge(dev);
-    qvirtio_set_driver(dev);
-    qvirtio_set_features(dev, 1ull << VIRTIO_F_VERSION_1 |
-                              1ull << VIRTIO_IOMMU_F_MAP_UNMAP);
-    v->requests = qvirtqueue_setup(dev, t->nvme->alloc, 0);
-    return v;
+    g_assert_cmpint(cint_iommu_unmap(v, from, size), ==, VIRTIO_IOMMU_S_OK);
 }
 
 /* Maps RAM as it is, and IOVA to @target. */
-static VirtioIommu *virtio_translate(CintTest *t, uint64_t target)
+static CintIommu *virtio_translate(CintTest *t, uint64_t target)
 {
-    VirtioIommu *v = virtio_begin(t, t->bus);
+    CintIommu *v = cint_iommu_begin(t->bus, t->nvme->alloc);
 
-    qvirtio_set_driver_ok(&v->dev->vdev);
-    attach(v);
+    attach(v, t);
     map(v, 0, RAM, 0);
     map(v, IOVA, QNVME_PAGE_SIZE, target);
     return v;
-}
-
-static void virtio_free(VirtioIommu *v)
-{
-    qvirtqueue_cleanup(v->dev->vdev.bus, v->requests, v->t->nvme->alloc);
-    qvirtio_pci_device_disable(v->dev);
-    qvirtio_pci_destructor(&v->dev->obj);
-    g_free(v->dev);
-    g_free(v);
 }
 
 /* ---- Faults that are reported ---- */
@@ -235,15 +151,13 @@ static void virtio_free(VirtioIommu *v)
 #define FAULT_OPTS \
     ",cint=on,cint.policy=static,cint.static-time=1000000," \
     "cint.static-thr=50,cint.max-hold=0"
-#define EVENTS          32
 #define BEYOND          (1ull << 32)
 #define SHADOW(id)      (8 * (id))
 
 typedef struct Fault {
     CintMachine *m;
     CintTest *t;
-    VirtioIommu *v;
-    QVirtQueue *events;
+    CintIommu *v;
     uint64_t hole;          /* the page that goes */
     uint64_t spare;         /* one that stays */
     QNvmeSq *sq;
@@ -448,29 +362,12 @@ static uint64_t harmful_page(Fault *f)
     return QEMU_ALIGN_UP(addr, size) + PCI_EXP_DEVCTL_BCR_FLR;
 }
 
-/* What is reported is written over the target. */
-static void report_to(Fault *f, uint64_t at)
-{
-    int i;
-
-    for (i = 0; i < EVENTS; i++) {
-        uint32_t buffer = qvirtqueue_add(f->m->qts, f->events, at,
-                                         sizeof(struct virtio_iommu_fault),
-                                         true, false);
-
-        qvirtqueue_kick(f->m->qts, &f->v->dev->vdev, f->events, buffer);
-    }
-}
-
 static void begin_faults(Fault *f)
 {
-    VirtioIommu *v = virtio_begin(f->t, f->m->bus);
-    QVirtioDevice *dev = &v->dev->vdev;
+    CintIommu *v = cint_iommu_begin(f->m->bus, f->t->nvme->alloc);
 
     f->v = v;
-    f->events = qvirtqueue_setup(dev, f->t->nvme->alloc, 1);
-    qvirtio_set_driver_ok(dev);
-    attach(v);
+    attach(v, f->t);
     map(v, 0, f->hole, 0);
     map(v, f->hole, QNVME_PAGE_SIZE, f->hole);
     map(v, f->hole + QNVME_PAGE_SIZE, BEYOND - f->hole - QNVME_PAGE_SIZE,
@@ -501,15 +398,13 @@ static void fault_one(CintMachine *m, const FaultCase *c, const FaultKind *kind)
     kind->prepare(&f);
     keep_other_busy(&f);
     unmap(f.v, f.hole, QNVME_PAGE_SIZE);
-    report_to(&f, c->target->report(&f));
+    cint_iommu_report_to(f.v, c->target->report(&f));
     kind->trigger(&f);
     cint_machine_run(m, 2000000);
     map(f.v, f.hole, QNVME_PAGE_SIZE, f.hole);
-    qvirtio_reset(&f.v->dev->vdev);
+    cint_iommu_reset(f.v);
     cint_machine_expect_recovers(m);
-    qvirtio_pci_destructor(&f.v->dev->obj);
-    g_free(f.v->dev);
-    g_free(f.v);
+    cint_iommu_free(f.v);
 }
 
 static void test_faults(const void *opaque)
@@ -519,7 +414,7 @@ static void test_faults(const void *opaque)
     const CintPlan plans[] = {
         { .opts = device }, { .opts = ",drive=d1" }, { NULL },
     };
-    CintMachine *m = cint_machine_new("-device virtio-iommu-pci,addr=6 "
+    CintMachine *m = cint_machine_new(CINT_IOMMU
                                       CINT_NULL_NODE("d0", "")
                                       CINT_SLOW_NODE("d1", 50000000), plans,
                                       NULL);
@@ -614,7 +509,7 @@ static void test_virtio(void)
 {
     uint64_t records;
     CintTest *t = boot_with(VIRTIO_ARGS, &records);
-    VirtioIommu *v = virtio_translate(t, records);
+    CintIommu *v = virtio_translate(t, records);
 
     expect_mapped(t, records);
     unmap(v, IOVA, QNVME_PAGE_SIZE);
@@ -622,7 +517,7 @@ static void test_virtio(void)
     cint_run(t, 1000);
     g_assert_true(is_fatal(t));
     g_assert_cmpuint(cint_status(t, records, 1).full_tail, ==, 2);
-    virtio_free(v);
+    cint_iommu_free(v);
     cint_shutdown(t);
 }
 

@@ -8,6 +8,11 @@
 #include "qemu/units.h"
 #include "hw/pci/pci_regs.h"
 #include "libqos/pci-pc.h"
+#include "libqos/sdhci-cmd.h"
+#include "standard-headers/linux/virtio_blk.h"
+#include "standard-headers/linux/virtio_config.h"
+#include "standard-headers/linux/virtio_iommu.h"
+#include "standard-headers/linux/virtio_ring.h"
 #include "nvme-cint-machine.h"
 
 #define PCIEXBAR        0x60            /* of the host bridge */
@@ -15,6 +20,9 @@
 #define FIRST_BUS       1
 #define WINDOW_SIZE     (16 * MiB)      /* of a node's registers */
 #define WINDOWS         0xe1000000u
+/* Of devices of other kinds, one behind the other. */
+#define OTHERS          (WINDOWS + CINT_NODES * WINDOW_SIZE)
+#define OTHER_SIZE      MiB
 #define ALLOC_START     MiB
 #define SLOT_ON         0x01c0          /* power on, indicator on */
 #define READS           5
@@ -365,6 +373,327 @@ void cint_machine_expect_recovers(CintMachine *m)
 {
     cint_machine_enumerate(m);
     cint_machine_expect_sane(m);
+}
+
+/* ---- An SD host with a card ---- */
+
+#define CARD_ACMD41     (41 << 8)
+#define CARD_SET_BLOCKLEN (16 << 8)
+#define CARD_VOLTAGE    0x41200000      /* and the power-up bit */
+#define CARD_BLOCK      4
+
+/* Registers of other devices are where no reset of a controller moves them. */
+static void open_window(QPCIBus *bus, unsigned slot)
+{
+    bus->mmio_alloc_ptr = OTHERS + (slot - CINT_CARD_SLOT) * OTHER_SIZE;
+}
+
+static uint64_t map_card_host(CintMachine *m)
+{
+    QPCIDevice *dev = qpci_device_find(m->bus, QPCI_DEVFN(CINT_CARD_SLOT, 0));
+    uint64_t at;
+
+    g_assert_nonnull(dev);
+    open_window(m->bus, CINT_CARD_SLOT);
+    at = qpci_iomap(dev, 0, NULL).addr;
+    qpci_device_enable(dev);
+    g_free(dev);
+    return at;
+}
+
+static void command_card(CintMachine *m, uint64_t host, uint32_t argument,
+                         uint16_t command)
+{
+    sdhci_cmd_regs(m->qts, host, 0, 0, argument, 0, command);
+}
+
+uint64_t cint_card_begin(CintMachine *m, bool write)
+{
+    uint64_t host = map_card_host(m);
+    uint32_t rca;
+
+    qtest_writeb(m->qts, host + SDHC_SWRST, SDHC_RESET_ALL);
+    qtest_writew(m->qts, host + SDHC_CLKCON, SDHC_CLOCK_SDCLK_EN |
+                 SDHC_CLOCK_INT_STABLE | SDHC_CLOCK_INT_EN);
+    command_card(m, host, 0, 0);
+    command_card(m, host, 0, SDHC_APP_CMD);
+    command_card(m, host, CARD_VOLTAGE, CARD_ACMD41);
+    command_card(m, host, 0, SDHC_ALL_SEND_CID);
+    command_card(m, host, 0, SDHC_SEND_RELATIVE_ADDR | SDHC_CMD_RESPONSE);
+    rca = qtest_readl(m->qts, host + SDHC_RSPREG0) & 0xffff0000;
+    command_card(m, host, rca, SDHC_SELECT_DESELECT_CARD);
+    command_card(m, host, CARD_BLOCK, CARD_SET_BLOCKLEN);
+    sdhci_cmd_regs(m->qts, host, CARD_BLOCK, 0, 0, SDHC_TRNS_MULTI |
+                   (write ? SDHC_TRNS_WRITE : SDHC_TRNS_READ),
+                   SDHC_CMD_DATA_PRESENT |
+                   (write ? SDHC_WRITE_MULTIPLE_BLOCK
+                          : SDHC_READ_MULTIPLE_BLOCK));
+    return host;
+}
+
+/* ---- Virtio ---- */
+
+static QVirtioPCIDevice *find_virtio(QPCIBus *bus, unsigned slot)
+{
+    QPCIAddress addr = { .devfn = QPCI_DEVFN(slot, 0) };
+
+    open_window(bus, slot);
+    return virtio_pci_new(bus, &addr);
+}
+
+static void reset_virtio(QVirtioPCIDevice *dev, uint64_t features)
+{
+    qvirtio_pci_device_enable(dev);
+    qvirtio_reset(&dev->vdev);
+    qvirtio_set_acknowledge(&dev->vdev);
+    qvirtio_set_driver(&dev->vdev);
+    qvirtio_set_features(&dev->vdev, 1ull << VIRTIO_F_VERSION_1 | features);
+}
+
+static void free_virtio(QVirtioPCIDevice *dev)
+{
+    g_free(dev->pdev);
+    g_free(dev);
+}
+
+/* Guest memory is given back by who enumerates. */
+static void free_queue(QVirtQueue *vq)
+{
+    g_free(container_of(vq, QVirtQueuePCI, vq));
+}
+
+static void put_desc(QTestState *qts, const QVirtQueue *vq, uint16_t index,
+                     struct vring_desc desc)
+{
+    desc = (struct vring_desc) {
+        .addr = cpu_to_le64(desc.addr), .len = cpu_to_le32(desc.len),
+        .flags = cpu_to_le16(desc.flags), .next = cpu_to_le16(desc.next),
+    };
+    qtest_memwrite(qts, vq->desc + index * sizeof(desc), &desc, sizeof(desc));
+}
+
+static uint16_t used_index(QTestState *qts, const QVirtQueue *vq)
+{
+    return qtest_readw(qts, vq->used + offsetof(struct vring_used, idx));
+}
+
+/* The request that begins with the first descriptor, @count times from now. */
+static void offer_first(QTestState *qts, const QVirtQueue *vq, uint16_t count)
+{
+    uint16_t end = used_index(qts, vq) + count;
+
+    qtest_memset(qts, vq->avail + offsetof(struct vring_avail, ring), 0,
+                 2 * vq->size);
+    qtest_writew(qts, vq->avail + offsetof(struct vring_avail, idx), end);
+}
+
+static void tell(QVirtioPCIDevice *dev, QVirtQueue *vq)
+{
+    dev->vdev.bus->virtqueue_kick(&dev->vdev, vq);
+}
+
+/* ---- A disk ---- */
+
+static void put_read(QTestState *qts, const QVirtQueue *vq, uint64_t at)
+{
+    const struct virtio_blk_outhdr header = { .type = VIRTIO_BLK_T_IN };
+
+    qtest_memwrite(qts, at, &header, sizeof(header));
+    put_desc(qts, vq, 0, (struct vring_desc) {
+        .addr = at, .len = sizeof(header), .flags = VRING_DESC_F_NEXT,
+        .next = 1,
+    });
+    put_desc(qts, vq, 1, (struct vring_desc) {
+        .addr = at + 512, .len = 512, .next = 2,
+        .flags = VRING_DESC_F_NEXT | VRING_DESC_F_WRITE,
+    });
+    put_desc(qts, vq, 2, (struct vring_desc) {
+        .addr = at + 1024, .len = 1, .flags = VRING_DESC_F_WRITE,
+    });
+}
+
+CintBlk *cint_blk_begin(CintMachine *m)
+{
+    QVirtioPCIDevice *dev = find_virtio(m->bus, CINT_BLK_SLOT);
+    CintBlk *blk = g_new0(CintBlk, 1);
+    QVirtQueuePCI *pci_vq;
+
+    reset_virtio(dev, 0);
+    qpci_msix_enable(dev->pdev);
+    *blk = (CintBlk) {
+        .qts = m->qts,
+        .dev = dev,
+        .vq = qvirtqueue_setup(&dev->vdev, &m->alloc, 0),
+    };
+    pci_vq = container_of(blk->vq, QVirtQueuePCI, vq);
+    blk->doorbell = dev->bar.addr + pci_vq->notify_offset;
+    qvirtqueue_pci_msix_setup(dev, pci_vq, &m->alloc, 0);
+    put_read(m->qts, blk->vq, guest_alloc(&m->alloc, QNVME_PAGE_SIZE));
+    qvirtio_set_driver_ok(&dev->vdev);
+    return blk;
+}
+
+void cint_blk_free(CintBlk *blk)
+{
+    free_queue(blk->vq);
+    free_virtio(blk->dev);
+    g_free(blk);
+}
+
+void cint_blk_reset(CintBlk *blk)
+{
+    qvirtio_reset(&blk->dev->vdev);
+}
+
+void cint_blk_aim(CintBlk *blk, uint64_t at, uint32_t value)
+{
+    QPCIDevice *pdev = blk->dev->pdev;
+    QPCIBar bar = pdev->msix_table_bar;
+    uint64_t entry = pdev->msix_table_off;
+
+    qpci_io_writel(pdev, bar, entry + PCI_MSIX_ENTRY_LOWER_ADDR, at);
+    qpci_io_writel(pdev, bar, entry + PCI_MSIX_ENTRY_UPPER_ADDR, at >> 32);
+    qpci_io_writel(pdev, bar, entry + PCI_MSIX_ENTRY_DATA, value);
+}
+
+void cint_blk_offer(CintBlk *blk, uint16_t count)
+{
+    offer_first(blk->qts, blk->vq, MIN(count, blk->vq->size));
+}
+
+/* ---- virtio-iommu ---- */
+
+CintIommu *cint_iommu_begin(QPCIBus *bus, QGuestAllocator *alloc)
+{
+    CintIommu *v = g_new0(CintIommu, 1);
+    QVirtioPCIDevice *dev = find_virtio(bus, CINT_IOMMU_SLOT);
+
+    reset_virtio(dev, 1ull << VIRTIO_IOMMU_F_MAP_UNMAP |
+                      1ull << VIRTIO_IOMMU_F_BYPASS_CONFIG);
+    *v = (CintIommu) {
+        .qts = bus->qts,
+        .dev = dev,
+        .requests = qvirtqueue_setup(&dev->vdev, alloc, 0),
+        .events = qvirtqueue_setup(&dev->vdev, alloc, 1),
+        .page = guest_alloc(alloc, QNVME_PAGE_SIZE),
+    };
+    qvirtio_set_driver_ok(&dev->vdev);
+    cint_iommu_bypass(v, true);
+    return v;
+}
+
+void cint_iommu_reset(CintIommu *v)
+{
+    cint_iommu_bypass(v, true);
+    qvirtio_reset(&v->dev->vdev);
+}
+
+void cint_iommu_free(CintIommu *v)
+{
+    free_queue(v->requests);
+    free_queue(v->events);
+    free_virtio(v->dev);
+    g_free(v);
+}
+
+static bool is_answered(const CintIommu *v, uint16_t before)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+
+    while (used_index(v->qts, v->requests) == before) {
+        if (g_get_monotonic_time() > limit) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int cint_iommu_ask(CintIommu *v, const void *request, size_t size)
+{
+    const size_t answer = sizeof(struct virtio_iommu_req_tail);
+    uint16_t before = used_index(v->qts, v->requests);
+
+    qtest_memwrite(v->qts, v->page, request, size);
+    put_desc(v->qts, v->requests, 0, (struct vring_desc) {
+        .addr = v->page, .len = size - answer, .flags = VRING_DESC_F_NEXT,
+        .next = 1,
+    });
+    put_desc(v->qts, v->requests, 1, (struct vring_desc) {
+        .addr = v->page + size - answer, .len = answer,
+        .flags = VRING_DESC_F_WRITE,
+    });
+    offer_first(v->qts, v->requests, 1);
+    tell(v->dev, v->requests);
+    return is_answered(v, before) ?
+           qtest_readb(v->qts, v->page + size - answer) : -ETIMEDOUT;
+}
+
+int cint_iommu_attach(CintIommu *v, const QPCIDevice *dev, bool bypass)
+{
+    /* A domain passes through or maps, for as long as anybody is in it. */
+    const struct virtio_iommu_req_attach request = {
+        .head.type = VIRTIO_IOMMU_T_ATTACH,
+        .domain = cpu_to_le32(CINT_IOMMU_DOMAIN + bypass),
+        .endpoint = cpu_to_le32(dev->devfn),
+        .flags = cpu_to_le32(bypass ? VIRTIO_IOMMU_ATTACH_F_BYPASS : 0),
+    };
+
+    return cint_iommu_ask(v, &request, sizeof(request));
+}
+
+int cint_iommu_detach(CintIommu *v, const QPCIDevice *dev, bool bypass)
+{
+    const struct virtio_iommu_req_detach request = {
+        .head.type = VIRTIO_IOMMU_T_DETACH,
+        .domain = cpu_to_le32(CINT_IOMMU_DOMAIN + bypass),
+        .endpoint = cpu_to_le32(dev->devfn),
+    };
+
+    return cint_iommu_ask(v, &request, sizeof(request));
+}
+
+int cint_iommu_map(CintIommu *v, uint64_t from, uint64_t size, uint64_t to)
+{
+    const struct virtio_iommu_req_map request = {
+        .head.type = VIRTIO_IOMMU_T_MAP,
+        .domain = cpu_to_le32(CINT_IOMMU_DOMAIN),
+        .virt_start = cpu_to_le64(from),
+        .virt_end = cpu_to_le64(from + size - 1),
+        .phys_start = cpu_to_le64(to),
+        .flags = cpu_to_le32(VIRTIO_IOMMU_MAP_F_READ |
+                             VIRTIO_IOMMU_MAP_F_WRITE),
+    };
+
+    return cint_iommu_ask(v, &request, sizeof(request));
+}
+
+int cint_iommu_unmap(CintIommu *v, uint64_t from, uint64_t size)
+{
+    const struct virtio_iommu_req_unmap request = {
+        .head.type = VIRTIO_IOMMU_T_UNMAP,
+        .domain = cpu_to_le32(CINT_IOMMU_DOMAIN),
+        .virt_start = cpu_to_le64(from),
+        .virt_end = cpu_to_le64(from + size - 1),
+    };
+
+    return cint_iommu_ask(v, &request, sizeof(request));
+}
+
+void cint_iommu_bypass(CintIommu *v, bool on)
+{
+    qpci_io_writeb(v->dev->pdev, v->dev->bar, v->dev->device_cfg_offset +
+                   offsetof(struct virtio_iommu_config, bypass), on);
+}
+
+void cint_iommu_report_to(CintIommu *v, uint64_t at)
+{
+    put_desc(v->qts, v->events, 0, (struct vring_desc) {
+        .addr = at, .len = sizeof(struct virtio_iommu_fault),
+        .flags = VRING_DESC_F_WRITE,
+    });
+    offer_first(v->qts, v->events, CINT_IOMMU_EVENTS);
+    tell(v->dev, v->events);
 }
 
 /* ---- What aims ---- */

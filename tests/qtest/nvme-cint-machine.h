@@ -12,6 +12,7 @@
 #ifndef QTEST_NVME_CINT_MACHINE_H
 #define QTEST_NVME_CINT_MACHINE_H
 
+#include "libqos/virtio-pci.h"
 #include "nvme-cint-common.h"
 #include "nvme-cint-watch.h"
 
@@ -111,6 +112,119 @@ uint64_t cint_flr_at(QPCIDevice *dev);
 
 /** cint_slot_control_at: Slot Control of a root port */
 uint64_t cint_slot_control_at(QPCIDevice *port);
+
+/* ---- Devices of other kinds, which wait, and reset meanwhile ---- */
+
+/* Slots on the root bus, as cint_machine_new() leaves them free. */
+#define CINT_CARD_SLOT      0x10
+#define CINT_BLK_SLOT       0x11
+#define CINT_IOMMU_SLOT     0x12
+
+/* An SD host with a card whose disk takes @ns of real time for each block. */
+#define CINT_CARD(ns) \
+    CINT_SLOW_NODE("card", ns) \
+    " -device sdhci-pci,addr=10 -device sd-card,drive=card,bus=sd-bus "
+#define CINT_CARD_PORT      0x20        /* the data port, a dword */
+#define CINT_CARD_REGISTERS 0x100
+
+/**
+ * cint_card_begin: a card is read or written from its start, block after block
+ *
+ * A block has four bytes. So whoever reads the data port waits, in the main
+ * loop, for the disk to have the next one; who writes it, for this one.
+ *
+ * Returns: where that host's registers are, at the start of a page
+ */
+uint64_t cint_card_begin(CintMachine *m, bool write);
+
+/* A disk that takes @ns of real time, and that is told and tells at once. */
+#define CINT_BLK(ns) \
+    CINT_SLOW_NODE("blk", ns) \
+    " -device virtio-blk-pci,addr=11,drive=blk,ioeventfd=off "
+
+/* Its driver, which sends reads and looks at none of them. */
+typedef struct CintBlk {
+    QTestState *qts;
+    QVirtioPCIDevice *dev;
+    QVirtQueue *vq;
+    uint64_t doorbell;
+} CintBlk;
+
+/** cint_blk_begin: resets that disk; its one queue sends messages to nowhere */
+CintBlk *cint_blk_begin(CintMachine *m);
+void cint_blk_free(CintBlk *blk);
+
+/** cint_blk_reset: it accesses memory no more */
+void cint_blk_reset(CintBlk *blk);
+
+/** cint_blk_aim: a message for each read that is done writes @value to @at */
+void cint_blk_aim(CintBlk *blk, uint64_t at, uint32_t value);
+
+/**
+ * cint_blk_offer: @count reads are in the queue, up to its size, less those
+ * that are done already; the disk has not been told
+ */
+void cint_blk_offer(CintBlk *blk, uint16_t count);
+
+/** cint_blk_doorbell: where writing 0, of two bytes, tells it */
+static inline uint64_t cint_blk_doorbell(const CintBlk *blk)
+{
+    return blk->doorbell;
+}
+
+#define CINT_IOMMU          " -device virtio-iommu-pci,addr=12 "
+#define CINT_IOMMU_DOMAIN   1
+
+/* The driver of a virtio-iommu, which reports faults where it is told to. */
+typedef struct CintIommu {
+    QTestState *qts;
+    QVirtioPCIDevice *dev;
+    QVirtQueue *requests;
+    QVirtQueue *events;
+    uint64_t page;              /* for requests */
+} CintIommu;
+
+/**
+ * cint_iommu_begin: resets a virtio-iommu at CINT_IOMMU_SLOT
+ *
+ * Whatever was attached passes through, until it is attached.
+ */
+CintIommu *cint_iommu_begin(QPCIBus *bus, QGuestAllocator *alloc);
+void cint_iommu_free(CintIommu *v);
+
+/**
+ * cint_iommu_reset: what is not attached passes through again
+ *
+ * QEMU forgets no endpoint then: see cint_iommu_detach().
+ */
+void cint_iommu_reset(CintIommu *v);
+
+/**
+ * cint_iommu_ask: sends a request of @size bytes, which ends in room for the
+ * answer
+ *
+ * Returns: VIRTIO_IOMMU_S_*, or a negative error: there is no answer
+ */
+int cint_iommu_ask(CintIommu *v, const void *request, size_t size);
+
+/*
+ * Requests. @dev's bus has its number. In the domain that is @bypass everything
+ * passes through, in the other what is mapped. Return: as above
+ */
+int cint_iommu_attach(CintIommu *v, const QPCIDevice *dev, bool bypass);
+int cint_iommu_detach(CintIommu *v, const QPCIDevice *dev, bool bypass);
+int cint_iommu_map(CintIommu *v, uint64_t from, uint64_t size, uint64_t to);
+int cint_iommu_unmap(CintIommu *v, uint64_t from, uint64_t size);
+
+/** cint_iommu_bypass: what is not attached passes through, or has faults */
+void cint_iommu_bypass(CintIommu *v, bool on);
+
+/**
+ * cint_iommu_report_to: the next CINT_IOMMU_EVENTS faults are written to @at:
+ * struct virtio_iommu_fault, whose address is that of the access
+ */
+void cint_iommu_report_to(CintIommu *v, uint64_t at);
+#define CINT_IOMMU_EVENTS   32
 
 /* ---- What aims ---- */
 

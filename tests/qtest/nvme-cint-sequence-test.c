@@ -9,10 +9,6 @@
 #include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_regs.h"
-#include "libqos/sdhci-cmd.h"
-#include "libqos/virtio-pci.h"
-#include "standard-headers/linux/virtio_blk.h"
-#include "standard-headers/linux/virtio_config.h"
 #include "nvme-cint-driver.h"
 #include "nvme-cint-machine.h"
 
@@ -1790,114 +1786,15 @@ static void f28_completed(const void *opts)
 
 /* ---- What is fetched from a register that waits ---- */
 
-#define CARD_BLOCK  512
-#define CARD_READ   4           /* what the host controller asks it for */
-#define CARD_ACMD41 (41 << 8)
-
-static void command_card(CintMachine *m, uint64_t host, uint32_t argument,
-                         uint16_t command)
-{
-    sdhci_cmd_regs(m->qts, host, 0, 0, argument, 0, command);
-}
-
-static uint64_t map_host(CintMachine *m)
-{
-    QPCIDevice *dev = qpci_device_find(m->bus, QPCI_DEVFN(0x10, 0));
-    QPCIBar bar;
-
-    g_assert_nonnull(dev);
-    m->bus->mmio_alloc_ptr = QEMU_ALIGN_UP(m->bus->mmio_alloc_ptr,
-                                           QNVME_PAGE_SIZE);
-    bar = qpci_iomap(dev, 0, NULL);
-    qpci_device_enable(dev);
-    g_free(dev);
-    return bar.addr;
-}
-
-/*
- * A card sends block after block. What comes next from its host's data port is
- * the last there is of one: who reads it waits in the main loop for the disk.
- *
- * Returns: where that host's registers are, at the start of a page
- */
-static uint64_t read_card(CintMachine *m)
-{
-    uint64_t host = map_host(m);
-    uint32_t rca;
-    int i;
-
-    qtest_writeb(m->qts, host + SDHC_SWRST, SDHC_RESET_ALL);
-    qtest_writew(m->qts, host + SDHC_CLKCON, SDHC_CLOCK_SDCLK_EN |
-                 SDHC_CLOCK_INT_STABLE | SDHC_CLOCK_INT_EN);
-    command_card(m, host, 0, SDHC_APP_CMD);
-    command_card(m, host, 0x41200000, CARD_ACMD41);
-    command_card(m, host, 0, SDHC_ALL_SEND_CID);
-    command_card(m, host, 0, SDHC_SEND_RELATIVE_ADDR | SDHC_CMD_RESPONSE);
-    rca = qtest_readl(m->qts, host + SDHC_RSPREG0) & 0xffff0000;
-    command_card(m, host, rca, SDHC_SELECT_DESELECT_CARD);
-    sdhci_cmd_regs(m->qts, host, CARD_READ, 0, 0,
-                   SDHC_TRNS_MULTI | SDHC_TRNS_READ,
-                   SDHC_READ_MULTIPLE_BLOCK | SDHC_CMD_DATA_PRESENT);
-    for (i = 0; i < CARD_BLOCK / CARD_READ - 1; i++) {
-        qtest_readl(m->qts, host + SDHC_BDATA);
-    }
-    return host;
-}
-
-#define CARD_WAIT_NS    "300000000"
-#define BLK_SLOT        0x11
-
 static CintMachine *boot_with_card(const char *opts)
 {
     return boot_two(FAST_DISK CINT_SLOW_NODE("d1", 100000000)
-                    CINT_NULL_NODE("d2", "")
-                    "-blockdev driver=null-co,node-name=card,size=268435456,"
-                    "read-zeroes=on,latency-ns=" CARD_WAIT_NS " "
-                    "-device sdhci-pci,addr=10 "
-                    "-device sd-card,drive=card,bus=sd-bus "
-                    "-device virtio-blk-pci,addr=11,drive=d2,ioeventfd=off ",
-                    opts, false);
+                    CINT_CARD(300000000) CINT_BLK(0), opts, false);
 }
 
-static QVirtioPCIDevice *start_blk(CintMachine *m)
+static uint64_t read_card(CintMachine *m)
 {
-    QPCIAddress addr = { .devfn = QPCI_DEVFN(BLK_SLOT, 0) };
-    QVirtioPCIDevice *dev = virtio_pci_new(m->bus, &addr);
-    QVirtioDevice *vdev = &dev->vdev;
-
-    qvirtio_pci_device_enable(dev);
-    qvirtio_reset(vdev);
-    qpci_msix_enable(dev->pdev);
-    qvirtio_set_acknowledge(vdev);
-    qvirtio_set_driver(vdev);
-    qvirtio_set_features(vdev, 1ull << VIRTIO_F_VERSION_1);
-    return dev;
-}
-
-/* A read is in the ring, of which the device has not been told. */
-static void have_read(CintMachine *m, QVirtQueue *vq)
-{
-    const struct virtio_blk_outhdr header = { .type = VIRTIO_BLK_T_IN };
-    uint64_t at = guest_alloc(&m->alloc, QNVME_PAGE_SIZE);
-    uint32_t first;
-
-    qtest_memwrite(m->qts, at, &header, sizeof(header));
-    first = qvirtqueue_add(m->qts, vq, at, sizeof(header), false, true);
-    qvirtqueue_add(m->qts, vq, at + 512, 512, true, true);
-    qvirtqueue_add(m->qts, vq, at + 1024, 1, true, false);
-    qtest_writew(m->qts, vq->avail + 4, first);
-    qtest_writew(m->qts, vq->avail + 2, 1);
-}
-
-/* Its message goes to @at. */
-static void aim_blk(QVirtioPCIDevice *dev, uint64_t at, uint32_t value)
-{
-    QPCIDevice *pdev = dev->pdev;
-
-    qpci_io_writel(pdev, pdev->msix_table_bar, pdev->msix_table_off +
-                   PCI_MSIX_ENTRY_LOWER_ADDR, at);
-    qpci_io_writel(pdev, pdev->msix_table_bar, pdev->msix_table_off +
-                   PCI_MSIX_ENTRY_DATA, value);
+    return cint_card_begin(m, false);
 }
 
 /*
@@ -1907,19 +1804,13 @@ static void aim_blk(QVirtioPCIDevice *dev, uint64_t at, uint32_t value)
 static void reset_meanwhile(CintMachine *m)
 {
     CintTest *t = &m->node[0].t, *by = &m->node[1].t;
-    QVirtioPCIDevice *dev = start_blk(m);
-    QVirtQueue *vq = qvirtqueue_setup(&dev->vdev, &m->alloc, 0);
-    QVirtQueuePCI *pci_vq = container_of(vq, QVirtQueuePCI, vq);
+    CintBlk *blk = cint_blk_begin(m);
 
-    qvirtqueue_pci_msix_setup(dev, pci_vq, &m->alloc, 0);
-    qvirtio_set_driver_ok(&dev->vdev);
-    aim_blk(dev, cint_flr_at(t->pdev), PCI_EXP_DEVCTL_BCR_FLR);
-    have_read(m, vq);
-    cint_aim(by, 1, dev->bar.addr + pci_vq->notify_offset, vq->index);
+    cint_blk_aim(blk, cint_flr_at(t->pdev), PCI_EXP_DEVCTL_BCR_FLR);
+    cint_blk_offer(blk, 1);
+    cint_aim(by, 1, cint_blk_doorbell(blk), 0);
     cint_read(by, cint_queues(by, 1), 1);
-    g_free(pci_vq);
-    g_free(dev->pdev);
-    g_free(dev);
+    cint_blk_free(blk);
 }
 
 static void f31_queue(const void *opts)
