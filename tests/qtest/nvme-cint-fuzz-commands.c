@@ -450,15 +450,39 @@ static void put_admin(Fuzz *f)
     put(f, &f->v->n->admin_sq, f->v->admin_tail++, cmd);
 }
 
-void fuzz_admin(Fuzz *f)
+static void ring_admin(Fuzz *f)
 {
     Victim *v = f->v;
 
-    put_admin(f);
     fuzz_put_register(f, FUZZ_DOORBELLS,
                       v->admin_tail % v->n->admin_sq.entries);
     fuzz_put_register(f, FUZZ_DOORBELLS + 4,
                       v->admin_tail % v->n->admin_cq.entries);
+}
+
+void fuzz_admin(Fuzz *f)
+{
+    put_admin(f);
+    ring_admin(f);
+}
+
+uint16_t fuzz_move_queue(Fuzz *f, uint64_t addr)
+{
+    Victim *v = f->v;
+    uint16_t id = 1 + fuzz_below(FUZZ_QUEUES);
+
+    put(f, &v->n->admin_sq, v->admin_tail++, (NvmeCmd) {
+        .opcode = NVME_ADM_CMD_DELETE_SQ,
+        .cdw10 = cpu_to_le32(id),
+    });
+    put(f, &v->n->admin_sq, v->admin_tail++, (NvmeCmd) {
+        .opcode = NVME_ADM_CMD_CREATE_SQ,
+        .dptr.prp1 = cpu_to_le64(addr),
+        .cdw10 = cpu_to_le32((FUZZ_ENTRIES - 1) << 16 | id),
+        .cdw11 = cpu_to_le32(id << 16 | NVME_SQ_PC),
+    });
+    ring_admin(f);
+    return id;
 }
 
 void fuzz_io(Fuzz *f)

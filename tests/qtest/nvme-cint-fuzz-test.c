@@ -5,7 +5,9 @@
  * controllers behind root ports with hot-plug and memory of their own, two of
  * which share namespaces (zoned, with metadata, late, in an image, with Copy
  * and atomic writes), one with FDP; persistent memory, virtual functions or an
- * IOMMU, as the case has it; configuration space in memory. Registers,
+ * IOMMU, as the case has it; configuration space in memory. An SD host, whose
+ * data port has who reads it wait in the main loop, and another disk, whose
+ * message resets them meanwhile. Registers,
  * doorbells, commands, features, queues, status records, shadow doorbells and
  * lists of addresses are full of random values, with clock steps in between.
  * Messages, CQEs and data go anywhere, also to what resets or unplugs a
@@ -39,6 +41,13 @@
 #define SRIOV_OPTS \
     ",cmb_size_mb=0,max_ioqpairs=9,msix_qsize=12,sriov_max_vfs=2," \
     "sriov_vq_flexible=4,sriov_vi_flexible=4"
+
+/* A block of a card, of real time: more than data that is late takes. */
+#define CARD_NS     1000000
+#define BLK_READS   4
+/* Namespaces that are late, of the controllers that share. */
+#define LATE        3
+#define STOCK       2           /* the controller that is none of ours */
 
 #define VTD         0xfed90000ull   /* registers of intel-iommu */
 #define VTD_GCMD    0x18
@@ -103,11 +112,16 @@ uint64_t fuzz_registers(Fuzz *f)
 {
     const Victim *v = fuzz_victim(f);
 
-    switch (fuzz_below(9)) {
+    switch (fuzz_below(11)) {
     case 0:
         return v->flr;
     case 8:
         return (v->flr & ~0xfffull) + SRIOV + PCI_SRIOV_CTRL;
+    case 9:
+        return f->card + (fuzz_one_in(2) ? CINT_CARD_PORT :
+                          4 * fuzz_below(CINT_CARD_REGISTERS / 4));
+    case 10:
+        return cint_blk_doorbell(f->blk);
     case 1:
         return v->slot;
     case 2:
@@ -130,6 +144,9 @@ uint64_t fuzz_address(Fuzz *f)
 {
     uint64_t page = f->v->node->t.buf.addr;
 
+    if (f->lure && fuzz_one_in(2)) {
+        return f->lure;
+    }
     switch (fuzz_below(12)) {
     case 0:
         return fuzz_registers(f);
@@ -235,6 +252,14 @@ static void attack_clock(Fuzz *f)
     f->inputs++;
     cint_run(&f->m->node[0].t, fuzz_one_in(8) ? fuzz_below(30000000)
                                               : fuzz_below(20000));
+}
+
+static void aim_vector(Fuzz *f, uint16_t vector, uint64_t addr, uint32_t data)
+{
+    put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, addr & ~3u);
+    put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, addr >> 32);
+    put_table(f, vector, PCI_MSIX_ENTRY_DATA, data);
+    put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL, 0);
 }
 
 /* Masks, unmasks, and aims messages. */
@@ -405,17 +430,188 @@ static void translate(Fuzz *f, bool on)
 }
 
 /* Translation is switched, or other tables are there, under what goes on. */
-static void attack_iommu(Fuzz *f)
+static void attack_tables(Fuzz *f)
 {
-    if (!f->iommu) {
-        return;
-    }
     qtest_writeq(f->qts, VTD + VTD_RTADDR, fill_iommu(f));
     qtest_writel(f->qts, VTD + VTD_GCMD, 1u << 30);
     fuzz_io(f);
     qtest_writeq(f->qts, VTD + VTD_CCMD, 1ull << 63 | 1ull << 61);
     qtest_writeq(f->qts, VTD + VTD_IOTLB, 1ull << 63 | 1ull << 60);
     translate(f, !fuzz_one_in(3));
+}
+
+/* A page that the controller that is attacked needs, or is lured to. */
+static uint64_t any_page(Fuzz *f)
+{
+    const QNvmeCtrl *n = f->v->n;
+    uint16_t id = 1 + fuzz_below(FUZZ_QUEUES);
+
+    switch (fuzz_below(7)) {
+    case 0:
+        return n->sqs[id]->addr;
+    case 1:
+        return n->cqs[id]->addr;
+    case 2:
+        return n->admin_sq.addr;
+    case 3:
+        return n->admin_cq.addr;
+    case 4:
+        return f->v->shadow + fuzz_below(2) * QNVME_PAGE_SIZE;
+    case 5:
+        return f->v->queues + fuzz_below(FUZZ_PAGES) * QNVME_PAGE_SIZE;
+    default:
+        return f->v->node->t.buf.addr + fuzz_below(2) * QNVME_PAGE_SIZE;
+    }
+}
+
+/*
+ * The address that is reported, or another field, is over what resets: half of
+ * all pages have the bit that does. A bottom half's own registers are guarded.
+ */
+static void aim_reports(Fuzz *f)
+{
+    static const unsigned offsets[] = { 16, 20, 12, 8, 0 };
+    uint64_t at = fuzz_one_in(2) ? f->v->flr : fuzz_registers(f);
+    unsigned offset = fuzz_one_in(3) ? fuzz_below(ARRAY_SIZE(offsets)) : 0;
+
+    f->inputs++;
+    cint_iommu_report_to(f->virtio_iommu, at - offsets[offset]);
+}
+
+/* All is mapped as it is, but for a page, which may be somewhere else. */
+static bool map_all_but(Fuzz *f, uint64_t page)
+{
+    CintIommu *v = f->virtio_iommu;
+    uint64_t end = page + QNVME_PAGE_SIZE;
+
+    f->inputs += 5;
+    cint_iommu_detach(v, f->v->n->pdev, false);
+    cint_iommu_attach(v, f->v->n->pdev, fuzz_one_in(16));
+    cint_iommu_map(v, 0, page, 0);
+    if (fuzz_one_in(4)) {
+        cint_iommu_map(v, page, QNVME_PAGE_SIZE,
+                       fuzz_address(f) & ~(QNVME_PAGE_SIZE - 1ull));
+    }
+    return cint_iommu_map(v, end, BIT_ULL(32) - end, end) != -ETIMEDOUT;
+}
+
+/*
+ * A page is missing, and what is said of it is written to what resets. Who
+ * waits for an IOMMU that has had enough waits once.
+ */
+static void attack_mappings(Fuzz *f)
+{
+    uint64_t page = any_page(f);
+
+    if (!f->virtio_iommu) {
+        return;
+    }
+    if (!map_all_but(f, page)) {
+        g_clear_pointer(&f->virtio_iommu, cint_iommu_free);
+        return;
+    }
+    aim_reports(f);
+    f->lure = page;
+    fuzz_io(f);
+    fuzz_admin(f);
+    f->lure = 0;
+    attack_clock(f);
+    if (fuzz_one_in(3)) {
+        f->inputs++;
+        cint_iommu_bypass(f->virtio_iommu, fuzz_one_in(2));
+    }
+    if (fuzz_one_in(3)) {
+        f->inputs++;
+        cint_iommu_detach(f->virtio_iommu, f->v->n->pdev, false);
+    }
+}
+
+static void attack_iommu(Fuzz *f)
+{
+    if (f->iommu) {
+        attack_tables(f);
+    } else {
+        attack_mappings(f);
+    }
+}
+
+/* ---- Attacks through a device that waits ---- */
+
+/* A dword, and a value, that reset or unplug a controller. */
+static uint64_t choose_harm(Fuzz *f, uint32_t *value)
+{
+    const Victim *v = fuzz_one_in(4) ? fuzz_victim(f) : f->v;
+
+    switch (fuzz_below(5)) {
+    case 0:
+        *value = PCI_EXP_DEVCTL_BCR_FLR;
+        return v->flr;
+    case 1:
+        *value = 0;
+        return v->n->bar.addr + NVME_REG_CC;
+    case 2:
+        *value = CINT_SLOT_OFF;
+        return v->slot;
+    case 3:
+        *value = PCI_BRIDGE_CTL_BUS_RESET << 16;
+        return cint_config_at(v->node->port) + PCI_INTERRUPT_LINE;
+    default:
+        *value = fuzz_number();
+        return fuzz_registers(f);
+    }
+}
+
+/* A read of data that is late, and a message that tells the other disk. */
+static void have_told(Fuzz *f, Victim *by)
+{
+    QNvmeSq *sq = by->n->sqs[1 + fuzz_below(FUZZ_QUEUES)];
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &by->node->t.buf, 0, 512);
+    uint32_t slot = fuzz_below(FUZZ_ENTRIES);
+    Victim *v = f->v;
+
+    f->v = by;
+    aim_vector(f, sq->id, cint_blk_doorbell(f->blk), 0);
+    cmd.nsid = cpu_to_le32(LATE);
+    fuzz_put_memory(f, sq->addr + slot * sizeof(cmd), &cmd, sizeof(cmd));
+    fuzz_put_register(f, FUZZ_DOORBELLS + 8 * sq->id,
+                      (slot + 1) % FUZZ_ENTRIES);
+    f->v = v;
+}
+
+/*
+ * From now on it is a matter of time. The other disk's message is what holds no
+ * controller, so that nothing of what it resets is put off.
+ */
+static void have_blk_reset(Fuzz *f)
+{
+    uint32_t value;
+    uint64_t at = choose_harm(f, &value);
+
+    f->inputs++;
+    cint_blk_aim(f->blk, at, value);
+    cint_blk_offer(f->blk, BLK_READS);
+    have_told(f, &f->victims[f->v->node->index == STOCK ? 0 : STOCK]);
+}
+
+/* Queues, lists and data are where who reads waits, and is reset meanwhile. */
+static void attack_card(Fuzz *f)
+{
+    uint16_t id = 1 + fuzz_below(FUZZ_QUEUES);
+
+    f->inputs++;
+    f->card = cint_card_begin(f->m, fuzz_one_in(4));
+    if (fuzz_one_in(3)) {
+        id = fuzz_move_queue(f, f->card);
+        attack_clock(f);
+    } else {
+        f->lure = f->card;
+        fuzz_io(f);
+        fuzz_admin(f);
+        f->lure = 0;
+    }
+    have_blk_reset(f);
+    fuzz_put_register(f, FUZZ_DOORBELLS + 8 * id, fuzz_below(FUZZ_ENTRIES));
+    attack_clock(f);
 }
 
 /* ---- Attacks by the operator ---- */
@@ -548,10 +744,7 @@ static void attack_messages(Fuzz *f)
     uint16_t vector = fuzz_below(FUZZ_QUEUES + 1);
     uint64_t target = fuzz_registers(f);
 
-    put_table(f, vector, PCI_MSIX_ENTRY_LOWER_ADDR, target & ~3u);
-    put_table(f, vector, PCI_MSIX_ENTRY_UPPER_ADDR, target >> 32);
-    put_table(f, vector, PCI_MSIX_ENTRY_DATA, fuzz_number());
-    put_table(f, vector, PCI_MSIX_ENTRY_VECTOR_CTRL, 0);
+    aim_vector(f, vector, target, fuzz_number());
     fuzz_io(f);
     attack_property(f);
 }
@@ -641,11 +834,53 @@ static void speed_up(Fuzz *f, const CintNode *node)
                             "'value': 0}}", path));
 }
 
+static void forget_others(Fuzz *f)
+{
+    g_clear_pointer(&f->virtio_iommu, cint_iommu_free);
+    g_clear_pointer(&f->blk, cint_blk_free);
+}
+
+static void have_others(Fuzz *f)
+{
+    f->card = cint_card_begin(f->m, false);
+    f->blk = cint_blk_begin(f->m);
+    if (f->has_virtio_iommu) {
+        f->virtio_iommu = cint_iommu_begin(f->m->bus, &f->m->alloc);
+    }
+}
+
+static void detach_all(Fuzz *f)
+{
+    int i;
+
+    for (i = 0; i < CINT_NODES; i++) {
+        cint_iommu_detach(f->virtio_iommu, f->victims[i].n->pdev, false);
+        cint_iommu_detach(f->virtio_iommu, f->victims[i].n->pdev, true);
+    }
+}
+
+/*
+ * Whatever has become of them, and where their registers are: they access
+ * memory no more, and translate nothing.
+ */
+static void stop_others(Fuzz *f)
+{
+    forget_others(f);
+    have_others(f);
+    cint_blk_reset(f->blk);
+    if (f->virtio_iommu) {
+        detach_all(f);
+        cint_iommu_reset(f->virtio_iommu);
+    }
+    forget_others(f);
+}
+
 static void restore(Fuzz *f)
 {
     unsigned i;
 
     translate(f, false);
+    stop_others(f);
     cint_machine_enumerate(f->m);
     for (i = 0; i < CINT_NODES; i++) {
         speed_up(f, &f->m->node[i]);
@@ -661,6 +896,7 @@ static void set_up(Fuzz *f)
 {
     unsigned i;
 
+    have_others(f);
     for (i = 0; i < CINT_NODES; i++) {
         adopt(f, &f->m->node[i]);
     }
@@ -706,10 +942,11 @@ static void attack(Fuzz *f)
         { attack_messages, 3 }, { attack_msix, 1 }, { attack_command, 1 },
         { attack_bar, 1 }, { attack_machine, 1 }, { attack_config, 1 },
         { attack_slot, 1 }, { attack_bus, 1 }, { attack_slots, 1 },
-        { attack_virtual_functions, 2 }, { attack_iommu, 2 },
+        { attack_virtual_functions, 2 }, { attack_iommu, 6 },
         { attack_register, 1 }, { attack_cc, 2 }, { attack_reset, 1 },
+        { attack_card, 3 },
     };
-    int left = fuzz_below(125), i = 0;
+    int left = fuzz_below(132), i = 0;
 
     while ((left -= attacks[i].weight) >= 0) {
         i++;
@@ -777,7 +1014,7 @@ static char *persistent_memory(const char *opts, const char *id)
 }
 
 static CintMachine *boot(const char *disk, const char *image, const char *opts,
-                         bool iommu)
+                         const char *iommu)
 {
     g_autofree char *pmr0 = persistent_memory(opts, "pmr0");
     g_autofree char *pmr1 = persistent_memory(opts, "pmr1");
@@ -788,9 +1025,10 @@ static CintMachine *boot(const char *disk, const char *image, const char *opts,
         "file.filename=%s "
         NODE("plain", "0") NODE("zoned", "0") NODE("late", "300000")
         NODE("metadata", "200000") NODE("fdp", "0")
+        CINT_CARD(CARD_NS) CINT_BLK(0)
         "-device nvme-subsys,id=s0 "
         "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
-        iommu ? "-device intel-iommu " : "", disk, how_to_open(disk), image);
+        iommu, disk, how_to_open(disk), image);
     g_autofree char *shared = g_strconcat(COMMON ",subsys=s0,atomic.dn=off,"
                                           "atomic.awun=7,atomic.awupf=3,",
                                           opts, pmr0, NULL);
@@ -813,7 +1051,9 @@ static CintMachine *boot(const char *disk, const char *image, const char *opts,
         NAMESPACE("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
 }
 
-static void run_hostile(const char *opts, bool iommu)
+#define INTEL_IOMMU "-device intel-iommu "
+
+static void run_hostile(const char *opts, const char *iommu)
 {
     g_autofree char *disk = make_disk();
     g_autofree char *image = cint_image_new();
@@ -823,7 +1063,9 @@ static void run_hostile(const char *opts, bool iommu)
 
     f.qts = f.m->qts;
     /* Above what drivers allocate. */
-    f.iommu = iommu ? CINT_RAM_SIZE - 2 * QNVME_PAGE_SIZE : 0;
+    f.iommu = g_str_equal(iommu, INTEL_IOMMU) ?
+              CINT_RAM_SIZE - 2 * QNVME_PAGE_SIZE : 0;
+    f.has_virtio_iommu = g_str_equal(iommu, CINT_IOMMU);
     set_up(&f);
     while (f.inputs < wanted) {
         next = MIN(f.inputs + ROUND, wanted);
@@ -838,6 +1080,7 @@ static void run_hostile(const char *opts, bool iommu)
     }
     g_test_message("%" PRIu64 " inputs in %.1f s", f.inputs,
                    (g_get_monotonic_time() - start) / 1e6);
+    forget_others(&f);
     cint_machine_free(f.m);
     unlink(image);
     unlink(disk);
@@ -845,12 +1088,17 @@ static void run_hostile(const char *opts, bool iommu)
 
 static void test_hostile(const void *opts)
 {
-    run_hostile(opts, false);
+    run_hostile(opts, "");
 }
 
 static void test_hostile_behind_iommu(const void *opts)
 {
-    run_hostile(opts, true);
+    run_hostile(opts, INTEL_IOMMU);
+}
+
+static void test_hostile_behind_virtio_iommu(const void *opts)
+{
+    run_hostile(opts, CINT_IOMMU);
 }
 
 /* What cint_cases has not: slots that queues fight for, and stock's. */
@@ -888,5 +1136,7 @@ int main(int argc, char **argv)
     add_cases(more_cases, "hostile-guest", test_hostile);
     add_cases(iommu_cases, "hostile-guest-behind-iommu",
               test_hostile_behind_iommu);
+    add_cases(iommu_cases, "hostile-guest-behind-virtio-iommu",
+              test_hostile_behind_virtio_iommu);
     return g_test_run();
 }

@@ -38,7 +38,12 @@ typedef struct Fuzz {
     Victim victims[CINT_NODES];
     Victim *v;                  /* the one that is attacked */
     uint64_t inputs;
-    uint64_t iommu;             /* two pages for its tables, or 0 */
+    uint64_t iommu;             /* two pages for intel-iommu's tables, or 0 */
+    bool has_virtio_iommu;
+    CintIommu *virtio_iommu;    /* or NULL: it answers no more */
+    uint64_t card;              /* registers of the SD host, a page */
+    CintBlk *blk;
+    uint64_t lure;              /* where half of the addresses are, or 0 */
 } Fuzz;
 
 /* ---- Random values ---- */
@@ -74,6 +79,13 @@ void fuzz_admin(Fuzz *f);
 
 /** fuzz_io: writes I/O commands into a queue and rings, or both at once */
 void fuzz_io(Fuzz *f);
+
+/**
+ * fuzz_move_queue: has an I/O submission queue deleted, and created at @addr
+ *
+ * Returns: its identifier
+ */
+uint16_t fuzz_move_queue(Fuzz *f, uint64_t addr);
 
 /** fuzz_garbage: fills the page that commands take their data from */
 void fuzz_garbage(Fuzz *f);
