@@ -9,11 +9,17 @@
  * registers at all. With CINT_AIM_ALL in the environment the data of every
  * command is aimed at every target; without, at a quarter of those that reset
  * or unplug.
+ *
+ * Two of these are no writes of the controller. A virtio-iommu reports an
+ * address that is missing, to where the guest wants it: so each access may
+ * reset. And what the controller reads may be a register that waits in the main
+ * loop, where a device of another kind resets it meanwhile.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_regs.h"
+#include "standard-headers/linux/virtio_iommu.h"
 #include "nvme-cint-driver.h"
 #include "nvme-cint-machine.h"
 
@@ -36,8 +42,13 @@
 #define OVER_MEMORY 0x00400000
 #define D3HOT       3
 
+/* Real time of a card's block, and of what is done in the midst of that. */
+#define CARD_NS     60000000
+#define MIDST_NS    "20000000"
+
 #define COMMON      ",max_ioqpairs=26,msix_qsize=27"
 #define NODE_FDP    1
+#define NODE_STOCK  2
 
 /* Namespaces of the first controller. */
 enum { NS_PLAIN = 1, NS_ZONED, NS_METADATA, NS_PROTECTED, NS_LATE };
@@ -71,6 +82,7 @@ struct Aim {
     CintTest *other;            /* the same */
     const Target *target;
     uint64_t at;
+    CintIommu *iommu;           /* reports what is at @at; or NULL */
 };
 
 /* ---- Targets ---- */
@@ -574,6 +586,199 @@ static const Write writes[] = {
                  0, NVME_CINT_FID_STATUS), .cint_only = true },
 };
 
+/* ---- Reads ---- */
+
+/* Of data, unless it says otherwise: the page that waits is a->at. */
+typedef struct Read {
+    const char *name;
+    void (*run)(Aim *a, const struct Read *r);
+    NvmeCmd cmd;
+    uint8_t node;               /* the controller that reads */
+    bool cint_only;
+} Read;
+
+/*
+ * A read of the stock controller ends while somebody waits for the card. Its
+ * message tells a device of another kind of a request, whose message resets:
+ * that one holds no controller, and is in no coroutine.
+ */
+static void reset_meanwhile(Aim *a)
+{
+    CintBlk *blk = cint_blk_begin(a->m);
+    CintTest *by = &a->m->node[NODE_STOCK].t;
+    QNvmeSq *sq = cint_queues(by, QUEUE);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &by->buf, 0, QNVME_PAGE_SIZE);
+
+    cint_blk_aim(blk, a->target->at(a), a->target->value);
+    cint_blk_offer(blk, 1);
+    cint_aim(by, QUEUE, cint_blk_doorbell(blk), 0);
+    cmd.nsid = cpu_to_le32(NS_LATE);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_blk_free(blk);
+}
+
+static void ring_and_reset(Aim *a, QNvmeSq *sq)
+{
+    reset_meanwhile(a);
+    qnvme_ring_sq(sq);
+    cint_machine_run(a->m, 1000);
+}
+
+static void read_queue(Aim *a, const Read *r)
+{
+    QNvmeCq *cq = qnvme_create_cq(a->t->nvme, QUEUE, CINT_ENTRIES, QUEUE);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_CREATE_SQ,
+        .dptr.prp1 = cpu_to_le64(a->at),
+        .cdw10 = cpu_to_le32(1 << 16 | QUEUE),
+        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
+    };
+
+    g_assert_cmphex(qnvme_admin(a->t->nvme, &cmd, NULL), ==, 0);
+    reset_meanwhile(a);
+    qnvme_reg_write(a->t->nvme, DOORBELLS + 8 * QUEUE, 1);
+    cint_machine_run(a->m, 1000);
+}
+
+static void read_list(Aim *a, const Read *r)
+{
+    QNvmeSq *sq = cint_queues(a->t, QUEUE);
+    NvmeCmd cmd = r->cmd;
+
+    cmd.dptr.prp1 = cpu_to_le64(a->t->buf.addr);
+    cmd.dptr.prp2 = cpu_to_le64(a->at);
+    qnvme_push(sq, &cmd);
+    ring_and_reset(a, sq);
+}
+
+static void read_segment(Aim *a, const Read *r)
+{
+    QNvmeSq *sq = cint_queues(a->t, QUEUE);
+    NvmeCmd cmd = r->cmd;
+
+    cmd.flags = NVME_PSDT_SGL_MPTR_CONTIGUOUS << 6;
+    cmd.dptr.sgl = (NvmeSglDescriptor) {
+        .addr = cpu_to_le64(a->at + CINT_CARD_PORT),
+        .len = cpu_to_le32(4 * sizeof(NvmeSglDescriptor)),
+        .type = NVME_SGL_DESCR_TYPE_LAST_SEGMENT << 4,
+    };
+    qnvme_push(sq, &cmd);
+    ring_and_reset(a, sq);
+}
+
+static void read_metadata(Aim *a, const Read *r)
+{
+    QNvmeSq *sq = cint_queues(a->t, QUEUE);
+    NvmeCmd cmd = r->cmd;
+
+    aim_data(&cmd, a->t->buf.addr);
+    cmd.mptr = cpu_to_le64(a->at + CINT_CARD_PORT);
+    qnvme_push(sq, &cmd);
+    ring_and_reset(a, sq);
+}
+
+static void read_data(Aim *a, const Read *r, QNvmeSq *sq)
+{
+    NvmeCmd cmd = r->cmd;
+
+    aim_data(&cmd, a->at);
+    cmd.mptr = cpu_to_le64(a->t->buf.addr);
+    qnvme_push(sq, &cmd);
+    ring_and_reset(a, sq);
+}
+
+static void read_admin_data(Aim *a, const Read *r)
+{
+    read_data(a, r, &a->t->nvme->admin_sq);
+}
+
+static void read_io_data(Aim *a, const Read *r)
+{
+    read_data(a, r, cint_queues(a->t, QUEUE));
+}
+
+#define READ(title, do_it, code, ns, ...) \
+    .name = title, .run = do_it, \
+    .cmd = { .opcode = code, .nsid = const_le32(ns), __VA_ARGS__ }
+#define SET(title, fid, ...) \
+    READ("set-" title, read_admin_data, NVME_ADM_CMD_SET_FEATURES, 0, \
+         .cdw10 = const_le32(fid), __VA_ARGS__)
+#define ONE_RANGE   .cdw12 = const_le32(0)
+
+static const Read reads[] = {
+    { "queue", read_queue },
+    { READ("list", read_list, NVME_CMD_READ, NS_PLAIN, LAST_BLOCK(128)) },
+    { READ("segment", read_segment, NVME_CMD_READ, NS_PLAIN, LAST_BLOCK(8)) },
+    { READ("write", read_io_data, NVME_CMD_WRITE, NS_ZONED, LAST_BLOCK(1)) },
+    { READ("write-late", read_io_data, NVME_CMD_WRITE, NS_LATE,
+           LAST_BLOCK(1)) },
+    { READ("append", read_io_data, NVME_CMD_ZONE_APPEND, NS_ZONED,
+           LAST_BLOCK(1)) },
+    { READ("compare", read_io_data, NVME_CMD_COMPARE, NS_PLAIN,
+           LAST_BLOCK(1)) },
+    { READ("compare-with-metadata", read_io_data, NVME_CMD_COMPARE,
+           NS_METADATA, LAST_BLOCK(1)) },
+    { READ("write-with-metadata", read_io_data, NVME_CMD_WRITE, NS_METADATA,
+           LAST_BLOCK(1)) },
+    { READ("write-protected", read_io_data, NVME_CMD_WRITE, NS_PROTECTED,
+           LAST_BLOCK(1)) },
+    { READ("metadata", read_metadata, NVME_CMD_WRITE, NS_METADATA,
+           LAST_BLOCK(1)) },
+    { READ("metadata-protected", read_metadata, NVME_CMD_WRITE, NS_PROTECTED,
+           LAST_BLOCK(1)) },
+    { READ("metadata-compared", read_metadata, NVME_CMD_COMPARE, NS_METADATA,
+           LAST_BLOCK(1)) },
+    { READ("copy", read_io_data, NVME_CMD_COPY, NS_PLAIN, ONE_RANGE) },
+    { READ("deallocate", read_io_data, NVME_CMD_DSM, NS_PLAIN,
+           .cdw11 = const_le32(NVME_DSMGMT_AD)) },
+    { READ("fdp-handles", read_io_data, NVME_CMD_IO_MGMT_SEND, 1,
+           .cdw10 = const_le32(NVME_IOMS_MO_RUH_UPDATE)), .node = NODE_FDP },
+    { READ("attachment", read_admin_data, NVME_ADM_CMD_NS_ATTACHMENT,
+           NS_PLAIN) },
+    { SET("timestamp", NVME_TIMESTAMP) },
+    { SET("behaviour", NVME_HOST_BEHAVIOR_SUPPORT) },
+    { SET("configuration", NVME_CINT_FID_CONFIG), .cint_only = true },
+    { SET("status", NVME_CINT_FID_STATUS), .cint_only = true },
+};
+
+/* ---- What is reported ---- */
+
+/* The address has the bit that resets; its upper half is 0, as is EN then. */
+static uint64_t missing_page(Aim *a)
+{
+    uint64_t size = 2 * PCI_EXP_DEVCTL_BCR_FLR;
+    uint64_t addr = guest_alloc(&a->m->alloc, 2 * size);
+
+    return QEMU_ALIGN_UP(addr, size) + PCI_EXP_DEVCTL_BCR_FLR;
+}
+
+/*
+ * Returns: where to aim at, for it to be written over the target that there is
+ * nothing
+ */
+static uint64_t have_reported(Aim *a)
+{
+    uint64_t page = missing_page(a), end = page + QNVME_PAGE_SIZE;
+    unsigned upper = a->target->value ? 0 : 4;
+    CintIommu *v = cint_iommu_begin(a->m->bus, &a->m->alloc);
+
+    a->iommu = v;
+    g_assert_cmpint(cint_iommu_attach(v, a->t->pdev, false), ==, 0);
+    g_assert_cmpint(cint_iommu_map(v, 0, page, 0), ==, 0);
+    g_assert_cmpint(cint_iommu_map(v, end, BIT_ULL(32) - end, end), ==, 0);
+    cint_iommu_report_to(v, a->at - upper -
+                         offsetof(struct virtio_iommu_fault, address));
+    return page + 8 * QUEUE;
+}
+
+static void report_no_more(Aim *a)
+{
+    cint_iommu_detach(a->iommu, a->t->pdev, false);
+    cint_iommu_reset(a->iommu);
+    g_clear_pointer(&a->iommu, cint_iommu_free);
+}
+
 /* ---- The body ---- */
 
 /* What a write to registers changes, as far as it can be seen. */
@@ -606,25 +811,52 @@ static void keep_busy(CintTest *t, uint32_t nsid)
     qnvme_ring_sq(sq);
 }
 
-static void aim_one(Aim *a, const Write *w)
+/* Two controllers, both at work. */
+static void choose_nodes(Aim *a, unsigned node, unsigned other)
 {
-    unsigned other = (w->node + 1 + (w - writes) % 2) % CINT_NODES;
-    Seen before, after;
-
-    cint_step("%s at %s", w->name, a->target->name);
-    a->node = &a->m->node[w->node];
+    other = (node + 1 + other % 2) % CINT_NODES;
+    a->node = &a->m->node[node];
     a->t = &a->node->t;
     a->other_node = &a->m->node[other];
     a->other = &a->other_node->t;
-    a->at = a->target->at(a);
-    keep_busy(a->t, w->node == NODE_FDP ? 1 : NS_LATE);
+    keep_busy(a->t, node == NODE_FDP ? 1 : NS_LATE);
     keep_busy(a->other, other == NODE_FDP ? 1 : NS_LATE);
+}
+
+static void aim_one(Aim *a, const Write *w)
+{
+    Seen before, after;
+
+    cint_step("%s at %s", w->name, a->target->name);
+    choose_nodes(a, w->node, w - writes);
+    a->at = a->target->at(a);
     before = look(a);
     w->run(a, w);
     after = look(a);
     if (w->memory_only) {
         g_assert_cmpmem(&after, sizeof(after), &before, sizeof(before));
     }
+    cint_machine_expect_recovers(a->m);
+}
+
+static void report_one(Aim *a, const Write *w)
+{
+    cint_step("%s is missing, told %s", w->name, a->target->name);
+    choose_nodes(a, w->node, w - writes);
+    a->at = a->target->at(a);
+    a->at = have_reported(a);
+    w->run(a, w);
+    cint_machine_run(a->m, 1000);
+    report_no_more(a);
+    cint_machine_expect_recovers(a->m);
+}
+
+static void wait_one(Aim *a, const Read *r)
+{
+    cint_step("%s waits, meanwhile %s", r->name, a->target->name);
+    choose_nodes(a, r->node, r - reads);
+    a->at = cint_card_begin(a->m, false);
+    r->run(a, r);
     cint_machine_expect_recovers(a->m);
 }
 
@@ -653,8 +885,12 @@ static char *make_disk(void)
     return path;
 }
 
-/* Two controllers that share namespaces, and between them one with FDP. */
-static CintMachine *boot(const char *disk, const char *opts, bool acpi)
+/*
+ * Two controllers that share namespaces, and between them one with FDP. @more
+ * are devices of other kinds. What is late takes @late ns.
+ */
+static CintMachine *boot(const char *disk, const char *opts, bool acpi,
+                         const char *more, const char *late)
 {
     g_autoptr(GString) args = g_string_new(acpi ? "" : CINT_NATIVE_HOTPLUG);
     g_autofree char *shared = g_strconcat(COMMON ",subsys=s0", opts, NULL);
@@ -672,10 +908,12 @@ static CintMachine *boot(const char *disk, const char *opts, bool acpi)
         g_string_append_printf(args, "-blockdev driver=file,node-name=%s,"
                                "locking=off,filename=%s ", patterned[i], disk);
     }
-    g_string_append(args, NODE("zoned", "0") NODE("late", LATE)
-                    NODE("fdp", LATE)
+    g_string_append(args, more);
+    g_string_append_printf(args, NODE("zoned", "0") NODE("late", "%s")
+                    NODE("fdp", "%s")
                     "-device nvme-subsys,id=s0 "
-                    "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=1 ");
+                    "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=1 ",
+                    late, late);
     return cint_machine_new(args->str, plans,
         NAMESPACE("nvme0", "plain", "1", "")
         NAMESPACE("nvme0", "zoned", "2", ",zoned=on,zoned.zone_size=16M")
@@ -710,7 +948,7 @@ static void test_target(const void *opaque)
     Aim a = { .target = c->target };
     size_t i;
 
-    a.m = boot(disk, c->opts, c->target->acpi);
+    a.m = boot(disk, c->opts, c->target->acpi, "", LATE);
     for (i = 0; i < ARRAY_SIZE(writes); i++) {
         if ((!writes[i].cint_only || *c->opts) &&
             (all || !is_plain_data(&writes[i]) ||
@@ -722,26 +960,110 @@ static void test_target(const void *opaque)
     unlink(disk);
 }
 
+static void test_reported(const void *opaque)
+{
+    const Case *c = opaque;
+    bool all = g_getenv("CINT_AIM_ALL");
+    g_autofree char *disk = make_disk();
+    Aim a = { .target = c->target };
+    size_t i;
+
+    a.m = boot(disk, c->opts, false, CINT_IOMMU, LATE);
+    for (i = 0; i < ARRAY_SIZE(writes); i++) {
+        if ((!writes[i].cint_only || *c->opts) &&
+            (all || !is_plain_data(&writes[i]) ||
+             is_share(c->target, &writes[i]))) {
+            report_one(&a, &writes[i]);
+        }
+    }
+    cint_machine_free(a.m);
+    unlink(disk);
+}
+
+static void test_waits(const void *opaque)
+{
+    const Case *c = opaque;
+    bool all = g_getenv("CINT_AIM_ALL");
+    unsigned first = (c->target - targets) % SHARE;
+    g_autofree char *disk = make_disk();
+    Aim a = { .target = c->target };
+    size_t i;
+
+    a.m = boot(disk, c->opts, false, CINT_CARD(CARD_NS) CINT_BLK(0),
+               MIDST_NS);
+    for (i = 0; i < ARRAY_SIZE(reads); i++) {
+        if ((!reads[i].cint_only || *c->opts) &&
+            (all || i % SHARE == first)) {
+            wait_one(&a, &reads[i]);
+        }
+    }
+    cint_machine_free(a.m);
+    unlink(disk);
+}
+
+/* Targets that one way of aiming is for, with each of the modes. */
+typedef struct Way {
+    const char *name;
+    void (*run)(const void *opaque);
+    bool (*fits)(const Target *target);
+} Way;
+
+static bool is_any(const Target *target)
+{
+    return true;
+}
+
+/* What the address of a page, or its upper half, does harm to. */
+static bool can_be_told(const Target *target)
+{
+    return target->at == own_flr || target->at == other_flr ||
+           target->at == own_cc || target->at == other_cc;
+}
+
+static bool resets(const Target *target)
+{
+    return !target->moves && !target->acpi && target->at != own_vectors;
+}
+
+static const Way ways[] = {
+    { "", test_target, is_any },
+    { "reported/", test_reported, can_be_told },
+    { "waits/", test_waits, resets },
+};
+
+static const CintCase modes[] = {
+    { "off", "" },
+    { "real", BASE ",cint.time=real" },
+    { "virtual", BASE ",cint.time=virtual" },
+};
+
+static void add_tests(const Way *way, Case *cases)
+{
+    size_t i, j;
+
+    for (i = 0; i < ARRAY_SIZE(modes); i++) {
+        for (j = 0; j < ARRAY_SIZE(targets); j++, cases++) {
+            g_autofree char *path = g_strdup_printf(
+                "/nvme-cint/aim/%s%s/%s", way->name, targets[j].name,
+                modes[i].name);
+
+            *cases = (Case) { &targets[j], modes[i].opts };
+            if (way->fits(&targets[j])) {
+                qtest_add_data_func(path, cases, way->run);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const CintCase modes[] = {
-        { "off", "" },
-        { "real", BASE ",cint.time=real" },
-        { "virtual", BASE ",cint.time=virtual" },
-    };
-    static Case cases[ARRAY_SIZE(modes) * ARRAY_SIZE(targets)];
-    size_t i, j;
-    Case *c = cases;
+    static Case cases[ARRAY_SIZE(ways)][ARRAY_SIZE(modes) *
+                                        ARRAY_SIZE(targets)];
+    size_t i;
 
     cint_watch_init(&argc, &argv);
-    for (i = 0; i < ARRAY_SIZE(modes); i++) {
-        for (j = 0; j < ARRAY_SIZE(targets); j++, c++) {
-            g_autofree char *path = g_strdup_printf(
-                "/nvme-cint/aim/%s/%s", targets[j].name, modes[i].name);
-
-            *c = (Case) { &targets[j], modes[i].opts };
-            qtest_add_data_func(path, c, test_target);
-        }
+    for (i = 0; i < ARRAY_SIZE(ways); i++) {
+        add_tests(&ways[i], cases[i]);
     }
     return g_test_run();
 }
