@@ -96,6 +96,89 @@ static void test_log_page_reset(void)
     cint_shutdown(t);
 }
 
+/* ---- What the log page costs ---- */
+
+#define COUNTED_QEMU    "CINT_COUNTED_QEMU"
+#define COUNTED_QUEUES  40
+#define COUNTED_READS   4
+
+/* QEMU that counts the instructions of the log page, and of what that calls. */
+static char *counting_qemu(const char *counts)
+{
+    return g_strdup_printf("valgrind --tool=callgrind --quiet "
+                           "--toggle-collect=nvme_cint_log "
+                           "--callgrind-out-file=%s %s", counts,
+                           g_getenv("QTEST_QEMU_BINARY"));
+}
+
+static uint64_t counted(const char *path)
+{
+    g_autofree char *text = NULL;
+    const char *totals;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    totals = strstr(text, "\ntotals: ");
+    g_assert_nonnull(totals);
+    return g_ascii_strtoull(totals + strlen("\ntotals: "), NULL, 10);
+}
+
+/* Returns: the instructions of a read of the first @size bytes */
+static uint64_t cost_of_log(size_t size)
+{
+    g_autofree char *path = g_strdup_printf("%s/nvme-cint-log-XXXXXX",
+                                            g_get_tmp_dir());
+    g_autofree char *qemu = NULL;
+    QNvmeBuf buf;
+    uint64_t cost;
+    CintTest *t;
+    int i;
+
+    close(mkstemp(path));
+    qemu = counting_qemu(path);
+    g_setenv(COUNTED_QEMU, qemu, true);
+    t = cint_boot_custom(COUNTED_QEMU, CINT_NULL_DISK, "cint=on");
+    buf = qnvme_buf_new(t->nvme, size);
+    for (i = 1; i <= COUNTED_QUEUES; i++) {
+        cint_queues(t, i);
+    }
+    for (i = 0; i < COUNTED_READS; i++) {
+        g_assert_cmphex(qnvme_get_log(t->nvme, NVME_CINT_LID, 0, 0, &buf), ==,
+                        0);
+    }
+    cint_shutdown(t);
+    cost = counted(path) / COUNTED_READS;
+    unlink(path);
+    return cost;
+}
+
+static bool can_count(void)
+{
+    g_autofree char *valgrind = g_find_program_in_path("valgrind");
+    const char *qemu = g_getenv("QTEST_QEMU_BINARY");
+
+    /* Neither with sanitizers nor within another of valgrind's tools. */
+    return valgrind && !g_getenv("ASAN_OPTIONS") && !strchr(qemu, ' ');
+}
+
+/* Records that nobody asked for are not made. */
+static void test_log_page_cost(void)
+{
+    const size_t size = sizeof(NvmeCintLogHeader) +
+                        (COUNTED_QUEUES + 1) * sizeof(NvmeCintLogRecord);
+    uint64_t whole, part;
+
+    if (!can_count()) {
+        g_test_skip("nothing here counts instructions");
+        return;
+    }
+    whole = cost_of_log(size);
+    part = cost_of_log(4);
+    g_test_message("%" PRIu64 " instructions, and %" PRIu64 " of 4 bytes",
+                   whole, part);
+    g_assert_cmpuint(part, >, 0);
+    g_assert_cmpuint(4 * part, <, whole);
+}
+
 static void test_log_page_without_cint(void)
 {
     CintTest *t = cint_boot("");
@@ -105,7 +188,7 @@ static void test_log_page_without_cint(void)
     cint_shutdown(t);
 }
 
-static void expect_qom(QDict *stats, const char *name, uint64_t value)
+static void expect_qom(const QDict *stats, const char *name, uint64_t value)
 {
     g_assert_cmpuint(qdict_get_int(stats, name), ==, value);
 }
@@ -572,6 +655,7 @@ int main(int argc, char **argv)
     ADD("one-message-for-an-admin-command",
         test_one_message_for_an_admin_command);
     ADD("log-page-read-can-reset-counters", test_log_page_reset);
+    ADD("log-page-costs-what-is-asked-for", test_log_page_cost);
     ADD("log-page-is-unknown-without-cint", test_log_page_without_cint);
     ADD("log-page-and-property-agree", test_both_views_agree);
     ADD("hold-and-reap-times-are-exact", test_hold_and_reap_times);
