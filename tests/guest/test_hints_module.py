@@ -56,6 +56,10 @@ ALLOWED = release.ALLOWED
 PARAMETERS = f"/sys/module/{module.NAME}/parameters"
 SCHEDULER = f"/sys/block/$(basename $(readlink {BDEV}))/queue/scheduler"
 EVENT = "/sys/kernel/tracing/events/nvme/nvme_setup_cmd"
+#: Functions of the driver and the block layer with the tracepoints of the module's probes, and more
+#: bytes than each has.
+TRACED = ("nvme_setup_cmd", "nvme_complete_rq", "blk_mq_flush_plug_list")
+FUNCTION_SIZE = 4096
 #: How often it comes and goes; more with --full.
 RELOADS, MORE_RELOADS = 4, 100
 #: Namespaces 2 and 3, with a file each.
@@ -141,9 +145,35 @@ def below_a_scheduler(guest: Guest) -> None:
                 f"until grep -qx 'block_unplug on' {hints.DEBUGFS}/probes; do sleep 0.05; done")
 
 
+def traced(guest: Guest) -> list[int]:
+    """Where those functions are in memory."""
+    rows = (line.split() for line in guest.shell(
+        f"grep -F {' '.join(f'-e {name}' for name in TRACED)} /proc/kallsyms").splitlines())
+    found = [int(row[0], 16) for row in rows if row[2].split(".")[0] in TRACED]
+    assert len(found) >= len(TRACED)
+    return found
+
+
+def instructions(guest: Guest, functions: list[int], file: Path) -> bytes:
+    """The code of functions as it is in memory: patched where a tracepoint is on."""
+    found = b""
+    for address in functions:
+        guest.vm.qmp.execute("memsave", val=address, size=FUNCTION_SIZE, filename=str(file))
+        found += file.read_bytes()
+    return found
+
+
 @pytest.fixture(scope="module")
-def marking(guest: Guest) -> Guest:
+def untouched(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[int], bytes]:
+    """Functions with tracepoints, and their code before the module was ever loaded."""
+    functions = traced(guest)
+    return functions, instructions(guest, functions, tmp_path_factory.mktemp("code") / "code")
+
+
+@pytest.fixture(scope="module")
+def marking(guest: Guest, untouched: tuple[list[int], bytes]) -> Guest:
     """The guest with the module."""
+    assert untouched
     assert sent(guest, hintio("--api=pread --count=4")) == Marks(4)
     load(guest)
     return guest
@@ -281,11 +311,19 @@ def test_only_who_takes_hints(marking: Guest) -> None:
     assert marking.shell(f"ls -d /sys/class/nvme/{name}/{own}")
 
 
-def test_switch(marking: Guest) -> None:
-    """Off is without any probe; on asks the controllers again. So does a reset of one."""
-    read = hintio("--api=pread --count=4")
+def test_switch(marking: Guest, untouched: tuple[list[int], bytes], tmp_path: Path) -> None:
+    """Off is without any probe, the kernel's code as it was before: not an instruction is more.
+
+    On asks the controllers again. So does a reset of one.
+    """
+    read, file = hintio("--api=pread --count=4"), tmp_path / "code"
+    functions, before = untouched
+    below_a_scheduler(marking)
+    assert set(probes(marking).values()) == {"on"}
+    assert instructions(marking, functions, file) != before
     marking.shell(f"echo 0 > {PARAMETERS}/on")
     assert set(probes(marking).values()) == {"off"}
+    assert instructions(marking, functions, file) == before
     assert marking.shell(f"cat {hints.DEBUGFS}/counters") == ""
     assert sent(marking, read) == Marks(4)
     marking.shell(f"echo 1 > {PARAMETERS}/on")
