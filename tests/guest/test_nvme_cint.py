@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nvme-cli's plugin for the controller: what it says is what QMP says (docs/nvme-cli.md)."""
+"""nvme-cli's plugin for the controller: what it says is what QMP says (docs/nvme-cli.md).
+
+In the image's nvme-cli; with ``--full`` also in those of other releases, which have patches of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import nvme_versions
 import pytest
 from conftest import log_root
 from serving import Guest, serving
@@ -19,6 +24,7 @@ from cint.guest import vm
 from cint.measure import comparison
 
 OTHER = "/dev/nvme1"
+NOT_OURS = "not a cint controller"
 #: Controllers are found at the same time, in any order: ours is to have the first number.
 IN_ORDER = """\
 set -e
@@ -35,20 +41,40 @@ PAGE = paths.ROOT / "docs/nvme-cli.md"
 FLAGS = {"ooo": 1, "storm": 2}
 
 
-@pytest.fixture(scope="module")
-def guest() -> Iterator[Guest]:
+#: The image's own nvme-cli.
+IMAGE = "image"
+#: Another one, from the second controller's second namespace, in its place.
+OTHER_VERSION = f"""\
+mkdir -p {nvme_versions.PLACE}; mount -t ext4 -o ro {OTHER}n2 {nvme_versions.PLACE}
+chmod +x /tmp/nvme; mv /tmp/nvme $(command -v nvme)
+"""
+
+
+@pytest.fixture(scope="module", params=[
+    IMAGE, *(pytest.param(name, marks=pytest.mark.slow) for name in nvme_versions.VERSIONS)])
+def guest(request: pytest.FixtureRequest,
+          tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     """A cint controller and one of stock QEMU; a job has run on the first."""
+    disks = ["driver=null-co,size=67108864"]
+    if request.param != IMAGE:
+        program = nvme_versions.disk(request.param, tmp_path_factory.mktemp("nvme-cli"))
+        disks.append(f"driver=file,filename={program}")
     accel = comparison.choose_accel(False)
     props = properties.device_properties(properties.parse_policy("default"),
                                          properties.parse_media("ssd80"), 1, virtual=False,
                                          extras="device")
     machine = vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, extra=(
-        "-blockdev", "driver=null-co,node-name=other,size=67108864",
-        "-device", "nvme,id=nvme1,serial=other,drive=other"))
-    with serving(machine, log_root() / "nvme-cint") as running:
-        if running.try_shell("nvme cint help")["exit"] != 0:
+        "-device", "nvme,id=nvme1,serial=other",
+        *(word for number, options in enumerate(disks, 1) for word in (
+            "-blockdev", f"{options},node-name=other{number}",
+            "-device", f"nvme-ns,bus=nvme1,drive=other{number},nsid={number}"))))
+    with serving(machine, log_root() / f"nvme-cint-{request.param}") as running:
+        if request.param == IMAGE and running.try_shell("nvme cint help")["exit"] != 0:
             pytest.skip("the guest's nvme-cli has no plugin: this machine's libnvme is another one")
         running.shell(IN_ORDER)
+        if request.param != IMAGE:
+            running.write_file("/tmp/nvme", nvme_versions.RUN.encode())
+            running.shell(f"set -e; until [ -b {OTHER}n2 ]; do sleep 0.05; done; {OTHER_VERSION}")
         running.write_file("/tmp/job.fio", JOB.encode())
         yield running
 
@@ -146,21 +172,26 @@ def test_interval(guest: Guest) -> None:
     assert all(float(words[2]) > 0 for words in admin)
 
 
-def test_other_files(guest: Guest) -> None:
-    """A namespace is its controller's; a partition, a file and another device are refused."""
+def test_other_files(guest: Guest, request: pytest.FixtureRequest) -> None:
+    """A namespace is its controller's; a partition, a file and another device are refused.
+
+    nvme-cli 3 says the same of all that it cannot open as a controller.
+    """
+    version = request.node.callspec.params["guest"]
     assert said(guest, f"id {DEV}n1") == said(guest, f"id {DEV}")
     guest.shell("echo text > /tmp/file; mkdir -p /tmp/directory")
     for name, why in (("/tmp/file", "not a block or character device"),
                       ("/tmp/directory", "not a block or character device"),
                       ("/dev/null", "Inappropriate ioctl"), ("/dev/nowhere", "No such file"),
-                      (f"{OTHER}n1", "not a cint controller")):
-        assert why.lower() in refusal(guest, f"id {name}").lower(), name
+                      (f"{OTHER}n1", NOT_OURS)):
+        wanted = "invalid argument" if version == "3" and why != NOT_OURS else why.lower()
+        assert wanted in refusal(guest, f"id {name}").lower(), name
 
 
 def test_what_is_refused(guest: Guest) -> None:
     """Another controller; values that cannot be, by the plugin and by the device."""
-    assert "not a cint controller" in refusal(guest, f"id {OTHER}")
-    assert "not a cint controller" in refusal(guest, f"config {OTHER} --policy=cint")
+    assert NOT_OURS in refusal(guest, f"id {OTHER}")
+    assert NOT_OURS in refusal(guest, f"config {OTHER} --policy=cint")
     assert "valid: normal, json" in refusal(guest, f"stats {DEV} -o yaml")
     assert "give a number from 0 to 65535" in refusal(guest, f"config {DEV} --set=thr=65536")
     assert "give a number from 0 to" in refusal(guest, f"config {DEV} '--set=max-hold= -1'")

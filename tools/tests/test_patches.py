@@ -288,18 +288,30 @@ def test_overlay_refuses_to_hide_a_file_of_qemu(overlay: Path) -> None:
         patches.apply_overlay(patches.Tree(overlay, "QEMU 10.0"), patches.overlay_map())
 
 
-def test_the_plugin_has_the_devices_header() -> None:
+#: Each version of nvme-cli has a series of its own.
+PLUGINS = tuple(path.parent for path in paths.NVME_PATCHES.parent.glob("*/series"))
+
+
+def test_the_plugin_is_for_each_version() -> None:
+    """The image's among them."""
+    assert paths.NVME_PATCHES in PLUGINS
+    assert {path.name for path in PLUGINS} == {"2.3", "2.13", "3"}
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda path: path.name)
+def test_the_plugin_has_the_devices_header(plugin: Path) -> None:
     """nvme-cli's plugin carries the header, which is the device's own."""
-    text = "".join(path.read_text() for path in patches.read_series(paths.NVME_PATCHES))
+    text = "".join(path.read_text() for path in patches.read_series(plugin))
     _, _, rest = text.partition("\n+++ b/plugins/cint/cint-abi.h\n")
     added, _, _ = rest.partition("\ndiff --git")
     lines = [line.removeprefix("+") for line in added.splitlines()[1:]]
     assert "\n".join(lines) + "\n" == (paths.ROOT / "hw/nvme/cint-abi.h").read_text()
 
 
-def test_the_plugin_has_the_devices_parameters() -> None:
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda path: path.name)
+def test_the_plugin_has_the_devices_parameters(plugin: Path) -> None:
     """All that feature D0h has, with the words of each."""
-    text = "".join(path.read_text() for path in patches.read_series(paths.NVME_PATCHES))
+    text = "".join(path.read_text() for path in patches.read_series(plugin))
     lists = {name: tuple(re.findall(r'"([^"]*)"', words)) for name, words in re.findall(
         r"^\+static const char \*const (\w+)\[\] = \{([^}]*)\}", text, re.MULTILINE)}
     mine = dict(re.findall(r'^\+\t(?:NUMBER|WORDS|BIT_OF)\("([\w-]+)", \w+(?:, (\w+))?', text,

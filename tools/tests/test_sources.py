@@ -82,6 +82,8 @@ def test_source_list_names_all_suites_of_a_release() -> None:
     assert all(line.startswith("deb-src ") for line in lines)
     lines = sources.source_list(sources.Mirror("m://a", None), "trixie-backports").splitlines()
     assert [line.split()[-2] for line in lines] == ["trixie", "trixie-updates", "trixie-backports"]
+    lines = sources.source_list(sources.Mirror("m://a", "m://b"), "experimental").splitlines()
+    assert [line.split()[-2:] for line in lines] == [["experimental", "main"]]
 
 
 def test_no_mirror_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

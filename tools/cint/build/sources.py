@@ -25,6 +25,8 @@ from cint.errors import CintError
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _COMPLETE = "complete.json"
+#: A release without updates of its own.
+_ALONE = "experimental"
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ def source_list(mirror: Mirror, release: str, kind: str = "deb-src") -> str:
     That of backports has what they are built on, too.
     """
     signed = f"[signed-by={_KEYRING}] " if Path(_KEYRING).exists() else ""
+    if release == _ALONE:
+        return f"{kind} {signed}{mirror.main} {release} main\n"
     base = release.removesuffix("-backports")
     suites = [(mirror.main, base), (mirror.main, f"{base}-updates")]
     if mirror.security:
