@@ -257,8 +257,8 @@ def _name(text: str) -> tuple[str, dict[str, Value]]:
             kind, said = owner, {prop: own.parse(number + unit, text)}
     if kind not in words.PARAMETERS:
         near = units.suggestion(text, (*words.PARAMETERS, *ALIASES))
-        said = f"unknown policy '{text}'{near}" if text else "there is a policy without a name"
-        raise UsageError(f"{said}; valid: {POLICY_HELP}")
+        problem = f"unknown policy '{text}'{near}" if text else "there is a policy without a name"
+        raise UsageError(f"{problem}; valid: {POLICY_HELP}")
     return kind, said
 
 
