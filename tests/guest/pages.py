@@ -210,8 +210,10 @@ def _best_timer(ran: Ran) -> bool:
 
 
 def _steered(ran: Ran) -> bool:
-    """L's tail is shorter with queues of its own, in every mode that has them."""
-    return all(ran.times("p999_us", f"default/{mode}", "default", job="latency") < 0.5
+    """L's tail is shorter with queues of its own, in every mode that has them; T pays for it."""
+    return all(ran.times("p99_us", f"default/{mode}", "default", job="latency") < 0.5
+               and ran.times("p999_us", f"default/{mode}", "default", job="latency") < 0.5
+               and 0.7 < ran.times("iops", f"default/{mode}", "default", job="throughput") < 0.9
                for mode in ("prio", "request", "app"))
 
 
