@@ -43,7 +43,7 @@
     "sriov_vq_flexible=4,sriov_vi_flexible=4"
 
 /* A block of a card, of real time: more than data that is late takes. */
-#define CARD_NS     1000000
+#define CARD_NS     6000000
 #define BLK_READS   4
 /* Namespaces that are late, of the controllers that share. */
 #define LATE        3
@@ -944,9 +944,9 @@ static void attack(Fuzz *f)
         { attack_slot, 1 }, { attack_bus, 1 }, { attack_slots, 1 },
         { attack_virtual_functions, 2 }, { attack_iommu, 6 },
         { attack_register, 1 }, { attack_cc, 2 }, { attack_reset, 1 },
-        { attack_card, 3 },
+        { attack_card, 5 },
     };
-    int left = fuzz_below(132), i = 0;
+    int left = fuzz_below(134), i = 0;
 
     while ((left -= attacks[i].weight) >= 0) {
         i++;
@@ -1023,7 +1023,7 @@ static CintMachine *boot(const char *disk, const char *image, const char *opts,
         "-blockdev driver=file,node-name=file,filename=%s%s "
         "-blockdev node-name=image," CINT_IMAGE ",file.driver=file,"
         "file.filename=%s "
-        NODE("plain", "0") NODE("zoned", "0") NODE("late", "300000")
+        NODE("plain", "0") NODE("zoned", "0") NODE("late", "2000000")
         NODE("metadata", "200000") NODE("fdp", "0")
         CINT_CARD(CARD_NS) CINT_BLK(0)
         "-device nvme-subsys,id=s0 "
