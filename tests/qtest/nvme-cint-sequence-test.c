@@ -1877,6 +1877,45 @@ static void f31_feature(const void *opts)
     finish(m);
 }
 
+/* The same, where the controller writes there, which waits just so. */
+static void message_waits(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_aim(t, 1, cint_card_begin(m, true) + CINT_CARD_PORT, 0);
+    reset_meanwhile(m);
+    cint_read(t, sq, 3);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
+static void read_data_waits(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, 512);
+
+    cmd.dptr.prp1 = cpu_to_le64(cint_card_begin(m, true) + CINT_CARD_PORT);
+    reset_while_it_reads(m, sq, &cmd);
+}
+
+static void identify_waits(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+
+    cint_push_admin(t, NVME_ADM_CMD_IDENTIFY,
+                    cint_card_begin(m, true) + CINT_CARD_PORT,
+                    NVME_ID_CNS_CTRL, 0);
+    reset_meanwhile(m);
+    ring_admin(t);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -2027,6 +2066,15 @@ static const Sequence sequences[] = {
     { "f31/feature-from-a-register-that-waits/off", f31_feature, OFF },
     { "f31/feature-from-a-register-that-waits/real", f31_feature, REAL },
     { "f31/feature-from-a-register-that-waits/virtual", f31_feature, VIRTUAL },
+    { "waits/message/off", message_waits, OFF },
+    { "waits/message/real", message_waits, REAL },
+    { "waits/message/virtual", message_waits, VIRTUAL },
+    { "waits/read-data/off", read_data_waits, OFF },
+    { "waits/read-data/real", read_data_waits, REAL },
+    { "waits/read-data/virtual", read_data_waits, VIRTUAL },
+    { "waits/identify/off", identify_waits, OFF },
+    { "waits/identify/real", identify_waits, REAL },
+    { "waits/identify/virtual", identify_waits, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
