@@ -1916,6 +1916,29 @@ static void identify_waits(const void *opts)
     finish(m);
 }
 
+/*
+ * Data of a Write has no bounce buffer, which another Write has taken. When that
+ * one is done it is read, which waits; and the reset comes meanwhile.
+ */
+static void f32(const void *opts)
+{
+    CintMachine *m = boot_two(LATE_DISK CINT_SLOW_NODE("d1", 550000000)
+                              CINT_CARD(300000000) CINT_BLK(0), opts, false);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd first = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, 4096);
+    NvmeCmd second = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 8, 512);
+
+    first.dptr.prp1 = cpu_to_le64(m->node[1].t.nvme->bar.addr);
+    second.dptr.prp1 = cpu_to_le64(read_card(m));
+    qnvme_push(sq, &first);
+    qnvme_push(sq, &second);
+    reset_meanwhile(m);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -2075,6 +2098,10 @@ static const Sequence sequences[] = {
     { "waits/identify/off", identify_waits, OFF },
     { "waits/identify/real", identify_waits, REAL },
     { "waits/identify/virtual", identify_waits, VIRTUAL },
+    { "f32/write-data-bounced-from-a-register-that-waits/off", f32, OFF },
+    { "f32/write-data-bounced-from-a-register-that-waits/real", f32, REAL },
+    { "f32/write-data-bounced-from-a-register-that-waits/virtual", f32,
+      VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
