@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who gives hints: nobody, the device by inference, the module, or our kernel."""
 
+from dataclasses import replace
+
 from cint.figures import jobs
-from cint.figures.checks import Check, at_most, instead
+from cint.figures.checks import Check, Deviation, at_most, instead
 from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against
 from cint.measure import workloads
@@ -42,6 +44,17 @@ def interrupts(cell: str) -> Check:
                    to_default("irqs_per_io", MODULE, cell)
                    / to_default("irqs_per_io", KERNEL, cell), 1.2,
                    instead(MODULE, f"{DISTRO}default"))
+
+
+def interrupts_of_both() -> Check:
+    """Where a job that waits and one that does not share a CPU: more than that here."""
+    return replace(interrupts("mixed"), deviation=Deviation(1.4, 1.8, (
+        "Who waits has an interrupt for each of its reads on either kernel, and they are a third "
+        "of all reads with the module and a quarter with our kernel, whose other job is faster. "
+        "Quiet interrupts, after 6 us without a completion, are .18 for an I/O against .07. How "
+        "often that is hangs on what each kernel takes for a read: with a CPU that was a tenth "
+        "slower they were .05 and .11, and the module had 1.04 times our kernel's interrupts "
+        "(cint fd44102).")))
 
 
 def by_adaptive() -> Check:
@@ -85,7 +98,7 @@ FIGURE = Figure(
               jobs_for(False), prefix=DISTRO, cost_ns=0, guest="distro"),
         Group(runs("default", "cint"), jobs_for(True), prefix=OURS, cost_ns=0),
     ),
-    checks=(*(latency(cell) for cell in WAITING), interrupts("async"), interrupts("mixed"),
+    checks=(*(latency(cell) for cell in WAITING), interrupts("async"), interrupts_of_both(),
             by_adaptive()),
     panels=(tradeoff("mixed: who waits", "mixed", "mixed.sync"),
             panel("who waits: mean latency", "mean_us", WAITING),
