@@ -478,8 +478,9 @@ class Monitor(threading.Thread):
     """Just enough of QEMU's monitor to be recorded from: it writes its log when told to."""
 
     def __init__(self, path: Path, *, cint: tuple[bool, ...] = (True,), refuses: str = "",
-                 dies_at: str = "") -> None:
+                 dies_at: str = "", log: str = LOG) -> None:
         super().__init__(daemon=True)
+        self._log = log
         self.heard: list[dict[str, Any]] = []
         self._cint, self._refuses, self._dies_at = cint, refuses, dies_at
         self._listener = socket.socket(socket.AF_UNIX)
@@ -508,7 +509,7 @@ class Monitor(threading.Thread):
         if text.startswith("logfile") and "/dev/" not in text:
             if self._refuses:
                 return self._refuses
-            Path(text.split()[1]).write_text(LOG)
+            Path(text.split()[1]).write_text(self._log)
         if request["execute"] == "trace-event-get-state":
             return [{"name": P + "irq", "state": "disabled"},
                     {"name": P + "post", "state": "enabled"}] if P in words["name"] else \
@@ -595,6 +596,7 @@ def test_a_vm_that_ends_meanwhile_leaves_its_log(tmp_path: Path, monkeypatch: py
     ({"cint": (False,)}, "no NVMe device of this VM has cint on: /machine/peripheral/n0"),
     ({"refuses": "Could not open '/x': Permission denied\r\n"}, "Permission denied"),
     ({"dies_at": "logfile"}, "QEMU closed its control socket during human-monitor-command"),
+    ({"log": ""}, "the device had nothing to do meanwhile"),
     ({"cint": (True, True)}, "2 NVMe devices with cint, and trace events do not say whose"),
 ])
 def test_what_cannot_be_recorded_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -19,6 +19,8 @@ from cint import paths, units
 from cint.errors import CintError, UsageError
 
 PREFIX = "pci_nvme_cint_"
+#: How a log comes to have events.
+FROM_QEMU = "QEMU prints them with -trace 'pci_nvme_cint_*', compare and run with --trace cint"
 #: QEMU's own events that a timeline has vCPUs from.
 MSIX, APIC = "pci_nvme_irq_msix", "apic_deliver_irq"
 VCPU_EVENTS = (MSIX, APIC)
@@ -371,8 +373,8 @@ def read(lines: Iterable[str]) -> Trace:
     return reader.trace
 
 
-def load(log: Path) -> Trace:
-    """Read the log in a file, which has to have events."""
+def load(log: Path, hint: str = FROM_QEMU) -> Trace:
+    """Read the log in a file, which has to have events; `hint` says how to come to some."""
     try:
         with log.open("rb") as begin:
             if begin.read(len(_SIMPLE)) == _SIMPLE:
@@ -387,9 +389,7 @@ def load(log: Path) -> Trace:
         raise UsageError(f"{log}: {paths.said_of(problem)}{units.suggestion(str(log), beside)}") \
             from None
     if not trace.events:
-        raise CintError(f"{log}: there are no {PREFIX}* events in it",
-                        hint="QEMU prints them with -trace 'pci_nvme_cint_*', compare and run "
-                             "with --trace cint")
+        raise CintError(f"{log}: there are no {PREFIX}* events in it", hint=hint)
     return trace
 
 

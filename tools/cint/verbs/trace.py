@@ -21,6 +21,7 @@ from cint.timeline import events, summary
 EVENTS = f"{events.PREFIX}*"
 DEFAULT_LOG = Path("cint-trace.log")
 RECORD_S = 2
+IDLE = "the device had nothing to do meanwhile: record while the guest reads or writes"
 
 EPILOG = """examples:
   ./cint compare --policy adaptive --workload mixed --runtime 30ms --trace cint --out mixed
@@ -206,7 +207,7 @@ def run(args: argparse.Namespace) -> int:
     if args.qmp is not None:
         record(args.qmp, log, args.seconds or RECORD_S)
         ui.info(f"recorded: {paths.display(log)}")
-    trace = events.load(log)
+    trace = events.load(log, IDLE if args.qmp is not None else events.FROM_QEMU)
     for remark in trace.remarks:
         ui.warn(remark)
     scale = 1.0 if args.guest_time or args.qmp else documents.scale_of_log(log)
