@@ -1917,8 +1917,8 @@ static void identify_waits(const void *opts)
 }
 
 /*
- * Data of a Write has no bounce buffer, which another Write has taken. When that
- * one is done it is read, which waits; and the reset comes meanwhile.
+ * Data of a Write has no bounce buffer, which another Write has taken. When
+ * that one is done it is read, which waits; and the reset comes meanwhile.
  */
 static void f32(const void *opts)
 {

@@ -204,7 +204,7 @@ def test_the_spread_of_a_medium_can_be_taken_away(k: float) -> None:
     ("cint:max-irq-rate=2000000000", "to 1000000000"),
     ("static20:storm=retune", "valid: time (0 to 1s), static-time (0 to 1s), thr (0 to 65535)"),
     ("cint+foo", "cint+ooo"),
-    ("", "unknown policy"),
+    ("", "a policy without a name"),
 ])
 def test_refused(text: str, named: str) -> None:
     with pytest.raises(UsageError, match=re.escape(named)):

@@ -16,10 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.constants import SH_FLAGS
-from elftools.elf.elffile import ELFFile
-
 from cint import paths, steps
 from cint.guest import agent, session, vm
 
@@ -45,6 +41,11 @@ def content(path: Path) -> str:
     that a program was built in, and the build ID is a hash of that, too: two checkouts of one
     commit have the same QEMU but for these.
     """
+    # In the environment alone, which --help and --dry-run do not need.
+    from elftools.common.exceptions import ELFError  # noqa: PLC0415
+    from elftools.elf.constants import SH_FLAGS  # noqa: PLC0415
+    from elftools.elf.elffile import ELFFile  # noqa: PLC0415
+
     with path.open("rb") as stream:
         try:
             sections = [one for one in ELFFile(stream).iter_sections()
