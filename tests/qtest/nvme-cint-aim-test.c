@@ -940,44 +940,37 @@ static bool is_share(const Target *target, const Write *w)
            (w - writes) % SHARE == (target - targets) % SHARE;
 }
 
-static void test_target(const void *opaque)
+/* Each write that is tried, in a machine with @more. */
+static void try_writes(const Case *c, bool acpi, const char *more,
+                       void (*try_one)(Aim *a, const Write *w))
 {
-    const Case *c = opaque;
     bool all = g_getenv("CINT_AIM_ALL");
     g_autofree char *disk = make_disk();
     Aim a = { .target = c->target };
     size_t i;
 
-    a.m = boot(disk, c->opts, c->target->acpi, "", LATE);
+    a.m = boot(disk, c->opts, acpi, more, LATE);
     for (i = 0; i < ARRAY_SIZE(writes); i++) {
         if ((!writes[i].cint_only || *c->opts) &&
             (all || !is_plain_data(&writes[i]) ||
              is_share(c->target, &writes[i]))) {
-            aim_one(&a, &writes[i]);
+            try_one(&a, &writes[i]);
         }
     }
     cint_machine_free(a.m);
     unlink(disk);
 }
 
-static void test_reported(const void *opaque)
+static void test_target(const void *opaque)
 {
     const Case *c = opaque;
-    bool all = g_getenv("CINT_AIM_ALL");
-    g_autofree char *disk = make_disk();
-    Aim a = { .target = c->target };
-    size_t i;
 
-    a.m = boot(disk, c->opts, false, CINT_IOMMU, LATE);
-    for (i = 0; i < ARRAY_SIZE(writes); i++) {
-        if ((!writes[i].cint_only || *c->opts) &&
-            (all || !is_plain_data(&writes[i]) ||
-             is_share(c->target, &writes[i]))) {
-            report_one(&a, &writes[i]);
-        }
-    }
-    cint_machine_free(a.m);
-    unlink(disk);
+    try_writes(c, c->target->acpi, "", aim_one);
+}
+
+static void test_reported(const void *opaque)
+{
+    try_writes(opaque, false, CINT_IOMMU, report_one);
 }
 
 static void test_waits(const void *opaque)
