@@ -420,8 +420,9 @@ static unsigned int iomap_dio(const struct bio *bio, const void *dio)
 
 	if (!iocb)
 		return VERDICT(KIND_UNSEEN, HINT_NONE);
+	/* iomap has said that it waits, whatever the bio asks of the queues. */
 	if (layouts[IOMAP_WAITS].offset >= 0 && *(bool *)(dio + layouts[IOMAP_WAITS].offset))
-		return direct(bio, true);
+		return VERDICT(KIND_DIRECT, HINT_URGENT);
 	return direct(bio, is_sync_kiocb(iocb) && !(iocb->ki_flags & IOCB_NOWAIT));
 }
 
