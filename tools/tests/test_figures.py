@@ -190,8 +190,8 @@ def test_checks_have_names_of_their_own(figure: Figure) -> None:
 def test_what_cannot_be_chosen_is_said() -> None:
     with pytest.raises(UsageError, match="no figure 'cint-fig99'"):
         catalog.choose(["cint-fig99"], None, False)
-    with pytest.raises(UsageError, match="cint-tab5 is not done: its store runs in cint-fig23"):
-        catalog.choose(["cint-tab5"], None, False)
+    with pytest.raises(UsageError, match="cint-tab6 is not done: the distribution"):
+        catalog.choose(["cint-tab6"], None, False)
     with pytest.raises(UsageError, match="--set tpc: valid: cinterrupts, vault, spdk, vic, auto, "
                                          "cost, machines, polling, blk-switch, apps, guests, "
                                          "marks"):

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Table 5: scans of a store as KVell is one, by their length."""
+
+from cint.figures import programs, reading
+from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
+from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.values import Expr, value
+
+LENGTHS = (16, 256)
+POLICIES = ("default", "cint", "adaptive")
+#: Thousands of scans a second: default, cint, adaptive.
+PAPER = {16: (23.1, 26.2, 24.9), 256: (1.5, 1.6, 1.6)}
+#: Against cint, as the table has it from more digits.
+PAPER_RATIO = {16: {"default": 0.88, "adaptive": 0.95}, 256: {"default": 0.95, "adaptive": 0.97}}
+RATE = "throughput_per_s"
+
+#: As cint-fig23's: keys drawn evenly, at most 48 requests of a worker on the drive.
+COMMAND = ("./kvstore run --workload=e --scan={length}-{length} --ops={ops} --warm={warm} "
+           "--keys=uniform --depth=48 --percentiles=50 --seed=$SEED $DATA/kv")
+#: Some 25000 items of each length, of which the first tenth is not counted.
+OPS = {16: 1500, 256: 100}
+TIMED = "delta=15us,thr=32"
+RUNS = (Run("default"), Run(f"adaptive:{TIMED}", "adaptive"), Run(f"cint:{TIMED}", "cint"))
+#: The control: the policy that acts on hints, in a guest that gives none.
+NO_HINTS = Run(f"cint:{TIMED},infer=off", "cint, no hints", hints=False)
+
+
+def group(length: int) -> Group:
+    command = COMMAND.format(length=length, ops=OPS[length], warm=OPS[length] // 10)
+    work = programs.part("kvell", f"scan{length}", f"scans of {length} items", command, 15)
+    runs = (*RUNS, NO_HINTS) if length == LENGTHS[0] else RUNS
+    return Group(runs, (work,), prefix=f"{length}/", read=reading.told)
+
+
+GROUPS = tuple(group(length) for length in LENGTHS)
+
+
+def of(name: str, policy: str, length: int, operation: str = "") -> Expr:
+    return value(name, f"{length}/{policy}", f"scan{length}{operation}")
+
+
+def against_cint(policy: str, length: int) -> Expr:
+    return of(RATE, policy, length) / of(RATE, "cint", length)
+
+
+def of_length(length: int) -> tuple[Check, ...]:
+    name = f"{length} items"
+    return (
+        at_most(f"{name}: scans a second, default against cint", against_cint("default", length),
+                0.99, instead(f"{length}/default", f"{length}/cint"),
+                paper=PAPER_RATIO[length]["default"]),
+        within(f"{name}: scans a second, adaptive against cint", against_cint("adaptive", length),
+               0.93, 1.05, instead(f"{length}/adaptive", f"{length}/default"),
+               paper=PAPER_RATIO[length]["adaptive"]),
+        at_least(f"{name}: I/Os that the guest handles with an interrupt, cint",
+                 of("ios_per_irq", "cint", length), 10,
+                 instead(f"{length}/cint", f"{length}/default")),
+        within(f"{name}: items verified for each that was scanned", of("verified", "cint", length)
+               / (of("ios", "cint", length, ".scan") * length), 0.95, 1.05, wrong(1.2)),
+    )
+
+
+FIGURE = Figure(
+    "cint-tab5", "apps", "Scans of a store as KVell is one", "section 5.4.2, Table 5",
+    "A scan ends with the last of its reads, which may be several batches later. With an "
+    "interrupt for a batch the store serves more of them than with one for each read; what finds "
+    "the end of a burst by a gap serves nearly as many. The longer the scan, the less that gains.",
+    groups=GROUPS,
+    checks=(
+        *(check for length in LENGTHS for check in of_length(length)),
+        at_least("default against cint: scans of 256 items against those of 16",
+                 against_cint("default", 256) / against_cint("default", 16), 1, wrong(0.5),
+                 paper=1.08),
+        at_least("16 items: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", 16),
+                 0.2, instead("16/cint", "16/cint, no hints")),
+    ),
+    panels=(
+        Panel("scans a second, of cint's", "ratio", [
+            one for policy in ("default", "adaptive") for one in (
+                Series(policy, [(n, against_cint(policy, n)) for n in LENGTHS]),
+                Series(f"{policy}, paper", [(n, PAPER_RATIO[n][policy]) for n in LENGTHS],
+                       paper=True))]),
+    ),
+    columns=(Column("scans and inserts, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),
+             Column("I/Os handled per interrupt", "ios_per_irq"),
+             Column("messages for an I/O", "irqs_per_io"), CPU,
+             Column("I/Os of a batch", "batch"), Column("verified", "verified"),
+             Column("read again at the end", "audited")),
+    notes=(
+        "The store is [cint-fig23](#cint-fig23)'s, and so is what is said of it there. YCSB's E: "
+        "of 20 operations 19 scan and one inserts.",
+        "Each item of a scan is a request of its own to the worker that has it.",
+        "The paper has 26.2 thousand scans of 16 items a second with cint and 1.6 of 256: on six "
+        "cores, and with an Optane drive of its own.",
+    ),
+    slow=True,
+)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""cinterrupts, Tables 7 and 8: RocksDB beside a store as KVell is one, on the same cores."""
+
+from cint.figures import programs, reading
+from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
+from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.values import Expr, value
+
+THREADS = (4, 8)
+POLICIES = ("default", "cint", "adaptive")
+#: Latency of a get in us and the store's thousands of requests a second: default, cint, adaptive.
+PAPER = {4: ((115, 116, 129), (153, 171, 171)), 8: ((163, 164, 174), (123, 131, 124))}
+RATE = "throughput_per_s"
+TIMED = "delta=15us,thr=32"
+RUNS = (Run("default"), Run(f"adaptive:{TIMED}", "adaptive"), Run(f"cint:{TIMED}", "cint"))
+#: The control: the policy that acts on hints, in a guest that gives none.
+NO_HINTS = Run(f"cint:{TIMED},infer=off", "cint, no hints", hints=False)
+
+
+def group(threads: int) -> Group:
+    program = programs.described("colocated")
+    work = programs.part("colocated", f"beside{threads}", f"the store, {threads} threads beside it",
+                         f"THREADS={threads}\n{program.run}", 60)
+    runs = (*RUNS, NO_HINTS) if threads == THREADS[0] else RUNS
+    return Group(runs, (work,), prefix=f"{threads}/", read=reading.told, vcpus=2)
+
+
+def of(name: str, policy: str, threads: int, who: str) -> Expr:
+    return value(name, f"{threads}/{policy}", f"beside{threads}{who}")
+
+
+def latency(policy: str, threads: int) -> Expr:
+    """Of a get, against cint's, as the paper has it."""
+    return of("mean_us", policy, threads, ".get") / of("mean_us", "cint", threads, ".get")
+
+
+def rate(policy: str, threads: int) -> Expr:
+    """Of the store, against cint's."""
+    return of(RATE, policy, threads, ".store") / of(RATE, "cint", threads, ".store")
+
+
+def paper(column: int, policy: str, threads: int) -> float:
+    by_policy = dict(zip(POLICIES, PAPER[threads][column], strict=True))
+    return round(by_policy[policy] / by_policy["cint"], 3)
+
+
+def of_threads(threads: int) -> tuple[Check, ...]:
+    name = f"{threads} threads"
+    default_for_cint = instead(f"{threads}/default", f"{threads}/cint")
+    return (
+        within(f"{name}: latency of a get, default against cint", latency("default", threads),
+               0.93, 1.07, wrong(1.2), paper=paper(0, "default", threads)),
+        at_most(f"{name}: the store's requests a second, default against cint",
+                rate("default", threads), 0.97, default_for_cint,
+                paper=paper(1, "default", threads)),
+        at_least(f"{name}: latency of a get, adaptive against cint", latency("adaptive", threads),
+                 1.03, instead(f"{threads}/adaptive", f"{threads}/cint"),
+                 paper=paper(0, "adaptive", threads)),
+        within(f"{name}: the store's requests a second, adaptive against cint",
+               rate("adaptive", threads), 0.93, 1.07, wrong(1.2),
+               paper=paper(1, "adaptive", threads)),
+        within(f"{name}: items of the store verified for a request, cint",
+               of("verified", "cint", threads, ".store")
+               / 20000, 0.99, 1.01, wrong(1.1)),
+    )
+
+
+def panel(title: str, column: int, measured: str) -> Panel:
+    of_policy = {"latency": latency, "rate": rate}[measured]
+    return Panel(title, "of cint's", [
+        one for policy in ("default", "adaptive") for one in (
+            Series(policy, [(n, of_policy(policy, n)) for n in THREADS]),
+            Series(f"{policy}, paper", [(n, paper(column, policy, n)) for n in THREADS],
+                   paper=True))])
+
+
+FIGURE = Figure(
+    "cint-tab7", "apps", "RocksDB beside a store as KVell is one", "section 5.5.2, Tables 7 and 8",
+    "Who waits for each read and who waits for batches share two cores and a drive: only with "
+    "both marks has the one default's latency and the other adaptive's throughput. With more "
+    "threads of RocksDB there is less in it.",
+    groups=tuple(group(threads) for threads in THREADS),
+    checks=(
+        *(check for threads in THREADS for check in of_threads(threads)),
+        at_least("4 threads: commands that are Urgent, cint", of("hint.urgent", "cint", 4, ""),
+                 0.05, instead("4/cint", "4/cint, no hints")),
+    ),
+    panels=(panel("latency of a get", 0, "latency"), panel("the store's requests", 1, "rate")),
+    columns=(Column("requests, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),
+             Column("p50, us", "p50_us"), Column("p99, us", "p99_us"),
+             Column("messages for an I/O", "irqs_per_io"), CPU,
+             Column("I/Os of a batch", "batch"), Column("verified", "verified")),
+    notes=(
+        "RocksDB is [cint-fig22](#cint-fig22)'s, the store [cint-fig23](#cint-fig23)'s. Each is "
+        "measured while the other has more to do than it: first the store's requests, then "
+        "RocksDB's gets.",
+        "The store's clients share the two cores. The paper's have four of their own.",
+        "What the device counts is of the whole run, with the store's reading of all its items "
+        "before it begins and after it has ended.",
+    ),
+    slow=True,
+)
