@@ -104,7 +104,9 @@ def _make(root: Path) -> None:
                             for what in ("image", "headers"))]
     done = subprocess.run(
         debian.command(package.release, wanted, root, "--format=directory",
-                       "--skip=update,download/empty", f"--setup-hook={have}"),
+                       "--skip=update,download/empty", f"--setup-hook={have}",
+                       # what a backported kernel needs may be backported, too
+                       f'--aptopt=APT::Default-Release "{package.release}"'),
         capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"mmdebstrap: {done.stderr.strip().splitlines()[-1]}")
