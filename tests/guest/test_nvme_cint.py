@@ -15,6 +15,7 @@ from typing import Any
 import nvme_versions
 import pytest
 from conftest import log_root
+from marks import names
 from serving import Guest, serving
 from test_nvme_cli import CONFIG_FIELDS, DEV, JOB, get_config, io_queues
 
@@ -45,7 +46,9 @@ FLAGS = {"ooo": 1, "storm": 2}
 IMAGE = "image"
 #: Another one, from the second controller's second namespace, in its place.
 OTHER_VERSION = f"""\
-mkdir -p {nvme_versions.PLACE}; mount -t ext4 -o ro {OTHER}n2 {nvme_versions.PLACE}
+set -e
+{names(2, OTHER.removeprefix("/dev/"))}
+mkdir -p {nvme_versions.PLACE}; mount -t ext4 -o ro /tmp/ns2 {nvme_versions.PLACE}
 chmod +x /tmp/nvme; mv /tmp/nvme $(command -v nvme)
 """
 
@@ -74,7 +77,7 @@ def guest(request: pytest.FixtureRequest,
         running.shell(IN_ORDER)
         if request.param != IMAGE:
             running.write_file("/tmp/nvme", nvme_versions.RUN.encode())
-            running.shell(f"set -e; until [ -b {OTHER}n2 ]; do sleep 0.05; done; {OTHER_VERSION}")
+            running.shell(OTHER_VERSION)
         running.write_file("/tmp/job.fio", JOB.encode())
         yield running
 
