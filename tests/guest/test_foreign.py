@@ -137,11 +137,8 @@ def dm(name: str, table: str) -> str:
             f"ln -s /dev/$(basename $(dirname $(dirname $f))) /tmp/{name};")
 
 
-def md(name: str, level: str, members: tuple[str, str], more: tuple[str, ...] = ()) -> str:
-    """A script that makes an array of two members without superblocks.
-
-    ``more`` is done before it begins; $d is the second member's name then.
-    """
+def md(name: str, level: str, members: tuple[str, str]) -> str:
+    """A script that makes an array of two members without superblocks."""
     lines = [f"echo {name} > /sys/module/md_mod/parameters/new_array",
              f"cd /sys/block/{name}/md", "echo none > metadata_version",
              f"echo {level} > level", "echo 2 > raid_disks", "echo 65536 > chunk_size",
@@ -149,14 +146,7 @@ def md(name: str, level: str, members: tuple[str, str], more: tuple[str, ...] = 
     for slot, member in enumerate(members):
         lines += [f"d=$(basename $(readlink {member}))", "cat /sys/block/$d/dev > new_dev",
                   f"echo {SIZE // 1024} > dev-$d/size", f"echo {slot} > dev-$d/slot"]
-    return ";".join([*lines, *more, "echo active > array_state", "cd /", ""])
-
-
-#: The second member of a RAID 1 may be written behind the first; the bitmap that this needs is
-#: behind the data.
-BEHIND = ("echo writemostly > dev-$d/state", "echo external > bitmap/metadata",
-          "echo 65536 > bitmap/chunksize", f"echo +{SECTORS} > bitmap/location",
-          "echo 256 > bitmap/backlog")
+    return ";".join([*lines, "echo active > array_state", "cd /", ""])
 
 
 RESET = "echo 1 > /sys/class/nvme/nvme0/reset_controller;"

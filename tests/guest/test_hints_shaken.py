@@ -18,14 +18,12 @@ import release
 from marks import Marks, hintio, namespace, sent
 from serving import Guest, serving
 from test_foreign import (
-    BEHIND,
     BOOT_LIMIT_S,
     CONTEXTS,
     LIMIT_S,
     TOOLS,
     Context,
     machine,
-    md,
     running,
     through,
     tools_image,
@@ -48,11 +46,6 @@ NAMES = ("crypt", "raid", "btrfs", "swap")
 SCHEDULER = "/sys/block/$(basename $(readlink /tmp/ns1))/queue/scheduler"
 PLACES = {name: CONTEXTS[name] for name in NAMES} | {
     "disk": Context(),
-    # what is written behind waits for one of few places, when it is over for its submitter
-    "behind": Context(
-        ("/dev/md_behind",),
-        setup=md("md_behind", "raid1", ("/tmp/ns4", "/tmp/ns5"), BEHIND)
-        + "cd /tmp/disk5/queue; echo mq-deadline > scheduler; echo 4 > nr_requests; cd /"),
     # some of its I/O is sent by a thread of its own
     "thin": replace(CONTEXTS["thin"], meanwhile="", hints=False),
     "schedulers": Context(
