@@ -145,7 +145,9 @@ def disk(place: Path) -> Path:
 def mount(guest: Guest, number: int) -> None:
     """Mount namespace ``number``, which has a name, and what a system has besides."""
     guest.shell("for m in $(cat /lib/modules/more-order); do insmod $m || true; done;"
-                f"mkdir -p {SYSTEM}; set -e; mount -t ext4 {BDEV[:-1]}{number} {SYSTEM}; {_MOUNTS}")
+                f"mkdir -p {SYSTEM}; set -e; mount -t ext4 {BDEV[:-1]}{number} {SYSTEM}; {_MOUNTS};"
+                # what a shell's <(command) is a name of
+                "[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd")
 
 
 def inside(guest: Guest, command: str) -> tuple[int, str]:
