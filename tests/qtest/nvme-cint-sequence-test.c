@@ -24,6 +24,8 @@
 #define ZONES       64
 #define ZONE_BLOCKS (16 * MiB / 512)
 #define FAST_DISK   CINT_NULL_NODE("d0", "")
+#define HALF        256             /* of a block */
+#define MEMORY_END  (64 * MiB)
 #define LATE_DISK   CINT_SLOW_NODE("d0", 400000000)
 #define ZONED(bus, drive) \
     "-device nvme-ns,bus=" bus ",drive=" drive ",nsid=1,zoned=on," \
@@ -1939,6 +1941,156 @@ static void f32(const void *opts)
     finish(m);
 }
 
+/* ---- What is no memory is no doorbell, and data like other data ---- */
+
+/*
+ * Registers of the other controller where shadow doorbells should be: the tail
+ * is reserved, which reads 0, and the head is CSTS, which reads 1.
+ */
+static void shadow_in_registers(const void *opts)
+{
+    CintMachine *m = boot_two(FAST_DISK CINT_NULL_NODE("d1", ""), opts, false);
+    CintTest *t = &m->node[0].t;
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 3, 4, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 3, CINT_ENTRIES, cq);
+
+    g_assert_cmpuint(SHADOW_HEAD(3), ==, NVME_REG_CSTS);
+    g_assert_cmphex(qnvme_admin(t->nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_DBBUF_CONFIG,
+        .dptr.prp1 = cpu_to_le64(m->node[1].t.nvme->bar.addr),
+        .dptr.prp2 = cpu_to_le64(t->buf.addr),
+    }, NULL), ==, 0);
+    cint_read(t, sq, 5);
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(cq, 3);
+    g_assert_cmpuint(qnvme_visible(cq), ==, 3);
+    finish(m);
+}
+
+/* A block of which one half is at @first, the other one at @second. */
+static NvmeCmd write_halves(CintTest *t, uint64_t first, uint64_t second)
+{
+    NvmeSglDescriptor sgl[] = {
+        { .addr = cpu_to_le64(first), .len = cpu_to_le32(HALF) },
+        { .addr = cpu_to_le64(second), .len = cpu_to_le32(HALF) },
+    };
+
+    return with_sgl(t, qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, 2 * HALF), sgl,
+                    ARRAY_SIZE(sgl));
+}
+
+static void f31_half(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = write_halves(t, t->buf.addr, read_card(m));
+
+    reset_while_it_reads(m, sq, &cmd);
+}
+
+/* Where memory ends, and the registers of the card's host are from now on. */
+static uint64_t move_card_to_end(CintMachine *m)
+{
+    QPCIDevice *dev = qpci_device_find(m->bus, QPCI_DEVFN(CINT_CARD_SLOT, 0));
+
+    qpci_config_writel(dev, PCI_BASE_ADDRESS_0, MEMORY_END);
+    g_free(dev);
+    qtest_writel(m->qts, MEMORY_END - 4, 0x12345678);
+    g_assert_cmphex(qtest_readl(m->qts, MEMORY_END - 4), ==, 0x12345678);
+    return MEMORY_END;
+}
+
+/* The same with one address for both halves. */
+static void f31_across(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeSglDescriptor sgl = { .len = cpu_to_le32(2 * HALF) };
+    NvmeCmd cmd;
+
+    read_card(m);
+    sgl.addr = cpu_to_le64(move_card_to_end(m) - HALF);
+    cmd = with_sgl(t, qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, 2 * HALF), &sgl,
+                   1);
+    reset_while_it_reads(m, sq, &cmd);
+}
+
+static uint16_t status_of_one(CintMachine *m, QNvmeSq *sq)
+{
+    NvmeCqe cqe;
+
+    cint_machine_run(m, 1000);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
+    return qnvme_status(&cqe);
+}
+
+static void registers_written(const void *opts)
+{
+    g_autofree char *disk = make_disk("", 1);
+    g_autofree char *args = g_strdup_printf("-blockdev driver=file,"
+        "node-name=d0,filename=%s " CINT_NULL_NODE("d1", ""), disk);
+    CintMachine *m = boot_two(args, opts, false);
+    CintTest *t = &m->node[0].t;
+    uint64_t registers = m->node[1].t.nvme->bar.addr;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = write_halves(t, t->buf.addr, registers);
+    g_autofree char *data = NULL;
+    uint8_t expected[2 * HALF];
+    size_t size;
+
+    memset(expected, 0xa5, HALF);
+    qtest_memwrite(m->qts, t->buf.addr, expected, HALF);
+    qtest_memread(m->qts, registers, expected + HALF, HALF);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    g_assert_cmphex(status_of_one(m, sq), ==, 0);
+    finish(m);
+    g_assert_true(g_file_get_contents(disk, &data, &size, NULL));
+    g_assert_cmpmem(data, 2 * HALF, expected, 2 * HALF);
+    unlink(disk);
+}
+
+static QNvmeSq *write_registers(CintMachine *m)
+{
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, 512);
+
+    cmd.dptr.prp1 = cpu_to_le64(m->node[1].t.nvme->bar.addr);
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_let_run(t);
+    return sq;
+}
+
+static void registers_aborted(const void *opts)
+{
+    CintMachine *m = boot_two(LATE_DISK CINT_NULL_NODE("d1", ""), opts, false);
+    QNvmeSq *sq = write_registers(m);
+
+    qnvme_abort(sq, 0);
+    g_assert_cmphex(status_of_one(m, sq), ==, NVME_CMD_ABORT_REQ);
+    finish(m);
+}
+
+#define READ_ONLY_BY_FAULT \
+    "-blockdev driver=blkdebug,node-name=d0,inject-error.0.event=none," \
+    "inject-error.0.iotype=write,inject-error.0.errno=5," \
+    "image.driver=null-co,image.size=1073741824,image.read-zeroes=on "
+
+static void registers_not_written(const void *opts)
+{
+    CintMachine *m = boot_two(READ_ONLY_BY_FAULT CINT_NULL_NODE("d1", ""),
+                              opts, false);
+    QNvmeSq *sq = write_registers(m);
+
+    g_assert_cmphex(status_of_one(m, sq) & 0xfff, ==, NVME_WRITE_FAULT);
+    finish(m);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -2102,6 +2254,23 @@ static const Sequence sequences[] = {
     { "f32/write-data-bounced-from-a-register-that-waits/real", f32, REAL },
     { "f32/write-data-bounced-from-a-register-that-waits/virtual", f32,
       VIRTUAL },
+    { "f31/half-from-a-register-that-waits/off", f31_half, OFF },
+    { "f31/half-from-a-register-that-waits/real", f31_half, REAL },
+    { "f31/half-from-a-register-that-waits/virtual", f31_half, VIRTUAL },
+    { "f31/across-the-end-of-memory/off", f31_across, OFF },
+    { "f31/across-the-end-of-memory/real", f31_across, REAL },
+    { "f31/across-the-end-of-memory/virtual", f31_across, VIRTUAL },
+    { "registers/shadow-doorbells/off", shadow_in_registers, OFF },
+    { "registers/shadow-doorbells/real", shadow_in_registers, REAL },
+    { "registers/shadow-doorbells/virtual", shadow_in_registers, VIRTUAL },
+    { "registers/written/off", registers_written, OFF },
+    { "registers/written/real", registers_written, REAL },
+    { "registers/written/virtual", registers_written, VIRTUAL },
+    { "registers/aborted/off", registers_aborted, OFF },
+    { "registers/aborted/real", registers_aborted, REAL },
+    { "registers/not-written/off", registers_not_written, OFF },
+    { "registers/not-written/real", registers_not_written, REAL },
+    { "registers/not-written/virtual", registers_not_written, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
