@@ -453,6 +453,132 @@ static void add_fault_tests(void)
     }
 }
 
+/* ---- How many are reported, and which ---- */
+
+/* What nothing maps is read like registers, of which each is looked up. */
+#define PIECE       4
+
+/* The controller alone, and the page of the hole, which is still mapped. */
+static void boot_before_hole(Fault *f, const char *opts)
+{
+    g_autofree char *device = g_strconcat(",drive=d0", opts, NULL);
+    const CintPlan plans[] = { { .opts = device }, { NULL } };
+    CintMachine *m = cint_machine_new(CINT_IOMMU CINT_NULL_NODE("d0", ""),
+                                      plans, NULL);
+    uint64_t end;
+
+    *f = (Fault) { .m = m, .t = &m->node[0].t };
+    f->hole = qnvme_buf_new(f->t->nvme, QNVME_PAGE_SIZE).addr;
+    f->spare = qnvme_buf_new(f->t->nvme, QNVME_PAGE_SIZE).addr;
+    end = f->hole + QNVME_PAGE_SIZE;
+    f->v = cint_iommu_begin(m->bus, f->t->nvme->alloc);
+    attach(f->v, f->t);
+    map(f->v, 0, f->hole, 0);
+    map(f->v, f->hole, end - f->hole, f->hole);
+    map(f->v, end, BEYOND - end, end);
+}
+
+/*
+ * The hole opens, and something is read from it.
+ *
+ * Returns: the address that the last report names
+ */
+static uint64_t fall_in(Fault *f, void (*trigger)(Fault *f))
+{
+    uint64_t report = qnvme_buf_new(f->t->nvme, QNVME_PAGE_SIZE).addr;
+
+    unmap(f->v, f->hole, QNVME_PAGE_SIZE);
+    cint_iommu_report_to(f->v, report);
+    trigger(f);
+    cint_machine_run(f->m, 2000000);
+    return qtest_readq(f->m->qts, report +
+                       offsetof(struct virtio_iommu_fault, address));
+}
+
+static void end_hole(Fault *f)
+{
+    map(f->v, f->hole, QNVME_PAGE_SIZE, f->hole);
+    cint_iommu_reset(f->v);
+    cint_machine_expect_recovers(f->m);
+    cint_iommu_free(f->v);
+    cint_machine_free(f->m);
+}
+
+typedef struct Fetched {
+    FaultKind kind;
+    unsigned bytes;
+} Fetched;
+
+static const Fetched fetched[] = {
+    { { "sqe", have_sq, do_reads }, sizeof(NvmeCmd) },
+    { { "ranges", have_queues, do_zeroes_ranges }, sizeof(NvmeDsmRange) },
+    { { "set-feature", have_queues, do_set_feature }, sizeof(uint64_t) },
+};
+
+/*
+ * What is fetched is tried as memory first, which is one report more than it
+ * has pieces, and not one for each.
+ */
+static void test_fetch_counted(const void *opts)
+{
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(fetched); i++) {
+        const Fetched *what = &fetched[i];
+        uint64_t last;
+        Fault f;
+
+        cint_step("%s", what->kind.name);
+        boot_before_hole(&f, opts);
+        what->kind.prepare(&f);
+        last = fall_in(&f, what->kind.trigger);
+        g_assert_cmphex(last, ==, f.hole + what->bytes - PIECE);
+        g_assert_cmpuint(cint_iommu_reported(f.v), >=, what->bytes / PIECE);
+        g_assert_cmpuint(cint_iommu_reported(f.v), <=, what->bytes / PIECE + 1);
+        end_hole(&f);
+    }
+}
+
+static void do_write(Fault *f)
+{
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &f->t->buf, 0, QNVME_PAGE_SIZE);
+
+    cmd.dptr.prp1 = cpu_to_le64(f->hole);
+    qnvme_push(f->sq, &cmd);
+    qnvme_ring_sq(f->sq);
+}
+
+/* There is room for the first ones in the queue, and those are reported. */
+static void test_faults_too_many(const void *opts)
+{
+    uint64_t last;
+    Fault f;
+
+    boot_before_hole(&f, opts);
+    have_queues(&f);
+    last = fall_in(&f, do_write);
+    g_assert_cmpuint(cint_iommu_reported(f.v), ==, CINT_IOMMU_EVENTS);
+    g_assert_cmphex(last, >=, f.hole);
+    g_assert_cmphex(last, <, f.hole + CINT_IOMMU_EVENTS * PIECE);
+    end_hole(&f);
+}
+
+static void add_count_tests(void)
+{
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(fault_modes); i++) {
+        const CintCase *mode = &fault_modes[i];
+        g_autofree char *counted = g_strdup_printf(
+            "/nvme-cint/iommu/faults/of-a-fetch/%s", mode->name);
+        g_autofree char *many = g_strdup_printf(
+            "/nvme-cint/iommu/faults/too-many/%s", mode->name);
+
+        qtest_add_data_func(counted, mode->opts, test_fetch_counted);
+        qtest_add_data_func(many, mode->opts, test_faults_too_many);
+    }
+}
+
 /* ---- Tests ---- */
 
 static CintTest *boot_with(const char *args, uint64_t *records)
@@ -611,6 +737,7 @@ int main(int argc, char **argv)
     if (qtest_has_device("virtio-iommu-pci")) {
         qtest_add_func("/nvme-cint/iommu/virtio", test_virtio);
         add_fault_tests();
+        add_count_tests();
     }
     if (!qtest_has_device("intel-iommu")) {
         g_test_skip("this QEMU has no intel-iommu");

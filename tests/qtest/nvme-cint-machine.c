@@ -696,6 +696,11 @@ void cint_iommu_report_to(CintIommu *v, uint64_t at)
     tell(v->dev, v->events);
 }
 
+unsigned cint_iommu_reported(const CintIommu *v)
+{
+    return used_index(v->qts, v->events);
+}
+
 /* ---- What aims ---- */
 
 void cint_aim(CintTest *t, uint16_t vector, uint64_t addr, uint32_t data)

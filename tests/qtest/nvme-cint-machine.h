@@ -226,6 +226,9 @@ void cint_iommu_bypass(CintIommu *v, bool on);
 void cint_iommu_report_to(CintIommu *v, uint64_t at);
 #define CINT_IOMMU_EVENTS   32
 
+/** cint_iommu_reported: how many faults have been reported since it began */
+unsigned cint_iommu_reported(const CintIommu *v);
+
 /* ---- What aims ---- */
 
 /** cint_aim: from here on messages of @vector write @data to @addr */
