@@ -255,15 +255,21 @@ static NvmeCmd report_zones(uint32_t zone, uint32_t size, uint64_t to)
     };
 }
 
-/* Two reads, and a report of zones to @addr, published together. */
-static CintMachine *report_behind_reads(const void *opts, const char *disk,
-                                        uint64_t (*addr)(QPCIDevice *pdev))
+static CintMachine *boot_zoned(const void *opts, const char *disk)
 {
     g_autofree char *args = g_strdup_printf(
         "-blockdev driver=file,node-name=d0,filename=%s,aio=native,"
         "cache.direct=on ", disk);
     const CintPlan plans[] = { { .opts = opts }, { NULL } };
-    CintMachine *m = cint_machine_new(args, plans, ZONED("nvme0", "d0"));
+
+    return cint_machine_new(args, plans, ZONED("nvme0", "d0"));
+}
+
+/* Two reads, and a report of zones to @addr, published together. */
+static CintMachine *report_behind_reads(const void *opts, const char *disk,
+                                        uint64_t (*addr)(QPCIDevice *pdev))
+{
+    CintMachine *m = boot_zoned(opts, disk);
     CintTest *t = &m->node[0].t;
     QNvmeSq *sq = cint_queues(t, 1);
     NvmeCmd cmd = report_zones(1, 128, addr(t->pdev));
@@ -296,6 +302,31 @@ static void f06(const void *opts)
     g_autofree char *disk = make_disk("", 1);
 
     finish(report_behind_reads(opts, disk, where_it_resets));
+    unlink(disk);
+}
+
+/* What is published behind the report is not fetched any more. */
+static void write_behind_reset(const void *opts)
+{
+    g_autofree char *disk = make_disk("", 1);
+    CintMachine *m = boot_zoned(opts, disk);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd report = report_zones(1, 128, where_it_resets(t->pdev));
+    NvmeCmd write = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, QNVME_PAGE_SIZE);
+    char block[QNVME_PAGE_SIZE], zeroes[QNVME_PAGE_SIZE] = { 0 };
+    int fd;
+
+    qtest_memset(m->qts, t->buf.addr, 0xa5, QNVME_PAGE_SIZE);
+    qnvme_push(sq, &report);
+    qnvme_push(sq, &write);
+    qnvme_ring_sq(sq);
+    cint_machine_run(m, 1000);
+    finish(m);
+    fd = open(disk, O_RDONLY);
+    g_assert_cmpint(pread(fd, block, sizeof(block), 0), ==, sizeof(block));
+    close(fd);
+    g_assert_cmpmem(block, sizeof(block), zeroes, sizeof(zeroes));
     unlink(disk);
 }
 
@@ -2037,9 +2068,8 @@ static void registers_written(const void *opts)
     uint64_t registers = m->node[1].t.nvme->bar.addr;
     QNvmeSq *sq = cint_queues(t, 1);
     NvmeCmd cmd = write_halves(t, t->buf.addr, registers);
-    g_autofree char *data = NULL;
-    uint8_t expected[2 * HALF];
-    size_t size;
+    uint8_t expected[2 * HALF], data[2 * HALF];
+    int fd;
 
     memset(expected, 0xa5, HALF);
     qtest_memwrite(m->qts, t->buf.addr, expected, HALF);
@@ -2048,8 +2078,10 @@ static void registers_written(const void *opts)
     qnvme_ring_sq(sq);
     g_assert_cmphex(status_of_one(m, sq), ==, 0);
     finish(m);
-    g_assert_true(g_file_get_contents(disk, &data, &size, NULL));
-    g_assert_cmpmem(data, 2 * HALF, expected, 2 * HALF);
+    fd = open(disk, O_RDONLY);
+    g_assert_cmpint(pread(fd, data, sizeof(data), 0), ==, sizeof(data));
+    close(fd);
+    g_assert_cmpmem(data, sizeof(data), expected, sizeof(expected));
     unlink(disk);
 }
 
@@ -2091,6 +2123,33 @@ static void registers_not_written(const void *opts)
     finish(m);
 }
 
+/* ---- A pass ends where an atomic write has to wait ---- */
+
+static void atomic_writes(const void *opts)
+{
+    g_autofree char *disk = make_disk("", 1);
+    g_autofree char *args = g_strdup_printf("-blockdev driver=file,"
+        "node-name=d0,filename=%s,aio=native,cache.direct=on ", disk);
+    g_autofree char *atomic = g_strconcat(
+        ",atomic.dn=off,atomic.awun=7,atomic.awupf=3", opts, NULL);
+    CintMachine *m = boot_one(args, atomic);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, QNVME_PAGE_SIZE);
+    unsigned i;
+
+    for (i = 0; i < 3; i++) {
+        qnvme_push(sq, &cmd);
+    }
+    qnvme_ring_sq(sq);
+    for (i = 1; i <= 3; i++) {
+        cint_machine_run(m, 1000);
+        qnvme_wait_cqes(sq->cq, i);
+    }
+    finish(m);
+    unlink(disk);
+}
+
 typedef struct Sequence {
     const char *name;
     void (*run)(const void *opts);
@@ -2116,6 +2175,9 @@ static const Sequence sequences[] = {
     { "f06/zone-report-resets-behind-reads/off", f06, OFF },
     { "f06/zone-report-resets-behind-reads/real", f06, REAL },
     { "f06/zone-report-resets-behind-reads/virtual", f06, VIRTUAL },
+    { "f06/and-nothing-is-fetched/off", write_behind_reset, OFF },
+    { "f06/and-nothing-is-fetched/real", write_behind_reset, REAL },
+    { "f06/and-nothing-is-fetched/virtual", write_behind_reset, VIRTUAL },
     { "reads-before-registers/off", reads_before_registers, OFF },
     { "reads-before-registers/real", reads_before_registers, REAL },
     { "reads-before-registers/virtual", reads_before_registers, VIRTUAL },
@@ -2271,6 +2333,9 @@ static const Sequence sequences[] = {
     { "registers/not-written/off", registers_not_written, OFF },
     { "registers/not-written/real", registers_not_written, REAL },
     { "registers/not-written/virtual", registers_not_written, VIRTUAL },
+    { "atomic/overlapping-writes/off", atomic_writes, OFF },
+    { "atomic/overlapping-writes/real", atomic_writes, REAL },
+    { "atomic/overlapping-writes/virtual", atomic_writes, VIRTUAL },
 };
 
 static void run_sequence(const void *opaque)
