@@ -830,6 +830,40 @@ static void list_and_unplug(const void *opts)
     finish(m);
 }
 
+static bool gives_back_drive(CintMachine *m)
+{
+    QDict *answer = qtest_qmp(m->qts, "{'execute': 'blockdev-del',"
+                              " 'arguments': {'node-name': 'd0'}}");
+    bool done = qdict_haskey(answer, "return");
+
+    qobject_unref(answer);
+    return done;
+}
+
+/*
+ * Commands that a reset ended, and nobody posted, have the controller stay when
+ * it is unplugged, and its drive with it, if their data is still mapped.
+ */
+static void reset_and_unplugged(const void *opts)
+{
+    CintMachine *m = boot_two(CINT_NATIVE_HOTPLUG LATE_DISK
+                              CINT_NULL_NODE("d1", ""), opts, true);
+    CintTest *t = &m->node[0].t;
+    gint64 limit;
+
+    cint_read(t, cint_queues(t, 1), 3);
+    cint_let_run(t);
+    qnvme_reg_write(t->nvme, NVME_REG_CC, 0);
+    cint_machine_run(m, 1000);
+    qtest_writel(m->qts, cint_slot_control_at(m->node[0].port), CINT_SLOT_OFF);
+    limit = g_get_monotonic_time() + QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+    while (!gives_back_drive(m)) {
+        g_assert_cmpint(g_get_monotonic_time(), <, limit);
+        g_usleep(G_TIME_SPAN_MILLISECOND);
+    }
+    cint_machine_free(m);
+}
+
 /* ---- A queue is deleted while the backend begins nothing new ---- */
 
 #define NAMESPACE(bus, drive, nsid) \
@@ -2217,6 +2251,9 @@ static const Sequence sequences[] = {
     { "bounced/list-and-unplug/off", list_and_unplug, OFF },
     { "bounced/list-and-unplug/real", list_and_unplug, REAL },
     { "bounced/list-and-unplug/virtual", list_and_unplug, VIRTUAL },
+    { "unplug/after-a-reset/off", reset_and_unplugged, OFF },
+    { "unplug/after-a-reset/real", reset_and_unplugged, REAL },
+    { "unplug/after-a-reset/virtual", reset_and_unplugged, VIRTUAL },
     { "f16/late-data-and-the-monitor/virtual", f16_monitor, VIRTUAL },
     { "f16/late-data-and-sigterm/virtual", f16_sigterm, VIRTUAL },
     { "f17/deleted-while-another-resets/off", f17, OFF },
