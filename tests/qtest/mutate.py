@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -26,7 +27,8 @@ from mutations import MUTATIONS, Mutation
 
 from cint import paths, steps
 
-NVME = paths.BUILD / "src/qemu/hw/nvme"
+SOURCE = paths.BUILD / "src/qemu"
+NVME = Path("hw/nvme")
 BUILD = paths.BUILD / "qemu"
 MUTANTS = paths.BUILD / "mutants-qemu"
 BINARY = MUTANTS / "qemu-system-x86_64"
@@ -52,12 +54,17 @@ def mutated(text: str, number: int, mutation: Mutation) -> str:
 
 
 def mutated_texts(directory: Path, chosen: Iterable[tuple[int, Mutation]]) -> dict[str, str]:
-    """The files of a directory that have a mutation, with all of them; SystemExit if one cannot."""
+    """The files below a directory that have a mutation, with all of them; or SystemExit."""
     texts: dict[str, str] = {}
     for number, mutation in chosen:
         text = texts.get(mutation.file) or (directory / mutation.file).read_text()
         texts[mutation.file] = mutated(text, number, mutation)
     return texts
+
+
+def in_tree(name: str) -> Path:
+    """Where a mutation's file is in QEMU's tree."""
+    return Path(name) if "/" in name else NVME / name
 
 
 def check(chosen: Sequence[tuple[int, Mutation]]) -> int:
@@ -69,19 +76,22 @@ def check(chosen: Sequence[tuple[int, Mutation]]) -> int:
 
 
 def write_sources() -> list[Path]:
-    """The files of hw/nvme/ in a directory of their own, with all mutations; the C files."""
+    """Directories that have mutations, with all of them, below MUTANTS; the C files, from there."""
     shutil.rmtree(MUTANTS, ignore_errors=True)
-    MUTANTS.mkdir(parents=True)
-    texts = mutated_texts(NVME, enumerate(MUTATIONS, 1))
-    for path in NVME.iterdir():
-        if path.name not in texts:
-            (MUTANTS / path.name).symlink_to(path)
+    placed = [(number, replace(m, file=str(in_tree(m.file))))
+              for number, m in enumerate(MUTATIONS, 1)]
+    texts = {Path(name): text for name, text in mutated_texts(SOURCE, placed).items()}
+    for directory in {name.parent for name in texts}:
+        (MUTANTS / directory).mkdir(parents=True)
+        for path in (SOURCE / directory).iterdir():
+            if directory / path.name not in texts:
+                (MUTANTS / directory / path.name).symlink_to(path)
     for name, text in texts.items():
         top = next(re.finditer(r"^#include .*\n", text, re.MULTILINE)).end()
-        switch = "extern int cint_mutant;\n" + (_SWITCH if name == "cint-ctrl.c" else "")
+        switch = "extern int cint_mutant;\n" + (_SWITCH if name.name == "cint-ctrl.c" else "")
         (MUTANTS / name).write_text(text[:top] + switch + text[top:])
-    return sorted({*MUTANTS.glob("cint-*.c"), *(MUTANTS / name for name in texts
-                                                if name.endswith(".c"))})
+    own = (path.relative_to(MUTANTS) for path in (MUTANTS / NVME).glob("cint-*.c"))
+    return sorted({*own, *(name for name in texts if name.suffix == ".c")})
 
 
 def build() -> None:
@@ -91,9 +101,9 @@ def build() -> None:
     commands = {entry["output"]: entry["command"] for entry in json.loads(listing)}
     link = commands["qemu-system-x86_64"]
     for source in write_sources():
-        was = f"libcommon.a.p/hw_nvme_{source.name}.o"
-        now = str(source.with_suffix(".o"))
-        command = re.sub(rf"\S+/hw/nvme/{source.name}\b", str(source), commands[was])
+        was = f"libcommon.a.p/{'_'.join(source.parts)}.o"
+        now = str((MUTANTS / source).with_suffix(".o"))
+        command = re.sub(rf"\S+/{source}\b", str(MUTANTS / source), commands[was])
         subprocess.run(command.replace(was, now), cwd=BUILD, shell=True, check=True,
                        env={**os.environ, **steps.ccache_env()})
         link = link.replace(was, now)
@@ -105,16 +115,21 @@ def failure(number: int, test: str) -> str | None:
     """The test that one mutation fails, or why it did not end; None if it passes."""
     settings = {"QTEST_QEMU_BINARY": str(BINARY), "QTEST_QEMU_IMG": str(BUILD / "qemu-img"),
                 "CINT_MUTANT": str(number)}
-    argv = [str(BUILD / f"tests/qtest/nvme-cint-{test}-test"), "--tap"]
+    program, _, case = test.partition("/")
+    argv = [str(BUILD / f"tests/qtest/nvme-cint-{program}-test"), "--tap"]
+    if case:
+        argv += ["-r", f"/x86_64/nvme-cint/{test}"]
     try:
         done = subprocess.run(argv, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               cwd=BUILD)
     except subprocess.TimeoutExpired:
         return f"{test}: does not end"
-    if not done.returncode:
-        return None
     passed = re.findall(r"^ok \d+ (\S+)", done.stdout, re.MULTILINE)
+    if not done.returncode:
+        if not passed:
+            raise SystemExit(f"{test}: there is no such test")
+        return None
     return f"{test}, after {len(passed)} that pass"
 
 

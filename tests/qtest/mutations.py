@@ -20,7 +20,11 @@ SHADOW = ("hazard", "policy", "hazard-hint", "infer")
 
 @dataclass(frozen=True)
 class Mutation:
-    """`old`, the first behind `after`, becomes `new`, in which ON stands for "is chosen"."""
+    """`old`, the first behind `after`, becomes `new`, in which ON stands for "is chosen".
+
+    A file without a directory is one of hw/nvme. A test is a program, or one with a part of
+    its cases' names, whole words between slashes: sequence/f31.
+    """
 
     what: str
     file: str
@@ -356,12 +360,90 @@ _HOLD = (
              "            dma_buf_write(ptr, len, &residual, &sg->qsg, attrs);\n        } else {\n"
              "            dma_buf_read(ptr, len, &residual, &sg->qsg, attrs);\n        }\n"
              "        if (!ON) { nvme_release(n); }", ("sequence",)),
-    Mutation("a Write holds nothing", "ctrl.c",
-             "bool hold = !n->batching || !nvme_is_memory(&req->sg.qsg);",
-             "bool hold = (!n->batching || !nvme_is_memory(&req->sg.qsg)) && !ON;",
-             ("sequence",)),
     guarded("what a command has set survives a reset", "cint-ctrl.c", "reset_all(n->cint);",
             FEATURES),
 )
 
-MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST + _HOLD
+_FETCHED = "static void nvme_blk_write_fetched("
+_IOMMU_C = "hw/virtio/virtio-iommu.c"
+
+_READS = (
+    Mutation("a shadow head is read from registers", "ctrl.c", "nvme_memory_only)) {",
+             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only)) {", ("sequence/registers",),
+             "void nvme_update_cq_head("),
+    Mutation("a shadow tail is read from registers", "ctrl.c", "nvme_memory_only)) {",
+             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only)) {", ("sequence/registers",),
+             "static void nvme_update_sq_tail("),
+    Mutation("data of a Write that is no memory is mapped", "ctrl.c",
+             "likely(nvme_is_memory(&req->sg.qsg))", "(ON || nvme_is_memory(&req->sg.qsg))",
+             ("sequence/f32",)),
+    Mutation("of a Write's data the first address is looked at", "ctrl.c", "i < sg->nsg; i++",
+             "i < (ON ? MIN(sg->nsg, 1) : sg->nsg); i++", ("sequence/f31",),
+             "static bool nvme_is_memory("),
+    Mutation("of an address of a Write the first piece is looked at", "ctrl.c", "left -= len;",
+             "left -= ON ? left : len;", ("sequence/f31",), "static bool nvme_is_memory("),
+    Mutation("data of a Write is read with nothing held", "ctrl.c",
+             "    nvme_hold(n);\n"
+             "    dma_buf_write(fetched->data, size, NULL, &req->sg.qsg, attrs);\n"
+             "    nvme_release(n);",
+             "    if (!ON) { nvme_hold(n); }\n"
+             "    dma_buf_write(fetched->data, size, NULL, &req->sg.qsg, attrs);\n"
+             "    if (!ON) { nvme_release(n); }", ("sequence/f31",)),
+    guarded("data of a Write that is no memory is not read", "ctrl.c",
+            "dma_buf_write(fetched->data, size, NULL, &req->sg.qsg, attrs);",
+            ("sequence/registers",), _FETCHED),
+    Mutation("a Write of what was read cannot be cancelled", "ctrl.c",
+             "                                 nvme_fetched_cb, fetched);\n",
+             "                                 nvme_fetched_cb, fetched);\n"
+             "    if (ON) { req->aiocb = NULL; }\n", ("sequence/registers",), _FETCHED),
+    Mutation("a Write of what was read never fails", "ctrl.c",
+             "fetched->cb(fetched->req, ret);", "fetched->cb(fetched->req, ON ? 0 : ret);",
+             ("sequence/registers",)),
+)
+
+_BATCH = (
+    guarded("a batch does not go on when nobody holds", "nvme.h", "defer_call_begin();",
+            ("sequence/f31",), "static inline void nvme_release("),
+    guarded("a pass that is over is a batch", "ctrl.c", "n->batching = false;", ("sequence/f31",)),
+    Mutation("what an atomic write ends stays a batch", "ctrl.c", "goto out;",
+             "if (ON) { return; } goto out;", ("sequence/atomic",), "case NVME_ATOMIC_NO_START:"),
+    Mutation("a pass goes on when a reset is due", "ctrl.c",
+             "likely(!(n->due & NVME_DUE_RESET)) && nvme_cint_may_fetch(sq)",
+             "(ON || !(n->due & NVME_DUE_RESET)) && nvme_cint_may_fetch(sq)",
+             ("sequence/f06",)),
+)
+
+_OTHERS = (
+    guarded("data of commands that go with their queue stays mapped", "ctrl.c",
+            "nvme_sg_unmap(&sq->io_req[i].sg);", ("sequence/unplug",)),
+    Mutation("a device is unplugged at once", "hw/pci/pci.c",
+             "aio_bh_schedule_oneshot(iohandler_get_aio_context(), pci_unplug_bh, dev);",
+             "if (ON) { pci_unplug_bh(dev); return; }\n"
+             "    aio_bh_schedule_oneshot(iohandler_get_aio_context(), pci_unplug_bh, dev);",
+             ("sequence/f03", "sequence/f08")),
+    Mutation("a device is unplugged where somebody waits", "hw/pci/pci.c",
+             "aio_bh_schedule_oneshot(iohandler_get_aio_context(), pci_unplug_bh",
+             "aio_bh_schedule_oneshot(ON ? qemu_get_aio_context() : iohandler_get_aio_context(), "
+             "pci_unplug_bh", ("sequence/f03", "sequence/f08")),
+    Mutation("a device is unplugged twice", "hw/pci/pci.c", "if (qdev_is_realized(qdev)) {",
+             "if (ON || qdev_is_realized(qdev)) {", ("sequence/f03", "sequence/f08"),
+             "static void pci_unplug_bh("),
+    Mutation("a fault is reported at once", _IOMMU_C, "qemu_bh_schedule(viommu->fault_bh);",
+             "if (ON) { virtio_iommu_fault_bh(viommu); } else "
+             "{ qemu_bh_schedule(viommu->fault_bh); }", ("iommu/fault-reported",)),
+    guarded("a fault is reported again and again", _IOMMU_C,
+            "s->first_fault = (s->first_fault + 1) % VIOMMU_DEFAULT_QUEUE_SIZE;",
+            ("iommu/faults",)),
+    guarded("a reset of the IOMMU leaves faults", _IOMMU_C, "s->nr_faults = 0;",
+            ("iommu/faults",)),
+    Mutation("more faults than there is room for", _IOMMU_C,
+             "if (viommu->nr_faults == VIOMMU_DEFAULT_QUEUE_SIZE) {",
+             "if (!ON && viommu->nr_faults == VIOMMU_DEFAULT_QUEUE_SIZE) {", ("iommu/faults",)),
+    guarded("a request that waits for the buffer is not ended", "system/dma-helpers.c",
+            "dma_complete(dbs, -ECANCELED);", ("sequence/bounced",)),
+    guarded("what does not fill a block stays mapped", "system/dma-helpers.c",
+            "dma_memory_unmap(dbs->sg->as, last->iov_base, len, dbs->dir, 0);",
+            ("sequence/bounced",)),
+)
+
+MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST + _HOLD + _READS + _BATCH + _OTHERS
