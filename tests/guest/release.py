@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from marks import BDEV, MKFS_EXT4, hint_machine, make_disk, names, namespace
+from marks import (
+    BDEV,
+    MKFS_EXT4,
+    MOUNT_EXT4,
+    QUIET,
+    hint_machine,
+    make_disk,
+    names,
+    namespace,
+)
 from serving import Guest, serving
 
 from cint import paths, steps
@@ -145,7 +154,9 @@ def disk(place: Path) -> Path:
 def mount(guest: Guest, number: int) -> None:
     """Mount namespace ``number``, which has a name, and what a system has besides."""
     guest.shell("for m in $(cat /lib/modules/more-order); do insmod $m || true; done;"
-                f"mkdir -p {SYSTEM}; set -e; mount -t ext4 {BDEV[:-1]}{number} {SYSTEM}; {_MOUNTS};"
+                # what is written to it stays in memory, and among no counts of commands
+                f"mkdir -p {SYSTEM}; {QUIET} set -e; {MOUNT_EXT4} {BDEV[:-1]}{number} {SYSTEM};"
+                f" {_MOUNTS};"
                 # what a shell's <(command) is a name of
                 "[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd")
 

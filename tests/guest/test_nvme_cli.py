@@ -81,9 +81,9 @@ def refused(guest: Guest, command: str) -> bool:
     return reply["exit"] != 0 and "invalid field" in said.lower().replace("_", " ")
 
 
-def get_config(guest: Guest, cq: int, select: int = 0) -> Config:
+def get_config(guest: Guest, cq: int, select: int = 0, program: str = "nvme") -> Config:
     """Feature D0h of one completion queue, or the template."""
-    data = guest.read_binary(f"nvme get-feature {DEV} -f 0xd0 --cdw11={cq:#x} --sel={select} "
+    data = guest.read_binary(f"{program} get-feature {DEV} -f 0xd0 --cdw11={cq:#x} --sel={select} "
                              f"--data-len={CONFIG.size} --raw-binary")
     assert len(data) == CONFIG.size
     return dict(zip(CONFIG_FIELDS, CONFIG.unpack(data), strict=True))
