@@ -2,9 +2,9 @@
 """cinterrupts, Table 5: scans of a store as KVell is one, by their length."""
 
 from cint.figures import programs, reading
-from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
+from cint.figures.checks import Check, Deviation, at_least, at_most, instead, within, wrong
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, value
+from cint.figures.values import Expr, said, value
 
 LENGTHS = (16, 256)
 POLICIES = ("default", "cint", "adaptive")
@@ -69,8 +69,13 @@ FIGURE = Figure(
     checks=(
         *(check for length in LENGTHS for check in of_length(length)),
         at_least("default against cint: scans of 256 items against those of 16",
-                 against_cint("default", 256) / against_cint("default", 16), 1, wrong(0.5),
-                 paper=1.08),
+                 against_cint("default", 256) / against_cint("default", 16), 1.04, wrong(2),
+                 paper=1.08, deviation=Deviation(0.9, 1.0399, said(
+                     "what an interrupt for each read costs is CPU time of workers and clients, "
+                     "who share one CPU: it is busy for {:.0f} % of the time with scans of 16 "
+                     "items and for {:.0f} % with those of 256. The paper's clients have four of "
+                     "their own, and wait for each other's scans there",
+                     of("cpu_percent", "default", 16), of("cpu_percent", "default", 256)))),
         at_least("16 items: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", 16),
                  0.2, instead("16/cint", "16/cint, no hints")),
     ),
