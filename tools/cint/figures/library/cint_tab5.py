@@ -73,8 +73,8 @@ FIGURE = Figure(
                  paper=1.08, deviation=Deviation(0.9, 1.0399, said(
                      "what an interrupt for each read costs is CPU time of workers and clients, "
                      "who share one CPU: it is busy for {:.0f} % of the time with scans of 16 "
-                     "items and for {:.0f} % with those of 256. The paper's clients have four of "
-                     "their own, and wait for each other's scans there",
+                     "items and for {:.0f} % with those of 256. In the paper clients have four CPUs "
+                     "of their own, and long scans queue in the application",
                      of("cpu_percent", "default", 16), of("cpu_percent", "default", 256)))),
         at_least("16 items: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", 16),
                  0.2, instead("16/cint", "16/cint, no hints")),
