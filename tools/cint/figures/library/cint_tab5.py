@@ -71,10 +71,10 @@ FIGURE = Figure(
         at_least("default against cint: scans of 256 items against those of 16",
                  against_cint("default", 256) / against_cint("default", 16), 1.04, wrong(2),
                  paper=1.08, deviation=Deviation(0.9, 1.0399, said(
-                     "what an interrupt for each read costs is CPU time of workers and clients, "
-                     "who share one CPU: it is busy for {:.0f} % of the time with scans of 16 "
-                     "items and for {:.0f} % with those of 256. In the paper clients have four CPUs "
-                     "of their own, and long scans queue in the application",
+                     "what an interrupt for each read costs is CPU time of workers and "
+                     "clients, who share one CPU: it is busy for {:.0f} % of the time with scans "
+                     "of 16 items and for {:.0f} % with those of 256. In the paper clients have "
+                     "four CPUs of their own, and long scans queue in the application",
                      of("cpu_percent", "default", 16), of("cpu_percent", "default", 256)))),
         at_least("16 items: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", 16),
                  0.2, instead("16/cint", "16/cint, no hints")),
