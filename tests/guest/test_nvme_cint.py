@@ -44,7 +44,7 @@ FLAGS = {"ooo": 1, "storm": 2}
 
 #: The image's own nvme-cli.
 IMAGE = "image"
-#: Where it is, whichever has its place: get-feature of 3 knows no --raw-binary.
+#: Where it is, whichever has its place: get-feature of 3 prints text whatever it is asked for.
 OWN = "/tmp/nvme-own"
 #: Another one, from the second controller's second namespace, in its place.
 OTHER_VERSION = f"""\

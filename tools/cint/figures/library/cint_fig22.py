@@ -3,19 +3,14 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.library.cint_fig23 import NO_HINTS, RATE, RUNS
+from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Expr, value
 
 THREADS = (4, 8)
 LOADS = ("readrandom", "readwhilewriting")
-POLICIES = ("default", "cint", "adaptive")
-RATE = "throughput_per_s"
 #: Of the threads together: those of 8 take half as many each.
 READS = 8000
-TIMED = "delta=15us,thr=32"
-RUNS = (Run("default"), Run(f"adaptive:{TIMED}", "adaptive"), Run(f"cint:{TIMED}", "cint"))
-#: The control: the policy that acts on hints, in a guest that gives none.
-NO_HINTS = Run(f"cint:{TIMED},infer=off", "cint, no hints", hints=False)
 
 #: db_bench's own histogram has how long a get took, and its mean.
 COMMAND = """

@@ -2,7 +2,8 @@
 """cinterrupts, Figure 24: how long scans of a store as KVell is one take."""
 
 from cint.figures.checks import at_least, swap, within, wrong
-from cint.figures.library.cint_tab5 import GROUPS, LENGTHS, POLICIES, of
+from cint.figures.library.cint_fig23 import POLICIES
+from cint.figures.library.cint_tab5 import GROUPS, LENGTHS, of
 from cint.figures.model import CPU, Column, Figure, Panel, Series
 from cint.figures.values import Expr
 

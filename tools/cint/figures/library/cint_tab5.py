@@ -3,26 +3,19 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, within, wrong
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.library.cint_fig23 import NO_HINTS, RATE, RUNS
+from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Expr, said, value
 
 LENGTHS = (16, 256)
-POLICIES = ("default", "cint", "adaptive")
-#: Thousands of scans a second: default, cint, adaptive.
-PAPER = {16: (23.1, 26.2, 24.9), 256: (1.5, 1.6, 1.6)}
-#: Against cint, as the table has it from more digits.
+#: Scans a second against cint, as the table has it from more digits.
 PAPER_RATIO = {16: {"default": 0.88, "adaptive": 0.95}, 256: {"default": 0.95, "adaptive": 0.97}}
-RATE = "throughput_per_s"
 
 #: As cint-fig23's: keys drawn evenly, at most 48 requests of a worker on the drive.
 COMMAND = ("./kvstore run --workload=e --scan={length}-{length} --ops={ops} --warm={warm} "
            "--keys=uniform --depth=48 --percentiles=50 --seed=$SEED $DATA/kv")
 #: Some 25000 items of each length, of which the first tenth is not counted.
 OPS = {16: 1500, 256: 100}
-TIMED = "delta=15us,thr=32"
-RUNS = (Run("default"), Run(f"adaptive:{TIMED}", "adaptive"), Run(f"cint:{TIMED}", "cint"))
-#: The control: the policy that acts on hints, in a guest that gives none.
-NO_HINTS = Run(f"cint:{TIMED},infer=off", "cint, no hints", hints=False)
 
 
 def group(length: int) -> Group:

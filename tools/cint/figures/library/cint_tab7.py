@@ -3,18 +3,13 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.library.cint_fig23 import NO_HINTS, POLICIES, RATE, RUNS
+from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Expr, value
 
 THREADS = (4, 8)
-POLICIES = ("default", "cint", "adaptive")
 #: Latency of a get in us and the store's thousands of requests a second: default, cint, adaptive.
 PAPER = {4: ((115, 116, 129), (153, 171, 171)), 8: ((163, 164, 174), (123, 131, 124))}
-RATE = "throughput_per_s"
-TIMED = "delta=15us,thr=32"
-RUNS = (Run("default"), Run(f"adaptive:{TIMED}", "adaptive"), Run(f"cint:{TIMED}", "cint"))
-#: The control: the policy that acts on hints, in a guest that gives none.
-NO_HINTS = Run(f"cint:{TIMED},infer=off", "cint, no hints", hints=False)
 
 
 def group(threads: int) -> Group:
