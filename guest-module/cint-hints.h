@@ -153,7 +153,8 @@ void controllers_exit(void);
 void controllers_forget(void);
 /*
  * Make each NVMe controller of the PCI bus identify itself, which the probes see. Context: a system
- * call of a process, which lends its memory for a moment; may sleep.
+ * call of a process, which lends its memory for a moment; may sleep, for 2 s at most where a
+ * controller does not start.
  */
 void controllers_ask(void);
 /* Any context: a request of an admin queue is about to be sent; a request is complete. */

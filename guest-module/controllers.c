@@ -16,6 +16,7 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
@@ -27,6 +28,7 @@
 #include <linux/pci.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -38,6 +40,10 @@
 #define SIGNATURE_AT	3072
 #define MAGIC		0x544E4943
 #define CAP_HINTS	BIT(0)
+
+/* For how long controllers_ask() waits for controllers that start, all of them together. */
+#define PATIENCE	(2 * HZ)
+#define RETRY_MS	10
 
 struct signature {
 	__le32 magic;
@@ -287,8 +293,25 @@ static int identify(const struct name *name, unsigned long memory)
 	return ret;
 }
 
+/*
+ * A controller that starts may have answered the driver just before the probes came, and is not to
+ * be opened until it has started: it is waited for until @deadline.
+ */
+static int identify_started(const struct name *name, unsigned long memory, unsigned long deadline)
+{
+	int ret = identify(name, memory);
+
+	while (ret == -EWOULDBLOCK && time_before(jiffies, deadline) &&
+	       !fatal_signal_pending(current)) {
+		msleep(RETRY_MS);
+		ret = identify(name, memory);
+	}
+	return ret;
+}
+
 void controllers_ask(void)
 {
+	const unsigned long deadline = jiffies + PATIENCE;
 	struct pci_dev *pdev = NULL;
 	struct name *name, *after;
 	unsigned long memory;
@@ -302,7 +325,8 @@ void controllers_ask(void)
 	memory = vm_mmap(NULL, 0, PAGE_SIZE + NVME_IDENTIFY_DATA_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	list_for_each_entry_safe(name, after, &names, list) {
-		int ret = IS_ERR_VALUE(memory) ? (int)memory : identify(name, memory);
+		int ret = IS_ERR_VALUE(memory) ? (int)memory :
+						 identify_started(name, memory, deadline);
 
 		if (ret)
 			pr_warn("%s does not answer (%d): unmarked until something identifies it\n",

@@ -60,6 +60,24 @@ UNDESCRIBED: Mapping[str, tuple[str, dict[str, str]]] = {
 RELOADS = 8
 RESETS = ("until [ -e /tmp/enough ]; do for c in /sys/class/nvme/*; do"
           " echo 1 > $c/reset_controller || true; done; sleep 0.05; done")
+MOMENTS = 40
+#: Says how often a controller's state was looked at between its first answer, by which it starts,
+#: and the switch, where nothing was marked then.
+SWITCHED = f"""\
+c=$(dirname $(grep -l cint /sys/class/nvme/*/serial))
+for looks in $(seq {MOMENTS}); do
+    echo 0 > {PARAMETERS}/on
+    rm -f /tmp/started
+    {{ echo 1 > $c/reset_controller; : > /tmp/started; }} &
+    until read state < $c/state; [ $state = connecting ] || [ -e /tmp/started ]; do :; done
+    n=0
+    until [ $((n += 1)) = $looks ]; do read state < $c/state; done
+    echo 1 > {PARAMETERS}/on
+    wait
+    {hintio("--api=pread --count=4")} > /dev/null
+    grep -q ' urgent 4 ' {hints.DEBUGFS}/counters || echo $looks
+done
+"""
 #: Of each operation that the driver has, with what is marked and what is not.
 ALL = "; ".join((
     *(hintio(options) for options, _ in DIRECT.values()),
@@ -182,3 +200,8 @@ def test_comes_while_controllers_are_reset(guest: Guest) -> None:
     guest.shell(hintio("--api=pread --count=4", SHARED))
     assert sum(urgent(guest, path) for path in PATHS) == before + 4
     guest.shell(f"rmmod {module.NAME}")
+
+
+def test_switched_on_at_any_moment_of_a_reset(marking: Guest) -> None:
+    """Also when the controller has said to the driver what it takes, and cannot be asked yet."""
+    assert marking.shell(SWITCHED).split() == []
