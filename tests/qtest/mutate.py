@@ -68,10 +68,14 @@ def in_tree(name: str) -> Path:
 
 
 def check(chosen: Sequence[tuple[int, Mutation]]) -> int:
-    """Look for the places of those mutations that are of the project's own files."""
+    """Look for the places of those mutations; of QEMU's own files where its sources are there."""
     own = [(number, m) for number, m in chosen if (paths.OVERLAY_NVME / m.file).exists()]
     mutated_texts(paths.OVERLAY_NVME, own)
     print(f"{len(own)} mutations have a place; {len(chosen) - len(own)} are of QEMU's files")
+    if SOURCE.exists():
+        mutated_texts(SOURCE, ((number, replace(m, file=str(in_tree(m.file))))
+                               for number, m in chosen))
+        print("and those have theirs")
     return 0
 
 

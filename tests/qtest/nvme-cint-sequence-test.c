@@ -209,6 +209,18 @@ static char *make_disk(const void *block, size_t size)
     return path;
 }
 
+/* What make_disk() made begins with that, and goes. */
+static void end_disk(const char *disk, const void *expected, size_t size)
+{
+    g_autofree char *data = g_malloc(size);
+    int fd = open(disk, O_RDONLY);
+
+    g_assert_cmpint(pread(fd, data, size, 0), ==, size);
+    close(fd);
+    g_assert_cmpmem(data, size, expected, size);
+    unlink(disk);
+}
+
 static void f05(const void *opts)
 {
     uint16_t block[256];
@@ -314,8 +326,7 @@ static void write_behind_reset(const void *opts)
     QNvmeSq *sq = cint_queues(t, 1);
     NvmeCmd report = report_zones(1, 128, where_it_resets(t->pdev));
     NvmeCmd write = qnvme_rw_cmd(NVME_CMD_WRITE, &t->buf, 0, QNVME_PAGE_SIZE);
-    char block[QNVME_PAGE_SIZE], zeroes[QNVME_PAGE_SIZE] = { 0 };
-    int fd;
+    char zeroes[QNVME_PAGE_SIZE] = { 0 };
 
     qtest_memset(m->qts, t->buf.addr, 0xa5, QNVME_PAGE_SIZE);
     qnvme_push(sq, &report);
@@ -323,11 +334,7 @@ static void write_behind_reset(const void *opts)
     qnvme_ring_sq(sq);
     cint_machine_run(m, 1000);
     finish(m);
-    fd = open(disk, O_RDONLY);
-    g_assert_cmpint(pread(fd, block, sizeof(block), 0), ==, sizeof(block));
-    close(fd);
-    g_assert_cmpmem(block, sizeof(block), zeroes, sizeof(zeroes));
-    unlink(disk);
+    end_disk(disk, zeroes, sizeof(zeroes));
 }
 
 /* What the pass held back until then goes out all the same. */
@@ -2102,8 +2109,7 @@ static void registers_written(const void *opts)
     uint64_t registers = m->node[1].t.nvme->bar.addr;
     QNvmeSq *sq = cint_queues(t, 1);
     NvmeCmd cmd = write_halves(t, t->buf.addr, registers);
-    uint8_t expected[2 * HALF], data[2 * HALF];
-    int fd;
+    uint8_t expected[2 * HALF];
 
     memset(expected, 0xa5, HALF);
     qtest_memwrite(m->qts, t->buf.addr, expected, HALF);
@@ -2112,11 +2118,7 @@ static void registers_written(const void *opts)
     qnvme_ring_sq(sq);
     g_assert_cmphex(status_of_one(m, sq), ==, 0);
     finish(m);
-    fd = open(disk, O_RDONLY);
-    g_assert_cmpint(pread(fd, data, sizeof(data), 0), ==, sizeof(data));
-    close(fd);
-    g_assert_cmpmem(data, sizeof(data), expected, sizeof(expected));
-    unlink(disk);
+    end_disk(disk, expected, sizeof(expected));
 }
 
 static QNvmeSq *write_registers(CintMachine *m)
