@@ -3,20 +3,31 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
-from cint.figures.library.cint_fig23 import NO_HINTS, RATE, RUNS
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
+from cint.figures.library.cint_fig23 import NO_HINTS, RATE
+from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, value
 
 THREADS = (4, 8)
 LOADS = ("readrandom", "readwhilewriting")
-#: Of the threads together: those of 8 take half as many each.
+#: Of the threads together: the more there are the fewer each takes.
 READS = 8000
+#: As in the paper's run: adaptive waits for as long as is best with the drive.
+RUNS = (Run("default"), Run("adaptive:delta=6us,thr=32", "adaptive"),
+        Run("cint:delta=15us,thr=32", "cint"))
+#: The labels of the drawing: us of a get and thousands a second, of cint, default and adaptive.
+PAPER = {("readrandom", 4): ((35, 33, 39), (94, 100, 85)),
+         ("readrandom", 8): ((64, 64, 72), (112, 119, 109)),
+         ("readwhilewriting", 4): ((158, 178, 230), (9, 8, 6)),
+         ("readwhilewriting", 8): ((124, 128, 149), (19, 20, 20))}
 
+#: Each begins with the store as it was prepared, whose files RocksDB does not change in place.
 #: db_bench's own histogram has how long a get took, and its mean.
 COMMAND = """
-db_bench --benchmarks={load} --use_existing_db=1 --db=$DATA/db --num=500000 --reads={reads} \
+rm -rf $DATA/now
+cp -al $DATA/db $DATA/now
+db_bench --benchmarks={load} --use_existing_db=1 --db=$DATA/now --num=500000 --reads={reads} \
     --value_size=400 --threads={threads} --compression_type=none --use_direct_reads=1 \
-    --cache_size=1048576 --histogram=1 --seed=$SEED > /tmp/out 2>&1 \
+    --disable_auto_compactions=1 --cache_size=1048576 --histogram=1 --seed=$SEED > /tmp/out 2>&1 \
     || {{ cat /tmp/out >&2; exit 1; }}
 awk '
   $1 == "{load}" {{ print "cint-metric throughput", $5, "1/s" }}
@@ -26,10 +37,15 @@ awk '
 """
 
 
+def command(load: str, threads: int) -> str:
+    # db_bench's writer is a further thread, the paper's is one of them
+    readers = threads - (load == "readwhilewriting")
+    return COMMAND.format(load=load, reads=READS // readers, threads=readers)
+
+
 def group(threads: int) -> Group:
-    works = tuple(programs.part(
-        "rocksdb", load, f"{load}, {threads} threads",
-        COMMAND.format(load=load, reads=READS // threads, threads=threads), 30) for load in LOADS)
+    works = tuple(programs.part("rocksdb", load, f"{load}, {threads} threads",
+                                command(load, threads), 30) for load in LOADS)
     runs = (*RUNS, NO_HINTS) if threads == THREADS[0] else RUNS
     return Group(runs, works, prefix=f"{threads}/", read=reading.told, vcpus=2)
 
@@ -39,16 +55,26 @@ def ratio(name: str, policy: str, threads: int, load: str) -> Expr:
     return (value(name, f"{threads}/{policy}", load) / value(name, f"{threads}/cint", load))
 
 
+def labelled(name: str, policy: str, threads: int, load: str) -> float:
+    """The same of the paper's labels."""
+    labels = dict(zip(("cint", "default", "adaptive"), PAPER[load, threads][name == RATE],
+                      strict=True))
+    return round(labels[policy] / labels["cint"], 3)
+
+
 def of_load(load: str, threads: int) -> tuple[Check, ...]:
     name = f"{load}, {threads} threads"
-    taken = instead(f"{threads}/adaptive", f"{threads}/default")
+    taken = instead(f"{threads}/adaptive", f"{threads}/cint")
     return (
         within(f"{name}: latency of a get, default against cint",
-               ratio("mean_us", "default", threads, load), 0.95, 1.05, wrong(1.2), paper=1),
+               ratio("mean_us", "default", threads, load), 0.95, 1.05, wrong(1.2),
+               paper=labelled("mean_us", "default", threads, load)),
         within(f"{name}: throughput, default against cint",
-               ratio(RATE, "default", threads, load), 0.95, 1.05, wrong(1.2), paper=1),
+               ratio(RATE, "default", threads, load), 0.95, 1.05, wrong(1.2),
+               paper=labelled(RATE, "default", threads, load)),
         at_least(f"{name}: latency of a get, adaptive against cint",
-                 ratio("mean_us", "adaptive", threads, load), 1.05, taken, paper="to 1.45"),
+                 ratio("mean_us", "adaptive", threads, load), 1.05, taken,
+                 paper=labelled("mean_us", "adaptive", threads, load)),
         at_most(f"{name}: throughput, adaptive against cint",
                 ratio(RATE, "adaptive", threads, load), 0.95, taken, paper="0.68 to 0.95"),
     )
@@ -64,26 +90,32 @@ FIGURE = Figure(
         *(check for load in LOADS for threads in THREADS for check in of_load(load, threads)),
         *(at_most(f"{load}: latency, adaptive against cint, 8 threads against 4",
                   ratio("mean_us", "adaptive", 8, load) / ratio("mean_us", "adaptive", 4, load), 1,
-                  wrong(2), paper="less than 1") for load in LOADS),
+                  wrong(0.5), paper="less than 1") for load in LOADS),
         *(at_least(f"{load}, 4 threads: commands that are Urgent, cint",
                    value("hint.urgent", "4/cint", load), 0.9,
                    instead("4/cint", "4/cint, no hints")) for load in LOADS),
     ),
     panels=tuple(
         Panel(title, "of cint's", [
-            Series(f"{policy}, {load}",
-                   [(n, ratio(name, policy, n, load)) for n in THREADS])
-            for policy in ("default", "adaptive") for load in LOADS])
+            one for policy in ("default", "adaptive") for load in LOADS for one in (
+                Series(f"{policy}, {load}", [(n, ratio(name, policy, n, load)) for n in THREADS]),
+                Series(f"{policy}, {load}, paper",
+                       [(n, labelled(name, policy, n, load)) for n in THREADS], paper=True))])
         for title, name in (("latency of a get", "mean_us"), ("throughput", RATE))),
     columns=(Column("operations, k/s", RATE, 1e-3), Column("mean of a get, us", "mean_us"),
              Column("p50 of a get, us", "p50_us"), Column("gets", "ios"),
              Column("messages for an I/O", "irqs_per_io"), CPU),
     notes=(
         "RocksDB and db_bench are the distribution's. The store has 500000 keys with values of 400 "
-        "bytes, 200 MB, and a block cache of 1 MiB; reads are direct. The paper's has 20 GB. Both "
-        "have two cores.",
-        "The paper's numbers are bars without a scale that can be read; its text has up to 45 % "
-        "more latency and 5 to 32 % less throughput for adaptive.",
+        "bytes, 200 MB, and a block cache of 1 MiB; reads are direct, and each run begins with the "
+        "store as it was loaded. The paper's has values of 1 KiB, 20 GB. Both have two cores.",
+        "One of the threads of readwhilewriting writes, without a limit, and is not counted.",
+        "The paper's text has up to 45 % more latency and 5 to 32 % less throughput for adaptive, "
+        "and less of both with 8 threads. The labels of its drawing do not all agree: with 8 "
+        "threads adaptive has .97 of cint's throughput in readrandom, and more than it in "
+        "readwhilewriting, and a get of readrandom 1.13 times its latency after 1.11 with 4; "
+        "default, which the text has nearly at cint, is up to 13 % from it. The text is what is "
+        "judged.",
     ),
     slow=True,
 )
