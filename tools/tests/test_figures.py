@@ -456,6 +456,14 @@ def test_every_check_can_fail(figure: Figure) -> None:
     assert blind == []
 
 
+@of_each(FIGURES)
+def test_no_wrong_value_allows_all_that_the_paper_has(figure: Figure) -> None:
+    """Of what was not measured, too: a bound is wrong by a factor in the way that can fail."""
+    blind = [c.name for c in figure.checks if not c.control.renamed
+             and c.low * c.control.factor <= c.low and c.high * c.control.factor >= c.high]
+    assert blind == []
+
+
 @of_each(STORED)
 def test_stored_verdicts_are_those_of_today(figure: Figure) -> None:
     """A check that is changed has to be measured, and written down, again."""

@@ -96,7 +96,7 @@ FIGURE = Figure(
                      "that"))),
         at_most("T at depth 16, nobody beside it: CPU time of a read, prio against off",
                 value("cpu_per_io_us", PRIO, "T at 16") / value("cpu_per_io_us", OFF, "T at 16"),
-                1.05, wrong(2)),
+                1.05, wrong(0.5)),
     ),
     panels=switched.bars((OFF, PRIO), ("held", "fair")),
     columns=switched.COLUMNS,
