@@ -14,7 +14,7 @@ PAPER_RATIO = {16: {"default": 0.88, "adaptive": 0.95}, 256: {"default": 0.95, "
 #: As cint-fig23's: keys drawn evenly, at most 48 requests of a worker on the drive.
 COMMAND = ("./kvstore run --workload=e --scan={length}-{length} --ops={ops} --warm={warm} "
            "--keys=uniform --depth=48 --percentiles=50 --seed=$SEED $DATA/kv")
-#: Some 25000 items of each length, of which the first tenth is not counted.
+#: Some 24000 items of each length, after a tenth as many that are not counted.
 OPS = {16: 1500, 256: 100}
 
 
@@ -67,7 +67,8 @@ FIGURE = Figure(
                      "what an interrupt for each read costs is CPU time of workers and "
                      "clients, who share one CPU: it is busy for {:.0f} % of the time with scans "
                      "of 16 items and for {:.0f} % with those of 256. In the paper clients have "
-                     "four CPUs of their own, and long scans queue in the application",
+                     "four CPUs of their own, and long scans queue in the application; guests with "
+                     "more were not tried",
                      of("cpu_percent", "default", 16), of("cpu_percent", "default", 256)))),
         at_least("16 items: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", 16),
                  0.2, instead("16/cint", "16/cint, no hints")),
