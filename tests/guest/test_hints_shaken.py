@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import release
-from marks import Marks, hintio, namespace, sent
+from marks import Marks, hint_machine, hintio, namespace, sent
 from serving import Guest, serving
 from test_foreign import (
     BOOT_LIMIT_S,
@@ -108,11 +108,15 @@ until grep -q second /sys/class/nvme/*/serial; do sleep 0.05; done
 D=/dev/$(basename $(dirname $(grep -l second /sys/class/nvme/*/serial)))n1
 until [ -b $D ]; do sleep 0.05; done
 """
-#: Reads of it by several means, until it goes.
+#: Reads of it by several means, until it goes. Then a read is told of no data and of no error, for
+#: which fio does not end.
 READ = f"""{FIND}
 fio --name=a --filename=$D --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --direct=1 \
     --iodepth_batch=4 --time_based --runtime=600 --name=b --filename=$D --rw=randread --bs=4k \
-    --ioengine=psync --direct=1 --time_based --runtime=600 || true
+    --ioengine=psync --direct=1 --time_based --runtime=600 & p=$!
+while [ -b $D ]; do sleep 0.05; done
+kill $p
+wait $p || true
 """
 RELOADED = (f"until [ -e /tmp/enough ]; do rmmod {module.NAME}; insmod {{file}};"
             f" cat {hints.DEBUGFS}/* > /dev/null; sleep 0.1; done")
@@ -129,7 +133,7 @@ def unplugged(request: pytest.FixtureRequest, disk: vm.Backend, tmp_path: Path,
               logs: Path) -> Iterator[tuple[Guest, str]]:
     """A guest with a second controller below a root port, and where the module is in there."""
     bare = replace(pluggable(disk, tmp_path / "second.img"), iommu=False,
-                   initramfs=paths.INITRAMFS)
+                   initramfs=paths.INITRAMFS, properties=hint_machine().properties)
     if request.param == release.USUAL:
         with steps.build_lock():
             release.build_module()
