@@ -50,7 +50,7 @@ enum end {
 	END_CHAIN,		/* the front of a bio that was split: bi_private is the rest */
 	END_DM,			/* the bio is in a struct dm_target_io */
 	END_CRYPT,		/* bi_private is a struct dm_crypt_io */
-	END_MD,			/* bi_private is a struct md_io_clone */
+	END_MD,			/* the bio is in a struct md_io_clone */
 	END_RAID1,		/* bi_private is a struct r1bio */
 	END_RAID10,		/* bi_private is a struct r10bio */
 	END_BTRFS,		/* the bio is in a struct btrfs_bio */
@@ -138,7 +138,7 @@ static const char * const kind_names[KINDS] = {
 
 enum {
 	IOMAP_IOCB, IOMAP_WAITS, BLKDEV_WAITER,
-	DM_BIO, DM_IO, DM_ORIGINAL, CRYPT_ORIGINAL, MD_ORIGINAL,
+	DM_BIO, DM_IO, DM_ORIGINAL, CRYPT_ORIGINAL, MD_BIO, MD_ORIGINAL,
 	RAID1_ORIGINAL, RAID1_BEHIND, RAID10_ORIGINAL,
 	BTRFS_BIO, BTRFS_END, BTRFS_PRIVATE, BTRFS_COPY, BTRFS_ORIGINAL,
 	LAYOUTS
@@ -152,6 +152,7 @@ static struct layout layouts[LAYOUTS] = {
 	[DM_IO] = { "dm_target_io", "io", "*dm_io", "dm_mod" },
 	[DM_ORIGINAL] = { "dm_io", "orig_bio", "*bio", "dm_mod" },
 	[CRYPT_ORIGINAL] = { "dm_crypt_io", "base_bio", "*bio", "dm_crypt" },
+	[MD_BIO] = { "md_io_clone", "bio_clone", "bio", "md_mod" },
 	[MD_ORIGINAL] = { "md_io_clone", "orig_bio", "*bio", "md_mod" },
 	[RAID1_ORIGINAL] = { "r1bio", "master_bio", "*bio", "raid1" },
 	[RAID1_BEHIND] = { "r1bio", "behind_master_bio", "*bio", "raid1" },
@@ -171,7 +172,8 @@ static const char * const lost_names[LAYOUTS] = {
 	[DM_IO] = "device mapper (struct dm_target_io, io)",
 	[DM_ORIGINAL] = "device mapper (struct dm_io)",
 	[CRYPT_ORIGINAL] = "dm-crypt (struct dm_crypt_io)",
-	[MD_ORIGINAL] = "MD (struct md_io_clone)",
+	[MD_BIO] = "MD (struct md_io_clone, bio_clone)",
+	[MD_ORIGINAL] = "MD (struct md_io_clone, orig_bio)",
 	[RAID1_ORIGINAL] = "RAID 1 (struct r1bio, master_bio)",
 	[RAID1_BEHIND] = "RAID 1 (struct r1bio, behind_master_bio)",
 	[RAID10_ORIGINAL] = "RAID 10 (struct r10bio)",
@@ -580,7 +582,7 @@ static const struct bio *behind(const struct bio *bio, enum end end)
 	case END_CRYPT:
 		return pointer_at(bio->bi_private, CRYPT_ORIGINAL);
 	case END_MD:
-		return pointer_at(bio->bi_private, MD_ORIGINAL);
+		return pointer_at(around(bio, MD_BIO), MD_ORIGINAL);
 	case END_RAID1:
 		return raid1_original(bio->bi_private);
 	case END_RAID10:
