@@ -605,11 +605,14 @@ static unsigned int btrfs_waits(const struct bio *bio)
 {
 	const void *own = around(bio, BTRFS_BIO);
 	void *end = pointer_at(own, BTRFS_END);
+	const struct bio *part = bio;
 	unsigned int left;
 
-	for (left = MOST_STEPS; own && !end && left; left--) {
+	/* What reads another copy after an error has none either, but is no part of a bio. */
+	for (left = MOST_STEPS; own && !end && left && part->bi_flags & BIT(BIO_CLONED); left--) {
 		own = pointer_at(own, BTRFS_PRIVATE);
 		end = pointer_at(own, BTRFS_END);
+		part = own ? own + layouts[BTRFS_BIO].offset : NULL;
 	}
 	if (!end)
 		return VERDICT(KIND_UNSEEN, HINT_NONE);
