@@ -5,7 +5,8 @@
 All mutations of mutations.py are compiled into one QEMU with a switch, the environment variable
 CINT_MUTANT, so that trying one costs no build. Number 0 is none: with it, all must pass.
 
-Usage: build/venv/bin/python tests/qtest/mutate.py [--list] [--check] [PATTERN...]
+Usage: build/venv/bin/python tests/qtest/mutate.py [--list] [--check] [--check-tree]
+       [PATTERN...]
 """
 
 from __future__ import annotations
@@ -67,23 +68,30 @@ def in_tree(name: str) -> Path:
     return Path(name) if "/" in name else NVME / name
 
 
+def in_places(chosen: Iterable[tuple[int, Mutation]]) -> list[tuple[int, Mutation]]:
+    """Those mutations, of files of QEMU's tree."""
+    return [(number, replace(m, file=str(in_tree(m.file)))) for number, m in chosen]
+
+
 def check(chosen: Sequence[tuple[int, Mutation]]) -> int:
-    """Look for the places of those mutations; of QEMU's own files where its sources are there."""
+    """Look for the places of those mutations that are of the project's own files."""
     own = [(number, m) for number, m in chosen if (paths.OVERLAY_NVME / m.file).exists()]
     mutated_texts(paths.OVERLAY_NVME, own)
     print(f"{len(own)} mutations have a place; {len(chosen) - len(own)} are of QEMU's files")
-    if SOURCE.exists():
-        mutated_texts(SOURCE, ((number, replace(m, file=str(in_tree(m.file))))
-                               for number, m in chosen))
-        print("and those have theirs")
+    return 0
+
+
+def check_tree(chosen: Sequence[tuple[int, Mutation]]) -> int:
+    """Look for the places of all those mutations in the sources that QEMU was built from."""
+    mutated_texts(SOURCE, in_places(chosen))
+    print(f"{len(chosen)} mutations have a place")
     return 0
 
 
 def write_sources() -> list[Path]:
     """Directories that have mutations, with all of them, below MUTANTS; the C files, from there."""
     shutil.rmtree(MUTANTS, ignore_errors=True)
-    placed = [(number, replace(m, file=str(in_tree(m.file))))
-              for number, m in enumerate(MUTATIONS, 1)]
+    placed = in_places(enumerate(MUTATIONS, 1))
     texts = {Path(name): text for name, text in mutated_texts(SOURCE, placed).items()}
     for directory in {name.parent for name in texts}:
         (MUTANTS / directory).mkdir(parents=True)
@@ -154,6 +162,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="only show the mutations")
     parser.add_argument("--check", action="store_true",
                         help="only look for the places of those of the project's own files")
+    parser.add_argument("--check-tree", action="store_true",
+                        help="only look for the places of all, where QEMU was built")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN",
                         help="only mutations of which file or description contains one")
     args = parser.parse_args()
@@ -165,6 +175,8 @@ def main() -> int:
         return 0
     if args.check:
         return check(chosen)
+    if args.check_tree:
+        return check_tree(chosen)
     build()
     for test in sorted({test for _, m in chosen for test in m.tests}):
         found = failure(0, test)
