@@ -9,18 +9,20 @@ answer each other.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import release
-from marks import Marks, hint_machine, hintio, namespace, sent
+from marks import Marks, hint_machine, hintio, make_disk, namespace, sent
 from serving import Guest, serving
 from test_foreign import (
     BOOT_LIMIT_S,
     CONTEXTS,
     LIMIT_S,
+    MIB,
     TOOLS,
     Context,
     machine,
@@ -98,6 +100,65 @@ def test_comes_and_goes(name: str, built: Path, checked_kernel: Path, tmp_path: 
             guest.shell(f"set -e; {SOUND}")
             guest.shell(f"rmmod {module.NAME}")
         guest.shell(f"set -e; {place.then}", LIMIT_S)
+
+
+# ---- copies -------------------------------------------------------------------------------------
+
+COPIES_SIZE = 256 * MIB
+BLOCK = 4096
+BLOCKS = 512
+DAMAGED = BLOCKS // 2
+COPIES = "/mnt/copies"
+ERRORS = "cat /sys/fs/btrfs/*/devinfo/1/error_stats"
+AFRESH = "echo 3 > /proc/sys/vm/drop_caches; sha256sum"
+#: Each has a file of its own: what was read once is whole again.
+READS = {
+    "direct": hintio(f"--api=pread --count={BLOCKS}", "{file}"),
+    "batches": hintio(f"--api=aio --batch=16 --count={BLOCKS}", "{file}"),
+    "rings": hintio(f"--api=uring --batch=16 --count={BLOCKS}", "{file}"),
+    "cached": "cat {file} > /dev/null",
+    "mapped": "fio --name=a --filename={file} --rw=read --bs=4k --ioengine=mmap --readonly",
+}
+
+
+def block(name: str, number: int) -> bytes:
+    """What is in a block of a file; nowhere else on the disk."""
+    return f"{name} {number:08} ".encode().ljust(BLOCK, b"#")
+
+
+def damaged(directory: Path) -> Path:
+    """A file system whose every other block of each file is wrong in the copy that is read."""
+    root = directory / "copies"
+    root.mkdir()
+    for name in READS:
+        (root / name).write_bytes(b"".join(block(name, n) for n in range(BLOCKS)))
+    image = make_disk(directory / "copies.img", "mkfs.btrfs", "-q", "-d", "dup", "-m", "dup",
+                      "-r", str(root), size=COPIES_SIZE)
+    data = bytearray(image.read_bytes())
+    for name in READS:
+        for number in range(0, BLOCKS, 2):
+            first = data.find(block(name, number))
+            assert data.find(block(name, number), first + 1) > 0
+            data[first:first + BLOCK] = bytes(BLOCK)
+    image.write_bytes(data)
+    return image
+
+
+def test_a_damaged_copy_is_read_around(built: Path, checked_kernel: Path, tmp_path: Path,
+                                       logs: Path) -> None:
+    """btrfs reads the other copy and mends the first; the module takes no structure for another."""
+    bare = machine(checked_kernel, tmp_path, files=(built,))
+    bare = replace(bare, extra=(*bare.extra, *namespace(8, damaged(tmp_path))))
+    with running(bare, logs, allowed=(*ALLOWED, "BTRFS (warning|error|info)")) as guest:
+        guest.shell(f"set -e; insmod {FILE}; mkdir -p {COPIES};"
+                    f"mount -t btrfs /dev/nvme0n8 {COPIES}")
+        for number, (name, script) in enumerate(READS.items(), 1):
+            file = f"{COPIES}/{name}"
+            guest.shell(f"set -e; {script.format(file=file)}", LIMIT_S)
+            expected = b"".join(block(name, n) for n in range(BLOCKS))
+            assert hashlib.sha256(expected).hexdigest() in guest.shell(f"{AFRESH} {file}"), name
+            assert f"corruption_errs {number * DAMAGED}\n" in guest.shell(ERRORS), name
+        guest.shell(f"set -e; {SOUND}; umount {COPIES}; rmmod {module.NAME}")
 
 
 # ---- controllers --------------------------------------------------------------------------------
