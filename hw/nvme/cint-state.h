@@ -22,6 +22,7 @@
 #include "qemu/timer.h"
 
 #include "cint-stats.h"
+#include "coalesce/apart.h"
 #include "model/arb.h"
 #include "model/media.h"
 #include "nvme.h"
@@ -129,12 +130,6 @@ typedef struct NvmeCint {
     int64_t instant_ns;         /* of virtual time, when SQs were woken last */
     uint64_t instant_entries;   /* of these SQs, all that they may have */
 } NvmeCint;
-
-/*
- * What is rare on a command's way: inlined, it would cost the usual way the
- * registers and the stack that it needs. So would a trace point's arguments.
- */
-#define APART   __attribute__((noinline))
 
 static inline int64_t nvme_cint_now(void)
 {

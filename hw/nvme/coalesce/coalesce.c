@@ -491,21 +491,22 @@ static void wait_for_any(CintSq *sq, CintCmd *cmd)
 static const uint8_t inferred = 1u << NVME_CINT_SOURCE_INFERRED;
 
 /* Was something consumed since a command of this queue was fetched? */
-static bool came_first(const CintSq *sq)
+static bool came_first(const CintSq *sq, const CintCq *cq)
 {
-    return sq->head != sq->cq->head;
+    return sq->head != cq->head;
 }
 
-/* Does the sender of @cmd wait for it, as far as can be known? */
-static bool is_waited_for(CintSq *sq, const CintCmd *cmd, int64_t now)
+/* Does the sender of @cmd wait for it, by what is known of its buffer? */
+static inline bool buffer_says(CintSq *sq, CintCq *cq, CintCmd *cmd,
+                               int64_t now)
 {
-    CintCq *cq = sq->cq;
-    bool waits = cq->learns &&
-                 cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page,
-                                   now, cq->tail - cq->pending,
-                                   came_first(sq) || !cq->inflight);
-
-    return cmd->content == CINT_CONTENT_NOW || (waits && !sq->batch);
+    if (!cq->learns) {
+        cmd->page = 0;
+        return false;
+    }
+    return cint_waits_submit(&cq->scope->waits, &sq->waits, cmd->page, now,
+                             cq->tail - cq->pending,
+                             came_first(sq, cq) || !cq->inflight);
 }
 
 /*
@@ -516,7 +517,7 @@ static void unmark_batch(CintSq *sq)
 {
     CintCmd *cmd = sq->batch_end;
 
-    if (sq->batch && cmd && cmd->sources == inferred &&
+    if (cmd && cmd->sources == inferred &&
         cmd->content != CINT_CONTENT_NOW) {
         cmd->hints = NVME_CINT_HINT_NONE;
         cmd->sources = 0;
@@ -529,25 +530,24 @@ static void unmark_batch(CintSq *sq)
  * Who gives no hint is taken for what its buffer was used for before, and for
  * what the command is for.
  */
-static APART void look(CintSq *sq, CintCmd *cmd, int64_t now)
+static inline void look(CintSq *sq, CintCq *cq, CintCmd *cmd, int64_t now)
 {
+    bool waits = buffer_says(sq, cq, cmd, now) && !sq->batch;
+
     cmd->waiter = CINT_WAITER_NONE;
-    if (!sq->cq->reads) {
+    if (!cq->reads) {
         cmd->content = CINT_CONTENT_PLAIN;
     }
-    if (!sq->cq->learns) {
-        cmd->page = 0;
-    }
-    if (is_waited_for(sq, cmd, now) && !cmd->sources) {
+    if ((waits || cmd->content == CINT_CONTENT_NOW) && !cmd->sources) {
         cmd->hints = NVME_CINT_HINT_URGENT;
         cmd->sources = inferred;
         add_waiter(sq, cmd, CINT_WAITER_THIS);
     }
     unmark_batch(sq);
-    if (came_first(sq) && cmd->content == CINT_CONTENT_AHEAD) {
+    if (cmd->content == CINT_CONTENT_AHEAD && came_first(sq, cq)) {
         cmd->content = CINT_CONTENT_PLAIN;
     }
-    sq->head = sq->cq->head;
+    sq->head = cq->head;
 }
 
 static inline CintAction enter_flight(CintSq *sq, CintCq *cq, CintCmd *cmd)
@@ -587,7 +587,7 @@ static inline void gauge(CintSq *sq, CintCq *cq, CintCmd *cmd, int64_t now)
 static APART CintAction look_and_enter(CintSq *sq, CintCq *cq, CintCmd *cmd,
                                        int64_t now)
 {
-    look(sq, cmd, now);
+    look(sq, cq, cmd, now);
     if (cq->gauges) {
         gauge(sq, cq, cmd, now);
     }
@@ -798,15 +798,16 @@ static void tune_to_load(CintCq *cq)
 static APART bool retire_watched(CintSq *sq, CintCmd *cmd, int64_t now)
 {
     CintCq *cq = sq->cq;
+    bool fence = retire(sq, cmd);
 
-    if (cq->learns) {
-        cint_waits_posted(&cq->scope->waits, &sq->waits, cmd->page, cq->tail);
-    }
     if (cq->tunes) {
         cint_pace_posted(&cq->pace, now, cq->config.delta_ns);
         tune_to_load(cq);
     }
-    return retire(sq, cmd);
+    if (cq->learns) {
+        cint_waits_posted(&cq->scope->waits, &sq->waits, cmd->page, cq->tail);
+    }
+    return fence;
 }
 
 static CintAction complete(CintSq *sq, CintCmd *cmd, int64_t now, bool error)

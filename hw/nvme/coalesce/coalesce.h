@@ -331,8 +331,8 @@ typedef struct CintSq {
     uint32_t backlog;   /* SQEs published and not fetched */
     uint32_t batch;     /* SQEs fetched since the last doorbell */
     CintCmd *batch_end; /* the last of them, NULL if done already */
-    CintCmd *last;      /* newest in flight */
     uint32_t head;      /* of the CQ when the last SQE was fetched */
+    CintCmd *last;      /* newest in flight */
     CintWaitsSq waits;
 } CintSq;
 

@@ -12,10 +12,8 @@
 #ifndef HW_NVME_COALESCE_POLICY_H
 #define HW_NVME_COALESCE_POLICY_H
 
+#include "apart.h"
 #include "coalesce.h"
-
-/* Inlined, it would cost the usual way the registers that it needs. */
-#define APART   __attribute__((noinline))
 
 /* A policy's answer to a completion; fits a register. */
 typedef struct CintVerdict {

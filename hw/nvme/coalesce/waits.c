@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../cint-must.h"
+#include "apart.h"
 #include "waits.h"
 
 #define SCORE_MOST      255
@@ -35,6 +36,7 @@
 
 _Static_assert(CINT_WAITS_ENTRIES == CINT_WAITS_WAYS << BUCKET_BITS,
                "the table is as large as buckets are counted");
+_Static_assert(CINT_WAITS_RECENT == 4, "count() looks at each");
 
 /* Of a slice. Each queue's is below the number of slices. */
 static uint32_t buckets(const CintWaits *waits)
@@ -105,7 +107,7 @@ void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq)
     }
 }
 
-/* NULL if it is not there. */
+/* NULL if it is not there. What was used last comes first. */
 static CintWaitsPage *find(CintWaitsPage *entry, uint32_t page)
 {
     unsigned i;
@@ -141,25 +143,29 @@ static uint8_t first_score(const CintWaitsSq *sq)
 }
 
 /*
- * Brings @page to the front of its bucket, from @at, or, where it is not known,
- * in place of the last one. One without a past has @score.
+ * Brings @page, which is not the first of its bucket, there; where it is not
+ * known, in place of the last one. Returns true if it was known.
  */
-static CintWaitsPage *to_front(CintWaitsPage *first, CintWaitsPage *at,
-                               uint32_t page, uint8_t score)
+static bool to_front(const CintWaitsSq *sq, CintWaitsPage *first, uint32_t page)
 {
-    CintWaitsPage found = at ? *at : (CintWaitsPage) {
-        .page = page,
-        .score = handed_on(&first[CINT_WAITS_WAYS - 1], score),
-    };
+    CintWaitsPage pushed = *first;
+    unsigned i;
 
-    if (!at) {
-        at = &first[CINT_WAITS_WAYS - 1];
+    for (i = 1; i < CINT_WAITS_WAYS; i++) {
+        CintWaitsPage entry = first[i];
+
+        first[i] = pushed;
+        pushed = entry;
+        if (entry.page == page) {
+            *first = entry;
+            return true;
+        }
     }
-    for (; at != first; at--) {
-        *at = at[-1];
-    }
-    *first = found;
-    return first;
+    *first = (CintWaitsPage) {
+        .page = page,
+        .score = handed_on(&pushed, first_score(sq)),
+    };
+    return false;
 }
 
 #define TICKS   128     /* as many as an entry can tell apart */
@@ -250,6 +256,15 @@ static void pick_up(CintWaitsSq *sq, const CintWaitsPage *entry)
     }
 }
 
+/* The compiler's own may be a call, which costs its callers registers. */
+static unsigned bits_of(uint64_t set)
+{
+    set -= set >> 1 & 0x5555555555555555;
+    set = (set & 0x3333333333333333) + (set >> 2 & 0x3333333333333333);
+    set = (set + (set >> 4)) & 0x0f0f0f0f0f0f0f0f;
+    return set * 0x0101010101010101 >> 56;
+}
+
 /*
  * How many of a job's buffers, whose CQEs came before @post, are not used again
  * yet? A job takes its CQEs as they come, so to it there are none.
@@ -259,7 +274,14 @@ static unsigned overtaken(const CintWaitsSq *sq, uint16_t post)
     uint64_t older = sq->lying & -cqe_bit(sq, post);
 
     /* Most often there are none: no need to count them. */
-    return older ? __builtin_popcountll(older) : 0;
+    return older ? bits_of(older) : 0;
+}
+
+/* Was CQE @post told of when there had been @between fewer that counted? */
+static bool came_within(const CintWaitsSq *sq, uint16_t post, unsigned between)
+{
+    return !is_before(post,
+                      sq->told[(sq->next - 1 - between) % CINT_WAITS_TURNS]);
 }
 
 /*
@@ -269,10 +291,13 @@ static unsigned overtaken(const CintWaitsSq *sq, uint16_t post)
  */
 static bool came_soon(const CintWaitsSq *sq, uint16_t post)
 {
-    unsigned most = overtaken(sq, post) / OVERTAKEN_EACH;
+    unsigned most;
 
-    most = most > BETWEEN_MOST ? most : BETWEEN_MOST;
-    return !is_before(post, sq->told[(sq->next - 1 - most) % CINT_WAITS_TURNS]);
+    if (came_within(sq, post, BETWEEN_MOST)) {
+        return true;
+    }
+    most = overtaken(sq, post) / OVERTAKEN_EACH;
+    return most > BETWEEN_MOST && came_within(sq, post, most);
 }
 
 /*
@@ -282,48 +307,86 @@ static bool came_soon(const CintWaitsSq *sq, uint16_t post)
  */
 static void count(CintWaitsSq *sq, uint32_t page, uint32_t told)
 {
-    unsigned i;
+    const uint32_t *recent = sq->recent;
 
-    for (i = 0; i < CINT_WAITS_RECENT; i++) {
-        if (sq->recent[i] == page) {
-            return;
-        }
+    if (recent[0] == page || recent[1] == page || recent[2] == page ||
+        recent[3] == page) {
+        return;
     }
     sq->recent[sq->next % CINT_WAITS_RECENT] = page;
     sq->told[sq->next++ % CINT_WAITS_TURNS] = told;
+}
+
+static void note_use(CintWaitsSq *sq, CintWaitsPage *entry, uint8_t tick,
+                     uint32_t told, bool known)
+{
+    /* Where all are known it is 0, and stays. */
+    if (sq->fresh || !known) {
+        sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
+    }
+    entry->posted = false;
+    entry->used = tick;
+    count(sq, entry->page, told);
+}
+
+/* The buffer of @entry, which is known, is used again. */
+static bool use_again(CintWaitsSq *sq, CintWaitsPage *entry, uint8_t tick,
+                      uint32_t told)
+{
+    pick_up(sq, entry);
+    if (entry->posted && is_before(entry->post, told)) {
+        judge(sq, entry, came_soon(sq, answered(sq, entry, told)));
+    }
+    note_use(sq, entry, tick, told, true);
+    return is_waited(entry);
+}
+
+/* The buffer of @entry is not known, or not any longer. */
+static bool use_anew(CintWaitsSq *sq, CintWaitsPage *entry, uint8_t tick,
+                     uint32_t told, bool first)
+{
+    note_use(sq, entry, tick, told, false);
+    return guess(sq, entry, first);
+}
+
+/* Unless @page is known, and the first of its bucket. */
+static APART bool submit_other(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
+                               int64_t now, uint32_t told, bool first)
+{
+    uint8_t tick = tick_of(now);
+    CintWaitsPage *entry;
+
+    if (!sq->known) {
+        enter(waits, sq, told);
+    }
+    entry = bucket_of(waits, sq, page);
+    if (entry->page != page && !to_front(sq, entry, page)) {
+        return use_anew(sq, entry, tick, told, first);
+    }
+    if (is_old(entry, tick)) {
+        pick_up(sq, entry);
+        forget(entry, first_score(sq));
+        return use_anew(sq, entry, tick, told, first);
+    }
+    return cint_waits_submit(waits, sq, page, now, told, first);
 }
 
 bool cint_waits_submit(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
                        int64_t now, uint32_t told, bool first)
 {
     uint8_t tick = tick_of(now);
-    CintWaitsPage *entry, *bucket;
-    bool known;
+    CintWaitsPage *entry;
 
     if (!page) {
         return true;
     }
-    if (!sq->known) {
-        enter(waits, sq, told);
+    if (sq->known) {
+        entry = bucket_of(waits, sq, page);
+        if (entry->page == page && !is_old(entry, tick)) {
+            return use_again(sq, entry, tick, told);
+        }
     }
-    bucket = bucket_of(waits, sq, page);
-    entry = find(bucket, page);
-    known = entry && !is_old(entry, tick);
-    if (entry) {
-        pick_up(sq, entry);
-    }
-    if (entry && !known) {
-        forget(entry, first_score(sq));
-    }
-    sq->fresh = moved(sq->fresh, !known, FRESH_SHARE);
-    entry = to_front(bucket, entry, page, first_score(sq));
-    if (entry->posted && is_before(entry->post, told)) {
-        judge(sq, entry, came_soon(sq, answered(sq, entry, told)));
-    }
-    entry->posted = false;
-    entry->used = tick;
-    count(sq, page, told);
-    return known ? is_waited(entry) : guess(sq, entry, first);
+    return submit_other(waits, sq, page, now, told, first);
 }
 
 static void note_post(CintWaitsSq *sq, uint16_t post)
