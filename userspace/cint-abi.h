@@ -133,7 +133,7 @@ typedef struct NvmeCintFeature {
     uint32_t max_irq_rate;      /* 20 per second, 0 = no limit */
     uint8_t  ewma_shift;        /* 24 */
     uint8_t  vic_scope;         /* 25 0 controller, 1 CQ */
-    uint8_t  vic_ratios;        /* 26 0 full, 1 coarse */
+    uint8_t  vic_ratios;        /* 26 0 full, 1 coarse, 2 adaptive */
     uint8_t  tune;              /* 27 delta and thr follow the load */
     uint16_t cif_threshold;     /* 28 */
     uint16_t max_skip;          /* 30 0 = no limit */

@@ -111,7 +111,7 @@ static bool set_config(Change *c)
     f.max_irq_rate = cpu_to_le32(below(2) * below(1000000));
     f.ewma_shift = 1 + below(16);
     f.vic_scope = below(2);
-    f.vic_ratios = below(2);
+    f.vic_ratios = below(3);
     f.cif_threshold = cpu_to_le16(2 + below(4));
     f.max_skip = cpu_to_le16(below(6));
     f.epoch_ms = cpu_to_le32(1);

@@ -37,7 +37,7 @@ static void fill_config(Fuzz *f)
         .max_irq_rate = cpu_to_le32(fuzz_one_in(2) ? fuzz_number() : 0),
         .ewma_shift = 1 + fuzz_below(17),
         .vic_scope = fuzz_below(2),
-        .vic_ratios = fuzz_below(2),
+        .vic_ratios = fuzz_below(3),
         .cif_threshold = cpu_to_le16(2 + fuzz_below(8)),
         .max_skip = cpu_to_le16(fuzz_number()),
         .iops_threshold = cpu_to_le32(fuzz_below(5000)),

@@ -98,7 +98,7 @@ static void fuzz_queue_config(Fuzz *f, uint16_t cqid)
     c.static_thr = cpu_to_le16(g_test_rand_int_range(0, 20));
     c.drain = g_test_rand_int_range(0, 3);
     c.vic_scope = g_test_rand_bit();
-    c.vic_ratios = g_test_rand_bit();
+    c.vic_ratios = g_test_rand_int_range(0, 3);
     c.cif_threshold = cpu_to_le16(g_test_rand_int_range(2, 6));
     c.max_skip = cpu_to_le16(g_test_rand_int_range(0, 6));
     c.iops_threshold = 0;

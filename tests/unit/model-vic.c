@@ -51,6 +51,61 @@ static uint32_t at_most(uint32_t value, uint64_t limit)
     return limit ? MIN(value, limit) : value;
 }
 
+/*
+ * Ratios by trial, from the beginning of them: the epochs that have ended, in
+ * order. Epochs by another rule, or in which each one interrupts, begin anew.
+ */
+typedef struct Trial {
+    uint32_t skip;
+    uint64_t best;
+    unsigned losses;    /* steps taken back, since one that was not */
+    unsigned rest;      /* epochs until the next step */
+    bool higher;        /* the last epoch skipped one more than the one before */
+} Trial;
+
+static void try_next(Trial *trial, const ModelCqe *epoch)
+{
+    bool fewer = epoch->rate < trial->best - trial->best / 64;
+
+    if (fewer && trial->higher) {
+        trial->rest = 1u << MIN(trial->losses, 6);
+        trial->losses++;
+        trial->skip--;
+        trial->higher = false;
+    } else {
+        trial->losses = trial->higher ? 0 : trial->losses;
+        trial->best = fewer ? epoch->rate : MAX(trial->best, epoch->rate);
+        trial->higher = trial->rest == 0;
+        trial->skip += trial->higher;
+        trial->rest -= !trial->higher;
+    }
+    if (trial->skip > epoch->most) {
+        trial->skip = epoch->most;
+        trial->higher = false;
+    }
+}
+
+static uint32_t skip_by_trial(const Model *model)
+{
+    const ModelCqe *now = newest((Model *)model);
+    const ModelCqe *cqe;
+    Trial trial = { .skip = 1 };
+
+    for (cqe = model->cqe; cqe <= now; cqe++) {
+        if (!cqe->vic || cqe->scope != now->scope || !cqe->ends_epoch) {
+            continue;
+        }
+        if (cqe->most) {
+            try_next(&trial, cqe);
+        } else {
+            trial = (Trial) {
+                .skip = cqe->ratio.up == 1 ? MAX(cqe->ratio.skip, 1) : 1,
+            };
+        }
+    }
+    return trial.skip;
+}
+
 /* By the number of whole thresholds in flight. */
 static ModelRatio ratio_for(const CintConfig *config, uint32_t cif, bool slow)
 {
@@ -67,6 +122,9 @@ static ModelRatio ratio_for(const CintConfig *config, uint32_t cif, bool slow)
     if (slow) {
         return (ModelRatio) { 1, 1, true };
     }
+    if (config->vic_ratios == CINT_VIC_RATIOS_ADAPTIVE) {
+        return (ModelRatio) { 1, 1, false };
+    }
     return whole < G_N_ELEMENTS(shallow) ? shallow[whole]
                                          : (ModelRatio) { 1, skip, false };
 }
@@ -79,12 +137,19 @@ static ModelRatio current_ratio(Model *model, uint32_t cif)
     const ModelCqe *epoch = last_epoch(model, &n);
     uint64_t elapsed = cqe->posted - (epoch ? epoch->posted : 0);
     bool slow = n * 1000 * MS_NS < config->iops_threshold * elapsed;
+    uint32_t whole = cif / config->cif_threshold;
 
     if (elapsed <= config->epoch_ms * MS_NS) {
         return epoch ? epoch->ratio : (ModelRatio) { 1, 1, false };
     }
     cqe->ends_epoch = true;
-    cqe->ratio = ratio_for(config, cif, slow);
+    if (config->vic_ratios == CINT_VIC_RATIOS_ADAPTIVE && !slow && whole) {
+        cqe->rate = n * 1000 * MS_NS / elapsed;
+        cqe->most = at_most(whole, config->max_skip);
+        cqe->ratio = (ModelRatio) { 1, skip_by_trial(model), false };
+    } else {
+        cqe->ratio = ratio_for(config, cif, slow);
+    }
     return cqe->ratio;
 }
 

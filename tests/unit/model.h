@@ -39,6 +39,8 @@ typedef struct ModelCqe {
     bool vic;           /* posted under policy vic, and then: */
     uint64_t scope;
     bool ends_epoch;
+    uint64_t rate;      /* of that epoch, completions/s */
+    uint32_t most;      /* ratios by trial: to skip; 0: every one interrupts */
     ModelRatio ratio;   /* determined at the end of the epoch */
     bool ends_cycle;    /* skipUp was reached, or the ratio bypassed */
 } ModelCqe;

@@ -200,6 +200,7 @@ static void test_value_names(void)
     g_assert_cmpstr(scope[CINT_VIC_SCOPE_CQ], ==, "cq");
     g_assert_cmpstr(ratios[CINT_VIC_RATIOS_FULL], ==, "full");
     g_assert_cmpstr(ratios[CINT_VIC_RATIOS_COARSE], ==, "coarse");
+    g_assert_cmpstr(ratios[CINT_VIC_RATIOS_ADAPTIVE], ==, "adaptive");
     g_assert_cmpstr(value_name("barrier", CINT_BARRIER_RELAXED), ==, "relaxed");
     g_assert_cmpstr(value_name("barrier", CINT_BARRIER_STRICT), ==, "strict");
     g_assert_cmpstr(value_name("barrier", CINT_BARRIER_GENERATION), ==,

@@ -283,6 +283,154 @@ static void test_coarse(void)
     expect_determined(config, 64, "1/1");
 }
 
+/* Ends an epoch of 1 ms and 1 ns in which @n complete; then R is @want. */
+static void expect_after(Sim *sim, int64_t *start, unsigned n, const char *want)
+{
+    sim_ios(sim, *start + 1000, 1000, n - 1);
+    *start += MS + 1;
+    sim_io(sim, *start);
+    sim->nr_irqs = 0;
+    expect_ratio(&sim->scope.vic, want);
+}
+
+typedef struct Epoch {
+    unsigned completions;
+    const char *want;
+} Epoch;
+
+static void expect_epochs(Sim *sim, int64_t *start, const Epoch *epoch)
+{
+    for (; epoch->want; epoch++) {
+        expect_after(sim, start, epoch->completions, epoch->want);
+    }
+}
+
+/* By trial, with 64 in flight. */
+static Sim *start_trial(uint64_t iops_threshold, uint64_t max_skip)
+{
+    CintConfig config = with_epoch(1, iops_threshold);
+    Sim *sim;
+
+    config.vic_ratios = CINT_VIC_RATIOS_ADAPTIVE;
+    config.max_skip = max_skip;
+    sim = sim_new(1024, config);
+    sim_submit(sim, 1, 0, 63);
+    return sim;
+}
+
+/* A step is taken back where one in 64 is lost, and the next one waits. */
+static void test_trial(void)
+{
+    static const Epoch epochs[] = {
+        { 640, "1/2" }, { 640, "1/3" }, { 631, "1/4" },
+        { 629, "1/3" }, { 640, "1/3" }, { 640, "1/4" },
+        { 629, "1/3" }, { 640, "1/3" }, { 640, "1/3" }, { 640, "1/4" },
+        { 629, "1/3" }, { 640, "1/3" }, { 640, "1/3" }, { 640, "1/3" },
+        { 640, "1/3" }, { 640, "1/4" },
+        /* That one costs nothing, so patience begins anew. */
+        { 640, "1/5" }, { 600, "1/4" }, { 640, "1/4" }, { 640, "1/5" },
+        { 0, NULL },
+    };
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, epochs);
+    g_free(sim);
+}
+
+/* Steps that all cost: they wait 1, 2, 4 ... 64 epochs, and 64 from then on. */
+static void test_trial_patience(void)
+{
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+    unsigned loss, wait;
+
+    expect_after(sim, &start, 100, "1/2");
+    for (loss = 0; loss < 9; loss++) {
+        expect_after(sim, &start, 90, "1/1");
+        for (wait = 0; wait < 1u << MIN(loss, 6); wait++) {
+            expect_after(sim, &start, 100, "1/1");
+        }
+        expect_after(sim, &start, 100, "1/2");
+    }
+    g_free(sim);
+}
+
+/* Where no step was made it is another load, and its rate is to be kept. */
+static void test_trial_of_another_load(void)
+{
+    static const Epoch epochs[] = {
+        { 640, "1/2" }, { 600, "1/1" }, { 400, "1/1" }, { 400, "1/2" },
+        { 400, "1/3" }, { 800, "1/4" }, { 780, "1/3" },
+        { 0, NULL },
+    };
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, epochs);
+    g_free(sim);
+}
+
+/* No more than one in cif-threshold of those in flight, or max-skip. */
+static void test_trial_at_most(void)
+{
+    const struct {
+        uint64_t max_skip;
+        const char *want;
+    } row[] = { { 0, "1/16" }, { 17, "1/16" }, { 15, "1/15" }, { 1, "1/1" } };
+    unsigned i, k;
+
+    for (i = 0; i < G_N_ELEMENTS(row); i++) {
+        Sim *sim = start_trial(0, row[i].max_skip);
+        int64_t start = 0;
+
+        for (k = 0; k < 20; k++) {
+            sim_ios(sim, start + 1000, 1000, 99);
+            start += MS + 1;
+            sim_io(sim, start);
+            sim->nr_irqs = 0;
+        }
+        expect_after(sim, &start, 100, row[i].want);
+        /* What could not be tried has cost nothing. */
+        expect_after(sim, &start, 50, row[i].want);
+        g_free(sim);
+    }
+}
+
+/* A low rate, or few in flight, or another rule: from the beginning. */
+static void test_trial_begins_anew(void)
+{
+    static const Epoch up[] = {
+        { 640, "1/2" }, { 640, "1/3" }, { 640, "1/4" }, { 0, NULL },
+    };
+    Sim *sim = start_trial(100000, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, up);
+    expect_after(sim, &start, 50, "1/1");
+    g_assert_true(sim->scope.vic.low_iops);
+    expect_epochs(sim, &start, up);
+    sim->cq.config.vic_ratios = CINT_VIC_RATIOS_FULL;
+    expect_after(sim, &start, 640, "1/8");
+    sim->cq.config.vic_ratios = CINT_VIC_RATIOS_ADAPTIVE;
+    /* From where the other rule was, which says nothing of what is lost. */
+    expect_after(sim, &start, 200, "1/9");
+    sim_delete_sq(sim, 1, start + 100);
+    expect_after(sim, &start, 640, "1/1");
+    g_free(sim);
+}
+
+/* Ratios of the table do not say how many are skipped. */
+static void test_trial_after_the_table(void)
+{
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    sim_force_ratio(sim, 4, 5);
+    expect_after(sim, &start, 640, "1/2");
+    g_free(sim);
+}
+
 static void test_reasons(void)
 {
     CintConfig config = with_epoch(1, 3000);
@@ -516,6 +664,12 @@ int main(int argc, char **argv)
         { "ratio/max-skip-limits-it", test_max_skip },
         { "ratio/follows-cif-threshold", test_cif_threshold },
         { "ratio/coarse", test_coarse },
+        { "ratio/trial", test_trial },
+        { "ratio/trial/patience", test_trial_patience },
+        { "ratio/trial/another-load", test_trial_of_another_load },
+        { "ratio/trial/at-most", test_trial_at_most },
+        { "ratio/trial/begins-anew", test_trial_begins_anew },
+        { "ratio/trial/after-the-table", test_trial_after_the_table },
         { "ratio/is-kept-exactly", test_ratio_is_kept },
         { "ratio/reasons-tell-the-case", test_reasons },
         { "ratio/starts-at-1", test_starts_at_1 },

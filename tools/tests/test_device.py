@@ -193,7 +193,7 @@ def test_the_spread_of_a_medium_can_be_taken_away(k: float) -> None:
     ("vic:epoch=1500us", "whole milliseconds"),
     ("vic:epoch=0ms", "1ms to 60s"),
     ("vic:scope=queue", "controller or cq"),
-    ("vic:ratios=some", "full or coarse"),
+    ("vic:ratios=some", "full, coarse or adaptive"),
     ("vic:iops-threshold=200000000", "to 100000000"),
     ("vic:delta=1us", "cif-threshold"),
     ("pointer:max-hold=0us", "cannot be off under pointer"),

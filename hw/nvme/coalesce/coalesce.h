@@ -75,6 +75,7 @@ typedef enum CintVicScope {
 typedef enum CintVicRatios {
     CINT_VIC_RATIOS_FULL,
     CINT_VIC_RATIOS_COARSE,
+    CINT_VIC_RATIOS_ADAPTIVE,
 } CintVicRatios;
 
 typedef enum CintBarrier {
@@ -204,12 +205,21 @@ typedef struct CintAction {
     uint32_t covered;   /* pending CQEs this interrupt tells the guest of */
 } CintAction;
 
+/* How policy vic finds a ratio by trial. */
+typedef struct CintVicTrial {
+    uint64_t rate;          /* completions/s that are to be kept, 0: unknown */
+    uint32_t patience;      /* epochs without a step, after the next loss */
+    uint32_t wait;          /* of them, still to come */
+    bool stepped;           /* one more is skipped since the last epoch */
+} CintVicTrial;
+
 /* Delivery ratio of policy vic, determined once an epoch. */
 typedef struct CintVicEpoch {
     int64_t start_ns;
     uint64_t completions;   /* in this epoch */
     uint32_t up, skip;      /* deliver up of every skip; 0 in the first one */
     bool low_iops;          /* the ratio is 1 because of a low rate */
+    CintVicTrial trial;
 } CintVicEpoch;
 
 /*

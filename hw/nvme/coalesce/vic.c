@@ -84,15 +84,93 @@ static void coarse_ratio(const CintConfig *config, CintVicEpoch *epoch,
     set_ratio(epoch, 1, few ? 1 : deep_skip(config, cif, 2));
 }
 
+/*
+ * Ratios by trial: which map from commands in flight to R is right vIC leaves
+ * to experiments on the machine at hand, so here they are made. Each epoch one
+ * more completion is skipped, as long as no fewer come: a guest that waits for
+ * what is held submits less. A step that costs something is taken back, and
+ * the next one has to wait twice as long.
+ */
+#define LOSS_SHARE      64      /* of the rate; less is chance */
+#define MOST_PATIENCE   64
+
+/* The most that may be skipped: who is held is a part of what is in flight. */
+static uint32_t most_skip(const CintConfig *config, uint32_t cif)
+{
+    uint32_t most = cif / config->cif_threshold;
+
+    return config->max_skip && most > config->max_skip ? config->max_skip
+                                                       : most;
+}
+
+static bool is_loss(const CintVicTrial *trial, uint64_t iops)
+{
+    return iops < trial->rate - trial->rate / LOSS_SHARE;
+}
+
+static void be_patient(CintVicTrial *trial)
+{
+    trial->patience = trial->patience < MOST_PATIENCE / 2 ?
+                      2 * trial->patience + !trial->patience : MOST_PATIENCE;
+    trial->wait = trial->patience;
+}
+
+/* What was done with @skip in the last epoch has given @iops. */
+static uint32_t tried(CintVicTrial *trial, uint32_t skip, uint64_t iops)
+{
+    bool loss = is_loss(trial, iops);
+
+    if (trial->stepped && loss) {
+        trial->stepped = false;
+        be_patient(trial);
+        return skip - 1;
+    }
+    if (trial->stepped) {
+        trial->patience = 0;
+    }
+    /* Without a step it is the load that has changed. */
+    if (loss || iops > trial->rate) {
+        trial->rate = iops;
+    }
+    trial->stepped = !trial->wait;
+    trial->wait -= !!trial->wait;
+    return skip + trial->stepped;
+}
+
+static void adaptive_ratio(const CintConfig *config, CintVicEpoch *epoch,
+                           uint32_t cif, uint64_t iops)
+{
+    uint32_t most = most_skip(config, cif);
+    uint32_t skip = epoch->up == 1 && epoch->skip ? epoch->skip : 1;
+
+    epoch->low_iops = iops < config->iops_threshold;
+    if (epoch->low_iops || !most) {
+        epoch->trial = (CintVicTrial) { .rate = 0 };
+        set_ratio(epoch, 1, 1);
+        return;
+    }
+    skip = tried(&epoch->trial, skip, iops);
+    if (skip > most) {
+        epoch->trial.stepped = false;
+        skip = most;
+    }
+    set_ratio(epoch, 1, skip);
+}
+
 static void recalculate(const CintConfig *config, CintVicEpoch *epoch,
                         int64_t now, uint32_t cif)
 {
     uint64_t iops = epoch->completions * SECOND_NS / (now - epoch->start_ns);
 
-    if (config->vic_ratios == CINT_VIC_RATIOS_COARSE) {
-        coarse_ratio(config, epoch, cif);
+    if (config->vic_ratios == CINT_VIC_RATIOS_ADAPTIVE) {
+        adaptive_ratio(config, epoch, cif, iops);
     } else {
-        full_ratio(config, epoch, cif, iops);
+        epoch->trial = (CintVicTrial) { .rate = 0 };
+        if (config->vic_ratios == CINT_VIC_RATIOS_COARSE) {
+            coarse_ratio(config, epoch, cif);
+        } else {
+            full_ratio(config, epoch, cif, iops);
+        }
     }
     epoch->start_ns = now;
     epoch->completions = 0;
