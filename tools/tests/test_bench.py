@@ -70,9 +70,10 @@ def test_aims(arm: str, aim: int) -> None:
     assert bench.aim_of(arm) == aim
 
 
-def rows(arm: str, one: float, many: float, policy: float = 10) -> list[EngineRow]:
-    return [EngineRow(arm, 1, policy, one, 150, 0.5, None),
-            EngineRow(arm, 64, policy, many, 150, 0.5, None)]
+def rows(arm: str, one: float, many: float, policy: float = 10,
+         submit: float = 40) -> list[EngineRow]:
+    return [EngineRow(arm, 1, policy, one, submit, 150, 0.5, None),
+            EngineRow(arm, 64, policy, many, submit, 150, 0.5, None)]
 
 
 def missed(checks: list[Check]) -> list[str]:
@@ -84,6 +85,8 @@ def test_counts_are_held_against_aims() -> None:
     assert missed(bench.count_checks(rows("cint", 121, 121))) == ["cint, 1 queues",
                                                                   "cint, 64 queues"]
     assert missed(bench.count_checks(rows("cint", 100, 111))) == ["cint, 64 queues against 1"]
+    assert missed(bench.count_checks(rows("cint", 100, 100, submit=201))) == [
+        "cint, 1 queues, submission", "cint, 64 queues, submission"]
     assert missed(bench.count_checks(rows("vic", 150, 150, policy=61))) == [
         "vic, 1 queues, vIC's decision", "vic, 64 queues, vIC's decision"]
 

@@ -31,6 +31,10 @@ AIM_VARIANT = 200
 KNOWN_MORE = {
     "auto": Shortfall(228, "it learns from each completion, and follows the load at each"),
 }
+#: Of cint_submit(), whatever the policy.
+AIM_SUBMIT = 200
+LEARNS = Shortfall(228, "it finds each buffer, and what came between two uses of it")
+KNOWN_SUBMIT = {"auto": LEARNS, "cint-learn": LEARNS}
 #: vIC's own decision (its Algorithm 2), a part of that.
 AIM_VIC = 60
 #: ns for all events of an I/O. Printed only: it says as much of the machine's load.
@@ -53,6 +57,7 @@ class EngineRow:
     queues: int
     policy: float
     complete: float
+    submit: float
     events: float
     interrupts: float
     ns: float | None
@@ -117,8 +122,8 @@ def count_engine(arm: str, queues: int) -> EngineRow:
     costs = event_costs(profile)
     completions = counted["completions"]
     return EngineRow(arm, queues, policy_cost(profile) / completions,
-                     costs["complete"] / completions, sum(costs.values()) / completions,
-                     counted["interrupts"] / completions, None)
+                     costs["complete"] / completions, costs["submit"] / completions,
+                     sum(costs.values()) / completions, counted["interrupts"] / completions, None)
 
 
 def time_engine(row: EngineRow) -> EngineRow:
@@ -146,6 +151,8 @@ def count_checks(rows: Sequence[EngineRow]) -> list[Check]:
     """Instructions against their aims, and that they do not grow with the queues."""
     checks = [Check(f"{row.arm}, {row.queues} queues", row.complete, aim_of(row.arm),
                     "instructions", known=KNOWN_MORE.get(row.arm)) for row in rows]
+    checks += [Check(f"{row.arm}, {row.queues} queues, submission", row.submit, AIM_SUBMIT,
+                     "instructions", known=KNOWN_SUBMIT.get(row.arm)) for row in rows]
     checks += [Check(f"{row.arm}, {row.queues} queues, vIC's decision", row.policy, AIM_VIC,
                      "instructions") for row in rows if row.arm.startswith("vic")]
     one = {row.arm: row for row in rows if row.queues == QUEUES[0]}

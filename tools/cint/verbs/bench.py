@@ -22,12 +22,13 @@ SCHEMA = 3
 
 
 def _engine_table(rows: Sequence[EngineRow]) -> Iterator[str]:
-    yield f"{'engine':<18}{'queues':>8}{'policy':>8}{'complete':>10}{'aim':>6}{'all':>8}" \
-          f"{'interrupts':>12}{'ns':>8}"
+    yield f"{'engine':<18}{'queues':>8}{'policy':>8}{'complete':>10}{'aim':>6}" \
+          f"{'submit':>8}{'all':>8}{'interrupts':>12}{'ns':>8}"
     for row in rows:
         ns = "-" if row.ns is None else f"{row.ns:.1f}"
         yield f"{row.arm:<18}{row.queues:>8}{row.policy:>8.1f}{row.complete:>10.1f}" \
-              f"{bench.aim_of(row.arm):>6}{row.events:>8.1f}{row.interrupts:>12.3f}{ns:>8}"
+              f"{bench.aim_of(row.arm):>6}{row.submit:>8.1f}{row.events:>8.1f}" \
+              f"{row.interrupts:>12.3f}{ns:>8}"
     slowest = max((row.ns for row in rows if row.ns is not None), default=None)
     if slowest is not None:
         yield f"slowest {slowest:.1f} ns, aim {bench.AIM_NS} ns on an idle machine"
