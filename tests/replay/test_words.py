@@ -64,8 +64,8 @@ GOOD = [
     "adaptive:drain=on,max-hold=1ms", "adaptive:storm=retune,max-irq-rate=90000",
     "vic:cif-threshold=2,epoch=100ms", "vic:epoch=50,iops-threshold=0,max-skip=16",
     "vic:scope=cq,ratios=coarse", "vic:vic-scope=cq,vic-ratios=coarse", "vic:max-hold=1ms",
-    "vic:ratios=adaptive", "vic:iops-threshold=12345", "cint:delta=10us,barrier=strict", "cint:ooo=on",
-    "cint:infer=all,max-hold=0", "cint+ooo:ooo=on", "static20:time=20us,thr=3",
+    "vic:ratios=adaptive", "vic:iops-threshold=12345", "cint:delta=10us,barrier=strict",
+    "cint:ooo=on", "cint:infer=all,max-hold=0", "cint+ooo:ooo=on", "static20:time=20us,thr=3",
     "cint:ewma-shift=5,kick-window=20us",
     "cint+ooo:delta=1ms,thr=1024,max-hold=10ms", "pointer:max-hold=50000",
 ]

@@ -60,7 +60,7 @@ typedef struct Trial {
     uint64_t best;
     unsigned losses;    /* steps taken back, since one that was not */
     unsigned rest;      /* epochs until the next step */
-    bool higher;        /* the last epoch skipped one more than the one before */
+    bool higher;        /* it skipped one more than the one before */
 } Trial;
 
 static void try_next(Trial *trial, const ModelCqe *epoch)
