@@ -682,6 +682,32 @@ static void test_queues_come_and_go(void)
     g_free(g);
 }
 
+/* Cut anew, the table has buffers where nobody looks for them. */
+static void test_forgets_when_cut(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 64, 9);
+
+    g_assert_cmpuint(cint_waits_belief(&g->waits, g->sq).buffers, ==, 64);
+    use(g, 1, 1);
+    g_assert_cmpuint(cint_waits_belief(&g->waits, g->sq).buffers, ==, 0);
+    g_free(g);
+}
+
+/* Who finds a CQE that was not told of has not waited for being told. */
+static void test_used_before_told(void)
+{
+    Guest *g = g_new0(Guest, 1);
+    g_autofree char *job = rounds_of(g, 8, 9);
+    unsigned i;
+
+    for (i = 0; i < 30; i++) {
+        post(g, 0, 8);
+        g_assert_false(use(g, 0, 8));
+    }
+    g_free(g);
+}
+
 /*
  * Those that share the last part, because there are more queues than parts,
  * have it until the last of them leaves.
@@ -854,6 +880,8 @@ int main(int argc, char **argv)
         { "queues-apart", test_queues_apart },
         { "queues-come-and-go", test_queues_come_and_go },
         { "queues-share", test_queues_share },
+        { "forgets-when-cut", test_forgets_when_cut },
+        { "used-before-told", test_used_before_told },
         { "size", test_size },
         { "engine/unknown-at-once", test_engine },
         { "engine/batch", test_batch },

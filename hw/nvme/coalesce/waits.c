@@ -181,12 +181,6 @@ static bool is_old(const CintWaitsPage *entry, uint8_t tick)
     return (uint8_t)(tick - entry->used) % TICKS > CINT_WAITS_OLD;
 }
 
-static void forget(CintWaitsPage *entry, uint8_t score)
-{
-    entry->score = score;
-    entry->posted = false;
-}
-
 static bool is_before(uint16_t a, uint16_t b)
 {
     return (int16_t)(a - b) < 0;
@@ -365,7 +359,7 @@ static APART bool submit_other(CintWaits *waits, CintWaitsSq *sq, uint32_t page,
     }
     if (is_old(entry, tick)) {
         pick_up(sq, entry);
-        forget(entry, first_score(sq));
+        entry->score = first_score(sq);
         return use_anew(sq, entry, tick, told, first);
     }
     return cint_waits_submit(waits, sq, page, now, told, first);
