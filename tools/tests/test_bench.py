@@ -96,6 +96,13 @@ def test_the_test_leaves_room_for_another_compiler() -> None:
     assert not Check("x", 120, 100, "instructions").within(bench.SLACK)
 
 
+def test_what_is_known_to_be_far_off_has_that_room() -> None:
+    near, far = (aims.Shortfall(worst, "it does more") for worst in (110, 160))
+    assert not Check("x", 120, 100, "instructions", known=near).within(bench.SLACK)
+    assert Check("x", 180, 100, "instructions", known=far).within(bench.SLACK)
+    assert not Check("x", 185, 100, "instructions", known=far).within(bench.SLACK)
+
+
 def test_a_ratio_is_held_from_below() -> None:
     check = Check("x", 1.3, 1.4, "times", at_least=True)
     assert not check.passed

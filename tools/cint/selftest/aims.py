@@ -2,7 +2,7 @@
 """Figures and what they are to be."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,11 @@ class Check:
         return self.value <= bound * slack
 
     def within(self, slack: float) -> bool:
-        """Whether the aim is met but for a factor."""
-        return self._reaches(self.aim, slack)
+        """Whether the aim is met but for a factor; or the worst known, where that is further."""
+        if self._reaches(self.aim, slack) or self.known is None:
+            return self._reaches(self.aim, slack)
+        further = not replace(self, value=self.known.worst)._reaches(self.aim, slack)
+        return further and self._reaches(self.known.worst, slack)
 
     @property
     def passed(self) -> bool:
