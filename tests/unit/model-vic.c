@@ -25,15 +25,17 @@ static uint32_t commands_in_flight(const Model *model)
 
 /*
  * The CQE that ended the last epoch of the newest CQE's scope, or NULL, and
- * the completions since then, with the newest.
+ * the completions since then, with the newest, and what was in flight at them.
  */
-static const ModelCqe *last_epoch(const Model *model, unsigned *completions)
+static const ModelCqe *last_epoch(const Model *model, unsigned *completions,
+                                  uint64_t *in_flight)
 {
     const ModelCqe *first = model->cqe;
     const ModelCqe *last = first + model->nr_cqes - 1;
     const ModelCqe *cqe;
 
     *completions = 1;
+    *in_flight = last->cif;
     for (cqe = last; cqe-- > first; ) {
         if (!cqe->vic || cqe->scope != last->scope) {
             continue;
@@ -42,6 +44,7 @@ static const ModelCqe *last_epoch(const Model *model, unsigned *completions)
             return cqe;
         }
         ++*completions;
+        *in_flight += cqe->cif;
     }
     return NULL;
 }
@@ -57,27 +60,41 @@ static uint32_t at_most(uint32_t value, uint64_t limit)
  */
 typedef struct Trial {
     uint32_t skip;
-    uint64_t best;
+    uint64_t base;      /* best rate since none was skipped, 0: not known */
     unsigned losses;    /* steps taken back, since one that was not */
     unsigned rest;      /* epochs until the next step */
-    bool higher;        /* it skipped one more than the one before */
+    bool higher;        /* the last one skipped one more than that before */
 } Trial;
+
+static void from_the_base(Trial *trial)
+{
+    *trial = (Trial) { .skip = 1, .losses = trial->losses };
+}
+
+static void step_on(Trial *trial, uint64_t rate)
+{
+    trial->losses = trial->higher ? 0 : trial->losses;
+    trial->base = trial->skip == 1 ? rate : MAX(rate, trial->base);
+    trial->higher = trial->rest == 0;
+    trial->skip += trial->higher;
+    trial->rest -= !trial->higher;
+}
 
 static void try_next(Trial *trial, const ModelCqe *epoch)
 {
-    bool fewer = epoch->rate < trial->best - trial->best / 64;
+    bool fewer = epoch->rate < trial->base - trial->base / 32;
 
-    if (fewer && trial->higher) {
+    if (trial->skip > 1 && !trial->base) {
+        from_the_base(trial);
+    } else if (fewer && trial->higher) {
         trial->rest = 1u << MIN(trial->losses, 6);
         trial->losses++;
         trial->skip--;
         trial->higher = false;
+    } else if (fewer && trial->skip > 1) {
+        from_the_base(trial);
     } else {
-        trial->losses = trial->higher ? 0 : trial->losses;
-        trial->best = fewer ? epoch->rate : MAX(trial->best, epoch->rate);
-        trial->higher = trial->rest == 0;
-        trial->skip += trial->higher;
-        trial->rest -= !trial->higher;
+        step_on(trial, epoch->rate);
     }
     if (trial->skip > epoch->most) {
         trial->skip = epoch->most;
@@ -98,9 +115,7 @@ static uint32_t skip_by_trial(const Model *model)
         if (cqe->most) {
             try_next(&trial, cqe);
         } else {
-            trial = (Trial) {
-                .skip = cqe->ratio.up == 1 ? MAX(cqe->ratio.skip, 1) : 1,
-            };
+            trial = (Trial) { .skip = MAX(cqe->ratio.skip, 1) };
         }
     }
     return trial.skip;
@@ -133,11 +148,12 @@ static ModelRatio current_ratio(Model *model, uint32_t cif)
 {
     const CintConfig *config = &model->config;
     ModelCqe *cqe = newest(model);
+    uint64_t in_flight;
     unsigned n;
-    const ModelCqe *epoch = last_epoch(model, &n);
+    const ModelCqe *epoch = last_epoch(model, &n, &in_flight);
     uint64_t elapsed = cqe->posted - (epoch ? epoch->posted : 0);
     bool slow = n * 1000 * MS_NS < config->iops_threshold * elapsed;
-    uint32_t whole = cif / config->cif_threshold;
+    uint32_t whole = in_flight / n / config->cif_threshold;
 
     if (elapsed <= config->epoch_ms * MS_NS) {
         return epoch ? epoch->ratio : (ModelRatio) { 1, 1, false };
@@ -173,6 +189,7 @@ CintReason model_vic_complete(Model *model)
 
     cqe->vic = true;
     cqe->scope = model->config.vic_scope;
+    cqe->cif = cif;
     ratio = current_ratio(model, cif);
     if (cif < model->config.cif_threshold) {
         cqe->ends_cycle = true;

@@ -38,6 +38,7 @@ typedef struct ModelCqe {
     int64_t longest_gap;    /* before it, if so */
     bool vic;           /* posted under policy vic, and then: */
     uint64_t scope;
+    uint32_t cif;
     bool ends_epoch;
     uint64_t rate;      /* of that epoch, completions/s */
     uint32_t most;      /* ratios by trial: to skip; 0: every one interrupts */

@@ -318,18 +318,69 @@ static Sim *start_trial(uint64_t iops_threshold, uint64_t max_skip)
     return sim;
 }
 
-/* A step is taken back where one in 64 is lost, and the next one waits. */
+/* A step is taken back where one in 32 is lost, and the next one waits. */
 static void test_trial(void)
 {
     static const Epoch epochs[] = {
-        { 640, "1/2" }, { 640, "1/3" }, { 631, "1/4" },
-        { 629, "1/3" }, { 640, "1/3" }, { 640, "1/4" },
-        { 629, "1/3" }, { 640, "1/3" }, { 640, "1/3" }, { 640, "1/4" },
-        { 629, "1/3" }, { 640, "1/3" }, { 640, "1/3" }, { 640, "1/3" },
+        { 640, "1/2" }, { 640, "1/3" }, { 621, "1/4" },
+        { 619, "1/3" }, { 640, "1/3" }, { 640, "1/4" },
+        { 619, "1/3" }, { 640, "1/3" }, { 640, "1/3" }, { 640, "1/4" },
+        { 619, "1/3" }, { 640, "1/3" }, { 640, "1/3" }, { 640, "1/3" },
         { 640, "1/3" }, { 640, "1/4" },
         /* That one costs nothing, so patience begins anew. */
         { 640, "1/5" }, { 600, "1/4" }, { 640, "1/4" }, { 640, "1/5" },
+        /* What is won by steps is not to be lost, either. */
+        { 900, "1/6" }, { 872, "1/7" }, { 871, "1/6" },
         { 0, NULL },
+    };
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, epochs);
+    g_free(sim);
+}
+
+/*
+ * Where no step was made it is another load. What that one gives if each one
+ * interrupts is not known.
+ */
+static void test_trial_of_another_load(void)
+{
+    static const Epoch epochs[] = {
+        { 640, "1/2" }, { 640, "1/3" }, { 640, "1/4" }, { 600, "1/3" },
+        { 300, "1/1" }, { 400, "1/2" }, { 380, "1/1" },
+        /* More patient than before. */
+        { 400, "1/1" }, { 400, "1/1" }, { 400, "1/2" },
+        { 0, NULL },
+    };
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, epochs);
+    g_free(sim);
+}
+
+/* One in a hundred is lost each epoch: the trial does not follow it down. */
+static void test_trial_of_a_falling_load(void)
+{
+    static const Epoch epochs[] = {
+        { 1000, "1/2" }, { 990, "1/3" }, { 980, "1/4" }, { 970, "1/5" },
+        { 960, "1/4" }, { 950, "1/1" }, { 940, "1/2" },
+        { 0, NULL },
+    };
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, epochs);
+    g_free(sim);
+}
+
+/* Where each one interrupts the last rate counts, better or worse. */
+static void test_trial_base(void)
+{
+    static const Epoch epochs[] = {
+        { 640, "1/2" }, { 600, "1/1" }, { 500, "1/1" }, { 500, "1/2" },
+        { 490, "1/3" }, { 480, "1/2" }, { 0, NULL },
     };
     Sim *sim = start_trial(0, 0);
     int64_t start = 0;
@@ -356,21 +407,6 @@ static void test_trial_patience(void)
     g_free(sim);
 }
 
-/* Where no step was made it is another load, and its rate is to be kept. */
-static void test_trial_of_another_load(void)
-{
-    static const Epoch epochs[] = {
-        { 640, "1/2" }, { 600, "1/1" }, { 400, "1/1" }, { 400, "1/2" },
-        { 400, "1/3" }, { 800, "1/4" }, { 780, "1/3" },
-        { 0, NULL },
-    };
-    Sim *sim = start_trial(0, 0);
-    int64_t start = 0;
-
-    expect_epochs(sim, &start, epochs);
-    g_free(sim);
-}
-
 /* No more than one in cif-threshold of those in flight, or max-skip. */
 static void test_trial_at_most(void)
 {
@@ -392,7 +428,8 @@ static void test_trial_at_most(void)
         }
         expect_after(sim, &start, 100, row[i].want);
         /* What could not be tried has cost nothing. */
-        expect_after(sim, &start, 50, row[i].want);
+        expect_after(sim, &start, 98, row[i].want);
+        expect_after(sim, &start, 50, "1/1");
         g_free(sim);
     }
 }
@@ -413,21 +450,28 @@ static void test_trial_begins_anew(void)
     sim->cq.config.vic_ratios = CINT_VIC_RATIOS_FULL;
     expect_after(sim, &start, 640, "1/8");
     sim->cq.config.vic_ratios = CINT_VIC_RATIOS_ADAPTIVE;
-    /* From where the other rule was, which says nothing of what is lost. */
-    expect_after(sim, &start, 200, "1/9");
+    /* With the other rule's ratio it is not known what is lost. */
+    expect_after(sim, &start, 200, "1/1");
+    expect_after(sim, &start, 200, "1/2");
     sim_delete_sq(sim, 1, start + 100);
     expect_after(sim, &start, 640, "1/1");
     g_free(sim);
 }
 
-/* Ratios of the table do not say how many are skipped. */
-static void test_trial_after_the_table(void)
+/* It is the mean that counts, not what is in flight as the epoch ends. */
+static void test_trial_mean(void)
 {
     Sim *sim = start_trial(0, 0);
     int64_t start = 0;
 
-    sim_force_ratio(sim, 4, 5);
     expect_after(sim, &start, 640, "1/2");
+    expect_after(sim, &start, 640, "1/3");
+    sim_ios(sim, start + 1000, 1000, 639);
+    start += MS + 1;
+    sim_delete_sq(sim, 1, start - 1000);
+    sim_io(sim, start);
+    expect_ratio(&sim->scope.vic, "1/4");
+    expect_after(sim, &start, 640, "1/1");
     g_free(sim);
 }
 
@@ -669,7 +713,9 @@ int main(int argc, char **argv)
         { "ratio/trial/another-load", test_trial_of_another_load },
         { "ratio/trial/at-most", test_trial_at_most },
         { "ratio/trial/begins-anew", test_trial_begins_anew },
-        { "ratio/trial/after-the-table", test_trial_after_the_table },
+        { "ratio/trial/falling-load", test_trial_of_a_falling_load },
+        { "ratio/trial/base", test_trial_base },
+        { "ratio/trial/mean", test_trial_mean },
         { "ratio/is-kept-exactly", test_ratio_is_kept },
         { "ratio/reasons-tell-the-case", test_reasons },
         { "ratio/starts-at-1", test_starts_at_1 },

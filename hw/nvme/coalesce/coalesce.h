@@ -207,7 +207,7 @@ typedef struct CintAction {
 
 /* How policy vic finds a ratio by trial. */
 typedef struct CintVicTrial {
-    uint64_t rate;          /* completions/s that are to be kept, 0: unknown */
+    uint64_t rate;          /* completions/s not to be lost, 0: unknown */
     uint32_t patience;      /* epochs without a step, after the next loss */
     uint32_t wait;          /* of them, still to come */
     bool stepped;           /* one more is skipped since the last epoch */
@@ -217,6 +217,7 @@ typedef struct CintVicTrial {
 typedef struct CintVicEpoch {
     int64_t start_ns;
     uint64_t completions;   /* in this epoch */
+    uint64_t cif;           /* the sum of the commands in flight at each */
     uint32_t up, skip;      /* deliver up of every skip; 0 in the first one */
     bool low_iops;          /* the ratio is 1 because of a low rate */
     CintVicTrial trial;

@@ -88,8 +88,8 @@ PARAM("vic-scope", vic_scope, ENUM, 0, 1, 0, NONE, FIELD,
 PARAM("vic-ratios", vic_ratios, ENUM, 0, 2, 0, NONE, FIELD,
       VALUES("full", "coarse", "adaptive"),
       "coarse: no iops-threshold and no ratio between 1 and 1/2, as an "
-      "early driver had it (vIC 5); adaptive: ratios by trial, as long as "
-      "the rate stays (vic)"),
+      "early driver had it (vIC 5); adaptive: ratios by trial, as long as no "
+      "more than 1/32 of the rate is lost (vic)"),
 PARAM("kick-window", kick_window_ns, UINT, 0, 1000000000, 0, NS, FIELD,
       NULL,
       "ns after a message in which a guest that has rung a doorbell since "

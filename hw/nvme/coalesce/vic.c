@@ -87,17 +87,17 @@ static void coarse_ratio(const CintConfig *config, CintVicEpoch *epoch,
 /*
  * Ratios by trial: which map from commands in flight to R is right vIC leaves
  * to experiments on the machine at hand, so here they are made. Each epoch one
- * more completion is skipped, as long as no fewer come: a guest that waits for
- * what is held submits less. A step that costs something is taken back, and
- * the next one has to wait twice as long.
+ * more completion is skipped, as long as about as many come as where each one
+ * interrupts: a guest that waits for what is held submits less. A step that
+ * costs too much is taken back, and the next one has to wait twice as long.
  */
-#define LOSS_SHARE      64      /* of the rate; less is chance */
+#define LOSS_SHARE      32      /* of the rate; less is chance */
 #define MOST_PATIENCE   64
 
 /* The most that may be skipped: who is held is a part of what is in flight. */
-static uint32_t most_skip(const CintConfig *config, uint32_t cif)
+static uint32_t most_skip(const CintConfig *config, uint64_t cif)
 {
-    uint32_t most = cif / config->cif_threshold;
+    uint64_t most = cif / config->cif_threshold;
 
     return config->max_skip && most > config->max_skip ? config->max_skip
                                                        : most;
@@ -115,21 +115,33 @@ static void be_patient(CintVicTrial *trial)
     trial->wait = trial->patience;
 }
 
+/*
+ * From where each one interrupts, of which the rate has to be known: losses
+ * that are small by themselves would add up.
+ */
+static uint32_t begin_trial(CintVicTrial *trial)
+{
+    *trial = (CintVicTrial) { .patience = trial->patience };
+    return 1;
+}
+
 /* What was done with @skip in the last epoch has given @iops. */
 static uint32_t tried(CintVicTrial *trial, uint32_t skip, uint64_t iops)
 {
     bool loss = is_loss(trial, iops);
 
-    if (trial->stepped && loss) {
+    if (loss && trial->stepped) {
         trial->stepped = false;
         be_patient(trial);
         return skip - 1;
     }
+    if (skip > 1 && (loss || !trial->rate)) {
+        return begin_trial(trial);
+    }
     if (trial->stepped) {
         trial->patience = 0;
     }
-    /* Without a step it is the load that has changed. */
-    if (loss || iops > trial->rate) {
+    if (skip == 1 || iops > trial->rate) {
         trial->rate = iops;
     }
     trial->stepped = !trial->wait;
@@ -138,10 +150,10 @@ static uint32_t tried(CintVicTrial *trial, uint32_t skip, uint64_t iops)
 }
 
 static void adaptive_ratio(const CintConfig *config, CintVicEpoch *epoch,
-                           uint32_t cif, uint64_t iops)
+                           uint64_t cif, uint64_t iops)
 {
     uint32_t most = most_skip(config, cif);
-    uint32_t skip = epoch->up == 1 && epoch->skip ? epoch->skip : 1;
+    uint32_t skip = epoch->skip ? epoch->skip : 1;
 
     epoch->low_iops = iops < config->iops_threshold;
     if (epoch->low_iops || !most) {
@@ -163,7 +175,7 @@ static void recalculate(const CintConfig *config, CintVicEpoch *epoch,
     uint64_t iops = epoch->completions * SECOND_NS / (now - epoch->start_ns);
 
     if (config->vic_ratios == CINT_VIC_RATIOS_ADAPTIVE) {
-        adaptive_ratio(config, epoch, cif, iops);
+        adaptive_ratio(config, epoch, epoch->cif / epoch->completions, iops);
     } else {
         epoch->trial = (CintVicTrial) { .rate = 0 };
         if (config->vic_ratios == CINT_VIC_RATIOS_COARSE) {
@@ -174,6 +186,7 @@ static void recalculate(const CintConfig *config, CintVicEpoch *epoch,
     }
     epoch->start_ns = now;
     epoch->completions = 0;
+    epoch->cif = 0;
 }
 
 static const char *vic_conflict(const CintConfig *config)
@@ -221,6 +234,7 @@ static CintVerdict vic_complete(CintCq *cq, int64_t now,
     uint32_t cif = commands_in_flight(cq);
 
     epoch->completions++;
+    epoch->cif += cif;
     if (now - epoch->start_ns > (int64_t)(cq->config.epoch_ms * MS_NS)) {
         recalculate(&cq->config, epoch, now, cif);
     }
