@@ -126,12 +126,17 @@ def block(name: str, number: int) -> bytes:
     return f"{name} {number:08} ".encode().ljust(BLOCK, b"#")
 
 
+def content(name: str) -> bytes:
+    """What a file has."""
+    return b"".join(block(name, number) for number in range(BLOCKS))
+
+
 def damaged(directory: Path) -> Path:
     """A file system whose every other block of each file is wrong in the copy that is read."""
     root = directory / "copies"
     root.mkdir()
     for name in READS:
-        (root / name).write_bytes(b"".join(block(name, n) for n in range(BLOCKS)))
+        (root / name).write_bytes(content(name))
     image = make_disk(directory / "copies.img", "mkfs.btrfs", "-q", "-d", "dup", "-m", "dup",
                       "-r", str(root), size=COPIES_SIZE)
     data = bytearray(image.read_bytes())
@@ -155,8 +160,8 @@ def test_a_damaged_copy_is_read_around(built: Path, checked_kernel: Path, tmp_pa
         for number, (name, script) in enumerate(READS.items(), 1):
             file = f"{COPIES}/{name}"
             guest.shell(f"set -e; {script.format(file=file)}", LIMIT_S)
-            expected = b"".join(block(name, n) for n in range(BLOCKS))
-            assert hashlib.sha256(expected).hexdigest() in guest.shell(f"{AFRESH} {file}"), name
+            expected = hashlib.sha256(content(name)).hexdigest()
+            assert expected in guest.shell(f"{AFRESH} {file}"), name
             assert f"corruption_errs {number * DAMAGED}\n" in guest.shell(ERRORS), name
         guest.shell(f"set -e; {SOUND}; umount {COPIES}; rmmod {module.NAME}")
 

@@ -102,9 +102,9 @@ static void try_next(Trial *trial, const ModelCqe *epoch)
     }
 }
 
-static uint32_t skip_by_trial(const Model *model)
+static uint32_t skip_by_trial(Model *model)
 {
-    const ModelCqe *now = newest((Model *)model);
+    const ModelCqe *now = newest(model);
     const ModelCqe *cqe;
     Trial trial = { .skip = 1 };
 

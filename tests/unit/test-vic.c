@@ -283,13 +283,19 @@ static void test_coarse(void)
     expect_determined(config, 64, "1/1");
 }
 
-/* Ends an epoch of 1 ms and 1 ns in which @n complete; then R is @want. */
-static void expect_after(Sim *sim, int64_t *start, unsigned n, const char *want)
+/* An epoch of 1 ms and 1 ns in which @n complete. */
+static void end_epoch(Sim *sim, int64_t *start, unsigned n)
 {
     sim_ios(sim, *start + 1000, 1000, n - 1);
     *start += MS + 1;
     sim_io(sim, *start);
     sim->nr_irqs = 0;
+}
+
+/* After it R is @want. */
+static void expect_after(Sim *sim, int64_t *start, unsigned n, const char *want)
+{
+    end_epoch(sim, start, n);
     expect_ratio(&sim->scope.vic, want);
 }
 
@@ -318,6 +324,15 @@ static Sim *start_trial(uint64_t iops_threshold, uint64_t max_skip)
     return sim;
 }
 
+static void expect_trial(const Epoch *epochs)
+{
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    expect_epochs(sim, &start, epochs);
+    g_free(sim);
+}
+
 /* A step is taken back where one in 32 is lost, and the next one waits. */
 static void test_trial(void)
 {
@@ -333,11 +348,8 @@ static void test_trial(void)
         { 900, "1/6" }, { 872, "1/7" }, { 871, "1/6" },
         { 0, NULL },
     };
-    Sim *sim = start_trial(0, 0);
-    int64_t start = 0;
 
-    expect_epochs(sim, &start, epochs);
-    g_free(sim);
+    expect_trial(epochs);
 }
 
 /*
@@ -353,11 +365,8 @@ static void test_trial_of_another_load(void)
         { 400, "1/1" }, { 400, "1/1" }, { 400, "1/2" },
         { 0, NULL },
     };
-    Sim *sim = start_trial(0, 0);
-    int64_t start = 0;
 
-    expect_epochs(sim, &start, epochs);
-    g_free(sim);
+    expect_trial(epochs);
 }
 
 /* One in a hundred is lost each epoch: the trial does not follow it down. */
@@ -368,11 +377,8 @@ static void test_trial_of_a_falling_load(void)
         { 960, "1/4" }, { 950, "1/1" }, { 940, "1/2" },
         { 0, NULL },
     };
-    Sim *sim = start_trial(0, 0);
-    int64_t start = 0;
 
-    expect_epochs(sim, &start, epochs);
-    g_free(sim);
+    expect_trial(epochs);
 }
 
 /* Where each one interrupts the last rate counts, better or worse. */
@@ -382,11 +388,8 @@ static void test_trial_base(void)
         { 640, "1/2" }, { 600, "1/1" }, { 500, "1/1" }, { 500, "1/2" },
         { 490, "1/3" }, { 480, "1/2" }, { 0, NULL },
     };
-    Sim *sim = start_trial(0, 0);
-    int64_t start = 0;
 
-    expect_epochs(sim, &start, epochs);
-    g_free(sim);
+    expect_trial(epochs);
 }
 
 /* Steps that all cost: they wait 1, 2, 4 ... 64 epochs, and 64 from then on. */
@@ -421,10 +424,7 @@ static void test_trial_at_most(void)
         int64_t start = 0;
 
         for (k = 0; k < 20; k++) {
-            sim_ios(sim, start + 1000, 1000, 99);
-            start += MS + 1;
-            sim_io(sim, start);
-            sim->nr_irqs = 0;
+            end_epoch(sim, &start, 100);
         }
         expect_after(sim, &start, 100, row[i].want);
         /* What could not be tried has cost nothing. */

@@ -31,10 +31,9 @@ class Check:
 
     def within(self, slack: float) -> bool:
         """Whether the aim is met but for a factor; or the worst known, where that is further."""
-        if self._reaches(self.aim, slack) or self.known is None:
+        if self.known is None or replace(self, value=self.known.worst)._reaches(self.aim, slack):
             return self._reaches(self.aim, slack)
-        further = not replace(self, value=self.known.worst)._reaches(self.aim, slack)
-        return further and self._reaches(self.known.worst, slack)
+        return self._reaches(self.known.worst, slack)
 
     @property
     def passed(self) -> bool:
