@@ -686,6 +686,14 @@ def test_parts_of_a_program_have_its_disk_and_names_of_their_own() -> None:
     assert programs.disks([figure, figure, SMALL]) == [whole.disk]
 
 
+def test_a_guest_has_the_disk_of_one_program() -> None:
+    """A second program would run on the first one's disk."""
+    one, two = (programs.part(name, name, "a part", "true", 5) for name in ("kvell", "sqlite"))
+    for works in ((one, two), (one, jobs.SYNC), (jobs.SYNC, one)):
+        with pytest.raises(CintError, match=f"{works[0].name} and {works[1].name}: not in one"):
+            assert settings_of(Group(runs("default"), works), Run("default"), quick=False).app
+
+
 def test_disks_are_looked_up_before_the_first_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """What they cost is said, and a package that is missing refused, before a minute is spent."""
     done: list[tuple[str, str]] = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cint.device import properties, scale
+from cint.errors import CintError
 from cint.guest import vm
 from cint.measure.apps import App
 from cint.measure.arms import Arm
@@ -75,8 +76,17 @@ class Settings:
 
     @property
     def app(self) -> App | None:
-        """A person's own program, if that is the workload; it is the only one then."""
-        return self.workloads[0].app
+        """A person's own program, if that is the workload; of several parts of one the first.
+
+        :class:`CintError` where the others begin with another disk: a guest has one.
+        """
+        first = self.workloads[0].app
+        for workload in self.workloads[1:]:
+            other = workload.app
+            if (first and first.disk) != (other and other.disk):
+                raise CintError(f"{self.workloads[0].name} and {workload.name}: not in one guest, "
+                                "which begins with the disk of one program")
+        return first
 
     @property
     def cost_applied_ns(self) -> int:

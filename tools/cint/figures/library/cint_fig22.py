@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """cinterrupts, Figure 22: RocksDB's get, alone and beside a writer."""
 
-from cint.figures import programs, reading
+from cint.figures import programs, reading, rocksdb
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
 from cint.figures.library.cint_fig23 import NO_HINTS, RATE
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
@@ -11,9 +11,7 @@ THREADS = (4, 8)
 LOADS = ("readrandom", "readwhilewriting")
 #: Of the threads together: the more there are the fewer each takes.
 READS = 8000
-#: As in the paper's run: adaptive waits for as long as is best with the drive.
-RUNS = (Run("default"), Run("adaptive:delta=6us,thr=32", "adaptive"),
-        Run("cint:delta=15us,thr=32", "cint"))
+RUNS = (Run("default"), Run(rocksdb.ADAPTIVE, "adaptive"), Run(rocksdb.CINT, "cint"))
 #: The labels of the drawing: us of a get and thousands a second, of cint, default and adaptive.
 PAPER = {("readrandom", 4): ((35, 33, 39), (94, 100, 85)),
          ("readrandom", 8): ((64, 64, 72), (112, 119, 109)),
@@ -21,26 +19,20 @@ PAPER = {("readrandom", 4): ((35, 33, 39), (94, 100, 85)),
          ("readwhilewriting", 8): ((124, 128, 149), (19, 20, 20))}
 
 #: Each begins with the store as it was prepared, whose files RocksDB does not change in place.
-#: db_bench's own histogram has how long a get took, and its mean.
-COMMAND = """
+BEGIN = """
 rm -rf $DATA/now
 cp -al $DATA/db $DATA/now
-db_bench --benchmarks={load} --use_existing_db=1 --db=$DATA/now --num=500000 --reads={reads} \
-    --value_size=400 --threads={threads} --compression_type=none --use_direct_reads=1 \
-    --disable_auto_compactions=1 --cache_size=1048576 --histogram=1 --seed=$SEED > /tmp/out 2>&1 \
-    || {{ cat /tmp/out >&2; exit 1; }}
-awk '
-  $1 == "{load}" {{ print "cint-metric throughput", $5, "1/s" }}
-  /^Microseconds per/ {{ of_reads = $3 == "read:" }}
-  of_reads && $1 == "Count:" {{ print "cint-metric count", $2; print "cint-metric mean", $4, "us" }}
-  of_reads && $1 == "Percentiles:" {{ print "cint-metric p50", $3, "us" }}' /tmp/out
 """
+OPTIONS = ("--use_existing_db=1 --db=$DATA/now --num=500000 --reads={reads} --value_size=400 "
+           "--threads={threads} --use_direct_reads=1 --disable_auto_compactions=1 "
+           "--cache_size=1048576")
 
 
 def command(load: str, threads: int) -> str:
     # db_bench's writer is a further thread, the paper's is one of them
     readers = threads - (load == "readwhilewriting")
-    return COMMAND.format(load=load, reads=READS // readers, threads=readers)
+    options = OPTIONS.format(reads=READS // readers, threads=readers)
+    return BEGIN + rocksdb.bench(load, options) + rocksdb.told(load, "read")
 
 
 def group(threads: int) -> Group:

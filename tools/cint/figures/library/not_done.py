@@ -4,10 +4,6 @@
 from cint.figures.model import NotDone
 
 NOT_DONE = (
-    NotDone("cint-tab3", "apps", "RocksDB with annotations",
-            "its flushes would have to be unmarked, by rules of the preload library"),
-    NotDone("cint-tab6", "apps", "RocksDB beside a tool that dumps a database",
-            "the distribution's tools read 256 KiB at a time, with few interrupts to save"),
     NotDone("lm-410", "vault", "direct I/O of Linux 4.9 and 4.10",
             "compares two kernels' ways of direct I/O, both long gone"),
     NotDone("spdk-tab1", "apps", "RocksDB on SPDK's file system",
@@ -15,8 +11,6 @@ NOT_DONE = (
     NotDone("blk-fig12", "blk-switch", "more than 100 Gb/s", "needs two networks of that speed"),
     NotDone("blk-fig14", "apps", "RocksDB beside T-apps",
             "needs RocksDB's disk and a second namespace for T in one guest of six CPUs"),
-    NotDone("vic-tab7", "apps", "SQLIOSim and GSBlaster",
-            "both run on Windows only; a proxy of their loads has not been written yet"),
     NotDone("vic-tab8", "apps", "TPC-C; also Table 9, Figures 3 and 4",
             "apps/postgres.toml has a database server, but no TPC-C, and the array has 45 disks"),
 )

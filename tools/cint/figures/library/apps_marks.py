@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program that marks its own I/O: what that gains over the kernel's marks."""
+
+from cint.figures import programs, reading
+from cint.figures.checks import Check, at_least, at_most, instead
+from cint.figures.model import Column, Figure, Group, Panel, Run, Series
+from cint.figures.values import Expr, value
+from cint.measure import workloads
+
+RUNS = (Run("default"), Run("adaptive"), Run("cint"))
+WORK = workloads.of_app(programs.described("marks"))
+#: Lookups that somebody waits for, beside a scan: by an io_uring in C, by threads in Python.
+LANGUAGES = ("c", "py")
+
+
+def gain(policy: str, language: str, what: str) -> Expr:
+    """Its own marks against the kernel's: of a lookup's time, or of the scan's reads."""
+    cell, unit = f"marks.{language}.{what}", "us" if what == "lookup" else "per_s"
+    return value(f"marked_{unit}", policy, cell) / value(f"usual_{unit}", policy, cell)
+
+
+FIGURE = Figure(
+    "apps-marks", "apps", "A program that marks its own I/O", "docs/mark-your-io.md",
+    "Lookups that somebody waits for run beside a scan that nobody waits for. The program says so "
+    "with a flag in each call.",
+    groups=(Group(RUNS, (WORK,), read=reading.told),),
+    checks=(),
+    panels=tuple(
+        Panel(title, "its own marks against the kernel's", tuple(
+            Series(policy, [(language, gain(policy, language, what)) for language in LANGUAGES])
+            for policy in ("default", "adaptive", "cint")))
+        for title, what in (("time of a lookup", "lookup"), ("reads of the scan", "scan"))),
+    columns=(Column("lookup, kernel's marks, us", "usual_us"),
+             Column("lookup, its own, us", "marked_us"),
+             Column("scan, kernel's marks, k/s", "usual_per_s", 1e-3),
+             Column("scan, its own, k/s", "marked_per_s", 1e-3),
+             Column("messages for an I/O", "irqs_per_io")),
+    slow=True,
+)
