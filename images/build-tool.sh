@@ -4,7 +4,7 @@
 # Usage: build-tool.sh NAME OUTPUT
 #
 # Builds a tool of the guest from the C files in NAME/ beside this script, such as
-# hintio or kvstore: one static, stripped binary, without meson.  CC may name a compiler
+# hintio: one static, stripped binary, without meson.  CC may name a compiler
 # wrapper such as "ccache gcc".
 set -eu
 

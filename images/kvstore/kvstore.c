@@ -19,11 +19,12 @@
 #define CACHE_MOST (1ull << 40)
 #define OPS_MOST (1ull << 40)
 #define RATE_MOST 1000000000ull
+#define IRQ_COST_MOST 1000000ull
 
 static const char help[] =
 "Usage: kvstore load|run|check [OPTION...] FILE\n"
-"A key-value store with its clients, on a file or a disk. load makes it, run lets\n"
-"clients use it and says how long that took, check reads all of it.\n"
+"A key-value store with its clients, on a file, a disk or a controller. load makes it,\n"
+"run lets clients use it and says how long that took, check reads all of it.\n"
 "\n"
 "load:\n"
 "  --records=N           that it begins with (65536)\n"
@@ -32,9 +33,9 @@ static const char help[] =
 "                        (1024)\n"
 "  --workers=N           threads that share the keys (2)\n"
 "run:\n"
-"  --workload=LETTER     of YCSB: a (half updates), b (5 % updates), c (reads),\n"
+"  --workload=NAME       of YCSB: a (half updates), b (5 % updates), c (reads),\n"
 "                        d (5 % inserts, reads of the newest), e (scans, 5 % inserts),\n"
-"                        f (half read-modify-write) (a)\n"
+"                        f (half read-modify-write); insert, update: nothing else (a)\n"
 "  --ops=N               operations (20000)\n"
 "  --warm=N              operations before these, which are not counted (0)\n"
 "  --injectors=N         threads that stand for clients (4)\n"
@@ -50,17 +51,26 @@ static const char help[] =
 "  --hints=kernel|none|urgent|barrier\n"
 "                        whom the device is to tell at once: the kernel's own rules\n"
 "                        decide; nobody; each I/O; the last of each batch (kernel)\n"
+"  --sync                a write has ended when it is on the medium, past caches\n"
 "  --pin                 each worker stays on the CPU of its number\n"
 "  --seed=N              of what is asked for (1)\n"
 "  --label=WORD          begins the names of what is told (none)\n"
 "  --percentiles=LIST    of the times (50,99,99.9)\n"
 "all:\n"
-"  --buffered            through the page cache instead of O_DIRECT\n"
+"  --engine=kernel|user:poll|user:interrupt|user:coalesced\n"
+"                        who drives: the kernel; or this process, and FILE is the PCI\n"
+"                        address of a controller that vfio-pci has (cintio bind), with\n"
+"                        the store on its namespace 1: a worker has a queue pair, and\n"
+"                        looks at it, or sleeps until an interrupt, or until that of\n"
+"                        its batch's last (kernel)\n"
+"  --irq-cost=NS         user: spend so much more on each interrupt (0)\n"
+"  --buffered            kernel: through the page cache instead of O_DIRECT\n"
 "\n"
 "What it tells are lines `cint-metric NAME VALUE UNIT`: times by operation, and of all\n"
-"together; also how many interrupts the I/O queues of NVMe drives had meanwhile, and how\n"
-"busy the CPUs were. Every item that is read is verified: its checksum, its key and its\n"
-"version. So is all of the file before a run and after it.\n"
+"together; also how many interrupts the I/O queues of NVMe drives had meanwhile, how busy\n"
+"the CPUs were (cpu, of all of them), and how much of one of them the store's threads had\n"
+"(own_cpu). Every item that is read is verified: its checksum, its key and its version. So\n"
+"is all of the file before a run and after it.\n"
 "\n"
 "Exit status: 0 done, 1 failed or items damaged, 2 wrong usage, 77 the kernel has no\n"
 "hints.\n";
@@ -69,6 +79,9 @@ static const char *const actions[] = { "load", "run", "check", NULL };
 static const char *const hint_names[] = {
     "kernel", "none", "urgent", "barrier", NULL
 };
+static const char *const engine_names[] = {
+    "kernel", "user:poll", "user:interrupt", "user:coalesced", NULL
+};
 static const char *const keys_names[] = { "published", "uniform", NULL };
 
 enum action { LOAD, RUN, CHECK };
@@ -76,8 +89,9 @@ enum action { LOAD, RUN, CHECK };
 enum {
     OPT_RECORDS = 1, OPT_RESERVE, OPT_ITEM_SIZE, OPT_WORKERS, OPT_WORKLOAD,
     OPT_OPS, OPT_WARM, OPT_INJECTORS, OPT_INFLIGHT, OPT_RATE, OPT_DEPTH,
-    OPT_CACHE, OPT_KEYS, OPT_SCAN, OPT_HINTS, OPT_PIN, OPT_SEED,
-    OPT_LABEL, OPT_PERCENTILES, OPT_BUFFERED, OPT_HELP,
+    OPT_CACHE, OPT_KEYS, OPT_SCAN, OPT_HINTS, OPT_SYNC, OPT_PIN, OPT_SEED,
+    OPT_LABEL, OPT_PERCENTILES, OPT_ENGINE, OPT_IRQ_COST, OPT_BUFFERED,
+    OPT_HELP,
 };
 
 static const struct option options[] = {
@@ -96,10 +110,13 @@ static const struct option options[] = {
     { "keys", required_argument, NULL, OPT_KEYS },
     { "scan", required_argument, NULL, OPT_SCAN },
     { "hints", required_argument, NULL, OPT_HINTS },
+    { "sync", no_argument, NULL, OPT_SYNC },
     { "pin", no_argument, NULL, OPT_PIN },
     { "seed", required_argument, NULL, OPT_SEED },
     { "label", required_argument, NULL, OPT_LABEL },
     { "percentiles", required_argument, NULL, OPT_PERCENTILES },
+    { "engine", required_argument, NULL, OPT_ENGINE },
+    { "irq-cost", required_argument, NULL, OPT_IRQ_COST },
     { "buffered", no_argument, NULL, OPT_BUFFERED },
     { "help", no_argument, NULL, OPT_HELP },
     { NULL, 0, NULL, 0 },
@@ -108,13 +125,12 @@ static const struct option options[] = {
 struct plan {
     enum action action;
     const char *path;
-    bool buffered;
+    struct drive_options drive;
     struct shape shape;
     bool has_reserve;
     uint64_t ops, warm, cache;
     unsigned injectors;
     bool pin;
-    struct worker_options worker;
     struct inject_options inject;
     const char *label;
     double percentiles[PERCENTILES_MAX];
@@ -246,7 +262,7 @@ static void parse_hints(struct plan *p)
     if (hints < 0) {
         usage("--hints=%s: valid: kernel, none, urgent, barrier", optarg);
     }
-    p->worker.hints = hints;
+    p->drive.hints = hints;
 }
 
 static void parse_keys(struct plan *p)
@@ -261,9 +277,10 @@ static void parse_keys(struct plan *p)
 
 static void parse_workload(struct plan *p)
 {
-    p->inject.mix = optarg[0] && !optarg[1] ? mix_find(optarg[0]) : NULL;
+    p->inject.mix = mix_find(optarg);
     if (!p->inject.mix) {
-        usage("--workload=%s: valid: a, b, c, d, e, f", optarg);
+        usage("--workload=%s: valid: a, b, c, d, e, f, insert, "
+              "update", optarg);
     }
 }
 
@@ -311,7 +328,7 @@ static void parse_run(struct plan *p, int option)
         p->inject.rate = number("rate", 0, RATE_MOST);
         break;
     case OPT_DEPTH:
-        p->worker.depth = number("depth", 1, DEPTH_MAX);
+        p->drive.depth = number("depth", 1, DEPTH_MAX);
         break;
     case OPT_CACHE:
         p->cache = number("cache", PAGE_BYTES, CACHE_MOST);
@@ -324,6 +341,9 @@ static void parse_run(struct plan *p, int option)
         break;
     case OPT_HINTS:
         parse_hints(p);
+        break;
+    case OPT_SYNC:
+        p->drive.sync = true;
         break;
     case OPT_PIN:
         p->pin = true;
@@ -339,6 +359,39 @@ static void parse_run(struct plan *p, int option)
     }
 }
 
+static void parse_drive(struct plan *p, int option)
+{
+    int engine;
+
+    switch (option) {
+    case OPT_ENGINE:
+        engine = place_of(optarg, engine_names);
+        if (engine < 0) {
+            usage("--engine=%s: valid: kernel, user:poll, user:interrupt, "
+                  "user:coalesced", optarg);
+        }
+        p->drive.engine = engine;
+        break;
+    case OPT_IRQ_COST:
+        p->drive.irq_cost_ns = number("irq-cost", 0, IRQ_COST_MOST);
+        break;
+    default:
+        p->drive.buffered = true;
+    }
+}
+
+/* What only the kernel's driver has, and what only ours. */
+static void check_engine(const struct plan *p)
+{
+    if (p->drive.engine == ENGINE_KERNEL && p->drive.irq_cost_ns) {
+        usage("--irq-cost goes with --engine=user:interrupt and "
+              "user:coalesced");
+    }
+    if (p->drive.engine != ENGINE_KERNEL && p->drive.buffered) {
+        usage("--buffered goes with --engine=kernel");
+    }
+}
+
 static void parse_one(struct plan *p, int option)
 {
     if (option == OPT_HELP) {
@@ -349,8 +402,8 @@ static void parse_one(struct plan *p, int option)
         /* getopt has said what is wrong */
         exit(EXIT_USAGE);
     }
-    if (option == OPT_BUFFERED) {
-        p->buffered = true;
+    if (option >= OPT_ENGINE) {
+        parse_drive(p, option);
     } else if (option <= OPT_WORKERS) {
         if (p->action != LOAD) {
             usage("--%s is decided by kvstore load", options[option - 1].name);
@@ -384,6 +437,7 @@ static void parse(struct plan *p, int argc, char **argv)
     if (optind != argc - 1) {
         usage("give one file; see kvstore --help");
     }
+    check_engine(p);
     p->path = argv[optind];
     if (!p->has_reserve) {
         p->shape.reserve = p->shape.records / 8;
@@ -402,7 +456,7 @@ struct running {
 
 static void check_cache(const struct plan *p, const struct store *store)
 {
-    uint64_t least = (uint64_t)store->shape.workers * (p->worker.depth + 1) *
+    uint64_t least = (uint64_t)store->shape.workers * (p->drive.depth + 1) *
                      PAGE_BYTES;
 
     if (p->cache < least) {
@@ -420,7 +474,7 @@ static void check_room(const struct plan *p, const struct store *store)
                     atomic_load(&store->there);
 
     if (wanted > room) {
-        usage("--ops=%" PRIu64 ": workload %c would insert some %" PRIu64
+        usage("--ops=%" PRIu64 ": workload %s would insert some %" PRIu64
               " records, and the store has room for %" PRIu64 "; valid: fewer "
               "operations, or kvstore load with a larger --reserve", p->ops,
               p->inject.mix->name, wanted, room);
@@ -431,9 +485,9 @@ static void start(struct running *run)
 {
     const struct plan *p = run->plan;
     unsigned workers = run->store.shape.workers;
-    struct worker_options worker = p->worker;
+    struct worker_options worker = { .cpu = -1 };
     struct inject_options inject = p->inject;
-    unsigned shared = 4 * worker.depth * workers / p->injectors;
+    unsigned shared = 4 * p->drive.depth * workers / p->injectors;
 
     worker.cache_pages = p->cache / PAGE_BYTES / workers;
     inject.inflight = inject.inflight ? inject.inflight : shared ? shared : 1;
@@ -542,7 +596,7 @@ static struct counts total(const struct running *run)
 }
 
 /* Nothing of a machine that has no NVMe drive, or does not count. */
-static void tell_machine(const struct plan *p, uint64_t ios,
+static void tell_machine(const struct plan *p, uint64_t ios, uint64_t took_ns,
                          const struct machine *before,
                          const struct machine *after)
 {
@@ -556,6 +610,7 @@ static void tell_machine(const struct plan *p, uint64_t ios,
     if (ticks) {
         tell(p, "%", "cpu", 100.0 * (after->busy - before->busy) / ticks);
     }
+    tell(p, "%", "own_cpu", 100.0 * (after->own_ns - before->own_ns) / took_ns);
 }
 
 static void tell_all(const struct running *run, uint64_t took_ns,
@@ -575,7 +630,7 @@ static void tell_all(const struct running *run, uint64_t took_ns,
     tell(p, "%", "hits", counts.requests ?
          100.0 * counts.hits / counts.requests : 0);
     tell(p, "", "verified", counts.verified);
-    tell_machine(p, ios, before, after);
+    tell_machine(p, ios, took_ns, before, after);
 }
 
 static uint64_t entries(const struct store *store)
@@ -609,7 +664,7 @@ static int do_load(const struct plan *p)
 {
     static struct store store;
 
-    store_load(&store, p->path, p->shape, p->buffered);
+    store_load(&store, p->path, p->shape, p->drive);
     tell(p, "", "loaded", p->shape.records);
     store_close(&store);
     return EXIT_SUCCESS;
@@ -620,7 +675,7 @@ static int do_check(const struct plan *p)
     static struct store store;
 
     /* that is what checks it */
-    store_open(&store, p->path, p->buffered);
+    store_open(&store, p->path, p->drive);
     tell(p, "", "items", entries(&store));
     store_close(&store);
     return EXIT_SUCCESS;
@@ -633,7 +688,7 @@ static int do_run(const struct plan *p)
     uint64_t took_ns;
 
     run.plan = p;
-    store_open(&run.store, p->path, p->buffered);
+    store_open(&run.store, p->path, p->drive);
     check_cache(p, &run.store);
     check_room(p, &run.store);
     start(&run);
@@ -661,8 +716,8 @@ int main(int argc, char **argv)
         .ops = 20000,
         .cache = 8 << 20,
         .injectors = 4,
-        .worker = { .depth = 64 },
-        .inject = { .mix = mix_find('a'), .scan_least = 1, .scan_most = 100,
+        .drive = { .depth = 64 },
+        .inject = { .mix = mix_find("a"), .scan_least = 1, .scan_most = 100,
                     .seed = 1 },
         .percentiles = { 50, 99, 99.9 },
         .percentile_count = 3,

@@ -5,16 +5,23 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LINE_BYTES 4096
 
-/* A line ends with its handler's name: nvme0q1 is the first I/O queue's. */
+/*
+ * A line ends with its handler's name: nvme0q1 is the first I/O queue's, and
+ * where a process drives, vfio-msix[1](0000:00:03.0).
+ */
 static bool is_queue(const char *line)
 {
     const char *name = strrchr(line, ' ');
-    unsigned drive, queue;
+    unsigned drive, queue = 0;
     char more = '\n';
 
+    if (name && sscanf(name, " vfio-msix[%u]", &queue) == 1) {
+        return queue > 0;
+    }
     return name && sscanf(name, " nvme%uq%u%c", &drive, &queue, &more) >= 2 &&
            queue > 0 && more == '\n';
 }
@@ -73,8 +80,11 @@ struct machine machine_look(void)
     FILE *interrupts = fopen("/proc/interrupts", "r");
     FILE *stat = fopen("/proc/stat", "r");
     struct machine machine;
+    struct timespec own;
 
     machine_read(&machine, interrupts, stat);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+    machine.own_ns = own.tv_sec * 1000000000ull + own.tv_nsec;
     if (interrupts) {
         fclose(interrupts);
     }

@@ -3,22 +3,25 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 const char *const op_names[] = { "read", "update", "insert", "scan", "rmw" };
 
 static const struct mix mixes[] = {
-    { 'a', KEYS_ZIPFIAN, { [OP_READ] = 50, [OP_UPDATE] = 50 } },
-    { 'b', KEYS_ZIPFIAN, { [OP_READ] = 95, [OP_UPDATE] = 5 } },
-    { 'c', KEYS_ZIPFIAN, { [OP_READ] = 100 } },
-    { 'd', KEYS_LATEST, { [OP_READ] = 95, [OP_INSERT] = 5 } },
-    { 'e', KEYS_ZIPFIAN, { [OP_SCAN] = 95, [OP_INSERT] = 5 } },
-    { 'f', KEYS_ZIPFIAN, { [OP_READ] = 50, [OP_RMW] = 50 } },
+    { "a", KEYS_ZIPFIAN, { [OP_READ] = 50, [OP_UPDATE] = 50 } },
+    { "b", KEYS_ZIPFIAN, { [OP_READ] = 95, [OP_UPDATE] = 5 } },
+    { "c", KEYS_ZIPFIAN, { [OP_READ] = 100 } },
+    { "d", KEYS_LATEST, { [OP_READ] = 95, [OP_INSERT] = 5 } },
+    { "e", KEYS_ZIPFIAN, { [OP_SCAN] = 95, [OP_INSERT] = 5 } },
+    { "f", KEYS_ZIPFIAN, { [OP_READ] = 50, [OP_RMW] = 50 } },
+    { "insert", KEYS_LATEST, { [OP_INSERT] = 100 } },
+    { "update", KEYS_ZIPFIAN, { [OP_UPDATE] = 100 } },
 };
 
-const struct mix *mix_find(char name)
+const struct mix *mix_find(const char *name)
 {
     for (size_t i = 0; i < sizeof(mixes) / sizeof(mixes[0]); i++) {
-        if (mixes[i].name == name) {
+        if (!strcmp(mixes[i].name, name)) {
             return &mixes[i];
         }
     }

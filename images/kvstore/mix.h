@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What clients ask for: the core workloads A to F of YCSB, with their published
- * shares and distributions of keys.
+ * shares and distributions of keys, and two of one operation.
  */
 #ifndef KVSTORE_MIX_H
 #define KVSTORE_MIX_H
@@ -21,13 +21,13 @@ extern const char *const op_names[];
 enum keys { KEYS_ZIPFIAN, KEYS_LATEST };
 
 struct mix {
-    char name;
+    const char *name;
     enum keys keys;
     unsigned percent[OPS];      /* of all operations, together 100 */
 };
 
-/* The workload of that letter, a to f; NULL if there is none. */
-const struct mix *mix_find(char name);
+/* The workload of that name: a to f, insert, update; NULL if there is none. */
+const struct mix *mix_find(const char *name);
 
 enum op mix_op(const struct mix *mix, struct random *r);
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define _FILE_OFFSET_BITS 64
 #include "store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hash.h"
 #include "util.h"
@@ -93,15 +89,25 @@ static void lay_out(struct store *store)
                                  sizeof(*store->arrived));
 }
 
-static void begin(struct store *store, const char *path, int flags,
-                  bool buffered)
+static void begin(struct store *store, const char *path,
+                  struct drive_options options, bool create)
 {
     *store = (struct store) { .path = path };
     pthread_mutex_init(&store->there_lock, NULL);
-    store->fd = open(path, flags | O_CLOEXEC | (buffered ? 0 : O_DIRECT), 0644);
-    if (store->fd < 0) {
-        util_fail("%s: %s%s", path, strerror(errno), errno == EINVAL ?
-                  "; where there is no O_DIRECT: --buffered" : "");
+    store->drive = drive_open(path, options, create);
+}
+
+/* A file has as many bytes as are written. */
+static void check_room(const struct store *store, const char *what)
+{
+    const struct region *last = &store->regions[store->shape.workers - 1];
+    uint64_t bytes = (last->first_page + last->pages) * PAGE_BYTES;
+
+    if (store->drive->bytes && bytes > store->drive->bytes) {
+        util_fail("%s: the store %s %" PRIu64 " bytes, and the namespace has %"
+                  PRIu64 "; valid: kvstore load with fewer --records, or a "
+                  "smaller --reserve or --item-size", store->path, what, bytes,
+                  store->drive->bytes);
     }
 }
 
@@ -112,32 +118,10 @@ void store_close(struct store *store)
     }
     free(store->arrived);
     pthread_mutex_destroy(&store->there_lock);
-    close(store->fd);
+    drive_close(store->drive);
 }
 
 /* ---- pieces of the file ------------------------------------------------- */
-
-static void write_piece(struct store *store, const void *data, size_t bytes,
-                        uint64_t at)
-{
-    ssize_t done = pwrite(store->fd, data, bytes, at);
-
-    if (done != (ssize_t)bytes) {
-        util_fail("%s: write: %s", store->path,
-                  done < 0 ? strerror(errno) : "no space left");
-    }
-}
-
-static void read_piece(struct store *store, void *data, size_t bytes,
-                       uint64_t at)
-{
-    ssize_t done = pread(store->fd, data, bytes, at);
-
-    if (done != (ssize_t)bytes) {
-        util_fail("%s: read at %" PRIu64 ": %s", store->path, at,
-                  done < 0 ? strerror(errno) : "the file ends there");
-    }
-}
 
 static uint64_t head_sum(const struct head *head)
 {
@@ -146,33 +130,39 @@ static uint64_t head_sum(const struct head *head)
 
 static void write_head(struct store *store)
 {
-    struct head *head = util_pages(PAGE_BYTES);
+    struct memory memory;
+    struct head *head;
 
+    drive_get(store->drive, PAGE_BYTES, &memory);
+    head = (struct head *)memory.data;
     head->magic = MAGIC;
     head->shape = store->shape;
     head->sum = head_sum(head);
-    write_piece(store, head, PAGE_BYTES, 0);
-    free(head);
+    drive_write(store->drive, &memory, PAGE_BYTES, 0);
+    drive_put(store->drive, &memory);
 }
 
 static void read_head(struct store *store)
 {
-    struct head *head = util_pages(PAGE_BYTES);
+    struct memory memory;
+    const struct head *head;
 
-    read_piece(store, head, PAGE_BYTES, 0);
+    drive_get(store->drive, PAGE_BYTES, &memory);
+    head = (struct head *)memory.data;
+    drive_read(store->drive, &memory, PAGE_BYTES, 0);
     if (head->magic != MAGIC || head->sum != head_sum(head)) {
         util_fail("%s: this is no store, or its first page is damaged; "
                   "kvstore load makes one", store->path);
     }
     store->shape = head->shape;
-    free(head);
+    drive_put(store->drive, &memory);
 }
 
 /* ---- loading ------------------------------------------------------------ */
 
 /* What is next in a region, and not yet written. */
 struct filling {
-    uint8_t *data;
+    struct memory memory;
     uint32_t slot, done_pages;
 };
 
@@ -182,9 +172,9 @@ static void flush(struct store *store, const struct region *region,
     uint32_t left = region->pages - to->done_pages;
     uint32_t pages = left < PIECE_PAGES ? left : PIECE_PAGES;
 
-    write_piece(store, to->data, (size_t)pages * PAGE_BYTES,
+    drive_write(store->drive, &to->memory, (size_t)pages * PAGE_BYTES,
                 (region->first_page + to->done_pages) * PAGE_BYTES);
-    memset(to->data, 0, PIECE_PAGES * PAGE_BYTES);
+    memset(to->memory.data, 0, PIECE_PAGES * PAGE_BYTES);
     to->done_pages += pages;
 }
 
@@ -194,7 +184,7 @@ static void put(struct store *store, struct filling *fillings, uint64_t key)
     unsigned worker = store_worker(store, key);
     struct filling *to = &fillings[worker];
 
-    item_fill((struct item *)(to->data + to->slot++ % in_piece *
+    item_fill((struct item *)(to->memory.data + to->slot++ % in_piece *
                               store->shape.item_bytes),
               store->shape.item_bytes, key, 1);
     if (to->slot % in_piece == 0) {
@@ -203,15 +193,16 @@ static void put(struct store *store, struct filling *fillings, uint64_t key)
 }
 
 void store_load(struct store *store, const char *path, struct shape shape,
-                bool buffered)
+                struct drive_options options)
 {
     struct filling fillings[WORKERS_MAX] = { 0 };
 
-    begin(store, path, O_RDWR | O_CREAT, buffered);
+    begin(store, path, options, true);
     store->shape = shape;
     lay_out(store);
+    check_room(store, "would need");
     for (unsigned i = 0; i < shape.workers; i++) {
-        fillings[i].data = util_pages(PIECE_PAGES * PAGE_BYTES);
+        drive_get(store->drive, PIECE_PAGES * PAGE_BYTES, &fillings[i].memory);
     }
     for (uint64_t i = 0; i < shape.records; i++) {
         put(store, fillings, store_key(i));
@@ -221,12 +212,10 @@ void store_load(struct store *store, const char *path, struct shape shape,
         while (fillings[i].done_pages < store->regions[i].pages) {
             flush(store, &store->regions[i], &fillings[i]);
         }
-        free(fillings[i].data);
+        drive_put(store->drive, &fillings[i].memory);
     }
     write_head(store);
-    if (fsync(store->fd)) {
-        util_fail("%s: fsync: %s", path, strerror(errno));
-    }
+    drive_settle(store->drive);
 }
 
 /* ---- reading all -------------------------------------------------------- */
@@ -237,20 +226,22 @@ static void each_slot(struct store *store, const struct region *region,
                       visit call, void *with)
 {
     uint32_t in_page = store_slots_in_page(store);
-    uint8_t *data = util_pages(PIECE_PAGES * PAGE_BYTES);
+    struct memory memory;
 
+    drive_get(store->drive, PIECE_PAGES * PAGE_BYTES, &memory);
     for (uint32_t page = 0; page < region->pages; page += PIECE_PAGES) {
         uint32_t left = region->pages - page;
         uint32_t pages = left < PIECE_PAGES ? left : PIECE_PAGES;
 
-        read_piece(store, data, (size_t)pages * PAGE_BYTES,
+        drive_read(store->drive, &memory, (size_t)pages * PAGE_BYTES,
                    (region->first_page + page) * PAGE_BYTES);
         for (uint32_t i = 0; i < pages * in_page; i++) {
             call(with, page * in_page + i,
-                 (const struct item *)(data + i * store->shape.item_bytes));
+                 (const struct item *)(memory.data +
+                                       i * store->shape.item_bytes));
         }
     }
-    free(data);
+    drive_put(store->drive, &memory);
 }
 
 struct taking {
@@ -317,11 +308,13 @@ static void find_records(struct store *store)
     }
 }
 
-void store_open(struct store *store, const char *path, bool buffered)
+void store_open(struct store *store, const char *path,
+                struct drive_options options)
 {
-    begin(store, path, O_RDWR, buffered);
+    begin(store, path, options, false);
     read_head(store);
     lay_out(store);
+    check_room(store, "has");
     for (unsigned i = 0; i < store->shape.workers; i++) {
         struct taking taking = { .store = store, .worker = i };
 

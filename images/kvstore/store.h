@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file: a page that says what it is, then a region of pages for each
- * worker, whose slots hold the items of its keys. Also what the worker knows of
- * its region: the index.
+ * The file, or the namespace: a page that says what it is, then a region of
+ * pages for each worker, whose slots hold the items of its keys. Also what the
+ * worker knows of its region: the index.
  */
 #ifndef KVSTORE_STORE_H
 #define KVSTORE_STORE_H
@@ -13,10 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drive.h"
 #include "index.h"
 #include "item.h"
 
-#define WORKERS_MAX 16
+#define WORKERS_MAX LANES_MAX
 #define RECORDS_MAX (1u << 28)
 
 /* What is decided when it is loaded. */
@@ -37,7 +38,7 @@ struct region {
 
 struct store {
     const char *path;
-    int fd;
+    struct drive *drive;
     struct shape shape;
     struct region regions[WORKERS_MAX];
     atomic_ullong faults;       /* items that were not what they had to be */
@@ -64,10 +65,11 @@ uint64_t store_place(const struct store *store, const struct region *region,
 
 /* Makes the file, or begins it anew; the disk has all records then. */
 void store_load(struct store *store, const char *path, struct shape shape,
-                bool buffered);
+                struct drive_options options);
 
 /* Opens what was loaded; reads and checks all of it for the index. */
-void store_open(struct store *store, const char *path, bool buffered);
+void store_open(struct store *store, const char *path,
+                struct drive_options options);
 
 /*
  * Reads all of it again: each item must be there in the version that the index

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "worker.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "util.h"
 
@@ -234,89 +230,21 @@ static void admit(struct worker *w, struct request *r)
 
 /* ---- batches ------------------------------------------------------------ */
 
-static int flags_for(const struct worker *w, unsigned i)
-{
-    switch (w->options.hints) {
-    case HINTS_NONE:
-        return RWF_URGENT | RWF_BARRIER;
-    case HINTS_URGENT:
-        return RWF_URGENT;
-    case HINTS_BARRIER:
-        return i == w->in_batch - 1 ? RWF_BARRIER : RWF_URGENT | RWF_BARRIER;
-    default:
-        return 0;
-    }
-}
-
-static void fill(struct worker *w, unsigned i)
-{
-    const struct frame *f = w->batch[i];
-    bool is_read = f->state == FRAME_READ;
-
-    w->iocbs[i] = (struct iocb) {
-        .aio_lio_opcode = is_read ? IOCB_CMD_PREAD : IOCB_CMD_PWRITE,
-        .aio_fildes = w->store->fd,
-        .aio_buf = (uintptr_t)f->data,
-        .aio_nbytes = PAGE_BYTES,
-        .aio_offset = (w->region->first_page + f->page) * PAGE_BYTES,
-        .aio_rw_flags = flags_for(w, i),
-    };
-    *(is_read ? &w->counts.reads : &w->counts.writes) += 1;
-}
-
-static void fail_submit(const struct worker *w, int error)
-{
-    if (error == EOPNOTSUPP && w->options.hints != HINTS_KERNEL) {
-        fprintf(stderr, "kvstore: %s: this kernel has no completion hints "
-                "(RWF_URGENT, RWF_BARRIER); use --hints=kernel\n",
-                w->store->path);
-        _exit(EXIT_NO_HINTS);
-    }
-    util_fail("%s: io_submit: %s", w->store->path, strerror(error));
-}
-
 static void submit(struct worker *w)
 {
-    unsigned done = 0;
-
     for (unsigned i = 0; i < w->in_batch; i++) {
-        fill(w, i);
-    }
-    while (done < w->in_batch) {
-        long took = syscall(SYS_io_submit, w->aio, (long)w->in_batch - done,
-                            w->pointers + done);
+        const struct frame *f = w->batch[i];
+        bool is_read = f->state == FRAME_READ;
 
-        if (took <= 0) {
-            fail_submit(w, took < 0 ? errno : EAGAIN);
-        }
-        done += took;
+        w->ios[i] = (struct page_io) {
+            .is_read = is_read,
+            .data = f->data,
+            .at = (w->region->first_page + f->page) * PAGE_BYTES,
+        };
+        *(is_read ? &w->counts.reads : &w->counts.writes) += 1;
     }
+    lane_submit(w->lane, w->ios, w->in_batch);
     w->counts.batches++;
-}
-
-static void await(struct worker *w)
-{
-    long wanted = w->in_batch, got;
-
-    do {
-        got = syscall(SYS_io_getevents, w->aio, wanted, wanted, w->events,
-                      NULL);
-    } while (got < 0 && errno == EINTR);
-    if (got != wanted) {
-        util_fail("%s: io_getevents: %s", w->store->path,
-                  got < 0 ? strerror(errno) : "too few");
-    }
-    for (long i = 0; i < got; i++) {
-        const struct iocb *one = (struct iocb *)(uintptr_t)w->events[i].obj;
-
-        if (w->events[i].res != PAGE_BYTES) {
-            util_fail("%s: %s of a page at %" PRIu64 ": %s", w->store->path,
-                      one->aio_lio_opcode == IOCB_CMD_PREAD ? "read" : "write",
-                      (uint64_t)one->aio_offset,
-                      w->events[i].res < 0 ? strerror(-w->events[i].res) :
-                                             "not all of it");
-        }
-    }
 }
 
 /* The I/O of a page is done; who waited for it goes on. */
@@ -389,13 +317,13 @@ static void *work(void *of)
     struct request *r;
 
     while (take_what_came(w, &todo)) {
-        while (w->in_batch < w->options.depth && (r = requests_take(&todo))) {
+        while (w->in_batch < w->depth && (r = requests_take(&todo))) {
             admit(w, r);
         }
         if (w->in_batch) {
             submit(w);
             hand_back(w);
-            await(w);
+            lane_await(w->lane);
             settle_all(w);
         }
         if (!w->in_batch) {
@@ -407,30 +335,21 @@ static void *work(void *of)
 
 static void make_cache(struct worker *w)
 {
-    uint8_t *data = util_pages((size_t)w->options.cache_pages * PAGE_BYTES);
-
+    drive_get(w->store->drive, (size_t)w->options.cache_pages * PAGE_BYTES,
+              &w->memory);
     w->frames = util_zeroed(w->options.cache_pages, sizeof(*w->frames));
     w->frame_of = util_zeroed(w->region->pages + 1, sizeof(*w->frame_of));
     for (unsigned i = 0; i < w->options.cache_pages; i++) {
-        w->frames[i].data = data + (size_t)i * PAGE_BYTES;
+        w->frames[i].data = w->memory.data + (size_t)i * PAGE_BYTES;
         link_newest(w, &w->frames[i]);
     }
 }
 
-static void make_batch(struct worker *w)
+static void make_batch(struct worker *w, unsigned number)
 {
-    unsigned depth = w->options.depth;
-
-    w->batch = util_zeroed(depth, sizeof(*w->batch));
-    w->iocbs = util_zeroed(depth, sizeof(*w->iocbs));
-    w->pointers = util_zeroed(depth, sizeof(*w->pointers));
-    w->events = util_zeroed(depth, sizeof(*w->events));
-    for (unsigned i = 0; i < depth; i++) {
-        w->pointers[i] = &w->iocbs[i];
-    }
-    if (syscall(SYS_io_setup, depth, &w->aio)) {
-        util_fail("io_setup: %s", strerror(errno));
-    }
+    w->batch = util_zeroed(w->depth, sizeof(*w->batch));
+    w->ios = util_zeroed(w->depth, sizeof(*w->ios));
+    w->lane = lane_open(w->store->drive, number, &w->memory);
 }
 
 static void begin_thread(struct worker *w)
@@ -456,6 +375,7 @@ void worker_start(struct worker *w, struct store *store, unsigned number,
 {
     *w = (struct worker) {
         .store = store, .region = &store->regions[number], .options = options,
+        .depth = store->drive->options.depth,
         .clients = clients, .client_count = client_count,
     };
     pthread_mutex_init(&w->lock, NULL);
@@ -463,7 +383,7 @@ void worker_start(struct worker *w, struct store *store, unsigned number,
     w->times = util_zeroed(OPS, sizeof(*w->times));
     w->done = util_zeroed(client_count, sizeof(*w->done));
     make_cache(w);
-    make_batch(w);
+    make_batch(w, number);
     begin_thread(w);
 }
 
@@ -491,14 +411,12 @@ void worker_end(struct worker *w)
     pthread_cond_signal(&w->some_came);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
-    syscall(SYS_io_destroy, w->aio);
-    free(w->frames[0].data);
+    lane_close(w->lane);
+    drive_put(w->store->drive, &w->memory);
     free(w->frames);
     free(w->frame_of);
     free(w->batch);
-    free(w->iocbs);
-    free(w->pointers);
-    free(w->events);
+    free(w->ios);
     free(w->times);
     free(w->done);
     pthread_mutex_destroy(&w->lock);

@@ -7,7 +7,6 @@
 #ifndef KVSTORE_WORKER_H
 #define KVSTORE_WORKER_H
 
-#include <linux/aio_abi.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,18 +14,6 @@
 #include "hist.h"
 #include "mix.h"
 #include "store.h"
-
-#define DEPTH_MAX 1024u
-
-/*
- * Private flags of the cint guest's kernel; they are not upstream ABI. A kernel
- * without them answers EOPNOTSUPP. Both together mean: no hint at all, whatever
- * the kernel's own rules say.
- */
-#define RWF_URGENT  0x4000
-#define RWF_BARRIER 0x8000
-
-enum hints { HINTS_KERNEL, HINTS_NONE, HINTS_URGENT, HINTS_BARRIER };
 
 /* Several reads that end together, maybe of several workers' keys. */
 struct scan {
@@ -73,9 +60,7 @@ struct counts {
 };
 
 struct worker_options {
-    unsigned depth;             /* most I/Os of a batch, 1 to DEPTH_MAX */
-    unsigned cache_pages;       /* of each worker, more than depth */
-    enum hints hints;
+    unsigned cache_pages;       /* of each worker, more than a batch has */
     int cpu;                    /* that it may run on; -1: any */
 };
 
@@ -85,6 +70,7 @@ struct worker {
     struct store *store;
     struct region *region;
     struct worker_options options;
+    unsigned depth;             /* most I/Os of a batch */
     struct client *clients;
     unsigned client_count;
     pthread_t thread;
@@ -103,10 +89,9 @@ struct worker {
     uint32_t *frame_of;         /* by page: number + 1, or 0 */
     struct frame **batch;
     unsigned in_batch;
-    aio_context_t aio;
-    struct iocb *iocbs;
-    struct iocb **pointers;
-    struct io_event *events;
+    struct page_io *ios;
+    struct memory memory;       /* of all frames */
+    struct lane *lane;
 };
 
 /* Starts it. @clients and the store stay where they are until it has ended. */

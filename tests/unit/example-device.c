@@ -4,8 +4,11 @@
  * A controller for the examples of the user-space driver, and for "cintio
  * check", so that they run where there is none: what they open is the fake one,
  * in a thread that completes what it is given after a while, not quite in
- * order. FAKE_THR in the environment is cint.thr.
+ * order. In the environment FAKE_THR is cint.thr, FAKE_DISK a file that the
+ * disk is read from and written to when it is closed, and FAKE_FAIL the number
+ * of the command on an I/O queue that fails.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,6 +23,7 @@ static const struct cintio_ops *ops;
 static pthread_mutex_t device = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t thread;
 static _Atomic bool stop;
+static int to_fail;
 
 static void locked_write32(struct cintio *dev, uint32_t offset, uint32_t value)
 {
@@ -48,7 +52,9 @@ static void serve(unsigned qid, unsigned random, int64_t now)
     }
     fake->now = now;
     if (n && (cq->tail + 1) % cq->size != cq->head) {
-        fake_complete(fake, qid, random % MIN(n, 16), 0);
+        /* an error of the medium that cannot be recovered from */
+        fake_complete(fake, qid, random % MIN(n, 16),
+                      to_fail && !--to_fail ? 0x281 : 0);
     }
     while (cint_deadline(&cq->engine) != CINT_NO_DEADLINE &&
            cint_deadline(&cq->engine) <= now) {
@@ -73,14 +79,42 @@ static void *run(void *opaque)
     return NULL;
 }
 
+/* No such file, or the rest of a short one: zeros. */
+static void read_disk(void)
+{
+    const char *path = getenv("FAKE_DISK");
+    FILE *file = path ? fopen(path, "r") : NULL;
+
+    if (file) {
+        g_assert_cmpuint(fread(fake->disk, 1, FAKE_BLOCKS * FAKE_BLOCK, file),
+                         <=, FAKE_BLOCKS * FAKE_BLOCK);
+        fclose(file);
+    }
+}
+
+static void write_disk(void)
+{
+    const char *path = getenv("FAKE_DISK");
+    FILE *file = path ? fopen(path, "w") : NULL;
+
+    if (file) {
+        g_assert_cmpuint(fwrite(fake->disk, FAKE_BLOCK, FAKE_BLOCKS, file), ==,
+                         FAKE_BLOCKS);
+        fclose(file);
+    }
+}
+
 int example_open(const char *address, const struct cintio_options *options,
                  struct cintio **dev, struct cintio_error *err)
 {
     const char *thr = getenv("FAKE_THR");
+    const char *fail = getenv("FAKE_FAIL");
     int ret;
 
     (void)address;
     fake = fake_new();
+    read_disk();
+    to_fail = fail ? atoi(fail) : 0;
     if (thr) {
         fake->config.thr = atoi(thr);
     }
@@ -102,5 +136,6 @@ void example_close(struct cintio *dev)
     (void)dev;
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
+    write_disk();
     fake_free(fake);
 }

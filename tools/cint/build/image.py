@@ -18,8 +18,8 @@ _AGENT = paths.GUEST / "agent"
 _CINTIO = paths.GUEST / "cintio"
 _FIO_USER = paths.GUEST / "fio-user"
 _TOOLS = (paths.GUEST / "hintio", paths.GUEST / "slice", paths.GUEST / "vclock")
-#: Programs that a person's own disk can have (cint.measure.apps), and the image has not.
-_FOR_DISKS = (paths.GUEST / "kvstore",)
+#: A program that a person's own disk can have (cint.measure.apps), and the image has not.
+_KVSTORE = paths.GUEST / "kvstore"
 #: Application steering from user space, with a file of the guest kernel's patches in it.
 _STEERD = paths.GUEST / "steerd"
 
@@ -112,7 +112,7 @@ def _build_own(name: str, title: str, recipe_name: str, *words: str | Path,
     out = paths.GUEST / name
     recipe = paths.IMAGES / recipe_name
     parts = sorted((paths.IMAGES / name).glob("*.[ch]"))
-    if out in (_CINTIO, _FIO_USER):
+    if out in (_CINTIO, _FIO_USER, _KVSTORE):
         parts += sorted(paths.USERSPACE.glob("*.[ch]"))
     inputs = {"parts": steps.hash_files([recipe, *parts]), **({"of": of} if of else {})}
     stamp = steps.Stamp(name)
@@ -146,9 +146,10 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     worked = _build_fio(jobs, source)
     worked = nvme_cli.build() or worked
     worked = _build_own("agent", "Build the guest agent", "build-agent.sh") or worked
-    for tool in (*_TOOLS, *_FOR_DISKS):
+    for tool in _TOOLS:
         title = f"Build {tool.name} for the guest"
         worked = _build_own(tool.name, title, "build-tool.sh", tool.name) or worked
+    worked = _build_own("kvstore", "Build kvstore for the guest", "build-kvstore.sh") or worked
     worked = _build_steerd() or worked
     worked = _build_own("cintio", "Build cintio for the guest", "build-cintio.sh") or worked
     worked = _build_own("fio-user", "Link fio with the user-space driver", "build-fio-user.sh",
