@@ -218,6 +218,11 @@ def test_a_second_controller() -> None:
     drives = [args[i + 1] for i, a in enumerate(args) if a == "-blockdev"]
     assert [drive.split(",")[1] for drive in drives] == ["node-name=d0", "node-name=d1"]
     assert len(vm.machine_args(vm.Machine([("cint", "on")]))) == len(args) - 4
+    kept = vm.machine_args(vm.Machine([("cint", "on")], second=[("cint.thr", 8)],
+                                      second_kept=True))
+    drive, = [kept[i + 1] for i, a in enumerate(kept) if a == "-drive"]
+    assert {"id=d1", "snapshot=on"} <= set(drive.split(","))
+    assert [kept[i + 1] for i, a in enumerate(kept) if a == "-device"] == devices
 
 
 def test_trace_shorthand() -> None:

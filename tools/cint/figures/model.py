@@ -94,6 +94,8 @@ class Group:
     device_opts: str = ""
     #: The medium of a second controller, /dev/nvme1n1, if there is one.
     second: str = ""
+    #: Whether that keeps what is written to it, until the guest is off.
+    second_kept: bool = False
 
     def seconds(self, quick: bool) -> float:
         """Of each job."""

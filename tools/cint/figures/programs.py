@@ -30,6 +30,13 @@ def part(program: str, name: str, title: str, run: str, limit_s: int) -> Workloa
     return workloads.of_app(described(program).part(name, title, run, limit_s))
 
 
+def tools(*names: str) -> App:
+    """No program of apps/: a disk with these of the project's own (paths.GUEST), and no data."""
+    disk = Disk(f"the figure's disk with {', '.join(names)}", appdisk.RELEASES[0], (), "ext4",
+                512 << 20, tuple(paths.GUEST / name for name in names))
+    return App(paths.ROOT, ", ".join(names), disk, "", 1, 512)
+
+
 def disks(figures: Iterable[Figure]) -> list[Disk]:
     """What the guests of these figures begin with, each once."""
     return list(dict.fromkeys(work.app.disk for figure in figures for group in figure.groups

@@ -65,6 +65,7 @@ def extra_of(wanted: Wanted) -> boots.Extra:
     """What its group adds to the guest."""
     group = wanted.group
     return boots.Extra(trace=group.trace, append=group.append, second=second_of(wanted),
+                       second_kept=group.second_kept,
                       setup=(*group.setup, *([probe.install()] if group.probed else [])))
 
 

@@ -113,7 +113,8 @@ class Machine:
 
     ``properties`` are those of ``-device nvme`` after id, serial and drive;
     ``device_opts`` is appended to them as it is.  ``second``, if any, are those
-    of a second controller, which keeps nothing of what is written to it.
+    of a second controller, which keeps nothing of what is written to it, unless
+    ``second_kept``: then until the guest is off.
     ``own_guest`` leaves our kernel, initramfs and agent out.  ``slot_ns`` is
     how long each of several CPUs runs in virtual time before it is the next
     one's turn.
@@ -140,6 +141,7 @@ class Machine:
     one_thread: bool = False
     backend: Backend = field(default_factory=Backend)
     second: Sequence[tuple[str, Value]] = ()
+    second_kept: bool = False
     trace: tuple[str, ...] = ()
     own_guest: bool = False
     extra: tuple[str, ...] = ()
@@ -201,9 +203,12 @@ def _second_args(machine: Machine) -> list[str]:
     if not machine.second:
         return []
     fixed: list[tuple[str, Value]] = [("id", "nvme1"), ("serial", "second"), ("drive", "d1")]
+    device = ["-device", join_properties("nvme", [*fixed, *machine.second])]
+    if machine.second_kept:
+        return ["-drive", "if=none,id=d1,snapshot=on,driver=raw,file.driver=null-co,"
+                          f"file.size={machine.backend.size},file.read-zeroes=on", *device]
     return ["-blockdev",
-            f"driver=null-co,node-name=d1,size={machine.backend.size},read-zeroes=on",
-            "-device", join_properties("nvme", [*fixed, *machine.second])]
+            f"driver=null-co,node-name=d1,size={machine.backend.size},read-zeroes=on", *device]
 
 
 #: Words for trace events: the project's own; and QEMU's own that tell which vCPU a message is for.

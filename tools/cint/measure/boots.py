@@ -37,6 +37,8 @@ class Extra:
     setup: Sequence[tuple[str, ...]] = ()
     #: Properties of a second controller, if there is one.
     second: Sequence[tuple[str, words.Value]] = ()
+    #: Whether it keeps what is written to it, until the guest is off.
+    second_kept: bool = False
 
 
 NOTHING = Extra()
@@ -162,6 +164,7 @@ def run_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
     machine = machine_for(settings, arm, accel)
     seed = next(iter(rounds.values())).seed
     machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
+                      second_kept=extra.second_kept,
                       append=(*machine.append, *extra.append), seed=seed,
                       properties=properties.with_media_seed(machine.properties, seed))
     files = Files.of(machine)

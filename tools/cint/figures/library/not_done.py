@@ -6,8 +6,6 @@ from cint.figures.model import NotDone
 NOT_DONE = (
     NotDone("lm-410", "vault", "direct I/O of Linux 4.9 and 4.10",
             "compares two kernels' ways of direct I/O, both long gone"),
-    NotDone("spdk-tab1", "apps", "RocksDB on SPDK's file system",
-            "needs SPDK's blobfs, or a RocksDB whose files are written by the user-space driver"),
     NotDone("blk-fig12", "blk-switch", "more than 100 Gb/s", "needs two networks of that speed"),
     NotDone("blk-fig14", "apps", "RocksDB beside T-apps",
             "needs RocksDB's disk and a second namespace for T in one guest of six CPUs"),
