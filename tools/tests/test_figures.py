@@ -52,6 +52,7 @@ from cint.figures import (
 )
 from cint.figures import stored as figures_stored
 from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
+from cint.figures.library import vic_tab8
 from cint.figures.model import (
     Figure,
     Group,
@@ -1215,6 +1216,26 @@ def test_gaps_come_from_the_device_clock() -> None:
     times = traces.due_times(TRACE, 500, 50_000)
     assert times == [1000, 4000, 10_000]
     assert traces.gaps_us(times, 3) == [1, 2]
+
+
+SHARED = """\
+pci_nvme_cint_post cqid 0 sqid 0 cid 1 hints 0x0 status 0x0 tail 1 at 1050
+pci_nvme_cint_post cqid 1 sqid 1 cid 1 hints 0x0 status 0x0 tail 1 at 999
+pci_nvme_cint_post cqid 1 sqid 1 cid 1 hints 0x0 status 0x0 tail 2 at 1000
+pci_nvme_cint_post cqid 1 sqid 1 cid 2 hints 0x0 status 0x0 tail 3 at 1099
+pci_nvme_cint_irq cqid 1 vector 1 class all reason ratio covered 2 oldest hold 99 at 1099
+pci_nvme_cint_post cqid 1 sqid 1 cid 3 hints 0x0 status 0x0 tail 4 at 1200
+pci_nvme_cint_irq cqid 1 vector 1 class all reason low-cif covered 1 oldest hold 0 at 1200
+pci_nvme_cint_post cqid 1 sqid 1 cid 4 hints 0x0 status 0x0 tail 5 at 1300
+"""
+
+
+def test_a_ratio_is_that_of_what_it_is_about() -> None:
+    """Of the load's time only, without the admin queue and periods that had no completion."""
+    assert vic_tab8.ratios(SHARED, 1000, 1350, 100) == [0.5, 1.0]
+    # one of two completions is of a time with few a second, and of R are none for the other
+    few = SHARED.replace("reason ratio", "reason low-iops")
+    assert vic_tab8.ratios(few, 1000, 1350, 100) == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(("share", "wanted"), [(0, 1), (0.5, 6), (0.9, 10), (0.99, 10), (1, 10)])

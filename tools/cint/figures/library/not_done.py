@@ -7,8 +7,4 @@ NOT_DONE = (
     NotDone("lm-410", "vault", "direct I/O of Linux 4.9 and 4.10",
             "compares two kernels' ways of direct I/O, both long gone"),
     NotDone("blk-fig12", "blk-switch", "more than 100 Gb/s", "needs two networks of that speed"),
-    NotDone("blk-fig14", "apps", "RocksDB beside T-apps",
-            "needs RocksDB's disk and a second namespace for T in one guest of six CPUs"),
-    NotDone("vic-tab8", "apps", "TPC-C; also Table 9, Figures 3 and 4",
-            "apps/postgres.toml has a database server, but no TPC-C, and the array has 45 disks"),
 )
