@@ -1178,6 +1178,32 @@ def test_probes_are_read() -> None:
     assert one.ratio is None
 
 
+def looks(*counts: tuple[int, int, float]) -> list[probe.Probe]:
+    """Looks at I/Os and interrupts so far, and the ratio that stands then."""
+    return [probe.Probe((n, 0), (n, 0), n, ios, irqs, ratio)
+            for n, (ios, irqs, ratio) in enumerate(counts, 1)]
+
+
+@pytest.mark.parametrize(("seen", "found"), [
+    ([(0, 0, 0.5), (100, 50, 0.5), (200, 100, 0.5)], 1.0),
+    # the last ratio is that of the time to come
+    ([(0, 0, 0.25), (100, 25, 0.25), (200, 50, 1.0)], 1.0),
+    # and a wrong one is told
+    ([(0, 0, 0.25), (100, 50, 0.25), (200, 100, 1.0)], 2.0),
+    # without two that agree all are taken
+    ([(0, 0, 0.25), (100, 50, 0.5), (200, 150, 1.0)], 1.0),
+    ([(0, 0, 0.5), (100, 50, 0.5), (100, 50, 0.5)], 1.0),
+])
+def test_interrupts_are_held_against_the_ratio_that_stood(
+        seen: list[tuple[int, int, float]], found: float) -> None:
+    assert reading._by_ratio(looks(*seen)) == pytest.approx(found)
+
+
+def test_without_an_io_there_is_no_ratio() -> None:
+    with pytest.raises(CintError, match="no I/O between two probes"):
+        reading._by_ratio(looks((5, 5, 0.5), (5, 5, 0.5)))
+
+
 @pytest.mark.parametrize("line", ["cint-probe", "cint-probe 1 2 3 %%% 4 5 6",
                                   probe_line(1, 1, 1, 1)[:-3]])
 def test_bad_probes_are_refused(line: str) -> None:

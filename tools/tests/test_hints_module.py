@@ -13,6 +13,8 @@ import pytest
 from cint import paths
 from cint.build import hints as module
 from cint.errors import UsageError
+from cint.figures import programs
+from cint.figures.model import Group, Run, settings_of
 from cint.guest import hints, kinds, vm
 from cint.measure import boots, comparison, settings
 from cint.options import comparing
@@ -104,6 +106,20 @@ def test_what_is_built_for_it() -> None:
     assert kinds.targets("distro", ["off"])[-1] == "distro"
     assert "distro-hints" not in kinds.targets("cint", ["on"])
     assert kinds.dress(vm.Machine(), "cint", hints.ON) == vm.Machine()
+
+
+def test_a_root_on_the_drive_needs_more_of_the_kernels_modules() -> None:
+    """Its file system, without the module that gives hints, too."""
+    assert kinds.targets("distro", ["off"], disk=True)[-1] == "distro-hints"
+    assert "distro-hints" not in kinds.targets("cint", ["on"], disk=True)
+    assert kinds.dress(vm.Machine(), "distro", hints.OFF,
+                       disk=True).initramfs == paths.DISTRO_HINTS_INITRAMFS
+    work = programs.part("kvell", "a", "a part", "true", 5)
+    group = Group((Run("default", hints=False),), (work,), cost_ns=0, guest="distro")
+    chosen = settings_of(group, group.runs[0], quick=True)
+    accel = comparison.choose_accel(virtual=True)
+    assert boots.machine_for(chosen, chosen.arms[0],
+                             accel).initramfs == paths.DISTRO_HINTS_INITRAMFS
 
 
 @pytest.mark.parametrize(("guest", "others", "image", "loads"), [

@@ -13,7 +13,7 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     reason.NAME      share of the interrupts sent for that reason
     hint.NAME        share of the commands with that hint
     l_ios_per_irq, l_wait_us, t_ios_per_irq, t_wait_us   of queues by class of I/O
-    cpu_us_per_io, idle_percent, mean_ratio   where the guest was probed
+    cpu_us_per_io, idle_percent, mean_ratio, irqs_by_ratio   where the guest was probed
     run_us, gap_us   mean time on the CPU and without it of a job's threads, where asked for
 
 One of a person's own program (:func:`told`) has what the device counted, and what the program
@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cint.device import scale
 from cint.errors import CintError
@@ -258,4 +259,19 @@ def _probed(seen: Sequence[probe.Probe], k: float) -> Point:
     ratios = [p.ratio for p in seen[1:] if p.ratio is not None]
     if ratios:
         found["mean_ratio"] = sum(ratios) / len(ratios)
+        found["irqs_by_ratio"] = _by_ratio(seen)
     return found
+
+
+def _by_ratio(seen: Sequence[probe.Probe]) -> float:
+    """Interrupts for an I/O against the policy's ratio.
+
+    Of the time between two probes that saw the same ratio: a probe is not when an epoch ends, so
+    that nobody knows which ratio stood for how much of the others.
+    """
+    pairs = [(a, b) for a, b in pairwise(seen) if a.ratio and b.ratio and b.cqes > a.cqes]
+    steady = [(a, b) for a, b in pairs if a.ratio == b.ratio] or pairs
+    if not steady:
+        raise CintError("no I/O between two probes of the guest that saw a ratio")
+    wanted = sum((b.cqes - a.cqes) * (b.ratio or 0) for a, b in steady)
+    return sum(b.interrupts - a.interrupts for a, b in steady) / wanted

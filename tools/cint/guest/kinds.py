@@ -21,10 +21,17 @@ BOOT_LIMIT_S = 300.0
 CMDLINE_VIRTUAL = paths.KERNEL_CONFIG / "cmdline.distro.virtual"
 
 
-def dress(machine: vm.Machine, guest: str, who: str = hints.OFF) -> vm.Machine:
+def _more(who: str, disk: bool) -> bool:
+    """Whether a guest of the distribution's needs more of its modules than those for a drive."""
+    return disk or who == hints.MODULE
+
+
+def dress(machine: vm.Machine, guest: str, who: str = hints.OFF, *,
+          disk: bool = False) -> vm.Machine:
     """The machine with the kernel and image of `guest`, one of GUESTS.
 
-    ``who`` gives hints there, a word of cint.guest.hints.
+    ``who`` gives hints there, a word of cint.guest.hints; ``disk``: its root is a file system on
+    the drive, for which the distribution's kernel needs modules.
     """
     preloads = hints.rules_of(who) is not None
     if guest != "distro":
@@ -34,7 +41,7 @@ def dress(machine: vm.Machine, guest: str, who: str = hints.OFF) -> vm.Machine:
     # from several vCPUs, so they wait.
     timer = ("nolapic_timer",) if machine.virtual and machine.vcpus == 1 else ()
     initramfs = (paths.DISTRO_PRELOAD_INITRAMFS if preloads else paths.DISTRO_HINTS_INITRAMFS
-                 if who == hints.MODULE else paths.DISTRO_INITRAMFS)
+                 if _more(who, disk) else paths.DISTRO_INITRAMFS)
     return replace(machine, kernel=paths.DISTRO_KERNEL, initramfs=initramfs,
                    cmdline_virtual=CMDLINE_VIRTUAL, append=(*timer, *machine.append))
 
@@ -46,13 +53,14 @@ def check(guest: str, irq_cost: str | None) -> None:
                          "nvme.irq_cost_ns", hint="leave it out, or use --guest cint")
 
 
-def targets(guest: str, who: Iterable[str] = ()) -> tuple[str, ...]:
-    """What setup.ensure() must build for `guest`, where these give hints."""
-    words = list(who)
+def targets(guest: str, who: Iterable[str] = (), *, disk: bool = False) -> tuple[str, ...]:
+    """What setup.ensure() must build for `guest`, where these give hints; ``disk`` as above."""
+    words = list(who) or [hints.OFF]
     preloads = any(hints.rules_of(word) for word in words)
     if guest != "distro":
         return ("qemu", "linux", "image", *(("preload",) if preloads else ()))
-    return ("qemu", "image", "distro", *(("distro-hints",) if hints.MODULE in words else ()),
+    more = any(_more(word, disk) for word in words)
+    return ("qemu", "image", "distro", *(("distro-hints",) if more else ()),
             *(("distro-preload",) if preloads else ()))
 
 

@@ -81,7 +81,8 @@ def machine_for(settings: Settings, arm: Arm, accel: host.Accel) -> vm.Machine:
     if app is not None:
         machine = replace(machine, memory_mib=app.memory_mib,
                           backend=vm.Backend(appdisk.place(app.disk), snapshot=True))
-    return arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints))
+    return arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints,
+                                       disk=app is not None))
 
 
 # ---- what it does -------------------------------------------------------

@@ -91,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
 
     if settings.app is not None:
         appdisk.look_up(settings.app.disk)
-    setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms]),
+    setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms],
+                                     disk=settings.app is not None),
                  extras=() if args.no_plots else ("plots",))
     _check_built(settings)
     if settings.app is not None:

@@ -298,10 +298,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _targets(figures: Sequence[Figure]) -> list[str]:
     """What has to be built for their guests."""
-    wanted = [(group.guest, who) for figure in figures for group in figure.groups
+    wanted = [(group.guest, who, any(work.app for work in group.workloads))
+              for figure in figures for group in figure.groups
               for who in ([hints.MODULE if group.guest == "distro" else hints.ON]
                           if callable(group.runs) else [who_gives(group, r) for r in group.runs])]
-    return sorted({target for guest, who in wanted for target in kinds.targets(guest, [who])})
+    return sorted({target for guest, who, disk in wanted
+                   for target in kinds.targets(guest, [who], disk=disk)})
 
 
 def _finish(args: argparse.Namespace, whole: records.Document, where: Path) -> None:
