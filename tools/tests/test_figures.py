@@ -62,6 +62,7 @@ from cint.figures.model import (
     on_cpus,
     runs,
     settings_of,
+    who_gives,
 )
 from cint.figures.values import Data, View, against, value
 from cint.guest import agent, appdisk, engines, vm
@@ -191,8 +192,8 @@ def test_checks_have_names_of_their_own(figure: Figure) -> None:
 def test_what_cannot_be_chosen_is_said() -> None:
     with pytest.raises(UsageError, match="no figure 'cint-fig99'"):
         catalog.choose(["cint-fig99"], None, False)
-    with pytest.raises(UsageError, match="cint-tab6 is not done: the distribution"):
-        catalog.choose(["cint-tab6"], None, False)
+    with pytest.raises(UsageError, match="lm-410 is not done: compares two kernels"):
+        catalog.choose(["lm-410"], None, False)
     with pytest.raises(UsageError, match="--set tpc: valid: cinterrupts, vault, spdk, vic, auto, "
                                          "cost, machines, polling, blk-switch, apps, guests, "
                                          "marks"):
@@ -216,7 +217,7 @@ def compared(wanted: runner.Wanted) -> settings.Settings:
     comparing.add_options(parser)
     words = ("--policy", run.policy, "--polling", run.polling, "--engine", run.engine,
              "--steering", run.steering, "--extras", run.extras, "--guest", group.guest, "--hints",
-             "off" if not run.hints else "module" if group.guest == "distro" else "on",
+             "off" if not run.hints else who_gives(group, run),
              "--media", group.media, "--vcpus", str(group.vcpus), "--runtime",
              f"{group.seconds(quick=False)}s", "--cpu-scale", str(group.cpu_scale),
              "--workload", "sync",

@@ -68,6 +68,7 @@ def _further(group: Group, policies: Sequence[str]) -> list[Run]:
              for name in (run.title, properties.parse_policy(run.policy).name)}
     ways = [_way(run) for run in old]
     shared = {name: value for name, value in ways[0].items() if all(w[name] == value for w in ways)}
+    shared.setdefault("who", ways[0]["who"])  # rules that say nothing else come first
     return [Run(policy, **shared) for policy in policies if policy not in known]
 
 

@@ -7,7 +7,9 @@ from cint.figures.model import Column, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, value
 from cint.measure import workloads
 
-RUNS = (Run("default"), Run("adaptive"), Run("cint"))
+#: In the last the guest gives no hints, the program's own neither.
+RUNS = (Run("default"), Run("adaptive"), Run("cint"),
+        Run("cint:infer=off", "cint, no hints", hints=False))
 WORK = workloads.of_app(programs.described("marks"))
 #: Lookups that somebody waits for, beside a scan: by an io_uring in C, by threads in Python.
 LANGUAGES = ("c", "py")
@@ -36,6 +38,8 @@ FIGURE = Figure(
         *(within(f"{policy}, which reads no marks: reads of the scan in C, marked against usual",
                  gain(policy, "c", "scan"), 0.97, 1.03, instead(policy, "cint"))
           for policy in ("default", "adaptive")),
+        at_least("commands that are Urgent, cint", value("hint.urgent", "cint", "marks"), 0.05,
+                 instead("cint", "cint, no hints")),
         at_least("time of a marked lookup in C, adaptive against cint",
                  value("marked_us", "adaptive", "marks.c.lookup")
                  / value("marked_us", "cint", "marks.c.lookup"), 2, swap("adaptive", "cint")),

@@ -17,6 +17,8 @@ MODULE = f"{STOCK}module"
 OURS = (Run(DEFAULT), Run(ADAPTIVE), Run(CINT), Run(AUTO, hints=False))
 DISTRO = (Run(DEFAULT, hints=False), Run(ADAPTIVE, hints=False), Run(AUTO, hints=False),
           Run(CINT, "module"))
+#: The control: the policy that acts on hints, in a guest that gives none.
+NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
 #: Those whose guest says who waits, or whose device finds out.
 KNOW = (CINT, AUTO, MODULE, f"{STOCK}{AUTO}")
 #: What each tells: where a larger number is better, and where a smaller one is.
@@ -34,7 +36,8 @@ def groups(program: str) -> tuple[Group, ...]:
     """Each program has a disk of its own."""
     whole = programs.described(program)
     works = (programs.part(program, program, whole.title, whole.run, LIMIT_S),)
-    return (Group(OURS, works, prefix=f"{program}/", read=reading.told),
+    runs = (*OURS, NO_HINTS) if program == PROGRAMS[0] else OURS
+    return (Group(runs, works, prefix=f"{program}/", read=reading.told),
             Group(DISTRO, works, prefix=f"{program}/{STOCK}", read=reading.told, cost_ns=0,
                   guest="distro"))
 
@@ -78,6 +81,9 @@ FIGURE = Figure(
     checks=(
         *(loses_nothing(cell, run) for cell in WAITS for run in KNOW),
         *(loses(cell) for cell in WAITS),
+        at_least("sqlite: commands that are Urgent, cint",
+                 value("hint.urgent", f"sqlite/{CINT}", "sqlite"), 0.5,
+                 instead(f"sqlite/{CINT}", f"sqlite/{NO_HINTS.title}")),
         *(interrupts(run) for run in (ADAPTIVE, CINT, AUTO, MODULE)),
         *(within(f"postgres.tpcb-like: speed, {run} against default",
                  speed("postgres.tpcb-like", run), 0.95, 1.05, wrong(1.2)) for run in KNOW),

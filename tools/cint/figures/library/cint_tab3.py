@@ -3,7 +3,7 @@
 
 from cint.figures import programs, reading, rocksdb
 from cint.figures.checks import Deviation, at_least, at_most, instead, within, wrong
-from cint.figures.library.cint_fig23 import RATE
+from cint.figures.library.cint_fig23 import NO_HINTS, RATE
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Expr, said, value
 
@@ -18,7 +18,7 @@ COMMAND = ("rm -rf $DATA/load\n" + rocksdb.bench("fillbatch", OPTIONS)
            + rocksdb.told("fillbatch", "write"))
 WORK = programs.part("rocksdb", "load", "fillbatch, one thread", COMMAND, 30)
 #: The paper's drive takes 128 KiB at a time.
-GROUP = Group(rocksdb.RUNS, (WORK,), read=reading.told, device_opts="mdts=5")
+GROUP = Group((*rocksdb.RUNS, NO_HINTS), (WORK,), read=reading.told, device_opts="mdts=5")
 
 
 def of(name: str, policy: str) -> Expr:
@@ -53,6 +53,8 @@ FIGURE = Figure(
                 ratio("irqs_per_io", ANNOTATED), 0.99, instead(ANNOTATED, "cint")),
         at_most("commands that are Urgent, unmarked flushes against cint",
                 ratio("hint.urgent", ANNOTATED), 0.5, instead(ANNOTATED, "cint")),
+        at_least("commands that are Urgent, cint", of("hint.urgent", "cint"), 0.05,
+                 instead("cint", NO_HINTS.title)),
     ),
     panels=tuple(
         Panel(title, "of cint's", (

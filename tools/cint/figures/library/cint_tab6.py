@@ -11,7 +11,7 @@ from cint.figures.checks import (
     within,
     wrong,
 )
-from cint.figures.library.cint_fig23 import RATE
+from cint.figures.library.cint_fig23 import NO_HINTS, RATE
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Expr, said, value
 
@@ -52,7 +52,8 @@ def group(prefix: str) -> Group:
     command = COMMAND.format(readahead=READAHEAD[prefix], told=rocksdb.told("readrandom", "read"),
                              gets=rocksdb.bench("readrandom", OPTIONS))
     work = programs.part("rocksdb", "gets", "readrandom, one thread, beside a dump", command, 30)
-    return Group(rocksdb.RUNS, (work,), prefix=prefix, read=reading.told, device_opts="mdts=5")
+    runs = rocksdb.RUNS if prefix else (*rocksdb.RUNS, NO_HINTS)
+    return Group(runs, (work,), prefix=prefix, read=reading.told, device_opts="mdts=5")
 
 
 def ratio(name: str, policy: str, prefix: str = BLOCKS, cell: str = "gets") -> Expr:
@@ -113,6 +114,8 @@ FIGURE = Figure(
                instead(ANNOTATED, "cint"), paper=PAPER_DUMP),
         at_most("commands that are Urgent, dump unmarked against cint",
                 ratio("hint.urgent", ANNOTATED), 0.9, instead(ANNOTATED, "cint")),
+        at_least("commands that are Urgent, cint", value("hint.urgent", "cint", "gets"), 0.5,
+                 instead("cint", NO_HINTS.title)),
         *read_ahead(),
     ),
     panels=tuple(
