@@ -384,7 +384,7 @@ static void parse_drive(struct plan *p, int option)
 static void check_engine(const struct plan *p)
 {
     if (p->drive.engine == ENGINE_KERNEL && p->drive.irq_cost_ns) {
-        usage("--irq-cost goes with --engine=user:interrupt and "
+        usage("--irq-cost goes with --engine=user:poll, user:interrupt and "
               "user:coalesced");
     }
     if (p->drive.engine != ENGINE_KERNEL && p->drive.buffered) {

@@ -41,6 +41,18 @@ static void pay(void *opaque, uint64_t n)
     }
 }
 
+/*
+ * A completion queue that is three quarters full interrupts for that
+ * (pressure), whatever the pointer says: of a batch it is less, where the
+ * controller has queues as long. Who has no batches needs no more than that.
+ */
+static uint16_t entries_for(unsigned depth, unsigned most)
+{
+    unsigned wanted = depth + depth / 3 + 2;
+
+    return wanted < most ? wanted : most;
+}
+
 static struct cintio_queue *make_queue(struct user *user, unsigned number)
 {
     struct drive_options *options = &user->drive.options;
@@ -48,7 +60,7 @@ static struct cintio_queue *make_queue(struct user *user, unsigned number)
     struct cintio_queue_options how = {
         .size = sizeof(how), .mode = modes[options->engine],
         .no_interrupts = options->engine == ENGINE_POLL,
-        .entries = options->depth + 1,
+        .entries = entries_for(options->depth, info->max_entries),
     };
     struct cintio_queue *queue;
     struct cintio_error err;
@@ -57,11 +69,6 @@ static struct cintio_queue *make_queue(struct user *user, unsigned number)
         util_fail("%s: it has %u I/O queue pairs, and each worker needs one; "
                   "valid: kvstore load with at most --workers=%u",
                   user->drive.path, info->queues, info->queues);
-    }
-    if (options->depth >= info->max_entries) {
-        util_fail("--depth=%u: valid at %s: 1 to %u, an entry less than its "
-                  "queues have", options->depth, user->drive.path,
-                  info->max_entries - 1);
     }
     if (cintio_queue_create(user->dev, &how, &queue, &err)) {
         util_fail("%s", err.text);
@@ -189,8 +196,14 @@ static void settle(struct drive *drive)
 static struct lane *open_lane(struct drive *drive, unsigned number)
 {
     struct user_lane *lane = util_zeroed(1, sizeof(*lane));
+    struct user *user = (struct user *)drive;
+    unsigned most = cintio_info(user->dev)->max_entries;
 
-    lane->queue = queue_of((struct user *)drive, number);
+    if (drive->options.depth >= most) {
+        util_fail("--depth=%u: valid at %s: 1 to %u, an entry less than its "
+                  "queues have", drive->options.depth, drive->path, most - 1);
+    }
+    lane->queue = queue_of(user, number);
     return &lane->lane;
 }
 

@@ -5,9 +5,12 @@
  * check", so that they run where there is none: what they open is the fake one,
  * in a thread that completes what it is given after a while, not quite in
  * order. In the environment FAKE_THR is cint.thr, FAKE_DISK a file that the
- * disk is read from and written to when it is closed, and FAKE_FAIL the number
- * of the command on an I/O queue that fails.
+ * disk is read from and written to when it is closed, FAKE_FAIL the number of
+ * the command on an I/O queue that fails, and FAKE_ENTRIES_MOST how many a queue
+ * may have. With FAKE_TELLS it tells at its end how many interrupts its I/O
+ * queues had because they were nearly full.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -104,11 +107,22 @@ static void write_disk(void)
     }
 }
 
+static void tell(void)
+{
+    uint64_t pressure = 0;
+
+    for (unsigned qid = 1; qid <= FAKE_QUEUES; qid++) {
+        pressure += fake->cq[qid].reasons[NVME_CINT_REASON_PRESSURE];
+    }
+    printf("cint-metric pressure %" PRIu64 "\n", pressure);
+}
+
 int example_open(const char *address, const struct cintio_options *options,
                  struct cintio **dev, struct cintio_error *err)
 {
     const char *thr = getenv("FAKE_THR");
     const char *fail = getenv("FAKE_FAIL");
+    const char *most = getenv("FAKE_ENTRIES_MOST");
     int ret;
 
     (void)address;
@@ -117,6 +131,9 @@ int example_open(const char *address, const struct cintio_options *options,
     to_fail = fail ? atoi(fail) : 0;
     if (thr) {
         fake->config.thr = atoi(thr);
+    }
+    if (most) {
+        fake->regs[NVME_REG_CAP / 4] = atoi(most) - 1;
     }
     ret = fake_start(fake, options, err);
     if (ret) {
@@ -137,5 +154,8 @@ void example_close(struct cintio *dev)
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
     write_disk();
+    if (getenv("FAKE_TELLS")) {
+        tell();
+    }
     fake_free(fake);
 }

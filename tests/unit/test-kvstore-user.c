@@ -162,6 +162,42 @@ static void test_queues(void)
     g_unlink(disk);
 }
 
+/*
+ * A batch has one interrupt, that of its last: no queue is ever nearly full.
+ * Where queues are short the deepest batch is, which is what finds it here.
+ */
+static void test_interrupts(void)
+{
+    g_autofree char *least = g_strdup(
+        " --workload=c --keys=uniform --cache=1m --ops=2000 --depth=");
+
+    good(by("coalesced", "load", " --workers=1 " SMALL), "loaded", 2000);
+    g_setenv("FAKE_TELLS", "1", TRUE);
+    for (unsigned depth = 1; depth <= 96; depth += depth < 8 ? 1 : 22) {
+        g_autofree char *words = g_strdup_printf("%s%u --inflight=300", least,
+                                                 depth);
+
+        good(by("coalesced", "run", words), "pressure", 0);
+    }
+    g_setenv("FAKE_ENTRIES_MOST", "32", TRUE);
+    for (unsigned depth = 23; depth < 32; depth += 8) {
+        g_autofree char *words = g_strdup_printf("%s%u --inflight=300", least,
+                                                 depth);
+        struct outcome got = by("coalesced", "run", words);
+
+        g_assert_cmpint(told(&got, "pressure") > 0, ==, depth == 31);
+        good(got, "damaged", 0);
+    }
+    /* who has no batches has no depth, either */
+    g_unsetenv("FAKE_TELLS");
+    good(by("coalesced", "load", " --workers=2 " SMALL), "loaded", 2000);
+    good(by("interrupt", "check", ""), "items", 2000);
+    expect(by("interrupt", "run", ""), 1,
+           "--depth=64: valid at 0000:00:03.0: 1 to 31, an entry less than");
+    g_unsetenv("FAKE_ENTRIES_MOST");
+    g_unlink(disk);
+}
+
 /* In a piece, or in a batch: which page, and what the controller says. */
 static void test_fails(void)
 {
@@ -202,6 +238,7 @@ int main(int argc, char **argv)
     g_test_add_func("/kvstore-user/damaged", test_damaged);
     g_test_add_func("/kvstore-user/too-large", test_too_large);
     g_test_add_func("/kvstore-user/queues", test_queues);
+    g_test_add_func("/kvstore-user/interrupts", test_interrupts);
     g_test_add_func("/kvstore-user/fails", test_fails);
     g_test_add_func("/kvstore-user/no-controller", test_no_controller);
     result = g_test_run();
