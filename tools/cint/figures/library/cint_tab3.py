@@ -48,7 +48,8 @@ FIGURE = Figure(
                      "for {:.1f} % of the time with what is written",
                      of("device_irqs", "cint") / 1000, of("cpu_percent", "cint")))),
         at_most("99th percentile of a batch, unmarked flushes against cint",
-                ratio("p99_us", ANNOTATED), 0.95, wrong(0.5), paper=PAPER[ANNOTATED][1]),
+                ratio("p99_us", ANNOTATED), 0.95, instead(ANNOTATED, "cint"),
+                paper=PAPER[ANNOTATED][1]),
         at_most("interrupts for an I/O, unmarked flushes against cint",
                 ratio("irqs_per_io", ANNOTATED), 0.99, instead(ANNOTATED, "cint")),
         at_most("commands that are Urgent, unmarked flushes against cint",
@@ -73,7 +74,9 @@ FIGURE = Figure(
         "(`apps/background.rules`). The other rows have rules that leave every mark as the kernel "
         "has it, so that what the library costs is the same in all.",
         "The paper's load is 10 GB; here it is 200 MB, with buffers of a sixteenth, so that it is "
-        "flushed as often for its size. Keys are in order, so that nothing is compacted.",
+        "flushed as often for its size. Keys are in order, so that nothing is compacted. A seed "
+        "has 200 batches, two of them beyond the 99th percentile: these are too few to judge the "
+        "paper's tail.",
     ),
     slow=True,
 )

@@ -8,6 +8,7 @@ from cint.figures.checks import (
     at_least,
     at_most,
     instead,
+    swap,
     within,
     wrong,
 )
@@ -16,9 +17,9 @@ from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Expr, said, value
 
 ANNOTATED = rocksdb.ANNOTATED
-#: Of a get: thousands a second, mean time, 99th percentile; against cint's.
-PAPER = {"default": (1.00, 1.02, 1.00), "adaptive": (0.81, 1.44, 0.20),
-         ANNOTATED: (1.37, 0.68, 0.18)}
+#: Of a get: thousands a second, mean time, 99th percentile; against cint's, as the table has them.
+PAPER = {"default": (1.00, 1.02, 1.00), "adaptive": (0.81, 1.44, 0.15),
+         ANNOTATED: (1.37, 0.68, 0.14)}
 #: Of the tool's keys a second.
 PAPER_DUMP = 0.89
 #: How many bytes the tool's iterator reads ahead at most: none, and as it is by itself.
@@ -82,17 +83,21 @@ def read_ahead() -> tuple[Check, ...]:
 def short(low: float, high: float) -> Deviation:
     """Where it is less than the paper's."""
     return Deviation(low, high, said(
-        "the tool keeps who gets from the CPU for less than in the paper: 99 of 100 gets take at "
-        "most {:.0f} us beside it with the kernel's marks, there 421. The guest's scheduler runs "
-        "a thread as soon as its read is there; the tool has no turn of its own to end first",
-        value("p99_us", "cint", "gets")))
+        "gets lose less to the tool than in the paper: 99 of 100 take at most {:.0f} us beside it "
+        "with the kernel's marks, there 421", value("p99_us", "cint", "gets")))
+
+
+def later() -> Expr:
+    """By how much a get's median is later with adaptive."""
+    return value("p50_us", "adaptive", "gets") - value("p50_us", "cint", "gets")
 
 
 FIGURE = Figure(
     "cint-tab6", "apps", "RocksDB beside a tool that dumps a database",
     "section 5.5.1, Table 6",
     "Somebody waits for the gets and nobody for the dump. Where the tool's I/O is unmarked gets "
-    "are faster, and the tool is a little slower. Adaptive, which holds both, slows the gets.",
+    "are faster, and the tool is a little slower. Adaptive, which holds both, slows the gets, but "
+    "the slowest are faster.",
     groups=(group(BLOCKS), group(AHEAD)),
     checks=(
         within("gets a second, default against cint", ratio(RATE, "default"), 0.95, 1.05,
@@ -100,16 +105,22 @@ FIGURE = Figure(
         at_most("gets a second, adaptive against cint", ratio(RATE, "adaptive"), 0.97,
                 instead("adaptive", "cint"), paper=PAPER["adaptive"][0]),
         at_least("gets a second, dump unmarked against cint", ratio(RATE, ANNOTATED), 1.15,
-                 instead(ANNOTATED, "cint"), paper=PAPER[ANNOTATED][0],
+                 swap(ANNOTATED, "cint"), paper=PAPER[ANNOTATED][0],
                  deviation=short(1, 1.1499)),
         at_least("mean of a get, adaptive against cint", ratio("mean_us", "adaptive"), 1.05,
                  instead("adaptive", "cint"), paper=PAPER["adaptive"][1]),
         at_most("mean of a get, dump unmarked against cint", ratio("mean_us", ANNOTATED), 0.85,
-                instead(ANNOTATED, "cint"), paper=PAPER[ANNOTATED][1],
+                swap(ANNOTATED, "cint"), paper=PAPER[ANNOTATED][1],
                 deviation=short(0.8501, 1)),
+        at_most("99th percentile of a get, adaptive against cint", ratio("p99_us", "adaptive"),
+                0.5, instead("adaptive", "cint"), paper=PAPER["adaptive"][2],
+                deviation=Deviation(1.05, 1.5, said(
+                    "beside the tool as it is 99 of 100 gets take at most {:.0f} us, in the paper "
+                    "421: there is no such tail, and adaptive lets the median of the gets wait "
+                    "for {:.1f} us more", value("p99_us", "cint", "gets"), later()))),
         at_most("99th percentile of a get, dump unmarked against cint",
-                ratio("p99_us", ANNOTATED), 0.5, instead(ANNOTATED, "cint"),
-                paper=PAPER[ANNOTATED][2], deviation=short(0.5001, 1.1)),
+                ratio("p99_us", ANNOTATED), 0.5, swap(ANNOTATED, "cint"),
+                paper=PAPER[ANNOTATED][2], deviation=short(0.5001, 1)),
         within("keys of the dump, dump unmarked against cint", dumped(ANNOTATED), 0.7, 0.9999,
                instead(ANNOTATED, "cint"), paper=PAPER_DUMP),
         at_most("commands that are Urgent, dump unmarked against cint",
@@ -137,6 +148,9 @@ FIGURE = Figure(
         "other rows have rules that leave every mark as the kernel has it.",
         "One thread gets, as the paper's numbers say: 24.8 thousand a second of 30.4 us each. "
         "Both databases have 200 MB, and are the same files; both programs share one CPU.",
+        "The paper's table and text have a 99th percentile of 0.15 (adaptive) and 0.14 (dump "
+        "unmarked) of cint's. The times beside them, 85.1 and 75.7 us of 421, would be 0.20 and "
+        "0.18.",
         "By itself RocksDB's iterator reads up to 256 KiB ahead: that is few interrupts to save, "
         "and what is judged is the dump of a database whose options have no reading ahead. Both "
         "are in the table.",
