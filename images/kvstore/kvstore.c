@@ -68,7 +68,7 @@ static const char help[] =
 "\n"
 "What it tells are lines `cint-metric NAME VALUE UNIT`: times by operation, and of all\n"
 "together; also how many interrupts the I/O queues of NVMe drives had meanwhile, how busy\n"
-"the CPUs were (cpu, of all of them), and how much of one of them the store's threads had\n"
+"the CPUs were (cpu, of all of them), and how much of one of them workers and clients had\n"
 "(own_cpu). Every item that is read is verified: its checksum, its key and its version. So\n"
 "is all of the file before a run and after it.\n"
 "\n"
@@ -515,11 +515,16 @@ static void end(struct running *run)
     free(run->injectors);
 }
 
-/* ns that all injectors took for @ops operations together. */
-static uint64_t phase(struct running *run, uint64_t ops)
+/* In ns: how long it was, and the CPU time that this process had meanwhile. */
+struct spell {
+    uint64_t took, own;
+};
+
+/* All injectors do @ops operations together. */
+static struct spell phase(struct running *run, uint64_t ops)
 {
     unsigned count = run->plan->injectors;
-    uint64_t begin = util_now();
+    struct spell begin = { util_now(), util_own() };
 
     for (unsigned i = 0; i < count; i++) {
         injector_start(&run->injectors[i], ops / count + (i < ops % count));
@@ -527,7 +532,7 @@ static uint64_t phase(struct running *run, uint64_t ops)
     for (unsigned i = 0; i < count; i++) {
         injector_join(&run->injectors[i]);
     }
-    return util_now() - begin;
+    return (struct spell) { util_now() - begin.took, util_own() - begin.own };
 }
 
 /* ---- what it tells ------------------------------------------------------ */
@@ -596,7 +601,7 @@ static struct counts total(const struct running *run)
 }
 
 /* Nothing of a machine that has no NVMe drive, or does not count. */
-static void tell_machine(const struct plan *p, uint64_t ios, uint64_t took_ns,
+static void tell_machine(const struct plan *p, uint64_t ios,
                          const struct machine *before,
                          const struct machine *after)
 {
@@ -610,15 +615,14 @@ static void tell_machine(const struct plan *p, uint64_t ios, uint64_t took_ns,
     if (ticks) {
         tell(p, "%", "cpu", 100.0 * (after->busy - before->busy) / ticks);
     }
-    tell(p, "%", "own_cpu", 100.0 * (after->own_ns - before->own_ns) / took_ns);
 }
 
-static void tell_all(const struct running *run, uint64_t took_ns,
+static void tell_all(const struct running *run, struct spell spell,
                      const struct machine *before, const struct machine *after)
 {
     const struct plan *p = run->plan;
     struct counts counts = total(run);
-    double seconds = took_ns / 1e9;
+    double seconds = spell.took / 1e9;
     uint64_t ios = counts.reads + counts.writes;
 
     tell(p, "1/s", "throughput", p->ops / seconds);
@@ -630,7 +634,8 @@ static void tell_all(const struct running *run, uint64_t took_ns,
     tell(p, "%", "hits", counts.requests ?
          100.0 * counts.hits / counts.requests : 0);
     tell(p, "", "verified", counts.verified);
-    tell_machine(p, ios, took_ns, before, after);
+    tell_machine(p, ios, before, after);
+    tell(p, "%", "own_cpu", 100.0 * spell.own / spell.took);
 }
 
 static uint64_t entries(const struct store *store)
@@ -685,7 +690,7 @@ static int do_run(const struct plan *p)
 {
     static struct running run;
     struct machine before, after;
-    uint64_t took_ns;
+    struct spell spell;
 
     run.plan = p;
     store_open(&run.store, p->path, p->drive);
@@ -699,9 +704,9 @@ static int do_run(const struct plan *p)
         worker_forget(&run.workers[i]);
     }
     before = machine_look();
-    took_ns = phase(&run, p->ops);
+    spell = phase(&run, p->ops);
     after = machine_look();
-    tell_all(&run, took_ns, &before, &after);
+    tell_all(&run, spell, &before, &after);
     end(&run);
     return audit(p, &run.store);
 }

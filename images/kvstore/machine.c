@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LINE_BYTES 4096
 
@@ -80,11 +79,8 @@ struct machine machine_look(void)
     FILE *interrupts = fopen("/proc/interrupts", "r");
     FILE *stat = fopen("/proc/stat", "r");
     struct machine machine;
-    struct timespec own;
 
     machine_read(&machine, interrupts, stat);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
-    machine.own_ns = own.tv_sec * 1000000000ull + own.tv_nsec;
     if (interrupts) {
         fclose(interrupts);
     }

@@ -9,7 +9,6 @@
 struct machine {
     uint64_t interrupts;        /* of the I/O queues of all NVMe drives */
     uint64_t busy, ticks;       /* of all CPUs, in the kernel's ticks */
-    uint64_t own_ns;            /* CPU time of this process */
 };
 
 /* The texts are those of /proc/interrupts and /proc/stat. */

@@ -31,12 +31,22 @@ void *util_pages(size_t bytes)
     return memset(there(aligned_alloc(PAGE_BYTES, bytes)), 0, bytes);
 }
 
-uint64_t util_now(void)
+static uint64_t now_by(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+uint64_t util_now(void)
+{
+    return now_by(CLOCK_MONOTONIC);
+}
+
+uint64_t util_own(void)
+{
+    return now_by(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* _exit: other threads may hold what exit would wait for. */

@@ -20,6 +20,9 @@ void *util_pages(size_t bytes);
 /* ns of CLOCK_MONOTONIC */
 uint64_t util_now(void);
 
+/* ns of CPU time that all threads of this process have had */
+uint64_t util_own(void);
+
 /* A line on standard error, and exit status 1, from any thread. */
 _Noreturn void __attribute__((format(printf, 1, 2)))
 util_fail(const char *format, ...);
