@@ -6,9 +6,9 @@
  * in a thread that completes what it is given after a while, not quite in
  * order. In the environment FAKE_THR is cint.thr, FAKE_DISK a file that the
  * disk is read from and written to when it is closed, FAKE_FAIL the number of
- * the command on an I/O queue that fails, and FAKE_ENTRIES_MOST how many a queue
- * may have. With FAKE_TELLS it tells at its end how many interrupts its I/O
- * queues had because they were nearly full.
+ * the command on an I/O queue that fails, and FAKE_ENTRIES_MOST how many a
+ * queue may have. With FAKE_TELLS it tells at its end how many interrupts its
+ * I/O queues had because they were nearly full.
  */
 #include <inttypes.h>
 #include <stdio.h>
