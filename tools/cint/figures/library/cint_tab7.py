@@ -2,10 +2,18 @@
 """cinterrupts, Tables 7 and 8: RocksDB beside a store as KVell is one, on the same cores."""
 
 from cint.figures import programs, reading
-from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
+from cint.figures.checks import (
+    Check,
+    Deviation,
+    at_least,
+    at_most,
+    instead,
+    within,
+    wrong,
+)
 from cint.figures.library.cint_fig23 import NO_HINTS, POLICIES, RATE, RUNS
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
-from cint.figures.values import Expr, value
+from cint.figures.values import Expr, said, value
 
 THREADS = (4, 8)
 #: Latency of a get in us and the store's thousands of requests a second: default, cint, adaptive.
@@ -39,12 +47,36 @@ def paper(column: int, policy: str, threads: int) -> float:
     return round(by_policy[policy] / by_policy["cint"], 3)
 
 
+def gets(policy: str, threads: int) -> Expr:
+    """RocksDB's thousands a second."""
+    return of(RATE, policy, threads, ".get") / 1000
+
+
+def more_for_the_store(threads: int) -> Deviation:
+    """Who lacks the CPU under adaptive; one of three seeds may not show it."""
+    return Deviation(0.95, 1.4, said(
+        "adaptive holds RocksDB's gets, of which there are {:.0f} thousand a second in place of "
+        "{:.0f}: the store has the CPU time that they lack, on CPUs that clients, workers and "
+        "RocksDB share", gets("adaptive", threads), gets("cint", threads)))
+
+
+#: Of a get with 4 threads, default against cint.
+SOONER = Deviation(0.75, 1, said(
+    "with cint the store has {:.2f} times as many requests a second, and the CPU time for them; "
+    "the paper's clients have CPUs of their own", 1 / rate("default", 4)))
+MORE_THREADS = Deviation(0.6, 0.9999, said(
+    "8 threads do {:.0f} thousand gets a second, each with an interrupt, where 4 do {:.0f}: with "
+    "default the store is interrupted more often, and loses more by it",
+    gets("default", 8), gets("default", 4)))
+
+
 def of_threads(threads: int) -> tuple[Check, ...]:
     name = f"{threads} threads"
     default_for_cint = instead(f"{threads}/default", f"{threads}/cint")
     return (
         within(f"{name}: latency of a get, default against cint", latency("default", threads),
-               0.93, 1.07, wrong(1.2), paper=paper(0, "default", threads)),
+               0.93, 1.07, wrong(1.2), paper=paper(0, "default", threads),
+               deviation=SOONER if threads == THREADS[0] else None),
         at_most(f"{name}: the store's requests a second, default against cint",
                 rate("default", threads), 0.97, default_for_cint,
                 paper=paper(1, "default", threads)),
@@ -53,7 +85,7 @@ def of_threads(threads: int) -> tuple[Check, ...]:
                  paper=paper(0, "adaptive", threads)),
         within(f"{name}: the store's requests a second, adaptive against cint",
                rate("adaptive", threads), 0.93, 1.07, wrong(1.2),
-               paper=paper(1, "adaptive", threads)),
+               paper=paper(1, "adaptive", threads), deviation=more_for_the_store(threads)),
         within(f"{name}: items of the store verified for a request, cint",
                of("verified", "cint", threads, ".store") / of("ios", "cint", threads, ".store"),
                1, 1, wrong(2)),
@@ -81,7 +113,7 @@ FIGURE = Figure(
                 latency("adaptive", 8) / latency("adaptive", 4), 1, wrong(0.5),
                 paper=round(paper(0, "adaptive", 8) / paper(0, "adaptive", 4), 3)),
         at_least("requests a second of the store, default against cint, 8 threads against 4",
-                 rate("default", 8) / rate("default", 4), 1, wrong(2),
+                 rate("default", 8) / rate("default", 4), 1, wrong(2), deviation=MORE_THREADS,
                  paper=round(paper(1, "default", 8) / paper(1, "default", 4), 3)),
         at_least("4 threads: commands that are Urgent, cint", of("hint.urgent", "cint", 4, ""),
                  0.05, instead("4/cint", "4/cint, no hints")),
