@@ -108,12 +108,11 @@ def _lines(content: object, indent: str = "") -> str:
     if not isinstance(content, dict | list) or not content or (indent and _is_short(content)):
         return json.dumps(content)
     inner = indent + " "
-    if isinstance(content, dict):
-        parts = [f"{json.dumps(name)}: {_lines(part, inner)}" for name, part in content.items()]
-    else:
-        parts = [_lines(part, inner) for part in content]
-    begin, end = "{}" if isinstance(content, dict) else "[]"
-    return begin + "\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{end}"
+    if isinstance(content, list):
+        between = f",\n{inner}"
+        return f"[{between.join(_lines(part, inner) for part in content)}]"
+    parts = [f"{inner}{json.dumps(name)}: {_lines(part, inner)}" for name, part in content.items()]
+    return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
 
 
 def as_text(content: Mapping[str, object]) -> str:

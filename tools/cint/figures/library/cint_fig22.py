@@ -127,11 +127,12 @@ FIGURE = Figure(
                    instead("4/cint", "4/cint, no hints")) for load in LOADS),
     ),
     panels=tuple(
-        Panel(title, "of cint's", [
-            one for policy in ("default", "adaptive") for load in LOADS for one in (
-                Series(f"{policy}, {load}", [(n, ratio(name, policy, n, load)) for n in THREADS]),
-                Series(f"{policy}, {load}, paper",
+        Panel(f"{load}: {title}", "of cint's", [
+            one for policy in ("default", "adaptive") for one in (
+                Series(policy, [(n, ratio(name, policy, n, load)) for n in THREADS]),
+                Series(f"{policy}, paper",
                        [(n, labelled(name, policy, n, load)) for n in THREADS], paper=True))])
+        for load in LOADS
         for title, name in (("latency of a get", "mean_us"), ("throughput", RATE))),
     columns=(Column("operations, k/s", RATE, 1e-3), Column("mean of a get, us", "mean_us"),
              Column("p50 of a get, us", "p50_us"), Column("gets", "ios"),

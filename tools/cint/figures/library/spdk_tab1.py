@@ -144,7 +144,7 @@ FIGURE = Figure(
              Column("read again at the end", "audited")),
     notes=(
         "This stands for the paper's table, and is not it. The paper has RocksDB with the files of "
-        "SPDK's blobfs. Here it is this project's store ([docs/apps.md](apps.md#a-store-like-kvell)"
+        "SPDK's blobfs. Here it is this project's store ([apps.md](../apps.md#a-store-like-kvell)"
         ") on the library in userspace/, on a controller of its own whose medium is zssd.",
         "Its loads are named as the paper's are. RocksDB gathers writes in memory and writes many "
         "at once: insert and overwrite have 256 requests under way, which are batches of up to 64 "
