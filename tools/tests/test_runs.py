@@ -124,6 +124,7 @@ INPUTS: dict[str, Callable[..., RunPlan]] = {
     "backend": other_machine(backend=vm.Backend(size=1 << 29)),
     "disk": other_disk, "trace": other_machine(trace=("cint",)), "IOMMU": other_machine(iommu=True),
     "second controller": other_machine(second=(("cint", "on"),)),
+    "one that keeps what is written": other_machine(second=(("cint", "on"),), second_kept=True),
     "icount": other_constant(vm, "ICOUNT", "shift=1,sleep=off"),
     "agent's port": other_constant(agent, "PORT_NAME", "another"),
     "fio's job": other_jobs(fio="[sync]\nruntime=2s\n"),
@@ -165,8 +166,8 @@ def test_every_field_of_a_machine_is_an_input() -> None:
     fields = set(vm.Machine.__dataclass_fields__)
     assert fields == {"properties", "device_opts", "qemu", "kernel", "initramfs",
                       "cmdline_virtual", "append", "vcpus", "slot_ns", "memory_mib", "virtual",
-                      "iommu", "accel", "cpu", "backend", "second", "trace", "own_guest", "extra",
-                      "seed", "one_thread"}
+                      "iommu", "accel", "cpu", "backend", "second", "second_kept", "trace",
+                      "own_guest", "extra", "seed", "one_thread"}
 
 
 def test_neither_place_nor_name_nor_time_is_in_the_key(machine: vm.Machine,
