@@ -89,9 +89,10 @@ FIGURE = Figure(
                  speed("postgres.tpcb-like", run), 0.95, 1.05, wrong(1.2)) for run in KNOW),
     ),
     panels=(
-        Panel("speed", "of default's", tuple(
-            Series(run, [(cell, speed(cell, run)) for cell in CELLS])
-            for run in (ADAPTIVE, *KNOW))),
+        *(Panel(f"{program}: speed", "of default's", tuple(
+            Series(run, [(cell.split(".", maxsplit=1)[1], speed(cell, run))
+                         for cell in CELLS if cell.startswith(program)])
+            for run in (ADAPTIVE, *KNOW))) for program in PROGRAMS),
         Panel("interrupts for an I/O", "", tuple(
             Series(run, [(name, value("irqs_per_io", f"{name}/{run}", name)) for name in PROGRAMS])
             for run in (ADAPTIVE, *KNOW))),
