@@ -8,63 +8,18 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <glib.h>
 #include <glib/gstdio.h>
+
+#include "outcome.h"
 
 #define DISK_BYTES (4 << 20)
 #define SMALL "--records=2000 --reserve=800"
 
 static const char *const modes[] = { "poll", "interrupt", "coalesced" };
 static char *directory, *disk;
-
-struct outcome {
-    int code;
-    char *out, *err;
-};
-
-static struct outcome spawn(const char *program, char *words)
-{
-    g_autofree char *line = g_strdup_printf("%s %s", program, words);
-    g_auto(GStrv) argv = g_strsplit(line, " ", -1);
-    GError *error = NULL;
-    struct outcome got;
-    int status;
-
-    g_free(words);
-    g_assert_true(g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
-                               &got.out, &got.err, &status, &error));
-    g_assert_true(WIFEXITED(status));
-    got.code = WEXITSTATUS(status);
-    return got;
-}
-
-/* A number that was told; NAN if it was not. */
-static double told(const struct outcome *got, const char *name)
-{
-    g_autofree char *line = g_strdup_printf("cint-metric %s ", name);
-    const char *at = strstr(got->out, line);
-
-    return at ? g_ascii_strtod(at + strlen(line), NULL) : NAN;
-}
-
-static void forget(struct outcome *got)
-{
-    g_free(got->out);
-    g_free(got->err);
-}
-
-static void expect(struct outcome got, int code, const char *said)
-{
-    if (got.code != code || !strstr(got.err, said)) {
-        g_test_message("exit code %d, wanted %d; said: %s, wanted: %s",
-                       got.code, code, got.err, said);
-        g_test_fail();
-    }
-    forget(&got);
-}
 
 /* By a mode of ours, or, NULL, by the kernel's driver on the disk's file. */
 static struct outcome by(const char *mode, const char *what, const char *words)

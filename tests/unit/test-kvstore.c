@@ -19,6 +19,7 @@
 #include "item.h"
 #include "machine.h"
 #include "mix.h"
+#include "outcome.h"
 #include "store.h"
 #include "worker.h"
 
@@ -595,57 +596,17 @@ static void test_slot_in_use(void)
 
 /* ---- the program -------------------------------------------------------- */
 
-struct outcome {
-    int code;
-    char *out, *err;
-};
-
 static struct outcome typed(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 static struct outcome typed(const char *format, ...)
 {
-    g_autofree char *words = NULL, *line = NULL;
-    g_auto(GStrv) argv = NULL;
-    GError *error = NULL;
-    struct outcome got;
+    char *words;
     va_list args;
-    int status;
 
     va_start(args, format);
     words = g_strdup_vprintf(format, args);
     va_end(args);
-    line = g_strdup_printf("%s %s", KVSTORE, words);
-    g_assert_true(g_shell_parse_argv(line, NULL, &argv, NULL));
-    g_assert_true(g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
-                               &got.out, &got.err, &status, &error));
-    g_assert_true(WIFEXITED(status));
-    got.code = WEXITSTATUS(status);
-    return got;
-}
-
-static void forget(struct outcome *got)
-{
-    g_clear_pointer(&got->out, g_free);
-    g_clear_pointer(&got->err, g_free);
-}
-
-static void expect(struct outcome got, int code, const char *said)
-{
-    if (got.code != code || !strstr(got.err, said)) {
-        g_test_message("exit code %d, wanted %d; said: %s, wanted: %s",
-                       got.code, code, got.err, said);
-        g_test_fail();
-    }
-    forget(&got);
-}
-
-/* A number that was told; NAN if it was not. */
-static double told(const struct outcome *got, const char *name)
-{
-    g_autofree char *line = g_strdup_printf("cint-metric %s ", name);
-    const char *at = strstr(got->out, line);
-
-    return at ? g_ascii_strtod(at + strlen(line), NULL) : NAN;
+    return spawn(KVSTORE, words);
 }
 
 static void load(const char *path, const char *options)

@@ -25,15 +25,15 @@ db_bench --benchmarks={load} {options} --compression_type=none --histogram=1 --s
 #: Its own histogram has how long an operation took, and its mean.
 _TOLD = """\
 awk '
-  $1 == "{load}" {{ print "cint-metric {prefix}throughput", $5, "1/s" }}
+  $1 == "{load}" {{ print "cint-metric throughput", $5, "1/s" }}
   /^Microseconds per/ {{ wanted = $3 == "{operation}:" }}
   wanted && $1 == "Count:" {{
-    print "cint-metric {prefix}count", $2
-    print "cint-metric {prefix}mean", $4, "us"
+    print "cint-metric count", $2
+    print "cint-metric mean", $4, "us"
   }}
   wanted && $1 == "Percentiles:" {{
-    print "cint-metric {prefix}p50", $3, "us"
-    print "cint-metric {prefix}p99", $7, "us"
+    print "cint-metric p50", $3, "us"
+    print "cint-metric p99", $7, "us"
   }}' /tmp/out
 """
 
@@ -43,12 +43,9 @@ def bench(load: str, options: str) -> str:
     return _COMMAND.format(load=load, options=options)
 
 
-def told(load: str, operation: str, prefix: str = "") -> str:
-    """Commands that tell its throughput and how long an operation (read, write) took.
-
-    ``prefix`` goes before the numbers' names.
-    """
-    return _TOLD.format(load=load, operation=operation, prefix=prefix)
+def told(load: str, operation: str) -> str:
+    """Commands that tell its throughput and how long an operation (read, write) took."""
+    return _TOLD.format(load=load, operation=operation)
 
 
 def _by_rules(policy: str, name: str, rules: str) -> Run:
