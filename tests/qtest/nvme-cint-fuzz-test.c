@@ -339,7 +339,7 @@ static void attack_config(Fuzz *f)
         put_config(f, dev, f->v->flr & 0xff, PCI_EXP_DEVCTL_BCR_FLR);
         break;
     case 1:
-        put_config(f, dev, f->v->pm + PCI_PM_CTRL, fuzz_below(4));
+        put_config(f, dev, f->v->pm, fuzz_below(4));
         break;
     default:
         put_config(f, fuzz_one_in(2) ? dev : f->v->node->port,
@@ -765,9 +765,8 @@ static void adopt(Fuzz *f, CintNode *node)
         .slot = cint_slot_control_at(node->port),
         .shadow = guest_alloc(&f->m->alloc, 2 * QNVME_PAGE_SIZE),
         .queues = guest_alloc(&f->m->alloc, FUZZ_PAGES * QNVME_PAGE_SIZE),
-        .msix = qpci_find_capability(dev, PCI_CAP_ID_MSIX, 0) +
-                PCI_MSIX_FLAGS,
-        .pm = qpci_find_capability(dev, PCI_CAP_ID_PM, 0),
+        .msix = cint_msix_control_of(dev),
+        .pm = cint_power_control_of(dev),
     };
     qnvme_reg_write(v->n, NVME_REG_CMBMSC + 4, CMB >> 32);
     qnvme_reg_write(v->n, NVME_REG_CMBMSC, CMB | 3);
@@ -866,9 +865,10 @@ static void detach_all(Fuzz *f)
 static void stop_others(Fuzz *f)
 {
     forget_others(f);
-    have_others(f);
-    cint_blk_reset(f->blk);
-    if (f->virtio_iommu) {
+    cint_card_stop(f->m);
+    cint_blk_stop(f->m);
+    if (f->has_virtio_iommu) {
+        f->virtio_iommu = cint_iommu_begin(f->m->bus, &f->m->alloc);
         detach_all(f);
         cint_iommu_reset(f->virtio_iommu);
     }

@@ -29,7 +29,7 @@ typedef struct Victim {
     uint64_t queues;            /* FUZZ_PAGES pages */
     uint64_t admin_tail;
     uint8_t msix;               /* offset of MSI-X's control */
-    uint8_t pm;                 /* offset of power management's */
+    uint8_t pm;                 /* and of power management's */
 } Victim;
 
 typedef struct Fuzz {

@@ -43,6 +43,7 @@ typedef struct CintMachine {
     QPCIBus *bus;
     CintNode node[CINT_NODES];
     unsigned nodes;
+    QVirtioPCIDevice *blk;  /* once there has been a CintBlk */
 } CintMachine;
 
 /* Block nodes d0, d1, d2: of zeroes, 1 GiB. */
@@ -113,6 +114,10 @@ uint64_t cint_flr_at(QPCIDevice *dev);
 /** cint_slot_control_at: Slot Control of a root port */
 uint64_t cint_slot_control_at(QPCIDevice *port);
 
+/* Offsets in configuration space: Message Control of MSI-X, and PMCSR. */
+uint8_t cint_msix_control_of(QPCIDevice *dev);
+uint8_t cint_power_control_of(QPCIDevice *dev);
+
 /* ---- Devices of other kinds, which wait, and reset meanwhile ---- */
 
 /* Slots on the root bus, as cint_machine_new() leaves them free. */
@@ -137,6 +142,13 @@ uint64_t cint_slot_control_at(QPCIDevice *port);
  */
 uint64_t cint_card_begin(CintMachine *m, bool write);
 
+/**
+ * cint_card_stop: that host is reset, wherever its registers were
+ *
+ * Returns: as above
+ */
+uint64_t cint_card_stop(CintMachine *m);
+
 /* A disk that takes @ns of real time, and that is told and tells at once. */
 #define CINT_BLK(ns) \
     CINT_SLOW_NODE("blk", ns) \
@@ -154,8 +166,11 @@ typedef struct CintBlk {
 CintBlk *cint_blk_begin(CintMachine *m);
 void cint_blk_free(CintBlk *blk);
 
-/** cint_blk_reset: it accesses memory no more */
-void cint_blk_reset(CintBlk *blk);
+/**
+ * cint_blk_stop: wherever its registers were, it accesses memory no more; what
+ * cint_blk_begin() has returned is good for cint_blk_free() only
+ */
+void cint_blk_stop(CintMachine *m);
 
 /** cint_blk_aim: a message for each read that is done writes @value to @at */
 void cint_blk_aim(CintBlk *blk, uint64_t at, uint32_t value);
