@@ -94,6 +94,8 @@ DISTRO_HINTS_INITRAMFS = DISTRO_HINTS.with_name("initramfs.cpio")
 #: Images in which programs' I/O can be marked (preload/): for our kernel, and with the module.
 PRELOAD_INITRAMFS = BUILD / "preload/initramfs.cpio"
 DISTRO_PRELOAD_INITRAMFS = DISTRO / "preload/initramfs.cpio"
+#: The image whose fio ends a run when blocks of it agree.
+AGREE_INITRAMFS = BUILD / "agree/initramfs.cpio"
 
 #: Roots of Debian for programs' own guests, as archives, and the disks made of them.
 DEBIAN = BUILD / "debian"

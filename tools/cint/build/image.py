@@ -27,6 +27,10 @@ _STEERD = paths.GUEST / "steerd"
 _PRELOAD = (paths.GUEST / "libcint-preload.so", paths.GUEST / "cint-preload")
 _FIO_SHARED = paths.GUEST / "fio-shared"
 
+#: A fio that ends runs when blocks of them agree, in an image of its own: what is measured for a
+#: time that is given has none of it.
+_FIO_AGREE = paths.GUEST / "fio-agree"
+
 #: Programs taken from the distribution as they are: (name, where to look).
 _TAKEN = ("/bin/busybox", "/usr/sbin/nvme")
 
@@ -159,6 +163,15 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     return _pack("userspace-image", "Make the image with the user-space driver",
                  paths.USERSPACE_INITRAMFS, fio=_FIO_USER,
                  tools=(*_TOOLS, _STEERD, _CINTIO)) or worked
+
+
+def build_agree(own_fio: Path | None = None) -> bool:
+    """Build the initramfs whose fio ends runs when blocks of them agree; needs build()."""
+    worked = _build_own("fio-agree", "Link fio with the profile that ends runs",
+                        "build-fio-agree.sh", _fio_source(own_fio).tree, paths.FIO_BUILD,
+                        of=steps.hash_file(_FIO))
+    return _pack("agree-image", "Make the image whose fio ends runs", paths.AGREE_INITRAMFS,
+                 fio=_FIO_AGREE, tools=(*_TOOLS, _STEERD)) or worked
 
 
 def build_distro(more: Path | None = None) -> bool:

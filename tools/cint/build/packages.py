@@ -56,7 +56,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 _LIKE = {"engine-asan": ("engine", "sanitizers"), "qemu-stock": ("qemu",),
          "qemu-upstream": ("qemu",), "qemu-asan": ("qemu", "sanitizers"),
          "qemu-bench": ("qemu", "counting"),
-         "qemu-install": ("qemu", "own machines"), "preload": ("image",),
+         "qemu-install": ("qemu", "own machines"), "preload": ("image",), "agree": ("image",),
          "distro-preload": ("image", "distro-hints")}
 
 

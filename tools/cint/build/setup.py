@@ -18,10 +18,10 @@ TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
 OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "qemu-install",
-            "distro", "distro-hints", "preload", "distro-preload")
+            "distro", "distro-hints", "preload", "distro-preload", "agree")
 
 #: What takes minutes and gigabytes.
-LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "preload", "distro-preload",
+LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "preload", "distro-preload", "agree",
          "qemu-stock", "qemu-upstream",
          "qemu-asan", "qemu-bench", "qemu-install"}
 
@@ -206,6 +206,11 @@ def _preload(args: argparse.Namespace) -> bool:
     return image.build_preload() or worked
 
 
+def _agree(args: argparse.Namespace) -> bool:
+    worked = image.build(jobs(args), args.fio_src)
+    return image.build_agree(args.fio_src) or worked
+
+
 def _distro_preload(args: argparse.Namespace) -> bool:
     worked = _distro_hints(args)
     return image.build_preload(paths.DISTRO_HINTS) or worked
@@ -216,4 +221,4 @@ _BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
              "qemu-upstream": _qemu_upstream, "qemu-asan": _qemu_asan,
              "qemu-bench": _qemu_bench, "qemu-install": _qemu_install, "distro": _distro,
              "distro-hints": _distro_hints, "preload": _preload,
-             "distro-preload": _distro_preload}
+             "distro-preload": _distro_preload, "agree": _agree}

@@ -95,6 +95,8 @@ TABLE: tuple[Entry, ...] = (
     Entry("thinktime", Kind.TIME, "fio", "us", ""),
     Entry("thinktime_spin", Kind.TIME, "fio", "us", ""),
     Entry("thinktime_iotime", Kind.TIME, "fio", "s", ""),
+    Entry("agree_look", Kind.TIME, "fio", "us", "--runtime auto: from look to look"),
+    Entry("agree_after", Kind.TIME, "fio", "us", "--runtime auto: no run is shorter"),
     Entry("latency_target", Kind.TIME, "fio", "us", ""),
     Entry("latency_window", Kind.TIME, "fio", "us", ""),
     Entry("max_latency", Kind.TIME, "fio", "us", ""),

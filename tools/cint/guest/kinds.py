@@ -27,15 +27,17 @@ def _more(who: str, disk: bool) -> bool:
 
 
 def dress(machine: vm.Machine, guest: str, who: str = hints.OFF, *,
-          disk: bool = False) -> vm.Machine:
+          disk: bool = False, agrees: bool = False) -> vm.Machine:
     """The machine with the kernel and image of `guest`, one of GUESTS.
 
     ``who`` gives hints there, a word of cint.guest.hints; ``disk``: its root is a file system on
-    the drive, for which the distribution's kernel needs modules.
+    the drive, for which the distribution's kernel needs modules. ``agrees``: its fio ends runs when
+    blocks of them agree, which only our kernel's own image has.
     """
     preloads = hints.rules_of(who) is not None
     if guest != "distro":
-        return replace(machine, initramfs=paths.PRELOAD_INITRAMFS) if preloads else machine
+        return (replace(machine, initramfs=paths.PRELOAD_INITRAMFS) if preloads else
+                replace(machine, initramfs=paths.AGREE_INITRAMFS) if agrees else machine)
     # In virtual time calibrating the APIC timer costs the host about 4 s, and our option that
     # spares it is unknown to this kernel.  This one would take high resolution timers away
     # from several vCPUs, so they wait.
@@ -53,12 +55,14 @@ def check(guest: str, irq_cost: str | None) -> None:
                          "nvme.irq_cost_ns", hint="leave it out, or use --guest cint")
 
 
-def targets(guest: str, who: Iterable[str] = (), *, disk: bool = False) -> tuple[str, ...]:
-    """What setup.ensure() must build for `guest`, where these give hints; ``disk`` as above."""
+def targets(guest: str, who: Iterable[str] = (), *, disk: bool = False,
+            agrees: bool = False) -> tuple[str, ...]:
+    """What setup.ensure() must build for `guest`, where these give hints; the rest as above."""
     words = list(who) or [hints.OFF]
     preloads = any(hints.rules_of(word) for word in words)
     if guest != "distro":
-        return ("qemu", "linux", "image", *(("preload",) if preloads else ()))
+        return ("qemu", "linux", "image", *(("preload",) if preloads else ()),
+                *(("agree",) if agrees else ()))
     more = any(_more(word, disk) for word in words)
     return ("qemu", "image", "distro", *(("distro-hints",) if more else ()),
             *(("distro-preload",) if preloads else ()))

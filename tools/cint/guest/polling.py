@@ -21,6 +21,9 @@ MODES = {
     "classic": "classic", FIXED: "fixed", "half-mean": "half-mean",
     "half-mean-size": "half-mean-size", "min": "min", "ours": "adaptive", IRQ_QUEUE: "classic",
 }
+#: Those that go by times which the kernel has gathered, and how long it does: guest seconds.
+GATHERING = ("half-mean", "half-mean-size", "min", "ours")
+GATHERED_S = 0.1
 VALID = "off, classic, fixed:TIME, half-mean, half-mean-size, min, ours, irq-queue"
 MAX_FIXED_NS = 10_000_000
 QUEUE = "/sys/block/nvme0n1/queue"
@@ -42,6 +45,11 @@ class Polling:
     def polls(self) -> bool:
         """Whether anything is polled for."""
         return self.mode != OFF
+
+    @property
+    def period_s(self) -> float:
+        """How long the kernel gathers times before it goes by them, guest seconds."""
+        return GATHERED_S if self.mode in GATHERING else 0.0
 
     def boot(self, vcpus: int) -> tuple[str, ...]:
         """Options of the guest's kernel."""

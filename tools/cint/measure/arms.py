@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cint.device import properties
+from cint.device import periods, properties
 from cint.guest import hints as giving
 from cint.guest import polling as modes
 from cint.guest.engines import Engine
@@ -47,6 +47,10 @@ class Arm:
     def slug(self) -> str:
         """The name, made safe as a directory name."""
         return properties.slug(self.name)
+
+    def period_s(self, k: float) -> float:
+        """The longest time that the policy and the kernel keep, reported seconds."""
+        return max(periods.longest_ns(self.policy) / 1e9, self.polling.period_s / k)
 
     @property
     def _modes(self) -> list[tuple[str, str]]:

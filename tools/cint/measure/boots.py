@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from cint import host
 from cint.device import properties, scale, words
 from cint.guest import agent, appdisk, engines, hints, kinds, session, steering, vm
-from cint.measure import edges, workloads
+from cint.measure import agreeing, edges, workloads
 from cint.measure.apps import App
 from cint.measure.arms import Arm
 from cint.measure.plan import Files, Places, RunPlan
@@ -82,7 +82,7 @@ def machine_for(settings: Settings, arm: Arm, accel: host.Accel) -> vm.Machine:
         machine = replace(machine, memory_mib=app.memory_mib,
                           backend=vm.Backend(appdisk.place(app.disk), snapshot=True))
     return arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints,
-                                       disk=app is not None))
+                                       disk=app is not None, agrees=settings.rule is not None))
 
 
 # ---- what it does -------------------------------------------------------
@@ -94,10 +94,13 @@ def job_name(workload: workloads.Workload, number: int) -> str:
 
 def render(settings: Settings, arm: Arm, workload: workloads.Workload,
            timing: Timing) -> str:
-    """A workload's job text in one of the rows: the engine that drives may differ."""
+    """A workload's job text in one of the rows: engine and shortest run may differ."""
     engine = arm.engine
     if not engine.is_user:
-        return workloads.render(workload, timing, settings.k)
+        rule = settings.rule_of(workload)
+        before = (rule.options(timing.runtime_s, arm.period_s(settings.k), settings.k)
+                  if rule else "")
+        return before + workloads.render(workload, timing, settings.k)
     ooo = arm.policy.properties.get("cint.ooo") == "on"
     options = engine.options(settings.k, cost_ns=settings.cost_applied_ns,
                              records=settings.hints and ooo)
@@ -122,9 +125,10 @@ def _jobs(settings: Settings, arm: Arm, rounds: Rounds) -> list[agent.Job]:
                 found.append(_app_job(workload.app, name, timing.seed))
                 continue
             seconds = workloads.guest_seconds(workload, timing, settings.k)
+            more = agreeing.ARGS if settings.rule_of(workload) else ()
             found.append(agent.Job(job_name(workload, number),
                                    fio=render(settings, arm, workload, timing),
-                                   args=("--eta=never",), timeout_s=round(30 + 3 * seconds)))
+                                   args=("--eta=never", *more), timeout_s=round(30 + 3 * seconds)))
     return found
 
 

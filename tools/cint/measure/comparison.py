@@ -221,7 +221,8 @@ def _lasting(settings: Settings) -> str:
                   key=lambda one: one[1])
     if None in known:
         return ""
-    return f" of {ends[0][0]}" + (f" to {ends[-1][0]}" if len(ends) > 1 else "")
+    most = "at most " if any(settings.rule_of(w) for w in settings.workloads) else ""
+    return f" of {most}{ends[0][0]}" + (f" to {ends[-1][0]}" if len(ends) > 1 else "")
 
 
 def _to_boot(settings: Settings, runs: Sequence[RunPlan], store: Store | None,
@@ -231,7 +232,8 @@ def _to_boot(settings: Settings, runs: Sequence[RunPlan], store: Store | None,
     seconds = boot * sum(workloads.guest_seconds(w, settings.timing, settings.k)
                          for w in settings.workloads)
     took = runner.estimate(boot, seconds, runner.workers(True, max(boot, 1)))
-    word = "at most" if settings.app else "about"  # of a program only its limit is known
+    # Of a program only its limit is known, and of runs that end by themselves.
+    word = "at most" if settings.app or settings.rule else "about"
     about = f", {word} {ui.duration(took)} on idle CPUs" if boot else ""
     timers = f" ({len(settings.sweep.policies)} timers)" if settings.sweep else ""
     return f"; {_many(len(runs), 'guest')}{timers}, {boot} of them to boot{about}"

@@ -88,6 +88,8 @@ class Parameters(TypedDict):
                                          "with hipri in place of psync"]]
     vcpus: int
     runtime_s: float
+    auto_error: NotRequired[Annotated[float, "runs ended before runtime_s where blocks of them "
+                                             "agreed so far, as a share of the mean"]]
     ramp_s: float
     repeat: Annotated[int, "boots of each policy"]
     seeds: NotRequired[Annotated[list[int], "of each repeat's random numbers"]]
@@ -180,6 +182,16 @@ class Said(TypedDict):
     ratio: Value
 
 
+class Agreement(TypedDict):
+    """How far ten blocks of a row's runs agreed, each with the others (--runtime auto)."""
+
+    agreed: Annotated[int, "repeats that ended by it; the others went on to the end"]
+    longest_s: Annotated[float, "of the repeats, reported"]
+    error: Annotated[Value, "the largest, as a share of the mean: of I/Os a second or the mean "
+                            "latency, half the width of the interval that has it with 95 %, or "
+                            "the difference of both halves; null: a run was too short for blocks"]
+
+
 class Row(TypedDict):
     """A policy in a workload, or in one of its jobs; besides these it has every metric."""
 
@@ -208,6 +220,7 @@ class Row(TypedDict):
                                    "by class of I/O (l: realtime, t: all other) what the device "
                                    "counted, last repeat; empty where the guest has no queues "
                                    "for each"]]
+    agreement: NotRequired[Annotated[Agreement, "only where runs could end by it"]]
     said: NotRequired[Annotated[Mapping[str, Said], "only of a person's own program: what it "
                                                     "told, by name, in reported time"]]
     lateness: NotRequired[Annotated[Mapping[str, Value],
@@ -291,6 +304,14 @@ class Job(TypedDict):
     bins: Annotated[list[tuple[int, int]], "[ns, I/Os]"]
 
 
+class SampleAgreement(TypedDict):
+    """How far ten blocks of a run agreed, each with the others."""
+
+    agreed: Annotated[bool, "false: it went on to its end"]
+    seconds: Annotated[float, "in which all jobs ran"]
+    errors: Annotated[Mapping[str, Value], "by job, as a share of the mean"]
+
+
 class Sample(TypedDict):
     """One boot of a policy in a workload: guest time, nothing converted."""
 
@@ -307,6 +328,7 @@ class Sample(TypedDict):
     cpu_share: Value
     device: Device | None
     jobs: Mapping[str, Job]
+    agreement: NotRequired[Annotated[SampleAgreement, "only where it could end by that"]]
     said: NotRequired[Mapping[str, Mapping[str, object]]]
 
 

@@ -21,7 +21,7 @@ from typing import cast
 
 from cint.device import logpage, scale
 from cint.guest import agent, engines
-from cint.measure import apps, edges, fiojson, metrics, records
+from cint.measure import agreeing, apps, edges, fiojson, metrics, records
 from cint.measure.window import Window, window
 
 USER_HZ = 100
@@ -75,6 +75,8 @@ class Sample:
     seed: int | None = None
     #: What a person's own program told, by name, in guest time.
     said: Mapping[str, apps.Said] = field(default_factory=dict)
+    #: How far its blocks agreed, where it could end by that.
+    agreement: agreeing.Agreement | None = None
 
     def rate(self, job: str) -> float:
         """A job's I/Os per guest second while all jobs of the group ran."""
@@ -204,13 +206,14 @@ def _whole(one: Sample, message: agent.Message, vcpus: int,
     """The only group of jobs is all that ran between the agent's two looks."""
     before = agent.parse_snapshot(message.get("before"))
     after = agent.parse_snapshot(message.get("after"))
-    common = window(one.jobs, found)
+    said = agreeing.parse_said(str(message.get("stdout") or ""))
+    common = window(one.jobs, found, said)
     if not common.even and found:
         # What came after some jobs had ended is no part of the time they ran together.
         return _group(dataclasses.replace(one, window=common), found, Count.of(before), vcpus)
     ios = after.ios - before.ios if after.ios is not None and before.ios is not None else None
     one = dataclasses.replace(
-        one, window=common, block_ios=ios,
+        one, window=common, block_ios=ios, agreement=said,
         guest_interrupts=agent.queue_interrupts(before, after),
         elapsed_s=(after.monotonic_ns - before.monotonic_ns) / 1e9,
         cpu_share=cpu_share(*_cpu_edges(message, before, after), vcpus),
@@ -299,6 +302,8 @@ class Row:
     #: What a person's own program told: medians of the repeats, and the ratios to the baseline.
     said: Mapping[str, apps.Said] = field(default_factory=dict)
     said_ratios: Mapping[str, float | None] = field(default_factory=dict)
+    #: How far blocks of its runs agreed, where these could end by that.
+    agreement: records.Agreement | None = None
 
     def as_dict(self) -> records.Row:
         """The row as results.json has it."""
@@ -313,6 +318,8 @@ class Row:
             row["said"] = {name: {"value": one.value, "unit": one.unit,
                                   "ratio": self.said_ratios.get(name)}
                            for name, one in self.said.items()}
+        if self.agreement:
+            row["agreement"] = self.agreement
         return cast(records.Row, {**row, **{m: self.values.get(m) for m in metrics.NAMES}})
 
     def few(self, metric: str) -> int | None:
@@ -441,7 +448,20 @@ def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | Non
                spread=_spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
                repeats=len(samples),
                window_s=_median([scale.report_time(w.seconds, k) for w in windows]),
-               even=all(w.even for w in windows), said=_said(samples, k) if job is None else {})
+               even=all(w.even for w in windows), said=_said(samples, k) if job is None else {},
+               agreement=_agreement(samples, job, k))
+
+
+def _agreement(samples: Sequence[Sample], job: str | None, k: float) -> records.Agreement | None:
+    """How far the blocks of all repeats agreed, of one job or of the workload's worst."""
+    found = [one.agreement for one in samples if one.agreement]
+    if not found:
+        return None
+    errors = [one.error if job is None else one.jobs[job].error for one in found]
+    known = [error for error in errors if error is not None]
+    times = [scale.report_time(one.seconds, k) for one in found]
+    return {"agreed": sum(one.agreed for one in found), "longest_s": round(max(times), 6),
+            "error": max(known) if len(known) == len(errors) else None}
 
 
 def _said(samples: Sequence[Sample], k: float) -> dict[str, apps.Said]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import vm
+from cint.measure import agreeing
 from cint.measure.apps import App
 from cint.measure.arms import Arm
 from cint.measure.timers import Sweep
@@ -25,6 +26,8 @@ DEFAULT_COST_NS = 740
 MAX_COST_NS = 100_000
 DEFAULT_RUNTIME_S = 0.5
 DEFAULT_RAMP_S = 0.05
+#: Before a run that ends when its blocks agree, which one that had not settled would not.
+AGREE_RAMP_S = 0.01
 QUICK_RUNTIME_S = 0.1
 REAL_RUNTIME_S = 5.0
 #: Boots of each policy. In virtual time the same boot again would be the same; another
@@ -64,6 +67,12 @@ class Settings:
     trace: tuple[str, ...] = ()
     #: The timers that ``static:time=best`` stands for; they are among the rows.
     sweep: Sweep | None = None
+    #: When runs end that need not go on for the time of `timing`; None: all of them do.
+    rule: agreeing.Rule | None = None
+
+    def rule_of(self, workload: Workload) -> agreeing.Rule | None:
+        """The rule that a workload's runs end by, if they do."""
+        return None if workload.app or workload.timed else self.rule
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """The properties of ``-device nvme`` under one of the policies."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cint.measure import edges, fiojson
+from cint.measure import agreeing, edges, fiojson
 
 #: Jobs whose times differ by less ran side by side: their own rates may be added.
 EVEN = 0.01
@@ -28,14 +28,18 @@ def _same(values: Sequence[float]) -> bool:
     return max(values) - min(values) <= max(EVEN * min(values), 2.0)
 
 
-def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = ()) -> Window:
+def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = (),
+           said: agreeing.Agreement | None = None) -> Window:
     """The window of a group, from fio's own times; ``found`` are the edges of its jobs.
 
+    Where fio looked at all of them at once it has ``said`` what each did from then on.
     A job that only waited for its last I/Os after its time was over did all of them before.
     For one that ran longer than the others fio does not say what it did meanwhile: that is
     the namespace's count between the edges, less what the others did; without edges it is
     taken to have been as fast as on average.
     """
+    if said and set(said.jobs) == set(jobs):
+        return Window(said.seconds, {name: said.rate(name) for name in jobs}, even=True)
     whole = [job.runtime_ms for job in jobs.values()]
     active = {name: job.active_ms for name, job in jobs.items()}
     seconds = min(active.values()) / 1000

@@ -141,6 +141,8 @@ class Workload:
     edges: bool = False
     #: A person's own program, in place of fio.
     app: App | None = None
+    #: A person's own file, which says itself how long its jobs run.
+    timed: bool = False
 
 
 #: fio's engines that the user-space driver's takes the place of, and what it says of their I/Os as
@@ -347,7 +349,7 @@ def load_job_file(path: Path) -> Workload:
     name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
     jobs = sum(s.lower() != "global" for s in sections)
     return Workload(name, f"{path.name} ({jobs} job{'s' * (jobs != 1)})", text,
-                    split=len(set(sections) - {"global"}) > 1, own=True,
+                    split=len(set(sections) - {"global"}) > 1, own=True, timed=True,
                     edges=not _HAS_EDGES.search(text))
 
 

@@ -16,9 +16,10 @@ from cint.errors import UsageError
 from cint.guest import engines, hints, kinds, polling, steering, vm
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
-from cint.measure import apps, timers, workloads
+from cint.measure import agreeing, apps, timers, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import (
+    AGREE_RAMP_S,
     CALIBRATED,
     DEFAULT_COST_NS,
     DEFAULT_RAMP_S,
@@ -52,7 +53,10 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _seconds(text: str) -> float:
+def _runtime_typed(text: str) -> float | agreeing.Rule:
+    rule = agreeing.parse(text)
+    if rule:
+        return rule
     seconds = units.parse_time(text, "--runtime", default_unit="s") / 1e9
     if seconds <= 0:
         raise UsageError(f"--runtime {text}: a run needs more than no time")
@@ -97,10 +101,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              f"each policy: {steering.VALID} (default: {steering.OFF}); see docs/blk-switch.md")
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
-    add("--runtime", metavar="TIME", type=_seconds,
+    add("--runtime", metavar="TIME", type=_runtime_typed,
         help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
              f"{REAL_RUNTIME_S:g}s in real time); with --fio in place of the file's own runtime=, "
-             "which is the default there")
+             "which is the default there. auto: until ten blocks of the run agree to 1%%, or to "
+             "what is typed, as in auto:0.5%%, at most the default (not with --fio)")
     add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"),
         help="boot a guest N times for each policy, each time with another seed, and print "
              f"medians and spread (default: {REPEAT}; {REAL_REPEAT} in real time)")
@@ -164,12 +169,14 @@ def parse_cost(text: str | None, virtual: bool) -> int:
     return cost
 
 
-def _runtime(args: argparse.Namespace, virtual: bool) -> float:
-    if args.runtime is not None:
-        return float(args.runtime)
-    if args.quick:
-        return QUICK_RUNTIME_S
-    return DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
+def _timing(args: argparse.Namespace, virtual: bool, rule: agreeing.Rule | None) -> Timing:
+    """The time of each job, or of the longest, and that before it."""
+    runtime = DEFAULT_RUNTIME_S if virtual else REAL_RUNTIME_S
+    if isinstance(args.runtime, float):
+        runtime = args.runtime
+    elif args.quick:
+        runtime = QUICK_RUNTIME_S
+    return Timing(runtime, min(AGREE_RAMP_S if rule else DEFAULT_RAMP_S, runtime / 4))
 
 
 def _policies(args: argparse.Namespace,
@@ -268,7 +275,8 @@ def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
     chosen = workloads.parse_workloads(names) if names else []
     for path in args.fio:
         own = workloads.load_job_file(path)
-        chosen.append(own if args.runtime is None else workloads.lasting(own, args.runtime))
+        chosen.append(workloads.lasting(own, args.runtime)
+                      if isinstance(args.runtime, float) else own)
     chosen += [workloads.parse_job(text, timing) for text in args.job]
     seen: set[str] = set()
     for workload in chosen:
@@ -277,6 +285,23 @@ def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
                              hint="a job file is called after its name; give one another")
         seen.add(workload.name)
     return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
+
+
+def _rule(args: argparse.Namespace, arms: Sequence[Arm]) -> agreeing.Rule | None:
+    """The rule that runs end by, if it was asked for; refuse what it does not go together with."""
+    rule = args.runtime if isinstance(args.runtime, agreeing.Rule) else None
+    others = {"--fio": ("a job file says itself how long its jobs run", bool(args.fio)),
+              "--quick": ("it says how long the jobs run", args.quick),
+              "--guest distro": ("its image has no fio that ends runs", args.guest == "distro"),
+              f"--engine {args.engine}": ("that fio does not end runs",
+                                          any(arm.engine.is_user for arm in arms)),
+              f"--hints {args.hints}": ("the image with rules has no fio that ends runs",
+                                        any(hints.rules_of(arm.hints) for arm in arms))}
+    for option, (why, there) in others.items():
+        if rule and there:
+            raise UsageError(f"--runtime {rule}: not together with {option}: {why}",
+                             hint="give a time, such as --runtime 1s")
+    return rule
 
 
 def _boot_limit(args: argparse.Namespace) -> float:
@@ -299,11 +324,12 @@ def settings_from(args: argparse.Namespace) -> Settings:
         raise UsageError("--json and --dry-run do not go together: nothing is measured")
     kinds.check(args.guest, args.irq_cost)
     cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
-    timing = Timing(_runtime(args, virtual), min(DEFAULT_RAMP_S, _runtime(args, virtual) / 4))
     repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
     policies.remark_units(args.policy)
     chosen_policies, sweep = _policies(args, virtual)
     arms = _arms(args, chosen_policies)
+    rule = _rule(args, arms)
+    timing = _timing(args, virtual, rule)
     chosen = _workloads(args, timing)
     if any(arm.engine.is_user for arm in arms):
         for workload in chosen:
@@ -317,7 +343,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         quick=args.quick, drive=args.drive, device_opts=args.device_opts,
         repeat_command=repeat_command(args), boot_limit_s=_boot_limit(args), guest=args.guest,
         hints=any(arm.hints != hints.OFF for arm in arms), seed=args.seed, extras=args.extras,
-        trace=tuple(args.trace), sweep=sweep)
+        trace=tuple(args.trace), sweep=sweep, rule=rule)
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from cint import host
+from cint import host, units
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import hints, kinds, session
@@ -126,6 +126,7 @@ def run_notes(settings: Settings, rows: Sequence[sampling.Row],
         notes.append(f"{settings.repeat} boots of each policy, seeds {seeds}"
                      if settings.repeat > 1 else f"seed {seeds}")
     notes += [f"warning: missing: {boot.name}: {problem.message}" for boot, problem in failed]
+    notes += _agreement_notes(settings, rows)
     uneven: dict[str, float] = {}
     for row in rows:
         if not row.even and row.window_s is not None:
@@ -133,6 +134,26 @@ def run_notes(settings: Settings, rows: Sequence[sampling.Row],
     notes += [f"{name}: its jobs did not end together; rates are of the {seconds:.3g} s in which "
               "all of them ran" for name, seconds in uneven.items()]
     return notes
+
+
+def _agreement_notes(settings: Settings, rows: Sequence[sampling.Row]) -> list[str]:
+    """When runs ended that had no fixed time, and which of them did not agree at their end."""
+    runs = [(row, row.agreement) for row in rows if row.job is None and row.agreement]
+    if not runs or not settings.rule:
+        return []
+    percent, most = 100 * settings.rule.error, units.format_time(settings.timing.runtime_s * 1e9)
+    ended = [one["longest_s"] for row, one in runs if one["agreed"] == row.repeats]
+    text = (f"runs ended where ten blocks of them agreed to {percent:g} %, or after {most}: "
+            f"{len(ended)} of {len(runs)} agreed")
+    if ended:
+        text += f", after {min(ended):.2g} to {max(ended):.2g} s"
+    errors = [(f"{row.workload} under {row.policy}", one["error"]) for row, one in runs]
+    apart = [f"{name} ({100 * error:.2g} %)" for name, error in errors
+             if error is not None and error > settings.rule.error]
+    unknown = [name for name, error in errors if error is None]
+    return [text, *([f"did not agree: {', '.join(apart)}"] if apart else []),
+            *([f"no blocks to compare, as each would be shorter than what the policy goes by, or "
+               f"without an I/O: {', '.join(unknown)}"] if unknown else [])]
 
 
 def document_for(settings: Settings, guests: comparison.Guests, accel: host.Accel,
@@ -184,13 +205,17 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
 def parameters_for(settings: Settings) -> records.Parameters:
     """What was asked for, reported times."""
     media = asdict(settings.media)
-    return {"media": media | {"overrides": dict(settings.media.overrides)},
+    found: records.Parameters = {
+            "media": media | {"overrides": dict(settings.media.overrides)},
             "guest": settings.guest, "hints": settings.hints, "vcpus": settings.vcpus,
             "polling": any(arm.polling.polls for arm in settings.arms),
             "runtime_s": settings.timing.runtime_s, "ramp_s": settings.timing.ramp_s,
             "repeat": settings.repeat, "seeds": settings.seeds, "extras": settings.extras,
             "drive": str(settings.drive) if settings.drive else None,
             "device_opts": settings.device_opts}
+    if settings.rule:
+        found["auto_error"] = settings.rule.error
+    return found
 
 
 def _policy_entry(settings: Settings, arm: Arm,

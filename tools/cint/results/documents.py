@@ -154,6 +154,10 @@ def sample_dict(one: sampling.Sample) -> records.Sample:
         "elapsed_s": one.elapsed_s, "guest_interrupts": one.guest_interrupts,
         "cpu_share": one.cpu_share, "device": _device_dict(one.device) if one.device else None,
         "jobs": jobs}
+    if one.agreement:
+        found["agreement"] = {
+            "agreed": one.agreement.agreed, "seconds": one.agreement.seconds,
+            "errors": {name: job.error for name, job in one.agreement.jobs.items()}}
     if one.said:
         found["said"] = {name: asdict(said) for name, said in one.said.items()}
     return found
@@ -214,7 +218,7 @@ def rows_from(document: Document) -> list[sampling.Row]:
         range={m: (low, high) for m, (low, high) in r.get("range", {}).items()},
         repeats=r.get("repeats", 1), window_s=r.get("window_s"), even=r.get("even", True),
         engine=r.get("engine", engines.KERNEL), classes=r.get("classes", {}),
-        beyond=r.get("beyond", {}),
+        beyond=r.get("beyond", {}), agreement=r.get("agreement"),
         said={name: apps.Said(one["value"], one["unit"])
               for name, one in r.get("said", {}).items()},
         said_ratios={name: one["ratio"] for name, one in r.get("said", {}).items()})

@@ -26,7 +26,10 @@ def compared(document: Document) -> str:
     loads = [w["name"] for w in document["workloads"]]
     media, cpus = document["parameters"]["media"]["name"], document["parameters"]["vcpus"]
     seconds, repeat = document["parameters"]["runtime_s"], document["parameters"]["repeat"]
-    runs = f"{seconds:g} s" + (f", {repeat} times (medians)" if repeat > 1 else "")
+    auto = document["parameters"].get("auto_error")
+    runs = f"{seconds:g} s" if auto is None else \
+        f"at most {seconds:g} s (until ten blocks agree to {100 * auto:g} %)"
+    runs += (f", {repeat} times (medians)" if repeat > 1 else "")
     kernel = "the distribution's kernel" if document["parameters"].get("guest") == "distro" \
         else f"Linux {document['versions']['kernel']}"
     return (f"{_several(len(names), 'policy', 'policies')} ({_list(names)}) in "

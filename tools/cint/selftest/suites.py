@@ -662,7 +662,7 @@ SUITES = (
     Suite("identity", "cint=off against the stock binary", ("qemu", "qemu-stock"),
           *_qtests("identity")),
     Suite("guest", "guests that boot and run fio",
-          ("engine", "qemu", "linux", "image", "guest tests"),
+          ("engine", "qemu", "linux", "image", "agree", "guest tests"),
           *_pytest("guest", "tests/guest", _marker("not figures"), _guests),
           full_targets=("foreign tests",)),
     Suite("libvirt", "only by name and with --full: QEMU installed, moved, under a real libvirt",

@@ -13,10 +13,10 @@ from cint import host, paths, ui
 from cint.device import properties
 from cint.errors import EXIT_OK, UsageError
 from cint.guest import appdisk, hints, kinds, session, vm
-from cint.measure import best, boots, comparison, runner
+from cint.measure import agreeing, best, boots, comparison, runner
 from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
-from cint.measure.workloads import DEVICE_NODE
+from cint.measure.workloads import DEVICE_NODE, Workload
 from cint.options.comparing import add_options, settings_from
 from cint.options.store import reuse_from
 from cint.results import (
@@ -62,17 +62,27 @@ def dry_run_text(settings: Settings, accel: host.Accel) -> str:
     for arm in settings.arms:
         machine = boots.machine_for(settings, arm, accel)
         parts += [f"# QEMU for policy {arm.name}", vm.shell_line(vm.machine_args(machine)), ""]
-    by_engine = {arm.engine.name: arm for arm in reversed(settings.arms)}
     parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
     for workload in settings.workloads:
-        for engine, arm in by_engine.items():
-            named = f"{workload.name}, engine {engine}" if len(by_engine) > 1 else workload.name
-            text = boots.render(settings, arm, workload, settings.timing)
-            parts += [f"# {'commands of' if workload.app else 'fio job'} {named}", text]
+        parts += _job_texts(settings, workload)
     if settings.virtual:
         parts += [f"# times are scaled by k = {settings.k:g}: those of the device and of the jobs "
                   "above are the guest's (docs/scaling.md has every entry)", ""]
     return "\n".join(parts)
+
+
+def _job_texts(settings: Settings, workload: Workload) -> list[str]:
+    """A workload's job texts, each with its title: those of rows may differ."""
+    by_text: dict[str, list[str]] = {}
+    for arm in settings.arms:
+        text = boots.render(settings, arm, workload, settings.timing)
+        by_text.setdefault(text, []).append(arm.name)
+    what = "commands of" if workload.app else "fio job"
+    if settings.rule_of(workload):
+        what = f"fio {' '.join(agreeing.ARGS)}, job"
+    return [part for text, names in by_text.items() for part in (
+        f"# {what} {workload.name}"
+        + (f", policies {', '.join(names)}" if len(by_text) > 1 else ""), text)]
 
 
 # ---- the run ------------------------------------------------------------
@@ -92,7 +102,8 @@ def run(args: argparse.Namespace) -> int:
     if settings.app is not None:
         appdisk.look_up(settings.app.disk)
     setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms],
-                                     disk=settings.app is not None),
+                                     disk=settings.app is not None,
+                                     agrees=settings.rule is not None),
                  extras=() if args.no_plots else ("plots",))
     _check_built(settings)
     if settings.app is not None:

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs that end when blocks of them agree: what is asked of fio, and what is made of its answer."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from test_compare import chosen, fake, parse, plan
+
+from cint import paths
+from cint.device import periods, properties
+from cint.errors import CintError, UsageError
+from cint.guest import kinds, polling
+from cint.manual import schema as schema_file
+from cint.measure import agreeing, boots, comparison, fiojson, workloads
+from cint.measure.arms import Arm
+from cint.measure.window import window
+from cint.results import assembly, documents
+from cint.verbs import compare
+
+__all__ = ["fake"]  # a fixture
+
+SAID = ('cint-agree {"agreed": true, "ns": 300000000, "looks": 10, "jobs": [{"ios": 30000, '
+        '"rate_error": 0.002, "rate_drift": 0.001, "latency_error": 0.003, '
+        '"latency_drift": 0.0005, "name": "sync"}, {"ios": 60000, "name": "async"}]}\n')
+
+
+def agree_options(text: str | None) -> dict[str, str]:
+    """The rule in a job file."""
+    return dict(re.findall(r"^(agree_\w+)=(.+)$", str(text), re.MULTILINE))
+
+
+# ---- what is typed --------------------------------------------------------
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("auto", 0.01), ("auto:1%", 0.01), ("auto:0.5%", 0.005), ("auto:20%", 0.2), ("0.5s", None)])
+def test_words(text: str, error: float | None) -> None:
+    rule = agreeing.parse(text)
+    assert (rule and rule.error) == error
+    assert rule is None or agreeing.parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize("text", ["auto:", "auto:1", "auto:0.01%", "auto:21%", "auto:x%",
+                                  "auto:1%,2%", "auto:-1%"])
+def test_words_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"in percent of the mean, 0\.1% to 20%"):
+        agreeing.parse(text)
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--fio", "{job}"), "--fio: a job file says itself"),
+    (("--fio", "{job}", "--workload", "sync"), "--fio: a job file says itself"),
+    (("--quick",), "--quick"), (("--guest", "distro"), "--guest distro"),
+    (("--engine", "user"), "--engine user"), (("--engine", "kernel,user:poll"), "--engine kernel,"),
+    (("--hints", "preload:{rules}"), "--hints preload:"), (("--app", "{rules}"), "--app: not"),
+])
+def test_what_it_does_not_go_together_with(tmp_path: Path, words: tuple[str, ...],
+                                           said: str) -> None:
+    (tmp_path / "j.fio").write_text("[a]\nfilename=${DEVICE}\nruntime=1\n")
+    (tmp_path / "rules").write_text("unmarked call read\n")
+    typed = [w.format(job=tmp_path / "j.fio", rules=tmp_path / "rules") for w in words]
+    with pytest.raises(UsageError, match=re.escape(said)):
+        chosen("--runtime", "auto", *typed)
+
+
+def test_the_command_is_repeated_as_it_was_typed() -> None:
+    for word in ("auto", "auto:0.5%"):
+        command = chosen("--policy", "cint", "--runtime", word).repeat_command
+        assert command == f"./cint compare --policy cint --runtime {word}"
+
+
+# ---- what fio is told ------------------------------------------------------
+
+def test_the_rule_is_in_the_job_file() -> None:
+    got = chosen("--runtime", "auto", "--policy", "default")
+    jobs = plan(got).jobs[1:]
+    assert [job.name for job in jobs] == ["sync/0", "async/0", "mixed/0"]
+    for job in jobs:
+        assert "--profile=agree" in job.args
+        assert agree_options(job.fio) == {
+            "agree_look": "30000us", "agree_after": "300000us", "agree_ios": "10000",
+            "agree_error": "10000"}
+        assert "runtime=1500000us\nramp_time=30000us\n" in str(job.fio)
+    assert agree_options(plan(chosen("--runtime", "auto:0.5%")).jobs[1].fio)["agree_error"] == \
+        "5000"
+
+
+def test_times_of_the_rule_follow_the_scale() -> None:
+    for words, k in (("--cpu-scale", "1"), 1), (("--vcpus", "4"), 12):
+        found = agree_options(plan(chosen("--runtime", "auto", *words)).jobs[1].fio)
+        assert found["agree_look"] == f"{10_000 * k}us"
+    real = chosen("--runtime", "auto", "--time", "real", "--policy", "default")
+    assert agree_options(plan(real).jobs[1].fio)["agree_look"] == "100000us"
+
+
+def test_a_job_of_ones_own_has_it_too() -> None:
+    job = plan(chosen("--runtime", "auto", "--job", "randread:iodepth=32")).jobs[1]
+    assert agree_options(job.fio)["agree_look"] == "30000us"
+    assert "runtime=1500000us" in str(job.fio)
+
+
+def test_a_time_that_is_typed_is_the_run_that_it_ever_was() -> None:
+    """So its key stays: neither job nor image know of the rule."""
+    accel = comparison.choose_accel(virtual=True)
+    got, auto = chosen("--runtime", "0.5s"), chosen("--runtime", "auto")
+    job = plan(got).jobs[1]
+    timing = dataclasses.replace(got.timing, seed=1)
+    assert job.fio == workloads.render(got.workloads[0], timing, got.k)
+    assert job.args == ("--eta=never",)
+    assert boots.machine_for(got, got.arms[0], accel).initramfs == paths.INITRAMFS
+    assert boots.machine_for(auto, auto.arms[0], accel).initramfs == paths.AGREE_INITRAMFS
+    assert kinds.targets("cint", agrees=True)[-1] == "agree"
+    assert "agree" not in kinds.targets("cint")
+
+
+def test_blocks_and_ios_are_those_that_are_said() -> None:
+    header = (paths.IMAGES / "fio-agree/blocks.h").read_text("utf-8")
+    assert re.findall(r"^#define BLOCKS +(\d+)$", header, re.MULTILINE) == [str(agreeing.BLOCKS)]
+    assert fiojson.beyond({1: agreeing.LEAST_IOS}, 99) == 100
+    assert agreeing.LOOKS > agreeing.BLOCKS
+
+
+# ---- a policy's own time ---------------------------------------------------
+
+@pytest.mark.parametrize(("policy", "ns"), [
+    ("default", 0), ("static100", 100_000), ("adaptive:delta=10us", 10_000),
+    ("vic", 200_000_000), ("vic:epoch=20ms", 20_000_000), ("auto", 6000),
+    ("adaptive:kick-window=30ms", 30_000_000), ("cint:max-hold=50ms", 50_000_000),
+    ("cint:max-irq-rate=100000", 16 * 128 * 10_000),
+    ("cint:max-irq-rate=1000,ewma-shift=4", 16 * 16 * 1_000_000),
+    ("split:l=cint,t=vic", 200_000_000), ("split:l=vic,t=cint", 200_000_000)])
+def test_the_longest_time_of_a_policy(policy: str, ns: int) -> None:
+    assert periods.longest_ns(properties.parse_policy(policy)) == ns
+
+
+def test_no_block_is_shorter_than_the_policys_time() -> None:
+    got = chosen("--runtime", "auto", "--policy", "default,vic,vic:epoch=20ms,cint")
+    after = {arm.name: agree_options(plan(got, arm=arm).jobs[1].fio)["agree_after"]
+             for arm in got.arms}
+    assert after == {"default": "300000us", "vic": "6000000us", "vic:epoch=20ms": "600000us",
+                     "cint": "300000us"}
+
+
+def test_nor_than_the_kernels() -> None:
+    arm = Arm(policy=properties.parse_policy("default"), polling=polling.parse("half-mean"))
+    assert arm.period_s(2.0) == 0.05
+    for word in ("off", "classic", "fixed:2us", "irq-queue"):
+        assert dataclasses.replace(arm, polling=polling.parse(word)).period_s(2.0) == 0
+
+
+def test_a_dry_run_has_the_rule_of_each_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.run(parse("--dry-run", "--runtime", "auto", "--policy", "default,cint,vic",
+                             "--workload", "sync")) == 0
+    out = capsys.readouterr().out
+    titles = [line for line in out.splitlines() if line.startswith("# fio --profile=agree")]
+    assert titles == ["# fio --profile=agree, job sync, policies default, cint",
+                      "# fio --profile=agree, job sync, policies vic"]
+
+
+# ---- what came of it -------------------------------------------------------
+
+def test_the_line_is_read() -> None:
+    found = agreeing.parse_said(f"cint-pre 1 2\n{SAID}cint-post 3 4\n")
+    assert found
+    assert (found.agreed, found.seconds, found.rate("sync")) == (True, 0.3, 100_000.0)
+    assert (found.jobs["sync"].error, found.jobs["async"].error, found.error) == \
+        (0.003, None, None)
+    assert agreeing.parse_said("cint-pre 1 2\n") is None
+    assert agreeing.parse_said(SAID.replace("300000000", "0")) is None
+
+
+@pytest.mark.parametrize("text", ["cint-agree {", "cint-agree []", 'cint-agree {"agreed": true}'])
+def test_a_line_that_is_none(text: str) -> None:
+    with pytest.raises(CintError, match="what fio said of a run's blocks"):
+        agreeing.parse_said(text)
+
+
+def test_rates_are_of_the_time_in_which_all_jobs_ran() -> None:
+    """fio's own times have the start of one job before the other's, and the last I/Os."""
+    jobs = {name: fiojson.JobStats(name, 99_999, 1.0, 20.0, {20: 99_999}, ms)
+            for name, ms in (("sync", 310), ("async", 330))}
+    got = window(jobs, (), agreeing.parse_said(SAID))
+    assert (got.seconds, got.even) == (0.3, True)
+    assert got.rates == {"sync": 100_000.0, "async": 200_000.0}
+
+
+def test_results_say_which_runs_agreed(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.run(parse("--runtime", "auto", "--policy", "default,vic", "--no-plots")) == 0
+    out = capsys.readouterr().out
+    assert "runs ended where ten blocks of them agreed to 1 %, or after 500ms: 2 of 6 agreed" in out
+    assert "did not agree: async under default (3 %), async under vic (3 %), mixed under" in out
+    document = documents.load(fake / "results/latest")
+    jsonschema.validate(document, json.loads(schema_file.FILE.read_text("utf-8")))
+    assert document["parameters"]["auto_error"] == 0.01
+    none = dataclasses.replace(documents.rows_from(document)[0],
+                               agreement={"agreed": 0, "longest_s": 0.5, "error": None})
+    said = assembly._agreement_notes(chosen("--runtime", "auto"), [none])
+    assert said[-1].endswith("without an I/O: sync under default")
+    rows = {(row.workload, row.job): row for row in documents.rows_from(document)
+            if row.policy == "default"}
+    assert rows["sync", None].agreement == {"agreed": 1, "longest_s": 0.1, "error": 0.002}
+    assert rows["mixed", "async"].agreement == {"agreed": 0, "longest_s": 0.5, "error": 0.03}
+    assert rows["sync", None].window_s == pytest.approx(0.1)
+    assert rows["sync", None].values["iops"] == pytest.approx(150_000)
