@@ -98,16 +98,18 @@ def answer(job: dict[str, object]) -> dict[str, object]:
     message = sync_result(str(job["name"]), iops(str(job["name"])))
     if "--profile=agree" in str(job["args"]):
         names = [one["jobname"] for one in message["fio"]["jobs"]]
-        message["stdout"] += agree_line(names, agreed=str(job["name"]).startswith("sync"))
+        message["stdout"] += agree_line(names, iops(str(job["name"])),
+                                        agreed=str(job["name"]).startswith("sync"))
     return message | {"exit": 1, "stderr": "fio: bad job"} if MODE == "fail" else message
 
 
-def agree_line(names: list[str], *, agreed: bool) -> str:
+def agree_line(names: list[str], rate: float, *, agreed: bool) -> str:
     """What fio says of the blocks of these jobs, after 0.1 s or 0.5 s of reported time."""
     error = {"rate_error": 0.002 if agreed else 0.03, "rate_drift": 0.001,
              "latency_error": 0.002, "latency_drift": 0.001}
-    said = {"agreed": agreed, "ns": 300_000_000 if agreed else 1_500_000_000, "looks": 10,
-            "jobs": [{"ios": 15_000 if agreed else 75_000, **error, "name": n} for n in names]}
+    seconds = 0.3 if agreed else 1.5
+    said = {"agreed": agreed, "ns": round(1e9 * seconds), "looks": 10,
+            "jobs": [{"ios": round(rate * seconds), **error, "name": n} for n in names]}
     return f"cint-agree {json.dumps(said)}\n"
 
 

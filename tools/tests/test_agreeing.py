@@ -88,6 +88,23 @@ def test_the_rule_is_in_the_job_file() -> None:
         "5000"
 
 
+@pytest.mark.parametrize(("words", "auto"), [
+    ((), True), (("--workload", "sync", "--vcpus", "2"), True), (("--polling", "off,ours"), True),
+    (("--hints", "off"), True), (("--runtime", "0.5s"), False), (("--quick",), False),
+    (("--time", "real"), False), (("--guest", "distro"), False), (("--engine", "user"), False),
+    (("--job", "read"), False), (("--job", "read", "--workload", "sync"), False),
+    (("--fio", "{job}"), False), (("--hints", "preload:{rules}"), False)])
+def test_what_has_it_unless_told_otherwise(tmp_path: Path, words: tuple[str, ...],
+                                           auto: bool) -> None:
+    (tmp_path / "j.fio").write_text("[a]\nfilename=${DEVICE}\nruntime=1\n")
+    (tmp_path / "rules").write_text("unmarked call read\n")
+    typed = [w.format(job=tmp_path / "j.fio", rules=tmp_path / "rules") for w in words]
+    got = chosen(*typed)
+    assert (got.rule is not None) is auto
+    assert all(("--profile=agree" in job.args) is auto for job in plan(got).jobs[1:])
+    assert "--runtime" not in got.repeat_command or "--runtime" in words
+
+
 def test_times_of_the_rule_follow_the_scale() -> None:
     for words, k in (("--cpu-scale", "1"), 1), (("--vcpus", "4"), 12):
         found = agree_options(plan(chosen("--runtime", "auto", *words)).jobs[1].fio)
@@ -198,7 +215,7 @@ def test_results_say_which_runs_agreed(fake: Path, capsys: pytest.CaptureFixture
     none = dataclasses.replace(documents.rows_from(document)[0],
                                agreement={"agreed": 0, "longest_s": 0.5, "error": None})
     said = assembly._agreement_notes(chosen("--runtime", "auto"), [none])
-    assert said[-1].endswith("without an I/O: sync under default")
+    assert said[-1].endswith("or has no I/O: sync under default")
     rows = {(row.workload, row.job): row for row in documents.rows_from(document)
             if row.policy == "default"}
     assert rows["sync", None].agreement == {"agreed": 1, "longest_s": 0.1, "error": 0.002}

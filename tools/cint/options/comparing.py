@@ -102,10 +102,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
         help="CPUs of the guest (default: 1)")
     add("--runtime", metavar="TIME", type=_runtime_typed,
-        help=f"of each job, in reported time (default: {DEFAULT_RUNTIME_S:g}s; "
-             f"{REAL_RUNTIME_S:g}s in real time); with --fio in place of the file's own runtime=, "
+        help=f"of each job, in reported time; with --fio in place of the file's own runtime=, "
              "which is the default there. auto: until ten blocks of the run agree to 1%%, or to "
-             "what is typed, as in auto:0.5%%, at most the default (not with --fio)")
+             f"what is typed, as in auto:0.5%%, at most {DEFAULT_RUNTIME_S:g}s, in real time "
+             f"{REAL_RUNTIME_S:g}s (default: auto for the workloads named here in virtual time, "
+             "else that time)")
     add("--repeat", metavar="N", type=units.count(1, 100, "--repeat"),
         help="boot a guest N times for each policy, each time with another seed, and print "
              f"medians and spread (default: {REPEAT}; {REAL_REPEAT} in real time)")
@@ -288,7 +289,11 @@ def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
 
 
 def _rule(args: argparse.Namespace, arms: Sequence[Arm]) -> agreeing.Rule | None:
-    """The rule that runs end by, if it was asked for; refuse what it does not go together with."""
+    """The rule that runs end by, if they do.
+
+    Where nothing is typed it is that of the workloads here in virtual time; what it does not go
+    together with has a fixed time then, and is refused where it is typed.
+    """
     rule = args.runtime if isinstance(args.runtime, agreeing.Rule) else None
     others = {"--fio": ("a job file says itself how long its jobs run", bool(args.fio)),
               "--quick": ("it says how long the jobs run", args.quick),
@@ -301,7 +306,9 @@ def _rule(args: argparse.Namespace, arms: Sequence[Arm]) -> agreeing.Rule | None
         if rule and there:
             raise UsageError(f"--runtime {rule}: not together with {option}: {why}",
                              hint="give a time, such as --runtime 1s")
-    return rule
+    fixed = (args.time == "real" or args.app is not None or bool(args.job)
+             or any(there for _, there in others.values()))
+    return agreeing.Rule() if args.runtime is None and not fixed else rule
 
 
 def _boot_limit(args: argparse.Namespace) -> float:

@@ -152,8 +152,8 @@ def _agreement_notes(settings: Settings, rows: Sequence[sampling.Row]) -> list[s
              if error is not None and error > settings.rule.error]
     unknown = [name for name, error in errors if error is None]
     return [text, *([f"did not agree: {', '.join(apart)}"] if apart else []),
-            *([f"no blocks to compare, as each would be shorter than what the policy goes by, or "
-               f"without an I/O: {', '.join(unknown)}"] if unknown else [])]
+            *(["whether they agree is not known, since a tenth of the run is shorter than the "
+               f"policy's own time or has no I/O: {', '.join(unknown)}"] if unknown else [])]
 
 
 def document_for(settings: Settings, guests: comparison.Guests, accel: host.Accel,
