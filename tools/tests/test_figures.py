@@ -184,7 +184,7 @@ def test_identifiers_are_unique() -> None:
 
 @of_each(FIGURES)
 def test_checks_have_names_of_their_own(figure: Figure) -> None:
-    names = [check.name for check in figure.checks]
+    names = [one.name for check in figure.checks for one in (check, *check.cells)]
     assert len(set(names)) == len(names)
     assert names
 
@@ -461,7 +461,7 @@ def test_every_check_can_fail(figure: Figure) -> None:
 @of_each(FIGURES)
 def test_no_wrong_value_allows_all_that_the_paper_has(figure: Figure) -> None:
     """Of what was not measured, too: a bound is wrong by a factor in the way that can fail."""
-    blind = [c.name for c in figure.checks if not c.control.renamed
+    blind = [c.name for c in checks.singly(figure.checks) if not c.control.renamed
              and c.low * c.control.factor <= c.low and c.high * c.control.factor >= c.high]
     assert blind == []
 
@@ -490,7 +490,7 @@ def test_no_exchange_ends_in_what_is_expected(figure: Figure) -> None:
         holds = check.low <= number <= check.high
         return holds if known is None else not holds and known.low <= number <= known.high
 
-    blind = [c.name for c in figure.checks
+    blind = [c.name for c in checks.singly(figure.checks)
              if (number := always(c)) is not None and is_blind(c, number)]
     assert blind == []
 
@@ -510,7 +510,7 @@ def test_a_point_or_a_check_is_a_line(figure: Figure) -> None:
     # the first of several comes after their name
     lines = {re.sub(r'^("[^"]*": )?\[', "", line.strip()).rstrip("],")
              for line in text.splitlines()}
-    assert {json.dumps(check) for check in entry["checks"]} <= lines
+    assert {json.dumps(check) for check in records.singly(entry["checks"])} <= lines
     assert {json.dumps(point) for run in entry["data"]["cells"].values()
             for points in run.values() for point in points} <= lines
 
@@ -759,7 +759,8 @@ PAPERS = ("cinterrupts", "vault", "spdk", "vic", "blk-switch", "apps")
 
 def declared(figure: Figure) -> list[records.Check]:
     """The checks as far as claims look at them, whether the figure was measured or not."""
-    found: list[Any] = [{"name": check.name, "paper": check.paper} for check in figure.checks]
+    found: list[Any] = [{"name": check.name, "paper": check.paper}
+                        for check in checks.singly(figure.checks)]
     return found
 
 
@@ -988,6 +989,68 @@ def test_deviations_are_bounded() -> None:
     assert "the claim holds now" in found.remark
 
 
+def of_several(*bounds: tuple[float, Deviation | None]) -> Check:
+    """A claim of numbers that are all 2, each at least so much."""
+    return checks.several("claim", [
+        at_least(f"number {at}", RATIO, low, CONTROL, paper=2.1, deviation=known)
+        for at, (low, known) in enumerate(bounds)])
+
+
+KNOWN = (3.0, Deviation(1.8, 2.3, "why"))
+
+
+@pytest.mark.parametrize(("bounds", "holding", "wanted"), [
+    (((1.8, None), (1.7, None)), 2, checks.PASS),
+    (((1.8, None), KNOWN), 1, checks.EXPECTED),
+    # out of its own bounds, out of where it is known to be, and within what is wanted after all
+    (((1.9, None), KNOWN), 0, checks.FAIL),
+    (((1.8, None), (3.0, Deviation(1.9, 2.3, "why"))), 1, checks.FAIL),
+    (((1.8, None), (1.5, Deviation(1.8, 2.3, "why"))), 2, checks.FAIL)])
+def test_a_claim_of_several_numbers_is_as_bad_as_the_worst(
+        bounds: tuple[tuple[float, Deviation | None], ...], holding: int, wanted: str) -> None:
+    found = judge(of_several(*bounds), TWO)
+    record = found.as_dict()
+    assert found.verdict == wanted and bool(found.remark) == (wanted == checks.FAIL)
+    assert min(found.seeds) == holding and record["bounds"] == [2, 2]
+    assert record["cells"] == [judge(cell, TWO).as_dict() for cell in found.check.cells]
+    assert [cell["bounds"][0] for cell in record["cells"]] == [low for low, _ in bounds]
+    assert [*records.shown([record])] == [record, *record["cells"]]
+    fails = wanted == checks.FAIL and holding < 2
+    assert verdict(found.check, quick=True) == (checks.FAIL if fails else checks.QUICK)
+
+
+def test_each_of_several_numbers_has_its_control() -> None:
+    assert checks.judge_control(of_several((1.8, None), KNOWN), TWO) == checks.FAIL
+    blind = at_least("blind", value("iops", "cint", "async"), 50, CONTROL)
+    several = checks.several("claim", [at_least("r", RATIO, 1.8, CONTROL), blind])
+    assert checks.judge_control(several, TWO) == checks.PASS
+    assert [c.name for c in checks.singly([several, blind])] == ["r", "blind", "blind"]
+    other = several.measure.of_run("cint", "default")
+    assert several.measure.runs == {"cint", "default"} and other.runs == {"default"}
+
+
+def test_a_page_shows_each_of_several_numbers(tmp_path: Path) -> None:
+    figure = dataclasses.replace(SMALL, checks=(of_several((1.8, None), KNOWN),))
+    entry = document.entry(figure, TWO, quick=False, runs={})
+    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
+    whole = document.document([entry], [], False, facts)
+    assert whole["summary"][checks.EXPECTED] == 1 and whole["summary"][checks.PASS] == 0
+    text = page.figure_page(figure, document.stamped(entry, facts))
+    assert "| claim |  | 1 |  | exactly 2 | expected fail |" in text
+    assert "| number 0 | 2.1 | 2 | 1.818 to 2.222 | at least 1.8 | pass |" in text
+    assert "* number 1: 2, wanted at least 3; expected here 1.8 to 2.3, because why." in text
+    html = webpage.write(tmp_path, [figure], whole, {}).read_text("utf-8")
+    assert "number 0" in html and "as is expected of those below" in html
+    # a claim of the paper is of the numbers
+    mine = claims.of_claim(claims.Claim("so"), entry["checks"])
+    assert [one["name"] for one in mine] == ["number 0", "number 1"]
+
+
+def test_a_threads_cpu_time_is_what_fio_says() -> None:
+    job = fiojson.JobStats("job", 0, 0, 0, {}, 320, usr_percent=2.25, sys_percent=3, switches=2400)
+    assert reading.thread_time(job, 3.2) == {"thread_percent": 5.25, "switches_per_s": 24_000}
+
+
 def far(ios: float, *p99: float) -> Data:
     """A run whose seeds have so many I/Os each, and these 99th percentiles."""
     return Data({"a": {"sync": [{"p99_us": x, "ios": ios, "mean_us": x} for x in p99]}})
@@ -1125,7 +1188,8 @@ def test_the_page_of_one_figure_names_no_other(tmp_path: Path) -> None:
 def test_pages_and_drawings_are_made_from_what_is_stored(figure: Figure, tmp_path: Path) -> None:
     """A page says all that was judged; a drawing wider than it has labels nobody can read."""
     made = {path.name: text for path, text in figures_stored.pages(tmp_path, [figure])}
-    assert all(check["name"] in made[f"{figure.id}.md"] for check in stored(figure)["checks"])
+    assert all(check["name"] in made[f"{figure.id}.md"]
+               for check in records.shown(stored(figure)["checks"]))
     assert (f"{figure.id}.svg" in made) == bool(figure.panels)
     if figure.panels:
         width = re.search(r'<svg [^>]*width="([\d.]+)pt"', made[f"{figure.id}.svg"])

@@ -12,12 +12,12 @@ fail says nothing.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cint.figures import records
-from cint.figures.values import Data, Expr, View, Words, in_words, shortened
+from cint.figures.values import Data, Expr, Holding, View, Words, in_words, shortened
 from cint.measure import metrics
 
 PASS, FAIL, EXPECTED, QUICK = "pass", "fail", "expected-fail", "quick"
@@ -76,6 +76,8 @@ class Check:
     paper: float | str | None = None
     unit: str = ""
     deviation: Deviation | None = None
+    #: What a claim of several numbers is made of; see :func:`several`.
+    cells: Sequence[Check] = ()
 
     @property
     def bounds(self) -> str:
@@ -94,6 +96,8 @@ class Result:
     reason: str = ""
     #: How many I/Os of all seeds are beyond the percentile that it is about, the least of several.
     beyond: int | None = None
+    #: What came of each number of a claim of several.
+    cells: Sequence[Result] = ()
 
     @property
     def measured(self) -> float:
@@ -113,6 +117,8 @@ class Result:
             found["beyond"] = self.beyond
         if known is not None:
             found["deviation"] = {"bounds": [known.low, known.high], "reason": self.reason}
+        if self.cells:
+            found["cells"] = [cell.as_dict() for cell in self.cells]
         return found
 
 
@@ -152,6 +158,28 @@ def at_least(name: str, measure: Expr, low: float, control: Control, **more: Any
 def at_most(name: str, measure: Expr, high: float, control: Control, **more: Any) -> Check:
     """``high`` or less."""
     return Check(name, measure, -INFINITY, high, control, **more)
+
+
+def several(name: str, cells: Sequence[Check]) -> Check:
+    """A claim of several numbers, each with its own bounds, control and maybe deviation.
+
+    It holds if all of them do. Where some deviate as is expected of each it is an expected failure;
+    it fails if any does.
+    """
+    return Check(name, Holding(tuple(cell.measure for cell in cells),
+                               tuple((cell.low, cell.high) for cell in cells)),
+                 len(cells), len(cells), Control(text="that of each number"), cells=tuple(cells))
+
+
+def singly(found: Sequence[Check]) -> Iterator[Check]:
+    """The checks of one number: of a claim of several those of each."""
+    for check in found:
+        yield from check.cells or (check,)
+
+
+def worst(verdicts: Sequence[str]) -> str:
+    """The verdict of all together."""
+    return next((v for v in (FAIL, QUICK, UNDECIDED, EXPECTED) if v in verdicts), PASS)
 
 
 # ---- verdicts -------------------------------------------------------------
@@ -203,6 +231,8 @@ def judge(check: Check, data: Data, quick: bool = False) -> Result:
     """The check on measured data. A quick run is never a pass, and no percentile of one fails that
     goes by too few I/Os.
     """
+    if check.cells:
+        return _judge_each(check, data, quick)
     seeds = _seeds(check, data, {})
     reason = in_words(check.deviation.reason, data) if check.deviation else ""
     beyond = min((one.beyond(data) for one in check.measure.percentiles), default=None)
@@ -215,10 +245,22 @@ def judge(check: Check, data: Data, quick: bool = False) -> Result:
     return Result(check, seeds, verdict, remark, reason, beyond)
 
 
+def _judge_each(check: Check, data: Data, quick: bool) -> Result:
+    """A claim of several numbers: as bad as the worst of them; the remark names what fails."""
+    found = [judge(cell, data, quick) for cell in check.cells]
+    failing = [f"{r.check.name}{': ' if r.remark else ''}{r.remark}" for r in found
+               if r.verdict == FAIL]
+    return Result(check, _seeds(check, data, {}), worst([r.verdict for r in found]),
+                  "; ".join(failing), cells=found)
+
+
 def judge_control(check: Check, data: Data) -> str:
-    """The verdict under the check's control, which has to be FAIL.
+    """The verdict under the check's control, which has to be FAIL: of several numbers each one's.
 
     A control whose value cannot be had raises :class:`CintError`: it shows nothing.
     """
+    if check.cells:
+        found = [judge_control(cell, data) for cell in check.cells]
+        return next((verdict for verdict in found if verdict != FAIL), FAIL)
     control = check.control
     return _judge(check, _seeds(check, data, control.renamed), factor=control.factor)[0]

@@ -95,7 +95,7 @@ def _is_on_its_side(check: records.Check) -> bool:
 
 def of_claim(claim: Claim, found: Sequence[records.Check]) -> list[records.Check]:
     """Those of a figure's checks that show a claim."""
-    return [c for c in found if of_paper(c)
+    return [c for c in records.singly(found) if of_paper(c)
             and any(fnmatchcase(c["name"], form) for form in claim.checks)]
 
 

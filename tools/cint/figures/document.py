@@ -38,7 +38,7 @@ def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str]) -> E
             found.append(checks.judge(check, data, quick).as_dict())
         except CintError as problem:
             raise CintError(f"{figure.id}: {check.name}: {problem.message}") from None
-    return _entry(figure, data, verdict([c["verdict"] for c in found]), found, runs)
+    return _entry(figure, data, checks.worst([c["verdict"] for c in found]), found, runs)
 
 
 def failed(figure: Figure, problem: CintError) -> Entry:
@@ -62,14 +62,6 @@ def has_longer_slice(figure: Figure, entry: Entry) -> bool:
 def stamped(entry: Entry, facts: records.Facts) -> Entry:
     """The entry as it is stored in the tree: with what it was measured with."""
     return {**entry, "commit": facts["commit"], "conditions": facts["conditions"]}
-
-
-def verdict(of: Sequence[str]) -> str:
-    """A figure's verdict: the worst of its checks'."""
-    for worst in (checks.FAIL, checks.QUICK, checks.UNDECIDED, checks.EXPECTED):
-        if worst in of:
-            return worst
-    return checks.PASS
 
 
 def counts(entries: Sequence[Entry]) -> Counter[str]:

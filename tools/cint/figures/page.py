@@ -91,6 +91,8 @@ def _check_row(check: records.Check) -> str:
 
 def expected(check: records.Check) -> str:
     """Within which bounds a check deviates, with how many of the seeds it does not, and why."""
+    if "deviation" not in check:
+        return "as is expected of those below"
     low, high = check["deviation"]["bounds"]
     held = checks.held(check["seeds"], *check["bounds"])
     return (f"expected here {low:g} to {high:g}{f' ({held})' if held else ''}, because "
@@ -145,7 +147,7 @@ def _table(head: Sequence[str], body: Sequence[str], what: str) -> str:
 def _reasons(entry: Entry) -> list[str]:
     """Why what deviates does."""
     found = []
-    for check in entry["checks"]:
+    for check in records.singly(entry["checks"]):
         if check["verdict"] == checks.EXPECTED:
             found.append(_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
                                f"{bounds(check['bounds'])}; {expected(check)}."))
@@ -156,7 +158,8 @@ def _doubts(entry: Entry) -> list[str]:
     """Why what is undecided is."""
     return [_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
                   f"{bounds(check['bounds'])}; {check['remark']}.")
-            for check in entry["checks"] if check["verdict"] == checks.UNDECIDED]
+            for check in records.singly(entry["checks"])
+            if check["verdict"] == checks.UNDECIDED]
 
 
 def figure_page(figure: Figure, entry: Entry) -> str:
@@ -167,7 +170,7 @@ def figure_page(figure: Figure, entry: Entry) -> str:
         f"{figure.id}` at {entry['commit']}; do not edit."), _wrap(figure.claim),
         *_claims(figure, entry), f"![{figure.title}]({figure.id}.svg)", "## Checks",
         _table(["check", "paper", "here", "seeds", "wanted", "verdict"],
-               [*map(_check_row, entry["checks"])], "checks")]
+               [*map(_check_row, records.shown(entry["checks"]))], "checks")]
     if document.has_longer_slice(figure, entry):
         parts.append(_wrap(_LONGER_SLICE))
     reasons = _reasons(entry)

@@ -15,6 +15,7 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     l_ios_per_irq, l_wait_us, t_ios_per_irq, t_wait_us   of queues by class of I/O
     cpu_us_per_io, idle_percent, mean_ratio, irqs_by_ratio   where the guest was probed
     run_us, gap_us   mean time on the CPU and without it of a job's threads, where asked for
+    switches_per_s   how often a job's threads leave the CPU in a second, where asked for
 
 One of a person's own program (:func:`told`) has what the device counted, and what the program
 told, whose names say the unit, too: mean_us, throughput_per_s, cpu_percent.
@@ -162,6 +163,19 @@ def exceedance(boot: Boot, data: Data) -> None:
 
 def slices(boot: Boot, data: Data) -> None:
     """The points, and for how long a job's threads have the CPU and are without it, on average."""
+    _with_threads(boot, data, _turns)
+
+
+def threads(boot: Boot, data: Data) -> None:
+    """The points, and of a job's threads the CPU time, as fio reports it: usr and sys, in whole ms.
+
+    Interrupts are not in it, nor what the CPU takes to fall asleep and to wake up.
+    """
+    _with_threads(boot, data, thread_time)
+
+
+def _with_threads(boot: Boot, data: Data,
+                  more: Callable[[fiojson.JobStats, float], Point]) -> None:
     points(boot, data)
     cells = data.cells[boot.name]
     for workload in boot.settings.workloads:
@@ -170,7 +184,7 @@ def slices(boot: Boot, data: Data) -> None:
                                   boot.settings.vcpus)
             for job, stats in one.jobs.items():
                 cell = f"{workload.name}.{job}" if len(one.jobs) > 1 else workload.name
-                cells[cell][number] |= _turns(stats, boot.settings.k)
+                cells[cell][number] |= more(stats, boot.settings.k)
 
 
 def _turns(job: fiojson.JobStats, k: float) -> Point:
@@ -179,6 +193,12 @@ def _turns(job: fiojson.JobStats, k: float) -> Point:
         return {}
     return {name: scale.report_time(1e3 * ms / job.switches, k)
             for name, ms in (("run_us", job.on_cpu_ms), ("gap_us", job.off_cpu_ms))}
+
+
+def thread_time(job: fiojson.JobStats, k: float) -> Point:
+    """CPU time of a job's threads, and how often they leave the CPU, of their own will or not."""
+    return {"thread_percent": job.usr_percent + job.sys_percent,
+            "switches_per_s": scale.report_rate(1e3 * job.switches / job.runtime_ms, k)}
 
 
 def _points(one: sampling.Sample, workload: Workload, k: float,

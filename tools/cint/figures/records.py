@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 #: Of a run, a cell or one seed of it: its numbers by name.
@@ -32,6 +32,21 @@ class Check(TypedDict):
     control: str
     beyond: NotRequired[int]
     deviation: NotRequired[Deviation]
+    #: Where a claim is of several numbers: what came of each.
+    cells: NotRequired[list[Check]]
+
+
+def singly(found: Sequence[Check]) -> Iterator[Check]:
+    """The checks of one number: of a claim of several those of each."""
+    for check in found:
+        yield from check.get("cells", [check])
+
+
+def shown(found: Sequence[Check]) -> Iterator[Check]:
+    """All of them: a claim of several numbers, then each of these."""
+    for check in found:
+        yield check
+        yield from check.get("cells", [])
 
 
 class Measured(TypedDict):

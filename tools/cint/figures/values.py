@@ -274,6 +274,29 @@ class Fold(Expr):
         return Fold(self.how, tuple(part.of_run(old, new) for part in self.several))
 
 
+@dataclass(frozen=True)
+class Holding(Expr):
+    """How many of several numbers are within the bounds of each."""
+
+    several: tuple[Expr, ...]
+    bounds: tuple[tuple[float, float], ...]
+
+    def of(self, view: View) -> float:
+        return float(sum(low <= part.of(view) <= high for part, (low, high)
+                         in zip(self.several, self.bounds, strict=True)))
+
+    @property
+    def text(self) -> str:
+        return f"how many of the {len(self.several)} below are within their own bounds"
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.several
+
+    def of_run(self, old: str, new: str) -> Expr:
+        return Holding(tuple(part.of_run(old, new) for part in self.several), self.bounds)
+
+
 def constant(number: float) -> Expr:
     """The same number in every view."""
     return Constant(number)

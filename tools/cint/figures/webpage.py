@@ -33,15 +33,16 @@ def write(directory: Path, figures: Sequence[Figure], document: records.Document
 
 def _telling(entry: Entry) -> Sequence[records.Check]:
     """The checks that say most: of numbers of the paper, before those that have to be 0 or 1."""
-    numbers = [c for c in entry["checks"] if isinstance(c["paper"], (int, float))]
+    numbers = [c for c in records.singly(entry["checks"]) if isinstance(c["paper"], (int, float))]
     return (sorted(numbers, key=lambda c: c["paper"] in (0, 1)) or entry["checks"])[:3]
 
 
 def _values(figure: Figure, entry: Entry, drawing: str) -> dict[str, object]:
     """What the page has of one figure."""
     data = Data.from_dict(entry["data"])
-    return {**entry, "figure": figure, "family": catalog.FAMILIES[figure.family],
-            "drawing": drawing, "checked": page.summary_row(entry)[1],
+    return {**entry, "checks": [*records.shown(entry["checks"])], "figure": figure,
+            "family": catalog.FAMILIES[figure.family], "drawing": drawing,
+            "checked": page.summary_row(entry)[1],
             "claims": claims.outcomes(figure, entry), "telling": _telling(entry),
             "notes": [in_words(text, data) for text in figure.notes] if entry["checks"] else [],
             "rows": page.rows(figure, data), "heads": [c.head for c in page.shown(figure, data)]}

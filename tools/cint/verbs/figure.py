@@ -185,7 +185,7 @@ def _judge(figure: Figure, found: Data | CintError, quick: bool) -> document.Ent
 
 def _show(entry: document.Entry) -> None:
     ui.out(f"{entry['id']}: {entry['title']}: {entry['verdict']}")
-    for check in entry["checks"]:
+    for check in records.shown(entry["checks"]):
         mark = ui.paint_out(f"{check['verdict']:<13}", _COLOURS[check["verdict"]])
         paper = f", paper {page.number(check['paper'])}" if check["paper"] is not None else ""
         unit = f" {check['unit']}" if check["unit"] else ""
