@@ -2,7 +2,7 @@
 """Le Moal's slides: polling beside a process that wants the CPU."""
 
 from cint.figures import polled
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import CLASSIC, HALF, IRQ, OURS, each, of
 from cint.figures.values import said
@@ -41,8 +41,7 @@ FIGURE = Figure(
                 of("p999_us", CLASSIC, "real time") / of("p999_us", CLASSIC), 1.05,
                 instead("real time", "beside"), paper=1.0),
         at_most("ours: 99th percentile beside the process against alone",
-                of("p99_us", OURS, "beside") / of("p99_us", OURS), 1.5,
-                instead(OURS, HALF)),
+                of("p99_us", OURS, "beside") / of("p99_us", OURS), 1.5, wrong(0.6)),
     ),
     panels=tuple(Panel(title, "99.9th percentile, us",
                        (Series("here", each(NAMES, "p999_us", cell)),), log_y=cell == "beside")
