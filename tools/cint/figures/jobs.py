@@ -31,15 +31,18 @@ def aio(depth: int, submit: int, complete: int, name: str = "async", *,
 
 
 def mix(depth: int, submit: int, complete: int, name: str = "mixed", *, sliced: bool = True,
-        marked: bool = False, more: str = "") -> Workload:
+        marked: bool = False, more: str = "", spins_us: int = 0) -> Workload:
     """libaio, whose reads are unmarked as in the papers, beside the sync job.
 
     ``sliced``: the sync job asks the scheduler for a slice of 0.1 ms, in place
     of what CFS, the papers' scheduler, gave a thread that slept. ``marked``: the
-    kernel marks the last read of a batch. ``more`` goes to the asynchronous job.
+    kernel marks the last read of a batch. ``more`` goes to the asynchronous job. ``spins_us``, of
+    the guest's: what the sync thread spends on the CPU after each read. fio spins for a thinktime
+    that is shorter than a sleep can be.
     """
     engine = workloads.LIBAIO if marked else workloads.UNMARKED
     waits = workloads.SLICED_SYNC if sliced else workloads.sync_job()
+    waits += f"thinktime={spins_us}\n" if spins_us else ""
     return Workload(name, f"libaio at depth {depth}, batches of {submit}, "
                     f"{'marked' if marked else 'unmarked'}, beside a sync thread"
                     f"{' with a slice of 0.1 ms' if sliced else ''}",

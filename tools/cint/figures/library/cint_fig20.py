@@ -2,7 +2,17 @@
 """cinterrupts, Figure 20: workloads with one kind of request, on two drives."""
 
 from cint.figures import jobs
-from cint.figures.checks import Check, Deviation, at_least, at_most, instead, near, swap, within
+from cint.figures.checks import (
+    Check,
+    Deviation,
+    at_least,
+    at_most,
+    instead,
+    near,
+    several,
+    swap,
+    within,
+)
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, constant, said, value
 from cint.measure import workloads
@@ -91,14 +101,17 @@ def checks(media: str) -> list[Check]:
         at_most(f"{media}: async IOPS, default against adaptive",
                 to("iops", "default", "adaptive", "async"), 0.85,
                 swap(run("default"), run("adaptive")), paper=paper["default"][1]),
-        # the headlines of the paper's abstract
+        # the headlines of the paper's abstract; the other is third()
         fifteenth(media),
-        at_least(f"{media}: async IOPS, cint against default",
-                 to("iops", "cint", "default", "async"), 1.35,
-                 swap(run("default"), run("cint")),
-                 paper=round(1 / PAPER[media]["default"][1], 2),
-                 deviation=rule(media)),
     ]
+
+
+def third(media: str) -> Check:
+    """A third more throughput."""
+    default, cint = f"{media}/default", f"{media}/cint"
+    return at_least(f"{media}: async IOPS, cint against default",
+                    against("iops", cint, default, "async"), 1.35, swap(default, cint),
+                    paper=round(1 / PAPER[media]["default"][1], 2), deviation=rule(media))
 
 
 def panel(media: str, title: str, name: str, cell: str, index: int) -> Panel:
@@ -116,7 +129,8 @@ FIGURE = Figure(
     "it has adaptive's throughput, a third above default's, at a fifteenth of the interrupts.",
     groups=(Group(policies("optane"), JOBS, "optane", "optane/"),
             Group(policies("p3700"), (*JOBS, UNMARKED), "p3700", "p3700/")),
-    checks=(*checks("optane"), *checks("p3700")),
+    checks=(*checks("optane"), *checks("p3700"),
+            several("async IOPS, cint against default, on either drive", [*map(third, PAPER)])),
     panels=tuple(panel(media, *words) for media in PAPER for words in (
         ("sync latency", "mean_us", "sync", 0), ("async IOPS", "iops", "async", 1),
         ("async interrupts", "device_irqs", "async", 2))),
