@@ -32,6 +32,14 @@ FAR = (Column("p99.9, us", "p999_us"), Column("p99.99, us", "p9999_us"),
        Column("longest, us", "max_us"), Column("reads", "ios"))
 ONE_CPU = ("CPU is the share of time in which the CPU was not halted, by the instructions that it "
            "executed; where it polls all the time that is 100 %.")
+#: The CPU load of the slides.
+LOAD = "thread_percent"
+SHARES = (*COLUMNS, Column("CPU time of the thread, %", LOAD))
+THREAD = ("The slides do not say how they took the CPU load, of which they have 100, 58 and 32 "
+          "%. Here it is the process's own, as the kernel accounts it and tools show it (fio's usr "
+          "and sys). An interrupt that comes while the process is asleep is not in it, nor what "
+          "the CPU takes to fall asleep and to wake up. The column CPU has all of that, which is "
+          "{:.0f} % with interrupts.")
 SCHEDULER = ("The scheduler is EEVDF (Linux 6.12, RUN_TO_PARITY and PLACE_LAG as they are by "
              "default), its slice scaled like all times; ticks come 250 times a second of the "
              f"guest's, {CPU_SCALE:.1f} times as often as on the machine it stands for.")
