@@ -1052,6 +1052,16 @@ def test_a_threads_cpu_time_is_what_fio_says() -> None:
     assert reading.thread_time(job, 3.2) == {"thread_percent": 5.5, "switches_per_s": 24_000}
 
 
+def test_what_interrupts_take_is_what_the_kernel_accounts() -> None:
+    """Five ticks of 10 ms, of hard and soft ones, in 200 ms between a job's edges."""
+    text = ("cint-pre 1.1 0.5 cpu 6 0 45 49 0 1 2 0 0 0 vclock 1000000000 600\n"
+            "cint-post 1.3 0.5 cpu 9 0 50 52 0 5 3 0 0 0 vclock 1200000000 700\n")
+    assert reading.interrupt_share(text) == 0.25
+    for lost in ("", text.replace(" 600", ""), text.splitlines()[1]):
+        with pytest.raises(CintError, match="how much CPU time went to interrupts"):
+            reading.interrupt_share(lost)
+
+
 def far(ios: float, *p99: float) -> Data:
     """A run whose seeds have so many I/Os each, and these 99th percentiles."""
     return Data({"a": {"sync": [{"p99_us": x, "ios": ios, "mean_us": x} for x in p99]}})

@@ -261,7 +261,8 @@ _HOW = (
     "deviation is at most half of the distance from their median to the bound; else it is "
     "undecided. "
     "Where our kernel gives hints it marks the end of every submission, as the paper has it "
-    "(`block.irq_hints=1535`), unless the remarks of a page say otherwise. "
+    "(`block.irq_hints=1535`), unless the remarks of a page say otherwise. So they do where the "
+    "machine is another than the calibrated one, because its paper has published it. "
     "What else was measured is in [measured.md](measured.md).")
 _WHERE = (
     "Each name leads to what was measured and judged. `./cint docs figures` makes the page of each "

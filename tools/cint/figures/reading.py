@@ -16,6 +16,7 @@ A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
     cpu_us_per_io, idle_percent, mean_ratio, irqs_by_ratio   where the guest was probed
     run_us, gap_us   mean time on the CPU and without it of a job's threads, where asked for
     switches_per_s   how often a job's threads leave the CPU in a second, where asked for
+    irq_us_per_io    CPU time in interrupts, as the guest's kernel accounts it, where asked for
 
 One of a person's own program (:func:`told`) has what the device counted, and what the program
 told, whose names say the unit, too: mean_us, throughput_per_s, cpu_percent.
@@ -46,6 +47,8 @@ _MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "min": 6e7}
 _SUFFIXES = {"%": "_percent", "1/s": "_per_s"}
 #: What a program calls how many of its operations a time is of, and what points call it.
 _COUNT, _IOS = "count", "ios"
+#: Of the guest's /proc/stat.
+_TICK_NS = 10_000_000
 #: Guest time. The user-space driver looks by itself after a second: what waits for so long was not
 #: woken for.
 LOST_NS = 900_000_000
@@ -172,6 +175,29 @@ def threads(boot: Boot, data: Data) -> None:
     Interrupts are not in it, nor what the CPU takes to fall asleep and to wake up.
     """
     _with_threads(boot, data, thread_time)
+
+
+def handlers(boot: Boot, data: Data) -> None:
+    """The points, and what the kernel accounts to interrupts, for each I/O."""
+    points(boot, data)
+    for workload in boot.settings.workloads:
+        for number, seed in enumerate(boot.seeds):
+            point = data.cells[boot.name][workload.name][number]
+            point["irq_us_per_io"] = 1e6 / point["iops"] * interrupt_share(
+                str(boot.message(workload, seed).get("stdout") or ""))
+
+
+def interrupt_share(text: str) -> float:
+    """Of the time between a job's edges, of which ``text`` tells: what interrupts took.
+
+    From the kernel's switch to them to the switch back; hard and soft ones.
+    """
+    starts, ends = agent.parse_edges(text, "cint-pre"), agent.parse_edges(text, "cint-post")
+    if not starts or not ends or not starts[-1].clock or not ends[0].clock:
+        raise CintError("the edges of a job do not say how much CPU time went to interrupts")
+    ticks = sum(ends[0].cpu_ticks[kind] - starts[-1].cpu_ticks[kind]
+                for kind in ("irq", "softirq"))
+    return ticks * _TICK_NS / (ends[0].clock[0] - starts[-1].clock[0])
 
 
 def _with_threads(boot: Boot, data: Data,

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """cinterrupts, Figure 3: what an interrupt costs, and its share of an I/O."""
 
-from cint.figures import jobs
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
+from cint.figures import jobs, reading
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, constant, least, most, said, value
 
 MEDIA = ("sata", "p3700", "optane")
+#: The same guests for longer, by medium: the kernel accounts to interrupts in ticks of 10 ms.
+LONG, LONG_S = "longer, ", {"sata": 2, "p3700": 0.5, "optane": 0.5}
 #: Sixteen completions an interrupt, and no time-out that ends a burst.
 MERGED = Run("adaptive:delta=1ms,thr=16", "merged")
 
@@ -19,6 +21,16 @@ def cost(media: str) -> Expr:
     """us of an interrupt: what an I/O costs more, for each interrupt more."""
     return ((of("cpu_per_io_us", media, "default") - of("cpu_per_io_us", media, "merged"))
             / (of("irqs_per_io", media, "default") - of("irqs_per_io", media, "merged")))
+
+
+def handler(media: str) -> Expr:
+    """us of an interrupt by itself, as the kernel accounts it, for each that the guest handles."""
+    def handled(run: str) -> Expr:
+        return of("guest_irqs", LONG + media, run) / of("iops", LONG + media, run)
+
+    more = (of("irq_us_per_io", LONG + media, "default")
+            - of("irq_us_per_io", LONG + media, "merged"))
+    return more / (handled("default") - handled("merged"))
 
 
 IDLE = said("at SATA's rate the CPU is idle for {:.0f} % of the time, with the other media for "
@@ -37,13 +49,16 @@ FIGURE = Figure(
     "cint-fig3", "cinterrupts", "What an interrupt costs", "section 2, Figure 3",
     "An interrupt costs the same on every device, some 1500 cycles, and is a growing share of "
     "what an I/O costs the CPU: up to 24 % on Optane.",
-    groups=tuple(Group(runs("default", MERGED), (jobs.aio(256, 1, 1),), media, f"{media}/",
-                       runtime_s=0.05) for media in MEDIA),
+    groups=(
+        *(Group(runs("default", MERGED), (jobs.aio(256, 1, 1),), media, f"{media}/",
+                runtime_s=0.05) for media in MEDIA),
+        *(Group(runs("default", MERGED), (jobs.aio(256, 1, 1),), media, f"{LONG}{media}/",
+                runtime_s=LONG_S[media], read=reading.handlers) for media in MEDIA),
+    ),
     checks=(
         at_most("cost of an interrupt, the highest of the devices against the lowest",
-                most([cost(m) for m in MEDIA]) / least([cost(m) for m in MEDIA]), 1.25,
-                instead("sata/default", "optane/default"), paper=1.0,
-                deviation=Deviation(1.35, 1.9, IDLE)),
+                most([handler(m) for m in MEDIA]) / least([handler(m) for m in MEDIA]), 1.25,
+                wrong(0.5), paper=1.0),
         within("cost of an interrupt, Optane", cost("optane"), 0.6, 1.0,
                instead("optane/default", "sata/default"), paper=0.75, unit="us"),
         within("share of an I/O's cost, Optane", share("optane"), 0.18, 0.32,
@@ -60,10 +75,18 @@ FIGURE = Figure(
         Panel("share of an interrupt", "of an I/O's CPU time", (
             Series("here", [(m, share(m)) for m in MEDIA]),
             Series("paper, NVMe Optane", [("optane", 0.24)], paper=True)))),
-    columns=(*USUAL, Column("CPU, us an I/O", "cpu_per_io_us")),
+    columns=(*USUAL, Column("CPU, us an I/O", "cpu_per_io_us"),
+             Column("in interrupts, us an I/O", "irq_us_per_io")),
     notes=("What an interrupt costs is the difference between a guest with one for each I/O and "
            "one with one for sixteen, by instructions; the medium `sata` is an NVMe device here, "
            "as slow as the paper's SATA one.",
+           said("Where the CPU is idle that has the end of the idle loop's sleep in it. The "
+                "paper's cost is to go to the handler, the handler, and to go back. The kernel "
+                "accounts that by itself, and by it the devices are compared, in the rows "
+                "'longer': it is {:.2f} us on SATA, {:.2f} on the P3700 and {:.2f} on Optane, for "
+                "each interrupt that the guest handles. The others find it at work on the one "
+                "before.",
+                *map(handler, MEDIA)),
            "One bound of what is expected was made wider (commit 58c0d39): share, P3700 against "
            "SATA, from 0.65, before from 0.7."),
     slow=True, sets=("polling",),
