@@ -57,6 +57,10 @@ static void refill(Input *in)
     in->used -= in->next;
     in->next = 0;
     if (in->used >= BUFFER_BYTES - 1) {
+        if (in->cuts) {
+            in->buffer[in->used++] = '\n';
+            return;
+        }
         in->line++;
         input_error(in, "expected a line of less than %u bytes", BUFFER_BYTES);
     }

@@ -20,6 +20,7 @@ struct Input {
     size_t next;                /* where the next line begins */
     bool at_end;                /* of the file */
     uint64_t line;              /* number of the line in hand */
+    bool cuts;                  /* a line that is too long is several */
     /*
      * Takes a mistake in the line in place of the program's end, and does not
      * return. @text is without the line; it is the receiver's to free.
@@ -33,6 +34,12 @@ void input_close(Input *in);
 
 /* The next line, which ends with a newline and no NUL; NULL at the end. */
 const char *input_line(Input *in);
+
+/* The newline of the line in hand. */
+static inline const char *input_line_end(const Input *in)
+{
+    return in->buffer + in->next - 1;
+}
 
 /*
  * Says which line is wrong and why, and ends the program with EXIT_USAGE, or

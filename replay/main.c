@@ -4,6 +4,7 @@
 #include "bench.h"
 #include "crew.h"
 #include "error.h"
+#include "lives.h"
 #include "options.h"
 #include "output.h"
 #include "print.h"
@@ -25,6 +26,16 @@ static void run(const Setup *setup)
     input_close(&in);
 }
 
+static void run_lives(const Setup *setup)
+{
+    Input in;
+
+    input_open(&in, setup->path);
+    lives_print(&in, setup->scale);
+    print_flush();
+    input_close(&in);
+}
+
 int main(int argc, char **argv)
 {
     Setup setup;
@@ -32,6 +43,8 @@ int main(int argc, char **argv)
     setup_from_args(&setup, argc, argv);
     if (setup.bench) {
         bench(&setup);
+    } else if (setup.lives) {
+        run_lives(&setup);
     } else {
         run(&setup);
     }

@@ -137,6 +137,8 @@ static const char help[] =
 "  --threads N            divide the policies among N threads, and read FILE by\n"
 "                         one more (default: as many as there are processors);\n"
 "                         1: one thread does everything\n"
+"  --lives                replay nothing: what became of each command in FILE,\n"
+"                         QEMU's log, as records for ./cint trace\n"
 "  --bench                measure this program instead: parser, engine, both\n"
 "  --help\n"
 "\n"
@@ -159,7 +161,7 @@ static G_NORETURN void print_help(void)
 enum {
     OPT_POLICY = 256, OPT_SET, OPT_EXTRAS, OPT_SCALE, OPT_CQ_SIZE, OPT_GUEST,
     OPT_RECORD, OPT_FROM_TRACE, OPT_CQ, OPT_IRQS, OPT_JSON, OPT_BENCH, OPT_HELP,
-    OPT_OPTIMAL, OPT_HINTS, OPT_GUEST_TIME, OPT_THREADS,
+    OPT_OPTIMAL, OPT_HINTS, OPT_GUEST_TIME, OPT_THREADS, OPT_LIVES,
 };
 
 static const struct option long_options[] = {
@@ -176,6 +178,7 @@ static const struct option long_options[] = {
     { "cq",         required_argument,  NULL, OPT_CQ },
     { "irqs",       required_argument,  NULL, OPT_IRQS },
     { "json",       no_argument,        NULL, OPT_JSON },
+    { "lives",      no_argument,        NULL, OPT_LIVES },
     { "bench",      no_argument,        NULL, OPT_BENCH },
     { "optimal",    required_argument,  NULL, OPT_OPTIMAL },
     { "hints",      required_argument,  NULL, OPT_HINTS },
@@ -241,6 +244,9 @@ static void read_option(Setup *setup, Typed *typed, int option)
         break;
     case OPT_THREADS:
         setup->threads = number_option("--threads", optarg, 1, MOST_THREADS);
+        break;
+    case OPT_LIVES:
+        setup->lives = true;
         break;
     case OPT_BENCH:
         setup->bench = true;

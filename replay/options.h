@@ -33,6 +33,7 @@ typedef struct Setup {
     bool deaf;                  /* policies do not hear the hints */
     bool irqs;                  /* print each interrupt */
     bool json;
+    bool lives;                 /* no replay: what became of each command */
     bool bench;
     uint64_t price_ns;          /* of an interrupt, for the optimum, or 0 */
     double scale;               /* printed times are FILE's divided by it */

@@ -8,96 +8,20 @@
 #include <string.h>
 
 #include "formats.h"
+#include "trace-line.h"
 
-#define PREFIX      "pci_nvme_cint_"
-
-typedef enum Field {
-    FIELD_CQID,
-    FIELD_SQID,
-    FIELD_CID,
-    FIELD_HINTS,
-    FIELD_SOURCES,
-    FIELD_STATUS,
-    FIELD_DUE,
-    FIELD_TAIL,
-    FIELD_HEAD,
-    FIELD_PRP1,
-    FIELD_CONTENT,
-    FIELD_AT,
-    NR_FIELDS,
-} Field;
-
-static const char *const field_names[NR_FIELDS] = {
-    [FIELD_CQID]    = "cqid",
-    [FIELD_SQID]    = "sqid",
-    [FIELD_CID]     = "cid",
-    [FIELD_HINTS]   = "hints",
-    [FIELD_SOURCES] = "sources",
-    [FIELD_STATUS]  = "status",
-    [FIELD_DUE]     = "due",
-    [FIELD_TAIL]    = "tail",
-    [FIELD_HEAD]    = "head",
-    [FIELD_PRP1]    = "prp1",
-    [FIELD_CONTENT] = "content",
-    [FIELD_AT]      = "at",
+/* The fields that an event has to have. */
+static const uint32_t needs[] = {
+    [EVENT_SUBMIT]   = FIELD_BIT(CQID) | FIELD_BIT(SQID) | FIELD_BIT(CID) |
+                       FIELD_BIT(HINTS) | FIELD_BIT(SOURCES),
+    [EVENT_MEDIA]    = FIELD_BIT(CQID) | FIELD_BIT(SQID) | FIELD_BIT(CID) |
+                       FIELD_BIT(DUE),
+    [EVENT_COMPLETE] = FIELD_BIT(CQID) | FIELD_BIT(SQID) | FIELD_BIT(CID) |
+                       FIELD_BIT(TAIL),
+    [EVENT_DOORBELL] = FIELD_BIT(SQID),
+    [EVENT_HEAD]     = FIELD_BIT(CQID) | FIELD_BIT(HEAD),
+    [EVENT_RECORDED] = FIELD_BIT(CQID),
 };
-
-static const uint64_t field_max[NR_FIELDS] = {
-    [FIELD_CQID]    = 65535,
-    [FIELD_SQID]    = 65535,
-    [FIELD_CID]     = 65535,
-    [FIELD_HINTS]   = NVME_CINT_HINT_BOTH,
-    [FIELD_SOURCES] = 255,
-    [FIELD_STATUS]  = 65535,
-    [FIELD_DUE]     = TIME_MAX,
-    [FIELD_TAIL]    = 65535,
-    [FIELD_HEAD]    = 65535,
-    [FIELD_PRP1]    = UINT64_MAX,
-    [FIELD_CONTENT] = CINT_NR_CONTENTS - 1,
-    [FIELD_AT]      = TIME_MAX,
-};
-
-typedef struct TraceEvent {
-    const char *name;
-    EventKind kind;
-    Field needs[6];         /* ends with NR_FIELDS */
-} TraceEvent;
-
-static const TraceEvent trace_events[] = {
-    { "submit", EVENT_SUBMIT, { FIELD_CQID, FIELD_SQID, FIELD_CID,
-                                FIELD_HINTS, FIELD_SOURCES, NR_FIELDS } },
-    { "media", EVENT_MEDIA, { FIELD_CQID, FIELD_SQID, FIELD_CID, FIELD_DUE,
-                              NR_FIELDS } },
-    { "post", EVENT_COMPLETE, { FIELD_CQID, FIELD_SQID, FIELD_CID, FIELD_TAIL,
-                                NR_FIELDS } },
-    { "doorbell", EVENT_DOORBELL, { FIELD_SQID, NR_FIELDS } },
-    { "head", EVENT_HEAD, { FIELD_CQID, FIELD_HEAD, NR_FIELDS } },
-    { "irq", EVENT_RECORDED, { FIELD_CQID, NR_FIELDS } },
-};
-
-typedef struct Fields {
-    bool found[NR_FIELDS];
-    uint64_t value[NR_FIELDS];
-    bool urgent;
-} Fields;
-
-static const char *skip_blanks(const char *p)
-{
-    while (*p == ' ' || *p == '\r') {
-        p++;
-    }
-    return p;
-}
-
-static size_t word_length(const char *p)
-{
-    return strcspn(p, " \r\n");
-}
-
-static bool is_word(const char *word, const char *p, size_t length)
-{
-    return strlen(word) == length && !memcmp(word, p, length);
-}
 
 /*
  * The time of the line in ns, if it has one; *line moves behind it. Returns
@@ -127,92 +51,31 @@ static int64_t read_stamp(const char **line)
     return seconds * 1000000000 + micros * 1000;
 }
 
-static const TraceEvent *find_event(const char *name, size_t length)
+static void check_fields(const Input *in, const TraceLine *line)
 {
-    unsigned i;
+    uint32_t missing = needs[line->kind] & ~line->found;
 
-    for (i = 0; i < G_N_ELEMENTS(trace_events); i++) {
-        if (is_word(trace_events[i].name, name, length)) {
-            return &trace_events[i];
-        }
-    }
-    return NULL;
-}
-
-static void read_field(const Input *in, Fields *fields, Field field,
-                       const char *text, size_t length)
-{
-    char *end;
-    uint64_t value = g_ascii_strtoull(text, &end, 0);
-
-    if (end != text + length || !length || *text == '-' ||
-        value > field_max[field]) {
+    if (line->wrong != NR_FIELDS) {
         input_error(in, "expected '%s' and a number from 0 to %"
-                    G_GUINT64_FORMAT ", found '%.*s'", field_names[field],
-                    field_max[field], (int)MIN(length, 60), text);
+                    G_GUINT64_FORMAT ", found '%.*s'",
+                    trace_field[line->wrong].name.text,
+                    trace_field[line->wrong].max,
+                    (int)MIN(line->wrong_text.length, 60),
+                    line->wrong_text.text);
     }
-    fields->found[field] = true;
-    fields->value[field] = value;
-}
-
-/* The words are pairs: what, and its value. */
-static void read_pair(const Input *in, Fields *fields, const char *key,
-                      size_t key_length, const char *text, size_t length)
-{
-    Field field;
-
-    for (field = 0; field < NR_FIELDS; field++) {
-        if (is_word(field_names[field], key, key_length)) {
-            read_field(in, fields, field, text, length);
-            return;
-        }
-    }
-    if (is_word("class", key, key_length)) {
-        fields->urgent = is_word("urgent", text, length);
+    if (missing) {
+        input_error(in, "expected '%s' and a number in " TRACE_PREFIX "%.*s",
+                    trace_field[g_bit_nth_lsf(missing, -1)].name.text,
+                    (int)line->name.length, line->name.text);
     }
 }
 
-static void read_fields(const Input *in, Fields *fields, const char *p)
+static void fill(Event *to, const TraceLine *line, int64_t stamp)
 {
-    const char *key;
-    size_t length;
-
-    memset(fields, 0, sizeof(*fields));
-    for (p = skip_blanks(p); *p != '\n'; p = skip_blanks(p + word_length(p))) {
-        /* The one name of two words: "oldest hold". */
-        if (is_word("oldest", p, word_length(p))) {
-            continue;
-        }
-        key = p;
-        length = word_length(p);
-        if (!length) {
-            input_error(in, "expected a word, found a NUL byte");
-        }
-        p = skip_blanks(p + length);
-        read_pair(in, fields, key, length, p, word_length(p));
-    }
-}
-
-static void need_fields(const Input *in, const TraceEvent *event,
-                        const Fields *fields)
-{
-    const Field *field;
-
-    for (field = event->needs; *field != NR_FIELDS; field++) {
-        if (!fields->found[*field]) {
-            input_error(in, "expected '%s' and a number in " PREFIX "%s",
-                        field_names[*field], event->name);
-        }
-    }
-}
-
-static void fill(Event *to, const TraceEvent *event, const Fields *fields,
-                 int64_t stamp)
-{
-    const uint64_t *value = fields->value;
+    const uint64_t *value = line->value;
 
     *to = (Event) {
-        .kind = event->kind,
+        .kind = line->kind,
         .cqid = value[FIELD_CQID],
         .sqid = value[FIELD_SQID],
         .cid = value[FIELD_CID],
@@ -225,8 +88,8 @@ static void fill(Event *to, const TraceEvent *event, const Fields *fields,
         .index = value[FIELD_HEAD],
         .tail = value[FIELD_TAIL],
         .slots = true,
-        .urgent = fields->urgent,
-        .t = fields->found[FIELD_AT] ? (int64_t)value[FIELD_AT] : stamp,
+        .urgent = word_is(trace_word(line, FIELD_CLASS), "urgent"),
+        .t = line->found & FIELD_BIT(AT) ? (int64_t)value[FIELD_AT] : stamp,
     };
     /* What the device inferred, the engine infers again, or does not. */
     if (to->sources & (1u << NVME_CINT_SOURCE_INFERRED)) {
@@ -237,24 +100,21 @@ static void fill(Event *to, const TraceEvent *event, const Fields *fields,
 
 bool qemu_trace_next(Input *in, Event *to)
 {
-    const TraceEvent *event;
-    const char *line;
-    size_t length;
+    const char *p, *end;
     int64_t stamp;
-    Fields fields;
+    TraceLine line;
 
-    while ((line = input_line(in))) {
-        stamp = read_stamp(&line);
-        if (strncmp(line, PREFIX, strlen(PREFIX))) {
+    while ((p = input_line(in))) {
+        end = input_line_end(in);
+        stamp = read_stamp(&p);
+        if (strncmp(p, TRACE_PREFIX, strlen(TRACE_PREFIX))) {
             continue;
         }
-        line += strlen(PREFIX);
-        length = word_length(line);
-        event = find_event(line, length);
-        if (event) {
-            read_fields(in, &fields, line + length);
-            need_fields(in, event, &fields);
-            fill(to, event, &fields, stamp);
+        p = trace_name(&line, p, end);
+        if (line.is_known) {
+            trace_fields(&line, p, end);
+            check_fields(in, &line);
+            fill(to, &line, stamp);
             return true;
         }
     }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../../replay/error.h"
+#include "../../replay/lives.h"
 #include "../../replay/output.h"
 #include "../../replay/print.h"
 #include "../../replay/replay.h"
@@ -35,6 +36,7 @@ static const char *const command_lines[] = {
     "--policy cint:infer=all,max-irq-rate=50000 --extras off --record off",
     "--from-trace --policy cint --policy adaptive",
     "--from-trace --policy cint:ooo=on --cq 1 --json --irqs on",
+    "--lives --cpu-scale 3",
 };
 
 /* What has to be freed after a jump. */
@@ -140,7 +142,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run = (Run) { .running = true };
     if (!setjmp(run.back)) {
         set_up(line, fd);
-        replay_all();
+        if (run.setup.lives) {
+            lives_print(&run.in, run.setup.scale);
+        } else {
+            replay_all();
+        }
     }
     run.running = false;
     clean_up();
