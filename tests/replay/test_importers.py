@@ -69,7 +69,8 @@ def test_a_record_becomes_a_load(name: str, files: list[Path], choice: Choice,  
     assert [text.count(f"{events.PREFIX}{what} ") for what in ("submit", "doorbell", "post")] == \
         [total, batches, total - open_still]
     # The other reader of such logs, and the program, see the same load.
-    trace = events.read(text.splitlines())
+    (tmp_path / "log").write_text(text)
+    trace = events.load(tmp_path / "log")
     ended = [one for one in trace.commands if one.posted is not None]
     assert len(trace.commands) == total and len(ended) == total - open_still
     document = summary(text, tmp_path)

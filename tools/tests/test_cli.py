@@ -396,15 +396,18 @@ def test_results_need_nothing_installed(clone: Path) -> None:
     assert not (clone / "build/venv").exists()
 
 
-def test_replay_needs_a_compiler_only(clone: Path) -> None:
-    trace = clone / "tests/replay/urgent.trace"
-    code, out, err = bare(clone, "replay", str(trace))
+@pytest.mark.parametrize(("verb", "file", "first"), [
+    ("replay", "tests/replay/urgent.trace", "irq 3000 full urgent 3"),
+    ("trace", "tools/tests/golden/trace-mixed.log", "267 events in 0.000513 s of device time")])
+def test_replay_and_trace_need_a_compiler_only(clone: Path, verb: str, file: str,
+                                               first: str) -> None:
+    code, out, err = bare(clone, verb, str(clone / file))
     assert code == 1 and out == ""
-    assert "replay needs a C compiler, pkg-config and GLib's headers" in err
+    assert "cint-replay needs a C compiler, pkg-config and GLib's headers" in err
     assert "apt-get install" in err
-    code, out, err = bare(clone, "replay", str(trace),
+    code, out, err = bare(clone, verb, str(clone / file),
                           programs=(*_BARE, "cc", "gcc", "pkg-config", "as", "ld"))
-    assert (code, out.splitlines()[0]) == (0, "irq 3000 full urgent 3"), err
+    assert (code, out.splitlines()[0]) == (0, first), err
     assert not (clone / "build/venv").exists()
 
 

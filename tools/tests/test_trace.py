@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import pstats
+import re
 import socket
 import threading
 import time
@@ -17,8 +18,11 @@ from typing import Any
 
 import pytest
 import timelines
+from timelines import trace_of
 
-from cint import cli
+from cint import cli, paths
+from cint.build import engine
+from cint.errors import CintError
 from cint.results import distributions
 from cint.timeline import bench, events, perfetto, summary
 
@@ -44,7 +48,7 @@ qemu-system-x86_64 -trace {P}* -trace {P}irq -trace file=/dev/null
 
 @pytest.fixture
 def found() -> events.Trace:
-    return events.read(LOG.splitlines())
+    return trace_of(LOG.splitlines())
 
 
 def test_a_commands_life(found: events.Trace) -> None:
@@ -87,11 +91,10 @@ MIXED = Path(__file__).parent / "golden/trace-mixed.log"
 def test_a_curve_goes_through_the_percentiles_of_the_table() -> None:
     trace = events.load(MIXED)
     [queue] = summary.summarize(trace)["queues"]
-    waits = summary.waits(trace, 1)
-    assert {hint: len(phases["hold"]) for hint, phases in waits.items()} == \
-        {"unmarked": 20, "urgent": 15}
-    for hint, phases in waits.items():
-        for phase, times in ((phase, times) for phase, times in phases.items() if times):
+    waits = summary.queues(trace)[1].waits
+    assert {hint: len(one.hold) for hint, one in waits.items()} == {"unmarked": 20, "urgent": 15}
+    for hint, one in waits.items():
+        for phase, times in ((phase, times) for phase, times in one.phases.items() if times):
             xs, shares = distributions.curve(times)
             assert xs == sorted(xs) and shares == sorted(shares)
             assert (xs[0], shares[0]) == (min(times) / 1e3, 0.0)
@@ -184,8 +187,8 @@ def test_queues_are_in_their_order() -> None:
     """Ten comes behind two, which a viewer that goes by names would not know."""
     post = P + "post cqid {0} sqid {0} cid 1 hints 0x0 status 0x0 tail 1 at {1}"
     head = P + "head cqid {0} head 1 at {1}"
-    drawn = timelines.timeline(events.read([line.format(queue, 10 * queue + more) for queue in
-                                            (10, 2, 1) for more, line in ((0, post), (5, head))]))
+    drawn = timelines.timeline(trace_of([line.format(queue, 10 * queue + more) for queue in
+                                         (10, 2, 1) for more, line in ((0, post), (5, head))]))
     assert drawn.names(perfetto.SQS) == [f"SQ {queue} in flight" for queue in (1, 2, 10)]
 
 
@@ -196,7 +199,7 @@ def test_slices_of_a_lane_nest() -> None:
             f"at {i * 10 + 95}\n{P}head cqid 1 head {i + 1} at {i * 10 + 99}" for i in range(50)]
     # As a log has them: in the order of their times.
     lines = sorted("\n".join(many).splitlines(), key=lambda text: int(text.rsplit(" ", 1)[1]))
-    trace = events.read(lines)
+    trace = trace_of(lines)
     drawn = timelines.timeline(trace)
     timelines.check(drawn, trace)
     mine = [one for one in drawn.slices if one.name[:3] == "cid"]
@@ -206,7 +209,7 @@ def test_slices_of_a_lane_nest() -> None:
 
 def test_the_timelines_of_all_logs_are_what_the_logs_say(found: events.Trace) -> None:
     assert timelines.check(timelines.timeline(found), found) == 2
-    for trace in (events.read(bench.log(3000)), events.load(MIXED), events.load(VCPUS)):
+    for trace in (trace_of(bench.log(3000)), events.load(MIXED), events.load(VCPUS)):
         told = sum(c.interrupt is not None for c in trace.commands)
         messages = sum(len(d.cpus) for d in trace.deliveries if d.interrupt is not None)
         assert told and (messages or trace.interrupts)
@@ -226,8 +229,8 @@ def test_an_arrow_leads_to_each_vcpu_that_a_message_is_for() -> None:
     both = "apic_deliver_irq dest 3 dest_mode 1 delivery_mode 0 vector 34 trigger_mode 0"
     post = P + "post cqid 1 sqid 1 cid 1 hints 0x0 status 0x0 tail 1 at 10"
     irq = P + "irq cqid 1 vector 3 class full reason each covered 1 oldest hold 0 at 10"
-    trace = events.read([post, irq, f"{events.MSIX} raising MSI-X IRQ vector 3", both,
-                         P + "head cqid 1 head 1 at 60"])
+    trace = trace_of([post, irq, f"{events.MSIX} raising MSI-X IRQ vector 3", both,
+                      P + "head cqid 1 head 1 at 60"])
     drawn = timelines.timeline(trace)
     assert timelines.check(drawn, trace) == 3
     assert drawn.spans(perfetto.VCPUS) == {("vCPU 0", "CQ 1: each", 10, 60): 1,
@@ -254,7 +257,7 @@ def test_the_check_finds_what_is_broken(found: events.Trace, breaks: str) -> Non
 
 
 def test_a_long_timeline_is_written_piece_by_piece() -> None:
-    trace = events.read(bench.log(3000))
+    trace = trace_of(bench.log(3000))
     sizes: list[int] = []
 
     class Stream(io.BytesIO):
@@ -270,7 +273,7 @@ def test_a_timeline_is_no_longer_than_its_log() -> None:
     """By much: a name is written once, and is a number then."""
     lines = list(bench.log(3000))
     stream = io.BytesIO()
-    perfetto.write(events.read(lines), stream)
+    perfetto.write(trace_of(lines), stream)
     assert len(stream.getvalue()) < 1.2 * sum(map(len, lines))
 
 
@@ -286,7 +289,7 @@ IRQ = P + "irq cqid 1 vector 1 class full reason each covered 1 oldest hold 0 at
     ([7], 50_000), ([], None)])
 def test_it_opens_where_the_interrupts_become_many(times: Sequence[int], begin: int | None) -> None:
     lines = [IRQ.format(at) for at in times] or [LOG.splitlines()[4]]
-    drawn = timelines.timeline(events.read(lines))
+    drawn = timelines.timeline(trace_of(lines))
     wanted = {} if begin is None else {"begin": begin - 50_000, "end": begin + 950_000}
     assert drawn.shown == wanted
 
@@ -304,9 +307,9 @@ def test_batches_are_as_long_as_their_fetch() -> None:
 def test_what_a_deleted_queue_had_fetched_is_of_no_batch() -> None:
     submit = P + "submit cqid 1 sqid 1 cid {} hints 0x0 sources 0x0 inflight 1 at {}"
     doorbell = P + "doorbell sqid 1 count {} at {}"
-    trace = events.read([submit.format(1, 10), submit.format(2, 500), doorbell.format(1, 500),
-                         submit.format(3, 600), submit.format(4, 640), doorbell.format(2, 640),
-                         P + "doorbell sqid 0 count 1 at 700"])
+    trace = trace_of([submit.format(1, 10), submit.format(2, 500), doorbell.format(1, 500),
+                      submit.format(3, 600), submit.format(4, 640), doorbell.format(2, 640),
+                      P + "doorbell sqid 0 count 1 at 700"])
     assert [(one.count, one.begin, one.end) for one in trace.batches] == [(2, 600, 640)]
 
 
@@ -339,7 +342,7 @@ def test_other_messages_of_one_time_are_one_mark() -> None:
     """On a track they would be drawn one below the other."""
     other = "apic_deliver_irq dest {} dest_mode 0 delivery_mode 0 vector {} trigger_mode 0"
     head = P + "head cqid 1 head 0 at {}"
-    drawn = timelines.timeline(events.read([
+    drawn = timelines.timeline(trace_of([
         LOG, head.format(30000), other.format(1, 236), other.format(1, 251), other.format(1, 236),
         other.format(0, 9), head.format(31000), other.format(1, 236)]))
     assert drawn.marks == [("3 others", "vCPU 1", 30000, {"vectors": [236, 251]}),
@@ -352,7 +355,7 @@ def test_other_messages_of_one_time_are_one_mark() -> None:
 def test_destinations(mode: int, destination: int, cpus: tuple[int, ...]) -> None:
     line = (f"apic_deliver_irq dest {destination} dest_mode {mode} delivery_mode 0 vector 9 "
             "trigger_mode 0")
-    [delivery] = events.read([LOG, line]).deliveries
+    [delivery] = trace_of([LOG, line]).deliveries
     assert (delivery.cpus, delivery.vector, delivery.interrupt) == (cpus, 9, None)
 
 
@@ -361,49 +364,42 @@ def test_a_masked_vector_sends_nothing() -> None:
     other = "apic_deliver_irq dest 0 dest_mode 0 delivery_mode 0 vector 236 trigger_mode 0"
     lines = [irq, "pci_nvme_irq_msix raising MSI-X IRQ vector 3", f"{P}head cqid 1 head 0 at 12000",
              other, "apic_deliver_irq dest 0 dest_mode 0 delivery", "pci_nvme_irq_msix raising"]
-    [delivery] = events.read(lines).deliveries
+    [delivery] = trace_of(lines).deliveries
     assert (delivery.interrupt, delivery.at) == (None, 12000)
     # An NMI or start-up message is none of a device.
-    assert events.read([other.replace("delivery_mode 0", "delivery_mode 4")]).deliveries == []
+    start_up = other.replace("delivery_mode 0", "delivery_mode 4")
+    assert trace_of([irq, start_up]).deliveries == []
 
 
 # --- work ---------------------------------------------------------------------------------
 
-def calls(count: int) -> tuple[int, int]:
-    """How many events there are, and how many functions are called for all of `cint trace`."""
-    lines = list(bench.log(count))
+def calls(count: int, perfetto_too: bool) -> float:
+    """How many functions are called an event, for the summary or for all of `cint trace`."""
+    trace = trace_of(bench.log(count))
     profile = cProfile.Profile()
     with profile:
-        trace = events.read(lines)
         summary.summarize(trace)
-        perfetto.write(trace, io.BytesIO())
-    return trace.events, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+        if perfetto_too:
+            perfetto.write(trace, io.BytesIO())
+    total = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    return float(total) / trace.events
 
 
 def test_work_grows_with_the_events_and_no_faster() -> None:
     """Calls, not time: a busy machine makes no more of them. The bench has the seconds."""
-    (small, few), (large, many) = calls(2000), calls(16000)
-    assert many / large < 1.05 * few / small
-    assert many / large < 130
+    few, many = calls(2000, True), calls(16000, True)
+    assert many < 1.05 * few and many < 130
 
 
-def test_queues_that_nobody_reaps_cost_no_more() -> None:
-    """Such as a log made of another tool's record, without interrupts and heads."""
-    def work(count: int) -> float:
-        lines = [line for line in bench.log(count) if not line.startswith((f"{P}irq", f"{P}head"))]
-        profile = cProfile.Profile()
-        with profile:
-            events.read(lines)
-        return float(pstats.Stats(profile).total_calls) / len(lines)  # type: ignore[attr-defined]
-
-    assert work(16000) < 1.05 * work(2000)
+def test_a_summary_makes_no_object_a_command() -> None:
+    assert calls(16000, False) < 1.5
 
 
 def test_completions_that_do_not_follow_are_said(found: events.Trace) -> None:
     assert found.remarks == []
     post = P + "post cqid 1 sqid 1 cid {} hints 0x0 status 0x0 tail {} at 5"
     mixed = [post.format(i, tail) for i, tail in enumerate((7, 20, 8, 21))]
-    [remark] = events.read(mixed).remarks
+    [remark] = trace_of(mixed).remarks
     assert remark.startswith("3 completions do not follow") and "several controllers" in remark
 
 
@@ -413,10 +409,10 @@ def test_a_queue_that_is_made_anew() -> None:
     irq = P + "irq cqid 1 vector 1 class full reason each covered 1 oldest hold 0 at {}"
     sent = "pci_nvme_irq_msix raising MSI-X IRQ vector 1"
     arrived = "apic_deliver_irq dest 0 dest_mode 0 delivery_mode 0 vector 34 trigger_mode 0"
-    trace = events.read([post.format(1, 5, 100), post.format(2, 6, 110), irq.format(120),
-                         post.format(7, 1, 500), irq.format(510), sent, arrived,
-                         P + "head cqid 1 head 1 at 600",
-                         post.format(8, 2, 700), P + "head cqid 1 head 2 at 710"])
+    trace = trace_of([post.format(1, 5, 100), post.format(2, 6, 110), irq.format(120),
+                      post.format(7, 1, 500), irq.format(510), sent, arrived,
+                      P + "head cqid 1 head 1 at 600",
+                      post.format(8, 2, 700), P + "head cqid 1 head 2 at 710"])
     assert [one.reaped for one in trace.commands] == [None, None, 600, 710]
     assert [one.told for one in trace.commands] == [120, 120, 510, None]
     [delivery] = trace.deliveries
@@ -428,7 +424,7 @@ def test_a_queue_that_is_made_anew() -> None:
 def test_a_queue_that_wraps_is_none_made_anew() -> None:
     post = P + "post cqid 1 sqid 1 cid {} hints 0x0 status 0x0 tail {} at {}"
     head = P + "head cqid 1 head {} at {}"
-    trace = events.read([line for i in range(9) for line in (
+    trace = trace_of([line for i in range(9) for line in (
         post.format(i, (i + 1) % 3, 100 * i), head.format((i + 1) % 3, 100 * i + 5))])
     assert trace.remarks == [] and [one.reaped for one in trace.commands] == \
         [100 * i + 5 for i in range(9)]
@@ -442,11 +438,53 @@ def test_a_queue_that_wraps_is_none_made_anew() -> None:
     "pci_nvme_irq_msix raising MSI-X IRQ vec", "apic_deliver_irq dest 0 dest_mode"])
 def test_broken_lines_are_counted(found: events.Trace, broken: str) -> None:
     line = broken.format(P=P)
-    trace = events.read([line, *LOG.splitlines()])
+    trace = trace_of([line, *LOG.splitlines()])
     assert trace.remarks == ["1 lines of the log are broken and left out"]
     assert (trace.commands, trace.interrupts) == (found.commands, found.interrupts)
+    assert trace.events == found.events
     # The last one is cut short by the log's end, which is no fault.
-    assert events.read([*LOG.splitlines()[:-1], line]).remarks == []
+    assert trace_of([*LOG.splitlines()[:-1], line]).remarks == []
+
+
+@pytest.mark.parametrize(("name", "field"), [
+    ("submit", "cqid 65536"), ("submit", "sqid -1"), ("submit", "hints 0x4"), ("post", "tail 1e3"),
+    ("post", "cid 18446744073709551616"), ("irq", "covered 4294967296"), ("irq", "vector 2048"),
+    ("head", "head 0x"), ("media", "due 4611686018427387904"), ("doorbell", "count -"),
+    ("head", "at 9\0")])
+def test_numbers_that_the_device_has_not_are_broken(found: events.Trace, name: str,
+                                                    field: str) -> None:
+    key = field.split(maxsplit=1)[0]
+    good = next(line for line in LOG.splitlines() if line.startswith(f"{P}{name} "))
+    bad = re.sub(rf"\b{key} \w+", field, good)
+    assert bad != good
+    trace = trace_of([bad, *LOG.splitlines()])
+    assert trace.remarks == ["1 lines of the log are broken and left out"]
+    assert (trace.commands, trace.batches) == (found.commands, found.batches)
+
+
+def test_a_console_ends_its_lines_otherwise(found: events.Trace) -> None:
+    lines = LOG.splitlines()
+    for end in ("\r\n", "\r", "\r\r\n"):
+        trace = trace_of([end.join(lines)])
+        assert (trace.commands, trace.events, trace.remarks) == (found.commands, found.events, [])
+    # Another writer's text before an event, on one line.
+    trace = trace_of([f"[    5.1] nvme: {line}" if P in line and "-trace" not in line
+                      else line for line in lines])
+    assert trace.commands == found.commands
+
+
+def test_a_program_of_another_version_is_refused(tmp_path: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nprintf 'CINTLIFE\\2\\0\\0\\0\\0\\0\\0\\0'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(engine, "build_replay", lambda: False)
+    monkeypatch.setattr(paths, "REPLAY_ALONE", program)
+    with pytest.raises(CintError, match="another version"):
+        events.load(MIXED)
+    program.write_text("#!/bin/sh\necho 'cint-replay: error: no' >&2; exit 2\n")
+    with pytest.raises(CintError, match="error: no"):
+        events.load(MIXED)
 
 
 def test_what_is_no_log_or_cannot_be_written(tmp_path: Path,

@@ -9,9 +9,11 @@ begun last on its track.
 from __future__ import annotations
 
 import io
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
@@ -71,6 +73,14 @@ class Drawn:
         """Track, name, begin and end of the slices of some groups, or of all."""
         return Counter((one.track, one.name, one.begin, one.end) for one in self.slices
                        if one.group in groups or not groups)
+
+
+def trace_of(lines: Iterable[str]) -> events.Trace:
+    """What a log of these lines tells."""
+    with tempfile.NamedTemporaryFile("w", suffix=".log", encoding="utf-8", newline="") as log:
+        log.write("\n".join(line.removesuffix("\n") for line in lines))
+        log.flush()
+        return events.load(Path(log.name))
 
 
 def packets(found: events.Trace) -> list[TracePacket]:

@@ -102,7 +102,7 @@ def replay_command() -> list[str]:
     flags = subprocess.run(pkg_config, capture_output=True, text=True, check=False) \
         if compiler and shutil.which(pkg_config[0]) else None
     if compiler is None or flags is None or flags.returncode:
-        raise CintError("replay needs a C compiler, pkg-config and GLib's headers",
+        raise CintError("cint-replay needs a C compiler, pkg-config and GLib's headers",
                         hint=packages.install_command(packages.NEEDS["replay"]))
     files = [*sorted(paths.REPLAY_SRC.glob("*.c")), *sorted(paths.COALESCE.glob("*.c"))]
     return [compiler, "-std=gnu11", "-O3", "-pthread", f"-I{paths.COALESCE}", *map(str, files),

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU's log of pci_nvme_cint_* trace events, line by line, and each command's life in it.
+"""What became of each command in QEMU's log of pci_nvme_cint_* trace events.
 
-Times are device times in ns, the field `at`. Other lines of the log are passed over, and so are
-lines that an end of the log has cut short. Two events of QEMU's own are read where the log has
+cint-replay follows the commands (replay/lives.c, docs/replay.md); here is what reads its records.
+Times are device times in ns, the field `at`. Two events of QEMU's own are read where the log has
 them: pci_nvme_irq_msix, the device's message, and apic_deliver_irq, its arrival (and that of any
 other message) at the vCPUs' local APICs. These have no time, so that of the event before is taken.
 """
 
 from __future__ import annotations
 
-import re
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import os
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from cint import paths, units
+from cint.build import engine
 from cint.errors import CintError, UsageError
 
 PREFIX = "pci_nvme_cint_"
@@ -26,8 +30,19 @@ MSIX, APIC = "pci_nvme_irq_msix", "apic_deliver_irq"
 VCPU_EVENTS = (MSIX, APIC)
 #: How a file of the trace backend `simple` begins.
 _SIMPLE = b"\xff" * 8
-URGENT, BARRIER = 1, 2
 HINTS = ("unmarked", "urgent", "barrier", "both")
+
+# ---- cint-replay's records: replay/records.c ----
+
+#: A time that is not known.
+NONE = -2**63
+_NO_INTERRUPT = -1
+_HEAD, _BLOCK = struct.Struct("<8sII"), struct.Struct("<II")
+_MAGIC, _VERSION = b"CINTLIFE", 1
+COMMAND, BATCH, INTERRUPT, DELIVERY, _REMARKS, _END = range(1, 7)
+_LAYOUT = {COMMAND: struct.Struct("<7q3HB?"), BATCH: struct.Struct("<qqII"),
+           INTERRUPT: struct.Struct("<qIIH14s32s"), DELIVERY: struct.Struct("<4qIIQ"),
+           _REMARKS: struct.Struct("s"), _END: struct.Struct("<Qqq")}
 
 
 @dataclass(slots=True)
@@ -45,11 +60,13 @@ class Command:
     told: int | None = None
     interrupt: int | None = None
     reaped: int | None = None
+    #: Whether the guest took the CQE by a status record.
+    by_record: bool = False
 
     @property
     def hint(self) -> str:
         """Its class by hint."""
-        return HINTS[self.hints & (URGENT | BARRIER)]
+        return HINTS[self.hints]
 
 
 @dataclass(slots=True)
@@ -96,36 +113,54 @@ class Delivery:
 
 @dataclass
 class Trace:
-    """All of a log, in order."""
+    """All of a log: records as cint-replay wrote them, and objects where somebody asks for them."""
 
-    commands: list[Command] = field(default_factory=list)
-    batches: list[Batch] = field(default_factory=list)
-    interrupts: list[Interrupt] = field(default_factory=list)
-    deliveries: list[Delivery] = field(default_factory=list)
+    records: dict[int, bytes]
     #: What a reader of the log should know.
-    remarks: list[str] = field(default_factory=list)
-    events: int = 0
+    remarks: list[str]
+    events: int
+    #: From the first submission or completion to the last.
+    ns: int
 
-    def by_record(self, command: Command) -> bool:
-        """Whether the guest took the command's CQE by a status record."""
-        return command.interrupt is not None and self.interrupts[command.interrupt].by_record
+    def rows(self, kind: int) -> Iterator[tuple[Any, ...]]:
+        """The records of a kind, in no order where they are numbered; see replay/records.c."""
+        return _LAYOUT[kind].iter_unpack(self.records.get(kind, b""))
 
-    def divide(self, factor: float) -> None:
-        """Divide all times by a factor: those of a guest that stands for a faster machine."""
-        for things in (self.commands, self.batches, self.interrupts, self.deliveries):
-            for thing in things:
-                for name in _TIMES & set(thing.__slots__):
-                    value = getattr(thing, name)
-                    if value is not None:
-                        setattr(thing, name, round(value / factor))
+    @cached_property
+    def commands(self) -> list[Command]:
+        """In the order of their events."""
+        return [Command(cqid, sqid, cid, hints, _known(submitted), _known(due), _known(posted),
+                        _known(told), _known(interrupt, _NO_INTERRUPT), _known(reaped), by_record)
+                for _, submitted, due, posted, told, reaped, interrupt, cqid, sqid, cid, hints,
+                by_record in sorted(self.rows(COMMAND))]
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        """In their order."""
+        return [Batch(sqid, count, begin, end) for begin, end, count, sqid in self.rows(BATCH)]
+
+    @cached_property
+    def interrupts(self) -> list[Interrupt]:
+        """In their order."""
+        return [Interrupt(cqid, vector, text(kind), text(reason), covered, at)
+                for at, vector, covered, cqid, kind, reason in self.rows(INTERRUPT)]
+
+    @cached_property
+    def deliveries(self) -> list[Delivery]:
+        """In their order."""
+        return [Delivery(_cpus(is_logical, dest), vector, at, _known(interrupt, _NO_INTERRUPT),
+                         _known(until))
+                for _, at, until, interrupt, vector, dest, is_logical
+                in sorted(self.rows(DELIVERY))]
 
 
-#: The fields of all of these that are times.
-_TIMES = frozenset({"submitted", "due", "posted", "told", "reaped", "begin", "end", "at", "until"})
+def _known(value: int, unknown: int = NONE) -> int | None:
+    return None if value == unknown else value
 
 
-#: What an event that is read begins with.
-_READ = re.compile(PREFIX + r"(?:submit|doorbell|media|post|irq|head) \w")
+def text(field: bytes) -> str:
+    """A word of a record."""
+    return field.rstrip(b"\0").decode(errors="replace")
 
 
 def fields(line: str) -> tuple[str, dict[str, str]] | None:
@@ -154,235 +189,54 @@ def _cpus(mode: int, destination: int) -> tuple[int, ...]:
     return (destination,) if destination != 0xff else ()
 
 
-class _Vcpus:
-    """Which message of the device reached which vCPU.
-
-    The device decides (`irq`), says that it sends (pci_nvme_irq_msix), and the message reaches
-    the APICs at once (apic_deliver_irq), all with QEMU's lock held: the next delivery after a
-    message is its own. A masked vector sends nothing, so the device's next event forgets it.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._decided: dict[int, deque[int]] = {}
-        self._sent: int | None = None
-        self._open: dict[int, list[Delivery]] = {}
-
-    def decided(self, vector: int, interrupt: int) -> None:
-        """The device has decided on an interrupt."""
-        self._sent = None
-        self._decided.setdefault(vector, deque()).append(interrupt)
-
-    def message(self, line: str) -> None:
-        """pci_nvme_irq_msix: the device sends the oldest it has decided on for the vector."""
-        waiting = self._decided.get(int(line.rsplit(maxsplit=1)[1]))
-        self._sent = waiting.popleft() if waiting else None
-
-    def deliver(self, line: str, at: int) -> None:
-        """apic_deliver_irq: a message is at the APICs; fixed and lowest-priority ones count."""
-        words = line[line.index(APIC):].split()
-        f = dict(zip(words[1::2], map(int, words[2::2]), strict=True))
-        interrupt, self._sent = self._sent, None
-        if f["delivery_mode"] > 1:
-            return
-        found = Delivery(_cpus(f["dest_mode"], f["dest"]), f["vector"], at, interrupt)
-        self._trace.deliveries.append(found)
-        if interrupt is not None:
-            sent = self._trace.interrupts[interrupt]
-            found.at = sent.at
-            self._open.setdefault(sent.cqid, []).append(found)
-
-    def restarted(self, cqid: int) -> None:
-        """A queue was made anew: what was decided for the old one and not sent never will be."""
-        for waiting in self._decided.values():
-            for index in [i for i in waiting if self._trace.interrupts[i].cqid == cqid]:
-                waiting.remove(index)
-
-    def went_on(self, cqid: int, at: int) -> None:
-        """The guest does something else: what it took by status records it has."""
-        going = self._open.pop(cqid, [])
-        self._open[cqid] = [one for one in going if not self._is_by_record(one)]
-        for delivery in going:
-            if self._is_by_record(delivery):
-                delivery.until = at
-
-    def _is_by_record(self, delivery: Delivery) -> bool:
-        assert delivery.interrupt is not None
-        return self._trace.interrupts[delivery.interrupt].by_record
-
-    def reaped(self, cqid: int, at: int) -> None:
-        """The guest has consumed CQEs of a queue."""
-        self._sent = None
-        for delivery in self._open.pop(cqid, ()):
-            delivery.until = at
-
-
-class _Reader:
-    """Follows each command: in flight by (sqid, cid), then in its CQ until the head passes it."""
-
-    def __init__(self) -> None:
-        self.trace = Trace()
-        self.vcpus = _Vcpus(self.trace)
-        self._now = 0
-        self._tails: dict[int, int] = {}
-        #: Entries that did not follow the one before in their queue; lines that make no sense.
-        self.jumps = self.broken = 0
-        #: How often a queue was made anew, by CQ.
-        self.restarts: dict[int, int] = {}
-        self._flying: dict[tuple[int, int], Command] = {}
-        #: Of a batch that is not yet fetched to its end: when it began, how many so far; by SQ.
-        self._fetching: dict[int, tuple[int, int]] = {}
-        #: Posted and not reaped, with the tail after each, by CQ.
-        self._queues: dict[int, deque[tuple[int, Command]]] = {}
-        #: Posted and not told of, by CQ.
-        self._untold: dict[int, list[Command]] = {}
-
-    def submit(self, f: dict[str, str]) -> None:
-        command = Command(int(f["cqid"]), int(f["sqid"]), int(f["cid"]), int(f["hints"], 0),
-                          int(f["at"]))
-        self._now = at = command.submitted or 0
-        self.vcpus.went_on(command.cqid, at)
-        self._flying[command.sqid, command.cid] = command
-        begin, count = self._fetching.get(command.sqid, (at, 0))
-        self._fetching[command.sqid] = begin, count + 1
-        self.trace.commands.append(command)
-
-    def doorbell(self, f: dict[str, str]) -> None:
-        sqid, count, at = int(f["sqid"]), int(f["count"]), int(f["at"])
-        begin, fetched = self._fetching.pop(sqid, (at, 0))
-        # No more than it says: those of the admin queue have no `submit`, and what a queue that was
-        # deleted had fetched is of no batch.
-        if 0 < fetched <= count:
-            self.trace.batches.append(Batch(sqid, count, begin, at))
-
-    def media(self, f: dict[str, str]) -> None:
-        command = self._flying.get((int(f["sqid"]), int(f["cid"])))
-        if command is not None:
-            command.due = int(f["due"])
-
-    def post(self, f: dict[str, str]) -> None:
-        key = int(f["sqid"]), int(f["cid"])
-        command = self._flying.pop(key, None)
-        if command is None:
-            # Submitted before the trace began.
-            command = Command(int(f["cqid"]), *key, int(f["hints"], 0))
-            self.trace.commands.append(command)
-        command.hints = int(f["hints"], 0)
-        self._now = command.posted = int(f["at"])
-        self._check_tail(command.cqid, int(f["tail"]))
-        self._queues.setdefault(command.cqid, deque()).append((int(f["tail"]), command))
-        self._untold.setdefault(command.cqid, []).append(command)
-
-    def _check_tail(self, cqid: int, tail: int) -> None:
-        """A queue's entries come one after the other; after 0, or in a new queue, comes 1."""
-        last = self._tails.get(cqid)
-        self._tails[cqid] = tail
-        if last is None or tail in (last + 1, 0):
-            return
-        if tail == 1:
-            self.restarts[cqid] = self.restarts.get(cqid, 0) + 1
-            # What was in the old queue, nobody is told of and nobody reaps any more.
-            self._queues.pop(cqid, None)
-            self._untold.pop(cqid, None)
-            self.vcpus.restarted(cqid)
-        else:
-            self.jumps += 1
-
-    def irq(self, f: dict[str, str]) -> None:
-        interrupt = Interrupt(int(f["cqid"]), int(f["vector"]), f["class"], f["reason"],
-                              int(f["covered"]), int(f["at"]))
-        index = len(self.trace.interrupts)
-        self.trace.interrupts.append(interrupt)
-        self._now = interrupt.at
-        self.vcpus.went_on(interrupt.cqid, interrupt.at)
-        self.vcpus.decided(interrupt.vector, index)
-        waiting = self._untold.get(interrupt.cqid, [])
-        told = waiting if interrupt.kind == "full" else \
-            [command for command in waiting if command.hints & URGENT]
-        for command in told:
-            command.told, command.interrupt = interrupt.at, index
-        self._untold[interrupt.cqid] = [] if interrupt.kind == "full" else \
-            [command for command in waiting if not command.hints & URGENT]
-
-    def head(self, f: dict[str, str]) -> None:
-        cqid, head, at = int(f["cqid"]), int(f["head"]), int(f["at"])
-        self._now = at
-        self.vcpus.reaped(cqid, at)
-        entries = self._queues.get(cqid, deque())
-        if not any(tail == head for tail, _ in entries):
-            return
-        while entries:
-            tail, command = entries.popleft()
-            command.reaped = at
-            if tail == head:
-                break
-        # What the guest has seen by itself, no interrupt tells of.
-        self._untold[cqid] = [command for command in self._untold.get(cqid, [])
-                              if command.reaped is None]
-
-    def other(self, line: str) -> None:
-        """A line that is none of the device's own events."""
-        if "-trace " in line:
-            # Of QEMU's command line, which may name any of them.
-            return
-        try:
-            if APIC in line:
-                self.vcpus.deliver(line, self._now)
-            elif MSIX in line:
-                self.vcpus.message(line)
-            else:
-                self.broken += _READ.search(line) is not None
-        except (KeyError, ValueError, IndexError):
-            self.broken += 1
-
-    def remarks(self, cut_short: bool) -> list[str]:
-        """What is to be said of the log, of which the last line may be cut short."""
-        found = [f"CQ {cqid} was made anew {count} time{'s' if count > 1 else ''}, as by a reset"
-                 for cqid, count in sorted(self.restarts.items())]
-        if self.broken > cut_short:
-            found.append(f"{self.broken - cut_short} lines of the log are broken and left out")
-        if self.jumps:
-            found.append(f"{self.jumps} completions do not follow the one before in their queue: "
-                         "the log has lines missing, or is of several controllers, whose events "
-                         "are not told apart")
-        return found
-
-
-def read(lines: Iterable[str]) -> Trace:
-    """Read a log."""
-    reader = _Reader()
-    known = {"submit": reader.submit, "doorbell": reader.doorbell, "media": reader.media,
-             "post": reader.post, "irq": reader.irq, "head": reader.head}
-    broken = 0
-    for line in lines:
-        broken = reader.broken
-        found = fields(line)
-        if found is None:
-            reader.other(line)
-            continue
-        name, values = found
-        reader.trace.events += 1
-        handle = known.get(name)
-        if handle is not None:
-            try:
-                handle(values)
-            except (KeyError, ValueError):
-                reader.trace.events -= 1
-                reader.broken += 1
-    reader.trace.remarks = reader.remarks(cut_short=reader.broken > broken)
-    return reader.trace
-
-
-def load(log: Path, hint: str = FROM_QEMU) -> Trace:
-    """Read the log in a file, which has to have events; `hint` says how to come to some."""
+def parse(stream: bytes) -> Trace:
+    """What cint-replay wrote; CintError if it is not all of that."""
     try:
-        with log.open("rb") as begin:
-            if begin.read(len(_SIMPLE)) == _SIMPLE:
+        records, end = _split(stream)
+    except (struct.error, ValueError, KeyError):
+        raise CintError("cint-replay ended in the middle of its records") from None
+    events, first, last = end
+    remarks = records.pop(_REMARKS, b"").decode().splitlines()
+    return Trace(records, remarks, events, last - first)
+
+
+def _split(stream: bytes) -> tuple[dict[int, bytes], tuple[int, int, int]]:
+    """The records by their kinds, and the last one."""
+    if _HEAD.unpack_from(stream)[:2] != (_MAGIC, _VERSION):
+        raise CintError("cint-replay writes another version of its records")
+    place, parts = _HEAD.size, dict[int, list[memoryview]]()
+    view = memoryview(stream)
+    while place < len(stream):
+        kind, count = _BLOCK.unpack_from(stream, place)
+        begin, place = place + _BLOCK.size, place + _BLOCK.size + count * _LAYOUT[kind].size
+        parts.setdefault(kind, []).append(view[begin:place])
+    records = {kind: b"".join(views) for kind, views in parts.items()}
+    events, first, last = _LAYOUT[_END].unpack(records[_END])
+    return records, (events, first, last)
+
+
+def _follow(log: BinaryIO, scale: float) -> Trace:
+    """Have cint-replay follow the commands of a log."""
+    engine.build_replay()
+    done = subprocess.run([str(paths.REPLAY_ALONE), "--lives", "--cpu-scale", str(scale)],
+                          stdin=log, capture_output=True, check=False)
+    if done.returncode:
+        raise CintError(f"cint-replay: {done.stderr.decode(errors='replace').strip()}")
+    return parse(done.stdout)
+
+
+def load(log: Path, hint: str = FROM_QEMU, scale: float = 1.0) -> Trace:
+    """Read the log in a file, which has to have events; `hint` says how to come to some.
+
+    All times are divided by `scale`: those of a guest that stands for a faster machine.
+    """
+    try:
+        with log.open("rb") as stream:
+            if os.pread(stream.fileno(), len(_SIMPLE), 0) == _SIMPLE:
                 raise CintError(f"{log}: this is a file of QEMU's trace backend 'simple', not "
                                 "its log", hint="with file=/dev/null after -trace's events the "
                                                 "log backend alone writes")
-        with log.open(encoding="utf-8", errors="replace") as stream:
-            trace = read(stream)
+            trace = _follow(stream, scale)
     except OSError as problem:
         beside = [str(one) for one in sorted(log.parent.parent.glob(f"*/{log.name}"))
                   if not log.exists()]
@@ -401,7 +255,7 @@ def lives(trace: Trace) -> Iterator[tuple[Command, list[tuple[str, int, int]]]]:
     by a status record it has at the interrupt; its slot is kept until the CQ head passes it.
     """
     for command in trace.commands:
-        last = "slot kept" if trace.by_record(command) else "reap"
+        last = "slot kept" if command.by_record else "reap"
         yield command, [(name, begin, end) for name, begin, end in _phases(command, last)
                         if begin is not None and end is not None and end >= begin]
 

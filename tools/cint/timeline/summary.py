@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from cint.timeline.events import HINTS, Trace
+from cint.timeline.events import COMMAND, HINTS, INTERRUPT, NONE, Trace, text
 
 SCHEMA = 1
 PERCENTILES = (50, 90, 99)
-#: What a CQE waits for: an interrupt, and then the guest.
+#: What a CQE waits for.
 PHASES = ("hold", "reap")
 
 
@@ -25,49 +26,82 @@ def times(values: Sequence[int]) -> dict[str, float]:
             "max": ordered[-1]}
 
 
-def waits(trace: Trace, cqid: int) -> dict[str, dict[str, list[int]]]:
-    """Of a queue's CQEs every known time in ns, by hint and phase; hints that nobody gave are out.
+@dataclass(slots=True)
+class Waits:
+    """Of a queue's CQEs of a hint every known time in ns, and how many have none.
 
     *hold* is from the post to the interrupt that tells of it, *reap* from there to the CQ head.
     What the guest takes by a status record it has at the interrupt: that has no *reap*.
     """
-    found: dict[str, dict[str, list[int]]] = {}
-    for command in trace.commands:
-        if command.cqid != cqid or command.posted is None:
-            continue
-        mine = found.setdefault(command.hint, {phase: [] for phase in PHASES})
-        if command.told is not None:
-            mine["hold"].append(command.told - command.posted)
-            if command.reaped is not None and not trace.by_record(command):
-                mine["reap"].append(command.reaped - command.told)
-    return {hint: found[hint] for hint in HINTS if hint in found}
+
+    hold: list[int] = field(default_factory=list)
+    reap: list[int] = field(default_factory=list)
+    untold: int = 0
+    by_record: int = 0
+
+    @property
+    def phases(self) -> dict[str, list[int]]:
+        """What a CQE waits for: an interrupt, and then the guest."""
+        return dict(zip(PHASES, (self.hold, self.reap), strict=True))
 
 
-def queues(trace: Trace) -> list[int]:
+@dataclass(slots=True)
+class Queue:
+    """A completion queue: its CQEs by hint, its interrupts by reason."""
+
+    hints: dict[int, Waits] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def waits(self) -> dict[str, Waits]:
+        """By the hints' names, in their order; hints that nobody gave are out."""
+        return {HINTS[hint]: self.hints[hint] for hint in sorted(self.hints)}
+
+
+def queues(trace: Trace) -> dict[int, Queue]:
     """The completion queues that are named."""
-    return sorted({c.cqid for c in trace.commands} | {i.cqid for i in trace.interrupts})
+    found: defaultdict[int, Queue] = defaultdict(Queue)
+    # No object a command: there are millions.
+    for _, _, _, posted, told, reaped, _, cqid, _, _, hint, by_record in trace.rows(COMMAND):
+        hints = found[cqid].hints
+        if posted == NONE:
+            continue
+        mine = hints.get(hint)
+        if mine is None:
+            mine = hints[hint] = Waits()
+        if told == NONE:
+            mine.untold += 1
+            continue
+        mine.hold.append(told - posted)
+        if by_record:
+            mine.by_record += 1
+        elif reaped != NONE:
+            mine.reap.append(reaped - told)
+    for *_, cqid, _, reason in trace.rows(INTERRUPT):
+        found[cqid].reasons[text(reason)] += 1
+    return dict(sorted(found.items()))
 
 
-def _queue(trace: Trace, cqid: int) -> dict[str, Any]:
-    posted = [c for c in trace.commands if c.cqid == cqid and c.posted is not None]
-    sent = [i for i in trace.interrupts if i.cqid == cqid]
+def _queue(cqid: int, queue: Queue) -> dict[str, Any]:
+    waits = queue.waits
+    untold = sum(one.untold for one in waits.values())
+    cqes, sent = untold + sum(len(one.hold) for one in waits.values()), queue.reasons.total()
     return {
-        "cqid": cqid, "cqes": len(posted), "interrupts": len(sent),
-        "cqes_per_interrupt": len(posted) / len(sent) if sent else None,
-        "by_record": sum(trace.by_record(c) for c in posted),
-        "untold": sum(c.told is None for c in posted),
-        "reasons": dict(Counter(i.reason for i in sent).most_common()),
-        "hints": {hint: {phase: times(values) for phase, values in phases.items()}
-                  for hint, phases in waits(trace, cqid).items()},
+        "cqid": cqid, "cqes": cqes, "interrupts": sent,
+        "cqes_per_interrupt": cqes / sent if sent else None,
+        "by_record": sum(one.by_record for one in waits.values()),
+        "untold": untold,
+        "reasons": dict(queue.reasons.most_common()),
+        "hints": {hint: {phase: times(values) for phase, values in one.phases.items()}
+                  for hint, one in waits.items()},
     }
 
 
 def summarize(trace: Trace, scale: float = 1.0) -> dict[str, Any]:
     """The summary as one document; `scale` is what the log's times were divided by."""
-    stamps = [t for c in trace.commands for t in (c.submitted, c.posted) if t is not None]
     return {"schema": SCHEMA, "events": trace.events, "cpu_scale": scale,
-            "seconds": (max(stamps) - min(stamps)) / 1e9 if stamps else 0.0,
-            "queues": [_queue(trace, cqid) for cqid in queues(trace)]}
+            "seconds": trace.ns / 1e9,
+            "queues": [_queue(cqid, queue) for cqid, queue in queues(trace).items()]}
 
 
 def _us(found: dict[str, float]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cint import bootstrap, paths, steps, ui, units
+from cint.build import engine
 from cint.device import properties
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import qmp
@@ -144,8 +145,8 @@ def _restore(control: qmp.Qmp, before: dict[str, bool], devices: Sequence[str]) 
 
 def _plot(trace: events.Trace, log: Path, place: Path) -> None:
     """Curves of the hold and reap times; of many queues those with the most CQEs."""
-    found = {cqid: summary.waits(trace, cqid) for cqid in summary.queues(trace)}
-    known = {cqid: sum(len(phases["hold"]) for phases in hints.values())
+    found = {cqid: queue.waits for cqid, queue in summary.queues(trace).items()}
+    known = {cqid: sum(len(waits.hold) for waits in hints.values())
              for cqid, hints in found.items()}
     told = [cqid for cqid in found if known[cqid]]
     if not told:
@@ -153,7 +154,7 @@ def _plot(trace: events.Trace, log: Path, place: Path) -> None:
     most = sorted(told, key=lambda cqid: -known[cqid])[:distributions.ROWS]
     if len(most) < len(told):
         ui.warn(f"the plot has the {len(most)} queues with the most CQEs, of {len(told)}")
-    rows = [distributions.Row(f"CQ {cqid}", {phase: {hint: phases[phase] for hint, phases
+    rows = [distributions.Row(f"CQ {cqid}", {phase: {hint: waits.phases[phase] for hint, waits
                                                      in found[cqid].items()}
                                              for phase in summary.PHASES}) for cqid in sorted(most)]
     distributions.draw(rows, f"{paths.display(log)}: {sum(known[cqid] for cqid in most)} CQEs that "
@@ -205,13 +206,13 @@ def run(args: argparse.Namespace) -> int:
     if extras:
         bootstrap.ensure(*extras)
     if args.qmp is not None:
+        engine.build_replay()
         record(args.qmp, log, args.seconds or RECORD_S)
         ui.info(f"recorded: {paths.display(log)}")
-    trace = events.load(log, IDLE if args.qmp is not None else events.FROM_QEMU)
+    scale = 1.0 if args.guest_time or args.qmp else documents.scale_of_log(log)
+    trace = events.load(log, IDLE if args.qmp is not None else events.FROM_QEMU, scale)
     for remark in trace.remarks:
         ui.warn(remark)
-    scale = 1.0 if args.guest_time or args.qmp else documents.scale_of_log(log)
-    trace.divide(scale)
     found = summary.summarize(trace, scale)
     print(json.dumps(found, indent=1) if args.json else summary.as_text(found))
     if args.plot is not None:
