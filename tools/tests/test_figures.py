@@ -1035,6 +1035,10 @@ def test_a_page_shows_each_of_several_numbers(tmp_path: Path) -> None:
     facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
     whole = document.document([entry], [], False, facts)
     assert whole["summary"][checks.EXPECTED] == 1 and whole["summary"][checks.PASS] == 0
+    assert whole["numbers"][checks.EXPECTED] == 1 and whole["numbers"][checks.PASS] == 1
+    both = "1 expected fail; by single numbers 1 pass, 1 expected fail"
+    assert page.counted(entry["checks"]) == page.summary_row(entry)[1] == both
+    assert page.counted(entry["checks"][0]["cells"]) == "1 pass, 1 expected fail"
     text = page.figure_page(figure, document.stamped(entry, facts))
     assert "| claim |  | 1 |  | exactly 2 | expected fail |" in text
     assert "| number 0 | 2.1 | 2 | 1.818 to 2.222 | at least 1.8 | pass |" in text

@@ -71,12 +71,18 @@ def counts(entries: Sequence[Entry]) -> Counter[str]:
     return found
 
 
+def numbers(entries: Sequence[Entry]) -> Counter[str]:
+    """The same, with each number of a claim of several for itself."""
+    return Counter(c["verdict"] for e in entries for c in records.singly(e["checks"]))
+
+
 def document(entries: Sequence[Entry], missing: Sequence[NotDone], quick: bool,
              facts: records.Facts) -> records.Document:
     """The whole of figures.json."""
-    total = counts(entries)
+    total, single = counts(entries), numbers(entries)
     summary = {name: total[name] for name in checks.VERDICTS}
     return {"figures": list(entries), "summary": {**summary, "figures": len(entries)},
+            "numbers": {name: single[name] for name in checks.VERDICTS},
             "not_done": [{"id": n.id, "set": n.family, "title": n.title, "reason": n.reason}
                          for n in missing],
             "quick": quick, "commit": facts["commit"], "conditions": facts["conditions"]}

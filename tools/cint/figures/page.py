@@ -196,25 +196,39 @@ def figure_page(figure: Figure, entry: Entry) -> str:
 
 # ---- the list -------------------------------------------------------------
 
+def in_words_of(found: Sequence[records.Check]) -> str:
+    """How many of them have which verdict."""
+    total = Counter(check["verdict"] for check in found)
+    return ", ".join(f"{total[name]} {word}" for name, word in WORDS.items() if total[name])
+
+
+def counted(found: Sequence[records.Check]) -> str:
+    """How many checks have which verdict; and how many numbers, where a check has several."""
+    numbers = [*records.singly(found)]
+    if len(numbers) == len(found):
+        return in_words_of(found)
+    return f"{in_words_of(found)}; by single numbers {in_words_of(numbers)}"
+
+
 def summary_row(entry: Entry) -> tuple[str, str]:
-    """How many checks of a figure have which verdict, in words."""
-    total: dict[str, int] = {}
-    for check in entry["checks"]:
-        total[check["verdict"]] = total.get(check["verdict"], 0) + 1
-    words = ", ".join(f"{count} {name}" for name, count in total.items())
-    return entry["verdict"], words or entry["problem"]
+    """A figure's verdict, and how many checks of it have which, in words."""
+    return entry["verdict"], counted(entry["checks"]) or entry["problem"]
+
+
+def _checks(entries: Sequence[Entry]) -> list[records.Check]:
+    return [check for entry in entries for check in entry["checks"]]
 
 
 def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
     """docs/figures.md: all figures, by paper."""
     commits = sorted({entry["commit"] for entry in entries})
-    total: Counter[str] = Counter(c["verdict"] for e in entries for c in e["checks"])
-    words = ", ".join(f"{total[v]} {name}" for v, name in WORDS.items() if total[v])
     parts = ["# The papers' figures, measured", _wrap(_of_claims(entries)),
-             f"{len(entries)} figures: {words}. [How they are judged](#how-they-are-judged).",
+             _wrap(f"{len(entries)} figures: {counted(_checks(entries))}. {_NUMBERS}"),
              _wrap(_WHERE)]
     for family, paper in catalog.FAMILIES.items():
-        parts += [f"## {paper}", _family(family, entries, missing)]
+        mine = [entry for entry in entries if entry["set"] == family]
+        parts += [f"## {paper}", *([_wrap(f"{counted(_checks(mine))}.")] if mine else []),
+                  _family(family, entries, missing)]
     parts += ["## How they are judged", _wrap(_HOW), _wrap(
         f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
         f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
@@ -249,6 +263,11 @@ def _longer_slices(entries: Sequence[Entry]) -> list[str]:
                   f"guests of several CPUs now: {', '.join(found)}.")] if found else []
 
 
+_NUMBERS = (
+    "What a paper says in one sentence of several numbers is one check, which holds if each of "
+    "them does. Each number has bounds, a control, and where it is expected to fail a reason of "
+    "its own; so both are counted here, checks and single numbers. [How they are "
+    "judged](#how-they-are-judged).")
 _HOW = (
     "The runs are in virtual time ([scaling.md](scaling.md)): they repeat byte for byte on any "
     "machine, and each is kept in the store of runs, so that the command goes on where it "
@@ -287,7 +306,7 @@ def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -
             lines.append(f"| {figure.id} | {figure.title} | not measured at this commit | |")
         else:
             lines.append(f'| <a id="{figure.id}"></a>[{figure.id}](figures/{figure.id}.json) '
-                         f"| {figure.title} | {_became(figure, entry)} | {_verdict(entry)} |")
+                         f"| {figure.title} | {_became(figure, entry)} | {counted(entry['checks'])} |")
     lines += [f"| {n.id} | {n.title} | not done: {n.reason} | |"
               for n in sorted(missing, key=lambda n: _in_order(n.id)) if n.family == family]
     return "\n".join(lines)
@@ -301,9 +320,3 @@ def _became(figure: Figure, entry: Entry) -> str:
     return "<br>".join(
         f"**{one.verdict}**: {one.claim.text}{f' ({beside(one)})' if beside(one) else ''}"
         for one in found)
-
-
-def _verdict(entry: Entry) -> str:
-    """How many checks hold, and how many are known not to."""
-    total = Counter(check["verdict"] for check in entry["checks"])
-    return ", ".join(f"{total[name]} {word}" for name, word in WORDS.items() if total[name])

@@ -98,7 +98,10 @@ class Document(TypedDict):
     """figures.json."""
 
     figures: list[Entry]
+    #: How many checks have which verdict.
     summary: Mapping[str, int]
+    #: The same, with each number of a claim of several for itself.
+    numbers: Mapping[str, int]
     not_done: list[Undone]
     quick: bool
     commit: str

@@ -310,7 +310,9 @@ def _finish(args: argparse.Namespace, whole: records.Document, where: Path) -> N
     if args.json:
         print(json.dumps(whole, indent=1))
         return
-    total = whole["summary"]
-    print(", ".join(f"{total[v]} {v}" for v in _COLOURS if total[v]) or "no checks")
+    total, single = (", ".join(f"{found[v]} {v}" for v in _COLOURS if found[v])
+                     for found in (whole["summary"], whole["numbers"]))
+    print(f"{total}; by single numbers {single}" if single not in ("", total)
+          else total or "no checks")
     print(f"page: {paths.display(where)}")
     ui.info(f"took {ui.duration(whole['wall_s'])}")
