@@ -32,14 +32,18 @@ FAR = (Column("p99.9, us", "p999_us"), Column("p99.99, us", "p9999_us"),
        Column("longest, us", "max_us"), Column("reads", "ios"))
 ONE_CPU = ("CPU is the share of time in which the CPU was not halted, by the instructions that it "
            "executed; where it polls all the time that is 100 %.")
-#: The CPU load of the slides.
+#: One of two counts of the CPU load.
 LOAD = "thread_percent"
 SHARES = (*COLUMNS, Column("CPU time of the thread, %", LOAD))
 THREAD = ("The slides do not say how they took the CPU load, of which they have 100, 58 and 32 "
-          "%. Here it is the process's own, as the kernel accounts it and tools show it (fio's usr "
-          "and sys). An interrupt that comes while the process is asleep is not in it, nor what "
-          "the CPU takes to fall asleep and to wake up. The column CPU has all of that, which is "
-          "{:.0f} % with interrupts.")
+          "%. So it is judged by either count, and holds if it does by both: by all that the CPU "
+          "is not idle for (the column CPU), and by the process's own, as the kernel accounts it "
+          "and tools show it (fio's usr and sys). An interrupt that comes while the process is "
+          "asleep is not in the second, nor what the CPU takes to fall asleep and to wake up: "
+          "with interrupts the two are {:.0f} and {:.0f} %. That the slides have the second is "
+          "likely: after a sleep of half the mean, some 2 us of 4.5, a process is away for 44 % "
+          "of the time, and 58 % leaves nothing for the timer's interrupt and the way to sleep "
+          "and back. But they do not say it.")
 SCHEDULER = ("The scheduler is EEVDF (Linux 6.12, RUN_TO_PARITY and PLACE_LAG as they are by "
              "default), its slice scaled like all times; ticks come 250 times a second of the "
              f"guest's, {CPU_SCALE:.1f} times as often as on the machine it stands for.")
