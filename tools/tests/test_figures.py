@@ -46,6 +46,7 @@ from cint.figures import (
     reading,
     records,
     runner,
+    spdk,
     traces,
     values,
     webpage,
@@ -59,6 +60,7 @@ from cint.figures.model import (
     Panel,
     Run,
     Series,
+    machine,
     on_cpus,
     runs,
     settings_of,
@@ -1172,6 +1174,15 @@ def test_document() -> None:
     assert json.loads(json.dumps(whole)) == whole
     lost = document.failed(SMALL, CintError("no guest"))
     assert document.document([lost], [], False, facts)["summary"]["fail"] == 1
+
+
+def test_a_figure_on_another_machine_says_which() -> None:
+    text = f"virtual time, {machine()}, drain off"
+    other = dataclasses.replace(SMALL, groups=(spdk.on_arm(SMALL.groups[0]),))
+    both = dataclasses.replace(SMALL, groups=(*SMALL.groups, *other.groups))
+    assert document.conditions(SMALL, text) == document.conditions(both, text) == text
+    assert document.conditions(other, text) \
+        == "virtual time, cpu-scale 3.2, interrupt cost 0 ns, drain off"
 
 
 def test_page_and_drawing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from cint import paths, steps
 from cint.errors import CintError
 from cint.figures import checks, records
-from cint.figures.model import Figure, NotDone
+from cint.figures.model import Figure, NotDone, machine
 from cint.figures.values import Data
 
 FILE = "figures.json"
@@ -57,6 +57,12 @@ def _entry(figure: Figure, data: Data, verdict: str, found: list[records.Check],
 def has_longer_slice(figure: Figure, entry: Entry) -> bool:
     """Whether its guests had a longer slice of the scheduler than they would have now."""
     return "slice_cpus" not in entry and any(group.vcpus > 1 for group in figure.groups)
+
+
+def conditions(figure: Figure, of_all: str) -> str:
+    """Those of a figure: its guests may all stand for another machine than the calibrated one."""
+    other = {(group.cpu_scale, group.cost_ns) for group in figure.groups}
+    return of_all.replace(machine(), machine(*other.pop())) if len(other) == 1 else of_all
 
 
 def stamped(entry: Entry, facts: records.Facts) -> Entry:

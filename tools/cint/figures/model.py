@@ -29,6 +29,11 @@ RUNTIME_S = 0.05
 #: What ./cint calibrate proposes, with which the guest's costs are those of the papers' machine.
 CPU_SCALE = float(settings.CALIBRATED["cpu_scale"])
 COST_NS = int(settings.CALIBRATED["irq_cost_ns"])
+
+
+def machine(cpu_scale: float = CPU_SCALE, cost_ns: int = COST_NS) -> str:
+    """What a guest stands for, in words; by default the calibrated machine."""
+    return f"cpu-scale {cpu_scale:g}, interrupt cost {cost_ns} ns"
 #: With --quick: one seed, and jobs of this share of their time, unless a script looks at them
 #: at times of its own.
 QUICK_SHARE = 0.5

@@ -306,7 +306,8 @@ def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -
             lines.append(f"| {figure.id} | {figure.title} | not measured at this commit | |")
         else:
             lines.append(f'| <a id="{figure.id}"></a>[{figure.id}](figures/{figure.id}.json) '
-                         f"| {figure.title} | {_became(figure, entry)} | {counted(entry['checks'])} |")
+                         f"| {figure.title} | {_became(figure, entry)} "
+                         f"| {counted(entry['checks'])} |")
     lines += [f"| {n.id} | {n.title} | not done: {n.reason} | |"
               for n in sorted(missing, key=lambda n: _in_order(n.id)) if n.family == family]
     return "\n".join(lines)

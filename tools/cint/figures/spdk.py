@@ -45,10 +45,10 @@ ARM = ("The paper's machine is gem5's AtomicSimpleCPU at 3.2 GHz (arm_test.sh, p
        f"instructions. Here that is a guest of {CPU_SCALE:g} instructions a ns (--cpu-scale "
        f"{CPU_SCALE:g}) without an added cost of interrupts, in place of the calibrated machine of "
        "other figures. It is an x86 with one CPU, the paper's an ARM with four.")
-TIME = ("The CPU time is the thread's own, which fio says (usr and sys, cut to whole ms of the "
-        "guest's: half a ms of each is added), and that is where the paper has its CPU usage from. "
-        "The interrupt's handler is not in it, nor what the CPU takes to fall asleep and to wake "
-        "up; the column CPU has all of it.")
+TIME = ("The CPU time is the thread's own, which fio says (usr and sys), and that is where the "
+        "paper has its CPU usage from: its scripts (gem5_config, published with its SPDK) keep "
+        "what fio prints, and nothing else. The interrupt's handler is not in it, nor what the CPU "
+        "takes to fall asleep and to wake up; the column CPU has all of it.")
 
 
 @dataclass(frozen=True)

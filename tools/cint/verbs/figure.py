@@ -28,7 +28,7 @@ from cint.figures import (
     stored,
     webpage,
 )
-from cint.figures.model import COST_NS, CPU_SCALE, Figure, on_cpus, who_gives
+from cint.figures.model import Figure, machine, on_cpus, who_gives
 from cint.figures.values import Data
 from cint.guest import hints, kinds
 from cint.measure import runner as runs
@@ -215,8 +215,7 @@ def _facts(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> r
     cpus += f", hints: {args.hints}" if args.hints else ""
     cpus += ", beside the paper's: " + ", ".join(p.name for p in policies) if policies else ""
     return {"commit": f"cint {_commit()}",
-            "conditions": f"virtual time, cpu-scale {CPU_SCALE:g}, interrupt cost "
-                          f"{COST_NS} ns{cpus}, drain and max-hold off"}
+            "conditions": f"virtual time, {machine()}{cpus}, drain and max-hold off"}
 
 
 def _drawings(figures: Sequence[Figure], entries: Sequence[document.Entry]) -> dict[str, str]:
@@ -227,8 +226,10 @@ def _drawings(figures: Sequence[Figure], entries: Sequence[document.Entry]) -> d
 
 def _write_docs(whole: records.Document) -> None:
     """Store the data in the tree, and write what follows from them there."""
-    facts: records.Facts = {"commit": whole["commit"], "conditions": whole["conditions"]}
+    known = {figure.id: figure for figure in catalog.figures()}
     for entry in whole["figures"]:
+        facts: records.Facts = {"commit": whole["commit"], "conditions": document.conditions(
+            known[entry["id"]], whole["conditions"])}
         if not entry["problem"]:
             document.write(document.STORED / f"{entry['id']}.json", document.stamped(entry, facts))
     stored.write(stored.in_tree())

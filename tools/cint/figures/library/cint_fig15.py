@@ -120,8 +120,9 @@ FIGURE = Figure(
         "out of order wins nothing: each batch's Barrier is a full interrupt, which arrives with "
         "or just before the sync job's, and the handler reaps the batch, in order, before it.",
         f"The asynchronous job is limited in a cgroup of its own (io.max), as in the paper, to "
-        f"what default reaches, {LIMIT:,} reads a second, and is a process there. The kernel lets "
-        "a cgroup have its share for 20 ms of the guest's at a time.",
+        f"what default reaches, {LIMIT:,} reads a second, and is a process there. Default's has a "
+        f"limit that it never reaches, {NONE:,}, as in the published artefact. The kernel lets a "
+        "cgroup have its share for 20 ms of the guest's at a time.",
         "The paper's sync job reads 512 bytes, here 4 KiB.",
     ),
     slow=True,

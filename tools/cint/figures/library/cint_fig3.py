@@ -2,7 +2,7 @@
 """cinterrupts, Figure 3: what an interrupt costs, and its share of an I/O."""
 
 from cint.figures import jobs, reading
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
+from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, constant, least, most, said, value
 
@@ -23,16 +23,20 @@ def cost(media: str) -> Expr:
             / (of("irqs_per_io", media, "default") - of("irqs_per_io", media, "merged")))
 
 
-def handler(media: str) -> Expr:
-    """us of an interrupt by itself, as the kernel accounts it, for each that the guest handles."""
-    def handled(run: str) -> Expr:
-        return of("guest_irqs", LONG + media, run) / of("iops", LONG + media, run)
+def handler(media: str, count: str = "guest_irqs") -> Expr:
+    """us of an interrupt by itself, as the kernel accounts it, for each that the guest handles.
+
+    With ``device_irqs`` for each that the device sends.
+    """
+    def each(run: str) -> Expr:
+        return of(count, LONG + media, run) / of("iops", LONG + media, run)
 
     more = (of("irq_us_per_io", LONG + media, "default")
             - of("irq_us_per_io", LONG + media, "merged"))
-    return more / (handled("default") - handled("merged"))
+    return more / (each("default") - each("merged"))
 
 
+SENT = [handler(media, "device_irqs") for media in MEDIA]
 IDLE = said("at SATA's rate the CPU is idle for {:.0f} % of the time, with the other media for "
             "{:.1f} %: to leave the idle loop and to go back is part of what an interrupt "
             "costs there",
@@ -58,7 +62,7 @@ FIGURE = Figure(
     checks=(
         at_most("cost of an interrupt, the highest of the devices against the lowest",
                 most([handler(m) for m in MEDIA]) / least([handler(m) for m in MEDIA]), 1.25,
-                wrong(0.5), paper=1.0),
+                swap(f"{LONG}sata/default", f"{LONG}optane/default"), paper=1.0),
         within("cost of an interrupt, Optane", cost("optane"), 0.6, 1.0,
                instead("optane/default", "sata/default"), paper=0.75, unit="us"),
         within("share of an I/O's cost, Optane", share("optane"), 0.18, 0.32,
@@ -84,9 +88,11 @@ FIGURE = Figure(
                 "paper's cost is to go to the handler, the handler, and to go back. The kernel "
                 "accounts that by itself, and by it the devices are compared, in the rows "
                 "'longer': it is {:.2f} us on SATA, {:.2f} on the P3700 and {:.2f} on Optane, for "
-                "each interrupt that the guest handles. The others find it at work on the one "
-                "before.",
-                *map(handler, MEDIA)),
+                "each interrupt that the guest handles. One that is sent while its handler is "
+                "still at work is not handled by itself: for each that the device sends it is "
+                "{:.2f}, {:.2f} and {:.2f} us, the highest {:.2f} of the lowest, and with one of "
+                "the seeds more than is wanted.",
+                *map(handler, MEDIA), *SENT, most(SENT) / least(SENT)),
            "One bound of what is expected was made wider (commit 58c0d39): share, P3700 against "
            "SATA, from 0.65, before from 0.7."),
     slow=True, sets=("polling",),
