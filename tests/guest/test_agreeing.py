@@ -110,7 +110,7 @@ def test_a_run_has_several_of_the_policys_periods(
     assert said(vic).error is None
     assert said(vic).seconds / got.k > 0.45
     assert said(found["vic:epoch=10ms"]).error is not None
-    monkeypatch.setattr(periods, "longest_ns", lambda _: 0)
+    monkeypatch.setattr(periods, "longest_ns", lambda *_: 0)
     blind = by_policy(run_samples(chosen("--runtime", "auto", "--policy", "vic", "--workload",
                                          "async"), logs / "blind"))["vic"]
     assert said(blind).agreed

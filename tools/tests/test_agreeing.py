@@ -144,13 +144,42 @@ def test_blocks_and_ios_are_those_that_are_said() -> None:
 
 @pytest.mark.parametrize(("policy", "ns"), [
     ("default", 0), ("static100", 100_000), ("adaptive:delta=10us", 10_000),
-    ("vic", 200_000_000), ("vic:epoch=20ms", 20_000_000), ("auto", 6000),
+    ("vic", 200_000_000), ("vic:epoch=20ms", 20_000_000), ("auto", 10_000_000),
+    ("pointer:max-hold=20ms", 20_000_000), ("price:price=30ms", 30_000_000), ("stock", 0),
     ("adaptive:kick-window=30ms", 30_000_000), ("cint:max-hold=50ms", 50_000_000),
     ("cint:max-irq-rate=100000", 16 * 128 * 10_000),
     ("cint:max-irq-rate=1000,ewma-shift=4", 16 * 16 * 1_000_000),
     ("split:l=cint,t=vic", 200_000_000), ("split:l=vic,t=cint", 200_000_000)])
 def test_the_longest_time_of_a_policy(policy: str, ns: int) -> None:
     assert periods.longest_ns(properties.parse_policy(policy)) == ns
+
+
+@pytest.mark.parametrize(("policy", "words", "ms"), [
+    ("vic", ("--device-opts", "cint.epoch=90"), 30), ("vic", ("--device-opts", "mdts=5"), 200),
+    ("vic", ("--device-opts", "cint.epoch=0x5a"), 30),
+    ("vic", ("--device-opts", "cint.epoch=3000,cint.epoch=90"), 30),
+    ("adaptive", ("--device-opts", "cint.epoch=90"), 0.006),
+    ("cint", ("--device-opts", "mdts=5,cint.kick-window=90000000"), 30),
+    ("cint", ("--device-opts", "cint.max-irq-rate=1000,cint.ewma-shift=4"), 256 / 3),
+    ("cint:max-irq-rate=1000", ("--device-opts", "cint.max-irq-rate=0"), 0.006),
+    ("cint", ("--device-opts", "cint.policy=vic,cint.max-hold=010"), 200 / 3),
+    ("cint", ("--extras", "device"), 10), ("adaptive:delta=6us", ("--extras", "papers"), 0.006),
+    ("split:l=vic:epoch=20ms,t=cint", ("--steering", "prio", "--device-opts", "cint.epoch=5"), 20),
+])
+def test_wherever_the_device_has_it_from(policy: str, words: tuple[str, ...], ms: float) -> None:
+    """Further properties for the device are times of the guest: a third as long, reported."""
+    got = chosen("--policy", policy, *words)
+    assert 1000 * got.period_s(got.arms[0]) == pytest.approx(ms)
+
+
+@pytest.mark.parametrize(("word", "looks"), [("10ms", 10), ("11ms", 20), ("15ms", 20),
+                                             ("20ms", 20), ("21ms", 30), ("49ms", 50)])
+def test_blocks_of_whole_looks_are_as_long(word: str, looks: int) -> None:
+    """Ten blocks of 15 looks have one or two: one of 10 ms would be shorter than 15 ms."""
+    for words in ((), ("--cpu-scale", "3.11"), ("--cpu-scale", "1"), ("--vcpus", "4")):
+        got = chosen("--runtime", "auto", "--policy", f"vic:epoch={word}", *words)
+        after = agree_options(plan(got).jobs[1].fio)["agree_after"]
+        assert after == f"{round(looks * 10_000 * got.k)}us"
 
 
 def test_no_block_is_shorter_than_the_policys_time() -> None:

@@ -8,6 +8,7 @@ So the same words end at the same instruction, and nothing of the host has a say
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ ARGS = ("--profile=agree",)
 BLOCKS = 10
 #: Looks in the longest run; from BLOCKS of them on it may end.
 LOOKS = 50
+#: What is no part of a look: rounding, where a time is whole looks.
+NO_LOOK = 1e-6
 #: I/Os that a job needs for a percentile of 99 that goes by enough of them.
 LEAST_IOS = 100 * metrics.FEW_BEYOND
 #: What may differ, as a share of the mean, and what may be typed.
@@ -45,10 +48,12 @@ class Rule:
     def options(self, runtime_s: float, period_s: float, k: float) -> str:
         """The options of fio's section [global]; ``runtime_s`` is the longest run, reported time.
 
-        ``period_s`` is the longest time that what is measured keeps: no block is shorter.
+        ``period_s`` is the longest time that what is measured goes by: no block is shorter. Blocks
+        are of whole looks, and some have one more than others.
         """
         look_s = runtime_s / LOOKS
-        times = {"agree_look": look_s, "agree_after": BLOCKS * max(look_s, period_s)}
+        looks = max(1, math.ceil(period_s / look_s - NO_LOOK))
+        times = {"agree_look": look_s, "agree_after": BLOCKS * looks * look_s}
         lines = [f"{name}={round(scale.apply('fio', name, value, k) * 1e6)}us"
                  for name, value in times.items()]
         return "\n".join(["[global]", *lines, f"agree_ios={LEAST_IOS}",

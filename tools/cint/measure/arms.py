@@ -48,9 +48,11 @@ class Arm:
         """The name, made safe as a directory name."""
         return properties.slug(self.name)
 
-    def period_s(self, k: float) -> float:
-        """The longest time that the policy and the kernel keep, reported seconds."""
-        return max(periods.longest_ns(self.policy) / 1e9, self.polling.period_s / k)
+    def period_s(self, k: float, extras: str = properties.DEFAULT_EXTRAS,
+                 device_opts: str = "") -> float:
+        """The longest time that the policy and the kernel go by, reported seconds."""
+        longest = periods.longest_ns(self.policy, k, extras, device_opts)
+        return max(longest / 1e9, self.polling.period_s / k)
 
     @property
     def _modes(self) -> list[tuple[str, str]]:

@@ -98,7 +98,7 @@ def render(settings: Settings, arm: Arm, workload: workloads.Workload,
     engine = arm.engine
     if not engine.is_user:
         rule = settings.rule_of(workload)
-        before = (rule.options(timing.runtime_s, arm.period_s(settings.k), settings.k)
+        before = (rule.options(timing.runtime_s, settings.period_s(arm), settings.k)
                   if rule else "")
         return before + workloads.render(workload, timing, settings.k)
     ooo = arm.policy.properties.get("cint.ooo") == "on"

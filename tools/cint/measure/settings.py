@@ -74,6 +74,10 @@ class Settings:
         """The rule that a workload's runs end by, if they do."""
         return None if workload.app or workload.timed else self.rule
 
+    def period_s(self, arm: Arm) -> float:
+        """The longest time that a row's policy and kernel go by; no block of its runs is shorter."""
+        return arm.period_s(self.k, self.extras, self.device_opts)
+
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
         """The properties of ``-device nvme`` under one of the policies."""
         return properties.device_properties(policy, self.media, self.k, self.virtual, self.extras)
