@@ -15,7 +15,7 @@ from cint.device import periods, properties
 from cint.errors import CintError, UsageError
 from cint.guest import kinds, polling
 from cint.manual import schema as schema_file
-from cint.measure import agreeing, boots, comparison, fiojson, workloads
+from cint.measure import agreeing, boots, comparison, fiojson, records, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.window import window
 from cint.results import assembly, documents
@@ -233,6 +233,29 @@ def test_rates_are_of_the_time_in_which_all_jobs_ran() -> None:
     assert got.rates == {"sync": 100_000.0, "async": 200_000.0}
 
 
+@pytest.mark.parametrize(("agreed", "longest", "error", "repeats", "why"), [
+    (0, 0.5, None, 1, "or has no I/O: sync under default"),
+    (0, 0.49, 0.03, 1, "did not agree: sync under default (3 %)"),
+    (2, 0.49, 0.03, 3, "did not agree: sync under default (3 %)"),
+    (0, 0.48, 0.01, 1, "agreed with fewer than 10000 I/Os of a job: sync under default"),
+    (0, 0.2, 0.03, 1, "ended by themselves before 500ms: sync under default (0.2 s)"),
+    (0, 0.03, None, 1, "ended by themselves before 500ms: sync under default (0.03 s)"),
+    (None, 0, None, 1, "ended by themselves before 500ms: sync under default"),
+])
+def test_of_each_run_that_did_not_agree_it_is_said_why(
+        agreed: int | None, longest: float, error: float | None, repeats: int, why: str) -> None:
+    found: records.Agreement | None = None
+    if agreed is not None:
+        found = {"agreed": agreed, "longest_s": longest, "error": error}
+    row = sampling.Row("default", "sync", None, {}, agreement=found, repeats=repeats)
+    agrees = dataclasses.replace(row, policy="cint", agreement={
+        "agreed": repeats, "longest_s": 0.1, "error": 0.01})
+    said = assembly._agreement_notes(chosen("--runtime", "auto"), [row, agrees])
+    assert said[0].endswith("1 of 2 agreed, after 0.1 s")
+    assert len(said) == 2
+    assert said[1].endswith(why)
+
+
 def test_results_say_which_runs_agreed(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare.run(parse("--runtime", "auto", "--policy", "default,vic", "--no-plots")) == 0
     out = capsys.readouterr().out
@@ -241,10 +264,6 @@ def test_results_say_which_runs_agreed(fake: Path, capsys: pytest.CaptureFixture
     document = documents.load(fake / "results/latest")
     jsonschema.validate(document, json.loads(schema_file.FILE.read_text("utf-8")))
     assert document["parameters"]["auto_error"] == 0.01
-    none = dataclasses.replace(documents.rows_from(document)[0],
-                               agreement={"agreed": 0, "longest_s": 0.5, "error": None})
-    said = assembly._agreement_notes(chosen("--runtime", "auto"), [none])
-    assert said[-1].endswith("or has no I/O: sync under default")
     rows = {(row.workload, row.job): row for row in documents.rows_from(document)
             if row.policy == "default"}
     assert rows["sync", None].agreement == {"agreed": 1, "longest_s": 0.1, "error": 0.002}

@@ -24,6 +24,9 @@ ARGS = ("--profile=agree",)
 BLOCKS = 10
 #: Looks in the longest run; from BLOCKS of them on it may end.
 LOOKS = 50
+#: A run that was looked at for less of its longest time ended by itself. Others end a few looks
+#: after the last one: their jobs start one after the other, and each counts its own time.
+EARLY = 0.8
 #: What is no part of a look: rounding, where a time is whole looks.
 NO_LOOK = 1e-6
 #: I/Os that a job needs for a percentile of 99 that goes by enough of them.

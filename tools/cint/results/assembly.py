@@ -10,7 +10,7 @@ from cint import host, units
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import hints, kinds, session
-from cint.measure import best, comparison, records, runner, sampling, workloads
+from cint.measure import agreeing, best, comparison, records, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
@@ -137,23 +137,42 @@ def run_notes(settings: Settings, rows: Sequence[sampling.Row],
 
 
 def _agreement_notes(settings: Settings, rows: Sequence[sampling.Row]) -> list[str]:
-    """When runs ended that had no fixed time, and which of them did not agree at their end."""
-    runs = [(row, row.agreement) for row in rows if row.job is None and row.agreement]
+    """When runs ended that had no fixed time; of each that did not agree by then why."""
+    runs = [row for row in rows if row.job is None]
     if not runs or not settings.rule:
         return []
     percent, most = 100 * settings.rule.error, units.format_time(settings.timing.runtime_s * 1e9)
-    ended = [one["longest_s"] for row, one in runs if one["agreed"] == row.repeats]
+    ended = [row.agreement["longest_s"] for row in runs
+             if row.agreement and row.agreement["agreed"] == row.repeats]
     text = (f"runs ended where ten blocks of them agreed to {percent:g} %, or after {most}: "
             f"{len(ended)} of {len(runs)} agreed")
     if ended:
-        text += f", after {min(ended):.2g} to {max(ended):.2g} s"
-    errors = [(f"{row.workload} under {row.policy}", one["error"]) for row, one in runs]
-    apart = [f"{name} ({100 * error:.2g} %)" for name, error in errors
-             if error is not None and error > settings.rule.error]
-    unknown = [name for name, error in errors if error is None]
-    return [text, *([f"did not agree: {', '.join(apart)}"] if apart else []),
-            *(["whether they agree is not known, since a tenth of the run is shorter than the "
-               f"policy's own time or has no I/O: {', '.join(unknown)}"] if unknown else [])]
+        ends = dict.fromkeys(f"{seconds:.2g}" for seconds in (min(ended), max(ended)))
+        text += f", after {' to '.join(ends)} s"
+    others: dict[str, list[str]] = {}
+    for row in runs:
+        why, more = _disagreement(settings, settings.rule, row)
+        if why:
+            others.setdefault(why, []).append(f"{row.workload} under {row.policy}{more}")
+    return [text, *(f"{why}: {', '.join(names)}" for why, names in others.items())]
+
+
+def _disagreement(settings: Settings, rule: agreeing.Rule, row: sampling.Row) -> tuple[str, str]:
+    """Why a row's runs did not end by their agreement, if they did not, and a number to it."""
+    one = row.agreement
+    alone = f"ended by themselves before {units.format_time(settings.timing.runtime_s * 1e9)}"
+    if one is None:
+        return alone, ""
+    if one["agreed"] == row.repeats:
+        return "", ""
+    if one["longest_s"] < agreeing.EARLY * settings.timing.runtime_s:
+        return alone, f" ({one['longest_s']:.2g} s)"
+    if one["error"] is None:
+        return ("whether they agree is not known, since a tenth of the run is shorter than the "
+                "policy's own time or has no I/O"), ""
+    if one["error"] > rule.error:
+        return "did not agree", f" ({100 * one['error']:.2g} %)"
+    return f"agreed with fewer than {agreeing.LEAST_IOS} I/Os of a job", ""
 
 
 def document_for(settings: Settings, guests: comparison.Guests, accel: host.Accel,
