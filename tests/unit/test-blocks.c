@@ -6,6 +6,7 @@
  */
 #include <glib.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "blocks.h"
 
@@ -152,6 +153,139 @@ static void test_missing(void)
     g_assert_cmpfloat(found.latency.drift, ==, 0);
 }
 
+/* Whichever of the four is the largest is the worst. */
+static void test_worst(void)
+{
+    const struct agreements each[] = {
+        { .rate = { 0.4, 0.1 }, .latency = { 0.2, 0.3 } },
+        { .rate = { 0.1, 0.4 }, .latency = { 0.2, 0.3 } },
+        { .rate = { 0.2, 0.3 }, .latency = { 0.4, 0.1 } },
+        { .rate = { 0.2, 0.3 }, .latency = { 0.1, 0.4 } },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(each); i++) {
+        g_assert_cmpfloat(blocks_worst(&each[i]), ==, 0.4);
+    }
+}
+
+/* Of I/Os some of which have no latency, and of two looks at one moment. */
+static void test_partly(void)
+{
+    struct look looks[BLOCKS + 1];
+    struct agreements found;
+
+    fill(looks, known, BLOCKS, same);
+    for (int i = 1; i <= BLOCKS; i++) {
+        looks[i].ios += i % 2 ? 100 : 200;
+    }
+    found = blocks_agree(looks, BLOCKS);
+    g_assert_cmpfloat_with_epsilon(found.latency.error, 0, TINY);
+    g_assert_cmpfloat_with_epsilon(found.latency.drift, 0, TINY);
+
+    fill(looks, known, BLOCKS, same);
+    looks[4].ns = looks[3].ns;
+    found = blocks_agree(looks, BLOCKS);
+    g_assert_cmpint(isinf(blocks_worst(&found)), ==, 1);
+}
+
+/* --- how often the interval has the mean ---------------------------------- */
+
+enum { MOST = 49, TRIALS = 4000 };
+#define MEAN 1000000
+
+typedef struct Shares {
+    double fixed;           /* of runs of ten looks whose interval has it */
+    double ended;           /* that end by the rule of 1 % */
+    double where;           /* of these whose interval has it at their end */
+    double bias;            /* of these, in shares of the mean */
+} Shares;
+
+/* A normal one, as a sum of twelve is. */
+static double draw(GRand *rand)
+{
+    double sum = -6;
+
+    for (int i = 0; i < 12; i++) {
+        sum += g_rand_double(rand);
+    }
+    return sum;
+}
+
+/*
+ * Runs whose I/Os from look to look deviate by @deviation of their mean, and
+ * depend on those before by @lag1.
+ */
+static Shares shares_of(double deviation, double lag1)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(1);
+    Shares found = { 0, 0, 0, 0 };
+
+    for (int run = 0; run < TRIALS; run++) {
+        struct look looks[MOST + 1] = { { .ns = MS } };
+        double state = draw(rand);
+        bool over = false;
+
+        for (size_t last = 1; last <= MOST && !over; last++) {
+            struct agreements is;
+            double off;
+
+            looks[last].ns = looks[last - 1].ns + MS;
+            looks[last].ios = looks[last - 1].ios +
+                              MEAN * (1 + deviation * state);
+            state = lag1 * state + sqrt(1 - lag1 * lag1) * draw(rand);
+            if (last < BLOCKS) {
+                continue;
+            }
+            is = blocks_agree(looks, last);
+            off = looks[last].ios / (double)last / MEAN - 1;
+            found.fixed += last == BLOCKS && fabs(off) <= is.rate.error;
+            over = blocks_worst(&is) <= 0.01;
+            found.ended += over;
+            found.where += over && fabs(off) <= is.rate.error;
+            found.bias += over ? off : 0;
+        }
+    }
+    found.where /= found.ended;
+    found.bias /= found.ended;
+    found.ended /= TRIALS;
+    found.fixed /= TRIALS;
+    return found;
+}
+
+/*
+ * Of blocks that do not depend on each other it has the mean as often as it
+ * says. Whoever looks again and again and ends where it is narrow ends rather
+ * where it is too narrow, and the more so the later. The mean is biased by
+ * less than a tenth of what is asked for.
+ */
+static void test_coverage(void)
+{
+    Shares calm = shares_of(0.01, 0), noisy = shares_of(0.03, 0);
+
+    g_assert_cmpfloat_with_epsilon(calm.fixed, 0.95, 0.012);
+    g_assert_cmpfloat_with_epsilon(noisy.fixed, 0.95, 0.012);
+    g_assert_cmpfloat(calm.ended, >, 0.99);
+    g_assert_cmpfloat(calm.where, >, 0.93);
+    g_assert_cmpfloat(noisy.ended, >, 0.7);
+    g_assert_cmpfloat_with_epsilon(noisy.where, 0.87, 0.03);
+    g_assert_cmpfloat(fabs(calm.bias), <, 0.001);
+    g_assert_cmpfloat(fabs(noisy.bias), <, 0.001);
+}
+
+/*
+ * A limit of the method, which docs/compare.md names: where looks depend on
+ * each other it is narrower than it says.
+ */
+static void test_correlated(void)
+{
+    Shares some = shares_of(0.01, 0.3), half = shares_of(0.01, 0.5);
+
+    g_assert_cmpfloat_with_epsilon(some.where, 0.87, 0.03);
+    g_assert_cmpfloat_with_epsilon(half.fixed, 0.76, 0.03);
+    g_assert_cmpfloat_with_epsilon(half.where, 0.76, 0.03);
+    g_assert_cmpfloat(fabs(half.bias), <, 0.001);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -161,5 +295,9 @@ int main(int argc, char **argv)
     g_test_add_func("/blocks/grows", test_grows);
     g_test_add_func("/blocks/uneven", test_uneven);
     g_test_add_func("/blocks/missing", test_missing);
+    g_test_add_func("/blocks/worst", test_worst);
+    g_test_add_func("/blocks/partly", test_partly);
+    g_test_add_func("/blocks/coverage", test_coverage);
+    g_test_add_func("/blocks/correlated", test_correlated);
     return g_test_run();
 }
