@@ -83,6 +83,23 @@ def test_jobs_end_together_and_have_enough(
         assert max(ends) - min(ends) <= END_S
 
 
+def test_threads_or_processes_of_one_job_are_counted_together(logs: Path) -> None:
+    """And reads with writes. A job of fewer I/Os ends by itself, before there are blocks."""
+    got = chosen("--runtime", "auto", "--policy", "default",
+                 "--job", "randrw:numjobs=2,thread=0,iodepth=8",
+                 "--job", "randread:number_ios=4000,time_based=0")
+    both, early = run_samples(got, logs)
+    (name, job), = both.jobs.items()
+    assert said(both).agreed
+    assert said(both).jobs[name].ios <= job.ios <= 1.1 * said(both).jobs[name].ios
+    assert both.iops == pytest.approx(job.ios / said(both).seconds, rel=0.1)
+    (name, job), = early.jobs.items()
+    found = said(early)
+    assert (found.agreed, found.error) == (False, None)
+    assert found.jobs[name].ios <= job.ios <= 4000
+    assert early.iops == pytest.approx(1000 * job.ios / job.runtime_ms, rel=0.05)
+
+
 def test_the_means_are_those_of_a_long_run(
         logs: Path, twice: tuple[settings.Settings, list[plan.RunOutcome]]) -> None:
     """Of a run three times as long as any of these."""

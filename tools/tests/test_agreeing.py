@@ -5,6 +5,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -13,9 +14,18 @@ from test_compare import chosen, fake, parse, plan
 from cint import paths
 from cint.device import periods, properties
 from cint.errors import CintError, UsageError
-from cint.guest import kinds, polling
+from cint.guest import kinds, polling, vm
 from cint.manual import schema as schema_file
-from cint.measure import agreeing, boots, comparison, fiojson, records, sampling, workloads
+from cint.measure import (
+    agreeing,
+    boots,
+    comparison,
+    fiojson,
+    records,
+    sampling,
+    settings,
+    workloads,
+)
 from cint.measure.arms import Arm
 from cint.measure.window import window
 from cint.results import assembly, documents
@@ -254,6 +264,24 @@ def test_of_each_run_that_did_not_agree_it_is_said_why(
     assert said[0].endswith("1 of 2 agreed, after 0.1 s")
     assert len(said) == 2
     assert said[1].endswith(why)
+
+
+@pytest.mark.parametrize(("runtime", "name"), [("auto", "agree"), ("0.5s", "plain")])
+def test_results_name_the_image_that_ran(
+        fake: Path, monkeypatch: pytest.MonkeyPatch, runtime: str, name: str) -> None:
+    for one in ("agree", "plain"):
+        (fake / one).mkdir()
+        (fake / one / "initramfs.cpio").write_text(one)
+        (fake / one / "manifest.json").write_text(json.dumps({"image": {"sha256": one}}))
+    before = boots.machine_for
+
+    def machine_for(got: settings.Settings, *words: Any) -> vm.Machine:
+        image = fake / ("agree" if got.rule else "plain") / "initramfs.cpio"
+        return dataclasses.replace(before(got, *words), initramfs=image)
+
+    monkeypatch.setattr(boots, "machine_for", machine_for)
+    assert compare.run(parse("--runtime", runtime, "--policy", "default", "--no-plots")) == 0
+    assert documents.load(fake / "results/latest")["versions"]["image"]["sha256"] == name
 
 
 def test_results_say_which_runs_agreed(fake: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from cint import host, units
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import hints, kinds, session
-from cint.measure import agreeing, best, comparison, records, runner, sampling, workloads
+from cint.measure import agreeing, best, boots, comparison, records, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
@@ -186,7 +186,9 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
     notes = [*run_notes(settings, rows, guests.failed),
              *notes_for(settings, outcomes, accel, rows),
              *([timer.note()] if timer else [])]
-    image = documents.image_versions()
+    # Rows may have other images than the first, as those of --engine do.
+    first = boots.machine_for(settings, settings.arms[0], accel)
+    image = documents.image_versions(first.initramfs)
     fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
     found: documents.Document = {
         "schema": documents.SCHEMA, "kind": "compare", "created": documents.utc_now(),

@@ -106,10 +106,10 @@ def qemu_version(qemu: Path = paths.QEMU) -> str:
     return (_output([str(qemu), "--version"]) or "unknown").splitlines()[0]
 
 
-def image_versions() -> dict[str, object]:
-    """What the guest image says about itself: its programs' versions and its checksum."""
+def image_versions(initramfs: Path) -> dict[str, object]:
+    """What a guest image says about itself: its programs' versions and its checksum."""
     try:
-        manifest = json.loads(paths.MANIFEST.read_text(encoding="utf-8"))
+        manifest = json.loads(initramfs.with_name(paths.MANIFEST.name).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
     if not isinstance(manifest, dict):
