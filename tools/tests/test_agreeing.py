@@ -28,6 +28,7 @@ from cint.measure import (
 )
 from cint.measure.arms import Arm
 from cint.measure.window import window
+from cint.options import comparing
 from cint.results import assembly, documents
 from cint.verbs import compare
 
@@ -54,10 +55,18 @@ def test_words(text: str, error: float | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["auto:", "auto:1", "auto:0.01%", "auto:21%", "auto:x%",
-                                  "auto:1%,2%", "auto:-1%"])
+                                  "auto:1%,2%", "auto:-1%", "auto:1%%", "auto:nan%",
+                                  "auto:1e3%", "auto:0%", "auto:.5%", "auto:\u0661%"])
 def test_words_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"in percent of the mean, 0\.1% to 20%"):
         agreeing.parse(text)
+
+
+@pytest.mark.parametrize("text", ["AUTO", "auto ", "autox", "aut", "Auto:1%"])
+def test_another_word_is_no_time(text: str) -> None:
+    with pytest.raises(UsageError, match="not a time") as caught:
+        comparing._runtime_typed(text)
+    assert "or auto, in small letters" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(("words", "said"), [

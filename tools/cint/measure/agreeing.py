@@ -35,7 +35,7 @@ LEAST_IOS = 100 * metrics.FEW_BEYOND
 ERROR, LEAST_ERROR, MOST_ERROR = 0.01, 0.001, 0.2
 MARK = "cint-agree "
 
-_TYPED = re.compile(r"auto(?::(\d+(?:\.\d+)?)%)?")
+_TYPED = re.compile(r"auto(?::([0-9]+(?:\.[0-9]+)?)%)?")
 
 
 @dataclass(frozen=True)

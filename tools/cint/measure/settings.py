@@ -75,7 +75,7 @@ class Settings:
         return None if workload.app or workload.timed else self.rule
 
     def period_s(self, arm: Arm) -> float:
-        """The longest time that a row's policy and kernel go by; no block of its runs is shorter."""
+        """The longest time that a row's policy and kernel go by, reported seconds."""
         return arm.period_s(self.k, self.extras, self.device_opts)
 
     def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:

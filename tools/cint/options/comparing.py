@@ -57,7 +57,11 @@ def _runtime_typed(text: str) -> float | agreeing.Rule:
     rule = agreeing.parse(text)
     if rule:
         return rule
-    seconds = units.parse_time(text, "--runtime", default_unit="s") / 1e9
+    try:
+        seconds = units.parse_time(text, "--runtime", default_unit="s") / 1e9
+    except UsageError as problem:
+        raise UsageError(problem.message, hint=f"or {agreeing.AUTO}, in small letters, for runs "
+                         "that end when blocks of them agree") from None
     if seconds <= 0:
         raise UsageError(f"--runtime {text}: a run needs more than no time")
     return seconds
