@@ -252,14 +252,28 @@ def test_rates_are_of_the_time_in_which_all_jobs_ran() -> None:
     assert got.rates == {"sync": 100_000.0, "async": 200_000.0}
 
 
+@pytest.mark.parametrize(("ms", "agreed", "looked", "even"), [
+    ((308, 310), "false", True, True), ((300, 330), "true", True, True),
+    ((300, 1500), "false", False, False),   # a job ended by itself
+    ((1500, 1500), "false", False, True)])  # one did something else, and nobody looked again
+def test_what_was_not_looked_at_to_the_end_has_fios_own_rates(
+        ms: tuple[int, int], agreed: str, looked: bool, even: bool) -> None:
+    jobs = {name: fiojson.JobStats(name, 99_999, 5.0, 20.0, {20: 99_999}, one)
+            for name, one in zip(("sync", "async"), ms, strict=True)}
+    got = window(jobs, (), agreeing.parse_said(SAID.replace("true", agreed)))
+    assert (got.rates["sync"] == pytest.approx(100_000)) is looked
+    assert got.seconds == pytest.approx(0.3 if looked else min(ms) / 1000)
+    assert got.even is even
+
+
 @pytest.mark.parametrize(("agreed", "longest", "error", "repeats", "why"), [
     (0, 0.5, None, 1, "or has no I/O: sync under default"),
     (0, 0.49, 0.03, 1, "did not agree: sync under default (3 %)"),
     (2, 0.49, 0.03, 3, "did not agree: sync under default (3 %)"),
     (0, 0.48, 0.01, 1, "agreed with fewer than 10000 I/Os of a job: sync under default"),
-    (0, 0.2, 0.03, 1, "ended by themselves before 500ms: sync under default (0.2 s)"),
-    (0, 0.03, None, 1, "ended by themselves before 500ms: sync under default (0.03 s)"),
-    (None, 0, None, 1, "ended by themselves before 500ms: sync under default"),
+    (0, 0.2, 0.03, 1, "by itself, or went on to verify, before 500ms: sync under default (0.2 s)"),
+    (0, 0.03, None, 1, "by itself, or went on to verify, before 500ms: sync under default (0.03 s)"),
+    (None, 0, None, 1, "by itself, or went on to verify, before 500ms: sync under default"),
 ])
 def test_of_each_run_that_did_not_agree_it_is_said_why(
         agreed: int | None, longest: float, error: float | None, repeats: int, why: str) -> None:

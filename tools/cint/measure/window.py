@@ -32,13 +32,14 @@ def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = (
            said: agreeing.Agreement | None = None) -> Window:
     """The window of a group, from fio's own times; ``found`` are the edges of its jobs.
 
-    Where fio looked at all of them at once it has ``said`` what each did from then on.
+    Where fio looked at all of them at once until their end it has ``said`` what each did from then
+    on.
     A job that only waited for its last I/Os after its time was over did all of them before.
     For one that ran longer than the others fio does not say what it did meanwhile: that is
     the namespace's count between the edges, less what the others did; without edges it is
     taken to have been as fast as on average.
     """
-    if said and set(said.jobs) == set(jobs):
+    if said and _to_the_end(jobs, said):
         return Window(said.seconds, {name: said.rate(name) for name in jobs}, even=True)
     whole = [job.runtime_ms for job in jobs.values()]
     active = {name: job.active_ms for name, job in jobs.items()}
@@ -57,6 +58,17 @@ def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = (
         total = sum(rates[n] for n in longer)
         rates |= {n: left * rates[n] / total if total else 0.0 for n in longer}
     return Window(seconds, rates, even=False)
+
+
+def _to_the_end(jobs: Mapping[str, fiojson.JobStats], said: agreeing.Agreement) -> bool:
+    """Whether all jobs ended, together, where fio had last looked.
+
+    It looks no more once one of them does something else than I/O: it has ended, or verifies.
+    """
+    whole = [job.runtime_ms for job in jobs.values()]
+    known = set(said.jobs) == set(jobs)
+    return known and (said.agreed or (_same(whole) and
+                                      1000 * said.seconds >= agreeing.EARLY * max(whole)))
 
 
 def _counted_rate(found: Sequence[edges.Edge]) -> float | None:

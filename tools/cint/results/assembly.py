@@ -160,7 +160,8 @@ def _agreement_notes(settings: Settings, rows: Sequence[sampling.Row]) -> list[s
 def _disagreement(settings: Settings, rule: agreeing.Rule, row: sampling.Row) -> tuple[str, str]:
     """Why a row's runs did not end by their agreement, if they did not, and a number to it."""
     one = row.agreement
-    alone = f"ended by themselves before {units.format_time(settings.timing.runtime_s * 1e9)}"
+    most = units.format_time(settings.timing.runtime_s * 1e9)
+    alone = f"a job ended by itself, or went on to verify, before {most}"
     if one is None:
         return alone, ""
     if one["agreed"] == row.repeats:
