@@ -271,9 +271,9 @@ def test_what_was_not_looked_at_to_the_end_has_fios_own_rates(
     (0, 0.49, 0.03, 1, "did not agree: sync under default (3 %)"),
     (2, 0.49, 0.03, 3, "did not agree: sync under default (3 %)"),
     (0, 0.48, 0.01, 1, "agreed with fewer than 10000 I/Os of a job: sync under default"),
-    (0, 0.2, 0.03, 1, "by itself, or went on to verify, before 500ms: sync under default (0.2 s)"),
-    (0, 0.03, None, 1, "by itself, or went on to verify, before 500ms: sync under default (0.03 s)"),
-    (None, 0, None, 1, "by itself, or went on to verify, before 500ms: sync under default"),
+    (0, 0.2, 0.03, 1, "or went on to verify, before 500ms: sync under default (0.2 s)"),
+    (0, 0.03, None, 1, "or went on to verify, before 500ms: sync under default (0.03 s)"),
+    (None, 0, None, 1, "or went on to verify, before 500ms: sync under default"),
 ])
 def test_of_each_run_that_did_not_agree_it_is_said_why(
         agreed: int | None, longest: float, error: float | None, repeats: int, why: str) -> None:
