@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """blk-switch, Figure 2: L and T alone, and both on one core."""
 
-from dataclasses import replace
 
 from cint.figures import switched
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, wrong
@@ -33,13 +32,15 @@ FIGURE = Figure(
                      of_l("iops", PAID + OFF, "both")))),
         at_most("per byte, prio: p99 of L, both against alone",
                 of_l("p99_us", PAID + PRIO, "both") / of_l("p99_us", PAID + PRIO, "alone"), 1.3,
-                instead(PAID + PRIO, PAID + OFF), deviation=switched.ONE_REQUEST),
+                instead(PAID + PRIO, PAID + OFF),
+                deviation=switched.gives_way(PAID + PRIO, "both")),
         at_least("per byte: p99 of L, off against prio",
                  of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 3,
                  swap(PAID + OFF, PAID + PRIO)),
         at_least("per byte: T beside L, prio against off",
                  of_t("iops", PAID + PRIO, "both") / of_t("iops", PAID + OFF, "both"), 0.9,
-                 instead(PAID + OFF, OFF)),
+                 instead(PAID + OFF, OFF),
+                 deviation=switched.more_of_l(0.65, 0.85, PAID + PRIO, PAID + OFF, "both")),
         at_least("as it is, off: p99 of L, both against alone",
                  of_l("p99_us", OFF, "both") / of_l("p99_us", OFF, "alone"), 1.3,
                  switched.another("both", "alone")),
@@ -50,10 +51,11 @@ FIGURE = Figure(
                      "that is all there is to gain", of_l("p99_us", OFF, "both")))),
         at_most("as it is, prio: p99 of L, both against alone",
                 of_l("p99_us", PRIO, "both") / of_l("p99_us", PRIO, "alone"), 1.3,
-                instead(PRIO, OFF), deviation=replace(switched.VOLUNTARY, high=3.2)),
+                instead(PRIO, OFF), deviation=switched.gives_way(PRIO, "both")),
         at_least("as it is: T beside L, prio against off",
                  of_t("iops", PRIO, "both") / of_t("iops", OFF, "both"), 0.9,
-                 instead(OFF, PAID + OFF), deviation=replace(switched.MORE_OF_L, low=0.6)),
+                 instead(OFF, PAID + OFF),
+                 deviation=switched.more_of_l(0.6, 0.95, PRIO, OFF, "both")),
     ),
     panels=switched.bars((OFF, PRIO), ("both", "singly")),
     columns=switched.COLUMNS,

@@ -7,17 +7,27 @@ from cint.figures import switched
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, swap, wrong
 from cint.figures.model import CPU_SCALE, Figure, Group
 from cint.figures.polled import REAL_TIME
-from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
+from cint.figures.switched import (
+    HUGE,
+    HUGE_PAGES,
+    OFF,
+    PAID,
+    PRIO,
+    latency,
+    of_l,
+    of_t,
+    pinned,
+    throughput,
+)
 from cint.figures.values import Expr, value
 from cint.guest import agent
 from cint.measure.workloads import Workload
 
 #: Reads of L a second, which it comes to in mode off, too, on either medium.
 RATES = {7: 12_000, 20: 5_000}
+#: So long that in three seeds L has 10,000 reads at that rate, and some to spare.
+FULL_S = {7: 0.3, 20: 0.7}
 SLOW, DEEPER = "20 us/", "20 us, 64 slots/"
-#: Physically contiguous buffers: where they are decides how much work a request of T is.
-HUGE = "iomem=mmaphuge\n"
-HUGE_PAGES = "hugepages=8"
 #: What wakes fio for its next read comes 50 us late by default, for which fio spins instead.
 EXACT_SLEEPS = (agent.exec_argv("echo 1 > /proc/$PPID/timerslack_ns"),)
 SLICED = "thread=0\nexec_prerun={sliced_pre}\n"
@@ -45,7 +55,8 @@ def groups(us: int, prefix: str) -> tuple[Group, ...]:
     return tuple(replace(group, media=switched.MEDIA.replace("7us", f"{us}us"),
                          prefix=prefix + group.prefix, setup=EXACT_SLEEPS,
                          append=(*group.append, HUGE_PAGES))
-                 for group in switched.groups((OFF, PRIO), cells, vcpus=1))
+                 for group in switched.groups((OFF, PRIO), cells, vcpus=1,
+                                              full_s=dict.fromkeys(switched.FULL_S, FULL_S[us])))
 
 
 def deeper() -> Group:
@@ -80,7 +91,7 @@ FIGURE = Figure(
     "blk-held", "blk-switch", "L at one rate in all modes", "of no paper: the same work for L",
     "With queues by class L is hardly later than alone, whatever T does, and T does as much as "
     "beside an L that waits for it.",
-    groups=(*groups(7, ""), *groups(20, SLOW), deeper()),
+    groups=(*groups(7, ""), groups(20, SLOW)[1], deeper()),
     checks=(
         *checks("", "7 us, per byte"), *checks(SLOW, "20 us, per byte", IN_THE_CONTROLLER),
         at_most("20 us, 64 slots, per byte, prio: p99 of L, held against alone",
