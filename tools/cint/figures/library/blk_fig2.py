@@ -3,7 +3,7 @@
 
 
 from cint.figures import switched
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap, wrong
+from cint.figures.checks import Deviation, at_least, instead, wrong
 from cint.figures.model import Figure
 from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
 from cint.figures.values import said, value
@@ -30,32 +30,9 @@ FIGURE = Figure(
                      "the CPU is what T has too little of, and L takes some of it for its {:.0f} "
                      "reads a second; what T has alone differs by a tenth between seeds",
                      of_l("iops", PAID + OFF, "both")))),
-        at_most("per byte, prio: p99 of L, both against alone",
-                of_l("p99_us", PAID + PRIO, "both") / of_l("p99_us", PAID + PRIO, "alone"), 1.3,
-                instead(PAID + PRIO, PAID + OFF),
-                deviation=switched.gives_way(PAID + PRIO, "both")),
-        at_least("per byte: p99 of L, off against prio",
-                 of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 3,
-                 swap(PAID + OFF, PAID + PRIO)),
-        at_least("per byte: T beside L, prio against off",
-                 of_t("iops", PAID + PRIO, "both") / of_t("iops", PAID + OFF, "both"), 0.9,
-                 instead(PAID + OFF, OFF),
-                 deviation=switched.more_of_l(0.65, 0.85, PAID + PRIO, PAID + OFF, "both")),
         at_least("as it is, off: p99 of L, both against alone",
                  of_l("p99_us", OFF, "both") / of_l("p99_us", OFF, "alone"), 1.3,
                  switched.another("both", "alone")),
-        at_least("as it is: p99 of L, off against prio",
-                 of_l("p99_us", OFF, "both") / of_l("p99_us", PRIO, "both"), 3, swap(OFF, PRIO),
-                 deviation=Deviation(1.2, 2.9, said(
-                     "where a read costs nothing for its bytes L's p99 is {:.0f} us beside T: "
-                     "that is all there is to gain", of_l("p99_us", OFF, "both")))),
-        at_most("as it is, prio: p99 of L, both against alone",
-                of_l("p99_us", PRIO, "both") / of_l("p99_us", PRIO, "alone"), 1.3,
-                instead(PRIO, OFF), deviation=switched.gives_way(PRIO, "both")),
-        at_least("as it is: T beside L, prio against off",
-                 of_t("iops", PRIO, "both") / of_t("iops", OFF, "both"), 0.9,
-                 instead(OFF, PAID + OFF),
-                 deviation=switched.more_of_l(0.6, 0.95, PRIO, OFF, "both")),
     ),
     panels=switched.bars((OFF, PRIO), ("both", "singly")),
     columns=switched.COLUMNS,

@@ -2,7 +2,7 @@
 """blk-switch, Figure 3(a): head-of-line blocking by the size of T's requests."""
 
 from cint.figures import switched
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap
+from cint.figures.checks import Deviation, at_least, swap
 from cint.figures.model import Figure
 from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, pinned, throughput
 from cint.figures.values import Expr
@@ -37,13 +37,6 @@ FIGURE = Figure(
         at_least(f"per byte: p99 of L beside {LARGE}, off against prio",
                  p99(PAID + OFF, LARGE) / p99(PAID + PRIO, LARGE), 3,
                  swap(PAID + OFF, PAID + PRIO)),
-        at_most(f"per byte, prio: p99 of L beside {LARGE} against alone",
-                p99(PAID + PRIO, LARGE) / p99(PAID + PRIO, "alone"), 1.3,
-                instead(PAID + PRIO, PAID + OFF),
-                deviation=switched.gives_way(PAID + PRIO, LARGE)),
-        at_most(f"as it is, prio: p99 of L beside {LARGE} against alone",
-                p99(PRIO, LARGE) / p99(PRIO, "alone"), 1.3, instead(PRIO, OFF),
-                deviation=switched.gives_way(PRIO, LARGE)),
     ),
     panels=switched.lines((OFF, PRIO), CELLS, "KiB of T's requests", ("p99_us",), log_x=True),
     columns=switched.COLUMNS,
