@@ -156,7 +156,7 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
     worked = _build_own("kvstore", "Build kvstore for the guest", "build-kvstore.sh") or worked
     worked = _build_steerd() or worked
     worked = _build_own("cintio", "Build cintio for the guest", "build-cintio.sh") or worked
-    worked = _build_own("fio-user", "Link fio with the user-space driver", "build-fio-user.sh",
+    worked = _build_own("fio-user", "Link fio with the user-space driver", "build-fio-more.sh",
                         source.tree, paths.FIO_BUILD,
                         of=steps.hash_file(_FIO)) or worked
     worked = _pack("image", "Make the guest image", paths.INITRAMFS) or worked
@@ -168,7 +168,7 @@ def build(jobs: int, own_fio: Path | None = None) -> bool:
 def build_agree(own_fio: Path | None = None) -> bool:
     """Build the initramfs whose fio ends runs when blocks of them agree; needs build()."""
     worked = _build_own("fio-agree", "Link fio with the profile that ends runs",
-                        "build-fio-agree.sh", _fio_source(own_fio).tree, paths.FIO_BUILD,
+                        "build-fio-more.sh", _fio_source(own_fio).tree, paths.FIO_BUILD,
                         of=steps.hash_file(_FIO))
     return _pack("agree-image", "Make the image whose fio ends runs", paths.AGREE_INITRAMFS,
                  fio=_FIO_AGREE, tools=(*_TOOLS, _STEERD)) or worked

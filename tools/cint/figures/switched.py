@@ -115,13 +115,13 @@ def of_t(name: str, run: str, cell: str) -> Expr:
     return value(name, run, f"{cell}.throughput")
 
 
-def gives_way(run: str, cell: str, alone: str = ALONE.name) -> Deviation:
+def gives_way(run: str, cell: str) -> Deviation:
     """Why L is never quite as if it were alone."""
     return Deviation(1.3, 2.1, said(
         "T's requests are sent and ended four at a time, and in between the guest's kernel gives "
         "way to no thread (PREEMPT_VOLUNTARY): at the 99th percentile L's read takes {:.1f} us "
         "more than alone. It is not the controller: with 64 slots it is no less (blk-fig15)",
-        of_l("p99_us", run, cell) - of_l("p99_us", run, alone)))
+        of_l("p99_us", run, cell) - of_l("p99_us", run, ALONE.name)))
 
 
 def more_of_l(low: float, high: float, one: str, off: str, cell: str) -> Deviation:
