@@ -30,6 +30,8 @@
 #define CONTEXT_39_BIT  1ull
 #define CONTEXT_DOMAIN  (1ull << 8)
 
+#define DOORBELLS       0x1000
+
 #define MIB             0x100000ull
 #define RAM             (64 * MIB)
 /* Far from RAM and devices; its page directory has no other entry. */
@@ -48,12 +50,17 @@ static void set_entry(CintTest *t, uint64_t table, int index, uint64_t value)
     qtest_writeq(t->qts, table + index * sizeof(uint64_t), value);
 }
 
+static uint32_t command_status(CintTest *t)
+{
+    return qtest_readl(t->qts, VTD_BASE + VTD_GSTS);
+}
+
 static void command(CintTest *t, uint32_t bit)
 {
-    uint32_t on = qtest_readl(t->qts, VTD_BASE + VTD_GSTS) & GCMD_TE;
+    uint32_t on = command_status(t) & GCMD_TE;
 
     qtest_writel(t->qts, VTD_BASE + VTD_GCMD, on | bit);
-    g_assert_cmphex(qtest_readl(t->qts, VTD_BASE + VTD_GSTS) & bit, ==, bit);
+    g_assert_cmphex(command_status(t) & bit, ==, bit);
 }
 
 /* Where the last levels are. */
@@ -579,6 +586,108 @@ static void add_count_tests(void)
     }
 }
 
+/* ---- What the IOMMU itself meets in the midst of an access ---- */
+
+/*
+ * A card's data port lets the main loop run for 300 ms. The reader reads it.
+ * Meanwhile the other one's reads are done, which is translated, or told of by
+ * a message.
+ */
+#define CARD            CINT_NULL_NODE("d0", "") CINT_CARD(300000000)
+
+static CintMachine *boot_with_card(const char *args, const char *opts)
+{
+    g_autofree char *device = g_strconcat(",drive=d0", opts, NULL);
+    const CintPlan plans[] = {
+        { .opts = ",drive=d1", .behind_port = true },
+        { .opts = device, .behind_port = true }, { NULL },
+    };
+
+    return cint_machine_new(args, plans, NULL);
+}
+
+#define OTHER(m)        (&(m)->node[0].t)
+#define READER(m)       (&(m)->node[1].t)
+
+static void begin_reads(CintTest *t)
+{
+    cint_read(t, cint_queues(t, 1), 3);
+    cint_let_run(t);
+}
+
+static void stop_translating(CintTest *t)
+{
+    qtest_writel(t->qts, VTD_BASE + VTD_GCMD, 0);
+    g_assert_cmphex(command_status(t) & GCMD_TE, ==, 0);
+}
+
+/* Where the entry of a bus is in a root table. */
+#define ROOT_ENTRY(bus) (16 * (bus))
+
+/*
+ * The root table is the card's host, and the entry of the reader's bus the data
+ * port. Who waits there holds nothing that the other one's DMA needs. (To look
+ * for entries, as is done when translation begins, must not wait yet.)
+ */
+static void test_root_table_waits(const void *opts)
+{
+    CintMachine *m = boot_with_card("-device intel-iommu " CARD
+                                    CINT_SLOW_NODE("d1", 450000000), opts);
+    CintTest *t = READER(m);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    g_assert_cmphex(ROOT_ENTRY(m->node[1].devfn >> 8), ==, CINT_CARD_PORT);
+    begin_reads(OTHER(m));
+    qtest_writeq(m->qts, VTD_BASE + VTD_RTADDR, cint_card_stop(m));
+    command(t, GCMD_SRTP);
+    command(t, GCMD_TE);
+    cint_card_begin(m, false);
+    cint_read(t, sq, 1);
+    cint_machine_run(m, 1000);
+    cint_card_stop(m);
+    stop_translating(t);
+    cint_machine_expect_recovers(m);
+    cint_machine_free(m);
+}
+
+/*
+ * An SQE is half read from the card's host when the other one's message has the
+ * reader detached: what follows passes through.
+ */
+static void test_detached_meanwhile(const void *opts)
+{
+    CintMachine *m = boot_with_card(CINT_IOMMU CARD
+                                    CINT_SLOW_NODE("d1", 100000000), opts);
+    CintIommu *v = cint_iommu_begin(m->bus, &m->alloc);
+    Fault f = { .m = m, .t = READER(m), .v = v };
+
+    attach(v, f.t);
+    map(v, 0, BEYOND, 0);
+    f.sq = sq_at(&f, 1, qnvme_create_cq(f.t->nvme, 1, CINT_ENTRIES, 1),
+                 cint_card_begin(m, false));
+    cint_iommu_offer_detach(v, f.t->pdev, false);
+    cint_aim(OTHER(m), 1, cint_iommu_doorbell(v), 0);
+    begin_reads(OTHER(m));
+    qnvme_reg_write(f.t->nvme, DOORBELLS + 8 * f.sq->id, 1);
+    cint_machine_run(m, 1000);
+    cint_card_stop(m);
+    cint_machine_expect_recovers(m);
+    cint_iommu_free(v);
+    cint_machine_free(m);
+}
+
+static void add_meanwhile_tests(const char *name, GTestDataFunc func)
+{
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(fault_modes); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iommu/%s/%s", name, fault_modes[i].name);
+
+        qtest_add_data_func(path, fault_modes[i].opts, func);
+    }
+}
+
 /* ---- Tests ---- */
 
 static CintTest *boot_with(const char *args, uint64_t *records)
@@ -738,11 +847,13 @@ int main(int argc, char **argv)
         qtest_add_func("/nvme-cint/iommu/virtio", test_virtio);
         add_fault_tests();
         add_count_tests();
+        add_meanwhile_tests("detached-meanwhile", test_detached_meanwhile);
     }
     if (!qtest_has_device("intel-iommu")) {
         g_test_skip("this QEMU has no intel-iommu");
         return g_test_run();
     }
+    add_meanwhile_tests("root-table-waits", test_root_table_waits);
     qtest_add_func("/nvme-cint/iommu/mapped", test_mapped);
     qtest_add_func("/nvme-cint/iommu/unmapped-is-fatal", test_unmapped);
     qtest_add_func("/nvme-cint/iommu/unmapped-later-is-fatal",

@@ -700,10 +700,10 @@ static bool is_answered(const CintIommu *v, uint16_t before)
     return true;
 }
 
-int cint_iommu_ask(CintIommu *v, const void *request, size_t size)
+/* Where the answer is going to be. */
+static uint64_t offer_request(CintIommu *v, const void *request, size_t size)
 {
     const size_t answer = sizeof(struct virtio_iommu_req_tail);
-    uint16_t before = used_index(v->qts, v->requests);
 
     qtest_memwrite(v->qts, v->page, request, size);
     put_desc(v->qts, v->requests, 0, (struct vring_desc) {
@@ -715,9 +715,22 @@ int cint_iommu_ask(CintIommu *v, const void *request, size_t size)
         .flags = VRING_DESC_F_WRITE,
     });
     offer_first(v->qts, v->requests, 1);
+    return v->page + size - answer;
+}
+
+int cint_iommu_ask(CintIommu *v, const void *request, size_t size)
+{
+    uint16_t before = used_index(v->qts, v->requests);
+    uint64_t answer = offer_request(v, request, size);
+
     tell(v->dev, v->requests);
-    return is_answered(v, before) ?
-           qtest_readb(v->qts, v->page + size - answer) : -ETIMEDOUT;
+    return is_answered(v, before) ? qtest_readb(v->qts, answer) : -ETIMEDOUT;
+}
+
+uint64_t cint_iommu_doorbell(const CintIommu *v)
+{
+    return v->dev->bar.addr +
+           container_of(v->requests, QVirtQueuePCI, vq)->notify_offset;
 }
 
 int cint_iommu_attach(CintIommu *v, const QPCIDevice *dev, bool bypass)
@@ -733,15 +746,27 @@ int cint_iommu_attach(CintIommu *v, const QPCIDevice *dev, bool bypass)
     return cint_iommu_ask(v, &request, sizeof(request));
 }
 
-int cint_iommu_detach(CintIommu *v, const QPCIDevice *dev, bool bypass)
+static struct virtio_iommu_req_detach detach(const QPCIDevice *dev, bool bypass)
 {
-    const struct virtio_iommu_req_detach request = {
+    return (struct virtio_iommu_req_detach) {
         .head.type = VIRTIO_IOMMU_T_DETACH,
         .domain = cpu_to_le32(CINT_IOMMU_DOMAIN + bypass),
         .endpoint = cpu_to_le32(dev->devfn),
     };
+}
+
+int cint_iommu_detach(CintIommu *v, const QPCIDevice *dev, bool bypass)
+{
+    const struct virtio_iommu_req_detach request = detach(dev, bypass);
 
     return cint_iommu_ask(v, &request, sizeof(request));
+}
+
+void cint_iommu_offer_detach(CintIommu *v, const QPCIDevice *dev, bool bypass)
+{
+    const struct virtio_iommu_req_detach request = detach(dev, bypass);
+
+    offer_request(v, &request, sizeof(request));
 }
 
 int cint_iommu_map(CintIommu *v, uint64_t from, uint64_t size, uint64_t to)

@@ -231,6 +231,14 @@ int cint_iommu_detach(CintIommu *v, const QPCIDevice *dev, bool bypass);
 int cint_iommu_map(CintIommu *v, uint64_t from, uint64_t size, uint64_t to);
 int cint_iommu_unmap(CintIommu *v, uint64_t from, uint64_t size);
 
+/**
+ * cint_iommu_offer_detach: the same is in the queue, and it has not been told
+ */
+void cint_iommu_offer_detach(CintIommu *v, const QPCIDevice *dev, bool bypass);
+
+/** cint_iommu_doorbell: where writing 0, of two bytes, tells it of requests */
+uint64_t cint_iommu_doorbell(const CintIommu *v);
+
 /** cint_iommu_bypass: what is not attached passes through, or has faults */
 void cint_iommu_bypass(CintIommu *v, bool on);
 
