@@ -62,6 +62,12 @@ def test_time_with_the_cpu_and_without_it() -> None:
     assert (jobs["b"].on_cpu_ms, jobs["b"].off_cpu_ms) == (200.0, 0.0)
 
 
+def test_a_job_may_be_idle_or_over_at_once() -> None:
+    idle, short = (fio_job("idle", 0.0, {}) | {"job_runtime": 9},
+                   fio_job("short", 1.0, {1: 1}) | {"job_runtime": 0})
+    assert [job.ios for job in fiojson.parse(fio(idle, short)).values()] == [0, 1]
+
+
 def test_clat_when_there_is_no_lat_histogram() -> None:
     job = fio_job("a", 1.0, {10: 1})
     job["read"]["clat_ns"] = job["read"].pop("lat_ns")
@@ -69,7 +75,8 @@ def test_clat_when_there_is_no_lat_histogram() -> None:
 
 
 @pytest.mark.parametrize("document", [None, {}, {"jobs": []}, {"jobs": [3]},
-                                      fio(fio_job("a", 1.0, {1: 1}, error=5))])
+                                      fio(fio_job("a", 1.0, {1: 1}, error=5)),
+                                      fio(fio_job("a", 0.0, {}) | {"job_runtime": 0})])
 def test_bad_fio(document: Any) -> None:
     with pytest.raises(FioError):
         fiojson.parse(document)

@@ -121,6 +121,30 @@ def test_another_runtime_for_an_own_file(tmp_path: Path) -> None:
     assert workloads.guest_seconds(own, TIMING, 3) == pytest.approx(0.75)
 
 
+def test_jobs_have_names_that_a_shell_takes(tmp_path: Path) -> None:
+    """fio redirects to a file of a job's name; whoever waits for the job waits for it still."""
+    path = tmp_path / "j.fio"
+    path.write_text("[global]\nfilename=${DEVICE}\n[my job]\n[a/b]\nwait_for=my job\n"
+                    "[c]\nname = it's \"c\"\n[ok.1]\n[dé-2] ; $x\n")
+    own = workloads.load_job_file(path)
+    assert own.template == ("[global]\nfilename=${DEVICE}\n[my-job]\n[a-b]\nwait_for=my-job\n"
+                            "[c]\nname = it-s-c-\n[ok.1]\n[dé-2] ; $x\n")
+    assert dict(own.renamed) == {"my job": "my-job", "a/b": "a-b", "it's \"c\"": "it-s-c-"}
+    path.write_text(f"{path.read_text()}exec_prerun=true\n")
+    assert not workloads.load_job_file(path).renamed
+    own = workloads.parse_job("randread:name=a b", TIMING)
+    assert "name=a-b\n" in own.template
+    assert own.renamed == (("a b", "a-b"),)
+
+
+@pytest.mark.parametrize("names", [("a b", "a-b"), ("a b", "a/b")])
+def test_jobs_whose_names_would_be_one_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    path = tmp_path / "j.fio"
+    path.write_text("[global]\nfilename=${DEVICE}\n" + "".join(f"[{name}]\n" for name in names))
+    with pytest.raises(UsageError, match="'a b' would be called 'a-b', as another one"):
+        workloads.load_job_file(path)
+
+
 def test_a_remark_may_name_what_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "j.fio"
     path.write_text("; ${SIZE}\n[global]\nfilename=/dev/nvme0n1\n[a]\nrw=read # ${X}\n")

@@ -140,6 +140,8 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> JobStats:
                        hint="fio's own words are in agent.log")
     parts = [_direction(name, entry[d]) for d in DIRECTIONS if isinstance(entry.get(d), dict)]
     whole = combine(name, [p for p in parts if p])
+    if not whole.ios and entry.get("job_runtime") == 0:
+        raise FioError(f"fio job '{name}' did not begin", hint="fio's own words are in agent.log")
     usr, sys = float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0))
     elapsed = float(entry.get("job_runtime", 0.0))
     on_cpu = min((usr + sys) / 100, 1.0) * elapsed

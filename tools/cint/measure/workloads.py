@@ -143,6 +143,8 @@ class Workload:
     app: App | None = None
     #: A person's own file, which says itself how long its jobs run.
     timed: bool = False
+    #: Jobs of a person's own that had to be called otherwise, and how they are called.
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 #: fio's engines that the user-space driver's takes the place of, and what it says of their I/Os as
@@ -283,8 +285,9 @@ def parse_job(text: str, timing: Timing) -> Workload:
     base = common(f"{round(timing.runtime_s * 1e6)}us", f"{round(timing.ramp_s * 1e6)}us",
                   seed=None, rw=None, bs=None, cpus=None)
     lines = "".join(f"{option}={value}\n" for option, value in options.items())
-    return Workload(name, f"{options['ioengine']} {text}", f"{base}[{name}]\nrw={rw}\n{lines}",
-                    own=True, edges=True)
+    job, renamed = _rename(f"{base}[{name}]\nrw={rw}\n{lines}", f"--job {text}")
+    return Workload(name, f"{options['ioengine']} {text}", job, own=True, edges=True,
+                    renamed=renamed)
 
 
 def _job_options(text: str, rest: str) -> dict[str, str]:
@@ -333,6 +336,27 @@ def _check_places(path: Path, text: str) -> None:
             raise UsageError(f"--fio {path}: '{found[1].strip()}' is not in the guest")
 
 
+# Where a job of a file is named, and what of a name a shell takes as it is.
+_NAME = re.compile(r"^(\s*(?:\[|(?:name|wait_for)\s*=\s*))([^\]\n]+?)(\s*(?:\].*)?)$", re.MULTILINE)
+_STRANGE = re.compile(r"[^\w.+:@%=,-]+")
+
+
+def _rename(text: str, given: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The job file with names that a shell takes as they are, and what became of the others.
+
+    fio has a shell write what the script at a job's edges says into a file of the job's name. Of a
+    name with a blank it would have no edge, and with a quote or a slash the job would not begin.
+    """
+    names = {found[2] for found in _NAME.finditer(text)}
+    renamed = {name: _STRANGE.sub("-", name) for name in sorted(names) if _STRANGE.search(name)}
+    for name, new in renamed.items():
+        if new in names or list(renamed.values()).count(new) > 1:
+            raise UsageError(f"{given}: the job '{name}' would be called '{new}', as another one",
+                             hint="give it a name of letters, digits and . _ -")
+    return _NAME.sub(lambda found: f"{found[1]}{renamed.get(found[2], found[2])}{found[3]}",
+                     text), tuple(renamed.items())
+
+
 def load_job_file(path: Path) -> Workload:
     """Read a fio job file, whose jobs are on ${DEVICE}, the namespace's node."""
     text = paths.text_of(path, f"--fio {path}")
@@ -348,9 +372,11 @@ def load_job_file(path: Path) -> Workload:
     _check_places(path, text)
     name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
     jobs = sum(s.lower() != "global" for s in sections)
+    counted = not _HAS_EDGES.search(text)
+    text, renamed = _rename(text, f"--fio {path}") if counted else (text, ())
     return Workload(name, f"{path.name} ({jobs} job{'s' * (jobs != 1)})", text,
                     split=len(set(sections) - {"global"}) > 1, own=True, timed=True,
-                    edges=not _HAS_EDGES.search(text))
+                    edges=counted, renamed=renamed)
 
 
 _RUNTIME = re.compile(r"^\s*(runtime|timeout)\s*=.*\n?", re.MULTILINE)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cint import units
+from cint import ui, units
 from cint.device import properties, scale
 from cint.errors import UsageError
 from cint.guest import engines, hints, kinds, polling, steering, vm
@@ -285,6 +285,9 @@ def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
     chosen += [workloads.parse_job(text, timing) for text in args.job]
     seen: set[str] = set()
     for workload in chosen:
+        for job, name in workload.renamed:
+            ui.info(f"{workload.name}: the job '{job}' is called '{name}': fio has a shell write a "
+                    "file of that name")
         if workload.name in seen:
             raise UsageError(f"two workloads are called '{workload.name}'",
                              hint="a job file is called after its name; give one another")
