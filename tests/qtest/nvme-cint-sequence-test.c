@@ -2089,6 +2089,56 @@ static void f31_across(const void *opts)
     reset_while_it_reads(m, sq, &cmd);
 }
 
+/*
+ * The machine is stopped, which waits for what is in flight and lets nothing
+ * new begin; and what is in flight wants a block of the card. Data of a Compare
+ * are read when the medium's are there.
+ */
+static void f33_compare(const void *opts)
+{
+    CintMachine *m = boot_two(CINT_SLOW_NODE("d0", 200000000)
+                              CINT_NULL_NODE("d1", "") CINT_CARD(10000000),
+                              opts, false);
+    CintTest *t = &m->node[0].t;
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_COMPARE, &t->buf, 0, 512);
+
+    cmd.dptr.prp1 = cpu_to_le64(read_card(m));
+    qnvme_push(sq, &cmd);
+    qnvme_ring_sq(sq);
+    cint_let_run(t);
+    by_stop(m);
+}
+
+/*
+ * The same of a command that another controller's message rings for, which has
+ * a second read in flight for longer.
+ */
+static void f33_queue(const void *opts)
+{
+    CintMachine *m = boot_two(CINT_NULL_NODE("d0", "")
+                              CINT_SLOW_NODE("d1", 400000000)
+                              CINT_CARD(10000000), opts, false);
+    CintTest *t = &m->node[0].t, *by = &m->node[1].t;
+    QNvmeSq *bys = cint_queues(by, 1);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_CREATE_SQ,
+        .dptr.prp1 = cpu_to_le64(read_card(m)),
+        .cdw10 = cpu_to_le32(1 << 16 | 1),
+        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
+    };
+
+    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
+    cint_aim(by, 1, t->nvme->bar.addr + ADMIN_TAIL + 8, 1);
+    cint_read(by, bys, 1);
+    cint_let_run(by);
+    g_usleep(200000);
+    cint_read(by, bys, 1);
+    cint_let_run(by);
+    by_stop(m);
+}
+
 static uint16_t status_of_one(CintMachine *m, QNvmeSq *sq)
 {
     NvmeCqe cqe;
@@ -2361,6 +2411,13 @@ static const Sequence sequences[] = {
     { "f31/across-the-end-of-memory/off", f31_across, OFF },
     { "f31/across-the-end-of-memory/real", f31_across, REAL },
     { "f31/across-the-end-of-memory/virtual", f31_across, VIRTUAL },
+    { "f33/stopped-under-a-compare-that-waits/off", f33_compare, OFF },
+    { "f33/stopped-under-a-compare-that-waits/real", f33_compare, REAL },
+    { "f33/stopped-under-a-compare-that-waits/virtual", f33_compare, VIRTUAL },
+    { "f33/stopped-while-a-queue-is-rung-that-waits/off", f33_queue, OFF },
+    { "f33/stopped-while-a-queue-is-rung-that-waits/real", f33_queue, REAL },
+    { "f33/stopped-while-a-queue-is-rung-that-waits/virtual", f33_queue,
+      VIRTUAL },
     { "registers/shadow-doorbells/off", shadow_in_registers, OFF },
     { "registers/shadow-doorbells/real", shadow_in_registers, REAL },
     { "registers/shadow-doorbells/virtual", shadow_in_registers, VIRTUAL },

@@ -93,6 +93,7 @@ UPSTREAM_TESTS = {
     "nvme": ("tests/qtest/qos-test",),
     # Firmware under TCG that maps BARs, and that reads while others are mapped.
     "physmem": ("tests/qtest/vmgenid-test", "tests/qtest/tlb-view-test"),
+    "sd": ("tests/qtest/qos-test",),
     "smc": ("tests/qtest/smc-store-test",),
 }
 
