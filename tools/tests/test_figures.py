@@ -70,7 +70,7 @@ from cint.figures.values import Data, View, against, value
 from cint.guest import agent, appdisk, engines, vm
 from cint.measure import boots, comparison, fiojson, sampling, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
-from cint.measure.runner import Reuse
+from cint.measure.runner import Done, Reuse
 from cint.measure.store import Store
 from cint.options import comparing
 from cint.results import plots
@@ -895,6 +895,33 @@ def test_a_run_of_a_figure_is_known_by_what_decides_it(monkeypatch: pytest.Monke
     assert freshness.keys(figure, TWO) == {
         "default": "default*********", "cint": "cint************",
         "last": f"static:time={TWO.seeds}us*"}
+
+
+def test_a_sample_is_compared_with_what_was_measured(monkeypatch: pytest.MonkeyPatch,
+                                                      tmp_path: Path) -> None:
+    """Only guests that would be others; and what is not kept, or not alone, cannot be compared."""
+    monkeypatch.setattr(freshness, "_key", lambda wanted: f"{wanted.run.policy:*<16}")
+    figure = dataclasses.replace(SMALL, groups=(Group(runs("default", "cint", "vic"), ()),))
+    entry: Any = {"data": TWO.as_dict(), "runs": {"default": "default*********", "cint": "ab12"}}
+    (wanted, kept), = freshness.others(figure, entry)
+    assert (wanted.run.policy, kept) == ("cint", "ab12")
+    store = Store(tmp_path)
+    now = RunOutcome("cd" * 32, b"agent", b"console", b"trace")
+    done = Done(0, SimpleNamespace(), now)  # type: ignore[arg-type]
+    assert freshness.unlike(done, kept, store) == "what was measured is not in the store"
+    store.put(dataclasses.replace(now, key="ab12" + "0" * 60))
+    assert freshness.unlike(done, kept, store) == ""
+    other = dataclasses.replace(done, outcome=dataclasses.replace(now, agent=b"agenT"))
+    assert freshness.unlike(other, kept, store) == "agent.log from byte 4"
+    failed = dataclasses.replace(done, outcome=None, problem=CintError("no guest"))
+    assert freshness.unlike(failed, kept, store) == "it fails now: no guest"
+    store.put(dataclasses.replace(now, key="ab12" + "1" * 60))
+    assert freshness.unlike(done, kept, store) == "what was measured is not in the store"
+
+
+def test_a_sample_is_of_stale_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["figure", "vic-tab2", "--sample", "3"]) == 2
+    assert "--sample: only with --stale" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--docs"], ["--quick"], ["--policy", "vic"],

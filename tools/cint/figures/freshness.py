@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from cint.figures import programs, records, runner
 from cint.figures.model import Figure
 from cint.figures.values import Data
+from cint.measure.plan import difference as difference_of
+from cint.measure.runner import Done
+from cint.measure.store import Store
 
 #: Hexadecimal digits of a key that are kept: enough to tell some hundred runs apart.
 _DIGITS = 16
@@ -22,8 +25,15 @@ def keys(figure: Figure, data: Data, quick: bool = False) -> dict[str, str]:
 
     Everything that the runs need has to be built.
     """
-    wanted = [*runner.known_runs(figure, quick), *runner.later_runs(figure, quick, data)]
-    return {one.name: runner.run_of(one)[0].key()[:_DIGITS] for one in wanted}
+    return {one.name: _key(one) for one in _wanted(figure, data, quick)}
+
+
+def _wanted(figure: Figure, data: Data, quick: bool = False) -> list[runner.Wanted]:
+    return [*runner.known_runs(figure, quick), *runner.later_runs(figure, quick, data)]
+
+
+def _key(wanted: runner.Wanted) -> str:
+    return runner.run_of(wanted)[0].key()[:_DIGITS]
 
 
 def difference(entry: records.Entry, now: Mapping[str, str]) -> str:
@@ -45,3 +55,25 @@ def stale(figure: Figure, entry: records.Entry) -> str:
         return (f"measured at {entry['commit']}: the disk of its programs is not here, and nothing "
                 "can be said of its guests; ./cint figure makes it")
     return difference(entry, keys(figure, Data.from_dict(entry["data"])))
+
+
+# ---- a sample -------------------------------------------------------------
+
+def others(figure: Figure, entry: records.Entry) -> list[tuple[runner.Wanted, str]]:
+    """The guests that would be others now, each with the key of the one that was measured."""
+    kept = entry.get("runs") or {}
+    if not kept or programs.missing(figure):
+        return []
+    return [(one, kept[one.name]) for one in _wanted(figure, Data.from_dict(entry["data"]))
+            if one.name in kept and _key(one) != kept[one.name]]
+
+
+def unlike(done: Done, kept: str, store: Store) -> str:
+    """How a guest differs from the one that was measured, whose key begins so; empty: nowhere."""
+    key = store.find(kept)
+    before = store.get(key) if key else None
+    if before is None:
+        return "what was measured is not in the store"
+    if done.outcome is None:
+        return f"it fails now: {done.problem}"
+    return difference_of(before, done.outcome) or ""

@@ -45,6 +45,11 @@ class Store:
         """Whether there is an entry of a key, good or not."""
         return self.path(key).is_file()
 
+    def find(self, beginning: str) -> str | None:
+        """The key of an entry of which so much is known; None if there is none, or several."""
+        found = [path.stem for path in self.directory.glob(f"{beginning[:2]}/{beginning}*.run")]
+        return found[0] if len(found) == 1 else None
+
     def get(self, key: str) -> RunOutcome | None:
         """What was kept; None if nothing was, or if it is damaged, which is said."""
         path = self.path(key)

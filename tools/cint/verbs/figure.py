@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import secrets
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,6 +97,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--stale", action="store_true",
         help="run no guest: say which figures in docs/figures are of other guests than would run "
         "now, because QEMU, kernel, images or jobs have changed since")
+    add("--sample", metavar="N", type=units.count(1, 1000, "--sample"),
+        help="with --stale: boot N of those guests, drawn by chance, and say whether they leave "
+        "the same bytes as those that were measured and are in the store")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -117,7 +122,7 @@ def _list(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _stale(figures: Sequence[Figure]) -> int:
+def _stale(figures: Sequence[Figure], sample: int | None) -> int:
     """Say which stored results are not of this tree's guests; whether there are none."""
     kept = {figure.id: document.stored(figure.id) for figure in figures}
     found = {figure.id: freshness.stale(figure, entry) if (entry := kept[figure.id])
@@ -126,7 +131,27 @@ def _stale(figures: Sequence[Figure]) -> int:
     for name, why in late.items():
         print(f"{name}: {why}")
     print(f"{len(late)} of {len(found)} figures are not of this tree")
+    if sample:
+        _sample([pair for figure in figures if (entry := kept[figure.id])
+                 for pair in freshness.others(figure, entry)], sample)
     return EXIT_FAILED if late else EXIT_OK
+
+
+def _sample(others: Sequence[tuple[runner.Wanted, str]], count: int) -> None:
+    """Boot some of the guests that would be others now, and compare what they leave."""
+    # A guest of several figures is one.
+    pool = {kept: wanted for wanted, kept in others}
+    chosen = secrets.SystemRandom().sample(sorted(pool), min(count, len(pool)))
+    store, same = Store(), 0
+    with ui.Progress("guests") as progress, tempfile.TemporaryDirectory() as logs:
+        counter = _Counter(progress, len(chosen))
+        how = runner.Session(False, Path(logs), store, runs.Reuse(), counter.told)
+        for wanted, done in how.run([pool[kept] for kept in chosen]):
+            why = freshness.unlike(done, chosen[done.index], store)
+            same += not why
+            ui.out(f"{wanted.title}: {why or 'the same bytes'}")
+    print(f"{same} of {len(chosen)} guests leave the same bytes as those that were measured; "
+          f"{len(pool)} would be others")
 
 
 # ---- the run --------------------------------------------------------------
@@ -245,6 +270,20 @@ def _directory(out: Path | None) -> Path:
     return documents.check_empty(out)
 
 
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together."""
+    if args.stale and any((args.docs, args.quick, args.policy, args.vcpus, args.out, args.guest,
+                           args.hints)):
+        raise UsageError("--stale: takes figures, --set or --all, and nothing of how to run them")
+    if args.sample and not args.stale:
+        raise UsageError("--sample: only with --stale")
+    if args.docs and args.quick:
+        raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
+    for option in ("vcpus", "policy", "guest", "hints"):
+        if args.docs and getattr(args, option):
+            raise UsageError(f"--docs: not with --{option}: the pages have the figures as declared")
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code."""
     if args.list:
@@ -252,14 +291,7 @@ def run(args: argparse.Namespace) -> int:
     figures = catalog.choose(args.id, args.set, args.all or (
         args.stale and not (args.id or args.set)))
     store_options.check(args)
-    if args.stale and any((args.docs, args.quick, args.policy, args.vcpus, args.out, args.guest,
-                           args.hints)):
-        raise UsageError("--stale: takes figures, --set or --all, and nothing of how to run them")
-    if args.docs and args.quick:
-        raise UsageError("--docs: not with --quick, whose numbers are not for conclusions")
-    for option in ("vcpus", "policy", "guest", "hints"):
-        if args.docs and getattr(args, option):
-            raise UsageError(f"--docs: not with --{option}: the pages have the figures as declared")
+    _check(args)
     policies = properties.parse_policies(args.policy) if args.policy else []
     if policies:
         figures = [further.with_policies(figure, [p.name for p in policies])
@@ -276,7 +308,7 @@ def run(args: argparse.Namespace) -> int:
 
     setup.ensure(args, _targets(figures), extras=() if args.stale else ("plots",))
     if args.stale:
-        return _stale(figures)
+        return _stale(figures, args.sample)
     hints.check_built(words)
     programs.make_disks(figures)
     engine.build_replay()  # for figures that replay what was traced
