@@ -2111,16 +2111,36 @@ static void f33_compare(const void *opts)
 }
 
 /*
- * The same of a command that another controller's message rings for, which has
- * a second read in flight for longer.
+ * Machine and controllers of which the second one's first read sends its
+ * message while the machine stops, and the second read is in flight.
  */
+static CintMachine *boot_to_stop(const char *more, const char *opts)
+{
+    g_autofree char *args = g_strconcat(CINT_NULL_NODE("d0", "")
+                                        CINT_SLOW_NODE("d1", 400000000), more,
+                                        NULL);
+
+    return boot_two(args, opts, false);
+}
+
+static void stop_under_message(CintMachine *m)
+{
+    CintTest *by = &m->node[1].t;
+    QNvmeSq *sq = cint_queues(by, 1);
+
+    cint_read(by, sq, 1);
+    cint_let_run(by);
+    g_usleep(200000);
+    cint_read(by, sq, 1);
+    cint_let_run(by);
+    by_stop(m);
+}
+
+/* The message rings for a command that is in the card's data port. */
 static void f33_queue(const void *opts)
 {
-    CintMachine *m = boot_two(CINT_NULL_NODE("d0", "")
-                              CINT_SLOW_NODE("d1", 400000000)
-                              CINT_CARD(10000000), opts, false);
-    CintTest *t = &m->node[0].t, *by = &m->node[1].t;
-    QNvmeSq *bys = cint_queues(by, 1);
+    CintMachine *m = boot_to_stop(CINT_CARD(10000000), opts);
+    CintTest *t = &m->node[0].t;
     QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
     NvmeCmd cmd = {
         .opcode = NVME_ADM_CMD_CREATE_SQ,
@@ -2130,13 +2150,23 @@ static void f33_queue(const void *opts)
     };
 
     g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
-    cint_aim(by, 1, t->nvme->bar.addr + ADMIN_TAIL + 8, 1);
-    cint_read(by, bys, 1);
-    cint_let_run(by);
-    g_usleep(200000);
-    cint_read(by, bys, 1);
-    cint_let_run(by);
-    by_stop(m);
+    cint_aim(&m->node[1].t, 1, t->nvme->bar.addr + ADMIN_TAIL + 8, 1);
+    stop_under_message(m);
+}
+
+#define FLASH_SIZE  (4 * 1024 * 1024)
+#define FLASH_AT    (4ull * 1024 * 1024 * 1024 - FLASH_SIZE)
+#define FLASH_ERASE 0x20
+
+/* The message has flash memory erase a sector, which goes to its disk. */
+static void f33_flash(const void *opts)
+{
+    CintMachine *m = boot_to_stop("-machine q35,pflash0=flash -blockdev "
+                                  "driver=null-co,node-name=flash,"
+                                  "size=4194304,read-zeroes=on ", opts);
+
+    cint_aim(&m->node[1].t, 1, FLASH_AT, FLASH_ERASE);
+    stop_under_message(m);
 }
 
 static uint16_t status_of_one(CintMachine *m, QNvmeSq *sq)
@@ -2418,6 +2448,9 @@ static const Sequence sequences[] = {
     { "f33/stopped-while-a-queue-is-rung-that-waits/real", f33_queue, REAL },
     { "f33/stopped-while-a-queue-is-rung-that-waits/virtual", f33_queue,
       VIRTUAL },
+    { "f33/stopped-while-flash-is-erased/off", f33_flash, OFF },
+    { "f33/stopped-while-flash-is-erased/real", f33_flash, REAL },
+    { "f33/stopped-while-flash-is-erased/virtual", f33_flash, VIRTUAL },
     { "registers/shadow-doorbells/off", shadow_in_registers, OFF },
     { "registers/shadow-doorbells/real", shadow_in_registers, REAL },
     { "registers/shadow-doorbells/virtual", shadow_in_registers, VIRTUAL },

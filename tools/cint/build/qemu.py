@@ -88,12 +88,12 @@ UPSTREAM_TESTS = {
     "async": ("tests/unit/test-aio", "tests/unit/test-aio-multithread",
               "tests/unit/test-bdrv-drain", "tests/unit/test-block-iothread",
               "tests/unit/test-thread-pool"),
+    "drain": ("tests/qtest/qos-test",),
     "icount": ("tests/qtest/icount-slot-test",),
     "iommu": ("tests/qtest/qos-test",),
     "nvme": ("tests/qtest/qos-test",),
     # Firmware under TCG that maps BARs, and that reads while others are mapped.
     "physmem": ("tests/qtest/vmgenid-test", "tests/qtest/tlb-view-test"),
-    "sd": ("tests/qtest/qos-test",),
     "smc": ("tests/qtest/smc-store-test",),
 }
 
