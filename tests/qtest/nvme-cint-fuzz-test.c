@@ -45,6 +45,7 @@
 
 /* A block of a card, of real time: more than data that is late takes. */
 #define CARD_NS     6000000
+#define FLASH_NS    1000000
 #define BLK_READS   4
 /* Namespaces that are late, of the controllers that share. */
 #define LATE        3
@@ -87,7 +88,7 @@ uint32_t fuzz_number(void)
     };
     static const uint32_t harm[] = {
         0, PCI_EXP_DEVCTL_BCR_FLR, CINT_SLOT_OFF,
-        PCI_BRIDGE_CTL_BUS_RESET << 16, 0x00408700,
+        PCI_BRIDGE_CTL_BUS_RESET << 16, 0x00408700, CINT_FLASH_ERASE,
     };
 
     switch (fuzz_below(5)) {
@@ -113,9 +114,11 @@ uint64_t fuzz_registers(Fuzz *f)
 {
     const Victim *v = fuzz_victim(f);
 
-    switch (fuzz_below(11)) {
+    switch (fuzz_below(12)) {
     case 0:
         return v->flr;
+    case 11:
+        return CINT_FLASH_AT + fuzz_below(CINT_FLASH_SIZE);
     case 8:
         return (v->flr & ~0xfffull) + SRIOV + PCI_SRIOV_CTRL;
     case 9:
@@ -1026,7 +1029,7 @@ static CintMachine *boot(const char *disk, const char *image, const char *opts,
         "file.filename=%s "
         NODE("plain", "0") NODE("zoned", "0") NODE("late", "2000000")
         NODE("metadata", "200000") NODE("fdp", "0")
-        CINT_CARD(CARD_NS) CINT_BLK(0)
+        CINT_CARD(CARD_NS) CINT_FLASH(FLASH_NS) CINT_BLK(0)
         "-device nvme-subsys,id=s0 "
         "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
         iommu, disk, how_to_open(disk), image);

@@ -149,6 +149,14 @@ uint64_t cint_card_begin(CintMachine *m, bool write);
  */
 uint64_t cint_card_stop(CintMachine *m);
 
+/* Flash memory whose disk takes @ns of real time; what erases a sector */
+#define CINT_FLASH(ns) \
+    "-machine q35,pflash0=flash -blockdev driver=null-co,node-name=flash," \
+    "size=4194304,read-zeroes=on,latency-ns=" stringify(ns) " "
+#define CINT_FLASH_SIZE     (4u * 1024 * 1024)
+#define CINT_FLASH_AT       (0ull + (uint32_t)-CINT_FLASH_SIZE)
+#define CINT_FLASH_ERASE    0x20
+
 /* A disk that takes @ns of real time, and that is told and tells at once. */
 #define CINT_BLK(ns) \
     CINT_SLOW_NODE("blk", ns) \

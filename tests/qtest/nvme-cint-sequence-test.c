@@ -2154,18 +2154,12 @@ static void f33_queue(const void *opts)
     stop_under_message(m);
 }
 
-#define FLASH_SIZE  (4 * 1024 * 1024)
-#define FLASH_AT    (4ull * 1024 * 1024 * 1024 - FLASH_SIZE)
-#define FLASH_ERASE 0x20
-
 /* The message has flash memory erase a sector, which goes to its disk. */
 static void f33_flash(const void *opts)
 {
-    CintMachine *m = boot_to_stop("-machine q35,pflash0=flash -blockdev "
-                                  "driver=null-co,node-name=flash,"
-                                  "size=4194304,read-zeroes=on ", opts);
+    CintMachine *m = boot_to_stop(CINT_FLASH(0), opts);
 
-    cint_aim(&m->node[1].t, 1, FLASH_AT, FLASH_ERASE);
+    cint_aim(&m->node[1].t, 1, CINT_FLASH_AT, CINT_FLASH_ERASE);
     stop_under_message(m);
 }
 
