@@ -103,9 +103,33 @@ static Sample take_sample(void)
 
 /* ---- The watch ---- */
 
+/* What the main loop is at; nothing where there is no gdb. */
+static void say_where(void)
+{
+    g_autofree char *pid = g_strdup_printf("%d", watch.qemu);
+    const char *argv[] = { "gdb", "-p", pid, "-batch", "-ex", "bt 100", NULL };
+    g_autofree char *found = NULL;
+    g_auto(GStrv) lines = NULL;
+    char **line;
+
+    if (!g_spawn_sync(NULL, (char **)argv, NULL,
+                      G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL,
+                      NULL, &found, NULL, NULL, NULL)) {
+        return;
+    }
+    lines = g_strsplit(found, "\n", -1);
+    for (line = lines; *line; line++) {
+        if (**line == '#') {
+            fprintf(stderr, "%s\n", *line);
+        }
+    }
+    fflush(stderr);
+}
+
 static void end_qemu(const char *why)
 {
     say(why);
+    say_where();
     /* The test, which waits for an answer, fails when there is nobody. */
     kill(watch.qemu, SIGKILL);
 }

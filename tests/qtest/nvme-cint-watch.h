@@ -21,8 +21,9 @@ void cint_watch_init(int *argc, char ***argv);
  * cint_watch: from now to cint_unwatch() @qts is watched; one at a time
  *
  * If QEMU and the test both sleep for CINT_ASLEEP_S, or QEMU takes
- * CINT_BUSY_S of processor time for one answer, it hangs: it is killed, and
- * the test fails. Threads: any; the test program must use one only.
+ * CINT_BUSY_S of processor time for one answer, it hangs: gdb, if there is one,
+ * says where, it is killed, and the test fails. Threads: any; the test program
+ * must use one only.
  */
 void cint_watch(QTestState *qts);
 void cint_unwatch(void);
