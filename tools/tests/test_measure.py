@@ -62,6 +62,17 @@ def test_time_with_the_cpu_and_without_it() -> None:
     assert (jobs["b"].on_cpu_ms, jobs["b"].off_cpu_ms) == (200.0, 0.0)
 
 
+@pytest.mark.parametrize(("reads_ms", "elapsed_ms", "iops"), [
+    (40, 78, 2000 / 0.079), (40, 41, 51_000.0), (74, 75, 51_000.0), (40, 0, 51_000.0)])
+def test_reads_after_writes_are_of_their_own_time(reads_ms: int, elapsed_ms: int,
+                                                  iops: float) -> None:
+    """As of a job that verifies; where both go on all the time their rates are added."""
+    job = fio_job("a", 26_000.0, {10: 1000}) | {"job_runtime": elapsed_ms}
+    job["write"] = job["read"] | {"iops": 25_000.0, "runtime": 39}
+    job["read"]["runtime"] = reads_ms
+    assert fiojson.parse(fio(job))["a"].iops == pytest.approx(iops)
+
+
 def test_a_job_may_be_idle_or_over_at_once() -> None:
     idle, short = (fio_job("idle", 0.0, {}) | {"job_runtime": 9},
                    fio_job("short", 1.0, {1: 1}) | {"job_runtime": 0})

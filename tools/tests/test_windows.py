@@ -60,6 +60,27 @@ def test_of_a_job_that_runs_longer_only_the_common_time_counts() -> None:
     assert guess.rates["long"] == pytest.approx(8000 / 3)
 
 
+def test_of_a_job_that_begins_later_only_the_common_time_counts() -> None:
+    """Each has its part of what was counted: fio does not say what the first did meanwhile."""
+    jobs = {"a": job(2000, 1000, 1000), "b": job(1000, 1000, 1000)}
+    found = [edge(True, 0, 0), edge(True, 500, 1500), edge(False, 1000, 2100),
+             edge(False, 1500, 3000)]
+    got = window(jobs, found)
+    assert (got.seconds, got.even, got.total) == (0.5, False, None)
+    assert got.rates == {"a": pytest.approx(800), "b": pytest.approx(400)}
+    # What the script at an edge takes is no delay.
+    found[1] = edge(True, 90, 200)
+    assert window(jobs, found).rates == {"a": 2000, "b": 1000}
+
+
+def test_jobs_that_never_ran_together_have_their_own_rates() -> None:
+    jobs = {"a": job(2000, 1000, 1000), "b": job(1000, 1000, 1000)}
+    got = window(jobs, [edge(True, 0, 0), edge(False, 1000, 2000), edge(True, 3000, 2000),
+                        edge(False, 4000, 3000)])
+    assert (got.seconds, got.even, got.total) == (0.0, False, pytest.approx(1500))
+    assert got.rates == {"a": 2000, "b": 1000}
+
+
 def entry(name: str, ios: int, runtime_ms: int, group: int = 0, **options: str) -> dict[str, Any]:
     """One job of fio's document."""
     one = fio_job(name, 1000 * ios / runtime_ms, {20_000: ios})

@@ -2,6 +2,7 @@
 """workloads.py: fio job texts and the scaling of a person's own file."""
 
 import configparser
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,16 @@ def test_jobs_whose_names_would_be_one_are_refused(tmp_path: Path, names: tuple[
     path.write_text("[global]\nfilename=${DEVICE}\n" + "".join(f"[{name}]\n" for name in names))
     with pytest.raises(UsageError, match="'a b' would be called 'a-b', as another one"):
         workloads.load_job_file(path)
+
+
+@pytest.mark.parametrize(("option", "kept"), [
+    ("verify=crc32c", False), (" verify = md5", False), ("verify=null", True),
+    ("verify_state_save=0", True), ("; verify=md5", True)])
+def test_what_is_read_back_has_to_be_kept(tmp_path: Path, option: str, kept: bool) -> None:
+    path = tmp_path / "j.fio"
+    path.write_text(f"[a]\nfilename=${{DEVICE}}\nrw=write\n{option}\n")
+    with nullcontext() if kept else pytest.raises(UsageError, match=r"j: verify=.*keeps nothing"):
+        workloads.check_kept(workloads.load_job_file(path))
 
 
 def test_a_remark_may_name_what_is_not_there(tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cint import units
 from cint.errors import CintError
 
 DIRECTIONS = ("read", "write", "trim")
+#: Directions of which none took so much of a job's time came one after the other.
+APART = 0.95
 #: fio's own units of time.
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -126,6 +128,15 @@ def _direction(name: str, part: Mapping[str, Any]) -> JobStats | None:
                     int(part.get("runtime", 0)))
 
 
+def _both(name: str, parts: Sequence[JobStats], elapsed_ms: float) -> JobStats:
+    """A job's reads and writes: at the same time, or one after the other, as `verify` has it."""
+    whole = combine(name, parts)
+    took = sum(part.runtime_ms for part in parts)
+    if whole.runtime_ms < APART * elapsed_ms and 0 < took < elapsed_ms / APART:
+        return replace(whole, iops=1000 * whole.ios / took, runtime_ms=took)
+    return whole
+
+
 def _limit_ms(options: Mapping[str, Any]) -> float | None:
     """The option runtime, if the job has one that can be read."""
     text = str(options.get("runtime") or options.get("timeout") or "")
@@ -139,7 +150,7 @@ def _job(entry: Mapping[str, Any], common: Mapping[str, Any]) -> JobStats:
         raise FioError(f"fio job '{name}' failed with error {entry['error']}",
                        hint="fio's own words are in agent.log")
     parts = [_direction(name, entry[d]) for d in DIRECTIONS if isinstance(entry.get(d), dict)]
-    whole = combine(name, [p for p in parts if p])
+    whole = _both(name, [p for p in parts if p], float(entry.get("job_runtime", 0.0)))
     if not whole.ios and entry.get("job_runtime") == 0:
         raise FioError(f"fio job '{name}' did not begin", hint="fio's own words are in agent.log")
     usr, sys = float(entry.get("usr_cpu", 0.0)), float(entry.get("sys_cpu", 0.0))

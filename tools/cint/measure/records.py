@@ -240,6 +240,8 @@ class Window(TypedDict):
     seconds: float
     even: bool
     rates: Annotated[Mapping[str, float], "I/Os per guest second, by job"]
+    total: NotRequired[Annotated[float, "those of all jobs while any ran, if some had ended before "
+                                        "others began"]]
 
 
 class Hist(TypedDict):

@@ -85,6 +85,8 @@ class Sample:
     @property
     def iops(self) -> float:
         """I/Os per guest second, all jobs together, while all of them ran."""
+        if self.window and self.window.total is not None:
+            return self.window.total
         return sum(self.rate(name) for name in self.jobs)
 
     @property
@@ -162,9 +164,10 @@ def samples(policy: str, workload: str, repeat: int, message: agent.Message,
         groups = [fiojson.joined(groups)]
     found = edges.by_group(seen, len(groups))
     if len(groups) == 1:
+        # Of jobs that ran one after the other, though they are a group, there are edges as well.
         return [_whole(Sample(policy, workload, repeat, groups[0], None, 0.0, None, None,
                               fiojson.version(message.get("fio")), whole=workload),
-                       message, vcpus, found[0] if found else ())]
+                       message, vcpus, found[0] if found else seen)]
     last = Count.of(agent.parse_snapshot(message.get("before")))
     result = []
     for number, jobs in enumerate(groups, 1):
@@ -208,7 +211,7 @@ def _whole(one: Sample, message: agent.Message, vcpus: int,
     after = agent.parse_snapshot(message.get("after"))
     said = agreeing.parse_said(str(message.get("stdout") or ""))
     common = window(one.jobs, found, said)
-    if not common.even and found:
+    if not common.even and found and common.seconds:
         # What came after some jobs had ended is no part of the time they ran together.
         return _group(dataclasses.replace(one, window=common), found, Count.of(before), vcpus)
     ios = after.ios - before.ios if after.ios is not None and before.ios is not None else None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,18 +11,22 @@ from cint.measure import agreeing, edges, fiojson
 
 #: Jobs whose times differ by less ran side by side: their own rates may be added.
 EVEN = 0.01
+#: So much of the shortest job's time may others begin later; the script at their edges takes some.
+LATE = 0.1
 
 
 @dataclass(frozen=True)
 class Window:
     """The time in which all jobs of a group ran, guest seconds, and each job's rate in it.
 
-    ``even`` tells that no job ran longer than another.
+    ``even`` tells that no job ran longer than another. Where some had ended before others began
+    ``seconds`` are 0, the rates are each job's own, and ``total`` is that of all while any ran.
     """
 
     seconds: float
     rates: Mapping[str, float]
     even: bool
+    total: float | None = None
 
 
 def _same(values: Sequence[float]) -> bool:
@@ -45,6 +50,8 @@ def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = (
     active = {name: job.active_ms for name, job in jobs.items()}
     seconds = min(active.values()) / 1000
     own = {name: job.iops for name, job in jobs.items()}
+    if _begin_late(found, seconds):
+        return _of_late(own, found)
     if _same([*whole, *active.values()]):
         return Window(seconds, own, even=True)
     rates = {name: 1000 * job.ios / active[name] if job.ios and active[name] else job.iops
@@ -58,6 +65,33 @@ def window(jobs: Mapping[str, fiojson.JobStats], found: Sequence[edges.Edge] = (
         total = sum(rates[n] for n in longer)
         rates |= {n: left * rates[n] / total if total else 0.0 for n in longer}
     return Window(seconds, rates, even=False)
+
+
+def _begin_late(found: Sequence[edges.Edge], seconds: float) -> bool:
+    """Whether some jobs began well after others, as fio's startdelay has it."""
+    starts = [e.time_ns for e in found if e.start]
+    return len(starts) > 1 and starts[-1] - starts[0] > 1e9 * LATE * seconds
+
+
+def _of_late(own: Mapping[str, float], found: Sequence[edges.Edge]) -> Window:
+    """What was counted while all of them ran, each with its part of that; or while any did."""
+    counted = _counted_rate(found)
+    if counted is None:
+        return Window(0.0, own, even=False, total=_busy_rate(found))
+    all_own = sum(own.values())
+    starts, ends = ([e.time_ns for e in found if e.start is start] for start in (True, False))
+    return Window((ends[0] - starts[-1]) / 1e9,
+                  {name: counted * rate / all_own if all_own else 0.0
+                   for name, rate in own.items()}, even=False)
+
+
+def _busy_rate(found: Sequence[edges.Edge]) -> float:
+    """I/Os per second of the time in which any job ran."""
+    running, busy_ns = 0, 0
+    for before, after in itertools.pairwise(found):
+        running += 1 if before.start else -1
+        busy_ns += after.time_ns - before.time_ns if running else 0
+    return 1e9 * (found[-1].ios - found[0].ios) / busy_ns if busy_ns else 0.0
 
 
 def _to_the_end(jobs: Mapping[str, fiojson.JobStats], said: agreeing.Agreement) -> bool:

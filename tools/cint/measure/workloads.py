@@ -357,6 +357,16 @@ def _rename(text: str, given: str) -> tuple[str, tuple[tuple[str, str], ...]]:
                      text), tuple(renamed.items())
 
 
+_VERIFY = re.compile(r"^\s*verify\s*=\s*(?!null\b)(\S+)", re.MULTILINE)
+
+
+def check_kept(workload: Workload) -> None:
+    """Refuse a job that reads back what it wrote, where the namespace keeps nothing."""
+    if found := _VERIFY.search(workload.template):
+        raise UsageError(f"{workload.name}: verify={found[1]}: the namespace keeps nothing that is "
+                         "written", hint="give it a file: --drive FILE")
+
+
 def load_job_file(path: Path) -> Workload:
     """Read a fio job file, whose jobs are on ${DEVICE}, the namespace's node."""
     text = paths.text_of(path, f"--fio {path}")

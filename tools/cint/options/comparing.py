@@ -285,6 +285,8 @@ def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
     chosen += [workloads.parse_job(text, timing) for text in args.job]
     seen: set[str] = set()
     for workload in chosen:
+        if args.drive is None:
+            workloads.check_kept(workload)
         for job, name in workload.renamed:
             ui.info(f"{workload.name}: the job '{job}' is called '{name}': fio has a shell write a "
                     "file of that name")

@@ -131,8 +131,10 @@ def run_notes(settings: Settings, rows: Sequence[sampling.Row],
     for row in rows:
         if not row.even and row.window_s is not None:
             uneven[row.workload] = min(row.window_s, uneven.get(row.workload, row.window_s))
-    notes += [f"{name}: its jobs did not end together; rates are of the {seconds:.3g} s in which "
-              "all of them ran" for name, seconds in uneven.items()]
+    notes += [f"{name}: its jobs did not run all the time together; " + (
+              f"rates are of the {seconds:.3g} s in which all of them ran" if seconds else
+              "the rates of jobs are their own, that of all is of the time in which any ran")
+              for name, seconds in uneven.items()]
     return notes
 
 

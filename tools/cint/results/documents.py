@@ -148,6 +148,8 @@ def sample_dict(one: sampling.Sample) -> records.Sample:
         for name, j in one.jobs.items()}
     window: records.Window | None = None if one.window is None else {
         "seconds": one.window.seconds, "even": one.window.even, "rates": dict(one.window.rates)}
+    if window and one.window and one.window.total is not None:
+        window["total"] = one.window.total
     found: records.Sample = {
         "policy": one.policy, "workload": one.workload, "repeat": one.repeat,
         "seed": one.seed, "group": one.group, "block_ios": one.block_ios, "window": window,
