@@ -33,7 +33,7 @@ def test_a_document_names_what_there_is(path: Path) -> None:
     ("    ./cint doctor; ./cint docter", "command 'docter'"),
     ("    ./cint figure cint-fig88 | less", "there is no figure"),
     ("    ./cint run --media opane --print", "unknown media"),
-    ("    ./cint compare --workload sink", "there is no workload sink"),
+    ("    ./cint compare --workload sink", "unknown workload 'sink'"),
     ("    ./cint compare \\\n        --polcy default", "unrecognized arguments"),
     ("    ./cint compare \\", "the line that continues it is missing"),
     ("a `./cint doctor \\` b", "the line that continues it is missing"),

@@ -133,8 +133,12 @@ TABLE: tuple[Entry, ...] = (
 _BY_NAME: dict[tuple[str, str], Entry] = {(e.where, e.name): e for e in TABLE}
 
 
-def check_scale(k: float) -> float:
-    """Return ``k`` when it is usable, or raise :class:`UsageError`."""
+def parse(text: str, other: str = "") -> float:
+    """The value of --cpu-scale; ``other`` is what else may be typed, for the message."""
+    try:
+        k = float(text)
+    except ValueError:
+        raise UsageError(f"--cpu-scale {text}: give a number such as 3{other}") from None
     if not 0.1 <= k <= MAX_SCALE:
         raise UsageError(f"--cpu-scale {k:g}: must be from 0.1 to "
                         f"{MAX_SCALE:g}; 1 switches scaling off")

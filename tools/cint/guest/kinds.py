@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from cint import paths
 from cint.build import distro
-from cint.errors import UsageError
 from cint.guest import hints, vm
 
 #: What --guest takes.
@@ -46,13 +45,6 @@ def dress(machine: vm.Machine, guest: str, who: str = hints.OFF, *,
                  if _more(who, disk) else paths.DISTRO_INITRAMFS)
     return replace(machine, kernel=paths.DISTRO_KERNEL, initramfs=initramfs,
                    cmdline_virtual=CMDLINE_VIRTUAL, append=(*timer, *machine.append))
-
-
-def check(guest: str, irq_cost: str | None) -> None:
-    """Refuse what the distribution's kernel cannot do."""
-    if guest == "distro" and irq_cost not in (None, "0", "0ns"):
-        raise UsageError(f"--irq-cost {irq_cost}: the distribution's kernel has no "
-                         "nvme.irq_cost_ns", hint="leave it out, or use --guest cint")
 
 
 def targets(guest: str, who: Iterable[str] = (), *, disk: bool = False,

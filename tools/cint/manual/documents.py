@@ -21,7 +21,7 @@ from cint import cli, paths
 from cint.device import params, properties
 from cint.errors import CintError
 from cint.figures import catalog
-from cint.measure import timers, workloads
+from cint.measure import timers
 from cint.selftest import suites
 
 DOCS = paths.ROOT / "docs"
@@ -255,11 +255,6 @@ def _check_values(args: argparse.Namespace, own: frozenset[str]) -> None:
     for name in properties.split_list(text):
         if not _is_name(name) and name.partition(":")[0] not in own:
             properties.parse_policy(name)
-    if getattr(args, "media", None) and not _is_name(args.media):
-        properties.parse_media(args.media)
-    for name in (getattr(args, "workload", None) or "sync").split(","):
-        if name not in workloads.BUILT_IN and not _is_name(name):
-            raise CintError(f"there is no workload {name}")
     if args.verb == "figure":
         catalog.choose([i for i in args.id if not _is_name(i)], args.set, True)
     if args.verb == "test":

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from cint.device import periods, properties
 from cint.guest import hints as giving
@@ -37,6 +38,11 @@ class Arm:
     def name(self) -> str:
         """The name in tables and results: the policy's, and that of each mode that acts."""
         return "/".join([self.policy.name, *(name for name, _ in self._modes)])
+
+    @property
+    def rules(self) -> Path | None:
+        """The file of rules by which hints are given."""
+        return giving.rules_of(self.hints)
 
     @property
     def label(self) -> str:

@@ -189,6 +189,8 @@ def _driven_section(lines: Sequence[str], options: str, hints: bool) -> list[str
 
 def check_driven(workload: Workload) -> None:
     """Refuse a person's own job file that the user-space driver cannot have."""
+    if not workload.own:
+        return
     found = {m[1] for line in workload.template.splitlines() if (m := _IOENGINE.match(line))}
     if not found & set(_KERNEL_ENGINES):
         raise UsageError(f"--engine user: {workload.title}: no job has an ioengine that can be "

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from cint import ui, units
 from cint.device import properties, scale
 from cint.errors import UsageError
 from cint.guest import engines, hints, kinds, polling, steering, vm
+from cint.guest.engines import Engine
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
 from cint.measure import agreeing, apps, timers, workloads
@@ -73,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                  "100 us and shows those that are best in a workload (by=iops, latency or "
                  "interrupts)")
     add = parser.add_argument
-    add("--workload", metavar="LIST", default=None,
+    add("--workload", metavar="LIST", type=workloads.parse_workloads, default=[],
         help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
     add("--fio", metavar="JOBFILE", type=Path, action="append", default=[],
         help="your own fio job file instead; ${DEVICE} in it is the namespace; may be repeated")
@@ -81,7 +82,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--app", metavar="FILE", type=Path, action=_Once,
         help="your own program in a Debian of its own, as FILE says (docs/apps.md), and nothing "
              "else")
-    add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
+    add("--media", metavar="NAME", type=properties.parse_media, default="optane",
+        help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="virtual",
         help="virtual (default): repeatable, independent of the host's load; "
              "real: KVM if it works, with the stock device as a further row")
@@ -92,15 +94,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              "the device, which then infers them under cint. With --guest distro: off (default), "
              "module (docs/hints-module.md). With either preload:FILE, by rules "
              "(docs/preload.md). Several, but for our kernel's off, are rows of each policy")
-    add("--polling", metavar="LIST", default=polling.OFF,
+    add("--polling", metavar="LIST", type=polling.parse_list, default=polling.OFF,
         help=f"how threads that wait for their reads poll for them, each with each policy: "
              f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
              "rows then")
-    add("--engine", metavar="LIST", default=engines.KERNEL,
+    add("--engine", metavar="LIST", type=engines.parse_list, default=engines.KERNEL,
         help=f"who drives the controller, each with each policy: {engines.VALID} (default: "
              f"{engines.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
              "pointer beside the default ones")
-    add("--steering", metavar="LIST", default=steering.OFF,
+    add("--steering", metavar="LIST", type=steering.parse_list, default=steering.OFF,
         help=f"queues for I/O of the realtime class, and what is moved between CPUs, each with "
              f"each policy: {steering.VALID} (default: {steering.OFF}); see docs/blk-switch.md")
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
@@ -149,29 +151,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="print QEMU's command lines, the kernel's, the fio jobs")
 
 
-def parse_scale(text: str | None) -> float:
-    """The value of --cpu-scale."""
-    if text is None:
-        return DEFAULT_SCALE
-    if text == "calibrated":
-        return CALIBRATED["cpu_scale"]
-    try:
-        return scale.check_scale(float(text))
-    except ValueError:
-        raise UsageError(f"--cpu-scale {text}: give a number such as 3, or 'calibrated'") from None
-
-
-def parse_cost(text: str | None, virtual: bool) -> int:
-    """The value of --irq-cost in ns."""
-    if text is None:
-        return DEFAULT_COST_NS if virtual else 0
-    if text == "calibrated":
-        return round(CALIBRATED["irq_cost_ns"])
-    cost = units.whole(text.removesuffix("ns"), 0, MAX_COST_NS)
+def _numbers(args: argparse.Namespace, virtual: bool) -> tuple[float, int]:
+    """The values of --cpu-scale, and of --irq-cost in ns."""
+    chosen, cost = args.cpu_scale, args.irq_cost
+    if chosen is not None and not virtual:
+        raise UsageError("--cpu-scale: only with --time virtual")
+    if args.guest == "distro" and cost not in (None, "0", "0ns"):
+        raise UsageError(f"--irq-cost {cost}: the distribution's kernel has no nvme.irq_cost_ns",
+                         hint="leave it out, or use --guest cint")
+    if chosen is None:
+        k = DEFAULT_SCALE if virtual else 1.0
+    elif chosen == "calibrated":
+        k = CALIBRATED["cpu_scale"]
+    else:
+        k = scale.parse(chosen, ", or 'calibrated'")
     if cost is None:
-        raise UsageError(f"--irq-cost {text}: give ns from 0 (none) to {MAX_COST_NS}, "
+        return k, DEFAULT_COST_NS if virtual and args.guest != "distro" else 0
+    if cost == "calibrated":
+        return k, round(CALIBRATED["irq_cost_ns"])
+    ns = units.whole(cost.removesuffix("ns"), 0, MAX_COST_NS)
+    if ns is None:
+        raise UsageError(f"--irq-cost {cost}: give ns from 0 (none) to {MAX_COST_NS}, "
                          "or 'calibrated'")
-    return cost
+    return k, ns
 
 
 def _timing(args: argparse.Namespace, virtual: bool, rule: agreeing.Rule | None) -> Timing:
@@ -184,12 +186,17 @@ def _timing(args: argparse.Namespace, virtual: bool, rule: agreeing.Rule | None)
     return Timing(runtime, min(AGREE_RAMP_S if rule else DEFAULT_RAMP_S, runtime / 4))
 
 
-def _policies(args: argparse.Namespace,
+def _names(found: Iterable[units.Named]) -> str:
+    """What was typed for a list of these."""
+    return ",".join(one.name for one in found)
+
+
+def _policies(args: argparse.Namespace, givers: Sequence[str],
               virtual: bool) -> tuple[list[properties.Policy], timers.Sweep | None]:
     """The policies, and the sweep of the timer that some of them are of, if one was typed."""
-    given = any(word != hints.OFF for word in hints.parse_list(args.hints, args.guest))
+    given = any(word != hints.OFF for word in givers)
     default = properties.DEFAULT_POLICIES if given else properties.HINTLESS_POLICIES
-    if any(engine.is_user for engine in engines.parse_list(args.engine)):
+    if any(engine.is_user for engine in args.engine):
         default += ",pointer"
     text, sweep = timers.expand(args.policy or (default if virtual else f"stock,{default}"))
     policies = properties.parse_policies(text)
@@ -198,12 +205,11 @@ def _policies(args: argparse.Namespace,
     return policies, sweep
 
 
-def _each_with(arms: Sequence[Arm], word: str, modes: Sequence[Mode], text: str,
-               guest: str) -> list[Arm]:
+def _each_with(arms: Sequence[Arm], word: str, modes: Sequence[Mode], guest: str) -> list[Arm]:
     """Each row with each mode of the option `word`, which is also the name of Arm's field."""
     if guest == "distro" and any(mode.name != "off" for mode in modes):
-        raise UsageError(f"--{word} {text}: the distribution's kernel has none of these modes",
-                         hint="leave it out, or use --guest cint")
+        raise UsageError(f"--{word} {_names(modes)}: the distribution's kernel has none of these "
+                         "modes", hint="leave it out, or use --guest cint")
     fields: list[dict[str, Any]] = [{word: mode} for mode in modes]
     return _not_too_many([replace(arm, **field) for arm in arms for field in fields], word)
 
@@ -215,20 +221,19 @@ def _with_hints(arms: Sequence[Arm], words: Sequence[str]) -> list[Arm]:
     return _not_too_many(found, "hints")
 
 
-def _with_engines(arms: Sequence[Arm], text: str, guest: str) -> list[Arm]:
+def _with_engines(arms: Sequence[Arm], chosen: Sequence[Engine], guest: str) -> list[Arm]:
     """Each row with each engine of ``--engine``.
 
     How the kernel polls is nothing to a process that drives: such a row stands once.
     """
-    chosen = engines.parse_list(text)
     if any(engine.is_user for engine in chosen) and guest == "distro":
-        raise UsageError(f"--engine {text}: the image of the distribution's kernel has no "
-                         "user-space driver", hint="leave it out, or use --guest cint")
+        raise UsageError(f"--engine {_names(chosen)}: the image of the distribution's kernel has "
+                         "no user-space driver", hint="leave it out, or use --guest cint")
     found = [replace(arm, engine=engine) for arm in arms for engine in chosen
              if not (engine.is_user and arm.polling.polls)]
     if not found:
-        raise UsageError(f"--engine {text}: --polling is how the kernel polls; add the engine "
-                         "kernel, or leave --polling out")
+        raise UsageError(f"--engine {_names(chosen)}: --polling is how the kernel polls; add the "
+                         "engine kernel, or leave --polling out")
     return _not_too_many(found, "engine")
 
 
@@ -239,17 +244,16 @@ def _not_too_many(arms: list[Arm], word: str) -> list[Arm]:
     return arms
 
 
-def _arms(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> list[Arm]:
+def _arms(args: argparse.Namespace, policies: Sequence[properties.Policy],
+          givers: Sequence[str]) -> list[Arm]:
     """The rows: each policy with each way of doing I/O."""
-    arms = _with_hints([Arm(policy=policy) for policy in policies],
-                       hints.parse_list(args.hints, args.guest))
-    arms = _each_with(arms, "steering", steering.parse_list(args.steering), args.steering,
-                      args.guest)
+    arms = _with_hints([Arm(policy=policy) for policy in policies], givers)
+    arms = _each_with(arms, "steering", args.steering, args.guest)
     for arm in arms:
         steering.check_split(arm.policy, arm.steering)
-    arms = _each_with(arms, "polling", polling.parse_list(args.polling), args.polling, args.guest)
+    arms = _each_with(arms, "polling", args.polling, args.guest)
     arms = _with_engines(arms, args.engine, args.guest)
-    if any(hints.rules_of(arm.hints) and arm.engine.is_user for arm in arms):
+    if any(arm.rules and arm.engine.is_user for arm in arms):
         raise UsageError(f"--hints {args.hints}: a process that drives makes no calls to mark",
                          hint="leave --engine out")
     if (any(arm.steering.steers for arm in arms)
@@ -267,17 +271,18 @@ def _check_app(args: argparse.Namespace) -> None:
         if value:
             raise UsageError(f"--app: not together with {option}",
                              hint="the file says what runs, and on what disk")
-    if args.engine != engines.KERNEL:
-        raise UsageError(f"--app: not together with --engine {args.engine}: the disk has a file "
-                         "system, which is the kernel's")
+    if any(engine.is_user for engine in args.engine):
+        raise UsageError(f"--app: not together with --engine {_names(args.engine)}: the disk has a "
+                         "file system, which is the kernel's")
 
 
-def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
+def _workloads(args: argparse.Namespace, arms: Sequence[Arm], timing: Timing) -> list[Workload]:
+    """What runs in each guest."""
     if args.app is not None:
         _check_app(args)
         return [workloads.of_app(apps.load(args.app))]
-    names = args.workload or (None if args.fio or args.job else workloads.DEFAULT_WORKLOADS)
-    chosen = workloads.parse_workloads(names) if names else []
+    chosen = [*args.workload] or ([] if args.fio or args.job else workloads.parse_workloads(
+        workloads.DEFAULT_WORKLOADS))
     for path in args.fio:
         own = workloads.load_job_file(path)
         chosen.append(workloads.lasting(own, args.runtime)
@@ -294,7 +299,12 @@ def _workloads(args: argparse.Namespace, timing: Timing) -> list[Workload]:
             raise UsageError(f"two workloads are called '{workload.name}'",
                              hint="a job file is called after its name; give one another")
         seen.add(workload.name)
-    return [workloads.for_guest(w, args.guest != "distro") for w in chosen]
+    if any(arm.engine.is_user for arm in arms):
+        for workload in chosen:
+            workloads.check_driven(workload)
+    chosen = [workloads.for_guest(w, args.guest != "distro") for w in chosen]
+    polled = any(arm.polling.polls for arm in arms)
+    return [workloads.polled(w) for w in chosen] if polled else chosen
 
 
 def _rule(args: argparse.Namespace, arms: Sequence[Arm]) -> agreeing.Rule | None:
@@ -307,10 +317,10 @@ def _rule(args: argparse.Namespace, arms: Sequence[Arm]) -> agreeing.Rule | None
     others = {"--fio": ("a job file says itself how long its jobs run", bool(args.fio)),
               "--quick": ("it says how long the jobs run", args.quick),
               "--guest distro": ("its image has no fio that ends runs", args.guest == "distro"),
-              f"--engine {args.engine}": ("that fio does not end runs",
-                                          any(arm.engine.is_user for arm in arms)),
+              f"--engine {_names(args.engine)}": ("that fio does not end runs",
+                                                  any(arm.engine.is_user for arm in arms)),
               f"--hints {args.hints}": ("the image with rules has no fio that ends runs",
-                                        any(hints.rules_of(arm.hints) for arm in arms))}
+                                        any(arm.rules for arm in arms))}
     for option, (why, there) in others.items():
         if rule and there:
             raise UsageError(f"--runtime {rule}: not together with {option}: {why}",
@@ -331,35 +341,26 @@ def _boot_limit(args: argparse.Namespace) -> float:
 def settings_from(args: argparse.Namespace) -> Settings:
     """Check the options and put them together; raise :class:`UsageError`."""
     virtual = args.time == "virtual"
-    cpu_scale = parse_scale(args.cpu_scale) if virtual else 1.0
-    if not virtual and args.cpu_scale is not None:
-        raise UsageError("--cpu-scale: only with --time virtual")
-    vm.check_raw(args.drive)
     store.check(args)
     if args.json and args.dry_run:
         raise UsageError("--json and --dry-run do not go together: nothing is measured")
-    kinds.check(args.guest, args.irq_cost)
-    cost = 0 if args.guest == "distro" else parse_cost(args.irq_cost, virtual)
-    repeat = args.repeat or (REPEAT if virtual else REAL_REPEAT)
     policies.remark_units(args.policy)
-    chosen_policies, sweep = _policies(args, virtual)
-    arms = _arms(args, chosen_policies)
+    cpu_scale, cost = _numbers(args, virtual)
+    vm.check_raw(args.drive)
+    givers = hints.parse_list(args.hints, args.guest)
+    chosen_policies, sweep = _policies(args, givers, virtual)
+    arms = _arms(args, chosen_policies, givers)
     rule = _rule(args, arms)
     timing = _timing(args, virtual, rule)
-    chosen = _workloads(args, timing)
-    if any(arm.engine.is_user for arm in arms):
-        for workload in chosen:
-            if workload.own:
-                workloads.check_driven(workload)
-    if any(arm.polling.polls for arm in arms):
-        chosen = [workloads.polled(workload) for workload in chosen]
     settings = Settings(
-        arms=arms, workloads=chosen, media=properties.parse_media(args.media), virtual=virtual,
-        vcpus=args.vcpus, timing=timing, repeat=repeat, cpu_scale=cpu_scale, cost_ns=cost,
-        quick=args.quick, drive=args.drive, device_opts=args.device_opts,
+        arms=arms, media=args.media, virtual=virtual, vcpus=args.vcpus,
+        timing=timing, repeat=args.repeat or (REPEAT if virtual else REAL_REPEAT),
+        cpu_scale=cpu_scale, cost_ns=cost, quick=args.quick, drive=args.drive,
+        device_opts=args.device_opts,
         repeat_command=repeat_command(args), boot_limit_s=_boot_limit(args), guest=args.guest,
         hints=any(arm.hints != hints.OFF for arm in arms), seed=args.seed, extras=args.extras,
-        trace=tuple(args.trace), sweep=sweep, rule=rule)
+        trace=tuple(args.trace), sweep=sweep, rule=rule,
+        workloads=_workloads(args, arms, timing))
     if settings.cost_applied_ns > MAX_COST_GUEST_NS:
         raise UsageError(f"--irq-cost {settings.cost_ns} at scale {settings.k:g} is more than "
                          f"{MAX_COST_GUEST_NS} ns in the guest", hint="lower one of them")
@@ -373,6 +374,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
 _DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "fio", "job", "app",
              "media", "time", "guest", "hints", "vcpus", "runtime", "repeat", "seed", "cpu_scale",
              "irq_cost", "drive", "device_opts", "trace")
+#: Those whose words stand for something with a name.
+_NAMED = ("polling", "engine", "steering", "workload")
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
              "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
              "time": "virtual",
@@ -384,6 +387,10 @@ def repeat_command(args: argparse.Namespace) -> str:
     words = ["./cint", "compare"]
     for name in _DECISIVE:
         value = getattr(args, name)
+        if name in _NAMED:
+            value = _names(value) or None
+        elif name == "media":
+            value = value.name
         usual = hints.VALID[args.guest][0] if name == "hints" else _DEFAULTS.get(name)
         if value is None or value == usual:
             continue

@@ -59,7 +59,7 @@ def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
     if any(arm.hints == hints.MODULE for arm in settings.arms):
         notes.append(f"hints: rows with /{hints.MODULE} have those of the module "
                      "(docs/hints-module.md); in the others the device infers them under cint")
-    if any(hints.rules_of(arm.hints) for arm in settings.arms):
+    if any(arm.rules for arm in settings.arms):
         notes.append(f"hints: rows with /{hints.PRELOAD} have those of rules, by flags for our "
                      "kernel and by priorities for the module (docs/preload.md)")
     if cint and not notes and not settings.hints:

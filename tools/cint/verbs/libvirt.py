@@ -42,7 +42,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="with --domain: which disk, by its <target dev=...> (default: the first)")
     policy_options.add(parser, f"one (default: {DEFAULT_POLICY}, whose hints the device infers, "
                        "because kernels as they are give none)", extras="device")
-    add("--media", metavar="NAME", default="none",
+    add("--media", metavar="NAME", type=properties.parse_media, default="none",
         help="media profile to stand for (default: none, the image's own speed)")
     add("--style", choices=libvirt.STYLES,
         help="how libvirt is told (default, by virsh's version: native from libvirt 11.5 on, "
@@ -102,8 +102,7 @@ def device_for(args: argparse.Namespace) -> libvirt.Device:
                          f"queues; valid: {properties.ONE_POLICY_HELP}",
                          hint="queues by class of I/O need our kernel: ./cint run --steering")
     policy = properties.inferred(policies[0])
-    props = properties.device_properties(policy, properties.parse_media(args.media), 1,
-                                         virtual=False, extras=args.extras)
+    props = properties.device_properties(policy, args.media, 1, virtual=False, extras=args.extras)
     return libvirt.Device(_emulator(args), props, _style(args))
 
 

@@ -52,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", metavar="K=V", default=[],
         help="a parameter of all policies, by its property's name; may be repeated; what is "
              "typed with a policy wins")
-    add("--cpu-scale", metavar="K", type=_scale,
+    add("--cpu-scale", metavar="K", type=scale.parse,
         help="what is typed and printed is of a machine K times as fast as the one of FILE: "
              "reported time (default: the comparison's whose log FILE is, else 1)")
     add("--guest-time", action="store_true", help="what is printed is in FILE's own time")
@@ -80,13 +80,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--bench", action="store_true", help=argparse.SUPPRESS)  # of the program itself
     _add_import(parser)
     _add_sweep(parser)
-
-
-def _scale(text: str) -> float:
-    try:
-        return scale.check_scale(float(text))
-    except ValueError:
-        raise UsageError(f"--cpu-scale {text}: give a number such as 3") from None
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:

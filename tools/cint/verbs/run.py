@@ -49,7 +49,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         f"media: {', '.join(properties.PROFILES)}")
     add = parser.add_argument
     policies.add(parser, f"(default: {DEFAULT_POLICY})")
-    add("--media", metavar="NAME", default="optane", help="media profile (default: optane)")
+    add("--media", metavar="NAME", type=properties.parse_media, default="optane",
+        help="media profile (default: optane)")
     add("--time", choices=("virtual", "real"), default="real",
         help="real (default) or virtual: one instruction per ns, which the CPUs share evenly; "
              "unscaled")
@@ -63,10 +64,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--hints", metavar="WHO",
         help="who gives hints: on (default) or off with our kernel, off (default) or module with "
              "--guest distro (docs/hints-module.md); preload:FILE with both (docs/preload.md)")
-    add("--polling", metavar="MODE", default=polling.OFF,
+    add("--polling", metavar="MODE", type=polling.parse, default=polling.OFF,
         help=f"how threads that wait for their reads poll for them: {polling.VALID} "
              f"(default: {polling.OFF})")
-    add("--steering", metavar="MODE", default=steering.OFF,
+    add("--steering", metavar="MODE", type=steering.parse, default=steering.OFF,
         help=f"queues for I/O of the realtime class, and what is moved between CPUs: "
              f"{steering.VALID} (default: {steering.OFF})")
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
@@ -148,16 +149,14 @@ def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
     """The guest that the options describe."""
     virtual = args.time == "virtual"
     own = tuple(args.words) if args.own else ()
-    mode, steers = _polling(args), _steering(args)
-    props = properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
-                                         virtual, args.extras)
+    props = properties.device_properties(policy_for(args), args.media, 1, virtual, args.extras)
     memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
     machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
                          virtual=virtual, accel=accel.name, cpu=accel.cpu,
                          backend=_backend(args), trace=tuple(args.trace),
                          own_guest=args.own,
                          append=(*_debug_options(args), *_hint_words(args),
-                                 *mode.boot(args.vcpus), *steers.boot()),
+                                 *args.polling.boot(args.vcpus), *args.steering.boot()),
                          extra=(*_console(args, own), *shares.args(args.share), *_control(args),
                                 *_debug_stub(args), *own))
     return kinds.dress(machine, _kernel(args), _hints(args))
@@ -182,7 +181,8 @@ def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
         return ()
     disk = disk_for(args)
     return (*shares.setup(args.share), *hints.setup(_hints(args), _kernel(args)),
-            *_polling(args).setup(1), *_steering_setup(args),
+            *args.polling.setup(1), *args.steering.setup(),
+            *steering.split_setup(policy_for(args), args.vcpus, 1, args.extras),
             *((appdisk.mount_argv(disk.filesystem),) if disk is not None else ()))
 
 
@@ -214,6 +214,13 @@ def check(args: argparse.Namespace) -> None:
         if not source.exists():
             raise UsageError(f"--copy {source}: there is no such file or directory")
     _check_shares(args)
+    for option, mode in (("polling", args.polling), ("steering", args.steering)):
+        if mode.name != "off" and (args.own or _kernel(args) != "cint"):
+            raise UsageError(f"--{option} {mode.name}: only this project's kernel has it",
+                             hint="leave it out, or use --guest cint")
+    policy = policy_for(args)
+    properties.device_properties(policy, args.media, 1, args.time == "virtual", args.extras)
+    steering.check_split(policy, args.steering)
 
 
 def _check_shares(args: argparse.Namespace) -> None:
@@ -236,30 +243,6 @@ def _check_own(args: argparse.Namespace) -> None:
         raise UsageError("--share: not together with --own: only the project's image mounts it",
                          hint="behind --: -virtfs local,path=DIR,mount_tag=share,"
                               "security_model=none, and in the guest: mount -t 9p share /mnt")
-
-
-def _polling(args: argparse.Namespace) -> polling.Polling:
-    """The mode that the options say; only our kernel has any."""
-    mode = polling.parse(args.polling)
-    if mode.polls and (args.own or _kernel(args) != "cint"):
-        raise UsageError(f"--polling {mode.name}: only this project's kernel has it",
-                         hint="leave it out, or use --guest cint")
-    return mode
-
-
-def _steering(args: argparse.Namespace) -> steering.Steering:
-    """The mode that the options say; only our kernel has any."""
-    mode = steering.parse(args.steering)
-    if mode.steers and (args.own or _kernel(args) != "cint"):
-        raise UsageError(f"--steering {mode.name}: only this project's kernel has it",
-                         hint="leave it out, or use --guest cint")
-    steering.check_split(policy_for(args), mode)
-    return mode
-
-
-def _steering_setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
-    return (*_steering(args).setup(),
-            *steering.split_setup(policy_for(args), args.vcpus, 1, args.extras))
 
 
 def _plan(*setup: tuple[str, ...]) -> tuple[str, ...]:
@@ -350,10 +333,6 @@ def _run_inside(machine: vm.Machine, args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code is QEMU's, or the command's."""
     check(args)
-    properties.device_properties(policy_for(args), properties.parse_media(args.media), 1,
-                                 args.time == "virtual", args.extras)
-    _polling(args)
-    _steering(args)
     if not args.print:
         from cint.build import setup  # noqa: PLC0415 - not needed for --print
 
