@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cint import host
-from cint.device import properties, scale, words
+from cint.device import words
 from cint.guest import agent, appdisk, engines, hints, kinds, session, steering, vm
 from cint.measure import agreeing, edges, workloads
 from cint.measure.apps import App
@@ -69,13 +69,13 @@ def _append(settings: Settings, arm: Arm) -> tuple[str, ...]:
             *arm.steering.boot())
 
 
-def machine_for(settings: Settings, arm: Arm, accel: host.Accel) -> vm.Machine:
-    """The guest of one row."""
-    props = settings.device_properties(arm.policy)
+def machine_for(settings: Settings, arm: Arm, accel: host.Accel, seed: int = 1) -> vm.Machine:
+    """The guest of one row; the seed is QEMU's, and the medium's."""
     opts = "" if arm.policy.kind == "stock" else settings.device_opts
-    machine = vm.Machine(props, opts, append=_append(settings, arm), vcpus=settings.vcpus,
-                         slot_ns=scale.slot_ns(settings.cost_ns, settings.cpu_scale),
-                         virtual=settings.virtual, accel=accel.name, cpu=accel.cpu,
+    machine = vm.Machine(settings.device_properties(arm.policy, seed), opts, seed=seed,
+                         append=_append(settings, arm), vcpus=settings.vcpus,
+                         slot_ns=settings.slot_ns, virtual=settings.virtual,
+                         accel=accel.name, cpu=accel.cpu,
                          backend=vm.Backend(settings.drive), trace=settings.trace)
     app = settings.app
     if app is not None:
@@ -95,18 +95,16 @@ def job_name(workload: workloads.Workload, number: int) -> str:
 def render(settings: Settings, arm: Arm, workload: workloads.Workload,
            timing: Timing) -> str:
     """A workload's job text in one of the rows: engine and shortest run may differ."""
-    engine = arm.engine
-    if not engine.is_user:
-        rule = settings.rule_of(workload)
-        before = (rule.options(timing.runtime_s, settings.period_s(arm), settings.k)
-                  if rule else "")
-        return before + workloads.render(workload, timing, settings.k)
-    ooo = arm.policy.properties.get("cint.ooo") == "on"
-    options = engine.options(settings.k, cost_ns=settings.cost_applied_ns,
-                             records=settings.hints and ooo)
-    text = workloads.driven_text(workload.template, options, settings.hints)
-    return workloads.render(replace(workload, template=text, edges=False), timing, settings.k,
-                            engines.FILENAME)
+    before, device = "", workloads.DEVICE_NODE
+    if arm.engine.is_user:
+        ooo = arm.policy.properties.get("cint.ooo") == "on"
+        options = arm.engine.options(settings.k, cost_ns=settings.cost_applied_ns,
+                                     records=settings.hints and ooo)
+        text = workloads.driven_text(workload.template, options, settings.hints)
+        workload, device = replace(workload, template=text, edges=False), engines.FILENAME
+    elif rule := settings.rule_of(workload):
+        before = rule.options(timing.runtime_s, settings.period_s(arm), settings.k)
+    return before + workloads.render(workload, timing, settings.k, device)
 
 
 def _app_job(app: App, name: str, seed: int) -> agent.Job:
@@ -151,12 +149,6 @@ def plan_for(settings: Settings, arm: Arm, rounds: Rounds,
                       (*setup_for(settings, arm), *setup))
 
 
-def longest_job(settings: Settings) -> float:
-    """Guest seconds of the longest job."""
-    return max(workloads.guest_seconds(w, settings.timing, settings.k)
-               for w in settings.workloads)
-
-
 # ---- the run ------------------------------------------------------------
 
 def run_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
@@ -166,13 +158,12 @@ def run_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
 
     Raises :class:`vm.VmError` where a file of the guest is not there.
     """
-    machine = machine_for(settings, arm, accel)
-    seed = next(iter(rounds.values())).seed
+    longest = max(workloads.guest_seconds(w, settings.timing, settings.k)
+                  for w in settings.workloads)
+    machine = machine_for(settings, arm, accel, next(iter(rounds.values())).seed)
     machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
-                      second_kept=extra.second_kept,
-                      append=(*machine.append, *extra.append), seed=seed,
-                      properties=properties.with_media_seed(machine.properties, seed))
+                      second_kept=extra.second_kept, append=(*machine.append, *extra.append))
     files = Files.of(machine)
     run = RunPlan.of(name, machine, plan_for(settings, arm, rounds, extra.setup), files,
-                     job_seconds=longest_job(settings), boot_limit_s=settings.boot_limit_s)
+                     job_seconds=longest, boot_limit_s=settings.boot_limit_s)
     return run, files.places

@@ -57,8 +57,8 @@ def boots_for(settings: Settings) -> list[Boot]:
 
 def run_for(settings: Settings, boot: Boot, accel: host.Accel) -> tuple[RunPlan, Places]:
     """The run of one guest, and where its files are here."""
-    return boots.run_for(boot.name, settings, boot.arm, rounds_for(settings, boot.repeat),
-                         accel)
+    rounds = rounds_for(settings, boot.repeat)
+    return boots.run_for(boot.name, settings, boot.arm, rounds, accel)
 
 
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
@@ -151,7 +151,8 @@ def _many(count: int, one: str, several: str | None = None) -> str:
 
 def identity(settings: Settings, accel: host.Accel) -> str:
     """What stands for all that decides a comparison: a hash of its runs' keys."""
-    keys = [run_for(settings, boot, accel)[0].key() for boot in boots_for(settings)]
+    asked = boots_for(settings)
+    keys = [run_for(settings, boot, accel)[0].key() for boot in asked]
     return hashlib.sha256(" ".join(keys).encode()).hexdigest()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cint.device import properties, scale
 from cint.errors import CintError
-from cint.guest import vm
+from cint.guest import kinds, vm
 from cint.measure import agreeing
 from cint.measure.apps import App
 from cint.measure.arms import Arm
@@ -78,9 +78,11 @@ class Settings:
         """The longest time that a row's policy and kernel go by, reported seconds."""
         return arm.period_s(self.k, self.extras, self.device_opts)
 
-    def device_properties(self, policy: properties.Policy) -> list[tuple[str, properties.Value]]:
-        """The properties of ``-device nvme`` under one of the policies."""
-        return properties.device_properties(policy, self.media, self.k, self.virtual, self.extras)
+    def device_properties(self, policy: properties.Policy,
+                          seed: int = 1) -> list[tuple[str, properties.Value]]:
+        """The properties of ``-device nvme`` under one of the policies, with a medium's seed."""
+        return properties.with_media_seed(properties.device_properties(
+            policy, self.media, self.k, self.virtual, self.extras), seed)
 
     @property
     def k(self) -> float:
@@ -105,6 +107,17 @@ class Settings:
     def cost_applied_ns(self) -> int:
         """The value of nvme.irq_cost_ns."""
         return scale.apply_int("guest", "nvme.irq_cost_ns", self.cost_ns, self.k)
+
+    @property
+    def slot_ns(self) -> int:
+        """How long each of several CPUs has its turn."""
+        return scale.slot_ns(self.cost_ns, self.cpu_scale)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What setup.ensure() must build for its guests."""
+        return kinds.targets(self.guest, [arm.hints for arm in self.arms],
+                             disk=self.app is not None, agrees=self.rule is not None)
 
     @property
     def pure(self) -> bool:

@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 from cint import host, paths, ui
+from cint.build import image
 from cint.device import properties
 from cint.errors import EXIT_OK, UsageError
-from cint.guest import appdisk, hints, kinds, session, vm
+from cint.guest import appdisk, hints, session, vm
 from cint.measure import agreeing, best, boots, comparison, runner
 from cint.measure.settings import Settings
 from cint.measure.store import Journal, Store
@@ -91,24 +92,15 @@ def _job_texts(settings: Settings, workload: Workload) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code."""
     settings = settings_from(args)
-    if args.dry_run:
-        _check_built(settings)
-        print(dry_run_text(settings, comparison.choose_accel(settings.virtual)))
-        return EXIT_OK
-    if args.out is not None:
-        unfinished.check(args.out, settings.repeat_command)
-    from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
-
-    if settings.app is not None:
-        appdisk.look_up(settings.app.disk)
-    setup.ensure(args, kinds.targets(settings.guest, [arm.hints for arm in settings.arms],
-                                     disk=settings.app is not None,
-                                     agrees=settings.rule is not None),
-                 extras=() if args.no_plots else ("plots",))
+    if not args.dry_run:
+        _build(args, settings)
+    accel = comparison.choose_accel(settings.virtual)
     _check_built(settings)
+    if args.dry_run:
+        print(dry_run_text(settings, accel))
+        return EXIT_OK
     if settings.app is not None:
         appdisk.make(settings.app.disk)
-    accel = comparison.choose_accel(settings.virtual)
     place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
                                     comparison.identity(settings, accel))
     with place:
@@ -117,19 +109,27 @@ def run(args: argparse.Namespace) -> int:
         return _fill(args, settings, accel, place)
 
 
+def _build(args: argparse.Namespace, settings: Settings) -> None:
+    """Build what the guests need, after what can be refused before that."""
+    from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
+
+    if args.out is not None:
+        unfinished.check(args.out, settings.repeat_command)
+    if settings.app is not None:
+        appdisk.look_up(settings.app.disk)
+    setup.ensure(args, settings.targets, extras=() if args.no_plots else ("plots",))
+
+
 def _check_built(settings: Settings) -> None:
     """Refuse what only the programs that are built know, before a guest is booted.
 
     In a dry run that is what those say that are there.
     """
-    from cint.build import image  # noqa: PLC0415 - slow to import
-
     vm.check_trace(settings.trace)
     hints.check_built(arm.hints for arm in settings.arms)
     for workload in settings.workloads:
-        said = image.complaint(workload.template.replace("${DEVICE}", DEVICE_NODE)) \
-            if workload.own else None
-        if said:
+        text = workload.template.replace("${DEVICE}", DEVICE_NODE)
+        if workload.own and (said := image.complaint(text)):
             raise UsageError(f"{workload.title}: fio says: {said}")
 
 
