@@ -39,7 +39,7 @@ def record(cqid: int, cqes: int, irqs: int, hold: Mapping[int, int] | None = Non
     head = struct.pack("<HHBBHIIQII", cqid, cqid, 2, 1, 0, 1024, 0, 18000, 32, 0)
     counters = struct.pack("<12Q", cqes, irqs, 0, *([0] * 9))
     hints = struct.pack("<8Q", cqes - urgent, urgent, 0, 0, urgent, 0, 0, 0)
-    by_reason = [0] * logpage.NR_REASONS
+    by_reason = [0] * len(logpage.RECORD["irqs_by_reason"].codes)
     for number, count in (reasons or {4: irqs}).items():
         by_reason[number] = count
     empty = hist({})

@@ -377,7 +377,7 @@ def late_record(lateness: Mapping[int, int]) -> bytes:
     total = sum(v * c for v, c in lateness.items())
     packed = b"".join(n.to_bytes(8, "little")
                       for n in (total, max(lateness, default=0), *buckets))
-    at = logpage.OFFSETS["lateness"]
+    at = logpage.RECORD["lateness"].at
     plain = record(1, 1000, 500)
     return plain[:at] + packed + plain[at + len(packed):]
 

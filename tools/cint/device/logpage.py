@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Decoder of the vendor log page D0h.
 
-The layout is that of hw/nvme/cint-abi.h; tools/tests/test_logpage.py compares
-the two.  Everything is little-endian.  Header and records say their own size;
-fields are only added in reserved space or behind it, so that a newer device can
-be read by an older tool.
+The layout is read from hw/nvme/cint-abi.h (see abi.py). Header and records say their own size;
+fields are only added in reserved space or behind it, so that a newer device can be read by an
+older tool.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 
-from cint.device import words
+from cint.device import abi, words
 from cint.errors import CintError
 
 MAGIC = b"CINT"
-VERSION = 1
+VERSION = abi.NUMBERS["NVME_CINT_VERSION"]
 
 POLICIES = tuple(words.POLICIES)
 REASONS = ("none", "each", "urgent", "barrier", "thr", "quiet", "time", "ratio", "low-cif",
@@ -30,50 +28,14 @@ CLASSES = ("unmarked", "urgent", "barrier")
 #: What hint a command had, and where from.
 HINTS = ("none", "urgent", "barrier", "both")
 SOURCES = ("cdw0", "cdw13", "inferred", "latency")
-NR_REASONS = 32
-NR_HINTS = 4
-NR_SOURCES = 4
-HIST_BUCKETS = 32
+HIST_BUCKETS = abi.NUMBERS["NVME_CINT_HIST_BUCKETS"]
 
-_HEADER = struct.Struct("<4sHHIHBBQQIH")
-# cqid .. pending, the fields before the 64-bit counters.
-_RECORD_HEAD = struct.Struct("<HHBBHIIQII")
-_COUNTERS = ("cqes", "irqs_full", "irqs_urgent", "irqs_masked", "avoided", "reruns",
-             "ratio_up", "ratio_skip", "storm_ewma_ns", "storm_held", "pointer_arms",
-             "pointer_rejects")
-_COUNTERS_AT = 32
-_HINTS_AT = 128
-_SOURCES_AT = 160
-_REASONS_AT = 192
-_HOLD_AT = 448
-_REAP_AT = 1264
-_LATENESS_AT = 2080
-_POST_TO_HEAD_AT = 2352
-_UNTOLD_AT = 2624
-_ANSWERS = struct.Struct("<5Q")
-_ANSWERS_AT = 2632
-_HIST = struct.Struct(f"<QQ{HIST_BUCKETS}Q")
-RECORD_SIZE = 3072
-# sqid, cqid, priority, sq_size, backlog, commands, bytes.
-_SQ_RECORD = struct.Struct("<HHB3xIIQQ")
-_SQ_WAIT_AT = 64
-_SQ_BELIEF = struct.Struct("<III")
-_SQ_BELIEF_AT = 336
-SQ_RECORD_SIZE = 384
-
-#: Where the decoder looks, for the test that compares it with the header.
-OFFSETS: Mapping[str, int] = {
-    **{name: _COUNTERS_AT + 8 * i for i, name in enumerate(_COUNTERS)},
-    "cqid": 0, "vector": 2, "policy": 4, "irq_enabled": 5, "cq_size": 8, "inflight": 12,
-    "delta_ns": 16, "thr": 24, "pending": 28, "cmds_by_hint": _HINTS_AT,
-    "cmds_by_source": _SOURCES_AT, "irqs_by_reason": _REASONS_AT,
-    "hold": _HOLD_AT, "reap": _REAP_AT, "lateness": _LATENESS_AT,
-    "post_to_head": _POST_TO_HEAD_AT, "untold": _UNTOLD_AT,
-    "answers": _ANSWERS_AT}
-SQ_OFFSETS: Mapping[str, int] = {
-    "sqid": 0, "cqid": 2, "priority": 4, "sq_size": 8, "backlog": 12, "commands": 16, "bytes": 24,
-    "wait": _SQ_WAIT_AT, "buffers": _SQ_BELIEF_AT, "waited_buffers": _SQ_BELIEF_AT + 4,
-    "fresh": _SQ_BELIEF_AT + 8}
+HEADER, RECORD, SQ_RECORD = map(abi.layout, (
+    "NvmeCintLogHeader", "NvmeCintLogRecord", "NvmeCintLogSq"))
+HEADER_SIZE, RECORD_SIZE, SQ_RECORD_SIZE = map(abi.size, (HEADER, RECORD, SQ_RECORD))
+#: The members that count: those of 64 bits but for the state that is in force.
+_COUNTERS = tuple(name for name, member in RECORD.items()
+                  if member.codes == "Q" and name != "delta_ns")
 
 
 class LogPageError(CintError):
@@ -302,39 +264,35 @@ def _policy(number: int) -> str:
     return POLICIES[number] if number < len(POLICIES) else f"policy-{number}"
 
 
-def _hist(data: bytes, offset: int) -> Hist:
-    sum_ns, max_ns, *buckets = _HIST.unpack_from(data, offset)
-    return Hist(sum_ns, max_ns, tuple(buckets))
+def _hists(numbers: Sequence[int]) -> list[Hist]:
+    """The distributions that a member is made of."""
+    whole = 2 + HIST_BUCKETS
+    return [Hist(numbers[at], numbers[at + 1], tuple(numbers[at + 2:at + whole]))
+            for at in range(0, len(numbers), whole)]
 
 
-def _counts(data: bytes, offset: int, names: Sequence[str], number: int,
-            what: str) -> dict[str, int]:
+def _counts(counts: Sequence[int], names: Sequence[str], what: str) -> dict[str, int]:
     """Counters that are not 0, by name; numbers that this tool has no name for by ``what``."""
-    counts = struct.unpack_from(f"<{number}Q", data, offset)
-    known = [*names, *(f"{what}-{n}" for n in range(len(names), number))]
+    known = [*names, *(f"{what}-{n}" for n in range(len(names), len(counts)))]
     return {name: count for name, count in zip(known, counts, strict=True) if count}
 
 
 def _record(data: bytes) -> Record:
-    cqid, vector, policy, _, _, _, _, delta, thr, _ = _RECORD_HEAD.unpack_from(data)
-    counters = struct.unpack_from(f"<{len(_COUNTERS)}Q", data, _COUNTERS_AT)
-    (untold,) = struct.unpack_from("<Q", data, _UNTOLD_AT)
-    classes = range(len(CLASSES))
-    return Record(cqid, vector, _policy(policy), delta, thr,
-                  {**dict(zip(_COUNTERS, counters, strict=True)), "untold": untold},
-                  _counts(data, _HINTS_AT, HINTS, NR_HINTS, "hint"),
-                  _counts(data, _SOURCES_AT, SOURCES, NR_SOURCES, "source"),
-                  _counts(data, _REASONS_AT, REASONS, NR_REASONS, "reason"),
-                  [_hist(data, _HOLD_AT + c * _HIST.size) for c in classes],
-                  [_hist(data, _REAP_AT + c * _HIST.size) for c in classes],
-                  _hist(data, _LATENESS_AT), _hist(data, _POST_TO_HEAD_AT),
-                  Answers(*_ANSWERS.unpack_from(data, _ANSWERS_AT)))
+    found = abi.read(RECORD, data)
+    one = {name: numbers[0] for name, numbers in found.items()}
+    return Record(one["cqid"], one["vector"], _policy(one["policy"]), one["delta_ns"], one["thr"],
+                  {name: one[name] for name in _COUNTERS},
+                  _counts(found["cmds_by_hint"], HINTS, "hint"),
+                  _counts(found["cmds_by_source"], SOURCES, "source"),
+                  _counts(found["irqs_by_reason"], REASONS, "reason"),
+                  _hists(found["hold"]), _hists(found["reap"]), _hists(found["lateness"])[0],
+                  _hists(found["post_to_head"])[0], Answers(*found["answers"]))
 
 
 def _submission_queue(data: bytes) -> SubmissionQueue:
-    sqid, cqid, priority, _, backlog, commands, moved = _SQ_RECORD.unpack_from(data)
-    return SubmissionQueue(sqid, cqid, priority, backlog, commands, moved,
-                           _hist(data, _SQ_WAIT_AT), *_SQ_BELIEF.unpack_from(data, _SQ_BELIEF_AT))
+    found = abi.read(SQ_RECORD, data)
+    counts = {one.name: found[one.name][0] for one in fields(SubmissionQueue)}
+    return SubmissionQueue(**counts | {"wait": _hists(found["wait"])[0]})  # type: ignore[arg-type]
 
 
 def _submission_queues(data: bytes, size: int, count: int) -> list[SubmissionQueue]:
@@ -348,16 +306,17 @@ def _submission_queues(data: bytes, size: int, count: int) -> list[SubmissionQue
 
 def decode(data: bytes) -> LogPage:
     """Decode a whole page; raise :class:`LogPageError` when it is not one."""
-    if len(data) < _HEADER.size or data[:4] != MAGIC:
+    if len(data) < HEADER_SIZE or data[:4] != MAGIC:
         raise LogPageError("log page D0h: no CINT header; is this a cint device?")
-    (_, version, header_size, size, count, policy, virtual, now, instructions, sq_size,
-     sq_count) = _HEADER.unpack_from(data)
+    head = {name: numbers[0] for name, numbers in abi.read(HEADER, data).items()}
+    version, size, count = head["version"], head["record_size"], head["records"]
     if version != VERSION or size < RECORD_SIZE:
         raise LogPageError(f"log page D0h: version {version} with records of {size} bytes; this "
                            f"tool reads version {VERSION}", hint="run ./cint build")
-    end = header_size + count * size
+    end = head["header_size"] + count * size
     if len(data) < end:
         raise LogPageError(f"log page D0h: {len(data)} bytes, but {count} records need {end}")
-    records = [_record(data[at:at + size]) for at in range(header_size, end, size)]
-    return LogPage(_policy(policy), bool(virtual), now, instructions, records,
-                   _submission_queues(data[end:], sq_size, sq_count))
+    records = [_record(data[at:at + size]) for at in range(head["header_size"], end, size)]
+    return LogPage(_policy(head["policy"]), bool(head["virtual_time"]), head["time_ns"],
+                   head["instructions"], records,
+                   _submission_queues(data[end:], head["sq_record_size"], head["sq_records"]))

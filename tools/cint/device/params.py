@@ -49,6 +49,10 @@ class Param:
         """A number of the list's as a property has it."""
         return self.values[number] if self.values else number
 
+    def number(self, value: int | str) -> int:
+        """A property's value as the list has it."""
+        return self.values.index(str(value)) if self.values else int(value)
+
     @property
     def usual(self) -> int | str:
         """The default as a property has it."""

@@ -7,78 +7,15 @@ coalesce/param-list.h. What a policy says nothing of has the device's own defaul
 
 from __future__ import annotations
 
-import re
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from cint import paths
-from cint.device import logpage, params, words
+from cint.device import abi, logpage, params, words
 
-SIZE = 64
 FEATURE = 0xd0
-_VERSION = struct.Struct("<H")
-_FLAGS_AT = 3
+LAYOUT = abi.layout("NvmeCintFeature")
+SIZE = abi.size(LAYOUT)
 _OOO, _RETUNE = 1, 2
-
-
-@dataclass(frozen=True)
-class Field:
-    """Where a device property stands, how it is stored, and the device's default.
-
-    Of an enumeration ``values`` are the names by number.
-    """
-
-    prop: str
-    name: str
-    at: int
-    code: str
-    default: words.Value
-    values: tuple[str, ...] = ()
-
-    def stored(self, value: words.Value) -> int:
-        """The number for a value of the property."""
-        return self.values.index(str(value)) if self.values else int(value)
-
-
-_STRUCT = re.compile(r"typedef struct NvmeCintFeature {(.*?)}", re.DOTALL)
-_MEMBER = re.compile(r"^ +uint(8|16|32|64)_t +(\w+)(?:\[(\d+)\])?;", re.MULTILINE)
-_CODES = {"8": "B", "16": "H", "32": "I", "64": "Q"}
-
-
-@dataclass(frozen=True)
-class Member:
-    """One member of NvmeCintFeature: its offset and size in bytes, and its code in ``struct``."""
-
-    at: int
-    size: int
-    code: str
-
-
-def _layout(text: str) -> dict[str, Member]:
-    """The members of NvmeCintFeature by name; it has no gaps."""
-    found: dict[str, Member] = {}
-    at = 0
-    whole = _STRUCT.search(text)
-    for bits, name, count in _MEMBER.findall(whole[1] if whole else ""):
-        found[name] = Member(at, int(bits) // 8 * int(count or 1), _CODES[bits])
-        at += found[name].size
-    return found
-
-
-LAYOUT = _layout((paths.OVERLAY_NVME / "cint-abi.h").read_text("utf-8"))
-
-
-def _fields() -> Iterator[Field]:
-    policy = LAYOUT["policy"]
-    yield Field("cint.policy", "policy", policy.at, policy.code, "cint", logpage.POLICIES)
-    for param in params.ALL.values():
-        if param.feature == "FIELD":
-            member = LAYOUT[param.field]
-            yield Field(param.prop, param.field, member.at, member.code, param.usual, param.values)
-
-
-FIELDS = tuple(_fields())
 
 
 #: Members that are no parameter's.
@@ -103,12 +40,13 @@ def as_markdown() -> str:
 
 def pack(kind: str, properties: Mapping[str, words.Value]) -> bytes:
     """The feature's data for a policy with these device properties, as the device takes them."""
+    numbers = {"version": logpage.VERSION, "policy": logpage.POLICIES.index(kind),
+               "flags": (_OOO if properties.get("cint.ooo", "on") == "on" else 0)
+               | (_RETUNE if properties.get("cint.storm") == "retune" else 0)}
+    for param in params.ALL.values():
+        if param.feature == "FIELD":
+            numbers[param.field] = param.number(properties.get(param.prop, param.usual))
     data = bytearray(SIZE)
-    _VERSION.pack_into(data, 0, logpage.VERSION)
-    given = {"cint.policy": kind, **properties}
-    for field in FIELDS:
-        value = field.stored(given.get(field.prop, field.default))
-        struct.pack_into(f"<{field.code}", data, field.at, value)
-    data[_FLAGS_AT] = ((_OOO if given.get("cint.ooo", "on") == "on" else 0)
-                       | (_RETUNE if given.get("cint.storm") == "retune" else 0))
+    for name, number in numbers.items():
+        struct.pack_into(f"<{LAYOUT[name].codes}", data, LAYOUT[name].at, number)
     return bytes(data)
