@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cint import bootstrap, host, paths, steps, ui
@@ -146,8 +146,12 @@ def disk_use() -> str:
     return ", ".join(f"{ui.size(size)} in {paths.display(path)}" for path, size in used.items())
 
 
-def _qemu(args: argparse.Namespace) -> bool:
-    return qemu.build(args.qemu_src, jobs(args))
+Builder = Callable[[argparse.Namespace], bool]
+
+
+def _qemu(make: Callable[[Path | None, int], bool]) -> Builder:
+    """One of QEMU's builds."""
+    return lambda args: make(args.qemu_src, jobs(args))
 
 
 def _linux(args: argparse.Namespace) -> bool:
@@ -158,67 +162,19 @@ def _linux(args: argparse.Namespace) -> bool:
     return linux.build(args.linux_src, jobs(args), as_is=as_is)
 
 
-def _image(args: argparse.Namespace) -> bool:
-    return image.build(jobs(args), args.fio_src)
+def _image(*more: Callable[[], bool]) -> Builder:
+    """The guest's image, then what needs it."""
+    return lambda args: any([image.build(jobs(args), args.fio_src), *(make() for make in more)])
 
 
-def _engine(args: argparse.Namespace) -> bool:
-    return engine.build(jobs(args))
-
-
-def _engine_asan(args: argparse.Namespace) -> bool:
-    return engine.build_asan(jobs(args))
-
-
-def _qemu_asan(args: argparse.Namespace) -> bool:
-    return qemu.build_asan(args.qemu_src, jobs(args))
-
-
-def _qemu_stock(args: argparse.Namespace) -> bool:
-    worked = qemu.build_stock(args.qemu_src, jobs(args))
-    return _qemu(args) or worked
-
-
-def _qemu_upstream(args: argparse.Namespace) -> bool:
-    return qemu.build_upstream(args.qemu_src, jobs(args))
-
-
-def _qemu_bench(args: argparse.Namespace) -> bool:
-    return qemu.build_bench(args.qemu_src, jobs(args))
-
-
-def _qemu_install(args: argparse.Namespace) -> bool:
-    return qemu.build_installable(args.qemu_src, jobs(args))
-
-
-def _distro(args: argparse.Namespace) -> bool:
-    worked = image.build(jobs(args), args.fio_src)
-    return distro.build() or worked
-
-
-def _distro_hints(args: argparse.Namespace) -> bool:
-    worked = image.build(jobs(args), args.fio_src)
-    return hints.build() or worked
-
-
-def _preload(args: argparse.Namespace) -> bool:
-    worked = image.build(jobs(args), args.fio_src)
-    return image.build_preload() or worked
-
-
-def _agree(args: argparse.Namespace) -> bool:
-    worked = image.build(jobs(args), args.fio_src)
-    return image.build_agree(args.fio_src) or worked
-
-
-def _distro_preload(args: argparse.Namespace) -> bool:
-    worked = _distro_hints(args)
-    return image.build_preload(paths.DISTRO_HINTS) or worked
-
-
-_BUILDERS = {"engine": _engine, "qemu": _qemu, "linux": _linux, "image": _image,
-             "engine-asan": _engine_asan, "qemu-stock": _qemu_stock,
-             "qemu-upstream": _qemu_upstream, "qemu-asan": _qemu_asan,
-             "qemu-bench": _qemu_bench, "qemu-install": _qemu_install, "distro": _distro,
-             "distro-hints": _distro_hints, "preload": _preload,
-             "distro-preload": _distro_preload, "agree": _agree}
+_BUILDERS: dict[str, Builder] = {
+    "engine": lambda args: engine.build(jobs(args)),
+    "engine-asan": lambda args: engine.build_asan(jobs(args)),
+    "qemu": _qemu(qemu.build),
+    "qemu-stock": lambda args: any([_qemu(qemu.build_stock)(args), _qemu(qemu.build)(args)]),
+    "qemu-upstream": _qemu(qemu.build_upstream), "qemu-asan": _qemu(qemu.build_asan),
+    "qemu-bench": _qemu(qemu.build_bench), "qemu-install": _qemu(qemu.build_installable),
+    "linux": _linux, "image": _image(), "distro": _image(distro.build),
+    "distro-hints": _image(hints.build), "preload": _image(image.build_preload),
+    "distro-preload": _image(hints.build, lambda: image.build_preload(paths.DISTRO_HINTS)),
+    "agree": lambda args: _image(lambda: image.build_agree(args.fio_src))(args)}
