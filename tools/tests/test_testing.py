@@ -87,7 +87,7 @@ def test_a_missing_program_is_a_failure_not_a_crash(sandbox: Path) -> None:
 
 def test_commands_run_side_by_side(sandbox: Path) -> None:
     commands = [shell("sleep 0.3", "slow"), shell("true", "quick")]
-    assert [result.name for result in runner.run_commands(commands, 2)] == ["quick", "slow"]
+    assert [result.name for result in runner.run_tests(commands, 2)] == ["quick", "slow"]
 
 
 def test_selection_prefers_the_exact_name() -> None:
@@ -415,8 +415,8 @@ def test_a_device_with_sanitizers_gets_every_case_and_more_hostile_inputs(
     cases = [qtest("nvme-cint-vic-test/a"), qtest(f"{volumes.HOSTILE}/b")]
     monkeypatch.setattr(suites, "_unit_programs", lambda build: [])
     monkeypatch.setattr(suites, "_qtest_commands", lambda suite, build: cases)
-    assert suites._asan_commands(suites.Options()) == []
-    found = suites._asan_commands(suites.Options(full=True))
+    assert suites._asan(suites.Options()) == []
+    found = suites._asan(suites.Options(full=True))
     assert [(case.suite, case.name) for case in found] == [("asan", case.name) for case in cases]
     assert all(set(volumes.SANITIZERS) < set(case.env) for case in found)
     assert ("CINT_FUZZ_INPUTS", str(fuzz.ASAN_INPUTS)) in found[1].env

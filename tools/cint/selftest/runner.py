@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cint import paths, steps
+from cint.errors import CintError
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 #: A claim that is known not to hold failed as it is expected to, within its bounds.
 EXPECTED = "expected"
 
 _T = TypeVar("_T")
+_One = TypeVar("_One")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,21 @@ class Command:
     judge: Callable[[int, str], str | None] | None = None
     #: Looks at the output when nothing failed; returns why the test did not run, or None.
     skipped: Callable[[str], str | None] | None = None
+    #: Whether nothing may run beside it.
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A test that is a check of ours: it returns its log, and why it failed or an empty text."""
+
+    suite: str
+    name: str
+    check: Callable[[], tuple[str, str]]
+    alone: bool = False
+
+
+Test = Command | Call
 
 
 def selected(name: str, pattern: str | None, names: Sequence[str]) -> bool:
@@ -63,6 +80,12 @@ def selected(name: str, pattern: str | None, names: Sequence[str]) -> bool:
     if not pattern:
         return True
     return name == pattern if pattern in names else pattern in name
+
+
+def chosen(tests: Sequence[Test], pattern: str | None) -> list[Test]:
+    """Those that `-k pattern` selects."""
+    names = [test.name for test in tests]
+    return [test for test in tests if selected(test.name, pattern, names)]
 
 
 def log_path(suite: str, name: str) -> Path:
@@ -127,20 +150,37 @@ def run_command(command: Command) -> Result:
     return result(FAILED, _exit_reason(code, output)) if code else result(PASSED)
 
 
-def _side_by_side(run: Callable[[Command], _T], commands: Sequence[Command],
-                  jobs: int) -> Iterator[_T]:
-    """What `run` gives for each command, `jobs` of them at a time, in the order they end."""
+def _run_call(call: Call) -> Result:
+    log, deeper = log_path(call.suite, call.name), None
+    started = time.monotonic()
+    try:
+        said, why = call.check()
+    except CintError as problem:
+        said = why = problem.message
+        deeper = problem.log
+    log.write_text(f"{said}\n", encoding="utf-8")
+    return Result(call.suite, call.name, FAILED if why else PASSED, time.monotonic() - started,
+                  deeper or log, why)
+
+
+def run_test(test: Test) -> Result:
+    """Run one test."""
+    return _run_call(test) if isinstance(test, Call) else run_command(test)
+
+
+def _side_by_side(run: Callable[[_One], _T], tests: Sequence[_One], jobs: int) -> Iterator[_T]:
+    """What `run` gives for each test, `jobs` of them at a time, in the order they end."""
     pool = ThreadPoolExecutor(max_workers=max(jobs, 1))
     try:
-        for future in as_completed([pool.submit(run, command) for command in commands]):
+        for future in as_completed([pool.submit(run, test) for test in tests]):
             yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def run_commands(commands: Sequence[Command], jobs: int) -> Iterator[Result]:
-    """Run commands side by side; results in the order they end."""
-    yield from _side_by_side(run_command, commands, jobs)
+def run_tests(tests: Sequence[Test], jobs: int) -> Iterator[Result]:
+    """Run tests side by side; results in the order they end."""
+    yield from _side_by_side(run_test, tests, jobs)
 
 
 # --- TAP ----------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,7 @@ from cint.build import cover, patches, qemu, series_build, sources, trees
 from cint.build.series import CODE
 from cint.errors import CintError
 from cint.selftest import bench, fuzz, load, model, runner, volumes
-from cint.selftest.aims import Check
-from cint.selftest.runner import Command, Result
+from cint.selftest.runner import Call, Command, Result, Test
 
 #: Seconds for one case of a qtest program; the slowest take about two.
 _QTEST_LIMIT_S = 90.0
@@ -58,22 +56,17 @@ class Suite:
     by_name: bool = False
 
 
-def _run_selected(commands: list[Command], options: Options, jobs: int) -> Iterator[Result]:
-    names = [command.name for command in commands]
-    chosen = [command for command in commands
-              if runner.selected(command.name, options.pattern, names)]
-    yield from runner.run_commands(chosen, jobs)
-
-
 _Tests = tuple[Callable[[Options], Iterator[Result]], Callable[[Options], list[str]]]
 
 
-def _programs(commands: Callable[[Options], list[Command]]) -> _Tests:
-    """How these commands run side by side, a test each, and their names."""
+def _tests(found: Callable[[Options], Sequence[Test]]) -> _Tests:
+    """How these run side by side, those that want it alone before; and their names."""
     def run(options: Options) -> Iterator[Result]:
-        yield from _run_selected(commands(options), options, options.jobs)
+        chosen = runner.chosen(found(options), options.pattern)
+        yield from map(runner.run_test, (test for test in chosen if test.alone))
+        yield from runner.run_tests([test for test in chosen if not test.alone], options.jobs)
 
-    return run, lambda options: [command.name for command in commands(options)]
+    return run, lambda options: [test.name for test in found(options)]
 
 
 def _pytest(suite: str, below: str, marker: Callable[[Options], str] = lambda _: "",
@@ -225,12 +218,9 @@ def _own_sources() -> list[Path]:
             if path.is_file() and not path.is_symlink() and path.suffix in kinds]
 
 
-def _licences() -> Result:
-    log = runner.log_path("lint", "licences")
+def _licences() -> tuple[str, str]:
     bad = licence_missing(_own_sources())
-    log.write_text("\n".join(bad) + "\n", encoding="utf-8")
-    why = f"no licence, or another, in {', '.join(bad[:3])}" if bad else ""
-    return Result("lint", "licences", runner.FAILED if bad else runner.PASSED, 0.0, log, why)
+    return "\n".join(bad), f"no licence, or another, in {', '.join(bad[:3])}" if bad else ""
 
 
 def _shell_checks() -> list[Command]:
@@ -244,18 +234,9 @@ def _shell_checks() -> list[Command]:
     return checks
 
 
-def _lint_commands() -> list[Command]:
-    return [*_python_checks(), *_shell_checks(), *_style_checks()]
-
-
-def _lint(options: Options) -> Iterator[Result]:
-    if runner.selected("licences", options.pattern, ["licences"]):
-        yield _licences()
-    yield from _run_selected(_lint_commands(), options, options.jobs)
-
-
-def _lint_names(options: Options) -> list[str]:
-    return ["licences", *(command.name for command in _lint_commands())]
+def _lint(_options: Options) -> list[Test]:
+    return [Call("lint", "licences", _licences), *_python_checks(), *_shell_checks(),
+            *_style_checks()]
 
 
 # --- pytest -------------------------------------------------------------------------------
@@ -407,8 +388,8 @@ def _short_case(program: str, case: str) -> str:
 
 
 def _qtests(suite: str) -> _Tests:
-    return _programs(lambda options: [seeded(command, options)
-                                      for command in _qtest_commands(suite)])
+    return _tests(lambda options: [seeded(command, options)
+                                   for command in _qtest_commands(suite)])
 
 
 def port_suites(build: Path) -> tuple[Suite, ...]:
@@ -419,26 +400,19 @@ def port_suites(build: Path) -> tuple[Suite, ...]:
                 for command in _qtest_commands("qtest", build)]
 
     return (Suite("unit", "the policy engine", ("engine",), _unit),
-            Suite("port", "the device inside that QEMU", (), *_programs(qtests)))
+            Suite("port", "the device inside that QEMU", (), *_tests(qtests)))
 
 
 # --- the series for upstream --------------------------------------------------------------
 
 
-def _series_applies(suite: str, name: str, series: Path,
-                    check: Callable[[Path], None]) -> Result:
-    """Whether `check` finds a patch series good."""
-    started = time.monotonic()
-    log = runner.log_path(suite, name)
-    _, listed = patches.with_base(series)
-    why = ""
-    try:
+def _series_check(suite: str, name: str, series: Path, check: Callable[[Path], None]) -> Call:
+    """That `check` finds a patch series good."""
+    def checked() -> tuple[str, str]:
         check(series)
-    except CintError as problem:
-        why = problem.message
-    log.write_text(why or f"{len(listed)} patches apply\n", encoding="utf-8")
-    return Result(suite, name, runner.FAILED if why else runner.PASSED,
-                  time.monotonic() - started, log, why)
+        return f"{len(patches.with_base(series)[1])} patches apply", ""
+
+    return Call(suite, name, checked, alone=True)
 
 
 def _check_upstream(series: Path) -> None:
@@ -487,19 +461,10 @@ def _must_fail(_code: int, output: str) -> str | None:
     return "the fault that the series repairs did not show"
 
 
-def _upstream(options: Options) -> Iterator[Result]:
-    names = _upstream_names(options)
-    for series in patches.upstream_series():
-        name = f"{series.name} applies"
-        if runner.selected(name, options.pattern, names):
-            yield _series_applies("upstream", name, series, _check_upstream)
-    if options.full:
-        yield from _run_selected(_upstream_commands(), options, options.jobs)
-
-
-def _upstream_names(options: Options) -> list[str]:
-    return [*(f"{series.name} applies" for series in patches.upstream_series()),
-            *(command.name for command in (_upstream_commands() if options.full else []))]
+def _upstream(options: Options) -> list[Test]:
+    return [*(_series_check("upstream", f"{series.name} applies", series, _check_upstream)
+              for series in patches.upstream_series()),
+            *(_upstream_commands() if options.full else [])]
 
 
 # --- the guest kernel's series ------------------------------------------------------------
@@ -551,20 +516,24 @@ def _series_builds(options: Options, names: list[str]) -> Iterator[Result]:
         yield _series_result(last or _series_build_names()[0], started, [problem.message])
 
 
+def _series_checks(_options: Options) -> list[Test]:
+    return [_series_check("series", "applies", paths.GUEST_PATCHES, _check_series),
+            *(_series_check("series", f"{part.name} has its letter", part, _check_part)
+              for part in patches.guest_series())]
+
+
 def _series(options: Options) -> Iterator[Result]:
     names = _series_names(options)
-    if runner.selected("applies", options.pattern, names):
-        yield _series_applies("series", "applies", paths.GUEST_PATCHES, _check_series)
-    for part in patches.guest_series():
-        if runner.selected(f"{part.name} has its letter", options.pattern, names):
-            yield _series_applies("series", f"{part.name} has its letter", part, _check_part)
+    for test in _series_checks(options):
+        if runner.selected(test.name, options.pattern, names):
+            yield runner.run_test(test)
     if options.full and any(runner.selected(name, options.pattern, names)
                             for name in _series_build_names()):
         yield from _series_builds(options, names)
 
 
 def _series_names(options: Options) -> list[str]:
-    return ["applies", *(f"{part.name} has its letter" for part in patches.guest_series()),
+    return [*(test.name for test in _series_checks(options)),
             *(_series_build_names() if options.full else [])]
 
 
@@ -575,7 +544,7 @@ def _series_build_names() -> list[str]:
 # --- sanitizers, fuzzing, cost ------------------------------------------------------------
 
 
-def _asan_commands(options: Options) -> list[Command]:
+def _asan(options: Options) -> list[Command]:
     programs = _unit_programs(paths.ENGINE_ASAN)
     if options.full:
         programs += _qtest_commands("qtest", paths.QEMU_ASAN)
@@ -590,8 +559,8 @@ def _fuzz(options: Options) -> Iterator[Result]:
     def wanted(name: str, names: Sequence[str]) -> bool:
         return runner.selected(name, options.pattern, names)
 
-    yield from _run_selected(fuzz.target_commands(options.full, options.seed), options,
-                             options.jobs)
+    targets = fuzz.target_commands(options.full, options.seed)
+    yield from runner.run_tests(runner.chosen(targets, options.pattern), options.jobs)
     for volume in volumes.VOLUMES if options.full else ():
         yield from volumes.run(volume, _hostile(volume), options.seed, options.jobs, wanted)
 
@@ -603,41 +572,25 @@ def _fuzz_names(options: Options) -> list[str]:
             *device]
 
 
-def _bench_names(options: Options) -> list[str]:
-    return [*bench.arms(), "state", *(["device"] if options.full else [])]
-
-
-def _bench_checks(name: str) -> list[Check]:
+def _bench_check(name: str) -> tuple[str, str]:
+    """What an arm of the engine costs, or its state, or the device that is off."""
     if name == "state":
-        return bench.state_checks(bench.state_bytes())
-    if name == "device":
-        return [load.off_check(load.count_some(("stock", "off")))]
-    return bench.count_checks([bench.count_engine(name, queues) for queues in bench.QUEUES])
+        checks = bench.state_checks(bench.state_bytes())
+    elif name == "device":
+        checks = [load.off_check(load.count_some(("stock", "off")))]
+    else:
+        checks = bench.count_checks([bench.count_engine(name, n) for n in bench.QUEUES])
+    return "\n".join(map(str, checks)), "; ".join(
+        str(check) for check in checks if not check.within(bench.SLACK))
 
 
-def _bench_result(name: str) -> Result:
-    started = time.monotonic()
-    log = runner.log_path("bench", name)
-    try:
-        checks = _bench_checks(name)
-    except CintError as problem:
-        return Result("bench", name, runner.FAILED, time.monotonic() - started, problem.log or log,
-                      problem.message)
-    log.write_text("".join(f"{check}\n" for check in checks), encoding="utf-8")
-    missed = [str(check) for check in checks if not check.within(bench.SLACK)]
-    return Result("bench", name, runner.FAILED if missed else runner.PASSED,
-                  time.monotonic() - started, log, "; ".join(missed))
-
-
-def _bench(options: Options) -> Iterator[Result]:
-    names = _bench_names(options)
-    chosen = [name for name in names if runner.selected(name, options.pattern, names)]
-    with ThreadPoolExecutor(max_workers=max(options.jobs, 1)) as pool:
-        yield from pool.map(_bench_result, chosen)
+def _bench(options: Options) -> list[Test]:
+    return [Call("bench", name, partial(_bench_check, name))
+            for name in (*bench.arms(), "state", *(["device"] if options.full else []))]
 
 
 SUITES = (
-    Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), _lint, _lint_names),
+    Suite("lint", "ruff, mypy, checkpatch, licences", ("sources",), *_tests(_lint)),
     Suite("tool", "the tool's own tests", ("tool tests",),
           *_pytest("tool", "tools/tests", more=_side_by_side)),
     Suite("unit", "the policy engine and the guest agent", ("engine",), _unit, _unit_names),
@@ -646,17 +599,17 @@ SUITES = (
     Suite("library", "the two libraries as others take them: installed, by pkg-config",
           ("engine",), *_pytest("library", "tests/library", _marker(), _side_by_side)),
     Suite("model", "the interrupt handshake, every order of events", ("model",),
-          *_programs(lambda options: model.commands(options.full))),
+          *_tests(lambda options: model.commands(options.full))),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
-          ("engine", "counting"), _bench, _bench_names, full_targets=("qemu-bench",)),
+          ("engine", "counting"), *_tests(_bench), full_targets=("qemu-bench",)),
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
-          ("engine-asan",), *_programs(_asan_commands), full_targets=("qemu-asan",)),
+          ("engine-asan",), *_tests(_asan), full_targets=("qemu-asan",)),
     Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu", "qemu-asan", "counting")),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
           *_qtests("qtest")),
     Suite("upstream", "each series for stock QEMU applies alone; with --full builds, passes tests",
-          ("sources",), _upstream, _upstream_names, full_targets=("qemu-upstream",)),
+          ("sources",), *_tests(_upstream), full_targets=("qemu-upstream",)),
     Suite("series", "the guest kernel's series applies; with --full each patch compiles",
           ("sources", "series"), _series, _series_names),
     Suite("identity", "cint=off against the stock binary", ("qemu", "qemu-stock"),

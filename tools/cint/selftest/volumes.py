@@ -135,7 +135,7 @@ def _run(volume: Volume, chosen: Sequence[Command], passed: _Passed,
             f"{len(passed.names)} have passed before")
     with ui.Progress(f"device {volume.name}") as progress:
         progress.update(f"[{len(passed.names)}/{volume.count}]")
-        for result in runner.run_commands(chosen, jobs):
+        for result in runner.run_tests(chosen, jobs):
             if result.status == runner.PASSED:
                 passed.add(result.name)
                 progress.update(f"[{len(passed.names)}/{volume.count}]")
