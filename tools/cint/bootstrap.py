@@ -14,14 +14,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from cint import paths, steps
+from cint import ask, paths, steps
 from cint.errors import CintError
 
 STAMP = paths.VENV / "cint-stamp"
@@ -74,7 +73,7 @@ def environment_works(python: Path) -> bool:
     if not config.exists() or str(paths.VENV) not in config.read_text(encoding="utf-8"):
         return False
     probe = "import sys, pip; print(*sys.version_info[:2])"
-    done = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
+    done = ask.run([python, "-c", probe])
     return done.stdout.split() == [str(part) for part in sys.version_info[:2]]
 
 

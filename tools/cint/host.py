@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,7 @@ def probe_accel(qemu: Path, accel: str, cpu: str, limit_s: float = PROBE_LIMIT_S
             "-drive", f"file={paths.in_option(Path(image.name))},format=raw,if=ide,snapshot=on",
         ]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                                  check=False, timeout=limit_s, stdin=subprocess.DEVNULL)
+            done = ask.run(command, errors="replace", timeout=limit_s, stdin=subprocess.DEVNULL)
             works, reason = _judge(done.returncode, done.stderr)
         except subprocess.TimeoutExpired:
             works, reason = False, f"a guest of a few instructions did not run in {limit_s:.0f} s"

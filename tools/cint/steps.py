@@ -20,10 +20,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
-from cint import paths, ui
+from cint import ask, paths, ui
 from cint.errors import CintError
 
 #: Turns a line of output into what to show, or None to leave the display alone.
@@ -107,13 +106,8 @@ class Step:
         self._progress.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.__exit__(kind, value, trace)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._progress.__exit__(kind)
         took = ui.duration(self._progress.elapsed())
         if kind is None:
             self.write(f"cint: took {took}, {_children_cpu_s() - self._cpu_before_s:.1f} s of CPU")
@@ -239,21 +233,14 @@ class Stamp:
     def __init__(self, name: str) -> None:
         self.path = paths.STAMPS / f"{name}.json"
 
-    def _load(self) -> dict[str, Any]:
-        try:
-            loaded = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return loaded if isinstance(loaded, dict) else {}
-
     def current(self, inputs: Mapping[str, Any], *outputs: Path) -> bool:
         """Whether the step was finished with these inputs and its outputs are still there."""
-        same = self._load().get("inputs") == json.loads(json.dumps(inputs))
+        same = ask.json_of(self.path).get("inputs") == json.loads(json.dumps(inputs))
         return same and all(output.exists() for output in outputs)
 
     def facts(self) -> dict[str, Any]:
         """What the step recorded about its result."""
-        facts = self._load().get("facts")
+        facts = ask.json_of(self.path).get("facts")
         return facts if isinstance(facts, dict) else {}
 
     def write(self, inputs: Mapping[str, Any], **facts: Any) -> None:

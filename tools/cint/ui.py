@@ -10,7 +10,6 @@ import shutil
 import sys
 import threading
 import time
-from types import TracebackType
 
 #: Without a terminal a progress line is printed this often (seconds).
 PLAIN_INTERVAL_S = 15.0
@@ -201,12 +200,7 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
         with _LOCK:

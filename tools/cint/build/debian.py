@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import packages, sources
 from cint.errors import UsageError
 
@@ -121,9 +121,7 @@ def archive(root: Root, what: str) -> Path:
 
 
 def _check_known(step: steps.Step, root: Root, what: str) -> None:
-    done = subprocess.run(
-        ["apt-cache", *sources.apt_options(root.release, "deb"), "pkgnames"],
-        capture_output=True, text=True, check=False)
+    done = ask.run(["apt-cache", *sources.apt_options(root.release, "deb"), "pkgnames"])
     if done.returncode or not done.stdout:
         raise step.fail(f"apt-cache does not list the packages of {root.release}: "
                         f"{steps.meaningful_error(done.stderr.splitlines())}")
@@ -148,11 +146,10 @@ def command(release: str, wanted: Sequence[str], target: Path, *more: str) -> li
 
 def _cost(step: steps.Step, root: Root, what: str) -> str:
     """What apt-get would fetch and fill for an empty system, in words."""
-    done = subprocess.run(
-        ["apt-get", *sources.apt_options(root.release, "deb"),
-         "-o", "Dir::State::status=/dev/null", "install", "--assume-no",
-         "--no-install-recommends", "?essential", *root.names],
-        capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    done = ask.run(["apt-get", *sources.apt_options(root.release, "deb"),
+                    "-o", "Dir::State::status=/dev/null", "install", "--assume-no",
+                    "--no-install-recommends", "?essential", *root.names],
+                   env={**os.environ, "LC_ALL": "C"})
     step.write(done.stdout + done.stderr)
     unmet = _UNMET.findall(done.stdout)
     if unmet:

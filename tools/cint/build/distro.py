@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import image, sources
 
 #: The kernel that the package linux-image-amd64 stands for, else the smaller one for
@@ -89,8 +89,7 @@ def _parts(fields: dict[str, str]) -> list[tuple[str, str]]:
 def _list(step: steps.Step, release: str) -> list[sources.Candidate]:
     """What the index of `release` offers, in the order to try."""
     apt_cache = ["apt-cache", *sources.apt_options(release, "deb")]
-    names = subprocess.run([*apt_cache, "pkgnames", "linux-image-"], capture_output=True,
-                           text=True, check=False).stdout.split()
+    names = ask.run([*apt_cache, "pkgnames", "linux-image-"]).stdout.split()
     wanted = sorted(name for name in names if _KERNEL_NAME.fullmatch(name))
     step.write(f"kernels in {release}: {' '.join(wanted) or 'none'}")
     if not wanted:
@@ -102,8 +101,7 @@ def _list(step: steps.Step, release: str) -> list[sources.Candidate]:
 
 
 def _show(apt_cache: list[str], names: list[str]) -> str:
-    return subprocess.run([*apt_cache, "show", *names], capture_output=True, text=True,
-                          check=False).stdout
+    return ask.run([*apt_cache, "show", *names]).stdout
 
 
 def order(listed: Iterable[sources.Candidate]) -> list[sources.Candidate]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-from cint import paths
+from cint import ask, paths
 from cint.build import hints
 from cint.errors import CintError
 
@@ -87,8 +86,7 @@ def make_deb(directory: Path) -> Path:
             (control / script).chmod(0o755)
         root.chmod(0o755)
         target = directory / f"{NAME}-dkms_{version()}_all.deb"
-        done = subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, target],
-                              capture_output=True, text=True, check=False)
+        done = ask.run(["dpkg-deb", "--root-owner-group", "-b", root, target])
     if done.returncode:
         raise CintError(f"dpkg-deb: {done.stderr.strip()}")
     return target

@@ -4,11 +4,10 @@
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import packages
 from cint.errors import CintError
 
@@ -99,8 +98,7 @@ def replay_command() -> list[str]:
     """The compiler's call that makes cint-replay from its few files, without meson."""
     pkg_config = ["pkg-config", "--cflags", "--libs", "glib-2.0"]
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
-    flags = subprocess.run(pkg_config, capture_output=True, text=True, check=False) \
-        if compiler and shutil.which(pkg_config[0]) else None
+    flags = ask.run(pkg_config) if compiler and shutil.which(pkg_config[0]) else None
     if compiler is None or flags is None or flags.returncode:
         raise CintError("cint-replay needs a C compiler, pkg-config and GLib's headers",
                         hint=packages.install_command(packages.NEEDS["replay"]))

@@ -3,13 +3,12 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import steps
+from cint import ask, steps
 from cint.errors import CintError
 
 #: A repository of another user's is read all the same: nothing of it is executed.
@@ -39,9 +38,8 @@ class Repository:
 
         Raises :class:`GitError` with git's own words.
         """
-        done = subprocess.run(["git", "-C", self.directory, *words], capture_output=True,
-                              text=True, errors="replace", check=False, input=given,
-                              env={**os.environ, **_SETTINGS, **(env or {})})
+        done = ask.run(["git", "-C", self.directory, *words], errors="replace", input=given,
+                       env={**os.environ, **_SETTINGS, **(env or {})})
         if done.returncode:
             why = steps.meaningful_error([*done.stderr.splitlines(), *done.stdout.splitlines()])
             problem = GitError(f"git {words[0]}: {why}")

@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import distro, image, sources
 
 #: The module's name and, with .ko, its file.
@@ -57,8 +56,7 @@ def parse_compiler(depends: str) -> str:
 
 
 def _cache(step: steps.Step, release: str, *words: str) -> str:
-    done = subprocess.run(["apt-cache", *sources.apt_options(release, "deb"), *words],
-                          capture_output=True, text=True, check=False)
+    done = ask.run(["apt-cache", *sources.apt_options(release, "deb"), *words])
     step.write(done.stderr)
     return done.stdout
 
@@ -92,9 +90,8 @@ def _candidate(step: steps.Step, kernel: sources.Candidate) -> tuple[sources.Can
     common, kbuild = common_names(kernel.package.removeprefix("linux-image-"))
     compiler = parse_compiler(shown)
     asked = [f"{common}={kernel.version}", f"{kbuild}={kernel.version}", compiler, *_TOOLS]
-    done = subprocess.run(["apt-get", *sources.apt_options(kernel.release, "deb"), "-s",
-                           "--no-install-recommends", "install", *asked],
-                          capture_output=True, text=True, check=False)
+    done = ask.run(["apt-get", *sources.apt_options(kernel.release, "deb"), "-s",
+                    "--no-install-recommends", "install", *asked])
     step.write(done.stdout + done.stderr)
     names = [own, *parse_installed(done.stdout)]
     files = parse_files(_cache(step, kernel.release, "show", *names))

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import nvme_cli, patches, sources
 
 _COMPILER = {"CC": "ccache gcc"}
@@ -60,8 +60,7 @@ def complaint(job_text: str) -> str | None:
 
 
 def _ask_fio(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(_FIO), *words], capture_output=True, text=True, errors="replace",
-                          timeout=60, check=False)
+    return ask.run([str(_FIO), *words], errors="replace", timeout=60)
 
 
 def _engine_complaint(job_text: str) -> str | None:
@@ -83,8 +82,7 @@ def complaint_of_rules(rules: Path) -> str | None:
     """
     if not _PRELOAD[1].exists():
         return None
-    done = subprocess.run([str(_PRELOAD[1]), "--check", str(rules)], capture_output=True,
-                          text=True, errors="replace", timeout=60, check=False)
+    done = ask.run([str(_PRELOAD[1]), "--check", str(rules)], errors="replace", timeout=60)
     said = done.stderr.strip().removeprefix(f"{_PRELOAD[1].name}: ")
     return None if done.returncode == 0 else said or f"{rules}: exit code {done.returncode}"
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import __version__, paths, steps, ui
+from cint import __version__, ask, paths, steps, ui
 from cint.build import qemu
 from cint.errors import CintError, UsageError
 
@@ -191,8 +191,7 @@ def remove(prefix: Path) -> list[str]:
 def has_device(program: Path) -> str | None:
     """Why a QEMU does not offer `-device nvme,cint=on`; None if it does."""
     try:
-        done = subprocess.run([program, "-device", "nvme,help"], capture_output=True, text=True,
-                              check=False, timeout=30)
+        done = ask.run([program, "-device", "nvme,help"], timeout=30)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return f"it does not run: {problem}"
     if done.returncode:

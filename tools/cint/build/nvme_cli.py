@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import engine, patches, sources
 
 #: What this nvme-cli is built against; a later library has other functions.
@@ -29,8 +28,7 @@ def program() -> Path | None:
 
 def _libnvme() -> tuple[int, ...] | None:
     """The version of libnvme's headers here."""
-    done = subprocess.run(["pkg-config", "--modversion", "libnvme"], capture_output=True,
-                          text=True, check=False)
+    done = ask.run(["pkg-config", "--modversion", "libnvme"])
     found = re.match(r"(\d+)\.(\d+)", done.stdout)
     return (int(found[1]), int(found[2])) if found else None
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from cint import steps, ui
+from cint import ask, steps, ui
 from cint.errors import CintError
 
 _COMPILER = ("gcc", "libc6-dev", "pkg-config")
@@ -84,10 +84,7 @@ def missing(wanted: Sequence[str] = PACKAGES) -> list[str]:
     """Those of the list that are not installed; asks dpkg's database only."""
     if not shutil.which("dpkg-query"):
         return list(wanted)
-    done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *wanted],
-        capture_output=True, text=True, check=False,
-    )
+    done = ask.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *wanted])
     installed = {words[-1] for words in map(str.split, done.stdout.splitlines())
                  if words and words[0] == "ii"}
     return [name for name in wanted if name not in installed]
@@ -157,9 +154,8 @@ def parse_cost(text: str) -> str:
 
 def _download(names: Sequence[str]) -> str:
     """What installing would cost; empty while the package lists do not know the packages."""
-    done = subprocess.run(["apt-get", "install", "--assume-no", "--no-install-recommends", *names],
-                          capture_output=True, text=True, check=False,
-                          env={**os.environ, "LC_ALL": "C"})
+    done = ask.run(["apt-get", "install", "--assume-no", "--no-install-recommends", *names],
+                   env={**os.environ, "LC_ALL": "C"})
     return parse_cost(done.stdout)
 
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import paths, steps
+from cint import ask, paths, steps
 from cint.build import git
 from cint.errors import CintError
 
@@ -125,10 +125,7 @@ def from_upstream(series: Iterable[Path]) -> list[Path]:
 
 
 def _load_index(tree: Tree) -> dict[str, bool]:
-    try:
-        return {str(k): bool(v) for k, v in json.loads(tree.index.read_text("utf-8")).items()}
-    except (OSError, ValueError):
-        return {}
+    return {str(name): bool(there) for name, there in ask.json_of(tree.index).items()}
 
 
 def _pristine(tree: Tree, name: str, index: dict[str, bool]) -> Path:

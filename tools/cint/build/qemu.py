@@ -16,7 +16,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from cint import paths, steps
+from cint import ask, paths, steps
 from cint.build import patches, sources, trees
 
 #: The features the device, the guests and the tests use, and no others: builds in
@@ -183,8 +183,7 @@ def qtest_programs(build_dir: Path | None = None) -> list[Path]:
 def version(binary: Path) -> str:
     """What `qemu-system-x86_64 --version` says, or the reason why it does not run."""
     try:
-        done = subprocess.run([binary, "--version"], capture_output=True, text=True,
-                              check=False, timeout=20)
+        done = ask.run([binary, "--version"], timeout=20)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return f"does not run: {problem}"
     return done.stdout.splitlines()[0] if done.stdout else done.stderr.strip()

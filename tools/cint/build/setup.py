@@ -4,12 +4,11 @@
 import argparse
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cint import bootstrap, host, paths, steps, ui
+from cint import ask, bootstrap, host, paths, steps, ui
 from cint.build import distro, engine, hints, image, linux, packages, qemu
 from cint.errors import CintError, UsageError
 
@@ -140,8 +139,7 @@ def disk_use() -> str:
     """What build/ and the cache take now."""
     used = {}
     for path in (paths.BUILD, paths.CACHE):
-        done = subprocess.run(["du", "-s", "-B1", path], capture_output=True, text=True,
-                              check=False)
+        done = ask.run(["du", "-s", "-B1", path])
         used[path] = int(done.stdout.split()[0]) if done.stdout else 0
     return ", ".join(f"{ui.size(size)} in {paths.display(path)}" for path, size in used.items())
 

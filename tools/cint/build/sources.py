@@ -13,13 +13,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.build import pinned
 from cint.errors import CintError
 
@@ -151,10 +150,8 @@ def find_mirror() -> Mirror:
     if not shutil.which("apt-get"):
         raise CintError("no apt-get, so there is no package mirror to take the sources from",
                         hint=hint)
-    done = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)", "Identifier: Packages"],
-        capture_output=True, text=True, check=False,
-    )
+    done = ask.run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)",
+                    "Identifier: Packages"])
     mirror = parse_targets(done.stdout)
     if mirror is None:
         raise CintError("apt's configuration names no mirror of Debian 12 or 13", hint=hint)
@@ -248,10 +245,7 @@ def order_candidates(package: Package, listed: list[Candidate]) -> list[Candidat
 
 def list_candidates(step: steps.Step, package: Package, release: str) -> list[Candidate]:
     """What the index of `release` offers for `package`, in the order to try."""
-    done = subprocess.run(
-        ["apt-cache", *apt_options(release), "showsrc", "--only-source", package.name],
-        capture_output=True, text=True, check=False,
-    )
+    done = ask.run(["apt-cache", *apt_options(release), "showsrc", "--only-source", package.name])
     step.write(f"{package.name} in {release}: {done.stderr.strip() or 'listed'}")
     return order_candidates(package, parse_sources(done.stdout, release))
 

@@ -19,7 +19,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from cint import paths
@@ -150,8 +149,7 @@ class Streams:
     def __enter__(self) -> Streams:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         for listener in self._listeners:
             listener.close()
         shutil.rmtree(self._directory, ignore_errors=True)

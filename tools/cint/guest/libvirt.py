@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cint import paths, units
+from cint import ask, paths, units
 from cint.device import words
 from cint.device.properties import Value, join_properties
 from cint.errors import CintError, UsageError
@@ -92,8 +92,7 @@ def parse_version(text: str) -> tuple[int, ...] | None:
 def installed_version() -> tuple[int, ...] | None:
     """The version of the installed virsh; None without one."""
     try:
-        done = subprocess.run(["virsh", "--version"], capture_output=True, text=True, check=False,
-                              timeout=20)
+        done = ask.run(["virsh", "--version"], timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return parse_version(done.stdout)
@@ -564,7 +563,6 @@ def unknown_machine(text: str, emulator: Path) -> str | None:
     """The domain's machine type, if the emulator has none of that name."""
     kind = _parse(text).find("os/type")
     wanted = kind.get("machine") if kind is not None else None
-    done = subprocess.run([emulator, "-machine", "help"], capture_output=True, text=True,
-                          check=False)
+    done = ask.run([emulator, "-machine", "help"])
     known = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
     return wanted if wanted and done.returncode == 0 and wanted not in known else None

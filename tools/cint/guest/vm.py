@@ -21,9 +21,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
-from cint import paths, ui, units
+from cint import ask, paths, ui, units
 from cint.device import scale
 from cint.device.properties import Value, join_properties
 from cint.errors import EXIT_TIMEOUT, CintError, UsageError
@@ -231,8 +230,7 @@ def check_trace(patterns: Sequence[str], qemu: Path = paths.QEMU) -> None:
     """Refuse patterns that no trace event of QEMU has, once that is built."""
     if not patterns or not qemu.exists():
         return
-    done = subprocess.run([str(qemu), "-trace", "help"], capture_output=True, text=True,
-                          check=False, timeout=60)
+    done = ask.run([str(qemu), "-trace", "help"], timeout=60)
     known = done.stdout.split()
     for pattern in patterns:
         for name in TRACE_WORDS.get(pattern, (pattern,)):
@@ -460,8 +458,7 @@ class Vm:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _start_despite_race(self) -> None:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from cint import paths
+from cint import ask, paths
 from cint.errors import CintError
 
 DIRECTORY = paths.ROOT / "docs/images/timelines"
@@ -134,8 +133,7 @@ class Completion:
 
 def replay(program: Path, policy: str, load: str) -> list[Interrupt]:
     """The interrupts under a policy, drain and max-hold off as in the papers' figures."""
-    done = subprocess.run([program, "--json", "--extras", "papers", "--policy", policy],
-                          input=load, text=True, capture_output=True, check=False)
+    done = ask.run([program, "--json", "--extras", "papers", "--policy", policy], input=load)
     if done.returncode:
         raise CintError(f"cint-replay: {done.stderr.strip()}")
     found = [json.loads(line) for line in done.stdout.splitlines()]

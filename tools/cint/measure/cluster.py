@@ -20,12 +20,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import distributed
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.errors import CintError, UsageError
 from cint.measure import plan, runner
 from cint.measure.plan import Places, RunOutcome, RunPlan
@@ -69,8 +68,7 @@ def keep(content: str, role: str, packed: bytes) -> None:
 def examine(qemu: Path) -> None:
     """Raise :class:`CintError` where QEMU does not run."""
     try:
-        done = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False,
-                              timeout=EXAMINE_S)
+        done = ask.run([qemu, "--version"], timeout=EXAMINE_S)
     except (OSError, subprocess.TimeoutExpired) as err:
         raise CintError(f"it cannot run QEMU: {err}") from None
     if done.returncode:
@@ -190,8 +188,7 @@ class Cluster:
                 self._client.retire_workers([refused.address], close_workers=True)
         ui.info(f"{len(workers)} workers at {self.address}")
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is not None:
                 self.executor.shutdown(wait=False, cancel_futures=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from cint import bootstrap
@@ -28,8 +27,7 @@ class Where(Protocol):
 
     def __enter__(self) -> Where: ...
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
 
 def elsewhere(address: str, runs: Sequence[RunPlan], places: Places) -> Where:

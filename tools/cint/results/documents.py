@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, cast
 
-from cint import host, paths, steps
+from cint import ask, host, paths, steps
 from cint.device import logpage
 from cint.errors import CintError, UsageError
 from cint.guest import engines
@@ -89,7 +89,7 @@ def point_latest(directory: Path) -> None:
 
 def _output(argv: Sequence[str]) -> str | None:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+        done = ask.run(argv, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 and done.stdout.strip() else None
@@ -108,11 +108,8 @@ def qemu_version(qemu: Path = paths.QEMU) -> str:
 
 def image_versions(initramfs: Path) -> dict[str, object]:
     """What a guest image says about itself: its programs' versions and its checksum."""
-    try:
-        manifest = json.loads(initramfs.with_name(paths.MANIFEST.name).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(manifest, dict):
+    manifest = ask.json_of(initramfs.with_name(paths.MANIFEST.name))
+    if not manifest:
         return {}
     image = manifest.get("image")
     return {**manifest.get("versions", {}),

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
-from cint import paths
+from cint import ask, paths
 from cint.errors import CintError
 from cint.measure import records
 from cint.results import documents
@@ -72,11 +72,7 @@ def _claim(path: Path, said: Mapping[str, object]) -> Unfinished | None:
 
 def _said(path: Path) -> dict[str, object]:
     """What an unfinished directory says it is."""
-    try:
-        said = json.loads((path / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}
+    return ask.json_of(path / MARK)
 
 
 def begin(out: Path | None, kind: str, command: str, identity: str) -> tuple[Unfinished, bool]:

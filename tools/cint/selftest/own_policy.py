@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import paths
+from cint import ask, paths
 from cint.build import engine
 
 DOC = paths.ROOT / "docs/own-policy.md"
@@ -53,8 +53,7 @@ def add(tree: Path) -> None:
 def run(tree: Path, *words: str | Path, seconds: float = 900) -> subprocess.CompletedProcess[str]:
     """A command in the copy."""
     env = {**os.environ, **engine.env(), "CCACHE_BASEDIR": str(tree), "CC": "ccache gcc"}
-    return subprocess.run(words, cwd=tree, env=env, text=True, capture_output=True,
-                          timeout=seconds, check=False)
+    return ask.run(words, cwd=tree, env=env, timeout=seconds)
 
 
 def verb(tree: Path, *words: str, code: str = _VERB,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cint import paths, steps
+from cint import ask, paths, steps
 from cint.errors import CintError
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -312,7 +312,7 @@ def list_pytest(directory: Path, marker: str = "") -> list[str]:
     argv = [str(paths.VENV / "bin/python"), "-m", "pytest", "--collect-only", "-q",
             "-p", "no:cacheprovider", "-c", str(paths.TOOLS / "pyproject.toml"),
             "--rootdir", str(paths.ROOT), str(directory), *(["-m", marker] if marker else [])]
-    done = subprocess.run(argv, cwd=paths.ROOT, capture_output=True, text=True, check=False)
+    done = ask.run(argv, cwd=paths.ROOT)
     return [f"{Path(path).stem}::{rest}" for path, mark, rest
             in (line.partition("::") for line in done.stdout.splitlines()) if mark]
 

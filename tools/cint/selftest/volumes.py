@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cint import paths, steps, ui
+from cint import ask, paths, steps, ui
 from cint.selftest import runner
 from cint.selftest.runner import Command, Result
 
@@ -92,14 +92,8 @@ class _Passed:
         self._path = volume.kept
         self._of = {"files": [steps.hash_file(path) for path in files], "seed": seed,
                     "inputs": volume.inputs, "slice": volume.slice}
-        self.names: set[str] = set(self._load())
-
-    def _load(self) -> list[str]:
-        try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return []
-        return kept["passed"] if kept["of"] == self._of else []
+        kept = ask.json_of(self._path)
+        self.names: set[str] = set(kept["passed"] if kept.get("of") == self._of else ())
 
     def add(self, name: str) -> None:
         """One more has passed."""

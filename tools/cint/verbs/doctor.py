@@ -6,13 +6,12 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cint import __version__, host, paths, steps, ui
+from cint import __version__, ask, host, paths, steps, ui
 from cint.build import packages, setup, sources
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError
 
@@ -96,8 +95,8 @@ def _mirror() -> Finding:
 def _ccache() -> Finding:
     if not shutil.which("ccache"):
         return Finding("ccache", "note", "not installed", "./cint build installs it")
-    done = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=False,
-                          env={"CCACHE_DIR": str(paths.CCACHE), "PATH": "/usr/bin:/bin"})
+    done = ask.run(["ccache", "--print-stats"],
+                   env={"CCACHE_DIR": str(paths.CCACHE), "PATH": "/usr/bin:/bin"})
     stats = dict(line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
     size = int(stats.get("cache_size_kibibyte", "0")) * 1024
     hits = int(stats.get("direct_cache_hit", "0")) + int(stats.get("preprocessed_cache_hit", "0"))
@@ -122,11 +121,7 @@ def _accelerator(accel: host.Accel) -> Finding:
 
 def versions() -> dict[str, str | None]:
     """What is built, from which version; None when it is not built."""
-    manifest: dict[str, Any] = {}
-    try:
-        manifest = json.loads(paths.MANIFEST.read_text("utf-8"))
-    except (OSError, ValueError):
-        pass  # the image is not built
+    manifest = ask.json_of(paths.MANIFEST)  # empty where the image is not built
     qemu, linux = steps.Stamp("qemu").facts(), steps.Stamp("linux").facts()
     built: dict[str, str | None] = {
         "cint": __version__,

@@ -6,13 +6,12 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cint import paths, ui, units
+from cint import ask, paths, ui, units
 from cint.device import properties
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.figures import (
@@ -226,8 +225,7 @@ def _show(entry: document.Entry) -> None:
 def _commit() -> str:
     """The commit that the runs are of: pages and declarations of figures decide no run."""
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(paths.ROOT), *words], capture_output=True,
-                              text=True, check=False)
+        done = ask.run(["git", "-C", str(paths.ROOT), *words])
         return done.stdout.strip()
 
     changed = git("status", "--porcelain", "--", ".", *(f":!{path}" for path in _NO_RUN))

@@ -8,11 +8,10 @@ import gzip
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cint import ui
+from cint import ask, ui
 from cint.build import dkms, hints
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 
@@ -107,7 +106,7 @@ def _dkms(*words: str) -> None:
 
 
 def _run(argv: Sequence[str]) -> None:
-    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    done = ask.run(argv)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise CintError(f"{argv[0]} {argv[1]}: {said[-1] if said else done.returncode}",
