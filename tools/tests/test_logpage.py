@@ -34,7 +34,7 @@ def test_what_the_guest_answered() -> None:
     price = one.price_ns
     assert price is not None
     assert list(price) == pytest.approx([880, 360])
-    assert one.since(one) == logpage.Answers() and logpage.Answers().price_ns is None
+    assert logpage.since(one, one) == logpage.Answers() and logpage.Answers().price_ns is None
 
 
 def test_no_queue_yet() -> None:

@@ -12,7 +12,8 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from cint.device import abi, words
 from cint.errors import CintError
@@ -102,10 +103,6 @@ class Answers:
     cqes_cqes: int = 0
     ns_cqes: int = 0
 
-    def since(self, earlier: Answers) -> Answers:
-        """What came after `earlier`."""
-        return Answers(*(a - b for a, b in zip(astuple(self), astuple(earlier), strict=True)))
-
     @property
     def price_ns(self) -> tuple[float, float] | None:
         """What an interrupt takes by itself and for each CQE, by least squares, in ns.
@@ -165,6 +162,18 @@ class SubmissionQueue:
 
 
 @dataclass(frozen=True)
+class Traffic:
+    """What went through the queues of a class of I/O."""
+
+    commands: int = 0
+    bytes: int = 0
+    #: From the doorbell to the fetch.
+    wait: Hist = field(default_factory=Hist)
+    cqes: int = 0
+    interrupts: int = 0
+
+
+@dataclass(frozen=True)
 class Totals:
     """Sums over the I/O completion queues."""
 
@@ -182,24 +191,34 @@ class Totals:
     #: Interrupts that were put off and needed no more, and CQEs that none had told of.
     avoided: int = 0
     untold: int = 0
+    #: By class of I/O, where the guest has queues for each.
+    classes: Mapping[str, Traffic] = field(default_factory=dict)
+
+    @property
+    def mean_hold_ns(self) -> float | None:
+        """Mean time from a completion's post to its interrupt."""
+        return self.hold_sum_ns / self.hold_count if self.hold_count else None
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """What went through the queues of a class of I/O."""
+Counted = TypeVar("Counted", Answers, Totals)
 
-    commands: int = 0
-    bytes: int = 0
-    #: From the doorbell to the fetch.
-    wait: Hist = field(default_factory=Hist)
-    cqes: int = 0
-    interrupts: int = 0
 
-    def since(self, earlier: Traffic) -> Traffic:
-        """What came after `earlier`."""
-        return Traffic(self.commands - earlier.commands, self.bytes - earlier.bytes,
-                       self.wait.since(earlier.wait), self.cqes - earlier.cqes,
-                       self.interrupts - earlier.interrupts)
+def since(now: Counted, earlier: Counted) -> Counted:
+    """What was counted after `earlier`; of counts by name those that changed."""
+    found: Counted = _less(now, earlier)
+    return found
+
+
+def _less(now: Any, earlier: Any) -> Any:
+    if isinstance(now, int):
+        return now - earlier
+    if isinstance(now, Hist):
+        return now.since(earlier)
+    if isinstance(now, Mapping):
+        rest = {name: _less(one, earlier.get(name, type(one)())) for name, one in now.items()}
+        return {name: one for name, one in rest.items() if one != 0}
+    return type(now)(**{one.name: _less(getattr(now, one.name), getattr(earlier, one.name))
+                        for one in fields(now)})
 
 
 #: QPRIO of the queues for I/O of the realtime class; all others of theirs are lower.
@@ -240,7 +259,8 @@ class LogPage:
             _added(r.reasons for r in queues), _added(r.hints for r in queues),
             _added(r.sources for r in queues),
             functools.reduce(Hist.plus, (r.post_to_head for r in queues), Hist()),
-            sum(r.counters["avoided"] for r in queues), sum(r.counters["untold"] for r in queues))
+            sum(r.counters["avoided"] for r in queues), sum(r.counters["untold"] for r in queues),
+            self.by_class())
 
     def by_class(self) -> dict[str, Traffic]:
         """By class of I/O, `l` and `t`; empty of a driver that has no queues for each of them."""

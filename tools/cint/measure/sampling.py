@@ -27,29 +27,8 @@ from cint.measure.window import Window, window
 USER_HZ = 100
 
 
-@dataclass(frozen=True)
-class DeviceDelta:
-    """What the device counted during one sample (I/O queues only)."""
-
-    cqes: int
-    interrupts: int
-    hold_sum_ns: int
-    hold_count: int
-    lateness: logpage.Hist = field(default_factory=logpage.Hist)
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    urgent_interrupts: int = 0
-    hints: Mapping[str, int] = field(default_factory=dict)
-    sources: Mapping[str, int] = field(default_factory=dict)
-    post_to_head: logpage.Hist = field(default_factory=logpage.Hist)
-    avoided: int = 0
-    untold: int = 0
-    #: By class of I/O, where the guest has queues for each.
-    classes: Mapping[str, logpage.Traffic] = field(default_factory=dict)
-
-    @property
-    def mean_hold_ns(self) -> float | None:
-        """Mean time from a completion's post to its interrupt, guest ns."""
-        return self.hold_sum_ns / self.hold_count if self.hold_count else None
+#: What the device counted during one sample (I/O queues only).
+DeviceDelta = logpage.Totals
 
 
 @dataclass(frozen=True)
@@ -130,28 +109,7 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
     """The difference of two log pages (None: the device has none)."""
     if before is None or after is None:
         return None
-    first, last = logpage.decode(before), logpage.decode(after)
-    then = first.by_class()
-    return dataclasses.replace(
-        _since(first.total(), last.total()),
-        classes={name: traffic.since(then.get(name, logpage.Traffic()))
-                 for name, traffic in last.by_class().items()})
-
-
-def _since(first: logpage.Totals, last: logpage.Totals) -> DeviceDelta:
-    """What was counted between the two."""
-    def more(now: Mapping[str, int], then: Mapping[str, int]) -> dict[str, int]:
-        return {n: count - then.get(n, 0) for n, count in now.items() if count != then.get(n, 0)}
-
-    return DeviceDelta(last.cqes - first.cqes, last.interrupts - first.interrupts,
-                       last.hold_sum_ns - first.hold_sum_ns,
-                       last.hold_count - first.hold_count,
-                       last.lateness.since(first.lateness),
-                       more(last.reasons, first.reasons),
-                       last.urgent_interrupts - first.urgent_interrupts,
-                       more(last.hints, first.hints), more(last.sources, first.sources),
-                       last.post_to_head.since(first.post_to_head),
-                       last.avoided - first.avoided, last.untold - first.untold)
+    return logpage.since(logpage.decode(after).total(), logpage.decode(before).total())
 
 
 def samples(policy: str, workload: str, repeat: int, message: agent.Message,
@@ -228,8 +186,8 @@ def _by_user(one: Sample, counts: engines.Counts | None, vcpus: int) -> Sample:
     """The sample of a process that drove the controller itself, which counts from its start."""
     if counts is None:
         return one
-    device = (_since(logpage.Totals(), logpage.decode(counts.page).total()) if counts.page
-              else None)
+    device = (dataclasses.replace(logpage.decode(counts.page).total(), classes={})
+              if counts.page else None)
     share = counts.cpu_share if vcpus == 1 else None
     return dataclasses.replace(one, guest_interrupts=counts.interrupts, device=device,
                                block_ios=None,
@@ -430,7 +388,7 @@ def rows(samples: Sequence[Sample], k: float, latency_job: str | None, split: bo
     """
     first = samples[0]
     speaks = latency_job if latency_job in first.jobs else None
-    last = samples[-1].device or DeviceDelta(0, 0, 0, 0)
+    last = samples[-1].device or DeviceDelta()
     jobs = list(first.jobs) if split and len(first.jobs) > 1 else []
     result = [_row(samples, k, job, speaks) for job in (None, *jobs)]
     result[0] = dataclasses.replace(result[0], reasons=last.reasons, hints=last.hints,

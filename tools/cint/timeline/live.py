@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cint.device import logpage
 from cint.device.logpage import Answers
 
 Stats = Mapping[str, Any]
@@ -84,7 +85,7 @@ def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) ->
         more("cqes") / seconds if seconds else 0.0, more("irqs") / seconds if seconds else 0.0,
         more("cqes") / more("irqs") if more("irqs") else None,
         hold[0] / hold[1] / 1e3 if hold[1] else None,
-        *_prices(_answers(now).since(_answers(before))),
+        *_prices(logpage.since(_answers(now), _answers(before))),
         dict(sorted(((n, c) for n, c in reasons.items() if c), key=lambda one: -one[1])),
         now["inflight"], now["pending"], now["delta-ns"], now["thr"],
         (now["ratio-up"], now["ratio-skip"]), now["storm-ewma-ns"], more("storm-held"),
