@@ -252,6 +252,22 @@ class Stamp:
         self.path.unlink(missing_ok=True)
 
 
+def once(name: str, title: str, inputs: Mapping[str, Any], outputs: Sequence[Path],
+         make: Callable[[Step], Mapping[str, Any] | None]) -> bool:
+    """Run a step, unless it was finished with these inputs; whether there was something to do.
+
+    ``make`` does it, and returns facts about the result if there are any.
+    """
+    stamp = Stamp(name)
+    if stamp.current(inputs, *outputs):
+        return False
+    stamp.remove()
+    with step(name, title) as under_way:
+        facts = make(under_way)
+    stamp.write(inputs, **(facts or {}))
+    return True
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A name beside `path` for a file or link that takes its place when the block ends.

@@ -106,11 +106,8 @@ def _show(apt_cache: list[str], names: list[str]) -> str:
 
 def order(listed: Iterable[sources.Candidate]) -> list[sources.Candidate]:
     """Kernels in the order to try: the usual one before the cloud one, then as sources are."""
-    cloud: list[sources.Candidate] = []
-    usual: list[sources.Candidate] = []
-    for candidate in listed:
-        (cloud if "-cloud-" in candidate.package else usual).append(candidate)
-    return [*sources.order_candidates(KERNEL, usual), *sources.order_candidates(KERNEL, cloud)]
+    return sorted(sources.order_candidates(KERNEL, list(listed)),
+                  key=lambda candidate: "-cloud-" in candidate.package)
 
 
 def _download(step: steps.Step, candidate: sources.Candidate) -> bool:

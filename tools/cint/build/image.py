@@ -91,18 +91,17 @@ def _build_fio(jobs: int, source: sources.Source) -> bool:
     recipe = paths.IMAGES / "build-fio.sh"
     inputs = {"source": source.version,
               "recipe": steps.hash_files([recipe, *(paths.IMAGES / "fio").glob("*.[ch]")])}
-    stamp = steps.Stamp("fio")
-    if stamp.current(inputs, _FIO, paths.FIO_BUILD / "config-host.mak"):
-        return False
-    stamp.remove()
-    with steps.step("fio", f"Build fio for the guest ({source.version})") as step:
+
+    def make(step: steps.Step) -> dict[str, str]:
         shutil.rmtree(paths.FIO_BUILD, ignore_errors=True)
         paths.GUEST.mkdir(parents=True, exist_ok=True)
         step.run(["sh", recipe, source.tree, paths.FIO_BUILD, _FIO, f"-j{jobs}"],
                  env={**steps.ccache_env(), **_COMPILER},
                  parse=steps.counter(r".*gcc.* -c ", 180))
-    stamp.write(inputs, version=source.version)
-    return True
+        return {"version": source.version}
+
+    return steps.once("fio", f"Build fio for the guest ({source.version})", inputs,
+                      [_FIO, paths.FIO_BUILD / "config-host.mak"], make)
 
 
 def _build_own(name: str, title: str, recipe_name: str, *words: str | Path,
@@ -117,15 +116,12 @@ def _build_own(name: str, title: str, recipe_name: str, *words: str | Path,
     if out in (_CINTIO, _FIO_USER, _KVSTORE):
         parts += sorted(paths.USERSPACE.glob("*.[ch]"))
     inputs = {"parts": steps.hash_files([recipe, *parts]), **({"of": of} if of else {})}
-    stamp = steps.Stamp(name)
-    if stamp.current(inputs, out):
-        return False
-    stamp.remove()
-    with steps.step(name, title) as step:
+
+    def make(step: steps.Step) -> None:
         paths.GUEST.mkdir(parents=True, exist_ok=True)
         step.run(["sh", recipe, *words, out], env={**steps.ccache_env(), **_COMPILER})
-    stamp.write(inputs)
-    return True
+
+    return steps.once(name, title, inputs, [out], make)
 
 
 def _build_steerd() -> bool:
@@ -220,20 +216,17 @@ def _pack(name: str, title: str, out: Path, modules: Path | None = None, *, fio:
         "parts": steps.hash_files([fio, _AGENT, *tools, recipe, *more, *own]),
         "taken": [_identity(path) for path in _TAKEN],
     }
-    stamp = steps.Stamp(name)
-    if stamp.current(inputs, out, out.with_name(paths.MANIFEST.name)):
-        return False
-    stamp.remove()
-    with steps.step(name, title) as step:
-        words: list[str | Path] = ["--modules", modules] if modules else []
-        for tool in tools:
-            words += ["--tool", tool]
-        if nvme:
-            words += ["--nvme", nvme]
-        if library:
-            words += ["--library", library, "--shared-fio"]
+    words: list[str | Path] = ["--modules", modules] if modules else []
+    for tool in tools:
+        words += ["--tool", tool]
+    if nvme:
+        words += ["--nvme", nvme]
+    if library:
+        words += ["--library", library, "--shared-fio"]
+
+    def make(step: steps.Step) -> None:
         step.run([paths.VENV / "bin/python", recipe, "--fio", fio, "--agent", _AGENT,
                   *words, "--out", out])
         step.summary(ui.size(out.stat().st_size))
-    stamp.write(inputs)
-    return True
+
+    return steps.once(name, title, inputs, [out, out.with_name(paths.MANIFEST.name)], make)

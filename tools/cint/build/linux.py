@@ -194,15 +194,13 @@ def _build_plain(jobs: int, kernel: Kernel) -> bool:
     source = sources.unpack(sources.LINUX)
     inputs = {"source": source.version, "config": steps.hash_files(kernel.fragments),
               "identity": _IDENTITY}
-    stamp = steps.Stamp(kernel.name)
-    if stamp.current(inputs, kernel.image):
-        return False
-    stamp.remove()
-    with steps.step(kernel.name, f"Build {kernel.what} (Linux {source.version})") as step:
+
+    def make(step: steps.Step) -> None:
         tree = trees.prepare_unpatched(sources.LINUX, paths.LINUX_PLAIN_SRC)
         _make_image(step, kernel, tree, jobs)
-    stamp.write(inputs)
-    return True
+
+    return steps.once(kernel.name, f"Build {kernel.what} (Linux {source.version})", inputs,
+                      [kernel.image], make)
 
 
 def _make_image(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int) -> str:

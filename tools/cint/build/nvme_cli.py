@@ -57,12 +57,11 @@ def build() -> bool:
     source = sources.unpack(sources.NVME_CLI)
     series = patches.read_series(paths.NVME_PATCHES)
     inputs = {"source": source.version, "patches": steps.hash_files(series)}
-    stamp = steps.Stamp("nvme-cli")
-    if stamp.current(inputs, OUT):
-        return False
-    stamp.remove()
-    with steps.step("nvme-cli", f"Build nvme-cli for the guest ({source.version})") as step:
+
+    def make(step: steps.Step) -> dict[str, str]:
         paths.GUEST.mkdir(parents=True, exist_ok=True)
         _compile(step, source.tree, paths.NVME_BUILD)
-    stamp.write(inputs, version=source.version)
-    return True
+        return {"version": source.version}
+
+    return steps.once("nvme-cli", f"Build nvme-cli for the guest ({source.version})", inputs,
+                      [OUT], make)

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cint import ask, paths, steps
@@ -131,22 +131,19 @@ def _ninja(step: steps.Step, build_dir: Path, jobs: int, *targets: str) -> None:
              env=_env(), parse=steps.ninja_progress)
 
 
-def _base_inputs(tree: patches.Tree) -> dict[str, object]:
+def _base_inputs(tree: patches.Tree, options: Sequence[str] = CONFIGURE) -> dict[str, object]:
     """What the configured build directory and the stock binary are made from."""
-    return {"source": tree.label, "root": str(tree.root), "configure": list(CONFIGURE)}
+    return {"source": tree.label, "root": str(tree.root), "configure": list(options)}
 
 
-def _configure_once(tree: patches.Tree) -> None:
-    """The build directory, configured for this tree."""
-    inputs = _base_inputs(tree)
-    stamp = steps.Stamp("qemu-configure")
-    if not stamp.current(inputs, paths.QEMU_BUILD / "build.ninja"):
-        stamp.remove()
-        steps.Stamp("qemu").remove()
-        with steps.step("qemu-configure", f"Configure {tree.label}") as step:
-            _configure(step, tree.root, paths.QEMU_BUILD, *CONFIGURE)
-        stamp.write(inputs)
-    _link_firmware(paths.QEMU_BUILD)
+def _configure_once(name: str, tree: patches.Tree, build_dir: Path = paths.QEMU_BUILD,
+                    options: Sequence[str] = CONFIGURE, title: str = "") -> None:
+    """A build directory, configured for this tree."""
+    steps.once(name, title or f"Configure {tree.label}", _base_inputs(tree, options),
+               [build_dir / "build.ninja"],
+               lambda step: _configure(step, tree.root, build_dir, *options))
+    if options == CONFIGURE:  # guests boot from this directory, and QEMU's own tests do
+        _link_firmware(build_dir)
 
 
 def build_stock(own: Path | None, jobs: int) -> bool:
@@ -160,7 +157,7 @@ def build_stock(own: Path | None, jobs: int) -> bool:
     steps.Stamp("qemu").remove()
     patches.remove_overlay(tree)
     patches.apply_series(tree, [])
-    _configure_once(tree)
+    _configure_once("qemu-configure", tree)
     with steps.step("qemu-stock", "Build QEMU as it is (stock)") as step:
         _ninja(step, paths.QEMU_BUILD, jobs, "qemu-system-x86_64")
         steps.copy_atomic(paths.QEMU, paths.QEMU_STOCK)
@@ -230,7 +227,7 @@ def _build_series(tree: patches.Tree, directory: Path, jobs: int) -> bool:
     steps.Stamp("qemu").remove()
     patches.remove_overlay(tree)
     patches.apply_series(tree, series)
-    _configure_once(tree)
+    _configure_once("qemu-configure", tree)
     targets = (paths.QEMU.name, *UPSTREAM_TESTS[directory.name])
     with steps.step(f"qemu-upstream-{directory.name}",
                     f"Build QEMU with the series {directory.name} alone") as step:
@@ -267,8 +264,7 @@ def _bench_series() -> Iterator[tuple[Path, list[Path]]]:
 def _build_bench_stock(tree: patches.Tree, jobs: int) -> None:
     """Configure, and build and keep the binaries without our device."""
     load = patches.read_series(paths.QEMU_BENCH_PATCHES)
-    base = {"source": tree.label, "root": str(tree.root), "configure": list(MEASURED)}
-    fresh, built = steps.Stamp("qemu-bench-configure"), paths.QEMU_BENCH_BUILD / "build.ninja"
+    base, built = _base_inputs(tree, MEASURED), paths.QEMU_BENCH_BUILD / "build.ninja"
     for binary, series in _bench_series():
         inputs = {**base, "patches": steps.hash_files([*series, *load]),
                   "load": steps.hash_files(patches.load_map().values())}
@@ -279,11 +275,8 @@ def _build_bench_stock(tree: patches.Tree, jobs: int) -> None:
         patches.remove_overlay(tree)
         patches.apply_overlay(tree, patches.load_map())
         patches.apply_series(tree, [*series, *load])
-        if not fresh.current(base, built):
-            fresh.remove()
-            with steps.step("qemu-bench-configure", "Configure the builds to measure") as step:
-                _configure(step, tree.root, paths.QEMU_BENCH_BUILD, *MEASURED)
-            fresh.write(base)
+        _configure_once("qemu-bench-configure", tree, paths.QEMU_BENCH_BUILD, MEASURED,
+                        "Configure the builds to measure")
         with steps.step(f"bench-{binary.name}", f"Build {binary.name} to measure") as step:
             _ninja(step, paths.QEMU_BENCH_BUILD, jobs, "qemu-system-x86_64")
             steps.copy_atomic(paths.BENCH_CINT, binary)
@@ -324,17 +317,13 @@ def build_installable(own: Path | None, jobs: int) -> bool:
     From the same tree as the QEMU that is measured, in a directory of its own.
     """
     tree, changed = _device_tree(own)
-    base = {**_base_inputs(tree), "configure": list(INSTALLED)}
-    inputs = {**base, **_device_inputs()}
-    stamp, configured = steps.Stamp("qemu-install"), steps.Stamp("qemu-install-configure")
+    inputs = {**_base_inputs(tree, INSTALLED), **_device_inputs()}
+    stamp = steps.Stamp("qemu-install")
     if not changed and stamp.current(inputs, paths.QEMU_INSTALL / paths.QEMU.name):
         return False
     stamp.remove()
-    if not configured.current(base, paths.QEMU_INSTALL / "build.ninja"):
-        configured.remove()
-        with steps.step("qemu-install-configure", "Configure QEMU to install") as step:
-            _configure(step, tree.root, paths.QEMU_INSTALL, *INSTALLED)
-        configured.write(base)
+    _configure_once("qemu-install-configure", tree, paths.QEMU_INSTALL, INSTALLED,
+                    "Configure QEMU to install")
     with steps.step("qemu-install", f"Build QEMU to install ({tree.label})") as step:
         _ninja(step, paths.QEMU_INSTALL, jobs, *_installed_files(paths.QEMU_INSTALL))
     stamp.write(inputs, version=version(paths.QEMU_INSTALL / paths.QEMU.name), source=tree.label)
@@ -363,14 +352,7 @@ def _device_inputs() -> dict[str, object]:
 
 def build_port(tree: patches.Tree, build_dir: Path, name: str, jobs: int) -> None:
     """Build another version's tree, which is patched, with its tests; as the one measured is."""
-    configured = steps.Stamp(f"qemu-port-{name}")
-    inputs = {"root": str(tree.root), "label": tree.label, "configure": list(CONFIGURE)}
-    if not configured.current(inputs, build_dir / "build.ninja"):
-        configured.remove()
-        with steps.step("qemu-port-configure", f"Configure {tree.label}") as step:
-            _configure(step, tree.root, build_dir, *CONFIGURE)
-        configured.write(inputs)
-    _link_firmware(build_dir)
+    _configure_once(f"qemu-port-{name}", tree, build_dir)
     with steps.step("qemu-port", f"Build {tree.label}") as step:
         _build_all(step, build_dir, jobs)
 
@@ -381,7 +363,7 @@ def build(own: Path | None, jobs: int) -> bool:
     An edit of a file of ours needs only the compiler: the files are linked into the tree.
     """
     tree, changed = _device_tree(own)
-    _configure_once(tree)
+    _configure_once("qemu-configure", tree)
     inputs = {**_base_inputs(tree), **_device_inputs()}
     stamp = steps.Stamp("qemu")
     done = not changed and stamp.current(inputs, paths.QEMU, paths.QOS_TEST)
