@@ -92,10 +92,13 @@ def count(low: int, high: int, what: str) -> Callable[[str], int]:
     return lambda text: parse_count(text, what, low, high)
 
 
-def each_once(text: str, parse: Callable[[str], OneOf], option: str) -> list[OneOf]:
-    """Words separated by commas, each parsed; what is given twice is refused."""
-    found = [parse(word.strip()) for word in text.split(",")]
-    for one in found:
-        if found.count(one) > 1:
-            raise UsageError(f"{option}: '{one.name}' is given twice")
-    return found
+def each_once(parse: Callable[[str], OneOf], option: str) -> Callable[[str], list[OneOf]]:
+    """A parser for argparse: words separated by commas; what is given twice is refused."""
+    def parse_all(text: str) -> list[OneOf]:
+        found = [parse(word.strip()) for word in text.split(",")]
+        for one in found:
+            if found.count(one) > 1:
+                raise UsageError(f"{option}: '{one.name}' is given twice")
+        return found
+
+    return parse_all

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cint import units
 from cint.errors import UsageError
 from cint.measure import workloads
 from cint.measure.workloads import Timing
@@ -68,7 +69,7 @@ def test_times_are_scaled() -> None:
 @pytest.mark.parametrize("text", ["foo", "sync,sync", "", "sync,,async"])
 def test_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        workloads.parse_workloads(text)
+        units.each_once(workloads.parse, "--workload")(text)
 
 
 OWN = """\

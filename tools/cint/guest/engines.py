@@ -93,11 +93,6 @@ def parse(text: str) -> Engine:
     return Engine(text, mode, int(ns))
 
 
-def parse_list(text: str) -> list[Engine]:
-    """Several engines, separated by commas, each once."""
-    return units.each_once(text, parse, "--engine")
-
-
 @dataclass(frozen=True)
 class Counts:
     """What fio's engine ``cintio`` says at its end.

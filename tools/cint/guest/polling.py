@@ -89,8 +89,3 @@ def parse(text: str) -> Polling:
         raise UsageError(f"--polling {text}: there is no such mode"
                          f"{units.suggestion(word, (OFF, *MODES))}; valid: {VALID}")
     return Polling(word)
-
-
-def parse_list(text: str) -> list[Polling]:
-    """Several modes, separated by commas, each once."""
-    return units.each_once(text, parse, "--polling")

@@ -54,11 +54,6 @@ def parse(text: str) -> Steering:
     return Steering(text)
 
 
-def parse_list(text: str) -> list[Steering]:
-    """Several modes, separated by commas, each once."""
-    return units.each_once(text, parse, "--steering")
-
-
 def check_split(policy: properties.Policy, mode: Steering) -> None:
     """Refuse two policies where there is one queue."""
     if policy.latency and not mode.steers:

@@ -109,22 +109,8 @@ def _row(one: Advice) -> str:
             f"| [{one.figure}](figures.md#{one.figure}) |")
 
 
-def _table(advice: tuple[Advice, ...]) -> str:
+def table(advice: tuple[Advice, ...]) -> str:
+    """The advice with what the stored runs say of it."""
     head = ("| load | medium | type | reads a second | latency of who waits | interrupts a second "
             "| CPU | measured in |")
     return "\n".join([head, "|---" * 8 + "|", *map(_row, advice)]) + "\n"
-
-
-def with_hints() -> str:
-    """What to take where the guest gives hints."""
-    return _table(HINTS)
-
-
-def without_hints() -> str:
-    """What to take where it gives none."""
-    return _table(NO_HINTS)
-
-
-def polled() -> str:
-    """Where to poll instead."""
-    return _table(POLLED)

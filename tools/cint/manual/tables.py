@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cint import paths
@@ -32,10 +33,12 @@ class Table:
 
 TABLES = (
     Table("user-guide.md", "by whatever verb needs it.\n", reference.verbs),
-    Table("compare.md", "as `./cint compare --help` is.\n", lambda: reference.options("compare")),
-    Table("choose.md", "with [a file of rules](preload.md).\n", choice.with_hints),
-    Table("choose.md", "the device sees a guest without hints.)\n", choice.without_hints),
-    Table("choose.md", "## Do not interrupt at all\n", choice.polled),
+    Table("compare.md", "as `./cint compare --help` is.\n", partial(reference.options, "compare")),
+    Table("choose.md", "with [a file of rules](preload.md).\n",
+          partial(choice.table, choice.HINTS)),
+    Table("choose.md", "the device sees a guest without hints.)\n",
+          partial(choice.table, choice.NO_HINTS)),
+    Table("choose.md", "## Do not interrupt at all\n", partial(choice.table, choice.POLLED)),
     Table("interface.md", "### The parameters of the policies\n", params.as_markdown),
     Table("interface.md", "### The media profiles\n", properties.media_as_markdown),
     Table("interface.md", "**D0h, the configuration of a completion queue.**",

@@ -17,17 +17,11 @@ from cint.measure.arms import Arm
 from cint.measure.plan import Places, RunOutcome, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
-from cint.measure.workloads import Timing
-
-
-def timing_for(settings: Settings, repeat: int) -> Timing:
-    """The times of a job, and the seed of this repeat."""
-    return replace(settings.timing, seed=settings.seed + repeat)
 
 
 def rounds_for(settings: Settings, repeat: int = 0) -> boots.Rounds:
     """What one guest does of its jobs: each once, named by the repeat."""
-    return {repeat: timing_for(settings, repeat)}
+    return {repeat: replace(settings.timing, seed=settings.seed + repeat)}
 
 
 @dataclass(frozen=True)

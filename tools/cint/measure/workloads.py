@@ -238,18 +238,13 @@ BUILT_IN: dict[str, Workload] = {w.name: w for w in (
 )}
 
 
-def parse_workloads(text: str) -> list[Workload]:
-    """Parse ``sync,async``; raise :class:`UsageError` naming what is valid."""
-    chosen: list[Workload] = []
-    for name in (n.strip() for n in text.split(",")):
-        if name not in BUILT_IN:
-            raise UsageError(f"unknown workload '{name}'{units.suggestion(name, BUILT_IN)}; "
-                             f"valid: {', '.join(BUILT_IN)}, "
-                             "or --job JOB or --fio JOBFILE for your own")
-        if BUILT_IN[name] in chosen:
-            raise UsageError(f"--workload: '{name}' is given twice")
-        chosen.append(BUILT_IN[name])
-    return chosen
+def parse(name: str) -> Workload:
+    """One of them; :class:`UsageError` names what is valid."""
+    if name not in BUILT_IN:
+        raise UsageError(f"unknown workload '{name}'{units.suggestion(name, BUILT_IN)}; "
+                         f"valid: {', '.join(BUILT_IN)}, "
+                         "or --job JOB or --fio JOBFILE for your own")
+    return BUILT_IN[name]
 
 
 # ---- a person's own job file -------------------------------------------

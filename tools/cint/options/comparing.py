@@ -74,8 +74,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                  "100 us and shows those that are best in a workload (by=iops, latency or "
                  "interrupts)")
     add = parser.add_argument
-    add("--workload", metavar="LIST", type=workloads.parse_workloads, default=[],
-        help=f"of {', '.join(workloads.BUILT_IN)} (default: {workloads.DEFAULT_WORKLOADS})")
+    add("--workload", metavar="LIST", type=units.each_once(workloads.parse, "--workload"),
+        default=[], help=f"of {', '.join(workloads.BUILT_IN)} "
+                         f"(default: {workloads.DEFAULT_WORKLOADS})")
     add("--fio", metavar="JOBFILE", type=Path, action="append", default=[],
         help="your own fio job file instead; ${DEVICE} in it is the namespace; may be repeated")
     add("--job", metavar="JOB", action="append", default=[], help=workloads.JOB_HELP)
@@ -94,15 +95,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
              "the device, which then infers them under cint. With --guest distro: off (default), "
              "module (docs/hints-module.md). With either preload:FILE, by rules "
              "(docs/preload.md). Several, but for our kernel's off, are rows of each policy")
-    add("--polling", metavar="LIST", type=polling.parse_list, default=polling.OFF,
+    add("--polling", metavar="LIST", type=units.each_once(polling.parse, "--polling"),
+        default=polling.OFF,
         help=f"how threads that wait for their reads poll for them, each with each policy: "
              f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
              "rows then")
-    add("--engine", metavar="LIST", type=engines.parse_list, default=engines.KERNEL,
+    add("--engine", metavar="LIST", type=units.each_once(engines.parse, "--engine"),
+        default=engines.KERNEL,
         help=f"who drives the controller, each with each policy: {engines.VALID} (default: "
              f"{engines.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
              "pointer beside the default ones")
-    add("--steering", metavar="LIST", type=steering.parse_list, default=steering.OFF,
+    add("--steering", metavar="LIST", type=units.each_once(steering.parse, "--steering"),
+        default=steering.OFF,
         help=f"queues for I/O of the realtime class, and what is moved between CPUs, each with "
              f"each policy: {steering.VALID} (default: {steering.OFF}); see docs/blk-switch.md")
     add("--vcpus", metavar="N", type=units.count(1, MAX_VCPUS, "--vcpus"), default=1,
@@ -281,8 +285,8 @@ def _workloads(args: argparse.Namespace, arms: Sequence[Arm], timing: Timing) ->
     if args.app is not None:
         _check_app(args)
         return [workloads.of_app(apps.load(args.app))]
-    chosen = [*args.workload] or ([] if args.fio or args.job else workloads.parse_workloads(
-        workloads.DEFAULT_WORKLOADS))
+    chosen = [*args.workload] or ([] if args.fio or args.job else [
+        workloads.BUILT_IN[name] for name in workloads.DEFAULT_WORKLOADS.split(",")])
     for path in args.fio:
         own = workloads.load_job_file(path)
         chosen.append(workloads.lasting(own, args.runtime)
