@@ -276,17 +276,14 @@ def refresh_one(series: Series, tree: Path, named_base: str | None) -> None:
     _check_clean(tree)
     base = find_base(series, tree, named_base)
     commits = check_base(series, tree, base)
-    target = Path(tempfile.mkdtemp(prefix="cint-patches-"))
-    try:
-        made = _format(tree, base, target)
+    with tempfile.TemporaryDirectory(prefix="cint-patches-") as target:
+        made = _format(tree, base, Path(target))
         if len(made) != len(commits):
             raise CintError(f"{tree}: {len(commits)} commits since {base} gave {len(made)} patches",
                             hint="a commit without changes cannot be a patch")
         version = version_at(series, tree, base)
         remarks = _with_base(_remarks(series.directory), series.package.title, version)
         new, changed, gone = _install(made, series.directory, remarks)
-    finally:
-        shutil.rmtree(target, ignore_errors=True)
     ui.info(f"{paths.display(series.directory)}: {len(made)} patches since {base}: "
             f"{new} new, {changed} changed, {gone} gone")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths, units
@@ -125,8 +125,7 @@ class Workload:
     ``latency_job`` names the job whose latency speaks for the workload (None:
     all jobs together); ``split`` asks for a table row for each job.
     ``marked`` is the job file for guests whose kernel takes hints, where it is
-    another one (see :func:`for_guest`).  ``scaled`` lists what was changed in
-    a person's own job file.
+    another one (see :func:`for_guest`).
     """
 
     name: str
@@ -135,7 +134,6 @@ class Workload:
     latency_job: str | None = None
     split: bool = False
     own: bool = False
-    scaled: tuple[str, ...] = field(default=())
     marked: str | None = None
     #: Whether it is counted at the edges of its jobs, for which fio starts a script.
     edges: bool = False

@@ -112,26 +112,28 @@ def _add_sweep(parser: argparse.ArgumentParser) -> None:
                             f"{', '.join(sweep.QUANTILES)} (default: 99)")
 
 
-def program_args(args: argparse.Namespace) -> list[str]:
-    """The options for cint-replay, but for policies and the file."""
-    words = ["--extras", args.extras, "--cpu-scale", f"{_scale_of(args):g}"]
+def _is_trace(args: argparse.Namespace) -> bool:
+    """Whether the file is a log of QEMU's, or is made to be one."""
+    return args.from_trace or args.format is not None
+
+
+def program_args(args: argparse.Namespace, file: str | None, policies: Sequence[str],
+                 **other: str | bool) -> list[str]:
+    """The words for cint-replay; ``other`` are options in place of those typed."""
+    typed = {**vars(args), "from_trace": _is_trace(args), **other}
+    words = ["--extras", args.extras, "--cpu-scale", f"{_scale_of(args, file):g}"]
     for text in args.set:
         words += ["--set", text]
     for name in ("cq_size", "reap", "record", "cq", "irqs", "optimal", "hints", "threads"):
-        value = getattr(args, name)
-        if value is not None:
-            words += [f"--{name.replace('_', '-')}", value]
+        if typed[name] is not None:
+            words += [f"--{name.replace('_', '-')}", typed[name]]
     for name in ("from_trace", "guest_time", "json", "bench"):
-        if getattr(args, name):
+        if typed[name]:
             words.append(f"--{name.replace('_', '-')}")
-    return words
-
-
-def _file(args: argparse.Namespace) -> list[str]:
-    """The file, which is no option of the program, whatever it is called."""
-    if not args.file:
-        return []
-    return [f"./{args.file}" if args.file.startswith("-") and args.file != "-" else args.file]
+    words += [word for name in policies for word in ("--policy", name)]
+    # It is no option of the program, whatever it is called.
+    is_option = file is not None and file.startswith("-") and file != "-"
+    return [*words, *([f"./{file}" if is_option else file] if file else [])]
 
 
 def _call(words: Sequence[str], *, capture: bool) -> "subprocess.CompletedProcess[str]":
@@ -143,11 +145,11 @@ def _call(words: Sequence[str], *, capture: bool) -> "subprocess.CompletedProces
     return done
 
 
-def _scale_of(args: argparse.Namespace) -> float:
+def _scale_of(args: argparse.Namespace, file: str | None) -> float:
     """--cpu-scale, or the one that the log was made at."""
     if args.cpu_scale is not None:
         return float(args.cpu_scale)
-    return documents.scale_of_log(Path(args.file)) if args.from_trace and args.file else 1.0
+    return documents.scale_of_log(Path(file)) if _is_trace(args) and file else 1.0
 
 
 def policies_for(args: argparse.Namespace) -> list[properties.Policy]:
@@ -155,12 +157,8 @@ def policies_for(args: argparse.Namespace) -> list[properties.Policy]:
     return properties.parse_replayed(args.policy or DEFAULT_POLICY)
 
 
-def _policies(names: Sequence[str]) -> list[str]:
-    return [word for name in names for word in ("--policy", name)]
-
-
-def _sweep(args: argparse.Namespace) -> int:
-    policies = policies_for(args)
+def _sweep(args: argparse.Namespace, file: str | None,
+           policies: Sequence[properties.Policy]) -> int:
     if len(policies) > 1:
         raise UsageError(f"--sweep takes one --policy, not {len(policies)}")
     if args.bench or args.guest_time:
@@ -168,22 +166,19 @@ def _sweep(args: argparse.Namespace) -> int:
         raise UsageError(f"--sweep and --{other} do not go together")
     base = policies[0].name
     properties.parse_policy(sweep.arm(base, args.sweep[0]))
-    args.json, args.irqs = True, "off"
-    words = [*program_args(args), *_policies([sweep.arm(base, point) for point in args.sweep]),
-             *_file(args)]
-    done = _call(words, capture=True)
+    points = [sweep.arm(base, point) for point in args.sweep]
+    done = _call(program_args(args, file, points, json=True, irqs="off"), capture=True)
     if done.returncode:
         return done.returncode
     result = sweep.evaluate(base, args.sweep, args.quantile,
                             json.loads(done.stdout.splitlines()[-1])["summary"])
-    grid.draw(result, args.file or "standard input", args.plot)
+    grid.draw(result, file or "standard input", args.plot)
     ui.info(f"heat maps: {paths.display(args.plot)}")
-    return grid.report(result, as_json=args.as_json)
+    return grid.report(result, as_json=args.json)
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Which of the options go together; sets `from_trace` and `file`, the one that is read."""
-    args.from_trace = args.from_trace or args.format is not None
+    """Refuse what does not go together."""
     imported = args.format in importers.FORMATS
     given = [name for name in ("device", "latency", "depth", "save") if getattr(args, name)]
     if given and not imported:
@@ -193,16 +188,15 @@ def _check_files(args: argparse.Namespace) -> None:
     if len(args.files) > 1 and args.format != "fio-lat":
         raise UsageError(f"one FILE, not {len(args.files)} (only --from fio-lat takes several, one "
                          "a job)")
-    args.file = args.files[0] if args.files else None
     if args.sweep:
         plots.check_name("--plot", args.plot)
 
 
 @contextmanager
-def _imported(args: argparse.Namespace) -> Iterator[None]:
-    """Have `file` be a log made of the record, where it is one of another tool."""
+def _file(args: argparse.Namespace) -> Iterator[str | None]:
+    """The file that is read: of a record of another tool, a log that is made of it."""
     if args.format not in importers.FORMATS:
-        yield
+        yield args.files[0] if args.files else None
         return
     found = importers.read(args.format, [Path(name) for name in args.files],
                            importers.Choice(args.device, args.latency, args.depth))
@@ -212,8 +206,7 @@ def _imported(args: argparse.Namespace) -> Iterator[None]:
         made = args.save or Path(place) / "log"
         with made.open("w", encoding="utf-8") as stream:
             log.write(found.requests, stream)
-        args.file = str(made)
-        yield
+        yield str(made)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -223,13 +216,8 @@ def run(args: argparse.Namespace) -> int:
     if args.sweep:
         bootstrap.ensure("plots")
     engine.build_replay()
-    with _imported(args):
-        return _replay(args, policies)
-
-
-def _replay(args: argparse.Namespace, policies: Sequence[properties.Policy]) -> int:
-    if args.sweep:
-        args.as_json = args.json
-        return _sweep(args)
-    words = [*program_args(args), *_policies([policy.name for policy in policies]), *_file(args)]
-    return max(_call(words, capture=False).returncode, EXIT_OK)
+    with _file(args) as file:
+        if args.sweep:
+            return _sweep(args, file, policies)
+        words = program_args(args, file, [policy.name for policy in policies])
+        return max(_call(words, capture=False).returncode, EXIT_OK)
