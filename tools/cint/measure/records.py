@@ -10,7 +10,7 @@ not have is NotRequired.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from cint.device import scale
 
@@ -227,11 +227,6 @@ class Row(TypedDict):
                                     "from an interrupt's deadline to the interrupt, reported us, "
                                     "all repeats (count, mean_us, p50_us, p99_us, max_us); "
                                     "empty: no deadline passed; percentiles are upper bounds"]]
-
-
-def metrics_of(row: Row) -> Mapping[str, Value]:
-    """The metrics of a row, by name."""
-    return cast(Mapping[str, Value], row)
 
 
 class Window(TypedDict):

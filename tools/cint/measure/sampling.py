@@ -268,13 +268,7 @@ class Row:
 
     def as_dict(self) -> records.Row:
         """The row as results.json has it."""
-        row: records.Row = {
-            "policy": self.policy, "workload": self.workload, "job": self.job,
-            "spread": self.spread, "ratios": dict(self.ratios), "reasons": dict(self.reasons),
-            "lateness": dict(self.lateness), "hints": dict(self.hints),
-            "range": dict(self.range), "repeats": self.repeats, "window_s": self.window_s,
-            "even": self.even, "engine": self.engine, "beyond": dict(self.beyond),
-            "classes": dict(self.classes)}
+        row = {name: getattr(self, name) for name in SAME}
         if self.said:
             row["said"] = {name: {"value": one.value, "unit": one.unit,
                                   "ratio": self.said_ratios.get(name)}
@@ -293,6 +287,11 @@ class Row:
         """(largest - smallest) / median of a metric's repeats."""
         ends, middle = self.range.get(metric), self.values.get(metric)
         return (ends[1] - ends[0]) / middle if ends and middle else None
+
+
+#: The fields of a row that results.json has as they are.
+SAME = tuple(one.name for one in dataclasses.fields(Row)
+             if one.name not in {"values", "said", "said_ratios", "agreement"})
 
 
 def _median(values: Sequence[float | None]) -> float | None:

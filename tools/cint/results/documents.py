@@ -17,12 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from cint import ask, host, paths, steps
 from cint.device import logpage
 from cint.errors import CintError, UsageError
-from cint.guest import engines
 from cint.measure import apps, metrics, records, sampling
 
 SCHEMA: Literal[1] = 1
@@ -209,19 +208,17 @@ def write_csv(directory: Path, table: Iterable[sampling.Row]) -> Path:
 
 def rows_from(document: Document) -> list[sampling.Row]:
     """The rows of a results.json, for plots and comparisons of two runs."""
-    return [sampling.Row(
-        r["policy"], r["workload"], r["job"],
-        {m: records.metrics_of(r)[m] for m in metrics.NAMES},
-        spread=r["spread"], ratios=r["ratios"], reasons=r["reasons"],
-        lateness=r.get("lateness", {}), hints=r.get("hints", {}),
-        range={m: (low, high) for m, (low, high) in r.get("range", {}).items()},
-        repeats=r.get("repeats", 1), window_s=r.get("window_s"), even=r.get("even", True),
-        engine=r.get("engine", engines.KERNEL), classes=r.get("classes", {}),
-        beyond=r.get("beyond", {}), agreement=r.get("agreement"),
-        said={name: apps.Said(one["value"], one["unit"])
-              for name, one in r.get("said", {}).items()},
-        said_ratios={name: one["ratio"] for name, one in r.get("said", {}).items()})
-        for r in document["rows"]]
+    return [_row(cast(dict[str, Any], row)) for row in document["rows"]]
+
+
+def _row(found: Mapping[str, Any]) -> sampling.Row:
+    """A row of results.json; what an older one has not is as usual."""
+    said = found.get("said", {})
+    return sampling.Row(
+        values={m: found[m] for m in metrics.NAMES}, agreement=found.get("agreement"),
+        said={name: apps.Said(one["value"], one["unit"]) for name, one in said.items()},
+        said_ratios={name: one["ratio"] for name, one in said.items()},
+        **{name: found[name] for name in sampling.SAME if name in found})
 
 
 def load(path: Path) -> Document:
