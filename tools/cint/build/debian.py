@@ -121,7 +121,7 @@ def archive(root: Root, what: str) -> Path:
 
 
 def _check_known(step: steps.Step, root: Root, what: str) -> None:
-    done = ask.run(["apt-cache", *sources.apt_options(root.release, "deb"), "pkgnames"])
+    done = sources.apt_cache(root.release, "pkgnames")
     if done.returncode or not done.stdout:
         raise step.fail(f"apt-cache does not list the packages of {root.release}: "
                         f"{steps.meaningful_error(done.stderr.splitlines())}")

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint import ask, paths, steps, ui
+from cint import paths, steps, ui
 from cint.build import image, sources
 
 #: The kernel that the package linux-image-amd64 stands for, else the smaller one for
@@ -88,20 +88,15 @@ def _parts(fields: dict[str, str]) -> list[tuple[str, str]]:
 
 def _list(step: steps.Step, release: str) -> list[sources.Candidate]:
     """What the index of `release` offers, in the order to try."""
-    apt_cache = ["apt-cache", *sources.apt_options(release, "deb")]
-    names = ask.run([*apt_cache, "pkgnames", "linux-image-"]).stdout.split()
+    names = sources.apt_cache(release, "pkgnames", "linux-image-").stdout.split()
     wanted = sorted(name for name in names if _KERNEL_NAME.fullmatch(name))
     step.write(f"kernels in {release}: {' '.join(wanted) or 'none'}")
     if not wanted:
         return []
-    text = _show(apt_cache, wanted)
+    text = sources.apt_cache(release, "show", *wanted).stdout
     if parts := missing_parts(text):
-        text += "\n\n" + _show(apt_cache, parts)
+        text += "\n\n" + sources.apt_cache(release, "show", *parts).stdout
     return order(parse_packages(text, release))
-
-
-def _show(apt_cache: list[str], names: list[str]) -> str:
-    return ask.run([*apt_cache, "show", *names]).stdout
 
 
 def order(listed: Iterable[sources.Candidate]) -> list[sources.Candidate]:
@@ -239,11 +234,8 @@ def _unpack(step: steps.Step, candidate: sources.Candidate) -> tuple[str, list[s
     root = paths.DISTRO / "unpacked"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
-    directory = sources.download_directory(KERNEL, candidate.version)
-    for name, _, digest in candidate.files:
-        if steps.hash_file(directory / name) != digest:
-            shutil.rmtree(directory)
-            raise step.fail(f"damaged download: {name}", "removed; run the command again")
+    directory = sources.undamaged(step, KERNEL, candidate)
+    for name, _, _ in candidate.files:
         step.run(["dpkg-deb", "-x", directory / name, root])
     if not (root / "lib").exists():
         # Debian 13's packages have everything below usr; depmod wants it as it is installed.

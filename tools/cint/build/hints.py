@@ -56,7 +56,7 @@ def parse_compiler(depends: str) -> str:
 
 
 def _cache(step: steps.Step, release: str, *words: str) -> str:
-    done = ask.run(["apt-cache", *sources.apt_options(release, "deb"), *words])
+    done = sources.apt_cache(release, *words)
     step.write(done.stderr)
     return done.stdout
 
@@ -136,12 +136,9 @@ def _unpack(step: steps.Step, candidate: sources.Candidate) -> None:
     for name in _MERGED:
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
-    directory = sources.download_directory(HEADERS, candidate.version)
-    for number, (name, _, digest) in enumerate(candidate.files):
+    directory = sources.undamaged(step, HEADERS, candidate)
+    for number, (name, _, _) in enumerate(candidate.files):
         step.update(f"{number + 1} of {len(candidate.files)}")
-        if steps.hash_file(directory / name) != digest:
-            shutil.rmtree(directory)
-            raise step.fail(f"damaged download: {name}", "removed; run the command again")
         step.run(["sh", "-c", 'dpkg-deb --fsys-tarfile "$1" | '
                   'tar -x --keep-directory-symlink --no-same-owner -C "$2"', "sh",
                   directory / name, root])

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -200,6 +201,12 @@ def apt_options(release: str, kind: str = "deb-src") -> list[str]:
             for word in ("-o", f"{key}={value}")]
 
 
+def apt_cache(release: str, *words: str,
+              kind: str = "deb") -> "subprocess.CompletedProcess[str]":
+    """Ask the private package lists of `release`."""
+    return ask.run(["apt-cache", *apt_options(release, kind), *words])
+
+
 def update_lists(step: steps.Step, release: str, kind: str = "deb-src") -> None:
     """Fetch the private package lists of `release`."""
     root = apt_root(release, kind)
@@ -245,7 +252,7 @@ def order_candidates(package: Package, listed: list[Candidate]) -> list[Candidat
 
 def list_candidates(step: steps.Step, package: Package, release: str) -> list[Candidate]:
     """What the index of `release` offers for `package`, in the order to try."""
-    done = ask.run(["apt-cache", *apt_options(release), "showsrc", "--only-source", package.name])
+    done = apt_cache(release, "showsrc", "--only-source", package.name, kind="deb-src")
     step.write(f"{package.name} in {release}: {done.stderr.strip() or 'listed'}")
     return order_candidates(package, parse_sources(done.stdout, release))
 
@@ -402,6 +409,16 @@ def _fetch_first(step: steps.Step, package: Package) -> Candidate:
 # --- unpacking ---------------------------------------------------------------------------
 
 
+def undamaged(step: steps.Step, package: Package, candidate: Candidate) -> Path:
+    """Where a download is, whose files are what they were; one with others is removed."""
+    directory = download_directory(package, candidate.version)
+    bad = list(_mismatches(directory, candidate))
+    if bad:
+        shutil.rmtree(directory)
+        raise step.fail(f"damaged download: {', '.join(bad)}", "removed; run the command again")
+    return directory
+
+
 def unpack(package: Package) -> Source:
     """The unpacked tree of `package`, downloaded if need be."""
     stamp = steps.Stamp(f"{package.name}-source")
@@ -443,11 +460,7 @@ def unpack_to(package: Package, directory: Path) -> str:
 
 def _unpack(step: steps.Step, package: Package, candidate: Candidate) -> None:
     """Unpack beside the tree, then rename: an interrupted unpack is never taken as done."""
-    directory = download_directory(package, candidate.version)
-    bad = list(_mismatches(directory, candidate))
-    if bad:
-        shutil.rmtree(directory)
-        raise step.fail(f"damaged download: {', '.join(bad)}", "removed; run the command again")
+    directory = undamaged(step, package, candidate)
     temporary = package.tree.with_name(package.tree.name + ".unpacking")
     pristine = package.tree.with_name(package.tree.name + ".pristine")
     for path in (temporary, pristine, package.tree):

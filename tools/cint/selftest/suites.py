@@ -361,22 +361,26 @@ def _case_skipped(output: str) -> str | None:
     return found[0][2] or "the test says no more"
 
 
+def _one_case(suite: str, name: str, program: Path, case: str, env: tuple[tuple[str, str], ...],
+              build: Path = paths.QEMU_BUILD) -> Command:
+    """A case by itself: one that hangs or aborts takes no other with it."""
+    return Command(suite, name, (str(program), "--tap", "-k", "-p", case), cwd=build, env=env,
+                   limit_s=_QTEST_LIMIT_S, judge=_case_judge, skipped=_case_skipped)
+
+
+def _each_case(suite: str, program: Path, env: tuple[tuple[str, str], ...],
+               build: Path = paths.QEMU_BUILD, before: str = "") -> list[Command]:
+    """All of a program, of which those of QEMU's own are about other devices, too."""
+    return [_one_case(suite, f"{before}{program.name}{_short_case(program.name, case)}", program,
+                      case, env, build)
+            for case in _cases(program, build) if program.name != "qos-test" or "/nvme/" in case]
+
+
 def _qtest_commands(suite: str, build: Path = paths.QEMU_BUILD) -> list[Command]:
-    """Each case by itself: one that hangs or aborts takes no other with it."""
-    commands = []
-    for program in qemu.qtest_programs(build):
-        is_identity = "identity" in program.name
-        if is_identity != (suite == "identity"):
-            continue
-        for case in _cases(program, build):
-            if program.name == "qos-test" and "/nvme/" not in case:
-                continue
-            name = program.name + _short_case(program.name, case)
-            argv = (str(program), "--tap", "-k", "-p", case)
-            commands.append(Command(suite, name, argv, cwd=build, env=_qtest_env(build),
-                                    limit_s=_QTEST_LIMIT_S, judge=_case_judge,
-                                    skipped=_case_skipped))
-    return commands
+    """Those of the device, or those that compare it when it is off with the stock binary."""
+    return [command for program in qemu.qtest_programs(build)
+            if ("identity" in program.name) == (suite == "identity")
+            for command in _each_case(suite, program, _qtest_env(build), build)]
 
 
 def _short_case(program: str, case: str) -> str:
@@ -429,13 +433,9 @@ def _upstream_commands() -> list[Command]:
     for series in patches.upstream_series():
         binary, *programs = qemu.upstream_programs(series)
         env = (("QTEST_QEMU_BINARY", str(binary)),)
-        commands += [Command("upstream",
-                             f"{series.name}/{program.name}{_short_case(program.name, case)}",
-                             (str(program), "--tap", "-k", "-p", case), cwd=paths.QEMU_BUILD,
-                             env=env, limit_s=_QTEST_LIMIT_S, judge=_case_judge,
-                             skipped=_case_skipped)
-                     for program in programs for case in _cases(program)
-                     if program.name != "qos-test" or "/nvme/" in case]
+        commands += [command for program in programs
+                     for command in _each_case("upstream", program, env,
+                                               before=f"{series.name}/")]
     return [*commands, *_smc_controls()]
 
 
@@ -448,10 +448,10 @@ def _smc_controls() -> Iterator[Command]:
     binary = qemu.upstream_programs(paths.QEMU_UPSTREAM_PATCHES / "async")[0]
     program = paths.QEMU_UPSTREAM / "smc" / "smc-store-test"
     for case, judge in (("multi", _must_fail), ("single", _case_judge)):
-        yield Command("upstream", f"smc/without the series, {case}",
-                      (str(program), "--tap", "-k", "-p", f"/x86_64/smc-store/{case}/cross-page"),
-                      cwd=paths.QEMU_BUILD, env=(("QTEST_QEMU_BINARY", str(binary)),),
-                      limit_s=_QTEST_LIMIT_S, judge=judge)
+        found = _one_case("upstream", f"smc/without the series, {case}", program,
+                          f"/x86_64/smc-store/{case}/cross-page",
+                          (("QTEST_QEMU_BINARY", str(binary)),))
+        yield replace(found, judge=judge, skipped=None)
 
 
 def _must_fail(_code: int, output: str) -> str | None:
