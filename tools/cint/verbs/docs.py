@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from pathlib import Path
 
 from cint import paths
 from cint.build import engine
@@ -36,22 +38,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
                         help=f"{', '.join(TARGETS)} (default: site)")
 
 
-def _site() -> int:
-    from cint.manual import site  # noqa: PLC0415 - imports all verbs
+# Each imports what it needs when it runs: many import all verbs, or all figures.
 
-    print(paths.display(site.build()))
-    return EXIT_OK
+def _site() -> Iterable[Path]:
+    from cint.manual import site  # noqa: PLC0415
+
+    return [site.build()]
 
 
-def _man() -> int:
-    from cint.manual import man  # noqa: PLC0415 - imports all verbs
+def _man() -> Iterable[Path]:
+    from cint.manual import man  # noqa: PLC0415
 
-    print(paths.display(man.write()))
-    return EXIT_OK
+    return [man.write()]
 
 
 def _check() -> int:
-    from cint.manual import documents  # noqa: PLC0415 - imports all verbs
+    from cint.manual import documents  # noqa: PLC0415
 
     found = [text for path in documents.documents() for text in documents.problems(path)]
     for text in found:
@@ -59,45 +61,43 @@ def _check() -> int:
     return EXIT_FAILED if found else EXIT_OK
 
 
-def _wrap() -> int:
-    from cint.manual import documents, wrap  # noqa: PLC0415 - imports all verbs
+def _wrap() -> Iterable[Path]:
+    from cint.manual import documents, wrap  # noqa: PLC0415
 
-    for path in documents.documents():
-        if wrap.file(path):
-            print(paths.display(path))
-    return EXIT_OK
+    return filter(wrap.file, documents.documents())
 
 
-def _tables() -> int:
-    from cint.manual import tables  # noqa: PLC0415 - the others do without
+def _tables() -> Iterable[Path]:
+    from cint.manual import tables  # noqa: PLC0415
 
-    for path in tables.write():
-        print(paths.display(path))
-    return EXIT_OK
+    return tables.write()
 
 
-def _figures() -> int:
-    from cint import bootstrap  # noqa: PLC0415 - only drawings need the packages
-    from cint.figures import stored  # noqa: PLC0415 - imports all figures
+def _figures() -> Iterable[Path]:
+    from cint import bootstrap  # noqa: PLC0415
+    from cint.figures import stored  # noqa: PLC0415
 
     bootstrap.ensure("plots")
-    for path in stored.write(stored.in_tree()):
-        print(paths.display(path))
+    yield from stored.write(stored.in_tree())
     stored.write(stored.pages(stored.PAGES))
-    print(paths.display(stored.PAGES))
-    return EXIT_OK
+    yield stored.PAGES
 
 
-def _timelines() -> int:
-    from cint.manual import timelines  # noqa: PLC0415 - the others do without
+def _timelines() -> Iterable[Path]:
+    from cint.manual import timelines  # noqa: PLC0415
 
     engine.build_replay()
-    for path in timelines.write(paths.REPLAY_ALONE):
-        print(paths.display(path))
-    return EXIT_OK
+    return timelines.write(paths.REPLAY_ALONE)
+
+
+_MAKE = {"site": _site, "man": _man, "wrap": _wrap, "tables": _tables, "timelines": _timelines,
+         "figures": _figures}
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    return {"site": _site, "man": _man, "check": _check, "wrap": _wrap, "tables": _tables,
-            "timelines": _timelines, "figures": _figures}[args.what]()
+    if args.what == "check":
+        return _check()
+    for path in _MAKE[args.what]():
+        print(paths.display(path))
+    return EXIT_OK
