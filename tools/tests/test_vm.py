@@ -245,6 +245,6 @@ def test_kernel_options_file(tmp_path: Path) -> None:
 
 
 def test_a_serving_guest_has_a_socket(tmp_path: Path) -> None:
-    channels = vm.Channels(tmp_path, tmp_path)
+    channels = vm.Channels.of(tmp_path, tmp_path)
     assert f"socket,path={tmp_path}/agent,id=agent" in vm.channel_args(channels, serve=True)
     assert f"file,path={tmp_path}/agent.log,id=agent" in vm.channel_args(channels, serve=False)

@@ -234,9 +234,9 @@ def queue_interrupts(before: Snapshot, after: Snapshot, controller: str = "nvme0
     return total
 
 
-def all_queue_interrupts(snap: Snapshot, controller: str = "nvme0") -> int:
+def all_queue_interrupts(snap: Snapshot) -> int:
     """Interrupts of the I/O queues since the guest's start."""
-    return queue_interrupts(Snapshot(0, {}, {}, None), snap, controller)
+    return queue_interrupts(Snapshot(0, {}, {}, None), snap)
 
 
 def result_failure(message: Message) -> str | None:

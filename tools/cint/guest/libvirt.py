@@ -139,6 +139,12 @@ def _override(domain: ET.Element, device: Device, alias: str) -> None:
     _frontend(parent, alias, [*driver, *typed])
 
 
+def _devices(domain: ET.Element) -> ET.Element:
+    found = domain.find("devices")
+    assert found is not None
+    return found
+
+
 def _forget(domain: ET.Element, made: ET.Element) -> None:
     """Take out what <qemu:override> says of a disk or controller."""
     alias = made.find("alias")
@@ -306,8 +312,7 @@ def new_domain(device: Device, new: New) -> str:
         vcpus=new.vcpus, cpu="host-passthrough" if new.kvm else "maximum"))
     if new.uefi:
         _boot_by_uefi(domain)
-    devices = domain.find("devices")
-    assert devices is not None
+    devices = _devices(domain)
     devices.extend(() if new.headless else ET.fromstring(_SCREEN))
     disk = ET.SubElement(devices, "disk", type="file", device="disk")
     ET.SubElement(disk, "driver", name="qemu", type=image_format(new.disk), discard="unmap")
@@ -366,8 +371,7 @@ def change_domain(text: str, device: Device, target: str | None = None) -> Chang
 
 def _put_behind(domain: ET.Element, device: Device, disk: ET.Element) -> list[str]:
     """Put one of a domain's disks behind the device; what had to be dropped."""
-    devices = domain.find("devices")
-    assert devices is not None
+    devices = _devices(domain)
     emulator = devices.find("emulator")
     if emulator is None:
         emulator = ET.Element("emulator")
@@ -457,9 +461,7 @@ def _leave_controller(domain: ET.Element, disk: ET.Element) -> None:
     if serial is not None and disk.find("serial") is None:
         disk.append(serial)
     _forget(domain, controller)
-    devices = domain.find("devices")
-    assert devices is not None
-    devices.remove(controller)
+    _devices(domain).remove(controller)
 
 
 def _on_controller(domain: ET.Element, device: Device, disk: ET.Element) -> list[str]:
@@ -486,8 +488,8 @@ def _on_controller(domain: ET.Element, device: Device, disk: ET.Element) -> list
 
 def _new_controller(domain: ET.Element, disk: ET.Element) -> ET.Element:
     """A controller with this one disk, whose serial number is the controller's then."""
-    devices, target = domain.find("devices"), disk.find("target")
-    assert devices is not None and target is not None
+    target = disk.find("target")
+    assert target is not None
     there = _controllers(domain)
     index = next(str(number) for number in itertools.count() if str(number) not in there)
     number = _free_number(domain)
@@ -496,7 +498,7 @@ def _new_controller(domain: ET.Element, disk: ET.Element) -> ET.Element:
     kept = disk.find("serial")
     serial.text = _serial(number) if kept is None else kept.text
     ET.SubElement(controller, "alias", name=_alias(number))
-    devices.append(controller)
+    _devices(domain).append(controller)
     _drop(disk, ("serial", "address"))
     target.attrib.pop("rotation_rate", None)
     disk.attrib.pop("model", None)

@@ -264,38 +264,21 @@ def machine_args(machine: Machine, firmware: Sequence[str] = ()) -> list[str]:
 class Channels:
     """Files and sockets of one running guest."""
 
-    directory: Path
-    logs: Path
+    #: What the guest prints; QEMU's command line and what it prints; every message of the agent.
+    console: Path
+    log: Path
+    agent_log: Path
+    #: Where an agent that takes commands is connected, and QEMU's control socket.
+    socket: Path
+    qmp: Path
+    #: The file behind the fw_cfg plan.
+    plan: Path
 
-    @property
-    def console(self) -> Path:
-        """What the guest prints."""
-        return self.logs / "console.log"
-
-    @property
-    def log(self) -> Path:
-        """QEMU's command line and what it prints."""
-        return self.logs / "qemu.log"
-
-    @property
-    def agent_log(self) -> Path:
-        """Every message of the agent."""
-        return self.logs / "agent.log"
-
-    @property
-    def socket(self) -> Path:
-        """Where an agent that takes commands is connected."""
-        return self.directory / "agent"
-
-    @property
-    def qmp(self) -> Path:
-        """Control socket."""
-        return self.directory / "qmp"
-
-    @property
-    def plan(self) -> Path:
-        """The file behind the fw_cfg plan."""
-        return self.directory / "plan"
+    @classmethod
+    def of(cls, directory: Path, logs: Path) -> Channels:
+        """Sockets and plan are in one directory, what is kept in the other."""
+        return cls(logs / "console.log", logs / "qemu.log", logs / "agent.log",
+                   directory / "agent", directory / "qmp", directory / "plan")
 
 
 def plan_args(plan: Path) -> list[str]:
@@ -492,7 +475,7 @@ class Vm:
         self.logs.mkdir(parents=True, exist_ok=True)
         # Not below logs: the path of a unix socket must be short.
         self._directory = Path(tempfile.mkdtemp(prefix="cint-"))
-        channels = Channels(self._directory, self.logs)
+        channels = Channels.of(self._directory, self.logs)
         channels.plan.write_text(self.plan.to_json(), encoding="utf-8")
         for path in (channels.console, channels.agent_log):
             path.write_bytes(b"")
@@ -622,16 +605,12 @@ class Vm:
 
     # -- trouble --
 
-    def console_tail(self, count: int = CONSOLE_LINES) -> list[str]:
-        """The last lines of the guest's console."""
-        return _tail(self.logs / "console.log", count)
-
     def failure(self, message: str, code: int = 1) -> VmError:
         """An error with the last console lines as its hint."""
         if shutil.disk_usage(self.logs).free < NO_SPACE:
             return VmError(f"{message}: no space is left where its logs are: "
                            f"{paths.display(self.logs)}", code=code)
-        tail = self.console_tail()
+        tail = _tail(self.logs / "console.log", CONSOLE_LINES)
         hint = "the console is empty"
         if tail:
             hint = "last console lines:\n" + "\n".join(f"        | {line}" for line in tail)

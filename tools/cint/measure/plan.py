@@ -140,7 +140,7 @@ class RunPlan:
 
     def key(self) -> str:
         """SHA-256 (hex) of all that decides the outcome."""
-        channels = vm.Channels(Path("{run}"), Path("{logs}"))
+        channels = vm.Channels.of(Path("{run}"), Path("{logs}"))
         whole = {"version": VERSION, "protocol": agent.PROTOCOL, "files": dict(self.files),
                  "argv": [*self.argv, *vm.channel_args(channels, serve=False)],
                  "jobs": json.loads(self.jobs.to_json())}
