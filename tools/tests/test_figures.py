@@ -958,8 +958,8 @@ def test_expressions() -> None:
 
 def test_an_expression_knows_its_runs_whatever_they_are_called() -> None:
     odd = value("iops", "split:l=cint], t", "async")
-    assert (RATIO + 1).runs == {"cint", "default"}
-    assert values.least([RATIO, odd]).runs == {"cint", "default", "split:l=cint], t"}
+    assert (RATIO + 1).runs == ("cint", "default")
+    assert values.least([RATIO, odd]).runs == ("cint", "default", "split:l=cint], t")
     other = (odd / value("iops", "default", "async") * 2).of_run("split:l=cint], t", "cint")
     assert other.text == f"({RATIO.text} x 2)" and other == RATIO * 2
     # a cell of that name is another thing
@@ -1055,7 +1055,7 @@ def test_each_of_several_numbers_has_its_control() -> None:
     assert checks.judge_control(several, TWO) == checks.PASS
     assert [c.name for c in checks.singly([several, blind])] == ["r", "blind", "blind"]
     other = several.measure.of_run("cint", "default")
-    assert several.measure.runs == {"cint", "default"} and other.runs == {"default"}
+    assert several.measure.runs == ("cint", "default") and other.runs == ("default",)
 
 
 def test_a_page_shows_each_of_several_numbers(tmp_path: Path) -> None:

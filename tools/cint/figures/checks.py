@@ -59,6 +59,12 @@ def instead(run: str, other: str) -> Control:
     return Control({run: other}, text=f"{other} in place of {run}")
 
 
+def _exchanged(measure: Expr) -> Control:
+    """The control of a check of two runs that names none."""
+    one, two = measure.runs
+    return swap(one, two)
+
+
 def wrong(factor: float) -> Control:
     """The paper's value, and so the bounds, wrong by a factor."""
     return Control(factor=factor, text=f"the wanted value times {factor:g}")
@@ -137,27 +143,31 @@ def bounds_text(low: float | None, high: float | None) -> str:
 
 # ---- the kinds ------------------------------------------------------------
 
-def within(name: str, measure: Expr, low: float, high: float, control: Control,
+# Where a check is of two runs and names no control it is that these are exchanged.
+
+def within(name: str, measure: Expr, low: float, high: float, control: Control | None = None,
            **more: Any) -> Check:
     """From ``low`` to ``high``."""
-    return Check(name, measure, low, high, control, **more)
+    return Check(name, measure, low, high, control or _exchanged(measure), **more)
 
 
-def near(name: str, measure: Expr, wanted: float, rel: float, control: Control,
+def near(name: str, measure: Expr, wanted: float, rel: float, control: Control | None = None,
          **more: Any) -> Check:
     """``wanted``, which is the paper's value unless said otherwise, within a share of it."""
     more.setdefault("paper", wanted)
-    return Check(name, measure, wanted * (1 - rel), wanted * (1 + rel), control, **more)
+    return within(name, measure, wanted * (1 - rel), wanted * (1 + rel), control, **more)
 
 
-def at_least(name: str, measure: Expr, low: float, control: Control, **more: Any) -> Check:
+def at_least(name: str, measure: Expr, low: float, control: Control | None = None,
+             **more: Any) -> Check:
     """``low`` or more."""
-    return Check(name, measure, low, INFINITY, control, **more)
+    return within(name, measure, low, INFINITY, control, **more)
 
 
-def at_most(name: str, measure: Expr, high: float, control: Control, **more: Any) -> Check:
+def at_most(name: str, measure: Expr, high: float, control: Control | None = None,
+            **more: Any) -> Check:
     """``high`` or less."""
-    return Check(name, measure, -INFINITY, high, control, **more)
+    return within(name, measure, -INFINITY, high, control, **more)
 
 
 def several(name: str, cells: Sequence[Check]) -> Check:

@@ -122,4 +122,4 @@ def _of_run(value: Any, old: str, new: str) -> Any:
 
 def _runs(expression: Expr | float) -> set[str]:
     """The runs that a point is about."""
-    return expression.runs if isinstance(expression, Expr) else set()
+    return set(expression.runs) if isinstance(expression, Expr) else set()

@@ -10,7 +10,7 @@ seed. A cell is a workload, ``mixed``, or one of its jobs, ``mixed.sync``. An
 
 from __future__ import annotations
 
-import operator
+import math
 import re
 import statistics
 from abc import ABC, abstractmethod
@@ -94,6 +94,9 @@ class View:
 class Expr(ABC):
     """A number that is computed from a view: a tree of measured values."""
 
+    #: What it is computed from.
+    parts: tuple[Expr, ...] = ()
+
     @abstractmethod
     def of(self, view: View) -> float:
         """The number; :class:`CintError` where it was not measured."""
@@ -104,41 +107,44 @@ class Expr(ABC):
         """How it is computed, for a person."""
 
     @property
-    @abstractmethod
-    def parts(self) -> tuple[Expr, ...]:
-        """What it is computed from."""
-
-    @abstractmethod
-    def of_run(self, old: str, new: str) -> Expr:
-        """The same with the run ``new`` in place of ``old``."""
+    def values(self) -> list[Value]:
+        """The measured values in it, in the order of the text."""
+        return [found for part in self.parts for found in part.values]
 
     @property
-    def runs(self) -> set[str]:
-        """The runs that it is about."""
-        return {run for part in self.parts for run in part.runs}
+    def runs(self) -> tuple[str, ...]:
+        """The runs that it is about, in the same order."""
+        return tuple(dict.fromkeys(found.run for found in self.values))
 
     @property
     def percentiles(self) -> list[Value]:
         """The measured values in it that are percentiles."""
-        return [found for part in self.parts for found in part.percentiles]
+        return [found for found in self.values if found.rank is not None]
+
+    def of_run(self, old: str, new: str) -> Expr:
+        """The same with the run ``new`` in place of ``old``."""
+        return self
 
     def __add__(self, other: Expr | float) -> Expr:
-        return Op("+", self, _expr(other))
+        return Computed("+", (self, _expr(other)))
 
     def __sub__(self, other: Expr | float) -> Expr:
-        return Op("-", self, _expr(other))
+        return Computed("-", (self, _expr(other)))
 
     def __mul__(self, other: Expr | float) -> Expr:
-        return Op("x", self, _expr(other))
+        return Computed("x", (self, _expr(other)))
 
     def __truediv__(self, other: Expr | float) -> Expr:
-        return Op("/", self, _expr(other))
+        return Computed("/", (self, _expr(other)))
 
     def __radd__(self, other: float) -> Expr:
-        return Op("+", _expr(other), self)
+        return Computed("+", (_expr(other), self))
+
+    def __rsub__(self, other: float) -> Expr:
+        return Computed("-", (_expr(other), self))
 
     def __rtruediv__(self, other: float) -> Expr:
-        return Op("/", _expr(other), self)
+        return Computed("/", (_expr(other), self))
 
 
 def _divide(one: float, two: float) -> float:
@@ -164,13 +170,6 @@ class Constant(Expr):
     def text(self) -> str:
         return f"{self.number:g}"
 
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return ()
-
-    def of_run(self, old: str, new: str) -> Expr:
-        return self
-
 
 @dataclass(frozen=True)
 class Value(Expr):
@@ -188,12 +187,8 @@ class Value(Expr):
         return f"{self.name}[{self.run}, {self.cell}]"
 
     @property
-    def parts(self) -> tuple[Expr, ...]:
-        return ()
-
-    @property
-    def runs(self) -> set[str]:
-        return {self.run}
+    def values(self) -> list[Value]:
+        return [self]
 
     def of_run(self, old: str, new: str) -> Expr:
         return replace(self, run=new) if self.run == old else self
@@ -204,10 +199,6 @@ class Value(Expr):
         found = re.search(r"(?:^|_)p(\d\d)(\d*)_us$", self.name)
         return float(f"{found[1]}.{found[2] or 0}") if found else None
 
-    @property
-    def percentiles(self) -> list[Value]:
-        return [] if self.rank is None else [self]
-
     def beyond(self, data: Data) -> int:
         """How many I/Os of all seeds are beyond a percentile, on its shorter side: what it goes by.
         """
@@ -217,84 +208,53 @@ class Value(Expr):
         return int(ios * min(self.rank, 100 - self.rank) / 100 + _ROUNDED)
 
 
-_OPERATORS: Mapping[str, Callable[[float, float], float]] = {
-    "+": operator.add, "-": operator.sub, "x": operator.mul, "/": _divide}
-
-
-@dataclass(frozen=True)
-class Op(Expr):
-    """Two numbers, joined by an arithmetic sign."""
-
-    sign: str
-    one: Expr
-    two: Expr
-
-    def of(self, view: View) -> float:
-        return _OPERATORS[self.sign](self.one.of(view), self.two.of(view))
-
-    @property
-    def text(self) -> str:
-        return f"({self.one.text} {self.sign} {self.two.text})"
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return self.one, self.two
-
-    def of_run(self, old: str, new: str) -> Expr:
-        return Op(self.sign, self.one.of_run(old, new), self.two.of_run(old, new))
-
-
 def _least_step(numbers: Sequence[float]) -> float:
     return min(_divide(after, before) for before, after in pairwise(numbers))
 
 
-_FOLDS: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {
+#: How numbers are computed from others, and the words for it.
+_HOW: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {
+    "+": (sum, "({} + {})"), "-": (lambda pair: pair[0] - pair[1], "({} - {})"),
+    "x": (math.prod, "({} x {})"), "/": (lambda pair: _divide(*pair), "({} / {})"),
     "min": (min, "min({})"), "max": (max, "max({})"), "step": (_least_step, "least step of {}")}
 
 
 @dataclass(frozen=True)
-class Fold(Expr):
-    """One number of several: the smallest, the largest, the smallest ratio to the one before."""
+class Computed(Expr):
+    """A number of others: two joined by an arithmetic sign, or one of several."""
 
     how: str
-    several: tuple[Expr, ...]
+    parts: tuple[Expr, ...]
 
     def of(self, view: View) -> float:
-        return _FOLDS[self.how][0]([part.of(view) for part in self.several])
+        return _HOW[self.how][0]([part.of(view) for part in self.parts])
 
     @property
     def text(self) -> str:
-        return _FOLDS[self.how][1].format(", ".join(part.text for part in self.several))
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return self.several
+        form, texts = _HOW[self.how][1], [part.text for part in self.parts]
+        return form.format(*texts) if form.count("{}") == 2 else form.format(", ".join(texts))
 
     def of_run(self, old: str, new: str) -> Expr:
-        return Fold(self.how, tuple(part.of_run(old, new) for part in self.several))
+        return replace(self, parts=tuple(part.of_run(old, new) for part in self.parts))
 
 
 @dataclass(frozen=True)
 class Holding(Expr):
     """How many of several numbers are within the bounds of each."""
 
-    several: tuple[Expr, ...]
-    bounds: tuple[tuple[float, float], ...]
+    parts: tuple[Expr, ...]
+    bounds: tuple[tuple[float, float], ...] = ()
 
     def of(self, view: View) -> float:
         return float(sum(low <= part.of(view) <= high for part, (low, high)
-                         in zip(self.several, self.bounds, strict=True)))
+                         in zip(self.parts, self.bounds, strict=True)))
 
     @property
     def text(self) -> str:
-        return f"how many of the {len(self.several)} below are within their own bounds"
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        return self.several
+        return f"how many of the {len(self.parts)} below are within their own bounds"
 
     def of_run(self, old: str, new: str) -> Expr:
-        return Holding(tuple(part.of_run(old, new) for part in self.several), self.bounds)
+        return replace(self, parts=tuple(part.of_run(old, new) for part in self.parts))
 
 
 def constant(number: float) -> Expr:
@@ -310,6 +270,26 @@ def value(name: str, run: str, cell: str) -> Expr:
 def against(name: str, run: str, base: str, cell: str) -> Expr:
     """A measured value, as a ratio to that of another run."""
     return value(name, run, cell) / value(name, base, cell)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The values of a cell: ``of = Cell("mixed")``, and ``of("iops", "cint")`` is one of them.
+
+    ``prefix`` is what the names of its runs begin with, ``base`` the run that ratios are to.
+    """
+
+    name: str
+    prefix: str = ""
+    base: str = ""
+
+    def __call__(self, name: str, run: str) -> Expr:
+        """A value of a run."""
+        return value(name, self.prefix + run, self.name)
+
+    def ratio(self, name: str, run: str, base: str = "") -> Expr:
+        """A value of a run as a ratio to that of another, by default of the base."""
+        return self(name, run) / self(name, base or self.base)
 
 
 @dataclass(frozen=True)
@@ -342,14 +322,14 @@ def in_words(words: Words, data: Data) -> str:
 
 def least(parts: Sequence[Expr]) -> Expr:
     """The smallest of several."""
-    return Fold("min", tuple(parts))
+    return Computed("min", tuple(parts))
 
 
 def most(parts: Sequence[Expr]) -> Expr:
     """The largest of several."""
-    return Fold("max", tuple(parts))
+    return Computed("max", tuple(parts))
 
 
 def least_step(parts: Sequence[Expr]) -> Expr:
     """The smallest ratio of one to the one before it: above 1 they rise."""
-    return Fold("step", tuple(parts))
+    return Computed("step", tuple(parts))

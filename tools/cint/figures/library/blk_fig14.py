@@ -3,7 +3,7 @@
 
 
 from cint.figures import programs, reading, switched
-from cint.figures.checks import Check, Deviation, at_least, instead, swap, within
+from cint.figures.checks import Check, Deviation, at_least, instead, within
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.switched import APP, MEDIA, OFF, PAID, PRIO, TITLES
 from cint.figures.values import Expr, said, value
@@ -83,8 +83,8 @@ def lower(name: str, mode: str, threads: int) -> Check:
     off, run = PAID + OFF, PAID + mode
     what = {"mean_us": "mean", "p99_us": "p99"}[name]
     return at_least(f"per byte, {threads} L: {what} of a get, off against {mode}",
-                    of_l(name, off, threads) / of_l(name, run, threads), 5, swap(off, run),
-                    paper="more than 10", deviation=medium(threads))
+                    of_l(name, off, threads) / of_l(name, run, threads), 5, paper="more than 10",
+                    deviation=medium(threads))
 
 
 def of_threads(threads: int) -> tuple[Check, ...]:
@@ -95,11 +95,10 @@ def of_threads(threads: int) -> tuple[Check, ...]:
         *(lower("mean_us", mode, threads) for mode in (PRIO, APP)),
         *(lower("p99_us", mode, threads) for mode in (PRIO, APP) if threads == MOST),
         at_least(f"per byte, {threads} L: a get less the medium's time, off against prio",
-                 added(off, threads) / added(prio, threads), 10, swap(off, prio),
-                 paper="not in the paper"),
+                 added(off, threads) / added(prio, threads), 10, paper="not in the paper"),
         *([] if known is None else [within(
             f"per byte, {threads} L: CPU time that T lacks for a further get, against a get less "
-            "the medium's time", lacking(threads) / added(prio, threads), 0.5, 2, swap(off, prio),
+            "the medium's time", lacking(threads) / added(prio, threads), 0.5, 2,
             paper="not in the paper")]),
         *(at_least(f"per byte, {threads} L: T, {mode} against off",
                    of_t(run, threads) / of_t(off, threads), 0.88, instead(off, OFF),

@@ -35,8 +35,7 @@ FIGURE = Figure(
                      "(BLK_PLUG_FLUSH_SIZE): the requests of a batch are on their way one by one "
                      "and do not end together"))),
         at_least(f"per byte: p99 of L beside {LARGE}, off against prio",
-                 p99(PAID + OFF, LARGE) / p99(PAID + PRIO, LARGE), 3,
-                 swap(PAID + OFF, PAID + PRIO)),
+                 p99(PAID + OFF, LARGE) / p99(PAID + PRIO, LARGE), 3),
     ),
     panels=switched.lines((OFF, PRIO), CELLS, "KiB of T's requests", ("p99_us",), log_x=True),
     columns=switched.COLUMNS,

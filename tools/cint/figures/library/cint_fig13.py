@@ -29,7 +29,7 @@ FIGURE = traces.drawn(
                2 * BATCHES, 2 * BATCHES,
                instead("cint", "cint, no hints"), paper="one each"),
         at_most("interrupts, adaptive against cint", of("irqs", "adaptive") / of("irqs", "cint"),
-                0.99, swap("adaptive", "cint"), paper="fewer"),
+                0.99, paper="fewer"),
         at_most("end of the last batch, cint against adaptive",
                 of(f"done_{8 * BATCHES}_us", "cint") / of(f"done_{8 * BATCHES}_us", "adaptive"),
                 0.99, swap("adaptive", "cint"), paper="earlier"),

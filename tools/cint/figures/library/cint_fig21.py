@@ -91,11 +91,11 @@ FIGURE = Figure(
                share("cint+ooo") / share("default"), 0.9, 1.15,
                instead("cint+ooo", "cint+ooo, no hints"), paper=1.0),
         at_most("the same, adaptive against default", share("adaptive") / share("default"), 0.8,
-                swap("adaptive", "default"), paper=0.46),
+                paper=0.46),
         at_least("the same, cint against adaptive", share("cint") / share("adaptive"), 1.0001,
-                 swap("cint", "adaptive"), paper="between"),
+                 paper="between"),
         at_most("the same, cint against cint+ooo", share("cint") / share("cint+ooo"), 1.03,
-                swap("cint", "cint+ooo"), paper="between"),
+                paper="between"),
     ),
     panels=(
         Panel("CPU time of the sync thread", "share of both", (

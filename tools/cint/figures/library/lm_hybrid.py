@@ -2,7 +2,7 @@
 """Le Moal's slides: hybrid polling, which sleeps half the mean time first."""
 
 from cint.figures import polled, reading
-from cint.figures.checks import Check, Deviation, at_least, at_most, instead, several, swap
+from cint.figures.checks import Check, Deviation, at_least, at_most, instead, several
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
 from cint.figures.values import constant, said
@@ -13,13 +13,13 @@ NAMES = (IRQ, CLASSIC, HALF, BY_SIZE, LEAST, OURS)
 def cpu_of_classic(count: str, words: str, known: Deviation | None = None) -> Check:
     """58 % of the CPU, where classic polling has 100 %."""
     return at_most(f"half-mean: CPU against classic: {words}", ratio(count, HALF, CLASSIC), 0.64,
-                   swap(HALF, CLASSIC), paper=0.58, deviation=known)
+                   paper=0.58, deviation=known)
 
 
 def cpu_of_irq(count: str, words: str, known: Deviation | None = None) -> Check:
     """And interrupts 32 %."""
     return at_least(f"half-mean: CPU against interrupts: {words}", ratio(count, HALF, IRQ), 1.45,
-                    swap(HALF, IRQ), paper=round(58 / 32, 3), deviation=known)
+                    paper=round(58 / 32, 3), deviation=known)
 
 
 AWAKE = Deviation(0.78, 0.86, said(

@@ -4,7 +4,7 @@
 import math
 
 from cint.figures import polled
-from cint.figures.checks import at_least, at_most, instead, swap
+from cint.figures.checks import at_least, at_most, instead
 from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.polled import CLASSIC, IRQ, OURS
 from cint.figures.values import Expr, value
@@ -80,8 +80,7 @@ FIGURE = Figure(
     ),
     checks=(
         *(at_most(f"medium of {us} us: latency polled against interrupts",
-                  at(us, "mean_us", CLASSIC) / at(us, "mean_us", IRQ), 0.9999,
-                  swap(f"{us} us/{CLASSIC}", f"{us} us/{IRQ}")) for us in MEDIA_US),
+                  at(us, "mean_us", CLASSIC) / at(us, "mean_us", IRQ), 0.9999) for us in MEDIA_US),
         *(at_most(f"medium of {us} us: latency, ours against classic",
                   at(us, "mean_us", OURS) / at(us, "mean_us", CLASSIC), 1.10,
                   instead(f"{us} us/{CLASSIC}", f"{MEDIA_US[0]} us/{CLASSIC}"))
@@ -96,7 +95,7 @@ FIGURE = Figure(
                   at(us, "mean_us", ORACLE) / at(us, "mean_us", CLASSIC), 1.03,
                   instead(f"{us} us/{ORACLE}", f"{us} us/{IRQ}")) for us in MEDIA_US[:3]),
         at_least("eight readers: IOPS with interrupts against classic",
-                 of("iops", IRQ, 8) / of("iops", CLASSIC, 8), 0.9, swap(IRQ, CLASSIC)),
+                 of("iops", IRQ, 8) / of("iops", CLASSIC, 8), 0.9),
     ),
     panels=(
         Panel("a lone reader", "us saved against an interrupt", (

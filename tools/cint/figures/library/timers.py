@@ -2,7 +2,7 @@
 """Every timer beside the policies that know who waits: what hints add to the best of timers."""
 
 from cint.figures import jobs
-from cint.figures.checks import at_least, at_most, instead, swap, within
+from cint.figures.checks import at_least, at_most, instead, within
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against
 
@@ -58,12 +58,11 @@ FIGURE = Figure(
                  to_default("mean_us", f"cint {us} us", "sync"), 0.97, 1.03,
                  instead(f"cint {us} us", SHORTER)) for us in DELTAS),
         at_least("mixed, reads a second: the best timer against cint at 12 us",
-                 against("iops", BEST, CALIBRATED, "mixed"), 1.02, swap(BEST, CALIBRATED)),
+                 against("iops", BEST, CALIBRATED, "mixed"), 1.02),
         at_least("mixed, reads a second: cint at 12 us against default",
-                 to_default("iops", CALIBRATED, "mixed"), 1.1, swap(CALIBRATED, "default")),
+                 to_default("iops", CALIBRATED, "mixed"), 1.1),
         at_least("mixed, reads a second: cint at 12 us against 6 us",
-                 against("iops", CALIBRATED, "cint 6 us", "mixed"), 1.03,
-                 swap(CALIBRATED, "cint 6 us")),
+                 against("iops", CALIBRATED, "cint 6 us", "mixed"), 1.03),
         within("mixed, reads a second: cint at 48 us against 12 us",
                against("iops", "cint 48 us", CALIBRATED, "mixed"), 0.98, 1.02,
                instead("cint 48 us", "timer 50 us")),
@@ -73,18 +72,15 @@ FIGURE = Figure(
         at_most("mixed, who waits: cint at 12 us against default",
                 to_default("mean_us", CALIBRATED, "mixed"), 1, instead(CALIBRATED, SHORTER)),
         at_least("mixed, who waits: a timer of 10 us against cint at 12 us",
-                 against("mean_us", SHORTER, CALIBRATED, "mixed"), 1.2, swap(SHORTER, CALIBRATED)),
+                 against("mean_us", SHORTER, CALIBRATED, "mixed"), 1.2),
         at_least("mixed, who waits: the best timer against cint at 12 us",
-                 against("mean_us", BEST, CALIBRATED, "mixed"), 1.5, swap(BEST, CALIBRATED)),
+                 against("mean_us", BEST, CALIBRATED, "mixed"), 1.5),
         at_least("mixed, who waits, 99.9 %: the best timer against cint at 12 us",
-                 against("p999_us", LONG + BEST, LONG + CALIBRATED, "mixed"), 1.4,
-                 swap(LONG + BEST, LONG + CALIBRATED)),
+                 against("p999_us", LONG + BEST, LONG + CALIBRATED, "mixed"), 1.4),
         at_most("mixed, who waits: cint+ooo at 12 us against cint",
-                against("mean_us", f"{OOO} 12 us", CALIBRATED, "mixed"), 0.97,
-                swap(f"{OOO} 12 us", CALIBRATED)),
+                against("mean_us", f"{OOO} 12 us", CALIBRATED, "mixed"), 0.97),
         at_most("mixed, reads a second: cint+ooo at 12 us against cint",
-                against("iops", f"{OOO} 12 us", CALIBRATED, "mixed"), 0.7,
-                swap(f"{OOO} 12 us", CALIBRATED)),
+                against("iops", f"{OOO} 12 us", CALIBRATED, "mixed"), 0.7),
     ),
     panels=tuple(
         Panel(title, "ratio to default", lines(name, cell), "lines",
