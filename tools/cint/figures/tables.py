@@ -17,7 +17,6 @@ COLUMNS = (IOPS, MEAN, Column("interrupts for an I/O", "irqs_per_io"),
            Column("mean R", "mean_ratio"), Column("CPU, us an I/O", "cpu_us_per_io"),
            Column("idle, %", "idle_percent"))
 
-
 #: Of the throughput at depth 8.
 CLOSED_LOOP = Deviation(0.97, 0.99, (
     "a quarter of the reads waits for the next one to finish, and a closed loop on a medium of "

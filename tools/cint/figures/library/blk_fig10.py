@@ -15,7 +15,6 @@ WORKLOADS = tuple(
                       latency(CPUS), throughput(CPUS, depth=depth, batch=min(depth, BATCH)))
     for depth, cell in CELLS.items())
 
-
 FIGURE = Figure(
     "blk-fig10", "blk-switch", "Deeper and deeper T", "section 5.2, Figure 10",
     "As the load by T grows Linux's latency grows with it, and blk-switch's stays.",

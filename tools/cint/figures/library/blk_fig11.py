@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """blk-switch, Figure 11: more and more cores."""
 
-
 from cint.figures import switched
 from cint.figures.checks import Check, at_least, several, wrong
 from cint.figures.model import Figure, Group, Panel, Series

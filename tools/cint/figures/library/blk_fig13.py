@@ -19,7 +19,6 @@ BOTH = Workload("both", "the same beside T on the other controller, on CPU 0",
                 HEAD + ON_SSD + throughput(more="filename={device}\n"), latency_job="latency",
                 split=True)
 
-
 FIGURE = Figure(
     "blk-fig13", "blk-switch", "L on an SSD, T in memory", "section 5.2, Figure 13",
     "Where the medium takes 80 us, that is most of blk-switch's latency, and the rest is as it "

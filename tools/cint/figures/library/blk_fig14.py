@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """blk-switch, Figure 14: RocksDB beside T."""
 
-
 from cint.figures import programs, reading, switched
 from cint.figures.checks import Check, Deviation, at_least, instead, within
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series

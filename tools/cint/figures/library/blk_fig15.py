@@ -32,7 +32,6 @@ FAIR = pinned("fair", "the same, but L is a process of the fair scheduler with a
 WIDE = switched.anywhere("two of each", f"two L and two T (depth {DEPTH}), which may run on both "
                          "CPUs", latency(2), throughput(2))
 
-
 #: A medium that takes more commands at once than T has.
 DEEPER = "64 slots/"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """blk-switch, Figure 2: L and T alone, and both on one core."""
 
-
 from cint.figures import switched
 from cint.figures.checks import Deviation, at_least, instead, wrong
 from cint.figures.model import Figure
@@ -13,7 +12,6 @@ T_ALONE = pinned("T alone", f"reads of 64 KiB at depth {switched.DEPTH}, in batc
 BOTH = pinned("both", "L and that on CPU 0", latency(), throughput())
 SINGLY = pinned("singly", "the same, but T submits and reaps one by one", latency(),
                 throughput(batch=1))
-
 
 FIGURE = Figure(
     "blk-fig2", "blk-switch", "Alone and together", "section 2.1, Figure 2",

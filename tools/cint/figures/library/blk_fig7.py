@@ -14,7 +14,6 @@ WORKLOADS = tuple(
     switched.anywhere(cell, f"{count} L beside {CPUS} T, all of which may run anywhere",
                       latency(count), throughput(CPUS)) for count, cell in CELLS.items())
 
-
 FIGURE = Figure(
     "blk-fig7", "blk-switch", "More and more L", "section 5.2, Figures 7 and 8",
     "However many L there are, blk-switch keeps their latency low and T's throughput within a "

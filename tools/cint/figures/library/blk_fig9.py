@@ -49,7 +49,6 @@ def same(what: str, ratio: Expr, other: Expr, control: Control,
 EXCHANGED = swap(f"{THREADS}{PAID}{OFF}", f"{THREADS}{PAID}{APP}")
 FREE = instead(f"{THREADS}{PAID}{OFF}", f"{THREADS}{OFF}")
 
-
 FIGURE = Figure(
     "blk-fig9", "blk-switch", "More and more threads of one L", "section 5.2, Figures 9 and 8",
     "With one T and one L of several threads in place of as many processes the trend is exactly "

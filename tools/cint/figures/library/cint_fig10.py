@@ -4,7 +4,7 @@
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, constant, said, value
+from cint.figures.values import Cell, constant, said
 from cint.measure import published
 
 #: Only Urgent commands interrupt: no threshold, and a gap that does not occur.
@@ -18,23 +18,18 @@ UNSLICED = "no slice/"
 
 #: Total IOPS, sync IOPS, sync latency, interrupts: ratios to cint.
 PAPER = {"default": (0.83, 0.93, 1.06, 2.74), "adaptive": (1.15, 0.24, 4.39, 0.25)}
-PANELS = (("(a) total IOPS", "iops", "mixed"), ("(b) sync IOPS", "iops", "mixed.sync"),
-          ("(c) sync latency", "mean_us", "mixed"), ("(d) interrupts", "device_irqs", "mixed"))
-
-
-def of(name: str, run: str, cell: str = "mixed") -> Expr:
-    return value(name, run, cell)
-
-
-def to_cint(name: str, run: str, cell: str = "mixed") -> Expr:
-    return against(name, run, "cint", cell)
+MIXED, SYNC = Cell("mixed", base="cint"), Cell("mixed.sync", base="cint")
+#: Where the sync job has no slice.
+FAIR, FAIR_ASYNC = Cell("mixed", UNSLICED), Cell("mixed.async", UNSLICED)
+PANELS = (("(a) total IOPS", "iops", MIXED), ("(b) sync IOPS", "iops", SYNC),
+          ("(c) sync latency", "mean_us", MIXED), ("(d) interrupts", "device_irqs", MIXED))
 
 
 def panel(index: int) -> Panel:
-    title, name, cell = PANELS[index]
+    title, name, of = PANELS[index]
     return Panel(title, "ratio to cint", (
-        Series("here", [(p, to_cint(name, p, cell)) for p in ("default", "adaptive")]),
-        Series("paper", [(p, PAPER[p][index]) for p in ("default", "adaptive")], paper=True)))
+        Series("here", [(p, of.ratio(name, p)) for p in PAPER]),
+        Series("paper", [(p, PAPER[p][index]) for p in PAPER], paper=True)))
 
 
 FIGURE = Figure(
@@ -49,60 +44,57 @@ FIGURE = Figure(
     ),
     checks=(
         within("cint: interrupts for a sync read",
-               of("irqs_per_io", "cint") / of("hint.urgent", "cint"), 0.98, 1.02,
+               MIXED("irqs_per_io", "cint") / MIXED("hint.urgent", "cint"), 0.98, 1.02,
                instead("cint", "default"), paper=1.0),
-        within("default: interrupts for an I/O", of("irqs_per_io", "default"), 0.98, 1.02,
+        within("default: interrupts for an I/O", MIXED("irqs_per_io", "default"), 0.98, 1.02,
                swap("cint", "default"), paper=1.0),
-        at_least("interrupts a second, default against cint",
-                 of("device_irqs", "default") / of("device_irqs", "cint"), 2,
-                 swap("cint", "default"), paper=2.74),
+        at_least("interrupts a second, default against cint", MIXED.ratio("device_irqs", "default"),
+                 2, swap("cint", "default"), paper=2.74),
         at_least("interrupts a second, default against cint that also fires after 6 us",
-                 of("device_irqs", "default") / of("device_irqs", "cint 6 us"), 2,
+                 MIXED.ratio("device_irqs", "default", "cint 6 us"), 2,
                  swap("cint 6 us", "default"), paper=2.74),
         at_most("interrupts for an I/O, cint that also fires after 6 us against default",
-                of("irqs_per_io", "cint 6 us") / of("irqs_per_io", "default"), 0.5,
+                MIXED.ratio("irqs_per_io", "cint 6 us", "default"), 0.5,
                 instead("cint 6 us", "default")),
-        at_most("sync latency, cint against default",
-                of("mean_us", "cint") / of("mean_us", "default"), 1.05,
-                instead("cint", "cint, no hints"), paper=round(1 / 1.06, 3)),
+        at_most("sync latency, cint against default", MIXED.ratio("mean_us", "cint", "default"),
+                1.05, instead("cint", "cint, no hints"), paper=round(1 / 1.06, 3)),
         at_most("sync latency, cint that also fires after 6 us against default",
-                of("mean_us", "cint 6 us") / of("mean_us", "default"), 1.05,
+                MIXED.ratio("mean_us", "cint 6 us", "default"), 1.05,
                 instead("cint 6 us", "cint, no hints"), paper=round(1 / 1.06, 3)),
-        at_least("sync latency, adaptive against cint", to_cint("mean_us", "adaptive"), 2.5,
+        at_least("sync latency, adaptive against cint", MIXED.ratio("mean_us", "adaptive"), 2.5,
                  paper=4.39),
-        at_least("total IOPS, cint against default", of("iops", "cint") / of("iops", "default"),
-                 1.0001, paper=round(1 / 0.83, 3)),
-        at_least("total IOPS, adaptive against cint", to_cint("iops", "adaptive"), 1.0001,
+        at_least("total IOPS, cint against default", MIXED.ratio("iops", "cint", "default"), 1.0001,
+                 paper=round(1 / 0.83, 3)),
+        at_least("total IOPS, adaptive against cint", MIXED.ratio("iops", "adaptive"), 1.0001,
                  instead("adaptive", "default"), paper=1.15,
                  deviation=Deviation(0.85, 0.999, said(
                      "under adaptive, which never reaches its threshold of 32 at depth 16, the CPU "
                      "is idle for {:.0f} % of the time; cint uses all of it, and its {:.0f} "
                      "thousand sync reads a second, for which the papers' machine needs "
                      f"{COSTS.waited / 1000:.1f} us each, cost less here (cint-fig21, 'as dear')",
-                     constant(100) - of("cpu_percent", "adaptive"),
-                     of("iops", "cint", "mixed.sync") / 1000))),
+                     constant(100) - MIXED("cpu_percent", "adaptive"),
+                     SYNC("iops", "cint") / 1000))),
         at_most("sync latency, cint+ooo against cint that also fires after 6 us",
-                of("mean_us", "cint+ooo") / of("mean_us", "cint 6 us"), 1,
+                MIXED.ratio("mean_us", "cint+ooo", "cint 6 us"), 1,
                 instead("cint+ooo", "adaptive")),
         at_least("interrupts for an I/O, cint+ooo against the same",
-                 of("irqs_per_io", "cint+ooo") / of("irqs_per_io", "cint 6 us"), 1.0001,
+                 MIXED.ratio("irqs_per_io", "cint+ooo", "cint 6 us"), 1.0001,
                  instead("cint+ooo", "adaptive")),
         at_least("without the slice: mean sync latency, cint+ooo against default",
-                 of("mean_us", f"{UNSLICED}cint+ooo") / of("mean_us", f"{UNSLICED}default"), 1.5,
+                 FAIR.ratio("mean_us", "cint+ooo", "default"), 1.5,
                  instead(f"{UNSLICED}cint+ooo", "cint+ooo")),
         at_most("without the slice: median sync latency, cint+ooo against default",
-                of("p50_us", f"{UNSLICED}cint+ooo") / of("p50_us", f"{UNSLICED}default"), 0.9999,
+                FAIR.ratio("p50_us", "cint+ooo", "default"), 0.9999,
                 instead(f"{UNSLICED}cint+ooo", "adaptive"), deviation=Deviation(1.0, 1.15, said(
                     "half of the reads take {:.1f} us or less, under default {:.1f}: they wait for "
                     "the CPU, where the other job does {:.0f} thousand reads a second in place of "
-                    "{:.0f}", of("p50_us", f"{UNSLICED}cint+ooo"),
-                    of("p50_us", f"{UNSLICED}default"),
-                    of("iops", f"{UNSLICED}cint+ooo", "mixed.async") / 1000,
-                    of("iops", f"{UNSLICED}default", "mixed.async") / 1000))),
-        within("cint: share of interrupts for the reason 'urgent'",
-               of("reason.urgent", "cint"), 0.98, 1, instead("cint", "cint, no hints")),
-        within("cint: share of commands that are unmarked",
-               of("hint.none", "cint"), 0.5, 0.999, instead("cint", "cint, no hints")),
+                    "{:.0f}", FAIR("p50_us", "cint+ooo"), FAIR("p50_us", "default"),
+                    FAIR_ASYNC("iops", "cint+ooo") / 1000,
+                    FAIR_ASYNC("iops", "default") / 1000))),
+        within("cint: share of interrupts for the reason 'urgent'", MIXED("reason.urgent", "cint"),
+               0.98, 1, instead("cint", "cint, no hints")),
+        within("cint: share of commands that are unmarked", MIXED("hint.none", "cint"), 0.5, 0.999,
+               instead("cint", "cint, no hints")),
     ),
     panels=tuple(panel(index) for index in range(4)),
     columns=USUAL,
@@ -118,7 +110,7 @@ FIGURE = Figure(
              "the others are in time and wait for the CPU. The asynchronous job's completions are "
              "reaped together, it submits as many reads in a row, and EEVDF lets it finish before "
              "it runs the thread that has woken up.",
-             of("p50_us", f"{UNSLICED}cint+ooo"), of("mean_us", f"{UNSLICED}cint+ooo")),
+             FAIR("p50_us", "cint+ooo"), FAIR("mean_us", "cint+ooo")),
         "In order an Urgent read's interrupt tells of what else is there. Out of order it does "
         "not, and that gets one of its own, as in the paper's Figure 15.",
         "'cint, no hints' is the negative control: the same policy, with the guest's hints "

@@ -3,8 +3,8 @@
 
 from cint.figures import jobs
 from cint.figures.checks import at_least, at_most, instead, near, swap, within
-from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, value
+from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series
+from cint.figures.values import Cell
 
 THREADS = (1, 2, 4)
 POLICIES = (Run("default"), Run("adaptive"), Run("cint:thr=65535", "cint"),
@@ -17,20 +17,16 @@ METRICS = (("IOPS", "iops"), ("latency", "mean_us"), ("CPU", "cpu_percent"),
            ("interrupts", "device_irqs"))
 
 
-def cell(threads: int) -> str:
-    return f"{threads} thread{'s' if threads > 1 else ''}"
-
-
-def of(name: str, run: str, threads: int) -> Expr:
-    return value(name, run, cell(threads))
+def of(threads: int) -> Cell:
+    return Cell(f"{threads} thread{'s' if threads > 1 else ''}", base="cint")
 
 
 def panel(title: str, name: str, index: int) -> Panel:
     series = []
     for number, run in enumerate(("default", "adaptive")):
         series += [
-            Series(run, [(cell(n), against(name, run, "cint", cell(n))) for n in THREADS]),
-            Series(f"{run}, paper", [(cell(n), PAPER[n][number][index]) for n in THREADS],
+            Series(run, [(of(n).name, of(n).ratio(name, run)) for n in THREADS]),
+            Series(f"{run}, paper", [(of(n).name, PAPER[n][number][index]) for n in THREADS],
                    paper=True)]
     return Panel(title, "ratio to cint", series)
 
@@ -39,29 +35,28 @@ FIGURE = Figure(
     "cint-fig12", "cinterrupts", "Barrier, with batches of four", "section 3.4, Figure 12",
     "Threads submit four reads and wait for all: with Barrier there is an interrupt for each "
     "batch, at its end, whatever the number of threads.",
-    groups=(Group(runs(*POLICIES), tuple(jobs.aio(4, 4, 4, cell(n), threads=n) for n in THREADS)),),
+    groups=(Group(POLICIES, tuple(jobs.aio(4, 4, 4, of(n).name, threads=n) for n in THREADS)),),
     checks=(
-        *(near(f"{cell(n)}: I/Os for an interrupt, cint", of("ios_per_irq", "cint", n), 4, 0.03,
+        *(near(f"{of(n).name}: I/Os for an interrupt, cint", of(n)("ios_per_irq", "cint"), 4, 0.03,
                swap("cint", "default")) for n in THREADS),
-        *(near(f"{cell(n)}: I/Os for an interrupt, default", of("ios_per_irq", "default", n), 1,
+        *(near(f"{of(n).name}: I/Os for an interrupt, default", of(n)("ios_per_irq", "default"), 1,
                0.02, swap("cint", "default")) for n in THREADS),
-        *(at_least(f"{cell(n)}: share of cint's interrupts for the reason 'barrier'",
-                   of("reason.barrier", "cint", n), 0.98, instead("cint", "cint, no hints"))
+        *(at_least(f"{of(n).name}: share of cint's interrupts for the reason 'barrier'",
+                   of(n)("reason.barrier", "cint"), 0.98, instead("cint", "cint, no hints"))
           for n in THREADS),
         at_least("1 thread: latency, cint against default",
-                 against("mean_us", "cint", "default", cell(1)), 1.0001, paper=round(1 / 0.90, 3)),
+                 of(1).ratio("mean_us", "cint", "default"), 1.0001, paper=round(1 / 0.90, 3)),
         near("1 thread: latency, adaptive above cint",
-             of("mean_us", "adaptive", 1) - of("mean_us", "cint", 1), 6, 0.20, unit="us"),
-        at_least("2 threads: IOPS, cint against default",
-                 against("iops", "cint", "default", cell(2)), 1.0001, paper=round(1 / 0.85, 3)),
+             of(1)("mean_us", "adaptive") - of(1)("mean_us", "cint"), 6, 0.20, unit="us"),
+        at_least("2 threads: IOPS, cint against default", of(2).ratio("iops", "cint", "default"),
+                 1.0001, paper=round(1 / 0.85, 3)),
         at_most("2 threads: IOPS, adaptive against default",
-                against("iops", "adaptive", "default", cell(2)), 0.9999,
-                instead("adaptive", "cint"), paper=round(0.71 / 0.85, 3)),
-        at_least("4 threads: IOPS, cint against default",
-                 against("iops", "cint", "default", cell(4)), 1.0001, paper=round(1 / 0.88, 3)),
-        within("4 threads: IOPS, adaptive against cint",
-               against("iops", "adaptive", "cint", cell(4)), 0.96, 1.04,
-               instead("adaptive", "default"), paper=1.01),
+                of(2).ratio("iops", "adaptive", "default"), 0.9999, instead("adaptive", "cint"),
+                paper=round(0.71 / 0.85, 3)),
+        at_least("4 threads: IOPS, cint against default", of(4).ratio("iops", "cint", "default"),
+                 1.0001, paper=round(1 / 0.88, 3)),
+        within("4 threads: IOPS, adaptive against cint", of(4).ratio("iops", "adaptive"), 0.96,
+               1.04, instead("adaptive", "default"), paper=1.01),
     ),
     panels=tuple(panel(title, name, index) for index, (title, name) in enumerate(METRICS)),
     columns=(*USUAL, Column("barrier, share", "reason.barrier")),

@@ -4,7 +4,7 @@
 from cint.figures import jobs, traces
 from cint.figures.checks import at_most, instead, swap, within
 from cint.figures.model import Run
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell
 
 CELL = "threads"
 POLICIES = (Run("adaptive"), Run("cint"),
@@ -13,11 +13,7 @@ POLICIES = (Run("adaptive"), Run("cint"),
 BATCHES = 8
 JOB = jobs.few(CELL, f"two threads, each {BATCHES} batches of 4 reads",
                jobs.batch("threads", 4, 4 * BATCHES, "numjobs=2\n"))
-
-
-def of(name: str, run: str) -> Expr:
-    return value(name, run, CELL)
-
+of = Cell(CELL)
 
 FIGURE = traces.drawn(
     "cint-fig13", "Two threads with batches", "section 3.4, Figure 13",
@@ -28,10 +24,10 @@ FIGURE = traces.drawn(
         within(f"cint: interrupts for {2 * BATCHES} batches", of("irqs", "cint"),
                2 * BATCHES, 2 * BATCHES,
                instead("cint", "cint, no hints"), paper="one each"),
-        at_most("interrupts, adaptive against cint", of("irqs", "adaptive") / of("irqs", "cint"),
-                0.99, paper="fewer"),
+        at_most("interrupts, adaptive against cint", of.ratio("irqs", "adaptive", "cint"), 0.99,
+                paper="fewer"),
         at_most("end of the last batch, cint against adaptive",
-                of(f"done_{8 * BATCHES}_us", "cint") / of(f"done_{8 * BATCHES}_us", "adaptive"),
-                0.99, swap("adaptive", "cint"), paper="earlier"),
+                of.ratio(f"done_{8 * BATCHES}_us", "cint", "adaptive"), 0.99,
+                swap("adaptive", "cint"), paper="earlier"),
     ),
 )

@@ -4,7 +4,7 @@
 from cint.figures import jobs, traces
 from cint.figures.checks import at_least, instead, within, wrong
 from cint.figures.model import Run
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell
 from cint.measure import workloads
 
 CELL = "mixed"
@@ -12,11 +12,7 @@ POLICIES = (Run("cint:thr=9", "cint"), Run("cint+ooo:thr=9", "cint+ooo"),
             Run("cint+ooo:thr=9,infer=off", "cint+ooo, no hints", hints=False))
 JOB = jobs.few(CELL, "24 unmarked reads in flight beside a sync thread",
                jobs.batch("async", 24, 48, engine=workloads.UNMARKED), jobs.lone("sync", 8))
-
-
-def of(name: str, run: str) -> Expr:
-    return value(name, run, CELL)
-
+of = Cell(CELL)
 
 FIGURE = traces.drawn(
     "cint-fig14", "Urgent out of order", "section 3.5, Figure 14",

@@ -4,7 +4,7 @@
 from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import CPU_SCALE, USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, value
+from cint.figures.values import Cell, Expr, value
 from cint.guest import agent
 from cint.measure import workloads
 from cint.measure.calibration import PAPER_IO_NS as IO_NS
@@ -39,7 +39,7 @@ def within_limit(iops: int, *policies: str) -> Group:
 
 
 def to_cint(name: str, run: str, cell: str = "mixed", prefix: str = "") -> Expr:
-    return against(name, prefix + run, f"{prefix}cint", cell)
+    return Cell(cell, prefix, "cint").ratio(name, run)
 
 
 def panels(prefix: str, title: str) -> list[Panel]:

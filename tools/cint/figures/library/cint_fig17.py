@@ -4,7 +4,7 @@
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, said, value
+from cint.figures.values import Cell, said, value
 
 LIMITS = (100_000, 50_000, 10_000)
 ABOVE = 1_000_000
@@ -12,7 +12,10 @@ ABOVE = 1_000_000
 TWO_THIRDS = 150_000
 JOBS = (jobs.sync(4, "storm"), jobs.sync(1, "calm"))
 OFF = Run("cint", "off")
+#: Of the storm; ratios are to a guest without a limit.
+STORM = Cell("storm", base=OFF.title)
 NO_HINTS = Run("cint:infer=off", "off, no hints", hints=False)
+SHOWN = ("off", "100K", "50K", "10K")
 
 
 def name(limit: int) -> str:
@@ -21,10 +24,6 @@ def name(limit: int) -> str:
 
 def limited(limit: int) -> Run:
     return Run(f"cint:max-irq-rate={limit}", name(limit))
-
-
-def irqs(run: str) -> Expr:
-    return value("device_irqs", run, "storm")
 
 
 FIGURE = Figure(
@@ -38,23 +37,22 @@ FIGURE = Figure(
     ),
     checks=(
         *(at_most(f"limit {name(n)}: interrupts a second, against the limit",
-                  irqs(name(n)) / n, 1.05, swap(name(n), "off"), paper="at most 1")
+                  STORM("device_irqs", name(n)) / n, 1.05, swap(name(n), "off"), paper="at most 1")
           for n in LIMITS),
         *(at_least(f"limit {name(n)}: interrupts a second, against the limit: it is used",
-                   irqs(name(n)) / n, 0.5,
+                   STORM("device_irqs", name(n)) / n, 0.5,
                    wrong(10) if n == min(LIMITS) else instead(name(n), name(min(LIMITS))))
           for n in LIMITS),
         at_least("limit of two thirds: throughput against none",
-                 against("iops", name(TWO_THIRDS), "off", "storm"), 1,
-                 instead(name(TWO_THIRDS), "10K"),
+                 STORM.ratio("iops", name(TWO_THIRDS)), 1, instead(name(TWO_THIRDS), "10K"),
                  paper="slightly up"),
         at_most("limit of two thirds: latency against none",
-                against("mean_us", name(TWO_THIRDS), "off", "storm"), 1,
-                instead(name(TWO_THIRDS), "10K"), paper="slightly down"),
+                STORM.ratio("mean_us", name(TWO_THIRDS)), 1, instead(name(TWO_THIRDS), "10K"),
+                paper="slightly down"),
         within("a limit above the natural rate: interrupts against none",
-               against("device_irqs", name(ABOVE), "off", "storm"), 0.98, 1.02,
-               swap(name(ABOVE), "50K"), paper=1.0),
-        at_least("limit 10K: mean latency", value("mean_us", "10K", "storm"), 100,
+               STORM.ratio("device_irqs", name(ABOVE)), 0.98, 1.02, swap(name(ABOVE), "50K"),
+               paper=1.0),
+        at_least("limit 10K: mean latency", STORM("mean_us", "10K"), 100,
                  instead("10K", "100K"), paper="at least 100", unit="us",
                  deviation=Deviation(98.5, 99.99, (
                      "interrupts are 100 us apart, and of that a thread takes part to submit its "
@@ -63,18 +61,16 @@ FIGURE = Figure(
                value("irqs_per_io", "100K", "calm"), 0.95, 1.05, instead("calm", "storm"),
                paper=1.0),
         within("no limit: share of interrupts for the reason 'urgent'",
-               value("reason.urgent", "off", "storm"), 1, 1, instead("off", "off, no hints")),
+               STORM("reason.urgent", "off"), 1, 1, instead("off", "off, no hints")),
     ),
     panels=(
         Panel("interrupts", "thousands a second", (
-            Series("here", [(r, irqs(r) / 1000) for r in ("off", "100K", "50K", "10K")]),
+            Series("here", [(r, STORM("device_irqs", r) / 1000) for r in SHOWN]),
             Series("paper", [("off", 150), ("100K", 100)], paper=True))),
         Panel("throughput", "ratio to no limit", (
-            Series("here", [(r, against("iops", r, "off", "storm"))
-                            for r in ("off", "100K", "50K", "10K")]),)),
+            Series("here", [(r, STORM.ratio("iops", r)) for r in SHOWN]),)),
         Panel("mean latency", "us", (
-            Series("here", [(r, value("mean_us", r, "storm"))
-                            for r in ("off", "100K", "50K", "10K")]),)),
+            Series("here", [(r, STORM("mean_us", r)) for r in SHOWN]),)),
     ),
     columns=(*USUAL, Column("storm, share", "reason.storm")),
     notes=(
@@ -85,7 +81,7 @@ FIGURE = Figure(
              f"paper's limit of 100K is two thirds of that, and {name(TWO_THIRDS)} here. Below "
              "that, 100K, each of the four reads in flight waits for its interrupt while the CPU "
              "is idle: {:.2f} of the throughput are left.",
-             irqs("off") / 1000, against("iops", "100K", "off", "storm")),
+             STORM("device_irqs", "off") / 1000, STORM.ratio("iops", "100K")),
     ),
     slow=True,
 )

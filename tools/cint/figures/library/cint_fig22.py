@@ -14,7 +14,7 @@ from cint.figures.checks import (
 )
 from cint.figures.library.cint_fig23 import NO_HINTS, RATE
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, said, value
+from cint.figures.values import Cell, said, value
 
 THREADS = (4, 8)
 LOADS = ("readrandom", "readwhilewriting")
@@ -51,9 +51,9 @@ def group(threads: int) -> Group:
     return Group(runs, works, prefix=f"{threads}/", read=reading.told, vcpus=2)
 
 
-def ratio(name: str, policy: str, threads: int, load: str) -> Expr:
-    """Against cint, as the paper has it."""
-    return (value(name, f"{threads}/{policy}", load) / value(name, f"{threads}/cint", load))
+def of(threads: int, load: str) -> Cell:
+    """Ratios are to cint, as the paper has them."""
+    return Cell(load, f"{threads}/", "cint")
 
 
 def labelled(name: str, policy: str, threads: int, load: str) -> float:
@@ -96,16 +96,16 @@ def of_load(load: str, threads: int) -> tuple[Check, ...]:
         [instead(f"{threads}/adaptive", f"{threads}/cint")] * 2)
     return (
         within(f"{name}: latency of a get, default against cint",
-               ratio("mean_us", "default", threads, load), *NEAR[load], wrong(1.4),
+               of(threads, load).ratio("mean_us", "default"), *NEAR[load], wrong(1.4),
                paper=labelled("mean_us", "default", threads, load)),
         within(f"{name}: throughput, default against cint",
-               ratio(RATE, "default", threads, load), *NEAR[load], wrong(1.4),
+               of(threads, load).ratio(RATE, "default"), *NEAR[load], wrong(1.4),
                paper=labelled(RATE, "default", threads, load)),
         at_least(f"{name}: latency of a get, adaptive against cint",
-                 ratio("mean_us", "adaptive", threads, load), 1.05, slow, deviation=later,
+                 of(threads, load).ratio("mean_us", "adaptive"), 1.05, slow, deviation=later,
                  paper=labelled("mean_us", "adaptive", threads, load)),
         at_most(f"{name}: throughput, adaptive against cint",
-                ratio(RATE, "adaptive", threads, load), 0.95, few, paper="0.68 to 0.95",
+                of(threads, load).ratio(RATE, "adaptive"), 0.95, few, paper="0.68 to 0.95",
                 deviation=fewer),
     )
 
@@ -119,9 +119,9 @@ FIGURE = Figure(
     checks=(
         *(check for load in LOADS for threads in THREADS for check in of_load(load, threads)),
         *(at_most(f"{load}: latency, adaptive against cint, 8 threads against 4",
-                  ratio("mean_us", "adaptive", 8, load) / ratio("mean_us", "adaptive", 4, load), 1,
-                  wrong(0.5), paper="less than 1", deviation=known)
-          for load, known in zip(LOADS, (None, MORE), strict=True)),
+                  of(8, load).ratio("mean_us", "adaptive")
+                  / of(4, load).ratio("mean_us", "adaptive"), 1, wrong(0.5), paper="less than 1",
+                  deviation=known) for load, known in zip(LOADS, (None, MORE), strict=True)),
         *(at_least(f"{load}, 4 threads: commands that are Urgent, cint",
                    value("hint.urgent", "4/cint", load), 0.9,
                    instead("4/cint", "4/cint, no hints")) for load in LOADS),
@@ -129,7 +129,7 @@ FIGURE = Figure(
     panels=tuple(
         Panel(f"{load}: {title}", "of cint's", [
             one for policy in ("default", "adaptive") for one in (
-                Series(policy, [(n, ratio(name, policy, n, load)) for n in THREADS]),
+                Series(policy, [(n, of(n, load).ratio(name, policy)) for n in THREADS]),
                 Series(f"{policy}, paper",
                        [(n, labelled(name, policy, n, load)) for n in THREADS], paper=True))])
         for load in LOADS

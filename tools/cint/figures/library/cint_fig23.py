@@ -14,7 +14,7 @@ from cint.figures.checks import (
     wrong,
 )
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, least, most, said, value
+from cint.figures.values import Cell, Expr, least, most, said
 
 #: YCSB's letters. The paper's differ: its D is read-modify-write, its F reads the newest.
 WRITES, READS = "af", "bcd"
@@ -46,12 +46,8 @@ def group(letter: str) -> Group:
     return Group(runs, (work,), prefix=f"{letter}/", read=reading.told)
 
 
-def of(name: str, policy: str, letter: str) -> Expr:
-    return value(name, f"{letter}/{policy}", letter)
-
-
-def ratio(name: str, policy: str, base: str, letter: str) -> Expr:
-    return of(name, policy, letter) / of(name, base, letter)
+def of(letter: str) -> Cell:
+    return Cell(letter, f"{letter}/")
 
 
 def published(numbers: Published, policy: str, base: str,
@@ -68,31 +64,31 @@ def of_letter(letter: str) -> tuple[Check, ...]:
     name = letter.upper()
     return (
         at_least(f"{name}: requests a second, cint against default",
-                 ratio(RATE, "cint", "default", letter), 1.01,
+                 of(letter).ratio(RATE, "cint", "default"), 1.01,
                  taken_for(letter, "cint", "default"),
                  paper=published(PAPER_RATE, "cint", "default", letter)),
         within(f"{name}: requests a second, adaptive against cint",
-               ratio(RATE, "adaptive", "cint", letter), 0.95, 1.05,
+               of(letter).ratio(RATE, "adaptive", "cint"), 0.95, 1.05,
                taken_for(letter, "adaptive", "default"),
                paper=published(PAPER_RATE, "adaptive", "cint", letter)),
         at_most(f"{name}: 99th percentile, cint against default",
-                ratio("p99_us", "cint", "default", letter), 1,
+                of(letter).ratio("p99_us", "cint", "default"), 1,
                 taken_for(letter, "cint", "adaptive") if letter in WRITES
                 else swap(f"{letter}/cint", f"{letter}/default"),
                 paper=published(PAPER_P99, "cint", "default", letter)),
         at_least(f"{name}: I/Os that the guest handles with an interrupt, cint",
-                 of("ios_per_irq", "cint", letter), 10, taken_for(letter, "cint", "default"),
+                 of(letter)("ios_per_irq", "cint"), 10, taken_for(letter, "cint", "default"),
                  paper="10 and more"),
     )
 
 
 def gained(letters: str) -> list[Expr]:
-    return [ratio(RATE, "cint", "default", letter) for letter in letters]
+    return [of(letter).ratio(RATE, "cint", "default") for letter in letters]
 
 
 def bars(title: str, y: str, name: str, factor: float,
          paper: Published) -> Panel:
-    here = [Series(policy, [(x, of(name, policy, x) * factor) for x in LETTERS])
+    here = [Series(policy, [(x, of(x)(name, policy) * factor) for x in LETTERS])
             for policy in POLICIES]
     theirs = [Series(f"{policy}, paper", [(x, paper[x][i]) for x in LETTERS], paper=True)
               for i, policy in enumerate(POLICIES)]
@@ -113,17 +109,17 @@ FIGURE = Figure(
                      "the gain is larger where a request takes less CPU time. The one CPU is busy "
                      "for {:.0f} % of the time in C and for {:.0f} % in A; what a CPU that readers "
                      "leave idle, as the paper's, would change was not tried",
-                     of("cpu_percent", "default", "c"), of("cpu_percent", "default", "a")))),
+                     of("c")("cpu_percent", "default"), of("a")("cpu_percent", "default")))),
         at_least("mean latency, adaptive against cint, the least of all",
-                 least([ratio("mean_us", "adaptive", "cint", letter) for letter in LETTERS]),
+                 least([of(letter).ratio("mean_us", "adaptive", "cint") for letter in LETTERS]),
                  1.03, wrong(2), paper="1.05 to 1.08", deviation=Deviation(0.85, 1.0299, (
                      "while a worker waits for the gap of 15 us that ends its batch, the other "
                      "worker and the clients can have the CPU, of which there is one; guests with "
                      "more were not tried"))),
-        at_least("C: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", "c"), 0.2,
+        at_least("C: interrupts for a Barrier, of cint's", of("c")("reason.barrier", "cint"), 0.2,
                  taken_for("c", "cint", "cint, no hints")),
-        within("C: items verified for a request", of("verified", "cint", "c")
-               / of("ios", "cint", "c"), 1, 1, wrong(2)),
+        within("C: items verified for a request",
+               of("c")("verified", "cint") / of("c")("ios", "cint"), 1, 1, wrong(2)),
     ),
     panels=(
         bars("requests", "thousand a second", RATE, 1e-3, PAPER_RATE),

@@ -4,7 +4,7 @@
 from cint.figures import jobs, reading
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, constant, least, most, said, value
+from cint.figures.values import Cell, Expr, constant, least, most, said
 
 MEDIA = ("sata", "p3700", "optane")
 #: The same guests for longer, by medium: the kernel accounts to interrupts in ticks of 10 ms.
@@ -13,14 +13,14 @@ LONG, LONG_S = "longer, ", {"sata": 2, "p3700": 0.5, "optane": 0.5}
 MERGED = Run("adaptive:delta=1ms,thr=16", "merged")
 
 
-def of(name: str, media: str, run: str) -> Expr:
-    return value(name, f"{media}/{run}", "async")
+def of(media: str) -> Cell:
+    return Cell("async", f"{media}/")
 
 
 def cost(media: str) -> Expr:
     """us of an interrupt: what an I/O costs more, for each interrupt more."""
-    return ((of("cpu_per_io_us", media, "default") - of("cpu_per_io_us", media, "merged"))
-            / (of("irqs_per_io", media, "default") - of("irqs_per_io", media, "merged")))
+    return ((of(media)("cpu_per_io_us", "default") - of(media)("cpu_per_io_us", "merged"))
+            / (of(media)("irqs_per_io", "default") - of(media)("irqs_per_io", "merged")))
 
 
 def handler(media: str, count: str = "guest_irqs") -> Expr:
@@ -29,10 +29,10 @@ def handler(media: str, count: str = "guest_irqs") -> Expr:
     With ``device_irqs`` for each that the device sends.
     """
     def each(run: str) -> Expr:
-        return of(count, LONG + media, run) / of("iops", LONG + media, run)
+        return of(LONG + media)(count, run) / of(LONG + media)("iops", run)
 
-    more = (of("irq_us_per_io", LONG + media, "default")
-            - of("irq_us_per_io", LONG + media, "merged"))
+    more = (of(LONG + media)("irq_us_per_io", "default")
+            - of(LONG + media)("irq_us_per_io", "merged"))
     return more / (each("default") - each("merged"))
 
 
@@ -40,13 +40,13 @@ SENT = [handler(media, "device_irqs") for media in MEDIA]
 IDLE = said("at SATA's rate the CPU is idle for {:.0f} % of the time, with the other media for "
             "{:.1f} %: to leave the idle loop and to go back is part of what an interrupt "
             "costs there",
-            constant(100) - of("cpu_percent", "sata", "default"),
-            constant(100) - least([of("cpu_percent", m, "default") for m in MEDIA[1:]]))
+            constant(100) - of("sata")("cpu_percent", "default"),
+            constant(100) - least([of(m)("cpu_percent", "default") for m in MEDIA[1:]]))
 
 
 def share(media: str) -> Expr:
-    return (cost(media) * of("irqs_per_io", media, "default")
-            / of("cpu_per_io_us", media, "default"))
+    return (cost(media) * of(media)("irqs_per_io", "default")
+            / of(media)("cpu_per_io_us", "default"))
 
 
 FIGURE = Figure(
@@ -74,8 +74,8 @@ FIGURE = Figure(
                  deviation=Deviation(0.65, 0.95, IDLE)),
     ),
     panels=(Panel("CPU time of an I/O", "us", (
-        Series("with an interrupt each", [(m, of("cpu_per_io_us", m, "default")) for m in MEDIA]),
-        Series("with one for sixteen", [(m, of("cpu_per_io_us", m, "merged")) for m in MEDIA]))),
+        Series("with an interrupt each", [(m, of(m)("cpu_per_io_us", "default")) for m in MEDIA]),
+        Series("with one for sixteen", [(m, of(m)("cpu_per_io_us", "merged")) for m in MEDIA]))),
         Panel("share of an interrupt", "of an I/O's CPU time", (
             Series("here", [(m, share(m)) for m in MEDIA]),
             Series("paper, NVMe Optane", [("optane", 0.24)], paper=True)))),

@@ -5,7 +5,7 @@ from cint.figures import polled
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS
-from cint.figures.values import Expr, constant, said, value
+from cint.figures.values import Cell, constant, said
 
 NAMES = (IRQ, CLASSIC, BY_SIZE, OURS)
 ONE, TWO, MIXED = "alone", "two", "with 64k"
@@ -26,20 +26,15 @@ def named(run: str, case: str) -> str:
     return f"{case}/{run}"
 
 
-def of(name: str, run: str, case: str, section: str = "") -> Expr:
-    """What a run gave; ``section`` is one of the job's, all without."""
-    return value(name, named(run, case), case + section)
-
-
-def against(name: str, run: str, base: str, case: str) -> Expr:
-    """A run's value as a ratio to another's."""
-    return of(name, run, case) / of(name, base, case)
+def of(case: str, section: str = "") -> Cell:
+    """What a case's runs gave; ``section`` is one of the job's, all without."""
+    return Cell(case + section, f"{case}/", IRQ)
 
 
 def panel(title: str, name: str, index: int) -> Panel:
     known = [(case, PAPER[case][1][index]) for case in PAPER]
     return Panel(title, "ratio to interrupts", (
-        *(Series(run, [(case, against(name, run, IRQ, case)) for case in PAPER])
+        *(Series(run, [(case, of(case).ratio(name, run)) for case in PAPER])
           for run in (CLASSIC, BY_SIZE, OURS)),
         Series("paper, hybrid", [(c, v) for c, v in known if v is not None], paper=True)))
 
@@ -51,52 +46,51 @@ FIGURE = Figure(
     groups=tuple(Group(polled.runs(*NAMES), (JOBS[case],), prefix=named("", case),
                        runtime_s=0.1, setup=polled.warm("4k")) for case in PAPER),
     checks=(
-        at_least("one thread: CPU, polled", of("cpu_percent", CLASSIC, ONE), 99,
+        at_least("one thread: CPU, polled", of(ONE)("cpu_percent", CLASSIC), 99,
                  swap(named(CLASSIC, ONE), named(IRQ, ONE)), paper=100, unit="%"),
         at_most("one thread: latency, hybrid against polled",
-                against("mean_us", BY_SIZE, CLASSIC, ONE), 1.05,
+                of(ONE).ratio("mean_us", BY_SIZE, CLASSIC), 1.05,
                 instead(named(BY_SIZE, ONE), named(IRQ, ONE)), paper=round(0.86 / 0.84, 3)),
         at_most("one thread: CPU, hybrid against polled",
-                against("cpu_percent", BY_SIZE, CLASSIC, ONE), 0.75, paper=round(2.10 / 3.21, 3)),
+                of(ONE).ratio("cpu_percent", BY_SIZE, CLASSIC), 0.75, paper=round(2.10 / 3.21, 3)),
         at_least("two threads: CPU, hybrid against polled",
-                 against("cpu_percent", BY_SIZE, CLASSIC, TWO), 0.95,
+                 of(TWO).ratio("cpu_percent", BY_SIZE, CLASSIC), 0.95,
                  instead(named(BY_SIZE, TWO), named(IRQ, TWO)), paper=1.0),
         within("two sizes: latency of 4 KiB, hybrid against interrupts",
-               against("mean_us", BY_SIZE, IRQ, MIXED), 0.85, 1.15,
+               of(MIXED).ratio("mean_us", BY_SIZE), 0.85, 1.15,
                instead(named(BY_SIZE, MIXED), named(CLASSIC, MIXED)), paper=1.0),
         at_least("two sizes: CPU, hybrid against interrupts",
-                 against("cpu_percent", BY_SIZE, IRQ, MIXED), 2.16,
+                 of(MIXED).ratio("cpu_percent", BY_SIZE), 2.16,
                  instead(named(BY_SIZE, MIXED), named(IRQ, MIXED)),
                  paper=2.7, deviation=Deviation(1.7, 2.15, said(
                      "two threads that sleep for half of their time leave {:.0f} % of the CPU "
                      "idle here, and interrupts take {:.0f} %",
-                     constant(100) - of("cpu_percent", BY_SIZE, MIXED),
-                     of("cpu_percent", IRQ, MIXED)))),
-        at_most("one thread: latency, ours against polled",
-                against("mean_us", OURS, CLASSIC, ONE), 1.10,
-                instead(named(OURS, ONE), named(IRQ, ONE))),
+                     constant(100) - of(MIXED)("cpu_percent", BY_SIZE),
+                     of(MIXED)("cpu_percent", IRQ)))),
+        at_most("one thread: latency, ours against polled", of(ONE).ratio("mean_us", OURS, CLASSIC),
+                1.10, instead(named(OURS, ONE), named(IRQ, ONE))),
         at_most("one thread: CPU, ours against polled",
-                against("cpu_percent", OURS, CLASSIC, ONE), 0.60,
+                of(ONE).ratio("cpu_percent", OURS, CLASSIC), 0.60,
                 deviation=Deviation(0.6001, 0.66, said(
                     "a read takes 4.7 to 9.3 us of the drive, and ours sleeps by the short ones, "
                     "not to be late for them; half the mean has {:.2f}",
-                    against("cpu_percent", BY_SIZE, CLASSIC, ONE)))),
+                    of(ONE).ratio("cpu_percent", BY_SIZE, CLASSIC)))),
         at_most("two sizes: latency of 4 KiB, ours against polled",
-                against("mean_us", OURS, CLASSIC, MIXED), 1.10,
+                of(MIXED).ratio("mean_us", OURS, CLASSIC), 1.10,
                 instead(named(OURS, MIXED), named(CLASSIC, MIXED)),
                 deviation=Deviation(1.1001, 1.55, said(
                     "small reads that poll all the time keep the CPU from the job with large ones, "
                     "which does {:.1f} thousand a second then and {:.1f} with ours; behind one of "
                     "these a small read takes {:.0f} us instead of {:.0f}",
-                    of("iops", CLASSIC, MIXED, ".large") / 1000,
-                    of("iops", OURS, MIXED, ".large") / 1000,
-                    of("p99_us", OURS, MIXED), of("p50_us", OURS, MIXED)))),
+                    of(MIXED, ".large")("iops", CLASSIC) / 1000,
+                    of(MIXED, ".large")("iops", OURS) / 1000,
+                    of(MIXED)("p99_us", OURS), of(MIXED)("p50_us", OURS)))),
         at_most("two sizes: CPU, ours against polled",
-                against("cpu_percent", OURS, CLASSIC, MIXED), 0.60,
+                of(MIXED).ratio("cpu_percent", OURS, CLASSIC), 0.60,
                 deviation=Deviation(0.87, 0.94, said(
                     "a small read takes {:.0f} us or, behind a large one, {:.0f}: ours follows the "
                     "fast ones, not to be late for them, and polls for the rest",
-                    of("p50_us", OURS, MIXED), of("p99_us", OURS, MIXED)))),
+                    of(MIXED)("p50_us", OURS), of(MIXED)("p99_us", OURS)))),
     ),
     panels=(panel("IOPS", "iops", 0), panel("latency of 4 KiB", "mean_us", 1),
             panel("CPU", "cpu_percent", 2)),

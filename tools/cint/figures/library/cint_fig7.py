@@ -4,17 +4,14 @@
 from cint.figures import jobs, traces
 from cint.figures.checks import near, swap, within
 from cint.figures.model import Run
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell, Expr
 
 CELL = "burst"
 POLICIES = (Run("static:time=100us,thr=8", "nvme100"), Run("static:time=20us,thr=8", "nvme20"),
             Run("adaptive:thr=8", "adaptive"))
 JOB = jobs.few(CELL, "a burst of 8 reads, then a lone one", jobs.batch("burst", 8, 8),
                jobs.lone("last", 1, "stonewall\n"))
-
-
-def of(name: str, run: str) -> Expr:
-    return value(name, run, CELL)
+of = Cell(CELL)
 
 
 def last_waits(run: str) -> Expr:

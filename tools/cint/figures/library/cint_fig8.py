@@ -4,25 +4,15 @@
 from cint.figures import jobs, traces
 from cint.figures.checks import Deviation, at_least, instead, near, swap, within, wrong
 from cint.figures.model import USUAL, Figure, Group, Panel, Series, runs
-from cint.figures.values import Expr, against, least, said, value
+from cint.figures.values import Cell, Expr, least, said, value
 
 POLICIES = ("default", "static100", "static20", "static6", "adaptive")
 PAPER_NAMES = {"static100": "nvme100", "static20": "nvme20", "static6": "nvme6"}
 ADDED_US = {"adaptive": 6, "static6": 6, "static20": 20, "static100": 100}
+#: A lone read, and the deep load, whose ratios are to adaptive.
+LONE, DEEP = Cell("sync"), Cell("async", base="adaptive")
 #: The default policy, once more: the gaps in its bursts are tau.
 TRACED = "traced/"
-
-
-def latency(policy: str) -> Expr:
-    return value("mean_us", policy, "sync")
-
-
-def iops(policy: str) -> Expr:
-    return value("iops", policy, "async")
-
-
-def irqs(policy: str) -> Expr:
-    return value("device_irqs", policy, "async")
 
 
 def predicted(timeout_us: float) -> Expr:
@@ -46,13 +36,13 @@ FIGURE = Figure(
               trace=(traces.MEDIA,), read=traces.gaps),
     ),
     checks=(
-        near("default: latency of a lone read", latency("default"), 10, 0.10,
+        near("default: latency of a lone read", LONE("mean_us", "default"), 10, 0.10,
              swap("default", "static20"), unit="us"),
-        *(near(f"{_name(p)}: added to a lone read's latency", latency(p) - latency("default"), us,
-               0.10, unit="us") for p, us in ADDED_US.items()),
+        *(near(f"{_name(p)}: added to a lone read's latency",
+               LONE("mean_us", p) - LONE("mean_us", "default"), us, 0.10, unit="us")
+          for p, us in ADDED_US.items()),
         near("nvme6 and adaptive delay a lone read alike",
-             against("mean_us", "static6", "adaptive", "sync"), 1, 0.03,
-             swap("static6", "static20")),
+             LONE.ratio("mean_us", "static6", "adaptive"), 1, 0.03, swap("static6", "static20")),
         *(within(f"{_name(p)}: interrupts per lone read", value("irqs_per_io", p, "sync"), 0.99,
                  1.01, wrong(1.5) if p == "default" else instead("sync", "async"))
           for p in POLICIES),
@@ -62,39 +52,41 @@ FIGURE = Figure(
                                    ("static20", "time", "default"),
                                    ("static100", "time", "default"),
                                    ("adaptive", "quiet", "default"))),
-        *(at_least(f"interrupts of {_name(a)} against {_name(b)}", irqs(a) / irqs(b), 1.0001)
+        *(at_least(f"interrupts of {_name(a)} against {_name(b)}", DEEP.ratio("device_irqs", a, b),
+                   1.0001)
           for a, b in (("default", "static6"), ("static6", "static20"), ("static20", "static100"))),
-        within("interrupts of nvme6 against adaptive", irqs("static6") / irqs("adaptive"), 3.2, 5.2,
-               paper=4.2),
-        within("interrupts of nvme20 against adaptive", irqs("static20") / irqs("adaptive"), 1.3,
+        within("interrupts of nvme6 against adaptive", DEEP.ratio("device_irqs", "static6"), 3.2,
+               5.2, paper=4.2),
+        within("interrupts of nvme20 against adaptive", DEEP.ratio("device_irqs", "static20"), 1.3,
                2.2, swap("static20", "static6"), paper=1.7),
         within("the same for nvme6, against N / (1 + 6 us / tau)",
-               irqs("static6") / irqs("adaptive") / predicted(6), 0.8, 1.2,
+               DEEP.ratio("device_irqs", "static6") / predicted(6), 0.8, 1.2,
                swap("static6", "default"), paper="N / (1 + T / tau)"),
         within("the same for nvme20, against N / (1 + 20 us / tau)",
-               irqs("static20") / irqs("adaptive") / predicted(20), 0.8, 1.2,
+               DEEP.ratio("device_irqs", "static20") / predicted(20), 0.8, 1.2,
                swap("static20", "default"), paper="N / (1 + T / tau)"),
         at_least("throughput of adaptive against the best of default, nvme20 and nvme6",
-                 least([iops("adaptive") / iops(p) for p in ("default", "static20", "static6")]),
-                 1, swap("adaptive", "default"), paper="the highest"),
+                 least([DEEP.ratio("iops", "adaptive", p)
+                        for p in ("default", "static20", "static6")]), 1,
+                 swap("adaptive", "default"), paper="the highest"),
         at_least("throughput of adaptive against nvme100",
-                 iops("adaptive") / iops("static100"), 1, instead("adaptive", "default"),
+                 DEEP.ratio("iops", "adaptive", "static100"), 1, instead("adaptive", "default"),
                  paper="the highest",
                  deviation=Deviation(0.97, 0.999, said(
                      "nvme100 waits for 32 completions where adaptive's burst ends with the batch "
                      "of 16: it sends {:.2f} times as many interrupts, and each costs throughput",
-                     irqs("static100") / irqs("adaptive")))),
+                     DEEP.ratio("device_irqs", "static100")))),
     ),
     panels=(
         Panel("(a) lone read", "mean latency, us", (
-            Series("here", [(_name(p), latency(p)) for p in POLICIES]),
+            Series("here", [(_name(p), LONE("mean_us", p)) for p in POLICIES]),
             Series("paper", [("default", 10), ("nvme100", 110), ("nvme20", 30), ("nvme6", 16),
                              ("adaptive", 16)], paper=True))),
         Panel("(b) asynchronous", "IOPS, to adaptive's", (
-            Series("here", [(_name(p), iops(p) / iops("adaptive")) for p in POLICIES]),
+            Series("here", [(_name(p), DEEP.ratio("iops", p)) for p in POLICIES]),
             Series("paper", [("default", 0.74)], paper=True))),
         Panel("(c) asynchronous", "interrupts, to adaptive's", (
-            Series("here", [(_name(p), irqs(p) / irqs("adaptive")) for p in POLICIES]),
+            Series("here", [(_name(p), DEEP.ratio("device_irqs", p)) for p in POLICIES]),
             Series("paper", [("nvme20", 1.7), ("nvme6", 4.2)], paper=True)), log_y=True),
     ),
     columns=USUAL,

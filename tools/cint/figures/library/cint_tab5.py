@@ -5,7 +5,7 @@ from cint.figures import programs, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, within, wrong
 from cint.figures.library.cint_fig23 import NO_HINTS, RATE, RUNS
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
-from cint.figures.values import Expr, said, value
+from cint.figures.values import Cell, said
 
 LENGTHS = (16, 256)
 #: Scans a second against cint, as the table has it from more digits.
@@ -28,28 +28,25 @@ def group(length: int) -> Group:
 GROUPS = tuple(group(length) for length in LENGTHS)
 
 
-def of(name: str, policy: str, length: int, operation: str = "") -> Expr:
-    return value(name, f"{length}/{policy}", f"scan{length}{operation}")
-
-
-def against_cint(policy: str, length: int) -> Expr:
-    return of(RATE, policy, length) / of(RATE, "cint", length)
+def of(length: int, operation: str = "") -> Cell:
+    return Cell(f"scan{length}{operation}", f"{length}/", "cint")
 
 
 def of_length(length: int) -> tuple[Check, ...]:
     name = f"{length} items"
     return (
-        at_most(f"{name}: scans a second, default against cint", against_cint("default", length),
+        at_most(f"{name}: scans a second, default against cint", of(length).ratio(RATE, "default"),
                 0.99, instead(f"{length}/default", f"{length}/cint"),
                 paper=PAPER_RATIO[length]["default"]),
-        within(f"{name}: scans a second, adaptive against cint", against_cint("adaptive", length),
+        within(f"{name}: scans a second, adaptive against cint", of(length).ratio(RATE, "adaptive"),
                0.93, 1.05, instead(f"{length}/adaptive", f"{length}/default"),
                paper=PAPER_RATIO[length]["adaptive"]),
         at_least(f"{name}: I/Os that the guest handles with an interrupt, cint",
-                 of("ios_per_irq", "cint", length), 10,
+                 of(length)("ios_per_irq", "cint"), 10,
                  instead(f"{length}/cint", f"{length}/default")),
-        within(f"{name}: items verified for each that was scanned", of("verified", "cint", length)
-               / (of("ios", "cint", length, ".scan") * length), 0.95, 1.05, wrong(1.2)),
+        within(f"{name}: items verified for each that was scanned",
+               of(length)("verified", "cint") / (of(length, ".scan")("ios", "cint") * length), 0.95,
+               1.05, wrong(1.2)),
     )
 
 
@@ -62,21 +59,21 @@ FIGURE = Figure(
     checks=(
         *(check for length in LENGTHS for check in of_length(length)),
         at_least("default against cint: scans of 256 items against those of 16",
-                 against_cint("default", 256) / against_cint("default", 16), 1.04, wrong(2),
+                 of(256).ratio(RATE, "default") / of(16).ratio(RATE, "default"), 1.04, wrong(2),
                  paper=1.08, deviation=Deviation(0.9, 1.0399, said(
                      "what an interrupt for each read costs is CPU time of workers and "
                      "clients, who share one CPU: it is busy for {:.0f} % of the time with scans "
                      "of 16 items and for {:.0f} % with those of 256. In the paper clients have "
                      "four CPUs of their own, and long scans queue in the application; guests with "
                      "more were not tried",
-                     of("cpu_percent", "default", 16), of("cpu_percent", "default", 256)))),
-        at_least("16 items: interrupts for a Barrier, of cint's", of("reason.barrier", "cint", 16),
+                     of(16)("cpu_percent", "default"), of(256)("cpu_percent", "default")))),
+        at_least("16 items: interrupts for a Barrier, of cint's", of(16)("reason.barrier", "cint"),
                  0.2, instead("16/cint", "16/cint, no hints")),
     ),
     panels=(
         Panel("scans a second, of cint's", "ratio", [
             one for policy in ("default", "adaptive") for one in (
-                Series(policy, [(n, against_cint(policy, n)) for n in LENGTHS]),
+                Series(policy, [(n, of(n).ratio(RATE, policy)) for n in LENGTHS]),
                 Series(f"{policy}, paper", [(n, PAPER_RATIO[n][policy]) for n in LENGTHS],
                        paper=True))]),
     ),

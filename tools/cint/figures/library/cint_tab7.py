@@ -13,7 +13,7 @@ from cint.figures.checks import (
 )
 from cint.figures.library.cint_fig23 import NO_HINTS, POLICIES, RATE, RUNS
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
-from cint.figures.values import Expr, said, value
+from cint.figures.values import Cell, Expr, said
 
 THREADS = (4, 8)
 #: Latency of a get in us and the store's thousands of requests a second: default, cint, adaptive.
@@ -28,18 +28,18 @@ def group(threads: int) -> Group:
     return Group(runs, (work,), prefix=f"{threads}/", read=reading.told, vcpus=2)
 
 
-def of(name: str, policy: str, threads: int, who: str) -> Expr:
-    return value(name, f"{threads}/{policy}", f"beside{threads}{who}")
+def of(threads: int, who: str = "") -> Cell:
+    return Cell(f"beside{threads}{who}", f"{threads}/", "cint")
 
 
 def latency(policy: str, threads: int) -> Expr:
     """Of a get, against cint's, as the paper has it."""
-    return of("mean_us", policy, threads, ".get") / of("mean_us", "cint", threads, ".get")
+    return of(threads, ".get").ratio("mean_us", policy)
 
 
 def rate(policy: str, threads: int) -> Expr:
     """Of the store, against cint's."""
-    return of(RATE, policy, threads, ".store") / of(RATE, "cint", threads, ".store")
+    return of(threads, ".store").ratio(RATE, policy)
 
 
 def paper(column: int, policy: str, threads: int) -> float:
@@ -49,7 +49,7 @@ def paper(column: int, policy: str, threads: int) -> float:
 
 def gets(policy: str, threads: int) -> Expr:
     """RocksDB's thousands a second."""
-    return of(RATE, policy, threads, ".get") / 1000
+    return of(threads, ".get")(RATE, policy) / 1000
 
 
 def more_for_the_store(threads: int) -> Deviation:
@@ -87,8 +87,8 @@ def of_threads(threads: int) -> tuple[Check, ...]:
                rate("adaptive", threads), 0.93, 1.07, wrong(1.2),
                paper=paper(1, "adaptive", threads), deviation=more_for_the_store(threads)),
         within(f"{name}: items of the store verified for a request, cint",
-               of("verified", "cint", threads, ".store") / of("ios", "cint", threads, ".store"),
-               1, 1, wrong(2)),
+               of(threads, ".store")("verified", "cint") / of(threads, ".store")("ios", "cint"), 1,
+               1, wrong(2)),
     )
 
 
@@ -115,8 +115,8 @@ FIGURE = Figure(
         at_least("requests a second of the store, default against cint, 8 threads against 4",
                  rate("default", 8) / rate("default", 4), 1, wrong(2), deviation=MORE_THREADS,
                  paper=round(paper(1, "default", 8) / paper(1, "default", 4), 3)),
-        at_least("4 threads: commands that are Urgent, cint", of("hint.urgent", "cint", 4, ""),
-                 0.05, instead("4/cint", "4/cint, no hints")),
+        at_least("4 threads: commands that are Urgent, cint", of(4)("hint.urgent", "cint"), 0.05,
+                 instead("4/cint", "4/cint, no hints")),
     ),
     panels=(panel("latency of a get", 0, "latency"), panel("the store's requests", 1, "rate")),
     columns=(Column("requests, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),

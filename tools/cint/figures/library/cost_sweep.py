@@ -6,7 +6,7 @@ from itertools import pairwise
 from cint.figures import jobs
 from cint.figures.checks import Check, at_least, at_most, instead, near, swap, within
 from cint.figures.model import COST_NS, CPU_SCALE, USUAL, Column, Figure, Group, Panel, Series, runs
-from cint.figures.values import Expr, against, value
+from cint.figures.values import Cell, Expr, against, value
 from cint.measure import calibration
 
 #: ns added to an interrupt by --irq-cost; the handler's own comes on top.
@@ -22,8 +22,8 @@ def at(cost: int, policy: str) -> str:
     return f"{cost} ns/{policy}"
 
 
-def to_default(name: str, cost: int, cell: str) -> Expr:
-    return against(name, at(cost, "cint"), at(cost, "default"), cell)
+def of(cost: int, cell: str) -> Cell:
+    return Cell(cell, f"{cost} ns/", "default")
 
 
 def handled(cost: int, policy: str) -> Expr:
@@ -37,14 +37,14 @@ def by_rule(cost: int) -> Expr:
     def spent(policy: str) -> Expr:
         return calibration.PAPER_IO_NS + handled(cost, policy) * (OWN_NS + cost)
 
-    return to_default("iops", cost, "async") / (spent("default") / spent("cint"))
+    return of(cost, "async").ratio("iops", "cint") / (spent("default") / spent("cint"))
 
 
 def checks(cost: int, neighbour: int) -> list[Check]:
     other = swap(at(cost, "cint"), at(cost, "default"))
     return [
         within(f"{cost} ns: sync latency, cint against default",
-               to_default("mean_us", cost, "sync"), 0.97, 1.03,
+               of(cost, "sync").ratio("mean_us", "cint"), 0.97, 1.03,
                swap(at(cost, "cint"), at(cost, "adaptive"))),
         at_least(f"{cost} ns: interrupts for an async I/O, default against cint",
                  against("irqs_per_io", at(cost, "default"), at(cost, "cint"), "async"), 15,
@@ -60,8 +60,8 @@ def merging() -> list[Check]:
     last = COSTS[-1]
     return [
         *(at_least(f"async IOPS, cint against default, {b} ns against {a} ns",
-                   to_default("iops", b, "async") / to_default("iops", a, "async"), 1.05,
-                   swap(at(a, "default"), at(b, "default"))) for a, b in pairwise(APART)),
+                   of(b, "async").ratio("iops", "cint") / of(a, "async").ratio("iops", "cint"),
+                   1.05, swap(at(a, "default"), at(b, "default"))) for a, b in pairwise(APART)),
         *(at_least(f"{cost} ns: interrupts that the guest handles for an async I/O of default's",
                    handled(cost, "default"), 0.75,
                    instead(at(cost, "default"), at(last, "default"))) for cost in APART),
@@ -71,7 +71,7 @@ def merging() -> list[Check]:
 
 
 def series(label: str, name: str, cell: str) -> Series:
-    return Series(label, [(float(cost), to_default(name, cost, cell)) for cost in COSTS])
+    return Series(label, [(float(cost), of(cost, cell).ratio(name, "cint")) for cost in COSTS])
 
 
 FIGURE = Figure(

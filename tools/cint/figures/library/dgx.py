@@ -4,7 +4,7 @@
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, against, value
+from cint.figures.values import Cell, Expr, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload
 
@@ -26,20 +26,17 @@ BURST = jobs.aio(32, 32, 32, "bursts of 32")
 WEIGHTS = Workload("weights", "reads of 1 MiB, in order, four in flight",
                    COMMON.replace("rw=randread\nbs=4k", "rw=read\nbs=1m")
                    + workloads.async_job(4, 1, 1))
-CELLS = ("sync", DEEP.name, BURST.name, WEIGHTS.name)
-
-
-def to_default(name: str, run: str, cell: str) -> Expr:
-    return against(name, run, "default", cell)
+CELLS = LONE, AT_32, BURSTS, LARGE = tuple(
+    Cell(name, base="default") for name in ("sync", DEEP.name, BURST.name, WEIGHTS.name))
 
 
 def added(run: str) -> Expr:
     """By how much a lone read takes longer, us."""
-    return value("p50_us", run, "sync") - value("p50_us", "default", "sync")
+    return LONE("p50_us", run) - LONE("p50_us", "default")
 
 
 def bars(name: str) -> tuple[Series, ...]:
-    return tuple(Series(run, [(cell, to_default(name, run, cell)) for cell in CELLS])
+    return tuple(Series(run, [(cell.name, cell.ratio(name, run)) for cell in CELLS])
                  for run in (*SHIPPED, "adaptive", *CURES))
 
 
@@ -60,25 +57,25 @@ FIGURE = Figure(
         within("lone read: added by 8 / 144 us, us", added(AS_MEASURED), 140, 146,
                swap(AS_SET, AS_MEASURED), paper=144.1),
         within("depth 32: reads a second, 8 / 100 us against default",
-               to_default("iops", AS_SET, DEEP.name), 0.90, 0.98,
+               AT_32.ratio("iops", AS_SET), 0.90, 0.98,
                instead(DEEP.name, "sync"), paper=0.945, deviation=Deviation(0.9801, 1.02, (
                    "the medium serves 23 reads at once and 32 are in flight: eight CQEs come in "
                    "some 20 us, so that at most eight wait to be told of, and the medium never "
                    "runs dry"))),
         within("depth 32: interrupts a second, 8 / 100 us against default",
-               to_default("device_irqs", AS_SET, DEEP.name), 0.10, 0.20,
-               instead(AS_SET, "default"), paper=0.145),
+               AT_32.ratio("device_irqs", AS_SET), 0.10, 0.20, instead(AS_SET, "default"),
+               paper=0.145),
         within("bursts of 32: reads a second, 8 / 100 us against default",
-               to_default("iops", AS_SET, BURST.name), 0.97, 1.4,
+               BURSTS.ratio("iops", AS_SET), 0.97, 1.4,
                instead(BURST.name, "sync"), paper=1.0),
         within("weights: bytes a second, 8 / 100 us against default",
-               to_default("iops", AS_SET, WEIGHTS.name), 0.97, 1.03,
+               LARGE.ratio("iops", AS_SET), 0.97, 1.03,
                instead(WEIGHTS.name, "sync"), paper="1.007 to 1.016"),
-        *(at_most(f"lone read: {run} against default", to_default("p50_us", run, "sync"), 1.02,
+        *(at_most(f"lone read: {run} against default", LONE.ratio("p50_us", run), 1.02,
                   instead(run, AS_SET)) for run in CURES),
         *(at_most(f"depth 32: interrupts a second, {run} against default",
-                  to_default("device_irqs", run, DEEP.name), KEPT[run],
-                  instead(run, "default")) for run in CURES),
+                  AT_32.ratio("device_irqs", run), KEPT[run], instead(run, "default"))
+          for run in CURES),
         *(at_least(f"depth 32: thousand reads a second, {run}, of the medium's 434",
                    value("iops", run, DEEP.name) * 1e-3, 412,
                    instead(DEEP.name, "sync")) for run in CURES),

@@ -5,7 +5,7 @@ from cint.figures import polled
 from cint.figures.checks import at_least, at_most, instead, within
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import CLASSIC, IRQ, SHARED
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell
 
 #: The reads that are polled for are unmarked, so that the device may defer their interrupts.
 TOLD = "as in 2017, cint"
@@ -17,11 +17,7 @@ ASYNC = "[async]\nioengine=libaio\niodepth=16\nbs=4k\n"
 BESIDE = polled.job("beside", "a thread that reads 4k and waits (pvsync2, hipri) beside one with "
                     "16 reads in flight (libaio)", polled.section("small", "4k"), ASYNC,
                     latency="small")
-
-
-def of(name: str, run: str, cell: str = "alone") -> Expr:
-    return value(name, run, cell)
-
+ALONE, BOTH, POLLED = Cell("alone"), Cell("beside"), Cell("beside.small")
 
 FIGURE = Figure(
     "poll-avoid", "polling", "Polling that tells the device",
@@ -30,32 +26,31 @@ FIGURE = Figure(
     "defers the interrupts of what nobody waits for, finds the completions taken, and sends none.",
     groups=(Group(RUNS, (polled.alone("4k"), BESIDE), runtime_s=0.1),),
     checks=(
-        within("default: interrupts of a read", of("irqs_per_io", SHARED), 0.99, 1.01,
+        within("default: interrupts of a read", ALONE("irqs_per_io", SHARED), 0.99, 1.01,
                instead(SHARED, TOLD), paper="not disabled"),
-        at_least("cint: interrupts avoided, of a read", of("avoided_per_io", TOLD), 0.95,
+        at_least("cint: interrupts avoided, of a read", ALONE("avoided_per_io", TOLD), 0.95,
                  instead(TOLD, CINT)),
-        at_most("cint: interrupts against default",
-                of("device_irqs", TOLD) / of("device_irqs", SHARED), 0.05,
+        at_most("cint: interrupts against default", ALONE.ratio("device_irqs", TOLD, SHARED), 0.05,
                 instead(TOLD, SHARED)),
-        at_most("latency, cint against default, both polled",
-                of("mean_us", TOLD) / of("mean_us", SHARED), 0.9999),
+        at_most("latency, cint against default, both polled", ALONE.ratio("mean_us", TOLD, SHARED),
+                0.9999),
         at_most("latency, cint's queue polled against a queue without interrupts",
-                of("mean_us", TOLD) / of("mean_us", CLASSIC), 1.02, instead(TOLD, IRQ)),
+                ALONE.ratio("mean_us", TOLD, CLASSIC), 1.02, instead(TOLD, IRQ)),
         within("cint, beside 16 reads in flight: interrupts avoided, of a read that is polled for",
-               of("avoided_per_io", TOLD, "beside") * of("iops", TOLD, "beside")
-               / of("iops", TOLD, "beside.small"), 0.95, 1.05, instead(TOLD, SHARED)),
+               BOTH("avoided_per_io", TOLD) * BOTH("iops", TOLD) / POLLED("iops", TOLD), 0.95, 1.05,
+               instead(TOLD, SHARED)),
     ),
     panels=(
         Panel("mean latency", "us", (
-            Series("alone", [(n, of("mean_us", n)) for n in NAMES]),
-            Series("beside 16 in flight", [(n, of("mean_us", n, "beside")) for n in NAMES]))),
+            Series("alone", [(n, ALONE("mean_us", n)) for n in NAMES]),
+            Series("beside 16 in flight", [(n, BOTH("mean_us", n)) for n in NAMES]))),
         Panel("interrupts", "k/s", (
-            Series("alone", [(n, of("device_irqs", n) / 1000) for n in NAMES]),
-            Series("beside 16 in flight", [(n, of("device_irqs", n, "beside") / 1000)
+            Series("alone", [(n, ALONE("device_irqs", n) / 1000) for n in NAMES]),
+            Series("beside 16 in flight", [(n, BOTH("device_irqs", n) / 1000)
                                            for n in NAMES]))),
         Panel("IOPS beside 16 in flight", "k/s", (
-            Series("all", [(n, of("iops", n, "beside") / 1000) for n in NAMES]),
-            Series("polled", [(n, of("iops", n, "beside.small") / 1000) for n in NAMES]))),
+            Series("all", [(n, BOTH("iops", n) / 1000) for n in NAMES]),
+            Series("polled", [(n, POLLED("iops", n) / 1000) for n in NAMES]))),
     ),
     columns=(*polled.COLUMNS, polled.AVOIDED),
     notes=(polled.ONE_CPU, polled.SCHEDULER,

@@ -7,7 +7,7 @@ from cint.figures import polled
 from cint.figures.checks import at_least, at_most, instead
 from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.polled import CLASSIC, IRQ, OURS
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell, value
 
 #: us that a read takes in the medium.
 MEDIA_US = (3, 7, 20, 80, 300)
@@ -33,12 +33,12 @@ JOBS = (
 )
 
 
-def at(us: int, name: str, way: str) -> Expr:
-    return value(name, f"{us} us/{way}", "alone")
+def at(us: int) -> Cell:
+    return Cell("alone", f"{us} us/")
 
 
-def of(name: str, way: str, threads: int = 1) -> Expr:
-    return value(name, way, readers(threads))
+def of(threads: int) -> Cell:
+    return Cell(readers(threads))
 
 
 def oracle(us: int) -> Run:
@@ -80,38 +80,38 @@ FIGURE = Figure(
     ),
     checks=(
         *(at_most(f"medium of {us} us: latency polled against interrupts",
-                  at(us, "mean_us", CLASSIC) / at(us, "mean_us", IRQ), 0.9999) for us in MEDIA_US),
+                  at(us).ratio("mean_us", CLASSIC, IRQ), 0.9999) for us in MEDIA_US),
         *(at_most(f"medium of {us} us: latency, ours against classic",
-                  at(us, "mean_us", OURS) / at(us, "mean_us", CLASSIC), 1.10,
+                  at(us).ratio("mean_us", OURS, CLASSIC), 1.10,
                   instead(f"{us} us/{CLASSIC}", f"{MEDIA_US[0]} us/{CLASSIC}"))
           for us in MEDIA_US[1:]),
         *(at_most(f"medium of {us} us: CPU, ours against classic",
-                  at(us, "cpu_percent", OURS) / at(us, "cpu_percent", CLASSIC), 0.60,
+                  at(us).ratio("cpu_percent", OURS, CLASSIC), 0.60,
                   instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}")) for us in MEDIA_US[1:]),
         *(at_most(f"medium of {us} us: CPU, ours against the oracle's",
-                  at(us, "cpu_percent", OURS) / at(us, "cpu_percent", ORACLE), 1.15,
+                  at(us).ratio("cpu_percent", OURS, ORACLE), 1.15,
                   instead(f"{us} us/{OURS}", f"{us} us/{CLASSIC}")) for us in MEDIA_US),
         *(at_most(f"medium of {us} us: latency, the oracle against classic",
-                  at(us, "mean_us", ORACLE) / at(us, "mean_us", CLASSIC), 1.03,
+                  at(us).ratio("mean_us", ORACLE, CLASSIC), 1.03,
                   instead(f"{us} us/{ORACLE}", f"{us} us/{IRQ}")) for us in MEDIA_US[:3]),
         at_least("eight readers: IOPS with interrupts against classic",
-                 of("iops", IRQ, 8) / of("iops", CLASSIC, 8), 0.9),
+                 of(8).ratio("iops", IRQ, CLASSIC), 0.9),
     ),
     panels=(
         Panel("a lone reader", "us saved against an interrupt", (
-            Series("classic", [(us, at(us, "mean_us", IRQ) - at(us, "mean_us", CLASSIC))
+            Series("classic", [(us, at(us)("mean_us", IRQ) - at(us)("mean_us", CLASSIC))
                                for us in MEDIA_US]),
-            Series("ours", [(us, at(us, "mean_us", IRQ) - at(us, "mean_us", OURS))
+            Series("ours", [(us, at(us)("mean_us", IRQ) - at(us)("mean_us", OURS))
                             for us in MEDIA_US])), kind="lines", x="medium, us", log_x=True),
         Panel("a lone reader", "CPU, %", tuple(
-            Series(way, [(us, at(us, "cpu_percent", way)) for us in MEDIA_US])
+            Series(way, [(us, at(us)("cpu_percent", way)) for us in MEDIA_US])
             for way in (*WAYS, ORACLE)),
             kind="lines", x="medium, us", log_x=True),
         Panel("several readers on one CPU", "IOPS", tuple(
-            Series(way, [(n, of("iops", way, n)) for n in THREADS]) for way in ALL),
+            Series(way, [(n, of(n)("iops", way)) for n in THREADS]) for way in ALL),
             kind="lines", x="threads", log_x=True),
         Panel("several readers on one CPU", "mean latency, us", tuple(
-            Series(way, [(n, of("mean_us", way, n)) for n in THREADS]) for way in ALL),
+            Series(way, [(n, of(n)("mean_us", way)) for n in THREADS]) for way in ALL),
             kind="lines", x="threads", log_x=True),
         Panel("beside a CPU-bound process", "what is left for it, k operations/s", (
             Series("here", [(way, value("iops", way, "beside.spin") / 1000) for way in ALL]),)),

@@ -5,7 +5,7 @@ from cint.figures import polled
 from cint.figures.checks import at_most, instead, within
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import CLASSIC, IRQ, OURS
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell, Expr
 
 NAMES = (IRQ, CLASSIC, OURS)
 CPUS = (1, 2, 4)
@@ -13,12 +13,12 @@ CPUS = (1, 2, 4)
 ROUND_US = 0.37
 
 
-def of(name: str, run: str, cpus: int) -> Expr:
-    return value(name, f"{cpus} CPUs/{run}", "alone")
+def of(cpus: int) -> Cell:
+    return Cell("alone", f"{cpus} CPUs/")
 
 
 def more(name: str, run: str, cpus: int) -> Expr:
-    return of(name, run, cpus) - of(name, run, 1)
+    return of(cpus)(name, run) - of(1)(name, run)
 
 
 FIGURE = Figure(
@@ -30,10 +30,9 @@ FIGURE = Figure(
                        vcpus=cpus) for cpus in CPUS),
     checks=(
         *(within(f"{cpus} CPUs, {run}: latency against one CPU",
-                 of("mean_us", run, cpus) / of("mean_us", run, 1), 0.97, 1.03,
+                 of(cpus)("mean_us", run) / of(1)("mean_us", run), 0.97, 1.03,
                  instead(f"{cpus} CPUs/{run}", f"{cpus} CPUs/{CLASSIC if run == IRQ else IRQ}"),
-                 paper=1.0)
-          for run in NAMES for cpus in CPUS[1:]),
+                 paper=1.0) for run in NAMES for cpus in CPUS[1:]),
         *(at_most(f"{cpus} CPUs, classic: unseen for longer than on one CPU",
                   more("head_us", CLASSIC, cpus), ROUND_US,
                   instead(f"{cpus} CPUs/{CLASSIC}", f"{cpus} CPUs/{IRQ}"), unit="us")
@@ -41,10 +40,10 @@ FIGURE = Figure(
     ),
     panels=(
         Panel("mean latency", "us", tuple(
-            Series(run, [(n, of("mean_us", run, n)) for n in CPUS]) for run in NAMES),
+            Series(run, [(n, of(n)("mean_us", run)) for n in CPUS]) for run in NAMES),
             kind="lines", x="CPUs", log_x=True),
         Panel("from post to head", "us", tuple(
-            Series(run, [(n, of("head_us", run, n)) for n in CPUS]) for run in NAMES),
+            Series(run, [(n, of(n)("head_us", run)) for n in CPUS]) for run in NAMES),
             kind="lines", x="CPUs", log_x=True)),
     columns=polled.COLUMNS,
     notes=(polled.SCHEDULER,

@@ -5,7 +5,7 @@ from cint.figures import polled
 from cint.figures.checks import at_least, at_most
 from cint.figures.model import CPU, IOPS, IRQS, MEAN, P99, Column, Figure, Group, Panel, Run, Series
 from cint.figures.polled import CLASSIC, IRQ
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell
 from cint.measure.workloads import Workload
 
 DEPTHS = (1, 2, 4, 8, 16, 32)
@@ -21,22 +21,14 @@ iodepth_batch_complete_max={depth}
 """
 
 
-def cell(depth: int) -> str:
-    return f"depth {depth}"
-
-
 def jobs(more: str = "") -> list[Workload]:
     """A ring that polls takes no device without queues for that, so that it is another job."""
-    return [polled.job(cell(depth), f"a thread with {depth} reads of 4k in flight (io_uring)",
+    return [polled.job(of(depth).name, f"a thread with {depth} reads of 4k in flight (io_uring)",
                        RING.format(depth=depth) + more) for depth in DEPTHS]
 
 
-def of(name: str, way: str, depth: int) -> Expr:
-    return value(name, way, cell(depth))
-
-
-def against(name: str, way: str, base: str, depth: int) -> Expr:
-    return of(name, way, depth) / of(name, base, depth)
+def of(depth: int) -> Cell:
+    return Cell(f"depth {depth}")
 
 
 FIGURE = Figure(
@@ -52,18 +44,18 @@ FIGURE = Figure(
     ),
     checks=(
         *(at_most(f"depth {depth}: latency polled against interrupts",
-                  against("mean_us", CLASSIC, IRQ, depth), 0.9999) for depth in DEPTHS),
+                  of(depth).ratio("mean_us", CLASSIC, IRQ), 0.9999) for depth in DEPTHS),
         *(at_least(f"depth {depth}: IOPS polled against coalesced",
-                   against("iops", CLASSIC, ADAPTIVE, depth), 1.0001) for depth in DEPTHS),
+                   of(depth).ratio("iops", CLASSIC, ADAPTIVE), 1.0001) for depth in DEPTHS),
         *(at_least(f"depth {depth}: CPU time of a read, polled against coalesced",
-                   against("cpu_per_io_us", CLASSIC, ADAPTIVE, depth), 1.0001)
+                   of(depth).ratio("cpu_per_io_us", CLASSIC, ADAPTIVE), 1.0001)
           for depth in DEPTHS[:2]),
         *(at_most(f"depth {depth}: CPU time of a read, polled against coalesced",
-                  against("cpu_per_io_us", CLASSIC, ADAPTIVE, depth), 0.9999)
+                  of(depth).ratio("cpu_per_io_us", CLASSIC, ADAPTIVE), 0.9999)
           for depth in DEPTHS[2:]),
     ),
     panels=tuple(
-        Panel(title, y, tuple(Series(way, [(n, of(name, way, n) / unit) for n in DEPTHS])
+        Panel(title, y, tuple(Series(way, [(n, of(n)(name, way) / unit) for n in DEPTHS])
                               for way in ALL), kind="lines", x="reads in flight", log_x=True)
         for title, y, name, unit in (
             ("IOPS", "k/s", "iops", 1000), ("mean latency", "us", "mean_us", 1),

@@ -4,7 +4,7 @@
 from cint.figures import spdk
 from cint.figures.checks import at_least, at_most, instead, near, swap, within, wrong
 from cint.figures.model import IOPS, IRQS, MEAN, P99, Column, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, said, value
+from cint.figures.values import Cell, Expr, said, value
 from cint.measure.workloads import COMMON, Workload
 
 BOTH, SLEEPS = "both poll", "offline coalesced, k = 2"
@@ -41,14 +41,7 @@ def group(prefix: str, name: str) -> Group:
     return Group((Run("pointer", name, engine="user"),), jobs,
                  APART_MEDIA if APART in prefix else spdk.MEDIA, prefix, runtime_s=0.03,
                  full_s=0.7 if prefix == ONE else None, vcpus=cpu + 1)
-
-
-def online(name: str, run: str) -> Expr:
-    return value(name, run, "both.online")
-
-
-def offline(name: str, run: str) -> Expr:
-    return value(name, run, "both.offline")
+ONLINE, OFFLINE = Cell("both.online"), Cell("both.offline")
 
 
 def alone(name: str, prefix: str = "") -> Expr:
@@ -58,12 +51,12 @@ def alone(name: str, prefix: str = "") -> Expr:
 
 def cost(name: str, prefix: str = "") -> Expr:
     """The online application's value beside one that sleeps, against beside one that polls."""
-    return online(name, prefix + SLEEPS) / online(name, prefix + BOTH)
+    return ONLINE.ratio(name, prefix + SLEEPS, prefix + BOTH)
 
 
 def ahead(run: str) -> Expr:
     """How many reads of 128 KiB cross the medium's bandwidth while a read of 4 KiB waits."""
-    return online("mean_us", run) / TURN_US
+    return ONLINE("mean_us", run) / TURN_US
 
 
 FIGURE = Figure(
@@ -74,28 +67,27 @@ FIGURE = Figure(
     "same medium it loses what the offline one no longer lacks.",
     groups=tuple(group(prefix, name) for prefix in PREFIXES for name in (BOTH, SLEEPS)),
     checks=(
-        at_least("both poll: CPU of the offline thread", offline("thread_percent", BOTH), 95,
+        at_least("both poll: CPU of the offline thread", OFFLINE("thread_percent", BOTH), 95,
                  swap(BOTH, SLEEPS), unit="%"),
-        at_most("offline sleeps: CPU of its thread", offline("thread_percent", SLEEPS), 15,
+        at_most("offline sleeps: CPU of its thread", OFFLINE("thread_percent", SLEEPS), 15,
                 swap(BOTH, SLEEPS), unit="%"),
-        at_least("offline throughput, asleep against polled",
-                 offline("iops", SLEEPS) / offline("iops", BOTH), 0.97,
-                 instead(SLEEPS, f"{ONE}{BOTH}")),
-        at_least("online: CPU of its thread", online("thread_percent", SLEEPS), 95,
+        at_least("offline throughput, asleep against polled", OFFLINE.ratio("iops", SLEEPS, BOTH),
+                 0.97, instead(SLEEPS, f"{ONE}{BOTH}")),
+        at_least("online: CPU of its thread", ONLINE("thread_percent", SLEEPS), 95,
                  instead(SLEEPS, f"{ONE}{BOTH}"), unit="%"),
         within("interrupts for each I/O of both, both polling", value("device_irqs", BOTH, "both"),
                0, 0, swap(BOTH, SLEEPS)),
         near("online alone: mean latency", alone("mean_us"), 13, 0.15, wrong(1.5), unit="us"),
         # the medium, which both wait for
         within("online's mean latency beside offline, both polling, against alone",
-               online("mean_us", BOTH) / alone("mean_us"), 22, 30, swap(BOTH, APART + BOTH)),
+               ONLINE("mean_us", BOTH) / alone("mean_us"), 22, 30, swap(BOTH, APART + BOTH)),
         # all eight, or one less in most rounds: which depends on how long a round of each takes
         within("offline's reads ahead of each of online's, both polling", ahead(BOTH), 6.5, 8.5,
                swap(BOTH, SLEEPS)),
         within("offline's reads ahead of each of online's, offline asleep", ahead(SLEEPS),
                5.5, 6.5, swap(BOTH, SLEEPS)),
         within("apart: online's mean latency beside offline, both polling, against alone",
-               online("mean_us", APART + BOTH) / alone("mean_us", APART), 0.95, 1.05,
+               ONLINE("mean_us", APART + BOTH) / alone("mean_us", APART), 0.95, 1.05,
                swap(BOTH, APART + BOTH)),
         within("apart: online's mean latency, offline asleep against polled",
                cost("mean_us", APART), 0.95, 1.05, swap(SLEEPS, APART + SLEEPS)),
@@ -103,7 +95,7 @@ FIGURE = Figure(
         at_least("on one CPU: 99th percentile of online, both polling against offline asleep",
                  1 / cost("p99_us", ONE), 2, swap(ONE + BOTH, ONE + SLEEPS)),
         at_least("on one CPU: offline throughput, asleep against both polling",
-                 offline("iops", ONE + SLEEPS) / offline("iops", ONE + BOTH), 1.2,
+                 OFFLINE.ratio("iops", ONE + SLEEPS, ONE + BOTH), 1.2,
                  swap(ONE + BOTH, ONE + SLEEPS)),
         within("on one CPU: online's mean latency, offline asleep against polled",
                cost("mean_us", ONE), 3, 12, swap(ONE + BOTH, ONE + SLEEPS)),
@@ -112,20 +104,20 @@ FIGURE = Figure(
         at_least("apart, on one CPU: online's reads a second, offline asleep against polled",
                  cost("iops", APART_ONE), 1.5, swap(APART_ONE + BOTH, APART_ONE + SLEEPS)),
         at_most("apart, on one CPU: online's mean latency, offline asleep, against alone",
-                online("mean_us", APART_ONE + SLEEPS) / alone("mean_us", APART_ONE), 1.3,
+                ONLINE("mean_us", APART_ONE + SLEEPS) / alone("mean_us", APART_ONE), 1.3,
                 swap(ONE + SLEEPS, APART_ONE + SLEEPS)),
     ),
     panels=(
         Panel("online, mean latency", "us",
-              (Series("here", [(run, online("mean_us", run)) for run in RUNS]),), log_y=True),
+              (Series("here", [(run, ONLINE("mean_us", run)) for run in RUNS]),), log_y=True),
         Panel("online, 99th percentile", "us",
-              (Series("here", [(run, online("p99_us", run)) for run in RUNS]),), log_y=True),
+              (Series("here", [(run, ONLINE("p99_us", run)) for run in RUNS]),), log_y=True),
         Panel("online", "thousand reads a second",
-              (Series("here", [(run, online("iops", run) / 1000) for run in RUNS]),)),
+              (Series("here", [(run, ONLINE("iops", run) / 1000) for run in RUNS]),)),
         Panel("offline", "MB/s",
-              (Series("here", [(run, offline("iops", run) * 0.131072) for run in RUNS]),)),
+              (Series("here", [(run, OFFLINE("iops", run) * 0.131072) for run in RUNS]),)),
         Panel("CPU of the offline thread", "%",
-              (Series("here", [(run, offline("thread_percent", run)) for run in RUNS]),)),
+              (Series("here", [(run, OFFLINE("thread_percent", run)) for run in RUNS]),)),
     ),
     columns=(IOPS, MEAN, P99, Column("CPU of the thread, %", "thread_percent"), IRQS),
     notes=(
@@ -136,8 +128,8 @@ FIGURE = Figure(
              "poll, of which it would have {:.0f} alone. Asleep, the offline application hears of "
              "its last two after online's next read has been submitted, which is then ahead of "
              "their successors: {:.1f} are ahead of it and not {:.1f}, and it takes {:.0f} us.",
-             online("mean_us", BOTH), alone("mean_us"), ahead(SLEEPS), ahead(BOTH),
-             online("mean_us", SLEEPS)),
+             ONLINE("mean_us", BOTH), alone("mean_us"), ahead(SLEEPS), ahead(BOTH),
+             ONLINE("mean_us", SLEEPS)),
         said("On one CPU, where both poll, each has half of the time. While online has its half "
              "the medium is soon idle, for nobody takes offline's completions, and reads go as "
              "fast as alone: {:.1f} thousand a second. Asleep, offline is woken for its "
@@ -145,15 +137,15 @@ FIGURE = Figure(
              "Online has {:.1f} thousand reads a second, of {:.0f} us in place of {:.0f} (with "
              "each seed the two fall into another step); only its 99th percentile, {:.0f} us in "
              "place of {:.0f}, gains, for that was the other's half.",
-             online("iops", ONE + BOTH) / 1000, offline("iops", ONE + SLEEPS) * 0.131072,
-             offline("iops", ONE + BOTH) * 0.131072, online("iops", ONE + SLEEPS) / 1000,
-             online("mean_us", ONE + SLEEPS), online("mean_us", ONE + BOTH),
-             online("p99_us", ONE + SLEEPS), online("p99_us", ONE + BOTH)),
+             ONLINE("iops", ONE + BOTH) / 1000, OFFLINE("iops", ONE + SLEEPS) * 0.131072,
+             OFFLINE("iops", ONE + BOTH) * 0.131072, ONLINE("iops", ONE + SLEEPS) / 1000,
+             ONLINE("mean_us", ONE + SLEEPS), ONLINE("mean_us", ONE + BOTH),
+             ONLINE("p99_us", ONE + SLEEPS), ONLINE("p99_us", ONE + BOTH)),
         said("In the runs named apart the medium is one in which nobody waits for another's reads, "
              "and each takes as long as on zssd: 4 KiB as alone, 128 KiB as the last of eight. "
              "There the CPU is all that the two share. On one CPU online has {:.1f} thousand reads "
              "a second beside one that sleeps, {:.1f} beside one that polls, {:.1f} alone.",
-             online("iops", APART_ONE + SLEEPS) / 1000, online("iops", APART_ONE + BOTH) / 1000,
+             ONLINE("iops", APART_ONE + SLEEPS) / 1000, ONLINE("iops", APART_ONE + BOTH) / 1000,
              alone("iops", APART_ONE) / 1000),
         spdk.ENGINE, "Both are threads of one process, each with a queue pair; one process has a "
         "controller."),

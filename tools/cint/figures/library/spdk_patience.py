@@ -4,7 +4,7 @@
 from cint.figures import spdk
 from cint.figures.checks import at_least, at_most, swap, within, wrong
 from cint.figures.model import CPU, CPU_SCALE, IOPS, MEAN, MERGED, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell
 from cint.measure.workloads import Workload
 
 DEPTHS = (8, 16, 32, 64, 256)
@@ -60,19 +60,14 @@ def looks(us: int) -> str:
     return f"spin_ns={guest_ns(us)}\n"
 
 
-def of(name: str, run: str, depth: int) -> Expr:
-    return value(name, run, LONE if depth == 1 else f"randread {depth}")
-
-
-def ratio(name: str, run: str, depth: int) -> Expr:
-    """Against k = 1."""
-    return of(name, run, depth) / of(name, SINGLE, depth)
+def of(depth: int) -> Cell:
+    return Cell(LONE if depth == 1 else f"randread {depth}", base=SINGLE)
 
 
 def lines(title: str, y: str, name: str, factor: float = 1.0) -> Panel:
     """A value over the depth."""
     drawn = {SINGLE: DEPTHS, K4: DEPTHS, K32: (64, 256), GATHER: DEPTHS}
-    return Panel(title, y, tuple(Series(run, [(depth, of(name, run, depth) * factor)
+    return Panel(title, y, tuple(Series(run, [(depth, of(depth)(name, run) * factor)
                                               for depth in depths])
                                  for run, depths in drawn.items()),
                  kind="lines", x="I/Os in flight", log_x=True)
@@ -97,23 +92,23 @@ FIGURE = Figure(
     ),
     checks=(
         *(at_least(f"{depth} in flight: reads a second, {GATHER}, against k = 1",
-                   ratio("iops", GATHER, depth), 0.98, wrong(1.2)) for depth in DEPTHS),
+                   of(depth).ratio("iops", GATHER), 0.98, wrong(1.2)) for depth in DEPTHS),
         *(at_most(f"{depth} in flight: CPU, {GATHER}, against k = 1",
-                  ratio("cpu_percent", GATHER, depth), 1.05, wrong(0.5))
+                  of(depth).ratio("cpu_percent", GATHER), 1.05, wrong(0.5))
           for depth in DEPTHS if depth != 64),
         *(at_most(f"{depth} in flight: mean latency, {GATHER}, against k = 1",
-                  ratio("mean_us", GATHER, depth), 1.02, wrong(0.5)) for depth in DEPTHS),
+                  of(depth).ratio("mean_us", GATHER), 1.02, wrong(0.5)) for depth in DEPTHS),
         *(at_most(f"{depth} in flight: CPU, {gather(us)}, against k = 1",
-                  ratio("cpu_percent", gather(us), depth), 0.95)
+                  of(depth).ratio("cpu_percent", gather(us)), 0.95)
           for depth, us in ((64, 10), (64, 30), (256, 30))),
-        at_most("8 in flight: reads a second, k = 4 against k = 1", ratio("iops", K4, 8), 0.9),
-        at_most("64 in flight: CPU, k = 32 against k = 1", ratio("cpu_percent", K32, 64), 0.95),
+        at_most("8 in flight: reads a second, k = 4 against k = 1", of(8).ratio("iops", K4), 0.9),
+        at_most("64 in flight: CPU, k = 32 against k = 1", of(64).ratio("cpu_percent", K32), 0.95),
         within("a lone read: mean latency, looked for for 4 us, against k = 1",
-               ratio("mean_us", look(4), 1), 0.95, 1.05, swap(SINGLE, FAST + SINGLE)),
+               of(1).ratio("mean_us", look(4)), 0.95, 1.05, swap(SINGLE, FAST + SINGLE)),
         at_most("3 us, a lone read: mean latency, looked for for 4 us, against k = 1",
-                of("mean_us", FAST + look(4), 1) / of("mean_us", FAST + SINGLE, 1), 0.8),
+                of(1).ratio("mean_us", FAST + look(4), FAST + SINGLE), 0.8),
         at_least("3 us, a lone read: CPU, looked for for 4 us",
-                 of("cpu_percent", FAST + look(4), 1), 99, swap(FAST + look(4), FAST + SINGLE),
+                 of(1)("cpu_percent", FAST + look(4)), 99, swap(FAST + look(4), FAST + SINGLE),
                  unit="%"),
     ),
     panels=(lines("reads", "thousand a second", "iops", 1e-3), lines("CPU", "%", "cpu_percent"),

@@ -5,7 +5,7 @@ from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
 from cint.figures.library.cint_fig23 import RATE
 from cint.figures.model import Column, Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, constant, least, most, value
+from cint.figures.values import Cell, Expr, constant, least, most
 from cint.measure import workloads
 
 POLL, INTERRUPT, COALESCED, KERNEL = "polled", "interrupt", "coalesced", "kernel"
@@ -74,18 +74,14 @@ def group(way: str) -> Group:
                  second_kept=True)
 
 
-def of(name: str, way: str, load: str) -> Expr:
-    return value(name, way, load)
-
-
-def ratio(name: str, load: str, way: str = COALESCED) -> Expr:
-    """Against polled."""
-    return of(name, way, load) / of(name, POLL, load)
+def of(load: str) -> Cell:
+    """Ratios are to polled."""
+    return Cell(load, base=POLL)
 
 
 def lost(load: str) -> Expr:
     """Of polled's operations a second."""
-    return constant(1) - ratio(RATE, load)
+    return constant(1) - of(load).ratio(RATE, COALESCED)
 
 
 def paper(column: int, load: str) -> float:
@@ -96,22 +92,22 @@ def paper(column: int, load: str) -> float:
 def of_load(load: str) -> tuple[Check, ...]:
     many = load in GATHERED
     return (
-        at_most(f"{load}: CPU, asleep against polled", ratio(OWN, load), 0.7,
+        at_most(f"{load}: CPU, asleep against polled", of(load).ratio(OWN, COALESCED), 0.7,
                 instead(COALESCED, INTERRUPT if many else POLL), paper=paper(1, load)),
-        at_least(f"{load}: operations a second, asleep against polled", ratio(RATE, load),
-                 0.95 if many else 0.75, instead(COALESCED, KERNEL) if many else wrong(2),
-                 paper=paper(0, load)),
+        at_least(f"{load}: operations a second, asleep against polled",
+                 of(load).ratio(RATE, COALESCED), 0.95 if many else 0.75,
+                 instead(COALESCED, KERNEL) if many else wrong(2), paper=paper(0, load)),
         within(f"{load}: items verified for an operation, asleep",
-               of("verified", COALESCED, load) / of("ios", COALESCED, load), 1, 1, wrong(2))
+               of(load)("verified", COALESCED) / of(load)("ios", COALESCED), 1, 1, wrong(2))
         if load != "insert" else
-        within("insert: items there and good at the end, asleep", of("audited", COALESCED, load),
+        within("insert: items there and good at the end, asleep", of(load)("audited", COALESCED),
                RECORDS + INSERTED, RECORDS + INSERTED, wrong(2)),
     )
 
 
 def bars(title: str, y: str, name: str, column: int) -> Panel:
     return Panel(title, y, (
-        *(Series(way, [(load, ratio(name, load, way)) for load in LOADS])
+        *(Series(way, [(load, of(load).ratio(name, way)) for load in LOADS])
           for way in (COALESCED, INTERRUPT, KERNEL)),
         Series("paper", [(load, paper(column, load)) for load in LOADS], paper=True)))
 
@@ -130,10 +126,10 @@ FIGURE = Figure(
                  1, instead("randread", "insert"),
                  paper=round((1 - paper(0, "randread")) / (1 - paper(0, "overwrite")), 1)),
         *(at_most(f"{load}: interrupts for a batch, asleep",
-                  of("batch", COALESCED, load) / of("ios_per_irq", COALESCED, load), 1.25,
+                  of(load)("batch", COALESCED) / of(load)("ios_per_irq", COALESCED), 1.25,
                   instead(COALESCED, INTERRUPT)) for load in GATHERED),
         at_least("overwrite: operations a second, polled against the kernel's driver",
-                 1 / ratio(RATE, "overwrite", KERNEL), 1),
+                 1 / of("overwrite").ratio(RATE, KERNEL), 1),
     ),
     panels=(bars("CPU of the store's threads", "of polled's", OWN, 1),
             bars("operations a second", "of polled's", RATE, 0)),

@@ -4,7 +4,7 @@
 from cint.figures import jobs
 from cint.figures.checks import at_least, at_most, instead, within
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against
+from cint.figures.values import Cell
 
 #: us from the first completion to the interrupt.
 TIMES = (2, 5, 10, 20, 50, 100)
@@ -15,6 +15,7 @@ OOO = "cint+ooo"
 BEST, SHORTER, CALIBRATED = "timer 20 us", "timer 10 us", "cint 12 us"
 #: Twenty times as long, for one read in a thousand.
 LONG = "long/"
+MIXED, LONE = Cell("mixed", base="default"), Cell("sync", base="default")
 
 
 def timer(us: int) -> Run:
@@ -25,17 +26,10 @@ def cint(us: int, name: str = "cint", policy: str = "cint") -> Run:
     return Run(f"{policy}:delta={us}us", f"{name} {us} us")
 
 
-def to_default(name: str, run: str, cell: str) -> Expr:
-    return against(name, run, "default", cell)
-
-
-def lines(name: str, cell: str) -> tuple[Series, ...]:
+def lines(name: str, of: Cell) -> tuple[Series, ...]:
     """Over the time of a timer, and over delta of the two that know who waits."""
-    return (
-        Series("timer", [(us, to_default(name, f"timer {us} us", cell)) for us in TIMES]),
-        Series("cint", [(us, to_default(name, f"cint {us} us", cell)) for us in DELTAS]),
-        Series(OOO, [(us, to_default(name, f"{OOO} {us} us", cell)) for us in DELTAS]),
-    )
+    return tuple(Series(what, [(us, of.ratio(name, f"{what} {us} us")) for us in swept])
+                 for what, swept in (("timer", TIMES), ("cint", DELTAS), (OOO, DELTAS)))
 
 
 FIGURE = Figure(
@@ -50,46 +44,46 @@ FIGURE = Figure(
                   (jobs.mix(16, 1, 1), jobs.SYNC)),
             Group((timer(20), cint(12)), (jobs.mix(16, 1, 1),), prefix=LONG, full_s=1.0)),
     checks=(
-        at_least("lone read, timer of 10 us against default",
-                 to_default("mean_us", SHORTER, "sync"), 1.8, instead(SHORTER, CALIBRATED)),
-        at_least("lone read, timer of 20 us against default",
-                 to_default("mean_us", BEST, "sync"), 2.7, instead(BEST, CALIBRATED)),
+        at_least("lone read, timer of 10 us against default", LONE.ratio("mean_us", SHORTER), 1.8,
+                 instead(SHORTER, CALIBRATED)),
+        at_least("lone read, timer of 20 us against default", LONE.ratio("mean_us", BEST), 2.7,
+                 instead(BEST, CALIBRATED)),
         *(within(f"lone read, cint with delta {us} us against default",
-                 to_default("mean_us", f"cint {us} us", "sync"), 0.97, 1.03,
+                 LONE.ratio("mean_us", f"cint {us} us"), 0.97, 1.03,
                  instead(f"cint {us} us", SHORTER)) for us in DELTAS),
         at_least("mixed, reads a second: the best timer against cint at 12 us",
-                 against("iops", BEST, CALIBRATED, "mixed"), 1.02),
+                 MIXED.ratio("iops", BEST, CALIBRATED), 1.02),
         at_least("mixed, reads a second: cint at 12 us against default",
-                 to_default("iops", CALIBRATED, "mixed"), 1.1),
+                 MIXED.ratio("iops", CALIBRATED), 1.1),
         at_least("mixed, reads a second: cint at 12 us against 6 us",
-                 against("iops", CALIBRATED, "cint 6 us", "mixed"), 1.03),
+                 MIXED.ratio("iops", CALIBRATED, "cint 6 us"), 1.03),
         within("mixed, reads a second: cint at 48 us against 12 us",
-               against("iops", "cint 48 us", CALIBRATED, "mixed"), 0.98, 1.02,
+               MIXED.ratio("iops", "cint 48 us", CALIBRATED), 0.98, 1.02,
                instead("cint 48 us", "timer 50 us")),
         within("mixed, interrupts a second: cint at 12 us against a timer of 10 us",
-               against("device_irqs", CALIBRATED, SHORTER, "mixed"), 0.85, 1.15,
+               MIXED.ratio("device_irqs", CALIBRATED, SHORTER), 0.85, 1.15,
                instead(CALIBRATED, "default")),
         at_most("mixed, who waits: cint at 12 us against default",
-                to_default("mean_us", CALIBRATED, "mixed"), 1, instead(CALIBRATED, SHORTER)),
+                MIXED.ratio("mean_us", CALIBRATED), 1, instead(CALIBRATED, SHORTER)),
         at_least("mixed, who waits: a timer of 10 us against cint at 12 us",
-                 against("mean_us", SHORTER, CALIBRATED, "mixed"), 1.2),
+                 MIXED.ratio("mean_us", SHORTER, CALIBRATED), 1.2),
         at_least("mixed, who waits: the best timer against cint at 12 us",
-                 against("mean_us", BEST, CALIBRATED, "mixed"), 1.5),
+                 MIXED.ratio("mean_us", BEST, CALIBRATED), 1.5),
         at_least("mixed, who waits, 99.9 %: the best timer against cint at 12 us",
-                 against("p999_us", LONG + BEST, LONG + CALIBRATED, "mixed"), 1.4),
+                 MIXED.ratio("p999_us", LONG + BEST, LONG + CALIBRATED), 1.4),
         at_most("mixed, who waits: cint+ooo at 12 us against cint",
-                against("mean_us", f"{OOO} 12 us", CALIBRATED, "mixed"), 0.97),
+                MIXED.ratio("mean_us", f"{OOO} 12 us", CALIBRATED), 0.97),
         at_most("mixed, reads a second: cint+ooo at 12 us against cint",
-                against("iops", f"{OOO} 12 us", CALIBRATED, "mixed"), 0.7),
+                MIXED.ratio("iops", f"{OOO} 12 us", CALIBRATED), 0.7),
     ),
     panels=tuple(
-        Panel(title, "ratio to default", lines(name, cell), "lines",
+        Panel(title, "ratio to default", lines(name, of), "lines",
               "time of the timer, or delta, us", log_x=True)
-        for title, name, cell in (
-            ("mixed: reads a second", "iops", "mixed"),
-            ("mixed: who waits, mean", "mean_us", "mixed"),
-            ("mixed: interrupts a second", "device_irqs", "mixed"),
-            ("a lone read, mean", "mean_us", "sync"))),
+        for title, name, of in (
+            ("mixed: reads a second", "iops", MIXED),
+            ("mixed: who waits, mean", "mean_us", MIXED),
+            ("mixed: interrupts a second", "device_irqs", MIXED),
+            ("a lone read, mean", "mean_us", LONE))),
     columns=(*USUAL, Column("p99.9, us", "p999_us")),
     notes=("Out of order an Urgent completion tells of itself alone. Who waits gains a tenth, and "
            "the other job waits for the end of its burst, which at 12 us hardly comes: it is worth "

@@ -4,7 +4,7 @@
 from cint.figures.arrays import POLICY, RUNTIME_S, lone, reads
 from cint.figures.checks import at_least, at_most, instead, swap, within, wrong
 from cint.figures.model import IOPS, MEAN, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, value
+from cint.figures.values import Cell, against, value
 
 COARSE = Run(f"{POLICY},ratios=coarse", "only 1 and 1/2")
 NO_FLOOR = Run("vic:iops-threshold=0", "no floor")
@@ -13,11 +13,7 @@ NO_FLOOR = Run("vic:iops-threshold=0", "no floor")
 #: keeps reads that were reaped together from ending together.
 SLOW = "custom:read-latency=32ms,write-latency=32ms,jitter=8ms"
 SLOW_EPOCH_S = 0.2
-
-
-def rare(name: str, run: str) -> Expr:
-    return value(name, f"slow/{run}", "q32")
-
+rare = Cell("q32", "slow/")
 
 #: What waiting for the completion that interrupts adds, at the most.
 ADDED = rare("mean_us", "no floor") - rare("mean_us", "default")
@@ -50,8 +46,8 @@ FIGURE = Figure(
         within("1000 reads a second: interrupts for a read", rare("irqs_per_io", "vic"), 0.999,
                1.001, swap("slow/vic", "slow/no floor"), paper=1.0),
         at_most("1000 reads a second: latency against default",
-                rare("mean_us", "vic") / rare("mean_us", "default"), 1.02,
-                swap("slow/vic", "slow/no floor"), paper=1.0),
+                rare.ratio("mean_us", "vic", "default"), 1.02, swap("slow/vic", "slow/no floor"),
+                paper=1.0),
         at_least("1000 reads a second without iopsThreshold: 1/R",
                  1 / rare("mean_ratio", "no floor"), 2, instead("slow/no floor", "slow/vic")),
         within("the same: latency added, against (1/R - 1) / IOPS", ADDED / BOUND, 0.4, 1,
