@@ -16,7 +16,7 @@ from types import MappingProxyType
 from cint.figures.checks import Control, Deviation
 from cint.figures.model import CPU, CPU_SCALE, IOPS, MEAN, P99, Column, Group, Panel, Run, Series
 from cint.figures.polled import REAL_TIME
-from cint.figures.values import Expr, said, value
+from cint.figures.values import Cell, said
 from cint.guest import steering
 from cint.measure.workloads import ANYWHERE, COMMON, Workload
 
@@ -105,14 +105,14 @@ def groups(modes: Sequence[str], workloads: Sequence[Workload], vcpus: int = 2,
                  for prefix, append in (("", ()), (PAID, (cost(vcpus),))))
 
 
-def of_l(name: str, run: str, cell: str) -> Expr:
-    """A value of L's, beside T or alone."""
-    return value(name, run, cell if cell == ALONE.name else f"{cell}.latency")
+def of_l(cell: str, prefix: str = "") -> Cell:
+    """What L has in a workload, beside T or alone."""
+    return Cell(cell if cell == ALONE.name else f"{cell}.latency", prefix)
 
 
-def of_t(name: str, run: str, cell: str) -> Expr:
-    """A value of T's, beside L."""
-    return value(name, run, f"{cell}.throughput")
+def of_t(cell: str, prefix: str = "") -> Cell:
+    """What T has in one, beside L."""
+    return Cell(f"{cell}.throughput", prefix)
 
 
 def gives_way(run: str, cell: str) -> Deviation:
@@ -121,7 +121,7 @@ def gives_way(run: str, cell: str) -> Deviation:
         "T's requests are sent and ended four at a time, and in between the guest's kernel gives "
         "way to no thread (PREEMPT_VOLUNTARY): at the 99th percentile L's read takes {:.1f} us "
         "more than alone. It is not the controller: with 64 slots it is no less (blk-fig15)",
-        of_l("p99_us", run, cell) - of_l("p99_us", run, ALONE.name)))
+        of_l(cell)("p99_us", run) - of_l(ALONE.name)("p99_us", run)))
 
 
 def more_of_l(low: float, high: float, one: str, off: str, cell: str) -> Deviation:
@@ -129,7 +129,7 @@ def more_of_l(low: float, high: float, one: str, off: str, cell: str) -> Deviati
     return Deviation(low, high, said(
         "L waits less and so does {:.1f} times as many reads in the same time, on the same CPUs; "
         "where L has one rate in both modes T keeps all but a fiftieth (blk-held)",
-        of_l("iops", one, cell) / of_l("iops", off, cell)))
+        of_l(cell).ratio("iops", one, off)))
 
 
 def another(cell: str, other: str) -> Control:
@@ -142,7 +142,7 @@ def bars(modes: Sequence[str], cells: Sequence[str],
          kinds: Sequence[str] = ("p99_us", "iops")) -> tuple[Panel, ...]:
     """For both kinds of runs: p99 of L (or p99.9), T's requests, by workload and mode."""
     return tuple(Panel(f"{title}: {_WHAT[kind][0]}", _WHAT[kind][1], tuple(
-        Series(mode, [(cell, _read(kind)(kind, prefix + mode, cell)) for cell in cells])
+        Series(mode, [(cell, _read(kind)(cell)(kind, prefix + mode)) for cell in cells])
         for mode in modes)) for prefix, title in TITLES.items() for kind in kinds)
 
 
@@ -150,7 +150,7 @@ def lines(modes: Sequence[str], cells: Mapping[int, str], x: str,
           kinds: Sequence[str] = ("p99_us", "iops"), log_x: bool = False) -> tuple[Panel, ...]:
     """The same over a number: the workload for each of its values."""
     return tuple(Panel(f"{title}: {_WHAT[kind][0]}", _WHAT[kind][1], tuple(
-        Series(mode, [(at, _read(kind)(kind, prefix + mode, cell)) for at, cell in cells.items()])
+        Series(mode, [(at, _read(kind)(cell)(kind, prefix + mode)) for at, cell in cells.items()])
         for mode in modes), kind="lines", x=x, log_x=log_x)
         for prefix, title in TITLES.items() for kind in kinds)
 
@@ -159,5 +159,5 @@ _WHAT = {"p99_us": ("p99 of L", "us"), "p999_us": ("p99.9 of L", "us"),
          "iops": ("T's requests of 64 KiB", "per s")}
 
 
-def _read(kind: str) -> Callable[[str, str, str], Expr]:
+def _read(kind: str) -> Callable[[str], Cell]:
     return of_t if kind == "iops" else of_l

@@ -34,11 +34,10 @@ def group(count: int) -> Group:
 def left(count: int) -> Check:
     """T's throughput on so many CPUs."""
     app, off = name(count, APP), name(count, OFF)
-    return at_least(
-        f"{count} CPU: T, app against off",
-        of_t("iops", app, cell(count)) / of_t("iops", off, cell(count)), KEPT[count], wrong(2),
-        paper=str(KEPT[count]), deviation=None if count == 1 else switched.more_of_l(
-            0.65, 0.85, app, off, cell(count)))
+    return at_least(f"{count} CPU: T, app against off", of_t(cell(count)).ratio("iops", app, off),
+                    KEPT[count], wrong(2), paper=str(KEPT[count]),
+                    deviation=None if count == 1 else switched.more_of_l(
+                        0.65, 0.85, app, off, cell(count)))
 
 
 FIGURE = Figure(
@@ -48,13 +47,12 @@ FIGURE = Figure(
     groups=tuple(group(count) for count in CPUS),
     checks=(
         *(at_least(f"{count} CPU: p99 of L, off against app",
-                   of_l("p99_us", name(count, OFF), cell(count))
-                   / of_l("p99_us", name(count, APP), cell(count)), 3, paper="more than 10")
-          for count in CPUS),
+                   of_l(cell(count)).ratio("p99_us", name(count, OFF), name(count, APP)), 3,
+                   paper="more than 10") for count in CPUS),
         left(1), several("on more than one CPU T keeps its throughput", [left(2), left(4)])),
     panels=tuple(
         Panel(what, unit, tuple(
-            Series(mode, [(count, read(metric, name(count, mode), cell(count)))
+            Series(mode, [(count, read(cell(count))(metric, name(count, mode)))
                           for count in CPUS]) for mode in (OFF, APP)),
             kind="lines", x="CPUs, L and T")
         for what, unit, read, metric in (("p99 of L", "us", of_l, "p99_us"),

@@ -26,10 +26,9 @@ FIGURE = Figure(
     groups=switched.groups((OFF, PRIO), (ALONE, BOTH), full_s=FULL_S, second=SSD),
     checks=(
         at_least("per byte: p99 of L, off against prio",
-                 of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + PRIO, "both"), 1.5,
-                 paper="more than 2"),
+                 of_l("both", PAID).ratio("p99_us", OFF, PRIO), 1.5, paper="more than 2"),
         at_most("per byte, prio: p99 of L, both against alone",
-                of_l("p99_us", PAID + PRIO, "both") / of_l("p99_us", PAID + PRIO, "alone"), 1.3,
+                of_l("both")("p99_us", PAID + PRIO) / of_l("alone")("p99_us", PAID + PRIO), 1.3,
                 instead(PAID + PRIO, PAID + OFF), paper="little more"),
     ),
     panels=switched.bars((OFF, PRIO), ("both",)),

@@ -47,7 +47,7 @@ def late(prefix: str) -> Check:
     """What L waits for beside T in mode prio."""
     run = prefix + PRIO
     return at_most(f"{switched.TITLES[prefix]}: p99 of L, prio against alone",
-                   of_l("p99_us", run, "core 0") / of_l("p99_us", run, "alone"), 1.3,
+                   of_l("core 0")("p99_us", run) / of_l("alone")("p99_us", run), 1.3,
                    instead(run, prefix + OFF), deviation=switched.gives_way(run, "core 0"))
 
 
@@ -58,34 +58,29 @@ FIGURE = Figure(
     groups=(*switched.groups(MODES, (switched.ALONE, ONE, FAIR, WIDE)), *deeper()),
     checks=(
         at_least("per byte: p99 of L, off against prio",
-                 of_l("p99_us", PAID + OFF, "core 0") / of_l("p99_us", PAID + PRIO, "core 0"), 3,
-                 paper="10"),
+                 of_l("core 0", PAID).ratio("p99_us", OFF, PRIO), 3, paper="10"),
         several("p99 of L, prio against alone", [late(prefix) for prefix in ("", PAID)]),
         at_least("as it is: p99 of L, off against prio",
-                 of_l("p99_us", OFF, "core 0") / of_l("p99_us", PRIO, "core 0"), 3,
+                 of_l("core 0").ratio("p99_us", OFF, PRIO), 3,
                  deviation=Deviation(1.2, 2.9, said(
                      "where a read costs nothing for its bytes L's p99 is {:.0f} us beside T: "
-                     "that is all there is to gain", of_l("p99_us", OFF, "core 0")))),
-        at_most("per byte: T, prio against off",
-                of_t("iops", PAID + PRIO, "core 0") / of_t("iops", PAID + OFF, "core 0"), 0.95,
-                swap(PAID + OFF, PAID + PRIO), paper="less"),
+                     "that is all there is to gain", of_l("core 0")("p99_us", OFF)))),
+        at_most("per byte: T, prio against off", of_t("core 0", PAID).ratio("iops", PRIO, OFF),
+                0.95, swap(PAID + OFF, PAID + PRIO), paper="less"),
         at_least("per byte: T, request against prio",
-                 of_t("iops", PAID + REQUEST, "core 0") / of_t("iops", PAID + PRIO, "core 0"), 1.03,
-                 paper="more"),
+                 of_t("core 0", PAID).ratio("iops", REQUEST, PRIO), 1.03, paper="more"),
         at_least("per byte: T, request against off",
-                 of_t("iops", PAID + REQUEST, "core 0") / of_t("iops", PAID + OFF, "core 0"), 0.9,
+                 of_t("core 0", PAID).ratio("iops", REQUEST, OFF), 0.9,
                  instead(PAID + REQUEST, PAID + PRIO)),
         at_most("per byte, two of each: p99 of L, app against request",
-                of_l("p99_us", PAID + APP, "two of each")
-                / of_l("p99_us", PAID + REQUEST, "two of each"), 0.95,
+                of_l("two of each", PAID).ratio("p99_us", APP, REQUEST), 0.95,
                 instead(PAID + APP, PAID + OFF), paper="less", deviation=Deviation(0.8, 1.15, (
                     "loads are even: with one of each on either CPU no CPU is better "
                     "than the other, to which Algorithm 2 has no answer (see steerd --apart)"))),
         at_least("per byte, fair scheduler: p99 of L, off against prio",
-                 of_l("p99_us", PAID + OFF, "fair") / of_l("p99_us", PAID + PRIO, "fair"), 3),
+                 of_l("fair", PAID).ratio("p99_us", OFF, PRIO), 3),
         at_least("per byte, fair scheduler: T, request against prio",
-                 of_t("iops", PAID + REQUEST, "fair") / of_t("iops", PAID + PRIO, "fair"), 1.2,
-                 paper="more"),
+                 of_t("fair", PAID).ratio("iops", REQUEST, PRIO), 1.2, paper="more"),
     ),
     panels=switched.bars(MODES, ("core 0", "fair", "two of each")),
     columns=switched.COLUMNS,

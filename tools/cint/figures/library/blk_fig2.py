@@ -20,16 +20,16 @@ FIGURE = Figure(
     groups=switched.groups((OFF, PRIO), (switched.ALONE, T_ALONE, BOTH, SINGLY)),
     checks=(
         at_least("per byte, off: p99 of L, both against alone",
-                 of_l("p99_us", PAID + OFF, "both") / of_l("p99_us", PAID + OFF, "alone"), 3,
+                 of_l("both")("p99_us", PAID + OFF) / of_l("alone")("p99_us", PAID + OFF), 3,
                  instead(PAID + OFF, PAID + PRIO), paper="7"),
         at_least("per byte, off: T, both against alone",
-                 of_t("iops", PAID + OFF, "both") / value("iops", PAID + OFF, "T alone"), 0.9,
+                 of_t("both")("iops", PAID + OFF) / value("iops", PAID + OFF, "T alone"), 0.9,
                  wrong(2), paper="little less", deviation=Deviation(0.8, 0.98, said(
                      "the CPU is what T has too little of, and L takes some of it for its {:.0f} "
                      "reads a second; what T has alone differs by a tenth between seeds",
-                     of_l("iops", PAID + OFF, "both")))),
+                     of_l("both")("iops", PAID + OFF)))),
         at_least("as it is, off: p99 of L, both against alone",
-                 of_l("p99_us", OFF, "both") / of_l("p99_us", OFF, "alone"), 1.3,
+                 of_l("both")("p99_us", OFF) / of_l("alone")("p99_us", OFF), 1.3,
                  switched.another("both", "alone")),
     ),
     panels=switched.bars((OFF, PRIO), ("both", "singly")),

@@ -5,16 +5,10 @@ from cint.figures import switched
 from cint.figures.checks import Deviation, at_least, swap
 from cint.figures.model import Figure
 from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, pinned, throughput
-from cint.figures.values import Expr
 
 SIZES = (4, 16, 64, 128)
 CELLS = {size: f"{size}k" for size in SIZES}
 SMALL, LARGE, LARGEST = CELLS[4], CELLS[64], CELLS[128]
-
-
-def p99(run: str, cell: str) -> Expr:
-    return of_l("p99_us", run, cell)
-
 
 FIGURE = Figure(
     "blk-fig3a", "blk-switch", "Head-of-line blocking", "section 2.2, Figure 3(a)",
@@ -25,17 +19,17 @@ FIGURE = Figure(
         for size, cell in CELLS.items()))),
     checks=(
         at_least(f"per byte, off: p99 of L, beside {LARGE} against {SMALL}",
-                 p99(PAID + OFF, LARGE) / p99(PAID + OFF, SMALL), 3,
+                 of_l(LARGE)("p99_us", PAID + OFF) / of_l(SMALL)("p99_us", PAID + OFF), 3,
                  switched.another(LARGE, SMALL), paper="grows linearly"),
         at_least(f"per byte, off: p99 of L, beside {LARGEST} against {LARGE}",
-                 p99(PAID + OFF, LARGEST) / p99(PAID + OFF, LARGE), 1.5,
+                 of_l(LARGEST)("p99_us", PAID + OFF) / of_l(LARGE)("p99_us", PAID + OFF), 1.5,
                  swap(PAID + OFF, PAID + PRIO), paper="grows linearly",
                  deviation=Deviation(0.15, 0.5, (
                      "a plug with a request of 128 KiB is flushed at once "
                      "(BLK_PLUG_FLUSH_SIZE): the requests of a batch are on their way one by one "
                      "and do not end together"))),
         at_least(f"per byte: p99 of L beside {LARGE}, off against prio",
-                 p99(PAID + OFF, LARGE) / p99(PAID + PRIO, LARGE), 3),
+                 of_l(LARGE, PAID).ratio("p99_us", OFF, PRIO), 3),
     ),
     panels=switched.lines((OFF, PRIO), CELLS, "KiB of T's requests", ("p99_us",), log_x=True),
     columns=switched.COLUMNS,

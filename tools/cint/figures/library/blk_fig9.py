@@ -28,14 +28,12 @@ def called(prefix: str, groups: tuple[Group, ...]) -> tuple[Group, ...]:
 
 def gain(who: str, name: str = "p99_us") -> Expr:
     """L's latency as a ratio of off to app, at the most L."""
-    off, app = (of_l(name, f"{who}{PAID}{mode}", MOST) for mode in (OFF, APP))
-    return off / app
+    return of_l(MOST, who + PAID).ratio(name, OFF, APP)
 
 
 def kept(who: str) -> Expr:
     """What T has under app of its throughput under off, at the most L."""
-    app, off = (of_t("iops", f"{who}{PAID}{mode}", MOST) for mode in (APP, OFF))
-    return app / off
+    return of_t(MOST, who + PAID).ratio("iops", APP, OFF)
 
 
 def same(what: str, ratio: Expr, other: Expr, control: Control,
@@ -68,7 +66,7 @@ FIGURE = Figure(
              Deviation(1.05, 1.5, said(
                  "four L wait longer in mode off if they are threads, and as long in mode app: "
                  "{:.0f} and {:.0f} us, as processes {:.0f} and {:.0f}",
-                 *(of_l("p99_us", f"{who}{PAID}{mode}", MOST)
+                 *(of_l(MOST)("p99_us", f"{who}{PAID}{mode}")
                    for who in (THREADS, PROCESSES) for mode in (OFF, APP))))),
         same(f"mean of {MOST}, off against app", gain(THREADS, "mean_us"),
              gain(PROCESSES, "mean_us"), EXCHANGED),
@@ -76,7 +74,7 @@ FIGURE = Figure(
     ),
     panels=tuple(
         Panel(f"{title}: {what}", unit, tuple(
-            Series(f"{who}{mode}", [(count, read(name, f"{who}{prefix}{mode}", cell))
+            Series(f"{who}{mode}", [(count, read(cell)(name, f"{who}{prefix}{mode}"))
                                     for count, cell in CELLS.items()])
             for who in (THREADS, PROCESSES) for mode in (OFF, APP)), kind="lines",
             x="threads of L")

@@ -68,7 +68,7 @@ def deeper() -> Group:
 
 def late(run: str) -> Expr:
     """L's p99 beside T as a ratio to what it is alone."""
-    return of_l("p99_us", run, "held") / of_l("p99_us", run, "alone")
+    return of_l("held")("p99_us", run) / of_l("alone")("p99_us", run)
 
 
 def checks(prefix: str, title: str, deviation: Deviation | None = None) -> tuple[Check, ...]:
@@ -77,12 +77,12 @@ def checks(prefix: str, title: str, deviation: Deviation | None = None) -> tuple
     return (
         at_most(f"{title}, prio: p99 of L, held against alone",
                 late(prio), 1.3, instead(prio, off), deviation=deviation),
-        at_least(f"{title}: p99 of L, off against prio",
-                 of_l("p99_us", off, "held") / of_l("p99_us", prio, "held"), 10),
-        at_least(f"{title}: T beside L, prio against off",
-                 of_t("iops", prio, "held") / of_t("iops", off, "held"), 0.95, wrong(2)),
+        at_least(f"{title}: p99 of L, off against prio", of_l("held").ratio("p99_us", off, prio),
+                 10),
+        at_least(f"{title}: T beside L, prio against off", of_t("held").ratio("iops", prio, off),
+                 0.95, wrong(2)),
         at_least(f"{title}, fair scheduler: p99 of L, off against prio",
-                 of_l("p99_us", off, "fair") / of_l("p99_us", prio, "fair"), 1),
+                 of_l("fair").ratio("p99_us", off, prio), 1),
     )
 
 
@@ -99,7 +99,7 @@ FIGURE = Figure(
         at_most("7 us, as it is, prio: p99 of L, held against alone",
                 late(PRIO), 1.3, instead(PRIO, OFF)),
         at_least("7 us, as it is: T beside L, prio against off",
-                 of_t("iops", PRIO, "held") / of_t("iops", OFF, "held"), 0.95, wrong(2),
+                 of_t("held").ratio("iops", PRIO, OFF), 0.95, wrong(2),
                  deviation=Deviation(0.85, 0.95, (
                      "a read of T takes 3 us of the CPU in all, and its part of waking the thread, "
                      "of changing to it and back, and of sending four at a time is a tenth of "

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hints and queues by class: either without the other, and both together."""
 
-from collections.abc import Callable
-
 from cint.figures import switched
 from cint.figures.checks import at_least, at_most, instead
 from cint.figures.model import (
@@ -20,7 +18,7 @@ from cint.figures.model import (
     Series,
 )
 from cint.figures.switched import OFF, PRIO, latency, of_l, of_t, pinned, throughput
-from cint.figures.values import Expr, value
+from cint.figures.values import Cell
 
 DEPTH = 4 * switched.DEPTH
 #: Row of the matrix: the policy, and whether the guest gives hints.
@@ -46,23 +44,13 @@ RUNS = tuple(Run(policy, name(row, mode), hints, steering=mode)
              for row, (policy, hints) in ROWS.items() for mode in modes(row))
 PLAIN, BEST = name("default", OFF), name("split", PRIO)
 
-
-def p99(run: str) -> Expr:
-    return of_l("p99_us", run, "both")
+L, T, BOTH = of_l("both"), of_t("both"), Cell("both")
 
 
-def of_throughput(run: str) -> Expr:
-    return of_t("iops", run, "both")
-
-
-def irqs(run: str) -> Expr:
-    return value("irqs_per_io", run, "both")
-
-
-def panel(title: str, y: str, of: Callable[[str], Expr]) -> Panel:
+def panel(title: str, y: str, of: Cell, what: str) -> Panel:
     """A group of bars for each row, a bar for each mode."""
     return Panel(title, y, tuple(
-        Series(mode, [(row, of(name(row, mode))) for row in ROWS if mode in modes(row)])
+        Series(mode, [(row, of(what, name(row, mode))) for row in ROWS if mode in modes(row)])
         for mode in (OFF, PRIO)))
 
 
@@ -75,20 +63,21 @@ FIGURE = Figure(
                   vcpus=2),),
     checks=(
         at_most("interrupts for an I/O, split with queues by class against default without",
-                irqs(BEST) / irqs(PLAIN), 0.7, instead(BEST, PLAIN)),
+                BOTH.ratio("irqs_per_io", BEST, PLAIN), 0.7, instead(BEST, PLAIN)),
         at_least("p99 of L, adaptive in one queue against split",
-                 p99(name("adaptive", OFF)) / p99(BEST), 1.2),
+                 L.ratio("p99_us", name("adaptive", OFF), BEST), 1.2),
         at_least("p99 of L, cint+ooo without hints in one queue against split",
-                 p99(name("cint+ooo, no hints", OFF)) / p99(BEST), 1.2),
+                 L.ratio("p99_us", name("cint+ooo, no hints", OFF), BEST), 1.2),
         at_least("p99 of L, cint+ooo in one queue against split",
-                 p99(name("cint+ooo", OFF)) / p99(BEST), 1.2),
+                 L.ratio("p99_us", name("cint+ooo", OFF), BEST), 1.2),
         at_most("interrupts for an I/O, split against default, both with queues by class",
-                irqs(BEST) / irqs(name("default", PRIO)), 0.7),
+                BOTH.ratio("irqs_per_io", BEST, name("default", PRIO)), 0.7),
         at_least("T, split against default, both with queues by class",
-                 of_throughput(BEST) / of_throughput(name("default", PRIO)), 1),
+                 T.ratio("iops", BEST, name("default", PRIO)), 1),
     ),
-    panels=(panel("p99 of L", "us", p99), panel("T's reads of 4 KiB", "per s", of_throughput),
-            panel("interrupts for an I/O", "", irqs)),
+    panels=(panel("p99 of L", "us", L, "p99_us"),
+            panel("T's reads of 4 KiB", "per s", T, "iops"),
+            panel("interrupts for an I/O", "", BOTH, "irqs_per_io")),
     columns=(IOPS, MEAN, P99, IRQS, MERGED, CPU, Column("L: I/Os per interrupt", "l_ios_per_irq"),
              Column("T: I/Os per interrupt", "t_ios_per_irq"),
              Column("L: wait for fetch, us", "l_wait_us"),

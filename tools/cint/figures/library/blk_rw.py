@@ -34,7 +34,7 @@ FULL_S = {**switched.FULL_S, PAID: 0.26}
 
 def kept(cell: str, prefix: str = "") -> Expr:
     """What T has under prio of its throughput under off."""
-    return of_t("iops", prefix + PRIO, cell) / of_t("iops", prefix + OFF, cell)
+    return of_t(cell, prefix).ratio("iops", PRIO, OFF)
 
 
 def left(cell: str) -> Check:
@@ -51,8 +51,8 @@ FIGURE = Figure(
                  for group in switched.groups((OFF, PRIO), WORKLOADS, full_s=FULL_S)),
     checks=(
         *(at_least(f"per byte: p99 of L, {cell}, off against prio",
-                   of_l("p99_us", PAID + OFF, cell) / of_l("p99_us", PAID + PRIO, cell), 3,
-                   paper="as Figure 7") for cell in CELLS.values()),
+                   of_l(cell, PAID).ratio("p99_us", OFF, PRIO), 3, paper="as Figure 7")
+          for cell in CELLS.values()),
         several("per byte: T keeps its throughput", [*map(left, CELLS.values())]),
         *(within(f"as it is: T, {cell} against {ALL_READS}, prio against off",
                  kept(cell) / kept(ALL_READS), 0.9, 1.1,

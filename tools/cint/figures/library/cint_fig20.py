@@ -14,7 +14,7 @@ from cint.figures.checks import (
     within,
 )
 from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Expr, against, constant, said, value
+from cint.figures.values import Cell, constant, said
 from cint.measure import workloads
 from cint.measure.calibration import PAPER_IO_NS as IO_NS
 from cint.measure.calibration import PAPER_IRQ_NS as IRQ_NS
@@ -34,10 +34,14 @@ AT_MOST = (IO_NS + IRQ_NS) / (IO_NS + IRQ_NS / 16)
 BARRIERS = {"optane": 0.99, "p3700": 0.85}
 
 
+def of(media: str, cell: str) -> Cell:
+    return Cell(cell, f"{media}/", "cint")
+
+
 def rule(media: str) -> Deviation:
     """What the papers' own costs give."""
-    default = f"{media}/default"
-    handled = value("guest_irqs", default, "async") / value("device_irqs", default, "async")
+    deep = of(media, "async")
+    handled = deep("guest_irqs", "default") / deep("device_irqs", "default")
     return Deviation(1.18, 1.32, said(
         f"at the costs that explain all of the paper's numbers, {IO_NS:.0f} ns for an I/O and "
         f"{IRQ_NS:.0f} ns for an interrupt, with which this is measured, ({IO_NS:.0f} + "
@@ -57,12 +61,11 @@ def fifteenth(media: str) -> Check:
     """The headline: for an I/O where each batch's last read is marked, and on the P3700, whose
     reads come after their batch's last one, too, in a second of the paper's unmarked load.
     """
-    default, cint = f"{media}/default", f"{media}/cint"
     if media == "optane":
         return at_least(f"{media}: interrupts for an async I/O, default against cint",
-                        against("irqs_per_io", default, cint, "async"), 15, paper="15-fold")
+                        of(media, "async").ratio("irqs_per_io", "default"), 15, paper="15-fold")
     return at_least(f"{media}: async interrupts, default against cint, unmarked",
-                    against("device_irqs", default, cint, UNMARKED.name), 15,
+                    of(media, UNMARKED.name).ratio("device_irqs", "default"), 15,
                     paper=PAPER[media]["default"][2])
 
 
@@ -70,34 +73,29 @@ def checks(media: str) -> list[Check]:
     def run(policy: str) -> str:
         return f"{media}/{policy}"
 
-    def to(name: str, one: str, other: str, cell: str) -> Expr:
-        return against(name, run(one), run(other), cell)
-
+    sync, deep = of(media, "sync"), of(media, "async")
     paper = PAPER[media]
     return [
         # the device's own count: the P3700's spread hides 15 us in 80
-        near(f"{media}: under adaptive a lone read's interrupt waits",
-             value("hold_us", run("adaptive"), "sync"), DELTA_US[media], 0.10,
-             swap(run("adaptive"), run("default")), unit="us"),
+        near(f"{media}: under adaptive a lone read's interrupt waits", sync("hold_us", "adaptive"),
+             DELTA_US[media], 0.10, swap(run("adaptive"), run("default")), unit="us"),
         within(f"{media}: sync latency, cint against default",
-               to("mean_us", "cint", "default", "sync"), 0.97, 1.03,
+               sync.ratio("mean_us", "cint", "default"), 0.97, 1.03,
                instead(run("cint"), run("cint, no hints")), paper=1.0),
-        within(f"{media}: sync latency, cint+ooo against cint",
-               to("mean_us", "cint+ooo", "cint", "sync"), 0.97, 1.03,
-               instead(run("cint+ooo"), run("cint, no hints")), paper=1.0),
+        within(f"{media}: sync latency, cint+ooo against cint", sync.ratio("mean_us", "cint+ooo"),
+               0.97, 1.03, instead(run("cint+ooo"), run("cint, no hints")), paper=1.0),
         within(f"{media}: share of cint's interrupts for sync reads that are 'urgent'",
-               value("reason.urgent", run("cint"), "sync"), 1, 1,
-               instead(run("cint"), run("cint, no hints"))),
+               sync("reason.urgent", "cint"), 1, 1, instead(run("cint"), run("cint, no hints"))),
         within(f"{media}: share of cint's async interrupts that are 'barrier'",
-               value("reason.barrier", run("cint"), "async"), BARRIERS[media], 1,
+               deep("reason.barrier", "cint"), BARRIERS[media], 1,
                instead(run("cint"), run("cint, no hints"))),
-        *(within(f"{media}: {what}, cint+ooo against cint", to(name, "cint+ooo", "cint", "async"),
-                 0.97, 1.03, instead(run("cint+ooo"), run("default")), paper=1.0)
+        *(within(f"{media}: {what}, cint+ooo against cint", deep.ratio(name, "cint+ooo"), 0.97,
+                 1.03, instead(run("cint+ooo"), run("default")), paper=1.0)
           for what, name in (("async IOPS", "iops"), ("async interrupts", "device_irqs"))),
         at_least(f"{media}: async interrupts, default against adaptive",
-                 to("device_irqs", "default", "adaptive", "async"), 10, paper=paper["default"][2]),
+                 deep.ratio("device_irqs", "default", "adaptive"), 10, paper=paper["default"][2]),
         at_most(f"{media}: async IOPS, default against adaptive",
-                to("iops", "default", "adaptive", "async"), 0.85, paper=paper["default"][1]),
+                deep.ratio("iops", "default", "adaptive"), 0.85, paper=paper["default"][1]),
         # the headlines of the paper's abstract; the other is third()
         fifteenth(media),
     ]
@@ -107,15 +105,14 @@ def third(media: str) -> Check:
     """A third more throughput."""
     default, cint = f"{media}/default", f"{media}/cint"
     return at_least(f"{media}: async IOPS, cint against default",
-                    against("iops", cint, default, "async"), 1.35, swap(default, cint),
+                    of(media, "async").ratio("iops", "cint", "default"), 1.35, swap(default, cint),
                     paper=round(1 / PAPER[media]["default"][1], 2), deviation=rule(media))
 
 
 def panel(media: str, title: str, name: str, cell: str, index: int) -> Panel:
     shown = ("default", "adaptive")
     return Panel(f"{media}: {title}", "ratio to cint", (
-        Series("here", [(p, against(name, f"{media}/{p}", f"{media}/cint", cell))
-                        for p in (*shown, "cint+ooo")]),
+        Series("here", [(p, of(media, cell).ratio(name, p)) for p in (*shown, "cint+ooo")]),
         Series("paper", [(p, PAPER[media][p][index]) for p in shown], paper=True)))
 
 

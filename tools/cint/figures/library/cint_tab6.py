@@ -13,7 +13,7 @@ from cint.figures.checks import (
 )
 from cint.figures.library.cint_fig23 import NO_HINTS, RATE
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
-from cint.figures.values import Expr, said, value
+from cint.figures.values import Cell, Expr, said, value
 
 ANNOTATED = rocksdb.ANNOTATED
 #: Of a get: thousands a second, mean time, 99th percentile; against cint's, as the table has them.
@@ -56,20 +56,19 @@ def group(prefix: str) -> Group:
     return Group(runs, (work,), prefix=prefix, read=reading.told, device_opts="mdts=5")
 
 
-def ratio(name: str, policy: str, prefix: str = BLOCKS, cell: str = "gets") -> Expr:
-    """Against cint, as the paper has it."""
-    return value(name, prefix + policy, cell) / value(name, f"{prefix}cint", cell)
+#: Ratios are to cint, as the paper has them.
+BY_BLOCK, BY_AHEAD = Cell("gets", base="cint"), Cell("gets", AHEAD, "cint")
 
 
 def dumped(policy: str, prefix: str = BLOCKS) -> Expr:
-    return ratio(RATE, policy, prefix, "gets.dump")
+    return Cell("gets.dump", prefix, "cint").ratio(RATE, policy)
 
 
 def read_ahead() -> tuple[Check, ...]:
     """What is left of it where the tool reads as much at a time as it does by itself."""
     return (
         at_least("reading ahead: messages for an I/O, dump unmarked against cint",
-                 ratio("irqs_per_io", ANNOTATED, AHEAD), 0.9,
+                 BY_AHEAD.ratio("irqs_per_io", ANNOTATED), 0.9,
                  instead(f"{AHEAD}{ANNOTATED}", ANNOTATED)),
         within("reading ahead: keys of the dump, dump unmarked against cint",
                dumped(ANNOTATED, AHEAD), 0.9, 1.1, wrong(1.5)),
@@ -83,12 +82,7 @@ def short(low: float, high: float) -> Deviation:
     """Where it is less than the paper's."""
     return Deviation(low, high, said(
         "gets lose less to the tool than in the paper: 99 of 100 take at most {:.0f} us beside it "
-        "with the kernel's marks, there 421", value("p99_us", "cint", "gets")))
-
-
-def later() -> Expr:
-    """By how much a get's median is later with adaptive."""
-    return value("p50_us", "adaptive", "gets") - value("p50_us", "cint", "gets")
+        "with the kernel's marks, there 421", BY_BLOCK("p99_us", "cint")))
 
 
 FIGURE = Figure(
@@ -99,37 +93,39 @@ FIGURE = Figure(
     "the slowest are faster.",
     groups=(group(BLOCKS), group(AHEAD)),
     checks=(
-        within("gets a second, default against cint", ratio(RATE, "default"), 0.95, 1.05,
+        within("gets a second, default against cint", BY_BLOCK.ratio(RATE, "default"), 0.95, 1.05,
                wrong(1.2), paper=PAPER["default"][0]),
-        at_most("gets a second, adaptive against cint", ratio(RATE, "adaptive"), 0.97,
+        at_most("gets a second, adaptive against cint", BY_BLOCK.ratio(RATE, "adaptive"), 0.97,
                 instead("adaptive", "cint"), paper=PAPER["adaptive"][0]),
-        at_least("gets a second, dump unmarked against cint", ratio(RATE, ANNOTATED), 1.15,
+        at_least("gets a second, dump unmarked against cint", BY_BLOCK.ratio(RATE, ANNOTATED), 1.15,
                  paper=PAPER[ANNOTATED][0], deviation=short(1, 1.1499)),
-        at_least("mean of a get, adaptive against cint", ratio("mean_us", "adaptive"), 1.05,
-                 instead("adaptive", "cint"), paper=PAPER["adaptive"][1]),
-        at_most("mean of a get, dump unmarked against cint", ratio("mean_us", ANNOTATED), 0.85,
-                paper=PAPER[ANNOTATED][1], deviation=short(0.8501, 1)),
-        at_most("99th percentile of a get, adaptive against cint", ratio("p99_us", "adaptive"),
-                0.5, instead("adaptive", "cint"), paper=PAPER["adaptive"][2],
+        at_least("mean of a get, adaptive against cint", BY_BLOCK.ratio("mean_us", "adaptive"),
+                 1.05, instead("adaptive", "cint"), paper=PAPER["adaptive"][1]),
+        at_most("mean of a get, dump unmarked against cint", BY_BLOCK.ratio("mean_us", ANNOTATED),
+                0.85, paper=PAPER[ANNOTATED][1], deviation=short(0.8501, 1)),
+        at_most("99th percentile of a get, adaptive against cint",
+                BY_BLOCK.ratio("p99_us", "adaptive"), 0.5, instead("adaptive", "cint"),
+                paper=PAPER["adaptive"][2],
                 deviation=Deviation(1.05, 1.5, said(
                     "beside the tool as it is 99 of 100 gets take at most {:.0f} us, in the paper "
                     "421: there is no such tail, and adaptive lets the median of the gets wait "
-                    "for {:.1f} us more", value("p99_us", "cint", "gets"), later()))),
-        at_most("99th percentile of a get, dump unmarked against cint", ratio("p99_us", ANNOTATED),
-                0.5, paper=PAPER[ANNOTATED][2], deviation=short(0.5001, 1)),
+                    "for {:.1f} us more", BY_BLOCK("p99_us", "cint"),
+                    BY_BLOCK("p50_us", "adaptive") - BY_BLOCK("p50_us", "cint")))),
+        at_most("99th percentile of a get, dump unmarked against cint",
+                BY_BLOCK.ratio("p99_us", ANNOTATED), 0.5, paper=PAPER[ANNOTATED][2],
+                deviation=short(0.5001, 1)),
         within("keys of the dump, dump unmarked against cint", dumped(ANNOTATED), 0.7, 0.9999,
                instead(ANNOTATED, "cint"), paper=PAPER_DUMP),
         at_most("commands that are Urgent, dump unmarked against cint",
-                ratio("hint.urgent", ANNOTATED), 0.9, instead(ANNOTATED, "cint")),
-        at_least("commands that are Urgent, cint", value("hint.urgent", "cint", "gets"), 0.5,
+                BY_BLOCK.ratio("hint.urgent", ANNOTATED), 0.9, instead(ANNOTATED, "cint")),
+        at_least("commands that are Urgent, cint", BY_BLOCK("hint.urgent", "cint"), 0.5,
                  instead("cint", NO_HINTS.title)),
         *read_ahead(),
     ),
     panels=tuple(
         Panel(title, "of cint's", (
-            Series("here", [(policy, ratio(name, policy)) for policy in PAPER]),
-            Series("here, reading ahead", [(policy, ratio(name, policy, AHEAD))
-                                           for policy in PAPER]),
+            Series("here", [(policy, BY_BLOCK.ratio(name, policy)) for policy in PAPER]),
+            Series("here, reading ahead", [(p, BY_AHEAD.ratio(name, p)) for p in PAPER]),
             Series("paper", [(policy, of_paper[column]) for policy, of_paper in PAPER.items()],
                    paper=True)))
         for column, (title, name) in enumerate(
