@@ -21,7 +21,7 @@ from cint.measure.store import Store
 pytestmark = pytest.mark.figures
 
 ALL = catalog.figures()
-SHORT = [figure for figure in ALL if not figure.slow]
+SHORT = [figure for figure in ALL if figure.short]
 
 
 def measured(figure: Figure, quick: bool) -> Data:

@@ -177,8 +177,8 @@ class Figure:
     notes: Sequence[Words] = ()
     #: What of the paper's figure is not done here, and why.
     left_out: Sequence[str] = ()
-    #: Whether the test suite leaves it to --full.
-    slow: bool = False
+    #: Whether the test suite runs it without --full.
+    short: bool = False
     #: Further sets that it belongs to.
     sets: Sequence[str] = ()
 

@@ -67,8 +67,7 @@ def throughput(id_: str, title: str, source: str, *, bs: str, media: str,
         panels=_panels(paper, "iops", "IOPS, vic against default"), columns=COLUMNS,
         notes=("The paper's gain is CPU time that a guest on ESX had more of; a guest here has "
                "CPU time to spare, and what vIC costs at depth 8 is the wait of a closed loop "
-               "for the read that interrupts.",),
-        slow=True)
+               "for the read that interrupts.",))
 
 
 def cost(id_: str, title: str, source: str, *, bs: str, media: str,
@@ -91,8 +90,7 @@ def cost(id_: str, title: str, source: str, *, bs: str, media: str,
         panels=_panels(paper, "cpu_us_per_io", "CPU time of an I/O, vic against default"),
         columns=COLUMNS,
         notes=("The CPU's idle time is the guest's own; cycles of the host do not exist in "
-               "virtual time.",),
-        slow=True)
+               "virtual time.",))
 
 
 def _panels(paper: Mapping[int, float], name: str, title: str) -> tuple[Panel, ...]:

@@ -218,4 +218,4 @@ def drawn(id_: str, title: str, source: str, claim: str, *, policies: Sequence[R
         panels=(Panel("", kind="timeline", x="us",
                       sources=[(run.title, job.name) for run in policies]),),
         columns=(), notes=("Measured from the device's trace of a guest; drawn with the first of "
-                           "the seeds.", *notes))
+                           "the seeds.", *notes), short=True)

@@ -61,5 +61,4 @@ FIGURE = Figure(
         "is told of in bursts: one that has many reads under way loses nothing by that, threads "
         "that wait for each do.",
     ),
-    slow=True,
 )

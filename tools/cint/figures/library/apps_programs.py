@@ -113,5 +113,4 @@ FIGURE = Figure(
         "In one guest RocksDB's writer has made the database larger for each further seed. Seeds "
         "are compared one by one.",
     ),
-    slow=True,
 )

@@ -86,5 +86,4 @@ FIGURE = Figure(
            "served better: delta as it is tuned is too long there. Four threads that all wait have "
            "0.85 to 1.09 times the reads without buffers, by seed."),
     columns=(IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), IRQS, CPU),
-    slow=True,
 )

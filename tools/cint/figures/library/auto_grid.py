@@ -86,5 +86,4 @@ FIGURE = Figure(
     left_out=("the distribution's own kernel: not measured with this figure. io_uring, several "
               "CPUs and queues, media gen2 and jittered are in auto-machines, loads that change "
               "in auto-learning",),
-    slow=True,
 )

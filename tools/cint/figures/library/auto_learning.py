@@ -61,5 +61,4 @@ FIGURE = Figure(
     notes=("Learned is from where interrupts for an I/O are within 1.25 times what they are in the "
            "second half; of phases, the one that took longest counts. Each phase has 50 ms, and is "
            "another fio process with other buffers.",),
-    slow=True,
 )

@@ -83,5 +83,4 @@ FIGURE = Figure(
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
            "guests that say nothing. Seeds are those of auto-grid.",),
     left_out=("more than two CPUs and queues, and the distribution's own kernel: not measured",),
-    slow=True,
 )

@@ -81,5 +81,4 @@ FIGURE = Figure(
            f"policies do not hear them. An interrupt costs {PRICE_NS} ns of the guest's.",
            "For libaio, where nobody waits, w = 0 has no line: one interrupt at the end is best "
            "then."),
-    slow=True,
 )

@@ -61,5 +61,4 @@ FIGURE = Figure(
                 value("cpu_per_io_us", OFF, "T fsync"), value("cpu_per_io_us", NONE, "T fsync")),
            "'without' is a guest without nvme.blk_switch, 'mode off' one with it whose mode was "
            "set to off.", switched.SAME_DEVICE),
-    slow=True,
 )

@@ -37,5 +37,4 @@ FIGURE = Figure(
     columns=switched.COLUMNS,
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED, switched.SAME_DEVICE,
            switched.FAST_TICKS, "The paper has six L and six T on six cores."),
-    slow=True,
 )

@@ -63,5 +63,4 @@ FIGURE = Figure(
            "that more of them could do. Application steering looks every 10 ms of the guest's, "
            "which with four CPUs is 11 times as often as on the machine that it stands for. There "
            "is one node of memory, while the paper's last two points have two."),
-    slow=True,
 )

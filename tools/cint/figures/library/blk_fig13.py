@@ -36,5 +36,4 @@ FIGURE = Figure(
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED,
            "Two controllers: L's has a medium of 80 us, T's the usual one of this set. One L and "
            "one T on a CPU, in place of six and six."),
-    slow=True,
 )

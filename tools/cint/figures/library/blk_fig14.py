@@ -139,5 +139,4 @@ FIGURE = Figure(
         "db_bench's histogram has buckets a third to a half wide, between whose ends it reckons: a "
         "p99 is that exact.",
     ),
-    slow=True,
 )

@@ -87,5 +87,4 @@ FIGURE = Figure(
     notes=(switched.NETWORK, switched.JOBS, switched.SAME_DEVICE, switched.FAST_TICKS,
            "In 'core 0' application steering moves nothing: who may run on one CPU only stays "
            "there. The paper's code overrides the affinity it sets for its jobs."),
-    slow=True,
 )

@@ -37,5 +37,4 @@ FIGURE = Figure(
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED,
            "SPDK and SPDK with priorities, the other bars of the paper, have no queues of the "
            "kernel: they are in blk-fig3b."),
-    slow=True,
 )

@@ -34,5 +34,4 @@ FIGURE = Figure(
     panels=switched.lines((OFF, PRIO), CELLS, "KiB of T's requests", ("p99_us",), log_x=True),
     columns=switched.COLUMNS,
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED),
-    slow=True,
 )

@@ -128,5 +128,4 @@ FIGURE = Figure(
            f"In a turn under {FAIR} an L does fewer than a hundred reads, so that the wait for the "
            f"next is seen at the 99th percentile, as in the paper; in '{AS_CFS}' it does more, and "
            "the wait is beyond it."),
-    slow=True,
 )

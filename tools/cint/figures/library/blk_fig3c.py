@@ -89,5 +89,4 @@ FIGURE = Figure(
            f"L's niceness is {FIRST}, T's 0; the scheduler is EEVDF (Linux 6.12), the paper's was "
            "CFS. L sleeps from its submission on (clock_nanosleep) and polls for what is then left "
            "of the read.", spinning.TICKS),
-    slow=True,
 )

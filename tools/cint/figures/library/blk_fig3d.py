@@ -75,5 +75,4 @@ FIGURE = Figure(
            "paper's CFS did; hollow is the share that they leave to T.", spinning.TICKS,
            "A turn of T makes one of L's reads wait; at which percentile that is seen depends on "
            "how many reads L does until the next."),
-    slow=True,
 )

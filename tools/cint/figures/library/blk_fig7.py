@@ -35,5 +35,4 @@ FIGURE = Figure(
     columns=switched.COLUMNS,
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED, switched.FAST_TICKS,
            "The paper has six cores, six T and up to twelve L."),
-    slow=True,
 )

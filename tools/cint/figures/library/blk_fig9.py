@@ -88,5 +88,4 @@ FIGURE = Figure(
            "of blk-fig7, where L are processes.",
            "L's threads are of SCHED_RR, as L's processes are in the other figures.",
            switched.FAST_TICKS, "The paper has six cores, six threads of T and up to twelve of L."),
-    slow=True,
 )

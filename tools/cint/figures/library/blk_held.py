@@ -114,5 +114,4 @@ FIGURE = Figure(
            "T loses nothing to an L that does more reads because it waits less: L reads "
            f"{RATES[7]:,} times a second on the medium of 7 us, {RATES[20]:,} times on that of "
            "20 us, in both modes. One CPU.", switched.SCHEDULED),
-    slow=True,
 )

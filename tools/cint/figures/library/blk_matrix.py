@@ -84,5 +84,4 @@ FIGURE = Figure(
              Column("T: wait for fetch, us", "t_wait_us")),
     notes=("split gives L's completion queue cint and T's adaptive. Without hints a device under "
            "cint infers them from how commands come.", switched.SCHEDULED),
-    slow=True,
 )

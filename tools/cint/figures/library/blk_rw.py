@@ -62,5 +62,4 @@ FIGURE = Figure(
     panels=switched.bars((OFF, PRIO), tuple(CELLS.values())),
     columns=switched.COLUMNS,
     notes=(switched.NETWORK, switched.JOBS, switched.SCHEDULED),
-    slow=True,
 )

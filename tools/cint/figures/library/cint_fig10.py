@@ -3,7 +3,7 @@
 
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
-from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Cell, constant, said
 from cint.measure import published
 
@@ -97,7 +97,6 @@ FIGURE = Figure(
                instead("cint", "cint, no hints")),
     ),
     panels=tuple(panel(index) for index in range(4)),
-    columns=USUAL,
     notes=(
         "The asynchronous job's reads are unmarked, as in the paper: nobody waits for any one "
         "of them. 'cint' is the paper's: only Urgent commands interrupt. 'cint 6 us' is the "
@@ -116,4 +115,5 @@ FIGURE = Figure(
         "'cint, no hints' is the negative control: the same policy, with the guest's hints "
         "switched off and nothing inferred.",
     ),
+    short=True,
 )

@@ -3,7 +3,7 @@
 
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, instead, near, swap, within
-from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, least, least_step, said, value
 
 THRESHOLDS = (4, 8, 16, 32, 64)
@@ -78,7 +78,6 @@ FIGURE = Figure(
             panel("(b) sync IOPS", "iops", PAPER_SYNC, "mixed.sync"),
             panel("(c) sync latency", "mean_us", PAPER["mean_us"]),
             panel("(d) interrupts", "device_irqs", PAPER["device_irqs"])),
-    columns=USUAL,
     notes=(
         "As in the published artefact the asynchronous job has 512 reads in flight, submits all "
         "that it has room for and reaps what there is; its reads are unmarked. delta is 1 ms, "
@@ -87,5 +86,4 @@ FIGURE = Figure(
         "'cint, no hints' is the negative control: the policy as it is by default, with the "
         "guest's hints switched off and nothing inferred.",
     ),
-    slow=True,
 )

@@ -64,5 +64,4 @@ FIGURE = Figure(
         "The kernel marks the last of each batch with a Barrier by itself. cint has no threshold, "
         "as in the paper.",
     ),
-    slow=True,
 )

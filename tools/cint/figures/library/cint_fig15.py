@@ -123,5 +123,4 @@ FIGURE = Figure(
         "cgroup have its share for 20 ms of the guest's at a time.",
         "The paper's sync job reads 512 bytes, here 4 KiB.",
     ),
-    slow=True,
 )

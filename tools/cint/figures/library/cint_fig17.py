@@ -83,5 +83,4 @@ FIGURE = Figure(
              "is idle: {:.2f} of the throughput are left.",
              STORM("device_irqs", "off") / 1000, STORM.ratio("iops", "100K")),
     ),
-    slow=True,
 )

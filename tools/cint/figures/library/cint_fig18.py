@@ -78,5 +78,4 @@ FIGURE = Figure(
         "the device's own clock.",
         "'spread' is the medium as it is, 'even' the one whose reads all take the same time.",
     ),
-    slow=True,
 )

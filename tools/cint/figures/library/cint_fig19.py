@@ -13,7 +13,7 @@ from cint.figures.checks import (
     within,
     wrong,
 )
-from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, constant, value
 
 THRESHOLDS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 255)
@@ -114,7 +114,6 @@ FIGURE = Figure(
         *(alike(job.name) for job in JOBS)),
     panels=tuple(panel(*words) for media in SWEPT for words in (
         ("throughput", media, "iops", "IOPS, k/s"), ("interrupts", media, "device_irqs", "k/s"))),
-    columns=USUAL,
     notes=(
         "The paper's throughput on Optane is 325 to 440 K (batched) and 275 to 368 K reads a "
         "second.",
@@ -123,5 +122,4 @@ FIGURE = Figure(
         "others before an interrupt tells of them. The device counts these; what a threshold "
         "bounds is the others.",
     ),
-    slow=True,
 )

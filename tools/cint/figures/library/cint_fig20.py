@@ -136,5 +136,4 @@ FIGURE = Figure(
         "an interrupt of its own; the paper's load had no Barriers (by the published artefact), "
         "and is the job 'unmarked'.",
     ),
-    slow=True,
 )

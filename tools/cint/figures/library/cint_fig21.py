@@ -124,5 +124,4 @@ FIGURE = Figure(
              cost(f"{DEAR}cint+ooo"), cost(f"{DEAR}default"), share(f"{DEAR}cint+ooo"),
              share(f"{DEAR}default"), against("iops", f"{DEAR}adaptive", f"{DEAR}cint", "mixed")),
     ),
-    slow=True,
 )

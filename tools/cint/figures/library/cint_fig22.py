@@ -149,5 +149,4 @@ FIGURE = Figure(
         "default, which the text has nearly at cint, is up to 13 % from it. The text is what is "
         "judged.",
     ),
-    slow=True,
 )

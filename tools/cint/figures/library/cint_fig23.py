@@ -144,5 +144,4 @@ FIGURE = Figure(
         "interrupts for a batch. Under default the device sends a message for each I/O, of which "
         "the guest handles several at once when it is busy.",
     ),
-    slow=True,
 )

@@ -36,5 +36,4 @@ FIGURE = Figure(
         "The paper's 99th percentiles are not judged: a run has 1425 scans of 16 items and 95 of "
         "256.",
     ),
-    slow=True,
 )

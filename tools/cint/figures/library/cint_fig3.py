@@ -95,5 +95,5 @@ FIGURE = Figure(
                 *map(handler, MEDIA), *SENT, most(SENT) / least(SENT)),
            "One bound of what is expected was made wider (commit 58c0d39): share, P3700 against "
            "SATA, from 0.65, before from 0.7."),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

@@ -102,5 +102,5 @@ FIGURE = Figure(
            "of its own (commit ecd5769), and the first once more, whose seeds are 1.24 to 1.47 "
            "now: latency, ours against polled, is expected up to 1.55, before up to 1.3; CPU, "
            "hybrid against interrupts, from 1.7, before from 1.8."),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

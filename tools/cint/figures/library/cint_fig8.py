@@ -3,7 +3,7 @@
 
 from cint.figures import jobs, traces
 from cint.figures.checks import Deviation, at_least, instead, near, swap, within, wrong
-from cint.figures.model import USUAL, Figure, Group, Panel, Series, runs
+from cint.figures.model import Figure, Group, Panel, Series, runs
 from cint.figures.values import Cell, Expr, least, said, value
 
 POLICIES = ("default", "static100", "static20", "static6", "adaptive")
@@ -89,7 +89,6 @@ FIGURE = Figure(
             Series("here", [(_name(p), DEEP.ratio("device_irqs", p)) for p in POLICIES]),
             Series("paper", [("nvme20", 1.7), ("nvme6", 4.2)], paper=True)), log_y=True),
     ),
-    columns=USUAL,
     notes=(
         "tau is the median gap between completions of the asynchronous load under default, from "
         "the device's trace. N is what adaptive merges, as measured. With a threshold of 32 one "
@@ -99,4 +98,5 @@ FIGURE = Figure(
         "The paper's total latencies are its default's 10 us plus each timer; its Figure 20 has "
         "default's share of adaptive's throughput.",
     ),
+    short=True,
 )

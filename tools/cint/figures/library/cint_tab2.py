@@ -75,5 +75,4 @@ FIGURE = Figure(
         "CPU hundreds of cycles and its buffers, here as little as an addition. A kernel with them "
         "would show how many instructions they are, which is not what the paper measures; so the "
         "guest's is built without (CONFIG_CPU_MITIGATIONS).",),
-    slow=True,
 )

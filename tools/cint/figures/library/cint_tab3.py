@@ -70,5 +70,4 @@ FIGURE = Figure(
         "has 200 batches, two of them beyond the 99th percentile: these are too few to judge the "
         "paper's tail.",
     ),
-    slow=True,
 )

@@ -89,5 +89,4 @@ FIGURE = Figure(
         "The paper has 26.2 thousand scans of 16 items a second with cint and 1.6 of 256: on six "
         "cores, and with an Optane drive of its own.",
     ),
-    slow=True,
 )

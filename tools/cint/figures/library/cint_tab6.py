@@ -147,5 +147,4 @@ FIGURE = Figure(
         "and what is judged is the dump of a database whose options have no reading ahead. Both "
         "are in the table.",
     ),
-    slow=True,
 )

@@ -132,5 +132,4 @@ FIGURE = Figure(
         "What the device counts is of the whole run, with the store's reading of all its items "
         "before it begins and after it has ended.",
     ),
-    slow=True,
 )

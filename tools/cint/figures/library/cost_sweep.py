@@ -106,5 +106,4 @@ FIGURE = Figure(
            f"{calibration.PAPER_IO_NS:g} ns for c_io, what was added and the handler's own "
            f"{OWN_NS:g} ns for c_irq, and the interrupts that the guest has handled, by its own "
            "count: one that arrives while another is handled is handled with it.",),
-    slow=True,
 )

@@ -93,4 +93,5 @@ FIGURE = Figure(
         "take the time as a hint. Both times are here.",
         "auto's guest gives no hints.",
     ),
+    short=True,
 )

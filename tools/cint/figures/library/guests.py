@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_most, instead
-from cint.figures.model import USUAL, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against
 from cint.measure import workloads
 from cint.measure.workloads import Workload
@@ -103,7 +103,6 @@ FIGURE = Figure(
     panels=(tradeoff("mixed: who waits", "mixed", "mixed.sync"),
             panel("who waits: mean latency", "mean_us", WAITING),
             panel("interrupts for an I/O", "irqs_per_io", ALL)),
-    columns=USUAL,
     notes=("Each number is against the policy default on the same kernel. The distribution's "
            "kernel has no added cost of an interrupt, so ours has none here either, and IOPS say "
            "little.",
@@ -112,5 +111,4 @@ FIGURE = Figure(
            "Only mixed differs: for our kernel its asynchronous job says that its reads are "
            "unmarked, as in the papers. For the module one that is submitted alone is so without "
            "a word. ordinary is libaio at depth 32, one by one."),
-    slow=True,
 )

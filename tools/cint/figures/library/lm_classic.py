@@ -94,5 +94,5 @@ FIGURE = Figure(
            said("How sharp the distribution is goes by 99 of 100 reads. Its standard deviation "
                 "goes by whether one of a job's is as long as {:.0f} us: by seed it is more or "
                 "less than with interrupts.", of("max_us", CLASSIC))),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

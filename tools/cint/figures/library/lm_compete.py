@@ -49,5 +49,5 @@ FIGURE = Figure(
                                      ("the same, SCHED_RR", "real time"))),
     columns=(*polled.COLUMNS, *polled.FAR),
     notes=(polled.SCHEDULER, polled.ONE_CPU),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

@@ -51,5 +51,5 @@ FIGURE = Figure(
     notes=(polled.ONE_CPU, polled.SCHEDULER,
            "The kernel takes whole us of the guest's time, which the sleeps are rounded to: "
            f"{', '.join(f'{us:.2f}' for us in TAKEN_US)} us of the time reported."),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

@@ -60,5 +60,5 @@ FIGURE = Figure(
            "elsewhere. What it is asked for is the latency of polling for the CPU time of "
            "interrupts.",
            "6.13's minimum is kept for the queue here, where io_uring keeps it for a ring."),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

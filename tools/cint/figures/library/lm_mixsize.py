@@ -71,5 +71,5 @@ FIGURE = Figure(
     ),
     columns=polled.COLUMNS,
     notes=(polled.ONE_CPU, polled.SCHEDULER, SHARED_CPU),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

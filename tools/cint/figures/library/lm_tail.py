@@ -39,5 +39,5 @@ FIGURE = Figure(
     notes=(polled.ONE_CPU, polled.SCHEDULER,
            "The slides have ten million reads; here it is as many as the table says for each of "
            "three seeds: a hundred of all are beyond one in 10,000."),
-    slow=True, sets=("polling",),
+    sets=("polling",),
 )

@@ -41,5 +41,5 @@ FIGURE = Figure(
     notes=(polled.ONE_CPU, polled.SCHEDULER,
            "The driver is that of userspace/, with fio on it, for SPDK's; in the kernel it is "
            "pvsync2 with hipri."),
-    slow=True, sets=("polling", "spdk"),
+    sets=("polling", "spdk"),
 )

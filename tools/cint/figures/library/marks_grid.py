@@ -3,7 +3,7 @@
 
 from cint.figures import marked
 from cint.figures.marked import ENGINES, HINTS, LITERAL, MEDIA, Cell
-from cint.figures.model import USUAL, Figure, Panel, Series
+from cint.figures.model import Figure, Panel, Series
 
 #: One by one, at depths a factor of four or eight apart.
 LONE = (1, 2, 8, 32, 256)
@@ -38,10 +38,8 @@ FIGURE = Figure(
     groups=marked.groups(CHOSEN, (1, 2, 3)),
     checks=tuple(marked.checks(CHOSEN)),
     panels=tuple(panel(media, engine) for media in MEDIA for engine in ENGINES),
-    columns=USUAL,
     notes=marked.NOTES,
     left_out=("the depths, batches and threads between these (146 jobs are all of depths 1 to 256 "
               "and batches 1 to 32 by powers of two, and of 1 to 8 threads), and other media: not "
               "measured",),
-    slow=True,
 )

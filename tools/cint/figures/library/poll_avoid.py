@@ -56,5 +56,4 @@ FIGURE = Figure(
     notes=(polled.ONE_CPU, polled.SCHEDULER,
            "On a queue that is polled and has interrupts completions are taken in order: "
            "out-of-order completion is off there."),
-    slow=True,
 )

@@ -122,5 +122,4 @@ FIGURE = Figure(
            "rounded down.",
            f"Media of {WARM_US} us and more are read from for {polled.WARM_MS} ms of the guest's "
            "before the jobs: until something is known of a medium it is polled for all the time."),
-    slow=True,
 )

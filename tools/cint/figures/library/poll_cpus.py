@@ -50,5 +50,4 @@ FIGURE = Figure(
            "'unseen' is the device's: from the post of a completion to the doorbell by which the "
            "guest says that it has taken it. What it grows by with the CPUs is what turns and "
            "PAUSE cost. With several CPUs the CPU time is by ticks, of all CPUs."),
-    slow=True,
 )

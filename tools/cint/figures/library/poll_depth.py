@@ -62,5 +62,4 @@ FIGURE = Figure(
             ("CPU", "%", "cpu_percent", 1), ("CPU time of a read", "us", "cpu_per_io_us", 1))),
     columns=(IOPS, MEAN, P99, IRQS, CPU, Column("CPU time of a read, us", "cpu_per_io_us")),
     notes=(polled.ONE_CPU, polled.SCHEDULER),
-    slow=True,
 )

@@ -55,5 +55,4 @@ FIGURE = Figure(
     notes=(spdk.ENGINE, spdk.ARM,
            "Data: `./cint test guest -k test_fio_verifies`, crc32c in all modes, on this medium "
            "and on optane."),
-    slow=True,
 )

@@ -149,5 +149,4 @@ FIGURE = Figure(
              alone("iops", APART_ONE) / 1000),
         spdk.ENGINE, "Both are threads of one process, each with a queue pair; one process has a "
         "controller."),
-    slow=True,
 )

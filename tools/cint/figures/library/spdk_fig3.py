@@ -64,5 +64,4 @@ FIGURE = Figure(
     columns=spdk.COLUMNS,
     notes=(spdk.ENGINE, spdk.MODES, spdk.ARM,
            "The medium is the profile zssd, whose figures are derived from this paper's."),
-    slow=True,
 )

@@ -154,5 +154,4 @@ FIGURE = Figure(
                                              for way in WAYS}, PAPER[load]) for load in LOADS),
     columns=spdk.TIMED,
     notes=(spdk.ENGINE, spdk.MODES, spdk.ARM, spdk.TIME, ALL, CUT),
-    slow=True,
 )

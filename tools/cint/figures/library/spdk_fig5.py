@@ -39,5 +39,4 @@ FIGURE = Figure(
           for at, way in enumerate((POLL, SINGLE))))),),
     columns=(MEAN, P99, Column("p99.9, us", "p999_us"), CPU),
     notes=(spdk.ENGINE, spdk.MODES, spdk.ARM),
-    slow=True,
 )

@@ -119,5 +119,4 @@ FIGURE = Figure(
         "scale. k = 4 and k = 32 are what the application asks for at least, all others ask for "
         "one. A figure is no measurement where a process was not woken for a completion: neither "
         "an interrupt of max-hold nor a wait of the library's own second look was seen.")),
-    slow=True,
 )

@@ -162,5 +162,4 @@ FIGURE = Figure(
         "its handler, which is in no thread's time: by the threads' CPU the row 'kernel' is not "
         "to be compared with the others.",
     ),
-    slow=True,
 )

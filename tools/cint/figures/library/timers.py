@@ -88,5 +88,4 @@ FIGURE = Figure(
     notes=("Out of order an Urgent completion tells of itself alone. Who waits gains a tenth, and "
            "the other job waits for the end of its burst, which at 12 us hardly comes: it is worth "
            "it where the others may wait.",),
-    slow=True,
 )

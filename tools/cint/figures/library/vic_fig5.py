@@ -64,5 +64,4 @@ FIGURE = Figure(
         "The computation is fio's null engine, in place of Hyper Pi: rounds a second in place "
         "of the time for a number of digits.",
     ),
-    slow=True,
 )

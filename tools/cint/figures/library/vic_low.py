@@ -70,5 +70,4 @@ FIGURE = Figure(
         "0.75, before 0.45 to 0.55. The commands in flight are below 4 in part of the epochs, and "
         "there each has its interrupt.",
     ),
-    slow=True,
 )

@@ -82,4 +82,5 @@ FIGURE = Figure(
         "epochs have: there the ratios of both rows bound what is wanted. They were expected "
         "failures of the row's own before.",
     ),
+    short=True,
 )

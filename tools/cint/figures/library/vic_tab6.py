@@ -25,5 +25,4 @@ FIGURE = Figure(
     columns=COLUMNS,
     left_out=("what the policy itself costs the host (at most half a point in the paper): device "
               "emulation takes no virtual time. docs/cost.md has its instructions.",),
-    slow=True,
 )

@@ -108,5 +108,5 @@ FIGURE = Figure(
         "The paper's CPU cost has the hypervisor's work for an interrupt in it, this the guest's "
         "alone.",
     ),
-    slow=True, sets=("apps",),
+    sets=("apps",),
 )

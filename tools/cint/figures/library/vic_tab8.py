@@ -217,5 +217,4 @@ FIGURE = Figure(
     ),
     left_out=("Table 9: it is of what the hypervisor's monitor does, in cycles of the host, which "
               "do not exist in virtual time.",),
-    slow=True,
 )
