@@ -14,8 +14,9 @@ import pytest
 from conftest import log_root
 from test_figures import expect, run
 
-from cint.figures import checks, marked
+from cint.figures import checks
 from cint.figures.checks import Deviation
+from cint.figures.library import marks_grid as marked
 from cint.figures.model import Figure
 from cint.figures.values import Data, View
 

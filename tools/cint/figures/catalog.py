@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which figures there are: the modules of :mod:`cint.figures.library`."""
+"""Which figures there are: those of the modules of :mod:`cint.figures.library`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from functools import cache
 from cint import units
 from cint.errors import UsageError
 from cint.figures import library
-from cint.figures.library.not_done import NOT_DONE
 from cint.figures.model import Figure, NotDone
 
 #: The papers, and what is of none, by the name of their set.
@@ -31,6 +30,12 @@ FAMILIES = {
     "guests": "Guests with and without hints",
     "marks": "What the kernel's marks are worth to ordinary jobs",
 }
+#: Figures of the papers that are not here, and why.
+NOT_DONE = (
+    NotDone("lm-410", "vault", "direct I/O of Linux 4.9 and 4.10",
+            "compares two kernels' ways of direct I/O, both long gone"),
+    NotDone("blk-fig12", "blk-switch", "more than 100 Gb/s", "needs two networks of that speed"),
+)
 
 
 def _order(figure: Figure | NotDone) -> tuple[int, list[int | str]]:
@@ -44,7 +49,8 @@ def figures() -> tuple[Figure, ...]:
     """All figures, in order."""
     names = [m.name for m in pkgutil.iter_modules(library.__path__)]
     modules = [importlib.import_module(f"{library.__name__}.{name}") for name in names]
-    return tuple(sorted((m.FIGURE for m in modules if hasattr(m, "FIGURE")), key=_order))
+    found = {one.id: one for m in modules for one in vars(m).values() if isinstance(one, Figure)}
+    return tuple(sorted(found.values(), key=_order))
 
 
 def not_done() -> tuple[NotDone, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from cint import paths
 from cint.figures import document
-from cint.figures.library import auto_grid, timers
+from cint.figures.library import auto_loads, timers
 from cint.figures.values import Data
 from cint.results import axes, colours, plots
 
@@ -161,7 +161,7 @@ def drawn(lines: Sequence[Line]) -> tuple[Any, list[axes.Box]]:
 def svg() -> str:
     """The drawing; empty where the figure is not stored."""
     data, guessed = (None if entry is None else Data.from_dict(entry["data"])
-                     for entry in map(document.stored, (timers.FIGURE.id, auto_grid.FIGURE.id)))
+                     for entry in map(document.stored, (timers.FIGURE.id, auto_loads.GRID.id)))
     if data is None:
         return ""
     drawing, _ = drawn(lines_of(data, guessed))

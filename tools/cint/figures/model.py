@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a figure is: the runs it needs, how they are read, what must come out, how it is drawn.
 
-A figure is a module of :mod:`cint.figures.library` with one ``FIGURE``. All
-times and rates in it are reported ones (see scale.py), all runs are in virtual
-time, with the device's own extras (drain, max-hold) off and the kernel's marks
-literal, as in the papers, unless a run says otherwise.
+The modules of :mod:`cint.figures.library` have them; those of a module share
+jobs. All times and rates in them are reported ones (see scale.py), all runs are
+in virtual time, with the device's own extras (drain, max-hold) off and the
+kernel's marks literal, as in the papers, unless a run says otherwise.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ class Run:
     def title(self) -> str:
         """The name, which is the policy's unless the figure gives another."""
         return self.name or self.policy
+
+
+#: The negative control: the policy that acts on hints, in a guest that gives none.
+NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
 
 
 @dataclass(frozen=True)

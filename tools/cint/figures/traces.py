@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What QEMU's trace of the device tells: gaps between completions, and figures of timelines.
+"""What QEMU's trace of the device tells: gaps between completions, and timelines.
 
 Times are of the device's clock, which in virtual time is the guest's; a trace
 line's own time stamp is of the host and is not read.
@@ -13,12 +13,9 @@ from typing import Any
 
 from cint.device import logpage, scale
 from cint.errors import CintError
-from cint.figures.checks import Check
-from cint.figures.model import Figure, Group, Panel, Run
 from cint.figures.reading import Boot, points
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent
-from cint.measure.workloads import Workload
 from cint.timeline.events import PREFIX, fields
 
 #: The trace event that says when, by the device's own clock, a command is done.
@@ -206,16 +203,3 @@ def numbers(found: Sequence[Sequence[Any]]) -> Point:
             most = f"{of_class}_covers_most"
             point[most] = max(point[most], float(covers))
     return point
-
-
-def drawn(id_: str, title: str, source: str, claim: str, *, policies: Sequence[Run],
-          job: Workload, checks: Sequence[Check], media: str = "optane",
-          notes: Sequence[str] = ()) -> Figure:
-    """A figure of the cinterrupts paper that is a timeline: one job under each policy."""
-    return Figure(
-        id_, "cinterrupts", title, source, claim,
-        groups=(Group(policies, (job,), media, trace=EVENTS, read=timeline),), checks=checks,
-        panels=(Panel("", kind="timeline", x="us",
-                      sources=[(run.title, job.name) for run in policies]),),
-        columns=(), notes=("Measured from the device's trace of a guest; drawn with the first of "
-                           "the seeds.", *notes), short=True)

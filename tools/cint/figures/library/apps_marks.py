@@ -3,13 +3,13 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import at_least, instead, within, wrong
-from cint.figures.model import Column, Figure, Group, Panel, Run, Series
+from cint.figures.model import NO_HINTS, Column, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, value
 from cint.measure import workloads
 
 #: In the last the guest gives no hints, the program's own neither.
 RUNS = (Run("default"), Run("adaptive"), Run("cint"),
-        Run("cint:infer=off", "cint, no hints", hints=False))
+        NO_HINTS)
 WORK = workloads.of_app(programs.described("marks"))
 #: Lookups that somebody waits for, beside a scan: by an io_uring in C, by threads in Python.
 LANGUAGES = ("c", "py")

@@ -3,7 +3,7 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.model import CPU, NO_HINTS, Column, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, value
 
 #: The files of apps/.
@@ -17,8 +17,6 @@ MODULE = f"{STOCK}module"
 OURS = (Run(DEFAULT), Run(ADAPTIVE), Run(CINT), Run(AUTO, hints=False))
 DISTRO = (Run(DEFAULT, hints=False), Run(ADAPTIVE, hints=False), Run(AUTO, hints=False),
           Run(CINT, "module"))
-#: The control: the policy that acts on hints, in a guest that gives none.
-NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
 #: Those whose guest says who waits, or whose device finds out.
 KNOW = (CINT, AUTO, MODULE, f"{STOCK}{AUTO}")
 #: What each tells: where a larger number is better, and where a smaller one is.

@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How far policies are from the best that there could be for a record, and what that is worth."""
+"""How far policies are from the best that there could be for a record, and what that is worth.
+
+cint-replay says it (docs/replay.md, "How far from the best"); `./cint figure` has it built.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from cint.figures import guessed, regret
+from cint import paths
+from cint.errors import CintError
+from cint.figures import guessed, traces
 from cint.figures.checks import at_least, at_most, instead, wrong
 from cint.figures.guessed import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
 from cint.figures.model import (
@@ -21,7 +30,63 @@ from cint.figures.model import (
     Run,
     Series,
 )
-from cint.figures.values import Expr, against, value
+from cint.figures.reading import Boot, Reader, points
+from cint.figures.values import Data, Expr, Point, against, value
+from cint.timeline.events import fields
+
+#: Of the trace events, those that a record needs.
+EVENTS = tuple(f"pci_nvme_cint_{name}" for name in ("submit", "doorbell", "post", "head"))
+#: By cint-replay, the weights of those that nobody waits for.
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def name_of(policy: str, weight: float) -> str:
+    """What a point calls the regret of a policy."""
+    return f"regret.{policy}.{weight:g}"
+
+
+def _of_job(log: str, first_ns: int, last_ns: int) -> Iterator[str]:
+    """The lines of a job of the log."""
+    for line in log.splitlines(keepends=True):
+        found = fields(line)
+        if found and first_ns <= int(found[1].get("at", -1)) <= last_ns:
+            yield line
+
+
+def _replay(record: Path, price_ns: int, policies: tuple[str, ...]) -> dict[str, list[float]]:
+    words = [str(paths.REPLAY_ALONE), "--from-trace", "--json", "--irqs", "off", "--extras",
+             "papers", "--cq", "1", "--hints", "off", "--optimal", str(price_ns),
+             *(word for policy in policies for word in ("--policy", policy)), str(record)]
+    done = subprocess.run(words, text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise CintError(f"cint-replay: {done.stderr.strip()}")
+    optimum = json.loads(done.stdout.splitlines()[-1])["summary"]["optimum"]
+    return {f"{one['weight']:g}": one["regret"] for one in optimum["weights"]}
+
+
+def reader(price_ns: int, *policies: str) -> Reader:
+    """A reader: points as ever, with the regret of each of ``policies`` on that record.
+
+    ``price_ns`` is an interrupt's, in the guest's time. The policies do not hear the record's
+    hints, which say who waits.
+    """
+    def read(boot: Boot, data: Data) -> None:
+        points(boot, data)
+        for workload in boot.settings.workloads:
+            for number, seed in enumerate(boot.seeds):
+                span = traces.span(boot.message(workload, seed))
+                with tempfile.NamedTemporaryFile("w", suffix=".log") as record:
+                    record.writelines(_of_job(boot.log, *span))
+                    record.flush()
+                    found = _replay(Path(record.name), price_ns, policies)
+                point: Point = {f"regret.{policy}.{weight}": regret
+                                for weight, regrets in found.items()
+                                for policy, regret in zip(policies, regrets, strict=True)}
+                data.cells[boot.name][workload.name][number] |= point
+    return read
+
+
+# ---- the figure ----------------------------------------------------------
 
 #: Of an interrupt, in the guest's time: what the guest is made to spend on it.
 PRICE_NS = round(COST_NS * CPU_SCALE)
@@ -33,7 +98,7 @@ MANY = LIBAIO[2]
 
 def of(policy: str, weight: float, cell: str) -> Expr:
     run = SILENT if cell == MANY.name else RECORD
-    return value(regret.name_of(policy, weight), run, cell)
+    return value(name_of(policy, weight), run, cell)
 
 
 def lines(cell: str, weights: Sequence[float]) -> tuple[Series, ...]:
@@ -49,7 +114,7 @@ FIGURE = Figure(
     "knows nothing of what a guest does once it is told.",
     groups=(
         *(Group((run,), (work,), seeds=guessed.SEEDS, runtime_s=guessed.RUNTIME_S,
-                trace=regret.EVENTS, read=regret.reader(PRICE_NS, *POLICIES))
+                trace=EVENTS, read=reader(PRICE_NS, *POLICIES))
           for run, work in ((Run("default", RECORD), MIXED),
                             (Run("default", SILENT, hints=False), MANY))),
         Group((DEFAULT, ADAPTIVE, AUTO), (MANY, MIXED), prefix=LOOP, seeds=guessed.SEEDS,
@@ -65,17 +130,17 @@ FIGURE = Figure(
                  instead(f"{LOOP}auto", f"{LOOP}default")),
     ),
     panels=(
-        Panel("mixed", "cost, ratio to the least", lines("mixed", regret.WEIGHTS), "lines",
+        Panel("mixed", "cost, ratio to the least", lines("mixed", WEIGHTS), "lines",
               "weight of those that nobody waits for", log_y=True),
         Panel("libaio at depth 32", "cost, ratio to the least",
-              lines(MANY.name, regret.WEIGHTS[1:]), "lines",
+              lines(MANY.name, WEIGHTS[1:]), "lines",
               "weight of those that nobody waits for", log_y=True),
         Panel("the closed loop: reads a second", "ratio to default", tuple(
             Series(policy, [(cell, against("iops", LOOP + policy, f"{LOOP}default", cell))
                             for cell in (MANY.name, MIXED.name)]) for policy in POLICIES)),
     ),
     columns=(IOPS, MEAN, IRQS, *(Column(f"regret of {policy}, w = {weight:g}",
-                                        regret.name_of(policy, weight))
+                                        name_of(policy, weight))
                                  for policy in POLICIES for weight in (0, 1))),
     notes=("Records are of default. In mixed the guest gives hints: these say who waits, and the "
            f"policies do not hear them. An interrupt costs {PRICE_NS} ns of the guest's.",

@@ -3,7 +3,7 @@
 
 from cint.figures import jobs
 from cint.figures.checks import Deviation, at_least, instead, near, swap, within
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import NO_HINTS, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, least, least_step, said, value
 
 THRESHOLDS = (4, 8, 16, 32, 64)
@@ -11,7 +11,6 @@ CINT = Run("cint:delta=1ms,thr=65535", "cint")
 #: Ratios to cint at each threshold.
 PAPER = {"iops": (1.04, 1.11, 1.16, 1.19, 1.20), "mean_us": (1.7, 2.3, 3.2, 4.0, 6.8),
          "device_irqs": (2.1, 1.12, 0.59, 0.30, 0.15)}
-NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
 PAPER_SYNC = (0.59, 0.44, 0.32, 0.25, 0.15)
 
 

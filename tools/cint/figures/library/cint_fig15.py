@@ -3,7 +3,17 @@
 
 from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, instead, swap, within
-from cint.figures.model import CPU_SCALE, USUAL, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import (
+    CPU_SCALE,
+    NO_HINTS,
+    USUAL,
+    Column,
+    Figure,
+    Group,
+    Panel,
+    Series,
+    runs,
+)
 from cint.figures.values import Cell, Expr, value
 from cint.guest import agent
 from cint.measure import workloads
@@ -11,7 +21,6 @@ from cint.measure.calibration import PAPER_IO_NS as IO_NS
 from cint.measure.calibration import PAPER_IRQ_NS as IRQ_NS
 
 POLICIES = ("default", "adaptive", "cint", "cint+ooo")
-NO_HINTS = Run("cint:infer=off", "cint, no hints", hints=False)
 MARKED, LIMITED = "Barriers/", "limited/"
 #: Reads a second that the asynchronous job is limited to: what it has under default. That one has
 #: the published artefact's limit, which it never reaches.

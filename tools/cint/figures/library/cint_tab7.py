@@ -11,7 +11,7 @@ from cint.figures.checks import (
     within,
     wrong,
 )
-from cint.figures.library.cint_fig23 import NO_HINTS, POLICIES, RATE, RUNS
+from cint.figures.library.cint_kvell import NO_HINTS, POLICIES, RATE, RUNS
 from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
 from cint.figures.values import Cell, Expr, said
 

@@ -3,7 +3,7 @@
 
 from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
-from cint.figures.library.cint_fig23 import RATE
+from cint.figures.library.cint_kvell import RATE
 from cint.figures.model import Column, Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, constant, least, most
 from cint.measure import workloads
