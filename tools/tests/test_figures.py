@@ -52,7 +52,8 @@ from cint.figures import (
     webpage,
 )
 from cint.figures import stored as figures_stored
-from cint.figures.checks import Check, Deviation, at_least, instead, judge, near, swap, wrong
+from cint.figures.checks import Check, Deviation, at_least, judge, near
+from cint.figures.controls import instead, swap, wrong
 from cint.figures.library import vic_tab8
 from cint.figures.model import (
     Figure,

@@ -3,20 +3,17 @@
 
 A percentile goes by the few I/Os beyond it. A check of one is judged only where these are enough
 and the seeds agree with each other better than with the bound; else it is undecided.
-
-Every check has a control, under which it must fail: two runs exchanged, a run
-taken for another, or the paper's value wrong by a factor. A check that cannot
-fail says nothing.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cint.figures import records
+from cint.figures.controls import Control, exchanged
 from cint.figures.values import Data, Expr, Holding, View, Words, in_words, shortened
 from cint.measure import metrics
 
@@ -38,36 +35,6 @@ class Deviation:
     low: float
     high: float
     reason: Words
-
-
-@dataclass(frozen=True)
-class Control:
-    """What must make the check fail: runs that get the data of others, or bounds times a factor."""
-
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    factor: float = 1.0
-    text: str = ""
-
-
-def swap(one: str, two: str) -> Control:
-    """Two runs' outcomes exchanged."""
-    return Control({one: two, two: one}, text=f"{one} and {two} exchanged")
-
-
-def instead(run: str, other: str) -> Control:
-    """A run's outcome replaced by another's: that without the guest's hints, say. Also a job's."""
-    return Control({run: other}, text=f"{other} in place of {run}")
-
-
-def _exchanged(measure: Expr) -> Control:
-    """The control of a check of two runs that names none."""
-    one, two = measure.runs
-    return swap(one, two)
-
-
-def wrong(factor: float) -> Control:
-    """The paper's value, and so the bounds, wrong by a factor."""
-    return Control(factor=factor, text=f"the wanted value times {factor:g}")
 
 
 @dataclass(frozen=True)
@@ -148,7 +115,7 @@ def bounds_text(low: float | None, high: float | None) -> str:
 def within(name: str, measure: Expr, low: float, high: float, control: Control | None = None,
            **more: Any) -> Check:
     """From ``low`` to ``high``."""
-    return Check(name, measure, low, high, control or _exchanged(measure), **more)
+    return Check(name, measure, low, high, control or exchanged(measure), **more)
 
 
 def near(name: str, measure: Expr, wanted: float, rel: float, control: Control | None = None,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from cint.figures import jobs
-from cint.figures.checks import Check, Control, Deviation, at_least, at_most, instead, wrong
+from cint.figures.checks import Check, Deviation, at_least, at_most
+from cint.figures.controls import Control, instead, wrong
 from cint.figures.model import Run
 from cint.figures.values import Expr, against, least, most, value
 from cint.measure import workloads

@@ -16,7 +16,7 @@ from typing import Any
 
 from cint import paths
 from cint.figures import document
-from cint.figures.library import auto_loads, timers
+from cint.figures.library import auto_loads, cost
 from cint.figures.values import Data
 from cint.results import axes, colours, plots
 
@@ -65,10 +65,10 @@ def lines_of(data: Data, guessed: Data | None) -> list[Line]:
     chosen = colours.POLICIES
     default = _mark(data, "default", "default, vic", chosen["default"])
     found = [Line("a timer of 2 to 100 us", [default, *(
-        _mark(data, f"timer {us} us", f"{us} us", chosen["static"]) for us in timers.TIMES)])]
+        _mark(data, f"timer {us} us", f"{us} us", chosen["static"]) for us in cost.TIMES)])]
     found += [Line(f"{policy}, delta {_DELTAS[0]} to {_DELTAS[-1]} us", [
         _mark(data, f"{policy} {us} us", f"{us} us", chosen[policy]) for us in _DELTAS])
-        for policy in ("cint", timers.OOO)]
+        for policy in ("cint", cost.OOO)]
     if guessed is not None:
         found.append(Line("auto, of a guest that says nothing",
                           [_mark(guessed, "auto", "auto", chosen["auto"])], "D"))
@@ -161,7 +161,7 @@ def drawn(lines: Sequence[Line]) -> tuple[Any, list[axes.Box]]:
 def svg() -> str:
     """The drawing; empty where the figure is not stored."""
     data, guessed = (None if entry is None else Data.from_dict(entry["data"])
-                     for entry in map(document.stored, (timers.FIGURE.id, auto_loads.GRID.id)))
+                     for entry in map(document.stored, (cost.TIMERS.id, auto_loads.GRID.id)))
     if data is None:
         return ""
     drawing, _ = drawn(lines_of(data, guessed))

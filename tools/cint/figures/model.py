@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from cint.device import properties
 from cint.figures.checks import Check
+from cint.figures.columns import USUAL, Column
 from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr, Words
 from cint.guest import engines, hints, kinds, polling, steering, vm
@@ -140,25 +141,6 @@ class Panel:
     sources: Sequence[tuple[str, str]] = ()
     log_x: bool = False
     log_y: bool = False
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the page's table: a value of each run."""
-
-    head: str
-    name: str
-    factor: float = 1.0
-
-
-#: The columns most figures have.
-IOPS = Column("IOPS, k/s", "iops", 1e-3)
-MEAN = Column("mean, us", "mean_us")
-P99 = Column("p99, us", "p99_us")
-IRQS = Column("interrupts, k/s", "device_irqs", 1e-3)
-MERGED = Column("I/Os per interrupt", "ios_per_irq")
-CPU = Column("CPU, %", "cpu_percent")
-USUAL = (IOPS, MEAN, P99, IRQS, MERGED, CPU)
 
 
 @dataclass(frozen=True)

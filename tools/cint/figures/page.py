@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from cint.figures import catalog, checks, claims, document, records
-from cint.figures.model import Column, Figure, NotDone
+from cint.figures.columns import Column
+from cint.figures.model import Figure, NotDone
 from cint.figures.values import Data, in_words
 from cint.results import table
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cint.figures.model import CPU_SCALE, IOPS, MEAN, P99, Column, Run
+from cint.figures.columns import CPU, IOPS, IRQS, LONGEST, MEAN, P99, P999, Column
+from cint.figures.model import CPU_SCALE, Run
 from cint.figures.values import Expr, value
 from cint.guest import agent
 from cint.measure import workloads
@@ -24,12 +25,12 @@ IRQ, CLASSIC, HALF, BY_SIZE, LEAST, OURS, SHARED = WORDS
 #: Guest ms in which half-mean gathers what it needs.
 WARM_MS = 250
 COLUMNS = (IOPS, MEAN, P99, Column("standard deviation, us", "sd_us"),
-           Column("CPU, %", "cpu_percent"), Column("unseen, us", "head_us"),
-           Column("interrupts, k/s", "device_irqs", 1e-3))
+           CPU, Column("unseen, us", "head_us"),
+           IRQS)
 #: Of queues that have interrupts and are polled.
 AVOIDED = Column("interrupts avoided, each I/O", "avoided_per_io")
-FAR = (Column("p99.9, us", "p999_us"), Column("p99.99, us", "p9999_us"),
-       Column("longest, us", "max_us"), Column("reads", "ios"))
+FAR = (P999, Column("p99.99, us", "p9999_us"),
+       LONGEST, Column("reads", "ios"))
 ONE_CPU = ("CPU is the share of time in which the CPU was not halted, by the instructions that it "
            "executed; where it polls all the time that is 100 %.")
 #: One of two counts of the CPU load.

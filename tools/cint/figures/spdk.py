@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cint.figures import reading
-from cint.figures.model import CPU, IOPS, IRQS, MERGED, Column, Group, Panel, Run, Series
+from cint.figures.columns import CPU, IOPS, IRQS, MERGED, Column
+from cint.figures.model import Group, Panel, Run, Series
 from cint.figures.values import Expr, value
 from cint.measure.workloads import Workload, common
 

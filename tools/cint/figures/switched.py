@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from cint.figures.checks import Control, Deviation
-from cint.figures.model import CPU, CPU_SCALE, IOPS, MEAN, P99, Column, Group, Panel, Run, Series
+from cint.figures.checks import Deviation
+from cint.figures.columns import CPU, IOPS, MEAN, P50, P99, P999, THREAD
+from cint.figures.controls import Control
+from cint.figures.model import CPU_SCALE, Group, Panel, Run, Series
 from cint.figures.polled import REAL_TIME
 from cint.figures.values import Cell, said
 from cint.guest import steering
@@ -38,8 +40,8 @@ FULL_S = {"": 0.06, PAID: 0.2}
 #: Physically contiguous buffers: where they are decides how much work a request of T is.
 HUGE = "iomem=mmaphuge\n"
 HUGE_PAGES = "hugepages=8"
-COLUMNS = (IOPS, MEAN, Column("p50, us", "p50_us"), P99, Column("p99.9, us", "p999_us"), CPU,
-           Column("thread, %", "thread_percent"))
+COLUMNS = (IOPS, MEAN, P50, P99, P999, CPU,
+           THREAD)
 NETWORK = ("The paper's storage is behind a network of 100 Gb/s, and its factors are those of "
            "receiving from it; they are not promised here.")
 JOBS = (f"The medium has no limit of its bytes, so that the CPU is what there is too little of, as "

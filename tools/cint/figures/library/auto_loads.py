@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cint.figures import guessed
-from cint.figures.checks import Control, Deviation, at_least, at_most, instead, within
+from cint.figures.checks import Deviation, at_least, at_most, within
+from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, P999
+from cint.figures.controls import Control, instead
 from cint.figures.guessed import (
     APART,
     ASYNC,
@@ -22,7 +24,7 @@ from cint.figures.guessed import (
     WAITING,
     waiting,
 )
-from cint.figures.model import CPU, IOPS, IRQS, MEAN, P99, Column, Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, against
 from cint.measure.workloads import Workload
 
@@ -84,7 +86,7 @@ GRID = Figure(
         Panel("who waits: interrupts a second of all", "ratio to default",
               to_default("device_irqs", cells((*WAITING, *TOGETHER)))),
     ),
-    columns=(IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), IRQS, CPU),
+    columns=(IOPS, MEAN, P99, P999, IRQS, CPU),
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
            "guests that say nothing.",
            "Seeds are others than those that the policy's parameters were chosen by."),
@@ -151,7 +153,7 @@ MACHINES = Figure(
         Panel("who waits: interrupts a second of all", "ratio to default",
               bars("device_irqs", (*WAIT, *SOME), False)),
     ),
-    columns=(IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), IRQS, CPU),
+    columns=(IOPS, MEAN, P99, P999, IRQS, CPU),
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
            "guests that say nothing. Seeds are those of auto-grid.",),
     left_out=("more than two CPUs and queues, and the distribution's own kernel: not measured",),
@@ -227,5 +229,5 @@ ABLATION = Figure(
            "Without tuning eight reads in flight, and who waits beside them by buffered reads, are "
            "served better: delta as it is tuned is too long there. Four threads that all wait have "
            "0.85 to 1.09 times the reads without buffers, by seed."),
-    columns=(IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), IRQS, CPU),
+    columns=(IOPS, MEAN, P99, P999, IRQS, CPU),
 )

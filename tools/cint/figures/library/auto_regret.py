@@ -15,21 +15,11 @@ from pathlib import Path
 from cint import paths
 from cint.errors import CintError
 from cint.figures import guessed, traces
-from cint.figures.checks import at_least, at_most, instead, wrong
+from cint.figures.checks import at_least, at_most
+from cint.figures.columns import IOPS, IRQS, MEAN, Column
+from cint.figures.controls import instead, wrong
 from cint.figures.guessed import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
-from cint.figures.model import (
-    COST_NS,
-    CPU_SCALE,
-    IOPS,
-    IRQS,
-    MEAN,
-    Column,
-    Figure,
-    Group,
-    Panel,
-    Run,
-    Series,
-)
+from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.reading import Boot, Reader, points
 from cint.figures.values import Data, Expr, Point, against, value
 from cint.timeline.events import fields

@@ -2,8 +2,10 @@
 """blk-switch, Figure 14: RocksDB beside T."""
 
 from cint.figures import programs, reading, switched
-from cint.figures.checks import Check, Deviation, at_least, instead, within
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
+from cint.figures.checks import Check, Deviation, at_least, within
+from cint.figures.columns import CPU, MEAN, P50, P99, Column
+from cint.figures.controls import instead
+from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.switched import APP, MEDIA, OFF, PAID, PRIO, TITLES
 from cint.figures.values import Expr, said, value
 
@@ -125,8 +127,8 @@ FIGURE = Figure(
     panels=tuple(panel(prefix, *words) for prefix in MODES for words in (
         ("mean of a get", "us", "mean_us"),
         ("T's requests of 64 KiB", "per s", RATE))),
-    columns=(Column("operations, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),
-             Column("p50, us", "p50_us"), Column("p99, us", "p99_us"), CPU),
+    columns=(Column("operations, k/s", RATE, 1e-3), MEAN,
+             P50, P99, CPU),
     notes=(
         switched.NETWORK,
         "RocksDB and db_bench are the distribution's: 500000 keys with values of 400 bytes, a "

@@ -4,17 +4,8 @@
 from dataclasses import replace
 
 from cint.figures import switched
-from cint.figures.checks import (
-    Check,
-    Deviation,
-    at_least,
-    at_most,
-    instead,
-    several,
-    swap,
-    within,
-    wrong,
-)
+from cint.figures.checks import Check, Deviation, at_least, at_most, several, within
+from cint.figures.controls import instead, swap, wrong
 from cint.figures.model import Figure, Group
 from cint.figures.polled import REAL_TIME
 from cint.figures.switched import (

@@ -4,22 +4,10 @@
 from dataclasses import replace
 
 from cint.figures import switched
-from cint.figures.checks import Check, Deviation, at_least, at_most, instead, wrong
-from cint.figures.model import (
-    CPU,
-    CPU_SCALE,
-    IOPS,
-    IRQS,
-    MEAN,
-    MERGED,
-    P99,
-    Column,
-    Figure,
-    Group,
-    Panel,
-    Run,
-    Series,
-)
+from cint.figures.checks import Check, Deviation, at_least, at_most
+from cint.figures.columns import CPU, IOPS, IRQS, IRQS_PER_IO, MEAN, MERGED, P99, Column
+from cint.figures.controls import instead, wrong
+from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.polled import REAL_TIME
 from cint.figures.switched import (
     HUGE,
@@ -243,9 +231,9 @@ COST = Figure(
         Panel("CPU time of each", "us", tuple(
             Series(run, [(cell, value("cpu_per_io_us", run, cell)) for cell in COST_CELLS])
             for run in COST_RUNS))),
-    columns=(Column("k/s", "iops", 1e-3), Column("mean, us", "mean_us"),
+    columns=(Column("k/s", "iops", 1e-3), MEAN,
              Column("CPU, us each", "cpu_per_io_us"),
-             Column("interrupts for an I/O", "irqs_per_io")),
+             IRQS_PER_IO),
     notes=("One CPU; an fsync is a flush behind each write. The latency is fio's of the write "
            "alone; what an I/O with its flush takes is the time from one to the next.",
            said("A lone read of T takes {:.1f} us in place of {:.1f}, and {:.1f} us of the CPU in "

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cint.device import scale
-from cint.figures import checks
-from cint.figures.checks import Control, Deviation, at_least, at_most, swap
-from cint.figures.model import CPU_SCALE, IOPS, MEAN, P99, Column, Figure, Group, Panel, Run, Series
+from cint.figures import controls
+from cint.figures.checks import Deviation, at_least, at_most
+from cint.figures.columns import IOPS, MEAN, P99, P999, THREAD, Column
+from cint.figures.controls import Control, swap
+from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.reading import slices
 from cint.figures.values import Expr, least_step, said, value
 from cint.measure.workloads import COMMON, Workload
@@ -29,8 +31,8 @@ _APART = "exec_prerun=taskset -p 2 $PPID\n"
 ALONE, T_ALONE = "alone", "T alone"
 #: The niceness of L that the paper calls SPDK+priority.
 FIRST = -20
-COLUMNS = (IOPS, MEAN, P99, Column("p99.9, us", "p999_us"), Column("longest, us", "max_us"),
-           Column("thread, %", "thread_percent"), Column("run, us", "run_us"),
+COLUMNS = (IOPS, MEAN, P99, P999, Column("longest, us", "max_us"),
+           THREAD, Column("run, us", "run_us"),
            Column("wait, us", "gap_us"))
 APPLICATIONS = ("L and T are threads of one fio on the driver in userspace/ in place of processes "
                 "of SPDK's perf, each with a queue pair of its own: one process has a controller. "
@@ -179,7 +181,7 @@ FIG3B = Figure(
                                        for n in COUNTS), LONGER_S)),
     checks=(
         at_most(f"{FAIR}: turn of an L, {FOUR} against {ONE}", longer("run_us", FAIR, FOUR, ONE),
-                0.7, checks.instead(FAIR, AS_CFS), paper="shrinks",
+                0.7, controls.instead(FAIR, AS_CFS), paper="shrinks",
                 deviation=Deviation(0.8, 1.3, said(
                     "EEVDF does not share out a period among all that can run, as CFS did: a "
                     "turn is of one length however many there are, {:.2f} ms of one L beside T",
@@ -202,7 +204,7 @@ FIG3B = Figure(
                  paper="6.2"),
         at_most(f"{PRIORITY}: p99 of L, {ONE} beside T against alone",
                 of_l("p99_us", PRIORITY, ONE) / of_l("p99_us", FAIR, ALONE), 1.3,
-                checks.instead(PRIORITY, FAIR), paper="as alone"),
+                controls.instead(PRIORITY, FAIR), paper="as alone"),
         *(at_most(f"{PRIORITY}: T beside {cell} against alone", 1 / lost(cell, PRIORITY), 0.05,
                   swap(PRIORITY, AS_CFS), paper="near 0") for cell in BESIDE.values()),
         at_least(f"{PRIORITY}: mean of L, {FOUR} against {ONE}",

@@ -2,18 +2,10 @@
 """cinterrupts, Figures 23 and 24 and Table 5: YCSB on a store as KVell is one."""
 
 from cint.figures import programs, reading
-from cint.figures.checks import (
-    Check,
-    Control,
-    Deviation,
-    at_least,
-    at_most,
-    instead,
-    swap,
-    within,
-    wrong,
-)
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.checks import Check, Deviation, at_least, at_most, within
+from cint.figures.columns import AUDITED, BATCH, CPU, HANDLED, MEAN, MESSAGES, P99, VERIFIED, Column
+from cint.figures.controls import Control, instead, swap, wrong
+from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, least, most, said
 
 # ---- Figure 23: requests a second, by workload ---------------------------
@@ -127,11 +119,11 @@ FIG23 = Figure(
         bars("requests", "thousand a second", RATE, 1e-3, PAPER_RATE),
         bars("99th percentile", "ms", "p99_us", 1e-3, PAPER_P99),
     ),
-    columns=(Column("requests, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),
-             Column("p99, us", "p99_us"), Column("I/Os handled per interrupt", "ios_per_irq"),
-             Column("messages for an I/O", "irqs_per_io"), CPU,
-             Column("I/Os of a batch", "batch"), Column("verified", "verified"),
-             Column("read again at the end", "audited")),
+    columns=(Column("requests, k/s", RATE, 1e-3), MEAN,
+             P99, HANDLED,
+             MESSAGES, CPU,
+             BATCH, VERIFIED,
+             AUDITED),
     notes=(
         "The store is this project's own (docs/apps.md says what of KVell it is): 64 MiB of 1 KiB "
         "items with a cache of an eighth, not 80 GB. Each item that is read is verified, by key, "
@@ -222,11 +214,11 @@ TAB5 = Figure(
                 Series(f"{policy}, paper", [(n, PAPER_RATIO[n][policy]) for n in LENGTHS],
                        paper=True))]),
     ),
-    columns=(Column("scans and inserts, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),
-             Column("I/Os handled per interrupt", "ios_per_irq"),
-             Column("messages for an I/O", "irqs_per_io"), CPU,
-             Column("I/Os of a batch", "batch"), Column("verified", "verified"),
-             Column("read again at the end", "audited")),
+    columns=(Column("scans and inserts, k/s", RATE, 1e-3), MEAN,
+             HANDLED,
+             MESSAGES, CPU,
+             BATCH, VERIFIED,
+             AUDITED),
     notes=(
         "The store is [cint-fig23](#cint-fig23)'s, and so is what is said of it there. YCSB's E: "
         "of 20 operations 19 scan and one inserts.",
@@ -258,8 +250,8 @@ FIG24 = Figure(
             Series(policy, [(n, scan(n, ".scan")("p50_us", policy) * 1e-3) for n in LENGTHS])
             for policy in POLICIES]),
     ),
-    columns=(Column("median, us", "p50_us"), Column("mean, us", "mean_us"),
-             Column("how many", "ios"), Column("I/Os handled per interrupt", "ios_per_irq"), CPU),
+    columns=(Column("median, us", "p50_us"), MEAN,
+             Column("how many", "ios"), HANDLED, CPU),
     notes=(
         "The guests are [cint-tab5](#cint-tab5)'s.",
         "The paper's text has 600 us between the medians of default and cint at both lengths, and "

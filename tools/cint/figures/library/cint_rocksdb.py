@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from cint import paths
 from cint.figures import programs, reading
-from cint.figures.checks import Check, Control, Deviation, at_least, at_most, instead, within, wrong
+from cint.figures.checks import Check, Deviation, at_least, at_most, within
+from cint.figures.columns import CPU, IRQS, MESSAGES, Column
+from cint.figures.controls import Control, instead, wrong
 from cint.figures.library.cint_kvell import NO_HINTS, RATE
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, said, value
 from cint.guest import hints
 
@@ -184,7 +186,7 @@ FIG22 = Figure(
         for title, name in (("latency of a get", "mean_us"), ("throughput", RATE))),
     columns=(Column("operations, k/s", RATE, 1e-3), Column("mean of a get, us", "mean_us"),
              Column("p50 of a get, us", "p50_us"), Column("gets", "ios"),
-             Column("messages for an I/O", "irqs_per_io"), CPU),
+             MESSAGES, CPU),
     notes=(
         "RocksDB and db_bench are the distribution's. The store has 500000 keys with values of 400 "
         "bytes, 200 MB, and a block cache of 1 MiB; reads are direct, and each run begins with the "
@@ -251,8 +253,8 @@ TAB3 = Figure(
             (("writes", RATE), ("99th percentile of a batch", "p99_us")))),
     columns=(Column("writes, k/s", RATE, 1e-3), Column("mean of a batch, us", "mean_us"),
              Column("p99 of a batch, us", "p99_us"),
-             Column("interrupts, k/s", "device_irqs", 1e-3),
-             Column("messages for an I/O", "irqs_per_io"), CPU),
+             IRQS,
+             MESSAGES, CPU),
     notes=(
         "RocksDB is the distribution's, as in [cint-fig22](#cint-fig22). The paper changed its "
         "source; here [a file of rules](../preload.md) unmarks what its background threads do "
@@ -384,7 +386,7 @@ TAB6 = Figure(
              ("99th percentile of a get", "p99_us")))),
     columns=(Column("gets, or keys of the dump, k/s", RATE, 1e-3),
              Column("mean of a get, us", "mean_us"), Column("p99 of a get, us", "p99_us"),
-             Column("messages for an I/O", "irqs_per_io"), CPU),
+             MESSAGES, CPU),
     notes=(
         "Both are the distribution's; the tool is `ldb dump`. The paper changed the tool's source; "
         "here [a file of rules](../preload.md) unmarks its I/O (`apps/background.rules`). The "

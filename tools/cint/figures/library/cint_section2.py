@@ -2,8 +2,10 @@
 """cinterrupts, section 2: what an interrupt costs, and what polling does."""
 
 from cint.figures import jobs, polled, reading
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within
-from cint.figures.model import USUAL, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.checks import Deviation, at_least, at_most, within
+from cint.figures.columns import CPU_PER_IO, USUAL, Column
+from cint.figures.controls import instead, swap
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS
 from cint.figures.values import Cell, Expr, constant, least, most, said, value
 
@@ -83,7 +85,7 @@ FIG3 = Figure(
         Panel("share of an interrupt", "of an I/O's CPU time", (
             Series("here", [(m, share_of_io(m)) for m in DRIVES]),
             Series("paper, NVMe Optane", [("optane", 0.24)], paper=True)))),
-    columns=(*USUAL, Column("CPU, us an I/O", "cpu_per_io_us"),
+    columns=(*USUAL, CPU_PER_IO,
              Column("in interrupts, us an I/O", "irq_us_per_io")),
     notes=("What an interrupt costs is the difference between a guest with one for each I/O and "
            "one with one for sixteen, by instructions; the medium `sata` is an NVMe device here, "

@@ -2,17 +2,11 @@
 """cinterrupts, Tables 7 and 8: RocksDB beside a store as KVell is one, on the same cores."""
 
 from cint.figures import programs, reading
-from cint.figures.checks import (
-    Check,
-    Deviation,
-    at_least,
-    at_most,
-    instead,
-    within,
-    wrong,
-)
+from cint.figures.checks import Check, Deviation, at_least, at_most, within
+from cint.figures.columns import BATCH, CPU, MEAN, MESSAGES, P50, P99, VERIFIED, Column
+from cint.figures.controls import instead, wrong
 from cint.figures.library.cint_kvell import NO_HINTS, POLICIES, RATE, RUNS
-from cint.figures.model import CPU, Column, Figure, Group, Panel, Series
+from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.values import Cell, Expr, said
 
 THREADS = (4, 8)
@@ -119,10 +113,10 @@ FIGURE = Figure(
                  instead("4/cint", "4/cint, no hints")),
     ),
     panels=(panel("latency of a get", 0, "latency"), panel("the store's requests", 1, "rate")),
-    columns=(Column("requests, k/s", RATE, 1e-3), Column("mean, us", "mean_us"),
-             Column("p50, us", "p50_us"), Column("p99, us", "p99_us"),
-             Column("messages for an I/O", "irqs_per_io"), CPU,
-             Column("I/Os of a batch", "batch"), Column("verified", "verified")),
+    columns=(Column("requests, k/s", RATE, 1e-3), MEAN,
+             P50, P99,
+             MESSAGES, CPU,
+             BATCH, VERIFIED),
     notes=(
         "RocksDB is [cint-fig22](#cint-fig22)'s, the store and the policies are "
         "[cint-fig23](#cint-fig23)'s. Each is measured while the other has more to do than it: "

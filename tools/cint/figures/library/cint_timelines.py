@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cint.figures import jobs, traces
-from cint.figures.checks import Check, at_least, at_most, instead, near, swap, within, wrong
+from cint.figures.checks import Check, at_least, at_most, near, within
+from cint.figures.controls import instead, swap, wrong
 from cint.figures.model import NO_HINTS, Figure, Group, Panel, Run
 from cint.figures.values import Cell, Expr
 from cint.measure import workloads

@@ -4,7 +4,8 @@
 from dataclasses import replace
 
 from cint.figures import jobs
-from cint.figures.checks import Check, Deviation, at_most, instead
+from cint.figures.checks import Check, Deviation, at_most
+from cint.figures.controls import instead
 from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against
 from cint.measure import workloads

@@ -2,7 +2,8 @@
 """Le Moal's slides: reads that are polled for beside others, and the longest of them."""
 
 from cint.figures import polled
-from cint.figures.checks import Deviation, at_least, at_most, instead, within, wrong
+from cint.figures.checks import Deviation, at_least, at_most, within
+from cint.figures.controls import instead, wrong
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
 from cint.figures.reading import exceedance

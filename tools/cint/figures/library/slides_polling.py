@@ -2,17 +2,8 @@
 """Le Moal's slides: one thread that is polled for, by the kernel and in user space."""
 
 from cint.figures import polled, reading
-from cint.figures.checks import (
-    Check,
-    Deviation,
-    at_least,
-    at_most,
-    instead,
-    near,
-    several,
-    swap,
-    within,
-)
+from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
+from cint.figures.controls import instead, swap
 from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, SHARED, each, of, ratio
 from cint.figures.values import Expr, constant, least_step, said

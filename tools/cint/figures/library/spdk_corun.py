@@ -2,8 +2,10 @@
 """SPDK with interrupts, its motivation: an online application beside an offline one."""
 
 from cint.figures import spdk
-from cint.figures.checks import at_least, at_most, instead, near, swap, within, wrong
-from cint.figures.model import IOPS, IRQS, MEAN, P99, Column, Figure, Group, Panel, Run, Series
+from cint.figures.checks import at_least, at_most, near, within
+from cint.figures.columns import IOPS, IRQS, MEAN, P99, Column
+from cint.figures.controls import instead, swap, wrong
+from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure.workloads import COMMON, Workload
 

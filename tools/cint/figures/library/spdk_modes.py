@@ -2,20 +2,10 @@
 """SPDK with interrupts, section 5.1: what a process that sleeps has of one that polls."""
 
 from cint.figures import spdk
-from cint.figures.checks import (
-    Check,
-    Control,
-    Deviation,
-    at_least,
-    at_most,
-    instead,
-    near,
-    several,
-    swap,
-    within,
-    wrong,
-)
-from cint.figures.model import CPU, MEAN, P99, Column, Figure, Group, Panel, Run, Series
+from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
+from cint.figures.columns import CPU, MEAN, P99, P999
+from cint.figures.controls import Control, instead, swap, wrong
+from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.spdk import (
     COALESCED,
     LOADS,
@@ -291,6 +281,6 @@ FIG5 = Figure(
           for way in (POLL, SINGLE)),
         *(Series(f"{way}, paper", [(load.name, LATENCIES[load][at]) for load in LOADS], paper=True)
           for at, way in enumerate((POLL, SINGLE))))),),
-    columns=(MEAN, P99, Column("p99.9, us", "p999_us"), CPU),
+    columns=(MEAN, P99, P999, CPU),
     notes=(spdk.ENGINE, spdk.MODES, spdk.ARM),
 )

@@ -2,9 +2,11 @@
 """SPDK with interrupts, Table 1: a store on the user-space driver, polled and asleep."""
 
 from cint.figures import programs, reading
-from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
+from cint.figures.checks import Check, at_least, at_most, within
+from cint.figures.columns import AUDITED, BATCH, MEAN, P99, VERIFIED, Column
+from cint.figures.controls import instead, wrong
 from cint.figures.library.cint_kvell import RATE
-from cint.figures.model import Column, Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, constant, least, most
 from cint.measure import workloads
 
@@ -134,10 +136,10 @@ FIGURE = Figure(
     panels=(bars("CPU of the store's threads", "of polled's", OWN, 1),
             bars("operations a second", "of polled's", RATE, 0)),
     columns=(Column("operations, k/s", RATE, 1e-3), Column("CPU of the threads, %", OWN),
-             Column("CPU of the guest, %", "cpu_percent"), Column("mean, us", "mean_us"),
-             Column("p99, us", "p99_us"), Column("I/Os of a batch", "batch"),
-             Column("interrupts", "interrupts"), Column("verified", "verified"),
-             Column("read again at the end", "audited")),
+             Column("CPU of the guest, %", "cpu_percent"), MEAN,
+             P99, BATCH,
+             Column("interrupts", "interrupts"), VERIFIED,
+             AUDITED),
     notes=(
         "This stands for the paper's table, and is not it. The paper has RocksDB with the files of "
         "SPDK's blobfs. Here it is this project's store ([apps.md](../apps.md#a-store-like-kvell)"

@@ -4,8 +4,10 @@
 from cint.device import scale
 from cint.figures import jobs
 from cint.figures.arrays import POLICY, RUNTIME_S
-from cint.figures.checks import Check, at_least, at_most, instead, swap
-from cint.figures.model import CPU, CPU_SCALE, IOPS, MEAN, Column, Figure, Group, Panel, Run, Series
+from cint.figures.checks import Check, at_least, at_most
+from cint.figures.columns import CPU, CPU_PER_IO, IOPS, IRQS_PER_IO, MEAN
+from cint.figures.controls import instead, swap
+from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, against, constant, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload
@@ -87,8 +89,8 @@ FIGURE = Figure(
         Panel("fixed: IOPS by the medium's latency", "vic against default", (
             Series("here", [(us, gain(us)) for us in sorted((LATENCY_US, *OTHERS_US))]),),
             kind="lines", x="us")),
-    columns=(IOPS, MEAN, Column("interrupts for an I/O", "irqs_per_io"),
-             Column("CPU, us an I/O", "cpu_per_io_us"), CPU),
+    columns=(IOPS, MEAN, IRQS_PER_IO,
+             CPU_PER_IO, CPU),
     notes=(
         "Both programs run on Windows only. The proxies are fio's: of GSBlaster, which keeps a "
         f"number of I/Os under way, {DEPTH} of 8 KiB with {READS_PERCENT} % reads; of SQLIOSim, "

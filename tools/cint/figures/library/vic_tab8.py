@@ -11,8 +11,10 @@ from typing import Any
 from cint.device import logpage, scale
 from cint.errors import CintError
 from cint.figures import arrays, programs, reading
-from cint.figures.checks import Check, Deviation, at_least, at_most, instead, swap, within
-from cint.figures.model import COST_NS, CPU, Column, Figure, Group, Panel, Run, Series
+from cint.figures.checks import Check, Deviation, at_least, at_most, within
+from cint.figures.columns import CPU, MEAN, Column
+from cint.figures.controls import instead, swap
+from cint.figures.model import COST_NS, Figure, Group, Panel, Run, Series
 from cint.figures.reading import Boot
 from cint.figures.values import Data, Expr, said, shortened, value
 from cint.guest import agent
@@ -198,7 +200,7 @@ FIGURE = Figure(
               sources=[(run, OVER_TIME) for run in NAMES]),
     ),
     columns=(Column("transactions, k/min", RATE, 0.06), Column("k/s", RATE, 1e-3),
-             Column("mean, us", "mean_us"), Column("interrupts, k/s", "interrupts_per_s", 1e-3),
+             MEAN, Column("interrupts, k/s", "interrupts_per_s", 1e-3),
              Column("I/Os per interrupt", "merged"), CPU,
              Column("CPU of a transaction, us", "cpu_us"), Column("median of R", "r_median"),
              Column("least R", "r_least"), Column("epochs", "epochs")),

@@ -8,13 +8,15 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from cint.figures.arrays import ARRAY_8K, POLICY, RUNTIME_S, ratio, reads
-from cint.figures.checks import Deviation, at_least, at_most, instead, swap, within, wrong
-from cint.figures.model import IOPS, MEAN, Column, Figure, Group, Panel, Run, Series, runs
+from cint.figures.checks import Deviation, at_least, at_most, within
+from cint.figures.columns import IOPS, IRQS_PER_IO, MEAN, MEAN_R, Column
+from cint.figures.controls import instead, swap, wrong
+from cint.figures.model import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against, least, most, value
 
 DEPTHS = (8, 16, 32, 64)
-COLUMNS = (IOPS, MEAN, Column("interrupts for an I/O", "irqs_per_io"),
-           Column("mean R", "mean_ratio"), Column("CPU, us an I/O", "cpu_us_per_io"),
+COLUMNS = (IOPS, MEAN, IRQS_PER_IO,
+           MEAN_R, Column("CPU, us an I/O", "cpu_us_per_io"),
            Column("idle, %", "idle_percent"))
 
 #: Of the throughput at depth 8.

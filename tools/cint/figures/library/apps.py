@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs that people run, under policies, with hints and without."""
+"""Programs that people run, under policies, and one that marks its own I/O."""
 
 from cint.figures import programs, reading
-from cint.figures.checks import Check, at_least, at_most, instead, within, wrong
-from cint.figures.model import CPU, NO_HINTS, Column, Figure, Group, Panel, Run, Series
+from cint.figures.checks import Check, at_least, at_most, within
+from cint.figures.columns import CPU, IRQS, MEAN, MESSAGES, P50, P99, Column
+from cint.figures.controls import instead, wrong
+from cint.figures.model import NO_HINTS, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, value
+from cint.measure import workloads
+
+# ---- programs that people run, with hints and without --------------------
 
 #: The files of apps/.
 PROGRAMS = ("sqlite", "postgres", "rocksdb", "weights")
@@ -69,7 +74,7 @@ def interrupts(run: str) -> Check:
                    instead(f"postgres/{run}", f"postgres/{DEFAULT}"))
 
 
-FIGURE = Figure(
+PROGRAMS_RUN = Figure(
     "apps-programs", "apps", "What it does for programs that people run", "docs/apps.md",
     "A program that waits for each of its I/Os has the same from a policy that knows it as from "
     "an interrupt for each, and less from one that does not. It is the same with the kernel's "
@@ -95,10 +100,10 @@ FIGURE = Figure(
             for run in (ADAPTIVE, *KNOW))),
     ),
     columns=(Column("operations, k/s", "throughput_per_s", 1e-3), Column("MiB/s", "rate"),
-             Column("mean, us", "mean_us"), Column("p50, us", "p50_us"),
-             Column("p99, us", "p99_us"),
-             Column("interrupts, k/s", "device_irqs", 1e-3),
-             Column("messages for an I/O", "irqs_per_io"), CPU),
+             MEAN, P50,
+             P99,
+             IRQS,
+             MESSAGES, CPU),
     notes=(
         "`stock` is the distribution's kernel as it is; `module` the same with the module that "
         "gives hints ([hints-module.md](../hints-module.md)), under cint. Speed is against "
@@ -110,5 +115,63 @@ FIGURE = Figure(
         "[apps.md](../apps.md) says how they are run.",
         "In one guest RocksDB's writer has made the database larger for each further seed. Seeds "
         "are compared one by one.",
+    ),
+)
+
+# ---- a program that marks its own I/O: what that gains over the kernel's marks ----
+
+#: In the last the guest gives no hints, the program's own neither.
+MARKED_RUNS = (Run("default"), Run("adaptive"), Run("cint"),
+        NO_HINTS)
+WORK = workloads.of_app(programs.described("marks"))
+#: Lookups that somebody waits for, beside a scan: by an io_uring in C, by threads in Python.
+LANGUAGES = ("c", "py")
+
+
+def gain(policy: str, language: str, what: str) -> Expr:
+    """Its own marks against the kernel's: of a lookup's time, or of the scan's reads."""
+    cell, unit = f"marks.{language}.{what}", "us" if what == "lookup" else "per_s"
+    return value(f"marked_{unit}", policy, cell) / value(f"usual_{unit}", policy, cell)
+
+
+OWN_MARKS = Figure(
+    "apps-marks", "apps", "A program that marks its own I/O", "docs/mark-your-io.md",
+    "Lookups that somebody waits for run beside a scan that nobody waits for. The program says so "
+    "with a flag in each call.",
+    groups=(Group(MARKED_RUNS, (WORK,), read=reading.told),),
+    checks=(
+        at_least("C: reads of the scan, its own marks against the kernel's, cint",
+                 gain("cint", "c", "scan"), 1.1, instead("cint", "default")),
+        within("C: time of a lookup, its own marks against the kernel's, cint",
+               gain("cint", "c", "lookup"), 0.8, 1.03, wrong(1.5)),
+        within("Python: time of a lookup, its own marks against the kernel's, cint",
+               gain("cint", "py", "lookup"), 0.8, 1.03, wrong(1.5)),
+        within("Python: reads of the scan, its own marks against the kernel's, cint",
+               gain("cint", "py", "scan"), 0.85, 1.05, wrong(1.5)),
+        *(within(f"{policy}, which reads no marks: reads of the scan in C, marked against usual",
+                 gain(policy, "c", "scan"), 0.97, 1.03, instead(policy, "cint"))
+          for policy in ("default", "adaptive")),
+        at_least("commands that are Urgent, cint", value("hint.urgent", "cint", "marks"), 0.05,
+                 instead("cint", "cint, no hints")),
+        at_least("time of a marked lookup in C, adaptive against cint",
+                 value("marked_us", "adaptive", "marks.c.lookup")
+                 / value("marked_us", "cint", "marks.c.lookup"), 2),
+    ),
+    panels=tuple(
+        Panel(title, "its own marks against the kernel's", tuple(
+            Series(policy, [(language, gain(policy, language, what)) for language in LANGUAGES])
+            for policy in ("default", "adaptive", "cint")))
+        for title, what in (("time of a lookup", "lookup"), ("reads of the scan", "scan"))),
+    columns=(Column("lookup, kernel's marks, us", "usual_us"),
+             Column("lookup, its own, us", "marked_us"),
+             Column("scan, kernel's marks, k/s", "usual_per_s", 1e-3),
+             Column("scan, its own, k/s", "marked_per_s", 1e-3),
+             MESSAGES),
+    notes=(
+        "`apps/marks.c` scans by an io_uring that it keeps full, one submission for each read: the "
+        "kernel takes each for the end of a batch and interrupts for it. `apps/marks.py` scans by "
+        "four threads that wait for each read, which the kernel takes for Urgent. Marked, the scan "
+        "is told of in bursts: one that has many reads under way loses nothing by that, threads "
+        "that wait for each do.",
     ),
 )
