@@ -46,7 +46,6 @@ from cint.figures import (
     reading,
     records,
     runner,
-    spdk,
     traces,
     values,
     webpage,
@@ -54,7 +53,7 @@ from cint.figures import (
 from cint.figures import stored as figures_stored
 from cint.figures.checks import Check, Deviation, at_least, judge, near
 from cint.figures.controls import instead, swap, wrong
-from cint.figures.library import vic_tab8
+from cint.figures.library import spdk, vic_tab8
 from cint.figures.model import (
     Figure,
     Group,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cint.device import properties
 from cint.figures.checks import Check
@@ -114,6 +115,10 @@ class Group:
         return self.full_s or self.runtime_s
 
 
+#: What is drawn: a number over a name, or over another number.
+Points = Sequence[tuple[str | float | Expr, Expr | float]]
+
+
 @dataclass(frozen=True)
 class Series:
     """One colour of a drawing: y for each x; a check's expression or the paper's number.
@@ -122,7 +127,7 @@ class Series:
     """
 
     label: str
-    points: Sequence[tuple[str | float | Expr, Expr | float]]
+    points: Points
     paper: bool = False
 
 
@@ -141,6 +146,12 @@ class Panel:
     sources: Sequence[tuple[str, str]] = ()
     log_x: bool = False
     log_y: bool = False
+
+
+def here(title: str, y: str, ours: Points, paper: Points = (), **more: Any) -> Panel:
+    """A drawing of what was measured here, beside the paper's numbers where it has any."""
+    theirs = [Series("paper", paper, paper=True)] if paper else []
+    return Panel(title, y, (Series("here", ours), *theirs), **more)
 
 
 @dataclass(frozen=True)

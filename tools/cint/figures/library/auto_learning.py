@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from cint.figures import guessed, jobs, traces
+from cint.figures import jobs, traces
 from cint.figures.checks import Deviation, at_least, at_most
 from cint.figures.columns import Column
 from cint.figures.controls import instead, wrong
-from cint.figures.guessed import AUTO, DEFAULT
+from cint.figures.library import auto_loads as guessed
+from cint.figures.library.auto_loads import AUTO, DEFAULT
 from cint.figures.model import Figure, Group, Panel
 from cint.figures.values import against, value
 from cint.measure import workloads

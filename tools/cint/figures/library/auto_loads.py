@@ -1,32 +1,156 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Policy auto over the loads that a device has to tell apart by itself."""
+"""Policy auto, whose guests give no hints, over the loads that it has to tell apart by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from cint.figures import guessed
-from cint.figures.checks import Deviation, at_least, at_most, within
+from cint.figures import jobs
+from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, P999
-from cint.figures.controls import Control, instead
-from cint.figures.guessed import (
-    APART,
-    ASYNC,
-    CACHED,
-    FIXED,
-    LIBAIO,
-    MIXED,
-    RUNS,
-    SYNC,
-    THREADS,
-    TOGETHER,
-    URING,
-    WAITING,
-    waiting,
-)
+from cint.figures.controls import Control, instead, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, against
-from cint.measure.workloads import Workload
+from cint.figures.values import Expr, against, least, most, value
+from cint.measure import workloads
+from cint.measure.workloads import COMMON, Workload
+
+#: A thread that computes between its reads, and one whose reads go through the page cache, where
+#: each has another buffer.
+THINKS = "thinktime=15us\n"
+BUFFERED = "direct=0\nfadvise_hint=random\n"
+
+
+def reader(name: str, more: str = "") -> str:
+    """A section of a thread that reads and waits."""
+    return workloads.sync_job(name) + more
+
+
+def beside(name: str, title: str, waiting: str) -> Workload:
+    """``waiting`` beside libaio at depth 16, whose reads the guest's kernel does not mark."""
+    return Workload(name, f"{title} beside libaio at depth 16, one by one",
+                    COMMON + waiting + workloads.async_job(16, 1, 1, workloads.UNMARKED),
+                    latency_job="sync", split=True)
+
+
+SYNC = jobs.SYNC
+SYNC_4 = jobs.sync(4, "sync 4")
+BATCHES = (jobs.aio(16, 4, 4, "batches of 4"), jobs.aio(256, 16, 16, "batches of 16"))
+LIBAIO = tuple(jobs.aio(depth, 1, 1, f"libaio {depth}") for depth in (2, 8, 32, 256))
+MIXED = jobs.mix(16, 1, 1)
+THINK = Workload("think", "two threads that read and wait; one thinks for 15 us in between",
+                 COMMON + reader("fast") + reader("sync", THINKS), latency_job="sync", split=True)
+CROWD = beside("crowd", "four threads that read and wait",
+               reader("sync", "numjobs=4\ngroup_reporting\n"))
+CACHED = beside("buffered", "a thread that reads through the page cache and waits",
+                reader("sync", BUFFERED))
+BURSTS = Workload("bursts", "libaio at depth 32 that rests for 0.1 ms after 32 reads",
+                  COMMON + workloads.async_job(32, 1, 1)
+                  + "thinktime=100us\nthinktime_blocks=32\n")
+URING = Workload("io_uring", "io_uring, depth 32, one by one",
+                 COMMON + workloads.async_job(32, 1, 1).replace("libaio", "io_uring"))
+FIXED = Workload("io_uring fixed", "io_uring with fixed buffers, depth 32, one by one",
+                 URING.template + "fixedbufs=1\n")
+#: A thread on one CPU and a job on another.
+APART = Workload("apart", "a thread that reads and waits, and on another CPU libaio at depth 16",
+                 COMMON + reader("sync")
+                 + workloads.async_job(16, 1, 1, workloads.UNMARKED) + "cpus_allowed=1\n",
+                 latency_job="sync", split=True)
+THREADS = tuple(jobs.sync(count, f"sync {count}") for count in (2, 8, 16))
+#: Where all wait, where nobody waits for one of them alone, and where some do.
+WAITING = (SYNC, SYNC_4)
+ASYNC = (*BATCHES, *LIBAIO, BURSTS)
+TOGETHER = (MIXED, THINK, CROWD, CACHED)
+#: On a medium that takes ten times as long.
+SLOW_LOADS = (LIBAIO[2], MIXED)
+
+DEFAULT = Run("default", hints=False)
+ADAPTIVE = Run("adaptive", hints=False)
+#: The guest says who waits.
+HINTS = Run("cint:drain=on", "hints")
+AUTO = Run("auto", hints=False)
+RUNS = (DEFAULT, ADAPTIVE, HINTS, AUTO)
+#: Others than those that the policy's parameters were chosen by.
+SEEDS = (4, 5, 6)
+RUNTIME_S = 0.02
+
+
+# ---- claims, of runs whose names begin with ``prefix`` -----------------------
+
+def waiting(work: Workload) -> str:
+    """The cell of the thread that waits."""
+    return f"{work.name}.{work.latency_job}"
+
+
+def to_hints(name: str, cell: str, prefix: str = "") -> Expr:
+    return against(name, f"{prefix}auto", f"{prefix}hints", cell)
+
+
+def _default_and_hints(name: str, cell: str, prefix: str) -> list[Expr]:
+    return [value(name, f"{prefix}{run}", cell) for run in ("default", "hints")]
+
+
+def floor(work: Workload, prefix: str = "") -> Iterator[Check]:
+    """No worse than the worse of those that it stands between."""
+    reads = _default_and_hints("iops", work.name, prefix)
+    yield at_least(f"{prefix}{work.name}: reads, auto against the worse of default and hints",
+                   value("iops", f"{prefix}auto", work.name) / least(reads), 0.95, wrong(2))
+    if work.latency_job:
+        cell = waiting(work)
+        times = _default_and_hints("mean_us", cell, prefix)
+        yield at_most(
+            f"{prefix}{work.name}: who waits, auto against the worse of default and hints",
+            value("mean_us", f"{prefix}auto", cell) / most(times), 1.05,
+            _in_place_of_auto(prefix, "adaptive"))
+
+
+#: So many wait that adaptive has its threshold at once, and so few are in flight that auto
+#: interrupts for each.
+_FULL, _FEW = ("sync 16",), ("libaio 2",)
+
+
+def _in_place_of_auto(prefix: str, other: str) -> Control:
+    return instead(f"{prefix}auto", f"{prefix}{other}")
+
+
+def all_wait(work: Workload, prefix: str = "") -> Iterator[Check]:
+    """As fast as with hints."""
+    yield at_most(f"{prefix}{work.name}: latency, auto against hints",
+                  to_hints("mean_us", work.name, prefix), 1.03, _slower(prefix, work.name))
+
+
+def _slower(prefix: str, name: str) -> Control:
+    """Where adaptive is faster than auto it stands in for hints."""
+    taken = "hints" if name in _FULL else "auto"
+    return instead(f"{prefix}{taken}", f"{prefix}adaptive")
+
+
+def nobody_waits(work: Workload, prefix: str = "") -> Iterator[Check]:
+    """As many reads as with hints, for as few interrupts."""
+    yield at_least(f"{prefix}{work.name}: reads, auto against hints",
+                   to_hints("iops", work.name, prefix), 0.97,
+                   _in_place_of_auto(prefix, "adaptive" if work.name in _FEW else "default"))
+    yield at_most(f"{prefix}{work.name}: interrupts, auto against hints",
+                  to_hints("device_irqs", work.name, prefix), 1.15,
+                  wrong(0.1) if work.name in _FEW else _in_place_of_auto(prefix, "default"))
+
+
+def some_wait(work: Workload, prefix: str = "", bound: float = 1.10) -> Iterator[Check]:
+    """Who waits is as fast as with hints; where that is to be exact, for as few interrupts."""
+    exact = bound < 1.10
+    yield at_most(f"{prefix}{work.name}: who waits, auto against hints",
+                  to_hints("mean_us", waiting(work), prefix), bound,
+                  _in_place_of_auto(prefix, "adaptive"))
+    if exact:
+        yield at_most(f"{prefix}{work.name}: interrupts a read, auto against hints",
+                      to_hints("irqs_per_io", work.name, prefix), 1.15,
+                      _in_place_of_auto(prefix, "default"))
+
+
+def expecting(checks: Iterable[Check], known: Mapping[str, Deviation]) -> tuple[Check, ...]:
+    """The checks, with what is known of some that do not hold, by their names."""
+    return tuple(replace(check, deviation=known.get(check.name)) for check in checks)
+
 
 # ---- load by load --------------------------------------------------------
 
@@ -65,16 +189,16 @@ GRID = Figure(
     "not a figure of a paper; cinterrupts, section 3, says that a device cannot know who waits",
     "The guest says nothing. With auto who waits has the latency that hints of the guest's kernel "
     "give, and a job with many reads in flight has its reads for fewer interrupts.",
-    groups=(Group(RUNS, ALL, seeds=guessed.SEEDS, runtime_s=guessed.RUNTIME_S),
-            Group(RUNS, guessed.SLOW, media="p3700", prefix=SLOW, seeds=guessed.SEEDS,
-                  runtime_s=guessed.RUNTIME_S)),
-    checks=guessed.expecting((
-        *(check for work in WAITING for check in guessed.all_wait(work)),
-        *(check for work in ASYNC for check in guessed.nobody_waits(work)),
-        *(check for work in TOGETHER for check in guessed.some_wait(
+    groups=(Group(RUNS, ALL, seeds=SEEDS, runtime_s=RUNTIME_S),
+            Group(RUNS, SLOW_LOADS, media="p3700", prefix=SLOW, seeds=SEEDS,
+                  runtime_s=RUNTIME_S)),
+    checks=expecting((
+        *(check for work in WAITING for check in all_wait(work)),
+        *(check for work in ASYNC for check in nobody_waits(work)),
+        *(check for work in TOGETHER for check in some_wait(
             work, bound=1.05 if work in {MIXED, CACHED} else 1.10)),
-        *(check for work in ALL for check in guessed.floor(work)),
-        *(check for work in guessed.SLOW for check in guessed.floor(work, SLOW)),
+        *(check for work in ALL for check in floor(work)),
+        *(check for work in SLOW_LOADS for check in floor(work, SLOW)),
     ), KNOWN),
     panels=(
         Panel("many in flight: reads a second", "ratio to default", to_default("iops", BUSY)),
@@ -108,7 +232,7 @@ KNOWN_THERE: Mapping[str, Deviation] = {
 def group(prefix: str, *works: Workload, media: str = "optane", vcpus: int = 1,
           device_opts: str = "") -> Group:
     return Group(RUNS, works, media=media, prefix=prefix, vcpus=vcpus, device_opts=device_opts,
-                 seeds=guessed.SEEDS, runtime_s=guessed.RUNTIME_S)
+                 seeds=SEEDS, runtime_s=RUNTIME_S)
 
 
 RINGS = (URING, FIXED)
@@ -137,13 +261,13 @@ MACHINES = Figure(
         group(ONE_SQ, APART, vcpus=2, device_opts="max_ioqpairs=1"),
         group(TWO_SQS, APART, vcpus=2),
     ),
-    checks=guessed.expecting((
-        *(check for prefix, work in WAIT for check in guessed.all_wait(work, prefix)),
-        *(check for prefix, work in MANY for check in guessed.nobody_waits(work, prefix)),
-        *(check for prefix, work in SOME for check in guessed.some_wait(
+    checks=expecting((
+        *(check for prefix, work in WAIT for check in all_wait(work, prefix)),
+        *(check for prefix, work in MANY for check in nobody_waits(work, prefix)),
+        *(check for prefix, work in SOME for check in some_wait(
             work, prefix, 1.05 if work in {MIXED, CACHED} else 1.10)),
         *(check for prefix, work in (*WAIT, *MANY, *SOME)
-          for check in guessed.floor(work, prefix)),
+          for check in floor(work, prefix)),
     ), KNOWN_THERE),
     panels=(
         Panel("many in flight: reads a second", "ratio to default", bars("iops", MANY, False)),
@@ -191,8 +315,8 @@ ABLATION = Figure(
     "not a figure of a paper",
     "Buffers, tuning and drain are each worth something, in one load or another. The rule of the "
     "price of an interrupt, in place of delta and thr, holds who waits for too long.",
-    groups=(Group((guessed.DEFAULT, guessed.HINTS, guessed.AUTO, *WITHOUT), ALL,
-                  seeds=guessed.SEEDS, runtime_s=guessed.RUNTIME_S),),
+    groups=(Group((DEFAULT, HINTS, AUTO, *WITHOUT), ALL,
+                  seeds=SEEDS, runtime_s=RUNTIME_S),),
     checks=(
         at_least("mixed: who waits, without buffers", ratio("mean_us", BUFFERS, "mixed.sync"),
                  1.08, as_it_is(BUFFERS)),

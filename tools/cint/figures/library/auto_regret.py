@@ -14,11 +14,12 @@ from pathlib import Path
 
 from cint import paths
 from cint.errors import CintError
-from cint.figures import guessed, traces
+from cint.figures import traces
 from cint.figures.checks import at_least, at_most
 from cint.figures.columns import IOPS, IRQS, MEAN, Column
 from cint.figures.controls import instead, wrong
-from cint.figures.guessed import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
+from cint.figures.library import auto_loads as guessed
+from cint.figures.library.auto_loads import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.reading import Boot, Reader, points
 from cint.figures.values import Data, Expr, Point, against, value

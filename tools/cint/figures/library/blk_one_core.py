@@ -8,23 +8,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, several, wi
 from cint.figures.controls import instead, swap, wrong
 from cint.figures.model import Figure, Group
 from cint.figures.polled import REAL_TIME
-from cint.figures.switched import (
-    APP,
-    DEPTH,
-    HUGE,
-    HUGE_PAGES,
-    MEDIA,
-    MODES,
-    OFF,
-    PAID,
-    PRIO,
-    REQUEST,
-    latency,
-    of_l,
-    of_t,
-    pinned,
-    throughput,
-)
+from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
 from cint.figures.values import Expr, said, value
 from cint.measure.workloads import COMMON, Workload
 
@@ -130,12 +114,12 @@ FIG13 = Figure(
 
 #: A process that asks the fair scheduler for a short slice.
 SLICED = "thread=0\nexec_prerun={sliced_pre}\n"
-ONE = pinned("core 0", f"L and T (depth {DEPTH}) on CPU 0, nothing else on CPU 1",
+ONE = pinned("core 0", f"L and T (depth {switched.DEPTH}) on CPU 0, nothing else on CPU 1",
              latency(), throughput())
 FAIR = pinned("fair", "the same, but L is a process of the fair scheduler with a slice of 0.1 ms",
               latency(more=SLICED), throughput())
-WIDE = switched.anywhere("two of each", f"two L and two T (depth {DEPTH}), which may run on both "
-                         "CPUs", latency(2), throughput(2))
+WIDE = switched.anywhere("two of each", f"two L and two T (depth {switched.DEPTH}), which may run "
+                         "on both CPUs", latency(2), throughput(2))
 
 #: A medium that takes more commands at once than T has.
 DEEPER = "64 slots/"
@@ -143,8 +127,8 @@ DEEPER = "64 slots/"
 
 def deeper() -> tuple[Group, ...]:
     """Mode prio there: what L waits for beside T, other than for the CPU."""
-    return tuple(replace(group, media=MEDIA.replace("units=8,slots=8", "units=64,slots=64"),
-                         prefix=DEEPER + group.prefix)
+    return tuple(replace(group, prefix=DEEPER + group.prefix,
+                         media=switched.MEDIA.replace("units=8,slots=8", "units=64,slots=64"))
                  for group in switched.groups((PRIO,), (switched.ALONE, ONE)))
 
 
@@ -160,7 +144,7 @@ FIG15 = Figure(
     "blk-fig15", "blk-switch", "What each mechanism is good for", "section 5.4, Figure 15",
     "Prioritisation takes L's tail latency down by an order of magnitude and costs T throughput; "
     "request steering gives it back on the other core; application steering gives both.",
-    groups=(*switched.groups(MODES, (switched.ALONE, ONE, FAIR, WIDE)), *deeper()),
+    groups=(*switched.groups(switched.MODES, (switched.ALONE, ONE, FAIR, WIDE)), *deeper()),
     checks=(
         at_least("per byte: p99 of L, off against prio",
                  of_l("core 0", PAID).ratio("p99_us", OFF, PRIO), 3, paper="10"),
@@ -173,21 +157,22 @@ FIG15 = Figure(
         at_most("per byte: T, prio against off", of_t("core 0", PAID).ratio("iops", PRIO, OFF),
                 0.95, swap(PAID + OFF, PAID + PRIO), paper="less"),
         at_least("per byte: T, request against prio",
-                 of_t("core 0", PAID).ratio("iops", REQUEST, PRIO), 1.03, paper="more"),
+                 of_t("core 0", PAID).ratio("iops", switched.REQUEST, PRIO), 1.03, paper="more"),
         at_least("per byte: T, request against off",
-                 of_t("core 0", PAID).ratio("iops", REQUEST, OFF), 0.9,
-                 instead(PAID + REQUEST, PAID + PRIO)),
+                 of_t("core 0", PAID).ratio("iops", switched.REQUEST, OFF), 0.9,
+                 instead(PAID + switched.REQUEST, PAID + PRIO)),
         at_most("per byte, two of each: p99 of L, app against request",
-                of_l("two of each", PAID).ratio("p99_us", APP, REQUEST), 0.95,
-                instead(PAID + APP, PAID + OFF), paper="less", deviation=Deviation(0.8, 1.15, (
+                of_l("two of each", PAID).ratio("p99_us", switched.APP, switched.REQUEST), 0.95,
+                instead(PAID + switched.APP, PAID + OFF), paper="less",
+                deviation=Deviation(0.8, 1.15, (
                     "loads are even: with one of each on either CPU no CPU is better "
                     "than the other, to which Algorithm 2 has no answer (see steerd --apart)"))),
         at_least("per byte, fair scheduler: p99 of L, off against prio",
                  of_l("fair", PAID).ratio("p99_us", OFF, PRIO), 3),
         at_least("per byte, fair scheduler: T, request against prio",
-                 of_t("fair", PAID).ratio("iops", REQUEST, PRIO), 1.2, paper="more"),
+                 of_t("fair", PAID).ratio("iops", switched.REQUEST, PRIO), 1.2, paper="more"),
     ),
-    panels=switched.bars(MODES, ("core 0", "fair", "two of each")),
+    panels=switched.bars(switched.MODES, ("core 0", "fair", "two of each")),
     columns=switched.COLUMNS,
     notes=(switched.NETWORK, switched.JOBS, switched.SAME_DEVICE, switched.FAST_TICKS,
            "In 'core 0' application steering moves nothing: who may run on one CPU only stays "
@@ -201,7 +186,7 @@ READS = (100, 50, 0)
 MIXES = {reads: f"{reads} % reads" for reads in READS}
 MIXED = tuple(
     pinned(cell, f"L beside T, {reads} % of whose requests are reads, on CPU 0",
-           latency(), throughput(more=f"rw=randrw\nrwmixread={reads}\n{HUGE}"))
+           latency(), throughput(more=f"rw=randrw\nrwmixread={reads}\n{switched.HUGE}"))
     for reads, cell in MIXES.items())
 ALL_READS = MIXES[READS[0]]
 #: In mode off L has fewer reads beside such a T.
@@ -223,7 +208,7 @@ def left(cell: str) -> Check:
 READ_WRITE = Figure(
     "blk-rw", "blk-switch", "Reads and writes", "appendix A, read and write ratios",
     "Latency and throughput keep their relation whatever part of T's requests are writes.",
-    groups=tuple(replace(group, append=(*group.append, HUGE_PAGES))
+    groups=tuple(replace(group, append=(*group.append, switched.HUGE_PAGES))
                  for group in switched.groups((OFF, PRIO), MIXED, full_s=MIXED_FULL_S)),
     checks=(
         *(at_least(f"per byte: p99 of L, {cell}, off against prio",

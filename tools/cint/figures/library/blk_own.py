@@ -9,18 +9,7 @@ from cint.figures.columns import CPU, IOPS, IRQS, IRQS_PER_IO, MEAN, MERGED, P99
 from cint.figures.controls import instead, wrong
 from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.polled import REAL_TIME
-from cint.figures.switched import (
-    HUGE,
-    HUGE_PAGES,
-    OFF,
-    PAID,
-    PRIO,
-    latency,
-    of_l,
-    of_t,
-    pinned,
-    throughput,
-)
+from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
 from cint.figures.values import Cell, Expr, said, value
 from cint.guest import agent, steering
 from cint.measure.workloads import Workload
@@ -39,11 +28,11 @@ SLICED = "thread=0\nexec_prerun={sliced_pre}\n"
 IN_THE_CONTROLLER = Deviation(1.3, 1.6, (
     "one read of L in fifty finds all 8 slots taken by T's commands and waits in the controller "
     "until one of them is done; with 64 slots none does"))
-HUGE_T = throughput(more=HUGE)
+HUGE_T = throughput(more=switched.HUGE)
 FAIR = pinned("fair", "the same without a rate, and L is a process of the fair scheduler with a "
               "slice of 0.1 ms", latency(more=SLICED), HUGE_T)
 DEEP = pinned("T at 16", "T alone, reads of 64 KiB at depth 16, one by one",
-              f"[throughput]\nioengine=libaio\niodepth=16\nbs=64k\n{HUGE}")
+              f"[throughput]\nioengine=libaio\niodepth=16\nbs=64k\n{switched.HUGE}")
 
 
 def held(us: int) -> Workload:
@@ -58,7 +47,7 @@ def groups(us: int, prefix: str) -> tuple[Group, ...]:
     cells = (switched.ALONE, held(us), FAIR, DEEP)
     return tuple(replace(group, media=switched.MEDIA.replace("7us", f"{us}us"),
                          prefix=prefix + group.prefix, setup=EXACT_SLEEPS,
-                         append=(*group.append, HUGE_PAGES))
+                         append=(*group.append, switched.HUGE_PAGES))
                  for group in switched.groups((OFF, PRIO), cells, vcpus=1,
                                               full_s=dict.fromkeys(switched.FULL_S, FULL_S[us])))
 

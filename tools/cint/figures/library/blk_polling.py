@@ -15,7 +15,7 @@ from cint.figures import controls
 from cint.figures.checks import Deviation, at_least, at_most
 from cint.figures.columns import IOPS, MEAN, P99, P999, THREAD, Column
 from cint.figures.controls import Control, swap
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
+from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.reading import slices
 from cint.figures.values import Expr, least_step, said, value
 from cint.measure.workloads import COMMON, Workload
@@ -260,9 +260,8 @@ def rises(name: str, cells: Sequence[str]) -> Expr:
 
 def over_sleep(title: str, name: str) -> Panel:
     """A value of L's over the interval."""
-    return Panel(title, "us", (Series("here", [(us, of_l(name, PRIORITY, cell))
-                                               for us, cell in RESTING.items()]),),
-                 kind="lines", x="L sleeps for, us")
+    return here(title, "us", [(us, of_l(name, PRIORITY, cell)) for us, cell in RESTING.items()],
+                kind="lines", x="L sleeps for, us")
 
 
 FIG3C = Figure(
@@ -294,9 +293,9 @@ FIG3C = Figure(
                 exchanged(NONE, LONGEST), paper="as alone"),
     ),
     panels=(
-        Panel("T's reads of 64 KiB, against alone", "", (
-            Series("here", [(us, t_left(PRIORITY, cell)) for us, cell in RESTING.items()]),),
-            kind="lines", x="L sleeps for, us"),
+        here("T's reads of 64 KiB, against alone", "",
+             [(us, t_left(PRIORITY, cell)) for us, cell in RESTING.items()], kind="lines",
+             x="L sleeps for, us"),
         over_sleep("mean of L", "mean_us"), over_sleep("p99 of L", "p99_us"),
     ),
     columns=COLUMNS,
@@ -325,8 +324,8 @@ def at(niceness: int) -> Workload:
 
 def over_niceness(title: str, name: str) -> Panel:
     """A value of L's over its niceness."""
-    return Panel(title, "us", (Series("here", [(n, of_l(name, FAIR, c)) for n, c in NICE.items()]),
-                               ), kind="lines", x="L's niceness", log_y=True)
+    return here(title, "us", [(n, of_l(name, FAIR, c)) for n, c in NICE.items()], kind="lines",
+                x="L's niceness", log_y=True)
 
 
 FIG3D = Figure(

@@ -6,7 +6,7 @@ from cint.figures import polled as reads
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.columns import BARRIER, IOPS, MEAN, P99, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.polled import CLASSIC, IRQ
 from cint.figures.values import Cell, Expr, constant, said, value
 from cint.measure import workloads
@@ -63,12 +63,12 @@ TAB2 = Figure(
         Group(reads.runs(CLASSIC), (reads.alone("4k"),), EVEN, "even/"),
     ),
     checks=(*lone_read("optane"), *lone_read("p3700")),
-    panels=tuple(Panel(media, "mean latency, us", (
-        Series("here", [("interrupt", mean(media, "default", "sync")),
-                        ("engine", mean(media, "engine", "sync")),
-                        ("polled", mean(media, CLASSIC, "alone"))]),
-        Series("paper", [("interrupt", LATENCIES[media][0][0]), ("engine", LATENCIES[media][2][0]),
-                         ("polled", LATENCIES[media][3][0])], paper=True))) for media in MEDIA),
+    panels=tuple(here(media, "mean latency, us",
+                      [("interrupt", mean(media, "default", "sync")),
+                       ("engine", mean(media, "engine", "sync")),
+                       ("polled", mean(media, CLASSIC, "alone"))],
+                      [("interrupt", LATENCIES[media][0][0]), ("engine", LATENCIES[media][2][0]),
+                       ("polled", LATENCIES[media][3][0])]) for media in MEDIA),
     columns=(IOPS, MEAN, Column("standard deviation, us", "sd_us"), P99),
     notes=(
         "'engine' is adaptive with a threshold of 1: every completion passes through the engine, "
@@ -207,13 +207,10 @@ FIG17 = Figure(
                STORM("reason.urgent", "off"), 1, 1, instead("off", "off, no hints")),
     ),
     panels=(
-        Panel("interrupts", "thousands a second", (
-            Series("here", [(r, STORM("device_irqs", r) / 1000) for r in SHOWN]),
-            Series("paper", [("off", 150), ("100K", 100)], paper=True))),
-        Panel("throughput", "ratio to no limit", (
-            Series("here", [(r, STORM.ratio("iops", r)) for r in SHOWN]),)),
-        Panel("mean latency", "us", (
-            Series("here", [(r, STORM("mean_us", r)) for r in SHOWN]),)),
+        here("interrupts", "thousands a second",
+             [(r, STORM("device_irqs", r) / 1000) for r in SHOWN], [("off", 150), ("100K", 100)]),
+        here("throughput", "ratio to no limit", [(r, STORM.ratio("iops", r)) for r in SHOWN]),
+        here("mean latency", "us", [(r, STORM("mean_us", r)) for r in SHOWN]),
     ),
     columns=(*USUAL, Column("storm, share", "reason.storm")),
     notes=(
@@ -321,9 +318,9 @@ def third(media: str) -> Check:
 
 def panel(media: str, title: str, name: str, cell: str, index: int) -> Panel:
     shown = ("default", "adaptive")
-    return Panel(f"{media}: {title}", "ratio to cint", (
-        Series("here", [(p, of(media, cell).ratio(name, p)) for p in (*shown, "cint+ooo")]),
-        Series("paper", [(p, PAPER[media][p][index]) for p in shown], paper=True)))
+    return here(f"{media}: {title}", "ratio to cint",
+                [(p, of(media, cell).ratio(name, p)) for p in (*shown, "cint+ooo")],
+                [(p, PAPER[media][p][index]) for p in shown])
 
 
 FIG20 = Figure(

@@ -5,7 +5,7 @@ from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.columns import BARRIER, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import CPU_SCALE, NO_HINTS, Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import CPU_SCALE, NO_HINTS, Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Expr, against, constant, least, least_step, said, value
 from cint.guest import agent
 from cint.measure import published, workloads
@@ -33,9 +33,8 @@ PANELS = (("(a) total IOPS", "iops", MIXED), ("(b) sync IOPS", "iops", SYNC),
 
 def panel(index: int) -> Panel:
     title, name, of = PANELS[index]
-    return Panel(title, "ratio to cint", (
-        Series("here", [(p, of.ratio(name, p)) for p in TO_CINT]),
-        Series("paper", [(p, TO_CINT[p][index]) for p in TO_CINT], paper=True)))
+    return here(title, "ratio to cint", [(p, of.ratio(name, p)) for p in TO_CINT],
+                [(p, TO_CINT[p][index]) for p in TO_CINT])
 
 
 FIG10 = Figure(
@@ -204,10 +203,10 @@ FIG21 = Figure(
                 paper="between"),
     ),
     panels=(
-        Panel("CPU time of the sync thread", "share of both", (
-            Series("here", [(run, share(run)) for run in ("default", "adaptive", "cint",
-                                                          "cint 6 us", "cint+ooo")]),
-            Series("paper", list(SHARES.items()), paper=True))),
+        here("CPU time of the sync thread", "share of both",
+             [(run, share(run))
+              for run in ("default", "adaptive", "cint", "cint 6 us", "cint+ooo")],
+             list(SHARES.items())),
         Panel("CPU time of both threads", "%", (
             Series("sync", [(run, cpu(run, "sync")) for run in ("default", "adaptive", "cint",
                                                                 "cint+ooo")]),
@@ -261,10 +260,9 @@ BEHIND = said(
 
 
 def over_thr(title: str, name: str, paper: tuple[float, ...], cell: str = "mixed") -> Panel:
-    return Panel(title, "adaptive, ratio to cint", (
-        Series("here", [(t, thr_to_cint(name, t, cell)) for t in THRESHOLDS]),
-        Series("paper", list(zip(THRESHOLDS, paper, strict=True)), paper=True)),
-        kind="lines", x="threshold", log_x=True)
+    return here(title, "adaptive, ratio to cint",
+                [(t, thr_to_cint(name, t, cell)) for t in THRESHOLDS],
+                list(zip(THRESHOLDS, paper, strict=True)), kind="lines", x="threshold", log_x=True)
 
 
 FIG11 = Figure(
@@ -350,9 +348,9 @@ def to_cint(name: str, run: str, cell: str = "mixed", prefix: str = "") -> Expr:
 def row(prefix: str, title: str) -> list[Panel]:
     wanted = (("async IOPS", "iops", "mixed.async"), ("sync latency", "mean_us", "mixed"),
               ("interrupts", "device_irqs", "mixed"))
-    return [Panel(f"{title}: {head}", "ratio to cint", (
-        Series("here", [(p, to_cint(name, p, cell, prefix)) for p in SHOWN]),
-        Series("paper", list(zip(SHOWN, BESIDE_BATCHES[prefix][index], strict=True)), paper=True)))
+    return [here(f"{title}: {head}", "ratio to cint",
+                 [(p, to_cint(name, p, cell, prefix)) for p in SHOWN],
+                 list(zip(SHOWN, BESIDE_BATCHES[prefix][index], strict=True)))
         for index, (head, name, cell) in enumerate(wanted)]
 
 

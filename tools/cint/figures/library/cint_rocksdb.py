@@ -14,7 +14,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IRQS, MESSAGES, Column
 from cint.figures.controls import Control, instead, wrong
 from cint.figures.library.cint_kvell import NO_HINTS, RATE
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series, here
 from cint.figures.values import Cell, Expr, said, value
 from cint.guest import hints
 
@@ -245,10 +245,8 @@ TAB3 = Figure(
                  instead("cint", NO_HINTS.title)),
     ),
     panels=tuple(
-        Panel(title, "of cint's", (
-            Series("here", [(policy, LOADED.ratio(name, policy)) for policy in PAPER_LOAD]),
-            Series("paper", [(policy, of_paper[column]) for policy, of_paper in PAPER_LOAD.items()],
-                   paper=True)))
+        here(title, "of cint's", [(policy, LOADED.ratio(name, policy)) for policy in PAPER_LOAD],
+             [(policy, of_paper[column]) for policy, of_paper in PAPER_LOAD.items()])
         for column, (title, name) in enumerate(
             (("writes", RATE), ("99th percentile of a batch", "p99_us")))),
     columns=(Column("writes, k/s", RATE, 1e-3), Column("mean of a batch, us", "mean_us"),

@@ -5,7 +5,7 @@ from cint.figures import jobs, polled, reading
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.columns import CPU_PER_IO, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS
 from cint.figures.values import Cell, Expr, constant, least, most, said, value
 
@@ -141,9 +141,8 @@ FIG4 = Figure(
     panels=(Panel("latency of a read", "us", (
         Series("interrupt", [(m, mean(m, IRQ)) for m in MEDIA]),
         Series("polled", [(m, mean(m, CLASSIC)) for m in MEDIA])), log_y=True),
-        Panel("share of the interrupt", "of the latency", (
-            Series("here", [(m, share(m)) for m in MEDIA]),
-            Series("paper", [("5 us", 0.15)], paper=True)))),
+        here("share of the interrupt", "of the latency", [(m, share(m)) for m in MEDIA],
+             [("5 us", 0.15)])),
     columns=polled.COLUMNS,
     notes=("The difference between an interrupt and polling has in it what it takes to sleep and "
            "to wake up, which the paper's 740 ns for the handler have not.", polled.ONE_CPU),

@@ -7,7 +7,7 @@ from cint.figures import jobs, traces
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, within
 from cint.figures.columns import USUAL, Column
 from cint.figures.controls import Control, instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Data, Expr, View, constant, least, said, value
 
 # ---- Figure 8: adaptive against NVMe's own coalescing --------------------
@@ -84,16 +84,14 @@ FIG8 = Figure(
                      DEEP.ratio("device_irqs", "static100")))),
     ),
     panels=(
-        Panel("(a) lone read", "mean latency, us", (
-            Series("here", [(_name(p), LONE("mean_us", p)) for p in POLICIES]),
-            Series("paper", [("default", 10), ("nvme100", 110), ("nvme20", 30), ("nvme6", 16),
-                             ("adaptive", 16)], paper=True))),
-        Panel("(b) asynchronous", "IOPS, to adaptive's", (
-            Series("here", [(_name(p), DEEP.ratio("iops", p)) for p in POLICIES]),
-            Series("paper", [("default", 0.74)], paper=True))),
-        Panel("(c) asynchronous", "interrupts, to adaptive's", (
-            Series("here", [(_name(p), DEEP.ratio("device_irqs", p)) for p in POLICIES]),
-            Series("paper", [("nvme20", 1.7), ("nvme6", 4.2)], paper=True)), log_y=True),
+        here("(a) lone read", "mean latency, us",
+             [(_name(p), LONE("mean_us", p)) for p in POLICIES],
+             [("default", 10), ("nvme100", 110), ("nvme20", 30), ("nvme6", 16), ("adaptive", 16)]),
+        here("(b) asynchronous", "IOPS, to adaptive's",
+             [(_name(p), DEEP.ratio("iops", p)) for p in POLICIES], [("default", 0.74)]),
+        here("(c) asynchronous", "interrupts, to adaptive's",
+             [(_name(p), DEEP.ratio("device_irqs", p)) for p in POLICIES],
+             [("nvme20", 1.7), ("nvme6", 4.2)], log_y=True),
     ),
     notes=(
         "tau is the median gap between completions of the asynchronous load under default, from "

@@ -5,7 +5,7 @@ from cint.figures import jobs, polled
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P50, P99, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series, here
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload
@@ -78,8 +78,7 @@ DECOMPOSED = Figure(
                  instead(AIO_LOOKS.name, AIO_SLEEPS.name), unit="%"),
     ),
     panels=(
-        Panel("mean latency", "us", (
-            Series("here", [(cell.name, mean(cell)) for cell in CELLS]),)),
+        here("mean latency", "us", [(cell.name, mean(cell)) for cell in CELLS]),
         Panel("what interrupts add", "us", (
             Series("here", [("sleep and wake-up", SLEEP), ("interrupt", INTERRUPT)]),
             Series("Aeolia", [("sleep and wake-up", 1.8), ("interrupt", 0.6)], paper=True))),

@@ -7,7 +7,7 @@ from cint.figures import polled
 from cint.figures.checks import at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, Column
 from cint.figures.controls import instead
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
+from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.polled import CLASSIC, IRQ, OURS, SHARED
 from cint.figures.values import Cell, Expr, value
 from cint.measure.workloads import Workload
@@ -118,8 +118,8 @@ CHOICE = Figure(
         Panel("several readers on one CPU", "mean latency, us", tuple(
             Series(way, [(n, of(n)("mean_us", way)) for n in THREADS]) for way in ALL),
             kind="lines", x="threads", log_x=True),
-        Panel("beside a CPU-bound process", "what is left for it, k operations/s", (
-            Series("here", [(way, value("iops", way, "beside.spin") / 1000) for way in ALL]),)),
+        here("beside a CPU-bound process", "what is left for it, k operations/s",
+             [(way, value("iops", way, "beside.spin") / 1000) for way in ALL]),
     ),
     columns=polled.COLUMNS,
     notes=(polled.ONE_CPU, polled.SCHEDULER,

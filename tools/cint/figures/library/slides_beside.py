@@ -4,7 +4,7 @@
 from cint.figures import polled
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.controls import instead, wrong
-from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.model import Figure, Group, Panel, here
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
 from cint.figures.reading import exceedance
 from cint.figures.values import Expr, said
@@ -47,8 +47,8 @@ COMPETE = Figure(
         at_most("ours: 99th percentile beside the process against alone",
                 of("p99_us", OURS, "beside") / of("p99_us", OURS), 1.5, wrong(0.6)),
     ),
-    panels=tuple(Panel(title, "99.9th percentile, us",
-                       (Series("here", each(NAMES, "p999_us", cell)),), log_y=cell == "beside")
+    panels=tuple(here(title, "99.9th percentile, us", each(NAMES, "p999_us", cell),
+                      log_y=cell == "beside")
                  for title, cell in (("alone", "alone"), ("beside a process", "beside"),
                                      ("the same, SCHED_RR", "real time"))),
     columns=(*polled.COLUMNS, *polled.FAR),
@@ -147,12 +147,9 @@ MIXED_SIZES = Figure(
                 instead(f"{APART}{OURS}", f"{APART}{HALF}")),
     ),
     panels=(
-        Panel("small reads alone", "mean latency, us",
-              (Series("here", [(name, lone(name)) for name in MODES]),)),
-        Panel("small reads beside 64 KiB", "mean latency, us",
-              (Series("here", each(MODES, "mean_us", "with 64k")),)),
-        Panel("CPU, beside 64 KiB", "%",
-              (Series("here", each(MODES, "cpu_percent", "with 64k")),)),
+        here("small reads alone", "mean latency, us", [(name, lone(name)) for name in MODES]),
+        here("small reads beside 64 KiB", "mean latency, us", each(MODES, "mean_us", "with 64k")),
+        here("CPU, beside 64 KiB", "%", each(MODES, "cpu_percent", "with 64k")),
     ),
     columns=polled.COLUMNS,
     notes=(polled.ONE_CPU, polled.SCHEDULER, SHARED_CPU),

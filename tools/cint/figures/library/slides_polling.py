@@ -4,7 +4,7 @@
 from cint.figures import polled, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.controls import instead, swap
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
+from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, SHARED, each, of, ratio
 from cint.figures.values import Expr, constant, least_step, said
 
@@ -183,7 +183,7 @@ HYBRID = Figure(
         at_most("ours: CPU time of a read against interrupts", ratio("cpu_per_io_us", OURS, IRQ),
                 1.10, instead(OURS, CLASSIC)),
     ),
-    panels=(Panel("mean latency", "us", (Series("here", each(MODES, "mean_us", "alone")),)),
+    panels=(here("mean latency", "us", each(MODES, "mean_us", "alone")),
             Panel("CPU", "%", (
                 Series("here, of the process", each(MODES, polled.LOAD, "alone")),
                 Series("here, all", each(MODES, "cpu_percent", "alone")),
@@ -229,7 +229,7 @@ IN_USER_SPACE = Figure(
         Panel("mean latency", "us", (
             Series("here", each(BOTH_DRIVERS, "mean_us", "alone")),
             Series("slides", [(IRQ, 6.01), (CLASSIC, 4.5), (USER, 3.16)], paper=True))),
-        Panel("CPU", "%", (Series("here", each(BOTH_DRIVERS, "cpu_percent", "alone")),)),
+        here("CPU", "%", each(BOTH_DRIVERS, "cpu_percent", "alone")),
     ),
     columns=polled.COLUMNS,
     notes=(polled.ONE_CPU, polled.SCHEDULER,

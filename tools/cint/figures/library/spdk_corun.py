@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SPDK with interrupts, its motivation: an online application beside an offline one."""
 
-from cint.figures import spdk
 from cint.figures.checks import at_least, at_most, near, within
 from cint.figures.columns import IOPS, IRQS, MEAN, P99, Column
 from cint.figures.controls import instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.library import spdk
+from cint.figures.model import Figure, Group, Run, here
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure.workloads import COMMON, Workload
 
@@ -110,16 +110,15 @@ FIGURE = Figure(
                 swap(ONE + SLEEPS, APART_ONE + SLEEPS)),
     ),
     panels=(
-        Panel("online, mean latency", "us",
-              (Series("here", [(run, ONLINE("mean_us", run)) for run in RUNS]),), log_y=True),
-        Panel("online, 99th percentile", "us",
-              (Series("here", [(run, ONLINE("p99_us", run)) for run in RUNS]),), log_y=True),
-        Panel("online", "thousand reads a second",
-              (Series("here", [(run, ONLINE("iops", run) / 1000) for run in RUNS]),)),
-        Panel("offline", "MB/s",
-              (Series("here", [(run, OFFLINE("iops", run) * 0.131072) for run in RUNS]),)),
-        Panel("CPU of the offline thread", "%",
-              (Series("here", [(run, OFFLINE("thread_percent", run)) for run in RUNS]),)),
+        here("online, mean latency", "us", [(run, ONLINE("mean_us", run)) for run in RUNS],
+             log_y=True),
+        here("online, 99th percentile", "us", [(run, ONLINE("p99_us", run)) for run in RUNS],
+             log_y=True),
+        here("online", "thousand reads a second",
+             [(run, ONLINE("iops", run) / 1000) for run in RUNS]),
+        here("offline", "MB/s", [(run, OFFLINE("iops", run) * 0.131072) for run in RUNS]),
+        here("CPU of the offline thread", "%",
+             [(run, OFFLINE("thread_percent", run)) for run in RUNS]),
     ),
     columns=(IOPS, MEAN, P99, Column("CPU of the thread, %", "thread_percent"), IRQS),
     notes=(

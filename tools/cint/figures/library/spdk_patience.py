@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long a sleeper may wait for more: k by how fast completions come, a look beforehand."""
 
-from cint.figures import spdk
 from cint.figures.checks import at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, MEAN, MERGED
 from cint.figures.controls import swap, wrong
+from cint.figures.library import spdk
 from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell
 from cint.measure.workloads import Workload

@@ -6,7 +6,7 @@ from cint.figures.arrays import POLICY, PROBES, RUNTIME_S, lone, ratio, reads
 from cint.figures.checks import Check, at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, IRQS_PER_IO, MEAN, MEAN_R
 from cint.figures.controls import instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Expr, against, least_step, most, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload
@@ -141,12 +141,10 @@ LOW = Figure(
                instead("slow/default", "slow/no floor"), paper="0.4 to 1"),
     ),
     panels=(
-        Panel("1000 reads a second", "mean latency, ms", (
-            Series("here", [(r, rare("mean_us", r) / 1000)
-                            for r in ("default", "vic", "no floor")]),)),
-        Panel("1000 reads a second", "interrupts for a read", (
-            Series("here", [(r, rare("irqs_per_io", r))
-                            for r in ("default", "vic", "no floor")]),)),
+        here("1000 reads a second", "mean latency, ms",
+             [(r, rare("mean_us", r) / 1000) for r in ("default", "vic", "no floor")]),
+        here("1000 reads a second", "interrupts for a read",
+             [(r, rare("irqs_per_io", r)) for r in ("default", "vic", "no floor")]),
     ),
     columns=(IOPS, MEAN, IRQS_PER_IO,
              MEAN_R),
@@ -203,12 +201,12 @@ FIG5 = Figure(
                  of("reason.kick", 500, "both"), 0.01, instead("500 us", "0 us")),
     ),
     panels=(
-        Panel("reads beside the computation", "IOPS, ratio to no window", (
-            Series("here", [(f"{w} us", of("iops", w, "both.reads") / of("iops", 0, "both.reads"))
-                            for w in WINDOWS_US]),)),
-        Panel("the computation", "rounds a second, ratio to no window", (
-            Series("here", [(f"{w} us", of("iops", w, "both.pi") / of("iops", 0, "both.pi"))
-                            for w in WINDOWS_US]),)),
+        here("reads beside the computation", "IOPS, ratio to no window",
+             [(f"{w} us", of("iops", w, "both.reads") / of("iops", 0, "both.reads"))
+              for w in WINDOWS_US]),
+        here("the computation", "rounds a second, ratio to no window",
+             [(f"{w} us", of("iops", w, "both.pi") / of("iops", 0, "both.pi"))
+              for w in WINDOWS_US]),
     ),
     columns=(IOPS, MEAN, IRQS, CPU),
     notes=(

@@ -7,7 +7,7 @@ from cint.figures.arrays import POLICY, RUNTIME_S
 from cint.figures.checks import Check, at_least, at_most
 from cint.figures.columns import CPU, CPU_PER_IO, IOPS, IRQS_PER_IO, MEAN
 from cint.figures.controls import instead, swap
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
+from cint.figures.model import CPU_SCALE, Figure, Group, Run, here
 from cint.figures.values import Expr, against, constant, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload
@@ -80,15 +80,13 @@ FIGURE = Figure(
                  instead(GSBLASTER, "sync"), unit="%"),
     ),
     panels=(*(
-        Panel(title, "vic against default", (
-            Series("here", [(cell, against(name, "vic", "default", cell)) for cell in PAPER]),
-            Series("paper", [(cell, numbers[column]) for cell, numbers in PAPER.items()],
-                   paper=True)))
+        here(title, "vic against default",
+             [(cell, against(name, "vic", "default", cell)) for cell in PAPER],
+             [(cell, numbers[column]) for cell, numbers in PAPER.items()])
         for column, (title, name) in enumerate(
             (("IOPS", "iops"), ("CPU time of an I/O", "cpu_per_io_us")))),
-        Panel("fixed: IOPS by the medium's latency", "vic against default", (
-            Series("here", [(us, gain(us)) for us in sorted((LATENCY_US, *OTHERS_US))]),),
-            kind="lines", x="us")),
+        here("fixed: IOPS by the medium's latency", "vic against default",
+             [(us, gain(us)) for us in sorted((LATENCY_US, *OTHERS_US))], kind="lines", x="us")),
     columns=(IOPS, MEAN, IRQS_PER_IO,
              CPU_PER_IO, CPU),
     notes=(

@@ -14,7 +14,7 @@ from cint.figures import arrays, programs, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, MEAN, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import COST_NS, Figure, Group, Panel, Run, Series
+from cint.figures.model import COST_NS, Figure, Group, Panel, Run, here
 from cint.figures.reading import Boot
 from cint.figures.values import Data, Expr, said, shortened, value
 from cint.guest import agent
@@ -190,9 +190,8 @@ FIGURE = Figure(
                instead(FOUR, OFF), paper=200.0, unit="us"),
     ),
     panels=(
-        *(Panel(title, "of default's", [
-            Series("here", [(run, ratio(what, run)) for run in (FOUR, TWO)]),
-            Series("paper", [(run, paper(what, run)) for run in (FOUR, TWO)], paper=True)])
+        *(here(title, "of default's", [(run, ratio(what, run)) for run in (FOUR, TWO)],
+               [(run, paper(what, run)) for run in (FOUR, TWO)])
           for title, what in (("transactions", RATE), ("interrupts a second", "irqs"))),
         Panel("R of an epoch", "% of the epochs", kind="curves",
               x="R", sources=[(run, LOAD) for run in NAMES]),

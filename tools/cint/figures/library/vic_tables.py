@@ -11,7 +11,7 @@ from cint.figures.arrays import ARRAY_8K, POLICY, RUNTIME_S, ratio, reads
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.columns import IOPS, IRQS_PER_IO, MEAN, MEAN_R, Column
 from cint.figures.controls import instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.model import Figure, Group, Panel, Run, here, runs
 from cint.figures.values import Expr, against, least, most, value
 
 DEPTHS = (8, 16, 32, 64)
@@ -96,12 +96,10 @@ def cost(id_: str, title: str, source: str, *, bs: str, media: str,
 
 
 def _panels(paper: Mapping[int, float], name: str, title: str) -> tuple[Panel, ...]:
-    return (Panel(title, "ratio", (
-        Series("here", [(str(q), to_off(name, q)) for q in DEPTHS]),
-        Series("paper", [(str(q), paper[q]) for q in DEPTHS], paper=True)), x="depth"),
-        Panel("interrupts for an I/O", "R", (
-            Series("here", [(str(q), of("irqs_per_io", q)) for q in DEPTHS]),
-            Series("paper", [(str(q), ratio(q)) for q in DEPTHS], paper=True)), x="depth"))
+    return (here(title, "ratio", [(str(q), to_off(name, q)) for q in DEPTHS],
+                 [(str(q), paper[q]) for q in DEPTHS], x="depth"),
+        here("interrupts for an I/O", "R", [(str(q), of("irqs_per_io", q)) for q in DEPTHS],
+             [(str(q), ratio(q)) for q in DEPTHS], x="depth"))
 
 
 # ---- Table 2: throughput of 4 KiB ----------------------------------------
@@ -144,9 +142,8 @@ TAB6 = Figure(
         at_least("points of idle time gained", IDLE["vic"] - IDLE["default"], 2, paper=6.4,
                  unit="points"),
     ),
-    panels=(Panel("idle time of the guest's CPU", "%", (
-        Series("here", list(IDLE.items())),
-        Series("paper", [("default", 65.0), ("vic", 71.4)], paper=True))),),
+    panels=(here("idle time of the guest's CPU", "%", list(IDLE.items()),
+                 [("default", 65.0), ("vic", 71.4)]),),
     columns=COLUMNS,
     left_out=("what the policy itself costs the host (at most half a point in the paper): device "
               "emulation takes no virtual time. docs/cost.md has its instructions.",),

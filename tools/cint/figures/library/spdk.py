@@ -1,26 +1,172 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""SPDK with interrupts, section 5.1: what a process that sleeps has of one that polls."""
+"""SPDK with interrupts, section 5.1: what a process that sleeps has of one that polls.
 
-from cint.figures import spdk
+The paper's three ways: poll; sleep until the next completion; sleep until so many (k). They are the
+driver's modes ``poll`` and ``coalesced``, on the policy ``pointer``; the last two differ in k, and
+in nothing else. In the paper's system that is SPDK on a simulated Z-SSD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cint.figures import reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
-from cint.figures.columns import CPU, MEAN, P99, P999
+from cint.figures.columns import CPU, IOPS, IRQS, MEAN, MERGED, P99, P999, Column
 from cint.figures.controls import Control, instead, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series
-from cint.figures.spdk import (
-    COALESCED,
-    LOADS,
-    POLL,
-    RANDREAD,
-    RANDWRITE,
-    SEQREAD,
-    SEQWRITE,
-    SINGLE,
-    WAYS,
-    Load,
-    of,
-)
 from cint.figures.values import Expr, constant, least, most, said, value
-from cint.measure.workloads import Workload
+from cint.measure.workloads import Workload, common
+
+#: The paper's values of one load: by way, at its depths.
+Paper = Mapping[str, Sequence[float]]
+MEDIA = "zssd"
+#: What rows call them: the driver's mode. The paper's names are polling, single-interrupt and
+#: interrupt-coalescing mode.
+POLL, SINGLE, COALESCED = "poll", "coalesced, k = 1", "coalesced"
+WAYS = (POLL, SINGLE, COALESCED)
+#: Seconds of each job: some 2000 I/Os of 128 KiB, so that those in flight at its ends do not
+#: matter, and some ten thousand of 4 KiB.
+LARGE_S, SMALL_S = 0.1, 0.02
+#: Where the thread's CPU time counts, which fio has in whole ms of the guest's.
+TIMED_S = 0.1
+#: The paper's CPU (arm_test.sh of its published simulator): AtomicSimpleCPU at 3.2 GHz, which
+#: executes an instruction in each cycle. An interrupt costs its instructions there, and no more.
+CPU_SCALE, COST_NS = 3.2, 0
+COLUMNS = (IOPS, CPU, IRQS, MERGED)
+TIMED = (*COLUMNS, Column("CPU time of the thread, %", "thread_percent"),
+         Column("the thread leaves the CPU, k/s", "switches_per_s", 1e-3))
+ENGINE = ("fio is the same program under every way, with the engine cintio on the driver in "
+          "userspace/ in place of SPDK; one thread, one CPU, a virtual IOMMU. What an interrupt "
+          "costs beyond the guest's own instructions is spent by the engine when it is woken.")
+MODES = ("Rows have the names of the driver's modes. The paper's single-interrupt mode is "
+         f"'{SINGLE}', its interrupt-coalescing mode '{COALESCED}', with k as there: of 2, 8 and "
+         "32 in flight 1, 2 and 8, of 16, 64 and 256 in flight 2, 8 and 32.")
+ARM = ("The paper's machine is gem5's AtomicSimpleCPU at 3.2 GHz (arm_test.sh, published with it), "
+       "whose memory takes no time: an instruction a cycle, and an interrupt costs its "
+       f"instructions. Here that is a guest of {CPU_SCALE:g} instructions a ns (--cpu-scale "
+       f"{CPU_SCALE:g}) without an added cost of interrupts, in place of the calibrated machine of "
+       "other figures. It is an x86 with one CPU, the paper's an ARM with four.")
+TIME = ("The CPU time is the thread's own, which fio says (usr and sys), and that is where the "
+        "paper has its CPU usage from: its scripts (gem5_config, published with its SPDK) keep "
+        "what fio prints, and nothing else. The interrupt's handler is not in it, nor what the CPU "
+        "takes to fall asleep and to wake up; the column CPU has all of it.")
+
+
+@dataclass(frozen=True)
+class Load:
+    """A job of the paper: how it reads or writes, and at which depths it waits for how many."""
+
+    name: str
+    rw: str
+    bs: str
+    batches: tuple[tuple[int, int], ...]
+
+    @property
+    def bytes(self) -> int:
+        """In one I/O."""
+        return int(self.bs.removesuffix("k")) << 10
+
+    @property
+    def prefix(self) -> str:
+        """The values of all loads of this size."""
+        return f"{self.bs}/"
+
+    def run(self, way: str) -> str:
+        """What a figure calls the guest that does it in this way."""
+        return self.prefix + way
+
+    def cell(self, depth: int) -> str:
+        """What a figure calls it."""
+        return f"{self.name} {depth}"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """At all depths."""
+        return tuple(self.cell(depth) for depth, _ in self.batches)
+
+    @property
+    def largest(self) -> str:
+        """At the largest depth."""
+        return self.cells[-1]
+
+    def job(self, depth: int, least: int) -> Workload:
+        """At a depth; waits for at least so many."""
+        return Workload(
+            self.cell(depth), f"{self.bs} {self.rw}, depth {depth}",
+            _head(self.rw, self.bs, "gtod_reduce=1\n") + "[job]\nioengine=libaio\n"
+            f"iodepth={depth}\niodepth_batch_complete_min={least}\n"
+            f"iodepth_batch_complete_max={depth}\n")
+
+    def jobs(self, batched: bool) -> list[Workload]:
+        """At all depths; batched: as many at once as in the paper, else one."""
+        return [self.job(depth, least if batched else 1) for depth, least in self.batches]
+
+
+def _head(rw: str, bs: str, more: str = "") -> str:
+    return common("{runtime_us}us", "{ramp_us}us", seed="{seed}", filename="{device}", rw=rw,
+                  bs=bs, more=f"{more}exec_prerun={{pre}}\nexec_postrun={{post}}\n")
+
+
+_LARGE, _SMALL = ((2, 1), (8, 2), (32, 8)), ((16, 2), (64, 8), (256, 32))
+SEQREAD = Load("seqread", "read", "128k", _LARGE)
+SEQWRITE = Load("seqwrite", "write", "128k", _LARGE)
+RANDREAD = Load("randread", "randread", "4k", _SMALL)
+RANDWRITE = Load("randwrite", "randwrite", "4k", _SMALL)
+LARGE, SMALL = (SEQREAD, SEQWRITE), (RANDREAD, RANDWRITE)
+LOADS = (*LARGE, *SMALL)
+
+
+def way(name: str) -> Run:
+    """A run of one of them."""
+    return Run("pointer", name, engine="user:poll" if name == POLL else "user:coalesced")
+
+
+def on_arm(group: Group) -> Group:
+    """The group on the paper's machine."""
+    return replace(group, cpu_scale=CPU_SCALE, cost_ns=COST_NS)
+
+
+def throughput() -> tuple[Group, ...]:
+    """The guests of Figures 3 and 4."""
+    return tuple(
+        on_arm(Group(tuple(way(name) for name in ways),
+                     [job for load in loads for job in load.jobs(batched)], MEDIA, loads[0].prefix,
+                     runtime_s=TIMED_S, read=reading.threads))
+        for loads in (LARGE, SMALL)
+        for ways, batched in (((POLL, SINGLE), False), ((COALESCED,), True)))
+
+
+def timed(name: str, title: str, rw: str, bs: str, options: str) -> Workload:
+    """A job that notes how long each I/O takes."""
+    return Workload(name, title, f"{_head(rw, bs)}[job]\nioengine=libaio\n{options}")
+
+
+def lone(load: Load) -> Workload:
+    """One I/O at a time."""
+    return timed(load.name, f"{load.bs} {load.rw}, depth 1", load.rw, load.bs, "iodepth=1\n")
+
+
+def of(load: Load, name: str, way: str, cell: str) -> Expr:
+    """A value of one of its cells."""
+    return value(name, load.run(way), cell)
+
+
+def rate(load: Load, way: str, depth: int) -> Expr:
+    """MB/s."""
+    return of(load, "iops", way, load.cell(depth)) * (load.bytes / 1e6)
+
+
+def panel(load: Load, y: str, values: Mapping[str, Sequence[Expr]],
+          paper: Paper) -> Panel:
+    """A drawing of one load over the depth, with the paper's values."""
+    depths = [depth for depth, _ in load.batches]
+    return Panel(f"{load.bs} {load.rw}", y, (
+        *(Series(name, list(zip(depths, values[name], strict=True))) for name in values),
+        *(Series(f"{name}, paper", list(zip(depths, paper[name], strict=True)), paper=True)
+          for name in paper)), kind="lines", x="I/Os in flight", log_x=True)
+
 
 # ---- 5.1.1: the driver against the kernel's, at full throughput ----------
 
@@ -50,9 +196,9 @@ SECTION_5_1_1 = Figure(
     "SPDK, polled, and libaio have the same throughput, that of the simulated Z-SSD, and no data "
     "is wrong.",
     groups=tuple(
-        spdk.on_arm(Group((spdk.way(POLL), Run("default", KERNEL)), [job(load) for load in loads],
-                          spdk.MEDIA, loads[0].prefix, runtime_s=seconds))
-        for loads, seconds in ((spdk.LARGE, spdk.LARGE_S), (spdk.SMALL, spdk.SMALL_S))),
+        on_arm(Group((way(POLL), Run("default", KERNEL)), [job(load) for load in loads],
+                          MEDIA, loads[0].prefix, runtime_s=seconds))
+        for loads, seconds in ((LARGE, LARGE_S), (SMALL, SMALL_S))),
     checks=(
         several("polled by a process against libaio", [
             within(f"{load.name}: polled by a process against libaio",
@@ -67,8 +213,8 @@ SECTION_5_1_1 = Figure(
     panels=(Panel("throughput", "MB/s", tuple(
         Series(run, [(load.name, of(load, "iops", run, load.largest) * (load.bytes / 1e6))
                      for load in LOADS]) for run in (POLL, KERNEL))),),
-    columns=spdk.COLUMNS,
-    notes=(spdk.ENGINE, spdk.ARM,
+    columns=COLUMNS,
+    notes=(ENGINE, ARM,
            "Data: `./cint test guest -k test_fio_verifies`, crc32c in all modes, on this medium "
            "and on optane."),
 )
@@ -76,7 +222,7 @@ SECTION_5_1_1 = Figure(
 # ---- Figure 3: throughput, polled and with interrupts --------------------
 
 #: MB/s, read off the paper's plots: by load and way, at the three depths.
-RATES: dict[Load, spdk.Paper] = {
+RATES: dict[Load, Paper] = {
     SEQREAD: {POLL: (3170, 3325, 3325), SINGLE: (3100, 3275, 3325), COALESCED: (3100, 3260, 3325)},
     SEQWRITE: dict.fromkeys(WAYS, (2147,) * 3),
     RANDREAD: {POLL: (3005,) * 3, SINGLE: (2770, 2995, 3005), COALESCED: (2770, 2995, 3005)},
@@ -92,7 +238,7 @@ FIG3 = Figure(
     "spdk-fig3", "spdk", "Throughput with interrupts and polled", "section 5.1.2, Figure 3",
     "From some number of I/Os in flight on, a process that sleeps until an interrupt has as much "
     "throughput as one that polls; writes at any.",
-    groups=spdk.throughput(),
+    groups=throughput(),
     checks=(
         *(within(f"{load.name}, largest depth: {way} against poll",
                  against_poll(load, way, load.largest), 0.98, 1.02,
@@ -105,27 +251,27 @@ FIG3 = Figure(
                  wrong(1.1), paper=1.0)
           for load in (SEQWRITE, RANDWRITE) for cell in load.cells[:-1]
           for way in (SINGLE, COALESCED)),
-        near("seqread 32, polled", spdk.rate(SEQREAD, POLL, 32), RATES[SEQREAD][POLL][2], 0.06,
+        near("seqread 32, polled", rate(SEQREAD, POLL, 32), RATES[SEQREAD][POLL][2], 0.06,
              instead("seqread 32", "seqwrite 32"), unit="MB/s"),
-        near("seqwrite 32, polled", spdk.rate(SEQWRITE, POLL, 32), 2147, 0.06,
+        near("seqwrite 32, polled", rate(SEQWRITE, POLL, 32), 2147, 0.06,
              instead("seqwrite 32", "seqread 32"), unit="MB/s"),
-        near("randread 256, polled", spdk.rate(RANDREAD, POLL, 256), RATES[RANDREAD][POLL][2],
+        near("randread 256, polled", rate(RANDREAD, POLL, 256), RATES[RANDREAD][POLL][2],
              0.06, instead("randread 256", "randwrite 256"), unit="MB/s"),
-        near("randwrite 256, polled", spdk.rate(RANDWRITE, POLL, 256), 2147, 0.06,
+        near("randwrite 256, polled", rate(RANDWRITE, POLL, 256), 2147, 0.06,
              instead("randwrite 256", "randread 256"), unit="MB/s"),
     ),
-    panels=tuple(spdk.panel(
-        load, "MB/s", {way: [spdk.rate(load, way, depth) for depth, _ in load.batches]
+    panels=tuple(panel(
+        load, "MB/s", {way: [rate(load, way, depth) for depth, _ in load.batches]
                        for way in WAYS}, RATES[load]) for load in LOADS),
-    columns=spdk.COLUMNS,
-    notes=(spdk.ENGINE, spdk.MODES, spdk.ARM,
+    columns=COLUMNS,
+    notes=(ENGINE, MODES, ARM,
            "The medium is the profile zssd, whose figures are derived from this paper's."),
 )
 
 # ---- Figure 4: CPU time, polled, with interrupts, and with fewer of them ----
 
 #: %, read off the paper's plots: by load and way, at the three depths. It is fio's, of the thread.
-CPU_TIMES: dict[Load, spdk.Paper] = {
+CPU_TIMES: dict[Load, Paper] = {
     SEQREAD: {SINGLE: (6.2, 4.5, 4.2), COALESCED: (6.2, 4.3, 3.7)},
     SEQWRITE: {SINGLE: (7.2, 7.6, 7.2), COALESCED: (7.2, 5.4, 4.2)},
     RANDREAD: {SINGLE: (72, 69, 71.5), COALESCED: (72, 60, 58)},
@@ -184,7 +330,7 @@ def small(load: Load, way: str, at: int) -> Check:
 #: fio cuts usr and sys to whole ms; see reading.thread_time.
 CUT = said(
     f"fio cuts usr and sys to whole ms of the guest's: half a ms of each is added, "
-    f"{100 / (1000 * spdk.TIMED_S * spdk.CPU_SCALE):.2f} points of a job's time. That decides what "
+    f"{100 / (1000 * TIMED_S * CPU_SCALE):.2f} points of a job's time. That decides what "
     "is so near to a bound. Without it random writes of k = 8 would have less than is wanted at "
     "depth 64 (with it {:.1f} %), and those of k = 1 at depth 16 no more than is wanted ({:.1f} "
     "%).", cpu(RANDWRITE, COALESCED, 1), cpu(RANDWRITE, SINGLE, 0))
@@ -212,7 +358,7 @@ FIG4 = Figure(
     "polling needs all of it for, and some 70 % for random I/O of 4 KiB. Who sleeps until several "
     "are done saves up to 25 points more, the more are in flight. Here who asks for the next "
     "completion of random I/O alone leaves none of the CPU: there is no time to fall asleep.",
-    groups=spdk.throughput(),
+    groups=throughput(),
     checks=(
         *(at_least(f"{load.name}: CPU, polled", cpu(load, POLL, 2), 99, traded(load, POLL, SINGLE),
                    paper=100, unit="%") for load in LOADS),
@@ -243,10 +389,10 @@ FIG4 = Figure(
                  instead(load.run(POLL), load.run(SINGLE)))
           for load in LOADS),
     ),
-    panels=tuple(spdk.panel(load, "CPU, %", {way: [cpu(load, way, at) for at in range(3)]
+    panels=tuple(panel(load, "CPU, %", {way: [cpu(load, way, at) for at in range(3)]
                                              for way in WAYS}, CPU_TIMES[load]) for load in LOADS),
-    columns=spdk.TIMED,
-    notes=(spdk.ENGINE, spdk.MODES, spdk.ARM, spdk.TIME, ALL_OF_IT, CUT),
+    columns=TIMED,
+    notes=(ENGINE, MODES, ARM, TIME, ALL_OF_IT, CUT),
 )
 
 # ---- Figure 5: the latency of one I/O at a time --------------------------
@@ -265,8 +411,8 @@ MEAN_ADDED = (ADDED[0] + ADDED[1] + ADDED[2] + ADDED[3]) * constant(0.25)
 FIG5 = Figure(
     "spdk-fig5", "spdk", "What an interrupt adds to a lone I/O", "section 5.1.4, Figure 5",
     "An interrupt adds about 2 us to an I/O that is alone, whatever its size and direction.",
-    groups=(spdk.on_arm(Group((spdk.way(POLL), spdk.way(SINGLE)),
-                              [spdk.lone(load) for load in LOADS], spdk.MEDIA, runtime_s=0.02)),),
+    groups=(on_arm(Group((way(POLL), way(SINGLE)),
+                              [lone(load) for load in LOADS], MEDIA, runtime_s=0.02)),),
     checks=(
         *(near(f"{load.name}, polled", mean(POLL, load.name), LATENCIES[load][0], 0.15,
                instead(load.name, other.name), unit="us")
@@ -282,5 +428,5 @@ FIG5 = Figure(
         *(Series(f"{way}, paper", [(load.name, LATENCIES[load][at]) for load in LOADS], paper=True)
           for at, way in enumerate((POLL, SINGLE))))),),
     columns=(MEAN, P99, P999, CPU),
-    notes=(spdk.ENGINE, spdk.MODES, spdk.ARM),
+    notes=(ENGINE, MODES, ARM),
 )
