@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long policy auto takes to learn who waits, and what it does when that changes."""
 
-from __future__ import annotations
-
 from cint.figures import jobs, traces
 from cint.figures.checks import Deviation, at_least, at_most
 from cint.figures.columns import Column

@@ -4,8 +4,6 @@
 cint-replay says it (docs/replay.md, "How far from the best"); `./cint figure` has it built.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

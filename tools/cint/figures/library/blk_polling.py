@@ -6,8 +6,6 @@ a thread of one process on the driver in user space, with a queue pair of its ow
 share is the CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cint.device import scale

@@ -6,8 +6,6 @@ alike: where nothing is to be changed its rules say so, and what it costs to loo
 the same.
 """
 
-from __future__ import annotations
-
 from cint import paths
 from cint.figures import programs, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, within

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """cinterrupts, the figures that are timelines: 7, 9, 13 and 14."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cint.figures import jobs, traces

@@ -6,8 +6,6 @@ driver's modes ``poll`` and ``coalesced``, on the policy ``pointer``; the last t
 in nothing else. In the paper's system that is SPDK on a simulated Z-SSD.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vIC's Tables 2 to 6: sequential reads, throughput and what an I/O costs, by depth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
