@@ -99,11 +99,8 @@ PROGRAMS_RUN = Figure(
             Series(run, [(name, value("irqs_per_io", f"{name}/{run}", name)) for name in PROGRAMS])
             for run in (ADAPTIVE, *KNOW))),
     ),
-    columns=(Column("operations, k/s", "throughput_per_s", 1e-3), Column("MiB/s", "rate"),
-             MEAN, P50,
-             P99,
-             IRQS,
-             MESSAGES, CPU),
+    columns=(Column("operations, k/s", "throughput_per_s", 1e-3), Column("MiB/s", "rate"), MEAN,
+             P50, P99, IRQS, MESSAGES, CPU),
     notes=(
         "`stock` is the distribution's kernel as it is; `module` the same with the module that "
         "gives hints ([hints-module.md](../hints-module.md)), under cint. Speed is against "
@@ -122,7 +119,7 @@ PROGRAMS_RUN = Figure(
 
 #: In the last the guest gives no hints, the program's own neither.
 MARKED_RUNS = (Run("default"), Run("adaptive"), Run("cint"),
-        NO_HINTS)
+               NO_HINTS)
 WORK = workloads.of_app(programs.described("marks"))
 #: Lookups that somebody waits for, beside a scan: by an io_uring in C, by threads in Python.
 LANGUAGES = ("c", "py")
@@ -165,8 +162,7 @@ OWN_MARKS = Figure(
     columns=(Column("lookup, kernel's marks, us", "usual_us"),
              Column("lookup, its own, us", "marked_us"),
              Column("scan, kernel's marks, k/s", "usual_per_s", 1e-3),
-             Column("scan, its own, k/s", "marked_per_s", 1e-3),
-             MESSAGES),
+             Column("scan, its own, k/s", "marked_per_s", 1e-3), MESSAGES),
     notes=(
         "`apps/marks.c` scans by an io_uring that it keeps full, one submission for each read: the "
         "kernel takes each for the end of a batch and interrupts for it. `apps/marks.py` scans by "

@@ -128,9 +128,9 @@ FIGURE = Figure(
             Series(policy, [(cell, against("iops", LOOP + policy, f"{LOOP}default", cell))
                             for cell in (MANY.name, MIXED.name)]) for policy in POLICIES)),
     ),
-    columns=(IOPS, MEAN, IRQS, *(Column(f"regret of {policy}, w = {weight:g}",
-                                        name_of(policy, weight))
-                                 for policy in POLICIES for weight in (0, 1))),
+    columns=(IOPS, MEAN, IRQS,
+             *(Column(f"regret of {policy}, w = {weight:g}", name_of(policy, weight))
+               for policy in POLICIES for weight in (0, 1))),
     notes=("Records are of default. In mixed the guest gives hints: these say who waits, and the "
            f"policies do not hear them. An interrupt costs {PRICE_NS} ns of the guest's.",
            "For libaio, where nobody waits, w = 0 has no line: one interrupt at the end is best "

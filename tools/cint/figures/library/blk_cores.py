@@ -181,8 +181,8 @@ def group(count: int) -> Group:
     return Group(switched.runs(OFF, APP), (
         switched.anywhere(cell(count), f"{count} L and {count} T, which may run anywhere",
                           latency(count), throughput(count)),),
-        switched.MEDIA, f"{count} CPU/", RUNTIME_S, switched.FULL_S[switched.PAID] / count,
-        vcpus=count, append=(switched.cost(count),))
+                 switched.MEDIA, f"{count} CPU/", RUNTIME_S, switched.FULL_S[switched.PAID] / count,
+                 vcpus=count, append=(switched.cost(count),))
 
 
 def left(count: int) -> Check:

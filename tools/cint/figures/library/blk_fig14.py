@@ -127,8 +127,7 @@ FIGURE = Figure(
     panels=tuple(panel(prefix, *words) for prefix in MODES for words in (
         ("mean of a get", "us", "mean_us"),
         ("T's requests of 64 KiB", "per s", RATE))),
-    columns=(Column("operations, k/s", RATE, 1e-3), MEAN,
-             P50, P99, CPU),
+    columns=(Column("operations, k/s", RATE, 1e-3), MEAN, P50, P99, CPU),
     notes=(
         switched.NETWORK,
         "RocksDB and db_bench are the distribution's: 500000 keys with values of 400 bytes, a "

@@ -88,8 +88,8 @@ ON_SSD = latency(more=f"filename=/dev/nvme1n1\n{REAL_TIME}")
 HEAD = COMMON.replace("filename={device}\n", "")
 SSD_ALONE = Workload("alone", "L on the controller with the SSD", HEAD + ON_SSD)
 ON_BOTH = Workload("both", "the same beside T on the other controller, on CPU 0",
-                HEAD + ON_SSD + throughput(more="filename={device}\n"), latency_job="latency",
-                split=True)
+                   HEAD + ON_SSD + throughput(more="filename={device}\n"), latency_job="latency",
+                   split=True)
 
 FIG13 = Figure(
     "blk-fig13", "blk-switch", "L on an SSD, T in memory", "section 5.2, Figure 13",

@@ -132,7 +132,7 @@ def modes(row: str) -> tuple[str, ...]:
 
 
 MATRIX_RUNS = tuple(Run(policy, name(row, mode), hints, steering=mode)
-             for row, (policy, hints) in ROWS.items() for mode in modes(row))
+                    for row, (policy, hints) in ROWS.items() for mode in modes(row))
 PLAIN, BEST = name("default", OFF), name("split", PRIO)
 
 L, T, BOTH = of_l("both"), of_t("both"), Cell("both")
@@ -220,8 +220,7 @@ COST = Figure(
         Panel("CPU time of each", "us", tuple(
             Series(run, [(cell, value("cpu_per_io_us", run, cell)) for cell in COST_CELLS])
             for run in COST_RUNS))),
-    columns=(Column("k/s", "iops", 1e-3), MEAN,
-             Column("CPU, us each", "cpu_per_io_us"),
+    columns=(Column("k/s", "iops", 1e-3), MEAN, Column("CPU, us each", "cpu_per_io_us"),
              IRQS_PER_IO),
     notes=("One CPU; an fsync is a flush behind each write. The latency is fio's of the write "
            "alone; what an I/O with its flush takes is the time from one to the next.",

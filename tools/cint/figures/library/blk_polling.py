@@ -6,7 +6,7 @@ a thread of one process on the driver in user space, with a queue pair of its ow
 share is the CPU.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cint.device import scale
 from cint.figures import controls
@@ -149,6 +149,13 @@ def turns(count: int) -> Workload:
     return beside(count, f"each with turns of {CFS_US / 1000 / (count + 1):g} ms", turn, turn)
 
 
+def over(run: str, cells: Mapping[int, str], x: str, log_y: bool = False) -> tuple[Panel, ...]:
+    """L's latency over a number, by the workload for each of its values."""
+    return tuple(here(f"{what} of L", "us", [(at, of_l(name, run, c)) for at, c in cells.items()],
+                      kind="lines", x=x, log_y=log_y)
+                 for what, name in (("mean", "mean_us"), ("p99", "p99_us")))
+
+
 def longer(name: str, run: str, cell: str, base: str) -> Expr:
     """A value of L's as a ratio to that beside fewer."""
     return of_l(name, run, cell) / of_l(name, run, base)
@@ -157,13 +164,6 @@ def longer(name: str, run: str, cell: str, base: str) -> Expr:
 def lost(cell: str, run: str = FAIR) -> Expr:
     """By how many times T has less throughput than alone."""
     return of_t("iops", FAIR, T_ALONE) / of_t("iops", run, cell)
-
-
-def lines(title: str, unit: str, name: str, runs: tuple[str, ...], log_y: bool = False) -> Panel:
-    """A value of L's over their count."""
-    return Panel(title, unit, tuple(
-        Series(run, [(count, of_l(name, run, cell)) for count, cell in BESIDE.items()])
-        for run in runs), kind="lines", x="L applications", log_y=log_y)
 
 
 FIG3B = Figure(
@@ -176,7 +176,7 @@ FIG3B = Figure(
         group(FAIR, (*SOLITARY, *(beside(n, "all poll") for n in COUNTS)), RUNTIME_S),
         group(AS_CFS, tuple(turns(n) for n in COUNTS), LONGER_S),
         group(PRIORITY, tuple(beside(n, f"L with niceness {FIRST}", nice(FIRST))
-                                       for n in COUNTS), LONGER_S)),
+                              for n in COUNTS), LONGER_S)),
     checks=(
         at_most(f"{FAIR}: turn of an L, {FOUR} against {ONE}", longer("run_us", FAIR, FOUR, ONE),
                 0.7, controls.instead(FAIR, AS_CFS), paper="shrinks",
@@ -212,9 +212,10 @@ FIG3B = Figure(
         *(Panel(f"{run}: turns of an L", "us", tuple(
             Series(what, [(cell, of_l(name, run, cell)) for cell in BESIDE.values()])
             for what, name in (("run", "run_us"), ("wait", "gap_us")))) for run in (FAIR, AS_CFS)),
-        lines("mean of L", "us", "mean_us", (FAIR, AS_CFS, PRIORITY), log_y=True),
-        lines("p99 of L", "us", "p99_us", (FAIR, AS_CFS, PRIORITY), log_y=True),
-        lines("p99.9 of L", "us", "p999_us", (FAIR, AS_CFS, PRIORITY), log_y=True),
+        *(Panel(f"{what} of L", "us", tuple(
+            Series(run, [(count, of_l(name, run, cell)) for count, cell in BESIDE.items()])
+            for run in (FAIR, AS_CFS, PRIORITY)), kind="lines", x="L applications", log_y=True)
+          for what, name in (("mean", "mean_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))),
         Panel("T's reads of 64 KiB, against alone", "", tuple(
             Series(run, [(count, 1 / lost(cell, run)) for count, cell in BESIDE.items()])
             for run in (FAIR, AS_CFS, PRIORITY)), kind="lines", x="L applications"),
@@ -236,7 +237,6 @@ FIG3B = Figure(
 
 # ---- Figure 3(c): an L of higher priority that sleeps once it has submitted ----
 
-PRIORITY = "priority"
 SLEEPS = (0, 5, 10, 25, 50, 100, 200)
 RESTING = {us: f"{us} us" for us in SLEEPS}
 NONE, BRIEF, LONGEST = RESTING[0], RESTING[10], RESTING[200]
@@ -249,17 +249,6 @@ def resting(us: int) -> Workload:
     rests = f"sleeps for {us} us once it has submitted" if us else "polls all the time"
     return both(RESTING[us], f"L, niceness {FIRST}, {rests}, beside T",
                 latency(1, f"{nice(FIRST)}{asleep(us)}"), throughput())
-
-
-def rises(name: str, cells: Sequence[str]) -> Expr:
-    """The least step of a value of L's to a longer sleep."""
-    return least_step([of_l(name, PRIORITY, cell) for cell in cells])
-
-
-def over_sleep(title: str, name: str) -> Panel:
-    """A value of L's over the interval."""
-    return here(title, "us", [(us, of_l(name, PRIORITY, cell)) for us, cell in RESTING.items()],
-                kind="lines", x="L sleeps for, us")
 
 
 FIG3C = Figure(
@@ -276,7 +265,8 @@ FIG3C = Figure(
         at_least(f"T beside an L that sleeps for {LONGEST}, against alone",
                  t_left(PRIORITY, LONGEST), 0.8, exchanged(NONE, LONGEST)),
         *(at_least(f"{what} of L, least step to a longer sleep, from {LONG[0]} on",
-                   rises(name, LONG), 1.1, exchanged(LONG[0], LONGEST), paper="rises")
+                   least_step([of_l(name, PRIORITY, cell) for cell in LONG]), 1.1,
+                   exchanged(LONG[0], LONGEST), paper="rises")
           for what, name in (("mean", "mean_us"), ("p99", "p99_us"))),
         at_least(f"mean of L that sleeps for {BRIEF}, against one that polls",
                  of_l("mean_us", PRIORITY, BRIEF) / of_l("mean_us", PRIORITY, NONE), 1.1,
@@ -294,7 +284,7 @@ FIG3C = Figure(
         here("T's reads of 64 KiB, against alone", "",
              [(us, t_left(PRIORITY, cell)) for us, cell in RESTING.items()], kind="lines",
              x="L sleeps for, us"),
-        over_sleep("mean of L", "mean_us"), over_sleep("p99 of L", "p99_us"),
+        *over(PRIORITY, RESTING, "L sleeps for, us"),
     ),
     columns=COLUMNS,
     notes=(APPLICATIONS, ONE_AFTER,
@@ -305,7 +295,6 @@ FIG3C = Figure(
 
 # ---- Figure 3(d): the niceness of an L that polls ------------------------
 
-FAIR = "EEVDF"
 NICENESS = (-20, -15, -10, -5, 0)
 NICE = {niceness: f"nice {niceness}" for niceness in NICENESS}
 HIGHEST, EQUAL = NICE[-20], NICE[0]
@@ -318,12 +307,6 @@ def at(niceness: int) -> Workload:
     """One L of this niceness beside T."""
     return both(NICE[niceness], f"L, niceness {niceness}, beside T, niceness 0; both poll",
                 latency(1, nice(niceness)), throughput())
-
-
-def over_niceness(title: str, name: str) -> Panel:
-    """A value of L's over its niceness."""
-    return here(title, "us", [(n, of_l(name, FAIR, c)) for n, c in NICE.items()], kind="lines",
-                x="L's niceness", log_y=True)
 
 
 FIG3D = Figure(
@@ -352,7 +335,7 @@ FIG3D = Figure(
             Series("here", [(n, t_left(FAIR, cell)) for n, cell in NICE.items()]),
             Series("share by weight", [(n, SHARES[n]) for n in NICE], paper=True)),
             kind="lines", x="L's niceness"),
-        over_niceness("mean of L", "mean_us"), over_niceness("p99 of L", "p99_us"),
+        *over(FAIR, NICE, "L's niceness", log_y=True),
     ),
     columns=COLUMNS,
     notes=(APPLICATIONS, ONE_AFTER,

@@ -21,7 +21,7 @@ MEDIA = ("optane", "p3700")
 EVEN = "optane:spread=0"
 #: Latency and its deviation: interrupts, mitigations, emulated, polled.
 LATENCIES = {"optane": ((10, 1.3), (11, 1.3), (10, 1.2), (8, 1.2)),
-         "p3700": ((80, 29.0), (81, 29.1), (82, 28.2), (78, 28.1))}
+             "p3700": ((80, 29.0), (81, 29.1), (82, 28.2), (78, 28.1))}
 
 
 def mean(media: str, run: str, cell: str) -> Expr:
@@ -92,8 +92,8 @@ POLICIES = (Run("default"), Run("adaptive"), Run("cint:thr=65535", "cint"),
             Run("cint:thr=65535,infer=off", "cint, no hints", hints=False))
 #: IOPS, latency, CPU, interrupts of default and adaptive: ratios to cint, by threads.
 BY_THREADS = {1: ((1.10, 0.90, 1.32, 4.40), (0.80, 1.31, 0.81, 0.80)),
-         2: ((0.85, 1.18, 1.01, 3.42), (0.71, 1.45, 0.65, 0.44)),
-         4: ((0.88, 1.14, 1.01, 3.51), (1.01, 0.99, 1.00, 0.99))}
+              2: ((0.85, 1.18, 1.01, 3.42), (0.71, 1.45, 0.65, 0.44)),
+              4: ((0.88, 1.14, 1.01, 3.51), (1.01, 0.99, 1.00, 0.99))}
 METRICS = (("IOPS", "iops"), ("latency", "mean_us"), ("CPU", "cpu_percent"),
            ("interrupts", "device_irqs"))
 
@@ -335,8 +335,7 @@ FIG20 = Figure(
     panels=tuple(panel(media, *words) for media in PAPER for words in (
         ("sync latency", "mean_us", "sync", 0), ("async IOPS", "iops", "async", 1),
         ("async interrupts", "device_irqs", "async", 2))),
-    columns=(*USUAL, URGENT,
-             BARRIER),
+    columns=(*USUAL, URGENT, BARRIER),
     notes=(
         "The asynchronous job's batches end with a Barrier, which the kernel sets by itself. On "
         "the P3700, a part of whose reads finish after their batch's last one, each such rest has "

@@ -119,11 +119,8 @@ FIG23 = Figure(
         bars("requests", "thousand a second", RATE, 1e-3, PAPER_RATE),
         bars("99th percentile", "ms", "p99_us", 1e-3, PAPER_P99),
     ),
-    columns=(Column("requests, k/s", RATE, 1e-3), MEAN,
-             P99, HANDLED,
-             MESSAGES, CPU,
-             BATCH, VERIFIED,
-             AUDITED),
+    columns=(Column("requests, k/s", RATE, 1e-3), MEAN, P99, HANDLED, MESSAGES, CPU, BATCH,
+             VERIFIED, AUDITED),
     notes=(
         "The store is this project's own (docs/apps.md says what of KVell it is): 64 MiB of 1 KiB "
         "items with a cache of an eighth, not 80 GB. Each item that is read is verified, by key, "
@@ -148,7 +145,7 @@ PAPER_RATIO = {16: {"default": 0.88, "adaptive": 0.95}, 256: {"default": 0.95, "
 
 #: As cint-fig23's: keys drawn evenly, at most 48 requests of a worker on the drive.
 SCAN = ("./kvstore run --workload=e --scan={length}-{length} --ops={ops} --warm={warm} "
-           "--keys=uniform --depth=48 --percentiles=50 --seed=$SEED $DATA/kv")
+        "--keys=uniform --depth=48 --percentiles=50 --seed=$SEED $DATA/kv")
 #: Some 24000 items of each length, after a tenth as many that are not counted.
 OPS = {16: 1500, 256: 100}
 
@@ -214,11 +211,8 @@ TAB5 = Figure(
                 Series(f"{policy}, paper", [(n, PAPER_RATIO[n][policy]) for n in LENGTHS],
                        paper=True))]),
     ),
-    columns=(Column("scans and inserts, k/s", RATE, 1e-3), MEAN,
-             HANDLED,
-             MESSAGES, CPU,
-             BATCH, VERIFIED,
-             AUDITED),
+    columns=(Column("scans and inserts, k/s", RATE, 1e-3), MEAN, HANDLED, MESSAGES, CPU, BATCH,
+             VERIFIED, AUDITED),
     notes=(
         "The store is [cint-fig23](#cint-fig23)'s, and so is what is said of it there. YCSB's E: "
         "of 20 operations 19 scan and one inserts.",
@@ -250,8 +244,7 @@ FIG24 = Figure(
             Series(policy, [(n, scan(n, ".scan")("p50_us", policy) * 1e-3) for n in LENGTHS])
             for policy in POLICIES]),
     ),
-    columns=(Column("median, us", "p50_us"), MEAN,
-             Column("how many", "ios"), HANDLED, CPU),
+    columns=(Column("median, us", "p50_us"), MEAN, Column("how many", "ios"), HANDLED, CPU),
     notes=(
         "The guests are [cint-tab5](#cint-tab5)'s.",
         "The paper's text has 600 us between the medians of default and cint at both lengths, and "

@@ -236,7 +236,7 @@ FIG21 = Figure(
 THRESHOLDS = (4, 8, 16, 32, 64)
 #: Ratios to cint at each threshold.
 BY_THR = {"iops": (1.04, 1.11, 1.16, 1.19, 1.20), "mean_us": (1.7, 2.3, 3.2, 4.0, 6.8),
-         "device_irqs": (2.1, 1.12, 0.59, 0.30, 0.15)}
+          "device_irqs": (2.1, 1.12, 0.59, 0.30, 0.15)}
 PAPER_SYNC = (0.59, 0.44, 0.32, 0.25, 0.15)
 
 
@@ -328,7 +328,7 @@ LIMITED_S = 0.3
 
 #: Async IOPS, sync latency, interrupts: ratios to cint, of (default, adaptive, cint+ooo).
 BESIDE_BATCHES = {"": ((0.47, 0.96, 0.84), (0.37, 0.88, 0.59), (8.97, 1.15, 2.36)),
-         LIMITED: ((1.0, 1.0, 1.0), (0.87, 1.31, 0.87), (3.70, 0.74, 1.23))}
+                  LIMITED: ((1.0, 1.0, 1.0), (0.87, 1.31, 0.87), (3.70, 0.74, 1.23))}
 SHOWN = ("default", "adaptive", "cint+ooo")
 
 
@@ -351,7 +351,7 @@ def row(prefix: str, title: str) -> list[Panel]:
     return [here(f"{title}: {head}", "ratio to cint",
                  [(p, to_cint(name, p, cell, prefix)) for p in SHOWN],
                  list(zip(SHOWN, BESIDE_BATCHES[prefix][index], strict=True)))
-        for index, (head, name, cell) in enumerate(wanted)]
+            for index, (head, name, cell) in enumerate(wanted)]
 
 
 def limited() -> list[Check]:
@@ -413,8 +413,7 @@ FIG15 = Figure(
         *limited(),
     ),
     panels=(*row("", "unlimited"), *row(LIMITED, "limited")),
-    columns=(*USUAL, URGENT,
-             BARRIER),
+    columns=(*USUAL, URGENT, BARRIER),
     notes=(
         "The asynchronous job's reads are unmarked, as in the paper. With Barriers on its "
         "batches, which the kernel would set by itself, the rows are those named 'Barriers'. There "

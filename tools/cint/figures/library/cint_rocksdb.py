@@ -60,7 +60,7 @@ def _by_rules(policy: str, name: str, rules: str) -> Run:
 
 #: cint comes as the kernel marks, and with apps/background.rules.
 BY_RULES = (_by_rules("default", "default", "usual"), _by_rules(ADAPTIVE, "adaptive", "usual"),
-        _by_rules(CINT, "cint", "usual"), _by_rules(CINT, ANNOTATED, "background"))
+            _by_rules(CINT, "cint", "usual"), _by_rules(CINT, ANNOTATED, "background"))
 
 # ---- Figure 22: gets, alone and beside a writer --------------------------
 
@@ -71,9 +71,9 @@ READS = 8000
 RUNS = (Run("default"), Run(ADAPTIVE, "adaptive"), Run(CINT, "cint"))
 #: The labels of the drawing: us of a get and thousands a second, of cint, default and adaptive.
 LABELS = {("readrandom", 4): ((35, 33, 39), (94, 100, 85)),
-         ("readrandom", 8): ((64, 64, 72), (112, 119, 109)),
-         ("readwhilewriting", 4): ((158, 178, 230), (9, 8, 6)),
-         ("readwhilewriting", 8): ((124, 128, 149), (19, 20, 20))}
+          ("readrandom", 8): ((64, 64, 72), (112, 119, 109)),
+          ("readwhilewriting", 4): ((158, 178, 230), (9, 8, 6)),
+          ("readwhilewriting", 8): ((124, 128, 149), (19, 20, 20))}
 
 #: Each begins with the store as it was prepared, whose files RocksDB does not change in place.
 BEGIN = """
@@ -81,8 +81,8 @@ rm -rf $DATA/now
 cp -al $DATA/db $DATA/now
 """
 GET_OPTIONS = ("--use_existing_db=1 --db=$DATA/now --num=500000 --reads={reads} --value_size=400 "
-           "--threads={threads} --use_direct_reads=1 --disable_auto_compactions=1 "
-           "--cache_size=1048576")
+               "--threads={threads} --use_direct_reads=1 --disable_auto_compactions=1 "
+               "--cache_size=1048576")
 
 
 def command(load: str, threads: int) -> str:
@@ -183,8 +183,7 @@ FIG22 = Figure(
         for load in LOADS
         for title, name in (("latency of a get", "mean_us"), ("throughput", RATE))),
     columns=(Column("operations, k/s", RATE, 1e-3), Column("mean of a get, us", "mean_us"),
-             Column("p50 of a get, us", "p50_us"), Column("gets", "ios"),
-             MESSAGES, CPU),
+             Column("p50 of a get, us", "p50_us"), Column("gets", "ios"), MESSAGES, CPU),
     notes=(
         "RocksDB and db_bench are the distribution's. The store has 500000 keys with values of 400 "
         "bytes, 200 MB, and a block cache of 1 MiB; reads are direct, and each run begins with the "
@@ -205,10 +204,10 @@ FIG22 = Figure(
 PAPER_LOAD = {"default": (1.01, 0.96), "adaptive": (1.01, 0.95), ANNOTATED: (1.04, 0.85)}
 #: 200 MB in batches of 1000, with a sixteenth of RocksDB's usual memory before it flushes.
 LOAD_OPTIONS = ("--db=$DATA/load --num=200000 --key_size=16 --value_size=1024 --threads=1 "
-           "--write_buffer_size=4194304 --use_direct_io_for_flush_and_compaction=1 "
-           "--use_direct_reads=1")
+                "--write_buffer_size=4194304 --use_direct_io_for_flush_and_compaction=1 "
+                "--use_direct_reads=1")
 LOAD_COMMAND = ("rm -rf $DATA/load\n" + bench("fillbatch", LOAD_OPTIONS)
-           + told_of("fillbatch", "write"))
+                + told_of("fillbatch", "write"))
 WORK = programs.part("rocksdb", "load", "fillbatch, one thread", LOAD_COMMAND, 30)
 #: The paper's drive takes 128 KiB at a time.
 GROUP = Group((*BY_RULES, NO_HINTS), (WORK,), read=reading.told, device_opts="mdts=5")
@@ -248,9 +247,7 @@ TAB3 = Figure(
         for column, (title, name) in enumerate(
             (("writes", RATE), ("99th percentile of a batch", "p99_us")))),
     columns=(Column("writes, k/s", RATE, 1e-3), Column("mean of a batch, us", "mean_us"),
-             Column("p99 of a batch, us", "p99_us"),
-             IRQS,
-             MESSAGES, CPU),
+             Column("p99 of a batch, us", "p99_us"), IRQS, MESSAGES, CPU),
     notes=(
         "RocksDB is the distribution's, as in [cint-fig22](#cint-fig22). The paper changed its "
         "source; here [a file of rules](../preload.md) unmarks what its background threads do "
@@ -267,7 +264,7 @@ TAB3 = Figure(
 
 #: Of a get: thousands a second, mean time, 99th percentile; against cint's, as the table has them.
 PAPER_GETS = {"default": (1.00, 1.02, 1.00), "adaptive": (0.81, 1.44, 0.15),
-         ANNOTATED: (1.37, 0.68, 0.14)}
+              ANNOTATED: (1.37, 0.68, 0.14)}
 #: Of the tool's keys a second.
 PAPER_DUMP = 0.89
 #: How many bytes the tool's iterator reads ahead at most: none, and as it is by itself.
@@ -275,7 +272,7 @@ BLOCKS, AHEAD = "", "ahead/"
 READAHEAD = {BLOCKS: 0, AHEAD: 262144}
 GETS = 5000
 BESIDE_OPTIONS = (f"--use_existing_db=1 --db=$DATA/db --num=500000 --reads={GETS} --value_size=400 "
-           "--threads=1 --use_direct_reads=1 --cache_size=1048576")
+                  "--threads=1 --use_direct_reads=1 --cache_size=1048576")
 #: The tool takes its options from the database. It goes on for longer than the gets; what it has
 #: written by then is the file's size, of lines that are all as long as the second.
 DUMP_COMMAND = """\
@@ -299,7 +296,7 @@ echo "cint-metric dump.throughput $(((to - from) * 1000000000 / (end - begin) / 
 
 def dumping(prefix: str) -> Group:
     command = DUMP_COMMAND.format(readahead=READAHEAD[prefix], told=told_of("readrandom", "read"),
-                             gets=bench("readrandom", BESIDE_OPTIONS))
+                                  gets=bench("readrandom", BESIDE_OPTIONS))
     work = programs.part("rocksdb", "gets", "readrandom, one thread, beside a dump", command, 30)
     runs = BY_RULES if prefix else (*BY_RULES, NO_HINTS)
     return Group(runs, (work,), prefix=prefix, read=reading.told, device_opts="mdts=5")
@@ -381,8 +378,8 @@ TAB6 = Figure(
             (("gets", RATE), ("mean of a get", "mean_us"),
              ("99th percentile of a get", "p99_us")))),
     columns=(Column("gets, or keys of the dump, k/s", RATE, 1e-3),
-             Column("mean of a get, us", "mean_us"), Column("p99 of a get, us", "p99_us"),
-             MESSAGES, CPU),
+             Column("mean of a get, us", "mean_us"), Column("p99 of a get, us", "p99_us"), MESSAGES,
+             CPU),
     notes=(
         "Both are the distribution's; the tool is `ldb dump`. The paper changed the tool's source; "
         "here [a file of rules](../preload.md) unmarks its I/O (`apps/background.rules`). The "

@@ -82,11 +82,10 @@ FIG3 = Figure(
         Series(words, [(m, deep(m)("cpu_per_io_us", run)) for m in DRIVES])
         for words, run in (("with an interrupt each", "default"),
                            ("with one for sixteen", "merged")))),
-        Panel("share of an interrupt", "of an I/O's CPU time", (
-            Series("here", [(m, share_of_io(m)) for m in DRIVES]),
-            Series("paper, NVMe Optane", [("optane", 0.24)], paper=True)))),
-    columns=(*USUAL, CPU_PER_IO,
-             Column("in interrupts, us an I/O", "irq_us_per_io")),
+            Panel("share of an interrupt", "of an I/O's CPU time", (
+                Series("here", [(m, share_of_io(m)) for m in DRIVES]),
+                Series("paper, NVMe Optane", [("optane", 0.24)], paper=True)))),
+    columns=(*USUAL, CPU_PER_IO, Column("in interrupts, us an I/O", "irq_us_per_io")),
     notes=("What an interrupt costs is the difference between a guest with one for each I/O and "
            "one with one for sixteen, by instructions; the medium `sata` is an NVMe device here, "
            "as slow as the paper's SATA one.",

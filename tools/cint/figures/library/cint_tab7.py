@@ -113,10 +113,7 @@ FIGURE = Figure(
                  instead("4/cint", "4/cint, no hints")),
     ),
     panels=(panel("latency of a get", 0, "latency"), panel("the store's requests", 1, "rate")),
-    columns=(Column("requests, k/s", RATE, 1e-3), MEAN,
-             P50, P99,
-             MESSAGES, CPU,
-             BATCH, VERIFIED),
+    columns=(Column("requests, k/s", RATE, 1e-3), MEAN, P50, P99, MESSAGES, CPU, BATCH, VERIFIED),
     notes=(
         "RocksDB is [cint-fig22](#cint-fig22)'s, the store and the policies are "
         "[cint-fig23](#cint-fig23)'s. Each is measured while the other has more to do than it: "

@@ -83,8 +83,7 @@ DECOMPOSED = Figure(
             Series("here", [("sleep and wake-up", SLEEP), ("interrupt", INTERRUPT)]),
             Series("Aeolia", [("sleep and wake-up", 1.8), ("interrupt", 0.6)], paper=True))),
     ),
-    columns=(IOPS, MEAN, P99, Column("unseen, us", "head_us"), CPU,
-             IRQS),
+    columns=(IOPS, MEAN, P99, Column("unseen, us", "head_us"), CPU, IRQS),
     notes=(
         said("A thread that looks at its ring in user space, and one that sleeps, do this by "
              "libaio, since fio's io_uring enters the kernel to wait; libaio is {:.2f} us slower "

@@ -169,7 +169,7 @@ def panel(media: str, engine: str) -> Panel:
     """How a job that submits one by one fares, by its depth."""
     return Panel(f"{media}, {engine}, one by one", "against the better of default and adaptive",
                  tuple(Series(run.title, [(depth, of_best(media, run.title,
-                                                                 Cell(engine, depth)))
+                                                          Cell(engine, depth)))
                                           for depth in LONE]) for run in (HINTS, LITERAL)),
                  kind="lines", x="reads in flight", log_x=True)
 

@@ -195,7 +195,7 @@ SECTION_5_1_1 = Figure(
     "is wrong.",
     groups=tuple(
         on_arm(Group((way(POLL), Run("default", KERNEL)), [job(load) for load in loads],
-                          MEDIA, loads[0].prefix, runtime_s=seconds))
+                     MEDIA, loads[0].prefix, runtime_s=seconds))
         for loads, seconds in ((LARGE, LARGE_S), (SMALL, SMALL_S))),
     checks=(
         several("polled by a process against libaio", [
@@ -388,7 +388,7 @@ FIG4 = Figure(
           for load in LOADS),
     ),
     panels=tuple(panel(load, "CPU, %", {way: [cpu(load, way, at) for at in range(3)]
-                                             for way in WAYS}, CPU_TIMES[load]) for load in LOADS),
+                                        for way in WAYS}, CPU_TIMES[load]) for load in LOADS),
     columns=TIMED,
     notes=(ENGINE, MODES, ARM, TIME, ALL_OF_IT, CUT),
 )
@@ -410,7 +410,7 @@ FIG5 = Figure(
     "spdk-fig5", "spdk", "What an interrupt adds to a lone I/O", "section 5.1.4, Figure 5",
     "An interrupt adds about 2 us to an I/O that is alone, whatever its size and direction.",
     groups=(on_arm(Group((way(POLL), way(SINGLE)),
-                              [lone(load) for load in LOADS], MEDIA, runtime_s=0.02)),),
+                         [lone(load) for load in LOADS], MEDIA, runtime_s=0.02)),),
     checks=(
         *(near(f"{load.name}, polled", mean(POLL, load.name), LATENCIES[load][0], 0.15,
                instead(load.name, other.name), unit="us")

@@ -74,8 +74,7 @@ TAB1 = Figure(
         Series("inside a row", [(q, merged("vic, inside", q)) for q in INSIDE]),
         Series("paper", [(q, ratio(q)) for q in range(1, 150)], paper=True)),
         kind="lines", x="depth", log_x=True, log_y=True),),
-    columns=(IOPS, MEAN, IRQS_PER_IO,
-             MEAN_R),
+    columns=(IOPS, MEAN, IRQS_PER_IO, MEAN_R),
     notes=(
         f"Epochs of {arrays.EPOCH_S * 1000:g} ms in place of 200 ms. The medium has a jitter of "
         "100 us: reads that are reaped together would otherwise be submitted and finished "

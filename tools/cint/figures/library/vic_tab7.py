@@ -85,10 +85,10 @@ FIGURE = Figure(
              [(cell, numbers[column]) for cell, numbers in PAPER.items()])
         for column, (title, name) in enumerate(
             (("IOPS", "iops"), ("CPU time of an I/O", "cpu_per_io_us")))),
-        here("fixed: IOPS by the medium's latency", "vic against default",
-             [(us, gain(us)) for us in sorted((LATENCY_US, *OTHERS_US))], kind="lines", x="us")),
-    columns=(IOPS, MEAN, IRQS_PER_IO,
-             CPU_PER_IO, CPU),
+            here("fixed: IOPS by the medium's latency", "vic against default",
+                 [(us, gain(us)) for us in sorted((LATENCY_US, *OTHERS_US))], kind="lines",
+                 x="us")),
+    columns=(IOPS, MEAN, IRQS_PER_IO, CPU_PER_IO, CPU),
     notes=(
         "Both programs run on Windows only. The proxies are fio's: of GSBlaster, which keeps a "
         f"number of I/Os under way, {DEPTH} of 8 KiB with {READS_PERCENT} % reads; of SQLIOSim, "

@@ -96,8 +96,8 @@ def cost(id_: str, title: str, source: str, *, bs: str, media: str,
 def _panels(paper: Mapping[int, float], name: str, title: str) -> tuple[Panel, ...]:
     return (here(title, "ratio", [(str(q), to_off(name, q)) for q in DEPTHS],
                  [(str(q), paper[q]) for q in DEPTHS], x="depth"),
-        here("interrupts for an I/O", "R", [(str(q), of("irqs_per_io", q)) for q in DEPTHS],
-             [(str(q), ratio(q)) for q in DEPTHS], x="depth"))
+            here("interrupts for an I/O", "R", [(str(q), of("irqs_per_io", q)) for q in DEPTHS],
+                 [(str(q), ratio(q)) for q in DEPTHS], x="depth"))
 
 
 # ---- Table 2: throughput of 4 KiB ----------------------------------------
