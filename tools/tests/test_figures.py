@@ -619,24 +619,6 @@ def test_what_a_page_says_in_words_is_what_is_stored(
         pytest.fail(f"{name} has to say, by docs/figures/{figure}.json: {said}", pytrace=False)
 
 
-def test_a_longer_slice_is_said_of_what_was_measured_with_it() -> None:
-    """Of guests with several CPUs whose data are from before that of one CPU was theirs, too."""
-    several, = catalog.choose(["blk-fig3b"], None, False)
-    one, = catalog.choose(["cint-fig9"], None, False)
-    now: Any = {"slice_cpus": document.SLICE_CPUS}
-    none: Any = {}
-    assert document.has_longer_slice(several, none) and not document.has_longer_slice(several, now)
-    assert not document.has_longer_slice(one, none)
-    old: Any = {k: v for k, v in stored(several).items() if k != "slice_cpus"}
-    said = "had the scheduler's slice of one CPU"
-    assert said in " ".join(page.figure_page(several, old).split())
-    assert said not in " ".join(page.figure_page(several, old | now).split())
-    assert "Measured with a longer slice" in page.list_page([old], ())
-    assert document.entry(several, Data.from_dict(old["data"]), False, {}) \
-        == {k: v for k, v in (old | now | {"runs": {}}).items()
-            if k not in ("commit", "conditions")}
-
-
 @pytest.mark.parametrize("family", catalog.FAMILIES)
 def test_what_is_stored_of_a_paper_is_of_one_commit(family: str) -> None:
     assert len({stored(f)["commit"] for f in STORED if f.family == family}) <= 1
@@ -870,15 +852,13 @@ def test_how_many_claims_came_out_is_a_sentence() -> None:
 # ---- of which tree ----------------------------------------------------------
 
 @pytest.mark.parametrize(("kept", "now", "why"), [
-    (None, {"a": "1"}, "before keys of runs were kept"),
     ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}, ""),
     ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}, "1 of 2 guests would be others now: b"),
     ({"a": "1", "b": "2"}, {"a": "1"}, "1 of 1 guests would be others now: b"),
     ({}, {"a": "1", "c": "2"}, "2 of 2 guests would be others now: a and 1 more"),
 ])
-def test_what_is_stale_is_said(kept: dict[str, str] | None, now: dict[str, str],
-                               why: str) -> None:
-    entry: Any = {"commit": "cint 0123abc", **({} if kept is None else {"runs": kept})}
+def test_what_is_stale_is_said(kept: dict[str, str], now: dict[str, str], why: str) -> None:
+    entry: Any = {"commit": "cint 0123abc", "runs": kept}
     found = freshness.difference(entry, now)
     assert found.endswith(why) and bool(found) == bool(why)
     assert not why or "cint 0123abc" in found
@@ -1249,10 +1229,9 @@ def test_pages_and_drawings_are_made_from_what_is_stored(figure: Figure, tmp_pat
         assert width and float(width[1]) <= 620
 
 
-def test_figures_are_listed_by_number() -> None:
-    names = ["cint-fig10", "cint-fig3", "cint-tab2", "cint-fig9"]
-    assert sorted(names, key=page._in_order) == [
-        "cint-fig3", "cint-fig9", "cint-fig10", "cint-tab2"]
+def test_figures_are_in_the_order_of_their_numbers() -> None:
+    names = [figure.id for figure in FIGURES]
+    assert names.index("cint-fig3") < names.index("cint-fig9") < names.index("cint-fig10")
 
 
 def test_events_at_one_moment_are_drawn_above_each_other() -> None:

@@ -21,8 +21,7 @@ LIST = paths.ROOT / "docs/figures.md"
 
 Entry = records.Entry
 
-#: Of how many CPUs the scheduler's slice in a guest is, however many it has. What was measured
-#: before says nothing of it: there it was of all of the guest's.
+#: Of how many CPUs the scheduler's slice in a guest is, however many it has.
 SLICE_CPUS = 1
 
 
@@ -52,11 +51,6 @@ def _entry(figure: Figure, data: Data, verdict: str, found: list[records.Check],
             "source": figure.source, "slice_cpus": SLICE_CPUS, "verdict": verdict,
             "seeds": data.seeds, "runs": dict(runs), "checks": found, "problem": "",
             "data": data.as_dict()}
-
-
-def has_longer_slice(figure: Figure, entry: Entry) -> bool:
-    """Whether its guests had a longer slice of the scheduler than they would have now."""
-    return "slice_cpus" not in entry and any(group.vcpus > 1 for group in figure.groups)
 
 
 def conditions(figure: Figure, of_all: str) -> str:

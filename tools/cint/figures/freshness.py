@@ -38,9 +38,7 @@ def _key(wanted: runner.Wanted) -> str:
 
 def difference(entry: records.Entry, now: Mapping[str, str]) -> str:
     """Why a figure's stored results are not of these runs; empty if they are."""
-    stored = entry.get("runs")
-    if stored is None:
-        return f"measured at {entry['commit']}, before keys of runs were kept"
+    stored = entry["runs"]
     others = sorted(name for name in {*now, *stored} if now.get(name) != stored.get(name))
     if not others:
         return ""

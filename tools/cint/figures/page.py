@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from cint.figures import catalog, checks, claims, document, records
+from cint.figures import catalog, checks, claims, records
 from cint.figures.columns import Column
 from cint.figures.model import Figure, NotDone
 from cint.figures.values import Data, in_words
@@ -63,12 +62,6 @@ def numbers_title(entry: Entry) -> str:
 def _cell(column: Column, points: Sequence[Mapping[str, float]]) -> str:
     known = [p[column.name] * column.factor for p in points if column.name in p]
     return table.number(statistics.median(known)) if known else ""
-
-
-_LONGER_SLICE = (
-    "Measured before the guests of figures had the scheduler's slice of one CPU, as those of "
-    "`./cint compare` have ([scaling.md](../scaling.md)): in these it is 1 + log2 of the CPUs "
-    "times as long. `./cint figure` measures with that of one CPU, and may give other numbers.")
 
 
 # ---- one figure -----------------------------------------------------------
@@ -172,8 +165,6 @@ def figure_page(figure: Figure, entry: Entry) -> str:
         *_claims(figure, entry), f"![{figure.title}]({figure.id}.svg)", "## Checks",
         _table(["check", "paper", "here", "seeds", "wanted", "verdict"],
                [*map(_check_row, records.shown(entry["checks"]))], "checks")]
-    if document.has_longer_slice(figure, entry):
-        parts.append(_wrap(_LONGER_SLICE))
     reasons = _reasons(entry)
     if reasons:
         parts += ["Where it differs from the paper, and why:", "\n".join(reasons)]
@@ -233,8 +224,7 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
     parts += ["## How they are judged", _wrap(_HOW), _wrap(
         f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
         f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
-        "writes this page, and a test compares it with what is stored beside it."),
-        *_longer_slices(entries)]
+        "writes this page, and a test compares it with what is stored beside it.")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -253,15 +243,6 @@ def _of_claims(entries: Sequence[Entry]) -> str:
 
 def _open(count: int) -> str:
     return f"; of {count} a percentile does not decide" if count else ""
-
-
-def _longer_slices(entries: Sequence[Entry]) -> list[str]:
-    """Which figures were measured with a longer slice of the scheduler than they would be now."""
-    known = {entry["id"]: entry for entry in entries}
-    found = [f"[{f.id}](#{f.id})" for f in catalog.figures()
-             if f.id in known and document.has_longer_slice(f, known[f.id])]
-    return [_wrap(f"Measured with a longer slice of the scheduler than `./cint figure` gives to "
-                  f"guests of several CPUs now: {', '.join(found)}.")] if found else []
 
 
 _NUMBERS = (
@@ -290,18 +271,13 @@ _WHERE = (
     "table, below `build/docs/figures/`; the site has them, too.")
 
 
-def _in_order(name: str) -> tuple[str | int, ...]:
-    """By number: cint-fig3 comes before cint-fig10."""
-    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name))
-
-
 def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
     lines = ["| figure | what | the paper's claims, and what became of them | checks |",
              "|---|---|---|---|"]
     known = {entry["id"]: entry for entry in entries}
-    mine = sorted((f for f in catalog.figures() if f.family == family),
-                  key=lambda f: _in_order(f.id))
-    for figure in mine:
+    for figure in catalog.figures():
+        if figure.family != family:
+            continue
         entry = known.get(figure.id)
         if entry is None:
             lines.append(f"| {figure.id} | {figure.title} | not measured at this commit | |")
@@ -310,7 +286,7 @@ def _family(family: str, entries: Sequence[Entry], missing: Sequence[NotDone]) -
                          f"| {figure.title} | {_became(figure, entry)} "
                          f"| {counted(entry['checks'])} |")
     lines += [f"| {n.id} | {n.title} | not done: {n.reason} | |"
-              for n in sorted(missing, key=lambda n: _in_order(n.id)) if n.family == family]
+              for n in missing if n.family == family]
     return "\n".join(lines)
 
 

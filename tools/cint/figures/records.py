@@ -72,12 +72,11 @@ class Entry(TypedDict):
     set: str
     title: str
     source: str
-    #: Not in what was measured before the slice was that of one CPU.
-    slice_cpus: NotRequired[int]
+    slice_cpus: int
     verdict: str
     seeds: int
-    #: The keys of its runs by name; not in what was measured before they were kept.
-    runs: NotRequired[Mapping[str, str]]
+    #: The keys of its runs by name.
+    runs: Mapping[str, str]
     checks: list[Check]
     problem: str
     data: Measured

@@ -257,11 +257,6 @@ class Holding(Expr):
         return replace(self, parts=tuple(part.of_run(old, new) for part in self.parts))
 
 
-def constant(number: float) -> Expr:
-    """The same number in every view."""
-    return Constant(number)
-
-
 def value(name: str, run: str, cell: str) -> Expr:
     """A measured value."""
     return Value(name, run, cell)

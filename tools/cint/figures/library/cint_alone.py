@@ -8,7 +8,7 @@ from cint.figures.columns import BARRIER, IOPS, MEAN, P99, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.polled import CLASSIC, IRQ
-from cint.figures.values import Cell, Expr, constant, said, value
+from cint.figures.values import Cell, Expr, said, value
 from cint.measure import workloads
 from cint.measure.calibration import PAPER_IO_NS as IO_NS
 from cint.measure.calibration import PAPER_IRQ_NS as IRQ_NS
@@ -254,7 +254,7 @@ def rule(media: str) -> Deviation:
         f"{IRQ_NS:.0f} ns for an interrupt, with which this is measured, ({IO_NS:.0f} + "
         f"{IRQ_NS:.0f}) / ({IO_NS:.0f} + {IRQ_NS:.0f} / 16) is {AT_MOST:.2f}; and "
         "{:.0%} of default's interrupts find the guest still at work on the one before, and cost "
-        "less", constant(1) - handled))
+        "less", 1 - handled))
 
 
 def policies(media: str) -> tuple[Run, ...]:

@@ -6,7 +6,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, near, sever
 from cint.figures.columns import BARRIER, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap
 from cint.figures.model import CPU_SCALE, NO_HINTS, Figure, Group, Panel, Run, Series, here, runs
-from cint.figures.values import Cell, Expr, against, constant, least, least_step, said, value
+from cint.figures.values import Cell, Expr, against, least, least_step, said, value
 from cint.guest import agent
 from cint.measure import published, workloads
 from cint.measure.calibration import PAPER_IO_NS as IO_NS
@@ -77,7 +77,7 @@ FIG10 = Figure(
                      "is idle for {:.0f} % of the time; cint uses all of it, and its {:.0f} "
                      "thousand sync reads a second, for which the papers' machine needs "
                      f"{COSTS.waited / 1000:.1f} us each, cost less here (cint-fig21, 'as dear')",
-                     constant(100) - MIXED("cpu_percent", "adaptive"),
+                     100 - MIXED("cpu_percent", "adaptive"),
                      SYNC("iops", "cint") / 1000))),
         at_most("sync latency, cint+ooo against cint that also fires after 6 us",
                 MIXED.ratio("mean_us", "cint+ooo", "cint 6 us"), 1,
@@ -219,7 +219,7 @@ FIG21 = Figure(
              "above it charges an interrupt to the thread that it interrupts (tsc=noirqtime), as "
              "kernels do unless told otherwise: then the two add up to the CPU. In those of "
              "'apart', which are Figure 10's, it keeps the time of interrupts apart, and {:.0f} % "
-             "of the CPU under default is no thread's.", constant(100) - both(f"{APART}default")),
+             "of the CPU under default is no thread's.", 100 - both(f"{APART}default")),
         "'cint' is the paper's, with Urgent alone; 'cint 6 us' also fires after 6 us without a "
         "completion.",
         said(f"In the rows '{DEAR.removesuffix('/')}' the sync thread spends {DEAR_US} us of the "

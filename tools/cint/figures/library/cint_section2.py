@@ -7,7 +7,7 @@ from cint.figures.columns import CPU_PER_IO, USUAL, Column
 from cint.figures.controls import instead, swap
 from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS
-from cint.figures.values import Cell, Expr, constant, least, most, said, value
+from cint.figures.values import Cell, Expr, least, most, said, value
 
 # ---- Figure 3: what an interrupt costs, and its share of an I/O ----------
 
@@ -45,8 +45,8 @@ SENT = [handler(media, "device_irqs") for media in DRIVES]
 IDLE = said("at SATA's rate the CPU is idle for {:.0f} % of the time, with the other media for "
             "{:.1f} %: to leave the idle loop and to go back is part of what an interrupt "
             "costs there",
-            constant(100) - deep("sata")("cpu_percent", "default"),
-            constant(100) - least([deep(m)("cpu_percent", "default") for m in DRIVES[1:]]))
+            100 - deep("sata")("cpu_percent", "default"),
+            100 - least([deep(m)("cpu_percent", "default") for m in DRIVES[1:]]))
 
 
 def share_of_io(media: str) -> Expr:
@@ -209,7 +209,7 @@ FIG5 = Figure(
                  paper=2.7, deviation=Deviation(1.7, 2.15, said(
                      "two threads that sleep for half of their time leave {:.0f} % of the CPU "
                      "idle here, and interrupts take {:.0f} %",
-                     constant(100) - of(SIZES)("cpu_percent", BY_SIZE),
+                     100 - of(SIZES)("cpu_percent", BY_SIZE),
                      of(SIZES)("cpu_percent", IRQ)))),
         at_most("one thread: latency, ours against polled",
                 of(ONE).ratio("mean_us", OURS, CLASSIC), 1.10,

@@ -8,7 +8,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, near, withi
 from cint.figures.columns import USUAL, Column
 from cint.figures.controls import Control, instead, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
-from cint.figures.values import Cell, Data, Expr, View, constant, least, said, value
+from cint.figures.values import Cell, Data, Expr, View, least, said, value
 
 # ---- Figure 8: adaptive against NVMe's own coalescing --------------------
 
@@ -209,7 +209,7 @@ def of(name: str, media: str, thr: int, job: str) -> Expr:
 def told(media: str, thr: int, job: str) -> Expr:
     """I/Os for an interrupt, without those that the guest found before one told of them."""
     return of("ios_per_irq", media, thr, job) * (
-        constant(1) - of("untold_per_io", media, thr, job))
+        1 - of("untold_per_io", media, thr, job))
 
 
 def group(media: str) -> Group:

@@ -6,7 +6,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, near, sever
 from cint.figures.controls import instead, swap
 from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, SHARED, each, of, ratio
-from cint.figures.values import Expr, constant, least_step, said
+from cint.figures.values import Expr, least_step, said
 
 # ---- classic polling against interrupts ----------------------------------
 
@@ -160,7 +160,7 @@ def cpu_of_irq(count: str, words: str, known: Deviation | None = None) -> Check:
 AWAKE = Deviation(0.78, 0.86, said(
     "half of a read is some {:.1f} us, and the CPU is idle for {:.1f} of them: to fall asleep and "
     "to wake up takes the rest", of("mean_us", HALF) / 2,
-    (constant(100) - of("cpu_percent", HALF)) / 100 * 1e6 / of("iops", HALF)))
+    (100 - of("cpu_percent", HALF)) / 100 * 1e6 / of("iops", HALF)))
 DEAR = Deviation(1.2, 1.44, said(
     "interrupts take {:.0f} % of all of the CPU here, 32 % in the slides",
     of("cpu_percent", IRQ)))

@@ -14,7 +14,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, near, sever
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, MERGED, P99, P999, Column
 from cint.figures.controls import Control, instead, swap, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series
-from cint.figures.values import Expr, constant, least, most, said, value
+from cint.figures.values import Expr, least, most, said, value
 from cint.measure.workloads import Workload, common
 
 #: The paper's values of one load: by way, at its depths.
@@ -404,7 +404,7 @@ def mean(way: str, cell: str) -> Expr:
 
 
 ADDED = [mean(SINGLE, load.name) - mean(POLL, load.name) for load in LOADS]
-MEAN_ADDED = (ADDED[0] + ADDED[1] + ADDED[2] + ADDED[3]) * constant(0.25)
+MEAN_ADDED = (ADDED[0] + ADDED[1] + ADDED[2] + ADDED[3]) * 0.25
 
 FIG5 = Figure(
     "spdk-fig5", "spdk", "What an interrupt adds to a lone I/O", "section 5.1.4, Figure 5",

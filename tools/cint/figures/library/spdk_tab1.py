@@ -7,7 +7,7 @@ from cint.figures.columns import AUDITED, BATCH, MEAN, P99, VERIFIED, Column
 from cint.figures.controls import instead, wrong
 from cint.figures.library.cint_kvell import RATE
 from cint.figures.model import Figure, Group, Panel, Run, Series
-from cint.figures.values import Cell, Expr, constant, least, most
+from cint.figures.values import Cell, Expr, least, most
 from cint.measure import workloads
 
 POLL, INTERRUPT, COALESCED, KERNEL = "polled", "interrupt", "coalesced", "kernel"
@@ -83,7 +83,7 @@ def of(load: str) -> Cell:
 
 def lost(load: str) -> Expr:
     """Of polled's operations a second."""
-    return constant(1) - of(load).ratio(RATE, COALESCED)
+    return 1 - of(load).ratio(RATE, COALESCED)
 
 
 def paper(column: int, load: str) -> float:

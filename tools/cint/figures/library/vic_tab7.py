@@ -8,7 +8,7 @@ from cint.figures.checks import Check, at_least, at_most
 from cint.figures.columns import CPU, CPU_PER_IO, IOPS, IRQS_PER_IO, MEAN
 from cint.figures.controls import instead, swap
 from cint.figures.model import CPU_SCALE, Figure, Group, Run, here
-from cint.figures.values import Expr, against, constant, said, value
+from cint.figures.values import Expr, against, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload
 
@@ -104,7 +104,7 @@ FIGURE = Figure(
              "time is the limit, and a loss where the medium is, are. The proxy of SQLIOSim "
              "leaves the CPU without work for {:.0f} % of the time.",
              *(gain(us) for us in sorted((LATENCY_US, *OTHERS_US))),
-             constant(100) - value("cpu_percent", "default", SQLIOSIM)),
+             100 - value("cpu_percent", "default", SQLIOSIM)),
         "The paper's CPU cost has the hypervisor's work for an interrupt in it, this the guest's "
         "alone.",
     ),
