@@ -753,7 +753,7 @@ def test_what_a_paper_says_is_of_one_claim(figure: Figure) -> None:
     """No check with the paper's value is left out of its claims or counts for two of them."""
     found = declared(figure)
     said = {c["name"] for c in found if claims.of_paper(c)}
-    chosen = [c["name"] for claim in claims.CLAIMS.get(figure.id, ())
+    chosen = [c["name"] for claim in claims.of_figure(figure.id)
               for c in claims.of_claim(claim, found)]
     if figure.family in PAPERS:
         assert sorted(chosen) == sorted(said)
@@ -763,7 +763,7 @@ def test_what_a_paper_says_is_of_one_claim(figure: Figure) -> None:
 
 @of_each([f for f in FIGURES if f.id in claims.CLAIMS])
 def test_every_form_of_a_claim_names_a_check(figure: Figure) -> None:
-    for claim in claims.CLAIMS[figure.id]:
+    for claim in claims.of_figure(figure.id):
         for form in claim.checks:
             assert claims.of_claim(claims.Claim("", (form,)), declared(figure)), form
 

@@ -34,10 +34,14 @@ def svg(figure: Figure, data: Data) -> str:
     plt.rcParams.update({"svg.hashsalt": figure.id, "svg.fonttype": "none", "font.size": 10})
     timelines = [p for p in figure.panels if p.kind == "timeline"]
     drawing = _timelines(plt, timelines, data) if timelines else _grid(plt, figure, data)
+    return as_text(drawing, bbox_inches="tight")
+
+
+def as_text(drawing: Any, **how: Any) -> str:
+    """A drawing as SVG, without what is not of it."""
     buffer = io.StringIO()
-    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None},
-                    bbox_inches="tight")
-    plt.close(drawing)
+    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, **how)
+    plots.pyplot().close(drawing)
     text = buffer.getvalue()
     return "\n".join(line.rstrip() for line in text[text.index("<svg"):].splitlines()) + "\n"
 

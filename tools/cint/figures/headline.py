@@ -8,14 +8,13 @@ job that waits over interrupts for each I/O. That of `auto`, whose guest says no
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cint import paths
-from cint.figures import document
+from cint.figures import document, draw
 from cint.figures.library import auto_loads, cost
 from cint.figures.values import Data
 from cint.results import axes, colours, plots
@@ -164,9 +163,4 @@ def svg() -> str:
                      for entry in map(document.stored, (cost.TIMERS.id, auto_loads.GRID.id)))
     if data is None:
         return ""
-    drawing, _ = drawn(lines_of(data, guessed))
-    buffer = io.StringIO()
-    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    plots.pyplot().close(drawing)
-    text = buffer.getvalue()
-    return "\n".join(line.rstrip() for line in text[text.index("<svg"):].splitlines()) + "\n"
+    return draw.as_text(drawn(lines_of(data, guessed))[0])

@@ -25,9 +25,9 @@ told, whose names say the unit, too: mean_us, throughput_per_s, cpu_percent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from cint.device import scale
 from cint.errors import CintError
@@ -68,6 +68,15 @@ class Boot:
         """What the agent said of a job."""
         return self.outcome.results[boots.job_name(workload, seed)]
 
+    def sample(self, workload: Workload, seed: int) -> sampling.Sample:
+        """What a fio job measured."""
+        return sampling.sample(self.name, workload.name, seed, self.message(workload, seed),
+                               self.settings.vcpus)
+
+    def jobs(self) -> Iterator[tuple[Workload, int]]:
+        """Each workload with each seed."""
+        return product(self.settings.workloads, self.seeds)
+
 
 Reader = Callable[[Boot, Data], None]
 
@@ -75,15 +84,23 @@ Reader = Callable[[Boot, Data], None]
 def points(boot: Boot, data: Data) -> None:
     """The points of all jobs of a guest."""
     cells = data.cells.setdefault(boot.name, {})
+    for workload, seed in boot.jobs():
+        one = boot.sample(workload, seed)
+        if boot.settings.arms[0].engine.sleeps:
+            check_woken(one)
+        found = _points(one, workload, boot.settings.k, boot.message(workload, seed))
+        for cell, point in found.items():
+            cells.setdefault(cell, []).append(point)
+
+
+def extended(boot: Boot, data: Data) -> Iterator[tuple[Workload, int, Point]]:
+    """The points of all jobs of a guest; of each job the workload, the seed and its point, to which
+    there is something to add.
+    """
+    points(boot, data)
     for workload in boot.settings.workloads:
-        for seed in boot.seeds:
-            message = boot.message(workload, seed)
-            one = sampling.sample(boot.name, workload.name, seed, message,
-                                  boot.settings.vcpus)
-            if boot.settings.arms[0].engine.sleeps:
-                check_woken(one)
-            for cell, point in _points(one, workload, boot.settings.k, message).items():
-                cells.setdefault(cell, []).append(point)
+        for seed, point in zip(boot.seeds, data.cells[boot.name][workload.name], strict=True):
+            yield workload, seed, point
 
 
 def told(boot: Boot, data: Data) -> None:
@@ -93,14 +110,13 @@ def told(boot: Boot, data: Data) -> None:
     the program b is mean_us of the cell b.read.
     """
     cells = data.cells.setdefault(boot.name, {})
-    for workload in boot.settings.workloads:
+    for workload, seed in boot.jobs():
         if workload.app is None:
             raise CintError(f"{boot.name}: {workload.name} is no program that tells numbers")
-        for seed in boot.seeds:
-            one = sampling.app_sample(boot.name, workload.app, seed, boot.message(workload, seed),
-                                      boot.settings.vcpus)
-            for cell, point in _told(one, workload.name, boot.settings.k).items():
-                cells.setdefault(cell, []).append(point)
+        one = sampling.app_sample(boot.name, workload.app, seed, boot.message(workload, seed),
+                                  boot.settings.vcpus)
+        for cell, point in _told(one, workload.name, boot.settings.k).items():
+            cells.setdefault(cell, []).append(point)
 
 
 def _told(one: sampling.Sample, name: str, k: float) -> dict[str, Point]:
@@ -152,10 +168,8 @@ def exceedance(boot: Boot, data: Data) -> None:
     points(boot, data)
     curves = data.curves.setdefault(boot.name, {})
     for workload in boot.settings.workloads:
-        bins = fiojson.merge_bins(
-            job.bins for seed in boot.seeds for job in sampling.sample(
-                boot.name, workload.name, seed, boot.message(workload, seed),
-                boot.settings.vcpus).jobs.values())
+        bins = fiojson.merge_bins(job.bins for seed in boot.seeds
+                                  for job in boot.sample(workload, seed).jobs.values())
         left, curve = sum(bins.values()), []
         for ns in sorted(bins):
             curve.append([shortened(scale.report_time(ns, boot.settings.k) / 1000),
@@ -179,12 +193,9 @@ def threads(boot: Boot, data: Data) -> None:
 
 def handlers(boot: Boot, data: Data) -> None:
     """The points, and what the kernel accounts to interrupts, for each I/O."""
-    points(boot, data)
-    for workload in boot.settings.workloads:
-        for number, seed in enumerate(boot.seeds):
-            point = data.cells[boot.name][workload.name][number]
-            point["irq_us_per_io"] = 1e6 / point["iops"] * interrupt_share(
-                str(boot.message(workload, seed).get("stdout") or ""))
+    for workload, seed, point in extended(boot, data):
+        point["irq_us_per_io"] = 1e6 / point["iops"] * interrupt_share(
+            str(boot.message(workload, seed).get("stdout") or ""))
 
 
 def interrupt_share(text: str) -> float:
@@ -204,13 +215,11 @@ def _with_threads(boot: Boot, data: Data,
                   more: Callable[[fiojson.JobStats, float], Point]) -> None:
     points(boot, data)
     cells = data.cells[boot.name]
-    for workload in boot.settings.workloads:
-        for number, seed in enumerate(boot.seeds):
-            one = sampling.sample(boot.name, workload.name, seed, boot.message(workload, seed),
-                                  boot.settings.vcpus)
-            for job, stats in one.jobs.items():
-                cell = f"{workload.name}.{job}" if len(one.jobs) > 1 else workload.name
-                cells[cell][number] |= more(stats, boot.settings.k)
+    for workload, seed in boot.jobs():
+        one = boot.sample(workload, seed)
+        for job, stats in one.jobs.items():
+            cell = f"{workload.name}.{job}" if len(one.jobs) > 1 else workload.name
+            cells[cell][boot.seeds.index(seed)] |= more(stats, boot.settings.k)
 
 
 def _turns(job: fiojson.JobStats, k: float) -> Point:

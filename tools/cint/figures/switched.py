@@ -10,8 +10,9 @@ spending 315 ns for each KiB of a completion, as the paper's cores did at 26 Gb/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from cint.figures.checks import Deviation
 from cint.figures.columns import CPU, IOPS, MEAN, P50, P99, P999, THREAD
@@ -40,8 +41,7 @@ FULL_S = {"": 0.06, PAID: 0.2}
 #: Physically contiguous buffers: where they are decides how much work a request of T is.
 HUGE = "iomem=mmaphuge\n"
 HUGE_PAGES = "hugepages=8"
-COLUMNS = (IOPS, MEAN, P50, P99, P999, CPU,
-           THREAD)
+COLUMNS = (IOPS, MEAN, P50, P99, P999, CPU, THREAD)
 NETWORK = ("The paper's storage is behind a network of 100 Gb/s, and its factors are those of "
            "receiving from it; they are not promised here.")
 JOBS = (f"The medium has no limit of its bytes, so that the CPU is what there is too little of, as "
@@ -140,26 +140,27 @@ def another(cell: str, other: str) -> Control:
                     for job in ("latency", "throughput")}, text=f"{other} in place of {cell}")
 
 
-def bars(modes: Sequence[str], cells: Sequence[str],
-         kinds: Sequence[str] = ("p99_us", "iops")) -> tuple[Panel, ...]:
-    """For both kinds of runs: p99 of L (or p99.9), T's requests, by workload and mode."""
-    return tuple(Panel(f"{title}: {_WHAT[kind][0]}", _WHAT[kind][1], tuple(
-        Series(mode, [(cell, _read(kind)(cell)(kind, prefix + mode)) for cell in cells])
-        for mode in modes)) for prefix, title in TITLES.items() for kind in kinds)
+#: What is drawn: its title and unit, and whose it is.
+_WHAT = {"p99_us": ("p99 of L", "us", of_l), "p999_us": ("p99.9 of L", "us", of_l),
+         "iops": ("T's requests of 64 KiB", "per s", of_t)}
+
+
+def over(modes: Sequence[str], cells: Mapping[Any, str], names: Sequence[str],
+         **more: Any) -> tuple[Panel, ...]:
+    """For both kinds of runs: these values of L and T by mode, over what has these workloads."""
+    return tuple(Panel(f"{title}: {what}", unit, tuple(
+        Series(mode, [(at, of(cell, prefix)(name, mode)) for at, cell in cells.items()])
+        for mode in modes), **more)
+        for prefix, title in TITLES.items()
+        for name, (what, unit, of) in ((name, _WHAT[name]) for name in names))
+
+
+def bars(modes: Sequence[str], cells: Sequence[str]) -> tuple[Panel, ...]:
+    """p99 of L and T's requests, by workload and mode."""
+    return over(modes, {cell: cell for cell in cells}, ("p99_us", "iops"))
 
 
 def lines(modes: Sequence[str], cells: Mapping[int, str], x: str,
-          kinds: Sequence[str] = ("p99_us", "iops"), log_x: bool = False) -> tuple[Panel, ...]:
+          names: Sequence[str] = ("p99_us", "iops"), log_x: bool = False) -> tuple[Panel, ...]:
     """The same over a number: the workload for each of its values."""
-    return tuple(Panel(f"{title}: {_WHAT[kind][0]}", _WHAT[kind][1], tuple(
-        Series(mode, [(at, _read(kind)(cell)(kind, prefix + mode)) for at, cell in cells.items()])
-        for mode in modes), kind="lines", x=x, log_x=log_x)
-        for prefix, title in TITLES.items() for kind in kinds)
-
-
-_WHAT = {"p99_us": ("p99 of L", "us"), "p999_us": ("p99.9 of L", "us"),
-         "iops": ("T's requests of 64 KiB", "per s")}
-
-
-def _read(kind: str) -> Callable[[str], Cell]:
-    return of_t if kind == "iops" else of_l
+    return over(modes, cells, names, kind="lines", x=x, log_x=log_x)

@@ -13,7 +13,7 @@ from typing import Any
 
 from cint.device import logpage, scale
 from cint.errors import CintError
-from cint.figures.reading import Boot, points
+from cint.figures.reading import Boot, extended
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent
 from cint.timeline.events import PREFIX, fields
@@ -67,16 +67,13 @@ def span(message: agent.Message) -> tuple[int, int]:
 
 def gaps(boot: Boot, data: Data) -> None:
     """Points as ever, with the quantiles of the gaps; their distribution as a curve."""
-    points(boot, data)
     curves = data.curves.setdefault(boot.name, {})
-    for workload in boot.settings.workloads:
-        for number, seed in enumerate(boot.seeds):
-            first_last = span(boot.message(workload, seed))
-            found = gaps_us(due_times(boot.log, *first_last), boot.settings.k)
-            point: Point = {f"gap_p{p}_us": quantile(found, p / 100) for p in (10, 50, 90, 95, 99)}
-            data.cells[boot.name][workload.name][number] |= point
-            curves.setdefault(workload.name, [[shortened(quantile(found, p / 100)), p]
-                                              for p in _CURVE])
+    for workload, seed, point in extended(boot, data):
+        times = due_times(boot.log, *span(boot.message(workload, seed)))
+        found = gaps_us(times, boot.settings.k)
+        point |= {f"gap_p{p}_us": quantile(found, p / 100) for p in (10, 50, 90, 95, 99)}
+        curves.setdefault(workload.name, [[shortened(quantile(found, p / 100)), p]
+                                          for p in _CURVE])
 
 
 # ---- over time ----
@@ -130,19 +127,18 @@ def learning(boot: Boot, data: Data) -> None:
     ``steady_irqs_per_io``, of the first phase's second half; over time as a curve.
     """
     cells = data.cells.setdefault(boot.name, {})
-    for workload in boot.settings.workloads:
-        for number, seed in enumerate(boot.seeds):
-            found = events(boot.log, *span(boot.message(workload, seed)), boot.settings.k)
-            counts = windows(found, WINDOW_US)
-            parts = phases(counts)
-            cells.setdefault(workload.name, []).append({
-                "learned_ms": max(map(settled_after, parts)) * WINDOW_US / 1000,
-                "first_irqs_per_io": _per_completion(parts[0][:1]),
-                "steady_irqs_per_io": _per_completion(parts[0][len(parts[0]) // 2:])})
-            if number == 0:
-                data.curves.setdefault(boot.name, {})[workload.name] = [
-                    [shortened(n * WINDOW_US / 1000), shortened(_per_completion([one]))]
-                    for n, one in enumerate(counts) if one[1]]
+    curves = data.curves.setdefault(boot.name, {})
+    for workload, seed in boot.jobs():
+        found = events(boot.log, *span(boot.message(workload, seed)), boot.settings.k)
+        counts = windows(found, WINDOW_US)
+        parts = phases(counts)
+        cells.setdefault(workload.name, []).append({
+            "learned_ms": max(map(settled_after, parts)) * WINDOW_US / 1000,
+            "first_irqs_per_io": _per_completion(parts[0][:1]),
+            "steady_irqs_per_io": _per_completion(parts[0][len(parts[0]) // 2:])})
+        curves.setdefault(workload.name, [
+            [shortened(n * WINDOW_US / 1000), shortened(_per_completion([one]))]
+            for n, one in enumerate(counts) if one[1]])
 
 
 # ---- timelines ------------------------------------------------------------
@@ -174,12 +170,10 @@ def timeline(boot: Boot, data: Data) -> None:
     submission), ``irq_last_us``, ``irq_N_covers``, ``CLASS_covers_most``, ``done_N_us`` (the
     Nth completion), ``dones``, ``dones.U`` and ``dones.B`` (of those, by hint).
     """
-    workload = boot.settings.workloads[0]
-    for seed in boot.seeds:
-        first_last = span(boot.message(workload, seed))
-        found = events(boot.log, *first_last, boot.settings.k)
+    cells = data.cells.setdefault(boot.name, {})
+    for workload, seed in boot.jobs():
+        found = events(boot.log, *span(boot.message(workload, seed)), boot.settings.k)
         data.timelines.setdefault(boot.name, found)
-        cells = data.cells.setdefault(boot.name, {})
         cells.setdefault(workload.name, []).append(numbers(found))
 
 

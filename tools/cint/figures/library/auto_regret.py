@@ -19,8 +19,8 @@ from cint.figures.controls import instead, wrong
 from cint.figures.library import auto_loads as guessed
 from cint.figures.library.auto_loads import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series
-from cint.figures.reading import Boot, Reader, points
-from cint.figures.values import Data, Expr, Point, against, value
+from cint.figures.reading import Boot, Reader, extended
+from cint.figures.values import Data, Expr, against, value
 from cint.timeline.events import fields
 
 #: Of the trace events, those that a record needs.
@@ -60,18 +60,13 @@ def reader(price_ns: int, *policies: str) -> Reader:
     hints, which say who waits.
     """
     def read(boot: Boot, data: Data) -> None:
-        points(boot, data)
-        for workload in boot.settings.workloads:
-            for number, seed in enumerate(boot.seeds):
-                span = traces.span(boot.message(workload, seed))
-                with tempfile.NamedTemporaryFile("w", suffix=".log") as record:
-                    record.writelines(_of_job(boot.log, *span))
-                    record.flush()
-                    found = _replay(Path(record.name), price_ns, policies)
-                point: Point = {f"regret.{policy}.{weight}": regret
-                                for weight, regrets in found.items()
-                                for policy, regret in zip(policies, regrets, strict=True)}
-                data.cells[boot.name][workload.name][number] |= point
+        for workload, seed, point in extended(boot, data):
+            with tempfile.NamedTemporaryFile("w", suffix=".log") as record:
+                record.writelines(_of_job(boot.log, *traces.span(boot.message(workload, seed))))
+                record.flush()
+                found = _replay(Path(record.name), price_ns, policies)
+            point |= {f"regret.{policy}.{weight}": regret for weight, regrets in found.items()
+                      for policy, regret in zip(policies, regrets, strict=True)}
     return read
 
 

@@ -9,7 +9,7 @@ share is the CPU.
 from collections.abc import Mapping, Sequence
 
 from cint.device import scale
-from cint.figures import controls
+from cint.figures import columns, controls
 from cint.figures.checks import Deviation, at_least, at_most
 from cint.figures.columns import IOPS, MEAN, P99, P999, THREAD, Column
 from cint.figures.controls import Control, swap
@@ -29,8 +29,7 @@ _APART = "exec_prerun=taskset -p 2 $PPID\n"
 ALONE, T_ALONE = "alone", "T alone"
 #: The niceness of L that the paper calls SPDK+priority.
 FIRST = -20
-COLUMNS = (IOPS, MEAN, P99, P999, Column("longest, us", "max_us"),
-           THREAD, Column("run, us", "run_us"),
+COLUMNS = (IOPS, MEAN, P99, P999, columns.LONGEST, THREAD, Column("run, us", "run_us"),
            Column("wait, us", "gap_us"))
 APPLICATIONS = ("L and T are threads of one fio on the driver in userspace/ in place of processes "
                 "of SPDK's perf, each with a queue pair of its own: one process has a controller. "
