@@ -793,42 +793,34 @@ def test_claims_are_of_figures_that_there_are() -> None:
 ])
 def test_what_becomes_of_a_claim(paper: float | str, measured: float, verdict: str, name: str,
                                  wanted: str) -> None:
-    check: Any = {"name": name, "paper": paper, "measured": measured, "seeds": [measured] * 3,
-                  "verdict": verdict}
-    assert claims.outcome(claims.Claim("so"), [check]).verdict == wanted
+    assert became(judged(name, verdict, measured, paper=paper)) == wanted
+
+
+def judged(name: str, verdict: str, *seeds: float, paper: float | str | None = 2.0) -> Any:
+    """A check as it is stored, as far as claims look at it."""
+    return {"name": name, "paper": paper, "measured": sorted(seeds)[len(seeds) // 2],
+            "seeds": seeds, "verdict": verdict}
+
+
+def became(*found: records.Check) -> str:
+    """The verdict on a claim that these show."""
+    return claims.outcome(claims.Claim("so"), found).verdict
 
 
 def test_a_claim_is_as_good_as_its_worst_check() -> None:
-    good: Any
-    far: Any
-    bad: Any
-    good, far, bad = ({"name": name, "paper": 2.0, "measured": value, "seeds": [value],
-                       "verdict": verdict}
-                      for name, value, verdict in (("a", 2.0, "pass"), ("b", 4.0, "pass"),
-                                                   ("c", 2.0, "expected-fail")))
-    assert claims.outcome(claims.Claim("so"), [good, far]).verdict == claims.SHAPE
-    assert claims.outcome(claims.Claim("so"), [good, far, bad]).verdict == claims.NOT
+    good, far, bad = (judged("a", "pass", 2.0), judged("b", "pass", 4.0),
+                      judged("c", "expected-fail", 2.0))
+    assert became(good, far) == claims.SHAPE
+    assert became(good, far, bad) == claims.NOT
     assert claims.outcome(claims.Claim("so"), [good, far, bad]).fails == ("c",)
-    own: Any = {**bad, "paper": None}
-    assert claims.outcome(claims.Claim("so"), [good, own]).verdict == claims.REPRODUCED
-
-
-def test_a_claim_is_open_where_a_check_of_it_is() -> None:
-    good: Any
-    open_: Any
-    bad: Any
-    good, open_, bad = ({"name": name, "paper": 2.0, "measured": 2.0, "seeds": [2.0],
-                         "verdict": verdict}
-                        for name, verdict in (("a", "pass"), ("b", "undecided"),
-                                              ("c", "expected-fail")))
-    assert claims.outcome(claims.Claim("so"), [good, open_]).verdict == claims.OPEN
-    assert claims.outcome(claims.Claim("so"), [good, open_, bad]).verdict == claims.NOT
+    assert became(good, judged("c", "expected-fail", 2.0, paper=None)) == claims.REPRODUCED
+    undecided = judged("b", "undecided", 2.0)
+    assert became(good, undecided) == claims.OPEN
+    assert became(good, undecided, bad) == claims.NOT
 
 
 def test_seeds_on_either_side_of_1_have_no_shape() -> None:
-    check: Any = {"name": "a against b", "paper": 2.0, "measured": 1.1, "seeds": [0.9, 1.1, 1.2],
-                  "verdict": "expected-fail"}
-    assert claims.outcome(claims.Claim("so"), [check]).verdict == claims.NOT
+    assert became(judged("a against b", "expected-fail", 0.9, 1.1, 1.2)) == claims.NOT
 
 
 def test_a_quick_run_decides_no_claim() -> None:
@@ -998,6 +990,10 @@ def test_deviations_are_bounded() -> None:
     assert "the claim holds now" in found.remark
 
 
+#: What figures are measured with.
+FACTS: records.Facts = {"commit": "cint 1", "conditions": "c"}
+
+
 def of_several(*bounds: tuple[float, Deviation | None]) -> Check:
     """A claim of numbers that are all 2, each at least so much."""
     return checks.several("claim", [
@@ -1038,21 +1034,20 @@ def test_each_of_several_numbers_has_its_control() -> None:
     assert several.measure.runs == ("cint", "default") and other.runs == ("default",)
 
 
-def test_a_page_shows_each_of_several_numbers(tmp_path: Path) -> None:
+def test_a_page_shows_each_of_several_numbers() -> None:
     figure = dataclasses.replace(SMALL, checks=(of_several((1.8, None), KNOWN),))
     entry = document.entry(figure, TWO, quick=False, runs={})
-    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
-    whole = document.document([entry], [], False, facts)
+    whole = document.document([entry], [], False, FACTS)
     assert whole["summary"][checks.EXPECTED] == 1 and whole["summary"][checks.PASS] == 0
     assert whole["numbers"][checks.EXPECTED] == 1 and whole["numbers"][checks.PASS] == 1
     both = "1 expected fail; by single numbers 1 pass, 1 expected fail"
     assert page.counted(entry["checks"]) == page.summary_row(entry)[1] == both
     assert page.counted(entry["checks"][0]["cells"]) == "1 pass, 1 expected fail"
-    text = page.figure_page(figure, document.stamped(entry, facts))
+    text = page.figure_page(figure, document.stamped(entry, FACTS))
     assert "| claim |  | 1 |  | exactly 2 | expected fail |" in text
     assert "| number 0 | 2.1 | 2 | 1.818 to 2.222 | at least 1.8 | pass |" in text
     assert "* number 1: 2, wanted at least 3; expected here 1.8 to 2.3, because why." in text
-    html = webpage.write(tmp_path, [figure], whole, {}).read_text("utf-8")
+    html = webpage.render([figure], whole, {})
     assert "number 0" in html and "as is expected of those below" in html
     # a claim of the paper is of the numbers
     mine = claims.of_claim(claims.Claim("so"), entry["checks"])
@@ -1124,18 +1119,16 @@ def test_what_is_undecided_is_no_failure_and_no_expected_one() -> None:
     assert checks.judge_control(doubtful, far(10, 12, 12, 12)) == checks.FAIL
 
 
-def test_a_page_says_what_is_undecided_and_why(tmp_path: Path) -> None:
+def test_a_page_says_what_is_undecided_and_why() -> None:
     figure = dataclasses.replace(
         SMALL, panels=(), checks=(checks.at_most("far", P99_US, 10, wrong(0.1), unit="us"),),
         groups=(Group(runs("a"), (workloads.Workload("sync", "reads", ""),)),))
     entry = document.entry(figure, far(1234, 9, 9, 9), quick=False, runs={})
     assert entry["verdict"] == checks.UNDECIDED
-    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
-    text = page.figure_page(figure, document.stamped(entry, facts))
+    text = page.figure_page(figure, document.stamped(entry, FACTS))
     assert "| far |  | 9 us, 37 beyond |  | at most 10 | undecided |" in text
     assert "* far: 9, wanted at most 10; 37 I/Os are beyond the percentile, it takes 100." in text
-    html = webpage.write(tmp_path, [figure], document.document([entry], [], False, facts),
-                         {}).read_text("utf-8")
+    html = webpage.render([figure], document.document([entry], [], False, FACTS), {})
     assert "UNDECIDED" in html and "37\N{NO-BREAK SPACE}beyond" in html
 
 
@@ -1169,8 +1162,7 @@ SMALL = Figure(
 
 def test_document() -> None:
     entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
-    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
-    whole = document.document([entry], [], False, facts)
+    whole = document.document([entry], [], False, FACTS)
     assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "undecided": 0,
                                 "quick": 0, "figures": 1}
     assert entry["verdict"] == checks.EXPECTED
@@ -1180,7 +1172,7 @@ def test_document() -> None:
         "bounds": [1.8, None], "verdict": "pass"}
     assert json.loads(json.dumps(whole)) == whole
     lost = document.failed(SMALL, CintError("no guest"))
-    assert document.document([lost], [], False, facts)["summary"]["fail"] == 1
+    assert document.document([lost], [], False, FACTS)["summary"]["fail"] == 1
 
 
 def test_a_figure_on_another_machine_says_which() -> None:
@@ -1194,13 +1186,12 @@ def test_a_figure_on_another_machine_says_which() -> None:
 
 def test_page_and_drawing(tmp_path: Path) -> None:
     entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
-    facts: records.Facts = {"commit": "cint 1", "conditions": "c"}
     drawing = draw.svg(SMALL, TWO)
     assert drawing == draw.svg(SMALL, Data.from_dict(json.loads(json.dumps(TWO.as_dict()))))
-    text = page.figure_page(SMALL, document.stamped(entry, facts))
+    text = page.figure_page(SMALL, document.stamped(entry, FACTS))
     assert "| IOPS <against> default | 2.1 | 2 | 1.818 to 2.222 | at least 1.8 | pass |" in text
     assert "expected here 1.8 to 2.3, because why." in text
-    whole = document.document([entry], [], False, facts)
+    whole = document.document([entry], [], False, FACTS)
     html = webpage.write(tmp_path, [SMALL], whole, {SMALL.id: drawing}).read_text("utf-8")
     assert "IOPS &lt;against&gt; default" in html
     assert "<of>" not in html
@@ -1208,12 +1199,12 @@ def test_page_and_drawing(tmp_path: Path) -> None:
     assert "<script" not in html
 
 
-def test_the_page_of_one_figure_names_no_other(tmp_path: Path) -> None:
+def test_the_page_of_one_figure_names_no_other() -> None:
     entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
     missing = catalog.not_done()
     for asked in (missing[:0], missing):
-        whole = document.document([entry], asked, False, {"commit": "cint 1", "conditions": "c"})
-        html = webpage.write(tmp_path, [SMALL], whole, {}).read_text("utf-8")
+        whole = document.document([entry], asked, False, FACTS)
+        html = webpage.render([SMALL], whole, {})
         assert html.count("NOT DONE") == len(asked)
 
 
