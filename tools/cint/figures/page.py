@@ -6,7 +6,7 @@ from __future__ import annotations
 import statistics
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cint.figures import catalog, checks, claims, records
 from cint.figures.columns import Column
@@ -138,22 +138,20 @@ def _table(head: Sequence[str], body: Sequence[str], what: str) -> str:
     return f'<details><summary>{len(body)} {what}</summary>\n\n{text}\n\n</details>'
 
 
-def _reasons(entry: Entry) -> list[str]:
-    """Why what deviates does."""
-    found = []
-    for check in records.singly(entry["checks"]):
-        if check["verdict"] == checks.EXPECTED:
-            found.append(_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
-                               f"{bounds(check['bounds'])}; {expected(check)}."))
-    return found
+#: Of these verdicts a page says why.
+_WHY: tuple[tuple[str, str, Callable[[records.Check], str]], ...] = (
+    (checks.EXPECTED, "Where it differs from the paper, and why:", expected),
+    (checks.UNDECIDED, "What these runs do not decide:", lambda check: check["remark"]))
 
 
-def _doubts(entry: Entry) -> list[str]:
-    """Why what is undecided is."""
-    return [_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
-                  f"{bounds(check['bounds'])}; {check['remark']}.")
-            for check in records.singly(entry["checks"])
-            if check["verdict"] == checks.UNDECIDED]
+def _reasons(entry: Entry) -> Iterator[str]:
+    """Why what deviates does, and why what is undecided is."""
+    for verdict, head, why in _WHY:
+        found = [_wrap(f"* {check['name']}: {number(check['measured'])}, wanted "
+                       f"{bounds(check['bounds'])}; {why(check)}.")
+                 for check in records.singly(entry["checks"]) if check["verdict"] == verdict]
+        if found:
+            yield from (head, "\n".join(found))
 
 
 def figure_page(figure: Figure, entry: Entry) -> str:
@@ -165,12 +163,7 @@ def figure_page(figure: Figure, entry: Entry) -> str:
         *_claims(figure, entry), f"![{figure.title}]({figure.id}.svg)", "## Checks",
         _table(["check", "paper", "here", "seeds", "wanted", "verdict"],
                [*map(_check_row, records.shown(entry["checks"]))], "checks")]
-    reasons = _reasons(entry)
-    if reasons:
-        parts += ["Where it differs from the paper, and why:", "\n".join(reasons)]
-    doubts = _doubts(entry)
-    if doubts:
-        parts += ["What these runs do not decide:", "\n".join(doubts)]
+    parts += _reasons(entry)
     if figure.notes or figure.left_out:
         parts += ["## Remarks", *(_wrap(in_words(text, data)) for text in figure.notes),
                   *(_wrap(f"Not done: {text}") for text in figure.left_out)]

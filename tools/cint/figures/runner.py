@@ -162,20 +162,22 @@ class Session:
 Found = dict[str, tuple[Wanted, runner.Done]]
 
 
-def _data(figure: Figure, found: Found, of: Sequence[Wanted], data: Data) -> Data:
-    """The outcomes of a figure's guests, in the figure's order."""
-    for one in of:
-        wanted, done = found[one.title]
-        read(wanted, done, data)
+def _data(figure: Figure, found: Found, how: Session) -> Data | CintError:
+    """The data of a figure, in its order, or why there is none.
+
+    The guests that depend on the others run now.
+    """
+    data = Data()
+    try:
+        for one in known_runs(figure, how.quick):
+            read(*found[one.title], data)
+        more = later_runs(figure, how.quick, data)
+        later = {one.title: (one, done) for one, done in how.run(more)} if more else {}
+        for one in more:
+            read(*later[one.title], data)
+    except CintError as problem:
+        return problem
     return data
-
-
-def _later(figure: Figure, found: Found, how: Session) -> Data:
-    """The data of a figure some of whose guests depend on the others."""
-    data = _data(figure, found, known_runs(figure, how.quick), Data())
-    more = later_runs(figure, how.quick, data)
-    found |= {wanted.title: (wanted, done) for wanted, done in how.run(more)}
-    return _data(figure, found, more, data)
 
 
 def measure(figures: Sequence[Figure], how: Session) -> Iterator[tuple[Figure, Data | CintError]]:
@@ -183,27 +185,15 @@ def measure(figures: Sequence[Figure], how: Session) -> Iterator[tuple[Figure, D
     wanted = [one for figure in figures for one in known_runs(figure, how.quick)]
     left = Counter(one.figure.id for one in wanted)
     found: Found = {}
-    complete: list[Figure] = []
+    depending: list[Figure] = []
     for one, done in how.run(wanted):
         found[one.title] = (one, done)
         left[one.figure.id] -= 1
         if left[one.figure.id]:
             continue
-        complete.append(one.figure)
-        if not any(callable(group.runs) for group in one.figure.groups):
-            yield one.figure, _safely(_now, one.figure, found, how)
-    for figure in complete:
-        if any(callable(group.runs) for group in figure.groups):
-            yield figure, _safely(_later, figure, found, how)
-
-
-def _now(figure: Figure, found: Found, how: Session) -> Data:
-    return _data(figure, found, known_runs(figure, how.quick), Data())
-
-
-def _safely(collect: Callable[[Figure, Found, Session], Data], figure: Figure, found: Found,
-            how: Session) -> Data | CintError:
-    try:
-        return collect(figure, found, how)
-    except CintError as problem:
-        return problem
+        if any(callable(group.runs) for group in one.figure.groups):
+            depending.append(one.figure)
+        else:
+            yield one.figure, _data(one.figure, found, how)
+    for figure in depending:
+        yield figure, _data(figure, found, how)
