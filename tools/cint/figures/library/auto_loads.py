@@ -4,9 +4,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cint.figures import jobs
+from cint.figures import jobs, traces
 from cint.figures.checks import Check, Deviation, at_least, at_most, within
-from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, P999
+from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, P999, Column
 from cint.figures.controls import Control, instead, wrong
 from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, against, least, most, value
@@ -169,18 +169,32 @@ KNOWN: Mapping[str, Deviation] = {
 }
 
 
-def to_default(name: str, works: Sequence[tuple[str, str]]) -> tuple[Series, ...]:
-    return tuple(Series(run, [(title, against(name, run, "default", cell))
-                              for title, cell in works])
-                 for run in ("adaptive", "hints", "auto"))
+Loads = Sequence[tuple[str, Workload]]
 
 
-def cells(works: Sequence[Workload]) -> list[tuple[str, str]]:
-    return [(work.name, work.name) for work in works]
+def alike(works: Iterable[Workload]) -> Loads:
+    """Loads of the runs whose names have no prefix."""
+    return [("", work) for work in works]
+
+
+def drawn(busy: Loads, waits: Loads, runs: Sequence[str] = ("adaptive", "hints", "auto"),
+          base: str = "default") -> tuple[Panel, ...]:
+    """Of those with many in flight reads and interrupts, and how long who waits does."""
+    def bars(name: str, works: Loads, of_waiting: bool) -> tuple[Series, ...]:
+        return tuple(Series(run, [(f"{prefix}{work.name}", against(
+            name, f"{prefix}{run}", f"{prefix}{base}",
+            waiting(work) if of_waiting and work.latency_job else work.name))
+            for prefix, work in works]) for run in runs)
+
+    return tuple(Panel(title, f"ratio to {base}", bars(name, works, of_waiting))
+                 for title, name, works, of_waiting in (
+                     ("many in flight: reads a second", "iops", busy, False),
+                     ("many in flight: interrupts a second", "device_irqs", busy, False),
+                     ("who waits: mean latency", "mean_us", waits, True),
+                     ("who waits: interrupts a second of all", "device_irqs", waits, False)))
 
 
 ALL = (*WAITING, *ASYNC, *TOGETHER)
-BUSY = cells(ASYNC)
 
 GRID = Figure(
     "auto-grid", "auto", "auto, load by load",
@@ -198,16 +212,7 @@ GRID = Figure(
         *(check for work in ALL for check in floor(work)),
         *(check for work in SLOW_LOADS for check in floor(work, SLOW)),
     ), KNOWN),
-    panels=(
-        Panel("many in flight: reads a second", "ratio to default", to_default("iops", BUSY)),
-        Panel("many in flight: interrupts a second", "ratio to default",
-              to_default("device_irqs", BUSY)),
-        Panel("who waits: mean latency", "ratio to default", to_default(
-            "mean_us", [*((work.name, work.name) for work in WAITING),
-                        *((work.name, waiting(work)) for work in TOGETHER)])),
-        Panel("who waits: interrupts a second of all", "ratio to default",
-              to_default("device_irqs", cells((*WAITING, *TOGETHER)))),
-    ),
+    panels=drawn(alike(ASYNC), alike((*WAITING, *TOGETHER))),
     columns=(IOPS, MEAN, P99, P999, IRQS, CPU),
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
            "guests that say nothing.",
@@ -238,15 +243,6 @@ MANY = (("", URING), ("", FIXED), (GEN2, LIBAIO[2]), (JITTER, LIBAIO[2]))
 SOME = ((GEN2, MIXED), (JITTER, MIXED), (JITTER, CACHED), (ONE_SQ, APART), (TWO_SQS, APART))
 WAIT = (*(("", work) for work in THREADS), (GEN2, SYNC), (JITTER, SYNC))
 
-
-def bars(name: str, works: tuple[tuple[str, Workload], ...], waits: bool) -> tuple[Series, ...]:
-    return tuple(Series(run, [
-        (f"{prefix}{work.name}", against(name, f"{prefix}{run}", f"{prefix}default",
-                                         waiting(work) if waits and work.latency_job
-                                         else work.name))
-        for prefix, work in works]) for run in ("adaptive", "hints", "auto"))
-
-
 MACHINES = Figure(
     "auto-machines", "auto", "auto, on other media and machines",
     "not a figure of a paper",
@@ -267,14 +263,7 @@ MACHINES = Figure(
         *(check for prefix, work in (*WAIT, *MANY, *SOME)
           for check in floor(work, prefix)),
     ), KNOWN_THERE),
-    panels=(
-        Panel("many in flight: reads a second", "ratio to default", bars("iops", MANY, False)),
-        Panel("many in flight: interrupts a second", "ratio to default",
-              bars("device_irqs", MANY, False)),
-        Panel("who waits: mean latency", "ratio to default", bars("mean_us", (*WAIT, *SOME), True)),
-        Panel("who waits: interrupts a second of all", "ratio to default",
-              bars("device_irqs", (*WAIT, *SOME), False)),
-    ),
+    panels=drawn(MANY, (*WAIT, *SOME)),
     columns=(IOPS, MEAN, P99, P999, IRQS, CPU),
     notes=("hints is cint with drain: the guest's kernel says who waits. The other rows are of "
            "guests that say nothing. Seeds are those of auto-grid.",),
@@ -292,11 +281,6 @@ BUFFERS, CONTENT, TUNE, DRAIN, PRICE = WITHOUT = (
 )
 
 
-def to_auto(name: str, works: Sequence[tuple[str, str]]) -> tuple[Series, ...]:
-    return tuple(Series(run.title, [(title, against(name, run.title, "auto", cell))
-                                    for title, cell in works]) for run in WITHOUT)
-
-
 def ratio(name: str, run: Run, cell: str) -> Expr:
     return against(name, run.title, "auto", cell)
 
@@ -305,8 +289,6 @@ def as_it_is(run: Run) -> Control:
     """Nothing left out."""
     return instead(run.title, "auto")
 
-
-WAITS = [*cells(WAITING), *((work.name, f"{work.name}.{work.latency_job}") for work in TOGETHER)]
 
 ABLATION = Figure(
     "auto-ablation", "auto", "auto, with a part left out",
@@ -335,14 +317,8 @@ ABLATION = Figure(
         at_least("libaio 32: interrupts, by the price", ratio("device_irqs", PRICE, "libaio 32"),
                  1.8, as_it_is(PRICE)),
     ),
-    panels=(
-        Panel("many in flight: reads a second", "ratio to auto", to_auto("iops", cells(ASYNC))),
-        Panel("many in flight: interrupts a second", "ratio to auto",
-              to_auto("device_irqs", cells(ASYNC))),
-        Panel("who waits: mean latency", "ratio to auto", to_auto("mean_us", WAITS)),
-        Panel("who waits: interrupts a second of all", "ratio to auto",
-              to_auto("device_irqs", cells((*WAITING, *TOGETHER)))),
-    ),
+    panels=drawn(alike(ASYNC), alike((*WAITING, *TOGETHER)), [run.title for run in WITHOUT],
+                 "auto"),
     notes=("All numbers are against auto. no buffers: cint with infer=content, whose lone command "
            "is Urgent; no content: infer=learn; no tuning: delta and thr as set; no drain; price: "
            "policy price with infer=both, in place of delta and thr.",
@@ -352,4 +328,59 @@ ABLATION = Figure(
            "served better: delta as it is tuned is too long there. Four threads that all wait have "
            "0.85 to 1.09 times the reads without buffers, by seed."),
     columns=(IOPS, MEAN, P99, P999, IRQS, CPU),
+)
+
+# ---- how long it takes to learn who waits, and what it does when that changes ----
+
+#: Each of the phases, which are other processes with other buffers; fio's runtime is a group's.
+_TIMED = "time_based\nruntime={runtime_us}us\n"
+DEEP = workloads.async_job(32, 1, 1) + _TIMED
+WAITS_ALONE = workloads.sync_job() + _TIMED
+
+
+def phase(section: str, name: str) -> str:
+    """A section that begins when the one before has ended."""
+    return f"[{name}]\nstonewall\n{section.partition(chr(10))[2]}"
+
+
+PHASES = jobs.few("phases", "libaio at depth 32, a thread that waits, and both again",
+                  phase(DEEP, "many"), phase(WAITS_ALONE, "alone"), phase(DEEP, "again"),
+                  phase(WAITS_ALONE, "last"))
+LEARNERS = (DEFAULT, ADAPTIVE, AUTO)
+FIRST = (LIBAIO[2], LIBAIO[3], MIXED)
+LEARNED = (*(work.name for work in FIRST), PHASES.name)
+#: Where it takes longer.
+KNOWN_LATER = {FIRST[1].name: Deviation(5.001, 10, (
+    "each of 256 buffers has to be used six times, which takes 4.9 ms at default's 315 thousand "
+    "reads a second; after 5 ms it is at twice what it comes to, and the last few take longer"))}
+
+LEARNING = Figure(
+    "auto-learning", "auto", "auto, from the first command on",
+    "not a figure of a paper",
+    "A job is known within 5 ms of its first command, whatever was before it.",
+    groups=(Group(LEARNERS, (*FIRST, PHASES), seeds=SEEDS, runtime_s=0.05, trace=traces.EVENTS,
+                  read=traces.learning),),
+    checks=(
+        *(at_most(f"{cell}: learned after", value("learned_ms", "auto", cell), 5, wrong(0.01),
+                  unit="ms", deviation=KNOWN_LATER.get(cell)) for cell in LEARNED),
+        *(at_least(f"{cell}: interrupts for an I/O in the first {traces.WINDOW_US / 1000:g} ms, "
+                   "auto against default",
+                   against("first_irqs_per_io", "auto", "default", cell), 0.4,
+                   instead("auto", "adaptive")) for cell in LEARNED),
+        *(at_most(f"{cell}: interrupts for an I/O once it is learned, auto against default",
+                  against("steady_irqs_per_io", "auto", "default", cell), 0.35,
+                  instead("auto", "default")) for cell in LEARNED),
+    ),
+    panels=tuple(
+        Panel(title, "interrupts for an I/O, log", kind="curves", log_y=True,
+              x="ms since the first command", sources=[(run.title, cell) for run in LEARNERS])
+        for cell, title in zip(LEARNED, (
+            "libaio at depth 32", "libaio at depth 256", "a thread that waits beside libaio",
+            "libaio at depth 32, a thread that waits, again"), strict=True)),
+    columns=(Column("learned after, ms", "learned_ms"),
+             Column("interrupts for an I/O, first 0.5 ms", "first_irqs_per_io"),
+             Column("interrupts for an I/O, steady", "steady_irqs_per_io")),
+    notes=("Learned is from where interrupts for an I/O are within 1.25 times what they are in the "
+           "second half; of phases, the one that took longest counts. Each phase has 50 ms, and is "
+           "another fio process with other buffers.",),
 )
