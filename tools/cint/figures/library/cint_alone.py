@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""cinterrupts, Tables 2 and Figures 12, 17 and 20: loads of one kind of request."""
+"""cinterrupts, Table 2 and Figures 12, 17 and 20: loads of one kind of request."""
 
 from cint.figures import jobs
 from cint.figures import polled as reads

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
-from types import MappingProxyType
 
 from cint.figures.arrays import ARRAY_8K, POLICY, RUNTIME_S, ratio, reads
 from cint.figures.checks import Deviation, at_least, at_most, within
@@ -13,8 +12,11 @@ from cint.figures.model import Figure, Group, Panel, Run, here, runs
 from cint.figures.values import Expr, against, least, most, value
 
 DEPTHS = (8, 16, 32, 64)
-COLUMNS = (IOPS, MEAN, IRQS_PER_IO,
-           MEAN_R, Column("CPU, us an I/O", "cpu_us_per_io"),
+#: By the size of reads.
+MEDIA = {"4k": "array", "8k": ARRAY_8K}
+#: Of a depth: vIC's value against that without.
+Paper = Mapping[int, float]
+COLUMNS = (IOPS, MEAN, IRQS_PER_IO, MEAN_R, Column("CPU, us an I/O", "cpu_us_per_io"),
            Column("idle, %", "idle_percent"))
 
 #: Of the throughput at depth 8.
@@ -28,10 +30,10 @@ def to_off(name: str, depth: int) -> Expr:
     return against(name, "vic", "default", f"q{depth}")
 
 
-def groups(bs: str, media: str, depths: tuple[int, ...] = DEPTHS) -> tuple[Group, ...]:
+def groups(bs: str, depths: tuple[int, ...] = DEPTHS) -> tuple[Group, ...]:
     """default and vIC at each depth."""
     return (Group(runs("default", Run(POLICY, "vic")),
-                  tuple(reads(q, "read", bs) for q in depths), media, runtime_s=RUNTIME_S,
+                  tuple(reads(q, "read", bs) for q in depths), MEDIA[bs], runtime_s=RUNTIME_S,
                   probed=True),)
 
 
@@ -39,16 +41,21 @@ def of(name: str, depth: int) -> Expr:
     return value(name, "vic", f"q{depth}")
 
 
-def throughput(id_: str, title: str, source: str, *, bs: str, media: str,
-               paper: Mapping[int, float],
-               deviations: Mapping[int, Deviation] = MappingProxyType({})) -> Figure:
-    """Table 2 or 4: IOPS; ``paper`` are vIC's gains, ``deviations`` by depth."""
+def named(table: int, what: str, bs: str) -> tuple[str, str, str, str]:
+    """What a table is called, and where it is."""
+    return (f"vic-tab{table}", "vic", f"{what} of {bs[0]} KiB sequential reads",
+            f"section 4.1, Table {table}")
+
+
+def throughput(table: int, bs: str, paper: Paper, closed_loop: Deviation | None = None) -> Figure:
+    """Table 2 or 4: IOPS; ``closed_loop`` is of the smallest depth."""
     return Figure(
-        id_, "vic", title, source, "vIC costs no throughput, and interrupts fall as the depth "
-        "grows.", groups(bs, media),
+        *named(table, "Throughput", bs), "vIC costs no throughput, and interrupts fall as the "
+        "depth grows.", groups(bs),
         checks=(
             *(at_least(f"depth {q}: IOPS against default", to_off("iops", q), 0.98, wrong(1.2),
-                       paper=paper[q], deviation=deviations.get(q)) for q in DEPTHS),
+                       paper=paper[q], deviation=closed_loop if q == DEPTHS[0] else None)
+              for q in DEPTHS),
             *(within(f"depth {q}: interrupts for an I/O against the mean ratio",
                      of("irqs_by_ratio", q), 0.9, 1.1, wrong(1.5),
                      paper=1.0) for q in DEPTHS),
@@ -70,15 +77,14 @@ def throughput(id_: str, title: str, source: str, *, bs: str, media: str,
                "for the read that interrupts.",))
 
 
-def cost(id_: str, title: str, source: str, *, bs: str, media: str,
-         paper: Mapping[int, float]) -> Figure:
-    """Table 3 or 5: CPU time of an I/O; ``paper`` are ratios of cycles."""
+def cost(table: int, bs: str, paper: Paper) -> Figure:
+    """Table 3 or 5: CPU time of an I/O; the paper has it in cycles."""
     def spent(depth: int) -> Expr:
         return to_off("cpu_us_per_io", depth)
 
     return Figure(
-        id_, "vic", title, source, "With fewer interrupts an I/O takes less CPU time.",
-        groups(bs, media),
+        *named(table, "CPU time", bs), "With fewer interrupts an I/O takes less CPU time.",
+        groups(bs),
         checks=(
             *(at_most(f"depth {q}: CPU time of an I/O against default", spent(q),
                       0.9999 if q == DEPTHS[-1] else 1.01, swap("vic", "default"),
@@ -93,38 +99,17 @@ def cost(id_: str, title: str, source: str, *, bs: str, media: str,
                "virtual time.",))
 
 
-def _panels(paper: Mapping[int, float], name: str, title: str) -> tuple[Panel, ...]:
+def _panels(paper: Paper, name: str, title: str) -> tuple[Panel, ...]:
     return (here(title, "ratio", [(str(q), to_off(name, q)) for q in DEPTHS],
                  [(str(q), paper[q]) for q in DEPTHS], x="depth"),
             here("interrupts for an I/O", "R", [(str(q), of("irqs_per_io", q)) for q in DEPTHS],
                  [(str(q), ratio(q)) for q in DEPTHS], x="depth"))
 
 
-# ---- Table 2: throughput of 4 KiB ----------------------------------------
-
-TAB2 = throughput(
-    "vic-tab2", "Throughput of 4 KiB sequential reads", "section 4.1, Table 2",
-    bs="4k", media="array",
-    paper={8: 1.023, 16: 1.013, 32: 1.041, 64: 1.004})
-
-# ---- Table 3: CPU time of 4 KiB ------------------------------------------
-
-TAB3 = cost(
-    "vic-tab3", "CPU time of 4 KiB sequential reads", "section 4.1, Table 3",
-    bs="4k", media="array", paper={8: 0.981, 16: 0.972, 32: 0.965, 64: 0.816})
-
-# ---- Table 4: throughput of 8 KiB ----------------------------------------
-
-TAB4 = throughput(
-    "vic-tab4", "Throughput of 8 KiB sequential reads", "section 4.1, Table 4",
-    bs="8k", media=ARRAY_8K, deviations={8: CLOSED_LOOP},
-    paper={8: 1.043, 16: 1.021, 32: 1.01, 64: 1.01})
-
-# ---- Table 5: CPU time of 8 KiB ------------------------------------------
-
-TAB5 = cost(
-    "vic-tab5", "CPU time of 8 KiB sequential reads", "section 4.1, Table 5",
-    bs="8k", media=ARRAY_8K, paper={8: 0.948, 16: 0.955, 32: 0.985, 64: 0.938})
+TAB2 = throughput(2, "4k", {8: 1.023, 16: 1.013, 32: 1.041, 64: 1.004})
+TAB3 = cost(3, "4k", {8: 0.981, 16: 0.972, 32: 0.965, 64: 0.816})
+TAB4 = throughput(4, "8k", {8: 1.043, 16: 1.021, 32: 1.01, 64: 1.01}, CLOSED_LOOP)
+TAB5 = cost(5, "8k", {8: 0.948, 16: 0.955, 32: 0.985, 64: 0.938})
 
 # ---- Table 6: where the CPU time goes ------------------------------------
 
@@ -133,7 +118,7 @@ IDLE = {run: value("idle_percent", run, "q64") for run in ("default", "vic")}
 TAB6 = Figure(
     "vic-tab6", "vic", "Where the CPU time goes, 8 KiB at depth 64", "section 4.2, Table 6",
     "With an interrupt for one read in eight the guest's CPU is idle for longer.",
-    groups("8k", ARRAY_8K, (64,)),
+    groups("8k", (64,)),
     checks=(
         at_most("interrupts for an I/O", value("irqs_per_io", "vic", "q64"), 1 / 4,
                 swap("vic", "default"), paper=round(11 / 41.5, 3)),
