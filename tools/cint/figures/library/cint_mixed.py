@@ -134,6 +134,7 @@ APART = "apart/"
 DEAR, DEAR_US = "as dear/", 8
 #: The share of the two threads' CPU time that the sync thread has, read off the figure.
 SHARES = {"default": 0.5, "adaptive": 0.23, "cint+ooo": 0.5}
+COMPARED = ("default", "adaptive", "cint", "cint+ooo")
 
 
 def cpu(run: str, job: str) -> Expr:
@@ -156,7 +157,7 @@ def adds_up(run: str) -> Check:
 
 def cost(run: str) -> Expr:
     """us of the sync thread's CPU time for a read."""
-    return cpu(run, "sync") * 1e4 / value("iops", run, "mixed.sync")
+    return cpu(run, "sync") * 1e4 / SYNC("iops", run)
 
 
 def unfair(run: str, low: float, high: float, rest: str = "") -> Check:
@@ -169,7 +170,7 @@ def unfair(run: str, low: float, high: float, rest: str = "") -> Check:
                       f"no time here. With {DEAR_US} us of the guest's more (rows "
                       f"'{DEAR.removesuffix('/')}') it takes {{:.1f}}, and the share is {{:.2f}}"
                       f"{rest}", cost(run), cost(f"{DEAR}{run}"), share(f"{DEAR}{run}"),
-                      *([value("mean_us", f"{DEAR}{run}", "mixed")] if rest else []))))
+                      *([MIXED("mean_us", f"{DEAR}{run}")] if rest else []))))
 
 
 FIG21 = Figure(
@@ -204,14 +205,10 @@ FIG21 = Figure(
     ),
     panels=(
         here("CPU time of the sync thread", "share of both",
-             [(run, share(run))
-              for run in ("default", "adaptive", "cint", "cint 6 us", "cint+ooo")],
+             [(run.title, share(run.title)) for run in POLICIES[:5]],
              list(SHARES.items())),
-        Panel("CPU time of both threads", "%", (
-            Series("sync", [(run, cpu(run, "sync")) for run in ("default", "adaptive", "cint",
-                                                                "cint+ooo")]),
-            Series("async", [(run, cpu(run, "async")) for run in ("default", "adaptive", "cint",
-                                                                  "cint+ooo")]))),
+        Panel("CPU time of both threads", "%", tuple(
+            Series(job, [(run, cpu(run, job)) for run in COMPARED]) for job in ("sync", "async"))),
     ),
     columns=(*USUAL, Column("CPU time of the thread, %", "thread_percent")),
     notes=(
@@ -240,28 +237,25 @@ BY_THR = {"iops": (1.04, 1.11, 1.16, 1.19, 1.20), "mean_us": (1.7, 2.3, 3.2, 4.0
 PAPER_SYNC = (0.59, 0.44, 0.32, 0.25, 0.15)
 
 
-def adaptive(thr: int) -> Run:
+def adaptive(least: int) -> Run:
     """The gap never ends a burst: the threshold alone does."""
-    return Run(f"adaptive:delta=1ms,thr={thr}", f"thr {thr}")
+    return Run(f"adaptive:delta=1ms,thr={least}", thr(least))
 
 
-def of_thr(name: str, thr: int, cell: str = "mixed") -> Expr:
-    return value(name, f"thr {thr}", cell)
-
-
-def thr_to_cint(name: str, thr: int, cell: str = "mixed") -> Expr:
-    return against(name, f"thr {thr}", "cint", cell)
+def thr(least: int) -> str:
+    """What the run with this threshold is called."""
+    return f"thr {least}"
 
 
 BEHIND = said(
     "of the {:.0f} us at thr 4 the device holds a completion for {:.0f} us: the rest passes behind "
     "the other job's reads, of which up to 512 are submitted at once, and hides what thr adds up "
-    "to 32", of_thr("mean_us", 4), of_thr("hold_us", 4))
+    "to 32", MIXED("mean_us", "thr 4"), MIXED("hold_us", "thr 4"))
 
 
-def over_thr(title: str, name: str, paper: tuple[float, ...], cell: str = "mixed") -> Panel:
+def over_thr(title: str, name: str, paper: tuple[float, ...], of: Cell = MIXED) -> Panel:
     return here(title, "adaptive, ratio to cint",
-                [(t, thr_to_cint(name, t, cell)) for t in THRESHOLDS],
+                [(t, of.ratio(name, thr(t))) for t in THRESHOLDS],
                 list(zip(THRESHOLDS, paper, strict=True)), kind="lines", x="threshold", log_x=True)
 
 
@@ -273,33 +267,34 @@ FIG11 = Figure(
     groups=(Group(runs(*map(adaptive, THRESHOLDS), CINT, NO_HINTS, Run("cint+ooo")),
                   (jobs.mix(512, 512, 1),)),),
     checks=(
-        *(near(f"thr {t}: I/Os for an interrupt", of_thr("ios_per_irq", t), t, 0.05,
+        *(near(f"thr {t}: I/Os for an interrupt", MIXED("ios_per_irq", thr(t)), t, 0.05,
                swap(f"thr {t}", f"thr {o}"))
           for t, o in zip(THRESHOLDS, (*THRESHOLDS[1:], 4), strict=True)),
         at_least("sync latency rises with thr: the least step",
-                 least_step([of_thr("mean_us", t) for t in THRESHOLDS]), 1.0001,
+                 least_step([MIXED("mean_us", thr(t)) for t in THRESHOLDS]), 1.0001,
                  swap("thr 4", "thr 64")),
-        at_least("sync latency, thr 64 against thr 4", of_thr("mean_us", 64) / of_thr("mean_us", 4),
-                 3, swap("thr 4", "thr 64"), paper=4.0, deviation=Deviation(1.9, 2.2, BEHIND)),
-        at_least("interrupts at thr 8 against cint", thr_to_cint("device_irqs", 8), 1,
+        at_least("sync latency, thr 64 against thr 4", MIXED.ratio("mean_us", "thr 64", "thr 4"), 3,
+                 swap("thr 4", "thr 64"), paper=4.0, deviation=Deviation(1.9, 2.2, BEHIND)),
+        at_least("interrupts at thr 8 against cint", MIXED.ratio("device_irqs", "thr 8"), 1,
                  instead("thr 8", "thr 32"), paper=1.12),
-        within("interrupts at thr 16 against cint", thr_to_cint("device_irqs", 16), 0, 1,
+        within("interrupts at thr 16 against cint", MIXED.ratio("device_irqs", "thr 16"), 0, 1,
                instead("thr 16", "thr 4"), paper=0.59),
         at_least("total IOPS, the least of adaptive's against cint",
-                 least([thr_to_cint("iops", t) for t in THRESHOLDS]), 1.0001,
+                 least([MIXED.ratio("iops", thr(t)) for t in THRESHOLDS]), 1.0001,
                  instead("thr 4", "cint"), paper=1.04, deviation=Deviation(0.97, 0.999, said(
                      "at thr 4 adaptive sends {:.2f} times cint's interrupts a second, in the "
                      "paper 2.1; at thr 8 it has {:.2f} times cint's reads, and the paper 1.11",
-                     thr_to_cint("device_irqs", 4), thr_to_cint("iops", 8)))),
-        at_least("sync latency, thr 32 against cint", thr_to_cint("mean_us", 32), 2, paper=4.0),
+                     MIXED.ratio("device_irqs", "thr 4"), MIXED.ratio("iops", "thr 8")))),
+        at_least("sync latency, thr 32 against cint", MIXED.ratio("mean_us", "thr 32"), 2,
+                 paper=4.0),
         within("cint: interrupts for a sync read",
-               value("irqs_per_io", "cint", "mixed") / value("hint.urgent", "cint", "mixed"),
-               0.95, 1.05, instead("cint", "thr 4"), paper=1.0),
+               MIXED("irqs_per_io", "cint") / MIXED("hint.urgent", "cint"), 0.95, 1.05,
+               instead("cint", "thr 4"), paper=1.0),
         at_least("cint: share of interrupts for the reason 'urgent'",
-                 value("reason.urgent", "cint", "mixed"), 0.95, instead("cint", "cint, no hints")),
+                 MIXED("reason.urgent", "cint"), 0.95, instead("cint", "cint, no hints")),
     ),
     panels=(over_thr("(a) total IOPS", "iops", BY_THR["iops"]),
-            over_thr("(b) sync IOPS", "iops", PAPER_SYNC, "mixed.sync"),
+            over_thr("(b) sync IOPS", "iops", PAPER_SYNC, SYNC),
             over_thr("(c) sync latency", "mean_us", BY_THR["mean_us"]),
             over_thr("(d) interrupts", "device_irqs", BY_THR["device_irqs"])),
     notes=(
@@ -314,7 +309,6 @@ FIG11 = Figure(
 
 # ---- Figure 15: Urgent out of order --------------------------------------
 
-COMPARED = ("default", "adaptive", "cint", "cint+ooo")
 MARKED, LIMITED = "Barriers/", "limited/"
 #: Reads a second that the asynchronous job is limited to: what it has under default. That one has
 #: the published artefact's limit, which it never reaches.
@@ -357,7 +351,7 @@ def row(prefix: str, title: str) -> list[Panel]:
 def limited() -> list[Check]:
     """The second row: the asynchronous job is limited, and there is CPU time to spare."""
     def of(name: str, run: str) -> Expr:
-        return value(name, LIMITED + run, "mixed")
+        return MIXED(name, LIMITED + run)
 
     return [
         within("limited: async IOPS of default against the limit",
@@ -402,14 +396,12 @@ FIG15 = Figure(
         at_least("interrupts, default against cint", to_cint("device_irqs", "default"), 4,
                  paper=8.97),
         at_least("cint+ooo: share of interrupts for the reason 'urgent'",
-                 value("reason.urgent", "cint+ooo", "mixed"), 0.2,
-                 instead("cint+ooo", "cint, no hints")),
+                 MIXED("reason.urgent", "cint+ooo"), 0.2, instead("cint+ooo", "cint, no hints")),
         within("with Barriers: sync latency, cint+ooo against cint",
                to_cint("mean_us", "cint+ooo", prefix=MARKED), 0.9, 1.1,
                instead(f"{MARKED}cint", "cint"), paper="not in the paper"),
         at_least("with Barriers: share of cint's interrupts for the reason 'barrier'",
-                 value("reason.barrier", f"{MARKED}cint", "mixed"), 0.2,
-                 instead(f"{MARKED}cint", "cint")),
+                 MIXED("reason.barrier", f"{MARKED}cint"), 0.2, instead(f"{MARKED}cint", "cint")),
         *limited(),
     ),
     panels=(*row("", "unlimited"), *row(LIMITED, "limited")),
