@@ -148,6 +148,11 @@ class Panel:
     log_y: bool = False
 
 
+def pair(label: str, ours: Points, paper: Points) -> tuple[Series, Series]:
+    """What was measured, and the paper's beside it."""
+    return Series(label, ours), Series(f"{label}, paper", paper, paper=True)
+
+
 def here(title: str, y: str, ours: Points, paper: Points = (), **more: Any) -> Panel:
     """A drawing of what was measured here, beside the paper's numbers where it has any."""
     theirs = [Series("paper", paper, paper=True)] if paper else []

@@ -6,7 +6,7 @@ from cint.figures import polled as reads
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.columns import BARRIER, IOPS, MEAN, P99, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
+from cint.figures.model import Figure, Group, Panel, Run, here, pair, runs
 from cint.figures.polled import CLASSIC, IRQ
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure import workloads
@@ -98,45 +98,45 @@ METRICS = (("IOPS", "iops"), ("latency", "mean_us"), ("CPU", "cpu_percent"),
            ("interrupts", "device_irqs"))
 
 
-def by(threads: int) -> Cell:
+def batched(threads: int) -> Cell:
     return Cell(f"{threads} thread{'s' if threads > 1 else ''}", base="cint")
 
 
 def of_threads(title: str, name: str, index: int) -> Panel:
-    series = []
-    for number, run in enumerate(("default", "adaptive")):
-        series += [
-            Series(run, [(by(n).name, by(n).ratio(name, run)) for n in THREADS]),
-            Series(f"{run}, paper", [(by(n).name, BY_THREADS[n][number][index]) for n in THREADS],
-                   paper=True)]
-    return Panel(title, "ratio to cint", series)
+    cells = {n: batched(n) for n in THREADS}
+    return Panel(title, "ratio to cint", [
+        one for number, run in enumerate(("default", "adaptive")) for one in pair(
+            run, [(cell.name, cell.ratio(name, run)) for cell in cells.values()],
+            [(cell.name, BY_THREADS[n][number][index]) for n, cell in cells.items()])])
 
 
 FIG12 = Figure(
     "cint-fig12", "cinterrupts", "Barrier, with batches of four", "section 3.4, Figure 12",
     "Threads submit four reads and wait for all: with Barrier there is an interrupt for each "
     "batch, at its end, whatever the number of threads.",
-    groups=(Group(POLICIES, tuple(jobs.aio(4, 4, 4, by(n).name, threads=n) for n in THREADS)),),
+    groups=(Group(POLICIES, tuple(
+        jobs.aio(4, 4, 4, batched(n).name, threads=n) for n in THREADS)),),
     checks=(
-        *(near(f"{by(n).name}: I/Os for an interrupt, cint", by(n)("ios_per_irq", "cint"), 4, 0.03,
-               swap("cint", "default")) for n in THREADS),
-        *(near(f"{by(n).name}: I/Os for an interrupt, default", by(n)("ios_per_irq", "default"), 1,
-               0.02, swap("cint", "default")) for n in THREADS),
-        *(at_least(f"{by(n).name}: share of cint's interrupts for the reason 'barrier'",
-                   by(n)("reason.barrier", "cint"), 0.98, instead("cint", "cint, no hints"))
+        *(near(f"{batched(n).name}: I/Os for an interrupt, cint", batched(n)("ios_per_irq", "cint"),
+               4, 0.03, swap("cint", "default")) for n in THREADS),
+        *(near(f"{batched(n).name}: I/Os for an interrupt, default",
+               batched(n)("ios_per_irq", "default"), 1, 0.02, swap("cint", "default"))
+          for n in THREADS),
+        *(at_least(f"{batched(n).name}: share of cint's interrupts for the reason 'barrier'",
+                   batched(n)("reason.barrier", "cint"), 0.98, instead("cint", "cint, no hints"))
           for n in THREADS),
         at_least("1 thread: latency, cint against default",
-                 by(1).ratio("mean_us", "cint", "default"), 1.0001, paper=round(1 / 0.90, 3)),
+                 batched(1).ratio("mean_us", "cint", "default"), 1.0001, paper=round(1 / 0.90, 3)),
         near("1 thread: latency, adaptive above cint",
-             by(1)("mean_us", "adaptive") - by(1)("mean_us", "cint"), 6, 0.20, unit="us"),
-        at_least("2 threads: IOPS, cint against default", by(2).ratio("iops", "cint", "default"),
-                 1.0001, paper=round(1 / 0.85, 3)),
+             batched(1)("mean_us", "adaptive") - batched(1)("mean_us", "cint"), 6, 0.20, unit="us"),
+        at_least("2 threads: IOPS, cint against default",
+                 batched(2).ratio("iops", "cint", "default"), 1.0001, paper=round(1 / 0.85, 3)),
         at_most("2 threads: IOPS, adaptive against default",
-                by(2).ratio("iops", "adaptive", "default"), 0.9999, instead("adaptive", "cint"),
-                paper=round(0.71 / 0.85, 3)),
-        at_least("4 threads: IOPS, cint against default", by(4).ratio("iops", "cint", "default"),
-                 1.0001, paper=round(1 / 0.88, 3)),
-        within("4 threads: IOPS, adaptive against cint", by(4).ratio("iops", "adaptive"), 0.96,
+                batched(2).ratio("iops", "adaptive", "default"), 0.9999,
+                instead("adaptive", "cint"), paper=round(0.71 / 0.85, 3)),
+        at_least("4 threads: IOPS, cint against default",
+                 batched(4).ratio("iops", "cint", "default"), 1.0001, paper=round(1 / 0.88, 3)),
+        within("4 threads: IOPS, adaptive against cint", batched(4).ratio("iops", "adaptive"), 0.96,
                1.04, instead("adaptive", "default"), paper=1.01),
     ),
     panels=tuple(of_threads(title, name, index) for index, (title, name) in enumerate(METRICS)),

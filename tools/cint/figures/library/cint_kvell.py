@@ -18,7 +18,7 @@ from cint.figures.columns import (
     Column,
 )
 from cint.figures.controls import Control, instead, swap, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.model import Figure, Group, Panel, Run, Series, pair
 from cint.figures.values import Cell, Expr, least, most, said
 
 # ---- Figure 23: requests a second, by workload ---------------------------
@@ -93,13 +93,10 @@ def gained(letters: str) -> list[Expr]:
     return [of(letter).ratio(RATE, "cint", "default") for letter in letters]
 
 
-def bars(title: str, y: str, name: str, factor: float,
-         paper: Published) -> Panel:
-    here = [Series(policy, [(x, of(x)(name, policy) * factor) for x in LETTERS])
-            for policy in POLICIES]
-    theirs = [Series(f"{policy}, paper", [(x, paper[x][i]) for x in LETTERS], paper=True)
-              for i, policy in enumerate(POLICIES)]
-    return Panel(title, y, [one for pair in zip(here, theirs, strict=True) for one in pair])
+def bars(title: str, y: str, name: str, factor: float, paper: Published) -> Panel:
+    return Panel(title, y, [one for i, policy in enumerate(POLICIES) for one in pair(
+        policy, [(x, of(x)(name, policy) * factor) for x in LETTERS],
+        [(x, paper[x][i]) for x in LETTERS])])
 
 
 FIG23 = Figure(
@@ -219,10 +216,9 @@ TAB5 = Figure(
     ),
     panels=(
         Panel("scans a second, of cint's", "ratio", [
-            one for policy in ("default", "adaptive") for one in (
-                Series(policy, [(n, scan(n).ratio(RATE, policy)) for n in LENGTHS]),
-                Series(f"{policy}, paper", [(n, PAPER_RATIO[n][policy]) for n in LENGTHS],
-                       paper=True))]),
+            one for policy in ("default", "adaptive") for one in pair(
+                policy, [(n, scan(n).ratio(RATE, policy)) for n in LENGTHS],
+                [(n, PAPER_RATIO[n][policy]) for n in LENGTHS])]),
     ),
     columns=(Column("scans and inserts, k/s", RATE, 1e-3), MEAN, HANDLED, MESSAGES, CPU, BATCH,
              VERIFIED, AUDITED),
@@ -349,10 +345,9 @@ def of_threads(threads: int) -> tuple[Check, ...]:
 
 def over_threads(title: str, column: int, of_policy: Callable[[str, int], Expr]) -> Panel:
     return Panel(title, "of cint's", [
-        one for policy in ("default", "adaptive") for one in (
-            Series(policy, [(n, of_policy(policy, n)) for n in THREADS]),
-            Series(f"{policy}, paper", [(n, paper_beside(column, policy, n)) for n in THREADS],
-                   paper=True))])
+        one for policy in ("default", "adaptive") for one in pair(
+            policy, [(n, of_policy(policy, n)) for n in THREADS],
+            [(n, paper_beside(column, policy, n)) for n in THREADS])])
 
 
 TAB7 = Figure(

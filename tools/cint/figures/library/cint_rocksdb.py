@@ -12,7 +12,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IRQS, MESSAGES, Column
 from cint.figures.controls import Control, instead, wrong
 from cint.figures.library.cint_kvell import NO_HINTS, RATE
-from cint.figures.model import Figure, Group, Panel, Run, Series, here
+from cint.figures.model import Figure, Group, Panel, Run, Series, here, pair
 from cint.figures.values import Cell, Expr, said, value
 from cint.guest import hints
 
@@ -176,10 +176,9 @@ FIG22 = Figure(
     ),
     panels=tuple(
         Panel(f"{load}: {title}", "of cint's", [
-            one for policy in ("default", "adaptive") for one in (
-                Series(policy, [(n, of(n, load).ratio(name, policy)) for n in THREADS]),
-                Series(f"{policy}, paper",
-                       [(n, labelled(name, policy, n, load)) for n in THREADS], paper=True))])
+            one for policy in ("default", "adaptive") for one in pair(
+                policy, [(n, of(n, load).ratio(name, policy)) for n in THREADS],
+                [(n, labelled(name, policy, n, load)) for n in THREADS])])
         for load in LOADS
         for title, name in (("latency of a get", "mean_us"), ("throughput", RATE))),
     columns=(Column("operations, k/s", RATE, 1e-3), Column("mean of a get, us", "mean_us"),
