@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cint import paths, steps
@@ -64,25 +64,20 @@ def stamped(entry: Entry, facts: records.Facts) -> Entry:
     return {**entry, "commit": facts["commit"], "conditions": facts["conditions"]}
 
 
-def counts(entries: Sequence[Entry]) -> Counter[str]:
-    """How many checks have which verdict; a figure without any is a failure."""
-    found = Counter(c["verdict"] for e in entries for c in e["checks"])
-    found[checks.FAIL] += sum(1 for e in entries if e["problem"])
-    return found
-
-
-def numbers(entries: Sequence[Entry]) -> Counter[str]:
-    """The same, with each number of a claim of several for itself."""
-    return Counter(c["verdict"] for e in entries for c in records.singly(e["checks"]))
+def _counts(found: Iterable[records.Check]) -> dict[str, int]:
+    """How many checks have which verdict."""
+    total = Counter(check["verdict"] for check in found)
+    return {name: total[name] for name in checks.VERDICTS}
 
 
 def document(entries: Sequence[Entry], missing: Sequence[NotDone], quick: bool,
              facts: records.Facts) -> records.Document:
-    """The whole of figures.json."""
-    total, single = counts(entries), numbers(entries)
-    summary = {name: total[name] for name in checks.VERDICTS}
+    """The whole of figures.json; a figure without any check is a failure."""
+    found = [check for entry in entries for check in entry["checks"]]
+    summary = _counts(found)
+    summary[checks.FAIL] += sum(1 for entry in entries if entry["problem"])
     return {"figures": list(entries), "summary": {**summary, "figures": len(entries)},
-            "numbers": {name: single[name] for name in checks.VERDICTS},
+            "numbers": _counts(records.singly(found)),
             "not_done": [{"id": n.id, "set": n.family, "title": n.title, "reason": n.reason}
                          for n in missing],
             "quick": quick, "commit": facts["commit"], "conditions": facts["conditions"]}
