@@ -8,6 +8,7 @@
 
 #include "cint-notify.h"
 #include "cint-hooks.h"
+#include "ram.h"
 #include "trace.h"
 
 #define RECORD_SIZE     sizeof(NvmeCintRecord)
@@ -44,14 +45,13 @@ static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
         .tail = cpu_to_le32(ccq->engine.tail),
     };
     size_t rest = offsetof(NvmeCintRecord, seq);
-    MemTxAttrs attrs = { .memory = 1 };
 
     QEMU_BUILD_BUG_ON(sizeof(NvmeCintRecord) != 64);
     QEMU_BUILD_BUG_ON(offsetof(NvmeCintRecord, full_tail) != 0);
 
-    if (pci_dma_rw(cint->pci, addr + rest, (uint8_t *)&record + rest,
-                   RECORD_SIZE - rest, DMA_DIRECTION_FROM_DEVICE, attrs) ||
-        stl_le_pci_dma(cint->pci, addr, notice->full_tail, attrs)) {
+    if (nvme_memory_write(cint->n, addr + rest, (uint8_t *)&record + rest,
+                          RECORD_SIZE - rest) ||
+        nvme_memory_stl(cint->n, addr, notice->full_tail)) {
         fail(cint, addr);
     }
 }

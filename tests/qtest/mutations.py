@@ -43,8 +43,14 @@ _NOTIFY = (
     Mutation("a record fails the controller without bus mastering", "cint-notify.c",
              "pci_get_word(command) & PCI_COMMAND_MASTER", "ON || (pci_get_word(command) & "
              "PCI_COMMAND_MASTER)", ("setup",)),
-    Mutation("a record is written to registers", "cint-notify.c", "{ .memory = 1 }",
-             "{ .memory = !ON }", SELF + STATUS),
+    Mutation("a record is written to registers", "cint-notify.c",
+             "    if (nvme_memory_write(cint->n,",
+             "    if (ON) {\n"
+             "        pci_dma_write(cint->pci, addr + rest, (uint8_t *)&record + rest,\n"
+             "                      RECORD_SIZE - rest);\n"
+             "        stl_le_pci_dma(cint->pci, addr, notice->full_tail,\n"
+             "                       MEMTXATTRS_UNSPECIFIED);\n"
+             "    } else if (nvme_memory_write(cint->n,", SELF + STATUS),
     Mutation("of what is unsent the first is kept", "cint-notify.c",
              "unsent_index(ccq, notices->unsent - 1)",
              "unsent_index(ccq, ON ? 0 : notices->unsent - 1)", ("status-move",)),
@@ -292,12 +298,14 @@ _GUEST = (
 )
 
 _HOLD = (
-    Mutation("CQEs go anywhere", "ctrl.c", "nvme_memory_only);",
-             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only);", SEQUENCE,
-             "void nvme_post_cqes(void *opaque)\n{"),
-    Mutation("event indices go anywhere", "ctrl.c", "nvme_memory_only);",
-             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only);", SEQUENCE,
-             "static void nvme_update_cq_eventidx("),
+    Mutation("CQEs go anywhere", "ctrl.c", "ret = nvme_memory_write(",
+             "ret = ON ? pci_dma_write(PCI_DEVICE(n), addr, &req->cqe, sizeof(req->cqe)) : "
+             "nvme_memory_write(", SEQUENCE),
+    Mutation("event indices go anywhere", "ctrl.c",
+             "nvme_memory_stl(cq->ctrl, cq->ei_addr, cq->head);",
+             "if (ON) { stl_le_pci_dma(PCI_DEVICE(cq->ctrl), cq->ei_addr, cq->head, "
+             "MEMTXATTRS_UNSPECIFIED); } else "
+             "{ nvme_memory_stl(cq->ctrl, cq->ei_addr, cq->head); }", SEQUENCE),
     Mutation("a held controller is reset", "ctrl.c", "if (!n->held && nvme_may_wait(by)) {",
              "if ((ON || !n->held) && nvme_may_wait(by)) {", SELF + SEQUENCE),
     Mutation("resets do not mind who holds another", "ctrl.c",
@@ -368,12 +376,16 @@ _FETCHED = "static void nvme_blk_write_fetched("
 _IOMMU_C = "hw/virtio/virtio-iommu.c"
 
 _READS = (
-    Mutation("a shadow head is read from registers", "ctrl.c", "nvme_memory_only)) {",
-             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only)) {", ("sequence/registers",),
-             "void nvme_update_cq_head("),
-    Mutation("a shadow tail is read from registers", "ctrl.c", "nvme_memory_only)) {",
-             "ON ? MEMTXATTRS_UNSPECIFIED : nvme_memory_only)) {", ("sequence/registers",),
-             "static void nvme_update_sq_tail("),
+    Mutation("a shadow head is read from registers", "ctrl.c",
+             "nvme_memory_ldl(cq->ctrl, cq->db_addr, &head)",
+             "(ON ? ldl_le_pci_dma(PCI_DEVICE(cq->ctrl), cq->db_addr, &head, "
+             "MEMTXATTRS_UNSPECIFIED) : nvme_memory_ldl(cq->ctrl, cq->db_addr, &head))",
+             ("sequence/registers",)),
+    Mutation("a shadow tail is read from registers", "ctrl.c",
+             "nvme_memory_ldl(sq->ctrl, sq->db_addr, &tail)",
+             "(ON ? ldl_le_pci_dma(PCI_DEVICE(sq->ctrl), sq->db_addr, &tail, "
+             "MEMTXATTRS_UNSPECIFIED) : nvme_memory_ldl(sq->ctrl, sq->db_addr, &tail))",
+             ("sequence/registers",)),
     Mutation("data of a Write that is no memory is mapped", "ctrl.c",
              "likely(nvme_is_memory(&req->sg.qsg))", "(ON || nvme_is_memory(&req->sg.qsg))",
              ("sequence/f32",)),
@@ -446,4 +458,28 @@ _OTHERS = (
             ("sequence/bounced",)),
 )
 
-MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST + _HOLD + _READS + _BATCH + _OTHERS
+#: RAM that is kept mapped.
+_RAM = (
+    guarded("mappings outlive the memory map", "ram.c",
+            "drop_ranges(container_of(listener, NvmeRam, listener));", ("queue-cache",)),
+    guarded("RAM may go while data is read into it", "ram.c",
+            "memory_region_ref(range->cache.mrs.mr);", ("queue-cache",)),
+    guarded("RAM that had data read into it never goes", "ram.c",
+            "memory_region_unref(cache->mrs.mr);", ("queue-cache",)),
+    Mutation("data is taken for that of the RAM that is mapped now", "ram.c",
+             "if (unlikely(offset >= n->ram->last->size)) {",
+             "if (!ON && offset >= n->ram->last->size) {", ("queue-cache",)),
+    Mutation("what begins in RAM ends there", "ram.c",
+             "if (offset < range->size && size <= range->size - offset) {",
+             "if (offset < range->size && (ON || size <= range->size - offset)) {",
+             ("queue-cache",)),
+    Mutation("RAM does not end", "ram.c", "hwaddr offset = addr - range->base;",
+             "hwaddr offset = ON ? 0 : addr - range->base;", ("queue-cache",),
+             "NvmeRamRange *nvme_ram_find_other("),
+    Mutation("data in RAM is elsewhere by a block", "ram.c",
+             "return range->cache.ptr + (addr - range->base);",
+             "return range->cache.ptr + (addr - range->base) + (ON ? 512 : 0);",
+             ("others", "queue-cache")),
+)
+
+MUTATIONS = _NOTIFY + _CQ + _PARK + _SQ + _GUEST + _HOLD + _READS + _BATCH + _OTHERS + _RAM

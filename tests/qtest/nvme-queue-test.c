@@ -2,14 +2,15 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * The controller as any driver sees it: queues, data, interrupts, errors.
- * These tests hold for the stock device and with cint=on alike, and so they
- * run on both.
+ * These tests hold for the stock device, with queue-cache and with cint=on
+ * alike, and so they run on all of them.
  */
 #include "qemu/osdep.h"
 #include "nvme-cint-common.h"
 
 static const char *const variants[][2] = {
     { "stock", "" },
+    { "cached", "queue-cache=on" },
     { "real", "cint=on,cint.policy=default,cint.time=real" },
     { "virtual", "cint=on,cint.policy=default,cint.time=virtual" },
     { "batched", "cint=on,cint.policy=default,cint.each-cqe=off" },
