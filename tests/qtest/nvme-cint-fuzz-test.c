@@ -1112,6 +1112,7 @@ static const CintCase more_cases[] = {
     { "slots-ioeventfd", SLOTS ",cint.time=real,ioeventfd=on" },
     { "off", "cint=off" },
     { "off-ioeventfd", "cint=off,ioeventfd=on" },
+    { "off-cached", "cint=off,queue-cache=on" },
     { "off-sriov", "cint=off" SRIOV_OPTS },
     { NULL },
 };
