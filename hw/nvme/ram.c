@@ -124,7 +124,7 @@ static void *map_piece(NvmeCtrl *n, hwaddr addr, hwaddr len)
 static void unmap_piece(NvmeCtrl *n, void *piece, hwaddr len, DMADirection dir)
 {
     MemoryRegionCache *cache = &n->ram->last->cache;
-    hwaddr offset = (uint8_t *)piece - cache->ptr;
+    hwaddr offset = (uintptr_t)piece - (uintptr_t)cache->ptr;
 
     if (unlikely(offset >= n->ram->last->size)) {
         dma_memory_unmap(pci_get_address_space(PCI_DEVICE(n)), piece, len, dir,
