@@ -20,9 +20,9 @@ def check(*words: str) -> None:
 
 def test_every_mutation_has_its_place() -> None:
     needs_our_kernel()
-    check("guest/mutate.py", "--check")
+    check("mutants/kernel.py", "--check")
 
 
 def test_every_mutation_of_the_device_has_its_place() -> None:
     """Those of QEMU's own files, too, whose sources are there when guests are tested."""
-    check("qtest/mutate.py", "--check-tree")
+    check("mutants/device.py", "--check-tree")

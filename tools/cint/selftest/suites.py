@@ -4,6 +4,7 @@
 import json
 import re
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -541,6 +542,36 @@ def _series_build_names() -> list[str]:
     return series_build.names(patches.read_series(paths.GUEST_PATCHES))
 
 
+# --- mutants ------------------------------------------------------------------------------
+
+
+#: Tried of each file without --full: by the seed.
+_MUTANTS_SAMPLE = 10
+#: A stopped run goes on where it was.
+_MUTANTS_LIMIT_S = 7 * 24 * 3600.0
+
+
+def _mutant_program(name: str, program: str, *words: str) -> Command:
+    argv = (str(paths.VENV / "bin/python"), str(paths.MUTANTS / program), *words)
+    return Command("mutants", name, argv, limit_s=_MUTANTS_LIMIT_S)
+
+
+def _mutant_commands(options: Options) -> list[Command]:
+    """A test for each file that is broken, and with --full the device's and the kernel's."""
+    listed = subprocess.run([paths.VENV / "bin/python", paths.MUTANTS / "mutate.py", "--list"],
+                            check=True, capture_output=True, text=True).stdout.split()
+    some = ("--seed", str(options.seed)) if options.full else (
+        "--seed", str(options.seed), "--sample", str(_MUTANTS_SAMPLE))
+    pure = [_mutant_program(file, "mutate.py", *some, file) for file in listed]
+    if not options.full:
+        return pure
+    files = sorted(path.name for path in paths.OVERLAY_NVME.glob("cint-*.c"))
+    return [*pure, _mutant_program("device by hand", "device.py", "--only", "hand"),
+            *(_mutant_program(f"device {file}", "device.py", "--only", "made", f"{file}:")
+              for file in files),
+            _mutant_program("kernel", "kernel.py")]
+
+
 # --- sanitizers, fuzzing, cost ------------------------------------------------------------
 
 
@@ -621,6 +652,9 @@ SUITES = (
     Suite("libvirt", "only by name and with --full: QEMU installed, moved, under a real libvirt",
           (), *_libvirt(),
           full_targets=("qemu-install", "image", "distro", "libvirt"), by_name=True),
+    Suite("mutants", "only by name: broken code, which tests should notice; with --full all of it",
+          ("engine",), *_programs(_mutant_commands),
+          full_targets=("qemu", "linux", "image", "agree", "guest tests"), by_name=True),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
           *_pytest("figures", "tests/guest", _marker("figures"), _guests)),
 )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mutations import MUTATIONS
+from tables.kernel import MUTANTS
 
 from cint import paths
 from cint.build import linux
@@ -33,7 +33,7 @@ _SWITCH = "/sys/module/kernel/parameters/cint_mutant"
 _SHARED = ("files", "guest", "one_of_two", "polled", "interrupted")
 
 #: The mutations to try, by number; 0 is none.
-_CHOSEN = {0: "none"} | {number: m.name for number, m in enumerate(MUTATIONS, 1)
+_CHOSEN = {0: "none"} | {number: m.name for number, m in enumerate(MUTANTS, 1)
                          if m.name in os.environ["CINT_MUTANTS"].split()}
 _in_force = 0
 
@@ -47,7 +47,7 @@ vm.kernel_cmdline = _with_mutant
 
 def _tests_of(number: int) -> set[str]:
     """Names of tests without their files; those of all mutations for number 0."""
-    chosen = [MUTATIONS[n - 1] for n in _CHOSEN if n and number in (0, n)]
+    chosen = [MUTANTS[n - 1] for n in _CHOSEN if n and number in (0, n)]
     return {test.partition("::")[2] for mutation in chosen for test in mutation.tests}
 
 
@@ -92,7 +92,7 @@ def mutation(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Tell mutate.py what became of a test."""
+    """Tell kernel.py what became of a test."""
     if report.when == "call" or report.failed:
         text = str(report.longrepr).rstrip().splitlines()[-1] if report.failed else ""
         with Path(os.environ["CINT_MUTANT_RESULTS"]).open("a") as stream:
