@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from targets import ROOT, SANITIZE, Program, Target, flags_of
@@ -97,6 +98,8 @@ class _Test:
     depends: bool = False
     seconds: float = 0.0
     digest: str = ""
+    kills: int = 0
+    cases: list[str] = field(default_factory=list)
 
 
 class Bench:
@@ -109,7 +112,8 @@ class Bench:
         self.place.mkdir(parents=True, exist_ok=True)
         self.given = ROOT / file
         self.flags = (*(("-O1", *SANITIZE) if target.sanitized else ("-O2",)), *target.flags,
-                      f"-I{self.place}", *flags_of(*target.libraries))
+                      f"-I{self.place}", f"-I{self.place / 'as-it-is'}",
+                      *flags_of(*target.libraries))
         with (self.place / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._take()
@@ -121,7 +125,9 @@ class Bench:
     def _take(self) -> None:
         """A file of the kernel's and its tests are in patches."""
         if self.target.name.startswith("kernel-"):
-            self.given = self.place / Path(self.file).name
+            # Not beside its tests, which would find it there before a mutant.
+            self.given = self.place / "as-it-is" / Path(self.file).name
+            self.given.parent.mkdir(exist_ok=True)
             take(self.file, self.given)
             take(f"{self.file.removesuffix('.h')}_test.c",
                  self.place / f"{self.given.stem}_test.inc.h")
@@ -177,6 +183,7 @@ class Bench:
 
     def time(self, work: Path) -> None:
         """Run the tests on the file as it is, for their time; they have to pass."""
+        self._see_that_it_is_used(work)
         objects = self._compiled(self.original, work)
         self.plain = self._digests(objects if not self.target.sanitized else
                                    self._compiled(self.original, work, plain=True))
@@ -185,11 +192,20 @@ class Bench:
                 raise SystemExit(f"{self.file}: its tests do not need it")
             self._library(objects, work)
         for test in self.tests:
+            if test.program.without:
+                self._list_cases(test, Path(self._words(test, work)[0]), work)
             began = time.monotonic()
             if not passes(self._words(test, work), work, 300):
                 raise SystemExit(f"{self.file}: {test.program.name} fails as it is")
             test.seconds = time.monotonic() - began
         self.tests.sort(key=lambda test: test.seconds)
+
+    def _see_that_it_is_used(self, work: Path) -> None:
+        try:
+            self._compiled(self.original + "\n#error\n", work)
+        except DoesNotCompileError:
+            return
+        raise SystemExit(f"{self.file}: what is compiled is not the mutant")
 
     # --- with a mutant ---
 
@@ -232,11 +248,20 @@ class Bench:
         _run(["gcc", "-rdynamic", *test.objects, *changed, "-o", binary, *self.flags, "-lm"])
 
     def _words(self, test: _Test, work: Path) -> list[str]:
-        if self.is_library:
-            return [str(test.binary), *test.program.args]
-        binary = work / f"{test.program.name}.test"
-        self._link(test, work, binary)
-        return [str(binary), *test.program.args]
+        binary = test.binary
+        if not self.is_library:
+            binary = work / f"{test.program.name}.test"
+            self._link(test, work, binary)
+        return [str(binary), *test.program.args, *test.cases]
+
+    @staticmethod
+    def _list_cases(test: _Test, binary: Path, work: Path) -> None:
+        """Name the cases of a test of which some are left out."""
+        listed = subprocess.run([binary, "-l"], env={**os.environ, "LD_LIBRARY_PATH": str(work)},
+                                cwd=work, check=True, capture_output=True, text=True).stdout
+        names = re.findall(r"^(?:# )?(/.*\S)$", listed, re.MULTILINE)
+        test.cases = [word for name in names if not name.startswith(test.program.without)
+                      for word in ("-p", name)]
 
     @staticmethod
     def _digests(objects: dict[str, Path]) -> list[str]:
@@ -261,7 +286,9 @@ class Bench:
         except DoesNotCompileError:
             return Verdict(INVALID)
         tests = [test for test in self.tests if test.depends or self.is_library]
-        tests.sort(key=lambda test: test is not self.last.get(near))
+        # Those first that tend to find something, for the time that they take.
+        tests.sort(key=lambda test: (test is not self.last.get(near),
+                                     -(test.kills + 1) / (test.seconds + 0.05)))
         for test in tests:
             try:
                 words = self._words(test, work)
@@ -269,6 +296,7 @@ class Bench:
                 return Verdict(INVALID)
             if not passes(words, work, _SLOWER * test.seconds + _MORE_S):
                 self.last[near] = test
+                test.kills += 1
                 return Verdict(CAUGHT, test.program.name)
         return Verdict(SURVIVED)
 

@@ -166,7 +166,8 @@ def main() -> int:
         return 0
     if args.check:
         return check(chosen)
-    return not all([try_file(target, file, args) for target, file in chosen])
+    good = [try_file(target, file, args) for target, file in chosen]
+    return not all(good)
 
 
 if __name__ == "__main__":

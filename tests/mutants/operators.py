@@ -166,7 +166,7 @@ def _conditions(node: Node) -> Iterator[_Change]:
 
 def _statement(node: Node) -> Iterator[_Change]:
     parent = node.parent
-    if parent is None or not node.named_children and node.type == "expression_statement":
+    if parent is None or (not node.named_children and node.type == "expression_statement"):
         return
     if node.type == "expression_statement" and _is_check(node.named_children[0]):
         return

@@ -28,7 +28,7 @@ def known() -> dict[str, Survivor]:
     found = {}
     for line in FILE.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
-            name, change, reason = (part.strip() for part in line.split(" | "))
+            name, change, reason = (part.strip() for part in line.split(" ## "))
             found[name] = Survivor(name, change, reason)
     return found
 

@@ -94,6 +94,23 @@ static void expect(World *w, const char *want)
 
 /* ---- One rule at a time ---- */
 
+/* Whatever the memory was that an arbiter and a queue are in. */
+static void test_init(void)
+{
+    CintArb arb[2];
+    CintArbSq sq[2];
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        memset(&arb[i], i ? 0x5a : 0, sizeof(arb[i]));
+        memset(&sq[i], i ? 0x5a : 0, sizeof(sq[i]));
+        cint_arb_init(&arb[i], 8);
+        cint_arb_sq_init(&sq[i], CINT_ARB_LOW);
+    }
+    g_assert_cmpint(memcmp(&arb[0], &arb[1], sizeof(arb[0])), ==, 0);
+    g_assert_cmpint(memcmp(&sq[0], &sq[1], sizeof(sq[0])), ==, 0);
+}
+
 /* Seven low queues with a backlog, one urgent: urgent gets all there is. */
 static void test_strict_urgent(gconstpointer opaque)
 {
@@ -493,6 +510,7 @@ int main(int argc, char **argv)
                          GUINT_TO_POINTER(false), test_first_come);
     g_test_add_data_func("/arb/first-come/fetched-backwards",
                          GUINT_TO_POINTER(true), test_first_come);
+    g_test_add_func("/arb/init", test_init);
     g_test_add_func("/arb/idle-class-holds-nobody-up", test_idle_class);
     g_test_add_func("/arb/round-robin-knows-no-priority", test_round_robin);
     g_test_add_func("/arb/burst", test_burst);

@@ -292,6 +292,7 @@ static void test_sq_deleted(void)
     sim_expect(sim, "");
     sim_delete_sq(sim, 0, 3000);
     sim_expect(sim, "3000:barrier(2)");
+    g_assert_null(sim->sq[0].last);
     /* The other queue's own Barrier knows nothing of it. */
     sim_post(sim, 1, 4000, 3);
     sim_expect(sim, "");

@@ -95,6 +95,36 @@ static void test_any_number_of_units(void)
     g_free(media);
 }
 
+/* As many as interface.md says, and no more are at work at once. */
+static void test_most_units(void)
+{
+    CintMedia *media = start(custom(1000, 1024));
+    unsigned i;
+
+    g_assert_cmpuint(CINT_MEDIA_MAX_UNITS, ==, 1024);
+    for (i = 0; i < 1024; i++) {
+        g_assert_cmpint(read_at(media, 0, KIB), ==, 1000);
+    }
+    g_assert_cmpint(read_at(media, 0, KIB), ==, 2000);
+    g_free(media);
+}
+
+/* A command of before there were units gives none of them anything back. */
+static void test_refund_of_no_unit(void)
+{
+    CintMediaParams params = custom(1000, 0);
+    CintMedia *media = start(params);
+    CintMediaClaim claim;
+
+    cint_media_reserve(media, 0, false, KIB, &claim);
+    params.units = 1;
+    cint_media_configure(media, &params);
+    g_assert_cmpint(read_at(media, 0, KIB), ==, 1000);
+    cint_media_refund(media, 0, &claim);
+    g_assert_cmpint(read_at(media, 0, KIB), ==, 2000);
+    g_free(media);
+}
+
 static void test_size(void)
 {
     CintMediaParams params = custom(1000, 0);
@@ -154,6 +184,63 @@ static void test_jitter(void)
     }
     g_free(one);
     g_free(two);
+}
+
+/* SplitMix64 as it was published, from the seed 1234567 on. */
+static const uint64_t published[] = {
+    6457827717110365317ull, 3203168211198807973ull, 9817491932198370423ull,
+    4593380528125082431ull, 16408922859458223821ull,
+};
+
+/* Jitter and spread are drawn from it, one after the other. */
+static void test_generator(void)
+{
+    CintMediaParams params = custom(SECOND, 0);
+    unsigned i;
+
+    params.seed = 1234567;
+    for (i = 0; i < 4; i++) {
+        bool by_burst = i % 2;
+        uint64_t range = SECOND - (i > 1);
+        CintMedia *media;
+        unsigned n;
+
+        params.jitter_ns = by_burst ? 0 : range;
+        params.spread_ns = by_burst ? range : 0;
+        media = start(params);
+        for (n = 0; n < G_N_ELEMENTS(published); n++) {
+            g_assert_cmpint(read_at(media, n, 0), ==, n + SECOND - range +
+                            published[n] % (2 * range + 1));
+        }
+        g_free(media);
+    }
+}
+
+/* Whatever the memory was that a medium is in. */
+static void test_init(void)
+{
+    CintMediaParams params = custom(1000, 2);
+    CintMedia one, two;
+
+    memset(&one, 0, sizeof(one));
+    memset(&two, 0x5a, sizeof(two));
+    params.spread_ns = 500;
+    cint_media_init(&one, &params);
+    cint_media_init(&two, &params);
+    g_assert_cmpint(memcmp(&one, &two, sizeof(one)), ==, 0);
+    /* The burst that comes first is one, also at the beginning of time. */
+    cint_media_reserve(&two, 0, false, 0, &(CintMediaClaim) { .unit = 0 });
+    g_assert_cmpint(memcmp(&one.random, &two.random, sizeof(one.random)), !=,
+                    0);
+}
+
+/* A command of one ns takes it, and one that is early by its jitter none. */
+static void test_shortest(void)
+{
+    CintMedia *media = start(custom(1, 0));
+
+    g_assert_cmpint(read_at(media, 7, 0), ==, 8);
+    g_free(media);
 }
 
 /*
@@ -225,17 +312,19 @@ static void test_profiles(void)
 {
     static const struct {
         CintMediaProfile profile;
-        int64_t read_4k, read_128k, write_4k, most_jitter, most_spread;
+        uint64_t units;
+        int64_t read_4k, read_128k, write_4k, write_128k;
+        uint64_t most_jitter, most_spread;
     } want[] = {
-        { CINT_MEDIA_OPTANE, 7000, 58181, 8192, 0, 2252 },
-        { CINT_MEDIA_P3700, 76000, 76000, 76000, 48000, 0 },
-        { CINT_MEDIA_GEN2, 3500, 3500, 3500, 0, 0 },
-        { CINT_MEDIA_SATA, 100000, 100000, 100000, 0, 0 },
-        { CINT_MEDIA_DRAM, 2900, 2900, 2900, 0, 0 },
-        { CINT_MEDIA_ZSSD, 12000, 40960, 4000, 0, 0 },
-        { CINT_MEDIA_RAM, 0, 0, 0, 0, 0 },
-        { CINT_MEDIA_SSD80, 80000, 80000, 80000, 0, 0 },
-        { CINT_MEDIA_ARRAY, 260000, 260000, 260000, 0, 0 },
+        { CINT_MEDIA_OPTANE, 8, 7000, 58181, 7000, 64000, 0, 2252 },
+        { CINT_MEDIA_P3700, 40, 76000, 76000, 76000, 76000, 48000, 0 },
+        { CINT_MEDIA_GEN2, 8, 3500, 3500, 3500, 3500, 0, 0 },
+        { CINT_MEDIA_SATA, 8, 100000, 100000, 100000, 100000, 0, 0 },
+        { CINT_MEDIA_DRAM, 1, 2900, 2900, 2900, 2900, 0, 0 },
+        { CINT_MEDIA_ZSSD, 64, 12000, 40960, 4000, 61040, 0, 0 },
+        { CINT_MEDIA_RAM, 0, 0, 0, 0, 0, 0, 0 },
+        { CINT_MEDIA_SSD80, 64, 80000, 80000, 80000, 80000, 0, 0 },
+        { CINT_MEDIA_ARRAY, 14, 260000, 260000, 260000, 260000, 0, 0 },
     };
     unsigned i;
 
@@ -247,6 +336,7 @@ static void test_profiles(void)
         cint_media_profile(&params);
         g_assert_cmpuint(params.profile, ==, want[i].profile);
         g_assert_cmpuint(params.seed, ==, 3);
+        g_assert_cmpuint(params.units, ==, want[i].units);
         g_assert_cmpuint(params.jitter_ns, ==, want[i].most_jitter);
         g_assert_cmpuint(params.spread_ns, ==, want[i].most_spread);
         params.jitter_ns = 0;
@@ -254,10 +344,13 @@ static void test_profiles(void)
         media = start(params);
         g_assert_cmpint(read_at(media, 0, 4 * KIB), ==, want[i].read_4k);
         t = 10 * SECOND;
-        g_assert_cmpint(write_at(media, t, 4 * KIB) - t, <=, want[i].write_4k);
+        g_assert_cmpint(write_at(media, t, 4 * KIB) - t, ==, want[i].write_4k);
         t = 20 * SECOND;
         g_assert_cmpint(read_at(media, t, 128 * KIB) - t, ==,
                         want[i].read_128k);
+        t = 30 * SECOND;
+        g_assert_cmpint(write_at(media, t, 128 * KIB) - t, ==,
+                        want[i].write_128k);
         g_free(media);
     }
 }
@@ -365,8 +458,8 @@ static void test_conflict(void)
     CintMediaParams params = custom(1000, 4);
 
     g_assert_null(cint_media_conflict(&params));
-    params.read_bandwidth = CINT_MEDIA_MIN_BANDWIDTH;
-    params.write_bandwidth = CINT_MEDIA_MIN_BANDWIDTH;
+    params.read_bandwidth = 65536;
+    params.write_bandwidth = 65536;
     g_assert_null(cint_media_conflict(&params));
     params.read_bandwidth--;
     g_assert_nonnull(strstr(cint_media_conflict(&params),
@@ -521,8 +614,12 @@ int main(int argc, char **argv)
         { "none", test_none },
         { "units", test_units },
         { "any-number-of-units", test_any_number_of_units },
+        { "most-units", test_most_units },
         { "size", test_size },
         { "bandwidth", test_bandwidth },
+        { "init", test_init },
+        { "generator", test_generator },
+        { "shortest", test_shortest },
         { "jitter", test_jitter },
         { "spread", test_spread },
         { "never-early", test_never_early },
@@ -530,6 +627,7 @@ int main(int argc, char **argv)
         { "refund/at-once", test_refund_at_once },
         { "refund/later", test_refund_later },
         { "refund/transfer", test_refund_transfer },
+        { "refund/of-no-unit", test_refund_of_no_unit },
         { "refund/all", test_refund_all },
         { "bandwidth-has-a-minimum", test_conflict },
         { "no-overflow", test_no_overflow },

@@ -341,12 +341,14 @@ static void test_conflict_starved(void)
         { offsetof(CintConfig, max_hold_ns), 1 },
         { offsetof(CintConfig, policy), NVME_CINT_POLICY_ADAPTIVE },
     };
-    CintConfig config = config_of(NVME_CINT_POLICY_CINT);
+    CintConfig config = config_of(NVME_CINT_POLICY_AUTO);
     unsigned i;
 
     config.thr = CINT_ENDLESS_THR;
     config.delta_ns = CINT_ENDLESS_DELTA_NS;
     config.max_hold_ns = 0;
+    assert_names(cint_config_conflict(&config), "ooo=on", "max-hold=0");
+    config.policy = NVME_CINT_POLICY_CINT;
     assert_names(cint_config_conflict(&config), "ooo=on", "max-hold=0");
     assert_names(cint_config_conflict(&config), "thr", "delta");
     for (i = 0; i < sizeof(ways_out) / sizeof(ways_out[0]); i++) {
@@ -355,6 +357,29 @@ static void test_conflict_starved(void)
         *(uint64_t *)((char *)&changed + ways_out[i].field) =
             ways_out[i].value;
         g_assert_null(cint_config_conflict(&changed));
+    }
+}
+
+/* What the log page says of a queue's threshold: the one that its policy has. */
+static void test_thr_of_policy(void)
+{
+    CintConfig config = config_of(NVME_CINT_POLICY_DEFAULT);
+    unsigned policy;
+
+    config.thr = 7;
+    config.static_thr = 9;
+    config.max_hold_ns = 10000000;
+    for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
+        bool by_itself = policy == NVME_CINT_POLICY_DEFAULT ||
+                         policy == NVME_CINT_POLICY_STATIC;
+        CintScope scope;
+        CintCq cq;
+
+        config.policy = policy;
+        cint_scope_init(&scope);
+        cint_cq_init(&cq, &scope, 64, &config);
+        g_test_message("%s", cint_policy_names[policy]);
+        g_assert_cmpuint(cq.thr, ==, by_itself ? 9 : 7);
     }
 }
 
@@ -408,6 +433,7 @@ int main(int argc, char **argv)
     g_test_add_func("/params/names/policies", test_policy_names);
     g_test_add_func("/params/names/values", test_value_names);
     g_test_add_func("/params/names/reasons", test_reason_names);
+    g_test_add_func("/params/thr-of-a-policy", test_thr_of_policy);
     g_test_add_func("/params/conflict/none-by-default", test_no_conflict);
     g_test_add_func("/params/conflict/none-in-half-a-static-setting",
                     test_half_static);

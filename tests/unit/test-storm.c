@@ -601,6 +601,33 @@ static void test_odd_rate(void)
     g_free(sim);
 }
 
+/* ... also where it divides all but a ns of it. */
+static void test_gap(void)
+{
+    CintLimitsConfig config = { .max_irq_rate = 3, .ewma_shift = 7 };
+    CintLimits limits = { 0 };
+
+    cint_limits_configure(&limits, &config);
+    g_assert_cmpint(limits.gap_ns, ==, 333333334);
+    config.max_irq_rate = 1;
+    cint_limits_configure(&limits, &config);
+    g_assert_cmpint(limits.gap_ns, ==, SECOND);
+}
+
+/* A message that is sent before the last one comes with it. */
+static void test_time_goes_back(void)
+{
+    CintLimitsConfig config = { .max_irq_rate = LIMIT, .ewma_shift = 7 };
+    CintLimits limits = { 0 };
+
+    cint_limits_configure(&limits, &config);
+    g_assert_false(cint_limits_measure(&limits, 1000, 1));
+    g_assert_false(cint_limits_storm(&limits));
+    g_assert_false(cint_limits_measure(&limits, 900, 1));
+    g_assert_cmpuint(cint_limits_mean(&limits), ==, 0);
+    g_assert_true(cint_limits_storm(&limits));
+}
+
 /* Retune settles: a load's interrupts, and changes of thr, at its end. */
 typedef struct Settled {
     double rate;        /* in limits */
@@ -922,12 +949,14 @@ int main(int argc, char **argv)
         { "V9/constant-interval-is-reached", test_mean_arrives },
         { "mean/idle-gap-counts-as-two", test_mean_clamped },
         { "mean/masked-messages-do-not-count", test_masked },
+        { "mean/time-goes-back", test_time_goes_back },
         { "mean/new-limit-begins-anew", test_reconfigured },
         { "hold/law-is-needed", test_law_is_needed },
         { "hold/limit-is-used", test_limit_is_used },
         { "hold/starts-un-throttled", test_starts_free },
         { "hold/at-the-limit-itself", test_at_the_limit },
         { "hold/rate-need-not-divide-a-second", test_odd_rate },
+        { "hold/rate-divides-a-second-but-a-ns", test_gap },
         { "hold/whatever-the-reason", test_holds_all_reasons },
         { "hold/bypassed", test_bypassed },
         { "hold/nothing-sent-for-what-was-reaped", test_reaped },

@@ -23,13 +23,13 @@ def files(test: str, *where: str) -> tuple[str, ...]:
 
 
 def _statement(short: str, what: str, file: str, old: str, new: str, tests: tuple[str, ...],
-               after: str = "", *, alone: bool = False) -> Written:
+               *, after: str = "", alone: bool = False) -> Written:
     """Whole statements in place of others."""
     return Written(what, file, old, new, tests, after, STATEMENT, short, alone)
 
 
 def _value(short: str, what: str, file: str, old: str, new: str, tests: tuple[str, ...],
-           after: str = "") -> Written:
+           *, after: str = "") -> Written:
     """Another value in place of one."""
     return Written(what, file, old, new, tests, after, EXPRESSION, short)
 
@@ -39,13 +39,13 @@ _MERGE_BIO = "req->cmd_flags |= bio->bi_opf & REQ_IRQ_HINTS;"
 
 _BLOCK = (
     _statement("merge-back", "a bio merged behind a request loses its hint", "block/blk-merge.c",
-               _MERGE_BIO, "", BLOCK_DEVICE, "enum bio_merge_status bio_attempt_back_merge"),
+               _MERGE_BIO, "", BLOCK_DEVICE, after="enum bio_merge_status bio_attempt_back_merge"),
     _statement("merge-discard", "a discard that becomes a range of another loses its hint",
                "block/blk-merge.c", _MERGE_BIO, "", (f"{MERGES}::test_discards_merge",),
-               "static enum bio_merge_status bio_attempt_discard_merge"),
+               after="static enum bio_merge_status bio_attempt_discard_merge"),
     _statement("merge-front", "a bio merged before a request loses its hint", "block/blk-merge.c",
                _MERGE_BIO, "", (f"{MERGES}::test_merge_in_scheduler",),
-               "bio_merge_status bio_attempt_front_merge"),
+               after="bio_merge_status bio_attempt_front_merge"),
     _statement("merge-request", "a request merged into another loses its hint",
                "block/blk-merge.c", "req->cmd_flags |= next->cmd_flags & REQ_IRQ_HINTS;", "",
                (f"{MERGES}::test_requests_merge",)),
@@ -81,7 +81,7 @@ _DIRECT = (
                files("test_direct_file", "/mnt/ext4", "/mnt/xfs")),
     _value("iomap-wait", "a write that is waited for counts as asynchronous",
            "fs/iomap/direct-io.c", "dio->wait_for_completion", "is_sync_kiocb(dio->iocb)",
-           files("test_extending_write"), "bio_set_irq_hint(bio, dio->iocb,"),
+           files("test_extending_write"), after="bio_set_irq_hint(bio, dio->iocb,"),
     _value("overlay-flags", "overlayfs does not pass flags on", "fs/backing-file.c",
            "flags & BACKING_IOCB_MASK", "flags & BACKING_IOCB_MASK & 0x3fff",
            files("test_direct_file", "/mnt/over")),
@@ -93,7 +93,7 @@ _BATCHES = (
     _value("uring-far", "io_uring looks at the last entry only", "io_uring/io_uring.c",
            "min(nr, IO_BATCH_TAIL)", "min(nr, 1U)", BLOCK_DEVICE),
     _statement("uring-sqe128", "io_uring looks at the wrong large entry", "io_uring/io_uring.c",
-               "index <<= 1;", "", BLOCK_DEVICE, "static bool io_sqe_is_rw"),
+               "index <<= 1;", "", BLOCK_DEVICE, after="static bool io_sqe_is_rw"),
     _value("uring-link", "only the last of a chain is marked", "io_uring/io_uring.c",
            "state->link.head ||\n\t    req->flags & IO_REQ_LINK_FLAGS", "false", BLOCK_DEVICE),
     _value("uring-worker", "what a worker issues is unmarked", "io_uring/rw.c",
@@ -102,7 +102,7 @@ _BATCHES = (
     _statement("uring-again", "what is issued a second time is unmarked", "io_uring/rw.c",
                "kiocb->ki_flags |= IOCB_BATCH_END;",
                "kiocb->ki_flags |= IOCB_BATCH_END; req->flags &= ~REQ_F_BATCH_END;",
-               files("test_again_from_worker"), "req->flags & REQ_F_BATCH_END"),
+               files("test_again_from_worker"), after="req->flags & REQ_F_BATCH_END"),
 )
 
 _WRITEBACK = (
@@ -134,10 +134,10 @@ _WRITEBACK = (
 _JOURNALS = (
     _value("jbd2-record", "jbd2's commit record is unmarked", "fs/jbd2/commit.c",
            "blk_irq_hint_if(BLK_IRQ_HINT_JOURNAL, REQ_IRQ_URGENT)", "0",
-           files("test_journal_blocks"), "journal_submit_commit_record("),
+           files("test_journal_blocks"), after="journal_submit_commit_record("),
     _value("jbd2-blocks", "jbd2's blocks before the record are unmarked", "fs/jbd2/commit.c",
            "i == bufs - 1", "false", files("test_journal_blocks"),
-           "The commit record waits for all"),
+           after="The commit record waits for all"),
     _value("fast-commit", "the last block of a fast commit is unmarked", "fs/ext4/fast_commit.c",
            "blk_irq_hint_if(BLK_IRQ_HINT_JOURNAL, REQ_IRQ_URGENT)", "0", files("test_fast_commit")),
 )
@@ -155,7 +155,7 @@ _READS = (
     _value("fault", "a page fault's reads are unmarked", "mm/filemap.c",
            "blk_irq_hint_if(BLK_IRQ_HINT_READ, REQ_IRQ_URGENT)", "0",
            files("test_page_cache_misses", "mmap-/mnt/ext4", "mmap-/mnt/xfs"),
-           "*do_sync_mmap_readahead("),
+           after="*do_sync_mmap_readahead("),
 )
 
 _WAITS = (
@@ -163,7 +163,7 @@ _WAITS = (
                "bio->bi_opf |= blk_irq_hint_if(BLK_IRQ_HINT_WAIT, REQ_IRQ_URGENT);", "",
                (f"{WAITS}::test_discard",)),
     _value("swap-around", "pages around the one that is swapped in are urgent", "mm/page_io.c",
-           "wanted", "true", (f"{WAITS}::test_swap_in",), "struct bio *bio;\n\n\tif (wanted"),
+           "wanted", "true", (f"{WAITS}::test_swap_in",), after="struct bio *bio;\n\n\tif (wanted"),
     _value("swap-in", "a swap-in is unmarked", "mm/page_io.c",
            "blk_irq_hint_if(BLK_IRQ_HINT_WAIT, REQ_IRQ_URGENT)", "0", (f"{WAITS}::test_swap_in",)),
     _value("wait-xfs", "XFS's buffers are unmarked", "fs/xfs/xfs_buf.c",
@@ -176,7 +176,7 @@ _WAITS = (
            (f"{WAITS}::test_log_force",)),
     _value("ordered-data", "ext4's ordered data has no barrier", "fs/ext4/inode.c",
            "!!(blk_irq_hint_policy() & BLK_IRQ_HINT_JOURNAL)", "0",
-           (f"{WAITS}::test_ordered_data",), ".irq_batch"),
+           (f"{WAITS}::test_ordered_data",), after=".irq_batch"),
     _value("uring-later", "io_uring always counts a call that does not wait",
            "io_uring/io_uring.c", "policy & BLK_IRQ_HINT_LATER", "true",
            (f"{WAITS}::test_what_is_a_batch",)),
@@ -191,12 +191,12 @@ _NVME = (
                "NVME_CMD_IRQ_BARRIER : 0) | NVME_CMD_IRQ_URGENT;", BLOCK_DEVICE),
     _value("barrier-wins", "urgent and barrier go out as barrier", _CORE,
            "req->cmd_flags & REQ_IRQ_URGENT", "!(req->cmd_flags & REQ_IRQ_BATCH)", BLOCK_DEVICE,
-           "blk_rq_is_passthrough(req))\n\t\treturn;"),
+           after="blk_rq_is_passthrough(req))\n\t\treturn;"),
     _value("unasked", "hints go to controllers that did not ask", _CORE,
            "nvme_req(req)->ctrl->irq_hint_caps & NVME_IRQ_HINTS_CAP_HINTS", "true",
            ("test_hints_unasked.py::test_only_who_asked",)),
     _value("polled", "polled I/O has hints", _CORE, "req->cmd_flags & REQ_POLLED", "0", UNASKED,
-           "static void nvme_setup_irq_hint"),
+           after="static void nvme_setup_irq_hint"),
     _statement("sgl", "a command with an SGL loses its hint", _PCI,
                "nvme_pci_set_psdt(cmnd, NVME_CMD_SGL_METABUF);",
                "cmnd->flags = NVME_CMD_SGL_METABUF;", BLOCK_DEVICE),
@@ -207,28 +207,28 @@ _OOO = (
            "hints == NVME_CMD_IRQ_URGENT", "true", SWITCHES),
     _value("ooo-doorbell", "the head is not told when one entry is free", _PCI, "!pass->freed",
            "pass->freed <= 1", (*SWITCHES, f"{OOO}::test_completion_queue_runs_full"),
-           "static void nvme_ooo_ring("),
+           after="static void nvme_ooo_ring("),
     _statement("ooo-time-out", "a time-out looks at urgent entries only", _PCI,
                "nvme_ooo_process_cq(nvmeq, NULL, true, 0);",
                "nvme_ooo_process_cq(nvmeq, NULL, false, 0);", (f"{RECOVERY}::test_held_too_long",)),
     _value("ooo-one-vector", "out of order with one vector", _PCI, "dev->num_vecs > 1", "true",
            (f"{OOO}::test_without[one-vector]", f"{OOO}::test_without[pin]")),
     _value("ooo-switch", "the parameter ooo_urgent does nothing", _PCI, "READ_ONCE(ooo_urgent)",
-           "true", SWITCHES, "irqreturn_t nvme_irq_ooo("),
+           "true", SWITCHES, after="irqreturn_t nvme_irq_ooo("),
 )
 
 _HEAL = (
     _statement("heal-release", "an interrupt in doubt leaves entries in the queue", _PCI,
                "nvme_ooo_release_cq(nvmeq, iob);", ";", (f"{HEAL}::test_doubt_releases_at_once",),
-               "nvme_ooo_irq_by_record("),
+               after="nvme_ooo_irq_by_record("),
     _value("heal-never", "the driver goes on with a record that is not kept", _PCI,
            "nvme_ooo_misled(&nvmeq->ooo)", "false", FROZEN),
     _value("heal-no-cpu", "a vector that has no CPU is disabled and enabled", _PCI,
            "nvme_queue_has_cpu(nvmeq)", "true", (f"{OOO}::test_switched_off_without_a_cpu",),
-           "static void nvme_ooo_poll_queues("),
+           after="static void nvme_ooo_poll_queues("),
     _statement("heal-poll", "giving up leaves in other queues what is there", _PCI,
                "nvme_ooo_poll_queues(dev);", ";", (f"{HEAL}::test_giving_up_polls_other_queues",),
-               "static void nvme_ooo_fall_back_work("),
+               after="static void nvme_ooo_fall_back_work("),
 )
 
 _SYNC_POLL, POLLING, POLLING_PATHS = (
@@ -253,7 +253,7 @@ _POLLING = (
     _statement("poll-cookies", "of a merged request only the first bio can be polled for",
                "block/blk-mq.c", "WRITE_ONCE(bio->bi_cookie, rq->mq_hctx->queue_num);",
                "WRITE_ONCE(bio->bi_cookie, rq->mq_hctx->queue_num); break;",
-               (f"{POLLING_PATHS}::test_polled_merge",), "static void blk_mq_set_cookies"),
+               (f"{POLLING_PATHS}::test_polled_merge",), after="static void blk_mq_set_cookies"),
     _value("poll-deferred", "what a worker sends is polled for", "block/blk.h",
            "current->flags & PF_WQ_WORKER", "false", (f"{POLLING_PATHS}::test_suspended",)),
     _statement("poll-off", "io_poll does nothing", "block/blk-sysfs.c",
@@ -264,7 +264,7 @@ _POLLING = (
                "sync->polled++; req->mode = 0;", MODES),
     _statement("poll-files", "file systems do not poll", "fs/iomap/direct-io.c",
                "bio_set_sync_poll(bio);", "", (f"{POLLING_PATHS}::test_files",),
-               "static noinline void iomap_dio_submit_polled"),
+               after="static noinline void iomap_dio_submit_polled"),
     _statement("poll-irq-hints", "who polls a queue with interrupts asks for one", _SYNC_POLL,
                "bio->bi_opf &= ~REQ_IRQ_HINTS;", ";", (f"{POLLING}::test_irq_queues",)),
     _value("poll-irq-queues", "queues with interrupts are not polled", _PCI,
@@ -281,7 +281,7 @@ BYTES = (f"{SWITCH}::test_bytes",)
 _SWITCH = (
     _value("switch-off", "the realtime class has its queues in mode off, too", _SWITCH_C,
            "blk_switch_at_least(q, BLK_SWITCH_PRIO)", "true", MAP,
-           "static bool blk_switch_is_latency_bio"),
+           after="static bool blk_switch_is_latency_bio"),
     _statement("switch-class", "the class does not choose the queue", _SWITCH_C,
                "data->flags |= BLK_MQ_REQ_LATENCY;", ";", MAP),
     _value("switch-cached", "a request that was cached for the other class is taken", _SWITCH_C,
@@ -297,7 +297,7 @@ _SWITCH = (
                "rq->rq_flags &= ~RQF_SWITCH_BYTES;", ";", BYTES, alone=True),
     _statement("switch-merged", "bytes that are merged are not counted", _SWITCH_C,
                "blk_switch_add(rq, bytes);", ";", (f"{ENDS}::test_merges",),
-               "void __blk_switch_merged"),
+               after="void __blk_switch_merged"),
     _value("switch-batch", "only the last request of a steered batch is marked", _SWITCH_C,
            "!blk_switch_is_followed(rq)", "!rq->rq_next", (f"{SWITCH}::test_batches",)),
     _statement("switch-apps", "no task is moved", _SWITCH_C, "blk_switch_move_one(apps);", ";",
@@ -306,7 +306,8 @@ _SWITCH = (
            "nvme_uses_wrru(ctrl) && !nvme_is_latency_queue(dev, qid)", "false",
            (f"{SWITCH}::test_reset_with_other_queues",)),
     _value("switch-vectors", "queues by class with fewer vectors than they need", _PCI, "min_irqs",
-           "1", (f"{SWITCH}::test_without_queues",), "return pci_alloc_irq_vectors_affinity("),
+           "1", (f"{SWITCH}::test_without_queues",),
+           after="return pci_alloc_irq_vectors_affinity("),
     _value("switch-reset", "queues for polling take those of the realtime class", _PCI,
            "min(kept, nr_io_queues)", "1", (f"{SWITCH}::test_reset_with_other_queues",)),
     _value("switch-tags", "who finds no tag elsewhere does not try his own queue",
@@ -314,7 +315,7 @@ _SWITCH = (
            (f"{SWITCH}::test_no_tag_elsewhere",)),
     _value("switch-waits", "who finds no tag elsewhere may wait for one there",
            "block/blk-mq-tag.c", "blk_switch_come_back(data)", "false",
-           (f"{ENDS}::test_no_tag_to_wait_for_elsewhere",), "Nor does it wait"),
+           (f"{ENDS}::test_no_tag_to_wait_for_elsewhere",), after="Nor does it wait"),
     _value("switch-maps", "a reset makes queues for polling that no map has", _PCI,
            "nvme_may_have_queues(dev, HCTX_TYPE_POLL)", "true",
            (f"{POLLING}::test_queues_that_come_too_late",)),
