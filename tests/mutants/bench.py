@@ -23,7 +23,7 @@ CAUGHT, SURVIVED, SAME, INVALID = "caught", "survived", "same code", "does not c
 #: A mutant may take this many times as long as the file as it is, and some seconds.
 _SLOWER, _MORE_S = 10, 5.0
 _MOST_BYTES = 4 << 30
-_COMPILE = ("gcc", "-w", "-fPIC", "-fno-semantic-interposition", "-Werror=return-type",
+_COMPILE = ("gcc", "-fPIC", "-fno-semantic-interposition", "-Werror=return-type",
             "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
             "-Werror=int-conversion", "-I.", "-Itests/unit")
 
@@ -61,11 +61,12 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def passes(words: Sequence[str], place: Path, limit_s: float) -> bool:
+def passes(words: Sequence[str], place: Path, limit_s: float, *, at_top: bool = False) -> bool:
     """Whether a test with the library of `place` ends well, and in time."""
     env = {**os.environ, "LD_LIBRARY_PATH": str(place), "TMPDIR": str(place),
-           "ASAN_OPTIONS": "detect_leaks=1:max_allocation_size_mb=2000"}
-    with subprocess.Popen(words, env=env, cwd=place, stdin=subprocess.DEVNULL,
+           "ASAN_OPTIONS": "detect_leaks=1:max_allocation_size_mb=2000",
+           "CINT_MUTANT_PLACE": str(place), "PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(words, env=env, cwd=ROOT if at_top else place, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           process_group=0, preexec_fn=_limits) as child:  # noqa: PLW1509
         try:
@@ -169,17 +170,25 @@ class Bench:
         for program in self.target.programs:
             if program.only and Path(self.file).name not in program.only:
                 continue
-            mine = (*program.sources, *self.target.sources)
+            mine = (*program.sources, *(() if self.target.started else self.target.sources))
             kept = [objects[source] for source in mine if source not in self.changing]
             test = _Test(program, programs / program.name, kept,
                          any(source in self.changing for source in mine))
-            test.digest = digest(*(path.read_bytes() for path in kept), *(
-                (ROOT / source).read_bytes() for source in mine if source in self.changing))
+            texts = [*(source for source in mine if source in self.changing),
+                     *(word for word in program.command if word.startswith("tests/"))]
+            test.digest = digest(*(path.read_bytes() for path in kept),
+                                 *((ROOT / source).read_bytes() for source in texts))
             self.tests.append(test)
         self._compiled(self.original, programs)
+        if not self.is_library:
+            return
         for test in self.tests:
-            if self.is_library:
+            if test.program.sources:
                 self._link(test, programs, test.binary)
+        if self.target.started:
+            kept = [objects[source] for source in self.target.sources if source != self.file]
+            self._link(_Test(Program("", self.target.sources), programs, kept), programs,
+                       programs / self.target.started)
 
     def time(self, work: Path) -> None:
         """Run the tests on the file as it is, for their time; they have to pass."""
@@ -188,14 +197,14 @@ class Bench:
         self.plain = self._digests(objects if not self.target.sanitized else
                                    self._compiled(self.original, work, plain=True))
         if self.is_library:
-            if any(passes(self._words(test, work), work, 300) for test in self.tests):
+            if any(self._passes(test, work, 300) for test in self.tests):
                 raise SystemExit(f"{self.file}: its tests do not need it")
             self._library(objects, work)
         for test in self.tests:
             if test.program.without:
                 self._list_cases(test, Path(self._words(test, work)[0]), work)
             began = time.monotonic()
-            if not passes(self._words(test, work), work, 300):
+            if not self._passes(test, work, 300):
                 raise SystemExit(f"{self.file}: {test.program.name} fails as it is")
             test.seconds = time.monotonic() - began
         self.tests.sort(key=lambda test: test.seconds)
@@ -239,15 +248,23 @@ class Bench:
 
     def _link(self, test: _Test, work: Path, binary: Path) -> None:
         """Link a program, for a library that holds the file, or with what the file is in."""
-        mine = (*test.program.sources, *self.target.sources)
+        mine = (*test.program.sources, *(() if self.target.started else self.target.sources))
         changed = [work / (source.replace("/", "_") + ".o") for source in self.changing
                    if source in mine]
-        if self.is_library:
+        if self.is_library and changed:
             self._library({self.file: changed[0]}, work)
             changed = [work / "libmutant.so"]
         _run(["gcc", "-rdynamic", *test.objects, *changed, "-o", binary, *self.flags, "-lm"])
 
+    def _passes(self, test: _Test, work: Path, limit_s: float) -> bool:
+        return passes(self._words(test, work), work, limit_s, at_top=bool(test.program.command))
+
     def _words(self, test: _Test, work: Path) -> list[str]:
+        if self.target.started and not (work / self.target.started).exists():
+            (work / self.target.started).symlink_to(self.tests[0].binary.parent /
+                                                    self.target.started)
+        if test.program.command:
+            return list(test.program.command)
         binary = test.binary
         if not self.is_library:
             binary = work / f"{test.program.name}.test"
@@ -291,10 +308,10 @@ class Bench:
                                      -(test.kills + 1) / (test.seconds + 0.05)))
         for test in tests:
             try:
-                words = self._words(test, work)
+                good = self._passes(test, work, _SLOWER * test.seconds + _MORE_S)
             except DoesNotCompileError:
                 return Verdict(INVALID)
-            if not passes(words, work, _SLOWER * test.seconds + _MORE_S):
+            if not good:
                 self.last[near] = test
                 test.kills += 1
                 return Verdict(CAUGHT, test.program.name)

@@ -27,6 +27,8 @@ class Program:
     only: tuple[str, ...] = ()
     #: Cases that are left out: GLib can only name those that run.
     without: tuple[str, ...] = ()
+    #: In place of sources: what is run at the top of the tree.
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Target:
     libraries: tuple[str, ...] = ("glib-2.0",)
     #: Sanitizers find what no test asks for, and take several times as long.
     sanitized: bool = False
+    #: A program that the tests start in their directory: what is mutated is in it, not in them.
+    started: str = ""
 
 
 @cache
@@ -92,7 +96,8 @@ _ENGINE = Target(
      _unit("pointer", "sim.c", "golden.c", "rival-pointer.c"),
      _unit("tune", *_MODEL), _unit("any", "random.c"), _unit("adversary", "sim.c", "random.c"),
      replace(_STORM, without=_SETTLES),
-     _part(_STORM, "storm-settles", _cases(*_SETTLES), "tune.c", "tune.h", "limit.c", "limit.h"),
+     _part(_STORM, "storm-settles", _cases(*_SETTLES), "tune.c", "tune.h", "limit.c",
+           "limit.h", "cint.c", "coalesce.c", "coalesce.h"),
      _part(_unit("price", "sim.c", "random.c", "replay/optimal.c"), "price", (), "price.c"),
      replace(_RANDOM, without=_WHO_WAITS),
      _part(_RANDOM, "random-who-waits", _cases(*_WHO_WAITS), "waits.c", "waits.h",
@@ -129,4 +134,21 @@ _DRIVERS = (
              sanitized=True)
       for name, files in _APART.items()))
 
-TARGETS = (_ENGINE, *_MODELS, *_KERNELS, *_DRIVERS)
+_REPLAY = _in("replay", "*.c")
+_PYTEST = (str(ROOT / "build/venv/bin/python"), "-m", "pytest", "-x", "-q", "-p", "replay_plugin",
+           "-p", "no:cacheprovider", "-c", "tools/pyproject.toml", "--rootdir", ".")
+_REPLAYS = (
+    Target("replay-optimal", ("replay/optimal.c",), (*ENGINE, "replay/optimal.c"),
+           (_unit("optimal", "random.c"), _unit("price", "sim.c", "random.c")),
+           ("-DCINT_CHECKED", "-Ihw/nvme/coalesce")),
+    Target("replay", tuple(file for file in _REPLAY if file != "replay/optimal.c"),
+           (*ENGINE, *_REPLAY),
+           (Program("replay", (f"{UNIT}/test-replay.c", f"{UNIT}/random.c", f"{UNIT}/sim.c",
+                               *ENGINE)),
+            *(Program(name, (), (), command=(*_PYTEST, f"tests/replay/test_{name}.py"))
+              for name in ("words", "importers", "lives", "timelines")),
+            Program("vectors", (), (), command=(*_PYTEST, "tests/replay/test_replay.py"))),
+           ("-DCINT_CHECKED", "-Ihw/nvme/coalesce", "-pthread",
+            "-DCINT_REPLAY=\"./cint-replay\""), started="cint-replay"))
+
+TARGETS = (_ENGINE, *_MODELS, *_KERNELS, *_DRIVERS, *_REPLAYS)
