@@ -158,10 +158,43 @@ static void test_natural(void)
     g_assert_cmpuint(tuner.natural_cqes, ==, 2);
 }
 
+/* A sample of 16 interrupts, @interval apart, each of @cqes commands. */
+static void sample(CintTuner *tuner, int64_t *now, int64_t interval,
+                   unsigned cqes, CintAsked asked)
+{
+    unsigned i, n;
+
+    for (i = 0; i < 16; i++) {
+        *now += interval;
+        for (n = 0; n < cqes; n++) {
+            cint_tuner_completed(tuner, *now, asked);
+        }
+        cint_tuner_sent(tuner, interval, cqes);
+    }
+}
+
+/*
+ * As many commands as before, and none of them asks for an interrupt any more:
+ * nothing has to be limited, also under a load that was too fast without.
+ */
+static void test_lets_go_under_load(void)
+{
+    CintTuner tuner;
+    int64_t now = 0;
+
+    cint_tuner_init(&tuner, GAP, 6);
+    cint_tuner_configure(&tuner, 1000 * GAP, 1000, 1000);
+    sample(&tuner, &now, GAP / 2, 1, CINT_ASKED_FULL);
+    g_assert_cmpuint(tuner.thr, ==, 2);
+    sample(&tuner, &now, GAP, 2, CINT_ASKED_NOTHING);
+    g_assert_cmpuint(tuner.thr, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tune/independent-tuner-agrees", test_agrees);
     g_test_add_func("/tune/natural-interrupts", test_natural);
+    g_test_add_func("/tune/lets-go-under-load", test_lets_go_under_load);
     return g_test_run();
 }
