@@ -34,17 +34,31 @@ static void ooo_early_explains_once(struct kunit *test)
     KUNIT_EXPECT_EQ(test, nvme_ooo_explained(&ooo, &nothing, &record), false);
 }
 
+/* How much is borne: seven interrupts in doubt, and two lies. */
+static void ooo_limits(struct kunit *test)
+{
+    struct nvme_ooo ooo = { .doubts = 7, .lies = 2 };
+
+    KUNIT_EXPECT_EQ(test, nvme_ooo_misled(&ooo), false);
+    ooo.doubts = 8;
+    KUNIT_EXPECT_TRUE(test, nvme_ooo_misled(&ooo));
+    ooo.doubts = 7;
+    ooo.lies = 3;
+    KUNIT_EXPECT_TRUE(test, nvme_ooo_misled(&ooo));
+}
+
 /* The kernel's tests, and what is tested here only. */
 static const struct kunit_suite *all_tests(void)
 {
     static struct kunit_case cases[64] = {
         KUNIT_CASE(ooo_early_explains_once),
+        KUNIT_CASE(ooo_limits),
     };
     static struct kunit_suite suite = { .name = "nvme_ooo",
                                         .test_cases = cases };
     const struct kunit_case *theirs = kunit_the_suite->test_cases;
 
-    for (int i = 1; theirs->run; i++) {
+    for (int i = 2; theirs->run; i++) {
         cases[i] = *theirs++;
     }
     return &suite;

@@ -283,13 +283,19 @@ static void test_coarse(void)
     expect_determined(config, 64, "1/1");
 }
 
-/* An epoch of 1 ms and 1 ns in which @n complete. */
-static void end_epoch(Sim *sim, int64_t *start, unsigned n)
+/* An epoch of @length in which @n complete. */
+static void end_long_epoch(Sim *sim, int64_t *start, unsigned n, int64_t length)
 {
     sim_ios(sim, *start + 1000, 1000, n - 1);
-    *start += MS + 1;
+    *start += length;
     sim_io(sim, *start);
     sim->nr_irqs = 0;
+}
+
+/* One of 1 ms and 1 ns. */
+static void end_epoch(Sim *sim, int64_t *start, unsigned n)
+{
+    end_long_epoch(sim, start, n, MS + 1);
 }
 
 /* After it R is @want. */
@@ -379,6 +385,27 @@ static void test_trial_of_a_falling_load(void)
     };
 
     expect_trial(epochs);
+}
+
+/* From 32,000 a second on 31,000 are no loss, and one in 2 ms less is one. */
+static void test_trial_loss(void)
+{
+    static const struct {
+        unsigned completions;
+        const char *want;
+    } row[] = { { 62, "1/3" }, { 61, "1/1" } };
+    unsigned i;
+
+    for (i = 0; i < G_N_ELEMENTS(row); i++) {
+        Sim *sim = start_trial(0, 0);
+        int64_t start = 0;
+
+        end_long_epoch(sim, &start, 64, 2 * MS);
+        expect_ratio(&sim->scope.vic, "1/2");
+        end_long_epoch(sim, &start, row[i].completions, 2 * MS);
+        expect_ratio(&sim->scope.vic, row[i].want);
+        g_free(sim);
+    }
 }
 
 /* Where each one interrupts the last rate counts, better or worse. */
@@ -710,6 +737,7 @@ int main(int argc, char **argv)
         { "ratio/coarse", test_coarse },
         { "ratio/trial", test_trial },
         { "ratio/trial/patience", test_trial_patience },
+        { "ratio/trial/loss", test_trial_loss },
         { "ratio/trial/another-load", test_trial_of_another_load },
         { "ratio/trial/at-most", test_trial_at_most },
         { "ratio/trial/begins-anew", test_trial_begins_anew },
