@@ -408,6 +408,21 @@ static void test_trial_loss(void)
     }
 }
 
+/* The mean of 64 and 63 is below 64, also behind another epoch. */
+static void test_trial_mean_of_an_epoch(void)
+{
+    Sim *sim = start_trial(0, 0);
+    int64_t start = 0;
+
+    sim->cq.config.cif_threshold = 32;
+    expect_after(sim, &start, 2, "1/2");
+    sim_io(sim, start + 1000);
+    start += MS + 1;
+    sim_complete(sim, 1, start);
+    expect_ratio(&sim->scope.vic, "1/1");
+    g_free(sim);
+}
+
 /* Where each one interrupts the last rate counts, better or worse. */
 static void test_trial_base(void)
 {
@@ -738,6 +753,7 @@ int main(int argc, char **argv)
         { "ratio/trial", test_trial },
         { "ratio/trial/patience", test_trial_patience },
         { "ratio/trial/loss", test_trial_loss },
+        { "ratio/trial/mean-of-an-epoch", test_trial_mean_of_an_epoch },
         { "ratio/trial/another-load", test_trial_of_another_load },
         { "ratio/trial/at-most", test_trial_at_most },
         { "ratio/trial/begins-anew", test_trial_begins_anew },
