@@ -34,19 +34,26 @@ def mutants_of(file: str, text: str) -> list[Mutant]:
     return [*operators.mutants(file, text), *written]
 
 
+def progress_path(target: Target, file: str) -> Path:
+    """Where what is known of a file's mutants is written."""
+    return PLACE / "progress" / f"{target.name}-{Path(file).name}.jsonl"
+
+
+def read_progress(path: Path) -> dict[str, list[str]]:
+    """Verdict, test and what that was made of, by what the file with the mutant is."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return {key: what for key, *what in map(json.loads, lines)}
+
+
 class Progress:
     """What is known of a file's mutants from before, a line each."""
 
     def __init__(self, bench: Bench) -> None:
         """Read it."""
         self.bench = bench
-        self.path = PLACE / "progress" / f"{bench.target.name}-{Path(bench.file).name}.jsonl"
+        self.path = progress_path(bench.target, bench.file)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.known: dict[str, list[str]] = {}
-        if self.path.exists():
-            for line in self.path.read_text("utf-8").splitlines():
-                key, *what = json.loads(line)
-                self.known[key] = what
+        self.known = read_progress(self.path)
 
     def find(self, text: str) -> Verdict | None:
         """A verdict that would be the same again."""
@@ -145,6 +152,21 @@ def check(chosen: Sequence[tuple[Target, str]]) -> int:
     return bool(lost)
 
 
+def table(chosen: Sequence[tuple[Target, str]]) -> int:
+    """Print what is known of each file, as docs/mutations.md has it. Nothing is run."""
+    print("| file | mutants | tried | caught | survive |\n|---|---|---|---|---|")
+    for target, file in chosen:
+        text = original(target, file)
+        seen = read_progress(progress_path(target, file))
+        found = Counter(seen[key][0] for m in mutants_of(file, text)
+                        if (key := digest(m.applied(text).encode())) in seen)
+        none = found[SAME] + found[INVALID]
+        if mutants := len(mutants_of(file, text)) - none:
+            print(f"| `{file}` | {mutants} | {found.total() - none} | {found[CAUGHT]} | "
+                  f"{found[SURVIVED]} |")
+    return 0
+
+
 def main() -> int:
     """Try the mutants of the files that match."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -156,6 +178,8 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="files, or parts of their names (all)")
     parser.add_argument("--check", action="store_true",
                         help="only see that what is listed is there")
+    parser.add_argument("--table", action="store_true",
+                        help="only print what is known of each file")
     parser.add_argument("--list", action="store_true", help="only name the files")
     args = parser.parse_args()
     chosen = [(target, file) for target in TARGETS for file in target.files
@@ -164,8 +188,8 @@ def main() -> int:
         print("\n".join(file for target, file in chosen
                         if mutants_of(file, original(target, file))))
         return 0
-    if args.check:
-        return check(chosen)
+    if args.check or args.table:
+        return (check if args.check else table)(chosen)
     good = [try_file(target, file, args) for target, file in chosen]
     return not all(good)
 
