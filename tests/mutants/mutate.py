@@ -108,10 +108,15 @@ def _try_all(bench: Bench, mutants: Sequence[Mutant], progress: Progress, jobs: 
 
 def try_file(target: Target, file: str, args: argparse.Namespace) -> bool:
     """Try a file's mutants, and say what became of them; whether all is as it is known."""
-    bench = Bench(target, file, PLACE)
-    mutants = _chosen(mutants_of(file, bench.original), args)
+    text = original(target, file)
+    mutants = _chosen(mutants_of(file, text), args)
+    if args.again:
+        seen = read_progress(progress_path(target, file))
+        mutants = [m for m in mutants if m.name not in survivors.known() and
+                   seen.get(digest(m.applied(text).encode()), [""])[0] == SURVIVED]
     if not mutants:
         return True
+    bench = Bench(target, file, PLACE)
     bench.time(workplace(PLACE, 0))
     count: Counter[str] = Counter()
     wrong = 0
@@ -174,6 +179,8 @@ def main() -> int:
     parser.add_argument("-j", dest="jobs", type=int, default=1, help="how many side by side (1)")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="N of each file")
     parser.add_argument("--seed", type=int, default=1, help="which are in a sample (1)")
+    parser.add_argument("--again", action="store_true",
+                        help="only those that have survived and are not listed")
     parser.add_argument("-v", dest="verbose", action="store_true", help="say what caught each")
     parser.add_argument("files", nargs="*", help="files, or parts of their names (all)")
     parser.add_argument("--check", action="store_true",

@@ -587,6 +587,49 @@ static void test_at_the_limit(void)
     g_free(sim);
 }
 
+/* An interrupt that is held is one, however many more CQEs it is to tell of. */
+static void test_held_once(void)
+{
+    Sim *sim = start_with_mean(limited(sim_config(NVME_CINT_POLICY_DEFAULT), 7),
+                               1000);
+
+    g_assert_cmpuint(sim->cq.storm_held, ==, 0);
+    sim_io(sim, 100);
+    sim_io(sim, 200);
+    sim_io(sim, 300);
+    g_assert_cmpuint(sim->cq.storm_held, ==, 1);
+    sim_run_out(sim);
+    sim_expect(sim, "10000:storm(3)");
+    g_assert_cmpuint(sim->cq.storm_held, ==, 1);
+    g_free(sim);
+}
+
+/*
+ * While it retunes, an Urgent among others counts as the rule has it: with a
+ * record they go on waiting, and without one they would have been told of.
+ */
+static void test_retune_urgent(void)
+{
+    unsigned record;
+
+    for (record = 0; record < 2; record++) {
+        CintConfig config = retuning(limited(sim_cint(6000, 32), 7));
+        Sim *sim = sim_new(1024, config);
+
+        if (record) {
+            sim_records(sim, 0, true);
+        }
+        sim->cq.limits.tuner.thr = 8;
+        sim_marked(sim, 1000, '.');
+        sim_marked(sim, 1100, '.');
+        sim_marked(sim, 1200, 'U');
+        g_assert_cmpuint(sim->cq.limits.tuner.sample.natural, ==, 1);
+        g_assert_cmpuint(sim->cq.limits.tuner.natural_cqes, ==,
+                         record ? 3 : 0);
+        g_free(sim);
+    }
+}
+
 /* A limit that does not divide a second: the interval is rounded up. */
 static void test_odd_rate(void)
 {
@@ -955,6 +998,7 @@ int main(int argc, char **argv)
         { "hold/limit-is-used", test_limit_is_used },
         { "hold/starts-un-throttled", test_starts_free },
         { "hold/at-the-limit-itself", test_at_the_limit },
+        { "hold/counted-once", test_held_once },
         { "hold/rate-need-not-divide-a-second", test_odd_rate },
         { "hold/rate-divides-a-second-but-a-ns", test_gap },
         { "hold/whatever-the-reason", test_holds_all_reasons },
@@ -964,6 +1008,7 @@ int main(int argc, char **argv)
         { "hold/a-ring-does-not-release", test_ring_in_storm },
         { "hold/a-late-timer-is-measured-when-sent", test_late_timer },
         { "retune/cancel-satisfies-nothing", test_retune_cancel },
+        { "retune/urgent-among-others", test_retune_urgent },
         { "retune/drain-has-no-say", test_retune_drain },
         { "retune/holds-nothing", test_retune_holds_nothing },
         { "retune/new-limit-begins-anew", test_retune_reconfigured },
