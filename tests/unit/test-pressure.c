@@ -28,6 +28,17 @@ static void test_pressure_steps(void)
     g_free(sim);
 }
 
+/* 100 entries: three quarters are 75, a sixteenth is 6. */
+static void test_pressure_odd_steps(void)
+{
+    Sim *sim = sim_new_lazy(100, patient());
+
+    sim_ios(sim, 1, 1, 99);
+    sim_expect(sim, "75:pressure(75) 81:pressure(6) 87:pressure(6) "
+                    "93:pressure(6) 99:pressure(6)");
+    g_free(sim);
+}
+
 /* A guest that stays where it is hears of each level once. */
 static void test_pressure_once(void)
 {
@@ -173,6 +184,7 @@ int main(int argc, char **argv)
 {
     static const SuiteTest tests[] = {
         { "pressure/at-3-4-each-1-16-and-full", test_pressure_steps },
+        { "pressure/odd-steps", test_pressure_odd_steps },
         { "pressure/once-for-each-level", test_pressure_once },
         { "pressure/again-after-the-queue-emptied", test_pressure_again },
         { "pressure/again-one-level-down", test_pressure_one_level_down },
