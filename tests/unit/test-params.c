@@ -360,7 +360,7 @@ static void test_conflict_starved(void)
     }
 }
 
-/* What the log page says of a queue's threshold: the one that its policy has. */
+/* What the log page says of the threshold: the one that the policy has. */
 static void test_thr_of_policy(void)
 {
     CintConfig config = config_of(NVME_CINT_POLICY_DEFAULT);

@@ -82,6 +82,12 @@ static void test_alone(void)
     expect_rounds(0, 1, 9, "1 1 1 1 1 1 1 1 1");
 }
 
+/* Long after others came: nothing is known of what was told before it. */
+static void test_alone_and_late(void)
+{
+    expect_rounds(40000, 1, 10, "1 1 1 1 1 1 1 1 1 1");
+}
+
 static void test_two_take_turns(void)
 {
     expect_rounds(0, 2, 9, "2 2 2 2 2 2 2 2 2");
@@ -861,6 +867,7 @@ int main(int argc, char **argv)
 {
     static const SuiteTest tests[] = {
         { "alone", test_alone },
+        { "alone-and-late", test_alone_and_late },
         { "two-take-turns", test_two_take_turns },
         { "job", test_job },
         { "across-the-wrap", test_across_the_wrap },
