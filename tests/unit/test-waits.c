@@ -109,6 +109,76 @@ static void test_across_the_wrap(void)
     expect_rounds(65536 - 20, 8, 9, "8 8 8 8 8 2 2 2 2");
 }
 
+static CintWaitsPage *entry_of(Guest *g, uint32_t page)
+{
+    unsigned i;
+
+    for (i = 0; i < CINT_WAITS_ENTRIES; i++) {
+        if (g->waits.entry[i].page == page) {
+            return &g->waits.entry[i];
+        }
+    }
+    g_error("buffer %u is not known", page);
+}
+
+/* Buffer 1 is used again: at once, or behind others that come between. */
+static bool judged(Guest *g, bool waited)
+{
+    static uint32_t others = 1000;
+    unsigned i;
+
+    post(g, 0, 1);
+    tell(g);
+    for (i = 0; i < 3 && !waited; i++) {
+        use(g, 0, others++);
+    }
+    return use(g, 0, 1);
+}
+
+/*
+ * What comes of judgements for (+) and against (-), to the last digit: an
+ * eighth of the way, a sixteenth where it is doubted, and 128 is the middle.
+ */
+static void test_judgements(void)
+{
+    static const struct {
+        uint8_t score;
+        const char *judgements, *waited;
+    } row[] = {
+        { 150, "---+++", "100001" }, { 150, "--+-++", "100000" },
+        { 150, "++-+--", "111110" }, { 150, "-+-", "111" },
+        { 150, "+--", "110" },
+    };
+    unsigned i, k;
+
+    for (i = 0; i < G_N_ELEMENTS(row); i++) {
+        g_autofree Guest *g = g_new0(Guest, 1);
+        g_autoptr(GString) got = g_string_new(NULL);
+
+        use(g, 0, 1);
+        entry_of(g, 1)->score = row[i].score;
+        for (k = 0; row[i].judgements[k]; k++) {
+            g_string_append_c(got, judged(g, row[i].judgements[k] == '+') ?
+                                   '1' : '0');
+        }
+        g_test_message("%s", row[i].judgements);
+        g_assert_cmpstr(got->str, ==, row[i].waited);
+    }
+}
+
+/* How much a queue's judgements are against its buffers: a sixteenth each. */
+static void test_against(void)
+{
+    g_autofree Guest *g = g_new0(Guest, 1);
+    unsigned i;
+
+    use(g, 0, 1);
+    for (i = 0; i < 10; i++) {
+        judged(g, false);
+    }
+    g_assert_cmpuint(g->sq[0].against, ==, 124);
+}
+
 /* Somebody slow beside @fast others, each of whom goes round @times. */
 static bool slow_keeps_mark(unsigned fast, unsigned times)
 {
@@ -635,7 +705,21 @@ static void test_likely(void)
     g_free(g);
 }
 
-/* What takes the place of a job's buffer is believed after one judgement. */
+/* What takes the place of a job's buffer is believed after one judgement: */
+static void test_handed_on_score(void)
+{
+    g_autofree Guest *g = g_new0(Guest, 1);
+    unsigned i;
+
+    use(g, 0, 1);
+    for (i = 0; i < CINT_WAITS_ENTRIES; i++) {
+        g->waits.entry[i].page = 100 + i;
+        g->waits.entry[i].score = 0;
+    }
+    use(g, 0, 2);
+    g_assert_cmpuint(entry_of(g, 2)->score, ==, 120);
+}
+
 static void test_handed_on(void)
 {
     Guest *g = g_new0(Guest, 1);
@@ -868,6 +952,9 @@ int main(int argc, char **argv)
     static const SuiteTest tests[] = {
         { "alone", test_alone },
         { "alone-and-late", test_alone_and_late },
+        { "handed-on/score", test_handed_on_score },
+        { "judgements", test_judgements },
+        { "against", test_against },
         { "two-take-turns", test_two_take_turns },
         { "job", test_job },
         { "across-the-wrap", test_across_the_wrap },
