@@ -4,6 +4,8 @@
  * Who waits, learned: what is believed of a buffer under the loads that it is
  * meant to tell apart, what the table forgets, and what the engine makes of it.
  */
+#include <inttypes.h>
+
 #include "sim.h"
 #include "suite.h"
 
@@ -147,7 +149,7 @@ static void test_judgements(void)
     } row[] = {
         { 150, "---+++", "100001" }, { 150, "--+-++", "100000" },
         { 150, "++-+--", "111110" }, { 150, "-+-", "111" },
-        { 150, "+--", "110" },
+        { 150, "+--", "110" }, { 150, "-+-+--++", "11110001" },
     };
     unsigned i, k;
 
@@ -164,6 +166,84 @@ static void test_judgements(void)
         g_test_message("%s", row[i].judgements);
         g_assert_cmpstr(got->str, ==, row[i].waited);
     }
+}
+
+/*
+ * Who has overtaken those that @lying marks is used again behind @between
+ * commands: is it taken to be waited for?
+ */
+static bool overtook(uint64_t lying, unsigned between)
+{
+    g_autofree Guest *g = g_new0(Guest, 1);
+    CintWaitsSq *sq = &g->sq[0];
+    CintWaitsPage *entry;
+    unsigned i;
+
+    use(g, 0, 1);
+    g->posted = 1000;
+    post(g, 0, 1);
+    tell(g);
+    entry = entry_of(g, 1);
+    entry->score = 200;
+    sq->lying = lying;
+    for (i = 0; i < CINT_WAITS_TURNS; i++) {
+        sq->told[(uint8_t)(sq->next - 1 - i) % CINT_WAITS_TURNS] =
+            i < between ? 1001 : 1000;
+    }
+    use(g, 0, 1);
+    return entry->score > 200;
+}
+
+/* Half as many as it has overtaken may come between, wherever they lie. */
+static void test_overtakes_half(void)
+{
+    unsigned i;
+
+    for (i = 0; i < 1000; i++) {
+        uint64_t lying = ((uint64_t)g_test_rand_int() << 32 |
+                          (uint32_t)g_test_rand_int()) & ~1ull;
+        unsigned half = __builtin_popcountll(lying) / 2;
+
+        g_test_message("%" PRIx64, lying);
+        if (half > 1 && half < CINT_WAITS_TURNS) {
+            g_assert_true(overtook(lying, half));
+            g_assert_false(overtook(lying, half + 1));
+        }
+    }
+}
+
+/* Without a Flush there is nothing for its CQE, 0, to be mistaken for. */
+static void test_no_flush_as_indices_wrap(void)
+{
+    g_autofree Guest *g = g_new0(Guest, 1);
+    uint32_t page;
+
+    g->posted = g->told = 65530;
+    use(g, 0, 1);
+    post(g, 0, 1);
+    g->posted = g->told = 65535;
+    for (page = 2; page < 6; page++) {
+        use(g, 0, page);
+    }
+    g->posted = g->told = 65541;
+    g_assert_true(use(g, 0, 1));
+    g_assert_cmpuint(entry_of(g, 1)->score, ==, 255 - 32);
+}
+
+/* What is used again lies there no longer, however long it has lain. */
+static void test_old_is_picked_up(void)
+{
+    g_autofree Guest *g = g_new0(Guest, 1);
+
+    use(g, 0, 1);
+    entry_of(g, 1)->score = 0;
+    use(g, 0, 2);
+    post(g, 0, 1);
+    tell(g);
+    g_assert_cmpuint(g->sq[0].lying, ==, 1);
+    g->now += 6ll << CINT_WAITS_TICK;
+    use(g, 0, 1);
+    g_assert_cmpuint(g->sq[0].lying, ==, 0);
 }
 
 /* How much a queue's judgements are against its buffers: a sixteenth each. */
@@ -955,6 +1035,9 @@ int main(int argc, char **argv)
         { "handed-on/score", test_handed_on_score },
         { "judgements", test_judgements },
         { "against", test_against },
+        { "old-is-picked-up", test_old_is_picked_up },
+        { "overtakes/half", test_overtakes_half },
+        { "no-flush-as-indices-wrap", test_no_flush_as_indices_wrap },
         { "two-take-turns", test_two_take_turns },
         { "job", test_job },
         { "across-the-wrap", test_across_the_wrap },
