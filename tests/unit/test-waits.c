@@ -1008,23 +1008,38 @@ static void test_any_beside_waited(void)
 }
 
 /* Each sixteenth time that the guest seems to sleep it is not told, to see. */
-static void test_probe(void)
+static void expect_probes(CintInfer infer, unsigned every)
 {
-    Sim *sim = start_learning(CINT_ON);
+    CintConfig config = sim_cint(6000, 32);
     unsigned n;
     char *want;
+    Sim *sim;
 
+    config.infer = infer;
+    config.drain = CINT_ON;
+    sim = sim_new(64, config);
     sim_batch(sim, 0, 10, "b");
     for (n = 1; n < 40; n++) {
         sim_batch(sim, 0, n * 100000, "b");
         sim_post(sim, 0, n * 100000 + 1000, n);
         sim_until(sim, n * 100000 + 50000);
-        want = g_strdup_printf(n % 16 ? "%u:barrier(1)" : "%u:quiet(1)",
-                               n * 100000 + (n % 16 ? 1000 : 7000));
+        want = g_strdup_printf(n % every ? "%u:barrier(1)" : "%u:quiet(1)",
+                               n * 100000 + (n % every ? 1000 : 7000));
         sim_expect(sim, want);
         g_free(want);
     }
     g_free(sim);
+}
+
+static void test_probe(void)
+{
+    expect_probes(CINT_INFER_LEARN, 16);
+}
+
+/* What is not learned is not in doubt. */
+static void test_no_probe(void)
+{
+    expect_probes(CINT_INFER_OFF, 1000);
 }
 
 int main(int argc, char **argv)
@@ -1064,6 +1079,7 @@ int main(int argc, char **argv)
         { "engine/own-hints", test_own_hints },
         { "engine/any-beside-waited", test_any_beside_waited },
         { "engine/probe", test_probe },
+        { "engine/no-probe-of-what-is-said", test_no_probe },
     };
 
     g_test_init(&argc, &argv, NULL);
