@@ -246,6 +246,17 @@ static void test_old_is_picked_up(void)
     g_assert_cmpuint(g->sq[0].lying, ==, 0);
 }
 
+/* Long after the CQE before it, who waits lies nowhere. */
+static void test_lies_nowhere(void)
+{
+    g_autofree Guest *g = g_new0(Guest, 1);
+
+    use(g, 0, 1);
+    g->posted = 1000;
+    post(g, 0, 1);
+    g_assert_cmpuint(g->sq[0].lying, ==, 0);
+}
+
 /* How much a queue's judgements are against its buffers: a sixteenth each. */
 static void test_against(void)
 {
@@ -1050,6 +1061,7 @@ int main(int argc, char **argv)
         { "handed-on/score", test_handed_on_score },
         { "judgements", test_judgements },
         { "against", test_against },
+        { "lies-nowhere", test_lies_nowhere },
         { "old-is-picked-up", test_old_is_picked_up },
         { "overtakes/half", test_overtakes_half },
         { "no-flush-as-indices-wrap", test_no_flush_as_indices_wrap },
