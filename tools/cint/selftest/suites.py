@@ -565,7 +565,7 @@ def _mutant_commands(options: Options) -> list[Command]:
     pure = [_mutant_program(file, "mutate.py", *some, file) for file in listed]
     if not options.full:
         return pure
-    files = sorted(path.name for path in paths.OVERLAY_NVME.glob("cint-*.c"))
+    files = sorted(path.name for path in paths.OVERLAY_NVME.glob("*.c"))
     return [*pure, _mutant_program("device by hand", "device.py", "--only", "hand"),
             *(_mutant_program(f"device {file}", "device.py", "--only", "made", f"{file}:")
               for file in files),
@@ -653,7 +653,7 @@ SUITES = (
           (), *_libvirt(),
           full_targets=("qemu-install", "image", "distro", "libvirt"), by_name=True),
     Suite("mutants", "only by name: broken code, which tests should notice; with --full all of it",
-          ("engine",), *_programs(_mutant_commands),
+          ("engine",), *_tests(_mutant_commands),
           full_targets=("qemu", "linux", "image", "agree", "guest tests"), by_name=True),
     Suite("figures", "the published figures' shape", ("qemu", "linux", "image"),
           *_pytest("figures", "tests/guest", _marker("figures"), _guests)),
