@@ -127,7 +127,6 @@ static inline MemTxResult nvme_memory_stl(NvmeCtrl *n, hwaddr addr,
     return MEMTX_OK;
 }
 
-/* Not before what was stored: an event index goes before a shadow doorbell. */
 static inline MemTxResult nvme_memory_ldl(NvmeCtrl *n, hwaddr addr,
                                           uint32_t *value)
 {
@@ -136,6 +135,7 @@ static inline MemTxResult nvme_memory_ldl(NvmeCtrl *n, hwaddr addr,
     if (!range) {
         return ldl_le_pci_dma(PCI_DEVICE(n), addr, value, nvme_memory_only);
     }
+    /* not before what was stored: an event index, for a shadow doorbell */
     smp_mb();
     *value = address_space_ldl_le_cached(&range->cache, addr - range->base,
                                          nvme_memory_only, NULL);

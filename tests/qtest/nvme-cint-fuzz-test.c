@@ -1114,6 +1114,7 @@ static const CintCase more_cases[] = {
     { "off-ioeventfd", "cint=off,ioeventfd=on" },
     { "off-cached", "cint=off,queue-cache=on" },
     { "off-sriov", "cint=off" SRIOV_OPTS },
+    { "off-cached-sriov", "cint=off,queue-cache=on" SRIOV_OPTS },
     { NULL },
 };
 
