@@ -1887,11 +1887,11 @@ static void reset_meanwhile(CintMachine *m)
     cint_blk_free(blk);
 }
 
-static void f31_queue(const void *opts)
+/* SQ 1, of two entries, which are in the card's data port. */
+static void create_sq_at_card(CintMachine *m)
 {
-    CintMachine *m = boot_with_card(opts);
-    CintTest *t = &m->node[0].t;
-    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
+    QNvmeCtrl *nvme = m->node[0].t.nvme;
+    QNvmeCq *cq = qnvme_create_cq(nvme, 1, CINT_ENTRIES, 1);
     NvmeCmd cmd = {
         .opcode = NVME_ADM_CMD_CREATE_SQ,
         .dptr.prp1 = cpu_to_le64(read_card(m)),
@@ -1899,9 +1899,16 @@ static void f31_queue(const void *opts)
         .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
     };
 
-    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
+    g_assert_cmphex(qnvme_admin(nvme, &cmd, NULL), ==, 0);
+}
+
+static void f31_queue(const void *opts)
+{
+    CintMachine *m = boot_with_card(opts);
+
+    create_sq_at_card(m);
     reset_meanwhile(m);
-    qnvme_reg_write(t->nvme, ADMIN_TAIL + 8, 1);
+    qnvme_reg_write(m->node[0].t.nvme, ADMIN_TAIL + 8, 1);
     cint_machine_run(m, 1000);
     finish(m);
 }
@@ -2140,17 +2147,10 @@ static void stop_under_message(CintMachine *m)
 static void f33_queue(const void *opts)
 {
     CintMachine *m = boot_to_stop(CINT_CARD(10000000), opts);
-    CintTest *t = &m->node[0].t;
-    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
-    NvmeCmd cmd = {
-        .opcode = NVME_ADM_CMD_CREATE_SQ,
-        .dptr.prp1 = cpu_to_le64(read_card(m)),
-        .cdw10 = cpu_to_le32(1 << 16 | 1),
-        .cdw11 = cpu_to_le32(cq->id << 16 | NVME_SQ_PC),
-    };
+    uint64_t registers = m->node[0].t.nvme->bar.addr;
 
-    g_assert_cmphex(qnvme_admin(t->nvme, &cmd, NULL), ==, 0);
-    cint_aim(&m->node[1].t, 1, t->nvme->bar.addr + ADMIN_TAIL + 8, 1);
+    create_sq_at_card(m);
+    cint_aim(&m->node[1].t, 1, registers + ADMIN_TAIL + 8, 1);
     stop_under_message(m);
 }
 
