@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from cint.figures import programs, records, runner
 from cint.figures.model import Figure
 from cint.figures.values import Data
-from cint.measure.plan import difference as difference_of
+from cint.measure import plan
 from cint.measure.runner import Done
 from cint.measure.store import Store
 
@@ -59,8 +59,8 @@ def stale(figure: Figure, entry: records.Entry) -> str:
 
 def others(figure: Figure, entry: records.Entry) -> list[tuple[runner.Wanted, str]]:
     """The guests that would be others now, each with the key of the one that was measured."""
-    kept = entry.get("runs") or {}
-    if not kept or programs.missing(figure):
+    kept = entry["runs"]
+    if programs.missing(figure):
         return []
     return [(one, kept[one.name]) for one in _wanted(figure, Data.from_dict(entry["data"]))
             if one.name in kept and _key(one) != kept[one.name]]
@@ -74,4 +74,4 @@ def unlike(done: Done, kept: str, store: Store) -> str:
         return "what was measured is not in the store"
     if done.outcome is None:
         return f"it fails now: {done.problem}"
-    return difference_of(before, done.outcome) or ""
+    return plan.difference(before, done.outcome) or ""
