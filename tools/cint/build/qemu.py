@@ -94,6 +94,7 @@ UPSTREAM_TESTS = {
     "nvme": ("tests/qtest/qos-test",),
     # Firmware under TCG that maps BARs, and that reads while others are mapped.
     "physmem": ("tests/qtest/vmgenid-test", "tests/qtest/tlb-view-test"),
+    "qom": ("tests/unit/check-qom-interface", "tests/unit/check-qom-proplist"),
     "smc": ("tests/qtest/smc-store-test",),
 }
 
