@@ -108,7 +108,7 @@ void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now)
 
 /* ---- What passed before an event ---- */
 
-static APART void expire_all(NvmeCintCq *ccq, int64_t now)
+void nvme_cint_cq_expire_all(NvmeCintCq *ccq, int64_t now)
 {
     int64_t deadline;
 
@@ -123,17 +123,6 @@ static APART void expire_all(NvmeCintCq *ccq, int64_t now)
             nvme_cint_stats_late(&ccq->stats, now - deadline);
         }
         nvme_cint_cq_act(ccq, action, now);
-    }
-}
-
-/*
- * A deadline at or before an event expires before the event. The deadline is
- * that of the last event: nothing else moves it.
- */
-static inline void expire_deadlines(NvmeCintCq *ccq, int64_t now)
-{
-    if (ccq->deadline_ns <= now || ccq->engine.config.max_irq_rate) {
-        expire_all(ccq, now);
     }
 }
 
@@ -184,7 +173,7 @@ void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
     if (ccq->cq->ctrl->dbbuf_enabled) {
         read_shadow_head(ccq, now);
     }
-    expire_deadlines(ccq, now);
+    nvme_cint_cq_expire(ccq, now);
 }
 
 static void irq_timer_cb(void *opaque)
@@ -201,39 +190,6 @@ static void irq_timer_cb(void *opaque)
 
 /* ---- Commands ---- */
 
-static APART void trace_submit(const NvmeCintCq *ccq, const NvmeCintReq *creq,
-                               int64_t now)
-{
-    const NvmeRwCmd *rw = (const NvmeRwCmd *)&creq->req->cmd;
-
-    trace_pci_nvme_cint_submit(ccq->cq->cqid, creq->req->sq->sqid,
-                               nvme_cid(creq->req), creq->cmd.hints,
-                               creq->cmd.sources, ccq->engine.inflight,
-                               le64_to_cpu(rw->dptr.prp1),
-                               le64_to_cpu(rw->slba),
-                               nvme_cint_content(&creq->req->cmd), now);
-}
-
-void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
-                         uint8_t sources, int64_t now)
-{
-    NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
-
-    if (!ccq->coalesce) {
-        return;
-    }
-    expire_deadlines(ccq, now);
-    if (cint_looks(&ccq->engine)) {
-        creq->cmd.page = nvme_cint_page(&creq->req->cmd);
-        creq->cmd.content = nvme_cint_content(&creq->req->cmd);
-    }
-    /* Leads to nothing: there is no action, and the deadline stays. */
-    cint_submit(&csq->engine, &creq->cmd, now, hints, sources);
-    if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_SUBMIT)) {
-        trace_submit(ccq, creq, now);
-    }
-}
-
 void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now)
 {
     NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
@@ -242,7 +198,7 @@ void nvme_cint_cq_published(NvmeCintSq *csq, bool rang, int64_t now)
     if (!ccq->coalesce) {
         return;
     }
-    expire_deadlines(ccq, now);
+    nvme_cint_cq_expire(ccq, now);
     action = cint_published(&csq->engine, now, csq->backlog);
     nvme_cint_cq_act(ccq, action, now);
     if (rang) {
@@ -264,7 +220,7 @@ void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now)
     NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
 
     if (ccq->coalesce) {
-        expire_deadlines(ccq, now);
+        nvme_cint_cq_expire(ccq, now);
         nvme_cint_cq_act(ccq, cint_delete_sq(&csq->engine, now), now);
     }
 }
@@ -308,7 +264,7 @@ void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req)
         apart_posted(ccq, now);
         return;
     }
-    expire_deadlines(ccq, now);
+    nvme_cint_cq_expire(ccq, now);
     if (cq->ctrl->dbbuf_enabled) {
         /* Stock code has just read the head: nothing else has told of it. */
         sync_head(ccq, (cq->tail + cq->size - 1) % cq->size, now);
@@ -366,7 +322,7 @@ bool nvme_cint_do_head(NvmeCQueue *cq)
         return false;
     }
     nvme_cint_enter(cq->ctrl);
-    expire_deadlines(ccq, now);
+    nvme_cint_cq_expire(ccq, now);
     sync_head(ccq, cq->tail, now);
     nvme_cint_leave(cq->ctrl);
     return true;
@@ -382,7 +338,7 @@ void nvme_cint_cq_configure(NvmeCintCq *ccq, const CintConfig *config)
     trace_pci_nvme_cint_policy(ccq->cq->cqid,
                                cint_policy_names[ccq->engine.config.policy],
                                cint_policy_names[config->policy]);
-    expire_deadlines(ccq, now);
+    nvme_cint_cq_expire(ccq, now);
     nvme_cint_cq_act(ccq, cint_configure(&ccq->engine, now, config), now);
 }
 
@@ -391,7 +347,7 @@ void nvme_cint_cq_disable(NvmeCintCq *ccq, bool disabled)
     int64_t now = nvme_cint_now();
 
     if (ccq->coalesce) {
-        expire_deadlines(ccq, now);
+        nvme_cint_cq_expire(ccq, now);
         nvme_cint_cq_act(ccq, cint_disable(&ccq->engine, now, disabled), now);
     }
 }
@@ -407,7 +363,7 @@ void nvme_cint_cq_status_changed(NvmeCintCq *ccq)
     int64_t now = nvme_cint_now();
     bool has_record = cq->cqid && cq->cqid < status->records;
 
-    expire_deadlines(ccq, now);
+    nvme_cint_cq_expire(ccq, now);
     nvme_cint_set_record(ccq, has_record, status->addr +
                                           cq->cqid * sizeof(NvmeCintRecord));
     nvme_cint_cq_act(ccq, cint_set_record(&ccq->engine, now,

@@ -9,6 +9,7 @@
 #ifndef HW_NVME_CINT_CQ_H
 #define HW_NVME_CINT_CQ_H
 
+#include "cint-hints.h"
 #include "cint-state.h"
 
 void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq);
@@ -20,12 +21,38 @@ void nvme_cint_cq_stop(NvmeCintCq *ccq);
 /* Tells the engine what passed before @now: deadlines, and the CQ head. */
 void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now);
 
+/* All deadlines before @now, if there may be any. */
+void nvme_cint_cq_expire_all(NvmeCintCq *ccq, int64_t now);
+
+/*
+ * A deadline at or before an event expires before the event. The deadline is
+ * that of the last event: nothing else moves it.
+ */
+static inline void nvme_cint_cq_expire(NvmeCintCq *ccq, int64_t now)
+{
+    if (ccq->deadline_ns <= now || ccq->engine.config.max_irq_rate) {
+        nvme_cint_cq_expire_all(ccq, now);
+    }
+}
+
 /* Does what an event of the engine has led to; sets the timer. */
 void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now);
 
-/* A command with @hints was fetched from @csq; its @sources said them. */
-void nvme_cint_cq_submit(NvmeCintSq *csq, NvmeCintReq *creq, uint8_t hints,
-                         uint8_t sources, int64_t now);
+/*
+ * A command was fetched from @csq, of which @said is known; if the queue is
+ * ever coalesced. It leads to nothing: no action, and the deadline stays.
+ * Inlined, as what every command passes through.
+ */
+static inline void nvme_cint_cq_submit(NvmeCintCq *ccq, NvmeCintSq *csq,
+                                       NvmeCintReq *creq, NvmeCintSaid said,
+                                       int64_t now)
+{
+    nvme_cint_cq_expire(ccq, now);
+    if (cint_looks(&ccq->engine)) {
+        nvme_cint_look(creq);
+    }
+    cint_submit(&csq->engine, &creq->cmd, now, said.hints, said.sources);
+}
 
 /*
  * csq->backlog is another now; @rang: by a doorbell of the guest, or its

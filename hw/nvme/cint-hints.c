@@ -61,6 +61,19 @@ CintContent nvme_cint_content(const NvmeCmd *cmd)
     return is_ahead(cmd) ? CINT_CONTENT_AHEAD : CINT_CONTENT_PLAIN;
 }
 
+/* cint_waits_page() of the command's buffer, 0 if it moves no data. */
+static uint32_t page_of(const NvmeCmd *cmd)
+{
+    /* The last two bits of an opcode are the direction of the transfer. */
+    return cmd->opcode & 3 ? cint_waits_page(le64_to_cpu(cmd->dptr.prp1)) : 0;
+}
+
+void nvme_cint_look(NvmeCintReq *creq)
+{
+    creq->cmd.page = page_of(&creq->req->cmd);
+    creq->cmd.content = nvme_cint_content(&creq->req->cmd);
+}
+
 /* CDW13 where it may hold a hint, else 0. */
 static uint32_t own_dw13(const NvmeCmd *cmd)
 {

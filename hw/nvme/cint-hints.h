@@ -17,15 +17,11 @@ typedef struct NvmeCintSaid {
     uint8_t hints, sources;
 } NvmeCintSaid;
 
-/* cint_waits_page() of the command's buffer, 0 if it moves no data. */
-static inline uint32_t nvme_cint_page(const NvmeCmd *cmd)
-{
-    /* The last two bits of an opcode are the direction of the transfer. */
-    return cmd->opcode & 3 ? cint_waits_page(le64_to_cpu(cmd->dptr.prp1)) : 0;
-}
-
 /* What an I/O command is for, as far as that says who waits. */
 CintContent nvme_cint_content(const NvmeCmd *cmd);
+
+/* Has the engine know of @creq's buffer, and what it is for. */
+void nvme_cint_look(NvmeCintReq *creq);
 
 /* For a command that may have one of the bits set: it looks where they are. */
 NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd);
@@ -58,11 +54,10 @@ static inline void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
     }
 }
 
-/* Was the SQE just fetched, the one before the head, the last of a batch? */
-static inline bool nvme_cint_ends_batch(NvmeCintSq *csq)
+/* Was the SQE in @slot, which was fetched, the last of a batch? */
+static inline bool nvme_cint_ends_batch(NvmeCintSq *csq, uint32_t slot)
 {
-    return test_and_clear_bit(nvme_cint_slot_before(csq->sq, csq->sq->head),
-                              csq->batch_ends);
+    return test_and_clear_bit(slot, csq->batch_ends);
 }
 
 #endif /* HW_NVME_CINT_HINTS_H */

@@ -204,16 +204,42 @@ static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, uint64_t bytes,
     }
 }
 
-static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
+static APART void trace_submit(const NvmeCintCq *ccq, const NvmeCintReq *creq,
+                               int64_t now)
 {
-    const NvmeSQueue *sq = csq->sq;
-    NvmeCintSaid said = nvme_cint_decode_hints(&creq->req->cmd);
-    uint64_t bytes = media_bytes(sq->ctrl, &creq->req->cmd);
+    const NvmeRwCmd *rw = (const NvmeRwCmd *)&creq->req->cmd;
 
-    nvme_cint_sq_stats_fetched(&csq->stats,
-                               nvme_cint_slot_before(sq, sq->head), bytes,
-                               now);
-    nvme_cint_cq_submit(csq, creq, said.hints, said.sources, now);
+    trace_pci_nvme_cint_submit(ccq->cq->cqid, creq->req->sq->sqid,
+                               nvme_cid(creq->req), creq->cmd.hints,
+                               creq->cmd.sources, ccq->engine.inflight,
+                               le64_to_cpu(rw->dptr.prp1),
+                               le64_to_cpu(rw->slba),
+                               nvme_cint_content(&creq->req->cmd), now);
+}
+
+/* The engine knows nothing of queues that are never coalesced. */
+static void tell_engine(NvmeCintSq *csq, NvmeCintReq *creq, int64_t now)
+{
+    NvmeCintCq *ccq = nvme_cint_cq_of(csq->sq);
+
+    if (!ccq->coalesce) {
+        return;
+    }
+    nvme_cint_cq_submit(ccq, csq, creq,
+                        nvme_cint_decode_hints(&creq->req->cmd), now);
+    if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_SUBMIT)) {
+        trace_submit(ccq, creq, now);
+    }
+}
+
+/* @creq's SQE was in @slot. */
+static void submit_io(NvmeCintSq *csq, NvmeCintReq *creq, uint32_t slot,
+                      int64_t now)
+{
+    uint64_t bytes = media_bytes(csq->sq->ctrl, &creq->req->cmd);
+
+    nvme_cint_sq_stats_fetched(&csq->stats, slot, bytes, now);
+    tell_engine(csq, creq, now);
     csq->backlog--;
     nvme_cint_take_slot(csq, creq);
     reserve_media(csq, creq, bytes, now);
@@ -230,6 +256,7 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     NvmeCint *cint = sq->ctrl->cint;
     NvmeCintSq *csq = sq->cint;
     NvmeCintReq *creq = nvme_cint_req(req);
+    uint32_t slot = nvme_cint_slot_before(sq, sq->head);
     int64_t now = nvme_cint_now();
 
     csq->fetched++;
@@ -240,9 +267,9 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     creq->holds_slot = false;
     creq->due_ns = now;
     if (sq->sqid) {
-        submit_io(csq, creq, now);
+        submit_io(csq, creq, slot, now);
     }
-    if (nvme_cint_ends_batch(csq)) {
+    if (nvme_cint_ends_batch(csq, slot)) {
         end_batch(csq, now);
     }
     if (!waits_for_event(sq, req) &&

@@ -81,7 +81,7 @@ static void leave_line(CintArb *arb, CintArbSq *sq)
 }
 
 /* In line for as long as there is more to fetch than was granted. */
-static inline void update_line(CintArb *arb, CintArbSq *sq)
+void cint_arb_update_line(CintArb *arb, CintArbSq *sq)
 {
     bool waits = sq->backlog > sq->granted;
 
@@ -101,19 +101,7 @@ void cint_arb_set_backlog(CintArb *arb, CintArbSq *sq, uint32_t backlog)
         arb->granted -= sq->granted - backlog;
         sq->granted = backlog;
     }
-    update_line(arb, sq);
-}
-
-void cint_arb_fetched(CintArb *arb, CintArbSq *sq)
-{
-    CINT_MUST(sq->backlog && cint_arb_may_fetch(arb, sq));
-    arb->used++;
-    if (sq->granted) {
-        sq->granted--;
-        arb->granted--;
-    }
-    sq->backlog--;
-    update_line(arb, sq);
+    cint_arb_update_line(arb, sq);
 }
 
 /* The weighted class whose turn it is, at its cost; -1 if none waits. */
@@ -163,6 +151,6 @@ CintArbSq *cint_arb_next(CintArb *arb)
     }
     arb->granted++;
     sq->granted++;
-    update_line(arb, sq);
+    cint_arb_update_line(arb, sq);
     return sq;
 }

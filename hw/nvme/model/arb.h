@@ -41,6 +41,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../cint-must.h"
+
 /* In the encoding of Create I/O Submission Queue's QPRIO. */
 typedef enum CintArbClass {
     CINT_ARB_URGENT,
@@ -103,8 +105,24 @@ static inline bool cint_arb_may_fetch(const CintArb *arb, const CintArbSq *sq)
     return sq->granted || !arb->slots;
 }
 
+/* Has @sq join or leave its line, by what it waits for now. */
+void cint_arb_update_line(CintArb *arb, CintArbSq *sq);
+
 /* @sq, which may, has fetched an SQE. */
-void cint_arb_fetched(CintArb *arb, CintArbSq *sq);
+static inline void cint_arb_fetched(CintArb *arb, CintArbSq *sq)
+{
+    CINT_MUST(sq->backlog && cint_arb_may_fetch(arb, sq));
+    arb->used++;
+    if (sq->granted) {
+        sq->granted--;
+        arb->granted--;
+    }
+    sq->backlog--;
+    /* Every command comes here; the last one of a backlog leaves the line. */
+    if ((sq->backlog > sq->granted) != !!sq->next) {
+        cint_arb_update_line(arb, sq);
+    }
+}
 
 /* The medium is done with a command, or the command was dropped. */
 static inline void cint_arb_done(CintArb *arb)
