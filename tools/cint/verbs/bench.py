@@ -104,7 +104,7 @@ def _device_counts(jobs: int) -> Report:
     with ui.Progress("count the device's instructions") as progress:
         rows = load.count_all(jobs, progress.update)
     return Report({"device_counts": [asdict(row) for row in rows]}, load.count_checks(rows),
-                  [*load.count_table(rows), ""])
+                  [*load.count_table(rows), "", *load.parts_table(rows), ""])
 
 
 def _device_speeds(_jobs: int) -> Report:
