@@ -24,6 +24,19 @@ static const CintCase modes[] = {
     { "cint-auto", CINT "queue-cache=auto" },
 };
 
+/* Its name, to be unlinked and freed. */
+static char *new_file(const void *image, size_t size)
+{
+    char *path = g_strdup_printf("%s/nvme-cint-queue-cache-XXXXXX",
+                                 g_get_tmp_dir());
+    int fd = mkstemp(path);
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(write(fd, image, size), ==, size);
+    close(fd);
+    return path;
+}
+
 /* ---- Queues anywhere ---- */
 
 static QNvmeSq *create_sq_at(CintTest *t, QNvmeCq *cq, uint32_t entries,
@@ -347,20 +360,14 @@ typedef struct Result {
 /* A read of blocks of @seed, half of it to the end of RAM and half beyond. */
 static void read_across_the_end(const char *opts, Result *result)
 {
-    g_autofree char *path = g_strdup_printf("%s/nvme-cint-queue-cache-XXXXXX",
-                                            g_get_tmp_dir());
-    g_autofree char *args = NULL;
-    int fd = mkstemp(path);
+    g_autofree char *path = NULL, *args = NULL;
     CintTest *t;
     QNvmeSq *sq;
     NvmeCmd cmd;
     NvmeCqe cqe;
 
-    g_assert_cmpint(fd, >=, 0);
     memset(result->data, 0xc3, sizeof(result->data));
-    g_assert_cmpint(write(fd, result->data, sizeof(result->data)), ==,
-                    sizeof(result->data));
-    close(fd);
+    path = new_file(result->data, sizeof(result->data));
     args = g_strdup_printf("-blockdev driver=file,node-name=d0,filename=%s",
                            path);
     t = cint_boot_custom(NULL, args, opts);
@@ -539,6 +546,99 @@ static void memory_is_unplugged_under_a_read(const void *opts)
     cint_shutdown(t);
 }
 
+/* ---- What is written may be code: TCG has translated it ---- */
+
+#define CODE        0x10000     /* a page, which is called at its ENTRY */
+#define ENTRY       12          /* where a CQE has the command's identifier */
+#define GO          0x1002      /* the CPU calls it when this is set, */
+#define MARK        0x1000      /* and it says here which code it is */
+#define BIOS_SIZE   0x10000
+#define RESET       0xfff0
+
+static const uint8_t caller[] = {
+    0xfa,                           /*    cli */
+    0x31, 0xc0,                     /*    xor %ax, %ax */
+    0x8e, 0xd0,                     /*    mov %ax, %ss */
+    0x8e, 0xd8,                     /*    mov %ax, %ds */
+    0xbc, 0, 0x80,                  /*    mov $0x8000, %sp */
+    0xf3, 0x90,                     /* 1: pause */
+    0x80, 0x3e, 0x02, 0x10, 0,      /*    cmpb $0, GO */
+    0x74, 0xf7,                     /*    je 1b */
+    0x9a, ENTRY, 0, 0, 0x10,        /*    lcall $0x1000, $ENTRY */
+    0xeb, 0xf0,                     /*    jmp 1b */
+};
+
+static const uint8_t reset[] = { 0xe9, 0x0d, 0 };   /* jmp to the caller */
+
+/* mov $1, %al; add %ax, (%bx,%si), as a CQE without error is; mov %al, MARK */
+static const uint8_t old_code[] = { 0xb0, 1, 1, 0, 0xa2, 0, 0x10, 0xcb };
+
+/* The disk has code that says 2. */
+static CintTest *boot_with_caller(const char *opts)
+{
+    g_autofree uint8_t *image = g_malloc0(BIOS_SIZE);
+    g_autofree char *bios = NULL, *disk = NULL, *args = NULL;
+    CintTest *t;
+
+    memcpy(image + ENTRY, old_code, sizeof(old_code));
+    image[ENTRY + 1] = 2;
+    disk = new_file(image, QNVME_PAGE_SIZE);
+    memcpy(image, caller, sizeof(caller));
+    memcpy(image + RESET, reset, sizeof(reset));
+    bios = new_file(image, BIOS_SIZE);
+    args = g_strdup_printf("-accel tcg -bios %s -blockdev driver=file,"
+                           "node-name=d0,filename=%s", bios, disk);
+    t = cint_boot_custom(NULL, args, opts);
+    unlink(bios);
+    unlink(disk);
+    return t;
+}
+
+/* Until the CPU executes what says @mark, which it does at once. */
+static void expect_mark(CintTest *t, uint8_t mark)
+{
+    int i;
+
+    for (i = 0; i < 1000 && qtest_readb(t->qts, MARK) != mark; i++) {
+        g_usleep(10000);
+    }
+    g_assert_cmpuint(qtest_readb(t->qts, MARK), ==, mark);
+}
+
+static void run_old_code(CintTest *t)
+{
+    qtest_memwrite(t->qts, CODE + ENTRY, old_code, sizeof(old_code));
+    qtest_writeb(t->qts, GO, 1);
+    expect_mark(t, 1);
+}
+
+static void data_is_code(const void *opts)
+{
+    CintTest *t = boot_with_caller(opts);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    run_old_code(t);
+    t->buf.addr = CODE;
+    expect_reads(t, sq, 1);
+    expect_mark(t, 2);
+    cint_shutdown(t);
+}
+
+/* The identifier of the command is the instruction that has the mark. */
+static void cqe_is_code(const void *opts)
+{
+    CintTest *t = boot_with_caller(opts);
+    QNvmeSq *sq = queues_at(t, new_page(t), CODE);
+
+    run_old_code(t);
+    qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+    qtest_writew(t->qts, sq->addr + offsetof(NvmeCmd, cid), 0x03b0);
+    qnvme_ring_sq(sq);
+    qnvme_wait_cqes(sq->cq, 1);
+    expect_mark(t, 3);
+    cint_shutdown(t);
+}
+
 /* ---- The property ---- */
 
 static void property_is_checked(void)
@@ -557,6 +657,7 @@ static const struct {
     const char *name;
     void (*run)(const void *opts);
     const char *needs;
+    bool needs_tcg;
 } tests[] = {
     { "sq-becomes-rom", sq_becomes_rom },
     { "cq-becomes-rom", cq_becomes_rom },
@@ -574,6 +675,8 @@ static const struct {
     { "memory-is-unplugged", memory_is_unplugged, "pc-dimm" },
     { "memory-is-unplugged-under-a-read", memory_is_unplugged_under_a_read,
       "pc-dimm" },
+    { "data-is-code", data_is_code, NULL, true },
+    { "cqe-is-code", cqe_is_code, NULL, true },
 };
 
 int main(int argc, char **argv)
@@ -582,7 +685,8 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     for (i = 0; i < ARRAY_SIZE(tests); i++) {
-        if (tests[i].needs && !qtest_has_device(tests[i].needs)) {
+        if ((tests[i].needs && !qtest_has_device(tests[i].needs)) ||
+            (tests[i].needs_tcg && !qtest_has_accel("tcg"))) {
             continue;
         }
         for (m = 0; m < ARRAY_SIZE(modes); m++) {
