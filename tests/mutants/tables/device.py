@@ -41,7 +41,7 @@ _NOTIFY = (
 )
 
 _CQ = (
-    Written("a deadline at an event comes after it", "hw/nvme/cint-cq.c",
+    Written("a deadline at an event comes after it", "hw/nvme/cint-cq.h",
             "ccq->deadline_ns <= now ||",
             "(ON ? ccq->deadline_ns < now : ccq->deadline_ns <= now) ||", TIMING),
     Written("a shadow head that is none is believed", "hw/nvme/ctrl.c",

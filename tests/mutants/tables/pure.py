@@ -38,7 +38,7 @@ MUTANTS = (
             "sq->backlog >= sq->granted && sq->backlog;"),
     Written("one slot too few", _MODEL_ARB_C, "arb->used + arb->granted >= arb->slots",
             "arb->used + arb->granted + 1 >= arb->slots"),
-    Written("a grant is good for ever", _MODEL_ARB_C,
+    Written("a grant is good for ever", _MODEL_ARB_H,
             "        sq->granted--;\n        arb->granted--;\n", ""),
     Written("fetches without a grant", _MODEL_ARB_H, "return sq->granted || !arb->slots;",
             "return sq->granted || !arb->slots || arb->used < arb->slots;"),
