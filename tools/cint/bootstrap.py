@@ -46,7 +46,7 @@ def extra_requirements(name: str) -> list[str]:
 
 
 def locked(pins: list[str]) -> str:
-    """These packages as pip's requirements, with the hashes that requirements.lock has of them."""
+    """The pins as pip's requirements, with hashes; :class:`CintError` where these are missing."""
     text = (paths.TOOLS / "requirements.lock").read_text(encoding="utf-8")
     known = {_exact(match[1]): match[0] for match in re.finditer(
         r"^(\S+==\S+)(?: \\\n +--hash=\S+)+$", text, re.MULTILINE)}

@@ -27,8 +27,9 @@ def is_tarball(path: Path) -> bool:
 def unpack(path: Path, needed: tuple[str, ...]) -> Path:
     """The tree in a tarball; files in ``needed`` must be in it.
 
-    Its SHA-256 is said, and compared with the published one where that is known. It is part of
-    the directory's name: another file of the same name is another tree.
+    Its SHA-256 is said, and compared with the published one where that is known. It is part of the
+    directory's name: another file of the same name is another tree. Raises :class:`UsageError`
+    where one is missing.
     """
     digest = steps.hash_file(path)
     name = path.name.partition(".tar")[0]

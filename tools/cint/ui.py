@@ -53,7 +53,7 @@ def paint(text: str, *styles: str) -> str:
 
 
 def paint_out(text: str, *styles: str) -> str:
-    """Like `paint`, for standard output: no colours in a file or a pipe."""
+    """The same as `paint`, for standard output: no colours in a file or a pipe."""
     return paint(text, *styles) if sys.stdout.isatty() else text
 
 

@@ -21,7 +21,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """As messages say it."""
+        """The word for it in messages."""
 
 
 OneOf = TypeVar("OneOf", bound=Named)

@@ -33,7 +33,7 @@ class Letter:
 
 
 def read(directory: Path) -> Letter:
-    """The letter of the series in `directory`; an error when there is none."""
+    """The letter of the series in `directory`; :class:`CintError` when there is none."""
     path = directory / NAME
     if not path.is_file():
         raise CintError(f"{paths.display(directory)} has no {NAME}",
@@ -68,7 +68,7 @@ def write(directory: Path, tree: patches.Tree) -> bool:
 
 
 def check(directory: Path, tree: patches.Tree) -> None:
-    """Raise an error unless the letter says what the patches are."""
+    """Raise :class:`CintError` unless the letter says what the patches are."""
     path = directory / NAME
     if _rendered(directory, tree) != path.read_text("utf-8"):
         raise CintError(f"{paths.display(path)} does not say what the patches are",

@@ -50,7 +50,7 @@ class Root:
 
     @property
     def title(self) -> str:
-        """For a person."""
+        """The release and the packages, in words."""
         return f"Debian {self.release} with {', '.join(self.names) or 'nothing more'}"
 
     @property
@@ -79,7 +79,7 @@ class Root:
 
 
 def check(root: Root, what: str) -> None:
-    """Refuse a release or a package's name that cannot be; ``what`` is who asks for it."""
+    """Refuse, by UsageError, a release or package name that cannot be; ``what`` is who asks."""
     if root.release not in RELEASES:
         raise UsageError(f"{what}: release '{root.release}'; valid: {', '.join(RELEASES)}")
     for name in root.packages:

@@ -50,7 +50,7 @@ dkms remove -m {name} -v {version} --all || true
 
 
 def version() -> str:
-    """The module's own, MODULE_VERSION."""
+    """The module's own, MODULE_VERSION; :class:`CintError` where it has none."""
     found = re.search(r'MODULE_VERSION\("([^"]+)"\)',
                       (paths.GUEST_MODULE / "main.c").read_text(encoding="utf-8"))
     if not found:
@@ -70,7 +70,7 @@ def put_sources(directory: Path) -> Path:
 
 
 def make_deb(directory: Path) -> Path:
-    """Write the package into a directory that exists; where it is."""
+    """Write the package into a directory; its place, or :class:`CintError` of dpkg-deb's."""
     names = {"name": NAME, "version": version()}
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "root"

@@ -95,7 +95,7 @@ def build_asan(jobs: int) -> bool:
 
 
 def replay_command() -> list[str]:
-    """The compiler's call that makes cint-replay from its few files, without meson."""
+    """The compiler's call that makes cint-replay without meson; CintError without a compiler."""
     pkg_config = ["pkg-config", "--cflags", "--libs", "glib-2.0"]
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     flags = ask.run(pkg_config) if compiler and shutil.which(pkg_config[0]) else None

@@ -109,7 +109,7 @@ def _by_part(overlay: Iterable[str]) -> dict[Part, tuple[str, ...]]:
 
 
 def plan(listed: Sequence[Path], overlay: Iterable[str]) -> list[Commit]:
-    """The commits, oldest first."""
+    """The commits, oldest first; :class:`CintError` where no patch uses some of our files."""
     overlay = set(overlay)
     parts = _by_part(overlay)
     commits: list[Commit] = []
@@ -154,7 +154,7 @@ class Person:
 
 
 def parse_sender(text: str) -> Person:
-    """The person in `Name <mail>`."""
+    """The person in `Name <mail>`; :class:`UsageError` where it is not so written."""
     match = re.fullmatch(r"([^<>\"\n]*\w[^<>\"\n]*) <([^<>@\s]+@[^<>@\s]+)>", text.strip())
     if match is None:
         raise UsageError(f"--from {text!r}: not a name and an address",
@@ -245,7 +245,7 @@ def _apply(repository: git.Repository, commit: Commit, person: Mapping[str, str]
 
 
 def check_place(directory: Path) -> None:
-    """Refuse a directory that has something in it, and what is none."""
+    """Refuse a file (UsageError), and a directory that has something in it (CintError)."""
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory}: that is a file", hint="name a new directory")
     if directory.exists() and any(directory.iterdir()):

@@ -39,7 +39,7 @@ def headers_name(kernel_package: str) -> str:
 
 
 def common_names(release: str) -> tuple[str, str]:
-    """Of a kernel's release: what its headers share with others, and the tools they are used with.
+    """The packages of what a release's headers share with others, and of the tools they need.
 
     Debian 12's tools are named after the version, later ones after the whole release.
     """

@@ -64,7 +64,7 @@ def _ask_fio(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _engine_complaint(job_text: str) -> str | None:
-    """Of an engine that the guest's fio has not, which it notices when it runs the job."""
+    """Words on an engine that the guest's fio has not, which it notices when it runs the job."""
     named = dict.fromkeys(re.findall(r"^\s*ioengine\s*=\s*([^\s;#]+)", job_text, re.MULTILINE))
     if not named:
         return None

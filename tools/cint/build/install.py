@@ -46,7 +46,7 @@ class Installed:
 
 
 def read_list(prefix: Path) -> Installed | None:
-    """The list of an installation of ours; None where there is none."""
+    """The list of an installation of ours, None without; CintError if it cannot be read."""
     path = prefix / LIST
     try:
         data = json.loads(path.read_text("utf-8"))
@@ -59,7 +59,7 @@ def read_list(prefix: Path) -> Installed | None:
 
 
 def check_prefix(prefix: Path) -> None:
-    """Raise an error that names what is in the way of writing below `prefix`."""
+    """Raise what is in the way of writing below `prefix`: UsageError of a file, else CintError."""
     existing = prefix
     while not existing.exists():
         existing = existing.parent
@@ -124,7 +124,8 @@ def _put(source: Path, target: Path) -> None:
 def place(staged: Path, prefix: Path, version: str, force: bool) -> Installed:
     """Copy all files below `staged` to `prefix`, and write the list; returns it.
 
-    Files of an earlier installation that are no more in it are removed.
+    Files of an earlier installation that are no more in it are removed. Raises :class:`CintError`
+    where something else is in the way.
     """
     check_prefix(prefix)
     files = _digests(staged)
@@ -173,7 +174,7 @@ def _remove_empty(directory: Path) -> None:
 
 
 def remove(prefix: Path) -> list[str]:
-    """Take an installation out again; the files that somebody changed since, which are left."""
+    """Take an installation out again, what somebody changed is left; CintError where none is."""
     installed = read_list(prefix)
     if installed is None:
         raise CintError(f"--prefix {prefix}: there is no {LIST}, so nothing was installed there",
@@ -200,7 +201,7 @@ def has_device(program: Path) -> str | None:
 
 
 def install(prefix: Path, force: bool) -> Installed:
-    """Install what :func:`cint.build.qemu.build_installable` built."""
+    """Install what qemu.build_installable() built; :class:`CintError` where that does not run."""
     check_prefix(prefix)
     scratch = paths.BUILD / "qemu-install.staged"
     shutil.rmtree(scratch, ignore_errors=True)

@@ -69,7 +69,7 @@ class Tree:
 
 
 def read_series(directory: Path) -> list[Path]:
-    """The patches of a series file, in order; none when there is no series."""
+    """The patches of a series file, in order, none without; CintError of one not there."""
     series = directory / "series"
     if not series.exists():
         return []

@@ -81,7 +81,7 @@ class Port:
 
     @property
     def title(self) -> str:
-        """As a person calls it."""
+        """The project and its version, as a person calls it."""
         return f"{self.project.title} {self.version}"
 
     @property
@@ -91,7 +91,7 @@ class Port:
 
 
 def series_for(project: Project, version: str, name: str | None) -> Path:
-    """The series for a version: the one that is named, its own, or that of the project."""
+    """The series named, of the version, or the project's; :class:`UsageError`: no such series."""
     beside = project.series.parent
     known = sorted(path.parent.name for path in beside.glob("*/series"))
     if name is not None:
@@ -178,7 +178,7 @@ def _try(repository: git.Repository, patch: Path) -> Outcome:
 
 
 def apply(project: Project, own: Path, name: str | None) -> Port:
-    """Try the series on a person's tree, which is only read."""
+    """Try the series on a person's tree, only read; CintError where it has patches of it."""
     version = trees.own_version(own)
     series = series_for(project, version, name)
     listed = patches.read_series(series)

@@ -73,7 +73,7 @@ def _named(name: str | None) -> list[Series]:
 
 
 def choose(package: str, name: str | None) -> Series:
-    """The one series of a source: of that name, or the first."""
+    """The one series of a source: of that name (else :class:`UsageError`), or the first."""
     for series in _named(name):
         if series.package.name == package:
             return series
@@ -155,7 +155,7 @@ def version_at(series: Series, tree: Path, revision: str) -> str:
 
 
 def find_base(series: Series, tree: Path, named: str | None) -> str:
-    """The commit before the series: named, or the last tag of a version the series is for."""
+    """The commit before the series: named, or the last fitting tag; CintError without one."""
     if named is not None:
         return named
     for version in series.package.series:
@@ -170,7 +170,7 @@ def find_base(series: Series, tree: Path, named: str | None) -> str:
 
 
 def check_base(series: Series, tree: Path, base: str) -> list[str]:
-    """The commits of the series, oldest first, if `base` is what they are based on."""
+    """The commits since `base`, oldest first; UsageError without it, CintError if it is wrong."""
     try:
         _git(tree, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}")
     except CintError:
@@ -269,7 +269,7 @@ def _with_base(remarks: list[str], title: str, version: str) -> list[str]:
 
 
 def refresh_one(series: Series, tree: Path, named_base: str | None) -> None:
-    """Write one series from its tree."""
+    """Write one series from its tree; :class:`CintError` of a tree that does not have it."""
     if not (tree / ".git").exists():
         raise CintError(f"{tree} is not a git tree: there are no commits to make patches from",
                         hint=f"{series.option} names a clone with the series as commits")
@@ -289,7 +289,7 @@ def refresh_one(series: Series, tree: Path, named_base: str | None) -> None:
 
 
 def refresh(args: argparse.Namespace) -> int:
-    """Write the series whose trees are named."""
+    """Write the series whose trees are named; :class:`UsageError` where that is not clear."""
     named = [(series, own) for series in _named(args.series) if (own := series.own(args))]
     if not named:
         raise UsageError("patches refresh: which git tree has the series as commits?",

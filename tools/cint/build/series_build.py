@@ -221,7 +221,7 @@ def faults(listed: list[Path], jobs: int,
 
 
 def check(listed: list[Path], jobs: int = os.cpu_count() or 1) -> None:
-    """Raise an error that names the first patch with a fault, after all were tried."""
+    """Raise a :class:`CintError` of the first patch with a fault, after all were tried."""
     bad = [(what, said) for what, said in faults(listed, jobs) if said]
     for what, said in bad:
         for line in said:

@@ -58,7 +58,7 @@ def is_set_up() -> bool:
 
 
 def check_space(force: bool) -> None:
-    """Stop before a first build that cannot fit. A finished one needs little more."""
+    """Raise :class:`CintError` before a first build that cannot fit; others need little more."""
     if is_set_up():
         return
     needs: dict[int, tuple[int, Path]] = {}
@@ -78,7 +78,7 @@ def check_space(force: bool) -> None:
 
 
 def check_machine(force: bool, wanted: Sequence[str] = packages.PACKAGES) -> None:
-    """Stop on a machine cint cannot build on; warn on one it was never tried on."""
+    """Raise :class:`CintError` on a machine that cannot build; warn on one never tried."""
     if host.machine() != "x86_64":
         raise CintError(f"this machine is {host.machine()}; only x86-64 hosts are supported",
                         hint="use an x86-64 machine with Debian 12 or 13")
@@ -125,7 +125,7 @@ def ensure(args: argparse.Namespace, targets: Sequence[str] = TARGETS,
 
 
 def announce(force: bool) -> None:
-    """Before the first build of the large things: what it takes; stop where it cannot fit."""
+    """Say what the first build of the large things takes; stop where it cannot fit."""
     if is_set_up():
         return
     check_space(force)

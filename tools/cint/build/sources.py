@@ -143,7 +143,7 @@ def parse_targets(text: str) -> Mirror | None:
 
 
 def find_mirror() -> Mirror:
-    """The mirror of apt's own configuration, or CINT_DEBIAN_MIRROR."""
+    """CINT_DEBIAN_MIRROR, or the mirror of apt's own configuration; CintError without one."""
     named = os.environ.get("CINT_DEBIAN_MIRROR")
     if named:
         return Mirror(named, None)

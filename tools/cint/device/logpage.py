@@ -263,7 +263,7 @@ class LogPage:
             self.by_class())
 
     def by_class(self) -> dict[str, Traffic]:
-        """By class of I/O, `l` and `t`; empty of a driver that has no queues for each of them."""
+        """Traffic by class of I/O, `l` and `t`; empty of a driver without queues for each."""
         queues = self.submission_queues
         urgent = {q.sqid for q in queues if q.priority == URGENT_CLASS}
         if not urgent or len(urgent) == len(queues):

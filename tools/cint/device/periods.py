@@ -68,7 +68,7 @@ def _times_ns(kind: str, props: Mapping[str, Value]) -> Iterator[int]:
 
 
 def _limit_ns(props: Mapping[str, Value]) -> int:
-    """Over how long a limit on the rate holds."""
+    """The time over which a limit on the rate holds."""
     rate = _number(props, params.ALL["max-irq-rate"])
     shift = _number(props, params.ALL["ewma-shift"])
     known = 0 <= shift <= params.ALL["ewma-shift"].high

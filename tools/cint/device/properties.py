@@ -311,7 +311,7 @@ def inferred(policy: Policy) -> Policy:
 
 
 def parse_policies(text: str) -> list[Policy]:
-    """Parse a comma-separated list, refusing repeats and empty names."""
+    """Parse a comma-separated list; :class:`UsageError` of repeats, empty names, too many."""
     policies = [parse_policy(p) for p in split_list(text)]
     if len(policies) > MAX_POLICIES:
         raise UsageError(f"--policy: {len(policies)} policies; at most {MAX_POLICIES}")
@@ -324,7 +324,7 @@ def parse_policies(text: str) -> list[Policy]:
 
 
 def parse_replayed(text: str) -> list[Policy]:
-    """Parse a comma-separated list of what cint-replay is to replay; an engine, and no device."""
+    """Parse a list of what cint-replay is to replay; :class:`UsageError` of stock: no engine."""
     policies = [parse_policy(p) for p in split_list(text)]
     if any(policy.kind == "stock" for policy in policies):
         raise UsageError("--policy stock: without cint there is nothing to replay")
@@ -332,7 +332,7 @@ def parse_replayed(text: str) -> list[Policy]:
 
 
 def check_virtual(policies: Iterable[Policy]) -> None:
-    """Refuse what means nothing in virtual time."""
+    """Refuse, by :class:`UsageError`, what means nothing in virtual time."""
     if any(policy.kind == "stock" for policy in policies):
         raise UsageError("--policy stock: the stock device completes requests in real time and "
                          "means nothing in virtual time", hint="compare it with --time real")
@@ -341,7 +341,7 @@ def check_virtual(policies: Iterable[Policy]) -> None:
 # ---- media --------------------------------------------------------------
 
 def parse_media(text: str) -> Media:
-    """Parse ``optane`` or ``optane:read-latency=10us,units=4``."""
+    """Parse ``optane`` or ``optane:read-latency=10us,units=4``; :class:`UsageError` of others."""
     head, _, rest = text.partition(":")
     if head not in PROFILES:
         raise UsageError(f"unknown media '{head}'{units.suggestion(head, PROFILES)}; "

@@ -134,7 +134,7 @@ _BY_NAME: dict[tuple[str, str], Entry] = {(e.where, e.name): e for e in TABLE}
 
 
 def parse(text: str, other: str = "") -> float:
-    """The value of --cpu-scale; ``other`` is what else may be typed, for the message."""
+    """The value of --cpu-scale, or UsageError, which names what ``other`` may be typed."""
     try:
         k = float(text)
     except ValueError:
@@ -163,7 +163,7 @@ def apply(where: str, name: str, value: float, k: float) -> float:
 
 
 def apply_int(where: str, name: str, value: int, k: float) -> int:
-    """As :func:`apply`, rounded to an integer; a non-zero value stays >= 1."""
+    """The same as :func:`apply`, rounded to an integer; a non-zero value stays >= 1."""
     scaled = round(apply(where, name, value, k))
     return max(scaled, 1) if value > 0 else scaled
 

@@ -178,7 +178,7 @@ BY_PROPERTY: dict[str, Parameter] = {
 
 
 def parse_settings(text: str, kind: str) -> dict[str, Value]:
-    """The device properties that ``k=v,k=v`` means under the policy ``kind``."""
+    """The properties that ``k=v,k=v`` means under the policy ``kind``; UsageError of others."""
     known = PARAMETERS[kind]
     values: dict[str, Value] = {}
     for item in text.split(","):

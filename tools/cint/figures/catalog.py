@@ -39,7 +39,7 @@ NOT_DONE = (
 
 
 def _order(figure: Figure | NotDone) -> tuple[int, list[int | str]]:
-    """By paper, then as people count: fig8 before fig10."""
+    """The key to sort by: paper, then as people count, fig8 before fig10."""
     words = re.split(r"(\d+)", figure.id)
     return (list(FAMILIES).index(figure.family), [int(w) if w.isdigit() else w for w in words])
 

@@ -54,7 +54,7 @@ class Check:
 
     @property
     def bounds(self) -> str:
-        """For a person."""
+        """The bounds in words."""
         return bounds_text(self.low, self.high)
 
 
@@ -78,7 +78,7 @@ class Result:
         return statistics.median(self.seeds)
 
     def as_dict(self) -> records.Check:
-        """As figures.json has it; None where there is no bound."""
+        """The result as figures.json has it; None where there is no bound."""
         check, known = self.check, self.check.deviation
         found: records.Check = {
             "name": check.name, "unit": check.unit, "paper": check.paper,
@@ -114,7 +114,7 @@ def bounds_text(low: float | None, high: float | None) -> str:
 
 def within(name: str, measure: Expr, low: float, high: float, control: Control | None = None,
            **more: Any) -> Check:
-    """From ``low`` to ``high``."""
+    """A claim that a number is from ``low`` to ``high``."""
     return Check(name, measure, low, high, control or exchanged(measure), **more)
 
 

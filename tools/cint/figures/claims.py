@@ -61,7 +61,7 @@ def of_paper(check: records.Check) -> bool:
 
 
 def bounds(paper: float | str | None) -> tuple[float, float] | None:
-    """Between which numbers the paper's value lies; None where it is in words, or not there."""
+    """The numbers between which the paper's value lies; None where it is in words, or not there."""
     if paper is None:
         return None
     if not isinstance(paper, str):

@@ -28,7 +28,8 @@ SLICE_CPUS = 1
 def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str]) -> Entry:
     """One figure as figures.json has it, judged by the digits that are kept of it.
 
-    ``runs`` has the keys of the runs that it was read from.
+    ``runs`` has the keys of the runs that it was read from. Raises :class:`CintError`, naming the
+    check, where a number is not there.
     """
     data = Data.from_dict(data.as_dict())
     found: list[records.Check] = []

@@ -22,7 +22,7 @@ Point = tuple[str | float | Expr, Expr | float]
 
 
 def with_policies(figure: Figure, policies: Sequence[str]) -> Figure:
-    """The figure with these policies, as `--policy` takes them; those that it has are left out."""
+    """The figure with those of `--policy` that it lacks; :class:`UsageError` where none fit."""
     groups, like = [], dict[str, tuple[str, ...]]()
     for group in figure.groups:
         old, new = _runs_of(group), _further(group, policies)

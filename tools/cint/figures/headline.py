@@ -100,12 +100,12 @@ def _frame(axis: Any) -> None:
 
 
 def _box(extent: Any) -> axes.Box:
-    """Of the drawing's pixels, of which the first row is at the bottom."""
+    """The box of an extent in the drawing's pixels, of which the first row is at the bottom."""
     return axes.Box(extent.x0, -extent.y1, extent.x1, -extent.y0)
 
 
 def _size(axis: Any, words: str) -> tuple[float, float]:
-    """Of a mark's words, in pixels."""
+    """Width and height of a mark's words, in pixels."""
     text = axis.text(0.5, 20, words, fontsize=_LETTERS_PT)
     box = _box(text.get_window_extent())
     text.remove()

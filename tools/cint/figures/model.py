@@ -109,7 +109,7 @@ class Group:
     second_kept: bool = False
 
     def seconds(self, quick: bool) -> float:
-        """Of each job."""
+        """The time of each job."""
         if quick:
             return self.runtime_s * (1 if self.probed else QUICK_SHARE)
         return self.full_s or self.runtime_s

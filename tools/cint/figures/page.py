@@ -84,7 +84,7 @@ def _check_row(check: records.Check) -> str:
 
 
 def expected(check: records.Check) -> str:
-    """Within which bounds a check deviates, with how many of the seeds it does not, and why."""
+    """The bounds within which a check deviates, how many of the seeds do not, and why it does."""
     if "deviation" not in check:
         return "as is expected of those below"
     low, high = check["deviation"]["bounds"]

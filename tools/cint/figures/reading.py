@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a guest's outcome to a figure's points.
+"""Readers that make a figure's points of a guest's outcome.
 
 A point has the metrics of a table row (:mod:`cint.measure.metrics`), and
 
@@ -106,8 +106,9 @@ def extended(boot: Boot, data: Data) -> Iterator[tuple[Workload, int, Point]]:
 def told(boot: Boot, data: Data) -> None:
     """The points of a person's own programs: of the device, and what they told of themselves.
 
-    Of a name with dots what stands before the last is a cell below the program's: read.mean of
-    the program b is mean_us of the cell b.read.
+    Of a name with dots what stands before the last is a cell below the program's: read.mean of the
+    program b is mean_us of the cell b.read. Raises :class:`CintError` of a program that tells
+    nothing.
     """
     cells = data.cells.setdefault(boot.name, {})
     for workload, seed in boot.jobs():
@@ -199,9 +200,10 @@ def handlers(boot: Boot, data: Data) -> None:
 
 
 def interrupt_share(text: str) -> float:
-    """Of the time between a job's edges, of which ``text`` tells: what interrupts took.
+    """Share of the time between a job's edges, of which ``text`` tells, that interrupts took.
 
-    From the kernel's switch to them to the switch back; hard and soft ones.
+    From the kernel's switch to them to the switch back; hard and soft ones. Raises
+    :class:`CintError` where the edges do not say.
     """
     starts, ends = agent.parse_edges(text, "cint-pre"), agent.parse_edges(text, "cint-post")
     if not starts or not ends or not starts[-1].clock or not ends[0].clock:
@@ -223,7 +225,7 @@ def _with_threads(boot: Boot, data: Data,
 
 
 def _turns(job: fiojson.JobStats, k: float) -> Point:
-    """As the guest's kernel counts CPU time and changes of context (getrusage)."""
+    """Times on the CPU and off it, by the guest kernel's count of changes (getrusage)."""
     if not job.switches:
         return {}
     return {name: scale.report_time(1e3 * ms / job.switches, k)

@@ -11,7 +11,7 @@ Point = dict[str, float]
 
 
 class Deviation(TypedDict):
-    """Within which bounds a check fails that is known to fail, and why it does."""
+    """The bounds within which a check fails that is known to fail, and why it does."""
 
     bounds: list[float]
     reason: str

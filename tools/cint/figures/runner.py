@@ -51,7 +51,7 @@ class Wanted:
 
     @property
     def settings(self) -> Settings:
-        """As ./cint compare would have it."""
+        """The settings that ./cint compare would have."""
         return settings_of(self.group, self.run, self.quick)
 
     def guest_seconds(self) -> float:
@@ -93,7 +93,7 @@ def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
 
 
 def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
-    """Put a guest's outcome into the figure's data; it has to be what was asked for."""
+    """Put a guest's outcome into the figure's data; CintError where it is not what was asked."""
     if done.outcome is None:
         assert done.problem is not None
         raise done.problem

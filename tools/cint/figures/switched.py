@@ -147,7 +147,7 @@ _WHAT = {"p99_us": ("p99 of L", "us", of_l), "p999_us": ("p99.9 of L", "us", of_
 
 def over(modes: Sequence[str], cells: Mapping[Any, str], names: Sequence[str],
          **more: Any) -> tuple[Panel, ...]:
-    """For both kinds of runs: these values of L and T by mode, over what has these workloads."""
+    """Drawings of both kinds of runs: these values of L and T by mode, over their workloads."""
     return tuple(Panel(f"{title}: {what}", unit, tuple(
         Series(mode, [(at, of(cell, prefix)(name, mode)) for at, cell in cells.items()])
         for mode in modes), **more)

@@ -51,14 +51,14 @@ def gaps_us(times: Sequence[int], k: float) -> list[float]:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest of the sorted ``values`` that is not below ``share`` of them."""
+    """The smallest of the sorted ``values`` not below a ``share`` of them; CintError of none."""
     if not values:
         raise CintError(f"no {MEDIA} lines in the trace of the job's time")
     return values[min(int(share * len(values)), len(values) - 1)]
 
 
 def span(message: agent.Message) -> tuple[int, int]:
-    """The device's clock before a job and after it."""
+    """The device's clock before a job and after it; :class:`CintError` without a log page."""
     first, last = (agent.parse_snapshot(message.get(e)).nvme_log for e in ("before", "after"))
     if first is None or last is None:
         raise CintError("the guest's snapshot has no log page D0h")

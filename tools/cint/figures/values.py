@@ -52,7 +52,7 @@ class Data:
                    default=0)
 
     def as_dict(self) -> records.Measured:
-        """As figures.json and docs/figures have it."""
+        """The data as figures.json and docs/figures have it."""
         cells = {run: {cell: [{n: shortened(x) for n, x in p.items()} for p in points]
                        for cell, points in found.items()}
                  for run, found in self.cells.items()}
@@ -195,7 +195,7 @@ class Value(Expr):
 
     @property
     def rank(self) -> float | None:
-        """Of which rank a percentile is: p99_us is of 99; None of all else."""
+        """The rank of a percentile: p99_us is of 99; None of all else."""
         found = re.search(r"(?:^|_)p(\d\d)(\d*)_us$", self.name)
         return float(f"{found[1]}.{found[2] or 0}") if found else None
 
@@ -311,7 +311,7 @@ def said(text: str, *numbers: Expr) -> Said:
 
 
 def in_words(words: Words, data: Data) -> str:
-    """As text."""
+    """The words as text."""
     return words if isinstance(words, str) else words.of(data)
 
 

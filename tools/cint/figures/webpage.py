@@ -49,7 +49,7 @@ def _values(figure: Figure, entry: Entry, drawing: str) -> dict[str, object]:
 
 
 def _tight(text: str) -> str:
-    """On one line: no space or hyphen where it breaks."""
+    """The text on one line: no space or hyphen where it breaks."""
     return text.replace(" ", "\N{NO-BREAK SPACE}").replace("-", "\N{NON-BREAKING HYPHEN}")
 
 

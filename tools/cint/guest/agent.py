@@ -71,7 +71,7 @@ class Plan:
     then: str = "poweroff"
 
     def to_json(self) -> str:
-        """The text of the fw_cfg file."""
+        """The text of the fw_cfg file; ValueError of another ``then`` than THEN has."""
         if self.then not in THEN:
             raise ValueError(f"then={self.then}: must be one of {', '.join(THEN)}")
         return json.dumps({"version": PROTOCOL, "setup": [list(s) for s in self.setup],
@@ -122,7 +122,7 @@ class LineBuffer:
 
 
 def check_hello(message: Message) -> None:
-    """Refuse an agent that speaks another version of the protocol."""
+    """Refuse, by :class:`AgentError`, an agent of another version of the protocol."""
     if message.get("version") != PROTOCOL:
         raise AgentError(f"the guest agent speaks protocol {message.get('version')}, this tool "
                          f"speaks {PROTOCOL}", hint="rebuild the guest image: ./cint build")
@@ -212,7 +212,7 @@ def parse_block(text: str | None) -> int | None:
 
 
 def parse_snapshot(snap: Any) -> Snapshot:
-    """Turn a SNAP object into a :class:`Snapshot`."""
+    """Turn a SNAP object into a :class:`Snapshot`; :class:`AgentError` where it is none."""
     try:
         log = snap.get("nvme_log")
         return Snapshot(int(snap["monotonic_ns"]), parse_interrupts(snap["interrupts"]),

@@ -117,7 +117,7 @@ class Counts:
 
 
 def counts(text: str) -> Counts | None:
-    """The counts in a job's standard output; None: there are none, so the kernel drove."""
+    """The counts in a job's output, None if the kernel drove; CintError if they are garbled."""
     lines = [line.split() for line in text.splitlines() if line.startswith((_MARK, _CLOCK))]
     try:
         edges = {which: [(int(w[2]), int(w[3])) for w in lines if w[:2] == [_CLOCK, which]]

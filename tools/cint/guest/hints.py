@@ -67,7 +67,7 @@ def _check_rules(text: str) -> None:
 
 
 def check_built(words: Iterable[str]) -> None:
-    """Refuse a file of rules that the program which loads it in the guest does not understand."""
+    """Refuse, by UsageError, rules that the program which loads them does not understand."""
     for word in dict.fromkeys(words):
         rules = rules_of(word)
         said = image.complaint_of_rules(rules) if rules else None
@@ -90,7 +90,7 @@ def parse(text: str, guest: str) -> str:
 
 
 def parse_list(text: str | None, guest: str) -> list[str]:
-    """Several words, separated by commas, each once; without any the guest's usual one."""
+    """Words with commas, else the guest's usual one; UsageError of words that do not agree."""
     if text is None:
         return [VALID[guest][0]]
     found = [parse(word.strip(), guest) for word in text.split(",")]

@@ -103,7 +103,7 @@ class _Output:
         self._write(held)
 
     def _write(self, data: bytes) -> None:
-        """To whom the tool's output goes; one who has gone away ends the command."""
+        """Write to whom the tool's output goes; one who has gone away ends the command."""
         if not data or self.refused:
             return
         try:

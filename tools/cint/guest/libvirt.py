@@ -304,7 +304,7 @@ def _boot_by_uefi(domain: ET.Element) -> None:
 
 
 def new_domain(device: Device, new: New) -> str:
-    """A whole domain that boots from the device."""
+    """A whole domain that boots from the device; :class:`UsageError` of a name it cannot have."""
     if not re.fullmatch(r"[^\s/<>&\"']+", new.name):
         raise UsageError(f"--name {new.name!r}: a name without spaces, slashes and quotes")
     domain = ET.fromstring(_TEMPLATE.format(

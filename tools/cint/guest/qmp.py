@@ -55,7 +55,7 @@ class Qmp:
         return answer
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """Run ``command`` and return its answer; raise :class:`QmpError`."""
+        """Run ``command``; its answer, a QmpError if it is refused, QmpGoneError without QEMU."""
         request: dict[str, Any] = {"execute": command}
         if arguments:
             request["arguments"] = arguments
@@ -89,7 +89,7 @@ class Qmp:
 
 
 def connect(path: Path) -> Qmp:
-    """A session over the socket of a VM that runs (-qmp unix:PATH,server,nowait)."""
+    """A session over a VM's QMP socket; UsageError where none is, QmpGoneError if none answers."""
     hint = "start QEMU with -qmp unix:PATH,server=on,wait=off"
     if not path.exists():
         raise UsageError(f"{path}: there is no such socket", hint=hint)
@@ -110,7 +110,7 @@ def connect(path: Path) -> Qmp:
 
 
 def choose(control: Qmp, chosen: str | None) -> str:
-    """The QOM path of the VM's NVMe device that has cint on, of several that of `chosen`."""
+    """The QOM path of the device that has cint on; CintError without, UsageError to choose."""
     found = devices(control)
     if not found:
         raise CintError("this VM has no NVMe device")

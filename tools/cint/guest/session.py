@@ -70,7 +70,7 @@ class Task:
     boot_limit_s: float = BOOT_LIMIT_S
 
     def boot(self) -> Boot:
-        """With the machine's command line; its files have to be there."""
+        """The boot of the machine's command line; its files have to be there."""
         return Boot(self.name, command(self.machine), self.plan, self.logs, self.job_seconds,
                     self.boot_limit_s)
 

@@ -28,7 +28,7 @@ def name(share: Path) -> str:
 
 
 def check(shares: Sequence[Path], others: Sequence[Path] = ()) -> None:
-    """Refuse what is no directory, and two things of one name; ``others`` are there besides."""
+    """Refuse, by UsageError, no directory, and two things of one name, also in ``others``."""
     taken = [name(other) for other in others]
     for share in shares:
         if not share.is_dir():

@@ -55,7 +55,7 @@ def parse(text: str) -> Steering:
 
 
 def check_split(policy: properties.Policy, mode: Steering) -> None:
-    """Refuse two policies where there is one queue."""
+    """Refuse, by :class:`UsageError`, two policies where there is one queue."""
     if policy.latency and not mode.steers:
         raise UsageError(f"policy '{policy.name}': with --steering off there is one queue for both "
                          "classes", hint="use --steering prio, request or app")

@@ -149,7 +149,7 @@ class Machine:
 # ---- the command line ---------------------------------------------------
 
 def kernel_options(path: Path) -> list[str]:
-    """Kernel options from a file: one a line, ``#`` begins a remark."""
+    """Kernel options from a file, one a line, ``#`` begins a remark; VmError without the file."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as err:
@@ -227,7 +227,7 @@ def _trace_args(patterns: Sequence[str]) -> list[str]:
 
 
 def check_trace(patterns: Sequence[str], qemu: Path = paths.QEMU) -> None:
-    """Refuse patterns that no trace event of QEMU has, once that is built."""
+    """Refuse, by UsageError, patterns of no trace event of QEMU's, once that is built."""
     if not patterns or not qemu.exists():
         return
     done = ask.run([str(qemu), "-trace", "help"], timeout=60)
@@ -328,7 +328,7 @@ def shell_line(args: Sequence[str]) -> str:
 # ---- a running guest ----------------------------------------------------
 
 def check_files(machine: Machine) -> None:
-    """Say plainly which built file is missing."""
+    """Raise a :class:`VmError` of the first built file that is missing."""
     needed = [(machine.qemu, "QEMU")]
     if not machine.own_guest:
         needed += [(machine.kernel, "the guest kernel"), (machine.initramfs, "the guest image")]
@@ -341,7 +341,7 @@ def check_files(machine: Machine) -> None:
 
 
 def check_drive(drive: Path | None, hint: str | None = None) -> None:
-    """Refuse a --drive that is no file; `hint` says how one is made."""
+    """Refuse, by UsageError, a --drive that is no file; `hint` says how one is made."""
     if drive is not None and drive.is_dir():
         raise UsageError(f"--drive {drive}: that is a directory")
     if drive is not None and not drive.is_file():
@@ -355,7 +355,7 @@ _BLOCK = 4096
 
 
 def check_raw(drive: Path | None) -> None:
-    """Refuse a --drive that is taken as raw and is not: the guest would write over a qcow2."""
+    """Refuse, by UsageError, a --drive that is not raw: the guest would write over a qcow2."""
     check_drive(drive, "make one: truncate -s 1G FILE")
     if drive is None:
         return
@@ -555,7 +555,7 @@ class Vm:
                 return
 
     def next_message(self, limit_s: float, what: str) -> agent.Message:
-        """The agent's next message; its ``error`` messages are raised."""
+        """The agent's next; its ``error`` messages are raised, and CancelledError when stopped."""
         deadline = self._served_s() + limit_s
         while True:
             try:

@@ -70,7 +70,7 @@ class Argument:
 
     @property
     def shown(self) -> str:
-        """As it stands in a list of options."""
+        """The words that stand in a list of options."""
         if not self.flags:
             return self.value
         value = f"[{self.value}]" if self.may_miss and self.value else self.value

@@ -211,7 +211,7 @@ def _valued() -> str:
 
 
 def bash(found: Sequence[Command]) -> str:
-    """For bash 4 and newer."""
+    """The script for bash 4 and newer."""
     shared = _SHARED.format(lookup=_lookup(found), options=_options(found),
                             parameters=_parameters())
     return (_HEAD.format(shell="bash") + shared
@@ -219,7 +219,7 @@ def bash(found: Sequence[Command]) -> str:
 
 
 def zsh(found: Sequence[Command]) -> str:
-    """For zsh, as a file _cint in a directory of $fpath."""
+    """The script for zsh, a file _cint in a directory of $fpath."""
     shared = _SHARED.format(lookup=_lookup(found), options=_options(found),
                             parameters=_parameters())
     described = " ".join(shlex.quote(f"{c.name}:{c.summary}") for c in found)
@@ -273,7 +273,7 @@ complete -c cint -f
 
 
 def fish(found: Sequence[Command]) -> str:
-    """For fish 3 and newer."""
+    """The script for fish 3 and newer."""
     lines = [_HEAD.format(shell="fish") + _FISH.format(valued=_valued()).rstrip()]
     lines += [f"complete -c cint -n '__cint_is \"\"' -a {c.name} -d {shlex.quote(c.summary)}"
               for c in found]

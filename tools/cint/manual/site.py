@@ -121,7 +121,7 @@ _HEADERS = {"cintio": paths.USERSPACE / "cintio.h",
 
 
 def write_reference(page: Path) -> None:
-    """What a header says, by the program that makes cintio.h's manual pages."""
+    """Write what a header says, by apidoc.py; :class:`CintError` where that fails."""
     done = subprocess.run([sys.executable, paths.USERSPACE / "apidoc.py", _HEADERS[page.stem],
                            "markdown", page],
                           check=False, text=True, stderr=subprocess.PIPE)

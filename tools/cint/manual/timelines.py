@@ -132,7 +132,7 @@ class Completion:
 
 
 def replay(program: Path, policy: str, load: str) -> list[Interrupt]:
-    """The interrupts under a policy, drain and max-hold off as in the papers' figures."""
+    """The interrupts under a policy, as in the papers' figures; CintError of cint-replay's."""
     done = ask.run([program, "--json", "--extras", "papers", "--policy", policy], input=load)
     if done.returncode:
         raise CintError(f"cint-replay: {done.stderr.strip()}")

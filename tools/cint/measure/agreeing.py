@@ -45,7 +45,7 @@ class Rule:
     error: float = ERROR
 
     def __str__(self) -> str:
-        """As it is typed."""
+        """The word as it is typed."""
         return AUTO if self.error == ERROR else f"{AUTO}:{100 * self.error:g}%"
 
     def options(self, runtime_s: float, period_s: float, k: float) -> str:
@@ -64,7 +64,7 @@ class Rule:
 
 
 def parse(text: str) -> Rule | None:
-    """``auto`` or ``auto:ERROR``; None where it is another word."""
+    """The rule of ``auto`` or ``auto:ERROR``, None of another word; UsageError of its number."""
     if text.partition(":")[0] != AUTO:
         return None
     found = _TYPED.fullmatch(text)
@@ -113,7 +113,7 @@ class Agreement:
 
 
 def parse_said(text: str) -> Agreement | None:
-    """The line in a job's standard output; None where there is none, or no time was seen."""
+    """The line in a job's output, None without, or of no time; CintError if it is garbled."""
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
     if not lines:
         return None

@@ -198,7 +198,7 @@ def _number(word: str, where: str) -> float:
 
 
 def check_units(told: Iterable[Mapping[str, Said]], owner: str) -> None:
-    """Refuse a number that was told in several units: medians and ratios would be of nothing."""
+    """Refuse, by CintError, a number in several units: medians and ratios would say nothing."""
     units: dict[str, str] = {}
     for name, said in (pair for one in told for pair in one.items()):
         if units.setdefault(name, said.unit) != said.unit:

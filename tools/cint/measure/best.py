@@ -38,7 +38,7 @@ class Found:
                 f"{'has ' + names if names else 'is not known of any'}")
 
     def as_dict(self) -> records.Timer:
-        """For results.json."""
+        """The record in results.json."""
         return {"typed": self.sweep.typed, "by": self.sweep.by,
                 "tried": [policy.name for policy in self.sweep.policies],
                 "best": [{"workload": workload, "policy": name} for workload, name in self.best]}

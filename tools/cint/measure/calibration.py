@@ -60,7 +60,7 @@ class Fit:
 
 
 def fit(points: Sequence[Point]) -> Fit:
-    """Least squares of ns_per_io over 1/b; raise when it says nothing."""
+    """Least squares of ns_per_io over 1/b; :class:`CintError` when it says nothing."""
     shares = [1 / p.ios_per_irq for p in points]
     times = [p.ns_per_io for p in points]
     if len(points) < 2 or max(shares) - min(shares) < 0.1:
@@ -98,7 +98,7 @@ def run_for(thr: int, runtime_s: float) -> tuple[RunPlan, Places]:
 
 
 def point(thr: int, outcome: session.Outcome) -> Point:
-    """Read one guest's result."""
+    """One guest's result; :class:`CintError` of a device without counters."""
     one = sampling.sample("adaptive", "async", 0, outcome.results["async"], 1)
     seen = one.guest_interrupts
     if one.device is None or seen is None or not one.device.cqes or not one.iops:

@@ -54,7 +54,7 @@ def place(content: str, role: str) -> Path:
 
 
 def keep(content: str, role: str, packed: bytes) -> None:
-    """Put a file there, unless it is; its content is checked either way."""
+    """Put a file there, unless it is; CintError if its content, checked either way, is another."""
     path = place(content, role)
     if path.is_file() and plan.content(path) == content:
         return
@@ -90,7 +90,7 @@ class Supply(distributed.WorkerPlugin):  # type: ignore[misc]
         self.files = files
 
     def setup(self, worker: Any) -> None:
-        """Called by Dask on the worker."""
+        """Prepare the worker: Dask calls it. CintError where its checkout is another."""
         try:
             if code_digest() != self.code:
                 raise CintError("its checkout of cint is not the client's")
@@ -107,7 +107,7 @@ class Supply(distributed.WorkerPlugin):  # type: ignore[misc]
 
 
 def execute(run: RunPlan) -> RunOutcome:
-    """One run, on a worker."""
+    """One run, on a worker, whose name is in the :class:`CintError` of what goes wrong."""
     name = distributed.get_worker().name
     places = {content: place(content, role) for role, content in run.files}
     try:
@@ -149,7 +149,7 @@ class Cluster:
 
     @classmethod
     def for_runs(cls, address: str, runs: Iterable[RunPlan], places: Places) -> Cluster:
-        """For these runs, whose files are here at `places`."""
+        """The cluster for these runs, whose files are here at `places`."""
         roles = {content: role for run in runs for role, content in run.files}
         return cls(address, places, roles)
 

@@ -112,7 +112,7 @@ class _Counter:
         progress.update(f"[0/{total}] booting")
 
     def skip(self, jobs: int) -> None:
-        """So many jobs need not run."""
+        """Count so many jobs that need not run."""
         self._done += jobs
         self._progress.update(f"[{self._done}/{self._total}]")
 
@@ -129,7 +129,7 @@ class _Counter:
 
 
 def choose_accel(virtual: bool) -> host.Accel:
-    """The accelerator and why."""
+    """The accelerator and why; :class:`CintError` where none works."""
     if virtual:
         return host.Accel("tcg", "max", "virtual time needs instruction counting, which only "
                                         "TCG has")

@@ -31,7 +31,7 @@ class Where(Protocol):
 
 
 def elsewhere(address: str, runs: Sequence[RunPlan], places: Places) -> Where:
-    """The workers of the Dask scheduler at `address`."""
+    """The workers of the Dask scheduler at `address`; UsageError of a run that cannot go there."""
     for run in runs:
         if run.impure:
             raise UsageError(f"--cluster: {run.name} runs on this machine only: {run.impure}")

@@ -79,7 +79,7 @@ def fio_options() -> str:
 
 
 def parse(text: str) -> list[Edge]:
-    """The edges in a job's standard output, in order."""
+    """The edges in a job's standard output, in order; :class:`CintError` if they are garbled."""
     cpus = {True: agent.parse_edges(text, "cint-pre"), False: agent.parse_edges(text, "cint-post")}
     seen = {True: 0, False: 0}
     found = []

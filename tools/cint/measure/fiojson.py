@@ -165,7 +165,7 @@ def groups(document: Any) -> list[dict[str, JobStats]]:
     """fio's JSON document: its groups of jobs, in each the jobs by name, in the file's order.
 
     fio begins a group at a job that waits for all before it (`stonewall`), and where `new_group`
-    says so.
+    says so. Raises :class:`FioError` where it has none, or cannot be read.
     """
     if not isinstance(document, dict) or not document.get("jobs"):
         raise FioError("fio gave no results", hint="its own words are in agent.log")

@@ -73,7 +73,7 @@ def digest(path: Path) -> str:
 
 
 def find_firmware(name: str) -> Path:
-    """The file that QEMU takes for `name`."""
+    """The file that QEMU takes for `name`; VmError where it is not installed."""
     for directory in paths.FIRMWARE_DIRS:
         if (directory / name).is_file():
             return directory / name
@@ -147,7 +147,7 @@ class RunPlan:
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def command(self, places: Places) -> list[str]:
-        """QEMU's command line where the files are at `places`; an error names one that is not."""
+        """QEMU's command line where the files are at `places`; VmError names one that is not."""
         where: dict[str, Path] = {}
         for role, content in self.files:
             if content not in places:

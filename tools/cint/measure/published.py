@@ -44,7 +44,7 @@ class Row:
     is_ratio: bool = False
 
     def left(self, costs: Costs) -> float:
-        """By how much of it the costs miss the number; above 0 where they are too high."""
+        """The share of it by which the costs miss the number; above 0 where they are too high."""
         return self.counts.times(costs) / self.ns - (0 if self.is_ratio else 1)
 
 

@@ -49,7 +49,7 @@ class Reuse:
 
     @classmethod
     def of(cls, *, fresh: bool, full: bool, seed: int | None = None) -> Reuse:
-        """From the options; a seed is drawn where it is needed and not given."""
+        """The choice that the options say; a seed is drawn where it is needed and not given."""
         if not full:
             return cls(fresh)
         return cls(fresh, TENTH, secrets.randbelow(10**6) if seed is None else seed)
@@ -135,7 +135,7 @@ class Turns:
             self._last_round = self._last_round and self._waiting > 0
 
     def __exit__(self, *_: object) -> None:
-        """That run has ended."""
+        """Note that the run has ended."""
         with self._changed:
             self._running -= 1
             self._last_round = 0 < self._waiting <= self._together
@@ -158,7 +158,7 @@ class Local:
         self._cancel = threading.Event()
 
     def call(self, run: RunPlan) -> RunOutcome:
-        """What is submitted to the executor."""
+        """The work that an executor is given; CancelledError once the others have been stopped."""
         with self._turns:
             if self._cancel.is_set():
                 raise vm.CancelledError("stopped")

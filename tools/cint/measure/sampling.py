@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the agent's result messages to the rows of the comparison.
+"""Samples and rows of the comparison, made from the agent's result messages.
 
 A :class:`Sample` is one run of one workload under one policy, in guest time.
 A :class:`Row` is what is printed: repeats joined, converted to reported time.
@@ -209,7 +209,7 @@ class Count:
 
     @classmethod
     def at(cls, edge: edges.Edge) -> Count:
-        """At a job's edge."""
+        """The counts at a job's edge."""
         return cls(edge.ios, edge.interrupts, edge.page)
 
 
@@ -330,7 +330,7 @@ def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
 
 
 def _lateness(samples: Sequence[Sample], k: float) -> dict[str, float | None]:
-    """From an interrupt's deadline to the interrupt, reported us; empty: no timer ran out.
+    """Time from a deadline to its interrupt, reported us; empty: no timer ran out.
 
     Percentiles are upper bounds, because the device's buckets are powers of two wide.
     """
@@ -348,7 +348,7 @@ def _lateness(samples: Sequence[Sample], k: float) -> dict[str, float | None]:
 
 
 def _classes(device: DeviceDelta, k: float) -> dict[str, records.RowClass]:
-    """By class of I/O; the time that a command waits for its fetch is reported us."""
+    """Counts by class of I/O; the time that a command waits for its fetch is reported us."""
     return {name: {"commands": found.commands, "bytes": found.bytes,
                    "wait_us": (None if found.wait.mean_ns is None
                                else scale.report_time(found.wait.mean_ns, k) / 1000),

@@ -69,7 +69,7 @@ class Sweep:
 # ---- the grid -----------------------------------------------------------
 
 def spaced(low: int, high: int) -> list[int]:
-    """Up to POINTS whole numbers from `low` to `high`, evenly spaced on a log scale.
+    """POINTS whole numbers, or fewer, from `low` to `high`, evenly spaced on a log scale.
 
     Times and counts need no more than two digits between the ends; 0 cannot be on a log
     scale and is put in front.
@@ -92,7 +92,7 @@ def _bounds(name: str, text: str) -> tuple[int, int]:
 
 
 def parse_grid(text: str) -> list[Point]:
-    """`delta=1us..50us,thr=1..256` as points, delta by delta."""
+    """The points of `delta=1us..50us,thr=1..256`, delta by delta; UsageError of other words."""
     axes: dict[str, list[int]] = {}
     for part in text.split(","):
         name, equals, bounds = part.partition("=")
@@ -138,7 +138,7 @@ def choose_thr(column: Sequence[Cell]) -> int:
 
 def evaluate(base: str, grid: Sequence[Point], quantile: str,
              summary: Mapping[str, Any]) -> Sweep:
-    """The program's summary of all points, as cells and a proposal."""
+    """Cells and a proposal of the program's summary of points; UsageError of too few gaps."""
     completions = int(summary["completions"])
     if completions < 2:
         raise UsageError(f"--sweep: the timeline has {completions} completions; gaps between "

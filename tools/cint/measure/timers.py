@@ -64,7 +64,7 @@ def is_sweep(text: str) -> bool:
 
 
 def expand(text: str) -> tuple[str, Sweep | None]:
-    """A list of policies with the sweep in it written out, and the sweep."""
+    """A list of policies with the sweep written out, and the sweep; UsageError of two."""
     typed = properties.split_list(text)
     sweeps = [one for one in typed if is_sweep(one)]
     if not sweeps:

@@ -186,7 +186,7 @@ def _driven_section(lines: Sequence[str], options: str, hints: bool) -> list[str
 
 
 def check_driven(workload: Workload) -> None:
-    """Refuse a person's own job file that the user-space driver cannot have."""
+    """Refuse, by UsageError, a job file that the user-space driver cannot have."""
     if not workload.own:
         return
     found = {m[1] for line in workload.template.splitlines() if (m := _IOENGINE.match(line))}
@@ -269,7 +269,8 @@ JOB_HELP = ("a job without a file: fio's rw, a colon, options of its job files: 
 def parse_job(text: str, timing: Timing) -> Workload:
     """``randread:bs=16k,iodepth=32``, fio's rw and options of its job files, as a workload.
 
-    The times are reported ones. What fio does not know is fio's to refuse.
+    The times are reported ones. What fio does not know is fio's to refuse. Raises
+    :class:`UsageError` where it does not begin with rw.
     """
     rw, _, rest = text.partition(":")
     if not re.fullmatch(r"[a-z]+", rw):
@@ -356,14 +357,14 @@ _VERIFY = re.compile(r"^\s*verify\s*=\s*(?!null\b)(\S+)", re.MULTILINE)
 
 
 def check_kept(workload: Workload) -> None:
-    """Refuse a job that reads back what it wrote, where the namespace keeps nothing."""
+    """Refuse, by UsageError, a job that reads what it wrote where nothing is kept."""
     if found := _VERIFY.search(workload.template):
         raise UsageError(f"{workload.name}: verify={found[1]}: the namespace keeps nothing that is "
                          "written", hint="give it a file: --drive FILE")
 
 
 def load_job_file(path: Path) -> Workload:
-    """Read a fio job file, whose jobs are on ${DEVICE}, the namespace's node."""
+    """Read a fio job file, whose jobs are on ${DEVICE}; :class:`UsageError` of all others."""
     text = paths.text_of(path, f"--fio {path}")
     if len(text) > MAX_JOB_FILE:
         raise UsageError(f"--fio {path}: larger than {MAX_JOB_FILE // 1024} KiB")

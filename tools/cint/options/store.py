@@ -47,7 +47,7 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what says nothing, before anything is built."""
+    """Refuse, by :class:`UsageError`, what says nothing, before anything is built."""
     if args.full_seed is not None and not args.full:
         raise UsageError("--full-seed: only with --full, which draws what is run again")
     if args.cluster:

@@ -20,7 +20,7 @@ def wide(values: Sequence[float]) -> bool:
 
 @dataclass(frozen=True)
 class Axis:
-    """From values to places in a drawing."""
+    """A scale from values to places in a drawing."""
 
     low: float
     high: float
@@ -77,11 +77,11 @@ class Box:
                 and self.top < other.bottom and other.top < self.bottom)
 
     def nearest(self, dot: Dot) -> Dot:
-        """Of its points the one that is nearest to a dot."""
+        """The one of its points that is nearest to a dot."""
         return (min(max(dot[0], self.left), self.right), min(max(dot[1], self.top), self.bottom))
 
     def distance(self, dot: Dot) -> float:
-        """From a dot."""
+        """The distance from a dot."""
         return math.dist(self.nearest(dot), dot)
 
     def within(self, other: Box) -> bool:

@@ -28,7 +28,7 @@ class Line:
     ios_per_irq: float | None
 
     def cells(self) -> list[str]:
-        """In the order of HEAD."""
+        """The cells in the order of HEAD."""
         return [self.policy, self.workload, self.name, f"{self.commands:.0f}",
                 *(table.number(value) for value in (self.kib, self.wait_us)),
                 f"{self.interrupts:.0f}", table.number(self.ios_per_irq)]

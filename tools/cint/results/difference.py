@@ -20,7 +20,7 @@ _CELL = 24
 
 
 def between(one: Document, two: Document) -> dict[str, Any]:
-    """Conditions, versions and rows of both, `two` against `one`."""
+    """Conditions, versions, rows of both, `two` against `one`; CintError without common rows."""
     pairs = list(_pairs(documents.rows_from(one), documents.rows_from(two)))
     if not pairs:
         raise CintError("the two results have no row in common: no policy in the same workload")

@@ -30,7 +30,7 @@ Document = records.Comparison
 
 
 def new_directory(kind: str) -> Path:
-    """Make a directory of its own for one run, in results/, and return it."""
+    """Make a directory for one run in results/, return it; CintError where all are there."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     for suffix in ("", *(f"-{n}" for n in range(2, 100))):
         path = paths.RESULTS / f"{stamp}-{kind}{suffix}"
@@ -43,7 +43,7 @@ def new_directory(kind: str) -> Path:
 
 
 def check_place(out: Path) -> None:
-    """Refuse a directory of a person's own that can neither be made nor written to."""
+    """Refuse, by UsageError, a directory that can neither be made nor written to."""
     there = out
     while not there.exists() and there != there.parent:
         there = there.parent
@@ -54,7 +54,7 @@ def check_place(out: Path) -> None:
 
 
 def check_empty(out: Path) -> Path:
-    """Make a person's own directory; one with something in it is refused."""
+    """Make a person's own directory; :class:`CintError` of one with something in it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
@@ -222,7 +222,7 @@ def _row(found: Mapping[str, Any]) -> sampling.Row:
 
 
 def load(path: Path) -> Document:
-    """Read a results.json (or the directory that holds one)."""
+    """Read a results.json, or of the directory that has it; CintError where it is none."""
     file = path / "results.json" if path.is_dir() else path
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """That of its directory."""
+        """The directory's name."""
         return self.path.name
 
     @property
@@ -93,7 +93,8 @@ def find(text: str, *, unfinished: bool = False) -> Path:
     """The directory of the results that a person means: a path, a name, `latest`, a label.
 
     A name or a label may be cut short while it is the only one; of several with a label it is the
-    newest. With `unfinished` also one that has no results yet.
+    newest. With `unfinished` also one that has no results yet. Raises :class:`UsageError` where
+    none or several are meant.
     """
     for path in (Path(text), paths.RESULTS / text):
         if (path / "results.json").is_file() or (path.is_file() and path.suffix == ".json"):
@@ -114,7 +115,7 @@ def find(text: str, *, unfinished: bool = False) -> Path:
 
 
 def own(text: str) -> Path:
-    """The directory of results that is to be changed: one that `compare` made."""
+    """The directory of results to change; :class:`UsageError` of what `compare` did not make."""
     place = find(text, unfinished=True).resolve()
     if not place.is_dir():
         raise UsageError(f"{text}: that is a file; name the directory that has it")
@@ -124,7 +125,7 @@ def own(text: str) -> Path:
 
 
 def alone(text: str) -> Path:
-    """One that is to be removed, with nothing in it that somebody else has put there."""
+    """The directory to remove; :class:`UsageError` where somebody else has put things in it."""
     place = own(text)
     more = sorted(path.name for path in place.iterdir()
                   if path.name not in _LEFT and path.suffix != ".png")

@@ -33,7 +33,7 @@ MAX_WIDTH_IN = 16.0
 
 
 def check_name(option: str, path: Path) -> None:
-    """Refuse a name of a drawing that says no kind of file, or is in no directory."""
+    """Refuse, by UsageError, a drawing's name of no known kind, or in no directory."""
     if path.suffix not in KINDS:
         raise UsageError(f"{option} {path}: the name has to end in {', '.join(KINDS)}")
     if not path.parent.is_dir():
@@ -254,7 +254,7 @@ def write(document: documents.Document, directory: Path) -> list[Path]:
 
 
 def save(plt: Any, figure: Any, path: Path) -> None:
-    """Write what --plot asks for, PNG, SVG or PDF by the suffix, and forget the figure."""
+    """Write what --plot asks for, by the suffix, forget the figure; UsageError if it cannot."""
     try:
         # Whole or not at all: half a file looks like a drawing.
         with steps.replacing(path) as fresh:

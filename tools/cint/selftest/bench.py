@@ -137,7 +137,7 @@ def time_engine(row: EngineRow) -> EngineRow:
 
 
 def text_sizes() -> dict[str, int]:
-    """Bytes of machine code by source file of the engine."""
+    """Bytes of machine code by source file of the engine; CintError without its objects."""
     found = {}
     for path in sorted(OBJECTS.glob("*.o")):
         done = subprocess.run(["size", "-A", "-d", path], capture_output=True, text=True,
@@ -173,7 +173,7 @@ def state_checks(state: dict[str, int]) -> list[Check]:
 
 
 def need_tools() -> None:
-    """Stop when a program is missing that counts or measures."""
+    """Raise :class:`CintError` when a program is missing that counts or measures."""
     for tool, package in (("valgrind", "valgrind"), ("size", "binutils")):
         if not shutil.which(tool):
             raise CintError(f"{tool} is not installed", hint=f"apt-get install {package}")

@@ -88,7 +88,7 @@ def command(program: Sequence[str], out: Path, options: Sequence[str] = ()) -> t
 
 
 def load(out: Path) -> Profile:
-    """Read the profile that a run left."""
+    """Read the profile that a run left; :class:`CintError` where it left none, or counted none."""
     try:
         with out.open(encoding="utf-8", errors="replace") as stream:
             profile = parse(stream)
@@ -101,7 +101,7 @@ def load(out: Path) -> Profile:
 
 
 def run(name: str, program: Sequence[str], out: Path, options: Sequence[str] = ()) -> Profile:
-    """Run `program` under callgrind; its output goes to the log of suite bench, test `name`."""
+    """Run `program` under callgrind, its log that of bench's test `name`; CintError if it fails."""
     done = runner.run_command(Command("bench", name, command(program, out, options),
                                       limit_s=900.0))
     if done.status != runner.PASSED:

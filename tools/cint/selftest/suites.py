@@ -412,7 +412,7 @@ def port_suites(build: Path) -> tuple[Suite, ...]:
 
 
 def _series_check(suite: str, name: str, series: Path, check: Callable[[Path], None]) -> Call:
-    """That `check` finds a patch series good."""
+    """A test that `check` finds a patch series good."""
     def checked() -> tuple[str, str]:
         check(series)
         return f"{len(patches.with_base(series)[1])} patches apply", ""
@@ -441,7 +441,7 @@ def _upstream_commands() -> list[Command]:
 
 
 def _smc_controls() -> Iterator[Command]:
-    """That the series `smc` is needed, on a QEMU without it: that of another series.
+    """Tests that the series `smc` is needed, on a QEMU without it: that of another series.
 
     With a thread for each vCPU one of them stays with code from before a store; with one for all,
     none does.

@@ -29,7 +29,7 @@ SANITIZERS = (
 
 @dataclass(frozen=True)
 class Volume:
-    """So many inputs to one build of QEMU."""
+    """A number of inputs to one build of QEMU."""
 
     name: str
     build: Path

@@ -128,7 +128,7 @@ class Trace:
 
     @cached_property
     def commands(self) -> list[Command]:
-        """In the order of their events."""
+        """The commands in the order of their events."""
         return [Command(cqid, sqid, cid, hints, _known(submitted), _known(due), _known(posted),
                         _known(told), _known(interrupt, _NO_INTERRUPT), _known(reaped), by_record)
                 for _, submitted, due, posted, told, reaped, interrupt, cqid, sqid, cid, hints,
@@ -136,18 +136,18 @@ class Trace:
 
     @cached_property
     def batches(self) -> list[Batch]:
-        """In their order."""
+        """The batches in their order."""
         return [Batch(sqid, count, begin, end) for begin, end, count, sqid in self.rows(BATCH)]
 
     @cached_property
     def interrupts(self) -> list[Interrupt]:
-        """In their order."""
+        """The interrupts in their order."""
         return [Interrupt(cqid, vector, text(kind), text(reason), covered, at)
                 for at, vector, covered, cqid, kind, reason in self.rows(INTERRUPT)]
 
     @cached_property
     def deliveries(self) -> list[Delivery]:
-        """In their order."""
+        """The deliveries in their order."""
         return [Delivery(_cpus(is_logical, dest), vector, at, _known(interrupt, _NO_INTERRUPT),
                          _known(until))
                 for _, at, until, interrupt, vector, dest, is_logical
@@ -228,7 +228,8 @@ def _follow(log: BinaryIO, scale: float) -> Trace:
 def load(log: Path, hint: str = FROM_QEMU, scale: float = 1.0) -> Trace:
     """Read the log in a file, which has to have events; `hint` says how to come to some.
 
-    All times are divided by `scale`: those of a guest that stands for a faster machine.
+    All times are divided by `scale`: those of a guest that stands for a faster machine. Raises
+    :class:`UsageError` where it cannot be read, :class:`CintError` where it is no such log.
     """
     try:
         with log.open("rb") as stream:

@@ -28,7 +28,7 @@ def times(values: Sequence[int]) -> dict[str, float]:
 
 @dataclass(slots=True)
 class Waits:
-    """Of a queue's CQEs of a hint every known time in ns, and how many have none.
+    """The waits of a queue's CQEs of a hint: every known time in ns, and how many have none.
 
     *hold* is from the post to the interrupt that tells of it, *reap* from there to the CQ head.
     What the guest takes by a status record it has at the interrupt: that has no *reap*.
@@ -54,7 +54,7 @@ class Queue:
 
     @property
     def waits(self) -> dict[str, Waits]:
-        """By the hints' names, in their order; hints that nobody gave are out."""
+        """The waits by the hints' names, in their order; hints that nobody gave are out."""
         return {HINTS[hint]: self.hints[hint] for hint in sorted(self.hints)}
 
 

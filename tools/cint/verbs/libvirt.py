@@ -89,7 +89,7 @@ def _style(args: argparse.Namespace) -> str:
 
 
 def device_for(args: argparse.Namespace) -> libvirt.Device:
-    """The device that the options describe."""
+    """The device that the options describe; UsageError of policies that a domain cannot have."""
     policy_options.remark_units(args.policy)
     policies = properties.parse_policies(args.policy or DEFAULT_POLICY)
     if len(policies) > 1:

@@ -58,7 +58,7 @@ def _check_export(args: argparse.Namespace) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what does not go together, before anything is installed or fetched for it."""
+    """Refuse, by UsageError, what does not go together, before anything is fetched for it."""
     if args.build and args.what != "check":
         raise UsageError("--build: only with check")
     if args.what == "export":

@@ -100,7 +100,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def policy_for(args: argparse.Namespace) -> properties.Policy:
-    """The policy that the options say; only our kernel gives hints."""
+    """The one policy of the options (else UsageError); only our kernel gives hints."""
     policies = properties.parse_policies(args.policy or DEFAULT_POLICY)
     if len(policies) > 1:
         raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
@@ -187,7 +187,7 @@ def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what does not go together, and files that are none."""
+    """Refuse, by :class:`UsageError`, what does not go together, and files that are none."""
     words = args.words
     if args.own:
         _check_own(args)

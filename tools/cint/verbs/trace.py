@@ -102,7 +102,7 @@ def _check_devices(control: qmp.Qmp) -> list[str]:
 
 
 def record(socket: Path, log: Path, seconds: float) -> None:
-    """Have the QEMU behind `socket` write its trace events to `log` for so long."""
+    """Have a QEMU write trace events to `log`; UsageError of its name, CintError without events."""
     place = log.resolve()
     if any(letter.isspace() or letter == "%" for letter in str(place)):
         # It ends a name at a blank, and puts its process's number in the place of %d.

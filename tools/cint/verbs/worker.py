@@ -61,7 +61,7 @@ def is_loopback(name: str) -> bool:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot work, or would listen where nobody asked for it."""
+    """Refuse, by UsageError, what cannot work, or would listen where nobody asked for it."""
     if args.scheduler == bool(args.address):
         raise UsageError("give the scheduler's ADDRESS, or --scheduler to be one")
     given = [getattr(args, name.replace("-", "_")) for name in TLS]
@@ -86,7 +86,8 @@ def check(args: argparse.Namespace) -> None:
 def check_listening(listen: str, port: int) -> None:
     """Refuse an address that is not this machine's, and a port that another program has.
 
-    Port 0 is any that is free. Dask would end in a traceback.
+    Port 0 is any that is free. Dask would end in a traceback. Raises :class:`UsageError` of the
+    first, :class:`CintError` of the second.
     """
     try:
         found = socket.getaddrinfo(listen.strip("[]"), port, type=socket.SOCK_STREAM)

@@ -112,7 +112,7 @@ def _in_place_of_auto(prefix: str, other: str) -> Control:
 
 
 def all_wait(work: Workload, prefix: str = "") -> Iterator[Check]:
-    """As fast as with hints."""
+    """Checks that auto is as fast as with hints."""
     yield at_most(f"{prefix}{work.name}: latency, auto against hints",
                   to_hints("mean_us", work.name, prefix), 1.03, _slower(prefix, work.name))
 
@@ -124,7 +124,7 @@ def _slower(prefix: str, name: str) -> Control:
 
 
 def nobody_waits(work: Workload, prefix: str = "") -> Iterator[Check]:
-    """As many reads as with hints, for as few interrupts."""
+    """Checks of as many reads as with hints, for as few interrupts."""
     yield at_least(f"{prefix}{work.name}: reads, auto against hints",
                    to_hints("iops", work.name, prefix), 0.97,
                    _in_place_of_auto(prefix, "adaptive" if work.name in _FEW else "default"))
@@ -179,7 +179,7 @@ def alike(works: Iterable[Workload]) -> Loads:
 
 def drawn(busy: Loads, waits: Loads, runs: Sequence[str] = ("adaptive", "hints", "auto"),
           base: str = "default") -> tuple[Panel, ...]:
-    """Of those with many in flight reads and interrupts, and how long who waits does."""
+    """Drawings: reads and interrupts of those with many in flight, the latency of who waits."""
     def bars(name: str, works: Loads, of_waiting: bool) -> tuple[Series, ...]:
         return tuple(Series(run, [(f"{prefix}{work.name}", against(
             name, f"{prefix}{run}", f"{prefix}{base}",

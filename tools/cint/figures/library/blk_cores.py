@@ -177,7 +177,7 @@ def name(count: int, mode: str) -> str:
 
 
 def group(count: int) -> Group:
-    """As many L and T as CPUs."""
+    """A group with as many L and T as CPUs."""
     return Group(switched.runs(OFF, APP), (
         switched.anywhere(cell(count), f"{count} L and {count} T, which may run anywhere",
                           latency(count), throughput(count)),),

@@ -29,7 +29,7 @@ def group(prefix: str) -> Group:
 
 
 def of_l(name: str, run: str, threads: int) -> Expr:
-    """Of a get."""
+    """A value of a get."""
     return value(name, run, f"L{threads}.get")
 
 

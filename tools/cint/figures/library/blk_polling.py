@@ -137,7 +137,7 @@ LONGER_S = 0.3
 
 
 def beside(count: int, words: str, of_l: str = "", of_t: str = "") -> Workload:
-    """So many L beside T."""
+    """The jobs of so many L beside T."""
     return both(BESIDE[count], f"{count} L beside T, {words}", latency(count, of_l),
                 throughput(of_t))
 
@@ -161,7 +161,7 @@ def longer(name: str, run: str, cell: str, base: str) -> Expr:
 
 
 def lost(cell: str, run: str = FAIR) -> Expr:
-    """By how many times T has less throughput than alone."""
+    """The factor by which T has less throughput than alone."""
     return of_t("iops", FAIR, T_ALONE) / of_t("iops", run, cell)
 
 

@@ -284,12 +284,12 @@ def beside(threads: int, who: str = "") -> Cell:
 
 
 def latency(policy: str, threads: int) -> Expr:
-    """Of a get, against cint's, as the paper has it."""
+    """The latency of a get, against cint's, as the paper has it."""
     return beside(threads, ".get").ratio("mean_us", policy)
 
 
 def rate(policy: str, threads: int) -> Expr:
-    """Of the store, against cint's."""
+    """The store's requests a second, against cint's."""
     return beside(threads, ".store").ratio(RATE, policy)
 
 

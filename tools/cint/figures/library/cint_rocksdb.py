@@ -130,7 +130,7 @@ NEAR = {"readrandom": (0.95, 1.05), "readwhilewriting": (0.87, 1.15)}
 
 
 def _controls(threads: int) -> tuple[Control, Control]:
-    """Of latency and throughput where they are not the paper's: 1 would be what is expected."""
+    """Controls of latency and throughput where they are not the paper's: 1 would be expected."""
     if threads == THREADS[0]:
         return (instead(f"{threads}/adaptive", f"{threads}/cint, no hints"),) * 2
     return wrong(1.3), wrong(0.7)

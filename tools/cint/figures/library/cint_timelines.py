@@ -64,7 +64,7 @@ BATCH = Cell("batch")
 
 
 def waits(run: str) -> Expr:
-    """From the batch's last completion to the interrupt that tells of it."""
+    """The time from the batch's last completion to the interrupt that tells of it."""
     return BATCH("irq_1_us", run) - BATCH("done_4_us", run)
 
 

@@ -60,7 +60,7 @@ def checks(cost: int, neighbour: int) -> list[Check]:
 
 
 def merging() -> list[Check]:
-    """From which cost on the guest merges default's interrupts by itself."""
+    """Checks of the cost from which on the guest merges default's interrupts by itself."""
     last = COSTS[-1]
     return [
         *(at_least(f"async IOPS, cint against default, {b} ns against {a} ns",
@@ -135,7 +135,7 @@ def cint(us: int, name: str = "cint", policy: str = "cint") -> Run:
 
 
 def lines(name: str, of: Cell) -> tuple[Series, ...]:
-    """Over the time of a timer, and over delta of the two that know who waits."""
+    """Series over the time of a timer, and over delta of the two that know who waits."""
     return tuple(Series(what, [(us, of.ratio(name, f"{what} {us} us")) for us in swept])
                  for what, swept in (("timer", TIMES), ("cint", DELTAS), (OOO, DELTAS)))
 

@@ -30,7 +30,7 @@ ALL = ("sync", "async", "mixed", "ordinary")
 
 
 def to_default(name: str, run: str, cell: str) -> Expr:
-    """Against the policy default on the same kernel, without hints."""
+    """A ratio to the policy default on the same kernel, without hints."""
     return against(name, run, f"{run.partition('/')[0]}/default", cell)
 
 

@@ -38,7 +38,7 @@ def mean(cell: Workload) -> Expr:
 
 
 def unseen(cell: Workload) -> Expr:
-    """From the completion to the head doorbell, us, by the device's clock."""
+    """The time from the completion to the head doorbell, us, by the device's clock."""
     return value("head_us", RUN, cell.name)
 
 
@@ -120,7 +120,7 @@ OF_DGX = LONE, AT_32, BURSTS, LARGE = tuple(
 
 
 def added(run: str) -> Expr:
-    """By how much a lone read takes longer, us."""
+    """The time, us, by which a lone read takes longer."""
     return LONE("p50_us", run) - LONE("p50_us", "default")
 
 

@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As its row is called."""
+        """The name of its row."""
         if self.batch == 1:
             return f"{self.engine} {self.depth}"
         return f"{self.engine} {self.depth} by {self.batch}, min {self.fewest}"

@@ -57,7 +57,7 @@ def oracle(us: int) -> Run:
 
 
 def runtime_s(us: int) -> float:
-    """For about 500 reads at least."""
+    """Seconds for about 500 reads at least."""
     return max(0.03, us * 5e-4)
 
 

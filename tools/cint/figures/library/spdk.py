@@ -63,7 +63,7 @@ class Load:
 
     @property
     def bytes(self) -> int:
-        """In one I/O."""
+        """The size of one I/O."""
         return int(self.bs.removesuffix("k")) << 10
 
     @property
@@ -81,16 +81,16 @@ class Load:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """At all depths."""
+        """The cells of all depths."""
         return tuple(self.cell(depth) for depth, _ in self.batches)
 
     @property
     def largest(self) -> str:
-        """At the largest depth."""
+        """The cell of the largest depth."""
         return self.cells[-1]
 
     def job(self, depth: int, least: int) -> Workload:
-        """At a depth; waits for at least so many."""
+        """The job at a depth, which waits for at least so many."""
         return Workload(
             self.cell(depth), f"{self.bs} {self.rw}, depth {depth}",
             _head(self.rw, self.bs, "gtod_reduce=1\n") + "[job]\nioengine=libaio\n"
@@ -98,7 +98,7 @@ class Load:
             f"iodepth_batch_complete_max={depth}\n")
 
     def jobs(self, batched: bool) -> list[Workload]:
-        """At all depths; batched: as many at once as in the paper, else one."""
+        """The jobs at all depths; batched: as many at once as in the paper, else one."""
         return [self.job(depth, least if batched else 1) for depth, least in self.batches]
 
 
@@ -185,7 +185,7 @@ FULL = {RANDREAD: _full(RANDREAD, 1.7, 2.0), RANDWRITE: _full(RANDWRITE, 1.15, 1
 
 
 def job(load: Load) -> Workload:
-    """At its largest depth, as many at once as in the paper."""
+    """The job at its largest depth, as many at once as in the paper."""
     return load.job(*load.batches[-1])
 
 
@@ -278,7 +278,7 @@ CPU_TIMES: dict[Load, Paper] = {
 
 
 def cpu(load: Load, way: str, at: int) -> Expr:
-    """At the depth of this number."""
+    """CPU time of the thread at the depth of this number."""
     return of(load, "thread_percent", way, load.cells[at])
 
 

@@ -36,7 +36,7 @@ GATHER = gather(USUAL_US)
 
 
 def guest_ns(us: int) -> int:
-    """As an option of the engine has it, whose times are the guest's own."""
+    """A time as an option of the engine has it: in the guest's own ns."""
     return round(1000 * us * CPU_SCALE)
 
 

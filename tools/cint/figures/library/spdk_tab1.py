@@ -82,7 +82,7 @@ def of(load: str) -> Cell:
 
 
 def lost(load: str) -> Expr:
-    """Of polled's operations a second."""
+    """The share of polled's operations a second that is lost."""
     return 1 - of(load).ratio(RATE, COALESCED)
 
 

@@ -51,7 +51,7 @@ def group(works: tuple[Workload, ...], latency_us: int, prefix: str = "") -> Gro
 
 
 def gain(latency_us: int) -> Expr:
-    """Of I/Os a second at the fixed depth."""
+    """The ratio of I/Os a second at the fixed depth."""
     prefix = "" if latency_us == LATENCY_US else f"{latency_us} us/"
     return against("iops", f"{prefix}vic", f"{prefix}default", GSBLASTER)
 

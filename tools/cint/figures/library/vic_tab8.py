@@ -137,7 +137,7 @@ def fewer(low: float, high: float) -> Deviation:
 
 
 def more_of(run: str, known: Mapping[str, Deviation], latency: Check) -> tuple[Check, ...]:
-    """Against the run without vIC."""
+    """Checks against the run without vIC."""
     return (
         at_least(f"{run}: transactions against default", ratio(RATE, run), 1.01, swap(OFF, run),
                  paper=paper(RATE, run), deviation=known[RATE]),

@@ -144,7 +144,7 @@ def _events(name: str, data: bytes, found: Found) -> list[_Event]:
 
 
 def read(name: str, data: bytes, device: str | None = None) -> Found:
-    """Read blkparse's output; of several devices, `device` (MAJOR,MINOR) says which."""
+    """Read blkparse's output, of `device` (MAJOR,MINOR) if several; CintError of blktrace's own."""
     if data[1:4] == BINARY:
         raise CintError(f"{name}: this is what blktrace writes, not blkparse's text",
                         hint="blkparse -i NAME > record.txt")

@@ -73,7 +73,7 @@ def _entries(name: str, data: bytes, found: Found) -> list[_Entry]:
 
 
 def _exact(queue: int, entries: Sequence[_Entry]) -> list[Request]:
-    """By issue times; requests of the same time are one batch."""
+    """Requests by issue times; those of the same time are one batch."""
     ordered = sorted(entries, key=lambda entry: entry.issued)
     found = []
     for _, batch in groupby(ordered, key=lambda entry: entry.issued):
@@ -84,7 +84,7 @@ def _exact(queue: int, entries: Sequence[_Entry]) -> list[Request]:
 
 
 def _spread(queue: int, entries: Sequence[_Entry]) -> list[Request]:
-    """By ends in whole milliseconds; those of one are in the log's order."""
+    """Requests by ends in whole milliseconds; those of one are in the log's order."""
     found = []
     # The log of several jobs in one file begins anew with each.
     for ms, group in groupby(sorted(entries, key=lambda entry: entry.ms), key=lambda e: e.ms):
@@ -215,7 +215,10 @@ def _closed_loop(actions: Sequence[_Action], latencies: _Latencies, depth: int) 
 
 def read_io(file: tuple[str, bytes], latency: int | None, log: tuple[str, bytes] | None,
             depth: int | None) -> Found:
-    """Read an I/O log. `latency` in ns, or the job's latency log `log`; `depth` for version 2."""
+    """Read an I/O log. `latency` in ns, or the job's latency log `log`; `depth` for version 2.
+
+    Raises :class:`UsageError` without the times that it needs.
+    """
     if (latency is None) == (log is None):
         raise UsageError("an I/O log of fio does not say how long a request takes: give "
                          "--latency TIME, or --latency FILE with the job's clat log")

@@ -85,7 +85,7 @@ class Line:
     last: bool = False
 
     def refuse(self, expected: str) -> NoReturn:
-        """Say that it is not what it should be."""
+        """Raise a :class:`CintError`: it is not what it should be."""
         shown = self.text.strip()
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
         raise CintError(f"{self.name}:{self.number}: expected {expected}, found '{shown}'")
