@@ -19,14 +19,8 @@ class CintError(Exception):
     do about it; `log` is where the details are; `code` is the exit code.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        log: Path | None = None,
-        code: int = EXIT_FAILED,
-    ) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, log: Path | None = None,
+                 code: int = EXIT_FAILED) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -143,16 +143,9 @@ class Step:
         self.write(f"cint: {reason}")
         return StepError(f"{self.title}: {reason}", hint=hint, log=self.log)
 
-    def run(
-        self,
-        argv: Sequence[str | Path],
-        *,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        parse: LineParser | None = None,
-        check: bool = True,
-        hint: str | None = None,
-    ) -> tuple[int, list[str]]:
+    def run(self, argv: Sequence[str | Path], *, cwd: Path | None = None,
+            env: Mapping[str, str] | None = None, parse: LineParser | None = None,
+            check: bool = True, hint: str | None = None) -> tuple[int, list[str]]:
         """Run a command into the log; return its exit code and its last lines.
 
         `env` is added to the environment. With `check`, a failing command raises
@@ -172,26 +165,12 @@ class Step:
             raise StepError(f"{self.title}: {reason}", hint=hint, log=self.log)
         return code, tail
 
-    def _run(
-        self,
-        words: list[str],
-        cwd: Path,
-        env: dict[str, str],
-        parse: LineParser | None,
-        tail: list[str],
-    ) -> int:
+    def _run(self, words: list[str], cwd: Path, env: dict[str, str], parse: LineParser | None,
+             tail: list[str]) -> int:
         assert self._log is not None
-        with subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            process_group=0,
-        ) as child:
+        with subprocess.Popen(words, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", process_group=0) as child:
             try:
                 assert child.stdout is not None
                 for text in child.stdout:

@@ -13,7 +13,7 @@ RELATIONS = frozenset({
     "after", "against", "as", "at", "because", "before", "beside", "between", "by", "for", "from",
     "if", "in", "into", "like", "not", "of", "on", "over", "so", "that", "to", "under", "until",
     "up", "with", "within", "without"})
-#: Whose errors are known without a word: those of a verb, and what argparse calls.
+#: Whose errors are known without a word: a verb's, and what argparse calls.
 USUAL = frozenset({"run", "error"})
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef

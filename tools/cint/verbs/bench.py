@@ -50,7 +50,6 @@ def _write_csv(directory: Path, checks: Sequence[Check]) -> None:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Count the instructions of the engine for a completion under each policy and "
         "of the device for a read (valgrind's callgrind), time both, and compare with the aims. "
@@ -123,7 +122,6 @@ def _parts(args: argparse.Namespace) -> list[tuple[str, Callable[[int], Report]]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     parts = _parts(args)
     setup.ensure(args, list(dict.fromkeys(target for target, _ in parts)), ("counting",))
     bench.need_tools()

@@ -9,7 +9,6 @@ from cint.errors import UsageError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Install the packages needed, get the sources of QEMU, Linux and fio, patch "
         "and build them, and make the guest image. What is up to date is left alone; after an "
@@ -21,7 +20,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     known = (*setup.TARGETS, *setup.OPTIONAL)
     unknown = sorted(set(args.target) - set(known))
     if unknown:

@@ -20,7 +20,6 @@ from cint.results import documents, table
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Measure what an I/O and an interrupt cost the guest, in virtual time, and "
         "propose --cpu-scale and --irq-cost for ./cint compare. The pair that is measured for this "
@@ -76,7 +75,6 @@ def text_for(document: dict[str, Any]) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb; the exit code."""
     from cint.build import setup  # noqa: PLC0415 - slow to import, and not for --help
 
     store_options.check(args)

@@ -11,7 +11,6 @@ from cint import paths, steps, ui
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Remove build/. Downloads, compiler cache and results stay, so that the "
         "next set-up needs no network and takes minutes.")
@@ -50,7 +49,6 @@ def _victims(everything: bool, runs: bool) -> list[tuple[Path, str]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     victims = _victims(args.all, args.runs)
     with nullcontext() if args.dry_run else steps.build_lock():
         _remove(victims, args.dry_run)

@@ -36,7 +36,6 @@ EARLY_ROWS_S = 5.0
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Boot a guest once per policy, run fio in it, and print a comparison.\n"
         "The table goes to standard output, everything else to standard error; results.json,\n"
@@ -90,7 +89,6 @@ def _job_texts(settings: Settings, workload: Workload) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb; the exit code."""
     settings = settings_from(args)
     if not args.dry_run:
         _build(args, settings)

@@ -12,7 +12,6 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Print the completion of a shell. Put it where the shell looks for it, and "
         "open a new one. It works for `cint` and for `./cint`, and is made again "
@@ -22,7 +21,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     # All verbs are imported for it.
     from cint.manual import commands, completion  # noqa: PLC0415
 

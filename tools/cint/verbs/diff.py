@@ -13,7 +13,6 @@ from cint.results import difference, documents, library, table
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Print what was different about two comparisons (parameters, versions), and "
         "for each policy and workload that both have: the first one's value, the second one's, "
@@ -29,7 +28,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     places = [library.find(args.one).resolve(), library.find(args.two).resolve()]
     if places[0] == places[1]:
         raise UsageError(f"{args.one} and {args.two} are the same results: {places[0].name}",

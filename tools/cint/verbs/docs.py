@@ -15,7 +15,6 @@ TARGETS = ("site", "man", "check", "wrap", "tables", "timelines", "figures")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Build the documents of docs/, and print the path of what to open; or check "
         "them.")
@@ -95,7 +94,6 @@ _MAKE = {"site": _site, "man": _man, "wrap": _wrap, "tables": _tables, "timeline
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if args.what == "check":
         return _check()
     for path in _MAKE[args.what]():

@@ -29,7 +29,6 @@ class Finding:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Report on this machine: distribution, space, package mirror, versions of "
         "everything built, and accelerators, which are really tried by starting a tiny guest. "
@@ -178,7 +177,6 @@ def _show(findings: Sequence[Finding]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     findings, facts = examine()
     if args.json:
         print(json.dumps(facts, indent=1))

@@ -46,7 +46,6 @@ _NO_RUN = ("docs", "tools/cint/figures", "tools/cint/verbs/figure.py", "tools/te
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Run the guests that the papers' figures need, and check every claim: the\n"
         "paper's value beside the measured one, within which bounds it has to be, and the\n"
@@ -283,7 +282,6 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb; the exit code."""
     if args.list:
         return _list(args)
     figures = catalog.choose(args.id, args.set, args.all or (

@@ -22,7 +22,6 @@ NEEDS = {"CONFIG_MODULES": "no module can be loaded", "CONFIG_TRACEPOINTS": "not
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "A kernel as it is gives the device no hints; the module cint_hints makes it\n"
         "(docs/hints-module.md). This is for the guest: without options it says what the kernel\n"
@@ -137,7 +136,6 @@ def _remove() -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if args.deb is not None:
         if not args.deb.is_dir():
             raise UsageError(f"--deb {args.deb}: there is no such directory")

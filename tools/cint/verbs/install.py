@@ -11,7 +11,6 @@ from cint.errors import EXIT_OK, UsageError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Build QEMU with the device and with the displays, disks and networks that\n"
         "people use (the QEMU that measures has none of them), and install it with its firmware.\n"
@@ -25,7 +24,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if not str(args.prefix):
         raise UsageError("--prefix: which directory?")
     prefix = args.prefix.expanduser().absolute()

@@ -20,7 +20,6 @@ DEFAULT_POLICY = "cint"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Print a domain that boots --drive from the device; with --domain, a domain\n"
         "that exists with one of its disks behind the device; else the lines to add by hand.\n"
@@ -130,7 +129,6 @@ def _change(args: argparse.Namespace, text: str, device: libvirt.Device) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if args.disk and not args.domain:
         raise UsageError("--disk: only with --domain")
     vm.check_drive(args.drive, "make one: qemu-img create -f qcow2 FILE 20G")

@@ -10,7 +10,6 @@ from cint.errors import EXIT_OK, UsageError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "check: that each series applies to its source without fuzz; with --linux-src\n"
         "or --qemu-src DIR, to that tree.\n"
@@ -81,7 +80,6 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     check(args)
     setup.ensure(args, (), ("sources", "series") if args.build else ("sources",))
     if args.what == "export":

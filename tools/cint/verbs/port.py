@@ -12,7 +12,6 @@ from cint.selftest import runner, suites
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Apply the series to the QEMU tree of --qemu-src, or the guest's to the Linux\n"
         "tree of --linux-src, which are only read, and print what became of each patch: it\n"
@@ -95,7 +94,6 @@ def _port_linux(args: argparse.Namespace, own: Path) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if (args.qemu_src is None) == (args.linux_src is None):
         raise UsageError("port: to which QEMU, or which Linux?",
                          hint="name one tree, with --qemu-src DIR or --linux-src DIR")

@@ -39,7 +39,6 @@ docs/replay.md describes it, docs/policies.md what may be typed for a policy.
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.epilog = EPILOG
     parser.description = (
         "Read a timeline of commands and print the interrupts that a policy answers "
@@ -210,7 +209,6 @@ def _file(args: argparse.Namespace) -> Iterator[str | None]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     policies = policies_for(args)
     _check_files(args)
     if args.sweep:

@@ -13,7 +13,6 @@ from cint.results import documents, library, unfinished
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "List what ./cint compare has left in results/, the newest first: name, "
         "label, policies x workloads (x boots), time, and the version that made them. A name is "
@@ -56,7 +55,6 @@ def _rename(names: list[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if args.action and args.json:
         raise UsageError(f"results {args.action}: --json is of the list")
     if args.action:

@@ -39,7 +39,6 @@ LEAST_MIB = 192
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Start a guest with a cint NVMe device, with a shell on this terminal, or for\n"
         "one command, whose input, output and exit code are this one's.\n"

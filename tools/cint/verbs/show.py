@@ -12,7 +12,6 @@ from cint.results import documents, library, printing, webpage
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = "Print what ./cint compare printed, from its results."
     parser.add_argument("which", metavar="RESULTS", nargs="?", default="latest",
                         help="a directory, a name of ./cint results or its beginning, a label "
@@ -24,7 +23,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     where = library.find(args.which)
     document = documents.load(where)
     if args.html:

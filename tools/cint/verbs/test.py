@@ -29,7 +29,6 @@ _MARKS = {runner.PASSED: ("ok", "green"), runner.FAILED: ("FAIL", "red"),
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     listing = "\n".join(f"  {suite.name:<10} {suite.title}" for suite in suites.SUITES)
     parser.description = "Set up what is missing, then run the test suites:\n\n" + listing
     parser.epilog = (
@@ -184,7 +183,6 @@ def _list(chosen: list[suites.Suite], options: suites.Options) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     os.environ[config.VARIABLE] = ""  # what tests type is all that they mean
     chosen = _chosen([*args.suite, *args.more])
     options = suites.Options(jobs=setup.jobs(args), full=args.full, pattern=args.pattern,

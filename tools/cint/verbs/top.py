@@ -44,7 +44,6 @@ KEYS = keys(words.POLICIES)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     keys = ", ".join(f"{key} {policy}" for key, policy in KEYS.items())
     parser.description = (
         "Show, for each completion queue of a running VM, rates, CQEs an interrupt, "
@@ -189,7 +188,6 @@ def _watch(control: qmp.Qmp, device: str, interval: float) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if args.json and not args.once:
         raise UsageError("--json: only with --once")
     control = qmp.connect(args.socket)

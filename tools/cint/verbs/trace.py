@@ -35,7 +35,6 @@ EPILOG = """examples:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.epilog = EPILOG
     parser.description = (
         "Read QEMU's log of pci_nvme_cint_* trace events and print, for each "
@@ -193,7 +192,6 @@ def _check_before_recording(args: argparse.Namespace, log: Path) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
     if args.log is None and args.qmp is None:
         raise UsageError("which log? give its name, or --qmp SOCKET to record one")
     if args.what_if is not None and args.json:

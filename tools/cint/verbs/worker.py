@@ -28,7 +28,6 @@ TLS = {"tls-ca-file": "certificate authority of all of them (PEM); with --tls-ce
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Say what the verb does and takes."""
     parser.description = (
         "Set this machine up and run guests for clients of a Dask scheduler, or be\n"
         "that scheduler. Nothing is compiled: QEMU, firmware, kernel and image come from the\n"
