@@ -62,8 +62,8 @@ def test_new_messages() -> None:
                                                         "fs/b.c: warning: two"]
 
 
-def test_faults_of_the_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each patch with each gate, by name; what is not chosen is not compiled."""
+def test_each_patch_is_checked_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each patch with each gate, by name; what is not asked for is not compiled."""
     listed = [patch(tmp_path / "1.patch", "mm/a.c"), patch(tmp_path / "2.patch", "mm/b.c")]
     compiled = []
 
@@ -76,14 +76,10 @@ def test_faults_of_the_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(series_build, "_farm", lambda: None)
     monkeypatch.setattr(series_build, "_results", results)
     monkeypatch.setattr(series_build, "_whole", lambda *_: [])
-    names = series_build.names(listed)
-    whole = ["the whole kernel, hints on", "the whole kernel, hints off"]
-    assert names == [*(f"{n}.patch, hints {gate}" for gate in ("on", "off") for n in (1, 2)),
-                     *whole]
-    found = dict(series_build.faults(listed, 1))
-    assert list(found) == names
-    assert [name for name, said in found.items() if said] == [names[1], names[3]]
-    compiled.clear()
-    assert dict(series_build.faults(listed, 1, lambda name: name == names[3])) == {
-        names[3]: ["mm/b.c: warning: one"]}
+    found = series_build.checks(listed, 1)
+    names = [f"{n}.patch, hints {gate}" for gate in ("on", "off") for n in (1, 2)]
+    assert list(found) == [*names, "the whole kernel, hints on", "the whole kernel, hints off"]
+    assert not compiled
+    assert found[names[3]]() == ["mm/b.c: warning: one"]
     assert compiled == [(0, "off"), (2, "off")]
+    assert [name for name, check in found.items() if check()] == [names[1], names[3]]

@@ -16,8 +16,9 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from cint import paths, steps, ui
@@ -197,37 +198,34 @@ def new_messages(base: Counter[str], found: Counter[str]) -> list[str]:
     return sorted(text for text, count in found.items() if count > base.get(text, 0))
 
 
-def names(listed: list[Path]) -> list[str]:
-    """What :func:`faults` checks, in its order."""
-    each = [f"{patch.name}, hints {gate.name}" for gate in GATES for patch in listed]
-    return [*each, *map(_whole_name, GATES)]
+def checks(listed: list[Path], jobs: int) -> dict[str, Callable[[], list[str]]]:
+    """What is checked, by name, in this order: what gives the new messages of each."""
+    @cache
+    def tree() -> patches.Tree:
+        packages.require(_SPARSE, _SPARSE)
+        return _farm()
 
+    def of_patch(number: int, gate: Gate) -> list[str]:
+        base = _results(listed, tree(), 0, gate, jobs)
+        return new_messages(base, _results(listed, tree(), number, gate, jobs))
 
-def faults(listed: list[Path], jobs: int,
-           chosen: Callable[[str], bool] = lambda _: True) -> Iterator[tuple[str, list[str]]]:
-    """Check the chosen of :func:`names`; each with its new messages."""
-    packages.require(_SPARSE, _SPARSE)
-    tree = _farm()
-    checks = iter(names(listed))
-    for gate in GATES:
-        for number in range(1, len(listed) + 1):
-            name = next(checks)
-            if chosen(name):
-                base = _results(listed, tree, 0, gate, jobs)
-                yield name, new_messages(base, _results(listed, tree, number, gate, jobs))
-    for gate in GATES:
-        if chosen(name := next(checks)):
-            yield name, _whole(listed, tree, gate, jobs)
+    def of_all(gate: Gate) -> list[str]:
+        return _whole(listed, tree(), gate, jobs)
+
+    return {**{f"{patch.name}, hints {gate.name}": partial(of_patch, number, gate)
+               for gate in GATES for number, patch in enumerate(listed, 1)},
+            **{_whole_name(gate): partial(of_all, gate) for gate in GATES}}
 
 
 def check(listed: list[Path], jobs: int = os.cpu_count() or 1) -> None:
     """Raise a :class:`CintError` of the first patch with a fault, after all were tried."""
-    bad = [(what, said) for what, said in faults(listed, jobs) if said]
+    every = checks(listed, jobs)
+    bad = [(what, said) for what, found in every.items() if (said := found())]
     for what, said in bad:
         for line in said:
             ui.warn(f"{what}: {line}")
     if bad:
-        raise CintError(f"{len(bad)} of {len(names(listed))} checks have new messages, "
+        raise CintError(f"{len(bad)} of {len(every)} checks have new messages, "
                         f"first: {bad[0][0]}: {bad[0][1][0]}")
     ui.info(f"{len(listed)} patches and the whole kernel compile with hints on and off, "
             "and sparse has nothing to say")

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -490,56 +489,22 @@ def _check_part(series: Path) -> None:
         cover.check(series, trees.prepare(sources.LINUX, None))
 
 
-def _series_result(name: str, started: float, said: list[str]) -> Result:
-    log = runner.log_path("series", name)
-    log.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
-    return Result("series", name, runner.FAILED if said else runner.PASSED,
-                  time.monotonic() - started, log, said[0] if said else "")
+def _compiled(check: Callable[[], list[str]]) -> tuple[str, str]:
+    """What compiler and sparse say that they did not say before."""
+    with steps.build_lock():
+        said = check()
+    return "\n".join(said), said[0] if said else ""
 
 
-def _series_builds(options: Options, names: list[str]) -> Iterator[Result]:
-    """Each patch with the hints configured and without; one that does not compile is the last."""
-    last = ""
-
-    def chosen(name: str) -> bool:
-        nonlocal last
-        last = name
-        return runner.selected(name, options.pattern, names)
-
-    started = time.monotonic()
-    try:
-        with steps.build_lock():
-            listed = patches.read_series(paths.GUEST_PATCHES)
-            for name, said in series_build.faults(listed, options.jobs, chosen):
-                yield _series_result(name, started, said)
-                started = time.monotonic()
-    except CintError as problem:
-        yield _series_result(last or _series_build_names()[0], started, [problem.message])
-
-
-def _series_checks(_options: Options) -> list[Test]:
+def _series(options: Options) -> list[Test]:
+    """That the series applies; with --full each patch with the hints configured and without."""
+    listed = patches.read_series(paths.GUEST_PATCHES)
+    builds = series_build.checks(listed, options.jobs) if options.full else {}
     return [_series_check("series", "applies", paths.GUEST_PATCHES, _check_series),
             *(_series_check("series", f"{part.name} has its letter", part, _check_part)
-              for part in patches.guest_series())]
-
-
-def _series(options: Options) -> Iterator[Result]:
-    names = _series_names(options)
-    for test in _series_checks(options):
-        if runner.selected(test.name, options.pattern, names):
-            yield runner.run_test(test)
-    if options.full and any(runner.selected(name, options.pattern, names)
-                            for name in _series_build_names()):
-        yield from _series_builds(options, names)
-
-
-def _series_names(options: Options) -> list[str]:
-    return [*(test.name for test in _series_checks(options)),
-            *(_series_build_names() if options.full else [])]
-
-
-def _series_build_names() -> list[str]:
-    return series_build.names(patches.read_series(paths.GUEST_PATCHES))
+              for part in patches.guest_series()),
+            *(Call("series", name, partial(_compiled, check), alone=True)
+              for name, check in builds.items())]
 
 
 # --- mutants ------------------------------------------------------------------------------
@@ -642,7 +607,7 @@ SUITES = (
     Suite("upstream", "each series for stock QEMU applies alone; with --full builds, passes tests",
           ("sources",), *_tests(_upstream), full_targets=("qemu-upstream",)),
     Suite("series", "the guest kernel's series applies; with --full each patch compiles",
-          ("sources", "series"), _series, _series_names),
+          ("sources", "series"), *_tests(_series)),
     Suite("identity", "cint=off against the stock binary", ("qemu", "qemu-stock"),
           *_qtests("identity")),
     Suite("guest", "guests that boot and run fio",
