@@ -93,6 +93,18 @@ def test_what_changed_beside_a_patch_is_merged(own: Path, monkeypatch: pytest.Mo
     assert (tree.root / "VERSION").is_symlink()
 
 
+def test_what_a_version_has_already(own: Path, monkeypatch: pytest.MonkeyPatch,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
+    (own / "hw/a.c").write_text(FIRST)
+    found = port.apply(port.qemu(), own, None)
+    assert states(found) == [port.PRESENT, port.APPLIES] and found.complete
+    assert "| change 1 | is there already |" in port.report(found)
+    port.tell(found)
+    assert "1 applies, 1 is there already\n" in capsys.readouterr().err
+    monkeypatch.setattr(patches, "overlay_map", dict)
+    assert (port.install(found, own).root / "hw/a.c").read_text() == SECOND
+
+
 def test_a_conflict_is_named_and_the_rest_is_tried(own: Path) -> None:
     (own / "hw/a.c").write_text(BASE.replace("line 30\n", "their thirty\n"))
     found = port.apply(port.qemu(), own, None)
@@ -162,6 +174,7 @@ def test_the_kernels_patches(own_linux: Path, monkeypatch: pytest.MonkeyPatch,
     assert "Linux 7.1.2 with " in said and "guest-patches/6.12:" in said
     assert "| fixes: change 1 | applies |" in said and "| change 2 | applies |" in said
     assert "--linux-as-is" in said
+    assert "-k" not in said and "not for this kernel" not in said
     tree = paths.PORT / "linux-7.1.2/src"
     assert (tree / "hw/a.c").read_text() == SECOND and not (tree / "hw/nvme/cint.c").exists()
 
@@ -192,6 +205,47 @@ def test_a_later_version_of_the_same_series(own_linux: Path) -> None:
     assert found.series == mine and found.complete
     assert "| fixes: change 1 (6.12) | applies |" in port.report(found)
     assert "| change 2 | applies |" in port.report(found)
+
+
+@pytest.fixture
+def parts(own_linux: Path) -> Path:
+    """The first series in two parts, and one of the version in 7.1; the tree has the first."""
+    series, mine = paths.GUEST_PATCHES, paths.GUEST_PATCHES.with_name("7.1")
+    (series / "more").mkdir()
+    (series / "0002-change-2.patch").rename(series / "more/0002-change-2.patch")
+    (series / "series").write_text("fixes/0001-change-1.patch\nmore/0002-change-2.patch\n")
+    mine.mkdir()
+    (own_linux / "hw/a.c").write_text(FIRST)
+    return mine
+
+
+def test_a_version_without_a_part(parts: Path, own_linux: Path, monkeypatch: pytest.MonkeyPatch,
+                                  capsys: pytest.CaptureFixture[str]) -> None:
+    """The kernel is built without it, and what cannot be tested on that is said."""
+    (parts / "series").write_text("../6.12/more/0002-change-2.patch\n")
+    monkeypatch.setattr(setup, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(linux, "build_port", lambda _, directory, __: directory / "bzImage")
+    assert cli.main(["port", "--linux-src", str(own_linux)]) == 0
+    said = capsys.readouterr()
+    assert "| more: change 2 (6.12) | applies |" in said.out and port.LEFT_OUT not in said.out
+    assert "without fixes: " in said.err
+    assert " -k test_hints::\nTests that need fixes are not for this kernel" in said.out
+    assert (paths.PORT / "linux-7.1.2/src/hw/a.c").read_text() == SECOND
+
+
+def test_a_version_without_a_patch(parts: Path, own_linux: Path) -> None:
+    """Of a part that it has: it is told of; one that was made again is not missed."""
+    more, fixes = paths.GUEST_PATCHES / "more", paths.GUEST_PATCHES / "fixes"
+    (more / "0002-change-2.patch").rename(fixes / "0002-change-2.patch")
+    (paths.GUEST_PATCHES / "series").write_text(
+        "fixes/0001-change-1.patch\nfixes/0002-change-2.patch\n")
+    (parts / "fixes").mkdir()
+    text = (fixes / "0002-change-2.patch").read_text()
+    (parts / "fixes/0002-again.patch").write_text(text)
+    (parts / "series").write_text("fixes/0002-again.patch\n")
+    found = port.apply(port.linux(), own_linux, None)
+    assert found.missing == () and found.left_out == [fixes / "0001-change-1.patch"]
+    assert "| fixes: change 1 (6.12) | left out |" in port.report(found)
 
 
 def test_a_port_needs_a_tree(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,6 +49,8 @@ class Kernel:
 
 
 _BASE = paths.KERNEL_CONFIG / "base.config"
+#: The same by other names, for a person's own tree, which may be of a later version.
+_LATER = paths.KERNEL_CONFIG / "later.config"
 #: What is measured and tested.
 MEASURED = Kernel("linux", "the guest kernel", paths.LINUX_BUILD, (_BASE,))
 #: With lockdep, KASAN and fault injection, built for the slow tests only.
@@ -124,7 +126,8 @@ def _asked_for(kernel: Kernel, text: str) -> dict[str, str]:
 
 def _configure(step: steps.Step, kernel: Kernel, tree: patches.Tree, jobs: int) -> None:
     """Write .config from the fragments and check that every symbol asked for is there."""
-    text = "".join(path.read_text("utf-8") + "\n" for path in kernel.fragments)
+    own = () if tree.origin is None else (_LATER,)
+    text = "".join(path.read_text("utf-8") + "\n" for path in (*kernel.fragments, *own))
     if _is_configured(kernel, tree, text):
         return
     step.update("configuring")

@@ -7,7 +7,7 @@ conflict is taken; what conflicts is named, and the patches after it are tried w
 
 A version may have a series of its own beside the first, by all its numbers or by the first two. Its
 `series` names the patches of that which still apply (../10.0/...) and holds those that had to be
-made again.
+made again. It may have only some of the parts that the first one is in.
 """
 
 import re
@@ -19,7 +19,9 @@ from cint import paths, steps, ui
 from cint.build import git, patches, sources, trees
 from cint.errors import CintError, UsageError
 
-APPLIES, MERGED, CONFLICTS = "applies", "merged", "conflicts"
+APPLIES, MERGED, PRESENT, CONFLICTS = "applies", "merged", "is there already", "conflicts"
+#: What the first series has, and that of the version does not name.
+LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,20 @@ class Port:
         return all(outcome.state != CONFLICTS for outcome in self.outcomes)
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """The parts of the project's series that none of these patches is of."""
+        here = {outcome.patch.parent.name for outcome in self.outcomes}
+        return tuple(name for name in _parts(self.project.series) if name not in here)
+
+    @property
+    def left_out(self) -> list[Path]:
+        """What the other parts have in the project's series, and this one has not."""
+        here = set(patches.subjects(outcome.patch for outcome in self.outcomes))
+        first = patches.read_series(self.project.series)
+        return [patch for patch, subject in zip(first, patches.subjects(first), strict=True)
+                if subject not in here and patch.parent.name not in self.missing]
+
+    @property
     def title(self) -> str:
         """The project and its version, as a person calls it."""
         return f"{self.project.title} {self.version}"
@@ -88,6 +104,12 @@ class Port:
     def tree(self) -> Path:
         """Where the patched tree is put."""
         return self.place / "src"
+
+
+def _parts(series: Path) -> list[str]:
+    """The names of the parts that a series is in, in order."""
+    return list(dict.fromkeys(patch.parent.name for patch in patches.read_series(series)
+                              if patch.parent.parent == series))
 
 
 def series_for(project: Project, version: str, name: str | None) -> Path:
@@ -162,6 +184,7 @@ def _places(repository: git.Repository) -> dict[str, int]:
 
 def _try(repository: git.Repository, patch: Path) -> Outcome:
     """Apply one patch, as it is or merged; else leave it out."""
+    before = repository.git("rev-parse", "HEAD")
     try:
         _am(repository, patch)
         return Outcome(patch, APPLIES, {})
@@ -169,7 +192,9 @@ def _try(repository: git.Repository, patch: Path) -> Outcome:
         repository.git("am", "--abort")
     try:
         _am(repository, "-3", patch)
-        return Outcome(patch, MERGED, {})
+        # git finds nothing to do, and makes no commit.
+        there = repository.git("rev-parse", "HEAD") == before
+        return Outcome(patch, PRESENT if there else MERGED, {})
     except git.GitError as problem:
         places = _places(repository)
         repository.git("am", "--abort")
@@ -227,6 +252,7 @@ def report(port: Port) -> str:
     for outcome in port.outcomes:
         said = outcome.state + (f": {outcome.remark}" if outcome.remark else "")
         lines.append(f"| {_name(port, outcome.patch)} | {said} |")
+    lines += [f"| {_name(port, patch)} | {LEFT_OUT} |" for patch in port.left_out]
     return "\n".join(lines) + "\n"
 
 
@@ -246,5 +272,9 @@ def advice(port: Port) -> str:
 def tell(port: Port) -> None:
     """A line for a person: how far it went."""
     counts = {state: sum(outcome.state == state for outcome in port.outcomes)
-              for state in (APPLIES, MERGED, CONFLICTS)}
+              for state in (APPLIES, MERGED, PRESENT, CONFLICTS)}
+    counts[LEFT_OUT] = len(port.left_out)
     ui.info(", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    if port.missing:
+        ui.info(f"without {', '.join(port.missing)}: {paths.display(port.series)} has no patch "
+                "of these parts")

@@ -10,12 +10,16 @@ from cint.build import linux, patches, port, qemu, setup
 from cint.errors import EXIT_FAILED, EXIT_OK, CintError, UsageError
 from cint.selftest import runner, suites
 
+#: The tests of a kernel that has not all parts: those of the hints, which need no other.
+_LIMIT = " -k test_hints::"
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Apply the series to the QEMU tree of --qemu-src, or the guest's to the Linux\n"
         "tree of --linux-src, which are only read, and print what became of each patch: it\n"
-        "applies, is merged with that version's own changes, or conflicts (files and places).\n"
+        "applies, is merged with that version's own changes, is there already, or conflicts\n"
+        "(files and places). A version's own series may leave patches and whole parts out.\n"
         "When all are in: build it, run the engine's unit tests and the device's qtests on it; of\n"
         "Linux, build the guest's kernel. Everything is in build/port/; docs/porting.md.\n"
         "Exit code 1 when a patch conflicts, it does not build or a test fails.")
@@ -89,7 +93,11 @@ def _port_linux(args: argparse.Namespace, own: Path) -> int:
             return EXIT_OK
         kernel = linux.build_port(tree, found.place / "build", setup.jobs(args))
     print(f"\n{paths.display(kernel)} is built; the guest's tests on it:\n"
-          f"  ./cint test guest --linux-as-is --linux-src {paths.display(tree.root)}")
+          f"  ./cint test guest --linux-as-is --linux-src {paths.display(tree.root)}"
+          f"{_LIMIT if found.missing else ''}")
+    if found.missing:
+        print(f"Tests that need {', '.join(found.missing)} are not for this kernel: "
+              "their patches are not in it.")
     return EXIT_OK
 
 
