@@ -153,7 +153,8 @@ def _style_checks() -> list[Command]:
     files = _by_directory(path for place in places for path in place.rglob("*.[ch]"))
     ours = _by_directory(path for path in paths.QEMU_SERIES.rglob("*.patch")
                          if path.name != cover.NAME)
-    theirs = _by_directory(patches.read_series(paths.GUEST_PATCHES))
+    theirs = _by_directory({patch for series in paths.GUEST_PATCHES.parent.glob("*/series")
+                            for patch in patches.read_series(series.parent)})
     modules = (paths.GUEST_MODULE, paths.ROOT / "tests/guest/impostor")
     return [
         *(_qemus_checkpatch(place, found, "-f") for place, found in files.items()),
