@@ -14,12 +14,14 @@ from cint import paths
 from cint.measure import sweep
 
 HERE = Path(__file__).parent
+#: Of a program that hangs; on a busy machine seconds of its CPU time take minutes.
+LIMIT_S = 600
 
 
 def replay(*words: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
     """Run the program in this directory; `text` is its standard input."""
     return subprocess.run([paths.REPLAY, *words], cwd=HERE, input=text or "", text=True,
-                          capture_output=True, timeout=60, check=False)
+                          capture_output=True, timeout=LIMIT_S, check=False)
 
 
 def irqs(*words: str, text: str | None = None) -> list[str]:
@@ -510,6 +512,63 @@ def test_qemu_trace_heads_are_slots() -> None:
     assert (got["avoided"], got["reasons"]) == (4, {"thr": 1})
 
 
+def device(name: str, queue: int, cid: int, at: int | None, more: str) -> str:
+    """An event of a command, whose submission queue has the number of its completion queue."""
+    time = "" if at is None else f" at {at}"
+    return f"pci_nvme_cint_{name} cqid {queue} sqid {queue} cid {cid} {more}{time}\n"
+
+
+def fetch(queue: int, cid: int, at: int | None = None) -> str:
+    return device("submit", queue, cid, at, "hints 0x0 sources 0x0 inflight 1")
+
+
+def promise(cid: int, due: int) -> str:
+    return device("media", 1, cid, None, f"due {due}")
+
+
+def posted(queue: int, cid: int, at: int | None = None, tail: int = 1) -> str:
+    return device("post", queue, cid, at, f"hints 0x0 tail {tail}")
+
+
+def of_device(text: str, *words: str) -> list[str]:
+    return irqs("--from-trace", "--extras", "off", *words, text=text)
+
+
+def test_of_deadlines_of_one_time_the_queue_that_came_first_is_the_first() -> None:
+    text = "".join(fetch(queue, cid, 0) for cid in (1, 2) for queue in (1, 2))
+    assert of_device(text + posted(2, 1, 1000) + posted(1, 1, 1000), "--policy", "adaptive") == [
+        "irq 7000 full quiet 1 cq=1", "irq 7000 full quiet 1 cq=2"]
+
+
+def test_a_pass_ends_where_another_queue_begins_one_of_the_same_time() -> None:
+    text = "".join(fetch(queue, cid, 0) for queue in (1, 2) for cid in (1, 2, 3))
+    text += posted(1, 1, 50) + posted(1, 2, 50, tail=2) + posted(2, 1, 50) + posted(1, 3, 50, 3)
+    assert of_device(text, "--policy", "default:each-cqe=off") == [
+        "irq 50 full each 2 cq=1", "irq 50 full each 1 cq=2", "irq 50 full each 1 cq=1"]
+
+
+def test_what_the_medium_promised_early_is_posted_when_its_turn_comes() -> None:
+    text = fetch(1, 1) + promise(1, 5000) + fetch(1, 2) + promise(2, 3000)
+    text += posted(1, 1) + posted(1, 2, tail=2)
+    assert of_device(text, "--policy", "default") == ["irq 5000 full each 1 cq=1"] * 2
+
+
+def test_what_was_promised_of_a_command_before_is_forgotten() -> None:
+    """The second one of that identifier has no line of the medium's."""
+    text = fetch(1, 1) + promise(1, 9000) + fetch(1, 1) + posted(1, 1)
+    assert of_device(text, "--policy", "default") == ["irq 0 full each 1 cq=1"]
+
+
+@pytest.mark.parametrize(("queue", "wanted"), [
+    (1, "irq 3000 full barrier 3 cq=1"), (2, "irq 4000 full barrier 1 cq=2")])
+def test_doorbells_are_heard_of_the_queue_that_is_looked_at(queue: int, wanted: str) -> None:
+    bell = "pci_nvme_cint_doorbell sqid {} count {} at 0\n"
+    text = "".join(fetch(1, cid, 0) for cid in (1, 2, 3)) + bell.format(1, 3)
+    text += fetch(2, 1, 0) + bell.format(2, 1)
+    text += "".join(posted(1, n, 1000 * n, tail=n) for n in (1, 2, 3)) + posted(2, 1, 4000)
+    assert of_device(text, "--policy", "cint:infer=batch", "--cq", str(queue)) == [wanted]
+
+
 # --- errors -------------------------------------------------------------------------------
 
 OK = submits(2)
@@ -632,7 +691,7 @@ def test_what_is_no_trace_is_no_empty_one(text: str) -> None:
 def test_what_cannot_be_written_is_an_error(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([paths.REPLAY, *words, "burst.trace"], cwd=HERE, stdout=full,
-                              stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                              stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
     assert done.stderr == "cint-replay: error: standard output: No space left on device\n"
 
