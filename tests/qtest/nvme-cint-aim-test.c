@@ -51,7 +51,9 @@
 #define NODE_STOCK  2
 
 /* Namespaces of the first controller. */
-enum { NS_PLAIN = 1, NS_ZONED, NS_METADATA, NS_PROTECTED, NS_LATE };
+enum {
+    NS_PLAIN = 1, NS_ZONED, NS_METADATA, NS_PROTECTED, NS_LATE, NS_MEMORY,
+};
 
 typedef struct Aim Aim;
 
@@ -555,6 +557,8 @@ static const Write writes[] = {
          LAST_BLOCK(8)) },
     { IO("metadata-protected", metadata, NVME_CMD_READ, NS_PROTECTED, 4096,
          LAST_BLOCK(8)) },
+    { IO("read-memory", io_data, NVME_CMD_READ, NS_MEMORY, 4096,
+       LAST_BLOCK(8)) },
     { IO("zones", io_data, NVME_CMD_ZONE_MGMT_RECV, NS_ZONED, 4096,
        .cdw12 = const_le32(1023)) },
     { LOG("fdp-configurations", NVME_LOG_FDP_CONFS, 512, FDP_GROUP),
@@ -715,6 +719,10 @@ static const Read reads[] = {
            LAST_BLOCK(1)) },
     { READ("append", read_io_data, NVME_CMD_ZONE_APPEND, NS_ZONED,
            LAST_BLOCK(1)) },
+    { READ("write-memory", read_io_data, NVME_CMD_WRITE, NS_MEMORY,
+           LAST_BLOCK(1)) },
+    { READ("compare-memory", read_io_data, NVME_CMD_COMPARE, NS_MEMORY,
+           LAST_BLOCK(1)) },
     { READ("compare", read_io_data, NVME_CMD_COMPARE, NS_PLAIN,
            LAST_BLOCK(1)) },
     { READ("compare-with-metadata", read_io_data, NVME_CMD_COMPARE,
@@ -866,8 +874,10 @@ static void wait_one(Aim *a, const Read *r)
     "-blockdev driver=null-co,node-name=" name ",size=1073741824," \
     "read-zeroes=on,latency-ns=" latency " "
 #define LATE        "1000000"
+#define MEDIUM(bus, medium, nsid, more) \
+    "-device nvme-ns,bus=" bus "," medium ",nsid=" nsid more " "
 #define NAMESPACE(bus, drive, nsid, more) \
-    "-device nvme-ns,bus=" bus ",drive=" drive ",nsid=" nsid more " "
+    MEDIUM(bus, "drive=" drive, nsid, more)
 
 static char *make_disk(void)
 {
@@ -909,6 +919,8 @@ static CintMachine *boot(const char *disk, const char *opts, bool acpi,
                                "locking=off,filename=%s ", patterned[i], disk);
     }
     g_string_append(args, more);
+    g_string_append_printf(args, "-object memory-backend-file,id=memory,"
+                           "size=%" PRId64 ",mem-path=%s ", DISK_SIZE, disk);
     g_string_append_printf(args, NODE("zoned", "0") NODE("late", "%s")
                     NODE("fdp", "%s")
                     "-device nvme-subsys,id=s0 "
@@ -920,6 +932,7 @@ static CintMachine *boot(const char *disk, const char *opts, bool acpi,
         NAMESPACE("nvme0", "metadata", "3", ",ms=8")
         NAMESPACE("nvme0", "protected", "4", ",ms=8,pi=1")
         NAMESPACE("nvme0", "late", "5", "")
+        MEDIUM("nvme0", "memdev=memory", "6", "")
         NAMESPACE("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
 }
 

@@ -1,0 +1,402 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A namespace in memory. See memdev.h.
+ */
+#include "qemu/osdep.h"
+#include "qemu/units.h"
+#include "qapi/error.h"
+#include "block/block_int.h"
+#include "block/thread-pool.h"
+#include "system/block-backend.h"
+#include "system/hostmem.h"
+/* QEMU 10.2 has ram_block_discard_range() there, 10.0 where memory.h has it */
+#ifdef SYSTEM_MEMORY_H
+#include "system/ramblock.h"
+#endif
+
+#include "memdev.h"
+#include "ram.h"
+
+/* More is zeroed by a thread: meanwhile the main loop serves others. */
+#define MOST_AT_ONCE    (256 * KiB)
+
+typedef struct NvmeMemdev {
+    BlockBackend        *blk;       /* of the namespace it was made for */
+    const ThrottleGroupMember *limits;
+    BlockAcctStats      *stats;
+    HostMemoryBackend   *backend;
+    uint8_t             *data;
+    uint64_t            size;
+    uint64_t            page_size;
+    bool                may_free;   /* pages that are deallocated */
+    bool                is_shared;  /* with a file, which has what is flushed */
+} NvmeMemdev;
+
+/* ---- The block node ---- */
+
+/* Those who may resize a node can write behind its end. */
+static bool is_inside(const NvmeMemdev *m, int64_t offset, int64_t bytes)
+{
+    return offset >= 0 && bytes >= 0 && offset <= m->size &&
+           bytes <= m->size - offset;
+}
+
+static int coroutine_fn GRAPH_RDLOCK
+memdev_co_preadv(BlockDriverState *bs, int64_t offset, int64_t bytes,
+                 QEMUIOVector *qiov, BdrvRequestFlags flags)
+{
+    NvmeMemdev *m = bs->opaque;
+
+    if (!is_inside(m, offset, bytes)) {
+        return -EIO;
+    }
+    qemu_iovec_from_buf(qiov, 0, m->data + offset, bytes);
+    return 0;
+}
+
+static int coroutine_fn GRAPH_RDLOCK
+memdev_co_pwritev(BlockDriverState *bs, int64_t offset, int64_t bytes,
+                  QEMUIOVector *qiov, BdrvRequestFlags flags)
+{
+    NvmeMemdev *m = bs->opaque;
+
+    if (!is_inside(m, offset, bytes)) {
+        return -EIO;
+    }
+    qemu_iovec_to_buf(qiov, 0, m->data + offset, bytes);
+    return 0;
+}
+
+typedef struct Zeroes {
+    NvmeMemdev  *m;
+    uint64_t    start;
+    uint64_t    end;
+    bool        may_free;
+} Zeroes;
+
+/*
+ * Whole pages from @start to @end. They are not given back if a backend has to
+ * keep all of its memory. Where giving back fails, it fails for good, as with
+ * memory that is locked.
+ */
+static bool free_pages(NvmeMemdev *m, uint64_t start, uint64_t end)
+{
+    if (start >= end || !qatomic_read(&m->may_free) ||
+        ram_block_discard_is_disabled()) {
+        return false;
+    }
+    if (ram_block_discard_range(m->backend->mr.ram_block, start,
+                                end - start)) {
+        qatomic_set(&m->may_free, false);
+        return false;
+    }
+    return true;
+}
+
+/* Threads: any. */
+static int zero(void *opaque)
+{
+    const Zeroes *z = opaque;
+    uint8_t *data = z->m->data;
+    uint64_t first = ROUND_UP(z->start, z->m->page_size);
+    uint64_t last = ROUND_DOWN(z->end, z->m->page_size);
+
+    if (z->may_free && free_pages(z->m, first, last)) {
+        memset(data + z->start, 0, first - z->start);
+        memset(data + last, 0, z->end - last);
+    } else {
+        memset(data + z->start, 0, z->end - z->start);
+    }
+    return 0;
+}
+
+static int coroutine_fn GRAPH_RDLOCK
+co_zero(BlockDriverState *bs, int64_t offset, int64_t bytes, bool may_free)
+{
+    NvmeMemdev *m = bs->opaque;
+    Zeroes z = {
+        .m = m, .start = offset, .end = offset + bytes, .may_free = may_free,
+    };
+
+    if (!is_inside(m, offset, bytes)) {
+        return -EIO;
+    }
+    return bytes > MOST_AT_ONCE ? thread_pool_submit_co(zero, &z) : zero(&z);
+}
+
+static int coroutine_fn GRAPH_RDLOCK
+memdev_co_pwrite_zeroes(BlockDriverState *bs, int64_t offset, int64_t bytes,
+                        BdrvRequestFlags flags)
+{
+    return co_zero(bs, offset, bytes, flags & BDRV_REQ_MAY_UNMAP);
+}
+
+/* What is deallocated reads as zeroes, whether pages could be freed or not. */
+static int coroutine_fn GRAPH_RDLOCK
+memdev_co_pdiscard(BlockDriverState *bs, int64_t offset, int64_t bytes)
+{
+    return co_zero(bs, offset, bytes, true);
+}
+
+/* Threads: any. */
+static int sync_file(void *opaque)
+{
+    NvmeMemdev *m = opaque;
+    int fd = memory_region_get_fd(&m->backend->mr);
+
+    return qemu_msync(m->data, m->size, fd) ? -errno : 0;
+}
+
+/* For all that was written, also by nvme_memdev_write(). */
+static int coroutine_fn GRAPH_RDLOCK memdev_co_flush(BlockDriverState *bs)
+{
+    NvmeMemdev *m = bs->opaque;
+
+    return m->is_shared ? thread_pool_submit_co(sync_file, m) : 0;
+}
+
+/* What is freed is whole pages: the granularity that a guest is told. */
+static int coroutine_fn GRAPH_RDLOCK
+memdev_co_get_info(BlockDriverState *bs, BlockDriverInfo *bdi)
+{
+    NvmeMemdev *m = bs->opaque;
+
+    bdi->cluster_size = m->may_free ? m->page_size : 0;
+    return 0;
+}
+
+/* The memory is in use for as long as there is the node. */
+static void memdev_close(BlockDriverState *bs)
+{
+    NvmeMemdev *m = bs->opaque;
+
+    if (m->backend) {
+        host_memory_backend_set_mapped(m->backend, false);
+        object_unref(OBJECT(m->backend));
+    }
+}
+
+/* It is not registered: nodes of it are made here only. */
+static BlockDriver memdev_driver = {
+    .format_name            = "nvme-memdev",
+    .instance_size          = sizeof(NvmeMemdev),
+    .bdrv_close             = memdev_close,
+    .bdrv_co_preadv         = memdev_co_preadv,
+    .bdrv_co_pwritev        = memdev_co_pwritev,
+    .bdrv_co_pwrite_zeroes  = memdev_co_pwrite_zeroes,
+    .bdrv_co_pdiscard       = memdev_co_pdiscard,
+    .bdrv_co_flush          = memdev_co_flush,
+    .bdrv_co_get_info       = memdev_co_get_info,
+};
+
+/* ---- Attaching ---- */
+
+static void init_node(BlockDriverState *bs, HostMemoryBackend *backend)
+{
+    MemoryRegion *mr = host_memory_backend_get_memory(backend);
+    bool has_file = memory_region_get_fd(mr) >= 0;
+    bool is_shared = qemu_ram_is_shared(mr->ram_block);
+    NvmeMemdev *m = bs->opaque;
+
+    object_ref(OBJECT(backend));
+    host_memory_backend_set_mapped(backend, true);
+    m->backend = backend;
+    m->data = memory_region_get_ram_ptr(mr);
+    m->size = memory_region_size(mr);
+    m->page_size = host_memory_backend_pagesize(backend);
+    /* a file that others may have is changed by who shares it, and else not */
+    m->may_free = !backend->prealloc && (is_shared || !has_file);
+    m->is_shared = is_shared && has_file;
+    bs->total_sectors = m->size / BDRV_SECTOR_SIZE;
+    bs->supported_zero_flags = BDRV_REQ_MAY_UNMAP | BDRV_REQ_NO_FALLBACK;
+}
+
+static BlockBackend *new_blk(NvmeNamespace *ns, Error **errp)
+{
+    MemoryRegion *mr = host_memory_backend_get_memory(ns->memdev);
+    int flags = BDRV_O_UNMAP | (memory_region_is_rom(mr) ? 0 : BDRV_O_RDWR);
+    BlockDriverState *bs;
+    BlockBackend *blk;
+    int ret;
+
+    bs = bdrv_new_open_driver(&memdev_driver, NULL, flags, errp);
+    if (!bs) {
+        return NULL;
+    }
+    init_node(bs, ns->memdev);
+    blk = blk_new(qemu_get_aio_context(), 0, BLK_PERM_ALL);
+    ret = blk_insert_bs(blk, bs, errp);
+    bdrv_unref(bs);
+    if (ret < 0) {
+        blk_unref(blk);
+        return NULL;
+    }
+    return blk;
+}
+
+static bool check_size(NvmeNamespace *ns, const char *name, Error **errp)
+{
+    uint64_t size = memory_region_size(&ns->memdev->mr);
+    uint32_t block = ns->blkconf.logical_block_size ?: BDRV_SECTOR_SIZE;
+
+    if (size % block) {
+        error_setg(errp, "memory backend '%s' of 'memdev' has %" PRIu64
+                   " bytes; it has to be a multiple of the logical block size "
+                   "('logical_block_size'), %" PRIu32, name, size, block);
+        return false;
+    }
+    if (size < block + ns->params.ms) {
+        error_setg(errp, "memory backend '%s' of 'memdev' has %" PRIu64
+                   " bytes; a block and its metadata ('logical_block_size', "
+                   "'ms') take %" PRIu32, name, size, block + ns->params.ms);
+        return false;
+    }
+    return true;
+}
+
+static bool check(NvmeNamespace *ns, Error **errp)
+{
+    g_autofree char *name = host_memory_backend_get_name(ns->memdev);
+
+    if (ns->blkconf.blk) {
+        error_setg(errp, "'memdev' and 'drive' exclude each other: a namespace "
+                   "has either memory or a drive");
+        return false;
+    }
+    if (host_memory_backend_is_mapped(ns->memdev)) {
+        error_setg(errp, "memory backend '%s' of 'memdev' is in use already; "
+                   "a namespace needs one of its own", name);
+        return false;
+    }
+    return check_size(ns, name, errp);
+}
+
+bool nvme_memdev_attach(NvmeNamespace *ns, Error **errp)
+{
+    BlockBackend *blk;
+    NvmeMemdev *m;
+
+    if (!check(ns, errp)) {
+        return false;
+    }
+    blk = new_blk(ns, errp);
+    if (!blk) {
+        return false;
+    }
+    /* the device has it from here on, as if it were one of its drive's */
+    blk_attach_dev(blk, DEVICE(ns));
+    blk_unref(blk);
+    ns->blkconf.blk = blk;
+    m = blk_bs(blk)->opaque;
+    m->blk = blk;
+    m->limits = &blk_get_public(blk)->throttle_group_member;
+    m->stats = blk_get_stats(blk);
+    return true;
+}
+
+/* ---- Without the block layer ---- */
+
+/* Written through, as without a write cache, is by the block layer only. */
+static bool is_write_seen(BlockBackend *blk, BlockDriverState *bs)
+{
+    return !(bs->open_flags & BDRV_O_RDWR) || bs->write_threshold_offset ||
+           !QLIST_EMPTY(&bs->dirty_bitmaps) || !blk_enable_write_cache(blk);
+}
+
+/*
+ * The medium, if it has @len bytes at @offset, nothing is between it and the
+ * namespace that would have to see a request, and none has to wait: there is no
+ * filter, limit, drain, nor a request that others are serialized with.
+ */
+static inline NvmeMemdev *bare_medium(NvmeNamespace *ns, uint64_t offset,
+                                      uint64_t len, bool is_write)
+{
+    BlockBackend *blk = ns->blkconf.blk;
+    BlockDriverState *bs = blk_bs(blk);
+    NvmeMemdev *m;
+
+    if (!bs || bs->drv != &memdev_driver || bs->quiesce_counter ||
+        qatomic_read(&bs->serialising_in_flight)) {
+        return NULL;
+    }
+    m = bs->opaque;
+    if (m->blk != blk || m->limits->throttle_state ||
+        (is_write && is_write_seen(blk, bs)) ||
+        offset > m->size || len > m->size - offset) {
+        return NULL;
+    }
+    return m;
+}
+
+/*
+ * It took no time. Where somebody counts by time, that is done as well. The
+ * counters are changed and read under the BQL only, since there is no other
+ * thread that has requests of this block backend.
+ */
+static inline void account(BlockAcctStats *stats, uint64_t len,
+                           enum BlockAcctType type)
+{
+    BlockAcctCookie cookie;
+
+    block_acct_start(stats, &cookie, len, type);
+    if (unlikely(!QSLIST_EMPTY(&stats->intervals) ||
+                 stats->latency_histogram[type].bins)) {
+        block_acct_done(stats, &cookie);
+        return;
+    }
+    stats->nr_bytes[type] += len;
+    stats->nr_ops[type]++;
+    stats->last_access_time_ns = cookie.start_time_ns;
+}
+
+bool nvme_memdev_read(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
+                      hwaddr addr, hwaddr len)
+{
+    NvmeMemdev *m = bare_medium(ns, offset, len, false);
+    NvmeRamRange *range = nvme_ram_find(n, addr, len);
+
+    if (!m || !range) {
+        return false;
+    }
+    memcpy(range->cache.ptr + (addr - range->base), m->data + offset, len);
+    address_space_cache_invalidate(&range->cache, addr - range->base, len);
+    account(m->stats, len, BLOCK_ACCT_READ);
+    return true;
+}
+
+bool nvme_memdev_write(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
+                       hwaddr addr, hwaddr len)
+{
+    NvmeMemdev *m = bare_medium(ns, offset, len, true);
+    NvmeRamRange *range = nvme_ram_find(n, addr, len);
+
+    if (!m || !range) {
+        return false;
+    }
+    memcpy(m->data + offset, range->cache.ptr + (addr - range->base), len);
+    account(m->stats, len, BLOCK_ACCT_WRITE);
+    return true;
+}
+
+bool nvme_memdev_read_iov(NvmeNamespace *ns, uint64_t offset,
+                          QEMUIOVector *iov)
+{
+    NvmeMemdev *m = bare_medium(ns, offset, iov->size, false);
+
+    if (m) {
+        qemu_iovec_from_buf(iov, 0, m->data + offset, iov->size);
+    }
+    return m;
+}
+
+bool nvme_memdev_write_iov(NvmeNamespace *ns, uint64_t offset,
+                           QEMUIOVector *iov)
+{
+    NvmeMemdev *m = bare_medium(ns, offset, iov->size, true);
+
+    if (m) {
+        qemu_iovec_to_buf(iov, 0, m->data + offset, iov->size);
+    }
+    return m;
+}
