@@ -138,7 +138,8 @@ def test_a_known_shortfall_is_never_silent() -> None:
 
 def counts(**qemu: float) -> list[Count]:
     """Rows of the main shape, and of few and many queues for the same instructions."""
-    given = dict.fromkeys(("stock", "off", load.BASE, *load.AIM_ADDED), 7000.0) | qemu
+    given = dict.fromkeys(("stock", "off", load.BASE, *load.AIM_ADDED), 7000.0)
+    given |= {"off-memory": 1500.0} | qemu
     flat = [Count(name, shape.queues, shape.depth, shape.batch, 500, given[name], 900, 300, 1)
             for name in load.FLAT_ARMS for shape in load.FLAT]
     main = [Count(name, 1, 128, 32, 500, cost, 900, 300, 1) for name, cost in given.items()]
@@ -150,6 +151,8 @@ def test_what_the_device_adds_is_held_against_aims() -> None:
     assert missed(load.count_checks(counts(off=7036))) == ["a read with cint=off against stock"]
     assert missed(load.count_checks(counts(adaptive=7501, default=8201))) == [
         "cint=on, adaptive, adds to a read", "cint=on, default, adds to a read"]
+    assert missed(load.count_checks(counts(**{"off-memory": 1501}))) == [
+        "a read of a namespace in memory, cint=off"]
 
 
 def test_what_is_added_beyond_an_aim_is_known_and_bounded() -> None:
@@ -238,3 +241,6 @@ def test_a_run_is_one_command() -> None:
     assert "virtio-blk-pci,id=t,drive=d0,num-queues=4,queue-size=1024,request-merging=off" in words
     assert words[-1].startswith("load-generator,target=t,queues=4,depth=16,batch=8,reads=100,")
     assert words[words.index("-accel") + 1] == "qtest"
+    words = load.qemu_command(load.ARMS["off-memory"], "null", Shape(), 100, 10, step=True)
+    assert "drive" not in words[words.index("-device") + 1]
+    assert words.index("nvme-ns,memdev=m0,nsid=1") < len(words) - 2

@@ -47,6 +47,8 @@ KNOWN_ADDED = {
 }
 #: Instructions of a read that a function adds or saves, to be named.
 PART = 5
+#: Instructions that a read of a namespace in memory may take.
+AIM_MEMORY = 1500
 #: Per cent that cint=off may add to QEMU as it is with the same patches for upstream.
 AIM_OFF = 0.5
 #: Per cent that a read may cost more with 64 queues than with one.
@@ -69,15 +71,19 @@ BACK_ENDS = {
 }
 
 _NVME = "nvme,id=t,serial=load,drive=d0,max_ioqpairs=64,msix_qsize=65"
+#: A namespace in memory, all of which is there from the beginning.
+_MEMORY = ("-object", f"memory-backend-ram,id=m0,prealloc=on,size={MEDIUM}",
+           "-device", "nvme-ns,memdev=m0,nsid=1")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One binary with one device."""
+    """One binary with one device, and what else that needs."""
 
     name: str
     binary: Path
     device: str
+    more: tuple[str, ...] = ()
 
 
 def _on(policy: str) -> Arm:
@@ -87,7 +93,8 @@ def _on(policy: str) -> Arm:
 _VIRTIO = "virtio-blk-pci,id=t,drive=d0,num-queues={queues},queue-size=1024,request-merging=off"
 
 #: QEMU as it is; without eventfds that nobody needs; with all that is for upstream anyway; ours,
-#: without and with guest RAM that is kept mapped, which it is with a policy.
+#: without and with guest RAM that is kept mapped, which it is with a policy; and with that the
+#: medium in memory, which is counted only: in time it is as fast as memory is.
 #: `default` sends a message for each CQE, `default-pass` one for each posting pass, as stock
 #: does. `pointer` is left out: it needs a driver that moves its register. `virtio-lean` does
 #: not clear 24 KiB of stack for each request, which QEMU 10.0 does.
@@ -97,6 +104,8 @@ ARMS = {arm.name: arm for arm in (
     Arm("stock", paths.BENCH_STOCK, _NVME),
     Arm("off", paths.BENCH_CINT, f"{_NVME},cint=off"),
     Arm("off-cached", paths.BENCH_CINT, f"{_NVME},cint=off,queue-cache=on"),
+    Arm("off-memory", paths.BENCH_CINT,
+        f"{_NVME.replace(',drive=d0', '')},cint=off,queue-cache=on", _MEMORY),
     *map(_on, ("default", "static", "adaptive", "vic", "cint")),
     replace(_on("cint,cint.infer=learn"), name="cint-learn"),
     replace(_on("default,cint.each-cqe=off"), name="default-pass"),
@@ -183,7 +192,7 @@ def qemu_command(arm: Arm, back_end: str, shape: Shape, reads: int, warmup: int,
     return [str(arm.binary), *paths.firmware_args(), "-nodefaults", "-no-user-config",
             "-display", "none", "-machine", "pc", "-accel", "qtest" if step else "tcg",
             "-m", "256", "-bios", str(paths.BENCH_FIRMWARE), "-blockdev", blockdev,
-            "-device", arm.device.format(queues=shape.queues), "-device", load]
+            "-device", arm.device.format(queues=shape.queues), *arm.more, "-device", load]
 
 
 def parse_result(text: str) -> dict[str, int] | None:
@@ -314,6 +323,8 @@ def count_checks(rows: Sequence[Count]) -> list[Check]:
     checks += [Check(f"cint=on, {name}, adds to a read", main[name].qemu - main[BASE].qemu, aim,
                      "instructions", known=KNOWN_ADDED.get(name))
                for name, aim in AIM_ADDED.items()]
+    checks.append(Check("a read of a namespace in memory, cint=off", main["off-memory"].qemu,
+                        AIM_MEMORY, "instructions"))
     flat = {(row.arm, row.queues): row.qemu for row in rows if row.depth == FLAT[0].depth}
     return checks + [Check(f"{name}, {FLAT[1].queues} queues against {FLAT[0].queues}",
                            100 * (flat[name, FLAT[1].queues] / flat[name, FLAT[0].queues] - 1),
