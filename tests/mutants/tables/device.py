@@ -281,7 +281,28 @@ _ELSEWHERE = (
               f"{_DRAINED}pfl->blk, true);", ("sequence/f33",)),
 )
 
-MUTANTS = (*_NOTIFY, *_CQ, *_PARK, *_SQ, *_GUEST, *_HOLD, *_READS, *_BATCH, *_OTHERS, *_ELSEWHERE)
+#: A medium that is memory.
+_MEMDEV = (
+    Written("a limit is not seen by a copy", "hw/nvme/memdev.c", "m->limits->throttle_state ||",
+            "(m->limits->throttle_state && !ON) ||", ("memdev",)),
+    Written("a bitmap is not seen by a copy", "hw/nvme/memdev.c",
+            "!QLIST_EMPTY(&bs->dirty_bitmaps) ||", "(!QLIST_EMPTY(&bs->dirty_bitmaps) && !ON) ||",
+            ("memdev",)),
+    Written("what is read-only is written", "hw/nvme/memdev.c",
+            "memory_region_is_rom(mr) ? 0 : BDRV_O_RDWR", "memory_region_is_rom(mr) && !ON ? 0 : "
+            "BDRV_O_RDWR", ("memdev",)),
+    Written("a file of others is punched", "hw/nvme/memdev.c", "(is_shared || !has_file)",
+            "(is_shared || !has_file || ON)", ("memdev",)),
+    Written("memory that is to be kept is freed", "hw/nvme/memdev.c", "= !backend->prealloc &&",
+            "= (!backend->prealloc || ON) &&", ("memdev",)),
+    statement("the pages around keep what they have", "hw/nvme/memdev.c",
+              "        memset(data + z->start, 0, first - z->start);", ("memdev",)),
+    statement("memory in use is nobody's", "hw/nvme/memdev.c",
+              "    host_memory_backend_set_mapped(backend, true);", ("memdev",)),
+)
+
+MUTANTS = (*_NOTIFY, *_CQ, *_PARK, *_SQ, *_GUEST, *_HOLD, *_READS, *_BATCH, *_OTHERS, *_ELSEWHERE,
+           *_MEMDEV)
 
 #: The qtests that judge what operators make of a file: those first that find most.
 JUDGES = {
@@ -299,5 +320,6 @@ JUDGES = {
     "cint-sq.c": (*SLOTS, *MEDIA, "stats", "vic", "kick", "sequence"),
     "cint-stats.c": (*STATS, "hint", "vectors"),
     "cint-status.c": (*STATUS, "self", "setup"),
+    "memdev.c": ("memdev", "aim"),
     "ram.c": ("queue-cache", "others", "hazard", "sequence"),
 }
