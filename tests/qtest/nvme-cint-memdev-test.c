@@ -231,7 +231,8 @@ static NvmeCmd transfer_at(Memory *m, uint8_t opcode, int i)
     uint64_t addr = m->buf.addr + transfers[i].at;
 
     cmd.dptr.prp1 = cpu_to_le64(addr);
-    if (transfers[i].at + transfers[i].len > QNVME_PAGE_SIZE && !cmd.dptr.prp2) {
+    if (transfers[i].at + transfers[i].len > QNVME_PAGE_SIZE &&
+        !cmd.dptr.prp2) {
         cmd.dptr.prp2 = cpu_to_le64(m->buf.addr + QNVME_PAGE_SIZE);
     }
     return cmd;
@@ -461,7 +462,7 @@ static void test_identify(Memory *m)
     g_assert_cmpuint(le64_to_cpu(id.nsze), ==, BLOCKS);
     g_assert_cmpuint(le64_to_cpu(id.ncap), ==, BLOCKS);
     g_assert_cmpuint(le16_to_cpu(id.npdg), ==,
-                     getpagesize() / BLOCK - 1);
+                     qemu_real_host_page_size() / BLOCK - 1);
     /* deallocated blocks read as zeroes */
     g_assert_cmphex(id.dlfeat & 7, ==, 1);
 }
