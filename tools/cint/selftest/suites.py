@@ -498,7 +498,7 @@ def _compiled(check: Callable[[], list[str]]) -> tuple[str, str]:
 
 
 def _series(options: Options) -> list[Test]:
-    """That the series applies; with --full each patch with the hints configured and without."""
+    """Checks that the series applies; with --full each patch, with hints configured and without."""
     listed = patches.read_series(paths.GUEST_PATCHES)
     builds = series_build.checks(listed, options.jobs) if options.full else {}
     return [_series_check("series", "applies", paths.GUEST_PATCHES, _check_series),
