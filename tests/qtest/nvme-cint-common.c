@@ -85,7 +85,8 @@ CintTest *cint_boot_custom(const char *env, const char *args,
 CintTest *cint_boot_devices(const char *env, const char *args)
 {
     g_autofree char *cmdline = g_strdup_printf(
-        "-machine pc -nodefaults -m 64 %s -device pci-testdev,addr=5", args);
+        "-machine pc -nodefaults -m 64 %s %s -device pci-testdev,addr=5",
+        strstr(args, "iothread") ? CINT_IOTHREADS : "", args);
     CintTest *t = g_new0(CintTest, 1);
 
     t->qts = qtest_init_with_env(env, cmdline, true);

@@ -90,6 +90,9 @@ void cint_other_free(CintTest *other);
 #define CINT_NULL_DISK \
     "-blockdev driver=null-co,node-name=d0,size=1073741824,read-zeroes=on"
 
+/* What there is where a device's options have an IOThread. */
+#define CINT_IOTHREADS  "-object iothread,id=io0 -object iothread,id=io1"
+
 void cint_shutdown(CintTest *t);
 
 /** cint_queues: creates CQ and SQ @id on vector @id, of CINT_ENTRIES each */

@@ -410,6 +410,7 @@ static void test_help(void)
         added++;
         if (!g_str_has_prefix(lines[i], "  cint") &&
             !g_str_has_prefix(lines[i], "  queue-cache=") &&
+            !g_str_has_prefix(lines[i], "  iothread") &&
             !g_str_has_prefix(lines[i], "  x-cint-")) {
             g_error("-device nvme,help gained \"%s\"", lines[i]);
         }

@@ -134,6 +134,12 @@ CintMachine *cint_machine_new(const char *args, const CintPlan *plans,
     if (!g_getenv("QTEST_LOG")) {
         g_string_append(line, "-qtest-log none ");
     }
+    for (const CintPlan *plan = plans; plan->opts; plan++) {
+        if (strstr(plan->opts, "iothread")) {
+            g_string_append(line, CINT_IOTHREADS " ");
+            break;
+        }
+    }
     g_string_append(line, args);
     for (; plans[m->nodes].opts; m->nodes++) {
         CintNode *node = &m->node[m->nodes];

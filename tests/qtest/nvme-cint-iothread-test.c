@@ -1,0 +1,632 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * I/O queues that an IOThread serves: what goes on in several threads at a
+ * time, and ends: a queue that is full, commands that the thread leaves to the
+ * main loop, deletion, reset and removal with commands in flight, namespaces
+ * that controllers share. All of it is in real time.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "hw/pci/pci_regs.h"
+#include "qapi/error.h"
+#include "qobject/qjson.h"
+#include "nvme-cint-common.h"
+#include "nvme-cint-machine.h"
+
+#define THREAD      "iothread=io0"
+#define CINT        THREAD ",cint=on,cint.time=real,cint.drain=on"
+#define MEDIA \
+    ",cint.media=custom,cint.media.read-latency=400," \
+    "cint.media.write-latency=1400"
+/* Reads take a while. */
+#define SLOW_DISK   CINT_SLOW_NODE("d0", 20000000)
+
+/* Two threads, by turns, and one that has a single queue pair of eight. */
+#define MAPPED(more, mapping) \
+    "{\"driver\": \"nvme\", \"id\": \"nvme0\", \"serial\": \"cint\", " \
+    "\"drive\": \"d0\", \"addr\": \"4\", " more \
+    "\"iothread-vq-mapping\": [" mapping "]}"
+#define BY_TURNS \
+    MAPPED("\"ioeventfd\": true, ", \
+           "{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}")
+#define ONE_APART \
+    MAPPED("\"max_ioqpairs\": 8, ", \
+           "{\"iothread\": \"io0\", \"vqs\": [1]}, " \
+           "{\"iothread\": \"io1\", \"vqs\": [0, 2, 3, 4, 5, 6, 7]}")
+
+static const CintCase modes[] = {
+    { "main", "" },
+    { "thread", THREAD },
+    { "thread-ioeventfd", THREAD ",ioeventfd=on" },
+    { "by-turns", BY_TURNS },
+    { "one-apart", ONE_APART },
+    { "default", CINT ",cint.policy=default" },
+    { "adaptive", CINT ",cint.policy=adaptive" },
+    { "cint", CINT ",cint.policy=cint,ioeventfd=on" },
+    { "cint-infer", CINT ",cint.policy=cint,cint.infer=both" },
+    { "slots", CINT ",cint.policy=default,cint.media.slots=2" },
+};
+
+/* @opts: options of the device, or the device in JSON */
+static CintTest *boot(const char *opts, const char *disk)
+{
+    g_autofree char *args = NULL;
+
+    if (*opts != '{') {
+        return cint_boot_custom(NULL, disk, opts);
+    }
+    args = g_strdup_printf("%s -device '%s'", disk, opts);
+    return cint_boot_devices(NULL, args);
+}
+
+/*
+ * Until there are so many CQEs, all of which are reaped and have succeeded, or
+ * have @status.
+ */
+static void reap(QNvmeSq *sq, uint32_t count, uint16_t status)
+{
+    NvmeCqe cqe;
+    uint32_t i;
+
+    qnvme_wait_cqes(sq->cq, count);
+    for (i = 0; i < count; i++) {
+        g_assert_true(qnvme_peek(sq->cq, i, &cqe));
+        if (qnvme_status(&cqe)) {
+            g_assert_cmphex(qnvme_status(&cqe), ==, status);
+        }
+    }
+    qnvme_reap(sq->cq, count);
+}
+
+static void reap_good(QNvmeSq *sq, uint32_t count)
+{
+    reap(sq, count, 0);
+}
+
+/* A guest that looks at its queue after an interrupt only. */
+static void reap_by_interrupts(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+    uint32_t reaped = 0, visible;
+
+    while (reaped < count) {
+        g_assert_cmpint(g_get_monotonic_time(), <, limit);
+        cint_run(t, 5000);
+        if (qnvme_take_irq(t->nvme, sq->cq->vector)) {
+            visible = qnvme_visible(sq->cq);
+            qnvme_reap(sq->cq, visible);
+            reaped += visible;
+        }
+    }
+}
+
+static void expect_works(CintTest *t, QNvmeSq *sq)
+{
+    uint32_t i;
+
+    for (i = 0; i < 5; i++) {
+        cint_read(t, sq, 3);
+        reap_good(sq, 3);
+    }
+}
+
+static void expect_works_after_reset(CintTest *t)
+{
+    qnvme_enable(t->nvme);
+    expect_works(t, cint_queues(t, 1));
+}
+
+/* ---- Fetching and posting ---- */
+
+static void many_reads(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t i, count;
+
+    for (i = 0; i < 200; i++) {
+        count = 1 + i % (CINT_ENTRIES - 1);
+        cint_read(t, sq, count);
+        reap_good(sq, count);
+        cint_expect_irq_now(t, sq->cq);
+    }
+    cint_shutdown(t);
+}
+
+/* ---- Policies ---- */
+
+static const CintCase policies[] = {
+    { "default", CINT MEDIA ",cint.policy=default" },
+    { "batched", CINT MEDIA ",cint.policy=default,cint.each-cqe=off" },
+    { "static", CINT MEDIA ",cint.policy=static,cint.static-time=100000,"
+                "cint.static-thr=50" },
+    { "adaptive", CINT MEDIA ",cint.policy=adaptive" },
+    { "cint", CINT MEDIA ",cint.policy=cint,cint.infer=all" },
+    { "vic", CINT MEDIA ",cint.policy=vic" },
+    { "auto", CINT MEDIA ",cint.policy=auto" },
+    { "price", CINT MEDIA ",cint.policy=price" },
+    { "pointer", CINT MEDIA ",cint.policy=pointer" },
+    { "slots", CINT MEDIA ",cint.policy=adaptive,cint.media.slots=3,"
+               "cint.media.units=2" },
+    { "storm", CINT MEDIA ",cint.policy=adaptive,cint.max-irq-rate=10000" },
+};
+
+static void interrupts_come(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1), *other = cint_queues(t, 2);
+    uint32_t i;
+
+    for (i = 0; i < 50; i++) {
+        cint_read(t, sq, 1 + i % 40);
+        cint_read(t, other, 1 + i % 3);
+        reap_by_interrupts(t, sq, 1 + i % 40);
+        reap_by_interrupts(t, other, 1 + i % 3);
+        if (i % 10 == 0) {
+            cint_check_record(t, 1);
+            cint_check_record(t, 2);
+        }
+    }
+    g_assert_cmpuint(cint_record(t, 1).cqes, ==, 50 + 40 * 39 / 2 + 9 * 10 / 2);
+    cint_shutdown(t);
+}
+
+/* Other policies, media and records while commands are in flight. */
+static void policy_changes(const void *opts)
+{
+    static const char *const names[] = {
+        "adaptive", "cint", "vic", "price", "default",
+    };
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t i;
+
+    for (i = 0; i < 60; i++) {
+        cint_read(t, sq, 30);
+        cint_set_word(t, "cint.policy", names[i % ARRAY_SIZE(names)]);
+        cint_set_number(t, "cint.media.slots", i % 4);
+        qobject_unref(cint_qom_stats(t, 1));
+        reap_by_interrupts(t, sq, 30);
+    }
+    cint_shutdown(t);
+}
+
+/* One doorbell after the other, the head far behind. */
+static void doorbells_without_waiting(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t i, j;
+
+    for (i = 0; i < 100; i++) {
+        for (j = 0; j < CINT_ENTRIES - 1; j++) {
+            cint_read(t, sq, 1);
+        }
+        reap_good(sq, CINT_ENTRIES - 1);
+    }
+    cint_shutdown(t);
+}
+
+/* What waits for room is posted as soon as there is some. */
+static void cq_is_full(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 4, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
+    uint32_t i;
+
+    cint_read(t, sq, CINT_ENTRIES - 1);
+    for (i = 0; i < CINT_ENTRIES - 1; i++) {
+        reap_good(sq, 1);
+    }
+    cint_let_run(t);
+    g_assert_cmpuint(qnvme_visible(cq), ==, 0);
+    cint_shutdown(t);
+}
+
+static void several_sqs_of_one_cq(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 4 * CINT_ENTRIES, 1);
+    QNvmeSq *sqs[4];
+    uint32_t i, j;
+
+    for (i = 0; i < ARRAY_SIZE(sqs); i++) {
+        sqs[i] = qnvme_create_sq(t->nvme, 1 + i, CINT_ENTRIES, cq);
+    }
+    for (j = 0; j < 50; j++) {
+        for (i = 0; i < ARRAY_SIZE(sqs); i++) {
+            cint_read(t, sqs[i], 1 + j % 20);
+        }
+        reap_good(sqs[0], ARRAY_SIZE(sqs) * (1 + j % 20));
+    }
+    cint_shutdown(t);
+}
+
+static void shadow_doorbells(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1), *other;
+    uint32_t i;
+
+    expect_works(t, sq);
+    qnvme_use_shadow_doorbells(t->nvme);
+    other = cint_queues(t, 2);
+    for (i = 0; i < 200; i++) {
+        cint_read(t, sq, 1 + i % 30);
+        cint_read(t, other, 1 + i % 7);
+        reap_good(sq, 1 + i % 30);
+        reap_good(other, 1 + i % 7);
+    }
+    qnvme_reset(t->nvme);
+    expect_works_after_reset(t);
+    cint_shutdown(t);
+}
+
+/* Whatever a thread does not do is done, between what it does. */
+static void other_commands(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    NvmeCmd compare = qnvme_rw_cmd(NVME_CMD_COMPARE, &t->buf, 0,
+                                   QNVME_PAGE_SIZE);
+    NvmeCmd zeroes = {
+        .opcode = NVME_CMD_WRITE_ZEROES, .nsid = cpu_to_le32(1),
+        .cdw12 = cpu_to_le32(7),
+    };
+    NvmeCqe cqe;
+    uint32_t i;
+
+    for (i = 0; i < 50; i++) {
+        qnvme_push_flush(sq);
+        qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+        qnvme_push(sq, &zeroes);
+        qnvme_push(sq, &compare);
+        qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+        qnvme_push_flush(sq);
+        qnvme_ring_sq(sq);
+        reap_good(sq, 6);
+    }
+    qnvme_push_invalid(sq);
+    qnvme_ring_sq(sq);
+    qnvme_wait_cqes(sq->cq, 1);
+    g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe), ==, NVME_INVALID_OPCODE | NVME_DNR);
+    cint_shutdown(t);
+}
+
+/* Data is written to and read from registers: those of another device. */
+static void data_in_registers(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    QNvmeBuf registers = { .len = QNVME_PAGE_SIZE };
+    uint32_t i;
+
+    cint_count_messages(t, 1);
+    registers.addr = t->counter.addr;
+    for (i = 0; i < 20; i++) {
+        qnvme_push_read(sq, &registers, 0, QNVME_PAGE_SIZE);
+        qnvme_push_write(sq, &registers, 0, QNVME_PAGE_SIZE);
+        qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+        qnvme_ring_sq(sq);
+        reap_good(sq, 3);
+    }
+    cint_shutdown(t);
+}
+
+/* ---- Pin ---- */
+
+static bool pin(CintTest *t)
+{
+    return qpci_config_readw(t->pdev, PCI_STATUS) & PCI_STATUS_INTERRUPT;
+}
+
+static void pin_is_a_level(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    gint64 limit;
+    QNvmeSq *sq;
+    int i;
+
+    qpci_msix_disable(t->pdev);
+    sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES,
+                         qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 0));
+    for (i = 0; i < 50; i++) {
+        cint_read(t, sq, 2);
+        qnvme_wait_cqes(sq->cq, 2);
+        limit = g_get_monotonic_time() + QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+        while (!pin(t)) {
+            g_assert_cmpint(g_get_monotonic_time(), <, limit);
+        }
+        qnvme_reap(sq->cq, 1);
+        g_assert_true(pin(t));
+        qnvme_reap(sq->cq, 1);
+        g_assert_false(pin(t));
+    }
+    cint_shutdown(t);
+}
+
+/* ---- Ends with commands in flight ---- */
+
+static void begin(CintTest *t, QNvmeSq *sq)
+{
+    uint32_t i;
+
+    for (i = 0; i < 5; i++) {
+        qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+        qnvme_push_flush(sq);
+    }
+    qnvme_ring_sq(sq);
+}
+
+static void sq_is_deleted(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+    QNvmeSq *sq = cint_queues(t, 1), *other = cint_queues(t, 2);
+    QNvmeCq *cq = sq->cq;
+    uint32_t i;
+
+    for (i = 0; i < 10; i++) {
+        begin(t, sq);
+        begin(t, other);
+        qnvme_delete_sq(sq);
+        qnvme_reap(cq, qnvme_visible(cq));
+        reap_good(other, 10);
+        sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
+    }
+    qnvme_delete_sq(sq);
+    qnvme_delete_cq(cq);
+    cint_read(t, cint_queues(t, 1), 1);
+    cint_shutdown(t);
+}
+
+static void controller_is_reset(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+    int i;
+
+    for (i = 0; i < 10; i++) {
+        if (i % 2) {
+            qnvme_use_shadow_doorbells(t->nvme);
+        }
+        begin(t, cint_queues(t, 1));
+        begin(t, cint_queues(t, 2));
+        if (i % 3) {
+            cint_let_run(t);
+        }
+        qnvme_reset(t->nvme);
+        qnvme_enable(t->nvme);
+    }
+    expect_works(t, cint_queues(t, 1));
+    cint_shutdown(t);
+}
+
+static void controller_is_removed(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+
+    begin(t, cint_queues(t, 1));
+    begin(t, cint_queues(t, 2));
+    qpci_unplug_acpi_device_test(t->qts, "nvme0", 4);
+    qnvme_free(t->nvme);
+    g_free(t->pdev);
+    qpci_free_pc(t->bus);
+    alloc_destroy(&t->alloc);
+    qtest_quit(t->qts);
+    g_free(t);
+}
+
+/* QEMU ends with commands in flight. */
+static void machine_ends(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+
+    begin(t, cint_queues(t, 1));
+    cint_shutdown(t);
+}
+
+static void machine_stops_and_goes_on(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        begin(t, sq);
+        qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+        qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+        reap_good(sq, 10);
+    }
+    cint_shutdown(t);
+}
+
+static void command_is_aborted(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint16_t cid;
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        cid = qnvme_push_read(sq, &t->buf, 0, QNVME_PAGE_SIZE);
+        qnvme_ring_sq(sq);
+        qnvme_abort(sq, cid);
+        qnvme_wait_cqes(sq->cq, 1);
+        qnvme_reap(sq->cq, 1);
+    }
+    expect_works(t, sq);
+    cint_shutdown(t);
+}
+
+/* Admin commands and I/O at the same time. */
+static void admin_commands_between(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint32_t i;
+
+    for (i = 0; i < 200; i++) {
+        cint_read(t, sq, 30);
+        g_assert_cmphex(qnvme_identify(t->nvme, NVME_ID_CNS_CTRL, 0, &t->buf),
+                        ==, 0);
+        qnvme_delete_sq(cint_queues(t, 2));
+        qnvme_delete_cq(t->nvme->cqs[2]);
+        reap_good(sq, 30);
+    }
+    cint_shutdown(t);
+}
+
+/* ---- Several controllers ---- */
+
+#define SHARED(first, second) \
+    CINT_NULL_DISK " -device nvme-subsys,id=s0 " \
+    "-device nvme,id=nvme0,serial=cint,subsys=s0,addr=4" first " " \
+    "-device nvme,id=nvme1,serial=cint,subsys=s0,addr=6" second " " \
+    "-device nvme-ns,drive=d0,nsid=1,shared=on"
+
+static const CintCase shared[] = {
+    { "one-thread", SHARED(",iothread=io0", ",iothread=io0") },
+    { "two-threads", SHARED(",iothread=io0", ",iothread=io1") },
+    { "thread-and-main", SHARED(",iothread=io0", "") },
+};
+
+/* While others read, which fails from when it has begun; or it is not done. */
+static void format(CintTest *t)
+{
+    NvmeCmd cmd = {
+        .opcode = NVME_ADM_CMD_FORMAT_NVM, .nsid = cpu_to_le32(1),
+    };
+    uint16_t status = qnvme_admin(t->nvme, &cmd, NULL);
+
+    if (status) {
+        g_assert_cmphex(status, ==, NVME_CMD_SEQ_ERROR);
+    }
+}
+
+static void namespace_is_shared(const void *args)
+{
+    CintTest *t = cint_boot_devices(NULL, args);
+    CintTest *other = cint_other(t, 6);
+    QNvmeSq *sq = cint_queues(t, 1), *other_sq = cint_queues(other, 1);
+    uint32_t i;
+
+    for (i = 0; i < 200; i++) {
+        cint_read(t, sq, 20);
+        cint_read(other, other_sq, 20);
+        if (i % 10 == 0) {
+            format(other);
+        }
+        reap(sq, 20, NVME_FORMAT_IN_PROGRESS);
+        reap(other_sq, 20, NVME_FORMAT_IN_PROGRESS);
+        if (i % 50 == 49) {
+            qnvme_reset(other->nvme);
+            qnvme_enable(other->nvme);
+            other_sq = cint_queues(other, 1);
+        }
+    }
+    cint_other_free(other);
+    cint_shutdown(t);
+}
+
+/* ---- The property ---- */
+
+static char *add_error(QTestState *qts, const char *more)
+{
+    g_autofree char *json = g_strdup_printf(
+        "{ 'execute': 'device_add', 'arguments': { 'driver': 'nvme',"
+        " 'serial': 's', 'drive': 'd0', %s } }", more);
+    QDict *answer, *error;
+    char *text;
+
+    answer = qtest_qmp(qts, "%p", qobject_from_json(json, &error_abort));
+    error = qdict_get_qdict(answer, "error");
+    g_assert_nonnull(error);
+    text = g_strdup(qdict_get_str(error, "desc"));
+    qobject_unref(answer);
+    return text;
+}
+
+static void expect_error(QTestState *qts, const char *more, const char *text)
+{
+    g_autofree char *error = add_error(qts, more);
+
+    if (!strstr(error, text)) {
+        g_error("'%s' does not have '%s'", error, text);
+    }
+}
+
+static void what_is_refused(void)
+{
+    QTestState *qts = qtest_init("-machine pc -nodefaults " CINT_IOTHREADS " "
+                                 CINT_NULL_DISK);
+
+    expect_error(qts, "'iothread': 'io7'", "'io7'");
+    expect_error(qts, "'iothread': 'io0', 'queue-cache': 'off'",
+                 "queue-cache");
+    expect_error(qts, "'iothread': 'io0', 'atomic.awupf': 1", "atomic");
+    expect_error(qts, "'iothread': 'io0', 'iothread-vq-mapping': "
+                 "[{'iothread': 'io1'}]", "at the same time");
+    expect_error(qts, "'iothread-vq-mapping': [{'iothread': 'io7'}]", "io7");
+    expect_error(qts, "'iothread-vq-mapping': [{'iothread': 'io1', "
+                 "'vqs': [64]}]", "64");
+    expect_error(qts, "'cint': true, 'iothread-vq-mapping': "
+                 "[{'iothread': 'io0'}, {'iothread': 'io1'}]", "one IOThread");
+    expect_error(qts, "'iothread': 'io0', 'cint': true, 'cint.time': 'virtual'",
+                 "one thread");
+    qtest_quit(qts);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const void *opts);
+} tests[] = {
+    { "many-reads", many_reads },
+    { "doorbells-without-waiting", doorbells_without_waiting },
+    { "cq-is-full", cq_is_full },
+    { "several-sqs-of-one-cq", several_sqs_of_one_cq },
+    { "shadow-doorbells", shadow_doorbells },
+    { "other-commands", other_commands },
+    { "data-in-registers", data_in_registers },
+    { "pin-is-a-level", pin_is_a_level },
+    { "sq-is-deleted", sq_is_deleted },
+    { "controller-is-reset", controller_is_reset },
+    { "controller-is-removed", controller_is_removed },
+    { "machine-ends", machine_ends },
+    { "machine-stops-and-goes-on", machine_stops_and_goes_on },
+    { "command-is-aborted", command_is_aborted },
+    { "admin-commands-between", admin_commands_between },
+};
+
+int main(int argc, char **argv)
+{
+    size_t m, i;
+
+    g_test_init(&argc, &argv, NULL);
+    for (m = 0; m < ARRAY_SIZE(modes); m++) {
+        for (i = 0; i < ARRAY_SIZE(tests); i++) {
+            g_autofree char *path = g_strdup_printf(
+                "/nvme-cint/iothread/%s/%s", modes[m].name, tests[i].name);
+
+            qtest_add_data_func(path, modes[m].opts, tests[i].run);
+        }
+    }
+    for (i = 0; i < ARRAY_SIZE(policies); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/interrupts-come/%s", policies[i].name);
+
+        qtest_add_data_func(path, policies[i].opts, interrupts_come);
+    }
+    qtest_add_data_func("/nvme-cint/iothread/policy-changes",
+                        policies[0].opts, policy_changes);
+    for (i = 0; i < ARRAY_SIZE(shared); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/shared/%s", shared[i].name);
+
+        qtest_add_data_func(path, shared[i].opts, namespace_is_shared);
+    }
+    qtest_add_func("/nvme-cint/iothread/what-is-refused", what_is_refused);
+    return g_test_run();
+}
