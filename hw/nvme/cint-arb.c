@@ -36,6 +36,12 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
     NvmeCint *cint = csq->sq->ctrl->cint;
     int64_t now;
 
+    if (unlikely(csq->sq->thread)) {
+        if (!csq->sq->stopped) {
+            qemu_bh_schedule(csq->sq->bh);
+        }
+        return;
+    }
     if (!cint->virtual_time) {
         qemu_bh_schedule(csq->fetch_bh);
         return;

@@ -10,6 +10,7 @@
 #include "cint-hints.h"
 #include "cint-hooks.h"
 #include "cint-notify.h"
+#include "thread.h"
 #include "trace.h"
 
 static bool is_masked(const NvmeCintCq *ccq)
@@ -176,16 +177,23 @@ void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
     nvme_cint_cq_expire(ccq, now);
 }
 
-static void irq_timer_cb(void *opaque)
+void nvme_cint_cq_timeout(NvmeCintCq *ccq)
 {
-    NvmeCintCq *ccq = opaque;
-    NvmeCtrl *n = ccq->cq->ctrl;
-
-    nvme_cint_enter(n);
+    nvme_cint_enter(ccq->outbox);
     ccq->armed_ns = CINT_NO_DEADLINE;
     nvme_cint_cq_catch_up(ccq, nvme_cint_now());
     arm_irq_timer(ccq);
-    nvme_cint_leave(n);
+    nvme_cint_leave(ccq->outbox);
+}
+
+static void irq_timer_cb(void *opaque)
+{
+    NvmeCintCq *ccq = opaque;
+
+    if (nvme_thread_begin(ccq->cq)) {
+        nvme_cint_cq_timeout(ccq);
+        nvme_thread_end(ccq->cq);
+    }
 }
 
 /* ---- Commands ---- */
@@ -321,10 +329,10 @@ bool nvme_cint_do_head(NvmeCQueue *cq)
         apart_reaped(ccq, now);
         return false;
     }
-    nvme_cint_enter(cq->ctrl);
+    nvme_cint_enter(ccq->outbox);
     nvme_cint_cq_expire(ccq, now);
     sync_head(ccq, cq->tail, now);
-    nvme_cint_leave(cq->ctrl);
+    nvme_cint_leave(ccq->outbox);
     return true;
 }
 
@@ -377,9 +385,10 @@ void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq)
     NvmeCint *cint = cq->ctrl->cint;
 
     ccq->cq = cq;
+    ccq->outbox = cq->thread ? &cint->thread_outbox : &cint->outbox;
     ccq->coalesce = cq->cqid && cq->irq_enabled;
     ccq->armed_ns = ccq->deadline_ns = CINT_NO_DEADLINE;
-    ccq->irq_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, irq_timer_cb, ccq);
+    ccq->irq_timer = nvme_thread_timer_new(cq, irq_timer_cb, ccq);
     nvme_cint_stats_init(&ccq->stats, cq->size);
     nvme_cint_notify_init(ccq);
     cint_cq_init(&ccq->engine, &cint->scope, cq->size, &cint->config);

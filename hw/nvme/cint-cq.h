@@ -35,6 +35,9 @@ static inline void nvme_cint_cq_expire(NvmeCintCq *ccq, int64_t now)
     }
 }
 
+/* The deadline's timer has expired: an entry. */
+void nvme_cint_cq_timeout(NvmeCintCq *ccq);
+
 /* Does what an event of the engine has led to; sets the timer. */
 void nvme_cint_cq_act(NvmeCintCq *ccq, CintAction action, int64_t now);
 

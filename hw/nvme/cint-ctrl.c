@@ -37,6 +37,12 @@ void nvme_cint_do_free_cq(NvmeCQueue *cq)
     g_free(ccq);
 }
 
+void nvme_cint_do_stop_cq(NvmeCQueue *cq)
+{
+    timer_del(cq->cint->irq_timer);
+    timer_del(cq->cint->post_timer);
+}
+
 void nvme_cint_do_init_sq(NvmeSQueue *sq)
 {
     NvmeCintSq *csq = g_new0(NvmeCintSq, 1);
@@ -80,6 +86,7 @@ void nvme_cint_do_reset(NvmeCtrl *n)
 {
     uint32_t i;
 
+    nvme_pause(n);
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
         NvmeCintCq *ccq = nvme_cint_cq_at(n, i);
 
@@ -87,6 +94,7 @@ void nvme_cint_do_reset(NvmeCtrl *n)
             nvme_cint_cq_stop(ccq);
         }
     }
+    nvme_resume(n);
 }
 
 /* The second half, when there is nobody who could change what it restores. */
@@ -140,7 +148,8 @@ void nvme_cint_realize(NvmeCtrl *n)
     cint->pci = PCI_DEVICE(n);
     cint->virtual_time = nvme_cint_wants_virtual_time(n);
     cint->vector_irqs = g_new0(uint64_t, n->params.msix_qsize);
-    QTAILQ_INIT(&cint->outbox);
+    nvme_cint_outbox_init(&cint->outbox, n, false);
+    nvme_cint_outbox_init(&cint->thread_outbox, n, true);
     nvme_cint_arb_init(cint, device->slots);
     cint_media_init(&cint->media, &device->media);
     reset_all(cint);

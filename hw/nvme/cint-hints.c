@@ -13,6 +13,7 @@
 #include "qemu/bitops.h"
 
 #include "cint-hints.h"
+#include "cint-hooks.h"
 
 static uint8_t hint_id(bool urgent, bool barrier)
 {
@@ -110,6 +111,12 @@ NvmeCintSaid nvme_cint_decode_bits(const NvmeCmd *cmd)
         .sources = (in_cdw0 ? 1 << NVME_CINT_SOURCE_CDW0 : 0) |
                    (in_cdw13 ? 1 << NVME_CINT_SOURCE_CDW13 : 0),
     };
+}
+
+/* Of a queue of a thread, which may be at work on it. */
+void nvme_cint_do_rang(NvmeSQueue *sq, uint32_t tail)
+{
+    set_bit_atomic(nvme_cint_slot_before(sq, tail), sq->cint->batch_ends);
 }
 
 void nvme_cint_mark_batch(NvmeCintSq *csq)

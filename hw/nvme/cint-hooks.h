@@ -141,7 +141,8 @@ void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns);
 void nvme_cint_do_run_sq(NvmeSQueue *sq);
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq);
 void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req);
-void nvme_cint_do_executed(NvmeSQueue *sq);
+void nvme_cint_do_executed(NvmeRequest *req);
+void nvme_cint_do_rang(NvmeSQueue *sq, uint32_t tail);
 
 /* The guest has written sq->tail's register. Last. */
 static inline void nvme_cint_doorbell(NvmeSQueue *sq)
@@ -200,11 +201,19 @@ static inline void nvme_cint_submit(NvmeSQueue *sq, NvmeRequest *req)
     }
 }
 
-/* The command submitted last has been executed. */
-static inline void nvme_cint_executed(NvmeSQueue *sq)
+/* @req was submitted, and has been executed. */
+static inline void nvme_cint_executed(NvmeRequest *req)
+{
+    if (req->sq->cint) {
+        nvme_cint_do_executed(req);
+    }
+}
+
+/* The guest has written the register of @sq, which a thread serves. */
+static inline void nvme_cint_rang(NvmeSQueue *sq, uint32_t tail)
 {
     if (sq->cint) {
-        nvme_cint_do_executed(sq);
+        nvme_cint_do_rang(sq, tail);
     }
 }
 
@@ -217,6 +226,11 @@ void nvme_cint_do_kick_cq(NvmeCQueue *cq);
 void nvme_cint_do_posted(NvmeCQueue *cq, NvmeRequest *req);
 bool nvme_cint_do_pass_end(NvmeCQueue *cq);
 bool nvme_cint_do_head(NvmeCQueue *cq);
+void nvme_cint_do_run_cq(NvmeCQueue *cq, bool posts);
+void nvme_cint_do_catch_up(NvmeCQueue *cq);
+void nvme_cint_do_stop_cq(NvmeCQueue *cq);
+bool nvme_cint_do_publish(NvmeCQueue *cq);
+bool nvme_cint_do_has_told(NvmeCQueue *cq);
 
 /* Returns true to keep @req, whose data is there, until its media time. */
 static inline bool nvme_cint_park(NvmeRequest *req)
@@ -272,6 +286,46 @@ static inline bool nvme_cint_pass_end(NvmeCQueue *cq)
 static inline bool nvme_cint_head(NvmeCQueue *cq)
 {
     return cq->cint && nvme_cint_do_head(cq);
+}
+
+/* ---- Of queues that a thread serves ---- */
+
+/* Post now, if something was to be, or at any rate (@posts). */
+static inline void nvme_cint_run_cq(NvmeCQueue *cq, bool posts)
+{
+    if (cq->cint) {
+        nvme_cint_do_run_cq(cq, posts);
+    } else {
+        nvme_post_cqes(cq);
+    }
+}
+
+/* What timers have left to the main loop. */
+static inline void nvme_cint_catch_up(NvmeCQueue *cq)
+{
+    if (cq->cint) {
+        nvme_cint_do_catch_up(cq);
+    }
+}
+
+/* Timers of the queue do not expire any more. */
+static inline void nvme_cint_stop_cq(NvmeCQueue *cq)
+{
+    if (cq->cint) {
+        nvme_cint_do_stop_cq(cq);
+    }
+}
+
+/* The next record is written, and its message due. False: there is none. */
+static inline bool nvme_cint_publish(NvmeCQueue *cq)
+{
+    return nvme_cint_do_publish(cq);
+}
+
+/* Is there something for the guest to consume that it was told of? */
+static inline bool nvme_cint_has_told(NvmeCQueue *cq)
+{
+    return cq->cint ? nvme_cint_do_has_told(cq) : cq->tail != cq->head;
 }
 
 #endif /* HW_NVME_CINT_HOOKS_H */

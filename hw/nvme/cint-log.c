@@ -448,7 +448,9 @@ void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
                                                            : "real");
     visit_u64(v, "time-ns", nvme_cint_now());
     visit_u64(v, "instructions", instructions());
+    nvme_pause(n);
     visit_queues(v, n);
+    nvme_resume(n);
     visit_sqs(v, n);
     visit_end_struct(v, NULL);
 }

@@ -9,6 +9,7 @@
 #include "cint-notify.h"
 #include "cint-hooks.h"
 #include "ram.h"
+#include "thread.h"
 #include "trace.h"
 
 #define RECORD_SIZE     sizeof(NvmeCintRecord)
@@ -130,6 +131,12 @@ static bool has_told(const NvmeCintCq *ccq)
  */
 void nvme_cint_consumed(NvmeCintCq *ccq)
 {
+    if (ccq->outbox->is_thread) {
+        if (qatomic_read(&ccq->cq->pending)) {
+            qemu_bh_schedule(ccq->cq->irq_bh);
+        }
+        return;
+    }
     if (ccq->cq->pending && !has_told(ccq)) {
         nvme_cq_set_pending(ccq->cq->ctrl, ccq->cq, false);
         nvme_irq_deassert(ccq->cq->ctrl, ccq->cq);
@@ -138,29 +145,60 @@ void nvme_cint_consumed(NvmeCintCq *ccq)
 
 /* ---- Messages ---- */
 
+static void unlink_queue(NvmeCintCq *ccq)
+{
+    if (ccq->notices.is_linked) {
+        ccq->notices.is_linked = false;
+        QTAILQ_REMOVE(&ccq->outbox->queues, ccq, notices.entry);
+    }
+}
+
+/* The main loop may decide for a queue of a thread that is not at work. */
+static void link_queue(NvmeCintCq *ccq)
+{
+    NvmeCintOutbox *outbox = ccq->outbox;
+
+    if (unlikely(outbox->is_thread && !outbox->depth)) {
+        qemu_bh_schedule(ccq->cq->irq_bh);
+    } else if (!ccq->notices.is_linked) {
+        ccq->notices.is_linked = true;
+        QTAILQ_INSERT_TAIL(&outbox->queues, ccq, notices.entry);
+    }
+}
+
+/* Queues of a thread may have the admin queue's vector. */
+static inline void count_vector(const NvmeCintCq *ccq)
+{
+    NvmeCtrl *n = ccq->cq->ctrl;
+    uint64_t *irqs = &n->cint->vector_irqs[ccq->cq->vector];
+
+    if (unlikely(n->threads)) {
+        qatomic_inc(irqs);
+    } else {
+        (*irqs)++;
+    }
+}
+
 /*
  * Each has a record of its own, as far as the ring goes: it holds as many as
  * the queue holds CQEs, and more are not told of in one entry.
  */
 void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action)
 {
-    NvmeCint *cint = ccq->cq->ctrl->cint;
     NvmeCintNotices *notices = &ccq->notices;
     bool is_full = action->fire == CINT_FIRE_FULL;
 
     if (is_full) {
         notices->full_tail = ccq->engine.tail;
     }
-    if (!notices->unsent) {
-        QTAILQ_INSERT_TAIL(&cint->outbox, ccq, notices.entry);
-    }
+    link_queue(ccq);
     notices->unsent = MIN(notices->unsent + 1, ccq->cq->size);
     *unsent_notice(ccq, notices->unsent - 1) = (NvmeCintNotice) {
         .full_tail = notices->full_tail,
         .class = is_full ? NVME_CINT_CLASS_FULL : NVME_CINT_CLASS_URGENT,
         .reason = action->reason,
     };
-    cint->vector_irqs[ccq->cq->vector]++;
+    count_vector(ccq);
 }
 
 void nvme_cint_notify_init(NvmeCintCq *ccq)
@@ -170,10 +208,8 @@ void nvme_cint_notify_init(NvmeCintCq *ccq)
 
 void nvme_cint_notify_stop(NvmeCintCq *ccq)
 {
-    if (ccq->notices.unsent) {
-        QTAILQ_REMOVE(&ccq->cq->ctrl->cint->outbox, ccq, notices.entry);
-        ccq->notices.unsent = 0;
-    }
+    unlink_queue(ccq);
+    ccq->notices.unsent = 0;
 }
 
 void nvme_cint_notify_free(NvmeCintCq *ccq)
@@ -182,16 +218,24 @@ void nvme_cint_notify_free(NvmeCintCq *ccq)
     g_free(ccq->notices.ring);
 }
 
-static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
+/* The oldest notice goes, with its record; there is one. */
+static inline void publish_one(NvmeCintCq *ccq)
 {
-    NvmeCQueue *cq = ccq->cq;
     NvmeCintNotice *notice = unsent_notice(ccq, 0);
 
     ccq->notices.first = unsent_index(ccq, 1);
-    if (!--ccq->notices.unsent) {
-        QTAILQ_REMOVE(&n->cint->outbox, ccq, notices.entry);
-    }
+    ccq->notices.unsent--;
     publish(ccq, notice);
+}
+
+static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
+{
+    NvmeCQueue *cq = ccq->cq;
+
+    if (ccq->notices.unsent == 1) {
+        unlink_queue(ccq);
+    }
+    publish_one(ccq);
     if (has_told(ccq)) {
         nvme_cq_set_pending(n, cq, true);
     } else if (!msix_enabled(n->cint->pci)) {
@@ -202,27 +246,71 @@ static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
 }
 
 /* Once a reset is due nothing is told any more. */
-static void send_all(NvmeCtrl *n)
+static void send_all(NvmeCintOutbox *outbox)
 {
+    NvmeCtrl *n = outbox->n;
     NvmeCintCq *ccq;
 
     while (!(n->due & NVME_DUE_RESET) &&
-           (ccq = QTAILQ_FIRST(&n->cint->outbox))) {
+           (ccq = QTAILQ_FIRST(&outbox->queues))) {
         send_one(n, ccq);
     }
 }
 
-/* ---- Entries ---- */
-
-void nvme_cint_enter(NvmeCtrl *n)
+/* In a thread. */
+static void leave_all_to_main(NvmeCintOutbox *outbox)
 {
-    n->cint->depth++;
+    NvmeCintCq *ccq;
+
+    while ((ccq = QTAILQ_FIRST(&outbox->queues))) {
+        unlink_queue(ccq);
+        qemu_bh_schedule(ccq->cq->irq_bh);
+    }
 }
 
-void nvme_cint_leave(NvmeCtrl *n)
+bool nvme_cint_do_has_told(NvmeCQueue *cq)
 {
-    if (n->cint->depth == 1) {
-        send_all(n);
+    return has_told(cq->cint);
+}
+
+/* What a thread has decided, in the main loop. */
+bool nvme_cint_do_publish(NvmeCQueue *cq)
+{
+    NvmeCintCq *ccq = cq->cint;
+    bool is_due;
+
+    nvme_lock(cq->thread);
+    is_due = ccq->notices.unsent;
+    if (is_due) {
+        publish_one(ccq);
     }
-    n->cint->depth--;
+    nvme_unlock(cq->thread);
+    return is_due;
+}
+
+/* ---- Entries ---- */
+
+void nvme_cint_outbox_init(NvmeCintOutbox *outbox, NvmeCtrl *n,
+                           bool is_thread)
+{
+    outbox->n = n;
+    outbox->is_thread = is_thread;
+    QTAILQ_INIT(&outbox->queues);
+}
+
+void nvme_cint_enter(NvmeCintOutbox *outbox)
+{
+    outbox->depth++;
+}
+
+void nvme_cint_leave(NvmeCintOutbox *outbox)
+{
+    if (outbox->depth == 1) {
+        if (unlikely(outbox->is_thread)) {
+            leave_all_to_main(outbox);
+        } else {
+            send_all(outbox);
+        }
+    }
+    outbox->depth--;
 }

@@ -21,6 +21,9 @@
  * memory core refuse the controller's own registers. Records need none of that:
  * they are written to memory only.
  *
+ * An entry of a thread sends nothing by itself: it leaves that to the main loop
+ * (nvme_cint_do_send()), with the records that go before the messages.
+ *
  * Order, which the driver relies on: CQEs, record, message. CQEs are posted
  * before a decision, and each DMA access begins with a barrier.
  */
@@ -29,10 +32,13 @@
 
 #include "cint-state.h"
 
-void nvme_cint_enter(NvmeCtrl *n);
+void nvme_cint_enter(NvmeCintOutbox *outbox);
 
 /* Sends what was decided, if this is the outermost entry. */
-void nvme_cint_leave(NvmeCtrl *n);
+void nvme_cint_leave(NvmeCintOutbox *outbox);
+
+void nvme_cint_outbox_init(NvmeCintOutbox *outbox, NvmeCtrl *n,
+                           bool is_thread);
 
 /* The interrupt of @action, which has one, is to be sent for @ccq. */
 void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action);

@@ -25,6 +25,8 @@
 #include "cint-hooks.h"
 #include "cint-notify.h"
 #include "cint-park.h"
+#include "cint-cq.h"
+#include "thread.h"
 
 /* Virtual time stands still for data no longer than this, in real time. */
 #define PATIENCE_MS     5000
@@ -72,7 +74,7 @@ static void schedule_post_bh(NvmeCintCq *ccq)
 {
     if (!ccq->post_scheduled) {
         ccq->post_scheduled = true;
-        qemu_bh_schedule(ccq->post_bh);
+        qemu_bh_schedule(ccq->cq->thread ? ccq->cq->bh : ccq->post_bh);
     }
 }
 
@@ -140,7 +142,9 @@ void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
 
     if (creq->in_media) {
         /* Nothing is left of its time if that is over. */
-        cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);
+        if (ccq->cq->cqid) {
+            cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);
+        }
         unlink_req(ccq, creq);
     }
     nvme_cint_put_slot(cint, creq);
@@ -248,31 +252,54 @@ static bool collect_due(NvmeCintCq *ccq, int64_t now)
     return collected;
 }
 
-static void post_timer_cb(void *opaque)
+static void post_due(NvmeCintCq *ccq)
 {
-    NvmeCintCq *ccq = opaque;
-    NvmeCtrl *n = ccq->cq->ctrl;
     int64_t now = nvme_cint_now();
     bool kicked = ccq->post_ns <= now;
 
-    nvme_cint_enter(n);
+    nvme_cint_enter(ccq->outbox);
     ccq->post_ns = kicked ? CINT_NO_DEADLINE : ccq->post_ns;
     if (collect_due(ccq, now) || kicked) {
         nvme_post_cqes(ccq->cq);
     }
     arm_post_timer(ccq);
-    nvme_cint_leave(n);
+    nvme_cint_leave(ccq->outbox);
+}
+
+static void post_timer_cb(void *opaque)
+{
+    NvmeCintCq *ccq = opaque;
+
+    if (nvme_thread_begin(ccq->cq)) {
+        post_due(ccq);
+        nvme_thread_end(ccq->cq);
+    }
+}
+
+static void post_now(NvmeCintCq *ccq)
+{
+    nvme_cint_enter(ccq->outbox);
+    ccq->post_scheduled = false;
+    nvme_post_cqes(ccq->cq);
+    nvme_cint_leave(ccq->outbox);
 }
 
 static void post_bh_cb(void *opaque)
 {
-    NvmeCintCq *ccq = opaque;
-    NvmeCtrl *n = ccq->cq->ctrl;
+    post_now(opaque);
+}
 
-    nvme_cint_enter(n);
-    ccq->post_scheduled = false;
-    nvme_post_cqes(ccq->cq);
-    nvme_cint_leave(n);
+void nvme_cint_do_run_cq(NvmeCQueue *cq, bool posts)
+{
+    if (posts || cq->cint->post_scheduled) {
+        post_now(cq->cint);
+    }
+}
+
+void nvme_cint_do_catch_up(NvmeCQueue *cq)
+{
+    nvme_cint_cq_timeout(cq->cint);
+    post_due(cq->cint);
 }
 
 /*
@@ -286,7 +313,7 @@ static bool ends_at_once(const NvmeCintReq *creq)
 
     return req->status == NVME_CMD_ABORT_REQ ||
            req->status == NVME_CMD_ABORT_SQ_DEL ||
-           (req->status && req->sq->cint->executing == creq);
+           (req->status && creq->executing);
 }
 
 static APART bool park(NvmeCintReq *creq)
@@ -348,7 +375,7 @@ void nvme_cint_park_init(NvmeCintCq *ccq)
 
     QTAILQ_INIT(&ccq->media);
     ccq->post_ns = CINT_NO_DEADLINE;
-    ccq->post_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, post_timer_cb, ccq);
+    ccq->post_timer = nvme_thread_timer_new(ccq->cq, post_timer_cb, ccq);
     ccq->post_bh = qemu_bh_new_guarded(post_bh_cb, ccq, guard);
 }
 

@@ -397,14 +397,16 @@ static void apply_running(NvmeCtrl *n, const CintParam *param,
                    param->name);
         return;
     }
-    nvme_cint_enter(n);
+    nvme_pause(n);
+    nvme_cint_enter(&n->cint->outbox);
     done = is_device_param(param) ? configure_device(n, param, params, errp)
                                   : configure(n, param, params, errp);
     if (done) {
         /* Before the guest hears of it: it may reset the controller. */
         n->params.cint = *params;
     }
-    nvme_cint_leave(n);
+    nvme_cint_leave(&n->cint->outbox);
+    nvme_resume(n);
 }
 
 static void set_param(Object *obj, Visitor *v, const char *name, void *opaque,
@@ -575,6 +577,11 @@ static bool check_time(const NvmeCtrl *n, Error **errp)
                    "use cint.time=real");
         return false;
     }
+    if (nvme_wants_threads(&n->params)) {
+        error_setg(errp, "cint.time=virtual is not supported with iothread: "
+                   "virtual time is exact in one thread only");
+        return false;
+    }
     if (n->params.ioeventfd) {
         error_setg(errp, "cint.time=virtual needs ioeventfd=off: event "
                    "notifiers run in real time");
@@ -598,6 +605,11 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
         error_setg(errp, "cint=on supports max_ioqpairs of 1 to %d, as "
                    "identifier FFFFh stands for all queues",
                    NVME_CINT_ALL_CQS - 1);
+        return false;
+    }
+    if (n->params.iothread_vq_mapping && n->params.iothread_vq_mapping->next) {
+        error_setg(errp, "cint=on supports one IOThread, as queues share "
+                   "media, slots and counts of commands");
         return false;
     }
     if (!check_overrides(params, errp) || !check_time(n, errp) ||

@@ -61,7 +61,7 @@ void nvme_cint_do_run_sq(NvmeSQueue *sq)
     NvmeCintSq *csq = sq->cint;
     bool was_fetching = csq->fetching;
 
-    nvme_cint_enter(sq->ctrl);
+    nvme_cint_enter(csq->outbox);
     if (!was_fetching) {
         csq->fetching = true;
         csq->starved = false;
@@ -70,7 +70,7 @@ void nvme_cint_do_run_sq(NvmeSQueue *sq)
     if (!was_fetching) {
         stop_fetching(csq);
     }
-    nvme_cint_leave(sq->ctrl);
+    nvme_cint_leave(csq->outbox);
 }
 
 static void fetch_cb(void *opaque)
@@ -126,11 +126,11 @@ void nvme_cint_do_doorbell(NvmeSQueue *sq)
 {
     NvmeCintSq *csq = sq->cint;
 
-    nvme_cint_enter(sq->ctrl);
+    nvme_cint_enter(csq->outbox);
     nvme_cint_mark_batch(csq);
     look_at_tail(csq);
     nvme_cint_wake_sq(csq, 0);
-    nvme_cint_leave(sq->ctrl);
+    nvme_cint_leave(csq->outbox);
 }
 
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
@@ -260,7 +260,7 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     int64_t now = nvme_cint_now();
 
     csq->fetched++;
-    csq->executing = creq;
+    creq->executing = true;
     creq->ready = false;
     creq->late = false;
     creq->in_media = false;
@@ -283,9 +283,11 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
  * What the block layer has begun ends from now on: also at once, when the pass
  * ends and what it has deferred is submitted.
  */
-void nvme_cint_do_executed(NvmeSQueue *sq)
+void nvme_cint_do_executed(NvmeRequest *req)
 {
-    sq->cint->executing = NULL;
+    if (likely(!req->left)) {
+        nvme_cint_req(req)->executing = false;
+    }
 }
 
 /* ---- Life ---- */
@@ -310,6 +312,7 @@ void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
     uint32_t i;
 
     csq->sq = sq;
+    csq->outbox = nvme_cint_cq_of(sq)->outbox;
     csq->reqs = g_new0(NvmeCintReq, sq->size);
     for (i = 0; i < sq->size; i++) {
         csq->reqs[i].req = &sq->io_req[i];

@@ -10,9 +10,11 @@
  *   sq    NvmeSQueue        csq   NvmeCintSq
  *   req   NvmeRequest       creq  NvmeCintReq
  *
- * Everything is touched under the BQL only. What belongs to one queue hangs
- * off that queue; what NvmeCint holds beside configuration is shared by all:
- * commands in flight and vIC's epoch, media, slots, counters by vector.
+ * Everything is touched under the BQL only, but for I/O queues that a thread
+ * serves (thread.h): these, and what they share, are touched with its lock held.
+ * What belongs to one queue hangs off that queue; what NvmeCint holds beside
+ * configuration is shared by all: commands in flight and vIC's epoch, media,
+ * slots, counters by vector. The admin queue uses the last of these only.
  */
 #ifndef HW_NVME_CINT_STATE_H
 #define HW_NVME_CINT_STATE_H
@@ -43,10 +45,24 @@ typedef struct NvmeCintReq {
     IntervalTreeNode node;      /* of overtakers */
     /* cint-arb.c */
     bool holds_slot;
+    /* cint-sq.c */
+    bool executing;             /* at this moment */
 } NvmeCintReq;
+
+/*
+ * What was decided in the entries of the main loop, or of a thread, and is
+ * still to be sent. cint-notify.c
+ */
+typedef struct NvmeCintOutbox {
+    NvmeCtrl *n;
+    bool is_thread;             /* else it is the main loop's */
+    uint32_t depth;             /* entries now under way */
+    QTAILQ_HEAD(, NvmeCintCq) queues;
+} NvmeCintOutbox;
 
 typedef struct NvmeCintSq {
     NvmeSQueue *sq;
+    NvmeCintOutbox *outbox;
     CintSq engine;
     NvmeCintReq *reqs;
     /* cint-sq.c: where fetching runs, by the notion of time. */
@@ -55,7 +71,6 @@ typedef struct NvmeCintSq {
     uint32_t backlog;           /* SQEs published, not fetched */
     bool fetching;              /* at this moment */
     bool starved;               /* stopped for want of a slot, while fetching */
-    NvmeCintReq *executing;     /* at this moment */
     NvmeCintSqStats stats;      /* not of the admin queue */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */
@@ -80,11 +95,13 @@ typedef struct NvmeCintNotices {
     uint32_t full_tail;         /* as of the last notice */
     uint32_t first, unsent;     /* of the ring, which has cq->size entries */
     NvmeCintNotice *ring;
-    QTAILQ_ENTRY(NvmeCintCq) entry;     /* linked while unsent > 0 */
+    bool is_linked;             /* in the outbox */
+    QTAILQ_ENTRY(NvmeCintCq) entry;
 } NvmeCintNotices;
 
 typedef struct NvmeCintCq {
     NvmeCQueue *cq;
+    NvmeCintOutbox *outbox;
     CintCq engine;
     NvmeCintStats stats;
     NvmeCintNotices notices;
@@ -103,7 +120,7 @@ typedef struct NvmeCintCq {
     IntervalTreeRoot overtakers;        /* likewise: due before many there */
     uint64_t turns;                     /* commands that came to either */
     QEMUBH *post_bh;
-    bool post_scheduled;        /* post_bh is, and has not run yet */
+    bool post_scheduled;        /* post_bh, or cq->bh of a thread, is */
     QEMUTimer *post_timer;
     int64_t post_ns;            /* a posting pass was asked for */
 } NvmeCintCq;
@@ -121,8 +138,8 @@ typedef struct NvmeCint {
     /* cint-park.c */
     uint32_t late;              /* commands in flight that are */
     /* cint-notify.c */
-    uint32_t depth;             /* entries into the device now under way */
-    QTAILQ_HEAD(, NvmeCintCq) outbox;
+    NvmeCintOutbox outbox;      /* of the main loop */
+    NvmeCintOutbox thread_outbox;
     uint64_t *vector_irqs;      /* interrupts decided on, by vector */
     /* cint-arb.c */
     CintArb arb;

@@ -17,6 +17,7 @@
 
 #include "memdev.h"
 #include "ram.h"
+#include "thread.h"
 
 /* More is zeroed by a thread: meanwhile the main loop serves others. */
 #define MOST_AT_ONCE    (256 * KiB)
@@ -272,6 +273,59 @@ static bool check(NvmeNamespace *ns, Error **errp)
     return check_size(ns, name, errp);
 }
 
+/* ---- Threads ---- */
+
+/*
+ * A thread that serves queues (thread.h) has neither the BQL nor a request that
+ * a drained section would wait for. What it copies is between enter_copy() and
+ * leave_copy(), and the main loop, where a drained section begins, waits for
+ * that. The graph is changed in drained sections only, so a thread sees all of
+ * it as it was at the end of the last one.
+ */
+static bool enter_copy(NvmeNamespace *ns)
+{
+    qatomic_inc(&ns->copies);
+    if (likely(qatomic_read(&ns->may_copy))) {
+        return true;
+    }
+    qatomic_dec(&ns->copies);
+    return false;
+}
+
+static void leave_copy(NvmeNamespace *ns)
+{
+    qatomic_dec(&ns->copies);
+}
+
+static void memdev_drained_begin(void *opaque)
+{
+    NvmeNamespace *ns = opaque;
+
+    qatomic_set(&ns->may_copy, false);
+    smp_mb();
+    while (qatomic_read(&ns->copies)) {
+        cpu_relax();
+    }
+}
+
+/*
+ * Others that have the node may have it serialize requests, which a copy of a
+ * thread would not wait for.
+ */
+static void memdev_drained_end(void *opaque)
+{
+    NvmeNamespace *ns = opaque;
+    BlockDriverState *bs = blk_bs(ns->blkconf.blk);
+    BdrvChild *parent = bs ? QLIST_FIRST(&bs->parents) : NULL;
+
+    qatomic_set(&ns->may_copy, parent && !QLIST_NEXT(parent, next_parent));
+}
+
+static const BlockDevOps memdev_dev_ops = {
+    .drained_begin  = memdev_drained_begin,
+    .drained_end    = memdev_drained_end,
+};
+
 bool nvme_memdev_attach(NvmeNamespace *ns, Error **errp)
 {
     BlockBackend *blk;
@@ -292,6 +346,8 @@ bool nvme_memdev_attach(NvmeNamespace *ns, Error **errp)
     m->blk = blk;
     m->limits = &blk_get_public(blk)->throttle_group_member;
     m->stats = blk_get_stats(blk);
+    memdev_drained_end(ns);
+    blk_set_dev_ops(blk, &memdev_dev_ops, ns);
     return true;
 }
 
@@ -301,7 +357,8 @@ bool nvme_memdev_attach(NvmeNamespace *ns, Error **errp)
 static bool is_write_seen(BlockBackend *blk, BlockDriverState *bs)
 {
     return !(bs->open_flags & BDRV_O_RDWR) || bs->write_threshold_offset ||
-           !QLIST_EMPTY(&bs->dirty_bitmaps) || !blk_enable_write_cache(blk);
+           qatomic_read(&bs->dirty_bitmaps.lh_first) ||
+           !blk_enable_write_cache(blk);
 }
 
 /*
@@ -316,12 +373,13 @@ static inline NvmeMemdev *bare_medium(NvmeNamespace *ns, uint64_t offset,
     BlockDriverState *bs = blk_bs(blk);
     NvmeMemdev *m;
 
-    if (!bs || bs->drv != &memdev_driver || bs->quiesce_counter ||
+    if (!bs || bs->drv != &memdev_driver ||
+        qatomic_read(&bs->quiesce_counter) ||
         qatomic_read(&bs->serialising_in_flight)) {
         return NULL;
     }
     m = bs->opaque;
-    if (m->blk != blk || m->limits->throttle_state ||
+    if (m->blk != blk || qatomic_read(&m->limits->throttle_state) ||
         (is_write && is_write_seen(blk, bs)) ||
         offset > m->size || len > m->size - offset) {
         return NULL;
@@ -329,10 +387,50 @@ static inline NvmeMemdev *bare_medium(NvmeNamespace *ns, uint64_t offset,
     return m;
 }
 
+/* The same for who runs here, before end_copy(). */
+static inline NvmeMemdev *begin_copy(NvmeNamespace *ns, uint64_t offset,
+                                     uint64_t len, bool is_write)
+{
+    NvmeMemdev *m;
+
+    if (likely(!nvme_here)) {
+        return bare_medium(ns, offset, len, is_write);
+    }
+    if (!enter_copy(ns)) {
+        return NULL;
+    }
+    m = bare_medium(ns, offset, len, is_write);
+    if (!m) {
+        leave_copy(ns);
+    }
+    return m;
+}
+
+static inline void end_copy(NvmeNamespace *ns)
+{
+    if (unlikely(nvme_here)) {
+        leave_copy(ns);
+    }
+}
+
+/* The same after a write: a bitmap may have come since. */
+static inline void end_write(NvmeNamespace *ns, uint64_t offset, uint64_t len)
+{
+    if (unlikely(nvme_here)) {
+        BlockDriverState *bs = blk_bs(ns->blkconf.blk);
+
+        smp_mb();
+        if (qatomic_read(&bs->dirty_bitmaps.lh_first)) {
+            bdrv_set_dirty(bs, offset, len);
+        }
+        leave_copy(ns);
+    }
+}
+
 /*
  * It took no time. Where somebody counts by time, that is done as well. The
- * counters are changed and read under the BQL only, since there is no other
- * thread that has requests of this block backend.
+ * counters are changed and read under the BQL only, unless there are threads
+ * that may have requests of this block backend.
  */
 static inline void account(BlockAcctStats *stats, uint64_t len,
                            enum BlockAcctType type)
@@ -341,7 +439,7 @@ static inline void account(BlockAcctStats *stats, uint64_t len,
 
     block_acct_start(stats, &cookie, len, type);
     if (unlikely(!QSLIST_EMPTY(&stats->intervals) ||
-                 stats->latency_histogram[type].bins)) {
+                 stats->latency_histogram[type].bins || nvme_has_threads)) {
         block_acct_done(stats, &cookie);
         return;
     }
@@ -353,39 +451,42 @@ static inline void account(BlockAcctStats *stats, uint64_t len,
 bool nvme_memdev_read(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
                       hwaddr addr, hwaddr len)
 {
-    NvmeMemdev *m = bare_medium(ns, offset, len, false);
     NvmeRamRange *range = nvme_ram_find(n, addr, len);
+    NvmeMemdev *m = range ? begin_copy(ns, offset, len, false) : NULL;
 
-    if (!m || !range) {
+    if (!m) {
         return false;
     }
     memcpy(range->cache.ptr + (addr - range->base), m->data + offset, len);
     address_space_cache_invalidate(&range->cache, addr - range->base, len);
     account(m->stats, len, BLOCK_ACCT_READ);
+    end_copy(ns);
     return true;
 }
 
 bool nvme_memdev_write(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
                        hwaddr addr, hwaddr len)
 {
-    NvmeMemdev *m = bare_medium(ns, offset, len, true);
     NvmeRamRange *range = nvme_ram_find(n, addr, len);
+    NvmeMemdev *m = range ? begin_copy(ns, offset, len, true) : NULL;
 
-    if (!m || !range) {
+    if (!m) {
         return false;
     }
     memcpy(m->data + offset, range->cache.ptr + (addr - range->base), len);
     account(m->stats, len, BLOCK_ACCT_WRITE);
+    end_write(ns, offset, len);
     return true;
 }
 
 bool nvme_memdev_read_iov(NvmeNamespace *ns, uint64_t offset,
                           QEMUIOVector *iov)
 {
-    NvmeMemdev *m = bare_medium(ns, offset, iov->size, false);
+    NvmeMemdev *m = begin_copy(ns, offset, iov->size, false);
 
     if (m) {
         qemu_iovec_from_buf(iov, 0, m->data + offset, iov->size);
+        end_copy(ns);
     }
     return m;
 }
@@ -393,10 +494,11 @@ bool nvme_memdev_read_iov(NvmeNamespace *ns, uint64_t offset,
 bool nvme_memdev_write_iov(NvmeNamespace *ns, uint64_t offset,
                            QEMUIOVector *iov)
 {
-    NvmeMemdev *m = bare_medium(ns, offset, iov->size, true);
+    NvmeMemdev *m = begin_copy(ns, offset, iov->size, true);
 
     if (m) {
         qemu_iovec_to_buf(iov, 0, m->data + offset, iov->size);
+        end_write(ns, offset, iov->size);
     }
     return m;
 }

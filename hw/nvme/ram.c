@@ -9,6 +9,8 @@
 
 #include "ram.h"
 
+__thread NvmeRam *nvme_ram_of_thread;
+
 /* ---- The ranges ---- */
 
 static void drop_ranges(NvmeRam *ram)
@@ -103,7 +105,15 @@ NvmeRamRange *nvme_ram_find_other(NvmeRam *ram, hwaddr addr, hwaddr size)
  */
 static void ram_commit(MemoryListener *listener)
 {
-    drop_ranges(container_of(listener, NvmeRam, listener));
+    NvmeRam *ram = container_of(listener, NvmeRam, listener);
+
+    if (ram->lock) {
+        qemu_rec_mutex_lock(ram->lock);
+    }
+    drop_ranges(ram);
+    if (ram->lock) {
+        qemu_rec_mutex_unlock(ram->lock);
+    }
 }
 
 /* ---- Data ---- */
@@ -123,10 +133,11 @@ static void *map_piece(NvmeCtrl *n, hwaddr addr, hwaddr len)
 /* And what address_space_unmap() does; without a search if nothing changed. */
 static void unmap_piece(NvmeCtrl *n, void *piece, hwaddr len, DMADirection dir)
 {
-    MemoryRegionCache *cache = &n->ram->last->cache;
+    NvmeRam *ram = nvme_ram_here(n);
+    MemoryRegionCache *cache = &ram->last->cache;
     hwaddr offset = (uintptr_t)piece - (uintptr_t)cache->ptr;
 
-    if (unlikely(offset >= n->ram->last->size)) {
+    if (unlikely(offset >= ram->last->size)) {
         dma_memory_unmap(pci_get_address_space(PCI_DEVICE(n)), piece, len, dir,
                          len);
         return;
@@ -193,17 +204,15 @@ static bool is_wanted(NvmeCtrl *n)
         return false;
     }
     return n->params.queue_cache == ON_OFF_AUTO_ON ||
-           (n->params.queue_cache == ON_OFF_AUTO_AUTO && n->params.cint.on);
+           (n->params.queue_cache == ON_OFF_AUTO_AUTO &&
+            (n->params.cint.on || nvme_wants_threads(&n->params)));
 }
 
-void nvme_ram_realize(NvmeCtrl *n)
+NvmeRam *nvme_ram_new(NvmeCtrl *n, QemuRecMutex *lock)
 {
-    NvmeRam *ram;
+    NvmeRam *ram = g_new0(NvmeRam, 1);
 
-    if (!is_wanted(n)) {
-        return;
-    }
-    ram = n->ram = g_new0(NvmeRam, 1);
+    ram->lock = lock;
     ram->last = &ram->none;
     ram->listener = (MemoryListener) {
         .name = "nvme-queue-cache",
@@ -211,15 +220,28 @@ void nvme_ram_realize(NvmeCtrl *n)
     };
     memory_listener_register(&ram->listener,
                              pci_get_address_space(PCI_DEVICE(n)));
+    return ram;
+}
+
+void nvme_ram_free(NvmeRam *ram)
+{
+    memory_listener_unregister(&ram->listener);
+    drop_ranges(ram);
+    g_free(ram->ranges);
+    g_free(ram);
+}
+
+void nvme_ram_realize(NvmeCtrl *n)
+{
+    if (is_wanted(n)) {
+        n->ram = nvme_ram_new(n, NULL);
+    }
 }
 
 void nvme_ram_exit(NvmeCtrl *n)
 {
     if (n->ram) {
-        memory_listener_unregister(&n->ram->listener);
-        drop_ranges(n->ram);
-        g_free(n->ram->ranges);
-        g_free(n->ram);
+        nvme_ram_free(n->ram);
         n->ram = NULL;
     }
 }

@@ -15,7 +15,8 @@
  * everything that an IOMMU translates: there is no RAM in such an address
  * space, only a region whose translations change without notice.
  *
- * All of it runs under the BQL, as do changes of the memory map.
+ * All of it runs under the BQL, as do changes of the memory map. Each thread
+ * that serves queues has mappings of its own, under its lock (thread.h).
  */
 #ifndef HW_NVME_RAM_H
 #define HW_NVME_RAM_H
@@ -31,6 +32,7 @@ typedef struct NvmeRamRange {
 
 typedef struct NvmeRam {
     MemoryListener  listener;
+    QemuRecMutex    *lock;      /* of the thread whose it is, or NULL */
     bool            is_known;   /* the ranges are those of the memory map */
     uint32_t        count;
     uint32_t        allocated;
@@ -46,6 +48,19 @@ static const MemTxAttrs nvme_memory_only = { .memory = 1 };
 void nvme_ram_realize(NvmeCtrl *n);
 void nvme_ram_exit(NvmeCtrl *n);
 
+/* For a thread, whose lock is @lock. */
+NvmeRam *nvme_ram_new(NvmeCtrl *n, QemuRecMutex *lock);
+void nvme_ram_free(NvmeRam *ram);
+
+/* That of the thread that runs here; NULL in the main loop. */
+extern __thread NvmeRam *nvme_ram_of_thread;
+
+static inline NvmeRam *nvme_ram_here(NvmeCtrl *n)
+{
+    return unlikely(n->threads) && nvme_ram_of_thread ? nvme_ram_of_thread
+                                                     : n->ram;
+}
+
 NvmeRamRange *nvme_ram_find_other(NvmeRam *ram, hwaddr addr, hwaddr size);
 
 /* The RAM that has all of @size bytes at @addr, or NULL. */
@@ -53,17 +68,19 @@ static inline NvmeRamRange *nvme_ram_find(NvmeCtrl *n, hwaddr addr,
                                           hwaddr size)
 {
     NvmeRamRange *last;
+    NvmeRam *ram;
     hwaddr offset;
 
     if (!n->ram) {
         return NULL;
     }
-    last = n->ram->last;
+    ram = nvme_ram_here(n);
+    last = ram->last;
     offset = addr - last->base;
     if (likely(offset < last->size && size <= last->size - offset)) {
         return last;
     }
-    return nvme_ram_find_other(n->ram, addr, size);
+    return nvme_ram_find_other(ram, addr, size);
 }
 
 /* Reads RAM. False if it is not RAM, or not all of it; nothing is read then. */

@@ -1,0 +1,593 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * IOThreads that serve I/O queues: what runs in them, and for them. See
+ * thread-queue.h.
+ */
+#include "qemu/osdep.h"
+#include "block/aio-wait.h"
+#include "hw/pci/msix.h"
+#include "hw/virtio/iothread-vq-mapping.h"
+#include "qapi/error.h"
+#include "qemu/main-loop.h"
+#include "system/block-backend.h"
+#include "system/cpu-timers.h"
+#include "system/iothread.h"
+
+#include "cint-hooks.h"
+#include "thread-queue.h"
+
+/* A doorbell's value, and above it a count of the times it was written. */
+#define RUNG_VALUE  0xffffu
+#define RUNG_ONCE   0x10000u
+
+/* ---- Entries ---- */
+
+static void look_at_tail(NvmeSQueue *sq)
+{
+    uint32_t rung = qatomic_load_acquire(&sq->rung);
+
+    if (rung != sq->rung_seen) {
+        sq->rung_seen = rung;
+        sq->tail = rung & RUNG_VALUE;
+    }
+}
+
+/* Returns: was the head written since the last look? */
+static bool look_at_head(NvmeCQueue *cq)
+{
+    uint32_t rung = qatomic_load_acquire(&cq->rung);
+
+    if (rung == cq->rung_seen) {
+        return false;
+    }
+    cq->rung_seen = rung;
+    cq->head = rung & RUNG_VALUE;
+    return true;
+}
+
+static bool is_full(const NvmeCQueue *cq)
+{
+    return (cq->tail + 1) % cq->size == cq->head;
+}
+
+bool nvme_thread_is_full(NvmeCQueue *cq)
+{
+    qatomic_set(&cq->stalled, true);
+    /* the guest's doorbell stores the head, and then looks at this */
+    smp_mb();
+    if (look_at_head(cq)) {
+        nvme_cint_head(cq);
+    }
+    if (is_full(cq)) {
+        return true;
+    }
+    qatomic_set(&cq->stalled, false);
+    return false;
+}
+
+/* What the guest has consumed comes first. */
+static void run_cq(NvmeCQueue *cq)
+{
+    bool posts = false;
+
+    if (look_at_head(cq)) {
+        nvme_cint_head(cq);
+    }
+    if (qatomic_read(&cq->stalled) && !is_full(cq)) {
+        qatomic_set(&cq->stalled, false);
+        posts = true;
+    }
+    nvme_cint_run_cq(cq, posts);
+}
+
+static void fetch(NvmeSQueue *sq)
+{
+    if (sq->in_main || !nvme_thread_is_sq_mapped(sq)) {
+        sq->in_main = true;
+        qemu_bh_schedule(sq->main_bh);
+    } else {
+        look_at_tail(sq);
+        nvme_cint_run_sq(sq);
+    }
+}
+
+static void post(NvmeCQueue *cq)
+{
+    if (nvme_thread_is_cq_mapped(cq)) {
+        run_cq(cq);
+    } else {
+        qemu_bh_schedule(cq->main_bh);
+    }
+}
+
+static void fetch_cb(void *opaque)
+{
+    NvmeSQueue *sq = opaque;
+    NvmeThread *thread = sq->thread;
+
+    nvme_thread_enter(thread);
+    if (!sq->stopped) {
+        fetch(sq);
+    }
+    nvme_thread_leave(thread);
+}
+
+static void post_cb(void *opaque)
+{
+    NvmeCQueue *cq = opaque;
+    NvmeThread *thread = cq->thread;
+
+    nvme_thread_enter(thread);
+    if (!cq->stopped) {
+        post(cq);
+    }
+    nvme_thread_leave(thread);
+}
+
+/* In the main loop. What is in a register is read without the lock. */
+static void main_fetch_cb(void *opaque)
+{
+    NvmeSQueue *sq = opaque;
+    NvmeCtrl *n = sq->ctrl;
+
+    nvme_pause(n);
+    look_at_tail(sq);
+    nvme_cint_run_sq(sq);
+    sq->in_main = false;
+    nvme_resume(n);
+}
+
+static void main_post_cb(void *opaque)
+{
+    NvmeCQueue *cq = opaque;
+
+    nvme_lock(cq->thread);
+    if (cq->ctrl->dbbuf_enabled) {
+        nvme_update_cq_head(cq);
+        nvme_cint_head(cq);
+    }
+    run_cq(cq);
+    nvme_cint_catch_up(cq);
+    nvme_unlock(cq->thread);
+    qemu_bh_schedule(cq->irq_bh);
+}
+
+static void sq_notifier_cb(EventNotifier *e)
+{
+    if (event_notifier_test_and_clear(e)) {
+        fetch_cb(container_of(e, NvmeSQueue, notifier));
+    }
+}
+
+/* As without a thread: what waits for room is posted, and told of again. */
+static void cq_notifier_cb(EventNotifier *e)
+{
+    NvmeCQueue *cq = container_of(e, NvmeCQueue, notifier);
+    NvmeThread *thread = cq->thread;
+
+    if (!event_notifier_test_and_clear(e)) {
+        return;
+    }
+    nvme_thread_enter(thread);
+    if (!cq->stopped && nvme_thread_is_cq_mapped(cq)) {
+        nvme_update_cq_head(cq);
+        nvme_cint_head(cq);
+        nvme_cint_kick_cq(cq);
+        qemu_bh_schedule(cq->irq_bh);
+    } else if (!cq->stopped) {
+        qemu_bh_schedule(cq->main_bh);
+    }
+    nvme_thread_leave(thread);
+}
+
+void nvme_thread_sq_notifier(NvmeSQueue *sq, bool on)
+{
+    aio_set_event_notifier(sq->thread->ctx, &sq->notifier,
+                           on ? sq_notifier_cb : NULL, NULL, NULL);
+}
+
+void nvme_thread_cq_notifier(NvmeCQueue *cq, bool on)
+{
+    aio_set_event_notifier(cq->thread->ctx, &cq->notifier,
+                           on ? cq_notifier_cb : NULL, NULL, NULL);
+}
+
+/* ---- Doorbells, in the vCPU's thread ---- */
+
+static uint32_t ring(uint32_t rung, uint16_t value)
+{
+    return ((rung & ~RUNG_VALUE) + RUNG_ONCE) | value;
+}
+
+void nvme_thread_rang(NvmeSQueue *sq, uint16_t tail)
+{
+    if (tail != (sq->rung & RUNG_VALUE)) {
+        nvme_cint_rang(sq, tail);
+    }
+    qatomic_store_release(&sq->rung, ring(sq->rung, tail));
+    qemu_bh_schedule(sq->bh);
+}
+
+/* The pin is the main loop's, and a level: it is right when this returns. */
+static void update_pin(NvmeCQueue *cq)
+{
+    NvmeThread *thread = cq->thread;
+    NvmeCtrl *n = cq->ctrl;
+    bool told;
+
+    nvme_lock(thread);
+    if (look_at_head(cq)) {
+        nvme_cint_head(cq);
+    }
+    told = nvme_cint_has_told(cq);
+    nvme_unlock(thread);
+    nvme_cq_set_pending(n, cq, told);
+    if (told) {
+        nvme_irq_assert(n, cq);
+    } else {
+        nvme_irq_deassert(n, cq);
+    }
+}
+
+void nvme_thread_reaped(NvmeCQueue *cq, uint16_t head)
+{
+    qatomic_store_release(&cq->rung, ring(cq->rung, head));
+    /* the thread says that it is full, and then looks at the head */
+    smp_mb();
+    if (cq->cint || qatomic_read(&cq->stalled)) {
+        qemu_bh_schedule(cq->bh);
+    }
+    if (!msix_enabled(PCI_DEVICE(cq->ctrl)) && cq->pending) {
+        update_pin(cq);
+    }
+}
+
+/* ---- Messages and the pin, in the main loop ---- */
+
+static void irq_cb(void *opaque)
+{
+    NvmeCQueue *cq = opaque;
+    NvmeCtrl *n = cq->ctrl;
+    bool due = qatomic_xchg(&cq->irq_due, false);
+
+    while (!(n->due & NVME_DUE_RESET) &&
+           (cq->cint ? nvme_cint_publish(cq) : due)) {
+        due = false;
+        if (msix_enabled(PCI_DEVICE(n))) {
+            nvme_irq_assert(n, cq);
+        }
+    }
+    if (!(n->due & NVME_DUE_RESET) && !msix_enabled(PCI_DEVICE(n))) {
+        update_pin(cq);
+    }
+}
+
+void nvme_thread_ask_irq(NvmeCQueue *cq)
+{
+    qatomic_set(&cq->irq_due, true);
+    qemu_bh_schedule(cq->irq_bh);
+}
+
+/* ---- Life of the queues ---- */
+
+void nvme_thread_init_cq(NvmeCQueue *cq)
+{
+    MemReentrancyGuard *guard = &DEVICE(cq->ctrl)->mem_reentrancy_guard;
+
+    cq->bh = aio_bh_new(cq->thread->ctx, post_cb, cq);
+    cq->irq_bh = aio_bh_new_guarded(qemu_get_aio_context(), irq_cb, cq, guard);
+    cq->main_bh = aio_bh_new_guarded(qemu_get_aio_context(), main_post_cb, cq,
+                                     guard);
+}
+
+void nvme_thread_init_sq(NvmeSQueue *sq)
+{
+    MemReentrancyGuard *guard = &DEVICE(sq->ctrl)->mem_reentrancy_guard;
+
+    sq->bh = aio_bh_new(sq->thread->ctx, fetch_cb, sq);
+    sq->main_bh = aio_bh_new_guarded(qemu_get_aio_context(), main_fetch_cb, sq,
+                                     guard);
+}
+
+static void nothing(void *opaque)
+{
+}
+
+/*
+ * Until what runs in the thread, or waits for the lock there, has ended. What
+ * would begin it again is gone by now.
+ */
+static void wait_for(NvmeThread *thread)
+{
+    nvme_hold(thread->n);
+    aio_wait_bh_oneshot(thread->ctx, nothing, NULL);
+    nvme_release(thread->n);
+}
+
+void nvme_thread_stop_sq(NvmeSQueue *sq)
+{
+    nvme_lock(sq->thread);
+    sq->stopped = true;
+    nvme_unlock(sq->thread);
+    if (sq->ioeventfd_enabled) {
+        nvme_thread_sq_notifier(sq, false);
+    }
+    qemu_bh_delete(sq->bh);
+    wait_for(sq->thread);
+    /* what the thread may have scheduled meanwhile */
+    qemu_bh_delete(sq->main_bh);
+}
+
+void nvme_thread_stop_cq(NvmeCQueue *cq)
+{
+    nvme_lock(cq->thread);
+    cq->stopped = true;
+    nvme_cint_stop_cq(cq);
+    nvme_unlock(cq->thread);
+    if (cq->ioeventfd_enabled) {
+        nvme_thread_cq_notifier(cq, false);
+    }
+    qemu_bh_delete(cq->bh);
+    wait_for(cq->thread);
+    /* what the thread may have scheduled meanwhile */
+    qemu_bh_delete(cq->main_bh);
+    qemu_bh_delete(cq->irq_bh);
+}
+
+/* ---- What is left to the main loop ---- */
+
+void nvme_leave_to_main(NvmeThread *thread, NvmeRequest *req)
+{
+    req->left = true;
+    QTAILQ_INSERT_TAIL(&thread->left, req, left_entry);
+    qemu_bh_schedule(thread->bh);
+}
+
+/* The next, or NULL. Not with the lock. */
+static NvmeRequest *take_left(NvmeThread *thread)
+{
+    NvmeRequest *req;
+
+    nvme_lock(thread);
+    req = QTAILQ_FIRST(&thread->left);
+    if (req) {
+        QTAILQ_REMOVE(&thread->left, req, left_entry);
+        req->left = false;
+        req->in_main = true;
+    }
+    nvme_unlock(thread);
+    return req;
+}
+
+void nvme_thread_fail(NvmeThread *thread)
+{
+    qatomic_set(&thread->failed, true);
+    qemu_bh_schedule(thread->bh);
+}
+
+static void execute_left(NvmeThread *thread)
+{
+    NvmeCtrl *n = thread->n;
+    NvmeRequest *req;
+
+    while (!(n->due & NVME_DUE_RESET)) {
+        uint16_t status;
+
+        if (n->held) {
+            n->due |= NVME_DUE_FETCH;
+            return;
+        }
+        req = take_left(thread);
+        if (!req) {
+            return;
+        }
+        status = nvme_io_cmd(n, req);
+        nvme_lock(thread);
+        if (status != NVME_NO_COMPLETE) {
+            req->status = status;
+            nvme_enqueue_req_completion(nvme_cq(req), req);
+        }
+        nvme_cint_executed(req);
+        nvme_unlock(thread);
+    }
+}
+
+static void main_cb(void *opaque)
+{
+    NvmeThread *thread = opaque;
+    NvmeCtrl *n = thread->n;
+
+    if (qatomic_xchg(&thread->failed, false)) {
+        stl_le_p(&n->bar.csts, NVME_CSTS_FAILED);
+    }
+    execute_left(thread);
+}
+
+/* Those that have not begun end at once; @return is one of the main loop's. */
+static NvmeRequest *cancel_idle(NvmeSQueue *sq, uint16_t status)
+{
+    NvmeThread *thread = sq->thread;
+    NvmeRequest *req, *next, *in_main = NULL;
+
+    nvme_lock(thread);
+    sq->stopped = true;
+    QTAILQ_FOREACH_SAFE(req, &sq->out_req_list, entry, next) {
+        req->status = status;
+        if (req->left) {
+            QTAILQ_REMOVE(&thread->left, req, left_entry);
+            req->left = false;
+            QTAILQ_REMOVE(&sq->out_req_list, req, entry);
+        } else if (nvme_cint_cancel(req) || !req->in_main) {
+            continue;
+        } else if (req->aiocb) {
+            in_main = req;
+        } else {
+            QTAILQ_REMOVE(&sq->out_req_list, req, entry);
+        }
+    }
+    nvme_unlock(thread);
+    return in_main;
+}
+
+static bool is_busy(NvmeSQueue *sq)
+{
+    bool busy;
+
+    nvme_lock(sq->thread);
+    busy = !QTAILQ_EMPTY(&sq->out_req_list);
+    nvme_unlock(sq->thread);
+    return busy;
+}
+
+/*
+ * What the block layer does for the thread cannot be cancelled, it ends by
+ * itself: reads and writes of memory that is mapped.
+ */
+void nvme_thread_cancel(NvmeSQueue *sq, uint16_t status)
+{
+    NvmeRequest *req;
+
+    while ((req = cancel_idle(sq, status))) {
+        blk_aio_cancel(req->aiocb);
+    }
+    AIO_WAIT_WHILE_UNLOCKED(NULL, is_busy(sq));
+}
+
+/* ---- Life of the controller ---- */
+
+void nvme_threads_kick(NvmeCtrl *n)
+{
+    NvmeThread *thread;
+
+    QLIST_FOREACH(thread, &n->subsys->threads, entry) {
+        if (thread->n == n) {
+            qemu_bh_schedule(thread->bh);
+        }
+    }
+}
+
+bool nvme_threads_check(NvmeCtrl *n, Error **errp)
+{
+    const NvmeParams *params = &n->params;
+    const char *reason = NULL;
+
+    if (!nvme_wants_threads(params)) {
+        return true;
+    }
+    if (params->iothread && params->iothread_vq_mapping) {
+        error_setg(errp, "iothread and iothread-vq-mapping cannot be set at "
+                   "the same time");
+        return false;
+    }
+    if (icount_enabled()) {
+        reason = "-icount: virtual time is exact in one thread only";
+    } else if (params->queue_cache == ON_OFF_AUTO_OFF) {
+        reason = "queue-cache=off";
+    } else if (params->sriov_max_vfs) {
+        reason = "sriov_max_vfs";
+    } else if (params->atomic_awun || params->atomic_awupf) {
+        reason = "atomic.awun and atomic.awupf";
+    }
+    if (reason) {
+        error_setg(errp, "%s is not supported with %s", params->iothread ?
+                   "iothread" : "iothread-vq-mapping", reason);
+    }
+    return !reason;
+}
+
+static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
+{
+    MemReentrancyGuard *guard = &DEVICE(n)->mem_reentrancy_guard;
+    NvmeThread *thread = g_new0(NvmeThread, 1);
+
+    nvme_has_threads = true;
+    thread->n = n;
+    thread->ctx = ctx;
+    thread->lock = nvme_thread_lock_get(ctx);
+    QTAILQ_INIT(&thread->left);
+    thread->bh = aio_bh_new_guarded(qemu_get_aio_context(), main_cb, thread, guard);
+    thread->ram = nvme_ram_new(n, thread->lock);
+    QLIST_INSERT_HEAD(&n->subsys->threads, thread, entry);
+    return thread;
+}
+
+static void thread_free(NvmeThread *thread)
+{
+    QLIST_REMOVE(thread, entry);
+    nvme_ram_free(thread->ram);
+    qemu_bh_delete(thread->bh);
+    nvme_thread_lock_put(thread->lock);
+    g_free(thread);
+}
+
+/* Queues with one context have one thread. */
+static NvmeThread *thread_with(NvmeCtrl *n, AioContext *ctx)
+{
+    NvmeThread *thread;
+
+    QLIST_FOREACH(thread, &n->subsys->threads, entry) {
+        if (thread->n == n && thread->ctx == ctx) {
+            return thread;
+        }
+    }
+    return thread_new(n, ctx);
+}
+
+/* Which context which queue pair is served in. */
+static bool map_queues(NvmeCtrl *n, AioContext **contexts, Error **errp)
+{
+    uint32_t i, count = n->params.max_ioqpairs;
+
+    if (n->params.iothread_vq_mapping) {
+        return iothread_vq_mapping_apply(n->params.iothread_vq_mapping,
+                                         contexts, count, errp);
+    }
+    for (i = 0; i < count; i++) {
+        contexts[i] = iothread_get_aio_context(n->params.iothread);
+    }
+    return true;
+}
+
+bool nvme_threads_realize(NvmeCtrl *n, Error **errp)
+{
+    uint32_t i, count = n->params.max_ioqpairs;
+    g_autofree AioContext **contexts = NULL;
+
+    if (!nvme_wants_threads(&n->params)) {
+        return true;
+    }
+    contexts = g_new0(AioContext *, count);
+    if (!map_queues(n, contexts, errp)) {
+        return false;
+    }
+    n->threads = g_new0(NvmeThread *, count + 1);
+    for (i = 0; i < count; i++) {
+        n->threads[i + 1] = thread_with(n, contexts[i]);
+    }
+    return true;
+}
+
+void nvme_threads_exit(NvmeCtrl *n)
+{
+    NvmeThread *thread, *next;
+
+    if (!n->threads) {
+        return;
+    }
+    QLIST_FOREACH_SAFE(thread, &n->subsys->threads, entry, next) {
+        if (thread->n == n) {
+            thread_free(thread);
+        }
+    }
+    g_free(n->threads);
+    n->threads = NULL;
+    if (n->params.iothread_vq_mapping) {
+        iothread_vq_mapping_cleanup(n->params.iothread_vq_mapping);
+    }
+}
+
+NvmeThread *nvme_thread_of(NvmeCtrl *n, uint16_t qid)
+{
+    return n->threads ? n->threads[qid] : NULL;
+}
