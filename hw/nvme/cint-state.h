@@ -11,7 +11,7 @@
  *   req   NvmeRequest       creq  NvmeCintReq
  *
  * Everything is touched under the BQL only, but for I/O queues that a thread
- * serves (thread.h): these, and what they share, are touched with its lock held.
+ * serves (thread.h): these, and what they share, are touched with its lock.
  * What belongs to one queue hangs off that queue; what NvmeCint holds beside
  * configuration is shared by all: commands in flight and vIC's epoch, media,
  * slots, counters by vector. The admin queue uses the last of these only.

@@ -506,7 +506,8 @@ static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
     thread->ctx = ctx;
     thread->lock = nvme_thread_lock_get(ctx);
     QTAILQ_INIT(&thread->left);
-    thread->bh = aio_bh_new_guarded(qemu_get_aio_context(), main_cb, thread, guard);
+    thread->bh = aio_bh_new_guarded(qemu_get_aio_context(), main_cb, thread,
+                                    guard);
     thread->ram = nvme_ram_new(n, thread->lock);
     QLIST_INSERT_HEAD(&n->subsys->threads, thread, entry);
     return thread;
