@@ -13,6 +13,7 @@
 #include "system/block-backend.h"
 #include "system/cpu-timers.h"
 #include "system/iothread.h"
+#include "system/runstate.h"
 
 #include "cint-hooks.h"
 #include "thread-queue.h"
@@ -371,7 +372,7 @@ static void execute_left(NvmeThread *thread)
     NvmeCtrl *n = thread->n;
     NvmeRequest *req;
 
-    while (!(n->due & NVME_DUE_RESET)) {
+    while (!nvme_thread_is_stopped(thread, NVME_STOP_RESET | NVME_STOP_VM)) {
         uint16_t status;
 
         if (n->held) {
@@ -496,6 +497,40 @@ bool nvme_threads_check(NvmeCtrl *n, Error **errp)
     return !reason;
 }
 
+/* ---- The machine stops, as before QEMU ends, and goes on ---- */
+
+static void kick_queues(NvmeThread *thread)
+{
+    NvmeCtrl *n = thread->n;
+    uint32_t i;
+
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        if (n->sq[i] && n->sq[i]->thread == thread) {
+            qemu_bh_schedule(n->sq[i]->bh);
+        }
+    }
+}
+
+/*
+ * Before the block layer is drained, and images are given away or closed. What
+ * is in flight then ends, and is posted.
+ */
+static void vm_state_cb(void *opaque, bool running, RunState state)
+{
+    NvmeThread *thread = opaque;
+
+    if (running) {
+        nvme_thread_go(thread, NVME_STOP_VM);
+        qemu_bh_schedule(thread->bh);
+        kick_queues(thread);
+        return;
+    }
+    nvme_thread_stop(thread, NVME_STOP_VM);
+    /* until a pass has ended that had begun before */
+    nvme_lock(thread);
+    nvme_unlock(thread);
+}
+
 static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
 {
     MemReentrancyGuard *guard = &DEVICE(n)->mem_reentrancy_guard;
@@ -509,6 +544,8 @@ static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
     thread->bh = aio_bh_new_guarded(qemu_get_aio_context(), main_cb, thread,
                                     guard);
     thread->ram = nvme_ram_new(n, thread->lock);
+    thread->stopped = runstate_is_running() ? 0 : NVME_STOP_VM;
+    thread->vm_state = qemu_add_vm_change_state_handler(vm_state_cb, thread);
     QLIST_INSERT_HEAD(&n->subsys->threads, thread, entry);
     return thread;
 }
@@ -516,6 +553,7 @@ static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
 static void thread_free(NvmeThread *thread)
 {
     QLIST_REMOVE(thread, entry);
+    qemu_del_vm_change_state_handler(thread->vm_state);
     nvme_ram_free(thread->ram);
     qemu_bh_delete(thread->bh);
     nvme_thread_lock_put(thread->lock);

@@ -28,15 +28,22 @@
 
 #include "ram.h"
 
+/* Nothing is fetched then. */
+enum {
+    NVME_STOP_RESET = 1,        /* nor posted: a reset is due */
+    NVME_STOP_VM    = 2,        /* the machine does not run */
+};
+
 typedef struct NvmeThread {
     NvmeCtrl        *n;
     AioContext      *ctx;
     QemuRecMutex    *lock;      /* of all threads in that context */
     NvmeRam         *ram;       /* as NvmeCtrl.ram */
-    bool            stopped;    /* atomic: a reset is due */
+    uint32_t        stopped;    /* atomic: NVME_STOP_... */
     bool            missed;     /* something was no memory, see nvme_missed() */
     bool            failed;     /* for the main loop: CSTS.CFS */
     QEMUBH          *bh;        /* in the main loop: does what was left to it */
+    struct VMChangeStateEntry *vm_state;
     QTAILQ_HEAD(, NvmeRequest) left;
     QLIST_ENTRY(NvmeThread) entry;
 } NvmeThread;
@@ -165,7 +172,23 @@ static inline bool nvme_missed(void)
 QemuRecMutex *nvme_thread_lock_get(AioContext *ctx);
 void nvme_thread_lock_put(QemuRecMutex *lock);
 
-/* ---- Resets ---- */
+/* ---- Stops ---- */
+
+/* Under the BQL. A pass that is under way soon ends. */
+static inline void nvme_thread_stop(NvmeThread *thread, uint32_t why)
+{
+    qatomic_set(&thread->stopped, thread->stopped | why);
+}
+
+static inline void nvme_thread_go(NvmeThread *thread, uint32_t why)
+{
+    qatomic_set(&thread->stopped, thread->stopped & ~why);
+}
+
+static inline bool nvme_thread_is_stopped(NvmeThread *thread, uint32_t why)
+{
+    return qatomic_read(&thread->stopped) & why;
+}
 
 /* A reset is due: nothing is fetched or posted. And it is done. */
 void nvme_threads_stop(NvmeCtrl *n);

@@ -11,6 +11,7 @@
 #include "hw/pci/pci_regs.h"
 #include "qapi/error.h"
 #include "qobject/qjson.h"
+#include "qobject/qlist.h"
 #include "nvme-cint-common.h"
 #include "nvme-cint-machine.h"
 
@@ -419,13 +420,39 @@ static void controller_is_removed(const void *opts)
     g_free(t);
 }
 
-/* QEMU ends with commands in flight. */
+/*
+ * QEMU ends while there is more in the queues than is in flight. It has nothing
+ * to say about that.
+ */
 static void machine_ends(const void *opts)
 {
-    CintTest *t = boot(opts, SLOW_DISK);
+    int saved = dup(STDERR_FILENO), fd;
+    g_autofree char *path = NULL, *said = NULL;
+    CintTest *t;
+    int i, j;
 
-    begin(t, cint_queues(t, 1));
-    cint_shutdown(t);
+    fd = g_file_open_tmp("nvme-cint-iothread-XXXXXX", &path, NULL);
+    g_assert_cmpint(fd, >=, 0);
+    for (i = 0; i < 5; i++) {
+        QNvmeSq *sqs[2];
+
+        dup2(fd, STDERR_FILENO);
+        t = boot(opts, SLOW_DISK);
+        dup2(saved, STDERR_FILENO);
+        sqs[0] = cint_queues(t, 1);
+        sqs[1] = cint_queues(t, 2);
+        for (j = 0; j < 6; j++) {
+            begin(t, sqs[j % 2]);
+        }
+        cint_shutdown(t);
+    }
+    close(fd);
+    close(saved);
+    g_assert_true(g_file_get_contents(path, &said, NULL, NULL));
+    unlink(path);
+    if (strstr(said, "aio failed")) {
+        g_error("QEMU says at its end: %s", said);
+    }
 }
 
 static void machine_stops_and_goes_on(const void *opts)
@@ -440,6 +467,32 @@ static void machine_stops_and_goes_on(const void *opts)
         qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
         reap_good(sq, 10);
     }
+    cint_shutdown(t);
+}
+
+/* A thread fetches nothing while the machine is stopped, and misses nothing. */
+static void nothing_is_fetched_while_stopped(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+        begin(t, sq);
+        g_usleep(20000);
+        cint_let_run(t);
+        if (strstr(opts, "iothread")) {
+            g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+        }
+        qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+        reap_good(sq, 10);
+    }
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    begin(t, sq);
+    qnvme_reset(t->nvme);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+    expect_works_after_reset(t);
     cint_shutdown(t);
 }
 
@@ -531,6 +584,172 @@ static void namespace_is_shared(const void *args)
     cint_shutdown(t);
 }
 
+/* ---- A namespace in memory ---- */
+
+#define IN_MEMORY(first, second) \
+    "-object memory-backend-ram,id=m0,size=4M " CINT_NULL_DISK " " \
+    "-device nvme-subsys,id=s0 " \
+    "-device nvme,id=nvme0,serial=cint,subsys=s0,addr=4" first " " \
+    "-device nvme,id=nvme1,serial=cint,subsys=s0,addr=6" second " " \
+    "-device nvme-ns,memdev=m0,id=ns0,nsid=1,shared=on"
+
+static const CintCase in_memory[] = {
+    { "one-thread", IN_MEMORY(",iothread=io0", ",iothread=io0") },
+    { "two-threads", IN_MEMORY(",iothread=io0", ",iothread=io1") },
+    { "thread-and-main", IN_MEMORY(",iothread=io0", ",queue-cache=on") },
+    { "cint", IN_MEMORY(",cint=on,iothread=io0", ",iothread=io1") },
+};
+
+typedef struct User {
+    CintTest *t;
+    QNvmeSq *sq;
+    QNvmeBuf to, from;
+    uint64_t lba;
+    uint32_t turn;
+} User;
+
+#define USER_COMMANDS   10
+#define USER_BLOCKS     (USER_COMMANDS * QNVME_PAGE_SIZE / 512)
+
+static void user_init(User *user, CintTest *t, uint64_t lba)
+{
+    *user = (User) {
+        .t = t, .sq = cint_queues(t, 1), .lba = lba,
+        .to = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE),
+        .from = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE),
+    };
+}
+
+static uint8_t byte_of(const User *user)
+{
+    return user->lba + user->turn;
+}
+
+static void user_writes(User *user)
+{
+    uint64_t i;
+
+    user->turn++;
+    qtest_memset(user->t->qts, user->from.addr, byte_of(user),
+                 QNVME_PAGE_SIZE);
+    for (i = 0; i < USER_COMMANDS; i++) {
+        qnvme_push_write(user->sq, &user->from, user->lba + 8 * i,
+                         QNVME_PAGE_SIZE);
+    }
+    qnvme_ring_sq(user->sq);
+}
+
+/* What was written is there, every block of it. */
+static void user_checks(User *user)
+{
+    uint8_t found[QNVME_PAGE_SIZE], wanted[QNVME_PAGE_SIZE];
+    uint64_t i;
+
+    reap_good(user->sq, USER_COMMANDS);
+    memset(wanted, byte_of(user), QNVME_PAGE_SIZE);
+    for (i = 0; i < USER_COMMANDS; i += 3) {
+        qtest_memset(user->t->qts, user->to.addr, ~byte_of(user),
+                     QNVME_PAGE_SIZE);
+        qnvme_push_read(user->sq, &user->to, user->lba + 8 * i,
+                        QNVME_PAGE_SIZE);
+        qnvme_ring_sq(user->sq);
+        reap_good(user->sq, 1);
+        qtest_memread(user->t->qts, user->to.addr, found, QNVME_PAGE_SIZE);
+        g_assert_cmpmem(found, QNVME_PAGE_SIZE, wanted, QNVME_PAGE_SIZE);
+    }
+}
+
+static void limit(CintTest *t, uint64_t iops)
+{
+    qtest_qmp_assert_success(t->qts,
+        "{ 'execute': 'block_set_io_throttle', 'arguments': { 'id': 'ns0',"
+        " 'bps': 0, 'bps_rd': 0, 'bps_wr': 0,"
+        " 'iops': %" PRIu64 ", 'iops_rd': 0, 'iops_wr': 0 } }", iops);
+}
+
+/* The name of the block node, which QEMU has given it. */
+static char *node_name(CintTest *t)
+{
+    QDict *answer = qtest_qmp(t->qts,
+                              "{ 'execute': 'query-named-block-nodes' }");
+    const QListEntry *entry;
+    char *name = NULL;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(answer, "return"), entry) {
+        QDict *node = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(node, "drv"), "nvme-memdev")) {
+            name = g_strdup(qdict_get_str(node, "node-name"));
+        }
+    }
+    qobject_unref(answer);
+    g_assert_nonnull(name);
+    return name;
+}
+
+/* The block layer gets to see requests, and does not any more. */
+static void meddle(CintTest *t, const char *node, int i)
+{
+    switch (i % 6) {
+    case 0:
+        qtest_qmp_assert_success(t->qts,
+            "{ 'execute': 'block-dirty-bitmap-add', 'arguments': {"
+            " 'node': %s, 'name': 'b' } }", node);
+        break;
+    case 1:
+        qtest_qmp_assert_success(t->qts,
+            "{ 'execute': 'block-dirty-bitmap-remove', 'arguments': {"
+            " 'node': %s, 'name': 'b' } }", node);
+        break;
+    case 2:
+        limit(t, 1000000);
+        break;
+    case 3:
+        limit(t, 0);
+        break;
+    case 4:
+        /* a drained section, and another node that comes and goes */
+        qtest_qmp_assert_success(t->qts,
+            "{ 'execute': 'blockdev-add', 'arguments': {"
+            " 'driver': 'raw', 'node-name': 'above', 'file': %s } }", node);
+        break;
+    case 5:
+        qtest_qmp_assert_success(t->qts,
+            "{ 'execute': 'blockdev-del', 'arguments': {"
+            " 'node-name': 'above' } }");
+        break;
+    }
+}
+
+static void memory_is_shared(const void *args)
+{
+    CintTest *t = cint_boot_devices(NULL, args);
+    CintTest *other = cint_other(t, 6);
+    g_autofree char *node = node_name(t);
+    User a, b;
+    int i;
+
+    user_init(&a, t, 0);
+    user_init(&b, other, USER_BLOCKS);
+    for (i = 0; i < 60; i++) {
+        user_writes(&a);
+        user_writes(&b);
+        if (i % 3 == 0) {
+            meddle(t, node, i / 3);
+        }
+        user_checks(&a);
+        user_checks(&b);
+        if (i % 20 == 19) {
+            user_writes(&b);
+            qnvme_reset(other->nvme);
+            qnvme_enable(other->nvme);
+            b.sq = cint_queues(other, 1);
+        }
+    }
+    cint_other_free(other);
+    cint_shutdown(t);
+}
+
 /* ---- The property ---- */
 
 static char *add_error(QTestState *qts, const char *more)
@@ -596,6 +815,7 @@ static const struct {
     { "controller-is-removed", controller_is_removed },
     { "machine-ends", machine_ends },
     { "machine-stops-and-goes-on", machine_stops_and_goes_on },
+    { "nothing-is-fetched-while-stopped", nothing_is_fetched_while_stopped },
     { "command-is-aborted", command_is_aborted },
     { "admin-commands-between", admin_commands_between },
 };
@@ -626,6 +846,12 @@ int main(int argc, char **argv)
             "/nvme-cint/iothread/shared/%s", shared[i].name);
 
         qtest_add_data_func(path, shared[i].opts, namespace_is_shared);
+    }
+    for (i = 0; i < ARRAY_SIZE(in_memory); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/in-memory/%s", in_memory[i].name);
+
+        qtest_add_data_func(path, in_memory[i].opts, memory_is_shared);
     }
     qtest_add_func("/nvme-cint/iothread/what-is-refused", what_is_refused);
     return g_test_run();

@@ -24,6 +24,10 @@ static const CintCase modes[] = {
     { "cint", CINT "cint.time=real" },
     { "medium", CINT "cint.time=real,cint.media.units=0," MEDIUM },
     { "virtual", CINT "cint.time=virtual,cint.media.units=0," MEDIUM },
+    { "thread", "iothread=io0" },
+    { "thread-cint", CINT "cint.time=real,iothread=io0" },
+    { "thread-medium",
+      CINT "cint.time=real,cint.media.units=0,iothread=io0," MEDIUM },
 };
 
 #define BLOCK       512
@@ -50,6 +54,7 @@ typedef struct Cell {
     const char *ctrl;
     const char *backend;        /* in place of share=on */
     const char *more;           /* arguments behind the namespace */
+    bool not_in_thread;
 } Cell;
 
 typedef struct Case {
@@ -139,6 +144,18 @@ static void let_pass(CintTest *t)
     cint_let_run(t);
 }
 
+/* A thread may have fetched only when time had passed. */
+static void await(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+
+    do {
+        let_pass(t);
+    } while (qnvme_visible(sq->cq) < count && g_get_monotonic_time() < limit);
+    qnvme_wait_cqes(sq->cq, count);
+}
+
 /* Sends @cmd by @sq and returns its status. */
 static uint16_t send_by(CintTest *t, QNvmeSq *sq, const NvmeCmd *cmd)
 {
@@ -146,8 +163,7 @@ static uint16_t send_by(CintTest *t, QNvmeSq *sq, const NvmeCmd *cmd)
 
     qnvme_push(sq, cmd);
     qnvme_ring_sq(sq);
-    let_pass(t);
-    qnvme_wait_cqes(sq->cq, 1);
+    await(t, sq, 1);
     g_assert_true(qnvme_peek(sq->cq, 0, &cqe));
     qnvme_reap(sq->cq, 1);
     return qnvme_status(&cqe) & 0x7ff;
@@ -295,8 +311,7 @@ static void test_many_at_once(Memory *m)
         qnvme_push_read(m->sq, &m->buf, i, QNVME_PAGE_SIZE);
     }
     qnvme_ring_sq(m->sq);
-    let_pass(m->t);
-    qnvme_wait_cqes(m->sq->cq, count);
+    await(m->t, m->sq, count);
     for (i = 0; i < count; i++) {
         g_assert_true(qnvme_peek(m->sq->cq, i, &cqe));
         g_assert_cmphex(qnvme_status(&cqe), ==, 0);
@@ -1040,7 +1055,8 @@ static const Cell cells[] = {
     { "flush", test_flush },
     { "without-write-cache", test_without_write_cache },
     { "atomic-writes", test_atomic_writes,
-      .ctrl = ",atomic.dn=off,atomic.awun=127,atomic.awupf=127" },
+      .ctrl = ",atomic.dn=off,atomic.awun=127,atomic.awupf=127",
+      .not_in_thread = true },
     { "metadata", test_metadata, .ns = ",ms=8" },
     { "extended-metadata", test_extended_metadata, .ns = ",ms=8,mset=1" },
     { "protection-information", test_protection, .ns = ",ms=8,pi=1" },
@@ -1076,7 +1092,9 @@ static void add_cells(Case *cases)
                 "/nvme-cint/memdev/%s/%s", modes[j].name, cells[i].name);
 
             *cases = (Case) { &cells[i], &modes[j] };
-            qtest_add_data_func(path, cases, test_case);
+            if (!cells[i].not_in_thread || !strstr(modes[j].opts, "iothread")) {
+                qtest_add_data_func(path, cases, test_case);
+            }
         }
     }
 }
