@@ -37,7 +37,7 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns)
     int64_t now;
 
     if (unlikely(csq->sq->thread)) {
-        if (!csq->sq->stopped) {
+        if (!qatomic_read(&csq->sq->stopped)) {
             qemu_bh_schedule(csq->sq->bh);
         }
         return;
@@ -114,7 +114,9 @@ void nvme_cint_set_backlog(NvmeCintSq *csq, uint32_t backlog)
     NvmeCint *cint = csq->sq->ctrl->cint;
 
     if (csq->arb.backlog != backlog) {
+        nvme_cint_lock(cint);
         cint_arb_set_backlog(&cint->arb, &csq->arb, backlog);
         nvme_cint_grant(cint);
+        nvme_cint_unlock(cint);
     }
 }

@@ -27,7 +27,10 @@ void nvme_cint_wake_sq(NvmeCintSq *csq, int64_t delay_ns);
  */
 void nvme_cint_set_backlog(NvmeCintSq *csq, uint32_t backlog);
 
-/* Wakes the queues that free slots go to. Without a bound there are none. */
+/*
+ * Wakes the queues that free slots go to, be they another thread's. Without a
+ * bound there are none. With the lock of slots.
+ */
 void nvme_cint_grant_slots(NvmeCint *cint);
 
 static inline void nvme_cint_grant(NvmeCint *cint)
@@ -40,14 +43,26 @@ static inline void nvme_cint_grant(NvmeCint *cint)
 /* May @csq fetch an SQE? */
 static inline bool nvme_cint_has_slot(const NvmeCintSq *csq)
 {
-    return !csq->sq->sqid ||
-           cint_arb_may_fetch(&csq->sq->ctrl->cint->arb, &csq->arb);
+    NvmeCint *cint = csq->sq->ctrl->cint;
+    bool may_fetch;
+
+    if (!csq->sq->sqid || !cint->arb.slots) {
+        return true;
+    }
+    nvme_cint_lock(cint);
+    may_fetch = cint_arb_may_fetch(&cint->arb, &csq->arb);
+    nvme_cint_unlock(cint);
+    return may_fetch;
 }
 
 /* @creq, fetched from @csq, occupies a slot; the medium is done with it. */
 static inline void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq)
 {
-    cint_arb_fetched(&csq->sq->ctrl->cint->arb, &csq->arb);
+    NvmeCint *cint = csq->sq->ctrl->cint;
+
+    nvme_cint_lock(cint);
+    cint_arb_fetched(&cint->arb, &csq->arb);
+    nvme_cint_unlock(cint);
     creq->holds_slot = true;
 }
 
@@ -55,8 +70,10 @@ static inline void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *creq)
 {
     if (creq->holds_slot) {
         creq->holds_slot = false;
+        nvme_cint_lock(cint);
         cint_arb_done(&cint->arb);
         nvme_cint_grant(cint);
+        nvme_cint_unlock(cint);
     }
 }
 

@@ -179,11 +179,11 @@ void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
 
 void nvme_cint_cq_timeout(NvmeCintCq *ccq)
 {
-    nvme_cint_enter(ccq->outbox);
+    nvme_cint_enter(ccq->server);
     ccq->armed_ns = CINT_NO_DEADLINE;
     nvme_cint_cq_catch_up(ccq, nvme_cint_now());
     arm_irq_timer(ccq);
-    nvme_cint_leave(ccq->outbox);
+    nvme_cint_leave(ccq->server);
 }
 
 static void irq_timer_cb(void *opaque)
@@ -329,14 +329,31 @@ bool nvme_cint_do_head(NvmeCQueue *cq)
         apart_reaped(ccq, now);
         return false;
     }
-    nvme_cint_enter(ccq->outbox);
+    nvme_cint_enter(ccq->server);
     nvme_cint_cq_expire(ccq, now);
     sync_head(ccq, cq->tail, now);
-    nvme_cint_leave(ccq->outbox);
+    nvme_cint_leave(ccq->server);
     return true;
 }
 
 /* ---- Changes ---- */
+
+static bool has_several_threads(const NvmeCtrl *n)
+{
+    const IOThreadVirtQueueMappingList *first = n->params.iothread_vq_mapping;
+
+    return first && first->next;
+}
+
+const char *nvme_cint_cq_conflict(const NvmeCtrl *n, const CintConfig *config)
+{
+    const char *conflict = cint_config_conflict(config);
+
+    if (!conflict && has_several_threads(n)) {
+        conflict = cint_config_scopes_conflict(config);
+    }
+    return conflict;
+}
 
 void nvme_cint_cq_configure(NvmeCintCq *ccq, const CintConfig *config)
 {
@@ -385,13 +402,13 @@ void nvme_cint_cq_init(NvmeCintCq *ccq, NvmeCQueue *cq)
     NvmeCint *cint = cq->ctrl->cint;
 
     ccq->cq = cq;
-    ccq->outbox = cq->thread ? &cint->thread_outbox : &cint->outbox;
+    ccq->server = cq->thread ? cq->thread->cint : &cint->main;
     ccq->coalesce = cq->cqid && cq->irq_enabled;
     ccq->armed_ns = ccq->deadline_ns = CINT_NO_DEADLINE;
     ccq->irq_timer = nvme_thread_timer_new(cq, irq_timer_cb, ccq);
     nvme_cint_stats_init(&ccq->stats, cq->size);
     nvme_cint_notify_init(ccq);
-    cint_cq_init(&ccq->engine, &cint->scope, cq->size, &cint->config);
+    cint_cq_init(&ccq->engine, &ccq->server->scope, cq->size, &cint->config);
     cint_disable(&ccq->engine, nvme_cint_now(),
                  test_bit(cq->vector, cint->cd));
     nvme_cint_cq_status_changed(ccq);

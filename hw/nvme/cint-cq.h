@@ -69,6 +69,9 @@ void nvme_cint_cq_batch_end(NvmeCintSq *csq, int64_t now);
 /* @csq goes away with what it has in flight. */
 void nvme_cint_cq_delete_sq(NvmeCintSq *csq, int64_t now);
 
+/* NULL, or why queues of @n cannot have @config. */
+const char *nvme_cint_cq_conflict(const NvmeCtrl *n, const CintConfig *config);
+
 /* @config holds from now on. */
 void nvme_cint_cq_configure(NvmeCintCq *ccq, const CintConfig *config);
 

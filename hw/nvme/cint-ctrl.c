@@ -13,6 +13,7 @@
 #include "cint-props.h"
 #include "cint-regs.h"
 #include "cint-sq.h"
+#include "thread.h"
 
 #define CAP_AMS_WRR     0x1     /* weighted round robin with urgent class */
 
@@ -43,6 +44,12 @@ void nvme_cint_do_stop_cq(NvmeCQueue *cq)
     timer_del(cq->cint->post_timer);
 }
 
+/* No slot is for it any more, so no thread but its own wakes it. */
+void nvme_cint_do_stop_sq(NvmeSQueue *sq)
+{
+    nvme_cint_set_backlog(sq->cint, 0);
+}
+
 void nvme_cint_do_init_sq(NvmeSQueue *sq)
 {
     NvmeCintSq *csq = g_new0(NvmeCintSq, 1);
@@ -62,6 +69,18 @@ void nvme_cint_do_free_sq(NvmeSQueue *sq)
 
 /* ---- Controller ---- */
 
+static void reset_scopes(NvmeCint *cint)
+{
+    NvmeThread *thread;
+
+    cint_scope_init(&cint->main.scope);
+    QLIST_FOREACH(thread, &cint->n->subsys->threads, entry) {
+        if (thread->n == cint->n) {
+            cint_scope_init(&thread->cint->scope);
+        }
+    }
+}
+
 /*
  * As at power-on: what Set Features changed is gone, and nothing is in flight.
  * Properties stay. The medium is idle by now: whatever ends before its time
@@ -73,7 +92,7 @@ static void reset_all(NvmeCint *cint)
     nvme_cint_set_arbitration(cint, NVME_ARB_AB_NOLIMIT);
     cint->status = (NvmeCintStatus) { 0 };
     bitmap_zero(cint->cd, PCI_MSIX_FLAGS_QSIZE + 1);
-    cint_scope_init(&cint->scope);
+    reset_scopes(cint);
     cint->late = 0;
 }
 
@@ -134,6 +153,24 @@ static void fill_identify(NvmeCtrl *n)
     id->regs_stride = cpu_to_le32(NVME_CINT_REGS_STRIDE);
 }
 
+/* What each thread has of the model goes with it. */
+static void realize_servers(NvmeCint *cint)
+{
+    NvmeThread *thread;
+    unsigned threads = 0;
+
+    nvme_cint_server_init(&cint->main, cint->n, false);
+    QLIST_FOREACH(thread, &cint->n->subsys->threads, entry) {
+        if (thread->n == cint->n) {
+            thread->cint = g_new0(NvmeCintServer, 1);
+            nvme_cint_server_init(thread->cint, cint->n, true);
+            threads++;
+        }
+    }
+    cint->has_lock = threads > 1;
+    qemu_mutex_init(&cint->lock);
+}
+
 void nvme_cint_realize(NvmeCtrl *n)
 {
     const NvmeCintDeviceParams *device = &n->params.cint.device;
@@ -148,8 +185,7 @@ void nvme_cint_realize(NvmeCtrl *n)
     cint->pci = PCI_DEVICE(n);
     cint->virtual_time = nvme_cint_wants_virtual_time(n);
     cint->vector_irqs = g_new0(uint64_t, n->params.msix_qsize);
-    nvme_cint_outbox_init(&cint->outbox, n, false);
-    nvme_cint_outbox_init(&cint->thread_outbox, n, true);
+    realize_servers(cint);
     nvme_cint_arb_init(cint, device->slots);
     cint_media_init(&cint->media, &device->media);
     reset_all(cint);
@@ -160,6 +196,7 @@ void nvme_cint_realize(NvmeCtrl *n)
 void nvme_cint_exit(NvmeCtrl *n)
 {
     if (n->cint) {
+        qemu_mutex_destroy(&n->cint->lock);
         g_free(n->cint->vector_irqs);
         g_free(n->cint);
         n->cint = NULL;

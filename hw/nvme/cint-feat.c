@@ -190,7 +190,8 @@ static void feature_to_config(const NvmeCintFeature *f, CintConfig *config)
  * through the engine's configuration loses is something it does not have.
  * Returns NULL, or why not.
  */
-static const char *decode_feature(const NvmeCintFeature *f, CintConfig *config)
+static const char *decode_feature(const NvmeCtrl *n, const NvmeCintFeature *f,
+                                  CintConfig *config)
 {
     NvmeCintFeature again;
 
@@ -199,7 +200,7 @@ static const char *decode_feature(const NvmeCintFeature *f, CintConfig *config)
     if (memcmp(f, &again, sizeof(again)) || !cint_config_in_range(config)) {
         return "a field has no valid value";
     }
-    return cint_config_conflict(config);
+    return nvme_cint_cq_conflict(n, config);
 }
 
 static uint16_t get_config(NvmeCtrl *n, uint32_t dw11, bool current,
@@ -248,7 +249,7 @@ static uint16_t set_config(NvmeCtrl *n, uint32_t dw11, NvmeRequest *req)
     if (status) {
         return status;
     }
-    why = decode_feature(&f, &config);
+    why = decode_feature(n, &f, &config);
     if (why) {
         trace_pci_nvme_ub_cint_config(dw11, f.policy, why);
         return INVALID;

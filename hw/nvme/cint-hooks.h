@@ -229,6 +229,7 @@ bool nvme_cint_do_head(NvmeCQueue *cq);
 void nvme_cint_do_run_cq(NvmeCQueue *cq, bool posts);
 void nvme_cint_do_catch_up(NvmeCQueue *cq);
 void nvme_cint_do_stop_cq(NvmeCQueue *cq);
+void nvme_cint_do_stop_sq(NvmeSQueue *sq);
 bool nvme_cint_do_publish(NvmeCQueue *cq);
 bool nvme_cint_do_has_told(NvmeCQueue *cq);
 
@@ -313,6 +314,14 @@ static inline void nvme_cint_stop_cq(NvmeCQueue *cq)
 {
     if (cq->cint) {
         nvme_cint_do_stop_cq(cq);
+    }
+}
+
+/* The queue waits for no slot any more. */
+static inline void nvme_cint_stop_sq(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_stop_sq(sq);
     }
 }
 

@@ -14,6 +14,24 @@
 
 #define RECORD_SIZE     sizeof(NvmeCintRecord)
 
+/*
+ * A thread decides, with its lock, and the main loop sends, without: it would
+ * wait for whole passes.
+ */
+static inline void lock_notices(NvmeCintCq *ccq)
+{
+    if (unlikely(ccq->server->is_thread)) {
+        qemu_mutex_lock(&ccq->notices.lock);
+    }
+}
+
+static inline void unlock_notices(NvmeCintCq *ccq)
+{
+    if (unlikely(ccq->server->is_thread)) {
+        qemu_mutex_unlock(&ccq->notices.lock);
+    }
+}
+
 /* ---- Status records ---- */
 
 /*
@@ -35,7 +53,8 @@ static void fail(NvmeCint *cint, hwaddr addr)
  * the last thing stored, in one piece, so whoever reads it sees the CQEs that
  * it counts.
  */
-static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
+static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice,
+                               uint32_t tail)
 {
     NvmeCint *cint = ccq->cq->ctrl->cint;
     hwaddr addr = ccq->notices.record_addr;
@@ -43,7 +62,7 @@ static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
         .seq = cpu_to_le32(ccq->notices.seq),
         .class = notice->class,
         .reason = notice->reason,
-        .tail = cpu_to_le32(ccq->engine.tail),
+        .tail = cpu_to_le32(tail),
     };
     size_t rest = offsetof(NvmeCintRecord, seq);
 
@@ -57,21 +76,22 @@ static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
     }
 }
 
-static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
+static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice,
+                         uint32_t tail)
 {
     if (ccq->notices.has_record &&
         !ccq->cq->ctrl->params.cint.freeze_records) {
-        store_record(ccq, notice);
+        store_record(ccq, notice, tail);
     }
 }
 
 /* The record says what @notice does, and that one more message comes. */
-static void publish(NvmeCintCq *ccq, NvmeCintNotice *notice)
+static void publish(NvmeCintCq *ccq, const NvmeCintNotice *notice,
+                    uint32_t tail)
 {
     if (!notice->published) {
-        notice->published = true;
         ccq->notices.seq++;
-        write_record(ccq, notice);
+        write_record(ccq, notice, tail);
     }
 }
 
@@ -88,7 +108,10 @@ static NvmeCintNotice *unsent_notice(NvmeCintCq *ccq, uint32_t i)
     return &ccq->notices.ring[unsent_index(ccq, i)];
 }
 
-/* What is unsent goes out as one message, whose record is the old one. */
+/*
+ * What is unsent goes out as one message, whose record is the old one. With the
+ * thread's lock, if there is one.
+ */
 static void settle(NvmeCintCq *ccq)
 {
     NvmeCintNotices *notices = &ccq->notices;
@@ -96,7 +119,8 @@ static void settle(NvmeCintCq *ccq)
     if (notices->unsent) {
         notices->first = unsent_index(ccq, notices->unsent - 1);
         notices->unsent = 1;
-        publish(ccq, unsent_notice(ccq, 0));
+        publish(ccq, unsent_notice(ccq, 0), ccq->engine.tail);
+        unsent_notice(ccq, 0)->published = true;
     }
 }
 
@@ -108,7 +132,7 @@ void nvme_cint_set_record(NvmeCintCq *ccq, bool has_record, hwaddr addr)
     ccq->notices.has_record = has_record;
     ccq->notices.record_addr = addr;
     ccq->notices.full_tail = none.full_tail;
-    write_record(ccq, &none);
+    write_record(ccq, &none, ccq->engine.tail);
 }
 
 /* ---- The pin ---- */
@@ -131,7 +155,7 @@ static bool has_told(const NvmeCintCq *ccq)
  */
 void nvme_cint_consumed(NvmeCintCq *ccq)
 {
-    if (ccq->outbox->is_thread) {
+    if (ccq->server->is_thread) {
         if (qatomic_read(&ccq->cq->pending)) {
             qemu_bh_schedule(ccq->cq->irq_bh);
         }
@@ -149,20 +173,29 @@ static void unlink_queue(NvmeCintCq *ccq)
 {
     if (ccq->notices.is_linked) {
         ccq->notices.is_linked = false;
-        QTAILQ_REMOVE(&ccq->outbox->queues, ccq, notices.entry);
+        QTAILQ_REMOVE(&ccq->server->outbox, ccq, notices.entry);
     }
+}
+
+/* The main loop is to send, with a record that has what is posted by now. */
+static void leave_to_main(NvmeCintCq *ccq)
+{
+    lock_notices(ccq);
+    ccq->notices.tail = ccq->engine.tail;
+    unlock_notices(ccq);
+    qemu_bh_schedule(ccq->cq->irq_bh);
 }
 
 /* The main loop may decide for a queue of a thread that is not at work. */
 static void link_queue(NvmeCintCq *ccq)
 {
-    NvmeCintOutbox *outbox = ccq->outbox;
+    NvmeCintServer *server = ccq->server;
 
-    if (unlikely(outbox->is_thread && !outbox->depth)) {
-        qemu_bh_schedule(ccq->cq->irq_bh);
+    if (unlikely(server->is_thread && !server->depth)) {
+        leave_to_main(ccq);
     } else if (!ccq->notices.is_linked) {
         ccq->notices.is_linked = true;
-        QTAILQ_INSERT_TAIL(&outbox->queues, ccq, notices.entry);
+        QTAILQ_INSERT_TAIL(&server->outbox, ccq, notices.entry);
     }
 }
 
@@ -191,51 +224,60 @@ void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action)
     if (is_full) {
         notices->full_tail = ccq->engine.tail;
     }
-    link_queue(ccq);
+    lock_notices(ccq);
     notices->unsent = MIN(notices->unsent + 1, ccq->cq->size);
     *unsent_notice(ccq, notices->unsent - 1) = (NvmeCintNotice) {
         .full_tail = notices->full_tail,
         .class = is_full ? NVME_CINT_CLASS_FULL : NVME_CINT_CLASS_URGENT,
         .reason = action->reason,
     };
+    notices->tail = ccq->engine.tail;
+    unlock_notices(ccq);
+    link_queue(ccq);
     count_vector(ccq);
 }
 
 void nvme_cint_notify_init(NvmeCintCq *ccq)
 {
     ccq->notices.ring = g_new0(NvmeCintNotice, ccq->cq->size);
+    qemu_mutex_init(&ccq->notices.lock);
 }
 
 void nvme_cint_notify_stop(NvmeCintCq *ccq)
 {
     unlink_queue(ccq);
+    lock_notices(ccq);
     ccq->notices.unsent = 0;
+    unlock_notices(ccq);
 }
 
 void nvme_cint_notify_free(NvmeCintCq *ccq)
 {
     nvme_cint_notify_stop(ccq);
+    qemu_mutex_destroy(&ccq->notices.lock);
     g_free(ccq->notices.ring);
 }
 
-/* The oldest notice goes, with its record; there is one. */
-static inline void publish_one(NvmeCintCq *ccq)
+/* Takes the oldest notice that is unsent; there is one. */
+static inline NvmeCintNotice take_notice(NvmeCintCq *ccq)
 {
-    NvmeCintNotice *notice = unsent_notice(ccq, 0);
+    NvmeCintNotice notice = *unsent_notice(ccq, 0);
 
     ccq->notices.first = unsent_index(ccq, 1);
     ccq->notices.unsent--;
-    publish(ccq, notice);
+    return notice;
 }
 
 static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
 {
     NvmeCQueue *cq = ccq->cq;
+    NvmeCintNotice notice;
 
     if (ccq->notices.unsent == 1) {
         unlink_queue(ccq);
     }
-    publish_one(ccq);
+    notice = take_notice(ccq);
+    publish(ccq, &notice, ccq->engine.tail);
     if (has_told(ccq)) {
         nvme_cq_set_pending(n, cq, true);
     } else if (!msix_enabled(n->cint->pci)) {
@@ -246,25 +288,25 @@ static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
 }
 
 /* Once a reset is due nothing is told any more. */
-static void send_all(NvmeCintOutbox *outbox)
+static void send_all(NvmeCintServer *server)
 {
-    NvmeCtrl *n = outbox->n;
+    NvmeCtrl *n = server->n;
     NvmeCintCq *ccq;
 
     while (!(n->due & NVME_DUE_RESET) &&
-           (ccq = QTAILQ_FIRST(&outbox->queues))) {
+           (ccq = QTAILQ_FIRST(&server->outbox))) {
         send_one(n, ccq);
     }
 }
 
 /* In a thread. */
-static void leave_all_to_main(NvmeCintOutbox *outbox)
+static void leave_all_to_main(NvmeCintServer *server)
 {
     NvmeCintCq *ccq;
 
-    while ((ccq = QTAILQ_FIRST(&outbox->queues))) {
+    while ((ccq = QTAILQ_FIRST(&server->outbox))) {
         unlink_queue(ccq);
-        qemu_bh_schedule(ccq->cq->irq_bh);
+        leave_to_main(ccq);
     }
 }
 
@@ -277,40 +319,46 @@ bool nvme_cint_do_has_told(NvmeCQueue *cq)
 bool nvme_cint_do_publish(NvmeCQueue *cq)
 {
     NvmeCintCq *ccq = cq->cint;
+    NvmeCintNotice notice;
+    uint32_t tail;
     bool is_due;
 
-    nvme_lock(cq->thread);
+    lock_notices(ccq);
+    tail = ccq->notices.tail;
     is_due = ccq->notices.unsent;
     if (is_due) {
-        publish_one(ccq);
+        notice = take_notice(ccq);
     }
-    nvme_unlock(cq->thread);
+    unlock_notices(ccq);
+    if (is_due) {
+        publish(ccq, &notice, tail);
+    }
     return is_due;
 }
 
 /* ---- Entries ---- */
 
-void nvme_cint_outbox_init(NvmeCintOutbox *outbox, NvmeCtrl *n,
+void nvme_cint_server_init(NvmeCintServer *server, NvmeCtrl *n,
                            bool is_thread)
 {
-    outbox->n = n;
-    outbox->is_thread = is_thread;
-    QTAILQ_INIT(&outbox->queues);
+    server->n = n;
+    server->is_thread = is_thread;
+    QTAILQ_INIT(&server->outbox);
 }
 
-void nvme_cint_enter(NvmeCintOutbox *outbox)
+void nvme_cint_enter(NvmeCintServer *server)
 {
-    outbox->depth++;
+    server->depth++;
 }
 
-void nvme_cint_leave(NvmeCintOutbox *outbox)
+void nvme_cint_leave(NvmeCintServer *server)
 {
-    if (outbox->depth == 1) {
-        if (unlikely(outbox->is_thread)) {
-            leave_all_to_main(outbox);
+    if (server->depth == 1) {
+        if (unlikely(server->is_thread)) {
+            leave_all_to_main(server);
         } else {
-            send_all(outbox);
+            send_all(server);
         }
     }
-    outbox->depth--;
+    server->depth--;
 }

@@ -32,12 +32,12 @@
 
 #include "cint-state.h"
 
-void nvme_cint_enter(NvmeCintOutbox *outbox);
+void nvme_cint_enter(NvmeCintServer *server);
 
 /* Sends what was decided, if this is the outermost entry. */
-void nvme_cint_leave(NvmeCintOutbox *outbox);
+void nvme_cint_leave(NvmeCintServer *server);
 
-void nvme_cint_outbox_init(NvmeCintOutbox *outbox, NvmeCtrl *n,
+void nvme_cint_server_init(NvmeCintServer *server, NvmeCtrl *n,
                            bool is_thread);
 
 /* The interrupt of @action, which has one, is to be sent for @ccq. */

@@ -136,6 +136,13 @@ static void unlink_req(NvmeCintCq *ccq, NvmeCintReq *creq)
     creq->in_media = false;
 }
 
+static void refund(NvmeCint *cint, NvmeCintReq *creq)
+{
+    nvme_cint_lock(cint);
+    cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);
+    nvme_cint_unlock(cint);
+}
+
 void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
 {
     NvmeCint *cint = ccq->cq->ctrl->cint;
@@ -143,7 +150,7 @@ void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq)
     if (creq->in_media) {
         /* Nothing is left of its time if that is over. */
         if (ccq->cq->cqid) {
-            cint_media_refund(&cint->media, nvme_cint_now(), &creq->claim);
+            refund(cint, creq);
         }
         unlink_req(ccq, creq);
     }
@@ -257,13 +264,13 @@ static void post_due(NvmeCintCq *ccq)
     int64_t now = nvme_cint_now();
     bool kicked = ccq->post_ns <= now;
 
-    nvme_cint_enter(ccq->outbox);
+    nvme_cint_enter(ccq->server);
     ccq->post_ns = kicked ? CINT_NO_DEADLINE : ccq->post_ns;
     if (collect_due(ccq, now) || kicked) {
         nvme_post_cqes(ccq->cq);
     }
     arm_post_timer(ccq);
-    nvme_cint_leave(ccq->outbox);
+    nvme_cint_leave(ccq->server);
 }
 
 static void post_timer_cb(void *opaque)
@@ -278,10 +285,10 @@ static void post_timer_cb(void *opaque)
 
 static void post_now(NvmeCintCq *ccq)
 {
-    nvme_cint_enter(ccq->outbox);
+    nvme_cint_enter(ccq->server);
     ccq->post_scheduled = false;
     nvme_post_cqes(ccq->cq);
-    nvme_cint_leave(ccq->outbox);
+    nvme_cint_leave(ccq->server);
 }
 
 static void post_bh_cb(void *opaque)

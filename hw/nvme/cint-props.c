@@ -284,9 +284,10 @@ static bool check_media(const NvmeCintParams *params, Error **errp)
     return true;
 }
 
-static bool check_config(const CintConfig *config, Error **errp)
+static bool check_config(const NvmeCtrl *n, const CintConfig *config,
+                         Error **errp)
 {
-    const char *conflict = cint_config_conflict(config);
+    const char *conflict = nvme_cint_cq_conflict(n, config);
 
     if (conflict) {
         error_setg(errp, "cint: %s", conflict);
@@ -347,13 +348,13 @@ static bool configure(NvmeCtrl *n, const CintParam *param,
     uint32_t i;
 
     params->config = with_change(&params->config, param, value);
-    if (!check_config(&params->config, errp)) {
+    if (!check_config(n, &params->config, errp)) {
         return false;
     }
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
         if (config_of(n, i)) {
             config = with_change(config_of(n, i), param, value);
-            if (!check_config(&config, errp)) {
+            if (!check_config(n, &config, errp)) {
                 return false;
             }
         }
@@ -398,14 +399,14 @@ static void apply_running(NvmeCtrl *n, const CintParam *param,
         return;
     }
     nvme_pause(n);
-    nvme_cint_enter(&n->cint->outbox);
+    nvme_cint_enter(&n->cint->main);
     done = is_device_param(param) ? configure_device(n, param, params, errp)
                                   : configure(n, param, params, errp);
     if (done) {
         /* Before the guest hears of it: it may reset the controller. */
         n->params.cint = *params;
     }
-    nvme_cint_leave(&n->cint->outbox);
+    nvme_cint_leave(&n->cint->main);
     nvme_resume(n);
 }
 
@@ -607,13 +608,8 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
                    NVME_CINT_ALL_CQS - 1);
         return false;
     }
-    if (n->params.iothread_vq_mapping && n->params.iothread_vq_mapping->next) {
-        error_setg(errp, "cint=on supports one IOThread, as queues share "
-                   "media, slots and counts of commands");
-        return false;
-    }
     if (!check_overrides(params, errp) || !check_time(n, errp) ||
-        !check_config(&params->config, errp)) {
+        !check_config(n, &params->config, errp)) {
         return false;
     }
     if (!params->config.static_time_ns != !params->config.static_thr) {

@@ -102,12 +102,12 @@ void nvme_cint_write_reg(NvmeCtrl *n, hwaddr addr, uint64_t data,
         trace_pci_nvme_ub_cint_reg(addr, size, data);
         return;
     }
-    nvme_cint_enter(&n->cint->outbox);
+    nvme_cint_enter(&n->cint->main);
     nvme_cint_cq_catch_up(ccq, now);
     nvme_cint_cq_act(ccq, set_pointer(ccq, data, now), now);
     trace_pci_nvme_cint_pointer(ccq->cq->cqid, data,
                                 state_name(ccq->engine.pointer.state));
-    nvme_cint_leave(&n->cint->outbox);
+    nvme_cint_leave(&n->cint->main);
 }
 
 uint64_t nvme_cint_read_reg(NvmeCtrl *n, hwaddr addr, unsigned size)

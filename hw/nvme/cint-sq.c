@@ -25,29 +25,38 @@
  * A queue that stopped for want of a slot may have got one since: commands that
  * are submitted together, behind its last look, may be done by now.
  */
-static bool got_slot(const NvmeCintSq *csq)
+static bool got_slot(const NvmeCintSq *csq, bool has_slots)
 {
-    return csq->starved && csq->arb.granted;
+    return csq->starved && has_slots;
+}
+
+static void begin_fetching(NvmeCintSq *csq)
+{
+    NvmeCint *cint = csq->sq->ctrl->cint;
+
+    nvme_cint_lock(cint);
+    csq->fetching = true;
+    nvme_cint_unlock(cint);
+    csq->starved = false;
 }
 
 /*
  * A queue that stopped with slots left, because it is out of requests or has
  * to wait for a command, does not keep them from others; it comes again.
  */
-static void return_slots(NvmeCintSq *csq)
-{
-    if (csq->arb.granted) {
-        nvme_cint_set_backlog(csq, 0);
-    }
-}
-
 static void stop_fetching(NvmeCintSq *csq)
 {
+    NvmeCint *cint = csq->sq->ctrl->cint;
+    bool has_slots;
+
+    nvme_cint_lock(cint);
     csq->fetching = false;
-    if (got_slot(csq)) {
+    has_slots = csq->arb.granted;
+    nvme_cint_unlock(cint);
+    if (got_slot(csq, has_slots)) {
         nvme_cint_wake_sq(csq, 0);
-    } else {
-        return_slots(csq);
+    } else if (has_slots) {
+        nvme_cint_set_backlog(csq, 0);
     }
 }
 
@@ -61,16 +70,15 @@ void nvme_cint_do_run_sq(NvmeSQueue *sq)
     NvmeCintSq *csq = sq->cint;
     bool was_fetching = csq->fetching;
 
-    nvme_cint_enter(csq->outbox);
+    nvme_cint_enter(csq->server);
     if (!was_fetching) {
-        csq->fetching = true;
-        csq->starved = false;
+        begin_fetching(csq);
     }
     nvme_process_sq(sq);
     if (!was_fetching) {
         stop_fetching(csq);
     }
-    nvme_cint_leave(csq->outbox);
+    nvme_cint_leave(csq->server);
 }
 
 static void fetch_cb(void *opaque)
@@ -126,11 +134,11 @@ void nvme_cint_do_doorbell(NvmeSQueue *sq)
 {
     NvmeCintSq *csq = sq->cint;
 
-    nvme_cint_enter(csq->outbox);
+    nvme_cint_enter(csq->server);
     nvme_cint_mark_batch(csq);
     look_at_tail(csq);
     nvme_cint_wake_sq(csq, 0);
-    nvme_cint_leave(csq->outbox);
+    nvme_cint_leave(csq->server);
 }
 
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq)
@@ -192,12 +200,15 @@ static APART void trace_media(const NvmeCintReq *creq)
 static void reserve_media(NvmeCintSq *csq, NvmeCintReq *creq, uint64_t bytes,
                           int64_t now)
 {
-    CintMedia *media = &csq->sq->ctrl->cint->media;
+    NvmeCint *cint = csq->sq->ctrl->cint;
     const NvmeCmd *cmd = &creq->req->cmd;
 
-    if (media->params.profile != CINT_MEDIA_NONE) {
-        creq->due_ns = cint_media_reserve(media, now, is_write(cmd->opcode),
-                                          bytes, &creq->claim);
+    if (cint->media.params.profile != CINT_MEDIA_NONE) {
+        nvme_cint_lock(cint);
+        creq->due_ns = cint_media_reserve(&cint->media, now,
+                                          is_write(cmd->opcode), bytes,
+                                          &creq->claim);
+        nvme_cint_unlock(cint);
     }
     if (trace_event_get_state_backends(TRACE_PCI_NVME_CINT_MEDIA)) {
         trace_media(creq);
@@ -312,7 +323,7 @@ void nvme_cint_sq_init(NvmeCintSq *csq, NvmeSQueue *sq)
     uint32_t i;
 
     csq->sq = sq;
-    csq->outbox = nvme_cint_cq_of(sq)->outbox;
+    csq->server = nvme_cint_cq_of(sq)->server;
     csq->reqs = g_new0(NvmeCintReq, sq->size);
     for (i = 0; i < sq->size; i++) {
         csq->reqs[i].req = &sq->io_req[i];

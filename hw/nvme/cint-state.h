@@ -11,10 +11,13 @@
  *   req   NvmeRequest       creq  NvmeCintReq
  *
  * Everything is touched under the BQL only, but for I/O queues that a thread
- * serves (thread.h): these, and what they share, are touched with its lock.
- * What belongs to one queue hangs off that queue; what NvmeCint holds beside
- * configuration is shared by all: commands in flight and vIC's epoch, media,
- * slots, counters by vector. The admin queue uses the last of these only.
+ * serves (thread.h): these, and what those of one thread share, are touched
+ * with its lock. What belongs to one queue hangs off that queue, what is known
+ * of all that one thread or the main loop serves is in NvmeCintServer: commands
+ * in flight, vIC's epoch, who waits for what. What NvmeCint holds beside
+ * configuration is shared by all: media and slots, with a lock of their own if
+ * there are several threads, and counters by vector. The admin queue uses the
+ * last of these only. Configuration is changed with all threads paused.
  */
 #ifndef HW_NVME_CINT_STATE_H
 #define HW_NVME_CINT_STATE_H
@@ -49,20 +52,19 @@ typedef struct NvmeCintReq {
     bool executing;             /* at this moment */
 } NvmeCintReq;
 
-/*
- * What was decided in the entries of the main loop, or of a thread, and is
- * still to be sent. cint-notify.c
- */
-typedef struct NvmeCintOutbox {
+/* What the queues share that the main loop serves, or one thread. */
+typedef struct NvmeCintServer {
     NvmeCtrl *n;
-    bool is_thread;             /* else it is the main loop's */
+    bool is_thread;             /* else the main loop */
+    CintScope scope;
+    /* cint-notify.c */
     uint32_t depth;             /* entries now under way */
-    QTAILQ_HEAD(, NvmeCintCq) queues;
-} NvmeCintOutbox;
+    QTAILQ_HEAD(, NvmeCintCq) outbox;   /* decided on there, and not sent */
+} NvmeCintServer;
 
 typedef struct NvmeCintSq {
     NvmeSQueue *sq;
-    NvmeCintOutbox *outbox;
+    NvmeCintServer *server;
     CintSq engine;
     NvmeCintReq *reqs;
     /* cint-sq.c: where fetching runs, by the notion of time. */
@@ -93,6 +95,9 @@ typedef struct NvmeCintNotices {
     bool has_record;            /* there is one: nothing else allows its DMA */
     uint32_t seq;               /* messages, free running */
     uint32_t full_tail;         /* as of the last notice */
+    /* A thread's, and the main loop which sends; the other has no use for it. */
+    QemuMutex lock;
+    uint32_t tail;              /* CQEs posted when it was last decided */
     uint32_t first, unsent;     /* of the ring, which has cq->size entries */
     NvmeCintNotice *ring;
     bool is_linked;             /* in the outbox */
@@ -101,7 +106,7 @@ typedef struct NvmeCintNotices {
 
 typedef struct NvmeCintCq {
     NvmeCQueue *cq;
-    NvmeCintOutbox *outbox;
+    NvmeCintServer *server;
     CintCq engine;
     NvmeCintStats stats;
     NvmeCintNotices notices;
@@ -131,15 +136,16 @@ typedef struct NvmeCint {
     bool virtual_time;
     CintConfig config;          /* for queues created from now on */
     NvmeCintStatus status;      /* feature D1h, in CPU order, likewise */
-    CintScope scope;
     /* Feature 09h: vectors whose I/O queues are not coalesced. */
     DECLARE_BITMAP(cd, PCI_MSIX_FLAGS_QSIZE + 1);
+    /* Medium, slots and turns, where several threads serve the queues. */
+    bool has_lock;
+    QemuMutex lock;
     CintMedia media;
     /* cint-park.c */
     uint32_t late;              /* commands in flight that are */
     /* cint-notify.c */
-    NvmeCintOutbox outbox;      /* of the main loop */
-    NvmeCintOutbox thread_outbox;
+    NvmeCintServer main;        /* those of threads are theirs */
     uint64_t *vector_irqs;      /* interrupts decided on, by vector */
     /* cint-arb.c */
     CintArb arb;
@@ -147,6 +153,21 @@ typedef struct NvmeCint {
     int64_t instant_ns;         /* of virtual time, when SQs were woken last */
     uint64_t instant_entries;   /* of these SQs, all that they may have */
 } NvmeCint;
+
+/* For medium, slots and turns. */
+static inline void nvme_cint_lock(NvmeCint *cint)
+{
+    if (unlikely(cint->has_lock)) {
+        qemu_mutex_lock(&cint->lock);
+    }
+}
+
+static inline void nvme_cint_unlock(NvmeCint *cint)
+{
+    if (unlikely(cint->has_lock)) {
+        qemu_mutex_unlock(&cint->lock);
+    }
+}
 
 static inline int64_t nvme_cint_now(void)
 {

@@ -309,7 +309,8 @@ static void wait_for(NvmeThread *thread)
 void nvme_thread_stop_sq(NvmeSQueue *sq)
 {
     nvme_lock(sq->thread);
-    sq->stopped = true;
+    qatomic_set(&sq->stopped, true);
+    nvme_cint_stop_sq(sq);
     nvme_unlock(sq->thread);
     if (sq->ioeventfd_enabled) {
         nvme_thread_sq_notifier(sq, false);
@@ -412,7 +413,7 @@ static NvmeRequest *cancel_idle(NvmeSQueue *sq, uint16_t status)
     NvmeRequest *req, *next, *in_main = NULL;
 
     nvme_lock(thread);
-    sq->stopped = true;
+    qatomic_set(&sq->stopped, true);
     QTAILQ_FOREACH_SAFE(req, &sq->out_req_list, entry, next) {
         req->status = status;
         if (req->left) {
@@ -553,6 +554,7 @@ static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
 static void thread_free(NvmeThread *thread)
 {
     QLIST_REMOVE(thread, entry);
+    g_free(thread->cint);
     qemu_del_vm_change_state_handler(thread->vm_state);
     nvme_ram_free(thread->ram);
     qemu_bh_delete(thread->bh);

@@ -44,6 +44,7 @@ typedef struct NvmeThread {
     bool            failed;     /* for the main loop: CSTS.CFS */
     QEMUBH          *bh;        /* in the main loop: does what was left to it */
     struct VMChangeStateEntry *vm_state;
+    struct NvmeCintServer *cint; /* NULL with cint=off */
     QTAILQ_HEAD(, NvmeRequest) left;
     QLIST_ENTRY(NvmeThread) entry;
 } NvmeThread;

@@ -36,6 +36,15 @@
            "{\"iothread\": \"io0\", \"vqs\": [1]}, " \
            "{\"iothread\": \"io1\", \"vqs\": [0, 2, 3, 4, 5, 6, 7]}")
 
+#define CINT_BY_TURNS(more) \
+    MAPPED("\"cint\": true, \"cint.time\": \"real\", " \
+           "\"cint.drain\": true, " more ", ", \
+           "{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}")
+#define JSON_MEDIA \
+    "\"cint.media\": \"custom\", \"cint.media.read-latency\": 400, " \
+    "\"cint.media.write-latency\": 1400, \"cint.media.units\": 2, " \
+    "\"cint.media.slots\": 3"
+
 static const CintCase modes[] = {
     { "main", "" },
     { "thread", THREAD },
@@ -47,6 +56,9 @@ static const CintCase modes[] = {
     { "cint", CINT ",cint.policy=cint,ioeventfd=on" },
     { "cint-infer", CINT ",cint.policy=cint,cint.infer=both" },
     { "slots", CINT ",cint.policy=default,cint.media.slots=2" },
+    { "by-turns-adaptive", CINT_BY_TURNS("\"cint.policy\": \"adaptive\"") },
+    { "by-turns-slots", CINT_BY_TURNS("\"cint.policy\": \"default\", "
+                                      "\"cint.media.slots\": 2") },
 };
 
 /* @opts: options of the device, or the device in JSON */
@@ -152,6 +164,16 @@ static const CintCase policies[] = {
     { "slots", CINT MEDIA ",cint.policy=adaptive,cint.media.slots=3,"
                "cint.media.units=2" },
     { "storm", CINT MEDIA ",cint.policy=adaptive,cint.max-irq-rate=10000" },
+    { "by-turns-default", CINT_BY_TURNS("\"cint.policy\": \"default\", "
+                                        JSON_MEDIA) },
+    { "by-turns-cint", CINT_BY_TURNS("\"cint.policy\": \"cint\", "
+                                     "\"cint.infer\": \"all\", "
+                                     JSON_MEDIA) },
+    { "by-turns-vic", CINT_BY_TURNS("\"cint.policy\": \"vic\", "
+                                    "\"cint.vic-scope\": \"cq\", "
+                                    JSON_MEDIA) },
+    { "by-turns-auto", CINT_BY_TURNS("\"cint.policy\": \"auto\", "
+                                     JSON_MEDIA) },
 };
 
 static void interrupts_come(const void *opts)
@@ -791,11 +813,33 @@ static void what_is_refused(void)
     expect_error(qts, "'iothread-vq-mapping': [{'iothread': 'io7'}]", "io7");
     expect_error(qts, "'iothread-vq-mapping': [{'iothread': 'io1', "
                  "'vqs': [64]}]", "64");
-    expect_error(qts, "'cint': true, 'iothread-vq-mapping': "
-                 "[{'iothread': 'io0'}, {'iothread': 'io1'}]", "one IOThread");
+    expect_error(qts, "'cint': true, 'cint.policy': 'vic', "
+                 "'iothread-vq-mapping': [{'iothread': 'io0'}, "
+                 "{'iothread': 'io1'}]", "use vic-scope=cq");
     expect_error(qts, "'iothread': 'io0', 'cint': true, 'cint.time': 'virtual'",
                  "one thread");
     qtest_quit(qts);
+}
+
+/* Nor by who changes it later. */
+static void vic_of_a_controller_is_refused(void)
+{
+    CintTest *t = boot(policies[ARRAY_SIZE(policies) - 1].opts,
+                       CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    g_autofree char *error = cint_set_word_error(t, "cint.policy", "vic");
+    NvmeCintFeature f = cint_get_config(t, 1, 0);
+
+    g_assert_nonnull(strstr(error, "use vic-scope=cq"));
+    f.policy = NVME_CINT_POLICY_VIC;
+    f.vic_scope = 0;
+    g_assert_cmphex(cint_set_config(t, 1, &f), ==,
+                    NVME_INVALID_FIELD | NVME_DNR);
+    f.vic_scope = 1;
+    g_assert_cmphex(cint_set_config(t, 1, &f), ==, 0);
+    cint_read(t, sq, 30);
+    reap_by_interrupts(t, sq, 30);
+    cint_shutdown(t);
 }
 
 static const struct {
@@ -839,8 +883,13 @@ int main(int argc, char **argv)
 
         qtest_add_data_func(path, policies[i].opts, interrupts_come);
     }
-    qtest_add_data_func("/nvme-cint/iothread/policy-changes",
+    qtest_add_data_func("/nvme-cint/iothread/policy-changes/one",
                         policies[0].opts, policy_changes);
+    qtest_add_data_func("/nvme-cint/iothread/policy-changes/by-turns",
+                        CINT_BY_TURNS("\"cint.vic-scope\": \"cq\", "
+                                      JSON_MEDIA), policy_changes);
+    qtest_add_func("/nvme-cint/iothread/vic-of-a-controller-is-refused",
+                   vic_of_a_controller_is_refused);
     for (i = 0; i < ARRAY_SIZE(shared); i++) {
         g_autofree char *path = g_strdup_printf(
             "/nvme-cint/iothread/shared/%s", shared[i].name);

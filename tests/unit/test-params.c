@@ -328,6 +328,26 @@ static void test_conflict_vic_max_hold(void)
     g_assert_null(cint_config_conflict(&config));
 }
 
+/* Nobody counts a controller's commands where it has several scopes. */
+static void test_conflict_scopes(void)
+{
+    unsigned policy;
+
+    for (policy = 0; policy < CINT_NR_POLICIES; policy++) {
+        CintConfig config = config_of(policy);
+
+        config.vic_scope = CINT_VIC_SCOPE_CQ;
+        g_assert_null(cint_config_scopes_conflict(&config));
+        config.vic_scope = CINT_VIC_SCOPE_CONTROLLER;
+        if (policy == NVME_CINT_POLICY_VIC) {
+            assert_names(cint_config_scopes_conflict(&config), "vic-scope",
+                         "cq");
+        } else {
+            g_assert_null(cint_config_scopes_conflict(&config));
+        }
+    }
+}
+
 /* Urgent completions out of order, and nothing that releases the others. */
 static void test_conflict_starved(void)
 {
@@ -443,5 +463,6 @@ int main(int argc, char **argv)
                     test_conflict_starved);
     g_test_add_func("/params/conflict/max-hold-0-under-vic",
                     test_conflict_vic_max_hold);
+    g_test_add_func("/params/conflict/scopes", test_conflict_scopes);
     return g_test_run();
 }

@@ -193,6 +193,17 @@ uint64_t *cint_config_field(CintConfig *config, const CintParam *param);
  */
 const char *cint_config_conflict(const CintConfig *config);
 
+/**
+ * cint_config_scopes_conflict() - the same for several scopes of a controller
+ * @config: the configuration, without conflict
+ *
+ * Queues that different threads serve have different scopes (CintScope), none
+ * of which has the counters of the whole controller.
+ *
+ * Return: NULL if it makes sense there too, else a sentence as above.
+ */
+const char *cint_config_scopes_conflict(const CintConfig *config);
+
 typedef enum CintFire {
     CINT_FIRE_NONE,
     CINT_FIRE_FULL,     /* the guest is to reap everything posted */

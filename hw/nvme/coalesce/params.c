@@ -122,3 +122,10 @@ const char *cint_config_conflict(const CintConfig *config)
     }
     return ops->conflict ? ops->conflict(config) : NULL;
 }
+
+const char *cint_config_scopes_conflict(const CintConfig *config)
+{
+    const CintPolicyOps *ops = cint_policies[config->policy];
+
+    return ops->scopes_conflict ? ops->scopes_conflict(config) : NULL;
+}

@@ -53,6 +53,9 @@ typedef struct CintPolicyOps {
      */
     const char *(*conflict)(const CintConfig *config);
 
+    /* The same for a controller whose queues have several scopes. Optional. */
+    const char *(*scopes_conflict)(const CintConfig *config);
+
     /*
      * The policy is in force from now on. Sets up its own fields, which may
      * hold what an earlier use left. Optional.

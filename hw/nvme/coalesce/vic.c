@@ -196,6 +196,14 @@ static const char *vic_conflict(const CintConfig *config)
            "of its own";
 }
 
+static const char *vic_scopes_conflict(const CintConfig *config)
+{
+    return config->vic_scope == CINT_VIC_SCOPE_CQ ? NULL :
+           "vic-scope=controller does not go with policy=vic where several "
+           "threads serve the queues, none of which counts all commands; use "
+           "vic-scope=cq, or one thread";
+}
+
 static void vic_enter(CintCq *cq)
 {
     cq->vic.counter = 1;
@@ -249,6 +257,7 @@ const CintPolicyOps cint_policy_vic = {
     .drain = true,
     .thr = offsetof(CintConfig, thr),
     .conflict = vic_conflict,
+    .scopes_conflict = vic_scopes_conflict,
     .enter = vic_enter,
     .complete = vic_complete,
     .ratio = vic_ratio,
