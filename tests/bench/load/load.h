@@ -9,7 +9,7 @@
  * in guest memory, doorbells are MMIO writes, completions are looked for when
  * a message of MSI-X has come, which a memory region of the generator's
  * receives. What has no part in it: a vCPU, its exits, the interrupt
- * controller, a second thread.
+ * controller; a second thread neither, unless the device has IOThreads.
  *
  * Threads: everything runs in the main loop, under the BQL.
  */
@@ -68,6 +68,7 @@ typedef struct LoadCounts {
     uint64_t kicks;
     int64_t wall_ns;
     int64_t cpu_ns;         /* of the main loop's thread */
+    int64_t process_ns;     /* of all threads */
 } LoadCounts;
 
 struct Load {

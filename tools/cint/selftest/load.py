@@ -173,7 +173,7 @@ _ALLOCATOR = re.compile(r"(_int_)?(malloc|calloc|realloc|memalign|free)\b|unlink
 # --- one run ------------------------------------------------------------------------------
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """The medium, and firmware whose CPU stops at once and for good: devices run without it."""
     halt = bytes((0xFA, 0xF4, 0xEB, 0xFD))  # cli; hlt; jmp to hlt
     paths.BENCH_FIRMWARE.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,8 @@ def parse_result(text: str) -> dict[str, int] | None:
     return {str(key): int(value) for key, value in json.loads(lines[-1]).items()} if lines else None
 
 
-def _run(name: str, argv: Sequence[str]) -> dict[str, int]:
+def run(name: str, argv: Sequence[str]) -> dict[str, int]:
+    """One run of the generator; returns what it printed."""
     done = runner.run_command(Command("bench", name, tuple(argv), limit_s=900.0))
     if done.status != runner.PASSED:
         raise CintError(f"{name}: {done.reason}", log=done.log)
@@ -233,8 +234,8 @@ def count(arm: Arm, shape: Shape = SHAPE) -> Count:
     argv = qemu_command(arm, "null", shape, COUNTED, warmup, step=True)
     with tempfile.TemporaryDirectory(prefix="cint-bench-") as place:
         out = Path(place) / "callgrind.out"
-        found = _run(f"count-{arm.name}-{shape.queues}-{shape.depth}",
-                     callgrind.command(argv, out, ("--collect-atstart=no",)))
+        found = run(f"count-{arm.name}-{shape.queues}-{shape.depth}",
+                    callgrind.command(argv, out, ("--collect-atstart=no",)))
         profile = callgrind.load(out)
     return count_of(arm.name, shape, profile, found["reads"], found["interrupts"])
 
@@ -242,7 +243,7 @@ def count(arm: Arm, shape: Shape = SHAPE) -> Count:
 def time(arm: Arm, back_end: str, number: int) -> Speed:
     """Time reads in real time."""
     argv = qemu_command(arm, back_end, SHAPE, TIMED[back_end], TIMED_WARMUP, step=False)
-    found = _run(f"time-{arm.name}-{back_end}", argv)
+    found = run(f"time-{arm.name}-{back_end}", argv)
     reads = found["reads"]
     return Speed(arm.name, back_end, number, reads / found["wall_ns"] * 1e9,
                  found["cpu_ns"] / reads / 1e3, found["interrupts"] / reads)
@@ -259,13 +260,13 @@ _COUNTED_CELLS = [*((arm, SHAPE) for arm in ARMS.values() if arm.name != "virtio
 
 def count_some(names: Sequence[str]) -> list[Count]:
     """The arms named, with the shape that most is about."""
-    _prepare()
+    prepare()
     return [count(ARMS[name]) for name in names]
 
 
 def count_all(jobs: int, done: Callable[[str], None]) -> list[Count]:
     """Every arm, and some with one and with many queues."""
-    _prepare()
+    prepare()
     rows = []
     with ThreadPoolExecutor(max_workers=max(jobs, 1)) as pool:
         for row in pool.map(lambda cell: count(*cell), _COUNTED_CELLS):
@@ -276,7 +277,7 @@ def count_all(jobs: int, done: Callable[[str], None]) -> list[Count]:
 
 def time_all(done: Callable[[str], None]) -> list[Speed]:
     """Rounds of all arms, one run at a time."""
-    _prepare()
+    prepare()
     rows = []
     for number in range(ROUNDS):
         for back_end in BACK_ENDS:

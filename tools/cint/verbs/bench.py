@@ -14,11 +14,11 @@ from cint import paths, ui
 from cint.build import setup
 from cint.errors import EXIT_FAILED, EXIT_OK
 from cint.results import documents
-from cint.selftest import aims, bench, load
+from cint.selftest import aims, bench, load, loadthreads
 from cint.selftest.aims import Check
 from cint.selftest.bench import EngineRow
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 def _engine_table(rows: Sequence[EngineRow]) -> Iterator[str]:
@@ -62,6 +62,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--engine", action="store_true", help="only the engine, without QEMU")
     part.add_argument("--device", action="store_true", help="only the device")
+    part.add_argument("--threads", action="store_true",
+                      help="only the device with IOThreads, in time")
     parser.add_argument("--counts", action="store_true",
                         help="count the device's instructions, but do not time it")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -113,11 +115,21 @@ def _device_speeds(_jobs: int) -> Report:
                   [*load.speed_table(rows), ""])
 
 
+def _device_threads(_jobs: int) -> Report:
+    with ui.Progress("time IOThreads") as progress:
+        rows = loadthreads.time_all(progress.update)
+    return Report({"device_threads": [asdict(row) for row in rows]}, loadthreads.checks(rows),
+                  [*loadthreads.table(rows), ""])
+
+
 def _parts(args: argparse.Namespace) -> list[tuple[str, Callable[[int], Report]]]:
     """What is measured, and what has to be built for each."""
+    threads = [("qemu-bench", _device_threads)]
+    if args.threads:
+        return threads
     engine = [] if args.device else [("engine", _engine)]
     counts = [] if args.engine else [("qemu-bench", _device_counts)]
-    speeds = [] if args.engine or args.counts else [("qemu-bench", _device_speeds)]
+    speeds = [] if args.engine or args.counts else [("qemu-bench", _device_speeds), *threads]
     return [*engine, *counts, *speeds]
 
 
