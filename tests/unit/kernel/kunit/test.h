@@ -59,6 +59,7 @@ struct kunit_suite {
     KUNIT_SAY(test, a, <=, b, __VA_ARGS__)
 #define KUNIT_EXPECT_TRUE(test, a) KUNIT_SAY(test, !!(a), ==, 1, " ")
 #define KUNIT_EXPECT_FALSE(test, a) KUNIT_SAY(test, !!(a), ==, 0, " ")
+#define KUNIT_EXPECT_PTR_EQ(test, a, b) KUNIT_SAY(test, (a) == (b), ==, 1, " ")
 
 /* The same, and the test ends there. */
 #define KUNIT_STOP(test, a, op, b, ...) do { \
