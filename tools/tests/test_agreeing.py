@@ -74,13 +74,15 @@ def test_another_word_is_no_time(text: str) -> None:
     (("--fio", "{job}", "--workload", "sync"), "--fio: a job file says itself"),
     (("--quick",), "--quick"), (("--guest", "distro"), "--guest distro"),
     (("--engine", "user"), "--engine user"), (("--engine", "kernel,user:poll"), "--engine kernel,"),
-    (("--hints", "preload:{rules}"), "--hints preload:"), (("--app", "{rules}"), "--app: not"),
+    (("--hints", "preload:{rules}"), "--hints preload:"), (("--app", "{app}"), "--app: not"),
 ])
 def test_what_it_does_not_go_together_with(tmp_path: Path, words: tuple[str, ...],
                                            said: str) -> None:
     (tmp_path / "j.fio").write_text("[a]\nfilename=${DEVICE}\nruntime=1\n")
     (tmp_path / "rules").write_text("unmarked call read\n")
-    typed = [w.format(job=tmp_path / "j.fio", rules=tmp_path / "rules") for w in words]
+    (tmp_path / "app").write_text('run = "true"')
+    typed = [w.format(job=tmp_path / "j.fio", rules=tmp_path / "rules", app=tmp_path / "app")
+             for w in words]
     with pytest.raises(UsageError, match=re.escape(said)):
         chosen("--runtime", "auto", *typed)
 

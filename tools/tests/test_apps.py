@@ -205,17 +205,20 @@ def test_each_repeat_has_its_seed(tmp_path: Path) -> None:
             if word.startswith("SEED=")] == [("mine/0", "SEED=7"), ("mine/1", "SEED=8")]
 
 
-@pytest.mark.parametrize("more", [["--workload", "sync"], ["--fio", "x"], ["--job", "read"],
+@pytest.mark.parametrize("more", [["--workload", "sync"], ["--fio", "j.fio"], ["--job", "read"],
                                   ["--runtime", "1s"], ["--quick"], ["--engine", "user"],
                                   ["--drive", __file__]])
-def test_what_a_program_does_not_go_together_with(tmp_path: Path, more: list[str]) -> None:
+def test_what_a_program_does_not_go_together_with(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("j.fio").write_text("[j]\nfilename=${DEVICE}\n")
     with pytest.raises(UsageError, match=f"--app: not together with {more[0]}"):
         settings(tmp_path, *more)
 
 
 def test_two_programs_are_not_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--app: one at a time"):
-        settings(tmp_path, "--app", "other.toml")
+        settings(tmp_path, "--app", str(tmp_path / "mine.toml"))
 
 
 def test_a_script_ends_with_the_first_command_that_fails(tmp_path: Path) -> None:

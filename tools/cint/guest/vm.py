@@ -354,11 +354,10 @@ QCOW2 = b"QFI\xfb"
 _BLOCK = 4096
 
 
-def check_raw(drive: Path | None) -> None:
-    """Refuse, by UsageError, a --drive that is not raw: the guest would write over a qcow2."""
+def raw_drive(text: str) -> Path:
+    """A --drive; UsageError of one that is not raw: the guest would write over a qcow2."""
+    drive = Path(text)
     check_drive(drive, "make one: truncate -s 1G FILE")
-    if drive is None:
-        return
     try:
         with drive.open("rb") as stream:
             begins = stream.read(len(QCOW2))
@@ -370,6 +369,7 @@ def check_raw(drive: Path | None) -> None:
     if drive.stat().st_size < _BLOCK:
         raise UsageError(f"--drive {drive}: shorter than a block of {_BLOCK} bytes",
                          hint="make one: truncate -s 1G FILE")
+    return drive
 
 
 def command(machine: Machine) -> list[str]:

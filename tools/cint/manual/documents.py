@@ -223,9 +223,9 @@ def _parse(words: Sequence[str]) -> argparse.Namespace | None:
 
 
 def _loosen(action: argparse.Action) -> None:
-    """Take names such as N for values, and source trees that are not here."""
+    """Take names such as N for values, and files and source trees that are not here."""
     parse = action.type
-    if action.dest in ("qemu_src", "linux_src", "fio_src"):
+    if action.dest in ("qemu_src", "linux_src", "fio_src", "drive", "fio", "app"):
         action.type = str
     elif callable(parse):
         action.type = lambda text: text if _is_name(text) else parse(text)

@@ -84,8 +84,9 @@ class Said:
 
 # ---- the file -----------------------------------------------------------
 
-def load(path: Path) -> App:
+def load(name: str | Path) -> App:
     """Read a description; :class:`UsageError` names what is wrong and what is valid."""
+    path = Path(name)
     what = f"--app {path}"
     text = paths.text_of(path, what)
     try:

@@ -72,7 +72,7 @@ class Settings:
 
     def rule_of(self, workload: Workload) -> agreeing.Rule | None:
         """The rule that a workload's runs end by, if they do."""
-        return None if workload.app or workload.timed else self.rule
+        return None if workload.app or workload.file else self.rule
 
     def period_s(self, arm: Arm) -> float:
         """The longest time that a row's policy and kernel go by, reported seconds."""

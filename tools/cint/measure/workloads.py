@@ -140,7 +140,7 @@ class Workload:
     #: A person's own program, in place of fio.
     app: App | None = None
     #: A person's own file, which says itself how long its jobs run.
-    timed: bool = False
+    file: Path | None = None
     #: Jobs of a person's own that had to be called otherwise, and how they are called.
     renamed: tuple[tuple[str, str], ...] = ()
 
@@ -363,8 +363,9 @@ def check_kept(workload: Workload) -> None:
                          "written", hint="give it a file: --drive FILE")
 
 
-def load_job_file(path: Path) -> Workload:
+def load_job_file(name: str | Path) -> Workload:
     """Read a fio job file, whose jobs are on ${DEVICE}; :class:`UsageError` of all others."""
+    path = Path(name)
     text = paths.text_of(path, f"--fio {path}")
     if len(text) > MAX_JOB_FILE:
         raise UsageError(f"--fio {path}: larger than {MAX_JOB_FILE // 1024} KiB")
@@ -376,12 +377,12 @@ def load_job_file(path: Path) -> Workload:
         if option and option[2] in _REFUSED:
             raise UsageError(f"--fio {path}: the option '{option[2]}' cannot be used here")
     _check_places(path, text)
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
+    called = re.sub(r"[^A-Za-z0-9.]+", "-", path.stem).strip("-") or "job"
     jobs = sum(s.lower() != "global" for s in sections)
     counted = not _HAS_EDGES.search(text)
     text, renamed = _rename(text, f"--fio {path}") if counted else (text, ())
-    return Workload(name, f"{path.name} ({jobs} job{'s' * (jobs != 1)})", text,
-                    split=len(set(sections) - {"global"}) > 1, own=True, timed=True,
+    return Workload(called, f"{path.name} ({jobs} job{'s' * (jobs != 1)})", text,
+                    split=len(set(sections) - {"global"}) > 1, own=True, file=path,
                     edges=counted, renamed=renamed)
 
 

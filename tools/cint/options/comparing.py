@@ -77,10 +77,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--workload", metavar="LIST", type=units.each_once(workloads.parse, "--workload"),
         default=[], help=f"of {', '.join(workloads.BUILT_IN)} "
                          f"(default: {workloads.DEFAULT_WORKLOADS})")
-    add("--fio", metavar="JOBFILE", type=Path, action="append", default=[],
+    add("--fio", metavar="JOBFILE", type=workloads.load_job_file, action="append",
+        default=[],
         help="your own fio job file instead; ${DEVICE} in it is the namespace; may be repeated")
     add("--job", metavar="JOB", action="append", default=[], help=workloads.JOB_HELP)
-    add("--app", metavar="FILE", type=Path, action=_Once,
+    add("--app", metavar="FILE", type=apps.load, action=_Once,
         help="your own program in a Debian of its own, as FILE says (docs/apps.md), and nothing "
              "else")
     add("--media", metavar="NAME", type=properties.parse_media, default="optane",
@@ -130,7 +131,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--irq-cost", metavar="NS", default=None,
         help=f"cost of one interrupt, ns (default: {DEFAULT_COST_NS} in virtual time, else 0); "
              f"'calibrated': {CALIBRATED['irq_cost_ns']}, see ./cint calibrate")
-    add("--drive", metavar="FILE", type=Path,
+    add("--drive", metavar="FILE", type=vm.raw_drive,
         help="raw file behind the namespace (default: none, reads give zeroes)")
     add("--device-opts", metavar="TEXT", default="",
         help="further properties for -device nvme, appended last")
@@ -284,13 +285,11 @@ def _workloads(args: argparse.Namespace, arms: Sequence[Arm], timing: Timing) ->
     """What runs in each guest."""
     if args.app is not None:
         _check_app(args)
-        return [workloads.of_app(apps.load(args.app))]
+        return [workloads.of_app(args.app)]
     chosen = [*args.workload] or ([] if args.fio or args.job else [
         workloads.BUILT_IN[name] for name in workloads.DEFAULT_WORKLOADS.split(",")])
-    for path in args.fio:
-        own = workloads.load_job_file(path)
-        chosen.append(workloads.lasting(own, args.runtime)
-                      if isinstance(args.runtime, float) else own)
+    chosen += [workloads.lasting(own, args.runtime) if isinstance(args.runtime, float) else own
+               for own in args.fio]
     chosen += [workloads.parse_job(text, timing) for text in args.job]
     seen: set[str] = set()
     for workload in chosen:
@@ -350,7 +349,6 @@ def settings_from(args: argparse.Namespace) -> Settings:
         raise UsageError("--json and --dry-run do not go together: nothing is measured")
     policies.remark_units(args.policy)
     cpu_scale, cost = _numbers(args, virtual)
-    vm.check_raw(args.drive)
     givers = hints.parse_list(args.hints, args.guest)
     chosen_policies, sweep = _policies(args, givers, virtual)
     arms = _arms(args, chosen_policies, givers)
@@ -395,6 +393,10 @@ def repeat_command(args: argparse.Namespace) -> str:
             value = _names(value) or None
         elif name == "media":
             value = value.name
+        elif name == "fio":
+            value = [own.file for own in value]
+        elif name == "app":
+            value = value and value.path
         usual = hints.VALID[args.guest][0] if name == "hints" else _DEFAULTS.get(name)
         if value is None or value == usual:
             continue

@@ -72,7 +72,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--vcpus", metavar="N", type=units.count(1, settings.MAX_VCPUS, "--vcpus"), default=1)
     add("--memory", metavar="MIB", type=units.count(64, 1 << 20, "--memory"),
         help=f"(default: {DEFAULT_MEMORY_MIB}; {OWN_MEMORY_MIB} for your own guest)")
-    add("--drive", metavar="FILE", type=Path,
+    add("--drive", metavar="FILE", type=vm.raw_drive,
         help="raw file behind the NVMe namespace (default: none, reads give zeroes)")
     add("--device-opts", metavar="TEXT", default="",
         help="further properties for -device nvme, appended last")
@@ -202,7 +202,6 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--copy: not together with --print: the image is made for one run")
     if disk_for(args) is not None and args.drive is not None:
         raise UsageError("--drive: not together with --guest debian, which is on the namespace")
-    vm.check_raw(args.drive)
     policies.remark_units(args.policy)
     if args.qmp is not None and not args.qmp.absolute().parent.is_dir():
         raise UsageError(f"--qmp {args.qmp}: {args.qmp.parent} is no directory")
