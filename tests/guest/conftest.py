@@ -143,8 +143,8 @@ def run_samples(chosen: settings.Settings, directory: Path, *,
 
     Unless ``stored``, whatever the store has is left alone.
     """
-    guests = comparison.run_guests(chosen, comparison.choose_accel(True), directory,
-                                   Store() if stored else None,
+    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))
+    guests = comparison.run_guests(chosen, asked, directory, Store() if stored else None,
                                    runner.Reuse.from_environment())
     tell(guests.done)
     for _, problem in guests.failed:
@@ -153,7 +153,7 @@ def run_samples(chosen: settings.Settings, directory: Path, *,
     for outcome in outcomes:
         assert outcome.trouble == [], f"{outcome.name}: kernel messages"
     assert not chosen.cost_ns or comparison.in_force(chosen, outcomes), "no interrupt cost"
-    return [s for o in outcomes for s in comparison.samples_from(chosen, o)]
+    return guests.samples
 
 
 def run_policies(chosen: settings.Settings, directory: Path, *,

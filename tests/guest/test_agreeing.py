@@ -29,7 +29,8 @@ def chosen(*words: str) -> settings.Settings:
 
 def outcomes(got: settings.Settings, logs: Path) -> list[plan.RunOutcome]:
     """What came of all runs, none of them from the store."""
-    guests = comparison.run_guests(got, comparison.choose_accel(True), logs)
+    asked = comparison.asked_for(comparison.compose(got, comparison.choose_accel(True)))
+    guests = comparison.run_guests(got, asked, logs)
     tell(guests.done)
     assert not guests.failed
     return [one.outcome for one in guests.done if one.outcome]

@@ -45,8 +45,8 @@ def started(log: Path, said: str, *words: str, **more: str) -> Iterator[re.Match
 def test_two_workers_give_the_same_bytes(logs: Path, tmp_path: Path) -> None:
     chosen = make_settings("default,adaptive,cint,cint+ooo", [BUILT_IN["mixed"]], 0.05)
     accel = comparison.choose_accel(True)
-    made = [comparison.run_for(chosen, boot, accel) for boot in comparison.boots_for(chosen)]
-    runs, places = [run for run, _ in made], made[0][1]
+    asked = comparison.asked_for(comparison.compose(chosen, accel))
+    runs, places = [one.run for one in asked], asked[0].places
     here = list(dispatch.run_here(runs, places, lambda run: logs / "here" / run.name, store=Store(),
                                   reuse=runner.Reuse.from_environment()))
     tell(here)

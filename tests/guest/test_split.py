@@ -30,8 +30,9 @@ def pages() -> Mapping[str, tuple[sampling.Row, logpage.LogPage]]:
     chosen = make_settings(f"default,{SPLIT}", [JOBS], 0.02, media="gen2")
     chosen = replace(chosen, vcpus=CPUS, boot_limit_s=CPUS * vm.BOOT_LIMIT_S,
                      arms=[replace(arm, steering=steering.parse("prio")) for arm in chosen.arms])
-    guests = comparison.run_guests(chosen, comparison.choose_accel(True), log_root() / "split",
-                                   Store(), runner.Reuse.from_environment())
+    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))
+    guests = comparison.run_guests(chosen, asked, log_root() / "split", Store(),
+                                   runner.Reuse.from_environment())
     tell(guests.done)
     for _, problem in guests.failed:
         raise problem

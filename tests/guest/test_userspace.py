@@ -405,11 +405,11 @@ def test_compare_has_the_same_columns_for_both_engines(tmp_path: Path) -> None:
     chosen = comparing.settings_from(parser.parse_args(
         ["--engine", "kernel,user", "--policy", "pointer", "--workload", "async", "--quick",
          "--runtime", "20ms"]))
-    guests = comparison.run_guests(chosen, comparison.choose_accel(virtual=True), tmp_path)
+    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(virtual=True)))
+    guests = comparison.run_guests(chosen, asked, tmp_path)
     assert not guests.failed
     assert comparison.in_force(chosen, guests.outcomes)
-    samples = [s for o in guests.outcomes for s in comparison.samples_from(chosen, o)]
-    kernel, user = comparison.rows_from(chosen, samples)
+    kernel, user = comparison.rows_from(chosen, guests.samples)
     assert (kernel.engine, user.engine) == ("kernel", "user")
     for row in (kernel, user):
         assert all(row.values[name] is not None for name in metrics.NAMES), row

@@ -327,6 +327,15 @@ def test_dry_run_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert "| fio |" not in text
 
 
+def test_dry_run_has_the_seed_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.run(parse("--dry-run", "--policy", "default", "--seed", "7",
+                             "--repeat", "2")) == 0
+    text = capsys.readouterr().out
+    assert text.count("# QEMU for policy default\n") == 1 and text.count("# fio job sync") <= 1
+    assert "-seed 7" in text and "cint.media.seed=7" in text and "randseed=7\n" in text
+    assert "seed=1" not in text and "-seed 8" not in text
+
+
 def test_polling_is_a_row_for_each_policy_and_mode() -> None:
     got = chosen("--policy", "default,cint", "--polling", "off,ours,irq-queue", "--workload",
                  "sync,mixed")
@@ -538,8 +547,8 @@ def media_seeds(*words: str) -> list[object]:
     """The seed of the medium of each boot, None where nothing is said of it."""
     got = chosen("--policy", "default", "--repeat", "3", *words)
     accel = comparison.choose_accel(True)
-    made = (comparison.run_for(got, boot, accel)[0] for boot in comparison.boots_for(got))
-    said = [re.search(r"cint\.media\.seed=(\d+)", " ".join(run.argv)) for run in made]
+    said = [re.search(r"cint\.media\.seed=(\d+)", " ".join(one.run.argv))
+            for one in comparison.asked_for(comparison.compose(got, accel))]
     return [int(one[1]) if one else None for one in said]
 
 

@@ -254,8 +254,7 @@ def test_compare_with_the_same_words_is_the_same_run(
         if not wanted.run.hints and properties.inferred(policy) is not policy:
             continue  # where there are no hints compare has the device infer them
         chosen = compared(wanted)
-        run, _ = comparison.run_for(chosen, comparison.Boot(chosen.arms[0], 0),
-                                    comparison.choose_accel(True))
+        run = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))[0].run
         assert by_seed(run).key() == runner.run_of(wanted)[0].key(), wanted.title
 
 

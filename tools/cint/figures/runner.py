@@ -88,8 +88,8 @@ def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
 def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
     """The run, and where its files are here."""
     chosen = wanted.settings
-    return boots.run_for(wanted.title, chosen, chosen.arms[0], rounds_of(wanted),
-                        comparison.choose_accel(True), extra=extra_of(wanted))
+    return boots.guest_for(wanted.title, chosen, chosen.arms[0], rounds_of(wanted),
+                           comparison.choose_accel(True), extra=extra_of(wanted)).run()
 
 
 def read(wanted: Wanted, done: runner.Done, data: Data) -> None:

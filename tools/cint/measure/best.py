@@ -77,16 +77,13 @@ def chosen(settings: Settings, guests: comparison.Guests) \
     sweep = settings.sweep
     if sweep is None:
         return settings, guests, None
-    samples = [s for o in guests.outcomes for s in comparison.samples_from(settings, o)]
-    found = _search(settings, sweep, comparison.rows_from(settings, samples))
+    found = _search(settings, sweep, comparison.rows_from(settings, guests.samples))
     stays = {name for _, name in found.best} | {boot.arm.name for boot, _ in guests.failed}
     gone = {arm.name for arms in _modes(settings, sweep) for arm in arms
             if arm.policy.name not in sweep.beside} - stays
-    done = [one for boot, one in zip(comparison.boots_for(settings), guests.done, strict=True)
-            if boot.arm.name not in gone]
     shown = replace(settings, arms=[arm for arm in settings.arms if arm.name not in gone])
-    outcomes = [outcome for outcome in guests.outcomes if outcome.name not in gone]
-    return shown, comparison.Guests(outcomes, guests.failed, done), found
+    kept = [one for one in guests.ended if one.boot.arm.name not in gone]
+    return shown, comparison.Guests(kept), found
 
 
 def line(settings: Settings, accel: host.Accel, store: Store) -> list[Row]:
@@ -102,10 +99,9 @@ def line(settings: Settings, accel: host.Accel, store: Store) -> list[Row]:
         replace(first, policy=properties.parse_policy(f"static:time={us}us"))
         for us in timers.TIMES_US])
     samples: list[Sample] = []
-    for boot in comparison.boots_for(swept):
-        run = comparison.run_for(swept, boot, accel)[0]
-        kept = store.get(run.key()) if store.takes(run) else None
+    for asked in comparison.asked_for(comparison.compose(swept, accel)):
+        kept = store.get(asked.run.key()) if store.takes(asked.run) else None
         if kept is None:
             return []
-        samples += comparison.samples_from(swept, comparison.outcome_of(boot, kept))
+        samples += comparison.samples_from(swept, comparison.outcome_of(asked.boot, kept))
     return [row for row in comparison.rows_from(swept, samples) if row.job is None]

@@ -151,19 +151,31 @@ def plan_for(settings: Settings, arm: Arm, rounds: Rounds,
 
 # ---- the run ------------------------------------------------------------
 
-def run_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
-            accel: host.Accel, *, extra: Extra = NOTHING) -> tuple[RunPlan, Places]:
-    """The run of one guest, and where its files are here; the first round's seed is QEMU's, and the
-    medium's, whose times go on from round to round.
+@dataclass(frozen=True)
+class Guest:
+    """A guest that can be booted: its machine, what it does, and how long that may take."""
 
-    Raises :class:`vm.VmError` where a file of the guest is not there.
-    """
+    name: str
+    machine: vm.Machine
+    plan: agent.Plan
+    job_seconds: float
+    boot_limit_s: float
+
+    def run(self) -> tuple[RunPlan, Places]:
+        """Its run, and where its files are here; :class:`vm.VmError` where one is not there."""
+        files = Files.of(self.machine)
+        return RunPlan.of(self.name, self.machine, self.plan, files, job_seconds=self.job_seconds,
+                          boot_limit_s=self.boot_limit_s), files.places
+
+
+def guest_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
+              accel: host.Accel, *, extra: Extra = NOTHING) -> Guest:
+    """One guest; the first round's seed is QEMU's, and the medium's, whose times go on from round
+    to round."""
     longest = max(workloads.guest_seconds(w, settings.timing, settings.k)
                   for w in settings.workloads)
     machine = machine_for(settings, arm, accel, next(iter(rounds.values())).seed)
     machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
                       second_kept=extra.second_kept, append=(*machine.append, *extra.append))
-    files = Files.of(machine)
-    run = RunPlan.of(name, machine, plan_for(settings, arm, rounds, extra.setup), files,
-                     job_seconds=longest, boot_limit_s=settings.boot_limit_s)
-    return run, files.places
+    return Guest(name, machine, plan_for(settings, arm, rounds, extra.setup), longest,
+                 settings.boot_limit_s)

@@ -49,10 +49,32 @@ def boots_for(settings: Settings) -> list[Boot]:
             for repeat in range(settings.repeat) for arm in settings.arms]
 
 
-def run_for(settings: Settings, boot: Boot, accel: host.Accel) -> tuple[RunPlan, Places]:
-    """The run of one guest, and where its files are here."""
-    rounds = rounds_for(settings, boot.repeat)
-    return boots.run_for(boot.name, settings, boot.arm, rounds, accel)
+#: How guests boot and what they do, in their order, whether their files are there or not.
+Composed = list[tuple[Boot, boots.Guest]]
+
+
+def compose(settings: Settings, accel: host.Accel) -> Composed:
+    """All guests of a comparison."""
+    found = []
+    for boot in boots_for(settings):
+        rounds = rounds_for(settings, boot.repeat)
+        found.append((boot, boots.guest_for(boot.name, settings, boot.arm, rounds, accel)))
+    return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One guest of a comparison as it will boot: its run, and where its files are here."""
+
+    boot: Boot
+    guest: boots.Guest
+    run: RunPlan
+    places: Places
+
+
+def asked_for(composed: Composed) -> list[Asked]:
+    """The runs of guests; :class:`vm.VmError` where a file is missing."""
+    return [Asked(boot, guest, *guest.run()) for boot, guest in composed]
 
 
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
@@ -143,52 +165,80 @@ def _many(count: int, one: str, several: str | None = None) -> str:
     return f"{count} {one if count == 1 else several or one + 's'}"
 
 
-def identity(settings: Settings, accel: host.Accel) -> str:
+def identity(asked: Sequence[Asked]) -> str:
     """What stands for all that decides a comparison: a hash of its runs' keys."""
-    asked = boots_for(settings)
-    keys = [run_for(settings, boot, accel)[0].key() for boot in asked]
+    keys = [one.run.key() for one in asked]
     return hashlib.sha256(" ".join(keys).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
+class Ended:
+    """A guest that has ended; what came of it and what it measured, if it ran to its end."""
+
+    boot: Boot
+    guest: boots.Guest
+    done: runner.Done
+    outcome: session.Outcome | None
+    samples: Sequence[sampling.Sample]
+
+
+@dataclass(frozen=True)
 class Guests:
-    """What came of a comparison's guests: outcomes of those that ran to their end, in order."""
+    """The guests of a comparison that have ended, in the order in which they were asked for."""
 
-    outcomes: Sequence[session.Outcome]
-    failed: Sequence[tuple[Boot, CintError]]
-    done: Sequence[runner.Done]
+    ended: Sequence[Ended]
+
+    @property
+    def done(self) -> list[runner.Done]:
+        """Where each is from, and how long it took."""
+        return [one.done for one in self.ended]
+
+    @property
+    def outcomes(self) -> list[session.Outcome]:
+        """Of those that ran to their end."""
+        return [one.outcome for one in self.ended if one.outcome is not None]
+
+    @property
+    def failed(self) -> list[tuple[Boot, CintError]]:
+        """Those that did not, and why."""
+        return [(one.boot, one.done.problem) for one in self.ended if one.done.problem]
+
+    @property
+    def samples(self) -> list[sampling.Sample]:
+        """All that was measured."""
+        return [sample for one in self.ended for sample in one.samples]
 
 
-def run_guests(settings: Settings, accel: host.Accel, directory: Path,
+def run_guests(settings: Settings, asked: Sequence[Asked], directory: Path,
                store: Store | None = None, reuse: runner.Reuse | None = None, *,
-               cluster: str = "",
-               ended: Callable[[session.Outcome], None] = lambda _: None) -> Guests:
+               cluster: str = "", told: Callable[[Ended], None] = lambda _: None) -> Guests:
     """Boot every guest and run its plan; one that fails loses only itself.
 
-    ``ended`` is called with each outcome when its guest has ended.
+    ``told`` hears of each guest that ran to its end, when it has.
     """
     reuse = reuse or runner.Reuse()
-    asked = boots_for(settings)
-    made = [run_for(settings, boot, accel) for boot in asked]
-    runs = [run for run, _ in made]
-    places = {content: path for _, found in made for content, path in found.items()}
-    logs = {run.name: directory / "logs" / boot.slug
-            for run, boot in zip(runs, asked, strict=True)}
-    done = []
+    runs = [one.run for one in asked]
+    places = {content: path for one in asked for content, path in one.places.items()}
+    logs = {one.run.name: directory / "logs" / one.boot.slug for one in asked}
+    ended: dict[int, Ended] = {}
     with ui.Progress("compare") as progress:
         counter = _Counter(progress, _announce(settings, runs, store, reuse))
-        for one in dispatch.run_here(runs, places, lambda run: logs[run.name],
-                                     virtual=settings.virtual, store=store, reuse=reuse,
-                                     notify=counter.notify, cluster=cluster):
-            done.append(one)
-            if cluster or one.source == runner.STORED:
+        for done in dispatch.run_here(runs, places, lambda run: logs[run.name],
+                                      virtual=settings.virtual, store=store, reuse=reuse,
+                                      notify=counter.notify, cluster=cluster):
+            if cluster or done.source == runner.STORED:
                 counter.skip(len(settings.workloads))
+            ended[done.index] = one = _ended(settings, asked[done.index], done)
             if one.outcome is not None:
-                ended(outcome_of(asked[one.index], one.outcome))
-    done.sort(key=lambda one: one.index)
-    return Guests([outcome_of(asked[one.index], one.outcome) for one in done if one.outcome],
-                  [(asked[one.index], one.problem) for one in done if one.problem],
-                  done)
+                told(one)
+    return Guests([ended[index] for index in sorted(ended)])
+
+
+def _ended(settings: Settings, asked: Asked, done: runner.Done) -> Ended:
+    """What came of a guest, under the name of its row."""
+    outcome = outcome_of(asked.boot, done.outcome) if done.outcome else None
+    samples = samples_from(settings, outcome) if outcome else []
+    return Ended(asked.boot, asked.guest, done, outcome, samples)
 
 
 def outcome_of(boot: Boot, kept: RunOutcome) -> session.Outcome:

@@ -10,7 +10,7 @@ from cint import host, units
 from cint.device import properties, scale
 from cint.errors import CintError
 from cint.guest import hints, kinds, session
-from cint.measure import agreeing, best, boots, comparison, records, runner, sampling, workloads
+from cint.measure import agreeing, best, comparison, records, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.settings import CALIBRATED, Settings
 from cint.measure.workloads import Workload
@@ -183,15 +183,13 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
                  timer: best.Found | None = None,
                  line: Sequence[sampling.Row] = ()) -> documents.Document:
     """The content of results.json; ``line`` has rows of timers that were known already."""
-    outcomes = guests.outcomes
-    samples = [s for o in outcomes for s in comparison.samples_from(settings, o)]
+    outcomes, samples = guests.outcomes, guests.samples
     rows = comparison.rows_from(settings, samples)
     notes = [*run_notes(settings, rows, guests.failed),
              *notes_for(settings, outcomes, accel, rows),
              *([timer.note()] if timer else [])]
     # Rows may have other images than the first, as those of --engine do.
-    first = boots.machine_for(settings, settings.arms[0], accel)
-    image = documents.image_versions(first.initramfs)
+    image = documents.image_versions(guests.ended[0].guest.machine.initramfs)
     fio = next((s.fio_version for s in samples if s.fio_version), "unknown")
     found: documents.Document = {
         "schema": documents.SCHEMA, "kind": "compare", "created": documents.utc_now(),
@@ -214,8 +212,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
                       for entry in _workload_entries(settings, w, samples)],
         "rows": [r.as_dict() for r in rows],
         "samples": [documents.sample_dict(s) for s in samples],
-        "runs": [_run_entry(settings, boot, done) for boot, done in
-                 zip(comparison.boots_for(settings), guests.done, strict=True)],
+        "runs": [_run_entry(settings, one.boot, one.done) for one in guests.ended],
         "notes": notes}
     if timer:
         found["timer"] = timer.as_dict()

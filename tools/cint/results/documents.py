@@ -25,6 +25,8 @@ from cint.errors import CintError, UsageError
 from cint.measure import apps, metrics, records, sampling
 
 SCHEMA: Literal[1] = 1
+#: The file of a directory of results.
+FILE = "results.json"
 
 Document = records.Comparison
 
@@ -177,7 +179,7 @@ def _device_dict(device: sampling.DeviceDelta) -> records.Device:
 
 def write_json(directory: Path, document: Mapping[str, object]) -> Path:
     """Write results.json."""
-    path = directory / "results.json"
+    path = directory / FILE
     steps.write_atomic(path, json.dumps(document, indent=1) + "\n")
     return path
 
@@ -223,7 +225,7 @@ def _row(found: Mapping[str, Any]) -> sampling.Row:
 
 def load(path: Path) -> Document:
     """Read a results.json, or of the directory that has it; CintError where it is none."""
-    file = path / "results.json" if path.is_dir() else path
+    file = path / FILE if path.is_dir() else path
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as err:

@@ -13,7 +13,7 @@ from cint.errors import CintError, UsageError
 from cint.results import documents, table, unfinished
 
 #: What a comparison leaves in its directory, beside drawings.
-_LEFT = frozenset({"results.json", "results.csv", "report.html", "logs", unfinished.MARK,
+_LEFT = frozenset({documents.FILE, "results.csv", "report.html", "logs", unfinished.MARK,
                    unfinished.SAMPLES, unfinished.RUNS})
 
 
@@ -97,7 +97,7 @@ def find(text: str, *, unfinished: bool = False) -> Path:
     none or several are meant.
     """
     for path in (Path(text), paths.RESULTS / text):
-        if (path / "results.json").is_file() or (path.is_file() and path.suffix == ".json"):
+        if (path / documents.FILE).is_file() or (path.is_file() and path.suffix == ".json"):
             return path
     known = [entry for entry in entries() if unfinished or entry.document is not None]
     labelled = [entry for entry in known if entry.label == text]

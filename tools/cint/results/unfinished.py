@@ -19,6 +19,7 @@ from typing import IO
 from cint import ask, paths
 from cint.errors import CintError
 from cint.measure import records
+from cint.measure.store import Journal
 from cint.results import documents
 
 MARK = "unfinished.json"
@@ -43,6 +44,12 @@ class Unfinished:
 
     def __exit__(self, *_: object) -> None:
         self._lock.close()
+
+    def journal(self, *, fresh: bool) -> Journal:
+        """Where runs are kept that the store does not take; `fresh`: none from before."""
+        if fresh:
+            shutil.rmtree(self.runs, ignore_errors=True)
+        return Journal(self.runs)
 
     def add(self, samples: Iterable[records.Sample]) -> None:
         """Keep the samples of a guest that has ended."""
@@ -113,12 +120,9 @@ def _own(out: Path, said: Mapping[str, object]) -> tuple[Unfinished, bool]:
 
 def _is_of(out: Path, command: str) -> bool:
     """Whether a directory has the results of the same command, or a part of them."""
-    if _said(out).get("command") == command:
-        return True
-    try:
-        return bool(documents.load(out)["repeat_command"] == command)
-    except (CintError, KeyError):
-        return False
+    said = (_said(out).get("command"),
+            ask.json_of(out / documents.FILE).get("repeat_command"))
+    return command in said
 
 
 def being_made(path: Path) -> bool:

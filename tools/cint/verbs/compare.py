@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from cint import host, paths, ui
 from cint.build import image
 from cint.device import properties
 from cint.errors import EXIT_OK, UsageError
-from cint.guest import appdisk, hints, session, vm
+from cint.guest import appdisk, hints, vm
 from cint.measure import agreeing, best, boots, comparison, runner
 from cint.measure.settings import Settings
-from cint.measure.store import Journal, Store
+from cint.measure.store import Store
 from cint.measure.workloads import DEVICE_NODE, Workload
 from cint.options.comparing import add_options, settings_from
 from cint.options.store import reuse_from
@@ -56,27 +56,29 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 # ---- what would run --------------------------------------------------------
 
-def dry_run_text(settings: Settings, accel: host.Accel) -> str:
-    """What would run, in a form that can be copied."""
+def dry_run_text(settings: Settings, composed: comparison.Composed) -> str:
+    """What would run, in a form that can be copied: the first guest of each row."""
+    guests = [(boot.arm.name, guest) for boot, guest in composed if boot.repeat == 0]
+    jobs = [text for workload in settings.workloads
+            for text in _job_texts(settings, workload, guests)]
     parts = []
-    for arm in settings.arms:
-        machine = boots.machine_for(settings, arm, accel)
-        parts += [f"# QEMU for policy {arm.name}", vm.shell_line(vm.machine_args(machine)), ""]
-    parts += ["# kernel command line", vm.kernel_cmdline(machine), ""]
-    for workload in settings.workloads:
-        parts += _job_texts(settings, workload)
+    for name, guest in guests:
+        parts += [f"# QEMU for policy {name}", vm.shell_line(vm.machine_args(guest.machine)), ""]
+    parts += ["# kernel command line", vm.kernel_cmdline(guests[-1][1].machine), "", *jobs]
     if settings.virtual:
         parts += [f"# times are scaled by k = {settings.k:g}: those of the device and of the jobs "
                   "above are the guest's (docs/scaling.md has every entry)", ""]
     return "\n".join(parts)
 
 
-def _job_texts(settings: Settings, workload: Workload) -> list[str]:
+def _job_texts(settings: Settings, workload: Workload,
+               guests: Sequence[tuple[str, boots.Guest]]) -> list[str]:
     """A workload's job texts, each with its title: those of rows may differ."""
+    job_name = boots.job_name(workload, 0)
     by_text: dict[str, list[str]] = {}
-    for arm in settings.arms:
-        text = boots.render(settings, arm, workload, settings.timing)
-        by_text.setdefault(text, []).append(arm.name)
+    for name, guest in guests:
+        job = next(job for job in guest.plan.jobs if job.name == job_name)
+        by_text.setdefault(workload.app.run if workload.app else str(job.fio), []).append(name)
     what = "commands of" if workload.app else "fio job"
     if settings.rule_of(workload):
         what = f"fio {' '.join(agreeing.ARGS)}, job"
@@ -90,25 +92,35 @@ def _job_texts(settings: Settings, workload: Workload) -> list[str]:
 
 def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
+    accel = _prepare(args, settings)
+    composed = comparison.compose(settings, accel)
+    if args.dry_run:
+        print(dry_run_text(settings, composed))
+        return EXIT_OK
+    return _measure(args, settings, accel, comparison.asked_for(composed))
+
+
+def _prepare(args: argparse.Namespace, settings: Settings) -> host.Accel:
+    """Build what the guests need, and refuse what can be before one is booted.
+
+    A dry run builds nothing: what is refused is what those programs say that are there. Returns
+    the accelerator, which QEMU is asked for.
+    """
     if not args.dry_run:
         _build(args, settings)
     accel = comparison.choose_accel(settings.virtual)
-    _check_built(settings)
-    if args.dry_run:
-        print(dry_run_text(settings, accel))
-        return EXIT_OK
-    if settings.app is not None:
+    vm.check_trace(settings.trace)
+    hints.check_built(arm.hints for arm in settings.arms)
+    for workload in settings.workloads:
+        text = workload.template.replace("${DEVICE}", DEVICE_NODE)
+        if workload.own and (said := image.complaint(text)):
+            raise UsageError(f"{workload.title}: fio says: {said}")
+    if settings.app is not None and not args.dry_run:
         appdisk.make(settings.app.disk)
-    place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
-                                    comparison.identity(settings, accel))
-    with place:
-        if begun:
-            ui.info(f"going on in {paths.display(place.path)}")
-        return _fill(args, settings, accel, place)
+    return accel
 
 
 def _build(args: argparse.Namespace, settings: Settings) -> None:
-    """Build what the guests need, after what can be refused before that."""
     from cint.build import setup  # noqa: PLC0415 - not needed for a dry run
 
     if args.out is not None:
@@ -118,65 +130,53 @@ def _build(args: argparse.Namespace, settings: Settings) -> None:
     setup.ensure(args, settings.targets, extras=() if args.no_plots else ("plots",))
 
 
-def _check_built(settings: Settings) -> None:
-    """Refuse what only the programs that are built know, before a guest is booted.
-
-    In a dry run that is what those say that are there.
-    """
-    vm.check_trace(settings.trace)
-    hints.check_built(arm.hints for arm in settings.arms)
-    for workload in settings.workloads:
-        text = workload.template.replace("${DEVICE}", DEVICE_NODE)
-        if workload.own and (said := image.complaint(text)):
-            raise UsageError(f"{workload.title}: fio says: {said}")
-
-
-def _fill(args: argparse.Namespace, settings: Settings, accel: host.Accel,
-          place: unfinished.Unfinished) -> int:
+def _measure(args: argparse.Namespace, settings: Settings, accel: host.Accel,
+             asked: Sequence[comparison.Asked]) -> int:
     """Run what is to be run, write all that came of it, show it; then fail if a guest did."""
-    store, reuse = _store(args, settings, place)
+    reuse = reuse_from(args) if settings.pure else runner.Reuse()
+    place, begun = unfinished.begin(args.out, "compare", settings.repeat_command,
+                                    comparison.identity(asked))
+    store = Store() if settings.pure else place.journal(fresh=args.fresh)
     started = time.monotonic()
 
-    def keep(outcome: session.Outcome) -> None:
-        samples = comparison.samples_from(settings, outcome)
-        place.add(map(documents.sample_dict, samples))
+    def keep(one: comparison.Ended) -> None:
+        place.add(map(documents.sample_dict, one.samples))
         if time.monotonic() - started >= EARLY_ROWS_S:
-            ui.info(f"{outcome.name}: {table.brief(comparison.rows_from(settings, samples))}")
+            rows = comparison.rows_from(settings, one.samples)
+            ui.info(f"{one.boot.arm.name}: {table.brief(rows)}")
 
-    guests = comparison.run_guests(settings, accel, place.path, store, reuse,
-                                   cluster=args.cluster, ended=keep)
-    if taken := runner.summary(guests.done, reuse):
-        ui.info(taken if settings.pure else taken.replace("the store", "before"))
-    problem = guests.failed[0][1] if guests.failed else None
-    if problem is not None and not guests.outcomes:
-        raise problem
-    shown, kept, found = best.chosen(settings, guests)
-    document = assembly.document_for(
-        shown, kept, accel, time.monotonic() - started, args.label, timer=found,
-        line=best.line(settings, accel, store) if settings.pure else ())
-    document["previous"] = None if args.no_previous else previous.find(document)
-    write_all(document, place.path)
-    if args.json and problem is None:
-        print(json.dumps(document, indent=1), flush=True)
-    elif not args.json:
-        printing.print_table(document, place.path)
-    if not args.no_plots:
-        _draw(document, place.path)  # takes seconds, and the table is what is waited for
-    if problem is None:
+    with place:
+        if begun:
+            ui.info(f"going on in {paths.display(place.path)}")
+        guests = comparison.run_guests(settings, asked, place.path, store, reuse,
+                                       cluster=args.cluster, told=keep)
+        if taken := runner.summary(guests.done, reuse):
+            ui.info(taken if settings.pure else taken.replace("the store", "before"))
+        problem = guests.failed[0][1] if guests.failed else None
+        if problem is not None and not guests.outcomes:
+            raise problem
+        shown, kept, found = best.chosen(settings, guests)
+        document = assembly.document_for(
+            shown, kept, accel, time.monotonic() - started, args.label, timer=found,
+            line=best.line(settings, accel, store) if settings.pure else ())
+        _show(args, document, place.path, whole=problem is None)
+        if problem is not None:
+            raise problem
         place.complete()
-    else:
-        raise problem
     return EXIT_OK
 
 
-def _store(args: argparse.Namespace, settings: Settings,
-           place: unfinished.Unfinished) -> tuple[Store, runner.Reuse]:
-    """Where runs are taken from and kept, and what is taken."""
-    if settings.pure:
-        return Store(), reuse_from(args)
-    if args.fresh:
-        shutil.rmtree(place.runs, ignore_errors=True)
-    return Journal(place.runs), runner.Reuse()
+def _show(args: argparse.Namespace, document: documents.Document, directory: Path, *,
+          whole: bool) -> None:
+    """Write every file of the results directory, and print the table or the document."""
+    document["previous"] = None if args.no_previous else previous.find(document)
+    write_all(document, directory)
+    if args.json and whole:
+        print(json.dumps(document, indent=1), flush=True)
+    elif not args.json:
+        printing.print_table(document, directory)
+    if not args.no_plots:
+        _draw(document, directory)  # takes seconds, and the table is what is waited for
 
 
 def write_all(document: documents.Document, directory: Path) -> None:
