@@ -632,7 +632,10 @@ static void write_register(FakeNvme *fake, uint32_t offset, uint32_t value)
         fake->regs[offset / 4] = value;
     }
     if (offset == NVME_REG_CC) {
-        start_or_stop(fake);
+        fake->looks = fake->slow;
+        if (!fake->slow) {
+            start_or_stop(fake);
+        }
     }
 }
 
@@ -653,6 +656,9 @@ static uint32_t fake_read32(struct cintio *dev, uint32_t offset)
     }
     ALONE(fake);
     fake->reads++;
+    if (offset == NVME_REG_CSTS && fake->looks && !--fake->looks) {
+        start_or_stop(fake);
+    }
     return fake->gone ? NVME_GONE : fake->regs[offset / 4];
 }
 

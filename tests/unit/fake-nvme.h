@@ -69,6 +69,7 @@ typedef struct FakeNvme {
     /* set before fake_start() */
     bool plain;                     /* no cint */
     bool stuck, no_namespace;
+    unsigned slow;                  /* looks at CSTS until it does as told */
     int refused;                    /* admin opcode that fails; -1 = none */
     /* admin opcode at which it gets stuck, for fake_answer(); -1 = none */
     int late;
@@ -103,6 +104,7 @@ typedef struct FakeNvme {
     CintScope scope;
     CintConfig config;
     unsigned reads;                 /* of registers */
+    unsigned looks;                 /* those of CSTS that are left */
     unsigned shutdowns;             /* CC.SHN */
     bool drops_shutdowns;
     unsigned unanswered;            /* admin commands */

@@ -424,6 +424,8 @@ static void test_rests(void)
     Sim *sim = with_long_delta();
 
     answer(sim, 310000);
+    /* as the log page has it, from now on and not from the next CQE on */
+    g_assert_cmpint(sim->cq.delta_ns, ==, 6000);
     sim_post(sim, 0, 312000, 31);
     g_assert_cmpint(cint_deadline(&sim->cq), ==, 318000);
     g_free(sim);

@@ -7,7 +7,11 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "admin.h"
 #include "clock.h"
 #include "due.h"
 #include "fake-nvme.h"
@@ -912,6 +916,144 @@ static void test_shutdown(void)
     g_assert_cmpuint(shutdowns_at_close(fake), ==, 0);
 }
 
+/* One that takes its time to start, to stop and to be off is waited for. */
+static void test_slow(void)
+{
+    FakeNvme *fake = fake_new();
+
+    fake->slow = 4;
+    g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+    g_assert_cmpint(cintio_reset(fake->dev, &err), ==, 0);
+    g_assert_cmpuint(shutdowns_at_close(fake), ==, 1);
+}
+
+/* For as long as it was told to wait, no shorter, and mostly asleep. */
+static void start_in_vain(unsigned timeout_ms)
+{
+    struct cintio_options options = { .timeout_ms = timeout_ms };
+    int64_t began = g_get_monotonic_time(), took;
+    FakeNvme *fake = fake_new();
+
+    fake->stuck = true;
+    g_assert_cmpint(fake_start(fake, &options, &err), ==, -ETIMEDOUT);
+    took = g_get_monotonic_time() - began;
+    g_assert_cmpint(took, >=, timeout_ms * 1000);
+    /* a look each 20 us, and what it reads before */
+    g_assert_cmpint(fake->reads, <=, took / 20 + 20);
+    fake_free(fake);
+}
+
+static void test_patience(void)
+{
+    start_in_vain(40);
+    start_in_vain(1);
+}
+
+static void *reset(void *opaque)
+{
+    FakeNvme *fake = opaque;
+
+    g_assert_cmpint(cintio_reset(fake->dev, NULL), ==, 0);
+    return NULL;
+}
+
+/* Nobody comes in any more, or those who do would keep it from ever going. */
+static void test_reset_goes_first(void)
+{
+    FakeNvme *fake = started();
+    pthread_rwlock_t *lock = &fake->dev->reset_lock;
+    int64_t end = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+    GThread *thread;
+
+    cintio_enter(fake->dev);
+    thread = g_thread_new("reset", reset, fake);
+    while (!pthread_rwlock_tryrdlock(lock)) {
+        pthread_rwlock_unlock(lock);
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        usleep(100);
+    }
+    cintio_leave(fake->dev);
+    g_thread_join(thread);
+    fake_free(fake);
+}
+
+static const struct nvme_sqe *given_up(FakeNvme *fake)
+{
+    struct nvme_sqe event = { .opcode = 0x0c };
+    struct cintio_queue *admin = fake->dev->admin;
+    uint16_t slot = admin->sq_tail;
+    uint8_t data[2 * NVME_PAGE] = { 0 };
+
+    g_assert_cmpint(cintio_admin(fake->dev, &event, data, sizeof(data), NULL,
+                                 &err), ==, -ETIMEDOUT);
+    return &admin->sq[slot];
+}
+
+/* What is never answered may yet be written to: each has pages of its own. */
+static void test_admin_pages(void)
+{
+    struct cintio_options options = { .timeout_ms = 5 };
+    FakeNvme *fake = fake_new();
+    const struct nvme_sqe *one, *other;
+
+    fake->ignored = 0x0c;
+    g_assert_cmpint(fake_start(fake, &options, &err), ==, 0);
+    one = given_up(fake);
+    other = given_up(fake);
+    g_assert_cmpuint(one->prp2, !=, one->prp1);
+    g_assert_cmpuint(one->prp2, !=, other->prp1);
+    g_assert_cmpuint(one->prp1, !=, other->prp1);
+    g_assert_cmpuint(one->prp1, !=, other->prp2);
+    g_assert_cmpuint(one->prp2, !=, other->prp2);
+    fake_free(fake);
+}
+
+static void *shared_page(int fd)
+{
+    void *page = mmap(NULL, NVME_PAGE, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_POPULATE, fd, 0);
+
+    g_assert_true(page != MAP_FAILED);
+    return page;
+}
+
+/* What is mapped twice is in one place; who may not know is told of page 0. */
+static void test_physical(void)
+{
+    int fd[2] = { memfd_create("one", 0), memfd_create("other", 0) };
+    struct rlimit files, none;
+    uint8_t *page[3], *untouched;
+
+    for (unsigned i = 0; i < 3; i++) {
+        g_assert_cmpint(ftruncate(fd[i / 2], NVME_PAGE), ==, 0);
+        page[i] = shared_page(fd[i / 2]);
+    }
+    g_assert_cmpuint(cintio_physical(page[0]), ==, cintio_physical(page[1]));
+    g_assert_cmpuint(cintio_physical(page[0] + 77), ==,
+                     cintio_physical(page[1]) + 77);
+    if (cintio_physical(page[0])) {
+        g_assert_cmpuint(cintio_physical(page[2]), !=, 0);
+        g_assert_cmpuint(cintio_physical(page[2]), !=,
+                         cintio_physical(page[0]));
+    } else {
+        g_test_message("not privileged: physical addresses are not told");
+    }
+    untouched = mmap(NULL, NVME_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0);
+    g_assert_cmpuint(cintio_physical(untouched + 77), ==, 0);
+    munmap(untouched, NVME_PAGE);
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &files), ==, 0);
+    none = (struct rlimit) { 0, files.rlim_max };
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+    g_assert_cmpuint(cintio_physical(page[0]), ==, 0);
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &files), ==, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        munmap(page[i], NVME_PAGE);
+    }
+    close(fd[0]);
+    close(fd[1]);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -935,5 +1077,10 @@ int main(int argc, char **argv)
     g_test_add_func("/command/queue/emptied", test_emptied);
     g_test_add_func("/command/abort", test_abort);
     g_test_add_func("/command/shutdown", test_shutdown);
+    g_test_add_func("/command/slow", test_slow);
+    g_test_add_func("/command/patience", test_patience);
+    g_test_add_func("/command/reset-goes-first", test_reset_goes_first);
+    g_test_add_func("/command/admin-pages", test_admin_pages);
+    g_test_add_func("/command/physical", test_physical);
     return g_test_run();
 }

@@ -1003,6 +1003,25 @@ static void test_own_hints(void)
     g_free(sim);
 }
 
+/* What was fetched before it learns is none of whose buffer it knows. */
+static void test_fetched_before(void)
+{
+    Sim *sim = start_learning(CINT_OFF);
+    CintConfig learns = sim->cq.config, does_not = learns;
+
+    does_not.infer = CINT_INFER_CONTENT;
+    sim->page = 7;
+    sim_batch(sim, 0, 100, ".");
+    sim_post(sim, 0, 1000, 1);
+    g_assert_false(sim->sq[0].waits.bare);
+    sim_configure(sim, 2000, &does_not);
+    sim_batch(sim, 0, 2100, ".");
+    sim_configure(sim, 2200, &learns);
+    sim_post(sim, 0, 3000, 2);
+    g_assert_true(sim->sq[0].waits.bare);
+    g_free(sim);
+}
+
 /* A job's completion, while somebody's command is in flight, waits for it. */
 static void test_any_beside_waited(void)
 {
@@ -1089,6 +1108,7 @@ int main(int argc, char **argv)
         { "engine/unknown-at-once", test_engine },
         { "engine/batch", test_batch },
         { "engine/own-hints", test_own_hints },
+        { "engine/fetched-before", test_fetched_before },
         { "engine/any-beside-waited", test_any_beside_waited },
         { "engine/probe", test_probe },
         { "engine/no-probe-of-what-is-said", test_no_probe },
