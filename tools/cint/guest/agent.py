@@ -224,6 +224,23 @@ def parse_snapshot(snap: Any) -> Snapshot:
                          hint="rebuild the guest image: ./cint build") from None
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What a job that ran left: the agent's looks before and after it, and what it printed."""
+
+    before: Snapshot
+    after: Snapshot
+    stdout: str
+    #: fio's document, of jobs of fio.
+    fio: Any
+
+    @classmethod
+    def of(cls, message: Message) -> Ran:
+        """Read its result; :class:`AgentError` where a look cannot be read."""
+        return cls(parse_snapshot(message.get("before")), parse_snapshot(message.get("after")),
+                   str(message.get("stdout") or ""), message.get("fio"))
+
+
 def queue_interrupts(before: Snapshot, after: Snapshot, controller: str = "nvme0") -> int:
     """Interrupts of the I/O queues between two snapshots (queue 0 is the admin queue)."""
     total = 0

@@ -95,13 +95,12 @@ def cpu_share(before: agent.Edge, after: agent.Edge, vcpus: int) -> float | None
     return min(max(1 - idle / ticks, 0.0), 1.0)
 
 
-def _cpu_edges(message: agent.Message, before: agent.Snapshot,
-               after: agent.Snapshot) -> tuple[agent.Edge, agent.Edge]:
+def _cpu_edges(ran: agent.Ran) -> tuple[agent.Edge, agent.Edge]:
     """The time during which all jobs ran, else that of the whole fio process."""
-    text = str(message.get("stdout") or "")
-    starts, ends = agent.parse_edges(text, "cint-pre"), agent.parse_edges(text, "cint-post")
+    starts = agent.parse_edges(ran.stdout, "cint-pre")
+    ends = agent.parse_edges(ran.stdout, "cint-post")
     if not starts or not ends:
-        return before.edge, after.edge
+        return ran.before.edge, ran.after.edge
     return max(starts, key=lambda e: e.time_s), min(ends, key=lambda e: e.time_s)
 
 
@@ -115,8 +114,9 @@ def device_delta(before: bytes | None, after: bytes | None) -> DeviceDelta | Non
 def samples(policy: str, workload: str, repeat: int, message: agent.Message,
             vcpus: int) -> list[Sample]:
     """Read one result message of a fio job: a sample for each group of jobs that ran together."""
-    groups = fiojson.groups(message.get("fio"))
-    seen = edges.parse(str(message.get("stdout") or ""))
+    ran = agent.Ran.of(message)
+    groups = fiojson.groups(ran.fio)
+    seen = edges.parse(ran.stdout)
     if edges.by_group(seen, 1) and len(seen) >= 2 * sum(map(len, groups)):
         # fio's own groups need not be one after the other
         groups = [fiojson.joined(groups)]
@@ -124,14 +124,14 @@ def samples(policy: str, workload: str, repeat: int, message: agent.Message,
     if len(groups) == 1:
         # Of jobs that ran one after the other, though they are a group, there are edges as well.
         return [_whole(Sample(policy, workload, repeat, groups[0], None, 0.0, None, None,
-                              fiojson.version(message.get("fio")), whole=workload),
-                       message, vcpus, found[0] if found else seen)]
-    last = Count.of(agent.parse_snapshot(message.get("before")))
+                              fiojson.version(ran.fio), whole=workload),
+                       ran, vcpus, found[0] if found else seen)]
+    last = Count.of(ran.before)
     result = []
     for number, jobs in enumerate(groups, 1):
         mine = found[number - 1] if found else []
         one = _group(Sample(policy, f"{workload}/{number}", repeat, jobs, None, 0.0, None, None,
-                            fiojson.version(message.get("fio")), whole=workload, group=number,
+                            fiojson.version(ran.fio), whole=workload, group=number,
                             groups=len(groups), window=window(jobs, mine)), mine, last, vcpus)
         result.append(one)
         if mine:
@@ -149,25 +149,23 @@ def sample(policy: str, workload: str, repeat: int, message: agent.Message,
 def app_sample(policy: str, app: apps.App, repeat: int, message: agent.Message,
                vcpus: int) -> Sample:
     """Read the result message of a person's own program, whose I/Os the device counts."""
-    before = agent.parse_snapshot(message.get("before"))
-    after = agent.parse_snapshot(message.get("after"))
-    text = str(message.get("stdout") or "")
+    ran = agent.Ran.of(message)
+    before, after = ran.before, ran.after
     ios = after.ios - before.ios if after.ios is not None and before.ios is not None else 0
     elapsed = (after.monotonic_ns - before.monotonic_ns) / 1e9
     stats = fiojson.JobStats(app.name, ios, ios / elapsed, 0.0, {}, round(1000 * elapsed))
     return Sample(policy, app.name, repeat, {app.name: stats},
                   agent.queue_interrupts(before, after), elapsed,
-                  cpu_share(*_cpu_edges(message, before, after), vcpus),
+                  cpu_share(*_cpu_edges(ran), vcpus),
                   device_delta(before.nvme_log, after.nvme_log), block_ios=ios, whole=app.name,
-                  said=apps.parse_said(text, f"{policy}: {app.path}"))
+                  said=apps.parse_said(ran.stdout, f"{policy}: {app.path}"))
 
 
-def _whole(one: Sample, message: agent.Message, vcpus: int,
+def _whole(one: Sample, ran: agent.Ran, vcpus: int,
            found: Sequence[edges.Edge]) -> Sample:
     """The only group of jobs is all that ran between the agent's two looks."""
-    before = agent.parse_snapshot(message.get("before"))
-    after = agent.parse_snapshot(message.get("after"))
-    said = agreeing.parse_said(str(message.get("stdout") or ""))
+    before, after = ran.before, ran.after
+    said = agreeing.parse_said(ran.stdout)
     common = window(one.jobs, found, said)
     if not common.even and found and common.seconds:
         # What came after some jobs had ended is no part of the time they ran together.
@@ -177,9 +175,9 @@ def _whole(one: Sample, message: agent.Message, vcpus: int,
         one, window=common, block_ios=ios, agreement=said,
         guest_interrupts=agent.queue_interrupts(before, after),
         elapsed_s=(after.monotonic_ns - before.monotonic_ns) / 1e9,
-        cpu_share=cpu_share(*_cpu_edges(message, before, after), vcpus),
+        cpu_share=cpu_share(*_cpu_edges(ran), vcpus),
         device=device_delta(before.nvme_log, after.nvme_log))
-    return _by_user(one, engines.counts(str(message.get("stdout") or "")), vcpus)
+    return _by_user(one, engines.counts(ran.stdout), vcpus)
 
 
 def _by_user(one: Sample, counts: engines.Counts | None, vcpus: int) -> Sample:
