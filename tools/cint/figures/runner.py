@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from cint.device import properties, words
@@ -49,7 +50,7 @@ class Wanted:
         """The seeds of its jobs."""
         return self.group.seeds[:1] if self.quick else self.group.seeds
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         """The settings that ./cint compare would have."""
         return settings_of(self.group, self.run, self.quick)
@@ -87,9 +88,9 @@ def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
 
 def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
     """The run, and where its files are here."""
-    chosen = wanted.settings
-    return boots.guest_for(wanted.title, chosen, chosen.arms[0], rounds_of(wanted),
-                           comparison.choose_accel(True), extra=extra_of(wanted)).run()
+    chosen, rounds, extra = wanted.settings, rounds_of(wanted), extra_of(wanted)
+    return boots.guest_for(wanted.title, chosen, chosen.arms[0], rounds,
+                           comparison.choose_accel(True), extra=extra).run()
 
 
 def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
