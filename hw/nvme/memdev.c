@@ -30,7 +30,7 @@ typedef struct NvmeMemdev {
     uint8_t             *data;
     uint64_t            size;
     uint64_t            page_size;
-    bool                may_free;   /* pages that are deallocated */
+    bool                can_free;   /* pages that are deallocated */
     bool                is_shared;  /* with a file, which has what is flushed */
 } NvmeMemdev;
 
@@ -76,20 +76,24 @@ typedef struct Zeroes {
     bool        may_free;
 } Zeroes;
 
+/* Not if the backend has to keep all of its memory, from some time on maybe. */
+static bool may_free(const NvmeMemdev *m)
+{
+    return qatomic_read(&m->can_free) && !qatomic_read(&m->backend->prealloc);
+}
+
 /*
- * Whole pages from @start to @end. They are not given back if a backend has to
- * keep all of its memory. Where giving back fails, it fails for good, as with
- * memory that is locked.
+ * Whole pages from @start to @end. Where giving back fails, it fails for good,
+ * as with memory that is locked.
  */
 static bool free_pages(NvmeMemdev *m, uint64_t start, uint64_t end)
 {
-    if (start >= end || !qatomic_read(&m->may_free) ||
-        ram_block_discard_is_disabled()) {
+    if (start >= end || !may_free(m) || ram_block_discard_is_disabled()) {
         return false;
     }
     if (ram_block_discard_range(m->backend->mr.ram_block, start,
                                 end - start)) {
-        qatomic_set(&m->may_free, false);
+        qatomic_set(&m->can_free, false);
         return false;
     }
     return true;
@@ -163,7 +167,7 @@ memdev_co_get_info(BlockDriverState *bs, BlockDriverInfo *bdi)
 {
     NvmeMemdev *m = bs->opaque;
 
-    bdi->cluster_size = m->may_free ? m->page_size : 0;
+    bdi->cluster_size = may_free(m) ? m->page_size : 0;
     return 0;
 }
 
@@ -207,7 +211,7 @@ static void init_node(BlockDriverState *bs, HostMemoryBackend *backend)
     m->size = memory_region_size(mr);
     m->page_size = host_memory_backend_pagesize(backend);
     /* a file that others may have is changed by who shares it, and else not */
-    m->may_free = !backend->prealloc && (is_shared || !has_file);
+    m->can_free = is_shared || !has_file;
     m->is_shared = is_shared && has_file;
     bs->total_sectors = m->size / BDRV_SECTOR_SIZE;
     bs->supported_zero_flags = BDRV_REQ_MAY_UNMAP | BDRV_REQ_NO_FALLBACK;

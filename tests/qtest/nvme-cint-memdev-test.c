@@ -460,6 +460,15 @@ static void test_memory_is_kept(Memory *m)
     expect_all(m->data + 1000 * BLOCK, 3001 * BLOCK, 0);
 }
 
+/* An operator may want it kept later. */
+static void test_memory_is_kept_from_now_on(Memory *m)
+{
+    qtest_qmp_assert_success(m->t->qts,
+        "{ 'execute': 'qom-set', 'arguments': { 'path': '/objects/m0',"
+        " 'property': 'prealloc', 'value': true } }");
+    test_memory_is_kept(m);
+}
+
 static NvmeIdNs identify(Memory *m)
 {
     NvmeIdNs id;
@@ -1068,6 +1077,7 @@ static const Cell cells[] = {
     { "memory-is-given-back", test_memory_is_given_back },
     { "memory-is-kept", test_memory_is_kept,
       .backend = "share=on,prealloc=on" },
+    { "memory-is-kept-from-now-on", test_memory_is_kept_from_now_on },
     { "two-controllers", test_two_controllers,
       .more = "-device nvme,id=nvme1,serial=cint,subsys=s0,addr=6" },
     { "health", test_health },
