@@ -452,6 +452,12 @@ static inline void account(BlockAcctStats *stats, uint64_t len,
     stats->last_access_time_ns = cookie.start_time_ns;
 }
 
+/* As the block layer would have: for those who ask how full the medium is. */
+static inline void note_written(NvmeNamespace *ns, uint64_t end)
+{
+    stat64_max(&blk_bs(ns->blkconf.blk)->wr_highest_offset, end);
+}
+
 bool nvme_memdev_read(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
                       hwaddr addr, hwaddr len)
 {
@@ -478,6 +484,7 @@ bool nvme_memdev_write(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
         return false;
     }
     memcpy(m->data + offset, range->cache.ptr + (addr - range->base), len);
+    note_written(ns, offset + len);
     account(m->stats, len, BLOCK_ACCT_WRITE);
     end_write(ns, offset, len);
     return true;
@@ -502,6 +509,7 @@ bool nvme_memdev_write_iov(NvmeNamespace *ns, uint64_t offset,
 
     if (m) {
         qemu_iovec_to_buf(iov, 0, m->data + offset, iov->size);
+        note_written(ns, offset + iov->size);
         end_write(ns, offset, iov->size);
     }
     return m;

@@ -738,6 +738,30 @@ static void test_health(Memory *m)
     g_assert_cmpuint(le64_to_cpu(log.data_units_read[0]), ==, 3);
 }
 
+/* How far the medium has been written, as an operator is told. */
+static int64_t written_up_to(Memory *m)
+{
+    QDict *answer = qtest_qmp(m->t->qts, "{ 'execute': 'query-blockstats' }");
+    QDict *disk = qobject_to(QDict, qlist_entry_obj(qlist_first(
+        qdict_get_qlist(answer, "return"))));
+    int64_t bytes = qdict_get_int(qdict_get_qdict(disk, "stats"),
+                                  "wr_highest_offset");
+
+    qobject_unref(answer);
+    return bytes;
+}
+
+static void test_written_up_to(Memory *m)
+{
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BLOCK), ==, 0);
+    g_assert_cmpint(written_up_to(m), ==, 9 * BLOCK);
+    g_assert_cmphex(transfer(m, NVME_CMD_READ, 500, BLOCK), ==, 0);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 100, BUFFER), ==, 0);
+    g_assert_cmpint(written_up_to(m), ==, 100 * BLOCK + BUFFER);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BLOCK), ==, 0);
+    g_assert_cmpint(written_up_to(m), ==, 100 * BLOCK + BUFFER);
+}
+
 /* ---- Who sees requests ---- */
 
 /* What the block layer says of the node; the caller unrefs it. */
@@ -1081,6 +1105,7 @@ static const Cell cells[] = {
     { "two-controllers", test_two_controllers,
       .more = "-device nvme,id=nvme1,serial=cint,subsys=s0,addr=6" },
     { "health", test_health },
+    { "written-up-to", test_written_up_to },
     { "bitmap", test_bitmap },
     { "limit", test_limit },
     { "medium-is-replaced", test_replaced, .more = OTHER_NODE },
