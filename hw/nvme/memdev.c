@@ -260,6 +260,13 @@ static bool check_size(NvmeNamespace *ns, const char *name, Error **errp)
     return true;
 }
 
+/* Memory of error records (ERST) only has the name by which it is migrated. */
+static bool is_in_use(HostMemoryBackend *backend)
+{
+    return host_memory_backend_is_mapped(backend) ||
+           *qemu_ram_get_idstr(backend->mr.ram_block);
+}
+
 static bool check(NvmeNamespace *ns, Error **errp)
 {
     g_autofree char *name = host_memory_backend_get_name(ns->memdev);
@@ -269,7 +276,7 @@ static bool check(NvmeNamespace *ns, Error **errp)
                    "has either memory or a drive");
         return false;
     }
-    if (host_memory_backend_is_mapped(ns->memdev)) {
+    if (is_in_use(ns->memdev)) {
         error_setg(errp, "memory backend '%s' of 'memdev' is in use already; "
                    "a namespace needs one of its own", name);
         return false;

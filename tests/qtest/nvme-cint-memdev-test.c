@@ -1040,6 +1040,9 @@ static const Refusal refusals[] = {
     { "memory-of-a-controller", RAM("2M")
       "-device nvme,serial=p,pmrdev=m0 -device nvme-ns,memdev=m0", "'m0'",
       "in use" },
+    { "memory-of-error-records", RAM("1M")
+      "-device acpi-erst,memdev=m0 -device nvme-ns,memdev=m0", "'m0'",
+      "in use" },
     { "zone-that-is-larger", RAM("1M") "-device nvme-ns,memdev=m0,zoned=on",
       "zone", "134217728" },
     { "nothing", "-device nvme-ns", "block backend", "not configured" },

@@ -299,6 +299,8 @@ _MEMDEV = (
     statement("what is copied is not written", "hw/nvme/memdev.c",
               "    stat64_max(&blk_bs(ns->blkconf.blk)->wr_highest_offset, end);",
               ("memdev",)),
+    Written("memory that is migrated for somebody is free", "hw/nvme/memdev.c",
+            "*qemu_ram_get_idstr(", "!ON && *qemu_ram_get_idstr(", ("memdev",)),
     statement("the pages around keep what they have", "hw/nvme/memdev.c",
               "        memset(data + z->start, 0, first - z->start);", ("memdev",)),
     statement("memory in use is nobody's", "hw/nvme/memdev.c",
