@@ -943,6 +943,24 @@ static void test_unplug(Memory *m)
     qtest_qmp_eventwait(m->t->qts, "DEVICE_DELETED");
 }
 
+/* A controller that has its subsystem for itself takes its namespaces along. */
+static void test_unplug_alone(const void *opaque)
+{
+    const CintCase *c = opaque;
+    g_autofree char *args = g_strdup_printf(
+        "-object memory-backend-ram,id=m0,size=4M "
+        "-device nvme,id=nvme0,serial=cint,addr=4,%s "
+        "-device nvme-ns,id=ns0,memdev=m0", c->opts);
+    Memory m = { .t = cint_boot_devices(NULL, args) };
+
+    m.buf = qnvme_buf_new(m.t->nvme, BUFFER);
+    m.sq = cint_queues(m.t, 1);
+    test_unplug(&m);
+    qtest_qmp_assert_success(m.t->qts,
+        "{ 'execute': 'object-del', 'arguments': { 'id': 'm0' } }");
+    cint_shutdown(m.t);
+}
+
 /* ---- The time of a medium ---- */
 
 /* When each of @count commands is done. */
@@ -1144,6 +1162,12 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     add_cells(cases);
+    for (i = 0; i < ARRAY_SIZE(modes); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/memdev/%s/unplug-alone", modes[i].name);
+
+        qtest_add_data_func(path, &modes[i], test_unplug_alone);
+    }
     for (i = 0; i < ARRAY_SIZE(media); i++) {
         g_autofree char *path = g_strdup_printf("/nvme-cint/memdev/time/%s",
                                                 media[i].name);
