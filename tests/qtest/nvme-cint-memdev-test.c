@@ -566,6 +566,265 @@ static void test_atomic_writes(Memory *m)
     test_writes(m);
 }
 
+/* ---- Random commands, beside a model of the medium ---- */
+
+#define RANDOM_STEPS    40
+#define MOST_PIECES     200
+
+typedef struct Piece {
+    uint64_t addr;
+    uint32_t len;
+} Piece;
+
+/* Data of a command: where it is in guest memory, and its bytes. */
+typedef struct Data {
+    Piece piece[MOST_PIECES];
+    size_t pieces;
+    uint8_t bytes[BUFFER];
+    size_t len;
+} Data;
+
+typedef struct Random {
+    Memory *m;
+    QNvmeBuf room;              /* for pieces, with gaps between them */
+    uint64_t list;              /* a page */
+    uint8_t *model;
+    Data data;
+    uint64_t lba;
+    uint32_t blocks;
+} Random;
+
+static uint32_t below(uint32_t limit)
+{
+    return g_test_rand_int_range(0, limit);
+}
+
+static bool is_outside(const Random *r)
+{
+    return r->lba + r->blocks > BLOCKS;
+}
+
+/* Near the ends, or anywhere; a few reach beyond the last block. */
+static void choose_range(Random *r, uint32_t most)
+{
+    static const uint64_t starts[] = { 0, BLOCKS - 130, BLOCKS - 1 };
+
+    r->blocks = 1 + below(below(2) ? 12 : most);
+    r->lba = below(2) ? below(BLOCKS) :
+             starts[below(ARRAY_SIZE(starts))] + below(100);
+}
+
+/* Pages in any order; the first begins within. */
+static void choose_pages(Random *r, NvmeCmd *cmd)
+{
+    Data *d = &r->data;
+    size_t pages = r->room.len / QNVME_PAGE_SIZE, done = 0, i;
+    uint64_t addrs[2 * BUFFER / QNVME_PAGE_SIZE];
+    uint32_t at = 4 * below(QNVME_PAGE_SIZE / 4), first = below(pages);
+
+    for (i = 0; done < d->len; i++) {
+        addrs[i] = r->room.addr +
+                   (first + 5 * i) % pages * QNVME_PAGE_SIZE + at;
+        d->piece[i] = (Piece) {
+            addrs[i], MIN(QNVME_PAGE_SIZE - at, d->len - done),
+        };
+        done += d->piece[i].len;
+        addrs[i] = cpu_to_le64(addrs[i]);
+        at = 0;
+    }
+    d->pieces = i;
+    cmd->dptr.prp1 = addrs[0];
+    cmd->dptr.prp2 = i == 2 ? addrs[1] : cpu_to_le64(r->list);
+    qtest_memwrite(r->m->t->qts, r->list, addrs + 1, (i - 1) * sizeof(*addrs));
+}
+
+/* Pieces of any length, which are nowhere the limits of pages or blocks. */
+static void choose_descriptors(Random *r, NvmeCmd *cmd)
+{
+    NvmeSglDescriptor sgl[MOST_PIECES];
+    Data *d = &r->data;
+    size_t done = 0, i;
+
+    for (i = 0; done < d->len; i++) {
+        bool is_last = i == MOST_PIECES - 1;
+        size_t len = is_last ? d->len : 1 + below(3 * QNVME_PAGE_SIZE / 2);
+
+        d->piece[i] = (Piece) {
+            r->room.addr + done + 7 * i, MIN(len, d->len - done),
+        };
+        done += d->piece[i].len;
+        sgl[i] = (NvmeSglDescriptor) {
+            .addr = cpu_to_le64(d->piece[i].addr),
+            .len = cpu_to_le32(d->piece[i].len),
+        };
+    }
+    d->pieces = i;
+    qtest_memwrite(r->m->t->qts, r->list, sgl, i * sizeof(*sgl));
+    cmd->flags = NVME_PSDT_SGL_MPTR_CONTIGUOUS << 6;
+    cmd->dptr.sgl = (NvmeSglDescriptor) {
+        .addr = cpu_to_le64(r->list),
+        .len = cpu_to_le32(i * sizeof(*sgl)),
+        .type = NVME_SGL_DESCR_TYPE_LAST_SEGMENT << 4,
+    };
+}
+
+static NvmeCmd with_data(Random *r, uint8_t opcode)
+{
+    NvmeCmd cmd = {
+        .opcode = opcode, .nsid = cpu_to_le32(1),
+        .cdw10 = cpu_to_le32(r->lba), .cdw12 = cpu_to_le32(r->blocks - 1),
+    };
+
+    r->data.len = r->blocks * BLOCK;
+    if (below(2)) {
+        choose_pages(r, &cmd);
+    } else {
+        choose_descriptors(r, &cmd);
+    }
+    return cmd;
+}
+
+static void put_data(Random *r)
+{
+    const Data *d = &r->data;
+    size_t done = 0, i;
+
+    for (i = 0; i < d->pieces; done += d->piece[i++].len) {
+        qtest_memwrite(r->m->t->qts, d->piece[i].addr, d->bytes + done,
+                       d->piece[i].len);
+    }
+}
+
+static void get_data(Random *r)
+{
+    Data *d = &r->data;
+    size_t done = 0, i;
+
+    for (i = 0; i < d->pieces; done += d->piece[i++].len) {
+        qtest_memread(r->m->t->qts, d->piece[i].addr, d->bytes + done,
+                      d->piece[i].len);
+    }
+}
+
+static void random_write(Random *r)
+{
+    NvmeCmd cmd = with_data(r, NVME_CMD_WRITE);
+    size_t i;
+
+    for (i = 0; i < r->data.len; i++) {
+        r->data.bytes[i] = below(256);
+    }
+    put_data(r);
+    if (is_outside(r)) {
+        g_assert_cmphex(command(r->m, &cmd), ==, NVME_LBA_RANGE);
+        return;
+    }
+    g_assert_cmphex(command(r->m, &cmd), ==, 0);
+    memcpy(r->model + r->lba * BLOCK, r->data.bytes, r->data.len);
+}
+
+static void random_read(Random *r)
+{
+    NvmeCmd cmd = with_data(r, NVME_CMD_READ);
+
+    if (is_outside(r)) {
+        g_assert_cmphex(command(r->m, &cmd), ==, NVME_LBA_RANGE);
+        return;
+    }
+    g_assert_cmphex(command(r->m, &cmd), ==, 0);
+    get_data(r);
+    g_assert_cmpmem(r->data.bytes, r->data.len, r->model + r->lba * BLOCK,
+                    r->data.len);
+}
+
+static void random_compare(Random *r)
+{
+    NvmeCmd cmd = with_data(r, NVME_CMD_COMPARE);
+    bool differs = below(2);
+
+    if (is_outside(r)) {
+        g_assert_cmphex(command(r->m, &cmd), ==, NVME_LBA_RANGE);
+        return;
+    }
+    memcpy(r->data.bytes, r->model + r->lba * BLOCK, r->data.len);
+    r->data.bytes[below(r->data.len)] ^= differs;
+    put_data(r);
+    g_assert_cmphex(command(r->m, &cmd), ==, differs ? NVME_CMP_FAILURE : 0);
+}
+
+static void expect_zeroes_written(Random *r)
+{
+    if (!is_outside(r)) {
+        memset(r->model + r->lba * BLOCK, 0, r->blocks * BLOCK);
+    }
+}
+
+static void random_write_zeroes(Random *r)
+{
+    choose_range(r, 4000);
+    g_assert_cmphex(on_blocks(r->m, NVME_CMD_WRITE_ZEROES, r->lba, r->blocks,
+                              below(2) << 25), ==,
+                    is_outside(r) ? NVME_LBA_RANGE : 0);
+    expect_zeroes_written(r);
+}
+
+/* A range that is none is left out, on any drive. */
+static void random_deallocate(Random *r)
+{
+    choose_range(r, 4000);
+    g_assert_cmphex(deallocate(r->m, r->lba, r->blocks), ==, 0);
+    expect_zeroes_written(r);
+}
+
+/* Within the medium, onto itself also, if not within one range. */
+static void random_copy(Random *r)
+{
+    uint64_t from = below(BLOCKS - BUFFER / BLOCK);
+    NvmeCopySourceRangeFormat0_2 range = {
+        .slba = cpu_to_le64(from), .nlb = cpu_to_le16(r->blocks - 1),
+    };
+    uint16_t status;
+
+    if (from < r->lba + r->blocks && r->lba < from + r->blocks) {
+        return;
+    }
+    qtest_memwrite(r->m->t->qts, r->m->buf.addr, &range, sizeof(range));
+    status = command(r->m, &(NvmeCmd) {
+        .opcode = NVME_CMD_COPY, .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(r->m->buf.addr),
+        .cdw10 = cpu_to_le32(r->lba),
+    });
+    if (is_outside(r)) {
+        g_assert_cmphex(status, ==, NVME_LBA_RANGE);
+        return;
+    }
+    g_assert_cmphex(status, ==, 0);
+    memcpy(r->model + r->lba * BLOCK, r->model + from * BLOCK,
+           r->blocks * BLOCK);
+}
+
+static void test_random(Memory *m)
+{
+    static void (*const steps[])(Random *r) = {
+        random_read, random_read, random_write, random_write, random_compare,
+        random_write_zeroes, random_deallocate, random_copy,
+    };
+    g_autofree Random *r = g_new0(Random, 1);
+    g_autofree uint8_t *model = g_memdup2(m->data, SIZE);
+    int i;
+
+    r->m = m;
+    r->model = model;
+    r->room = qnvme_buf_new(m->t->nvme, 2 * BUFFER);
+    r->list = guest_alloc(m->t->nvme->alloc, QNVME_PAGE_SIZE);
+    for (i = 0; i < RANDOM_STEPS; i++) {
+        choose_range(r, BUFFER / BLOCK);
+        steps[below(ARRAY_SIZE(steps))](r);
+        /* its message would have all of it */
+        g_assert_true(!memcmp(m->data, model, SIZE));
+    }
+}
+
 /* ---- Metadata and protection information ---- */
 
 #define MS          8
@@ -1111,6 +1370,7 @@ static const Cell cells[] = {
     { "atomic-writes", test_atomic_writes,
       .ctrl = ",atomic.dn=off,atomic.awun=127,atomic.awupf=127",
       .not_in_thread = true },
+    { "random-commands", test_random },
     { "metadata", test_metadata, .ns = ",ms=8" },
     { "extended-metadata", test_extended_metadata, .ns = ",ms=8,mset=1" },
     { "protection-information", test_protection, .ns = ",ms=8,pi=1" },
