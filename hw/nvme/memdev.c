@@ -9,6 +9,7 @@
 #include "block/block_int.h"
 #include "block/thread-pool.h"
 #include "system/block-backend.h"
+#include "system/cpu-timers.h"
 #include "system/hostmem.h"
 /* QEMU 10.2 has ram_block_discard_range() there, 10.0 where memory.h has it */
 #ifdef SYSTEM_MEMORY_H
@@ -19,7 +20,10 @@
 #include "ram.h"
 #include "thread.h"
 
-/* More is zeroed by a thread: meanwhile the main loop serves others. */
+/*
+ * More is zeroed by a thread: meanwhile the main loop serves others. Not so
+ * with icount, where a Read that overlaps would find what depends on the host.
+ */
 #define MOST_AT_ONCE    (256 * KiB)
 
 typedef struct NvmeMemdev {
@@ -127,7 +131,10 @@ co_zero(BlockDriverState *bs, int64_t offset, int64_t bytes, bool may_free)
     if (!is_inside(m, offset, bytes)) {
         return -EIO;
     }
-    return bytes > MOST_AT_ONCE ? thread_pool_submit_co(zero, &z) : zero(&z);
+    if (bytes > MOST_AT_ONCE && !icount_enabled()) {
+        return thread_pool_submit_co(zero, &z);
+    }
+    return zero(&z);
 }
 
 static int coroutine_fn GRAPH_RDLOCK

@@ -1286,6 +1286,43 @@ static const CintCase media[] = {
     { "zssd-virtual", CINT "cint.time=virtual,cint.media=zssd" },
 };
 
+/* ---- Runs that repeat ---- */
+
+#define MOST_BLOCKS (BLOCKS - 1)
+
+/*
+ * With icount nothing is left to the host's threads: what a Read finds does not
+ * depend on how far they are, though it is of blocks that are being zeroed.
+ */
+static void test_overlap(Memory *m)
+{
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        fill(m, i);
+        fill_guest(m, 0xfe);
+        qnvme_push(m->sq, &(NvmeCmd) {
+            .opcode = NVME_CMD_WRITE_ZEROES, .nsid = cpu_to_le32(1),
+            .cdw12 = cpu_to_le32(MOST_BLOCKS - 1),
+        });
+        qnvme_push_read(m->sq, &m->buf, MOST_BLOCKS - 1, BLOCK);
+        qnvme_ring_sq(m->sq);
+        qnvme_wait_cqes(m->sq->cq, 2);
+        qnvme_reap(m->sq->cq, 2);
+        expect_guest(m, (uint8_t[BLOCK]) { 0 }, BLOCK);
+    }
+}
+
+/* No CPU runs, so that the test has the machine for itself. */
+static const Cell overlap = {
+    .run = test_overlap, .more = "-accel tcg -icount shift=0,sleep=off -S",
+};
+
+static void test_icount(const void *opts)
+{
+    run_cell(&overlap, opts);
+}
+
 /* ---- What is refused ---- */
 
 typedef struct Refusal {
@@ -1428,6 +1465,10 @@ int main(int argc, char **argv)
 
         qtest_add_data_func(path, &modes[i], test_unplug_alone);
     }
+    qtest_add_data_func("/nvme-cint/memdev/icount/requests",
+                        "queue-cache=off", test_icount);
+    qtest_add_data_func("/nvme-cint/memdev/icount/copies",
+                        "queue-cache=on", test_icount);
     for (i = 0; i < ARRAY_SIZE(media); i++) {
         g_autofree char *path = g_strdup_printf("/nvme-cint/memdev/time/%s",
                                                 media[i].name);
