@@ -12,6 +12,7 @@
 #include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "qobject/qlist.h"
+#include "qobject/qnum.h"
 #include "nvme-cint-common.h"
 
 #define CINT        "cint=on,cint.policy=default,cint.max-hold=0,"
@@ -997,16 +998,26 @@ static void test_health(Memory *m)
     g_assert_cmpuint(le64_to_cpu(log.data_units_read[0]), ==, 3);
 }
 
-/* How far the medium has been written, as an operator is told. */
-static int64_t written_up_to(Memory *m)
+/* What an operator is told of the namespace's block backend; unref it. */
+static QDict *statistics(Memory *m)
 {
     QDict *answer = qtest_qmp(m->t->qts, "{ 'execute': 'query-blockstats' }");
     QDict *disk = qobject_to(QDict, qlist_entry_obj(qlist_first(
         qdict_get_qlist(answer, "return"))));
-    int64_t bytes = qdict_get_int(qdict_get_qdict(disk, "stats"),
-                                  "wr_highest_offset");
+    QDict *stats = qdict_get_qdict(disk, "stats");
 
+    qobject_ref(stats);
     qobject_unref(answer);
+    return stats;
+}
+
+/* How far the medium has been written. */
+static int64_t written_up_to(Memory *m)
+{
+    QDict *stats = statistics(m);
+    int64_t bytes = qdict_get_int(stats, "wr_highest_offset");
+
+    qobject_unref(stats);
     return bytes;
 }
 
@@ -1019,6 +1030,49 @@ static void test_written_up_to(Memory *m)
     g_assert_cmpint(written_up_to(m), ==, 100 * BLOCK + BUFFER);
     g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BLOCK), ==, 0);
     g_assert_cmpint(written_up_to(m), ==, 100 * BLOCK + BUFFER);
+}
+
+static int64_t sum_of_bins(QDict *stats, const char *histogram)
+{
+    QDict *h = qdict_get_qdict(stats, histogram);
+    const QListEntry *bin;
+    int64_t sum = 0;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(h, "bins"), bin) {
+        sum += qnum_get_int(qobject_to(QNum, qlist_entry_obj(bin)));
+    }
+    return sum;
+}
+
+static void transfer_some(Memory *m)
+{
+    g_assert_cmphex(transfer(m, NVME_CMD_READ, 8, BLOCK), ==, 0);
+    g_assert_cmphex(transfer(m, NVME_CMD_READ, 8, BUFFER), ==, 0);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BLOCK), ==, 0);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, 2 * BLOCK), ==, 0);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BUFFER), ==, 0);
+}
+
+static void test_statistics(Memory *m)
+{
+    QDict *stats;
+
+    transfer_some(m);
+    qtest_qmp_assert_success(m->t->qts,
+        "{ 'execute': 'block-latency-histogram-set', 'arguments': {"
+        " 'id': 'ns0', 'boundaries': [ 1000, 1000000 ] } }");
+    transfer_some(m);
+    stats = statistics(m);
+    g_assert_cmpint(qdict_get_int(stats, "rd_operations"), ==, 4);
+    g_assert_cmpint(qdict_get_int(stats, "wr_operations"), ==, 6);
+    g_assert_cmpint(qdict_get_int(stats, "rd_bytes"), ==,
+                    2 * (BLOCK + BUFFER));
+    g_assert_cmpint(qdict_get_int(stats, "wr_bytes"), ==,
+                    2 * (3 * BLOCK + BUFFER));
+    g_assert_cmpint(sum_of_bins(stats, "rd_latency_histogram"), ==, 2);
+    g_assert_cmpint(sum_of_bins(stats, "wr_latency_histogram"), ==, 3);
+    g_assert_true(qdict_haskey(stats, "idle_time_ns"));
+    qobject_unref(stats);
 }
 
 /* ---- Who sees requests ---- */
@@ -1097,6 +1151,67 @@ static void test_replaced(Memory *m)
     expect_rest(m, 0, 0, 0);
 }
 
+/* A file of the medium's size, as node "d1". */
+static int add_file(Memory *m, char **path)
+{
+    int fd;
+
+    *path = g_strdup_printf("%s/nvme-cint-memdev-XXXXXX", g_get_tmp_dir());
+    fd = mkstemp(*path);
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(ftruncate(fd, SIZE), ==, 0);
+    qtest_qmp_assert_success(m->t->qts,
+        "{ 'execute': 'blockdev-add', 'arguments': {"
+        " 'node-name': 'd1', 'driver': 'file', 'filename': %s } }", *path);
+    return fd;
+}
+
+static void expect_file(int fd, const uint8_t *data)
+{
+    g_autofree uint8_t *found = g_malloc(SIZE);
+
+    g_assert_cmpint(pread(fd, found, SIZE, 0), ==, SIZE);
+    g_assert_true(!memcmp(found, data, SIZE));
+}
+
+/* Moved to a file, while it is written, and the memory is nobody's then. */
+static void test_mirror(Memory *m)
+{
+    g_autofree char *path = NULL;
+    g_autofree uint8_t *last = NULL;
+    int fd = add_file(m, &path);
+    QDict *node = medium_node(m);
+
+    fill_guest(m, 0xfd);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BUFFER), ==, 0);
+    qtest_qmp_assert_success(m->t->qts,
+        "{ 'execute': 'blockdev-mirror', 'arguments': { 'job-id': 'j',"
+        " 'device': %s, 'target': 'd1', 'sync': 'full' } }",
+        qdict_get_str(node, "node-name"));
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 500, BUFFER), ==, 0);
+    qtest_qmp_eventwait(m->t->qts, "BLOCK_JOB_READY");
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 3, BLOCK), ==, 0);
+    g_assert_cmphex(on_blocks(m, NVME_CMD_WRITE_ZEROES, 4000, 3001, 0), ==,
+                    0);
+    qtest_qmp_assert_success(m->t->qts,
+        "{ 'execute': 'job-complete', 'arguments': { 'id': 'j' } }");
+    qtest_qmp_eventwait(m->t->qts, "BLOCK_JOB_COMPLETED");
+    expect_all(m->data + 500 * BLOCK, BUFFER, 0xfd);
+    expect_all(m->data + 4000 * BLOCK, 3001 * BLOCK, 0);
+    expect_file(fd, m->data);
+    last = g_memdup2(m->data, SIZE);
+    fill_guest(m, 0xfe);
+    g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 7, QNVME_PAGE_SIZE), ==, 0);
+    g_assert_true(!memcmp(m->data, last, SIZE));
+    memset(last + 7 * BLOCK, 0xfe, QNVME_PAGE_SIZE);
+    expect_file(fd, last);
+    qtest_qmp_assert_success(m->t->qts,
+        "{ 'execute': 'object-del', 'arguments': { 'id': 'm0' } }");
+    qobject_unref(node);
+    close(fd);
+    unlink(path);
+}
+
 #define OTHER_NODE \
     "-blockdev driver=null-co,node-name=d1,size=4194304,read-zeroes=on"
 
@@ -1165,6 +1280,69 @@ static void test_reset(Memory *m)
         fill(m, i);
         g_assert_cmphex(transfer(m, NVME_CMD_READ, 8, BUFFER), ==, 0);
         expect_guest(m, m->data + 8 * BLOCK, BUFFER);
+    }
+}
+
+#define SOME    40
+
+static void expect_some(Memory *m)
+{
+    QNvmeCq *cq = m->sq->cq;
+    NvmeCqe cqe;
+    int i;
+
+    let_pass(m->t);
+    qnvme_wait_cqes(cq, SOME);
+    for (i = 0; i < SOME; i++) {
+        g_assert_true(qnvme_peek(cq, i, &cqe));
+        g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+    }
+    qnvme_reap(cq, SOME);
+}
+
+/* Commands that are given to a machine that is stopped are done in the end. */
+static void test_stop(Memory *m)
+{
+    fill_guest(m, 0xfe);
+    begin_some(m);
+    qtest_qmp_assert_success(m->t->qts, "{ 'execute': 'stop' }");
+    cint_let_run(m->t);
+    qtest_qmp_assert_success(m->t->qts, "{ 'execute': 'cont' }");
+    expect_some(m);
+    qtest_qmp_assert_success(m->t->qts, "{ 'execute': 'stop' }");
+    begin_some(m);
+    cint_let_run(m->t);
+    qtest_qmp_assert_success(m->t->qts, "{ 'execute': 'cont' }");
+    expect_some(m);
+    fill(m, 0);
+    test_reads(m);
+}
+
+static uint16_t attachment(Memory *m, uint32_t what)
+{
+    const uint16_t list[2] = { cpu_to_le16(1), cpu_to_le16(0) };
+
+    qtest_memset(m->t->qts, m->buf.addr, 0, QNVME_PAGE_SIZE);
+    qtest_memwrite(m->t->qts, m->buf.addr, list, sizeof(list));
+    return qnvme_admin(m->t->nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_NS_ATTACHMENT, .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(m->buf.addr), .cdw10 = cpu_to_le32(what),
+    }, NULL) & 0x7ff;
+}
+
+/* The namespace goes while commands wait for their time, and comes again. */
+static void test_detach(Memory *m)
+{
+    int i;
+
+    for (i = 0; i < 3; i++) {
+        begin_some(m);
+        g_assert_cmphex(attachment(m, NVME_NS_ATTACHMENT_DETACH), ==, 0);
+        expect_some(m);
+        g_assert_cmphex(transfer(m, NVME_CMD_READ, 8, BLOCK), !=, 0);
+        g_assert_cmphex(attachment(m, NVME_NS_ATTACHMENT_ATTACH), ==, 0);
+        fill(m, 0);
+        test_reads(m);
     }
 }
 
@@ -1430,6 +1608,10 @@ static const Cell cells[] = {
     { "memory-in-use", test_in_use, .more = "-m 64,slots=2,maxmem=1G" },
     { "memory-is-free-again", test_free_again, .more = OTHER_NODE },
     { "migration-is-refused", test_migration },
+    { "statistics", test_statistics },
+    { "mirror", test_mirror },
+    { "stop", test_stop },
+    { "detach", test_detach },
     { "reset", test_reset },
     { "queues-are-deleted", test_delete_queues },
     { "unplug", test_unplug },
