@@ -8,6 +8,7 @@
 
 #include "cint-notify.h"
 #include "cint-hooks.h"
+#include "irqfd.h"
 #include "ram.h"
 #include "thread.h"
 #include "trace.h"
@@ -16,7 +17,7 @@
 
 /*
  * A thread decides, with its lock, and the main loop sends, without: it would
- * wait for whole passes.
+ * wait for whole passes. With an eventfd for the vector the thread sends, too.
  */
 static inline void lock_notices(NvmeCintCq *ccq)
 {
@@ -177,6 +178,16 @@ static void unlink_queue(NvmeCintCq *ccq)
     }
 }
 
+/* Takes the oldest notice that is unsent; there is one. */
+static inline NvmeCintNotice take_notice(NvmeCintCq *ccq)
+{
+    NvmeCintNotice notice = *unsent_notice(ccq, 0);
+
+    ccq->notices.first = unsent_index(ccq, 1);
+    ccq->notices.unsent--;
+    return notice;
+}
+
 /* The main loop is to send, with a record that has what is posted by now. */
 static void leave_to_main(NvmeCintCq *ccq)
 {
@@ -186,13 +197,49 @@ static void leave_to_main(NvmeCintCq *ccq)
     qemu_bh_schedule(ccq->cq->irq_bh);
 }
 
+/*
+ * A record that is no memory is the main loop's to write, and so is the pin to
+ * set. Once a reset is due nothing is told any more.
+ */
+static bool is_sent_here(const NvmeCintCq *ccq)
+{
+    NvmeCQueue *cq = ccq->cq;
+
+    return nvme_irqfd_is_open(cq->irqfd) &&
+           !qatomic_read(&cq->thread->stopped) &&
+           (!ccq->notices.has_record ||
+            nvme_ram_find(cq->ctrl, ccq->notices.record_addr, RECORD_SIZE));
+}
+
+static void send_here(NvmeCintCq *ccq)
+{
+    lock_notices(ccq);
+    while (ccq->notices.unsent) {
+        NvmeCintNotice notice = take_notice(ccq);
+
+        publish(ccq, &notice, ccq->engine.tail);
+        nvme_irqfd_send(ccq->cq->irqfd);
+    }
+    unlock_notices(ccq);
+}
+
+/* What a thread's queue has to tell. */
+static void tell(NvmeCintCq *ccq)
+{
+    if (is_sent_here(ccq)) {
+        send_here(ccq);
+    } else {
+        leave_to_main(ccq);
+    }
+}
+
 /* The main loop may decide for a queue of a thread that is not at work. */
 static void link_queue(NvmeCintCq *ccq)
 {
     NvmeCintServer *server = ccq->server;
 
     if (unlikely(server->is_thread && !server->depth)) {
-        leave_to_main(ccq);
+        tell(ccq);
     } else if (!ccq->notices.is_linked) {
         ccq->notices.is_linked = true;
         QTAILQ_INSERT_TAIL(&server->outbox, ccq, notices.entry);
@@ -258,16 +305,6 @@ void nvme_cint_notify_free(NvmeCintCq *ccq)
     g_free(ccq->notices.ring);
 }
 
-/* Takes the oldest notice that is unsent; there is one. */
-static inline NvmeCintNotice take_notice(NvmeCintCq *ccq)
-{
-    NvmeCintNotice notice = *unsent_notice(ccq, 0);
-
-    ccq->notices.first = unsent_index(ccq, 1);
-    ccq->notices.unsent--;
-    return notice;
-}
-
 static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
 {
     NvmeCQueue *cq = ccq->cq;
@@ -300,13 +337,13 @@ static void send_all(NvmeCintServer *server)
 }
 
 /* In a thread. */
-static void leave_all_to_main(NvmeCintServer *server)
+static void tell_all(NvmeCintServer *server)
 {
     NvmeCintCq *ccq;
 
     while ((ccq = QTAILQ_FIRST(&server->outbox))) {
         unlink_queue(ccq);
-        leave_to_main(ccq);
+        tell(ccq);
     }
 }
 
@@ -328,11 +365,9 @@ bool nvme_cint_do_publish(NvmeCQueue *cq)
     is_due = ccq->notices.unsent;
     if (is_due) {
         notice = take_notice(ccq);
-    }
-    unlock_notices(ccq);
-    if (is_due) {
         publish(ccq, &notice, tail);
     }
+    unlock_notices(ccq);
     return is_due;
 }
 
@@ -355,7 +390,7 @@ void nvme_cint_leave(NvmeCintServer *server)
 {
     if (server->depth == 1) {
         if (unlikely(server->is_thread)) {
-            leave_all_to_main(server);
+            tell_all(server);
         } else {
             send_all(server);
         }

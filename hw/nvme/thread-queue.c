@@ -16,6 +16,7 @@
 #include "system/runstate.h"
 
 #include "cint-hooks.h"
+#include "irqfd.h"
 #include "thread-queue.h"
 
 /* A doorbell's value, and above it a count of the times it was written. */
@@ -266,6 +267,9 @@ static void irq_cb(void *opaque)
 
 void nvme_thread_ask_irq(NvmeCQueue *cq)
 {
+    if (nvme_irqfd_send(cq->irqfd)) {
+        return;
+    }
     qatomic_set(&cq->irq_due, true);
     qemu_bh_schedule(cq->irq_bh);
 }
@@ -280,6 +284,7 @@ void nvme_thread_init_cq(NvmeCQueue *cq)
     cq->irq_bh = aio_bh_new_guarded(qemu_get_aio_context(), irq_cb, cq, guard);
     cq->main_bh = aio_bh_new_guarded(qemu_get_aio_context(), main_post_cb, cq,
                                      guard);
+    cq->irqfd = cq->irq_enabled ? nvme_irqfd_get(cq->ctrl, cq->vector) : NULL;
 }
 
 void nvme_thread_init_sq(NvmeSQueue *sq)
@@ -335,6 +340,7 @@ void nvme_thread_stop_cq(NvmeCQueue *cq)
     /* what the thread may have scheduled meanwhile */
     qemu_bh_delete(cq->main_bh);
     qemu_bh_delete(cq->irq_bh);
+    nvme_irqfd_put(cq->irqfd);
 }
 
 /* ---- What is left to the main loop ---- */
@@ -475,6 +481,11 @@ bool nvme_threads_check(NvmeCtrl *n, Error **errp)
     const char *reason = NULL;
 
     if (!nvme_wants_threads(params)) {
+        if (params->irqfd == ON_OFF_AUTO_ON) {
+            error_setg(errp, "irqfd=on is for queues that IOThreads serve: set "
+                       "iothread or iothread-vq-mapping, or irqfd=auto");
+            return false;
+        }
         return true;
     }
     if (params->iothread && params->iothread_vq_mapping) {
@@ -602,6 +613,7 @@ bool nvme_threads_realize(NvmeCtrl *n, Error **errp)
     if (!map_queues(n, contexts, errp)) {
         return false;
     }
+    nvme_irqfds_realize(n);
     n->threads = g_new0(NvmeThread *, count + 1);
     for (i = 0; i < count; i++) {
         n->threads[i + 1] = thread_with(n, contexts[i]);
@@ -621,6 +633,7 @@ void nvme_threads_exit(NvmeCtrl *n)
             thread_free(thread);
         }
     }
+    nvme_irqfds_exit(n);
     g_free(n->threads);
     n->threads = NULL;
     if (n->params.iothread_vq_mapping) {

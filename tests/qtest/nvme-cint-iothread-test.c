@@ -31,6 +31,9 @@
 #define BY_TURNS \
     MAPPED("\"ioeventfd\": true, ", \
            "{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}")
+#define BY_TURNS_IRQFD \
+    MAPPED("\"irqfd\": \"on\", ", \
+           "{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}")
 #define ONE_APART \
     MAPPED("\"max_ioqpairs\": 8, ", \
            "{\"iothread\": \"io0\", \"vqs\": [1]}, " \
@@ -38,7 +41,7 @@
 
 #define CINT_BY_TURNS(more) \
     MAPPED("\"cint\": true, \"cint.time\": \"real\", " \
-           "\"cint.drain\": true, " more ", ", \
+           "\"cint.drain\": \"on\", " more ", ", \
            "{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}")
 #define JSON_MEDIA \
     "\"cint.media\": \"custom\", \"cint.media.read-latency\": 400, " \
@@ -50,6 +53,9 @@ static const CintCase modes[] = {
     { "thread", THREAD },
     { "thread-ioeventfd", THREAD ",ioeventfd=on" },
     { "by-turns", BY_TURNS },
+    { "irqfd", THREAD ",irqfd=on" },
+    { "irqfd-cint", CINT ",irqfd=on,cint.policy=cint,cint.infer=both" },
+    { "by-turns-irqfd", BY_TURNS_IRQFD },
     { "one-apart", ONE_APART },
     { "default", CINT ",cint.policy=default" },
     { "adaptive", CINT ",cint.policy=adaptive" },
@@ -164,6 +170,10 @@ static const CintCase policies[] = {
     { "slots", CINT MEDIA ",cint.policy=adaptive,cint.media.slots=3,"
                "cint.media.units=2" },
     { "storm", CINT MEDIA ",cint.policy=adaptive,cint.max-irq-rate=10000" },
+    { "irqfd-adaptive", CINT MEDIA ",irqfd=on,cint.policy=adaptive" },
+    { "irqfd-vic", CINT MEDIA ",irqfd=on,cint.policy=vic" },
+    { "irqfd-storm", CINT MEDIA ",irqfd=on,cint.policy=adaptive,"
+                     "cint.max-irq-rate=10000" },
     { "by-turns-default", CINT_BY_TURNS("\"cint.policy\": \"default\", "
                                         JSON_MEDIA) },
     { "by-turns-cint", CINT_BY_TURNS("\"cint.policy\": \"cint\", "
@@ -369,6 +379,135 @@ static void pin_is_a_level(const void *opts)
         qnvme_reap(sq->cq, 1);
         g_assert_false(pin(t));
     }
+    cint_shutdown(t);
+}
+
+/* ---- Messages ---- */
+
+#define MESSAGE     0xc1a70001u
+
+/* Is there a message at @addr, soon? It is taken. */
+static void expect_message(CintTest *t, uint64_t addr)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+
+    while (qtest_readl(t->qts, addr) != MESSAGE) {
+        g_assert_cmpint(g_get_monotonic_time(), <, limit);
+    }
+    qtest_writel(t->qts, addr, 0);
+}
+
+static void expect_no_message(CintTest *t, uint64_t addr)
+{
+    cint_let_run(t);
+    g_assert_cmphex(qtest_readl(t->qts, addr), ==, 0);
+}
+
+static void read_one(CintTest *t, QNvmeSq *sq)
+{
+    cint_read(t, sq, 1);
+    reap_good(sq, 1);
+}
+
+/* A vector is masked, given another address, and unmasked under messages. */
+static void vector_is_masked(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint64_t to = t->buf.addr + 512, other = t->buf.addr + 1024;
+    uint16_t vector = sq->cq->vector;
+    uint32_t i;
+
+    qtest_memset(t->qts, t->buf.addr, 0, QNVME_PAGE_SIZE);
+    for (i = 0; i < 30; i++) {
+        qnvme_vector_target(t->nvme, vector, to, MESSAGE, false);
+        read_one(t, sq);
+        expect_message(t, to);
+        qnvme_vector_target(t->nvme, vector, to, MESSAGE, true);
+        read_one(t, sq);
+        expect_no_message(t, to);
+        g_assert_true(qnvme_irq_pending(t->nvme, vector));
+        qnvme_vector_target(t->nvme, vector, other, MESSAGE, false);
+        expect_message(t, other);
+        g_assert_false(qnvme_irq_pending(t->nvme, vector));
+    }
+    qnvme_restore_vector(t->nvme, vector);
+    cint_shutdown(t);
+}
+
+/* Two queues have a vector, and one of them goes. */
+static void vector_is_shared(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeCq *a = qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 1);
+    QNvmeCq *b = qnvme_create_cq(t->nvme, 2, CINT_ENTRIES, 1);
+    QNvmeSq *sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, a);
+    QNvmeSq *other = qnvme_create_sq(t->nvme, 2, CINT_ENTRIES, b);
+    uint32_t i;
+
+    for (i = 0; i < 10; i++) {
+        read_one(t, sq);
+        cint_expect_irq_now(t, a);
+        read_one(t, other);
+        cint_expect_irq_now(t, b);
+    }
+    qnvme_delete_sq(other);
+    qnvme_delete_cq(b);
+    for (i = 0; i < 10; i++) {
+        read_one(t, sq);
+        cint_expect_irq_now(t, a);
+    }
+    qnvme_reset(t->nvme);
+    expect_works_after_reset(t);
+    cint_shutdown(t);
+}
+
+static void set_msix(CintTest *t, bool on)
+{
+    uint8_t offset = qpci_find_capability(t->pdev, PCI_CAP_ID_MSIX, 0) +
+                     PCI_MSIX_FLAGS;
+    uint16_t flags = qpci_config_readw(t->pdev, offset);
+
+    flags = on ? flags | PCI_MSIX_FLAGS_ENABLE : flags & ~PCI_MSIX_FLAGS_ENABLE;
+    qpci_config_writew(t->pdev, offset, flags);
+}
+
+static void set_master(CintTest *t, bool on)
+{
+    uint16_t command = qpci_config_readw(t->pdev, PCI_COMMAND);
+
+    command = on ? command | PCI_COMMAND_MASTER : command & ~PCI_COMMAND_MASTER;
+    qpci_config_writew(t->pdev, PCI_COMMAND, command);
+}
+
+/* MSI-X goes and comes back, and so does bus mastership. */
+static void messages_are_off(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+    uint64_t to = t->buf.addr + 512;
+    uint16_t vector = sq->cq->vector;
+
+    qtest_memset(t->qts, t->buf.addr, 0, QNVME_PAGE_SIZE);
+    qnvme_vector_target(t->nvme, vector, to, MESSAGE, false);
+    read_one(t, sq);
+    expect_message(t, to);
+    set_msix(t, false);
+    read_one(t, sq);
+    expect_no_message(t, to);
+    set_msix(t, true);
+    read_one(t, sq);
+    expect_message(t, to);
+    set_master(t, false);
+    cint_let_run(t);
+    set_master(t, true);
+    expect_no_message(t, to);
+    read_one(t, sq);
+    expect_message(t, to);
+    qnvme_restore_vector(t->nvme, vector);
+    qnvme_reset(t->nvme);
+    expect_works_after_reset(t);
     cint_shutdown(t);
 }
 
@@ -805,6 +944,8 @@ static void what_is_refused(void)
                                  CINT_NULL_DISK);
 
     expect_error(qts, "'iothread': 'io7'", "'io7'");
+    expect_error(qts, "'irqfd': 'on'", "iothread-vq-mapping");
+    expect_error(qts, "'iothread': 'io0', 'irqfd': 'maybe'", "irqfd");
     expect_error(qts, "'iothread': 'io0', 'queue-cache': 'off'",
                  "queue-cache");
     expect_error(qts, "'iothread': 'io0', 'atomic.awupf': 1", "atomic");
@@ -854,6 +995,9 @@ static const struct {
     { "other-commands", other_commands },
     { "data-in-registers", data_in_registers },
     { "pin-is-a-level", pin_is_a_level },
+    { "vector-is-masked", vector_is_masked },
+    { "vector-is-shared", vector_is_shared },
+    { "messages-are-off", messages_are_off },
     { "sq-is-deleted", sq_is_deleted },
     { "controller-is-reset", controller_is_reset },
     { "controller-is-removed", controller_is_removed },
