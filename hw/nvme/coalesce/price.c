@@ -21,6 +21,18 @@ static bool is_waited_for(const CintCmd *cmd)
             cmd->waiter != CINT_WAITER_ANY);
 }
 
+/* What is left of the price after @waited ns of what is pending. */
+static int64_t left_of(const CintCq *cq, int64_t waited)
+{
+    int64_t left = cq->price.left;
+
+    /* A weight is at least 1: that long is always enough. */
+    if (waited >= left || waited * cq->price.weight >= left) {
+        return 0;
+    }
+    return left - waited * cq->price.weight;
+}
+
 /*
  * A CQE that the guest has consumed untold goes on counting: the interrupt may
  * come early then, and never late.
@@ -32,13 +44,13 @@ static CintVerdict price_complete(CintCq *cq, int64_t now, const CintCmd *cmd,
     int64_t left = cq->config.price_ns * WHOLE;
 
     if (cq->pending > 1) {
-        left = cq->price.left - (now - cq->price.since_ns) * cq->price.weight;
+        left = left_of(cq, now - cq->price.since_ns);
         weight += cq->price.weight;
     }
     cq->price.left = left;
     cq->price.weight = weight;
     cq->price.since_ns = now;
-    if (left <= 0) {
+    if (!left) {
         return cint_verdict(NVME_CINT_REASON_TIME);
     }
     cq->deadline = now + (left + weight - 1) / weight;

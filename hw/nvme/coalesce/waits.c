@@ -426,3 +426,23 @@ CintBelief cint_waits_belief(const CintWaits *waits, const CintWaitsSq *sq)
     }
     return belief;
 }
+
+uint64_t cint_page_save(const CintWaitsPage *entry, int64_t now)
+{
+    uint64_t age = (uint8_t)(tick_of(now) - entry->used) % TICKS;
+
+    return entry->page | (uint64_t)entry->post << 32 |
+           (uint64_t)entry->score << 48 | (uint64_t)entry->posted << 56 |
+           age << 57;
+}
+
+void cint_page_load(CintWaitsPage *entry, int64_t now, uint64_t value)
+{
+    *entry = (CintWaitsPage) {
+        .page = value,
+        .post = value >> 32,
+        .score = value >> 48,
+        .posted = value >> 56 & 1,
+        .used = (uint8_t)(tick_of(now) - (value >> 57)) % TICKS,
+    };
+}

@@ -98,4 +98,11 @@ CintBelief cint_waits_belief(const CintWaits *waits, const CintWaitsSq *sq);
 /* The queue goes away, and its part with it. */
 void cint_waits_leave(CintWaits *waits, CintWaitsSq *sq);
 
+/*
+ * An entry at @now as one value, and back, where the clock may be another one.
+ * Any value is one that an entry can have.
+ */
+uint64_t cint_page_save(const CintWaitsPage *entry, int64_t now);
+void cint_page_load(CintWaitsPage *entry, int64_t now, uint64_t value);
+
 #endif /* HW_NVME_COALESCE_WAITS_H */

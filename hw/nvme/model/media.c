@@ -17,6 +17,8 @@
  */
 #define MOST_NS     (1000 * SECOND_NS)
 
+#define NO_BURST    INT64_MAX
+
 /* The last one is NULL. */
 const char *const cint_media_names[CINT_NR_MEDIA + 1] = {
 #define MEDIA(name, id, ...)    name
@@ -73,7 +75,7 @@ void cint_media_init(CintMedia *media, const CintMediaParams *params)
     CINT_MUST(!cint_media_conflict(params));
     memset(media, 0, sizeof(*media));
     media->random = params->seed;
-    media->burst_ns = INT64_MIN;
+    media->burst_ns = NO_BURST;
     media->params = *params;
 }
 
@@ -82,7 +84,7 @@ void cint_media_configure(CintMedia *media, const CintMediaParams *params)
     if (media->params.seed != params->seed) {
         media->random = params->seed;
     }
-    media->burst_ns = INT64_MIN;
+    media->burst_ns = NO_BURST;
     media->params = *params;
 }
 
