@@ -422,6 +422,14 @@ void nvme_cint_cq_stop(NvmeCintCq *ccq)
     nvme_cint_notify_stop(ccq);
 }
 
+void nvme_cint_cq_resume(NvmeCintCq *ccq)
+{
+    if (ccq->coalesce) {
+        ccq->armed_ns = CINT_NO_DEADLINE;
+        arm_irq_timer(ccq);
+    }
+}
+
 void nvme_cint_cq_free(NvmeCintCq *ccq)
 {
     nvme_cint_notify_free(ccq);

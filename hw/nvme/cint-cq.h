@@ -81,4 +81,7 @@ void nvme_cint_cq_disable(NvmeCintCq *ccq, bool disabled);
 /* Feature D1h as NvmeCint.status has it now. */
 void nvme_cint_cq_status_changed(NvmeCintCq *ccq);
 
+/* The machine runs again: deadlines go on. */
+void nvme_cint_cq_resume(NvmeCintCq *ccq);
+
 #endif /* HW_NVME_CINT_CQ_H */

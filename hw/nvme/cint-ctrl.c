@@ -8,6 +8,7 @@
 #include "cint-arb.h"
 #include "cint-cq.h"
 #include "cint-hooks.h"
+#include "cint-migrate.h"
 #include "cint-notify.h"
 #include "cint-park.h"
 #include "cint-props.h"
@@ -191,12 +192,14 @@ void nvme_cint_realize(NvmeCtrl *n)
     reset_all(cint);
     fill_capabilities(n);
     fill_identify(n);
+    nvme_cint_migrate_init(n);
 }
 
 void nvme_cint_exit(NvmeCtrl *n)
 {
     if (n->cint) {
         qemu_mutex_destroy(&n->cint->lock);
+        nvme_cint_migrate_exit(n);
         g_free(n->cint->vector_irqs);
         g_free(n->cint);
         n->cint = NULL;

@@ -337,4 +337,50 @@ static inline bool nvme_cint_has_told(NvmeCQueue *cq)
     return cq->cint ? nvme_cint_do_has_told(cq) : cq->tail != cq->head;
 }
 
+/* ---- Elsewhere ---- */
+
+/*
+ * QEMU since 11.1 can migrate the device, and has hooks for these. Of what is
+ * carried nothing is posted or sent meanwhile.
+ */
+extern const VMStateDescription nvme_cint_vmstate;
+
+void nvme_cint_do_freeze_sq(NvmeSQueue *sq);
+bool nvme_cint_do_is_parked(const NvmeRequest *req);
+bool nvme_cint_do_save(NvmeCtrl *n, Error **errp);
+bool nvme_cint_do_check_load(NvmeCtrl *n, Error **errp);
+bool nvme_cint_do_load(NvmeCtrl *n, Error **errp);
+
+/* Nothing is fetched from @sq until the machine runs again. */
+static inline void nvme_cint_freeze_sq(NvmeSQueue *sq)
+{
+    if (sq->cint) {
+        nvme_cint_do_freeze_sq(sq);
+    }
+}
+
+/* Is @req, of which nothing is left to do, still to wait for the media? */
+static inline bool nvme_cint_is_parked(const NvmeRequest *req)
+{
+    return req->sq->cint && nvme_cint_do_is_parked(req);
+}
+
+/* What is to be carried, when all I/O is done. False with an error: cannot. */
+static inline bool nvme_cint_save(NvmeCtrl *n, Error **errp)
+{
+    return !n->cint || nvme_cint_do_save(n, errp);
+}
+
+/* Queues have come in, and are none yet. False with an error if they cannot. */
+static inline bool nvme_cint_check_load(NvmeCtrl *n, Error **errp)
+{
+    return !n->cint || nvme_cint_do_check_load(n, errp);
+}
+
+/* The queues are as they were. Takes over the rest of what came in. */
+static inline bool nvme_cint_load(NvmeCtrl *n, Error **errp)
+{
+    return !n->cint || nvme_cint_do_load(n, errp);
+}
+
 #endif /* HW_NVME_CINT_HOOKS_H */

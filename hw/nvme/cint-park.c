@@ -16,8 +16,7 @@
  *            not for ever: nobody serves the monitor meanwhile.
  */
 #include "qemu/osdep.h"
-#include "block/aio-wait.h"
-#include "hw/qdev-core.h"
+#include "block/block.h"
 #include "qemu/error-report.h"
 #include "system/runstate.h"
 
@@ -373,6 +372,21 @@ void nvme_cint_do_abort(NvmeRequest *req)
     if (req->sq->sqid && creq->in_media && creq->ready) {
         req->status = NVME_CMD_ABORT_REQ;
         nvme_cint_do_cancel(req);
+    }
+}
+
+void nvme_cint_return_to_media(NvmeCintReq *creq)
+{
+    creq->overtakes = false;
+    creq->in_media = true;
+    QTAILQ_INSERT_TAIL(&nvme_cint_cq_of(creq->req->sq)->media, creq, entry);
+}
+
+void nvme_cint_park_resume(NvmeCintCq *ccq)
+{
+    arm_post_timer(ccq);
+    if (!QTAILQ_EMPTY(&ccq->cq->req_list)) {
+        nvme_cint_do_kick_cq(ccq->cq);
     }
 }
 

@@ -21,4 +21,13 @@ void nvme_cint_enter_media(NvmeCintCq *ccq, NvmeCintReq *creq);
  */
 void nvme_cint_leave_media(NvmeCintCq *ccq, NvmeCintReq *creq);
 
+/*
+ * @creq, whose data is there, waits for the medium as it did before, elsewhere.
+ * Those that are done earlier have returned before.
+ */
+void nvme_cint_return_to_media(NvmeCintReq *creq);
+
+/* The machine runs again: so does what is to be posted. */
+void nvme_cint_park_resume(NvmeCintCq *ccq);
+
 #endif /* HW_NVME_CINT_PARK_H */

@@ -13,7 +13,6 @@
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qemu/units.h"
-#include "hw/qdev-core.h"
 #include "system/cpu-timers.h"
 #include "system/qtest.h"
 #include "system/replay.h"
@@ -619,4 +618,65 @@ bool nvme_cint_check_params(NvmeCtrl *n, Error **errp)
     }
     resolve_media(params);
     return check_media(params, errp);
+}
+
+/* ---- Elsewhere ---- */
+
+static uint32_t nr_config_params(void)
+{
+    uint32_t n = 0;
+
+    while (cint_params[n].name) {
+        n++;
+    }
+    return n;
+}
+
+static const CintParam *numbered_param(uint32_t i)
+{
+    uint32_t n = nr_config_params();
+
+    return i < n ? &cint_params[i] : &nvme_cint_device_params[i - n];
+}
+
+uint32_t nvme_cint_nr_props(void)
+{
+    return nr_config_params() + NR_DEVICE_PARAMS;
+}
+
+/* What "auto" comes to is what counts. */
+uint64_t nvme_cint_prop(NvmeCtrl *n, uint32_t i)
+{
+    const CintParam *param = numbered_param(i);
+
+    if (param == &nvme_cint_device_params[ROW_TIME]) {
+        return nvme_cint_wants_virtual_time(n) ? NVME_CINT_TIME_VIRTUAL
+                                               : NVME_CINT_TIME_REAL;
+    }
+    return *param_field(&n->params.cint, param);
+}
+
+static char *value_as_text(const CintParam *param, uint64_t value)
+{
+    if (param->values && value <= param->max) {
+        return g_strdup(param->values[value]);
+    }
+    if (param->type == CINT_PARAM_BOOL && value <= 1) {
+        return g_strdup(value ? "on" : "off");
+    }
+    return g_strdup_printf("%" PRIu64, value);
+}
+
+bool nvme_cint_prop_is(NvmeCtrl *n, uint32_t i, uint64_t value, Error **errp)
+{
+    const CintParam *param = numbered_param(i);
+    g_autofree char *here = value_as_text(param, nvme_cint_prop(n, i));
+    g_autofree char *there = value_as_text(param, value);
+
+    if (nvme_cint_prop(n, i) != value) {
+        error_setg(errp, "cint.%s is %s here and %s where the machine comes "
+                   "from", param->name, here, there);
+        return false;
+    }
+    return true;
 }

@@ -8,7 +8,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
-#include "hw/qdev-core.h"
 
 #include "cint-arb.h"
 #include "cint-cq.h"

@@ -130,6 +130,8 @@ typedef struct NvmeCintCq {
     int64_t post_ns;            /* a posting pass was asked for */
 } NvmeCintCq;
 
+typedef struct NvmeCintSaved NvmeCintSaved;
+
 typedef struct NvmeCint {
     NvmeCtrl *n;
     PCIDevice *pci;             /* the same, without a checked cast */
@@ -152,6 +154,10 @@ typedef struct NvmeCint {
     uint32_t arbitration;       /* feature 01h */
     int64_t instant_ns;         /* of virtual time, when SQs were woken last */
     uint64_t instant_entries;   /* of these SQs, all that they may have */
+    /* cint-migrate.c */
+    NvmeCintSaved *saved;       /* what is carried, while it is */
+    bool resume;                /* there is more to do when the machine runs */
+    struct VMChangeStateEntry *run_state;
 } NvmeCint;
 
 /* For medium, slots and turns. */

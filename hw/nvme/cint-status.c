@@ -46,7 +46,7 @@ static bool overlaps_own_memory(NvmeCtrl *n, hwaddr addr, uint64_t size)
                           int128_get64(n->pmr.dev->mr.size));
 }
 
-static bool is_valid(NvmeCtrl *n, const NvmeCintStatus *status)
+bool nvme_cint_status_is_valid(NvmeCtrl *n, const NvmeCintStatus *status)
 {
     uint64_t size = status->records * RECORD_SIZE;
 
@@ -87,7 +87,7 @@ uint16_t nvme_cint_set_status(NvmeCtrl *n, NvmeRequest *req)
     }
     status.addr = le64_to_cpu(status.addr);
     status.records = status.addr ? le32_to_cpu(status.records) : 0;
-    if (!is_valid(n, &status)) {
+    if (!nvme_cint_status_is_valid(n, &status)) {
         trace_pci_nvme_ub_cint_status(status.addr, status.records);
         return NVME_INVALID_FIELD | NVME_DNR;
     }
