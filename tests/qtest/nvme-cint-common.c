@@ -10,6 +10,7 @@
 #include "libqos/pci-pc.h"
 #include "qobject/qlist.h"
 #include "qobject/qnum.h"
+#include "qobject/qstring.h"
 #include "nvme-cint-common.h"
 
 #define DEVICE_PATH     "/machine/peripheral/nvme0"
@@ -553,4 +554,97 @@ int64_t cint_get_number(CintTest *t, const char *property)
 
     qobject_unref(response);
     return value;
+}
+
+/* ---- Migration ---- */
+
+static QDict *query_migrate(QTestState *qts)
+{
+    QDict *response = qtest_qmp(qts, "{'execute': 'query-migrate'}");
+    QDict *info = qdict_get_qdict(response, "return");
+
+    qobject_ref(info);
+    qobject_unref(response);
+    return info;
+}
+
+bool cint_can_migrate(QTestState *qts)
+{
+    QDict *info = query_migrate(qts);
+    QList *reasons = qdict_get_qlist(info, "blocked-reasons");
+    const QListEntry *entry;
+    bool can = true;
+
+    if (reasons) {
+        QLIST_FOREACH_ENTRY(reasons, entry) {
+            QString *reason = qobject_to(QString, qlist_entry_obj(entry));
+
+            can &= !strstr(qstring_get_str(reason), "nvme");
+        }
+    }
+    qobject_unref(info);
+    return can;
+}
+
+static char *refusal(QDict *response)
+{
+    QDict *error = qdict_get_qdict(response, "error");
+
+    return error ? g_strdup(qdict_get_str(error, "desc")) : NULL;
+}
+
+/* Whether it is over; *@why is set if it has failed. */
+static bool is_over(QTestState *qts, char **why)
+{
+    QDict *info = query_migrate(qts);
+    const char *status = qdict_get_try_str(info, "status");
+    const char *desc = qdict_get_try_str(info, "error-desc");
+    bool failed = !g_strcmp0(status, "failed");
+    bool over = failed || !g_strcmp0(status, "completed");
+
+    if (failed) {
+        *why = g_strdup(desc ? desc : "failed");
+    }
+    qobject_unref(info);
+    return over;
+}
+
+char *cint_migrate(QTestState *qts, const char *uri)
+{
+    gint64 limit = g_get_monotonic_time() + 120 * G_TIME_SPAN_SECOND;
+    QDict *response = qtest_qmp(qts, "{'execute': 'migrate', "
+                                "'arguments': {'uri': %s}}", uri);
+    char *why = refusal(response);
+
+    qobject_unref(response);
+    while (!why && !is_over(qts, &why)) {
+        g_assert_cmpint(g_get_monotonic_time(), <, limit);
+        g_usleep(2000);
+    }
+    return why;
+}
+
+static bool status_is(QTestState *qts, const char *status)
+{
+    QDict *response = qtest_qmp(qts, "{'execute': 'query-status'}");
+    QDict *info = qdict_get_qdict(response, "return");
+    bool is = !strcmp(qdict_get_str(info, "status"), status);
+
+    qobject_unref(response);
+    return is;
+}
+
+char *cint_migrate_nowhere(QTestState *qts)
+{
+    bool running = status_is(qts, "running");
+    char *why = cint_migrate(qts, "exec:cat >/dev/null");
+
+    /* One that fails starts the machine again a moment after it says so. */
+    while (status_is(qts, "finish-migrate")) {
+        g_usleep(2000);
+    }
+    if (running) {
+        qtest_qmp_assert_success(qts, "{'execute': 'cont'}");
+    }
+    return why;
 }

@@ -251,4 +251,21 @@ char *cint_set_word_error(CintTest *t, const char *property,
 /** cint_get_number: qom-get of a number */
 int64_t cint_get_number(CintTest *t, const char *property);
 
+/* ---- Migration ---- */
+
+/** cint_can_migrate: whether this QEMU can migrate an nvme device */
+bool cint_can_migrate(QTestState *qts);
+
+/**
+ * cint_migrate: migrates the machine to @uri, and waits until that is over
+ *
+ * Returns: NULL if it has been done, else why not; free it
+ */
+char *cint_migrate(QTestState *qts, const char *uri);
+
+/**
+ * cint_migrate_nowhere: the same, to where nobody is; the machine goes on here
+ */
+char *cint_migrate_nowhere(QTestState *qts);
+
 #endif /* QTEST_NVME_CINT_COMMON_H */

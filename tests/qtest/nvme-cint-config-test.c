@@ -489,26 +489,6 @@ static void test_policy_in_one_step(void)
     cint_shutdown(t);
 }
 
-static void test_migration_is_refused(void)
-{
-    CintTest *t = cint_boot("cint=on");
-    QDict *response = qtest_qmp(t->qts, "{'execute': 'query-migrate'}");
-    QList *reasons = qdict_get_qlist(qdict_get_qdict(response, "return"),
-                                     "blocked-reasons");
-    const QListEntry *entry;
-    bool found = false;
-
-    g_assert_nonnull(reasons);
-    QLIST_FOREACH_ENTRY(reasons, entry) {
-        QString *reason = qobject_to(QString, qlist_entry_obj(entry));
-
-        found |= !!strstr(qstring_get_str(reason), "nvme");
-    }
-    g_assert_true(found);
-    qobject_unref(response);
-    cint_shutdown(t);
-}
-
 int main(int argc, char **argv)
 {
     size_t i;
@@ -550,7 +530,6 @@ int main(int argc, char **argv)
     ADD("good-options-start", test_good_options_start);
     ADD("defaults-are-as-documented", test_defaults);
     ADD("two-controllers-keep-their-policies", test_two_controllers);
-    ADD("migration-is-refused", test_migration_is_refused);
     ADD("policy-in-one-step", test_policy_in_one_step);
     ADD("every-property-says-what-it-expects", test_every_property);
 #undef ADD

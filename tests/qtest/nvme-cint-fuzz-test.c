@@ -699,8 +699,10 @@ static bool any_is_plugged(Fuzz *f)
 }
 
 /*
- * Neither can be: there is no way to move what a controller is at. Without any
- * left, the power of all slots being off, the machine can be migrated.
+ * Before QEMU 11.1 neither can be: there is no way to move what a controller is
+ * at. Without any left, the power of all slots being off, the machine can be
+ * migrated. Where controllers can be as well the machine goes nowhere, and goes
+ * on here.
  */
 static void save_and_migrate(Fuzz *f)
 {
@@ -712,8 +714,12 @@ static void save_and_migrate(Fuzz *f)
     }
     said = qtest_hmp(f->qts, "savevm x");
     g_assert_cmpstr(said, !=, "");
-    qtest_qmp_assert_failure_ref(f->qts, "{'execute': 'migrate', "
-                                 "'arguments': {'uri': 'exec:cat'}}");
+    if (cint_can_migrate(f->qts)) {
+        g_free(cint_migrate_nowhere(f->qts));
+    } else {
+        qtest_qmp_assert_failure_ref(f->qts, "{'execute': 'migrate', "
+                                     "'arguments': {'uri': 'exec:cat'}}");
+    }
 }
 
 /* The operator looks, or stops the machine, whose deadlines are late then. */
