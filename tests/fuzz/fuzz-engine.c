@@ -10,12 +10,13 @@
  *  - no CQE has waited longer than max-hold, unless a timer came late;
  *  - with drain on, none waits when nothing is in flight;
  *  - what the guest says of a command stands, whatever is learned.
+ * Now and then all of it is carried to a new engine, which takes it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coalesce.h"
+#include "carried.h"
 #include "fuzz.h"
 
 #define CQS         2
@@ -562,10 +563,78 @@ static void do_reset(World *w, unsigned sq)
     make_queue(w, q, 0);
 }
 
+/* Values of one table, which a new engine is to take. */
+typedef uint64_t Values[128];
+
+static void carry_sq(World *w, unsigned sq)
+{
+    CintCarriedCmd carried[CMDS];
+    CintCmd *cmds[CMDS], *cmd;
+    CintMisfit misfit;
+    unsigned n = 0, i;
+    Values values;
+
+    for (cmd = cint_first_cmd(&w->sq[sq]); cmd; cmd = cmd->next) {
+        carried[n] = cint_cmd_save(&w->sq[sq], cmd);
+        cmds[n++] = cmd;
+    }
+    require(n == w->nr_flying[sq]);
+    cint_carry_save(cint_sq_fields, &w->sq[sq], w->now, values);
+    cint_sq_init(&w->sq[sq], &queue_of(w, sq)->cq);
+    require(cint_sq_load(&w->sq[sq], w->now, values, &misfit));
+    for (i = 0; i < n; i++) {
+        require(cint_cmd_load(&w->sq[sq], cmds[i], &carried[i], &misfit));
+    }
+}
+
+static void carry_cq(World *w, CintCq *cq)
+{
+    CintConfig config = cq->config;
+    CintMisfit misfit;
+    Values values;
+
+    cint_carry_save(cint_cq_fields, cq, w->now, values);
+    cint_cq_init(cq, &w->scope, cq->size, &config);
+    require(cint_cq_load(cq, w->now, values, &misfit));
+}
+
+static void carry_scope(World *w)
+{
+    static uint64_t pages[CINT_WAITS_ENTRIES];
+    CintMisfit misfit;
+    Values values;
+    unsigned i;
+
+    cint_carry_save(cint_scope_fields, &w->scope, w->now, values);
+    for (i = 0; i < CINT_WAITS_ENTRIES; i++) {
+        pages[i] = cint_page_save(&w->scope.waits.entry[i], w->now);
+    }
+    cint_scope_init(&w->scope);
+    require(cint_scope_load(&w->scope, w->now, values, &misfit));
+    for (i = 0; i < CINT_WAITS_ENTRIES; i++) {
+        cint_page_load(&w->scope.waits.entry[i], w->now, pages[i]);
+    }
+}
+
+/* Any engine that a guest can bring about can be carried. */
+static void do_carry(World *w, unsigned sq)
+{
+    unsigned i;
+
+    carry_scope(w);
+    for (i = 0; i < CQS; i++) {
+        carry_cq(w, &w->queue[i].cq);
+    }
+    for (i = 0; i < SQS; i++) {
+        carry_sq(w, i);
+    }
+}
+
 static void do_rare(World *w, unsigned sq)
 {
     static void (*const rare[])(World *w, unsigned sq) = {
         do_delete_sq, do_disable, do_timer, do_reset, do_mask, do_record,
+        do_carry,
     };
 
     rare[next_below(w, sizeof(rare) / sizeof(rare[0]))](w, sq);

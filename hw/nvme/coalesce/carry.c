@@ -72,7 +72,7 @@ static bool accept_time(const CintField *field, int64_t carried, int64_t now,
                         int64_t *time, CintMisfit *misfit)
 {
     return (field->kind != CINT_FIELD_PAST ||
-            cint_fits(misfit, field->name, carried, -CINT_CARRY_FAR_NS, 0)) &&
+            cint_fits(misfit, field->name, carried, -CINT_CARRY_PAST_NS, 0)) &&
            cint_carry_in(field->name, carried, now, time, misfit);
 }
 

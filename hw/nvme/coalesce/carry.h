@@ -21,7 +21,8 @@
 #define CINT_CARRY_NEVER    INT64_MAX
 
 /* How far a time may lie from now: nothing that is added to it overflows. */
-#define CINT_CARRY_FAR_NS   ((int64_t)1 << 61)
+#define CINT_CARRY_PAST_NS      ((int64_t)3 << 61)
+#define CINT_CARRY_FUTURE_NS    ((int64_t)1 << 61)
 
 typedef enum CintFieldKind {
     CINT_FIELD_VALUE,
@@ -106,8 +107,8 @@ static inline bool cint_carry_in(const char *field, int64_t carried,
         *time = carried;
         return true;
     }
-    if (!cint_fits(misfit, field, carried, -CINT_CARRY_FAR_NS,
-                   CINT_CARRY_FAR_NS)) {
+    if (!cint_fits(misfit, field, carried, -CINT_CARRY_PAST_NS,
+                   CINT_CARRY_FUTURE_NS)) {
         return false;
     }
     *time = now + carried;
