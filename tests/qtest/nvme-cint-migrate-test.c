@@ -79,15 +79,21 @@ static const Policy policies[] = {
 typedef struct Machine {
     CintTest *t;
     const char *opts;
+    const char *disk;       /* NULL: the image */
     char *image;
     char *socket;
     bool shadow;
     unsigned moves;
 } Machine;
 
+static char *machine_disk(const Machine *m)
+{
+    return m->disk ? g_strdup(m->disk) : g_strdup_printf(DISK, m->image);
+}
+
 static char *machine_args(const Machine *m, const char *extra)
 {
-    g_autofree char *disk = g_strdup_printf(DISK, m->image);
+    g_autofree char *disk = machine_disk(m);
 
     return g_strdup_printf("-machine pc -nodefaults -m 64 %s "
                            "-device nvme,id=nvme0,serial=cint,drive=d0,addr=4"
@@ -95,9 +101,10 @@ static char *machine_args(const Machine *m, const char *extra)
                            *m->opts ? "," : "", m->opts, extra);
 }
 
-static Machine machine_new_env(const char *env, const char *opts)
+static Machine machine_new_env(const char *env, const char *opts,
+                               const char *node)
 {
-    Machine m = { .opts = opts };
+    Machine m = { .opts = opts, .disk = node };
     g_autofree char *disk = NULL;
     int fd = g_file_open_tmp("cint-migrate-XXXXXX", &m.image, NULL);
 
@@ -105,7 +112,7 @@ static Machine machine_new_env(const char *env, const char *opts)
     g_assert_cmpint(ftruncate(fd, IMAGE_BYTES), ==, 0);
     close(fd);
     m.socket = g_strdup_printf("%s.sock", m.image);
-    disk = g_strdup_printf(DISK, m.image);
+    disk = machine_disk(&m);
     m.t = cint_boot_custom(env, disk, opts);
     cint_run(m.t, 3000000);
     cint_zero(m.t);
@@ -114,7 +121,7 @@ static Machine machine_new_env(const char *env, const char *opts)
 
 static Machine machine_new(const char *opts)
 {
-    return machine_new_env(NULL, opts);
+    return machine_new_env(NULL, opts, NULL);
 }
 
 static void machine_free(Machine *m)
@@ -511,16 +518,43 @@ static void test_in_medium(void)
     machine_free(&m);
 }
 
-/* A queue that nobody reaps: what is done waits for room, and comes along. */
-static void test_full_queue(void)
+#define SLOW_DISK   "-blockdev driver=null-co,node-name=d0,size=1073741824," \
+                    "read-zeroes=on,latency-ns=500000000"
+
+/* What is done as the machine stops: memory has been saved when it is posted. */
+static void test_in_flight(const void *opts)
 {
-    Machine m = machine_new(HELD);
+    Machine m = machine_new_env(NULL, opts, SLOW_DISK);
+    QNvmeSq *sq = cint_queues(m.t, 1);
+
+    if (!is_refused(&m)) {
+        int i;
+
+        for (i = 0; i < 3; i++) {
+            cint_read(m.t, sq, 5);
+            cint_let_run(m.t);
+            machine_move(&m);
+            qnvme_wait_cqes(sq->cq, 5);
+            cint_run(m.t, 1000000);
+            cint_let_run(m.t);
+            g_assert_true(qnvme_take_irq(m.t->nvme, 1));
+            qnvme_reap(sq->cq, 5);
+        }
+    }
+    machine_free(&m);
+}
+
+/* A queue that nobody reaps: what is done waits for room, and comes along. */
+static void test_full_queue(const void *opts)
+{
+    Machine m = machine_new(opts);
     QNvmeCq *cq = qnvme_create_cq(m.t->nvme, 1, 4, 1);
     QNvmeSq *sq = qnvme_create_sq(m.t->nvme, 1, 16, cq);
 
     cint_read(m.t, sq, 10);
+    cint_let_run(m.t);
     cint_run(m.t, 100000);
-    g_assert_cmpuint(qnvme_visible(cq), ==, 3);
+    qnvme_wait_cqes(cq, 3);
     if (!is_refused(&m)) {
         uint32_t reaped = 0;
 
@@ -532,6 +566,7 @@ static void test_full_queue(void)
             qnvme_reap(cq, n);
             reaped += n;
             cint_run(m.t, 1000);
+            cint_let_run(m.t);
         }
         g_assert_cmpuint(qnvme_visible(cq), ==, 0);
     }
@@ -799,7 +834,7 @@ static void test_hostile(void)
 /* With cint=off a stream is stock QEMU's: back and forth, under the same I/O. */
 static void test_stock(void)
 {
-    Machine m = machine_new_env(STOCK_ENV, "");
+    Machine m = machine_new_env(STOCK_ENV, "", NULL);
     Guest *g = guest_new(&m, g_test_rand_int());
     int i;
 
@@ -841,13 +876,23 @@ int main(int argc, char **argv)
     ADD("off", test_off);
     ADD("deadline", test_deadline);
     ADD("in-medium", test_in_medium);
-    ADD("full-queue", test_full_queue);
     ADD("features", test_features);
     ADD("stays", test_stays);
     ADD("hostile", test_hostile);
     if (g_getenv(STOCK_ENV)) {
         ADD("stock", test_stock);
     }
+#undef ADD
+#define ADD(name, opts, func) \
+    qtest_add_data_func("/nvme-cint/migrate/" name, opts, func)
+    ADD("full-queue/off", "", test_full_queue);
+    ADD("full-queue/virtual", HELD, test_full_queue);
+    ADD("full-queue/real", "cint=on,cint.time=real,cint.policy=adaptive,"
+        "cint.delta=60000,cint.thr=50", test_full_queue);
+    ADD("in-flight/off", "", test_in_flight);
+    ADD("in-flight/virtual", "cint=on,cint.time=virtual", test_in_flight);
+    ADD("in-flight/real", "cint=on,cint.time=real", test_in_flight);
+    ADD("in-flight/medium", MEDIUM ",cint.time=real", test_in_flight);
 #undef ADD
     return g_test_run();
 }

@@ -280,6 +280,42 @@ static const struct {
     { "real", HOLDS REAL },
 };
 
+/*
+ * A queue that goes does not take along the messages of the admin queue, whose
+ * vector it had, also where MSI-X came after the admin queue.
+ */
+static void test_shared_vector(const void *opts)
+{
+    CintTest *t = cint_boot(opts);
+    QNvmeSq *sq;
+    int i;
+
+    set_msix(t, false);
+    qnvme_reset(t->nvme);
+    qnvme_enable(t->nvme);
+    set_msix(t, true);
+    for (i = 0; i < 2; i++) {
+        QNvmeCq *cq;
+
+        sq = queues_on(t, 1, 0);
+        cq = sq->cq;
+        read_and_post(t, sq, 1);
+        qnvme_reap(cq, 1);
+        qnvme_take_irq(t->nvme, 0);
+        any_admin_command(t);
+        cint_let_run(t);
+        g_assert_true(qnvme_irq_pending(t->nvme, 0));
+        qnvme_delete_sq(sq);
+        qnvme_delete_cq(cq);
+        cint_let_run(t);
+        g_assert_true(qnvme_take_irq(t->nvme, 0));
+        any_admin_command(t);
+        cint_let_run(t);
+        g_assert_true(qnvme_take_irq(t->nvme, 0));
+    }
+    cint_shutdown(t);
+}
+
 static const struct {
     const char *name;
     void (*run)(const void *opts);
@@ -291,6 +327,7 @@ static const struct {
     { "cqes-held-and-the-queue-deleted", test_held_and_deleted },
     { "reset", test_reset },
     { "reset-with-admin-cqe", test_reset_admin },
+    { "shared-vector", test_shared_vector },
     { "high-vector", test_high_vector },
     { "high-vector-with-cqes-held", test_high_vector_held },
 };
@@ -310,5 +347,7 @@ int main(int argc, char **argv)
     }
     qtest_add_data_func("/nvme-cint/pin/high-vector/cint-off", "",
                         test_high_vector);
+    qtest_add_data_func("/nvme-cint/pin/shared-vector/cint-off", "",
+                        test_shared_vector);
     return g_test_run();
 }
