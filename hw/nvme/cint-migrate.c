@@ -328,15 +328,15 @@ static void save_controller(Saving *s)
     }
     put(s, KIND_CONTROLLER, controller_fields, &c);
     put(s, KIND_CONTROLLER, config_fields, &cint->config);
-    put(s, KIND_CONTROLLER, cint_scope_fields, &cint->scope);
+    put(s, KIND_CONTROLLER, cint_scope_fields, &cint->main.scope);
     put(s, KIND_CONTROLLER, cint_arb_fields, &cint->arb);
     put(s, KIND_CONTROLLER, cint_media_fields, &cint->media);
     for (i = 0; i < s->n->params.msix_qsize; i++) {
         put_one(s, KIND_VECTOR, cint->vector_irqs[i]);
     }
-    for (i = 0; cint->scope.waits.slices && i < CINT_WAITS_ENTRIES; i++) {
+    for (i = 0; cint->main.scope.waits.slices && i < CINT_WAITS_ENTRIES; i++) {
         put_one(s, KIND_PAGE,
-                cint_page_save(&cint->scope.waits.entry[i], s->now));
+                cint_page_save(&cint->main.scope.waits.entry[i], s->now));
     }
 }
 
@@ -665,7 +665,7 @@ static bool load_status(Loading *l, const CarriedController *c)
 static bool load_pages(Loading *l)
 {
     const NvmeCintSaved *saved = l->n->cint->saved;
-    CintWaits *waits = &l->n->cint->scope.waits;
+    CintWaits *waits = &l->n->cint->main.scope.waits;
     uint32_t i, n = saved->count[KIND_PAGE];
 
     begin(l, KIND_PAGE, 0);
@@ -699,7 +699,7 @@ static bool load_controller(Loading *l)
             set_bit(i, cint->cd);
         }
     }
-    if (!cint_scope_load(&cint->scope, l->now, take(l, cint_scope_fields),
+    if (!cint_scope_load(&cint->main.scope, l->now, take(l, cint_scope_fields),
                          &l->misfit)) {
         return refuse(l);
     }
@@ -765,7 +765,7 @@ static bool load_engine(Loading *l, NvmeCintCq *ccq)
     if (!get_config(l, &config)) {
         return false;
     }
-    cint_cq_init(&ccq->engine, &l->n->cint->scope, ccq->cq->size, &config);
+    cint_cq_init(&ccq->engine, &ccq->server->scope, ccq->cq->size, &config);
     return cint_cq_load(&ccq->engine, l->now, take(l, cint_cq_fields),
                         &l->misfit) || refuse(l);
 }

@@ -8,6 +8,7 @@
 #include "block/aio-wait.h"
 #include "hw/pci/msix.h"
 #include "hw/virtio/iothread-vq-mapping.h"
+#include "migration/blocker.h"
 #include "qapi/error.h"
 #include "qemu/main-loop.h"
 #include "system/block-backend.h"
@@ -543,11 +544,17 @@ static void vm_state_cb(void *opaque, bool running, RunState state)
     nvme_unlock(thread);
 }
 
-static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx)
+static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx, Error **errp)
 {
     MemReentrancyGuard *guard = &DEVICE(n)->mem_reentrancy_guard;
     NvmeThread *thread = g_new0(NvmeThread, 1);
 
+    error_setg(&thread->blocker, "nvme: queues that IOThreads serve cannot be "
+               "migrated");
+    if (migrate_add_blocker(&thread->blocker, errp) < 0) {
+        g_free(thread);
+        return NULL;
+    }
     nvme_has_threads = true;
     thread->n = n;
     thread->ctx = ctx;
@@ -569,12 +576,13 @@ static void thread_free(NvmeThread *thread)
     qemu_del_vm_change_state_handler(thread->vm_state);
     nvme_ram_free(thread->ram);
     qemu_bh_delete(thread->bh);
+    migrate_del_blocker(&thread->blocker);
     nvme_thread_lock_put(thread->lock);
     g_free(thread);
 }
 
 /* Queues with one context have one thread. */
-static NvmeThread *thread_with(NvmeCtrl *n, AioContext *ctx)
+static NvmeThread *thread_with(NvmeCtrl *n, AioContext *ctx, Error **errp)
 {
     NvmeThread *thread;
 
@@ -583,7 +591,7 @@ static NvmeThread *thread_with(NvmeCtrl *n, AioContext *ctx)
             return thread;
         }
     }
-    return thread_new(n, ctx);
+    return thread_new(n, ctx, errp);
 }
 
 /* Which context which queue pair is served in. */
@@ -616,7 +624,11 @@ bool nvme_threads_realize(NvmeCtrl *n, Error **errp)
     nvme_irqfds_realize(n);
     n->threads = g_new0(NvmeThread *, count + 1);
     for (i = 0; i < count; i++) {
-        n->threads[i + 1] = thread_with(n, contexts[i]);
+        n->threads[i + 1] = thread_with(n, contexts[i], errp);
+        if (!n->threads[i + 1]) {
+            nvme_threads_exit(n);
+            return false;
+        }
     }
     return true;
 }

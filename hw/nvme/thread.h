@@ -46,6 +46,7 @@ typedef struct NvmeThread {
     struct VMChangeStateEntry *vm_state;
     struct NvmeCintServer *cint; /* NULL with cint=off */
     QTAILQ_HEAD(, NvmeRequest) left;
+    Error           *blocker;   /* of migration */
     QLIST_ENTRY(NvmeThread) entry;
 } NvmeThread;
 
