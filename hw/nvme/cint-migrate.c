@@ -1288,6 +1288,7 @@ static void resume(NvmeCtrl *n)
 {
     uint32_t i;
 
+    free_saved(n->cint);
     for (i = 0; i <= n->params.max_ioqpairs; i++) {
         if (n->cq[i]) {
             nvme_cint_cq_resume(n->cq[i]->cint);

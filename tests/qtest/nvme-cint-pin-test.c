@@ -6,6 +6,7 @@
  * vector that the pin does not have is none.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "hw/pci/pci_regs.h"
 #include "nvme-cint-common.h"
 
