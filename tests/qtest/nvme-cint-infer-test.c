@@ -7,6 +7,7 @@
  * doorbell and the fetch.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "nvme-cint-driver.h"
 
 /* Holds back so long that anything sooner comes from a hint. */
