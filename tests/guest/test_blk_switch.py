@@ -318,8 +318,9 @@ done | sort
 def test_threads(guest: Guest) -> None:
     """T's queues have a thread each, of the default class and nice once it has run; L's have none.
 
-    Those that have not run are of SCHED_FIFO.
+    Those that have not run are of SCHED_FIFO. A reset makes new ones.
     """
+    guest.shell(RESET)
     guest.fio("both", DEEP.format(device=DEVICE, more="") + L_BESIDE)
     threads = dict(line.split(" ", 1) for line in guest.shell(THREADS).splitlines())
     assert set(threads) == {"nvme0q1", "nvme0q2"}

@@ -215,10 +215,10 @@ time_based
 runtime=100ms
 """
 L_MEANWHILE = L_BESIDE.replace("number_ios=500", "time_based\nruntime=100ms")
-#: Who ended requests in batches, and from where: a line a request.
+#: Who ended requests in batches, and from where: a line a request; and who sends what is in a plug.
 TRACED = """\
 mount -t tracefs none /sys/kernel/tracing 2>/dev/null
-cd /sys/kernel/tracing && echo nvme_complete_batch_req > set_ftrace_filter &&
+cd /sys/kernel/tracing && echo nvme_complete_batch_req blk_mq_flush_plug_list > set_ftrace_filter &&
     echo function > current_tracer
 """
 TRACE = "cat /sys/kernel/tracing/trace; echo > /sys/kernel/tracing/trace"
@@ -228,8 +228,16 @@ ENDED = re.compile(r"^ *(\S+)-\d+ +\[\d+\] ..(.)\S* .*nvme_complete_batch_req <-
                    re.MULTILINE)
 
 
+#: So many requests of T are sent, and the next who is to run may do so.
+PIECE = "blk_mq_flush_plug_list <-__blk_switch_cut_plug"
+PIECES = 4
+
+
 def test_who_ends(boot: Boot) -> None:
-    """Beside L a thread ends T's requests, in batches; without L the interrupt. Virtual time."""
+    """Beside L a thread ends T's requests, in batches; without L the interrupt. Virtual time.
+
+    Beside L they are sent four at a time.
+    """
     outcome = boot(
         machine("default", vcpus=2, append=("nvme.blk_switch=1",
                                             "nvme.complete_cost_ns_per_kib=2000")),
@@ -238,11 +246,13 @@ def test_who_ends(boot: Boot) -> None:
                     agent.Job("of alone", argv=agent.exec_argv(TRACE)),
                     agent.Job("beside", fio=MANY + L_MEANWHILE),
                     agent.Job("of beside", argv=agent.exec_argv(TRACE)))))
-    alone, beside = (ENDED.findall(str(outcome.results[f"of {job}"]["stdout"]))
-                     for job in ("alone", "beside"))
+    traces = [str(outcome.results[f"of {job}"]["stdout"]) for job in ("alone", "beside")]
+    alone, beside = (ENDED.findall(trace) for trace in traces)
     assert len(alone) > 100
     assert {(where.lower(), by) for _, where, by in alone} == {("h", "nvme_pci_complete_batch")}
     later = [(task, where) for task, where, by in beside if by == "nvme_irq_later"]
     assert len(later) > 100
     assert {where for _, where in later} == {"."}
     assert all(re.fullmatch(r"irq/\d+-nvme0q1", task) for task, _ in later)
+    assert PIECE not in traces[0]
+    assert len(later) / 2 < PIECES * traces[1].count(PIECE) < len(later) * 2

@@ -7,6 +7,7 @@ them. File systems do I/O of their own, so unmarked commands are not counted exa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -36,6 +37,7 @@ from marks import (
     marks,
     names,
     namespace,
+    set_policy,
     xfs_log_every,
 )
 from serving import Guest, serving
@@ -206,6 +208,28 @@ def test_what_is_a_batch(guest: Guest) -> None:
             wanted = 4 if policy & needed == needed else 0
             found = marks(guest, hintio(options), policy)
             assert (found.barrier, found.urgent) == (wanted, 0), (name, policy)
+
+
+#: Three batches of eight, whose submitter waits for one completion at a time and takes all before
+#: it submits more: which commands are an end. With aio it is known when it has waited.
+ENDS = {"aio": [7, 8, 16], "uring": [0, 8, 16]}
+EVENT = "/sys/kernel/tracing/events/nvme/nvme_setup_cmd"
+#: A command of an I/O queue in the trace: its flags and its first block.
+COMMAND = re.compile(r"qid=[1-9].* flags=0x(\w+), .* slba=(\d+)")
+BARRIER = 0x08
+
+
+@pytest.mark.parametrize("api", ENDS)
+def test_which_is_the_end(guest: Guest, api: str) -> None:
+    """Who waits for any completion has the first of a batch marked."""
+    set_policy(guest, DEFAULT)
+    said = guest.shell("mount -t tracefs none /sys/kernel/tracing 2>/dev/null;"
+                       f"echo 1 > {EVENT}/enable; echo > /sys/kernel/tracing/trace;"
+                       + hintio(f"--api={api} --batch=8 --count=24 --stride=64k")
+                       + f"; echo 0 > {EVENT}/enable; cat /sys/kernel/tracing/trace")
+    flags = {int(block): int(flags, 16) for flags, block in COMMAND.findall(said)}
+    assert len(flags) == 24
+    assert [i for i, block in enumerate(sorted(flags)) if flags[block] & BARRIER] == ENDS[api]
 
 
 def test_fio_waits_in_another_call(guest: Guest) -> None:

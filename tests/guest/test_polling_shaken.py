@@ -15,6 +15,7 @@ import pytest
 from conftest import log_root
 from marks import hint_machine, make_disk, names
 from serving import Guest, serving
+from switching import commands
 from test_hint_paths import ACROSS, MAPPED, MIB
 from test_polling import (
     DEVICE,
@@ -195,6 +196,27 @@ def test_queue_goes_while_in_flight(guest: Guest) -> None:
         status, said = guest.end("read")
         assert status == 0, said
     assert guest.shell(f"cat {QUEUE}/io_poll") == "1\n"
+
+
+READS = {"sync": "--hipri", "ring": "--api=uring --iopoll"}
+
+
+@pytest.mark.parametrize("how", READS)
+def test_queue_goes_with_a_read(how: str) -> None:
+    """A read that the device has when its queue is to go ends before; the reset waits for it."""
+    slow = properties.device_properties(
+        properties.parse_policy("default"),
+        properties.parse_media("custom:read-latency=1s,write-latency=1ms"), 1, virtual=False)
+    machine = replace(hint_machine("nvme.poll_queues=1"), properties=slow)
+    with serving(machine, log_root() / f"polling-goes-{how}") as running:
+        before = commands(running)
+        running.start("read", f"hintio {READS[how]} {DEVICE}")
+        while commands(running) == before:
+            pass
+        reset(running, 0, 0)
+        status, said = running.end("read")
+        assert status == 0, said
+        assert running.shell(f"cat {QUEUE}/io_poll") == "0\n"
 
 
 # ---- two controllers ---------------------------------------------------------------------------

@@ -36,6 +36,17 @@ def test_offline(option: str) -> None:
                         f"taskset 1 {READ} taskset 2 {READ}", LIMIT_S)
 
 
+def test_offline_with_other_queues() -> None:
+    """Each reset makes other queues: what had been a CPU's that went becomes another one's."""
+    machine = hint_machine("nvme.write_queues=2", "nvme.poll_queues=1")
+    with serving(machine, log_root() / "resets-other") as guest:
+        guest.shell(NO_FAIR_SERVER)
+        for i in range(ROUNDS):
+            count = f"echo {i % 2} > /sys/module/nvme/parameters/poll_queues;"
+            guest.shell(f"echo 0 > {CPU}; {READ} {count} {RESET} {READ}", LIMIT_S)
+            guest.shell(f"echo 1 > {CPU}; taskset 1 {READ} taskset 2 {READ}", LIMIT_S)
+
+
 def queues(guest: Guest) -> str:
     """What the kernel's hardware queues are known by, which is new for each that is made."""
     return guest.shell("stat -c %i /sys/block/nvme0n1/mq/*")

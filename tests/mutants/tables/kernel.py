@@ -9,6 +9,7 @@ from __future__ import annotations
 from written import EXPRESSION, STATEMENT, Written
 
 HINTS, MERGES, WAITS = "test_hints.py", "test_hint_merges.py", "test_hint_waits.py"
+SWITCH, ENDS = "test_blk_switch.py", "test_blk_switch_ends.py"
 OOO, RECOVERY, HEAL = "test_ooo.py", "test_recovery.py", "test_heal.py"
 BLOCK_DEVICE = (f"{HINTS}::test_block_device",)
 SPLIT = (f"{HINTS}::test_split",)
@@ -36,6 +37,17 @@ def _value(short: str, what: str, file: str, old: str, new: str, tests: tuple[st
 
 _MERGE_BIO = "req->cmd_flags |= bio->bi_opf & REQ_IRQ_HINTS;"
 
+
+_OFFLINE = "test_resets_offline.py"
+
+_FIXES = (
+    _statement("fix-inactive", "a hardware queue that is used again stays inactive",
+               "block/blk-mq.c", "clear_bit(BLK_MQ_S_INACTIVE, &hctx->state);", ";",
+               (f"{_OFFLINE}::test_offline_with_other_queues",),
+               after="hctx->queue_num = hctx_idx;"),
+    _value("fix-maps", "each reset makes the hardware queues anew", "block/blk-mq.c",
+           "!blk_mq_queue_maps_change(set)", "false", (f"{_OFFLINE}::test_nothing_changes",)),
+)
 
 _BLOCK = (
     _statement("merge-back", "a bio merged behind a request loses its hint", "block/blk-merge.c",
@@ -90,6 +102,11 @@ _DIRECT = (
 _BATCHES = (
     _value("aio-last", "io_submit marks the first of a batch", "fs/aio.c", "i + 1 == batch_end",
            "i == 0 && nr > 1", BLOCK_DEVICE),
+    _statement("aio-wait", "what io_getevents() waits for is forgotten", "fs/aio.c",
+               "WRITE_ONCE(ctx->wait_nr, min_nr);", ";", (f"{WAITS}::test_which_is_the_end[aio]",)),
+    _value("uring-wait", "what a submission waits for is forgotten", "io_uring/io_uring.c",
+           "flags & IORING_ENTER_GETEVENTS ? min_complete : 0", "0",
+           (f"{WAITS}::test_which_is_the_end[uring]",), after="io_begin_batch(ctx, to_submit,"),
     _value("uring-far", "io_uring looks at the last entry only", "io_uring/io_uring.c",
            "min(nr, IO_BATCH_TAIL)", "min(nr, 1U)", BLOCK_DEVICE),
     _statement("uring-sqe128", "io_uring looks at the wrong large entry", "io_uring/io_uring.c",
@@ -231,8 +248,8 @@ _HEAL = (
                after="static void nvme_ooo_fall_back_work("),
 )
 
-_SYNC_POLL, POLLING, POLLING_PATHS = (
-    "block/blk-sync-poll.c", "test_polling.py", "test_polling_paths.py")
+_SYNC_POLL, POLLING, POLLING_PATHS, POLLING_SHAKEN = (
+    "block/blk-sync-poll.c", "test_polling.py", "test_polling_paths.py", "test_polling_shaken.py")
 MODES = (f"{POLLING}::test_modes",)
 
 _POLLING = (
@@ -270,10 +287,11 @@ _POLLING = (
     _value("poll-irq-queues", "queues with interrupts are not polled", _PCI,
            "!nvme_queue_poll_irq(nvmeq)", "true", (f"{POLLING}::test_irq_queues",)),
     _statement("poll-drain", "a reset takes queues away with their requests", _PCI,
-               "nvme_drain_queues(dev);", ";", (f"{POLLING}::test_survival",)),
+               "nvme_drain_queues(dev);", ";",
+               (f"{POLLING_SHAKEN}::test_queue_goes_with_a_read",)),
 )
 
-_SWITCH_C, SWITCH, ENDS = "block/blk-switch.c", "test_blk_switch.py", "test_blk_switch_ends.py"
+_SWITCH_C = "block/blk-switch.c"
 STEERED = (f"{SWITCH}::test_steering",)
 MAP = (f"{SWITCH}::test_map",)
 BYTES = (f"{SWITCH}::test_bytes",)
@@ -321,11 +339,15 @@ _SWITCH = (
            (f"{POLLING}::test_queues_that_come_too_late",)),
     _value("switch-ends", "the interrupt ends T's requests beside L, too", _PCI,
            "blk_switch_latency_here()", "false", (f"{ENDS}::test_who_ends",)),
+    _statement("switch-plug", "T's requests are sent together beside L, too", _SWITCH_C,
+               "blk_mq_flush_plug_list(plug, false);", ";", (f"{ENDS}::test_who_ends",)),
+    _statement("switch-here", "nobody knows where L is", _SWITCH_C,
+               "raw_cpu_write(blk_switch_latency_at, jiffies);", ";", (f"{ENDS}::test_who_ends",)),
     _value("switch-alone", "the thread ends T's requests without L, too", _PCI,
            "blk_switch_latency_here()", "true", (f"{ENDS}::test_who_ends",)),
     _statement("switch-nice", "the thread is of SCHED_FIFO", _PCI,
                "sched_set_normal(current, switch_nice);", ";", (f"{SWITCH}::test_threads",)),
 )
 
-MUTANTS = (*_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS, *_NVME, *_OOO,
-           *_HEAL, *_POLLING, *_SWITCH)
+MUTANTS = (*_FIXES, *_BLOCK, *_DIRECT, *_BATCHES, *_WRITEBACK, *_JOURNALS, *_READS, *_WAITS,
+           *_NVME, *_OOO, *_HEAL, *_POLLING, *_SWITCH)
