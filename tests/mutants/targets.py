@@ -127,7 +127,8 @@ _APART_FILES = tuple(file for files in _APART.values() for file in files)
 _DRIVERS = (
     Target("driver", tuple(file for file in _DRIVER if file not in _APART_FILES),
            (*ENGINE, f"{UNIT}/fake-nvme.c", *_DRIVER),
-           tuple(_unit(name) for name in ("command", "hostile", "userspace", "reap", "wait")),
+           tuple(_unit(name) for name in ("command", "hostile", "userspace", "reap", "refused",
+                                         "wait")),
            _DRIVER_FLAGS, sanitized=True),
     *(Target(f"driver-{name}", files, tuple(file for file in _DRIVER if file not in files),
              (_unit(name, *(("tree.c",) if name == "bind" else ())),), _DRIVER_FLAGS,

@@ -7,8 +7,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "admin.h"
@@ -1008,52 +1006,6 @@ static void test_admin_pages(void)
     fake_free(fake);
 }
 
-static void *shared_page(int fd)
-{
-    void *page = mmap(NULL, NVME_PAGE, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_POPULATE, fd, 0);
-
-    g_assert_true(page != MAP_FAILED);
-    return page;
-}
-
-/* What is mapped twice is in one place; who may not know is told of page 0. */
-static void test_physical(void)
-{
-    int fd[2] = { memfd_create("one", 0), memfd_create("other", 0) };
-    struct rlimit files, none;
-    uint8_t *page[3], *untouched;
-
-    for (unsigned i = 0; i < 3; i++) {
-        g_assert_cmpint(ftruncate(fd[i / 2], NVME_PAGE), ==, 0);
-        page[i] = shared_page(fd[i / 2]);
-    }
-    g_assert_cmpuint(cintio_physical(page[0]), ==, cintio_physical(page[1]));
-    g_assert_cmpuint(cintio_physical(page[0] + 77), ==,
-                     cintio_physical(page[1]) + 77);
-    if (cintio_physical(page[0])) {
-        g_assert_cmpuint(cintio_physical(page[2]), !=, 0);
-        g_assert_cmpuint(cintio_physical(page[2]), !=,
-                         cintio_physical(page[0]));
-    } else {
-        g_test_message("not privileged: physical addresses are not told");
-    }
-    untouched = mmap(NULL, NVME_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-                     -1, 0);
-    g_assert_cmpuint(cintio_physical(untouched + 77), ==, 0);
-    munmap(untouched, NVME_PAGE);
-    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &files), ==, 0);
-    none = (struct rlimit) { 0, files.rlim_max };
-    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
-    g_assert_cmpuint(cintio_physical(page[0]), ==, 0);
-    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &files), ==, 0);
-    for (unsigned i = 0; i < 3; i++) {
-        munmap(page[i], NVME_PAGE);
-    }
-    close(fd[0]);
-    close(fd[1]);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -1081,6 +1033,5 @@ int main(int argc, char **argv)
     g_test_add_func("/command/patience", test_patience);
     g_test_add_func("/command/reset-goes-first", test_reset_goes_first);
     g_test_add_func("/command/admin-pages", test_admin_pages);
-    g_test_add_func("/command/physical", test_physical);
     return g_test_run();
 }
