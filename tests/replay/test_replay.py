@@ -254,6 +254,29 @@ def test_doorbells_end_batches_for_inference() -> None:
         "irq 9000 full quiet 3"]
 
 
+def content(word: str) -> str:
+    """Of four commands of one batch the second, which has that word, is completed."""
+    return (submits(4).replace("submit 0 1 2", f"submit 0 1 2 {word}")
+            + "complete 1000 1 2\n")
+
+
+def test_what_is_needed_now_is_urgent() -> None:
+    options = ("--policy", "cint", "--extras", "off", "--set", "infer=content")
+    assert irqs(*options, text=content("")) == ["irq 7000 full quiet 1"]
+    assert irqs(*options, text=content("now")) == ["irq 1000 full urgent 1"]
+    assert irqs(*options, text=content("ahead")) == ["irq 7000 full quiet 1"]
+
+
+def test_what_is_read_ahead_is_not_urgent() -> None:
+    """Alone, and not the first since the guest consumed something; it still ends its batch."""
+    text = ("submit 0 1 1\ndoorbell 0 1\ncomplete 100 1 1\n"
+            "submit 200 1 2 {}\ndoorbell 200 1\ncomplete 300 1 2\n")
+    options = ("--policy", "cint", "--extras", "off", "--guest", "trace", "--set", "infer=content")
+    plain, ahead = (irqs(*options, text=text.format(word)) for word in ("", "ahead"))
+    assert plain == ["irq 100 full urgent 1", "irq 300 full urgent 1"]
+    assert ahead == ["irq 100 full urgent 1", "irq 300 full barrier 1"]
+
+
 def test_completions_of_one_instant_are_one_pass() -> None:
     text = submits(4) + "".join(f"complete {t} 1 {i}\n" for i, t in enumerate((10, 10, 10, 20), 1))
     assert irqs("--policy", "default:each-cqe=off", text=text) == ["irq 10 full each 3",
@@ -512,6 +535,41 @@ def test_qemu_trace_heads_are_slots() -> None:
     assert (got["avoided"], got["reasons"]) == (4, {"thr": 1})
 
 
+def test_what_the_device_inferred_is_inferred_again_or_not() -> None:
+    """Its mark is not the guest's: the policy that hears no hints has none to hear."""
+    text = "".join(f"{line} at {1000 * i}\n" for i, line in enumerate((
+        "pci_nvme_cint_submit cqid 1 sqid 1 cid 7 hints 0x1 sources {} inflight 1",
+        "pci_nvme_cint_post cqid 1 sqid 1 cid 7 hints 0x1 tail 1")))
+    options = ("--policy", "cint", "--extras", "off", "--set", "infer=off")
+    assert of_device(text.format("0x1"), *options) == ["irq 1000 urgent urgent 1 cq=1"]
+    assert of_device(text.format("0x4"), *options) == ["irq 7000 full quiet 1 cq=1"]
+
+
+@pytest.mark.parametrize(("stamp", "at"), [
+    ("4711@17.000005:", 17_000_005_000), ("0@0.999999:", 999_999_000), ("4711", None),
+    ("4711@", None), ("4711@17", None), ("4711@17:", None), ("4711@17.000005", None),
+    ("4711@17.1000000:", None), ("x@17.000005:", None), ("4711@4611686019.000001:", None),
+])
+def test_the_time_before_a_trace_line(stamp: str, at: int | None) -> None:
+    """pid@seconds.microseconds: whatever is not that is no line of a trace."""
+    text = fetch(1, 1) + posted(1, 1)
+    lines = "".join(f"{stamp}{line}\n" for line in text.splitlines())
+    done = replay("--from-trace", "--policy", "default", text=lines)
+    if at is None:
+        assert (done.returncode, "there are no pci_nvme_cint_* events" in done.stderr) == (2, True)
+    else:
+        assert done.stdout.startswith(f"irq {at} full each 1 cq=1\n")
+
+
+def test_a_head_that_the_queue_has_not_is_named() -> None:
+    text = "".join((fetch(1, 1, 0), posted(1, 1, 10), "pci_nvme_cint_head cqid 1 head 4 at 20\n"))
+    options = ("--from-trace", "--guest", "trace", "--cq-size")
+    assert replay(*options, "5", text=text).returncode == 2
+    done = replay(*options, "4", text=text)
+    assert "standard input:3: expected a head below the queue's size, 4 (--cq-size), found 4" \
+        in done.stderr
+
+
 def device(name: str, queue: int, cid: int, at: int | None, more: str) -> str:
     """An event of a command, whose submission queue has the number of its completion queue."""
     time = "" if at is None else f" at {at}"
@@ -650,6 +708,10 @@ BAD_OPTIONS = [
     (["a", "b"], "b: only one FILE can be read"),
     (["--bench"], "--bench: needs a FILE"),
     (["--colour"], "unrecognized option '--colour'"),
+    (["--bench", "--from-trace", "burst.trace"], "--bench: reads timelines only"),
+    *((["--cpu-scale", text], f"--cpu-scale {text}: expected a number from 0.1 to 64")
+      for text in ("x", "", "2x", "0.09", "64.1", "nan")),
+    (["."], ".: Is a directory"),
 ]
 
 
@@ -696,9 +758,49 @@ def test_what_cannot_be_written_is_an_error(words: list[str]) -> None:
     assert done.stderr == "cint-replay: error: standard output: No space left on device\n"
 
 
-def test_bench_keeps_the_parts_apart(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [
+    submits(50) + every(10, 50),
+    # a pass of two, an identifier that is used again, a deadline, a cancelled command
+    submits(2) + "complete 5 1 1\ncomplete 5 1 2\n" + submits(1).replace(" 0 ", " 9 ")
+    + "complete 10 1 1\nsubmit 20 1 1\ncancel 99999 1 1\n",
+])
+def test_bench_keeps_the_parts_apart(tmp_path: Path, text: str) -> None:
     trace = tmp_path / "t"
-    trace.write_text(submits(50) + every(10, 50), encoding="utf-8")
+    trace.write_text(text, encoding="utf-8")
     rows = [line.split() for line in replay("--bench", str(trace)).stdout.splitlines()]
     assert [row[0] for row in rows] == ["parser", "engine", "everything"]
     assert all(float(row[4]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("# nothing\n", "has no events"),
+    ("head 0 0\n", ":1: expected submit, doorbell, complete or cancel"),
+    ("set 0 thr=3\n", ":1: expected submit, doorbell, complete or cancel"),
+    (OK + "complete 1 1 3\n", ":4: expected a command in flight, found 3 of submission queue 1"),
+    (OK + "cancel 1 2 1\n", ":4: expected a command in flight, found 1 of submission queue 2"),
+    (OK + every(1, 2) + "complete 3 1 2\n", ":6: expected a command in flight, found 2 of"),
+])
+def test_what_bench_refuses(tmp_path: Path, text: str, message: str) -> None:
+    trace = tmp_path / "t"
+    trace.write_text(text, encoding="utf-8")
+    done = replay("--bench", str(trace))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{trace}{message}" in done.stderr or f"{trace} {message}" in done.stderr
+
+
+def test_help_has_each_parameter() -> None:
+    done = replay("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: cint-replay [options] [FILE]")
+    lines = done.stdout.splitlines()
+    for name, what in (("delta", "(0 to 1s, with ns, us, ms or s"), ("ooo", "(on or off)"),
+                       ("barrier", "(relaxed, "), ("thr", "(0 to 65535)")):
+        at = next(i for i, line in enumerate(lines) if line.split()[:1] == [name])
+        assert what in lines[at + 1], lines[at + 1]
+
+
+def test_the_longest_line() -> None:
+    assert replay(text="#" * ((1 << 20) - 2) + "\n").returncode == 0
+    done = replay(text="# 1\n# 2\n#" + "#" * ((1 << 20) - 2) + "\n")
+    assert done.returncode == 2
+    assert "standard input:3: expected a line of less than 1048576 bytes" in done.stderr
