@@ -148,7 +148,9 @@ _REPLAYS = (
                                *ENGINE)),
             *(Program(name, (), (), command=(*_PYTEST, f"tests/replay/test_{name}.py"))
               for name in ("words", "importers", "lives", "timelines")),
-            Program("vectors", (), (), command=(*_PYTEST, "tests/replay/test_replay.py"))),
+            Program("vectors", (), (), command=(*_PYTEST, "tests/replay/test_replay.py")),
+            Program("threads", (), (), only=("crew.c", "lane.c", "options.c", "output.c"),
+                    command=(*_PYTEST, "tests/replay/test_threads.py", "-k", "not sanitizer"))),
            ("-DCINT_CHECKED", "-Ihw/nvme/coalesce", "-pthread",
             "-DCINT_REPLAY=\"./cint-replay\""), started="cint-replay"))
 
