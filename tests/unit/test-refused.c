@@ -4,6 +4,9 @@
  * Unit tests of what the user-space driver does where something cannot be had:
  * memory, files, a command that the controller refuses.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE     /* memfd_create() */
+#endif
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

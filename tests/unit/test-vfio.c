@@ -4,6 +4,9 @@
  * Unit tests of what the user-space driver makes of VFIO's answers, where no
  * guest gives them. The file is included, and its ioctl(2) is this test's.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE     /* memfd_create() */
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
