@@ -301,6 +301,44 @@ static void test_its_own_time(void)
     fake_free(fake);
 }
 
+/* What a command can move; what is no number of that is no limit. */
+static void test_most(void)
+{
+    static const struct {
+        uint8_t mdts;
+        uint32_t most;
+    } limits[] = {
+        { 0, HUGE }, { 1, 2 * NVME_PAGE }, { 8, HUGE / 2 }, { 9, HUGE },
+        { 255, HUGE },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(limits); i++) {
+        FakeNvme *fake = fake_new();
+
+        fake->mdts = limits[i].mdts;
+        g_assert_cmpint(fake_start(fake, NULL, &err), ==, 0);
+        g_assert_cmpuint(cintio_info(fake->dev)->max_transfer, ==,
+                         limits[i].most);
+        fake_free(fake);
+    }
+}
+
+/* A group has queues with interrupts only. */
+static void test_joining(void)
+{
+    FakeNvme *fake = started();
+    struct cintio_queue *q = queue_of(fake, true);
+    struct cintio_group *group = NULL;
+
+    g_assert_cmpint(cintio_group_create(&group, &err), ==, 0);
+    g_assert_cmpint(cintio_group_add(group, q, NULL, &err), ==, -ENOTSUP);
+    expect_text(err.text, "queue 1 was created without interrupts");
+    cintio_group_remove(group, q);
+    cintio_group_destroy(group);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static void test_later(void)
 {
     const struct cintio_namespace *ns = NULL;
@@ -343,6 +381,8 @@ int main(int argc, char **argv)
     g_test_add_func("/refused/memory/without-iommu", test_without_iommu);
     g_test_add_func("/refused/command/start", test_start);
     g_test_add_func("/refused/command/its-own-time", test_its_own_time);
+    g_test_add_func("/refused/command/most", test_most);
+    g_test_add_func("/refused/command/joining", test_joining);
     g_test_add_func("/refused/command/later", test_later);
     return g_test_run();
 }
