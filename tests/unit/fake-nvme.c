@@ -324,7 +324,7 @@ static uint16_t get_feature(FakeNvme *fake, const struct nvme_sqe *sqe)
 }
 
 /* A record for each queue, with little in them. */
-static void get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
+static uint16_t get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
 {
     struct {
         NvmeCintLogHeader head;
@@ -338,6 +338,9 @@ static void get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
     };
     size_t len = ((sqe->cdw10 >> 16) + 1) * 4;
 
+    if (fake->log_is_torn && len != sizeof(page.head)) {
+        return SC_INTERNAL;
+    }
     if (fake->no_sizes) {
         page.head.header_size = 0;
     }
@@ -355,6 +358,7 @@ static void get_log(FakeNvme *fake, const struct nvme_sqe *sqe)
         memcpy(reach(fake, at ? sqe->prp2 : sqe->prp1),
                (uint8_t *)&page + sqe->cdw12 + at, MIN(len - at, NVME_PAGE));
     }
+    return 0;
 }
 
 static uint16_t create_cq(FakeNvme *fake, const struct nvme_sqe *sqe)
@@ -475,7 +479,7 @@ static void admin(FakeNvme *fake, const struct nvme_sqe *sqe)
         status = get_feature(fake, sqe);
         break;
     case NVME_ADMIN_GET_LOG:
-        get_log(fake, sqe);
+        status = get_log(fake, sqe);
         break;
     case NVME_ADMIN_CREATE_CQ:
         status = create_cq(fake, sqe);

@@ -91,6 +91,7 @@ typedef struct FakeNvme {
     bool frozen, lying;
     bool no_sizes;                  /* in the log page's header */
     unsigned log_grows;             /* so often, when its header was read */
+    bool log_is_torn;               /* what is behind its header is refused */
     bool careless;                  /* does nothing about I/O queues */
     uint32_t pointers_at, pointer_stride;   /* what it says of them */
     bool no_memory;                 /* none can be mapped any more */

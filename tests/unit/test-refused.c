@@ -8,6 +8,7 @@
 #define _GNU_SOURCE     /* memfd_create() */
 #endif
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -360,6 +361,14 @@ static void test_later(void)
     fake->refused = NVME_ADMIN_GET_LOG;
     g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, -EIO);
     g_assert_null(page);
+    fake->refused = -1;
+    fake->log_is_torn = true;
+    g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, -EIO);
+    g_assert_null(page);
+    expect_text(err.text, "006h");
+    fake->log_is_torn = false;
+    g_assert_cmpint(cintio_log(fake->dev, &page, &len, &err), ==, 0);
+    free(page);
     fake->gone = true;
     g_assert_cmpint(cintio_namespace_open(fake->dev, 7, &ns, &err), ==,
                     -ENODEV);
