@@ -148,7 +148,8 @@ def test_a_debian_is_on_the_namespace_and_has_the_shell(capsys: pytest.CaptureFi
 
 def test_the_same_packages_are_the_same_debian() -> None:
     def place(*words: str) -> Path | None:
-        machine = run.machine_for(parse("--guest", "debian", *words), comparison.choose_accel(True))
+        args = parse("--guest", "debian", *words)
+        machine = run.machine_for(args, run.guest_for(args), comparison.choose_accel(True))
         return machine.backend.path
 
     assert place("--packages", "fio,sqlite3") == place("--packages", " sqlite3 ,fio,")
@@ -169,7 +170,7 @@ def test_a_command_is_one_of_the_debians(tmp_path: Path) -> None:
     (("--packages", "fio"), "--packages: only with --guest debian"),
     (("--guest", "debian", "--packages", "fio,NO"), "--guest debian: 'NO' is no name of a package"),
     (("--guest", "debian", "--packages", "a b"), "--guest debian: 'a b' is no name of a package"),
-    (("--guest", "debian", "--drive", "x"), "--drive: not together with --guest debian"),
+    (("--guest", "debian", "--drive", __file__), "--drive: not together with --guest debian"),
     (("--guest", "debian", "--hints", "module"), "--hints module: our kernel gives hints by"),
     (("--guest", "debian", "--own", "--", "-hda", "x"), "--guest debian: not together with --own")])
 def test_what_a_debian_is_not(words: tuple[str, ...], said: str) -> None:

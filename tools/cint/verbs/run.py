@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, paths, ui, units
@@ -98,34 +98,38 @@ def declare(parser: argparse.ArgumentParser) -> None:
              "QEMU's arguments")
 
 
-def policy_for(args: argparse.Namespace) -> properties.Policy:
-    """The one policy of the options (else UsageError); only our kernel gives hints."""
-    policies = properties.parse_policies(args.policy or DEFAULT_POLICY)
-    if len(policies) > 1:
-        raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
-    if args.time == "virtual":
-        properties.check_virtual(policies)
-    given = not args.own and _hints(args) != hints.OFF
-    return policies[0] if given else properties.inferred(policies[0])
+# ---- the guest ----------------------------------------------------------
+
+@dataclass(frozen=True)
+class Guest:
+    """What the options come to: a policy, who gives hints, whose kernel it is (one of
+    kinds.GUESTS), and the disk of --guest debian.
+    """
+
+    policy: properties.Policy
+    hints: str
+    kernel: str
+    disk: appdisk.Disk | None
 
 
-def _hints(args: argparse.Namespace) -> str:
-    """Who gives hints."""
+def guest_for(args: argparse.Namespace) -> Guest:
+    """The guest of the options; :class:`UsageError` of words that there are not."""
+    kernel = "cint" if args.guest == kinds.DEBIAN else args.guest
     if args.own and args.hints is not None:
         raise UsageError(f"--hints {args.hints}: not together with --own")
-    return hints.parse(args.hints or hints.VALID[_kernel(args)][0], _kernel(args))
+    giver = hints.parse(args.hints or hints.VALID[kernel][0], kernel)
+    chosen = properties.parse_policies(args.policy or DEFAULT_POLICY)
+    if len(chosen) > 1:
+        raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
+    if args.time == "virtual":
+        properties.check_virtual(chosen)
+    # Only our kernel gives hints.
+    given = not args.own and giver != hints.OFF
+    policy = chosen[0] if given else properties.inferred(chosen[0])
+    return Guest(policy, giver, kernel, _disk(args))
 
 
-def _hint_words(args: argparse.Namespace) -> tuple[str, ...]:
-    return () if args.own else hints.boot(_hints(args), _kernel(args), args.extras)
-
-
-def _kernel(args: argparse.Namespace) -> str:
-    """Whose kernel: one of kinds.GUESTS."""
-    return "cint" if args.guest == kinds.DEBIAN else args.guest
-
-
-def disk_for(args: argparse.Namespace) -> appdisk.Disk | None:
+def _disk(args: argparse.Namespace) -> appdisk.Disk | None:
     """The disk of --guest debian; :class:`UsageError` where a package's name cannot be one."""
     if args.guest != kinds.DEBIAN:
         if args.packages is not None:
@@ -137,36 +141,35 @@ def disk_for(args: argparse.Namespace) -> appdisk.Disk | None:
     return disk
 
 
-def _backend(args: argparse.Namespace) -> vm.Backend:
-    disk = disk_for(args)
-    if disk is None:
-        return vm.Backend(args.drive)
-    return vm.Backend(appdisk.place(disk), snapshot=True)
-
-
-def machine_for(args: argparse.Namespace, accel: host.Accel) -> vm.Machine:
-    """The guest that the options describe."""
-    virtual = args.time == "virtual"
+def machine_for(args: argparse.Namespace, guest: Guest, accel: host.Accel) -> vm.Machine:
+    """The machine that boots it."""
     own = tuple(args.words) if args.own else ()
-    props = properties.device_properties(policy_for(args), args.media, 1, virtual, args.extras)
-    memory = args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB)
-    machine = vm.Machine(props, args.device_opts, vcpus=args.vcpus, memory_mib=memory,
-                         virtual=virtual, accel=accel.name, cpu=accel.cpu,
-                         backend=_backend(args), trace=tuple(args.trace),
-                         own_guest=args.own,
-                         append=(*_debug_options(args), *_hint_words(args),
+    backend = (vm.Backend(appdisk.place(guest.disk), snapshot=True) if guest.disk else
+               vm.Backend(args.drive))
+    marks = () if args.own else hints.boot(guest.hints, guest.kernel, args.extras)
+    machine = vm.Machine(_properties(args, guest), args.device_opts, vcpus=args.vcpus,
+                         memory_mib=args.memory or (OWN_MEMORY_MIB if own else DEFAULT_MEMORY_MIB),
+                         virtual=args.time == "virtual", accel=accel.name, cpu=accel.cpu,
+                         backend=backend, trace=tuple(args.trace), own_guest=args.own,
+                         append=(*_debug_options(args), *marks,
                                  *args.polling.boot(args.vcpus), *args.steering.boot()),
-                         extra=(*_console(args, own), *shares.args(args.share), *_control(args),
-                                *_debug_stub(args), *own))
-    return kinds.dress(machine, _kernel(args), _hints(args))
+                         extra=(*_console(args, guest, own), *shares.args(args.share),
+                                *_control(args), *_debug_stub(args), *own))
+    return kinds.dress(machine, guest.kernel, guest.hints)
 
 
-def _console(args: argparse.Namespace, own: tuple[str, ...]) -> tuple[str, ...]:
+def _properties(args: argparse.Namespace, guest: Guest) -> list[tuple[str, properties.Value]]:
+    """The device's properties."""
+    return properties.device_properties(guest.policy, args.media, 1, args.time == "virtual",
+                                        args.extras)
+
+
+def _console(args: argparse.Namespace, guest: Guest, own: tuple[str, ...]) -> tuple[str, ...]:
     """QEMU's options: this terminal, and what goes before the shell; a command has neither."""
     if _command(args):
         return ()
-    shell = (appdisk.shell_argv(),) if args.guest == kinds.DEBIAN else ()
-    return (*_terminal(own), *_plan(*_setup(args), *shell))
+    shell = (appdisk.shell_argv(),) if guest.disk else ()
+    return (*_terminal(own), *_plan(*_setup(args, guest), *shell))
 
 
 def _command(args: argparse.Namespace) -> list[str]:
@@ -174,16 +177,17 @@ def _command(args: argparse.Namespace) -> list[str]:
     return [] if args.own else args.words
 
 
-def _setup(args: argparse.Namespace) -> tuple[tuple[str, ...], ...]:
+def _setup(args: argparse.Namespace, guest: Guest) -> tuple[tuple[str, ...], ...]:
     """Commands that prepare the guest."""
     if args.own:
         return ()
-    disk = disk_for(args)
-    return (*shares.setup(args.share), *hints.setup(_hints(args), _kernel(args)),
+    return (*shares.setup(args.share), *hints.setup(guest.hints, guest.kernel),
             *args.polling.setup(1), *args.steering.setup(),
-            *steering.split_setup(policy_for(args), args.vcpus, 1, args.extras),
-            *((appdisk.mount_argv(disk.filesystem),) if disk is not None else ()))
+            *steering.split_setup(guest.policy, args.vcpus, 1, args.extras),
+            *((appdisk.mount_argv(guest.disk.filesystem),) if guest.disk else ()))
 
+
+# ---- what is refused ----------------------------------------------------
 
 def check(args: argparse.Namespace) -> None:
     """Refuse, by :class:`UsageError`, what does not go together, and files that are none."""
@@ -200,7 +204,7 @@ def check(args: argparse.Namespace) -> None:
                          hint="leave the command out, and type it in the guest")
     elif not words and args.copy and args.print:
         raise UsageError("--copy: not together with --print: the image is made for one run")
-    if disk_for(args) is not None and args.drive is not None:
+    if args.guest == kinds.DEBIAN and args.drive is not None:
         raise UsageError("--drive: not together with --guest debian, which is on the namespace")
     policies.remark_units(args.policy)
     if args.qmp is not None and not args.qmp.absolute().parent.is_dir():
@@ -213,12 +217,9 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"--copy {source}: there is no such file or directory")
     _check_shares(args)
     for option, mode in (("polling", args.polling), ("steering", args.steering)):
-        if mode.name != "off" and (args.own or _kernel(args) != "cint"):
+        if mode.name != "off" and (args.own or args.guest == "distro"):
             raise UsageError(f"--{option} {mode.name}: only this project's kernel has it",
                              hint="leave it out, or use --guest cint")
-    policy = policy_for(args)
-    properties.device_properties(policy, args.media, 1, args.time == "virtual", args.extras)
-    steering.check_split(policy, args.steering)
 
 
 def _check_shares(args: argparse.Namespace) -> None:
@@ -309,12 +310,12 @@ def _check_room(machine: vm.Machine, image: Path) -> None:
                          f"{machine.memory_mib}", hint="see --memory")
 
 
-def _run_inside(machine: vm.Machine, args: argparse.Namespace) -> int:
+def _run_inside(machine: vm.Machine, args: argparse.Namespace, guest: Guest) -> int:
     """Run the command in the guest; its logs stay where the guest fails or is traced."""
     logs = Path(tempfile.mkdtemp(prefix="cint-run-"))
     limit = kinds.BOOT_LIMIT_S if args.guest == "distro" else vm.BOOT_LIMIT_S
-    words = appdisk.enter(args.words) if args.guest == kinds.DEBIAN else args.words
-    what = inside.Inside(words, _setup(args), logs, limit * args.vcpus)
+    words = appdisk.enter(args.words) if guest.disk else args.words
+    what = inside.Inside(words, _setup(args, guest), logs, limit * args.vcpus)
     keep = bool(args.trace)
     try:
         return inside.run(machine, what, sys.stdin.fileno(), sys.stdout.buffer, sys.stderr.buffer)
@@ -331,29 +332,37 @@ def _run_inside(machine: vm.Machine, args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the verb; the exit code is QEMU's, or the command's."""
     check(args)
+    guest = guest_for(args)
+    _properties(args, guest)  # raises what the device would refuse
+    steering.check_split(guest.policy, args.steering)
     if not args.print:
-        from cint.build import setup  # noqa: PLC0415 - not needed for --print
-
-        disk = disk_for(args)
-        if disk is not None:
-            appdisk.look_up(disk)
-        setup.ensure(args, ("qemu",) if args.own else kinds.targets(_kernel(args), [_hints(args)]))
-        hints.check_built([] if args.own else [_hints(args)])
-        if disk is not None:
-            appdisk.make(disk)
+        _build(args, guest)
     accel = comparison.choose_accel(args.time == "virtual")
-    machine = machine_for(args, accel)
+    machine = machine_for(args, guest, accel)
     if args.print:
         print(vm.shell_line(vm.machine_args(machine)))
         return EXIT_OK
     vm.check_files(machine)
     with _with_files(machine, args.copy) as machine:
-        return _start(machine, args, accel)
+        return _start(machine, args, guest, accel)
 
 
-def _start(machine: vm.Machine, args: argparse.Namespace, accel: host.Accel) -> int:
+def _build(args: argparse.Namespace, guest: Guest) -> None:
+    """Build what the guest needs."""
+    from cint.build import setup  # noqa: PLC0415 - not needed for --print
+
+    if guest.disk:
+        appdisk.look_up(guest.disk)
+    setup.ensure(args, ("qemu",) if args.own else kinds.targets(guest.kernel, [guest.hints]))
+    hints.check_built([] if args.own else [guest.hints])
+    if guest.disk:
+        appdisk.make(guest.disk)
+
+
+def _start(machine: vm.Machine, args: argparse.Namespace, guest: Guest,
+           accel: host.Accel) -> int:
     if _command(args):
-        return _run_inside(machine, args)
+        return _run_inside(machine, args, guest)
     if args.gdb:
         ui.info(f"waiting for gdb: {gdb_line(machine, args.gdb)}")
         ui.info("  there: hbreak nvme_irq, continue; breakpoints before the kernel has set up "
