@@ -190,17 +190,17 @@ class Guests:
 
     @property
     def done(self) -> list[runner.Done]:
-        """Where each is from, and how long it took."""
+        """The runs as they ended: from where, and how long each took."""
         return [one.done for one in self.ended]
 
     @property
     def outcomes(self) -> list[session.Outcome]:
-        """Of those that ran to their end."""
+        """The outcomes of those that ran to their end."""
         return [one.outcome for one in self.ended if one.outcome is not None]
 
     @property
     def failed(self) -> list[tuple[Boot, CintError]]:
-        """Those that did not, and why."""
+        """The guests that did not, and why."""
         return [(one.boot, one.done.problem) for one in self.ended if one.done.problem]
 
     @property
