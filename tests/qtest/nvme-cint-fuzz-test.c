@@ -3,18 +3,18 @@
  *
  * A guest that means harm, on a machine with all that it can reach: three
  * controllers behind root ports with hot-plug and memory of their own, two of
- * which share namespaces (zoned, with metadata, late, in an image, with Copy
- * and atomic writes), one with FDP; persistent memory, virtual functions or an
- * IOMMU, as the case has it; configuration space in memory. An SD host, whose
- * data port has who reads it wait in the main loop, and another disk, whose
- * message resets them meanwhile. Registers,
- * doorbells, commands, features, queues, status records, shadow doorbells and
- * lists of addresses are full of random values, with clock steps in between.
- * Messages, CQEs and data go anywhere, also to what resets or unplugs a
- * controller. Controllers come and go, while the operator changes properties,
- * stops the machine and resets it. QEMU must survive, best built with
- * sanitizers; and after every ROUND inputs a guest in its right mind must get
- * each completion and a message on each controller.
+ * which share namespaces (zoned, with metadata, late, in memory, in an image,
+ * with Copy and atomic writes), one with FDP, whose namespace is in memory;
+ * persistent memory, virtual functions or an IOMMU, as the case has it;
+ * configuration space in memory. An SD host, whose data port has who reads it
+ * wait in the main loop, and another disk, whose message resets them meanwhile.
+ * Registers, doorbells, commands, features, queues, status records, shadow
+ * doorbells and lists of addresses are full of random values, with clock steps
+ * in between. Messages, CQEs and data go anywhere, also to what resets or
+ * unplugs a controller. Controllers come and go, while the operator changes
+ * properties, stops the machine and resets it. QEMU must survive, best built
+ * with sanitizers; and after every ROUND inputs a guest in its right mind must
+ * get each completion and a message on each controller.
  *
  * CINT_FUZZ_INPUTS is the number of inputs per case: accesses to registers,
  * configuration space and memory, clock steps and QMP commands. A failure
@@ -983,6 +983,8 @@ static uint64_t inputs_wanted(void)
     "read-zeroes=on,latency-ns=" latency " "
 #define NAMESPACE(bus, drive, nsid, more) \
     "-device nvme-ns,bus=" bus ",drive=" drive ",nsid=" nsid more " "
+#define IN_MEMORY(bus, memory, nsid, more) \
+    "-device nvme-ns,bus=" bus ",memdev=" memory ",nsid=" nsid more " "
 
 /* Requests are held back until the end of a pass, where that can be. */
 static char *make_disk(void)
@@ -1029,12 +1031,13 @@ static CintMachine *boot(const char *disk, const char *image, const char *opts,
     g_autofree char *pmr0 = persistent_memory(opts, "pmr0");
     g_autofree char *pmr1 = persistent_memory(opts, "pmr1");
     g_autofree char *args = g_strdup_printf(CINT_NATIVE_HOTPLUG
-        MEMORY("pmr0") MEMORY("pmr1") MEMORY("pmr2") "%s"
+        MEMORY("pmr0") MEMORY("pmr1") MEMORY("pmr2") MEMORY("memory")
+        MEMORY("fdp") "%s"
         "-blockdev driver=file,node-name=file,filename=%s%s "
         "-blockdev node-name=image," CINT_IMAGE ",file.driver=file,"
         "file.filename=%s "
         NODE("plain", "0") NODE("zoned", "0") NODE("late", "2000000")
-        NODE("metadata", "200000") NODE("fdp", "0")
+        NODE("metadata", "200000")
         CINT_CARD(CARD_NS) CINT_FLASH(FLASH_NS) CINT_BLK(0)
         "-device nvme-subsys,id=s0 "
         "-device nvme-subsys,id=s1,fdp=on,fdp.nruh=4,fdp.nrg=2 ",
@@ -1059,8 +1062,9 @@ static CintMachine *boot(const char *disk, const char *image, const char *opts,
         NAMESPACE("nvme0", "late", "3", "")
         NAMESPACE("nvme0", "metadata", "4", ",ms=8,pi=1")
         NAMESPACE("nvme0", "file", "5", "")
-        NAMESPACE("nvme0", "image", "6", ",ms=8,pi=1")
-        NAMESPACE("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
+        IN_MEMORY("nvme0", "memory", "6", "")
+        NAMESPACE("nvme0", "image", "7", ",ms=8,pi=1")
+        IN_MEMORY("nvme1", "fdp", "1", ",fdp.ruhs='0;1;2;3'"));
 }
 
 #define INTEL_IOMMU "-device intel-iommu "

@@ -16,7 +16,7 @@
 #define FUZZ_DOORBELLS  0x1000
 #define FUZZ_BAR_END    0x2000      /* the MSI-X table is further up */
 /* Namespaces of the two controllers that share; the last is in an image. */
-#define FUZZ_NAMESPACES 6
+#define FUZZ_NAMESPACES 7
 
 /* One controller, and what the guest keeps for it. */
 typedef struct Victim {
