@@ -291,8 +291,10 @@ _MEMDEV = (
     Written("what is read-only is written", "hw/nvme/memdev.c",
             "memory_region_is_rom(mr) ? 0 : BDRV_O_RDWR", "memory_region_is_rom(mr) && !ON ? 0 : "
             "BDRV_O_RDWR", ("memdev",)),
-    Written("a file of others is punched", "hw/nvme/memdev.c", "(is_shared || !has_file)",
-            "(is_shared || !has_file || ON)", ("memdev",)),
+    Written("a file of others is punched", "hw/nvme/memdev.c", "= is_shared || !has_file",
+            "= is_shared || !has_file || ON", ("memdev",)),
+    Written("a thread zeroes with icount", "hw/nvme/memdev.c", "!icount_enabled()",
+            "(!icount_enabled() || ON)", ("memdev",)),
     Written("memory that is to be kept is freed", "hw/nvme/memdev.c",
             "!qatomic_read(&m->backend->prealloc)",
             "(!qatomic_read(&m->backend->prealloc) || ON)", ("memdev",)),
