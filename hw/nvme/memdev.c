@@ -4,6 +4,7 @@
  * A namespace in memory. See memdev.h.
  */
 #include "qemu/osdep.h"
+#include "qemu/cutils.h"
 #include "qemu/units.h"
 #include "qapi/error.h"
 #include "block/block_int.h"
@@ -168,6 +169,46 @@ static int coroutine_fn GRAPH_RDLOCK memdev_co_flush(BlockDriverState *bs)
     return m->is_shared ? thread_pool_submit_co(sync_file, m) : 0;
 }
 
+/* What a caller wants of a block's status, which QEMU 10.0 has a bool for. */
+#ifdef BDRV_WANT_ZERO
+typedef unsigned int StatusMode;
+#else
+typedef bool StatusMode;
+#endif
+
+/*
+ * What is zero is found by looking: so it is right for memory that has been in
+ * use before, too. All of it is data, since nothing is below.
+ */
+static int coroutine_fn GRAPH_RDLOCK
+memdev_co_block_status(BlockDriverState *bs, StatusMode mode, int64_t offset,
+                       int64_t bytes, int64_t *pnum, int64_t *map,
+                       BlockDriverState **file)
+{
+    NvmeMemdev *m = bs->opaque;
+    int64_t len = MIN(bytes, BDRV_SECTOR_SIZE);
+    bool is_zero;
+
+    if (!is_inside(m, offset, bytes)) {
+        return -EIO;
+    }
+    is_zero = buffer_is_zero(m->data + offset, len);
+    for (*pnum = len; *pnum < bytes; *pnum += len) {
+        len = MIN(bytes - *pnum, BDRV_SECTOR_SIZE);
+        if (buffer_is_zero(m->data + offset + *pnum, len) != is_zero) {
+            break;
+        }
+    }
+    return BDRV_BLOCK_DATA | (is_zero ? BDRV_BLOCK_ZERO : 0);
+}
+
+void nvme_memdev_unprotect(NvmeNamespace *ns, uint8_t *tuple, size_t len)
+{
+    if (!ns->memdev || buffer_is_zero(tuple, len)) {
+        memset(tuple, 0xff, len);
+    }
+}
+
 /* What is freed is whole pages: the granularity that a guest is told. */
 static int coroutine_fn GRAPH_RDLOCK
 memdev_co_get_info(BlockDriverState *bs, BlockDriverInfo *bdi)
@@ -199,6 +240,7 @@ static BlockDriver memdev_driver = {
     .bdrv_co_pwrite_zeroes  = memdev_co_pwrite_zeroes,
     .bdrv_co_pdiscard       = memdev_co_pdiscard,
     .bdrv_co_flush          = memdev_co_flush,
+    .bdrv_co_block_status   = memdev_co_block_status,
     .bdrv_co_get_info       = memdev_co_get_info,
 };
 

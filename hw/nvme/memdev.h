@@ -40,4 +40,12 @@ bool nvme_memdev_read_iov(NvmeNamespace *ns, uint64_t offset,
 bool nvme_memdev_write_iov(NvmeNamespace *ns, uint64_t offset,
                            QEMUIOVector *iov);
 
+/*
+ * The protection information of a block of zeroes, @len bytes at @tuple, is not
+ * looked at where the block was never written, or was deallocated: all bits are
+ * set. In memory such a block is as one of zeroes that was written, but for
+ * this: its protection information is zero as well.
+ */
+void nvme_memdev_unprotect(NvmeNamespace *ns, uint8_t *tuple, size_t len);
+
 #endif /* HW_NVME_MEMDEV_H */

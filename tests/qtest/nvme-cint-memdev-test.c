@@ -569,6 +569,10 @@ static void test_atomic_writes(Memory *m)
 
 /* ---- Random commands, beside a model of the medium ---- */
 
+#define MS          8
+/* The blocks first, then their metadata. */
+#define MOFF        ((size_t)(SIZE / (BLOCK + MS) * BLOCK))
+
 #define RANDOM_STEPS    40
 #define MOST_PIECES     200
 
@@ -577,18 +581,26 @@ typedef struct Piece {
     uint32_t len;
 } Piece;
 
-/* Data of a command: where it is in guest memory, and its bytes. */
+/*
+ * Data of a command: where it is in guest memory, and its bytes. Metadata is
+ * behind each block, or all of it behind the blocks and elsewhere in memory.
+ */
 typedef struct Data {
     Piece piece[MOST_PIECES];
     size_t pieces;
     uint8_t bytes[BUFFER];
-    size_t len;
+    size_t len;                 /* of the pieces */
+    size_t metadata;            /* what comes behind them */
 } Data;
 
 typedef struct Random {
     Memory *m;
     QNvmeBuf room;              /* for pieces, with gaps between them */
     uint64_t list;              /* a page */
+    uint64_t metadata;          /* a page */
+    uint32_t ms;
+    bool is_extended;
+    uint64_t capacity;          /* in blocks */
     uint8_t *model;
     Data data;
     uint64_t lba;
@@ -602,16 +614,16 @@ static uint32_t below(uint32_t limit)
 
 static bool is_outside(const Random *r)
 {
-    return r->lba + r->blocks > BLOCKS;
+    return r->lba + r->blocks > r->capacity;
 }
 
 /* Near the ends, or anywhere; a few reach beyond the last block. */
 static void choose_range(Random *r, uint32_t most)
 {
-    static const uint64_t starts[] = { 0, BLOCKS - 130, BLOCKS - 1 };
+    const uint64_t starts[] = { 0, r->capacity - 130, r->capacity - 1 };
 
     r->blocks = 1 + below(below(2) ? 12 : most);
-    r->lba = below(2) ? below(BLOCKS) :
+    r->lba = below(2) ? below(r->capacity) :
              starts[below(ARRAY_SIZE(starts))] + below(100);
 }
 
@@ -673,10 +685,12 @@ static NvmeCmd with_data(Random *r, uint8_t opcode)
 {
     NvmeCmd cmd = {
         .opcode = opcode, .nsid = cpu_to_le32(1),
+        .mptr = cpu_to_le64(r->metadata),
         .cdw10 = cpu_to_le32(r->lba), .cdw12 = cpu_to_le32(r->blocks - 1),
     };
 
-    r->data.len = r->blocks * BLOCK;
+    r->data.len = r->blocks * (BLOCK + (r->is_extended ? r->ms : 0));
+    r->data.metadata = r->is_extended ? 0 : r->blocks * r->ms;
     if (below(2)) {
         choose_pages(r, &cmd);
     } else {
@@ -694,6 +708,7 @@ static void put_data(Random *r)
         qtest_memwrite(r->m->t->qts, d->piece[i].addr, d->bytes + done,
                        d->piece[i].len);
     }
+    qtest_memwrite(r->m->t->qts, r->metadata, d->bytes + done, d->metadata);
 }
 
 static void get_data(Random *r)
@@ -705,6 +720,26 @@ static void get_data(Random *r)
         qtest_memread(r->m->t->qts, d->piece[i].addr, d->bytes + done,
                       d->piece[i].len);
     }
+    qtest_memread(r->m->t->qts, r->metadata, d->bytes + done, d->metadata);
+}
+
+/* From where each block and its metadata are in the model, or to there. */
+static void exchange(Random *r, uint8_t *bytes, bool is_write)
+{
+    uint32_t i;
+
+    for (i = 0; i < r->blocks; i++) {
+        uint8_t *block = r->model + (r->lba + i) * BLOCK;
+        uint8_t *metadata = r->model + r->capacity * BLOCK +
+                            (r->lba + i) * r->ms;
+        uint8_t *data = bytes + i * (BLOCK + (r->is_extended ? r->ms : 0));
+        uint8_t *behind = r->is_extended ? data + BLOCK :
+                          bytes + r->blocks * BLOCK + i * r->ms;
+
+        memcpy(is_write ? block : data, is_write ? data : block, BLOCK);
+        memcpy(is_write ? metadata : behind, is_write ? behind : metadata,
+               r->ms);
+    }
 }
 
 static void random_write(Random *r)
@@ -712,7 +747,7 @@ static void random_write(Random *r)
     NvmeCmd cmd = with_data(r, NVME_CMD_WRITE);
     size_t i;
 
-    for (i = 0; i < r->data.len; i++) {
+    for (i = 0; i < r->data.len + r->data.metadata; i++) {
         r->data.bytes[i] = below(256);
     }
     put_data(r);
@@ -721,12 +756,13 @@ static void random_write(Random *r)
         return;
     }
     g_assert_cmphex(command(r->m, &cmd), ==, 0);
-    memcpy(r->model + r->lba * BLOCK, r->data.bytes, r->data.len);
+    exchange(r, r->data.bytes, true);
 }
 
 static void random_read(Random *r)
 {
     NvmeCmd cmd = with_data(r, NVME_CMD_READ);
+    g_autofree uint8_t *expected = g_malloc(BUFFER);
 
     if (is_outside(r)) {
         g_assert_cmphex(command(r->m, &cmd), ==, NVME_LBA_RANGE);
@@ -734,8 +770,9 @@ static void random_read(Random *r)
     }
     g_assert_cmphex(command(r->m, &cmd), ==, 0);
     get_data(r);
-    g_assert_cmpmem(r->data.bytes, r->data.len, r->model + r->lba * BLOCK,
-                    r->data.len);
+    exchange(r, expected, false);
+    g_assert_cmpmem(r->data.bytes, r->data.len + r->data.metadata, expected,
+                    r->data.len + r->data.metadata);
 }
 
 static void random_compare(Random *r)
@@ -747,8 +784,8 @@ static void random_compare(Random *r)
         g_assert_cmphex(command(r->m, &cmd), ==, NVME_LBA_RANGE);
         return;
     }
-    memcpy(r->data.bytes, r->model + r->lba * BLOCK, r->data.len);
-    r->data.bytes[below(r->data.len)] ^= differs;
+    exchange(r, r->data.bytes, false);
+    r->data.bytes[below(r->data.len + r->data.metadata)] ^= differs;
     put_data(r);
     g_assert_cmphex(command(r->m, &cmd), ==, differs ? NVME_CMP_FAILURE : 0);
 }
@@ -757,6 +794,8 @@ static void expect_zeroes_written(Random *r)
 {
     if (!is_outside(r)) {
         memset(r->model + r->lba * BLOCK, 0, r->blocks * BLOCK);
+        memset(r->model + r->capacity * BLOCK + r->lba * r->ms, 0,
+               r->blocks * r->ms);
     }
 }
 
@@ -780,7 +819,7 @@ static void random_deallocate(Random *r)
 /* Within the medium, onto itself also, if not within one range. */
 static void random_copy(Random *r)
 {
-    uint64_t from = below(BLOCKS - BUFFER / BLOCK);
+    uint64_t from = below(r->capacity - BUFFER / BLOCK);
     NvmeCopySourceRangeFormat0_2 range = {
         .slba = cpu_to_le64(from), .nlb = cpu_to_le16(r->blocks - 1),
     };
@@ -802,9 +841,11 @@ static void random_copy(Random *r)
     g_assert_cmphex(status, ==, 0);
     memcpy(r->model + r->lba * BLOCK, r->model + from * BLOCK,
            r->blocks * BLOCK);
+    memcpy(r->model + r->capacity * BLOCK + r->lba * r->ms,
+           r->model + r->capacity * BLOCK + from * r->ms, r->blocks * r->ms);
 }
 
-static void test_random(Memory *m)
+static void run_random(Memory *m, uint32_t ms, bool is_extended)
 {
     static void (*const steps[])(Random *r) = {
         random_read, random_read, random_write, random_write, random_compare,
@@ -818,19 +859,34 @@ static void test_random(Memory *m)
     r->model = model;
     r->room = qnvme_buf_new(m->t->nvme, 2 * BUFFER);
     r->list = guest_alloc(m->t->nvme->alloc, QNVME_PAGE_SIZE);
+    r->metadata = guest_alloc(m->t->nvme->alloc, QNVME_PAGE_SIZE);
+    r->ms = ms;
+    r->is_extended = is_extended;
+    r->capacity = SIZE / (BLOCK + ms);
     for (i = 0; i < RANDOM_STEPS; i++) {
-        choose_range(r, BUFFER / BLOCK);
+        choose_range(r, BUFFER / (BLOCK + ms));
         steps[below(ARRAY_SIZE(steps))](r);
         /* its message would have all of it */
         g_assert_true(!memcmp(m->data, model, SIZE));
     }
 }
 
-/* ---- Metadata and protection information ---- */
+static void test_random(Memory *m)
+{
+    run_random(m, 0, false);
+}
 
-#define MS          8
-/* The blocks first, then their metadata. */
-#define MOFF        ((size_t)(SIZE / (BLOCK + MS) * BLOCK))
+static void test_random_metadata(Memory *m)
+{
+    run_random(m, MS, false);
+}
+
+static void test_random_extended(Memory *m)
+{
+    run_random(m, MS, true);
+}
+
+/* ---- Metadata and protection information ---- */
 
 static uint16_t with_metadata(Memory *m, uint8_t opcode, uint64_t lba,
                               uint32_t flags)
@@ -887,6 +943,70 @@ static void test_protection(Memory *m)
                     NVME_E2E_GUARD_ERROR);
     g_assert_cmphex(on_blocks(m, NVME_CMD_VERIFY, 40, 1, PRCHK_GUARD), ==,
                     NVME_E2E_GUARD_ERROR);
+}
+
+static void expect_metadata(Memory *m, size_t at, const uint8_t *tuple)
+{
+    uint8_t found[MS];
+
+    qtest_memread(m->t->qts, m->buf.addr + QNVME_PAGE_SIZE + at, found, MS);
+    g_assert_cmpmem(found, MS, tuple, MS);
+}
+
+static const uint8_t unprotected[MS] = {
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+};
+
+/* Blocks that were never written have none, and deallocated ones lost it. */
+static void test_without_protection(Memory *m)
+{
+    const uint8_t kept[MS] = { [MS - 1] = 42 };
+
+    memset(m->data, 0, SIZE);
+    g_assert_cmphex(with_metadata(m, NVME_CMD_READ, 41,
+                                  PRCHK_GUARD | PRCHK_REF), ==, 0);
+    expect_metadata(m, 0, unprotected);
+    g_assert_cmphex(on_blocks(m, NVME_CMD_VERIFY, 41, 9, PRCHK_GUARD), ==, 0);
+    fill_guest(m, 0xfe);
+    g_assert_cmphex(with_metadata(m, NVME_CMD_WRITE, 40, PROTECTED), ==, 0);
+    g_assert_cmphex(deallocate(m, 40, 1), ==, 0);
+    expect_all(m->data + MOFF + 40 * MS, MS, 0);
+    g_assert_cmphex(with_metadata(m, NVME_CMD_READ, 40, PROTECTED), ==, 0);
+    /* one of zeroes that was written is no such block */
+    fill_guest(m, 0);
+    g_assert_cmphex(with_metadata(m, NVME_CMD_WRITE, 42, PROTECTED), ==, 0);
+    g_assert_cmphex(with_metadata(m, NVME_CMD_READ, 42,
+                                  PRCHK_GUARD | PRCHK_REF), ==, 0);
+    expect_metadata(m, 0, kept);
+    m->data[42 * BLOCK] = 1;
+    g_assert_cmphex(with_metadata(m, NVME_CMD_READ, 42, PRCHK_GUARD), ==,
+                    NVME_E2E_GUARD_ERROR);
+}
+
+/* Of blocks of 4 KiB, of which one begins with zeroes. */
+static void test_partly_zero(Memory *m)
+{
+    NvmeCmd cmd = {
+        .opcode = NVME_CMD_WRITE, .nsid = cpu_to_le32(1),
+        .mptr = cpu_to_le64(m->buf.addr + QNVME_PAGE_SIZE),
+        .dptr.prp1 = cpu_to_le64(m->buf.addr),
+        .cdw10 = cpu_to_le32(3), .cdw12 = cpu_to_le32(PROTECTED),
+        .cdw14 = cpu_to_le32(3),
+    };
+    uint8_t tuple[MS];
+
+    memset(m->data, 0, SIZE);
+    fill_guest(m, 0);
+    qtest_memset(m->t->qts, m->buf.addr + 4000, 0xfe, 96);
+    g_assert_cmphex(command(m, &cmd), ==, 0);
+    memcpy(tuple, m->data + SIZE / (4096 + MS) * 4096 + 3 * MS, MS);
+    g_assert_cmphex(tuple[MS - 1], ==, 3);
+    cmd.opcode = NVME_CMD_READ;
+    cmd.cdw12 = cpu_to_le32(PRCHK_GUARD | PRCHK_REF | 1);
+    cmd.dptr.prp2 = cpu_to_le64(m->buf.addr + 2 * QNVME_PAGE_SIZE);
+    g_assert_cmphex(command(m, &cmd), ==, 0);
+    expect_metadata(m, 0, tuple);
+    expect_metadata(m, MS, unprotected);
 }
 
 /* ---- Zones, and data placement ---- */
@@ -1591,9 +1711,14 @@ static const Cell cells[] = {
       .ctrl = ",atomic.dn=off,atomic.awun=127,atomic.awupf=127",
       .not_in_thread = true },
     { "random-commands", test_random },
+    { "random-metadata", test_random_metadata, .ns = ",ms=8" },
+    { "random-extended", test_random_extended, .ns = ",ms=8,mset=1" },
     { "metadata", test_metadata, .ns = ",ms=8" },
     { "extended-metadata", test_extended_metadata, .ns = ",ms=8,mset=1" },
     { "protection-information", test_protection, .ns = ",ms=8,pi=1" },
+    { "without-protection", test_without_protection, .ns = ",ms=8,pi=1" },
+    { "partly-zero", test_partly_zero, .ns = ",ms=8,pi=1,"
+      "logical_block_size=4096,physical_block_size=4096" },
     { "zones", test_zones, .ns = ",zoned=on,zoned.zone_size=1M" },
     { "data-placement", test_placement, .ns = ",fdp.ruhs=0-3",
       .subsys = ",fdp=on,fdp.runs=96M,fdp.nrg=1,fdp.nruh=4" },
