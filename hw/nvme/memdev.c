@@ -4,6 +4,10 @@
  * A namespace in memory. See memdev.h.
  */
 #include "qemu/osdep.h"
+#ifdef CONFIG_LINUX
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 #include "qemu/cutils.h"
 #include "qemu/units.h"
 #include "qapi/error.h"
@@ -12,9 +16,11 @@
 #include "system/block-backend.h"
 #include "system/cpu-timers.h"
 #include "system/hostmem.h"
-/* QEMU 10.2 has ram_block_discard_range() there, 10.0 where memory.h has it */
+/* that is where QEMU 10.2 has it */
 #ifdef SYSTEM_MEMORY_H
 #include "system/ramblock.h"
+#else
+#include "exec/ramblock.h"
 #endif
 
 #include "memdev.h"
@@ -37,6 +43,7 @@ typedef struct NvmeMemdev {
     uint64_t            page_size;
     bool                can_free;   /* pages that are deallocated */
     bool                is_shared;  /* with a file, which has what is flushed */
+    bool                is_filled;  /* by looking: a file of a tmpfs */
 } NvmeMemdev;
 
 /* ---- The block node ---- */
@@ -177,6 +184,26 @@ typedef bool StatusMode;
 #endif
 
 /*
+ * Bytes from @offset on that a file of a tmpfs has no memory for. To look at
+ * them would be to allocate it, also what was given back just now. Other file
+ * systems may not know what was written to memory.
+ */
+static int64_t hole_at(const NvmeMemdev *m, int64_t offset, int64_t bytes)
+{
+    const RAMBlock *block = m->backend->mr.ram_block;
+    int64_t start = offset + block->fd_offset, data;
+
+    if (!m->is_filled) {
+        return 0;
+    }
+    data = lseek(block->fd, start, SEEK_DATA);
+    if (data < 0) {
+        return errno == ENXIO ? bytes : 0;
+    }
+    return MIN(data - start, bytes);
+}
+
+/*
  * What is zero is found by looking: so it is right for memory that has been in
  * use before, too. All of it is data, since nothing is below.
  */
@@ -191,6 +218,10 @@ memdev_co_block_status(BlockDriverState *bs, StatusMode mode, int64_t offset,
 
     if (!is_inside(m, offset, bytes)) {
         return -EIO;
+    }
+    *pnum = hole_at(m, offset, bytes);
+    if (*pnum) {
+        return BDRV_BLOCK_DATA | BDRV_BLOCK_ZERO;
     }
     is_zero = buffer_is_zero(m->data + offset, len);
     for (*pnum = len; *pnum < bytes; *pnum += len) {
@@ -246,6 +277,17 @@ static BlockDriver memdev_driver = {
 
 /* ---- Attaching ---- */
 
+static bool is_in_tmpfs(int fd)
+{
+#ifdef CONFIG_LINUX
+    struct statfs fs;
+
+    return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC;
+#else
+    return false;
+#endif
+}
+
 static void init_node(BlockDriverState *bs, HostMemoryBackend *backend)
 {
     MemoryRegion *mr = host_memory_backend_get_memory(backend);
@@ -262,6 +304,7 @@ static void init_node(BlockDriverState *bs, HostMemoryBackend *backend)
     /* a file that others may have is changed by who shares it, and else not */
     m->can_free = is_shared || !has_file;
     m->is_shared = is_shared && has_file;
+    m->is_filled = m->is_shared && is_in_tmpfs(memory_region_get_fd(mr));
     bs->total_sectors = m->size / BDRV_SECTOR_SIZE;
     bs->supported_zero_flags = BDRV_REQ_MAY_UNMAP | BDRV_REQ_NO_FALLBACK;
 }

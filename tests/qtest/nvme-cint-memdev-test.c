@@ -56,6 +56,7 @@ typedef struct Cell {
     const char *backend;        /* in place of share=on */
     const char *more;           /* arguments behind the namespace */
     bool not_in_thread;
+    const char *dir;            /* of the medium, if it is there */
 } Cell;
 
 typedef struct Case {
@@ -65,9 +66,11 @@ typedef struct Case {
 
 /* ---- The machine ---- */
 
-static void make_medium(Memory *m)
+static void make_medium(Memory *m, const char *dir)
 {
-    m->path = g_strdup_printf("%s/nvme-cint-memdev-XXXXXX", g_get_tmp_dir());
+    m->path = g_strdup_printf("%s/nvme-cint-memdev-XXXXXX",
+                              dir && !access(dir, W_OK) ? dir :
+                              g_get_tmp_dir());
     m->fd = mkstemp(m->path);
     g_assert_cmpint(m->fd, >=, 0);
     g_assert_cmpint(ftruncate(m->fd, SIZE), ==, 0);
@@ -121,7 +124,7 @@ static void run_cell(const Cell *cell, const char *opts)
 {
     Memory m = { 0 };
 
-    make_medium(&m);
+    make_medium(&m, cell->dir);
     fill(&m, 0);
     boot(&m, cell, opts);
     cell->run(&m);
@@ -1725,6 +1728,8 @@ static const Cell cells[] = {
     { "read-only", test_read_only, .backend = "share=on,readonly=on" },
     { "private-file", test_private, .backend = "share=off" },
     { "memory-is-given-back", test_memory_is_given_back },
+    { "memory-of-a-tmpfs-is-given-back", test_memory_is_given_back,
+      .ns = ",ms=8", .dir = "/dev/shm" },
     { "memory-is-kept", test_memory_is_kept,
       .backend = "share=on,prealloc=on" },
     { "memory-is-kept-from-now-on", test_memory_is_kept_from_now_on },
