@@ -966,6 +966,7 @@ static void test_without_protection(Memory *m)
     const uint8_t kept[MS] = { [MS - 1] = 42 };
 
     memset(m->data, 0, SIZE);
+    m->data[0] = 1;
     g_assert_cmphex(with_metadata(m, NVME_CMD_READ, 41,
                                   PRCHK_GUARD | PRCHK_REF), ==, 0);
     expect_metadata(m, 0, unprotected);
