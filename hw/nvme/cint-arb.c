@@ -73,6 +73,34 @@ void nvme_cint_grant_slots(NvmeCint *cint)
     }
 }
 
+bool nvme_cint_is_granted(const NvmeCintSq *csq)
+{
+    NvmeCint *cint = csq->sq->ctrl->cint;
+    bool is_granted;
+
+    nvme_cint_lock(cint);
+    is_granted = cint_arb_may_fetch(&cint->arb, &csq->arb);
+    nvme_cint_unlock(cint);
+    return is_granted;
+}
+
+void nvme_cint_take_shared_slot(NvmeCintSq *csq)
+{
+    NvmeCint *cint = csq->sq->ctrl->cint;
+
+    nvme_cint_lock(cint);
+    cint_arb_fetched(&cint->arb, &csq->arb);
+    nvme_cint_unlock(cint);
+}
+
+void nvme_cint_put_shared_slot(NvmeCint *cint)
+{
+    nvme_cint_lock(cint);
+    cint_arb_done(&cint->arb);
+    nvme_cint_grant(cint);
+    nvme_cint_unlock(cint);
+}
+
 void nvme_cint_arb_init(NvmeCint *cint, uint32_t slots)
 {
     cint_arb_init(&cint->arb, slots);

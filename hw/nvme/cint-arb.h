@@ -40,40 +40,44 @@ static inline void nvme_cint_grant(NvmeCint *cint)
     }
 }
 
+/* Is one of the slots @csq's? */
+bool nvme_cint_is_granted(const NvmeCintSq *csq);
+
 /* May @csq fetch an SQE? */
 static inline bool nvme_cint_has_slot(const NvmeCintSq *csq)
 {
-    NvmeCint *cint = csq->sq->ctrl->cint;
-    bool may_fetch;
-
-    if (!csq->sq->sqid || !cint->arb.slots) {
-        return true;
-    }
-    nvme_cint_lock(cint);
-    may_fetch = cint_arb_may_fetch(&cint->arb, &csq->arb);
-    nvme_cint_unlock(cint);
-    return may_fetch;
+    return !csq->sq->sqid || !csq->sq->ctrl->cint->arb.slots ||
+           nvme_cint_is_granted(csq);
 }
+
+/* Of slots that several threads share. */
+void nvme_cint_take_shared_slot(NvmeCintSq *csq);
+void nvme_cint_put_shared_slot(NvmeCint *cint);
 
 /* @creq, fetched from @csq, occupies a slot; the medium is done with it. */
 static inline void nvme_cint_take_slot(NvmeCintSq *csq, NvmeCintReq *creq)
 {
     NvmeCint *cint = csq->sq->ctrl->cint;
 
-    nvme_cint_lock(cint);
-    cint_arb_fetched(&cint->arb, &csq->arb);
-    nvme_cint_unlock(cint);
-    creq->holds_slot = true;
+    if (unlikely(cint->has_lock)) {
+        nvme_cint_take_shared_slot(csq);
+        creq->holds_slot = NVME_CINT_SHARED_SLOT;
+    } else {
+        cint_arb_fetched(&cint->arb, &csq->arb);
+        creq->holds_slot = NVME_CINT_SLOT;
+    }
 }
 
 static inline void nvme_cint_put_slot(NvmeCint *cint, NvmeCintReq *creq)
 {
-    if (creq->holds_slot) {
-        creq->holds_slot = false;
-        nvme_cint_lock(cint);
+    uint8_t holds = creq->holds_slot;
+
+    creq->holds_slot = NVME_CINT_NO_SLOT;
+    if (likely(holds == NVME_CINT_SLOT)) {
         cint_arb_done(&cint->arb);
         nvme_cint_grant(cint);
-        nvme_cint_unlock(cint);
+    } else if (holds == NVME_CINT_SHARED_SLOT) {
+        nvme_cint_put_shared_slot(cint);
     }
 }
 

@@ -57,10 +57,12 @@ static inline void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
 /* Was the SQE in @slot, which was fetched, the last of a batch? */
 static inline bool nvme_cint_ends_batch(NvmeCintSq *csq, uint32_t slot)
 {
-    if (unlikely(csq->sq->thread)) {
-        return bitmap_test_and_clear_atomic(csq->batch_ends, slot, 1);
+    if (!test_bit(slot, csq->batch_ends)) {
+        return false;
     }
-    return test_and_clear_bit(slot, csq->batch_ends);
+    /* a doorbell may be at work on the others, see nvme_cint_do_rang() */
+    clear_bit_atomic(slot, csq->batch_ends);
+    return true;
 }
 
 #endif /* HW_NVME_CINT_HINTS_H */

@@ -141,7 +141,8 @@ void nvme_cint_do_kick_sq(NvmeSQueue *sq, int64_t delay_ns);
 void nvme_cint_do_run_sq(NvmeSQueue *sq);
 bool nvme_cint_do_may_fetch(NvmeSQueue *sq);
 void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req);
-void nvme_cint_do_executed(NvmeRequest *req);
+void nvme_cint_do_executed(NvmeSQueue *sq);
+void nvme_cint_do_execute_left(NvmeSQueue *sq, NvmeRequest *req);
 void nvme_cint_do_rang(NvmeSQueue *sq, uint32_t tail);
 
 /* The guest has written sq->tail's register. Last. */
@@ -201,11 +202,19 @@ static inline void nvme_cint_submit(NvmeSQueue *sq, NvmeRequest *req)
     }
 }
 
-/* @req was submitted, and has been executed. */
-static inline void nvme_cint_executed(NvmeRequest *req)
+/* The command submitted last has been executed, or left to the main loop. */
+static inline void nvme_cint_executed(NvmeSQueue *sq)
 {
-    if (req->sq->cint) {
-        nvme_cint_do_executed(req);
+    if (sq->cint) {
+        nvme_cint_do_executed(sq);
+    }
+}
+
+/* @req, which a thread has left, is about to be; NULL: it has been. */
+static inline void nvme_cint_execute_left(NvmeSQueue *sq, NvmeRequest *req)
+{
+    if (sq->cint) {
+        nvme_cint_do_execute_left(sq, req);
     }
 }
 

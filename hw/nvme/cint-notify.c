@@ -33,6 +33,16 @@ static inline void unlock_notices(NvmeCintCq *ccq)
     }
 }
 
+/*
+ * How many CQEs were posted; of a thread, when it decided last. With the
+ * thread's lock or that of the notices.
+ */
+static uint32_t posted_tail(const NvmeCintCq *ccq)
+{
+    return likely(!ccq->server->is_thread) ? ccq->engine.tail
+                                           : ccq->notices.tail;
+}
+
 /* ---- Status records ---- */
 
 /*
@@ -54,8 +64,7 @@ static void fail(NvmeCint *cint, hwaddr addr)
  * the last thing stored, in one piece, so whoever reads it sees the CQEs that
  * it counts.
  */
-static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice,
-                               uint32_t tail)
+static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
 {
     NvmeCint *cint = ccq->cq->ctrl->cint;
     hwaddr addr = ccq->notices.record_addr;
@@ -63,7 +72,7 @@ static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice,
         .seq = cpu_to_le32(ccq->notices.seq),
         .class = notice->class,
         .reason = notice->reason,
-        .tail = cpu_to_le32(tail),
+        .tail = cpu_to_le32(posted_tail(ccq)),
     };
     size_t rest = offsetof(NvmeCintRecord, seq);
 
@@ -77,22 +86,21 @@ static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice,
     }
 }
 
-static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice,
-                         uint32_t tail)
+static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
 {
     if (ccq->notices.has_record &&
         !ccq->cq->ctrl->params.cint.freeze_records) {
-        store_record(ccq, notice, tail);
+        store_record(ccq, notice);
     }
 }
 
 /* The record says what @notice does, and that one more message comes. */
-static void publish(NvmeCintCq *ccq, const NvmeCintNotice *notice,
-                    uint32_t tail)
+static void publish(NvmeCintCq *ccq, NvmeCintNotice *notice)
 {
     if (!notice->published) {
+        notice->published = true;
         ccq->notices.seq++;
-        write_record(ccq, notice, tail);
+        write_record(ccq, notice);
     }
 }
 
@@ -120,8 +128,7 @@ static void settle(NvmeCintCq *ccq)
     if (notices->unsent) {
         notices->first = unsent_index(ccq, notices->unsent - 1);
         notices->unsent = 1;
-        publish(ccq, unsent_notice(ccq, 0), ccq->engine.tail);
-        unsent_notice(ccq, 0)->published = true;
+        publish(ccq, unsent_notice(ccq, 0));
     }
 }
 
@@ -129,11 +136,12 @@ void nvme_cint_set_record(NvmeCintCq *ccq, bool has_record, hwaddr addr)
 {
     NvmeCintNotice none = { .full_tail = ccq->engine.tail };
 
+    ccq->notices.tail = ccq->engine.tail;
     settle(ccq);
     ccq->notices.has_record = has_record;
     ccq->notices.record_addr = addr;
     ccq->notices.full_tail = none.full_tail;
-    write_record(ccq, &none, ccq->engine.tail);
+    write_record(ccq, &none);
 }
 
 /* ---- The pin ---- */
@@ -170,31 +178,44 @@ void nvme_cint_consumed(NvmeCintCq *ccq)
 
 /* ---- Messages ---- */
 
-static void unlink_queue(NvmeCintCq *ccq)
+static inline void unlink_queue(NvmeCintServer *server, NvmeCintCq *ccq)
 {
-    if (ccq->notices.is_linked) {
-        ccq->notices.is_linked = false;
-        QTAILQ_REMOVE(&ccq->server->outbox, ccq, notices.entry);
-    }
+    QTAILQ_REMOVE(&server->outbox, ccq, notices.entry);
 }
 
-/* Takes the oldest notice that is unsent; there is one. */
-static inline NvmeCintNotice take_notice(NvmeCintCq *ccq)
+static inline void link_queue(NvmeCintServer *server, NvmeCintCq *ccq)
 {
-    NvmeCintNotice notice = *unsent_notice(ccq, 0);
+    QTAILQ_INSERT_TAIL(&server->outbox, ccq, notices.entry);
+}
+
+/*
+ * Each has a record of its own, as far as the ring goes: it holds as many as
+ * the queue holds CQEs, and more are not told of in one entry.
+ */
+static inline void put_notice(NvmeCintCq *ccq, const CintAction *action)
+{
+    NvmeCintNotices *notices = &ccq->notices;
+    bool is_full = action->fire == CINT_FIRE_FULL;
+
+    if (is_full) {
+        notices->full_tail = ccq->engine.tail;
+    }
+    notices->unsent = MIN(notices->unsent + 1, ccq->cq->size);
+    *unsent_notice(ccq, notices->unsent - 1) = (NvmeCintNotice) {
+        .full_tail = notices->full_tail,
+        .class = is_full ? NVME_CINT_CLASS_FULL : NVME_CINT_CLASS_URGENT,
+        .reason = action->reason,
+    };
+}
+
+/* The oldest notice that is unsent, of which there is one, is not any more. */
+static inline NvmeCintNotice *take_notice(NvmeCintCq *ccq)
+{
+    NvmeCintNotice *notice = unsent_notice(ccq, 0);
 
     ccq->notices.first = unsent_index(ccq, 1);
     ccq->notices.unsent--;
     return notice;
-}
-
-/* The main loop is to send, with a record that has what is posted by now. */
-static void leave_to_main(NvmeCintCq *ccq)
-{
-    lock_notices(ccq);
-    ccq->notices.tail = ccq->engine.tail;
-    unlock_notices(ccq);
-    qemu_bh_schedule(ccq->cq->irq_bh);
 }
 
 /*
@@ -211,77 +232,51 @@ static bool is_sent_here(const NvmeCintCq *ccq)
             nvme_ram_find(cq->ctrl, ccq->notices.record_addr, RECORD_SIZE));
 }
 
-static void send_here(NvmeCintCq *ccq)
-{
-    lock_notices(ccq);
-    while (ccq->notices.unsent) {
-        NvmeCintNotice notice = take_notice(ccq);
-
-        publish(ccq, &notice, ccq->engine.tail);
-        nvme_irqfd_send(ccq->cq->irqfd);
-    }
-    unlock_notices(ccq);
-}
-
-/* What a thread's queue has to tell. */
+/* What a thread's queue has to tell, with what is posted by now. */
 static void tell(NvmeCintCq *ccq)
 {
+    lock_notices(ccq);
+    ccq->notices.tail = ccq->engine.tail;
     if (is_sent_here(ccq)) {
-        send_here(ccq);
+        while (ccq->notices.unsent) {
+            publish(ccq, take_notice(ccq));
+            nvme_irqfd_send(ccq->cq->irqfd);
+        }
     } else {
-        leave_to_main(ccq);
+        qemu_bh_schedule(ccq->cq->irq_bh);
     }
+    unlock_notices(ccq);
 }
 
 /* The main loop may decide for a queue of a thread that is not at work. */
-static void link_queue(NvmeCintCq *ccq)
+static APART void notice_of_thread(NvmeCintCq *ccq, const CintAction *action)
 {
-    NvmeCintServer *server = ccq->server;
-
-    if (unlikely(server->is_thread && !server->depth)) {
+    lock_notices(ccq);
+    put_notice(ccq, action);
+    ccq->notices.tail = ccq->engine.tail;
+    unlock_notices(ccq);
+    if (!ccq->server->depth) {
         tell(ccq);
     } else if (!ccq->notices.is_linked) {
         ccq->notices.is_linked = true;
-        QTAILQ_INSERT_TAIL(&server->outbox, ccq, notices.entry);
+        link_queue(ccq->server, ccq);
     }
 }
 
-/* Queues of a thread may have the admin queue's vector. */
-static inline void count_vector(const NvmeCintCq *ccq)
-{
-    NvmeCtrl *n = ccq->cq->ctrl;
-    uint64_t *irqs = &n->cint->vector_irqs[ccq->cq->vector];
-
-    if (unlikely(n->threads)) {
-        qatomic_inc(irqs);
-    } else {
-        (*irqs)++;
-    }
-}
-
-/*
- * Each has a record of its own, as far as the ring goes: it holds as many as
- * the queue holds CQEs, and more are not told of in one entry.
- */
 void nvme_cint_notice(NvmeCintCq *ccq, const CintAction *action)
 {
-    NvmeCintNotices *notices = &ccq->notices;
-    bool is_full = action->fire == CINT_FIRE_FULL;
+    NvmeCintServer *server = ccq->server;
 
-    if (is_full) {
-        notices->full_tail = ccq->engine.tail;
+    if (unlikely(server->is_thread)) {
+        notice_of_thread(ccq, action);
+    } else {
+        if (!ccq->notices.unsent) {
+            link_queue(server, ccq);
+        }
+        put_notice(ccq, action);
     }
-    lock_notices(ccq);
-    notices->unsent = MIN(notices->unsent + 1, ccq->cq->size);
-    *unsent_notice(ccq, notices->unsent - 1) = (NvmeCintNotice) {
-        .full_tail = notices->full_tail,
-        .class = is_full ? NVME_CINT_CLASS_FULL : NVME_CINT_CLASS_URGENT,
-        .reason = action->reason,
-    };
-    notices->tail = ccq->engine.tail;
-    unlock_notices(ccq);
-    link_queue(ccq);
-    count_vector(ccq);
+    /* queues of threads may have the vector of those of others */
+    qatomic_inc(&ccq->cq->ctrl->cint->vector_irqs[ccq->cq->vector]);
 }
 
 void nvme_cint_notify_init(NvmeCintCq *ccq)
@@ -292,7 +287,11 @@ void nvme_cint_notify_init(NvmeCintCq *ccq)
 
 void nvme_cint_notify_stop(NvmeCintCq *ccq)
 {
-    unlink_queue(ccq);
+    if (ccq->server->is_thread ? ccq->notices.is_linked
+                               : ccq->notices.unsent) {
+        unlink_queue(ccq->server, ccq);
+    }
+    ccq->notices.is_linked = false;
     lock_notices(ccq);
     ccq->notices.unsent = 0;
     unlock_notices(ccq);
@@ -305,16 +304,15 @@ void nvme_cint_notify_free(NvmeCintCq *ccq)
     g_free(ccq->notices.ring);
 }
 
-static void send_one(NvmeCtrl *n, NvmeCintCq *ccq)
+static inline void send_one(NvmeCintServer *server, NvmeCintCq *ccq)
 {
+    NvmeCtrl *n = server->n;
     NvmeCQueue *cq = ccq->cq;
-    NvmeCintNotice notice;
 
     if (ccq->notices.unsent == 1) {
-        unlink_queue(ccq);
+        unlink_queue(server, ccq);
     }
-    notice = take_notice(ccq);
-    publish(ccq, &notice, ccq->engine.tail);
+    publish(ccq, take_notice(ccq));
     if (has_told(ccq)) {
         nvme_cq_set_pending(n, cq, true);
     } else if (!msix_enabled(n->cint->pci)) {
@@ -332,7 +330,7 @@ static void send_all(NvmeCintServer *server)
 
     while (!(n->due & NVME_DUE_RESET) &&
            (ccq = QTAILQ_FIRST(&server->outbox))) {
-        send_one(n, ccq);
+        send_one(server, ccq);
     }
 }
 
@@ -342,7 +340,8 @@ static void tell_all(NvmeCintServer *server)
     NvmeCintCq *ccq;
 
     while ((ccq = QTAILQ_FIRST(&server->outbox))) {
-        unlink_queue(ccq);
+        ccq->notices.is_linked = false;
+        unlink_queue(server, ccq);
         tell(ccq);
     }
 }
@@ -356,16 +355,12 @@ bool nvme_cint_do_has_told(NvmeCQueue *cq)
 bool nvme_cint_do_publish(NvmeCQueue *cq)
 {
     NvmeCintCq *ccq = cq->cint;
-    NvmeCintNotice notice;
-    uint32_t tail;
     bool is_due;
 
     lock_notices(ccq);
-    tail = ccq->notices.tail;
     is_due = ccq->notices.unsent;
     if (is_due) {
-        notice = take_notice(ccq);
-        publish(ccq, &notice, tail);
+        publish(ccq, take_notice(ccq));
     }
     unlock_notices(ccq);
     return is_due;

@@ -319,7 +319,8 @@ static bool ends_at_once(const NvmeCintReq *creq)
 
     return req->status == NVME_CMD_ABORT_REQ ||
            req->status == NVME_CMD_ABORT_SQ_DEL ||
-           (req->status && creq->executing);
+           (req->status && (req->sq->cint->executing == creq ||
+                            req->sq->cint->executing_left == creq));
 }
 
 static APART bool park(NvmeCintReq *creq)

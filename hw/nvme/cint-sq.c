@@ -270,11 +270,11 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
     int64_t now = nvme_cint_now();
 
     csq->fetched++;
-    creq->executing = true;
+    csq->executing = creq;
     creq->ready = false;
     creq->late = false;
     creq->in_media = false;
-    creq->holds_slot = false;
+    creq->holds_slot = NVME_CINT_NO_SLOT;
     creq->due_ns = now;
     if (sq->sqid) {
         submit_io(csq, creq, slot, now);
@@ -293,11 +293,14 @@ void nvme_cint_do_submit(NvmeSQueue *sq, NvmeRequest *req)
  * What the block layer has begun ends from now on: also at once, when the pass
  * ends and what it has deferred is submitted.
  */
-void nvme_cint_do_executed(NvmeRequest *req)
+void nvme_cint_do_executed(NvmeSQueue *sq)
 {
-    if (likely(!req->left)) {
-        nvme_cint_req(req)->executing = false;
-    }
+    sq->cint->executing = NULL;
+}
+
+void nvme_cint_do_execute_left(NvmeSQueue *sq, NvmeRequest *req)
+{
+    sq->cint->executing_left = req ? nvme_cint_req(req) : NULL;
 }
 
 /* ---- Life ---- */

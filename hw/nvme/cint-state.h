@@ -32,6 +32,12 @@
 #include "model/media.h"
 #include "nvme.h"
 
+typedef enum NvmeCintHolds {
+    NVME_CINT_NO_SLOT,
+    NVME_CINT_SLOT,
+    NVME_CINT_SHARED_SLOT,      /* one that several threads share */
+} NvmeCintHolds;
+
 /* One command in flight. Lives in an array parallel to NvmeSQueue.io_req. */
 typedef struct NvmeCintReq {
     NvmeRequest *req;
@@ -47,9 +53,7 @@ typedef struct NvmeCintReq {
     QTAILQ_ENTRY(NvmeCintReq) entry;
     IntervalTreeNode node;      /* of overtakers */
     /* cint-arb.c */
-    bool holds_slot;
-    /* cint-sq.c */
-    bool executing;             /* at this moment */
+    uint8_t holds_slot;         /* NvmeCintHolds */
 } NvmeCintReq;
 
 /* What the queues share that the main loop serves, or one thread. */
@@ -73,6 +77,8 @@ typedef struct NvmeCintSq {
     uint32_t backlog;           /* SQEs published, not fetched */
     bool fetching;              /* at this moment */
     bool starved;               /* stopped for want of a slot, while fetching */
+    NvmeCintReq *executing;     /* at this moment */
+    NvmeCintReq *executing_left; /* likewise, in the main loop for a thread */
     NvmeCintSqStats stats;      /* not of the admin queue */
     /* cint-hints.c */
     uint32_t fetched;           /* SQEs since the last batch boundary */
@@ -100,7 +106,7 @@ typedef struct NvmeCintNotices {
     uint32_t tail;              /* CQEs posted when it was last decided */
     uint32_t first, unsent;     /* of the ring, which has cq->size entries */
     NvmeCintNotice *ring;
-    bool is_linked;             /* in the outbox */
+    bool is_linked;             /* in a thread's outbox */
     QTAILQ_ENTRY(NvmeCintCq) entry;
 } NvmeCintNotices;
 

@@ -364,6 +364,7 @@ static NvmeRequest *take_left(NvmeThread *thread)
         QTAILQ_REMOVE(&thread->left, req, left_entry);
         req->left = false;
         req->in_main = true;
+        nvme_cint_execute_left(req->sq, req);
     }
     nvme_unlock(thread);
     return req;
@@ -380,7 +381,7 @@ static void execute_left(NvmeThread *thread)
     NvmeCtrl *n = thread->n;
     NvmeRequest *req;
 
-    while (!nvme_thread_is_stopped(thread, NVME_STOP_RESET | NVME_STOP_VM)) {
+    while (!nvme_thread_is_due(thread, NVME_DUE_NO_FETCH)) {
         uint16_t status;
 
         if (n->held) {
@@ -397,7 +398,7 @@ static void execute_left(NvmeThread *thread)
             req->status = status;
             nvme_enqueue_req_completion(nvme_cq(req), req);
         }
-        nvme_cint_executed(req);
+        nvme_cint_execute_left(req->sq, NULL);
         nvme_unlock(thread);
     }
 }
@@ -533,12 +534,12 @@ static void vm_state_cb(void *opaque, bool running, RunState state)
     NvmeThread *thread = opaque;
 
     if (running) {
-        nvme_thread_go(thread, NVME_STOP_VM);
+        nvme_thread_go(thread, NVME_DUE_GO_ON);
         qemu_bh_schedule(thread->bh);
         kick_queues(thread);
         return;
     }
-    nvme_thread_stop(thread, NVME_STOP_VM);
+    nvme_thread_stop(thread, NVME_DUE_GO_ON);
     /* until a pass has ended that had begun before */
     nvme_lock(thread);
     nvme_unlock(thread);
@@ -563,7 +564,7 @@ static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx, Error **errp)
     thread->bh = aio_bh_new_guarded(qemu_get_aio_context(), main_cb, thread,
                                     guard);
     thread->ram = nvme_ram_new(n, thread->lock);
-    thread->stopped = runstate_is_running() ? 0 : NVME_STOP_VM;
+    thread->due = runstate_is_running() ? 0 : NVME_DUE_GO_ON;
     thread->vm_state = qemu_add_vm_change_state_handler(vm_state_cb, thread);
     QLIST_INSERT_HEAD(&n->subsys->threads, thread, entry);
     return thread;

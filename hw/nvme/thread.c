@@ -192,7 +192,7 @@ void nvme_threads_stop(NvmeCtrl *n)
     QLIST_FOREACH(thread, &n->subsys->threads, entry) {
         if (thread->n == n) {
             nvme_lock(thread);
-            nvme_thread_stop(thread, NVME_STOP_RESET);
+            nvme_thread_stop(thread, NVME_DUE_RESET);
             nvme_unlock(thread);
         }
     }
@@ -204,7 +204,7 @@ void nvme_threads_go(NvmeCtrl *n)
 
     QLIST_FOREACH(thread, &n->subsys->threads, entry) {
         if (thread->n == n) {
-            nvme_thread_go(thread, NVME_STOP_RESET);
+            nvme_thread_go(thread, NVME_DUE_RESET);
         }
     }
 }

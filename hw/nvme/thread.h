@@ -28,18 +28,12 @@
 
 #include "ram.h"
 
-/* Nothing is fetched then. */
-enum {
-    NVME_STOP_RESET = 1,        /* nor posted: a reset is due */
-    NVME_STOP_VM    = 2,        /* the machine does not run */
-};
-
 typedef struct NvmeThread {
     NvmeCtrl        *n;
     AioContext      *ctx;
     QemuRecMutex    *lock;      /* of all threads in that context */
     NvmeRam         *ram;       /* as NvmeCtrl.ram */
-    uint32_t        stopped;    /* atomic: NVME_STOP_... */
+    uint8_t         due;        /* atomic: of NvmeDue, what stops it */
     bool            missed;     /* something was no memory, see nvme_missed() */
     bool            failed;     /* for the main loop: CSTS.CFS */
     QEMUBH          *bh;        /* in the main loop: does what was left to it */
@@ -176,20 +170,23 @@ void nvme_thread_lock_put(QemuRecMutex *lock);
 
 /* ---- Stops ---- */
 
-/* Under the BQL. A pass that is under way soon ends. */
-static inline void nvme_thread_stop(NvmeThread *thread, uint32_t why)
+/*
+ * Of a reset, or until the machine runs. Under the BQL. Nothing is fetched from
+ * then on; a pass that is under way soon ends.
+ */
+static inline void nvme_thread_stop(NvmeThread *thread, NvmeDue why)
 {
-    qatomic_set(&thread->stopped, thread->stopped | why);
+    qatomic_set(&thread->due, thread->due | why);
 }
 
-static inline void nvme_thread_go(NvmeThread *thread, uint32_t why)
+static inline void nvme_thread_go(NvmeThread *thread, NvmeDue why)
 {
-    qatomic_set(&thread->stopped, thread->stopped & ~why);
+    qatomic_set(&thread->due, thread->due & ~why);
 }
 
-static inline bool nvme_thread_is_stopped(NvmeThread *thread, uint32_t why)
+static inline bool nvme_thread_is_due(NvmeThread *thread, NvmeDue why)
 {
-    return qatomic_read(&thread->stopped) & why;
+    return qatomic_read(&thread->due) & why;
 }
 
 /* A reset is due: nothing is fetched or posted. And it is done. */
