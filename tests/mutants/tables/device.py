@@ -36,8 +36,8 @@ _NOTIFY = (
     Written("all interrupts say full", "hw/nvme/cint-notify.c", ".class = is_full ?",
             ".class = is_full || ON ?", STATUS),
     Written("one message is sent at an end", "hw/nvme/cint-notify.c",
-            "        send_one(n, ccq);\n",
-            "        send_one(n, ccq);\n        if (ON) { break; }\n", STATUS + HAZARD),
+            "        send_one(server, ccq);\n",
+            "        send_one(server, ccq);\n        if (ON) { break; }\n", STATUS + HAZARD),
 )
 
 _CQ = (
@@ -62,8 +62,8 @@ _PARK = (
             "before->due_ns > creq->due_ns", "before->due_ns + ON > creq->due_ns",
             (*MEDIA, "random")),
     Written("a command that fails at once waits for the medium", "hw/nvme/cint-park.c",
-            "(req->status && req->sq->cint->executing == creq)",
-            "(req->status && req->sq->cint->executing == creq && !ON)", MEDIA),
+            "(req->status && (req->sq->cint->executing == creq ||",
+            "(req->status && ((req->sq->cint->executing == creq && !ON) ||", MEDIA),
 )
 
 _SQ = (
@@ -138,13 +138,13 @@ _HOLD = (
     Written("a shutdown that was put off is not told of", "hw/nvme/ctrl.c",
             "stl_le_p(&n->bar.csts, csts | NVME_CSTS_SHST_COMPLETE);",
             "if (!ON) { stl_le_p(&n->bar.csts, csts | NVME_CSTS_SHST_COMPLETE); }", SEQUENCE),
-    Written("a reset posts", "hw/nvme/ctrl.c", "if (unlikely(n->due & NVME_DUE_RESET)) {",
-            "if (unlikely(n->due & NVME_DUE_RESET) && !ON) {", SEQUENCE,
+    Written("a reset posts", "hw/nvme/ctrl.c", "if (unlikely(nvme_is_reset_due(n, cq->thread))) {",
+            "if (unlikely(nvme_is_reset_due(n, cq->thread)) && !ON) {", SEQUENCE,
             "void nvme_post_cqes(void *opaque)\n{"),
     statement("what was put off is never made up", "hw/nvme/nvme.h", "nvme_make_up(n);", SELF,
               "static inline void nvme_release("),
-    Written("a held controller fetches", "hw/nvme/ctrl.c", "if (unlikely(n->held)) {",
-            "if (unlikely(n->held) && !ON) {", ("slots",)),
+    Written("a held controller fetches", "hw/nvme/ctrl.c", "if (likely(!in_thread) && unlikely(n->held)) {",
+            "if (likely(!in_thread) && unlikely(n->held) && !ON) {", ("slots",)),
     statement("a held controller has no guard", "hw/nvme/nvme.h", "guard->engaged_in_io = true;",
               SELF + SEQUENCE),
     statement("the guard stays on", "hw/nvme/nvme.h",
@@ -226,8 +226,8 @@ _BATCH = (
     Written("what an atomic write ends stays a batch", "hw/nvme/ctrl.c", "goto out;",
             "if (ON) { return; } goto out;", ("sequence/atomic",), "case NVME_ATOMIC_NO_START:"),
     Written("a pass goes on when a reset is due", "hw/nvme/ctrl.c",
-            "likely(!(n->due & NVME_DUE_RESET)) && nvme_cint_may_fetch(sq)",
-            "(ON || !(n->due & NVME_DUE_RESET)) && nvme_cint_may_fetch(sq)", ("sequence/f06",)),
+            "likely(!(qatomic_read(due) & NVME_DUE_NO_FETCH)) &&",
+            "(ON || !(qatomic_read(due) & NVME_DUE_NO_FETCH)) &&", ("sequence/f06",)),
 )
 
 _OTHERS = (
@@ -283,10 +283,11 @@ _ELSEWHERE = (
 
 #: A medium that is memory.
 _MEMDEV = (
-    Written("a limit is not seen by a copy", "hw/nvme/memdev.c", "m->limits->throttle_state ||",
-            "(m->limits->throttle_state && !ON) ||", ("memdev",)),
+    Written("a limit is not seen by a copy", "hw/nvme/memdev.c", "qatomic_read(&m->limits->throttle_state) ||",
+            "(qatomic_read(&m->limits->throttle_state) && !ON) ||", ("memdev",)),
     Written("a bitmap is not seen by a copy", "hw/nvme/memdev.c",
-            "!QLIST_EMPTY(&bs->dirty_bitmaps) ||", "(!QLIST_EMPTY(&bs->dirty_bitmaps) && !ON) ||",
+            "qatomic_read(&bs->dirty_bitmaps.lh_first) ||",
+            "(qatomic_read(&bs->dirty_bitmaps.lh_first) && !ON) ||",
             ("memdev",)),
     Written("what is read-only is written", "hw/nvme/memdev.c",
             "memory_region_is_rom(mr) ? 0 : BDRV_O_RDWR", "memory_region_is_rom(mr) && !ON ? 0 : "
@@ -315,8 +316,27 @@ _MEMDEV = (
               "    host_memory_backend_set_mapped(backend, true);", ("memdev",)),
 )
 
+#: Queues that IOThreads serve.
+_THREADS = (
+    statement("a thread fetches while the machine is stopped", "hw/nvme/thread-queue.c",
+              "    nvme_thread_stop(thread, NVME_DUE_GO_ON);", ("iothread",)),
+    statement("nothing is fetched when it goes on", "hw/nvme/thread-queue.c",
+              "        kick_queues(thread);", ("iothread",)),
+    Written("a full queue stays full", "hw/nvme/thread-queue.c",
+            "if (cq->cint || qatomic_read(&cq->stalled)) {",
+            "if ((cq->cint || qatomic_read(&cq->stalled)) && !ON) {", ("iothread",)),
+    statement("what was left is not executed", "hw/nvme/thread-queue.c",
+              "    qemu_bh_schedule(thread->bh);", ("iothread",), "void nvme_leave_to_main("),
+    Written("a thread counts for others", "hw/nvme/cint-cq.c",
+            "!conflict && has_several_threads(n)", "!conflict && has_several_threads(n) && !ON",
+            ("iothread",)),
+    Written("a slot that comes from another thread wakes nobody", "hw/nvme/cint-arb.c",
+            "if (!qatomic_read(&csq->sq->stopped)) {",
+            "if (!qatomic_read(&csq->sq->stopped) && !ON) {", ("iothread",)),
+)
+
 MUTANTS = (*_NOTIFY, *_CQ, *_PARK, *_SQ, *_GUEST, *_HOLD, *_READS, *_BATCH, *_OTHERS, *_ELSEWHERE,
-           *_MEMDEV)
+           *_MEMDEV, *_THREADS)
 
 #: The qtests that judge what operators make of a file: those first that find most.
 JUDGES = {
@@ -334,6 +354,8 @@ JUDGES = {
     "cint-sq.c": (*SLOTS, *MEDIA, "stats", "vic", "kick", "sequence"),
     "cint-stats.c": (*STATS, "hint", "vectors"),
     "cint-status.c": (*STATUS, "self", "setup"),
-    "memdev.c": ("memdev", "aim"),
+    "memdev.c": ("memdev", "aim", "iothread"),
     "ram.c": ("queue-cache", "others", "hazard", "sequence"),
+    "thread-queue.c": ("iothread",),
+    "thread.c": ("iothread",),
 }
