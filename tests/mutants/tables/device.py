@@ -143,7 +143,8 @@ _HOLD = (
             "void nvme_post_cqes(void *opaque)\n{"),
     statement("what was put off is never made up", "hw/nvme/nvme.h", "nvme_make_up(n);", SELF,
               "static inline void nvme_release("),
-    Written("a held controller fetches", "hw/nvme/ctrl.c", "if (likely(!in_thread) && unlikely(n->held)) {",
+    Written("a held controller fetches", "hw/nvme/ctrl.c",
+            "if (likely(!in_thread) && unlikely(n->held)) {",
             "if (likely(!in_thread) && unlikely(n->held) && !ON) {", ("slots",)),
     statement("a held controller has no guard", "hw/nvme/nvme.h", "guard->engaged_in_io = true;",
               SELF + SEQUENCE),
@@ -283,7 +284,8 @@ _ELSEWHERE = (
 
 #: A medium that is memory.
 _MEMDEV = (
-    Written("a limit is not seen by a copy", "hw/nvme/memdev.c", "qatomic_read(&m->limits->throttle_state) ||",
+    Written("a limit is not seen by a copy", "hw/nvme/memdev.c",
+            "qatomic_read(&m->limits->throttle_state) ||",
             "(qatomic_read(&m->limits->throttle_state) && !ON) ||", ("memdev",)),
     Written("a bitmap is not seen by a copy", "hw/nvme/memdev.c",
             "qatomic_read(&bs->dirty_bitmaps.lh_first) ||",
