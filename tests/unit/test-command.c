@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "admin.h"
@@ -975,6 +976,31 @@ static void test_reset_goes_first(void)
     fake_free(fake);
 }
 
+/* Who sleeps for a time that he has chosen is not to be woken 50 us late. */
+static void test_timer_slack(void)
+{
+    static const struct {
+        enum cintio_mode mode;
+        int slack;
+    } modes[] = {
+        { CINTIO_POLL, 50000 }, { CINTIO_SLEEP, 1 },
+        { CINTIO_SLEEP_ADAPTIVE, 1 }, { CINTIO_INTERRUPT, 50000 },
+    };
+    int before = prctl(PR_GET_TIMERSLACK);
+    FakeNvme *fake = started();
+    struct cintio_queue *q = plain_queue(fake);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(modes); i++) {
+        g_assert_cmpint(prctl(PR_SET_TIMERSLACK, 50000), ==, 0);
+        g_assert_cmpint(cintio_queue_set_mode(q, modes[i].mode, 1000, &err),
+                        ==, 0);
+        g_assert_cmpint(prctl(PR_GET_TIMERSLACK), ==, modes[i].slack);
+    }
+    g_assert_cmpint(prctl(PR_SET_TIMERSLACK, before), ==, 0);
+    cintio_queue_destroy(q);
+    fake_free(fake);
+}
+
 static const struct nvme_sqe *given_up(FakeNvme *fake)
 {
     struct nvme_sqe event = { .opcode = 0x0c };
@@ -1033,5 +1059,6 @@ int main(int argc, char **argv)
     g_test_add_func("/command/patience", test_patience);
     g_test_add_func("/command/reset-goes-first", test_reset_goes_first);
     g_test_add_func("/command/admin-pages", test_admin_pages);
+    g_test_add_func("/command/timer-slack", test_timer_slack);
     return g_test_run();
 }
