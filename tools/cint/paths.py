@@ -56,6 +56,8 @@ LINUX_DEBUG_BUILD = BUILD / "linux-debug"
 LINUX_FOREIGN_BUILD = BUILD / "linux-foreign"
 #: With the detector of data races, for slow tests.
 LINUX_KCSAN_BUILD = BUILD / "linux-kcsan"
+#: Kernel objects with CONFIG_PREEMPT_DYNAMIC, and the kernel.
+LINUX_PREEMPT_BUILD = BUILD / "linux-preempt"
 #: Without our patches, for what they cost where no device takes hints. In all these places the
 #: sources are beside the objects in the same way, or the compiler cache would find nothing.
 LINUX_PLAIN_SRC = BUILD / "plain/src/linux"

@@ -64,6 +64,9 @@ FOREIGN = Kernel("linux-foreign", "the guest kernel with others' drivers and its
 #: With KCSAN, which finds data races and does not go with KASAN; built for the slow tests only.
 RACES = Kernel("linux-kcsan", "the guest kernel with its detector of data races",
                paths.LINUX_KCSAN_BUILD, (_BASE, paths.KERNEL_CONFIG / "kcsan.config"))
+#: As the measured one, but where it gives way is said by `preempt=`; for figures of both settings.
+PREEMPT = Kernel("linux-preempt", "the guest kernel that takes preempt=",
+                 paths.LINUX_PREEMPT_BUILD, (_BASE, paths.KERNEL_CONFIG / "preempt.config"))
 #: As the measured one, but for our patches.
 PLAIN = Kernel("linux-plain", "the guest kernel without our patches", paths.LINUX_PLAIN_BUILD,
                (_BASE,), patched=False)

@@ -57,7 +57,7 @@ _LIKE = {"engine-asan": ("engine", "sanitizers"), "qemu-stock": ("qemu",),
          "qemu-upstream": ("qemu",), "qemu-asan": ("qemu", "sanitizers"),
          "qemu-bench": ("qemu", "counting"),
          "qemu-install": ("qemu", "own machines"), "preload": ("image",), "agree": ("image",),
-         "distro-preload": ("image", "distro-hints")}
+         "distro-preload": ("image", "distro-hints"), "linux-preempt": ("linux",)}
 
 
 def needed(targets: Iterable[str]) -> list[str]:

@@ -17,12 +17,12 @@ TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
 OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "qemu-install",
-            "distro", "distro-hints", "preload", "distro-preload", "agree")
+            "distro", "distro-hints", "preload", "distro-preload", "agree", "linux-preempt")
 
 #: What takes minutes and gigabytes.
 LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "preload", "distro-preload", "agree",
          "qemu-stock", "qemu-upstream",
-         "qemu-asan", "qemu-bench", "qemu-install"}
+         "qemu-asan", "qemu-bench", "qemu-install", "linux-preempt"}
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -175,4 +175,5 @@ _BUILDERS: dict[str, Builder] = {
     "linux": _linux, "image": _image(), "distro": _image(distro.build),
     "distro-hints": _image(hints.build), "preload": _image(image.build_preload),
     "distro-preload": _image(hints.build, lambda: image.build_preload(paths.DISTRO_HINTS)),
-    "agree": lambda args: _image(lambda: image.build_agree(args.fio_src))(args)}
+    "agree": lambda args: _image(lambda: image.build_agree(args.fio_src))(args),
+    "linux-preempt": lambda args: linux.build(None, jobs(args), linux.PREEMPT)}

@@ -55,7 +55,7 @@ def _check_distro(figure: Figure, group: Group, runs: Sequence[Run]) -> None:
         ("polling", any(run.polling != polling.OFF for run in runs)),
         ("a process that drives", any(run.engine != engines.KERNEL for run in runs)),
         ("queues by class", any(run.steering != steering.OFF for run in runs)),
-        ("options of our kernel", bool(group.append)),
+        ("options of our kernel", bool(group.append or group.preempt)),
         ("commands for our guest", bool(group.setup) or group.probed)) if is_so]
     if own:
         raise UsageError(f"--guest distro: {figure.id} needs our kernel and image: "

@@ -101,6 +101,8 @@ class Group:
     #: A word of ``--guest``: our kernel, or the distribution's, in which an interrupt costs nothing
     #: more than it does by itself.
     guest: str = "cint"
+    #: What preempt= says, to our kernel as it is with PREEMPT_DYNAMIC; empty: the measured kernel.
+    preempt: str = ""
     #: Further properties of the device, as typed after -device nvme,.
     device_opts: str = ""
     #: The medium of a second controller, /dev/nvme1n1, if there is one.

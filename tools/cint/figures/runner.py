@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from cint import paths
 from cint.device import properties, words
 from cint.errors import CintError
 from cint.figures import probe
@@ -65,9 +66,11 @@ class Wanted:
 def extra_of(wanted: Wanted) -> boots.Extra:
     """What its group adds to the guest."""
     group = wanted.group
-    return boots.Extra(trace=group.trace, append=group.append, second=second_of(wanted),
+    told = (f"preempt={group.preempt}",) if group.preempt else ()
+    return boots.Extra(trace=group.trace, append=(*group.append, *told), second=second_of(wanted),
                        second_kept=group.second_kept,
-                      setup=(*group.setup, *([probe.install()] if group.probed else [])))
+                       kernel=paths.LINUX_PREEMPT_BUILD / "vmlinux" if group.preempt else None,
+                       setup=(*group.setup, *([probe.install()] if group.probed else [])))
 
 
 def rounds_of(wanted: Wanted) -> boots.Rounds:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cint import host
 from cint.device import words
@@ -39,6 +40,8 @@ class Extra:
     second: Sequence[tuple[str, words.Value]] = ()
     #: Whether it keeps what is written to it, until the guest is off.
     second_kept: bool = False
+    #: In place of the kernel that the settings' guest boots.
+    kernel: Path | None = None
 
 
 NOTHING = Extra()
@@ -176,6 +179,7 @@ def guest_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
                   for w in settings.workloads)
     machine = machine_for(settings, arm, accel, next(iter(rounds.values())).seed)
     machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
-                      second_kept=extra.second_kept, append=(*machine.append, *extra.append))
+                      second_kept=extra.second_kept, append=(*machine.append, *extra.append),
+                      kernel=extra.kernel or machine.kernel)
     return Guest(name, machine, plan_for(settings, arm, rounds, extra.setup), longest,
                  settings.boot_limit_s)

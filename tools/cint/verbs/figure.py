@@ -331,8 +331,10 @@ def _targets(figures: Sequence[Figure]) -> list[str]:
               for figure in figures for group in figure.groups
               for who in ([hints.MODULE if group.guest == "distro" else hints.ON]
                           if callable(group.runs) else [who_gives(group, r) for r in group.runs])]
-    return sorted({target for guest, who, disk in wanted
-                   for target in kinds.targets(guest, [who], disk=disk)})
+    dynamic = any(group.preempt for figure in figures for group in figure.groups)
+    return sorted({*(target for guest, who, disk in wanted
+                     for target in kinds.targets(guest, [who], disk=disk)),
+                   *(["linux-preempt"] if dynamic else [])})
 
 
 def _finish(args: argparse.Namespace, whole: records.Document, where: Path) -> None:
