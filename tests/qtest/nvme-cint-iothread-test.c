@@ -113,7 +113,7 @@ static void reap_by_interrupts(CintTest *t, QNvmeSq *sq, uint32_t count)
     while (reaped < count) {
         g_assert_cmpint(g_get_monotonic_time(), <, limit);
         cint_run(t, 5000);
-        if (qnvme_take_irq(t->nvme, sq->cq->vector)) {
+        if (qnvme_take_irq_of_thread(t->nvme, sq->cq->vector)) {
             visible = qnvme_visible(sq->cq);
             qnvme_reap(sq->cq, visible);
             reaped += visible;

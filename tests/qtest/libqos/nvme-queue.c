@@ -213,7 +213,7 @@ bool qnvme_irq_pending(QNvmeCtrl *n, uint16_t vector)
     return n->pdev->msix_enabled && qpci_msix_pending(n->pdev, vector);
 }
 
-bool qnvme_take_irq(QNvmeCtrl *n, uint16_t vector)
+bool qnvme_take_irq_of_thread(QNvmeCtrl *n, uint16_t vector)
 {
     uint64_t sink = sink_of(n, vector);
 
@@ -225,6 +225,14 @@ bool qnvme_take_irq(QNvmeCtrl *n, uint16_t vector)
     table_write(n, vector, PCI_MSIX_ENTRY_VECTOR_CTRL,
                 PCI_MSIX_ENTRY_CTRL_MASKBIT);
     g_assert_cmphex(qtest_readl(n->qts, sink), ==, MESSAGE_DATA);
+    return true;
+}
+
+bool qnvme_take_irq(QNvmeCtrl *n, uint16_t vector)
+{
+    if (!qnvme_take_irq_of_thread(n, vector)) {
+        return false;
+    }
     g_assert_false(qnvme_irq_pending(n, vector));
     return true;
 }

@@ -159,6 +159,13 @@ bool qnvme_irq_pending(QNvmeCtrl *n, uint16_t vector);
 bool qnvme_take_irq(QNvmeCtrl *n, uint16_t vector);
 
 /**
+ * qnvme_take_irq_of_thread: the same, of a queue that another thread serves
+ *
+ * One more may be pending by the time that this one is taken.
+ */
+bool qnvme_take_irq_of_thread(QNvmeCtrl *n, uint16_t vector);
+
+/**
  * qnvme_vector_target: directs a vector's messages
  * @addr: guest physical address that is written
  * @data: the 32-bit value written
