@@ -1353,7 +1353,7 @@ static void expect_qmp_error(Memory *m, const char *says, const char *command)
 
 static void test_in_use(Memory *m)
 {
-    expect_qmp_error(m, "in use",
+    expect_qmp_error(m, "'m0'",
         "{ 'execute': 'object-del', 'arguments': { 'id': 'm0' } }");
     expect_qmp_error(m, "busy",
         "{ 'execute': 'device_add', 'arguments': {"
