@@ -1368,11 +1368,7 @@ static const VMStateDescription vmstate_sizes = {
 };
 
 static VMStateDescription vmstate_record[NR_KINDS];
-static VMStateDescription vmstate_saved = {
-    .name = "nvme/cint/saved",
-    .version_id = 1,
-    .minimum_version_id = 1,
-};
+static VMStateDescription vmstate_saved;    /* by describe_saved() */
 
 static const VMStateDescription vmstate_state = {
     .name = "nvme/cint/state",
@@ -1463,7 +1459,12 @@ static void describe_saved(void)
 
         g_array_append_val(fields, records);
     }
-    vmstate_saved.fields = end_fields(fields);
+    vmstate_saved = (VMStateDescription) {
+        .name = "nvme/cint/saved",
+        .version_id = 1,
+        .minimum_version_id = 1,
+        .fields = end_fields(fields),
+    };
 }
 
 static void describe_config(void)

@@ -254,7 +254,8 @@ static void set_config(unsigned offset, uint16_t bit, bool on)
 
 static void set_msix(bool on)
 {
-    set_config(n.parent_obj.msix_cap + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE, on);
+    set_config(n.parent_obj.msix_cap + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE,
+               on);
 }
 
 static void set_master(bool on)

@@ -263,9 +263,10 @@ static bool begin(Guest *g, int q)
 {
     uint32_t block = any(g, BLOCKS);
     Command *c;
-    int k;
+    int k = 0;
 
-    for (k = 0; k < MOST_CMDS && g->cmd[q][k].in_flight; k++) {
+    while (k < MOST_CMDS && g->cmd[q][k].in_flight) {
+        k++;
     }
     if (k == MOST_CMDS || g->busy[block]) {
         return false;
@@ -544,7 +545,7 @@ static void test_in_medium(void)
 #define SLOW_DISK   "-blockdev driver=null-co,node-name=d0,size=1073741824," \
                     "read-zeroes=on,latency-ns=500000000"
 
-/* What is done as the machine stops: memory has been saved when it is posted. */
+/* What is done as the machine stops is posted when memory has been saved. */
 static void test_in_flight(const void *opts)
 {
     Machine m = machine_new_env(NULL, opts, SLOW_DISK);
@@ -856,7 +857,7 @@ static void test_hostile(void)
 
 /* ---- Stock QEMU ---- */
 
-/* With cint=off a stream is stock QEMU's: back and forth, under the same I/O. */
+/* With cint=off a stream is stock QEMU's: back and forth, under I/O. */
 static void test_stock(void)
 {
     Machine m = machine_new_env(STOCK_ENV, "", NULL);

@@ -837,7 +837,8 @@ static void test_misfit_is_named(void)
     cint_scope_init(&scope);
     cint_cq_init(&cq, &scope, 16, &config);
     cint_carry_save(cint_cq_fields, &cq, 0, values);
-    for (i = 0; strcmp(cint_cq_fields[i].name, "tail"); i++) {
+    for (i = 0; strcmp(cint_cq_fields[i].name, "tail");) {
+        i++;
     }
     values[i] = 16;
     g_assert_false(cint_cq_load(&cq, 0, values, &misfit));

@@ -124,7 +124,7 @@ def _device_threads(_jobs: int) -> Report:
 
 def _parts(args: argparse.Namespace) -> list[tuple[str, Callable[[int], Report]]]:
     """What is measured, and what has to be built for each."""
-    threads = [("qemu-bench", _device_threads)]
+    threads: list[tuple[str, Callable[[int], Report]]] = [("qemu-bench", _device_threads)]
     if args.threads:
         return threads
     engine = [] if args.device else [("engine", _engine)]
