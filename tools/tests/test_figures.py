@@ -233,7 +233,7 @@ def compared(wanted: runner.Wanted) -> settings.Settings:
 def bare(wanted: runner.Wanted) -> runner.Wanted:
     """The run with one seed and nothing that only figures can ask for."""
     group = dataclasses.replace(wanted.group, seeds=(1,), trace=(), append=(), setup=(),
-                                second="", probed=False)
+                                second="", probed=False, preempt="")
     return dataclasses.replace(wanted, group=group)
 
 
