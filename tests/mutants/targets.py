@@ -99,6 +99,8 @@ _ENGINE = Target(
      _part(_STORM, "storm-settles", _cases(*_SETTLES), "tune.c", "tune.h", "limit.c",
            "limit.h", "cint.c", "coalesce.c", "coalesce.h"),
      _part(_unit("price", "sim.c", "random.c", "replay/optimal.c"), "price", (), "price.c"),
+     _part(_unit("carried", "random.c", *_in("hw/nvme/model", "*.c")), "carried", (), "carried.c",
+           "carried.h", "carry.c", "carry.h", "waits.c"),
      replace(_RANDOM, without=_WHO_WAITS),
      _part(_RANDOM, "random-who-waits", _cases(*_WHO_WAITS), "waits.c", "waits.h",
            "auto.c", "coalesce.c", "coalesce.h")),

@@ -810,13 +810,12 @@ static void test_hostile_values(const Machine *m, const char *file,
                                 char *stream, size_t length, unsigned n)
 {
     size_t first = data_of(stream, length) + 4 * 20;
-    size_t behind = length - 3000;
-    const char *after = memmem(stream + first, length - first, "\x7e", 1);
+    /* The description of it all comes last. */
+    size_t behind = find(stream, length, "\"configuration\"");
     unsigned refused = 0;
 
-    g_assert_nonnull(after);
     while (n--) {
-        size_t at = g_test_rand_int_range(first, MIN(behind, first + 30000));
+        size_t at = g_test_rand_int_range(first, behind);
         char before = stream[at];
         g_autofree char *said = NULL;
 

@@ -349,6 +349,8 @@ JUDGES = {
     "cint-feat.c": (*FEATURES, "arb"),
     "cint-hints.c": ("hint", "hint-vectors", "infer"),
     "cint-log.c": STATS,
+    # Where QEMU can migrate a controller: since 11.1.
+    "cint-migrate.c": ("migrate",),
     "cint-notify.c": (*STATUS, *PIN, "self", "hazard", "policy", "sequence"),
     "cint-park.c": (*MEDIA, "change", "random"),
     "cint-props.c": (*FEATURES, *STATS),
