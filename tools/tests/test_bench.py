@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Instruction counts: callgrind's format, aims, and what the tests make of them."""
 
+import json
+
 import pytest
 
 from cint import paths
-from cint.selftest import aims, bench, callgrind, load
+from cint.selftest import aims, bench, callgrind, load, loadthreads
 from cint.selftest.aims import Check
 from cint.selftest.bench import EngineRow
 from cint.selftest.load import Count, Shape, Speed
@@ -244,3 +246,37 @@ def test_a_run_is_one_command() -> None:
     words = load.qemu_command(load.ARMS["off-memory"], "null", Shape(), 100, 10, step=True)
     assert "drive" not in words[words.index("-device") + 1]
     assert words.index("nvme-ns,memdev=m0,nsid=1") < len(words) - 2
+
+
+def runs(off: float, two: float) -> list[loadthreads.Run]:
+    """virtio-blk takes 2 us in each round's unit; nvme as given, two IOThreads as given."""
+    speed = {"off-iothread": off, "adaptive-iothread": 1.5, "off-2-on-2": two}
+    return [loadthreads.Run(name, number, 1e5 * speed.get(name, 1) * (number + 1),
+                            2 / speed.get(name, 1) / (number + 1), 0.5, 0.1)
+            for number in range(3) for name in loadthreads.SERVED]
+
+
+def test_iothreads_are_compared_within_a_round() -> None:
+    rows = runs(1.2, 1.8)
+    assert loadthreads.by_clock(rows, "off-iothread", "virtio-iothread") == pytest.approx(1.2)
+    assert loadthreads.by_cpu(rows, "off-iothread", "virtio-iothread") == pytest.approx(1.2)
+    assert missed(loadthreads.checks(rows, 4)) == []
+    assert missed(loadthreads.checks(runs(0.9, 1.6), 4)) == [
+        *["off-iothread against virtio-iothread"] * 2, "off-2-on-2 against off-2-on-1"]
+
+
+def test_two_iothreads_are_held_to_their_aim_where_there_are_cores() -> None:
+    assert missed(loadthreads.checks(runs(1.2, 1.6), 2)) == []
+
+
+def test_the_table_of_iothreads_names_each_device() -> None:
+    lines = list(loadthreads.table(runs(1.2, 1.8)))
+    assert [line.split()[0] for line in lines[1:-1]] == list(loadthreads.SERVED)
+
+
+def test_a_device_with_a_mapping_is_given_in_json() -> None:
+    served = loadthreads.SERVED["virtio-2-on-2"]
+    words = load.qemu_command(served.arm, "null", Shape(served.queues), 100, 10, step=False)
+    device = json.loads(words[words.index("-device") + 1])
+    assert device["num-queues"] == 2
+    assert device["iothread-vq-mapping"] == [{"iothread": "io0"}, {"iothread": "io1"}]
