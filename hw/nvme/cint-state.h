@@ -101,7 +101,7 @@ typedef struct NvmeCintNotices {
     bool has_record;            /* there is one: nothing else allows its DMA */
     uint32_t seq;               /* messages, free running */
     uint32_t full_tail;         /* as of the last notice */
-    /* of a thread and the main loop, which sends; no other queue has a use */
+    /* for the next three, of a thread that decides: the main loop sends */
     QemuMutex lock;
     uint32_t tail;              /* CQEs posted when it was last decided */
     uint32_t first, unsent;     /* of the ring, which has cq->size entries */

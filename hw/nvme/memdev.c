@@ -405,7 +405,7 @@ static void memdev_drained_begin(void *opaque)
     NvmeNamespace *ns = opaque;
 
     qatomic_set(&ns->may_copy, false);
-    /* a thread counts its copy, and then looks whether it may */
+    /* a copy is counted before it looks */
     smp_mb();
     while (qatomic_read(&ns->copies)) {
         cpu_relax();
@@ -523,7 +523,7 @@ static inline void end_write(NvmeNamespace *ns, uint64_t offset, uint64_t len)
     if (unlikely(nvme_here)) {
         BlockDriverState *bs = blk_bs(ns->blkconf.blk);
 
-        /* what was written is there before it is looked for a bitmap */
+        /* what was written is there, for who comes now */
         smp_mb();
         if (qatomic_read(&bs->dirty_bitmaps.lh_first)) {
             bdrv_set_dirty(bs, offset, len);

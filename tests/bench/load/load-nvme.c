@@ -199,6 +199,7 @@ static unsigned nvme_visible(LoadQueue *q)
 }
 
 const LoadDriver load_nvme = {
+    .waits = true,
     .type = "nvme",
     .start = nvme_start,
     .submit = nvme_submit,

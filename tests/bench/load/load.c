@@ -260,7 +260,8 @@ static void init_queue(Load *load, unsigned index)
     }
 }
 
-static void coroutine_fn start(void *opaque)
+/* In a coroutine, if the driver waits. */
+static void start(void *opaque)
 {
     Load *load = opaque;
     unsigned i;
@@ -281,7 +282,13 @@ static void coroutine_fn start(void *opaque)
 
 static void start_bh(void *opaque)
 {
-    qemu_coroutine_enter(qemu_coroutine_create(start, opaque));
+    Load *load = opaque;
+
+    if (load->driver->waits) {
+        qemu_coroutine_enter(qemu_coroutine_create(start, load));
+    } else {
+        start(load);
+    }
 }
 
 /* Only now the devices are all there, and reset. */

@@ -46,6 +46,7 @@ typedef struct LoadQueue {
 /* What differs between nvme and virtio-blk. */
 typedef struct LoadDriver {
     const char *type;       /* QOM type of the device */
+    bool waits;             /* start() does: it is run in a coroutine */
     /* Brings the device up, with @load->queues queues. */
     void coroutine_fn (*start)(Load *load);
     /* Writes a read of block @block; the device is not told. */
