@@ -62,8 +62,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--engine", action="store_true", help="only the engine, without QEMU")
     part.add_argument("--device", action="store_true", help="only the device")
-    part.add_argument("--threads", action="store_true",
-                      help="only the device with IOThreads, in time")
     parser.add_argument("--counts", action="store_true",
                         help="count the device's instructions, but do not time it")
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -125,8 +123,6 @@ def _device_threads(_jobs: int) -> Report:
 def _parts(args: argparse.Namespace) -> list[tuple[str, Callable[[int], Report]]]:
     """What is measured, and what has to be built for each."""
     threads: list[tuple[str, Callable[[int], Report]]] = [("qemu-bench", _device_threads)]
-    if args.threads:
-        return threads
     engine = [] if args.device else [("engine", _engine)]
     counts = [] if args.engine else [("qemu-bench", _device_counts)]
     speeds = [] if args.engine or args.counts else [("qemu-bench", _device_speeds), *threads]
