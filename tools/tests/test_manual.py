@@ -43,12 +43,15 @@ def test_every_help_ends_with_examples_of_the_verb(verb: str) -> None:
 @pytest.mark.parametrize("line", sorted({line for _, line in example_lines()}))
 def test_every_example_is_understood(line: str, tmp_path: Path,
                                      monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parsers take it, with source trees where it names some."""
+    """The parsers take it, with source trees and files where it names some."""
     for name, inside in (("linux", ("Kconfig", "drivers/nvme")), ("qemu", ("configure",
                                                                          "hw/nvme"))):
         for part in inside:
             (tmp_path / name / part).mkdir(parents=True)
+    (tmp_path / "my.fio").write_text("[job]\nfilename=${DEVICE}\n")
+    (tmp_path / "apps").symlink_to(paths.ROOT / "apps")
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     words = shlex.split(line, comments=True)
     words = words[:words.index(">")] if ">" in words else words
     assert words[0] == "./cint"
