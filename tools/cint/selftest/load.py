@@ -202,7 +202,7 @@ def parse_result(text: str) -> dict[str, int] | None:
 
 
 def run(name: str, argv: Sequence[str]) -> dict[str, int]:
-    """One run of the generator; what it printed. :class:`CintError` if it failed or printed none."""
+    """One run of the generator: what it printed; :class:`CintError` if it failed or gave none."""
     done = runner.run_command(Command("bench", name, tuple(argv), limit_s=900.0))
     if done.status != runner.PASSED:
         raise CintError(f"{name}: {done.reason}", log=done.log)
