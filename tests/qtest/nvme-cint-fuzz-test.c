@@ -1127,6 +1127,7 @@ static const CintCase more_cases[] = {
     { "off-cached", "cint=off,queue-cache=on" },
     { "off-iothread", "cint=off,ioeventfd=on,iothread=io0" },
     { "slots-iothread", SLOTS ",cint.time=real,iothread=io0" },
+    { "slots-irqfd", SLOTS ",cint.time=real,iothread=io0,irqfd=on" },
     { "off-sriov", "cint=off" SRIOV_OPTS },
     { "off-cached-sriov", "cint=off,queue-cache=on" SRIOV_OPTS },
     { NULL },

@@ -335,6 +335,14 @@ _THREADS = (
     Written("a slot that comes from another thread wakes nobody", "hw/nvme/cint-arb.c",
             "if (!qatomic_read(&csq->sq->stopped)) {",
             "if (!qatomic_read(&csq->sq->stopped) && !ON) {", ("iothread",)),
+    statement("a masked vector stays attached", "hw/nvme/irqfd.c",
+              "    detach(irqfd_of(pci, vector));", ("irqfd",)),
+    statement("what waits in an eventfd is no pending bit", "hw/nvme/irqfd.c",
+              "            msix_set_pending(pci, vector);", ("irqfd", "iothread")),
+    statement("a route stays when no queue has it", "hw/nvme/irqfd.c",
+              "        kvm_irqchip_release_virq(kvm_state, irqfd->route);", ("irqfd",)),
+    statement("a thread sends no message", "hw/nvme/cint-notify.c",
+              "            nvme_irqfd_send(ccq->cq->irqfd);", ("iothread",)),
 )
 
 MUTANTS = (*_NOTIFY, *_CQ, *_PARK, *_SQ, *_GUEST, *_HOLD, *_READS, *_BATCH, *_OTHERS, *_ELSEWHERE,
@@ -358,6 +366,7 @@ JUDGES = {
     "cint-sq.c": (*SLOTS, *MEDIA, "stats", "vic", "kick", "sequence"),
     "cint-stats.c": (*STATS, "hint", "vectors"),
     "cint-status.c": (*STATUS, "self", "setup"),
+    "irqfd.c": ("irqfd", "iothread"),
     "memdev.c": ("memdev", "aim", "iothread"),
     "ram.c": ("queue-cache", "others", "hazard", "sequence"),
     "thread-queue.c": ("iothread",),
