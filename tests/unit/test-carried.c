@@ -848,6 +848,55 @@ static void test_misfit_is_named(void)
     g_assert_cmpint(misfit.max, ==, 15);
 }
 
+typedef struct Small {
+    uint8_t one, behind_one[7];
+    uint16_t two, behind_two[3];
+    uint32_t four, behind_four;
+    int64_t past;
+} Small;
+
+/* Each field is set, and what lies behind it is left alone. */
+static void test_nothing_beside(void)
+{
+    static const CintField fields[] = {
+        CINT_CARRY_ALL(Small, four),
+        CINT_CARRY_ALL(Small, two),
+        CINT_CARRY_ALL(Small, one),
+        { .name = NULL },
+    };
+    const uint64_t values[] = { 0x11223344, 0x5566, 0x77 };
+    Small small, want;
+    CintMisfit misfit;
+
+    memset(&small, 0xa5, sizeof(small));
+    want = small;
+    want.one = 0x77;
+    want.two = 0x5566;
+    want.four = 0x11223344;
+    g_assert_true(cint_carry_load(fields, &small, 0, values, &misfit));
+    g_assert_cmpmem(&small, sizeof(small), &want, sizeof(want));
+}
+
+static void test_past(void)
+{
+    static const CintField fields[] = {
+        CINT_CARRY_PAST(Small, past),
+        { .name = NULL },
+    };
+    uint64_t value = -5;
+    CintMisfit misfit;
+    Small small;
+
+    g_assert_true(cint_carry_load(fields, &small, 100, &value, &misfit));
+    g_assert_cmpint(small.past, ==, 95);
+    value = 1;
+    g_assert_false(cint_carry_load(fields, &small, 100, &value, &misfit));
+    g_assert_cmpstr(misfit.field, ==, "past");
+    g_assert_cmpint(misfit.max, ==, 0);
+    value = INT64_MAX;
+    g_assert_false(cint_carry_load(fields, &small, 100, &value, &misfit));
+}
+
 int main(int argc, char **argv)
 {
     static const SuiteTest tests[] = {
@@ -856,6 +905,8 @@ int main(int argc, char **argv)
         { "hostile", test_hostile },
         { "each-field-counts", test_each_field_counts },
         { "misfit-is-named", test_misfit_is_named },
+        { "nothing-beside", test_nothing_beside },
+        { "past", test_past },
     };
     int i;
 
