@@ -1367,8 +1367,18 @@ static const VMStateDescription vmstate_sizes = {
     },
 };
 
+/* Made of the tables once a controller has cint on; nothing until then. */
 static VMStateDescription vmstate_record[NR_KINDS];
-static VMStateDescription vmstate_saved;    /* by describe_saved() */
+static VMStateField saved_fields[1 + NR_KINDS + 1] = {
+    VMSTATE_END_OF_LIST()
+};
+
+static const VMStateDescription vmstate_saved = {
+    .name = "nvme/cint/saved",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = saved_fields,
+};
 
 static const VMStateDescription vmstate_state = {
     .name = "nvme/cint/state",
@@ -1437,18 +1447,17 @@ static void describe_record(Kind kind)
 
 static void describe_saved(void)
 {
-    GArray *fields = g_array_new(false, true, sizeof(VMStateField));
-    VMStateField sizes = {
+    const VMStateField end = VMSTATE_END_OF_LIST();
+    int kind;
+
+    saved_fields[0] = (VMStateField) {
         .name = "sizes",
         .size = sizeof(NvmeCintSaved),
         .vmsd = &vmstate_sizes,
         .flags = VMS_STRUCT,
     };
-    int kind;
-
-    g_array_append_val(fields, sizes);
     for (kind = 0; kind < NR_KINDS; kind++) {
-        VMStateField records = {
+        saved_fields[1 + kind] = (VMStateField) {
             .name = kinds[kind].name,
             .offset = offsetof(NvmeCintSaved, values[kind]),
             .num_offset = offsetof(NvmeCintSaved, count[kind]),
@@ -1456,15 +1465,8 @@ static void describe_saved(void)
             .vmsd = &vmstate_record[kind],
             .flags = VMS_STRUCT | VMS_VARRAY_UINT32 | VMS_POINTER | VMS_ALLOC,
         };
-
-        g_array_append_val(fields, records);
     }
-    vmstate_saved = (VMStateDescription) {
-        .name = "nvme/cint/saved",
-        .version_id = 1,
-        .minimum_version_id = 1,
-        .fields = end_fields(fields),
-    };
+    saved_fields[1 + NR_KINDS] = end;
 }
 
 static void describe_config(void)
@@ -1489,7 +1491,7 @@ static void describe_all(void)
 {
     int kind;
 
-    if (vmstate_saved.fields) {
+    if (saved_fields[0].name) {
         return;
     }
     describe_config();

@@ -832,12 +832,12 @@ static void test_misfit_is_named(void)
     CintMisfit misfit;
     CintScope scope;
     CintCq cq;
-    size_t i;
+    size_t i = 0;
 
     cint_scope_init(&scope);
     cint_cq_init(&cq, &scope, 16, &config);
     cint_carry_save(cint_cq_fields, &cq, 0, values);
-    for (i = 0; strcmp(cint_cq_fields[i].name, "tail");) {
+    while (strcmp(cint_cq_fields[i].name, "tail")) {
         i++;
     }
     values[i] = 16;

@@ -15,21 +15,18 @@
 #define MOST_PATIENCE   65535
 #define MOST_WEIGHT     (100 * 65536)
 
-#define EPOCH(type, epoch)                                      \
-    CINT_CARRY_PAST(type, epoch.start_ns),                      \
-    CINT_CARRY_MOST(type, epoch.completions, MOST_EVENTS),      \
-    CINT_CARRY_MOST(type, epoch.cif, MOST_EVENTS),              \
-    CINT_CARRY_ALL(type, epoch.up),                             \
-    CINT_CARRY_ALL(type, epoch.skip),                           \
-    CINT_CARRY_BOOL(type, epoch.low_iops),                      \
-    CINT_CARRY_ALL(type, epoch.trial.rate),                     \
-    CINT_CARRY_MOST(type, epoch.trial.patience, MOST_PATIENCE), \
-    CINT_CARRY_MOST(type, epoch.trial.wait, MOST_PATIENCE),     \
-    CINT_CARRY_BOOL(type, epoch.trial.stepped)
-
 /* Commands in flight and backlogs are those of the queues. */
 const CintField cint_scope_fields[] = {
-    EPOCH(CintScope, vic),
+    CINT_CARRY_PAST(CintScope, vic.start_ns),
+    CINT_CARRY_MOST(CintScope, vic.completions, MOST_EVENTS),
+    CINT_CARRY_MOST(CintScope, vic.cif, MOST_EVENTS),
+    CINT_CARRY_ALL(CintScope, vic.up),
+    CINT_CARRY_ALL(CintScope, vic.skip),
+    CINT_CARRY_BOOL(CintScope, vic.low_iops),
+    CINT_CARRY_ALL(CintScope, vic.trial.rate),
+    CINT_CARRY_MOST(CintScope, vic.trial.patience, MOST_PATIENCE),
+    CINT_CARRY_MOST(CintScope, vic.trial.wait, MOST_PATIENCE),
+    CINT_CARRY_BOOL(CintScope, vic.trial.stepped),
     CINT_CARRY_MOST(CintScope, waits.shift, 6),
     { .name = NULL },
 };
@@ -83,7 +80,16 @@ const CintField cint_cq_fields[] = {
     CINT_CARRY_ALL(CintCq, limits.tuner.slow_load),
     CINT_CARRY_BOOL(CintCq, limits.tuner.went_down),
     CINT_CARRY_ALL(CintCq, vic.counter),
-    EPOCH(CintCq, vic.epoch),
+    CINT_CARRY_PAST(CintCq, vic.epoch.start_ns),
+    CINT_CARRY_MOST(CintCq, vic.epoch.completions, MOST_EVENTS),
+    CINT_CARRY_MOST(CintCq, vic.epoch.cif, MOST_EVENTS),
+    CINT_CARRY_ALL(CintCq, vic.epoch.up),
+    CINT_CARRY_ALL(CintCq, vic.epoch.skip),
+    CINT_CARRY_BOOL(CintCq, vic.epoch.low_iops),
+    CINT_CARRY_ALL(CintCq, vic.epoch.trial.rate),
+    CINT_CARRY_MOST(CintCq, vic.epoch.trial.patience, MOST_PATIENCE),
+    CINT_CARRY_MOST(CintCq, vic.epoch.trial.wait, MOST_PATIENCE),
+    CINT_CARRY_BOOL(CintCq, vic.epoch.trial.stepped),
     CINT_CARRY_MOST(CintCq, pointer.state, CINT_POINTER_SPENT),
     CINT_CARRY_ALL(CintCq, pointer.target),
     CINT_CARRY_PAST(CintCq, price.since_ns),
