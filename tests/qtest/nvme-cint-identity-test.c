@@ -411,6 +411,7 @@ static void test_help(void)
         if (!g_str_has_prefix(lines[i], "  cint") &&
             !g_str_has_prefix(lines[i], "  queue-cache=") &&
             !g_str_has_prefix(lines[i], "  iothread") &&
+            !g_str_has_prefix(lines[i], "  irqfd=") &&
             !g_str_has_prefix(lines[i], "  x-cint-")) {
             g_error("-device nvme,help gained \"%s\"", lines[i]);
         }
