@@ -7,7 +7,6 @@
 #include "hw/pci/msi.h"
 #include "hw/pci/msix.h"
 #include "qemu/main-loop.h"
-#include "system/kvm.h"
 
 #include "irqfd.h"
 #include "trace.h"
@@ -27,7 +26,7 @@ static NvmeIrqfd *irqfd_of(PCIDevice *pci, unsigned vector)
 /* KVM's route has @msg, which the guest has given the vector since. */
 static bool set_route(NvmeIrqfd *irqfd, MSIMessage msg)
 {
-    KVMRouteChange change;
+    KVMRouteChange change = { (void *)kvm_state };
 
     if (irqfd->route >= 0) {
         if (kvm_irqchip_update_msi_route(kvm_state, irqfd->route, msg,
@@ -37,10 +36,11 @@ static bool set_route(NvmeIrqfd *irqfd, MSIMessage msg)
         kvm_irqchip_commit_routes(kvm_state);
         return true;
     }
-    change = kvm_irqchip_begin_route_changes(kvm_state);
     irqfd->route = kvm_irqchip_add_msi_route(&change, irqfd->vector,
                                              pci_of(irqfd));
-    kvm_irqchip_commit_route_changes(&change);
+    if (change.changes) {
+        kvm_irqchip_commit_routes(kvm_state);
+    }
     return irqfd->route >= 0;
 }
 

@@ -19,8 +19,14 @@
 #define HW_NVME_IRQFD_H
 
 #include "qemu/event_notifier.h"
+#include "system/kvm.h"
 
 #include "nvme.h"
+
+/* QEMU 11 has another name for it. */
+#ifdef ACCEL_ROUTE_H
+typedef AccelRouteChange KVMRouteChange;
+#endif
 
 typedef struct NvmeIrqfd {
     EventNotifier   event;

@@ -554,10 +554,26 @@ static inline void account(BlockAcctStats *stats, uint64_t len,
 }
 
 /* As the block layer would have: for those who ask how full the medium is. */
+#ifdef QEMU_STATS64_H
 static inline void note_written(NvmeNamespace *ns, uint64_t end)
 {
     stat64_max(&blk_bs(ns->blkconf.blk)->wr_highest_offset, end);
 }
+#else   /* QEMU 11 */
+static inline void note_written(NvmeNamespace *ns, uint64_t end)
+{
+    uint64_t *highest = &blk_bs(ns->blkconf.blk)->wr_highest_offset;
+    uint64_t known, old = qatomic_read(highest);
+
+    while (old < end) {
+        known = old;
+        old = qatomic_cmpxchg(highest, known, end);
+        if (old == known) {
+            return;
+        }
+    }
+}
+#endif
 
 bool nvme_memdev_read(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
                       hwaddr addr, hwaddr len)

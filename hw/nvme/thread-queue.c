@@ -5,7 +5,7 @@
  * thread-queue.h.
  */
 #include "qemu/osdep.h"
-#include "block/aio-wait.h"
+#include "block/block-io.h"
 #include "hw/pci/msix.h"
 #include "hw/virtio/iothread-vq-mapping.h"
 #include "migration/blocker.h"
