@@ -317,9 +317,12 @@ def _unit_names(options: Options) -> list[str]:
 
 
 def _qtest_env(build: Path = paths.QEMU_BUILD) -> tuple[tuple[str, str], ...]:
+    """What a qtest is told. Of another version of QEMU there is no stock binary."""
+    stock = () if build.is_relative_to(paths.PORT) else (
+        ("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),)
     return (
         ("QTEST_QEMU_BINARY", str(build / paths.QEMU.name)),
-        ("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),
+        *stock,
         ("QTEST_QEMU_IMG", str(build / "qemu-img")),
         ("PYTHON", str(paths.VENV / "bin/python")),
         ("G_TEST_DBUS_DAEMON", str(paths.QEMU_SRC / "tests/dbus-vmstate-daemon.sh")),
