@@ -227,7 +227,7 @@ static bool is_sent_here(const NvmeCintCq *ccq)
     NvmeCQueue *cq = ccq->cq;
 
     return nvme_irqfd_is_open(cq->irqfd) &&
-           !(qatomic_read(&cq->thread->due) & NVME_DUE_RESET) &&
+           !nvme_thread_is_due(cq->thread, NVME_DUE_RESET) &&
            (!ccq->notices.has_record ||
             nvme_ram_find(cq->ctrl, ccq->notices.record_addr, RECORD_SIZE));
 }

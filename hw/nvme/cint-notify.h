@@ -21,8 +21,8 @@
  * memory core refuse the controller's own registers. Records need none of that:
  * they are written to memory only.
  *
- * An entry of a thread sends nothing by itself: it leaves that to the main loop
- * (nvme_cint_do_send()), with the records that go before the messages.
+ * An entry of a thread leaves messages, and the records that go before them, to
+ * the main loop (nvme_cint_publish()), but for what it may send by an eventfd.
  *
  * Order, which the driver relies on: CQEs, record, message. CQEs are posted
  * before a decision, and each DMA access begins with a barrier.

@@ -9,10 +9,12 @@
  *
  * - A queue, its requests and what the controller keeps mapped for its thread
  *   are touched with the thread's lock held, by whoever it is.
- * - The thread never waits for anybody, and takes no other lock, never the BQL.
- *   It accesses memory only. Whatever may set something off
- *   is done by the main loop: messages and the pin, a command whose data is in
- *   a register, and all commands but reads and writes.
+ * - The thread never waits for anybody, and never takes the BQL; with its lock
+ *   it takes none but those of cint's notices, media and slots, which are held
+ *   for a moment. It accesses memory only. Whatever may set something off is
+ *   done by the main loop: the pin, messages but those by an eventfd (irqfd.h),
+ *   a command whose data is in a register, and all commands but reads and
+ *   writes.
  * - What a guest asks of the controller, in admin commands and registers, is
  *   done by the main loop with the threads of all controllers of the subsystem
  *   paused: with all of their locks. nvme_hold() lets them go on, so whoever
