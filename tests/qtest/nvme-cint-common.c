@@ -496,6 +496,25 @@ static QDict *qom_record(CintTest *t, const char *list, const char *key,
     g_error("cint-stats has nothing of %s with %s %u", list, key, id);
 }
 
+QDict *cint_memdev_node(CintTest *t)
+{
+    QDict *answer = qtest_qmp(t->qts,
+                              "{ 'execute': 'query-named-block-nodes' }");
+    const QListEntry *entry;
+    QDict *found = NULL;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(answer, "return"), entry) {
+        QDict *node = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(node, "drv"), "nvme-memdev")) {
+            found = qobject_ref(node);
+        }
+    }
+    qobject_unref(answer);
+    g_assert_nonnull(found);
+    return found;
+}
+
 QDict *cint_qom_stats(CintTest *t, uint16_t cqid)
 {
     return qom_record(t, "queues", "cqid", cqid);

@@ -228,6 +228,9 @@ NvmeCintFeature cint_get_config(CintTest *t, uint32_t cqid, uint8_t sel);
 /** cint_expect_config: the current value is *@f */
 void cint_expect_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f);
 
+/** cint_memdev_node: what QMP says of a memdev's block node; unref it */
+QDict *cint_memdev_node(CintTest *t);
+
 /** cint_qom_stats: the record of a CQ in property cint-stats; unref it */
 QDict *cint_qom_stats(CintTest *t, uint16_t cqid);
 

@@ -11,7 +11,6 @@
 #include "hw/pci/pci_regs.h"
 #include "qapi/error.h"
 #include "qobject/qjson.h"
-#include "qobject/qlist.h"
 #include "nvme-cint-common.h"
 #include "nvme-cint-machine.h"
 
@@ -828,26 +827,6 @@ static void limit(CintTest *t, uint64_t iops)
         " 'iops': %" PRIu64 ", 'iops_rd': 0, 'iops_wr': 0 } }", iops);
 }
 
-/* The name of the block node, which QEMU has given it. */
-static char *node_name(CintTest *t)
-{
-    QDict *answer = qtest_qmp(t->qts,
-                              "{ 'execute': 'query-named-block-nodes' }");
-    const QListEntry *entry;
-    char *name = NULL;
-
-    QLIST_FOREACH_ENTRY(qdict_get_qlist(answer, "return"), entry) {
-        QDict *node = qobject_to(QDict, qlist_entry_obj(entry));
-
-        if (g_str_equal(qdict_get_str(node, "drv"), "nvme-memdev")) {
-            name = g_strdup(qdict_get_str(node, "node-name"));
-        }
-    }
-    qobject_unref(answer);
-    g_assert_nonnull(name);
-    return name;
-}
-
 /* The block layer gets to see requests, and does not any more. */
 static void meddle(CintTest *t, const char *node, int i)
 {
@@ -886,7 +865,7 @@ static void memory_is_shared(const void *args)
 {
     CintTest *t = cint_boot_devices(NULL, args);
     CintTest *other = cint_other(t, 6);
-    g_autofree char *node = node_name(t);
+    QDict *node = cint_memdev_node(t);
     User a, b;
     int i;
 
@@ -896,7 +875,7 @@ static void memory_is_shared(const void *args)
         user_writes(&a);
         user_writes(&b);
         if (i % 3 == 0) {
-            meddle(t, node, i / 3);
+            meddle(t, qdict_get_str(node, "node-name"), i / 3);
         }
         user_checks(&a);
         user_checks(&b);
@@ -908,6 +887,7 @@ static void memory_is_shared(const void *args)
         }
     }
     cint_other_free(other);
+    qobject_unref(node);
     cint_shutdown(t);
 }
 

@@ -1201,29 +1201,9 @@ static void test_statistics(Memory *m)
 
 /* ---- Who sees requests ---- */
 
-/* What the block layer says of the node; the caller unrefs it. */
-static QDict *medium_node(Memory *m)
-{
-    QDict *answer = qtest_qmp(m->t->qts,
-                              "{ 'execute': 'query-named-block-nodes' }");
-    const QListEntry *entry;
-    QDict *found = NULL;
-
-    QLIST_FOREACH_ENTRY(qdict_get_qlist(answer, "return"), entry) {
-        QDict *node = qobject_to(QDict, qlist_entry_obj(entry));
-
-        if (g_str_equal(qdict_get_str(node, "drv"), "nvme-memdev")) {
-            found = qobject_ref(node);
-        }
-    }
-    qobject_unref(answer);
-    g_assert_nonnull(found);
-    return found;
-}
-
 static void test_bitmap(Memory *m)
 {
-    QDict *node = medium_node(m);
+    QDict *node = cint_memdev_node(m->t);
     const QListEntry *bitmap;
 
     qtest_qmp_assert_success(m->t->qts,
@@ -1232,7 +1212,7 @@ static void test_bitmap(Memory *m)
         qdict_get_str(node, "node-name"));
     qobject_unref(node);
     g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, QNVME_PAGE_SIZE), ==, 0);
-    node = medium_node(m);
+    node = cint_memdev_node(m->t);
     bitmap = qlist_first(qdict_get_qlist(node, "dirty-bitmaps"));
     g_assert_cmpint(qdict_get_int(qobject_to(QDict, qlist_entry_obj(bitmap)),
                                   "count"), ==, QNVME_PAGE_SIZE);
@@ -1304,7 +1284,7 @@ static void test_mirror(Memory *m)
     g_autofree char *path = NULL;
     g_autofree uint8_t *last = NULL;
     int fd = add_file(m, &path);
-    QDict *node = medium_node(m);
+    QDict *node = cint_memdev_node(m->t);
 
     fill_guest(m, 0xfd);
     g_assert_cmphex(transfer(m, NVME_CMD_WRITE, 8, BUFFER), ==, 0);
