@@ -122,10 +122,10 @@ def _device_threads(_jobs: int) -> Report:
 
 def _parts(args: argparse.Namespace) -> list[tuple[str, Callable[[int], Report]]]:
     """What is measured, and what has to be built for each."""
-    threads: list[tuple[str, Callable[[int], Report]]] = [("qemu-bench", _device_threads)]
     engine = [] if args.device else [("engine", _engine)]
     counts = [] if args.engine else [("qemu-bench", _device_counts)]
-    speeds = [] if args.engine or args.counts else [("qemu-bench", _device_speeds), *threads]
+    speeds = [] if args.engine or args.counts else [("qemu-bench", _device_speeds),
+                                                    ("qemu-bench", _device_threads)]
     return [*engine, *counts, *speeds]
 
 
