@@ -229,7 +229,7 @@ ENDED = re.compile(r"^ *(\S+)-\d+ +\[\d+\] ..(.)\S* .*nvme_complete_batch_req <-
 
 
 #: So many requests of T are sent, and the next who is to run may do so.
-PIECE = "blk_mq_flush_plug_list <-__blk_switch_cut_plug"
+PIECE = "blk_mq_flush_plug_list <-blk_switch_cut_plug"
 PIECES = 4
 
 
