@@ -141,6 +141,19 @@ void cint_other_free(CintTest *other)
     g_free(other);
 }
 
+uint16_t cint_attachment(CintTest *t, uint16_t cntlid, uint8_t sel)
+{
+    const uint16_t list[] = { cpu_to_le16(1), cpu_to_le16(cntlid) };
+    uint64_t page = t->buf.addr + QNVME_PAGE_SIZE;
+
+    qtest_memset(t->qts, page, 0, QNVME_PAGE_SIZE);
+    qtest_memwrite(t->qts, page, list, sizeof(list));
+    return qnvme_admin(t->nvme, &(NvmeCmd) {
+        .opcode = NVME_ADM_CMD_NS_ATTACHMENT, .nsid = cpu_to_le32(1),
+        .dptr.prp1 = cpu_to_le64(page), .cdw10 = cpu_to_le32(sel),
+    }, NULL);
+}
+
 QNvmeSq *cint_queues(CintTest *t, uint16_t id)
 {
     QNvmeCq *cq = qnvme_create_cq(t->nvme, id, CINT_ENTRIES, id);

@@ -86,6 +86,18 @@ CintTest *cint_boot_devices(const char *env, const char *args);
 CintTest *cint_other(CintTest *t, int slot);
 void cint_other_free(CintTest *other);
 
+/**
+ * cint_attachment: Namespace Attachment of namespace 1
+ *
+ * @cntlid: whose namespace it becomes or was, by the id of that controller
+ * @sel: NVME_NS_ATTACHMENT_ATTACH or NVME_NS_ATTACHMENT_DETACH
+ *
+ * Uses the second page of the test's buffer, where cint_read() never reads to.
+ *
+ * Returns: the status.
+ */
+uint16_t cint_attachment(CintTest *t, uint16_t cntlid, uint8_t sel);
+
 /* The block node of cint_boot(). */
 #define CINT_NULL_DISK \
     "-blockdev driver=null-co,node-name=d0,size=1073741824,read-zeroes=on"

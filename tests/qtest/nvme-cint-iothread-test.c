@@ -565,6 +565,16 @@ static void controller_is_reset(const void *opts)
     cint_shutdown(t);
 }
 
+static void end_without_controller(CintTest *t)
+{
+    qnvme_free(t->nvme);
+    g_free(t->pdev);
+    qpci_free_pc(t->bus);
+    alloc_destroy(&t->alloc);
+    qtest_quit(t->qts);
+    g_free(t);
+}
+
 static void controller_is_removed(const void *opts)
 {
     CintTest *t = boot(opts, SLOW_DISK);
@@ -572,12 +582,7 @@ static void controller_is_removed(const void *opts)
     begin(t, cint_queues(t, 1));
     begin(t, cint_queues(t, 2));
     qpci_unplug_acpi_device_test(t->qts, "nvme0", 4);
-    qnvme_free(t->nvme);
-    g_free(t->pdev);
-    qpci_free_pc(t->bus);
-    alloc_destroy(&t->alloc);
-    qtest_quit(t->qts);
-    g_free(t);
+    end_without_controller(t);
 }
 
 /*
@@ -742,6 +747,103 @@ static void namespace_is_shared(const void *args)
     }
     cint_other_free(other);
     cint_shutdown(t);
+}
+
+/*
+ * It goes from one of them while both read, and comes again. What had begun
+ * ends well; what comes too late has no such namespace.
+ */
+static void namespace_is_detached(const void *args)
+{
+    CintTest *t = cint_boot_devices(NULL, args);
+    CintTest *other = cint_other(t, 6);
+    QNvmeSq *sq = cint_queues(t, 1), *other_sq = cint_queues(other, 1);
+    NvmeCqe cqe;
+    uint32_t i;
+
+    for (i = 0; i < 100; i++) {
+        cint_read(t, sq, 20);
+        cint_read(other, other_sq, 20);
+        g_assert_cmphex(cint_attachment(i % 2 ? t : other, 1,
+                                        NVME_NS_ATTACHMENT_DETACH), ==, 0);
+        reap(other_sq, 20, NVME_INVALID_FIELD | NVME_DNR);
+        cint_read(other, other_sq, 1);
+        qnvme_wait_cqes(other_sq->cq, 1);
+        g_assert_true(qnvme_peek(other_sq->cq, 0, &cqe));
+        g_assert_cmphex(qnvme_status(&cqe), ==, NVME_INVALID_FIELD | NVME_DNR);
+        qnvme_reap(other_sq->cq, 1);
+        g_assert_cmphex(cint_attachment(i % 3 ? t : other, 1,
+                                        NVME_NS_ATTACHMENT_ATTACH), ==, 0);
+        cint_read(other, other_sq, 1);
+        reap_good(other_sq, 1);
+        reap_good(sq, 20);
+    }
+    cint_other_free(other);
+    cint_shutdown(t);
+}
+
+/* ---- Others on the same thread ---- */
+
+static void set_thread(CintTest *t, const char *node)
+{
+    qtest_qmp_assert_success(t->qts,
+        "{ 'execute': 'x-blockdev-set-iothread', 'arguments': {"
+        " 'node-name': %s, 'iothread': 'io0' } }", node);
+}
+
+/* A job of the block layer copies the disk meanwhile, in the queue's thread. */
+static void beside_a_job(void)
+{
+    CintTest *t = boot(THREAD, CINT_NULL_DISK
+                       " -blockdev driver=null-co,node-name=from,size=67108864"
+                       " -blockdev driver=null-co,node-name=to,size=67108864");
+    QNvmeSq *sq = cint_queues(t, 1);
+    int i;
+
+    set_thread(t, "from");
+    set_thread(t, "to");
+    for (i = 0; i < 10; i++) {
+        qtest_qmp_assert_success(t->qts,
+            "{ 'execute': 'blockdev-mirror', 'arguments': { 'job-id': 'j',"
+            " 'device': 'from', 'target': 'to', 'sync': 'full' } }");
+        cint_read(t, sq, 30);
+        reap_good(sq, 30);
+        if (i % 3 == 2) {
+            begin(t, sq);
+            qnvme_reset(t->nvme);
+            qnvme_enable(t->nvme);
+            sq = cint_queues(t, 1);
+        }
+        qtest_qmp_eventwait(t->qts, "BLOCK_JOB_READY");
+        qtest_qmp_assert_success(t->qts,
+            "{ 'execute': 'block-job-cancel', 'arguments': {"
+            " 'device': 'j', 'force': true } }");
+        expect_works(t, sq);
+        qtest_qmp_eventwait(t->qts, "BLOCK_JOB_CANCELLED");
+    }
+    cint_shutdown(t);
+}
+
+/* QEMU lets its user delete them; who has them goes on in them. */
+static void threads_are_deleted(const void *opts)
+{
+    CintTest *t = boot(opts, SLOW_DISK);
+    QNvmeSq *sq = cint_queues(t, 1), *other = cint_queues(t, 2);
+
+    begin(t, sq);
+    begin(t, other);
+    qtest_qmp_assert_success(t->qts,
+        "{ 'execute': 'object-del', 'arguments': { 'id': 'io0' } }");
+    qtest_qmp_assert_success(t->qts,
+        "{ 'execute': 'object-del', 'arguments': { 'id': 'io1' } }");
+    reap_good(sq, 10);
+    reap_good(other, 10);
+    qnvme_reset(t->nvme);
+    qnvme_enable(t->nvme);
+    begin(t, cint_queues(t, 1));
+    begin(t, cint_queues(t, 2));
+    qpci_unplug_acpi_device_test(t->qts, "nvme0", 4);
+    end_without_controller(t);
 }
 
 /* ---- A namespace in memory ---- */
@@ -1017,8 +1119,11 @@ int main(int argc, char **argv)
     for (i = 0; i < ARRAY_SIZE(shared); i++) {
         g_autofree char *path = g_strdup_printf(
             "/nvme-cint/iothread/shared/%s", shared[i].name);
+        g_autofree char *detached = g_strdup_printf(
+            "/nvme-cint/iothread/detached/%s", shared[i].name);
 
         qtest_add_data_func(path, shared[i].opts, namespace_is_shared);
+        qtest_add_data_func(detached, shared[i].opts, namespace_is_detached);
     }
     for (i = 0; i < ARRAY_SIZE(in_memory); i++) {
         g_autofree char *path = g_strdup_printf(
@@ -1026,6 +1131,11 @@ int main(int argc, char **argv)
 
         qtest_add_data_func(path, in_memory[i].opts, memory_is_shared);
     }
+    qtest_add_func("/nvme-cint/iothread/beside-a-job", beside_a_job);
+    qtest_add_data_func("/nvme-cint/iothread/threads-are-deleted/one", THREAD,
+                        threads_are_deleted);
+    qtest_add_data_func("/nvme-cint/iothread/threads-are-deleted/by-turns",
+                        BY_TURNS, threads_are_deleted);
     qtest_add_func("/nvme-cint/iothread/what-is-refused", what_is_refused);
     return g_test_run();
 }

@@ -1427,18 +1427,6 @@ static void test_stop(Memory *m)
     test_reads(m);
 }
 
-static uint16_t attachment(Memory *m, uint32_t what)
-{
-    const uint16_t list[2] = { cpu_to_le16(1), cpu_to_le16(0) };
-
-    qtest_memset(m->t->qts, m->buf.addr, 0, QNVME_PAGE_SIZE);
-    qtest_memwrite(m->t->qts, m->buf.addr, list, sizeof(list));
-    return qnvme_admin(m->t->nvme, &(NvmeCmd) {
-        .opcode = NVME_ADM_CMD_NS_ATTACHMENT, .nsid = cpu_to_le32(1),
-        .dptr.prp1 = cpu_to_le64(m->buf.addr), .cdw10 = cpu_to_le32(what),
-    }, NULL) & 0x7ff;
-}
-
 /* The namespace goes while commands wait for their time, and comes again. */
 static void test_detach(Memory *m)
 {
@@ -1446,10 +1434,12 @@ static void test_detach(Memory *m)
 
     for (i = 0; i < 3; i++) {
         begin_some(m);
-        g_assert_cmphex(attachment(m, NVME_NS_ATTACHMENT_DETACH), ==, 0);
+        g_assert_cmphex(cint_attachment(m->t, 0, NVME_NS_ATTACHMENT_DETACH),
+                        ==, 0);
         expect_some(m);
         g_assert_cmphex(transfer(m, NVME_CMD_READ, 8, BLOCK), !=, 0);
-        g_assert_cmphex(attachment(m, NVME_NS_ATTACHMENT_ATTACH), ==, 0);
+        g_assert_cmphex(cint_attachment(m->t, 0, NVME_NS_ATTACHMENT_ATTACH),
+                        ==, 0);
         fill(m, 0);
         test_reads(m);
     }

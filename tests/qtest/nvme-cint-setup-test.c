@@ -134,23 +134,6 @@ static void test_blockers(const void *opts)
     cint_shutdown(t);
 }
 
-#define NS_ATTACH   0x15
-
-/* Namespace Attachment of namespace 1 to controller @cntlid. */
-static uint16_t attach(CintTest *t, uint16_t cntlid)
-{
-    NvmeCmd cmd = {
-        .opcode = NS_ATTACH,
-        .nsid = cpu_to_le32(1),
-        .dptr.prp1 = cpu_to_le64(t->buf.addr),
-    };
-
-    qtest_memset(t->qts, t->buf.addr, 0, 4096);
-    qtest_writew(t->qts, t->buf.addr, 1);
-    qtest_writew(t->qts, t->buf.addr + 2, cntlid);
-    return qnvme_admin(t->nvme, &cmd, NULL);
-}
-
 /* Nor does the subsystem know it. */
 static void test_subsystem(void)
 {
@@ -160,8 +143,10 @@ static void test_subsystem(void)
         "-device nvme-ns,drive=d0,nsid=1,shared=on,detached=on");
 
     expect_refused(t, BAD_TIME ", 'subsys': 's0'");
-    g_assert_cmphex(attach(t, 1), ==, NVME_NS_CTRL_LIST_INVALID | NVME_DNR);
-    g_assert_cmphex(attach(t, 0), ==, NVME_SUCCESS);
+    g_assert_cmphex(cint_attachment(t, 1, NVME_NS_ATTACHMENT_ATTACH), ==,
+                    NVME_NS_CTRL_LIST_INVALID | NVME_DNR);
+    g_assert_cmphex(cint_attachment(t, 0, NVME_NS_ATTACHMENT_ATTACH), ==,
+                    NVME_SUCCESS);
     qtest_qmp_assert_success(t->qts, "{'execute': 'device_add', 'arguments': "
         "{'driver': 'nvme', 'id': 'good', 'serial': 'cint', 'cint': true, "
         "'subsys': 's0'}}");
