@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from conftest import log_root
@@ -218,6 +219,22 @@ def test_bytes(guest: Guest, mode: str) -> None:
         wait
         """)
     check_nothing_is_outstanding(guest)
+
+
+def test_bytes_of_a_journal(tmp_path: Path, logs: Path) -> None:
+    """A write that a flush goes before ends twice: by itself, and as the end of its sequence."""
+    disk = make_disk(tmp_path / "disk", "mkfs.ext4", "-q", size=64 << 20)
+    machine = replace(hint_machine("nvme.blk_switch=1"), backend=vm.Backend(disk))
+    with serving(machine, logs) as guest:
+        set_mode(guest, "prio")
+        guest.shell(f"""
+            set -e; mkdir -p /mnt/disk; mount -t ext4 {DEVICE} /mnt/disk
+            for i in 1 2 3 4; do
+                dd if=/dev/zero of=/mnt/disk/$i bs=4k count=4 conv=fsync
+            done
+            umount /mnt/disk
+            """)
+        check_nothing_is_outstanding(guest)
 
 
 def test_mode_while_running(guest: Guest) -> None:

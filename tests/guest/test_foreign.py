@@ -303,7 +303,8 @@ class Subsystem(vm.Backend):
 
 def shared_machine(kernel: Path, directory: Path, *append: str) -> vm.Machine:
     """Two controllers of a subsystem; all namespaces but the first are behind both."""
-    disks = [make_disk(directory / "1.img", size=SIZE), make_disk(directory / "2.img", size=SIZE),
+    disks = [make_disk(directory / "1.img", size=SIZE),
+             make_disk(directory / "2.img", "mkfs.ext4", "-q", size=SIZE),
              tools_image(directory, ("dmsetup",))]
     first = hint_machine(*append, kernel=kernel)
     props = ",".join(f"{name}={value}" for name, value in first.properties)
@@ -352,6 +353,42 @@ def test_multipath(foreign_kernel: Path, tmp_path: Path, logs: Path) -> None:
         before = urgent(guest)
         guest.shell(hintio("--api=pread --count=8", "/tmp/ns2"))
         assert urgent(guest) - before == 8
+
+
+#: A file of two extents, which a read of all of it takes in two bios, by turns on both paths. What
+#: completes on the path of the second one is lost, and the path of the first one goes.
+PATH_GOES = """
+mkdir -p /mnt/two; mount -t ext4 /tmp/ns2 /mnt/two
+for at in 0 2; do dd if=/dev/urandom of=/mnt/two/f bs=64k count=1 seek=$at conv=notrunc; done
+umount /mnt/two; mount -t ext4 -o ro,noload /tmp/ns2 /mnt/two
+echo round-robin | tee /sys/class/nvme-subsystem/nvme-subsys*/iopolicy > /dev/null
+cd /sys/kernel/debug/fail_io_timeout; echo 100 > probability; echo -1 > times; echo 0 > verbose
+cd /sys/block; head=$(basename $(readlink -f /tmp/ns2))
+paths=$(ls | grep "^${head%n*}c[01]n${head##*n}$")
+reads() { for path in $paths; do set -- $(cat $path/stat); echo $path $1; done; }
+one() { dd if=/mnt/two/f of=/dev/null bs=4k count=1 iflag=direct; }
+one; reads > /tmp/before; one; reads > /tmp/after
+last=$(sort /tmp/before /tmp/after | uniq -u | cut -d' ' -f1 | uniq)
+first=$(echo "$paths" | grep -v $last)
+controller() { echo $1 | sed 's/.*c\\([01]\\)n.*/nvme\\1/'; }
+echo 120000 > $last/queue/io_timeout; echo 1 > $last/io-timeout-fail
+fio --name=r --filename=/mnt/two/f --readonly --rw=read --bs=192k --size=192k --ioengine=pvsync2 \
+  --hipri=1 --direct=1 --number_ios=1 --invalidate=0 > /tmp/said 2>&1 &
+reader=$!; sleep 4
+cat $last/inflight
+echo 1 > /sys/class/nvme/$(controller $first)/device/remove; sleep 4
+echo 0 > $last/io-timeout-fail; echo 1 > /sys/class/nvme/$(controller $last)/reset_controller
+wait $reader || cat /tmp/said
+"""
+
+
+@pytest.mark.slow
+def test_path_goes(foreign_kernel: Path, tmp_path: Path, logs: Path) -> None:
+    """Whoever polls holds on to nothing of a path whose bio is done."""
+    shared = shared_machine(foreign_kernel, tmp_path, "nvme.poll_queues=1")
+    with running(shared, logs, 3, "nvme[01]") as guest:
+        inflight = guest.shell(f"set -e; {PATH_GOES}", LIMIT_S)
+        assert inflight.split() == ["1", "0"], inflight
 
 
 @pytest.mark.slow
