@@ -23,6 +23,7 @@ from marks import (
     FAST,
     FSYNC,
     JOURNAL,
+    LAST,
     LATER,
     MKFS_EXT4,
     MKFS_XFS,
@@ -131,6 +132,8 @@ DIRECT: tuple[Case, ...] = (
     # a batch may end with what is no I/O, and an entry be issued by a worker
     ("uring-nop", "--api=uring --batch=8 --count=16 --stride=64k --tail=nop", BATCH,
      Marks(14, barrier=2)),
+    ("uring-nop-last", "--api=uring --batch=8 --count=16 --stride=64k --tail=nop", BATCH | LAST,
+     Marks(14, barrier=2)),
     ("uring-timeout", "--api=uring --batch=8 --count=16 --stride=64k --tail=timeout", BATCH,
      Marks(14, barrier=2)),
     ("uring-async", "--api=uring --batch=8 --count=8 --stride=64k --async", BATCH,
@@ -185,12 +188,15 @@ def test_block_device(guest: Guest) -> None:
 
 
 def test_again_from_worker(guest: Guest) -> None:
-    """An I/O that would have blocked in the submission is issued again, with its hint."""
+    """An I/O that would have blocked in the submission is issued again, with its hint.
+
+    The last of the batch is among those.
+    """
     depth = "/sys/block/$(basename $(readlink /tmp/ns1))/queue/nr_requests"
     event = "/sys/kernel/tracing/events/io_uring/io_uring_queue_async_work"
     guest.shell("mount -t tracefs none /sys/kernel/tracing 2>/dev/null;"
                 f"cat {depth} > /tmp/depth; echo 4 > {depth}; echo 1 > {event}/enable")
-    found = marks(guest, hintio("--api=uring --batch=16 --count=16 --stride=64k"), BATCH)
+    found = marks(guest, hintio("--api=uring --batch=16 --count=16 --stride=64k"), BATCH | LAST)
     again = guest.shell(f"echo 0 > {event}/enable; cat /tmp/depth > {depth};"
                         "grep -c queue_async_work: /sys/kernel/tracing/trace; true")
     assert int(again) > 0, "nothing had to be issued again"

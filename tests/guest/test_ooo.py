@@ -120,7 +120,8 @@ def test_switches(boot: Boot, disk: vm.Backend) -> None:
         shell("disable", f"echo 0 > {SYSFS}/ooo_urgent; cat {SYSFS}/ooo_urgent"),
         shell("2", f"cat {COUNTERS}"),
         fio("off", mix()), shell("3", f"cat {COUNTERS}"),
-        shell("enable", f"echo 1 > {SYSFS}/ooo_urgent; echo 0 > {PARAMETER}"),
+        shell("enable", f"echo 1 > {SYSFS}/ooo_urgent; echo 0 > {PARAMETER};"
+                        f" cat {SYSFS}/ooo_urgent"),
         fio("driver-off", mix()), shell("4", f"cat {COUNTERS}"),
         shell("again", f"echo 1 > {PARAMETER}"),
         fio("on-again", mix()), shell("5", f"cat {COUNTERS}")))
@@ -133,7 +134,7 @@ def test_switches(boot: Boot, disk: vm.Backend) -> None:
     for name in ("on", "off", "driver-off", "on-again"):
         check_ios(results[name], 5 * MIB // 4096)
     assert [state["held"] for state in states] == [0] * 5
-    assert results["disable"]["stdout"] == "0\n"
+    assert results["disable"]["stdout"] == results["enable"]["stdout"] == "0\n"
 
     for name, taken in (("on", on), ("on-again", again)):
         assert urgent_interrupts(results[name]) > 50, name

@@ -229,9 +229,12 @@ _OOO = (
                "nvme_ooo_process_cq(nvmeq, NULL, true, 0);",
                "nvme_ooo_process_cq(nvmeq, NULL, false, 0);", (f"{RECOVERY}::test_held_too_long",)),
     _value("ooo-one-vector", "out of order with one vector", _PCI, "dev->num_vecs > 1", "true",
-           (f"{OOO}::test_without[one-vector]", f"{OOO}::test_without[pin]")),
+           (f"{OOO}::test_without[one-vector]", f"{OOO}::test_without[pin]"),
+           after="With one vector the queue shares it"),
     _value("ooo-switch", "the parameter ooo_urgent does nothing", _PCI, "READ_ONCE(ooo_urgent)",
-           "true", SWITCHES, after="irqreturn_t nvme_irq_ooo("),
+           "true", SWITCHES, after="nvme_ooo_on(nvmeq->dev) &&"),
+    _value("ooo-shown", "the attribute does not say that the parameter is off", _PCI,
+           "READ_ONCE(ooo_urgent)", "true", SWITCHES, after="READ_ONCE(ndev->ooo) &&"),
 )
 
 _HEAL = (
