@@ -263,7 +263,7 @@ _POLLING = (
     _statement("poll-count", "what is not polled for is not counted", _SYNC_POLL,
                "atomic_long_inc(&q->poll_fallback);", "", (f"{POLLING}::test_split",)),
     _statement("poll-large", "what needs several bios is not counted", "block/fops.c",
-               "bio_sync_poll_fell_back(&dio->bio);", ";", (f"{POLLING}::test_several_bios",)),
+               "bdev_sync_poll_fell_back(bdev);", ";", (f"{POLLING}::test_several_bios",)),
     _value("poll-merge", "polled I/O merges with other I/O", "block/blk-merge.c",
            "REQ_OP_MASK | REQ_POLLED", "REQ_OP_MASK",
            (f"{POLLING_PATHS}::test_polled_and_others_do_not_merge",)),
