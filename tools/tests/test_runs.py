@@ -240,6 +240,13 @@ def test_the_command_line_is_that_of_the_machine(machine: vm.Machine) -> None:
         made(machine).command({c: p for c, p in files.places.items() if p != machine.kernel})
 
 
+def test_a_kernel_that_was_built_meanwhile_is_not_booted(machine: vm.Machine) -> None:
+    run, places = made(machine), Files.of(machine).places
+    machine.kernel.write_text("another kernel")
+    with pytest.raises(CintError, match="kernel has changed meanwhile"):
+        run.command(places)
+
+
 @pytest.mark.parametrize(("more", "why"), [
     ({"virtual": False}, "real time"), ({"backend": vm.Backend(Path("/disk"))}, "drive"),
     ({"extra": ("-snapshot",)}, "options"), ({"own_guest": True}, "end by itself")])

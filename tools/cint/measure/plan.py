@@ -147,12 +147,20 @@ class RunPlan:
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def command(self, places: Places) -> list[str]:
-        """QEMU's command line where the files are at `places`; VmError names one that is not."""
+        """QEMU's command line where the files are at `places`; VmError names one that is not.
+
+        Another command may have built one anew since the run was planned, or chosen another kernel:
+        what that boots must not be kept as this run's outcome.
+        """
         where: dict[str, Path] = {}
         for role, content in self.files:
             if content not in places:
                 raise vm.VmError(f"{self.name}: {role} with SHA-256 {content[:12]}... is not here")
             where[role] = places[content]
+            if digest(where[role]) != content:
+                raise vm.VmError(f"{self.name}: {role} has changed meanwhile: "
+                                 f"{paths.display(where[role])}",
+                                 hint="another command has built it; run this one again")
         firmware = [path.parent for role, path in where.items() if role.startswith("firmware/")]
         options = [w for path in dict.fromkeys(firmware) for w in ("-L", str(path))]
         return _filled(self.argv, {f"{{{role}}}": str(path) for role, path in where.items()},
