@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conftest import machine
+from marks import ALL, set_policy
 from serving import Guest, serving
 
 from cint.device import logpage
@@ -81,6 +82,16 @@ def check_commands(guest: Guest) -> None:
     assert sum(sources) == 5 * (8 + 8 + 2)
 
 
+def check_ioctls(guest: Guest) -> None:
+    """So have those of an ioctl."""
+    read = "nvme io-passthru --opcode=2 --namespace-id=1 --read --data-len=4096"
+    for device in (NG, DEV):
+        for cdw13, wanted in ((0, "none"), (1 << 8, "urgent"), (1 << 9, "barrier"),
+                              (3 << 8, "both")):
+            _, seen = counted(guest, f"{read} --cdw13={cdw13:#x} {device} >/dev/null")
+            assert {n: c for n, c in seen.items() if c} == {wanted: 1}, (device, cdw13)
+
+
 def check_flags(guest: Guest) -> None:
     """With flags: each hint arrives at the device, of all I/Os or of each batch's last."""
     for api in ("preadv2", "aio", "uring"):
@@ -153,7 +164,10 @@ def test_tools_for_hints(logs: Path) -> None:
     """hintio and fio on our kernel."""
     with serving(machine("cint", virtual=False, k=1), logs) as guest:
         check_counts(guest)
+        # none of this goes to commands that are passed through, nor to I/O with a flag
+        set_policy(guest, ALL)
         check_commands(guest)
+        check_ioctls(guest)
         check_refusals(guest)
         check_flags(guest)
         check_fio(guest)

@@ -77,9 +77,10 @@ def cells(engine: str) -> Iterator[Cell]:
 
 def groups(chosen: Sequence[Cell], seeds: Sequence[int],
            media: Sequence[str] = MEDIA,
-           runtime_s: Mapping[str, float] = MappingProxyType(RUNTIME_S)) -> tuple[Group, ...]:
+           runtime_s: Mapping[str, float] = MappingProxyType(RUNTIME_S),
+           runs: Sequence[Run] = RUNS) -> tuple[Group, ...]:
     """A guest for each run on each medium, which does all of these jobs."""
-    return tuple(Group(RUNS, [cell.workload for cell in chosen], media=medium,
+    return tuple(Group(runs, [cell.workload for cell in chosen], media=medium,
                        prefix=f"{medium}/", seeds=seeds, runtime_s=runtime_s[medium])
                  for medium in media)
 
