@@ -143,7 +143,7 @@ def run_samples(chosen: settings.Settings, directory: Path, *,
 
     Unless ``stored``, whatever the store has is left alone.
     """
-    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))
+    asked = comparison.asked_for(comparison.compose(chosen))
     guests = comparison.run_guests(chosen, asked, directory, Store() if stored else None,
                                    runner.Reuse.from_environment())
     tell(guests.done)
@@ -159,7 +159,7 @@ def run_samples(chosen: settings.Settings, directory: Path, *,
 def run_policies(chosen: settings.Settings, directory: Path, *,
                  stored: bool = True) -> list[sampling.Row]:
     """The same as rows of the table."""
-    return comparison.rows_from(chosen, run_samples(chosen, directory, stored=stored))
+    return comparison.tabulate(chosen, run_samples(chosen, directory, stored=stored))
 
 
 def value(rows: Sequence[sampling.Row], policy: str, workload: str, metric: str,

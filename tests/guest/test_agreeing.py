@@ -29,7 +29,7 @@ def chosen(*words: str) -> settings.Settings:
 
 def outcomes(got: settings.Settings, logs: Path) -> list[plan.RunOutcome]:
     """What came of all runs, none of them from the store."""
-    asked = comparison.asked_for(comparison.compose(got, comparison.choose_accel(True)))
+    asked = comparison.asked_for(comparison.compose(got))
     guests = comparison.run_guests(got, asked, logs)
     tell(guests.done)
     assert not guests.failed

@@ -44,8 +44,7 @@ def started(log: Path, said: str, *words: str, **more: str) -> Iterator[re.Match
 @pytest.mark.slow
 def test_two_workers_give_the_same_bytes(logs: Path, tmp_path: Path) -> None:
     chosen = make_settings("default,adaptive,cint,cint+ooo", [BUILT_IN["mixed"]], 0.05)
-    accel = comparison.choose_accel(True)
-    asked = comparison.asked_for(comparison.compose(chosen, accel))
+    asked = comparison.asked_for(comparison.compose(chosen))
     runs, places = [one.run for one in asked], asked[0].places
     here = list(dispatch.run_here(runs, places, lambda run: logs / "here" / run.name, store=Store(),
                                   reuse=runner.Reuse.from_environment()))

@@ -150,13 +150,13 @@ def test_virtual_time(built: str, logs: Path) -> None:
                                    cost_ns=0),
                      guest="distro", boot_limit_s=kinds.BOOT_LIMIT_S)
     accel = comparison.choose_accel(True)
-    asked = comparison.asked_for(comparison.compose(chosen, accel))
+    asked = comparison.asked_for(comparison.compose(chosen))
     guests = comparison.run_guests(chosen, asked, logs)
     assert guests.failed == []
     outcomes = guests.outcomes
     assert [o.trouble for o in outcomes] == [[], []]
     assert [o.hello["kernel"] for o in outcomes] == [built, built]
-    rows = comparison.rows_from(chosen, guests.samples)
+    rows = comparison.tabulate(chosen, guests.samples)
     assert chosen.k == SCALE
     assert (value(rows, "adaptive", "async", "ios_per_irq")
             > 4 * value(rows, "default", "async", "ios_per_irq"))

@@ -28,6 +28,7 @@ from marks import (
 )
 from serving import totals
 
+from cint.device import scale
 from cint.guest import agent, session
 from cint.measure import settings
 
@@ -134,7 +135,7 @@ def plan(policy: int) -> agent.Plan:
                         args=("--eta=never",)) for name, waiter in WAITERS.items()),
             agent.Job(f"end/{kind}", argv=agent.exec_argv(f"umount {place}")),
         ]
-    return agent.Plan(tuple(jobs), session.scale_setup(SCALE))
+    return agent.Plan(tuple(jobs), session.slice_setup(scale.slice_permille(SCALE)))
 
 
 def measure(name: str, root: Path) -> dict[str, Cost]:

@@ -126,7 +126,7 @@ def test_a_compares_words_mean_the_same_in_a_replay(logs: Path, extras: str,
         "--policy", POLICIES[extras], "--extras", extras, "--workload", "mixed",
         "--runtime", "30ms", "--trace", "cint"]))
     assert chosen.k == settings.DEFAULT_SCALE
-    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))
+    asked = comparison.asked_for(comparison.compose(chosen))
     comparison.run_guests(chosen, asked, logs)
     for arm in chosen.arms:
         log = logs / "logs" / arm.slug / "qemu.log"

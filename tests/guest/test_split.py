@@ -30,7 +30,7 @@ def pages() -> Mapping[str, tuple[sampling.Row, logpage.LogPage]]:
     chosen = make_settings(f"default,{SPLIT}", [JOBS], 0.02, media="gen2")
     chosen = replace(chosen, vcpus=CPUS, boot_limit_s=CPUS * vm.BOOT_LIMIT_S,
                      arms=[replace(arm, steering=steering.parse("prio")) for arm in chosen.arms])
-    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))
+    asked = comparison.asked_for(comparison.compose(chosen))
     guests = comparison.run_guests(chosen, asked, log_root() / "split", Store(),
                                    runner.Reuse.from_environment())
     tell(guests.done)
@@ -42,7 +42,7 @@ def pages() -> Mapping[str, tuple[sampling.Row, logpage.LogPage]]:
         page = agent.parse_snapshot(
             outcome.results[boots.job_name(JOBS, 0)]["after"]).nvme_log
         assert page is not None
-        row = comparison.rows_from(chosen, comparison.samples_from(chosen, outcome))[0]
+        row = comparison.tabulate(chosen, comparison.samples_from(chosen, outcome))[0]
         kind = arm.policy.kind if arm.policy.latency is None else "split"
         found[kind] = (row, logpage.decode(page))
     return found

@@ -405,11 +405,11 @@ def test_compare_has_the_same_columns_for_both_engines(tmp_path: Path) -> None:
     chosen = comparing.settings_from(parser.parse_args(
         ["--engine", "kernel,user", "--policy", "pointer", "--workload", "async", "--quick",
          "--runtime", "20ms"]))
-    asked = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(virtual=True)))
+    asked = comparison.asked_for(comparison.compose(chosen))
     guests = comparison.run_guests(chosen, asked, tmp_path)
     assert not guests.failed
     assert comparison.in_force(chosen, guests.outcomes)
-    kernel, user = comparison.rows_from(chosen, guests.samples)
+    kernel, user = comparison.tabulate(chosen, guests.samples)
     assert (kernel.engine, user.engine) == ("kernel", "user")
     for row in (kernel, user):
         assert all(row.values[name] is not None for name in metrics.NAMES), row

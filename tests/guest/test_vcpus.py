@@ -69,12 +69,11 @@ def several(policies: str, vcpus: int, runtime_s: float) -> settings.Settings:
 def run_plan(vcpus: int) -> tuple[RunPlan, Files]:
     """CPU-bound jobs, and `mixed` under the policy with most that can go another way."""
     chosen = several("cint+ooo", vcpus, 0.02)
-    plan = boots.plan_for(chosen, chosen.arms[0], comparison.rounds_for(chosen))
-    plan = replace(plan, jobs=(*plan.jobs, busy("all", range(vcpus), vcpus),
+    one = boots.guest_for("several CPUs", chosen, chosen.arms[0], comparison.rounds_for(chosen))
+    plan = replace(one.plan, jobs=(*one.plan.jobs, busy("all", range(vcpus), vcpus),
                                busy("alone", [0], vcpus)))
-    machine = boots.machine_for(chosen, chosen.arms[0], comparison.choose_accel(True))
-    files = Files.of(machine)
-    return RunPlan.of(f"{vcpus} CPUs", machine, plan, files,
+    files = Files.of(one.machine)
+    return RunPlan.of(f"{vcpus} CPUs", one.machine, plan, files,
                       boot_limit_s=chosen.boot_limit_s), files
 
 

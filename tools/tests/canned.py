@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cint.device import logpage
+from cint.measure import boots, comparison
+from cint.measure.arms import Arm
+from cint.measure.settings import Settings
 
 INTERRUPTS = """\
            CPU0       CPU1
@@ -21,6 +24,12 @@ INTERRUPTS = """\
 LOC:       4711          0   Local timer interrupts
 """
 STAT = "cpu  10 0 20 {idle} 5 0 1 0 0 0\ncpu0 10 0 20 {idle} 5 0 1 0 0 0\nintr 1 2 3\n"
+
+
+def guest(settings: Settings, arm: Arm | None = None, repeat: int = 0) -> boots.Guest:
+    """A comparison's guest, by default that of the first row."""
+    return boots.guest_for("a guest", settings, arm or settings.arms[0],
+                           comparison.rounds_for(settings, repeat))
 
 
 def hist(values: Mapping[int, int]) -> bytes:

@@ -13,8 +13,8 @@ from typing import Any
 
 from cint import cli, host, paths
 from cint.build import setup
-from cint.guest import vm
-from cint.measure import boots, plan
+from cint.guest import kinds, vm
+from cint.measure import plan
 
 LIMIT_S = 200.0
 FAKE = Path(__file__).with_name("fake_qemu.py")
@@ -30,13 +30,13 @@ def main(directory: Path, words: list[str]) -> int:
         setattr(paths, name, path)
     for name in (*plan.FIRMWARE, *plan.ENTRY.values()):
         (directory / name).write_text(name, "utf-8")
-    plain = boots.machine_for
+    plain = kinds.dress
 
-    def machine_for(*given: Any) -> Any:
-        return dataclasses.replace(plain(*given), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
+    def dress(*given: Any, **more: Any) -> vm.Machine:
+        return dataclasses.replace(plain(*given, **more), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
 
     replaced: list[tuple[Any, str, Any]] = [
-        (boots, "machine_for", machine_for), (setup, "ensure", lambda *_, **__: False),
+        (kinds, "dress", dress), (setup, "ensure", lambda *_, **__: False),
         (host, "choose_accel", lambda **_: host.Accel("tcg", "max", "it is a test"))]
     for module, name, value in replaced:
         setattr(module, name, value)

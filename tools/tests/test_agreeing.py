@@ -9,24 +9,21 @@ from typing import Any
 
 import jsonschema
 import pytest
+from canned import guest
 from test_compare import chosen, fake, parse, plan
 
 from cint import paths
 from cint.device import periods, properties
 from cint.errors import CintError, UsageError
-from cint.guest import kinds, polling, vm
+from cint.guest import kinds, vm
 from cint.manual import schema as schema_file
 from cint.measure import (
     agreeing,
-    boots,
-    comparison,
     fiojson,
     records,
     sampling,
-    settings,
     workloads,
 )
-from cint.measure.arms import Arm
 from cint.measure.window import window
 from cint.options import comparing
 from cint.results import assembly, documents
@@ -142,14 +139,13 @@ def test_a_job_of_ones_own_has_it_too() -> None:
 
 def test_a_time_that_is_typed_is_the_run_that_it_ever_was() -> None:
     """So its key stays: neither job nor image know of the rule."""
-    accel = comparison.choose_accel(virtual=True)
     got, auto = chosen("--runtime", "0.5s"), chosen("--runtime", "auto")
     job = plan(got).jobs[1]
     timing = dataclasses.replace(got.timing, seed=1)
     assert job.fio == workloads.render(got.workloads[0], timing, got.k)
     assert job.args == ("--eta=never",)
-    assert boots.machine_for(got, got.arms[0], accel).initramfs == paths.INITRAMFS
-    assert boots.machine_for(auto, auto.arms[0], accel).initramfs == paths.AGREE_INITRAMFS
+    assert guest(got).machine.initramfs == paths.INITRAMFS
+    assert guest(auto).machine.initramfs == paths.AGREE_INITRAMFS
     assert kinds.targets("cint", agrees=True)[-1] == "agree"
     assert "agree" not in kinds.targets("cint")
 
@@ -190,7 +186,8 @@ def test_the_longest_time_of_a_policy(policy: str, ns: int) -> None:
 def test_wherever_the_device_has_it_from(policy: str, words: tuple[str, ...], ms: float) -> None:
     """Further properties for the device are times of the guest: a third as long, reported."""
     got = chosen("--policy", policy, *words)
-    assert 1000 * got.period_s(got.arms[0]) == pytest.approx(ms)
+    longest = periods.longest_ns(got.arms[0].policy, got.k, got.extras, got.device_opts)
+    assert longest / 1e6 == pytest.approx(ms)
 
 
 @pytest.mark.parametrize(("word", "looks"), [("10ms", 10), ("11ms", 20), ("15ms", 20),
@@ -212,10 +209,10 @@ def test_no_block_is_shorter_than_the_policys_time() -> None:
 
 
 def test_nor_than_the_kernels() -> None:
-    arm = Arm(policy=properties.parse_policy("default"), polling=polling.parse("half-mean"))
-    assert arm.period_s(2.0) == 0.05
-    for word in ("off", "classic", "fixed:2us", "irq-queue"):
-        assert dataclasses.replace(arm, polling=polling.parse(word)).period_s(2.0) == 0
+    got = chosen("--runtime", "auto", "--policy", "default", "--cpu-scale", "2", "--polling",
+                 "off,classic,fixed:2us,irq-queue,half-mean")
+    after = [agree_options(plan(got, arm=arm).jobs[1].fio)["agree_after"] for arm in got.arms]
+    assert after == ["200000us"] * 4 + ["1000000us"]
 
 
 def test_a_dry_run_has_the_rule_of_each_policy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,13 +295,13 @@ def test_results_name_the_image_that_ran(
         (fake / one).mkdir()
         (fake / one / "initramfs.cpio").write_text(one)
         (fake / one / "manifest.json").write_text(json.dumps({"image": {"sha256": one}}))
-    before = boots.machine_for
+    before = kinds.dress
 
-    def machine_for(got: settings.Settings, *words: Any) -> vm.Machine:
-        image = fake / ("agree" if got.rule else "plain") / "initramfs.cpio"
-        return dataclasses.replace(before(got, *words), initramfs=image)
+    def dress(*words: Any, agrees: bool, **more: Any) -> vm.Machine:
+        image = fake / ("agree" if agrees else "plain") / "initramfs.cpio"
+        return dataclasses.replace(before(*words, **more), initramfs=image)
 
-    monkeypatch.setattr(boots, "machine_for", machine_for)
+    monkeypatch.setattr(kinds, "dress", dress)
     assert compare.run(parse("--runtime", runtime, "--policy", "default", "--no-plots")) == 0
     assert documents.load(fake / "results/latest")["versions"]["image"]["sha256"] == name
 

@@ -20,7 +20,7 @@ from cint import paths, steps
 from cint.build import debian, packages, sources
 from cint.errors import CintError, UsageError
 from cint.guest import appdisk, hints, session, vm
-from cint.measure import apps, boots, comparison, runner, sampling
+from cint.measure import apps, comparison, runner, sampling
 from cint.measure.apps import Said
 from cint.options import comparing
 from cint.results import programs
@@ -164,11 +164,11 @@ def settings(directory: Path, *more: str, text: str = 'run = "echo it\'s"') -> A
 
 def test_the_guest_begins_with_the_disk_and_runs_the_commands(tmp_path: Path) -> None:
     got = settings(tmp_path, text='memory = "2G"\nlimit = "7s"\nrun = "echo it\'s"')
-    machine = boots.machine_for(got, got.arms[0], comparison.choose_accel(virtual=True))
+    machine = canned.guest(got).on(comparison.VIRTUAL).machine
     assert machine.memory_mib == 2048
     assert machine.backend.snapshot
     assert machine.backend.args()[1].startswith("if=none,id=d0,format=raw,snapshot=on,file=/")
-    plan = boots.plan_for(got, got.arms[0], comparison.rounds_for(got, 0))
+    plan = canned.guest(got).plan
     # by the controller's serial number: its own number may be another beside others
     assert f"mount -t ext4 $(disk {vm.NVME_SERIAL}) " in plan.setup[-1][-1]
     assert f",serial={vm.NVME_SERIAL}," in vm.nvme_arg(machine)
@@ -199,7 +199,7 @@ def test_a_disk_is_made_in_virtual_time(bare: appdisk.Disk, tmp_path: Path,
 
 def test_each_repeat_has_its_seed(tmp_path: Path) -> None:
     got = settings(tmp_path, "--repeat", "2", "--seed", "7")
-    jobs = [boots.plan_for(got, got.arms[0], comparison.rounds_for(got, repeat)).jobs[-1]
+    jobs = [canned.guest(got, repeat=repeat).plan.jobs[-1]
             for repeat in range(2)]
     assert [(job.name, word) for job in jobs for word in shlex.split(job.argv[-1])
             if word.startswith("SEED=")] == [("mine/0", "SEED=7"), ("mine/1", "SEED=8")]

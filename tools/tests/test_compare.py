@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from canned import guest
 
 from cint import cli, host, paths
 from cint.build import image
@@ -23,9 +24,9 @@ from cint.errors import (
     CintError,
     UsageError,
 )
-from cint.guest import agent, session
+from cint.guest import agent, kinds, session, vm
 from cint.manual import schema as schema_file
-from cint.measure import boots, comparison, metrics, sampling, settings, timers
+from cint.measure import comparison, metrics, sampling, settings, timers
 from cint.measure.arms import Arm
 from cint.measure.plan import Files
 from cint.options import comparing
@@ -50,12 +51,12 @@ def chosen(*words: str) -> settings.Settings:
 def plan(got: settings.Settings, repeat: int = 0,
          arm: Arm | None = None) -> agent.Plan:
     """What a guest does, by default that of the first row."""
-    return boots.plan_for(got, arm or got.arms[0], comparison.rounds_for(got, repeat))
+    return guest(got, arm, repeat).plan
 
 
 def own_setup(got: settings.Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
     """Commands before the jobs of one row, but for what the scale needs and counts edges."""
-    return tuple(words for words in boots.setup_for(got, arm)
+    return tuple(words for words in guest(got, arm).plan.setup
                  if "base_slice_ns" not in words[-1] and "cint-edge" not in words[-1])
 
 
@@ -117,9 +118,7 @@ def test_without_hints_the_device_infers_them(words: tuple[str, ...]) -> None:
 
 def append(policy: str, *words: str) -> tuple[str, ...]:
     """What the guest's kernel is told for a policy."""
-    accel = comparison.choose_accel(virtual=True)
-    got = chosen("--policy", policy, *words)
-    return boots.machine_for(got, got.arms[0], accel).append
+    return guest(chosen("--policy", policy, *words)).machine.append
 
 
 def test_only_the_rows_about_it_reap_out_of_order() -> None:
@@ -345,8 +344,7 @@ def test_polling_is_a_row_for_each_policy_and_mode() -> None:
     assert got.baseline == "default"
     assert got.repeat_command == ("./cint compare --policy default,cint "
                                   "--polling off,ours,irq-queue --workload sync,mixed")
-    accel = comparison.choose_accel(virtual=True)
-    off, ours, queue = (boots.machine_for(got, arm, accel).append for arm in got.arms[:3])
+    off, ours, queue = (guest(got, arm).machine.append for arm in got.arms[:3])
     assert not [w for w in off if "poll" in w]
     assert [w for w in ours if "poll" in w] == ["nvme.poll_queues=1"]
     assert [w for w in queue if "poll" in w] == ["nvme.poll_irq_queues=1"]
@@ -362,8 +360,7 @@ def test_steering_is_a_row_for_each_policy_and_mode() -> None:
     assert [arm.name for arm in got.arms] == [
         "default/prio", "default/request", "split:l=cint+ooo,t=adaptive:thr=8/prio",
         "split:l=cint+ooo,t=adaptive:thr=8/request"]
-    accel = comparison.choose_accel(virtual=True)
-    machines = [boots.machine_for(got, arm, accel) for arm in got.arms]
+    machines = [guest(got, arm).machine for arm in got.arms]
     assert [w for w in machines[1].append if "switch" in w] == ["nvme.blk_switch=2"]
     assert "nvme.ooo_urgent=0" in machines[0].append
     assert "nvme.ooo_urgent=0" not in machines[2].append
@@ -434,10 +431,9 @@ def test_an_engine_is_a_row_for_each_policy() -> None:
     assert [arm.engine.kind for arm in got.arms[:3]] == ["kernel", "user", "user"]
     assert got.repeat_command == ("./cint compare --policy default,cint+ooo "
                                   "--engine kernel,user,user:poll --workload sync")
-    accel = comparison.choose_accel(virtual=True)
-    kernel, user = (boots.machine_for(got, arm, accel) for arm in got.arms[:2])
+    kernel, user = (guest(got, arm).machine for arm in got.arms[:2])
     alone = chosen("--policy", "default", "--workload", "sync", "--runtime", "0.5s")
-    assert kernel == boots.machine_for(alone, kernel_row(got), accel)
+    assert kernel == guest(alone, kernel_row(got)).machine
     assert (user.initramfs, user.iommu, user.append) == (paths.USERSPACE_INITRAMFS, True, ())
     assert not own_setup(got, got.arms[0])
     (bind,) = own_setup(got, got.arms[1])
@@ -546,9 +542,8 @@ def test_a_repeat_is_a_boot_with_the_next_seed() -> None:
 def media_seeds(*words: str) -> list[object]:
     """The seed of the medium of each boot, None where nothing is said of it."""
     got = chosen("--policy", "default", "--repeat", "3", *words)
-    accel = comparison.choose_accel(True)
     said = [re.search(r"cint\.media\.seed=(\d+)", " ".join(one.run.argv))
-            for one in comparison.asked_for(comparison.compose(got, accel))]
+            for one in comparison.asked_for(comparison.compose(got))]
     return [int(one[1]) if one else None for one in said]
 
 
@@ -580,12 +575,12 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", f"{FAKE.parent}:{FAKE.parents[1]}")
     for name in ("QEMU", "KERNEL", "INITRAMFS"):
         monkeypatch.setattr(paths, name, FAKE)
-    plain = boots.machine_for
+    dressed = kinds.dress
 
-    def machine_for(*words: Any) -> Any:
-        return dataclasses.replace(plain(*words), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
+    def dress(*words: Any, **more: Any) -> vm.Machine:
+        return dataclasses.replace(dressed(*words, **more), qemu=FAKE, kernel=FAKE, initramfs=FAKE)
 
-    monkeypatch.setattr(boots, "machine_for", machine_for)
+    monkeypatch.setattr(kinds, "dress", dress)
     monkeypatch.setattr(paths, "RESULTS", tmp_path / "results")
     monkeypatch.setattr("cint.build.setup.ensure", lambda *_, **__: False)
     monkeypatch.setattr(host, "choose_accel", lambda: host.Accel("tcg", "max", "it is a test"))

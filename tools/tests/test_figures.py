@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from canned import log, record, snap
+from canned import guest, log, record, snap
 
 from cint import cli, paths
 from cint.device import logpage, properties
@@ -103,8 +103,8 @@ def of_each(figures: Sequence[Figure]) -> Callable[[Callable[..., None]], Callab
 
 def plan_of(wanted: runner.Wanted) -> agent.Plan:
     """What a figure's guest does."""
-    return boots.plan_for(wanted.settings, wanted.settings.arms[0], runner.rounds_of(wanted),
-                          runner.extra_of(wanted).setup)
+    return boots.guest_for(wanted.title, wanted.settings, wanted.settings.arms[0],
+                           runner.rounds_of(wanted), extra=runner.extra_of(wanted)).plan
 
 
 # ---- what is declared ---------------------------------------------------
@@ -170,8 +170,7 @@ def test_extras_are_off(figure: Figure) -> None:
     for wanted in runner.known_runs(figure, quick=False):
         chosen = wanted.settings
         arm = chosen.arms[0]
-        machine = boots.machine_for(chosen, arm, comparison.choose_accel(True))
-        device = dict(machine.properties)
+        device = dict(guest(chosen, arm).machine.properties)
         if arm.policy.kind == "auto" or wanted.run.extras == "device":
             assert "cint.drain" not in device and device["cint.max-hold"] != 0
             continue
@@ -254,7 +253,7 @@ def test_compare_with_the_same_words_is_the_same_run(
         if not wanted.run.hints and properties.inferred(policy) is not policy:
             continue  # where there are no hints compare has the device infer them
         chosen = compared(wanted)
-        run = comparison.asked_for(comparison.compose(chosen, comparison.choose_accel(True)))[0].run
+        run = comparison.asked_for(comparison.compose(chosen))[0].run
         assert by_seed(run).key() == runner.run_of(wanted)[0].key(), wanted.title
 
 

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import canned
 from cint import paths
 from cint.build import hints as module
 from cint.errors import UsageError
 from cint.figures import programs
 from cint.figures.model import Group, Run, settings_of
 from cint.guest import hints, kinds, vm
-from cint.measure import boots, comparison, settings
-from cint.options import comparing
+from cint.measure import settings
+from cint.options import comparing, hinting
 from cint.results import assembly
 
 SHOWN = """\
@@ -94,10 +95,9 @@ def test_rows_side_by_side() -> None:
     assert chosen.repeat_command.endswith("--guest distro --hints off,module")
     assert assembly.parameters_for(chosen)["hints"] is True
     assert any("/module" in note for note in assembly.hint_notes(chosen, [], []))
-    accel = comparison.choose_accel(virtual=True)
-    images = [boots.machine_for(chosen, arm, accel).initramfs for arm in chosen.arms]
+    images = [canned.guest(chosen, arm).machine.initramfs for arm in chosen.arms]
     assert images == [paths.DISTRO_INITRAMFS, paths.DISTRO_HINTS_INITRAMFS] * 2
-    loads = [module.NAME in str(boots.setup_for(chosen, arm)) for arm in chosen.arms]
+    loads = [module.NAME in str(canned.guest(chosen, arm).plan.setup) for arm in chosen.arms]
     assert loads == [False, True] * 2
 
 
@@ -117,9 +117,7 @@ def test_a_root_on_the_drive_needs_more_of_the_kernels_modules() -> None:
     work = programs.part("kvell", "a", "a part", "true", 5)
     group = Group((), (work,), cost_ns=0, guest="distro")
     chosen = settings_of(group, Run("default", hints=False), quick=True)
-    accel = comparison.choose_accel(virtual=True)
-    assert boots.machine_for(chosen, chosen.arms[0],
-                             accel).initramfs == paths.DISTRO_HINTS_INITRAMFS
+    assert canned.guest(chosen).machine.initramfs == paths.DISTRO_HINTS_INITRAMFS
 
 
 @pytest.mark.parametrize(("guest", "others", "image", "loads"), [
@@ -137,17 +135,17 @@ def test_rows_by_rules(tmp_path: Path, guest: str, others: str, image: Path, loa
     assert arm.label.endswith("hints by rules")
     assert chosen.hints
     assert any("/preload:" in note for note in assembly.hint_notes(chosen, [], []))
-    assert boots.machine_for(chosen, arm, comparison.choose_accel(virtual=True)).initramfs == image
-    setup = str(boots.setup_for(chosen, arm))
+    assert canned.guest(chosen, arm).machine.initramfs == image
+    setup = str(canned.guest(chosen, arm).plan.setup)
     assert (module.NAME in setup) == loads
     assert base64.b64encode(rules.read_bytes()).decode() in setup
-    assert "preload" not in str(boots.setup_for(chosen, chosen.arms[0]))
+    assert "preload" not in str(canned.guest(chosen).plan.setup)
     assert kinds.targets(guest, [word])[-1] == ("distro-preload" if loads else "preload")
 
 
 def test_rules_that_cannot_be_used(tmp_path: Path) -> None:
     long = tmp_path / "long"
-    long.write_text("#" * (hints.MAX_RULES + 1), encoding="utf-8")
+    long.write_text("#" * (hinting.MAX_RULES + 1), encoding="utf-8")
     with pytest.raises(UsageError, match="longer than 64 KiB"):
         parse("--hints", f"preload:{long}")
     long.write_text("usual\n", encoding="utf-8")
@@ -167,4 +165,4 @@ def test_rules_that_cannot_be_used(tmp_path: Path) -> None:
 ])
 def test_what_is_refused(guest: str, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        hints.parse_list(text, guest)
+        hinting.parse_list(text, guest)

@@ -9,7 +9,7 @@ from canned import sync_result
 from cint.device import properties, scale
 from cint.device.scale import Kind
 from cint.errors import UsageError
-from cint.guest import engines, polling, session
+from cint.guest import engines, polling
 from cint.measure import sampling, workloads
 from cint.options import comparing
 
@@ -78,7 +78,7 @@ def _everything_scaled(k: float) -> None:
     parser = argparse.ArgumentParser()
     comparing.add_options(parser)
     assert comparing.settings_from(parser.parse_args(["--cpu-scale", f"{k}"])).cost_applied_ns > 0
-    session.scale_setup(k)
+    scale.slice_permille(k)
     polling.parse("fixed:2us").settings(k)
     engines.parse("user:sleep=2us").options(k, cost_ns=0, records=False)
     workloads.render(workloads.BUILT_IN["mixed"], workloads.Timing(1.0, 0.1), k)

@@ -51,6 +51,11 @@ class Policy:
     properties: Mapping[str, Value]
     latency: Policy | None = None
 
+    @property
+    def out_of_order(self) -> bool:
+        """Whether completions are taken out of order, urgent ones first."""
+        return self.properties.get("cint.ooo") == "on"
+
 
 def slug(name: str) -> str:
     """A policy's name, made safe as a directory name."""

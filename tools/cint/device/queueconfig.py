@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from cint.device import abi, logpage, params, words
+from cint.device import abi, logpage, params, properties, words
 
 FEATURE = 0xd0
 LAYOUT = abi.layout("NvmeCintFeature")
@@ -38,14 +38,20 @@ def as_markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def pack(kind: str, properties: Mapping[str, words.Value]) -> bytes:
+def of_latency(policy: properties.Policy, k: float, extras: str) -> bytes | None:
+    """The data for the queues of the realtime class, where they have a policy of their own."""
+    own = policy.latency
+    return None if own is None else pack(own.kind, properties.policy_properties(own, k, extras))
+
+
+def pack(kind: str, props: Mapping[str, words.Value]) -> bytes:
     """The feature's data for a policy with these device properties, as the device takes them."""
     numbers = {"version": logpage.VERSION, "policy": logpage.POLICIES.index(kind),
-               "flags": (_OOO if properties.get("cint.ooo", "on") == "on" else 0)
-               | (_RETUNE if properties.get("cint.storm") == "retune" else 0)}
+               "flags": (_OOO if props.get("cint.ooo", "on") == "on" else 0)
+               | (_RETUNE if props.get("cint.storm") == "retune" else 0)}
     for param in params.ALL.values():
         if param.feature == "FIELD":
-            numbers[param.field] = param.number(properties.get(param.prop, param.usual))
+            numbers[param.field] = param.number(props.get(param.prop, param.usual))
     data = bytearray(SIZE)
     for name, number in numbers.items():
         struct.pack_into(f"<{LAYOUT[name].codes}", data, LAYOUT[name].at, number)

@@ -169,21 +169,11 @@ def apply_int(where: str, name: str, value: int, k: float) -> int:
 
 
 def undo(where: str, name: str, value: float, k: float) -> float:
-    """Turn an applied or measured value into the reported one."""
+    """Turn an applied value into the reported one."""
     row = entry(where, name)
     if row is None or row.kind is Kind.FIXED:
         return value
     return value / k if row.kind is Kind.TIME else value * k
-
-
-def report_time(ns: float, k: float, what: str = "latency") -> float:
-    """Guest nanoseconds to reported nanoseconds, by a row of the results."""
-    return undo("result", what, ns, k)
-
-
-def report_rate(per_second: float, k: float, what: str = "IOPS") -> float:
-    """Events per guest second to events per reported second, by a row of the results."""
-    return undo("result", what, per_second, k)
 
 
 def slot_ns(cost_ns: int, cpu_scale: float) -> int:
@@ -200,6 +190,16 @@ def slot_ns(cost_ns: int, cpu_scale: float) -> int:
         return SLOT_NS
     slot = int(wait / max(1, round(wait / SLOT_NS)))
     return next(n for n in range(slot, 1, -1) if all(n % i for i in range(2, math.isqrt(n) + 1)))
+
+
+def slice_permille(k: float, vcpus: int = 1) -> int:
+    """The scheduler's slice in the guest, permille of what Linux takes there.
+
+    It becomes that of one CPU, however many there are, for which Linux makes it longer: what runs
+    on one of them does not depend on the others then. Where nothing is scaled it stays.
+    """
+    longer = 1 + int(math.log2(min(vcpus, 8)))
+    return 1000 if k == 1 else round(apply("guest", "sched/base_slice_ns", 1000, k) / longer)
 
 
 class Scaled(TypedDict):

@@ -29,12 +29,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from cint.device import scale
 from cint.errors import CintError
 from cint.figures import probe
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent, session
-from cint.measure import boots, fiojson, sampling
+from cint.measure import boots, fiojson, reported, sampling
 from cint.measure.settings import Settings
 from cint.measure.workloads import Workload
 
@@ -173,7 +172,7 @@ def exceedance(boot: Boot, data: Data) -> None:
                                   for job in boot.sample(workload, seed).jobs.values())
         left, curve = sum(bins.values()), []
         for ns in sorted(bins):
-            curve.append([shortened(scale.report_time(ns, boot.settings.k) / 1000),
+            curve.append([shortened(reported.time(ns, boot.settings.k) / 1000),
                           shortened(left / sum(bins.values()))])
             left -= bins[ns]
         curves[workload.name] = curve
@@ -228,7 +227,7 @@ def _turns(job: fiojson.JobStats, k: float) -> Point:
     """Times on the CPU and off it, by the guest kernel's count of changes (getrusage)."""
     if not job.switches:
         return {}
-    return {name: scale.report_time(1e3 * ms / job.switches, k)
+    return {name: reported.time(1e3 * ms / job.switches, k)
             for name, ms in (("run_us", job.on_cpu_ms), ("gap_us", job.off_cpu_ms))}
 
 
@@ -239,7 +238,7 @@ def thread_time(job: fiojson.JobStats, k: float) -> Point:
     """
     cut = 100 / job.runtime_ms
     return {"thread_percent": job.usr_percent + job.sys_percent + cut,
-            "switches_per_s": scale.report_rate(1e3 * job.switches / job.runtime_ms, k)}
+            "switches_per_s": reported.rate(1e3 * job.switches / job.runtime_ms, k)}
 
 
 def _points(one: sampling.Sample, workload: Workload, k: float,
@@ -279,7 +278,7 @@ def _seen(device: sampling.DeviceDelta | None, k: float) -> Point:
     """When the guest saw its completions, and how."""
     if device is None or not device.cqes or device.post_to_head.mean_ns is None:
         return {}
-    return {"head_us": scale.report_time(device.post_to_head.mean_ns, k) / 1000,
+    return {"head_us": reported.time(device.post_to_head.mean_ns, k) / 1000,
             "avoided_per_io": device.avoided / device.cqes,
             "untold_per_io": device.untold / device.cqes}
 
@@ -289,10 +288,10 @@ def _distribution(bins: Mapping[int, int], k: float) -> Point:
     count = sum(bins.values())
     found: Point = {"sd_us": _deviation(bins, k), "ios": float(count)}
     if count:
-        found["max_us"] = scale.report_time(max(bins), k) / 1000
+        found["max_us"] = reported.time(max(bins), k) / 1000
         far = fiojson.percentile(bins, FAR_PERCENTILE)
         if count >= FAR_COUNT and far is not None:
-            found["p9999_us"] = scale.report_time(far, k) / 1000
+            found["p9999_us"] = reported.time(far, k) / 1000
     return found
 
 
@@ -302,7 +301,7 @@ def _deviation(bins: Mapping[int, int], k: float) -> float:
         return 0.0
     mean = sum(v * n for v, n in bins.items()) / count
     variance = sum(n * (v - mean) ** 2 for v, n in bins.items()) / count
-    return scale.report_time(variance ** 0.5, k) / 1000
+    return reported.time(variance ** 0.5, k) / 1000
 
 
 def _probed(seen: Sequence[probe.Probe], k: float) -> Point:
@@ -315,7 +314,7 @@ def _probed(seen: Sequence[probe.Probe], k: float) -> Point:
         raise CintError("no I/O between the first probe of the guest and the last")
     busy = probe.busy_share(seen)
     found: Point = {"irqs_per_io": (last.interrupts - first.interrupts) / ios,
-                    "cpu_us_per_io": busy * scale.report_time(time_ns, k) / 1000 / ios,
+                    "cpu_us_per_io": busy * reported.time(time_ns, k) / 1000 / ios,
                     "idle_percent": 100 * (1 - busy), "probes": float(len(seen))}
     ratios = [p.ratio for p in seen[1:] if p.ratio is not None]
     if ratios:

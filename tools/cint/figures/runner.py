@@ -33,12 +33,12 @@ class Wanted:
 
     @property
     def name(self) -> str:
-        """What the figure's expressions call it."""
+        """Its name in the figure's expressions."""
         return self.group.prefix + self.run.title
 
     @property
     def title(self) -> str:
-        """What progress and errors call it; there is no other of this title."""
+        """Its name in progress and errors; there is no other of this title."""
         return f"{self.figure.id}: {self.name}"
 
     def logs(self, directory: Path) -> Path:
@@ -64,7 +64,7 @@ class Wanted:
 
 
 def extra_of(wanted: Wanted) -> boots.Extra:
-    """What its group adds to the guest."""
+    """The additions of its group to the guest."""
     group = wanted.group
     told = (f"preempt={group.preempt}",) if group.preempt else ()
     return boots.Extra(trace=group.trace, append=(*group.append, *told), second=second_of(wanted),
@@ -92,16 +92,16 @@ def second_of(wanted: Wanted) -> list[tuple[str, words.Value]]:
 def run_of(wanted: Wanted) -> tuple[RunPlan, Places]:
     """The run, and where its files are here."""
     chosen, rounds, extra = wanted.settings, rounds_of(wanted), extra_of(wanted)
-    return boots.guest_for(wanted.title, chosen, chosen.arms[0], rounds,
-                           comparison.choose_accel(True), extra=extra).run()
+    guest = boots.guest_for(wanted.title, chosen, chosen.arms[0], rounds, extra=extra)
+    return guest.on(comparison.VIRTUAL).run()
 
 
 def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
     """Put a guest's outcome into the figure's data; CintError where it is not what was asked."""
-    if done.outcome is None:
+    outcome = done.said
+    if done.outcome is None or outcome is None:
         assert done.problem is not None
         raise done.problem
-    outcome = done.outcome.parsed(wanted.title)
     if outcome.trouble:
         raise CintError(f"{wanted.title}: guest kernel: {outcome.trouble[0]}")
     named = replace(outcome, name=wanted.settings.arms[0].name)

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cint.device import logpage, scale
+from cint.device import logpage
 from cint.errors import CintError
 from cint.figures.reading import Boot, extended
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent
+from cint.measure import reported
 from cint.timeline.events import PREFIX, fields
 
 #: The trace event that says when, by the device's own clock, a command is done.
@@ -47,7 +48,7 @@ def due_times(text: str, first_ns: int, last_ns: int) -> list[int]:
 
 def gaps_us(times: Sequence[int], k: float) -> list[float]:
     """Times between completions, reported us, sorted."""
-    return sorted(scale.report_time(b - a, k) / 1000 for a, b in pairwise(times))
+    return sorted(reported.time(b - a, k) / 1000 for a, b in pairwise(times))
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -159,7 +160,7 @@ def events(text: str, first_ns: int, last_ns: int, k: float) -> list[list[Any]]:
             found.append((int(event["at"]), "irq", words))
     inside = [one for one in found if first_ns <= one[0] <= last_ns]
     start = inside[0][0] if inside else 0
-    return [[shortened(scale.report_time(at - start, k) / 1000), kind, words]
+    return [[shortened(reported.time(at - start, k) / 1000), kind, words]
             for at, kind, words in inside]
 
 

@@ -12,7 +12,6 @@ import base64
 from collections.abc import Iterable
 from pathlib import Path
 
-from cint import paths
 from cint.build import hints, image
 from cint.errors import UsageError
 from cint.guest import agent
@@ -21,8 +20,6 @@ ON, OFF, MODULE, PRELOAD = "on", "off", "module", "preload:"
 #: What each guest can be told; the first is what it does if nothing is said. A file of rules
 #: follows the last.
 VALID = {"cint": (ON, OFF, PRELOAD), "distro": (OFF, MODULE, PRELOAD)}
-#: The largest file of rules that the library reads.
-MAX_RULES = (64 << 10) - 1
 #: Where the library finds its rules in the guest, and where it tells of itself.
 RULES, REPORT = "/etc/cint-preload.rules", "/run/cint-preload"
 #: The library is in every program that is started from then on and is not static.
@@ -49,23 +46,6 @@ def rules_of(word: str) -> Path | None:
     return Path(word.removeprefix(PRELOAD)) if word.startswith(PRELOAD) else None
 
 
-def _check_rules(text: str) -> None:
-    rules = rules_of(text)
-    if rules is None:
-        return
-    hint = "a file of rules, docs/preload.md"
-    if text == PRELOAD:
-        raise UsageError(f"--hints {text}: a file's name is missing", hint=hint)
-    try:
-        found = rules.read_bytes()  # names of files, which need not be UTF-8
-    except OSError as problem:
-        raise UsageError(f"--hints {text}: {paths.said_of(problem)}", hint=hint) from None
-    if b"\0" in found:
-        raise UsageError(f"--hints {text}: this is no text", hint=hint)
-    if len(found) > MAX_RULES:
-        raise UsageError(f"--hints {text}: longer than 64 KiB")
-
-
 def check_built(words: Iterable[str]) -> None:
     """Refuse, by UsageError, rules that the program which loads them does not understand."""
     for word in dict.fromkeys(words):
@@ -73,33 +53,6 @@ def check_built(words: Iterable[str]) -> None:
         said = image.complaint_of_rules(rules) if rules else None
         if said:
             raise UsageError(f"--hints {PRELOAD}{said}")
-
-
-def parse(text: str, guest: str) -> str:
-    """One word of --hints; :class:`UsageError` names what is valid for this guest."""
-    valid = VALID[guest]
-    if text.startswith(PRELOAD):
-        _check_rules(text)
-        return text
-    if text not in valid:
-        more = {(MODULE, "cint"): ": our kernel gives hints by itself",
-                (ON, "distro"): ": the distribution's kernel has no hints"}.get((text, guest), "")
-        raise UsageError(f"--hints {text}{more}",
-                         hint=f"with --guest {guest}: {', '.join(valid)}FILE")
-    return text
-
-
-def parse_list(text: str | None, guest: str) -> list[str]:
-    """Words with commas, else the guest's usual one; UsageError of words that do not agree."""
-    if text is None:
-        return [VALID[guest][0]]
-    found = [parse(word.strip(), guest) for word in text.split(",")]
-    if len(set(found)) < len(found):
-        raise UsageError(f"--hints {text}: a word is given twice")
-    if guest == "cint" and len(found) > 1 and OFF in found:
-        raise UsageError(f"--hints {text}: off stands alone with --guest cint",
-                         hint="compare twice; ./cint diff shows both")
-    return found
 
 
 def boot(word: str, guest: str, extras: str) -> tuple[str, ...]:

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cint.device import scale
 from cint.errors import CintError
 from cint.guest import agent
 from cint.guest.vm import BOOT_LIMIT_S, Machine, Vm, command, shell_line
@@ -101,20 +99,10 @@ class Outcome:
         return agent.dmesg_trouble(self.dmesg)
 
 
-def slice_factor(vcpus: int) -> int:
-    """How many times as long as on one CPU the scheduler of Linux makes its slice."""
-    return 1 + int(math.log2(min(vcpus, 8)))
-
-
-def scale_setup(k: float, vcpus: int = 1) -> tuple[tuple[str, ...], ...]:
-    """Setup commands that scale what the guest's kernel keeps by itself.
-
-    The scheduler's slice becomes that of one CPU, however many there are: what runs on
-    one of them does not depend on the others then.
-    """
-    if k == 1:
+def slice_setup(permille: int) -> tuple[tuple[str, ...], ...]:
+    """The setup command that makes the scheduler's slice so many permille of the kernel's own."""
+    if permille == 1000:
         return ()
-    permille = round(scale.apply("guest", "sched/base_slice_ns", 1000, k) / slice_factor(vcpus))
     return (agent.exec_argv(SLICE_SCRIPT.format(permille=permille)),)
 
 

@@ -66,13 +66,10 @@ def latency_queues(vcpus: int) -> range:
     return range(vcpus + 1, 2 * vcpus + 1)
 
 
-def split_setup(policy: properties.Policy, vcpus: int, k: float, extras: str,
-                ) -> tuple[tuple[str, ...], ...]:
-    """Commands that give the queues of the realtime class the policy of their own, if any."""
-    if policy.latency is None:
+def split_setup(data: bytes | None, vcpus: int) -> tuple[tuple[str, ...], ...]:
+    """A command that gives the queues of the realtime class their own configuration, if any."""
+    if data is None:
         return ()
-    own = policy.latency
-    data = queueconfig.pack(own.kind, properties.policy_properties(own, k, extras))
     sets = "".join(f"nvme set-feature /dev/nvme0 -f {queueconfig.FEATURE:#x} --value={cq} "
                    f"--data=/tmp/latency --data-len={queueconfig.SIZE} >/dev/null || exit 1; "
                    for cq in latency_queues(vcpus))

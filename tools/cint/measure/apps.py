@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from cint import paths, units
-from cint.device import scale
 from cint.errors import CintError, UsageError
 from cint.guest import agent, appdisk
 from cint.guest.appdisk import Disk
+from cint.measure import reported
 
 #: What a file can say, and its type.
 KEYS: dict[str, type] = {"title": str, "release": str, "packages": list, "filesystem": str,
@@ -76,9 +76,9 @@ class Said:
     def reported(self, k: float) -> Said:
         """The same in reported time, where its unit is one of time or of a rate."""
         if self.unit in _TIMES:
-            return Said(scale.report_time(self.value, k), self.unit)
+            return Said(reported.time(self.value, k), self.unit)
         if self.unit.endswith(("/s", "/min")):
-            return Said(scale.report_rate(self.value, k), self.unit)
+            return Said(reported.rate(self.value, k), self.unit)
         return self
 
 

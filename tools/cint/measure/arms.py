@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cint.device import periods, properties
+from cint.device import properties
 from cint.guest import hints as giving
 from cint.guest import polling as modes
 from cint.guest.engines import Engine
@@ -53,12 +53,6 @@ class Arm:
     def slug(self) -> str:
         """The name, made safe as a directory name."""
         return properties.slug(self.name)
-
-    def period_s(self, k: float, extras: str = properties.DEFAULT_EXTRAS,
-                 device_opts: str = "") -> float:
-        """The longest time that the policy and the kernel go by, reported seconds."""
-        longest = periods.longest_ns(self.policy, k, extras, device_opts)
-        return max(longest / 1e9, self.polling.period_s / k)
 
     @property
     def _modes(self) -> list[tuple[str, str]]:

@@ -77,7 +77,7 @@ def chosen(settings: Settings, guests: comparison.Guests) \
     sweep = settings.sweep
     if sweep is None:
         return settings, guests, None
-    found = _search(settings, sweep, comparison.rows_from(settings, guests.samples))
+    found = _search(settings, sweep, comparison.tabulate(settings, guests.samples))
     stays = {name for _, name in found.best} | {boot.arm.name for boot, _ in guests.failed}
     gone = {arm.name for arms in _modes(settings, sweep) for arm in arms
             if arm.policy.name not in sweep.beside} - stays
@@ -99,9 +99,10 @@ def line(settings: Settings, accel: host.Accel, store: Store) -> list[Row]:
         replace(first, policy=properties.parse_policy(f"static:time={us}us"))
         for us in timers.TIMES_US])
     samples: list[Sample] = []
-    for asked in comparison.asked_for(comparison.compose(swept, accel)):
+    for asked in comparison.asked_for(comparison.compose(swept), accel):
         kept = store.get(asked.run.key()) if store.takes(asked.run) else None
         if kept is None:
             return []
-        samples += comparison.samples_from(swept, comparison.outcome_of(asked.boot, kept))
-    return [row for row in comparison.rows_from(swept, samples) if row.job is None]
+        said = comparison.outcome_of(asked.boot, kept.parsed(asked.run.name))
+        samples += comparison.samples_from(swept, said)
+    return [row for row in comparison.tabulate(swept, samples) if row.job is None]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host
-from cint.device import words
+from cint.device import periods, queueconfig, words
 from cint.guest import agent, appdisk, engines, hints, kinds, session, steering, vm
 from cint.measure import agreeing, edges, workloads
 from cint.measure.apps import App
@@ -28,7 +28,7 @@ Rounds = Mapping[int, Timing]
 
 @dataclass(frozen=True, kw_only=True)
 class Extra:
-    """What one run has beside what its settings say."""
+    """Additions of one run to what its settings say."""
 
     #: Further patterns of QEMU's trace events.
     trace: Sequence[str] = ()
@@ -47,48 +47,7 @@ class Extra:
 NOTHING = Extra()
 
 
-# ---- the machine --------------------------------------------------------
-
-def _hint_words(settings: Settings, arm: Arm) -> tuple[str, ...]:
-    """The driver's parameters for hints.
-
-    Out of order, its handler takes exactly what an interrupt is for. That belongs to
-    the rows that are about it: with any other policy the handler takes all it finds,
-    as a driver that knows of none of this does.
-    """
-    words = hints.boot(hints.ON if settings.hints else hints.OFF, settings.guest, settings.extras)
-    if settings.guest == "distro" or not settings.hints:  # nothing to reap out of order
-        return words
-    policy = arm.policy
-    halves = (policy, policy.latency) if policy.latency else (policy,)
-    ooo = any(half.properties.get("cint.ooo") == "on" for half in halves)
-    return words if ooo else (*words, "nvme.ooo_urgent=0")
-
-
-def _append(settings: Settings, arm: Arm) -> tuple[str, ...]:
-    cost = settings.cost_applied_ns
-    return (*((f"nvme.irq_cost_ns={cost}",) if cost else ()), *_hint_words(settings, arm),
-            *arm.polling.boot(settings.vcpus),
-            *arm.steering.boot())
-
-
-def machine_for(settings: Settings, arm: Arm, accel: host.Accel, seed: int = 1) -> vm.Machine:
-    """The guest of one row; the seed is QEMU's, and the medium's."""
-    opts = "" if arm.policy.kind == "stock" else settings.device_opts
-    machine = vm.Machine(settings.device_properties(arm.policy, seed), opts, seed=seed,
-                         append=_append(settings, arm), vcpus=settings.vcpus,
-                         slot_ns=settings.slot_ns, virtual=settings.virtual,
-                         accel=accel.name, cpu=accel.cpu,
-                         backend=vm.Backend(settings.drive), trace=settings.trace)
-    app = settings.app
-    if app is not None:
-        machine = replace(machine, memory_mib=app.memory_mib,
-                          backend=vm.Backend(appdisk.place(app.disk), snapshot=True))
-    return arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints,
-                                       disk=app is not None, agrees=settings.rule is not None))
-
-
-# ---- what it does -------------------------------------------------------
+# ---- its jobs -----------------------------------------------------------
 
 def job_name(workload: workloads.Workload, number: int) -> str:
     """The name of a workload's job in the round of this number."""
@@ -98,16 +57,18 @@ def job_name(workload: workloads.Workload, number: int) -> str:
 def render(settings: Settings, arm: Arm, workload: workloads.Workload,
            timing: Timing) -> str:
     """A workload's job text in one of the rows: engine and shortest run may differ."""
-    before, device = "", workloads.DEVICE_NODE
+    k, device = settings.k, workloads.DEVICE_NODE
+    rule = None if arm.engine.is_user else settings.rule_of(workload)
     if arm.engine.is_user:
-        ooo = arm.policy.properties.get("cint.ooo") == "on"
-        options = arm.engine.options(settings.k, cost_ns=settings.cost_applied_ns,
-                                     records=settings.hints and ooo)
+        options = arm.engine.options(k, cost_ns=settings.cost_applied_ns,
+                                     records=settings.hints and arm.policy.out_of_order)
         text = workloads.driven_text(workload.template, options, settings.hints)
         workload, device = replace(workload, template=text, edges=False), engines.FILENAME
-    elif rule := settings.rule_of(workload):
-        before = rule.options(timing.runtime_s, settings.period_s(arm), settings.k)
-    return before + workloads.render(workload, timing, settings.k, device)
+    text = workloads.render(workload, timing, k, device)
+    if rule is None:
+        return text
+    period_ns = periods.longest_ns(arm.policy, k, settings.extras, settings.device_opts)
+    return rule.options(timing.runtime_s, max(period_ns / 1e9, arm.polling.period_s / k), k) + text
 
 
 def _app_job(app: App, name: str, seed: int) -> agent.Job:
@@ -133,23 +94,37 @@ def _jobs(settings: Settings, arm: Arm, rounds: Rounds) -> list[agent.Job]:
     return found
 
 
-def setup_for(settings: Settings, arm: Arm) -> tuple[tuple[str, ...], ...]:
-    """Commands before the jobs: the scheduler's slice, edges of jobs, polling, engine, queues."""
+# ---- what its kernel is told --------------------------------------------
+
+Commands = tuple[tuple[str, ...], ...]
+
+
+def told(settings: Settings, arm: Arm, queues: bytes | None) -> tuple[tuple[str, ...], Commands]:
+    """The kernel's options, and the commands before the jobs.
+
+    ``queues`` is the configuration of the realtime class's queues, where it has a policy.
+
+    Out of order, the driver's handler takes exactly what an interrupt is for. That belongs to
+    the rows that are about it: with any other policy the handler takes all it finds,
+    as a driver that knows of none of this does.
+    """
+    cost, policy, guest = settings.cost_applied_ns, arm.policy, settings.guest
+    halves = (policy, policy.latency) if policy.latency else (policy,)
+    in_order = (settings.hints and guest != "distro"
+                and not any(half.out_of_order for half in halves))
     counted = any(w.edges for w in settings.workloads) and not arm.engine.is_user
-    return (*session.scale_setup(settings.k, settings.vcpus),
-            *hints.setup(arm.hints, settings.guest),
-            *arm.polling.setup(settings.k), *arm.engine.setup(),
-            *arm.steering.setup(),
-            *steering.split_setup(arm.policy, settings.vcpus, settings.k, settings.extras),
-            *([edges.install()] if counted else []),
-            *([appdisk.mount_argv(settings.app.disk.filesystem)] if settings.app else []))
-
-
-def plan_for(settings: Settings, arm: Arm, rounds: Rounds,
-             setup: Sequence[tuple[str, ...]] = ()) -> agent.Plan:
-    """What a row's guest does; ``setup`` are further commands before the jobs."""
-    return agent.Plan(tuple(_jobs(settings, arm, rounds)),
-                      (*setup_for(settings, arm), *setup))
+    options = (*((f"nvme.irq_cost_ns={cost}",) if cost else ()),
+               *hints.boot(hints.ON if settings.hints else hints.OFF, guest, settings.extras),
+               *(("nvme.ooo_urgent=0",) if in_order else ()),
+               *arm.polling.boot(settings.vcpus), *arm.steering.boot())
+    commands = (*session.slice_setup(settings.slice_permille),
+                *hints.setup(arm.hints, guest),
+                *arm.polling.setup(settings.k), *arm.engine.setup(),
+                *arm.steering.setup(),
+                *steering.split_setup(queues, settings.vcpus),
+                *([edges.install()] if counted else []),
+                *([appdisk.mount_argv(settings.app.disk.filesystem)] if settings.app else []))
+    return options, commands
 
 
 # ---- the run ------------------------------------------------------------
@@ -163,6 +138,15 @@ class Guest:
     plan: agent.Plan
     job_seconds: float
     boot_limit_s: float
+    #: A file system of a person's own program, which may be made only after this.
+    disk: appdisk.Disk | None = None
+
+    def on(self, accel: host.Accel) -> Guest:
+        """The same on this host: with its accelerator, and the disk where it is."""
+        machine = replace(self.machine, accel=accel.name, cpu=accel.cpu)
+        if self.disk is not None:
+            machine = replace(machine, backend=vm.Backend(appdisk.place(self.disk), snapshot=True))
+        return replace(self, machine=machine)
 
     def run(self) -> tuple[RunPlan, Places]:
         """Its run, and where its files are here; :class:`vm.VmError` where one is not there."""
@@ -171,15 +155,29 @@ class Guest:
                           boot_limit_s=self.boot_limit_s), files.places
 
 
-def guest_for(name: str, settings: Settings, arm: Arm, rounds: Rounds,
-              accel: host.Accel, *, extra: Extra = NOTHING) -> Guest:
-    """One guest; the first round's seed is QEMU's, and the medium's, whose times go on from round
-    to round."""
+def guest_for(name: str, settings: Settings, arm: Arm, rounds: Rounds, *,
+              extra: Extra = NOTHING) -> Guest:
+    """One guest, whose times go on from round to round.
+
+    The first round's seed is QEMU's, and the medium's.
+    """
+    seed, app = next(iter(rounds.values())).seed, settings.app
+    device = settings.device_properties(arm.policy, seed)
     longest = max(workloads.guest_seconds(w, settings.timing, settings.k)
                   for w in settings.workloads)
-    machine = machine_for(settings, arm, accel, next(iter(rounds.values())).seed)
-    machine = replace(machine, trace=(*machine.trace, *extra.trace), second=extra.second,
-                      second_kept=extra.second_kept, append=(*machine.append, *extra.append),
+    jobs = _jobs(settings, arm, rounds)
+    queues = queueconfig.of_latency(arm.policy, settings.k, settings.extras)
+    options, commands = told(settings, arm, queues)
+    machine = vm.Machine(device, "" if arm.policy.kind == "stock" else settings.device_opts,
+                         seed=seed, append=options, vcpus=settings.vcpus, slot_ns=settings.slot_ns,
+                         virtual=settings.virtual, backend=vm.Backend(settings.drive),
+                         trace=(*settings.trace, *extra.trace), second=extra.second,
+                         second_kept=extra.second_kept)
+    if app is not None:
+        machine = replace(machine, memory_mib=app.memory_mib)
+    machine = arm.engine.dress(kinds.dress(machine, settings.guest, arm.hints,
+                                           disk=app is not None, agrees=settings.rule is not None))
+    machine = replace(machine, append=(*machine.append, *extra.append),
                       kernel=extra.kernel or machine.kernel)
-    return Guest(name, machine, plan_for(settings, arm, rounds, extra.setup), longest,
-                 settings.boot_limit_s)
+    return Guest(name, machine, agent.Plan(tuple(jobs), (*commands, *extra.setup)), longest,
+                 settings.boot_limit_s, app.disk if app else None)

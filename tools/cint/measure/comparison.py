@@ -14,9 +14,12 @@ from cint.errors import CintError
 from cint.guest import engines, session
 from cint.measure import apps, boots, dispatch, runner, sampling, workloads
 from cint.measure.arms import Arm
-from cint.measure.plan import Places, RunOutcome, RunPlan
+from cint.measure.plan import Places, RunPlan
 from cint.measure.settings import Settings
 from cint.measure.store import Store
+
+#: The accelerator of virtual time.
+VIRTUAL = host.Accel("tcg", "max", "virtual time needs instruction counting, which only TCG has")
 
 
 def rounds_for(settings: Settings, repeat: int = 0) -> boots.Rounds:
@@ -53,12 +56,12 @@ def boots_for(settings: Settings) -> list[Boot]:
 Composed = list[tuple[Boot, boots.Guest]]
 
 
-def compose(settings: Settings, accel: host.Accel) -> Composed:
+def compose(settings: Settings) -> Composed:
     """All guests of a comparison."""
     found = []
     for boot in boots_for(settings):
         rounds = rounds_for(settings, boot.repeat)
-        found.append((boot, boots.guest_for(boot.name, settings, boot.arm, rounds, accel)))
+        found.append((boot, boots.guest_for(boot.name, settings, boot.arm, rounds)))
     return found
 
 
@@ -72,9 +75,10 @@ class Asked:
     places: Places
 
 
-def asked_for(composed: Composed) -> list[Asked]:
-    """The runs of guests; :class:`vm.VmError` where a file is missing."""
-    return [Asked(boot, guest, *guest.run()) for boot, guest in composed]
+def asked_for(composed: Composed, accel: host.Accel = VIRTUAL) -> list[Asked]:
+    """The runs of guests on this host; :class:`vm.VmError` where a file is missing."""
+    here = [(boot, guest.on(accel)) for boot, guest in composed]
+    return [Asked(boot, guest, *guest.run()) for boot, guest in here]
 
 
 def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.Sample]:
@@ -90,7 +94,7 @@ def samples_from(settings: Settings, outcome: session.Outcome) -> list[sampling.
                                         settings.vcpus)]
 
 
-def rows_from(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sampling.Row]:
+def tabulate(settings: Settings, samples: Sequence[sampling.Sample]) -> list[sampling.Row]:
     """The table of all samples, with ratios, in the order typed."""
     if settings.app is not None:
         apps.check_units([one.said for one in samples], str(settings.app.path))
@@ -153,8 +157,7 @@ class _Counter:
 def choose_accel(virtual: bool) -> host.Accel:
     """The accelerator and why; :class:`CintError` where none works."""
     if virtual:
-        return host.Accel("tcg", "max", "virtual time needs instruction counting, which only "
-                                        "TCG has")
+        return VIRTUAL
     choice = host.choose_accel()
     if choice.name == "none":
         raise CintError(f"no accelerator works here: {choice.reason}", hint="see ./cint doctor")
@@ -236,14 +239,14 @@ def run_guests(settings: Settings, asked: Sequence[Asked], directory: Path,
 
 def _ended(settings: Settings, asked: Asked, done: runner.Done) -> Ended:
     """What came of a guest, under the name of its row."""
-    outcome = outcome_of(asked.boot, done.outcome) if done.outcome else None
+    outcome = outcome_of(asked.boot, done.said) if done.said else None
     samples = samples_from(settings, outcome) if outcome else []
     return Ended(asked.boot, asked.guest, done, outcome, samples)
 
 
-def outcome_of(boot: Boot, kept: RunOutcome) -> session.Outcome:
+def outcome_of(boot: Boot, said: session.Outcome) -> session.Outcome:
     """What came of a boot, with the name of its row."""
-    return replace(kept.parsed(boot.arm.name), repeat=boot.repeat)
+    return replace(said, name=boot.arm.name, repeat=boot.repeat)
 
 
 def _announce(settings: Settings, runs: Sequence[RunPlan], store: Store | None,

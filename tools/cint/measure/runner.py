@@ -78,6 +78,11 @@ class Done:
     problem: CintError | None = None
     source: str = RAN
 
+    @property
+    def said(self) -> session.Outcome | None:
+        """What its guest said, under the name of the run."""
+        return None if self.outcome is None else self.outcome.parsed(self.run.name)
+
 
 # ---- one run ------------------------------------------------------------
 
@@ -295,5 +300,5 @@ def outcomes(done: Sequence[Done]) -> list[session.Outcome]:
     for one in done:
         if one.problem is not None:
             raise one.problem
-    return [one.outcome.parsed(one.run.name) for one in sorted(done, key=lambda d: d.index)
-            if one.outcome is not None]
+    said = (one.said for one in sorted(done, key=lambda d: d.index))
+    return [one for one in said if one is not None]

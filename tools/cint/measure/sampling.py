@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import cast
 
-from cint.device import logpage, scale
+from cint.device import logpage
 from cint.guest import agent, engines
-from cint.measure import agreeing, apps, edges, fiojson, metrics, records
+from cint.measure import agreeing, apps, edges, fiojson, metrics, records, reported
 from cint.measure.window import Window, window
 
 USER_HZ = 100
@@ -306,7 +306,7 @@ def _spread(values: Sequence[float]) -> float | None:
 
 def _latencies(stats: fiojson.JobStats, k: float) -> dict[str, float | None]:
     def us(ns: float | None) -> float | None:
-        return None if ns is None else scale.report_time(ns, k) / 1000
+        return None if ns is None else reported.time(ns, k) / 1000
 
     return {"mean_us": us(stats.mean_ns) if stats.ios and stats.mean_ns else None,
             **{name: us(fiojson.percentile(stats.bins, rank))
@@ -315,7 +315,7 @@ def _latencies(stats: fiojson.JobStats, k: float) -> dict[str, float | None]:
 
 def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
     ios, device = one.ios, one.device
-    rate = scale.report_rate(one.iops, k, "interrupts")
+    rate = reported.rate(one.iops, k, "interrupts")
     seen = one.guest_interrupts
     guest = seen / ios * rate if ios and seen is not None else None
     count = device.interrupts if device else seen
@@ -323,7 +323,7 @@ def _interrupts(one: Sample, k: float) -> dict[str, float | None]:
     return {"device_irqs": device.interrupts / ios * rate if device and ios else None,
             "guest_irqs": guest,
             "ios_per_irq": ios / count if count else None,
-            "hold_us": None if hold is None else scale.report_time(hold, k, "hold time") / 1000,
+            "hold_us": None if hold is None else reported.time(hold, k, "hold time") / 1000,
             "cpu_percent": None if one.cpu_share is None else 100 * one.cpu_share}
 
 
@@ -338,7 +338,7 @@ def _lateness(samples: Sequence[Sample], k: float) -> dict[str, float | None]:
         return {}
 
     def us(ns: float | None) -> float | None:
-        return None if ns is None else scale.report_time(ns, k) / 1000
+        return None if ns is None else reported.time(ns, k) / 1000
 
     return {"count": whole.count, "mean_us": us(whole.mean_ns),
             "p50_us": us(whole.at_most_ns(50)), "p99_us": us(whole.at_most_ns(99)),
@@ -349,7 +349,7 @@ def _classes(device: DeviceDelta, k: float) -> dict[str, records.RowClass]:
     """Counts by class of I/O; the time that a command waits for its fetch is reported us."""
     return {name: {"commands": found.commands, "bytes": found.bytes,
                    "wait_us": (None if found.wait.mean_ns is None
-                               else scale.report_time(found.wait.mean_ns, k) / 1000),
+                               else reported.time(found.wait.mean_ns, k) / 1000),
                    "interrupts": found.interrupts,
                    "ios_per_irq": found.cqes / found.interrupts if found.interrupts else None}
             for name, found in device.classes.items()}
@@ -371,8 +371,8 @@ def _range(parts: Sequence[Mapping[str, float | None]]) -> dict[str, tuple[float
 def _once(one: Sample, k: float, job: str | None, speaks: str | None) -> dict[str, float | None]:
     """The values of one repeat, of one job or of the whole workload."""
     if job is not None:
-        return {"iops": scale.report_rate(one.rate(job), k), **_latencies(one.jobs[job], k)}
-    return {"iops": scale.report_rate(one.iops, k), **_interrupts(one, k),
+        return {"iops": reported.rate(one.rate(job), k), **_latencies(one.jobs[job], k)}
+    return {"iops": reported.rate(one.iops, k), **_interrupts(one, k),
             **_latencies(_pooled([one], speaks), k)}
 
 
@@ -405,7 +405,7 @@ def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | Non
                        for name, rank in metrics.PERCENTILES.items()},
                spread=_spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
                repeats=len(samples),
-               window_s=_median([scale.report_time(w.seconds, k) for w in windows]),
+               window_s=_median([reported.time(w.seconds, k) for w in windows]),
                even=all(w.even for w in windows), said=_said(samples, k) if job is None else {},
                agreement=_agreement(samples, job, k))
 
@@ -417,7 +417,7 @@ def _agreement(samples: Sequence[Sample], job: str | None, k: float) -> records.
         return None
     errors = [one.error if job is None else one.jobs[job].error for one in found]
     known = [error for error in errors if error is not None]
-    times = [scale.report_time(one.seconds, k) for one in found]
+    times = [reported.time(one.seconds, k) for one in found]
     return {"agreed": sum(one.agreed for one in found), "longest_s": round(max(times), 6),
             "error": max(known) if len(known) == len(errors) else None}
 

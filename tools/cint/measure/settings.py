@@ -74,10 +74,6 @@ class Settings:
         """The rule that a workload's runs end by, if they do."""
         return None if workload.app or workload.file else self.rule
 
-    def period_s(self, arm: Arm) -> float:
-        """The longest time that a row's policy and kernel go by, reported seconds."""
-        return arm.period_s(self.k, self.extras, self.device_opts)
-
     def device_properties(self, policy: properties.Policy,
                           seed: int = 1) -> list[tuple[str, properties.Value]]:
         """The properties of ``-device nvme`` under one of the policies, with a medium's seed."""
@@ -112,6 +108,11 @@ class Settings:
     def slot_ns(self) -> int:
         """How long each of several CPUs has its turn."""
         return scale.slot_ns(self.cost_ns, self.cpu_scale)
+
+    @property
+    def slice_permille(self) -> int:
+        """The scheduler's slice in the guest, permille of what its kernel would take."""
+        return scale.slice_permille(self.k, self.vcpus)
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from cint.measure.settings import (
     Settings,
 )
 from cint.measure.workloads import Timing, Workload
-from cint.options import policies, store
+from cint.options import hinting, policies, store
 
 #: How the guest's kernel does I/O, in a row.
 Mode = Polling | Steering
@@ -349,7 +349,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         raise UsageError("--json and --dry-run do not go together: nothing is measured")
     policies.remark_units(args.policy)
     cpu_scale, cost = _numbers(args, virtual)
-    givers = hints.parse_list(args.hints, args.guest)
+    givers = hinting.parse_list(args.hints, args.guest)
     chosen_policies, sweep = _policies(args, givers, virtual)
     arms = _arms(args, chosen_policies, givers)
     rule = _rule(args, arms)

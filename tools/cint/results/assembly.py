@@ -184,7 +184,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
                  line: Sequence[sampling.Row] = ()) -> documents.Document:
     """The content of results.json; ``line`` has rows of timers that were known already."""
     outcomes, samples = guests.outcomes, guests.samples
-    rows = comparison.rows_from(settings, samples)
+    rows = comparison.tabulate(settings, samples)
     notes = [*run_notes(settings, rows, guests.failed),
              *notes_for(settings, outcomes, accel, rows),
              *([timer.note()] if timer else [])]

@@ -56,9 +56,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 # ---- what would run --------------------------------------------------------
 
-def dry_run_text(settings: Settings, composed: comparison.Composed) -> str:
+def dry_run_text(settings: Settings, composed: comparison.Composed, accel: host.Accel) -> str:
     """What would run, in a form that can be copied: the first guest of each row."""
-    guests = [(boot.arm.name, guest) for boot, guest in composed if boot.repeat == 0]
+    guests = [(boot.arm.name, guest.on(accel)) for boot, guest in composed if boot.repeat == 0]
     jobs = [text for workload in settings.workloads
             for text in _job_texts(settings, workload, guests)]
     parts = []
@@ -92,12 +92,12 @@ def _job_texts(settings: Settings, workload: Workload,
 
 def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
+    composed = comparison.compose(settings)
     accel = _prepare(args, settings)
-    composed = comparison.compose(settings, accel)
     if args.dry_run:
-        print(dry_run_text(settings, composed))
+        print(dry_run_text(settings, composed, accel))
         return EXIT_OK
-    return _measure(args, settings, accel, comparison.asked_for(composed))
+    return _measure(args, settings, accel, comparison.asked_for(composed, accel))
 
 
 def _prepare(args: argparse.Namespace, settings: Settings) -> host.Accel:
@@ -142,7 +142,7 @@ def _measure(args: argparse.Namespace, settings: Settings, accel: host.Accel,
     def keep(one: comparison.Ended) -> None:
         place.add(map(documents.sample_dict, one.samples))
         if time.monotonic() - started >= EARLY_ROWS_S:
-            rows = comparison.rows_from(settings, one.samples)
+            rows = comparison.tabulate(settings, one.samples)
             ui.info(f"{one.boot.arm.name}: {table.brief(rows)}")
 
     with place:

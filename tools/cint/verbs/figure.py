@@ -35,6 +35,7 @@ from cint.guest import hints, kinds
 from cint.measure import runner as runs
 from cint.measure import settings
 from cint.measure.store import Store
+from cint.options import hinting
 from cint.options import store as store_options
 from cint.results import documents
 
@@ -293,7 +294,7 @@ def run(args: argparse.Namespace) -> int:
         figures = [further.with_policies(figure, [p.name for p in policies])
                    for figure in figures]
     guest = args.guest or "cint"
-    words = hints.parse_list(args.hints, guest)
+    words = hinting.parse_list(args.hints, guest)
     if args.guest or args.hints:
         figures = [elsewhere.in_guest(figure, guest, words) for figure in figures]
     if args.vcpus:

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, paths, ui, units
-from cint.device import properties
+from cint.device import properties, queueconfig
 from cint.errors import EXIT_OK, CintError, UsageError
 from cint.guest import agent, appdisk, hints, inside, kinds, polling, shares, steering, vm
 from cint.measure import comparison, settings
-from cint.options import policies
+from cint.options import hinting, policies
 
 DEFAULT_POLICY = "cint+ooo"
 DEFAULT_MEMORY_MIB = 1024
@@ -117,7 +117,7 @@ def guest_for(args: argparse.Namespace) -> Guest:
     kernel = "cint" if args.guest == kinds.DEBIAN else args.guest
     if args.own and args.hints is not None:
         raise UsageError(f"--hints {args.hints}: not together with --own")
-    giver = hints.parse(args.hints or hints.VALID[kernel][0], kernel)
+    giver = hinting.parse(args.hints or hints.VALID[kernel][0], kernel)
     chosen = properties.parse_policies(args.policy or DEFAULT_POLICY)
     if len(chosen) > 1:
         raise UsageError("--policy: run takes one policy", hint="./cint compare takes several")
@@ -183,7 +183,8 @@ def _setup(args: argparse.Namespace, guest: Guest) -> tuple[tuple[str, ...], ...
         return ()
     return (*shares.setup(args.share), *hints.setup(guest.hints, guest.kernel),
             *args.polling.setup(1), *args.steering.setup(),
-            *steering.split_setup(guest.policy, args.vcpus, 1, args.extras),
+            *steering.split_setup(queueconfig.of_latency(guest.policy, 1, args.extras),
+                                  args.vcpus),
             *((appdisk.mount_argv(guest.disk.filesystem),) if guest.disk else ()))
 
 
