@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit import own_policy
 
 from cint import paths
-from cint.selftest import own_policy
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from serving import Guest, serving
 from test_distro import VERIFY, built
+from testkit import vhost_blk
 
 from cint import paths
 from cint.build import packages
 from cint.guest import kinds, vm
-from cint.selftest import vhost_blk
 
 __all__ = ["built"]
 

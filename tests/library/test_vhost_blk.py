@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 import vhost
+from testkit.vhost_blk import LIMIT_S, PROGRAM, Server, serving
 from vhost import Driver, Vmm
-
-from cint.selftest.vhost_blk import LIMIT_S, PROGRAM, Server, serving
 
 BLOCK = 4096
 #: Longer than any test: what is told in time was told for another reason.

@@ -11,7 +11,7 @@ import struct
 import time
 from collections.abc import Sequence
 
-from cint.selftest.vhost_blk import LIMIT_S, Server
+from testkit.vhost_blk import LIMIT_S, Server
 
 SECTOR = 512
 #: Where the memory is for the guest, and for the VMM.

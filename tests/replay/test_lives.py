@@ -11,10 +11,11 @@ import subprocess
 from collections.abc import Iterable
 
 import pytest
+from testkit import trace_load
 
 from cint import paths
 from cint.errors import CintError
-from cint.timeline import bench, events
+from cint.timeline import events
 
 LOGS = sorted((paths.TOOLS / "tests/golden").glob("trace-*.log"))
 P = events.PREFIX
@@ -135,4 +136,4 @@ def without(lines: Iterable[str], *names: str) -> bytes:
     (f"{P}post",)], ids=" ".join)
 def test_memory_is_what_is_in_flight(names: tuple[str, ...]) -> None:
     """Also of logs without what ends a command's life: a queue has 65536 entries at the most."""
-    assert lives(without(bench.log(600_000), *names), limit_mb=64)
+    assert lives(without(trace_load.log(600_000), *names), limit_mb=64)

@@ -5,10 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from testkit import device_layers, objects
 
 from cint import paths
 from cint.errors import CintError
-from cint.selftest import device_layers, objects
 
 
 @pytest.mark.parametrize("program", objects.PROGRAMS)

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from testkit import device_layers
+from testkit.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
 from cint import paths
-from cint.selftest import device_layers
-from cint.selftest.own_policy import DOC, FILE, LIST, add, copy_tree, run, verb
 
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "libcint", "replay", "tests",

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from testkit import device_layers as layers
 
 from cint import paths
-from cint.selftest import device_layers as layers
 
 TABLE = """\
 # from the top

@@ -18,13 +18,14 @@ from typing import Any
 
 import pytest
 import timelines
+from testkit import trace_load
 from timelines import trace_of
 
 from cint import cli, paths
 from cint.build import engine
 from cint.errors import CintError
 from cint.results import distributions
-from cint.timeline import bench, events, perfetto, summary
+from cint.timeline import events, perfetto, summary
 
 P = "pci_nvme_cint_"
 #: Two unmarked commands and an urgent one; the head wraps in a queue of 4.
@@ -209,7 +210,7 @@ def test_slices_of_a_lane_nest() -> None:
 
 def test_the_timelines_of_all_logs_are_what_the_logs_say(found: events.Trace) -> None:
     assert timelines.check(timelines.timeline(found), found) == 2
-    for trace in (trace_of(bench.log(3000)), events.load(MIXED), events.load(VCPUS)):
+    for trace in (trace_of(trace_load.log(3000)), events.load(MIXED), events.load(VCPUS)):
         told = sum(c.interrupt is not None for c in trace.commands)
         messages = sum(len(d.cpus) for d in trace.deliveries if d.interrupt is not None)
         assert told and (messages or trace.interrupts)
@@ -257,7 +258,7 @@ def test_the_check_finds_what_is_broken(found: events.Trace, breaks: str) -> Non
 
 
 def test_a_long_timeline_is_written_piece_by_piece() -> None:
-    trace = trace_of(bench.log(3000))
+    trace = trace_of(trace_load.log(3000))
     sizes: list[int] = []
 
     class Stream(io.BytesIO):
@@ -271,7 +272,7 @@ def test_a_long_timeline_is_written_piece_by_piece() -> None:
 
 def test_a_timeline_is_no_longer_than_its_log() -> None:
     """By much: a name is written once, and is a number then."""
-    lines = list(bench.log(3000))
+    lines = list(trace_load.log(3000))
     stream = io.BytesIO()
     perfetto.write(trace_of(lines), stream)
     assert len(stream.getvalue()) < 1.2 * sum(map(len, lines))
@@ -375,7 +376,7 @@ def test_a_masked_vector_sends_nothing() -> None:
 
 def calls(count: int, perfetto_too: bool) -> float:
     """How many functions are called an event, for the summary or for all of `cint trace`."""
-    trace = trace_of(bench.log(count))
+    trace = trace_of(trace_load.log(count))
     profile = cProfile.Profile()
     with profile:
         summary.summarize(trace)

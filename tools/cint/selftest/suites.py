@@ -29,7 +29,7 @@ SEEDS = range(1, 1 << 32)
 
 @dataclass(frozen=True)
 class Options:
-    """What `cint test` was asked for."""
+    """The options of `cint test`."""
 
     jobs: int = 1
     full: bool = False
@@ -189,14 +189,14 @@ def _python_checks() -> list[Command]:
     tests = [path for path in sorted((paths.ROOT / "tests").iterdir()) if any(path.glob("*.py"))]
     return [
         Command("lint", "ruff", (*ruff, *python_places())),
-        _mypy(paths.TOOLS / "cint", *sorted(paths.IMAGES.glob("*.py")),
+        _mypy(paths.TOOLS / "cint", paths.TOOLS / "testkit", *sorted(paths.IMAGES.glob("*.py")),
               *sorted(paths.USERSPACE.glob("*.py"))),
         *map(_mypy, (paths.TOOLS / "tests", *tests)),
     ]
 
 
 def licence_of(path: Path) -> str:
-    """What a source file has to say: others may link the library, and copy the interface."""
+    """The licence of a source file: others may link the library, and copy the interface."""
     place = path.relative_to(paths.ROOT)
     lesser = place.parts[0] == "userspace" or place.name == "cint-abi.h"
     return "LGPL-2.1-or-later" if lesser else "GPL-2.0-or-later"
@@ -402,7 +402,7 @@ def _qtests(suite: str) -> _Tests:
 
 
 def port_suites(build: Path) -> tuple[Suite, ...]:
-    """What a port to another QEMU has to pass: the engine's tests, and the device's there."""
+    """The suites of a port to another QEMU: the engine's tests, and the device's there."""
 
     def qtests(options: Options) -> list[Command]:
         return [replace(seeded(command, options), suite="port")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The layers of hw/nvme: who includes and uses whom, and what hw/nvme/layers.txt allows.
 
-`python -m cint.selftest.device_layers [DIR]` prints the picture of a directory of C files: whose
+`python -m testkit.device_layers [DIR]` prints the picture of a directory of C files: whose
 functions and tables each one uses, and the cycles among them. It knows C only as far as this
 tree's style goes: a definition begins in column 0, and a function's body ends there.
 """

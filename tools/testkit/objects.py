@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who uses whom among the objects of a program, read from their symbols.
 
-`python -m cint.selftest.objects` prints the picture of each program of :data:`PROGRAMS`.
+`python -m testkit.objects` prints the picture of each program of :data:`PROGRAMS`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cint import paths
 from cint.errors import CintError
-from cint.selftest import device_layers
-from cint.selftest.device_layers import Graph
+from testkit import device_layers
+from testkit.device_layers import Graph
 
 #: By the directory of its sources, which has a layers.txt: where the build leaves the objects.
 PROGRAMS: Mapping[str, str] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `cint trace` costs: `../build/venv/bin/python -m cint.timeline.bench [EVENTS]`, in tools/.
+"""What `cint trace` costs: `../build/venv/bin/python -m testkit.trace_load [EVENTS]`, in tools/.
 
 Writes a log of so many events (a million), has cint-replay follow its commands, makes the summary
 and the Perfetto file, and says the processor time of each and the most memory so far.
