@@ -30,7 +30,7 @@ def place() -> Path | None:
 
 
 def words(verb: str, verbs: Container[str], known: Collection[str]) -> list[str]:
-    """What the file says of a verb, as words of a command line.
+    """The file's options of a verb, as words of a command line.
 
     ``known`` are the verb's options. UsageError names the file, what is wrong in it, and what is
     valid. A file that the environment names has to be there.

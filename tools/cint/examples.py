@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a person would type: the examples at the end of each verb's help and in the manual page.
+"""The examples at the end of each verb's help and in the manual page.
 
 A test parses every line, so that none of them is out of date.
 """

@@ -16,7 +16,7 @@ from cint import ask, paths, steps, ui
 
 @dataclass(frozen=True)
 class Distribution:
-    """What /etc/os-release says."""
+    """The distribution, as /etc/os-release has it."""
 
     name: str
     ident: str

@@ -125,7 +125,7 @@ class Step:
         self._progress.update(text)
 
     def summary(self, text: str) -> None:
-        """What to add to the line printed when the step is done."""
+        """Set the words that end the line printed when the step is done."""
         self._summary = text
 
     def quiet(self) -> None:
@@ -207,7 +207,7 @@ def step(name: str, title: str) -> Step:
 
 
 class Stamp:
-    """What a finished step was made from: build/stamps/<name>.json."""
+    """The inputs of a finished step: build/stamps/<name>.json."""
 
     def __init__(self, name: str) -> None:
         self.path = paths.STAMPS / f"{name}.json"
@@ -218,7 +218,7 @@ class Stamp:
         return same and all(output.exists() for output in outputs)
 
     def facts(self) -> dict[str, Any]:
-        """What the step recorded about its result."""
+        """The facts that the step recorded about its result."""
         facts = ask.json_of(self.path).get("facts")
         return facts if isinstance(facts, dict) else {}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a person sees: messages, progress, durations. All of it on stderr.
+"""Messages, progress and durations for a person. All of it on stderr.
 
 Standard output carries data only, so that it can be redirected and parsed.
 """

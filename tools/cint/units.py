@@ -17,7 +17,7 @@ MAX_TIME_NS = 10 * NS_PER["s"]
 
 
 class Named(Protocol):
-    """What a word of an option stands for."""
+    """A thing that a word of an option stands for."""
 
     @property
     def name(self) -> str:

@@ -38,7 +38,7 @@ _UNMET = re.compile(r"^ (\S+ : .*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Root:
-    """What is in it: a release, and packages beside the essential ones."""
+    """Contents of a root: a release, and packages beside the essential ones."""
 
     release: str
     packages: tuple[str, ...]
@@ -207,6 +207,6 @@ def _remove(place: Path) -> None:
 
 
 def progress(line: str) -> str | None:
-    """What mmdebstrap is about, from its own lines (`I: ...`)."""
+    """The step that mmdebstrap is at, from its own lines (`I: ...`)."""
     return line[3:].rstrip(".") if line.startswith("I: ") else None
 

@@ -59,7 +59,7 @@ def version() -> str:
 
 
 def put_sources(directory: Path) -> Path:
-    """What DKMS builds from, below `directory`, as it wants it: NAME-VERSION/."""
+    """The sources as DKMS wants them, below `directory`: NAME-VERSION/."""
     place = directory / f"{NAME}-{version()}"
     place.mkdir(parents=True)
     for path in hints.module_files():

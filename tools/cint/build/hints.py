@@ -155,7 +155,7 @@ def sources_hash() -> str:
 
 
 def module_files() -> list[Path]:
-    """What the module is built from."""
+    """The module's sources."""
     return sorted(path for path in paths.GUEST_MODULE.iterdir()
                   if path.suffix in (".c", ".h") or path.name in ("Kbuild", "Makefile"))
 

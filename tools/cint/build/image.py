@@ -43,7 +43,7 @@ def _fio_source(own: Path | None) -> sources.Source:
 
 
 def complaint(job_text: str) -> str | None:
-    """What the guest's fio says of a job file that it does not understand; None if it does.
+    """The complaint of the guest's fio about a job file; None if it understands it.
 
     And where it is not built yet.
     """
@@ -76,9 +76,9 @@ def _engine_complaint(job_text: str) -> str | None:
 
 
 def complaint_of_rules(rules: Path) -> str | None:
-    """What the guest's program says of a file of rules that it does not understand: FILE:LINE: why.
+    """The complaint of the guest's program about a file of rules, FILE:LINE: why.
 
-    None if it does, and where it is not built yet.
+    None if it understands it, and where it is not built yet.
     """
     if not _PRELOAD[1].exists():
         return None

@@ -38,7 +38,7 @@ OVMF = Path("/usr/share/OVMF")
 
 @dataclass(frozen=True)
 class Installed:
-    """What the list below a prefix says."""
+    """An installation, as the list below its prefix says."""
 
     version: str
     #: Path below the prefix: SHA-256.

@@ -44,7 +44,7 @@ class Kernel:
 
     @property
     def image(self) -> Path:
-        """What QEMU boots."""
+        """The file that QEMU boots."""
         return self.directory / "arch/x86/boot/bzImage"
 
 
@@ -88,7 +88,7 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def lost_symbols(wanted: dict[str, str], got: dict[str, str]) -> list[str]:
-    """What was asked for and did not survive, e.g. because a dependency is off."""
+    """The settings that did not survive, e.g. because a dependency is off."""
     return [f"{name}={value} (is {got.get(name, 'n')})"
             for name, value in wanted.items() if got.get(name, "n") != value]
 

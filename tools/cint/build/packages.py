@@ -91,7 +91,7 @@ def missing(wanted: Sequence[str] = PACKAGES) -> list[str]:
 
 
 def install_command(names: Sequence[str]) -> str:
-    """What a person with the right to do so would type."""
+    """The command that a person with the right to do so would type."""
     return " ".join([*_APT_INSTALL, *names])
 
 
@@ -145,7 +145,7 @@ def _install(names: list[str]) -> None:
 
 
 def parse_cost(text: str) -> str:
-    """What apt-get says of download and disk space, as one remark; empty if it does not."""
+    """Download and disk space by apt-get's words, as one remark; empty if it names none."""
     found = [match[0] for pattern in (r"[0-9.,]+ [kMG]?B(?= of archives|/)",
                                       r"[0-9.,]+ [kMG]?B(?= of additional disk space)")
              if (match := re.search(pattern, text))]

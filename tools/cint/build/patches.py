@@ -110,7 +110,7 @@ def guest_series() -> list[Path]:
 
 
 def with_base(directory: Path) -> tuple[list[Path], list[Path]]:
-    """What a series is based on, and its own patches."""
+    """The patches that a series is based on, and its own."""
     if (directory / "series").exists():
         return [], read_series(directory)
     # A part: the list of the whole has its patches in a row.
@@ -232,7 +232,7 @@ def check_series(tree: Tree, patches: list[Path]) -> None:
 
 
 def summary(tree: Tree, before: list[Path], patches: list[Path]) -> tuple[str, str]:
-    """What git's cover letters say of a series: its subjects by author, and what it changes.
+    """The end of a cover letter as git makes it: subjects by author, and the lines changed.
 
     ``before`` are the patches that it is based on.
     """

@@ -26,7 +26,7 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True)
 class Project:
-    """What is ported, and the series that it begins with."""
+    """A project that is ported, and the series that it begins with."""
 
     package: sources.Package
     series: Path
@@ -51,7 +51,7 @@ def linux() -> Project:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one patch; where it conflicts: {file: how many places}."""
+    """The fate of one patch; where it conflicts: {file: how many places}."""
 
     patch: Path
     state: str
@@ -89,7 +89,7 @@ class Port:
 
     @property
     def left_out(self) -> list[Path]:
-        """What the other parts have in the project's series, and this one has not."""
+        """The parts that the project's series has and this one has not."""
         here = set(patches.subjects(outcome.patch for outcome in self.outcomes))
         first = patches.read_series(self.project.series)
         return [patch for patch, subject in zip(first, patches.subjects(first), strict=True)
@@ -257,7 +257,7 @@ def report(port: Port) -> str:
 
 
 def advice(port: Port) -> str:
-    """What to do about the first conflict."""
+    """Advice on the first conflict."""
     first = next(outcome for outcome in port.outcomes if outcome.state == CONFLICTS)
     work = paths.display(port.place / "work")
     full, name = _directories(port.version)

@@ -179,7 +179,7 @@ def qtest_programs(build_dir: Path | None = None) -> list[Path]:
 
 
 def version(binary: Path) -> str:
-    """What `qemu-system-x86_64 --version` says, or the reason why it does not run."""
+    """The version by `qemu-system-x86_64 --version`, or the reason why it does not run."""
     try:
         done = ask.run([binary, "--version"], timeout=20)
     except (OSError, subprocess.TimeoutExpired) as problem:
@@ -332,7 +332,7 @@ def build_installable(own: Path | None, jobs: int) -> bool:
 
 
 def stage(step: steps.Step, directory: Path) -> Path:
-    """What :func:`build_installable` built, as it is below a prefix; returns that prefix."""
+    """Lay :func:`build_installable`'s files out as below a prefix; returns that prefix."""
     step.run([paths.QEMU_INSTALL / "pyvenv/bin/meson", "install", "--no-rebuild", "--quiet",
               "--destdir", directory], cwd=paths.QEMU_INSTALL, env=_env())
     return directory / "usr/local"

@@ -47,7 +47,7 @@ class Gate:
 
     @property
     def kernel(self) -> linux.Kernel:
-        """What make is told."""
+        """The kernel as make is told of it."""
         return linux.Kernel(f"series-{self.name}", "", self.directory, ())
 
     def fragment(self, known: set[str]) -> str:
@@ -124,7 +124,7 @@ def _known_symbols(tree: Path) -> set[str]:
 
 
 def messages(output: str) -> Counter[str]:
-    """What compiler and sparse said, without the line numbers, which patches move."""
+    """Messages of compiler and sparse, without the line numbers, which patches move."""
     return Counter(f"{match[1]}: {match[2]}" for line in output.splitlines()
                    if (match := _WARNING.match(line)))
 
@@ -194,12 +194,12 @@ def _whole_name(gate: Gate) -> str:
 
 
 def new_messages(base: Counter[str], found: Counter[str]) -> list[str]:
-    """What is said more often than about the unpatched kernel."""
+    """The messages that come more often than of the unpatched kernel."""
     return sorted(text for text, count in found.items() if count > base.get(text, 0))
 
 
 def checks(listed: list[Path], jobs: int) -> dict[str, Callable[[], list[str]]]:
-    """What is checked, by name, in this order: what gives the new messages of each."""
+    """The checks by name, in their order: each gives its new messages."""
     @cache
     def tree() -> patches.Tree:
         packages.require(_SPARSE, _SPARSE)

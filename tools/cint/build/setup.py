@@ -136,7 +136,7 @@ def announce(force: bool) -> None:
 
 
 def disk_use() -> str:
-    """What build/ and the cache take now."""
+    """The space that build/ and the cache take now."""
     used = {}
     for path in (paths.BUILD, paths.CACHE):
         done = ask.run(["du", "-s", "-B1", path])

@@ -251,7 +251,7 @@ def order_candidates(package: Package, listed: list[Candidate]) -> list[Candidat
 
 
 def list_candidates(step: steps.Step, package: Package, release: str) -> list[Candidate]:
-    """What the index of `release` offers for `package`, in the order to try."""
+    """The candidates of the index of `release` for `package`, in the order to try."""
     done = apt_cache(release, "showsrc", "--only-source", package.name, kind="deb-src")
     step.write(f"{package.name} in {release}: {done.stderr.strip() or 'listed'}")
     return order_candidates(package, parse_sources(done.stdout, release))

@@ -82,7 +82,7 @@ class Hist:
                     tuple(a + b for a, b in zip(self.buckets, other.buckets, strict=True)))
 
     def since(self, earlier: Hist) -> Hist:
-        """What came after `earlier`.
+        """The values since `earlier`.
 
         The maximum is exact when it grew; else it is a bound, because the
         device keeps only the largest value since the queue was created.
@@ -105,7 +105,7 @@ class Answers:
 
     @property
     def price_ns(self) -> tuple[float, float] | None:
-        """What an interrupt takes by itself and for each CQE, by least squares, in ns.
+        """The ns of an interrupt by itself and for each CQE, by least squares.
 
         None where all answers had the same number of CQEs: there is no telling the two apart.
         """
@@ -163,7 +163,7 @@ class SubmissionQueue:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What went through the queues of a class of I/O."""
+    """The traffic of a class of I/O."""
 
     commands: int = 0
     bytes: int = 0
@@ -204,7 +204,7 @@ Counted = TypeVar("Counted", Answers, Totals)
 
 
 def since(now: Counted, earlier: Counted) -> Counted:
-    """What was counted after `earlier`; of counts by name those that changed."""
+    """The counts since `earlier`; of counts by name those that changed."""
     found: Counted = _less(now, earlier)
     return found
 

@@ -226,7 +226,7 @@ def _label(kind: str, props: Mapping[str, Value]) -> str:
 
 
 def meant(kind: str) -> dict[str, Value]:
-    """What the language means by a policy's bare name where the device has it off."""
+    """Defaults of a policy's bare name that differ from the device's, which has them off."""
     return {f"cint.{name}": int(value) for name, value in words.lines_of("MEANT")
             if name in words.POLICIES[kind]}
 

@@ -25,7 +25,7 @@ Value = int | str
 
 @dataclass(frozen=True)
 class Parameter:
-    """What may be typed after a policy's name, and the device property that it sets.
+    """A word that may be typed after a policy's name, and the device property that it sets.
 
     ``values`` are those of an enumeration. Numbers run from ``low`` to ``high`` in the property's
     own unit: ``ns`` or ``ms`` of a time, else "" or the text that follows the number.

@@ -54,7 +54,7 @@ def figures() -> tuple[Figure, ...]:
 
 
 def not_done() -> tuple[NotDone, ...]:
-    """What is listed and cannot be run."""
+    """The figures that are listed and cannot be run."""
     return tuple(sorted(NOT_DONE, key=_order))
 
 

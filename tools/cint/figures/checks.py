@@ -60,7 +60,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a check: a value for each seed. ``reason``: why it deviates, if it may."""
+    """The result of a check: a value for each seed. ``reason``: why it deviates, if it may."""
 
     check: Check
     seeds: Sequence[float]

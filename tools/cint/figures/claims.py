@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a paper claims with a figure, claim by claim, and what became of each here.
+"""The claims of a paper's figure, and what became of each here.
 
 A claim is a sentence and the checks that show it. It is reproduced if all of them hold
 and each number that the paper has came out within a quarter of it. It is in its shape
@@ -46,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a claim; the paper's number and ours where it has one, and what fails."""
+    """The verdict on a claim; the paper's number and ours where it has one, and what fails."""
 
     claim: Claim
     verdict: str
@@ -106,7 +106,7 @@ def _says_most(found: Sequence[records.Check]) -> records.Check | None:
 
 
 def outcome(claim: Claim, found: Sequence[records.Check]) -> Outcome:
-    """What became of a claim; ``found`` are its figure's checks as they are stored."""
+    """The verdict on a claim; ``found`` are its figure's checks as they are stored."""
     mine = of_claim(claim, found)
     failing = [c for c in mine if c["verdict"] not in (checks.PASS, checks.UNDECIDED)]
     shown = _says_most(failing) or _says_most(mine)
@@ -123,7 +123,7 @@ def _verdict(mine: Sequence[records.Check], failing: Sequence[records.Check]) ->
 
 
 def outcomes(figure: Figure, entry: records.Entry) -> list[Outcome]:
-    """What became of each claim of a figure; none where it is of no paper, or measured quickly."""
+    """The verdicts on a figure's claims; none where it is of no paper, or measured quickly."""
     found = entry["checks"]
     if any(check["verdict"] == checks.QUICK for check in found):
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a check is controlled by: every one has a control, under which it must fail.
+"""The controls of checks: every check has one, under which it must fail.
 
 Two runs exchanged, a run taken for another, or the paper's value wrong by a factor. A check that
 cannot fail says nothing.
@@ -15,7 +15,7 @@ from cint.figures.values import Expr
 
 @dataclass(frozen=True)
 class Control:
-    """What must make the check fail: runs that get the data of others, or bounds times a factor."""
+    """A change that must make the check fail: data of other runs, or bounds times a factor."""
 
     renamed: Mapping[str, str] = field(default_factory=dict)
     factor: float = 1.0

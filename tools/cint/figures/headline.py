@@ -60,7 +60,7 @@ def _mark(data: Data, run: str, words: str, colour: str) -> Mark:
 
 
 def lines_of(data: Data, guessed: Data | None) -> list[Line]:
-    """What the picture has, of the figures' numbers."""
+    """The picture's lines, from the figures' numbers."""
     chosen = colours.POLICIES
     default = _mark(data, "default", "default, vic", chosen["default"])
     found = [Line("a timer of 2 to 100 us", [default, *(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a figure is: the runs it needs, how they are read, what must come out, how it is drawn.
+"""The model of a figure: the runs it needs, how they are read, what must come out, how it is drawn.
 
 The modules of :mod:`cint.figures.library` have them; those of a module share
 jobs. All times and rates in them are reported ones (see scale.py), all runs are
@@ -34,7 +34,7 @@ COST_NS = int(settings.CALIBRATED["irq_cost_ns"])
 
 
 def machine(cpu_scale: float = CPU_SCALE, cost_ns: int = COST_NS) -> str:
-    """What a guest stands for, in words; by default the calibrated machine."""
+    """The machine that a guest stands for, in words; by default the calibrated one."""
     return f"cpu-scale {cpu_scale:g}, interrupt cost {cost_ns} ns"
 #: With --quick: one seed, and jobs of this share of their time, unless a script looks at them
 #: at times of its own.
@@ -151,7 +151,7 @@ class Panel:
 
 
 def pair(label: str, ours: Points, paper: Points) -> tuple[Series, Series]:
-    """What was measured, and the paper's beside it."""
+    """A series that was measured, and the paper's beside it."""
     return Series(label, ours), Series(f"{label}, paper", paper, paper=True)
 
 

@@ -55,7 +55,7 @@ def shown(figure: Figure, data: Data) -> list[Column]:
 
 
 def numbers_title(entry: Entry) -> str:
-    """What stands above the table of measured numbers."""
+    """The title of the table of measured numbers."""
     return f"Numbers, median of {entry['seeds']} seeds"
 
 

@@ -38,7 +38,7 @@ def tools(*names: str) -> App:
 
 
 def disks(figures: Iterable[Figure]) -> list[Disk]:
-    """What the guests of these figures begin with, each once."""
+    """The disks that the guests of these figures begin with, each once."""
     return list(dict.fromkeys(work.app.disk for figure in figures for group in figure.groups
                               for work in group.workloads if work.app))
 

@@ -64,11 +64,11 @@ class Boot:
     log: str
 
     def message(self, workload: Workload, seed: int) -> agent.Message:
-        """What the agent said of a job."""
+        """The agent's message of a job."""
         return self.outcome.results[boots.job_name(workload, seed)]
 
     def sample(self, workload: Workload, seed: int) -> sampling.Sample:
-        """What a fio job measured."""
+        """The sample of a fio job."""
         return sampling.sample(self.name, workload.name, seed, self.message(workload, seed),
                                self.settings.vcpus)
 

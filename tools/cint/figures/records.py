@@ -18,7 +18,7 @@ class Deviation(TypedDict):
 
 
 class Check(TypedDict):
-    """What came of a check; a bound that there is none of is null."""
+    """The result of a check; a bound that there is none of is null."""
 
     name: str
     unit: str
@@ -59,7 +59,7 @@ class Measured(TypedDict):
 
 
 class Facts(TypedDict):
-    """What figures were measured with."""
+    """The versions and the machine that figures were measured with."""
 
     commit: str
     conditions: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What follows from the numbers in docs/figures: pages, drawings, and the list of the figures.
+"""Pages, drawings and the list of the figures, from the numbers in docs/figures.
 
 The tree holds the list, and the drawings that documents show. The rest is made where it is wanted.
 """

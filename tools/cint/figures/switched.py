@@ -108,12 +108,12 @@ def groups(modes: Sequence[str], workloads: Sequence[Workload], vcpus: int = 2,
 
 
 def of_l(cell: str, prefix: str = "") -> Cell:
-    """What L has in a workload, beside T or alone."""
+    """L's value in a workload, beside T or alone."""
     return Cell(cell if cell == ALONE.name else f"{cell}.latency", prefix)
 
 
 def of_t(cell: str, prefix: str = "") -> Cell:
-    """What T has in one, beside L."""
+    """T's value in one, beside L."""
     return Cell(f"{cell}.throughput", prefix)
 
 

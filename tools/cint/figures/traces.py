@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What QEMU's trace of the device tells: gaps between completions, and timelines.
+"""Readings of QEMU's trace of the device: gaps between completions, and timelines.
 
 Times are of the device's clock, which in virtual time is the guest's; a trace
 line's own time stamp is of the host and is not read.
@@ -113,7 +113,7 @@ def settled_after(counts: Sequence[tuple[int, int]]) -> int:
 
 
 def phases(counts: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """What is between windows in which nothing was done."""
+    """The phases between windows in which nothing was done."""
     found: list[list[tuple[int, int]]] = [[]]
     for one in counts:
         if one[1]:

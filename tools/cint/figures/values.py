@@ -34,7 +34,7 @@ _DIGITS = 6
 
 @dataclass
 class Data:
-    """What a figure's runs gave: points by run and cell, a list with one for each seed.
+    """The data of a figure's runs: points by run and cell, a list with one for each seed.
 
     ``curves`` and ``timelines`` are there for figures that draw more than points.
     """
@@ -60,7 +60,7 @@ class Data:
 
     @classmethod
     def from_dict(cls, document: records.Measured) -> Data:
-        """What :meth:`as_dict` gave."""
+        """The data of a dict of :meth:`as_dict`."""
         return cls(document["cells"], document["curves"], document["timelines"])
 
 

@@ -226,7 +226,7 @@ def parse_snapshot(snap: Any) -> Snapshot:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a job that ran left: the agent's looks before and after it, and what it printed."""
+    """The leavings of a job that ran: the agent's looks before and after it, and its output."""
 
     before: Snapshot
     after: Snapshot

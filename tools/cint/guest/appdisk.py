@@ -105,7 +105,7 @@ _COPIED = f"[ ! -d /root ] || mount --bind /root {SYSTEM}/root"
 
 @dataclass(frozen=True)
 class Disk:
-    """What is on it. ``owner`` is who asks for it, in messages; ``size`` is in bytes.
+    """The contents of a disk. ``owner`` is who asks for it, in messages; ``size`` is in bytes.
 
     ``files`` are copied to /app, and those in paths.GUEST are built before that; ``prepare`` are a
     shell's commands, run there once.

@@ -43,7 +43,7 @@ class Engine:
 
     @property
     def kind(self) -> str:
-        """What a row says as its engine."""
+        """The word that a row has for its engine."""
         return self.name.partition(":")[0]
 
     @property
@@ -95,7 +95,7 @@ def parse(text: str) -> Engine:
 
 @dataclass(frozen=True)
 class Counts:
-    """What fio's engine ``cintio`` says at its end.
+    """The counts that fio's engine ``cintio`` prints at its end.
 
     Interrupts of the I/O queues' vectors as the guest's kernel counted them, the cost of each that
     the engine added (guest ns), the device's log page, None where it has none, and the device's

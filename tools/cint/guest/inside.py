@@ -54,7 +54,7 @@ exit $code
 
 @dataclass(frozen=True)
 class Inside:
-    """What runs in the guest, where its logs go, and seconds that the boot may take."""
+    """A command in the guest, the place of its logs, and seconds that the boot may take."""
 
     argv: Sequence[str]
     setup: tuple[tuple[str, ...], ...]

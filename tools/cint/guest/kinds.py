@@ -49,7 +49,7 @@ def dress(machine: vm.Machine, guest: str, who: str = hints.OFF, *,
 
 def targets(guest: str, who: Iterable[str] = (), *, disk: bool = False,
             agrees: bool = False) -> tuple[str, ...]:
-    """What setup.ensure() must build for `guest`, where these give hints; the rest as above."""
+    """The targets of setup.ensure() for `guest`, where these give hints; the rest as above."""
     words = list(who) or [hints.OFF]
     preloads = any(hints.rules_of(word) for word in words)
     if guest != "distro":
@@ -61,5 +61,5 @@ def targets(guest: str, who: Iterable[str] = (), *, disk: bool = False,
 
 
 def note() -> str:
-    """What a print of results says about this guest."""
+    """The note on this guest beside results."""
     return f"guest: the distribution's own kernel, {distro.package()}, not patched"

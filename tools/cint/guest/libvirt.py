@@ -50,7 +50,7 @@ _NOT_FOLLOWED = ("iotune", "geometry", "wwn", "vendor", "product")
 
 @dataclass(frozen=True)
 class Device:
-    """What is put into a domain: the QEMU, and the device's properties."""
+    """A device that is put into a domain: the QEMU, and its properties."""
 
     emulator: Path
     properties: Sequence[tuple[str, Value]]
@@ -232,7 +232,7 @@ def _text(domain: ET.Element) -> str:
 
 
 def lines(device: Device) -> str:
-    """What to add to a domain by hand, with remarks on where."""
+    """The lines to add to a domain by hand, with remarks on where."""
     domain = ET.Element("domain")
     if device.style == "native":
         _override(domain, device, ALIAS)

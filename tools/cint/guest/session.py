@@ -75,7 +75,7 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What a finished guest left."""
+    """The outcome of a finished guest."""
 
     name: str
     argv: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Outcome:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What the facts job printed."""
+        """The facts that their job printed."""
         text = str(self.results.get(FACTS_JOB, {}).get("stdout") or "")
         pairs = (line.partition("=") for line in text.splitlines())
         return {name: value.strip() for name, sep, value in pairs if sep}
@@ -142,7 +142,7 @@ def run(boot: Boot, notify: Notify = silent,
 
 
 def log_head(argv: Sequence[str]) -> bytes:
-    """What qemu.log begins with."""
+    """The beginning of qemu.log."""
     return (shell_line(argv) + "\n").encode()
 
 

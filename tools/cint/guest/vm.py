@@ -86,7 +86,7 @@ class CancelledError(VmError):
 
 @dataclass(frozen=True)
 class Backend:
-    """What holds the namespace's data: nothing (null-co) or a raw file.
+    """The holder of the namespace's data: nothing (null-co) or a raw file.
 
     With ``snapshot`` the file stays as it is, and what is written is lost with the guest.
     """
@@ -373,7 +373,7 @@ def raw_drive(text: str) -> Path:
 
 
 def command(machine: Machine) -> list[str]:
-    """What :class:`Vm` starts for a machine, whose files are there."""
+    """The command line that :class:`Vm` starts for a machine, whose files are there."""
     check_files(machine)
     return machine_args(machine)
 

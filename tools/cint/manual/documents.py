@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the documents name has to exist: links, commands, options, properties, files, tests.
+"""Checks of the documents: links, commands, options, properties, files and tests exist.
 
 A document is read as Markdown is, as far as that is needed: fences and indented code, paragraphs,
 code spans, links, headings. Each check yields (line, what is wrong).
@@ -47,7 +47,7 @@ class Block:
 
     @property
     def spans(self) -> list[str]:
-        """What stands in code spans."""
+        """The texts of code spans."""
         return [match[1].replace("\n", " ") for match in re.finditer(r"`([^`]+)`", self.text)]
 
 
@@ -113,8 +113,11 @@ class Document:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """What a link into it may name: headings, of which the second of a name gets a number,
-        and places in tables that are named as such."""
+        """The names that a link into it may have.
+
+        Headings, of which the second of a name gets a number, and places in tables that are named
+        as such.
+        """
         found: list[str] = []
         for block in self.blocks:
             if block.kind == "heading":

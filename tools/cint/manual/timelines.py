@@ -114,7 +114,7 @@ _VIC_POLICY = "vic:epoch=1ms,iops-threshold=0"
 
 @dataclass(frozen=True)
 class Interrupt:
-    """What the engine sent."""
+    """An interrupt that the engine sent."""
 
     at: int
     urgent: bool
@@ -142,7 +142,7 @@ def replay(program: Path, policy: str, load: str) -> list[Interrupt]:
 
 
 def completions(load: str, sent: Sequence[Interrupt]) -> list[Completion]:
-    """What each completion waited for: a full interrupt, or an urgent one if it is Urgent."""
+    """The interrupt that each completion waited for: full, or urgent if the command is Urgent."""
     hints: dict[str, str] = {}
     found = []
     for line in load.splitlines():

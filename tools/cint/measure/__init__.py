@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is measured: jobs and settings, the runs, and the numbers that came of them.
+"""Measuring: jobs and settings, the runs, and the numbers that came of them.
 
 May import: base, device, guest.
 """

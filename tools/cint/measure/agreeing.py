@@ -91,7 +91,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What fio said where its jobs ended; ``seconds`` are the guest's, in which all jobs ran.
+    """fio's words where its jobs ended; ``seconds`` are the guest's, in which all jobs ran.
 
     Not ``agreed``: they ended by themselves.
     """

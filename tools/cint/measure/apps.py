@@ -62,7 +62,7 @@ class App:
 
     @property
     def name(self) -> str:
-        """What tables call it: the file's name, or its part's."""
+        """Its name in tables: the file's, or its part's."""
         return self.part_name or re.sub(r"[^A-Za-z0-9.]+", "-", self.path.stem).strip("-") or "app"
 
 

@@ -21,7 +21,7 @@ from cint.measure.store import Store
 
 @dataclass(frozen=True)
 class Found:
-    """What a sweep found: pairs of a workload and the name of its best row.
+    """The result of a sweep: pairs of a workload and the name of its best row.
 
     There is a pair for each polling mode, engine, steering and kind of hints that is compared.
     """

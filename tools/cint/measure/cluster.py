@@ -83,7 +83,7 @@ class RefusedError(CintError):
 
 
 class Supply(distributed.WorkerPlugin):  # type: ignore[misc]
-    """What every worker is given when the client comes, or when the worker does."""
+    """The files that every worker is given when the client comes, or when the worker does."""
 
     def __init__(self, code: str, files: Mapping[str, tuple[str, bytes]]) -> None:
         self.code = code

@@ -23,7 +23,7 @@ VIRTUAL = host.Accel("tcg", "max", "virtual time needs instruction counting, whi
 
 
 def rounds_for(settings: Settings, repeat: int = 0) -> boots.Rounds:
-    """What one guest does of its jobs: each once, named by the repeat."""
+    """The rounds of one guest: each job once, named by the repeat."""
     return {repeat: replace(settings.timing, seed=settings.seed + repeat)}
 
 
@@ -37,7 +37,7 @@ class Boot:
 
     @property
     def name(self) -> str:
-        """What progress and errors call it."""
+        """Its name in progress and errors."""
         return f"{self.arm.name} #{self.repeat + 1}" if self.several else self.arm.name
 
     @property
@@ -169,7 +169,7 @@ def _many(count: int, one: str, several: str | None = None) -> str:
 
 
 def identity(asked: Sequence[Asked]) -> str:
-    """What stands for all that decides a comparison: a hash of its runs' keys."""
+    """The identity of a comparison: a hash of its runs' keys, which are all that decides it."""
     keys = [one.run.key() for one in asked]
     return hashlib.sha256(" ".join(keys).encode()).hexdigest()
 
@@ -245,7 +245,7 @@ def _ended(settings: Settings, asked: Asked, done: runner.Done) -> Ended:
 
 
 def outcome_of(boot: Boot, said: session.Outcome) -> session.Outcome:
-    """What came of a boot, with the name of its row."""
+    """The outcome of a boot, with the name of its row."""
     return replace(said, name=boot.arm.name, repeat=boot.repeat)
 
 

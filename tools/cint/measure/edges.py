@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was counted at the edges of the jobs of a person's own fio file, from inside the guest.
+"""Counts at the edges of the jobs of a person's own fio file, from inside the guest.
 
 fio says what each job did in its own time, and the guest's agent counts once before all jobs
 and once after. When jobs run one after the other, or some run longer than others, that does

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the comparison needs from fio's json+ output.
+"""fio's json+ output, as far as the comparison needs it.
 
 Times are nanoseconds of the guest's clock.  Percentiles come from the json+
 histogram, so that histograms of repeats and of several jobs can be added up

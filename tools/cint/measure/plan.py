@@ -195,7 +195,7 @@ def _impure(machine: vm.Machine, jobs: agent.Plan) -> str:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run left. It can be pickled.
+    """The outcome of a run. It can be pickled.
 
     ``agent`` (every message of the guest's agent: fio's output, counters, the device's log
     pages), ``console`` and ``trace`` (what QEMU printed) are the outcome; in virtual time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What an I/O and an interrupt cost cinterrupts' machine, from all that it publishes of that.
+"""The cost of an I/O and of an interrupt on cinterrupts' machine, from all that it publishes.
 
 Each published number says how much CPU time some I/Os and interrupts take together, on a CPU that
 does nothing else. Four costs explain them: an I/O of libaio in batches of 16, one of libaio one by

@@ -36,7 +36,7 @@ class Host(TypedDict):
 
 
 class Versions(TypedDict):
-    """What ran."""
+    """The versions that ran."""
 
     qemu: str
     kernel: str
@@ -62,7 +62,7 @@ class Scale(TypedDict):
 
 
 class IrqCost(TypedDict):
-    """What an interrupt costs the guest."""
+    """The cost of an interrupt for the guest."""
 
     reported_ns: int
     applied_ns: int
@@ -70,14 +70,14 @@ class IrqCost(TypedDict):
 
 
 class Calibration(TypedDict):
-    """What was calibrated."""
+    """The calibration."""
 
     proposal: NotRequired[Annotated[Mapping[str, float],
                                     "the tree's calibrated pair (cpu_scale, irq_cost_ns)"]]
 
 
 class Parameters(TypedDict):
-    """What was asked for, reported times."""
+    """The parameters as asked for, reported times."""
 
     media: Mapping[str, object]
     guest: NotRequired[Annotated[str, {"enum": ["cint", "distro"]},
@@ -108,7 +108,7 @@ class Latency(TypedDict):
 
 
 class Policy(TypedDict):
-    """What is kept of a row of the table."""
+    """The policy of a row of the table."""
 
     name: str
     kind: str
@@ -153,7 +153,7 @@ class Group(TypedDict):
 
 
 class Workload(TypedDict):
-    """What the guests did."""
+    """The work of the guests."""
 
     name: str
     title: str
@@ -262,7 +262,7 @@ class DeviceClass(TypedDict):
 
 
 class Device(TypedDict):
-    """What the device counted."""
+    """The device's counts."""
 
     cqes: int
     interrupts: int
@@ -337,7 +337,7 @@ class BestTimer(TypedDict):
 
 
 class Timer(TypedDict):
-    """What the sweep of static:time=best found."""
+    """A timer of the sweep of static:time=best."""
 
     typed: str
     by: Annotated[str, {"enum": ["iops", "latency", "interrupts"]}]

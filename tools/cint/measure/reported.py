@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was measured, in the time of the machine that the guest stands for.
+"""Measured times and rates as those of the machine that the guest stands for.
 
 Which results are times and which are rates says the table of :mod:`cint.device.scale`.
 """

@@ -38,7 +38,7 @@ TENTH = 0.1
 
 @dataclass(frozen=True)
 class Reuse:
-    """What of the store is taken: all there is, nothing, or all of it with a share run again.
+    """The use of the store: all there is, nothing, or all of it with a share run again.
 
     ``seed`` chooses that share.
     """
@@ -56,7 +56,7 @@ class Reuse:
 
     @classmethod
     def from_environment(cls) -> Reuse:
-        """What `./cint test` passes to its programs in CINT_RUNS: fresh, full:SEED or nothing."""
+        """The choice that `./cint test` passes in CINT_RUNS: fresh, full:SEED or nothing."""
         words, _, seed = os.environ.get("CINT_RUNS", "").partition(":")
         return cls(words == "fresh", TENTH if words == "full" else 0.0, int(seed or 0))
 
@@ -80,7 +80,7 @@ class Done:
 
     @property
     def said(self) -> session.Outcome | None:
-        """What its guest said, under the name of the run."""
+        """Its guest's outcome, under the name of the run."""
         return None if self.outcome is None else self.outcome.parsed(self.run.name)
 
 
@@ -296,7 +296,7 @@ def summary(done: Sequence[Done], reuse: Reuse) -> str:
 
 
 def outcomes(done: Sequence[Done]) -> list[session.Outcome]:
-    """What came of all runs, in the order they were asked for; raises the first problem."""
+    """The outcomes of all runs, in the order they were asked for; raises the first problem."""
     for one in done:
         if one.problem is not None:
             raise one.problem

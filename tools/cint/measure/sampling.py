@@ -194,7 +194,7 @@ def _by_user(one: Sample, counts: engines.Counts | None, vcpus: int) -> Sample:
 
 @dataclass(frozen=True)
 class Count:
-    """What was counted until some moment."""
+    """The counts until some moment."""
 
     ios: int | None
     interrupts: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What decides the result of a comparison.
+"""The settings that decide the result of a comparison.
 
 All times and rates here are reported ones, that is, those of the machine the
 guest stands for; scale.py turns them into what guest and device are given.
@@ -116,7 +116,7 @@ class Settings:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What setup.ensure() must build for its guests."""
+        """The targets of setup.ensure() for its guests."""
         return kinds.targets(self.guest, [arm.hints for arm in self.arms],
                              disk=self.app is not None, agrees=self.rule is not None)
 

@@ -51,7 +51,7 @@ class Store:
         return found[0] if len(found) == 1 else None
 
     def get(self, key: str) -> RunOutcome | None:
-        """What was kept; None if nothing was, or if it is damaged, which is said."""
+        """The outcome that was kept; None if none was, or if it is damaged, which is said."""
         path = self.path(key)
         try:
             with path.open("rb") as file:

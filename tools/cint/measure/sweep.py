@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Cell:
-    """What the replay found there; `cost_ns` is the CPU time of an I/O with its interrupts."""
+    """The replay's result there; `cost_ns` is the CPU time of an I/O with its interrupts."""
 
     delta_ns: int
     thr: int

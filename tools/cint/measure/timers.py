@@ -23,7 +23,7 @@ SAME = 0.01
 
 @dataclass(frozen=True)
 class Criterion:
-    """What makes a timer the best: a metric and whether the most is best; then a second pair."""
+    """The criterion of the best: a metric and whether the most is best; then a second pair."""
 
     words: str
     metric: str
@@ -53,7 +53,7 @@ class Sweep:
 
     @property
     def criterion(self) -> Criterion:
-        """What is best."""
+        """The criterion of its words."""
         return CRITERIA[self.by]
 
 

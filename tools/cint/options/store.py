@@ -13,7 +13,7 @@ from cint.measure.settings import MAX_SEED
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
-    """What is taken from the store of runs (measure.store), for all verbs that use it.
+    """Add the options on the store of runs (measure.store), for all verbs that use it.
 
     --full and --full-seed are for those who work on cint: docs/compare.md has them, no help.
     """
@@ -55,5 +55,5 @@ def check(args: argparse.Namespace) -> None:
 
 
 def reuse_from(args: argparse.Namespace) -> runner.Reuse:
-    """What these options say."""
+    """The use of the store that these options ask for."""
     return runner.Reuse.of(fresh=args.fresh, full=args.full, seed=args.full_seed)

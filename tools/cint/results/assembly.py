@@ -53,7 +53,7 @@ def notes_for(settings: Settings, outcomes: Sequence[session.Outcome],
 
 def hint_notes(settings: Settings, outcomes: Sequence[session.Outcome],
                rows: Sequence[sampling.Row]) -> list[str]:
-    """What cint had to go by; and that pointer has nothing to go by."""
+    """Notes on the hints that cint had to go by; and that pointer has nothing to go by."""
     notes = []
     cint = [arm.name for arm in settings.arms if arm.policy.kind == "cint"]
     if any(arm.hints == hints.MODULE for arm in settings.arms):
@@ -224,7 +224,7 @@ def document_for(settings: Settings, guests: comparison.Guests, accel: host.Acce
 
 
 def parameters_for(settings: Settings) -> records.Parameters:
-    """What was asked for, reported times."""
+    """The parameters as asked for, reported times."""
     media = asdict(settings.media)
     found: records.Parameters = {
             "media": media | {"overrides": dict(settings.media.overrides)},

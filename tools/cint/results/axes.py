@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the drawings of a comparison share: axes with round ticks, and where labels fit."""
+"""Axes with round ticks, and places for labels, which the drawings of a comparison share."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _around(x: float, y: float, width: float, height: float) -> Iterator[Box]:
 
 
 def along(line: Sequence[Dot]) -> list[Box]:
-    """What a line through these places takes, as boxes that follow it."""
+    """The space of a line through these places, as boxes that follow it."""
     found = []
     for (x, y), (to_x, to_y) in pairwise(line):
         steps = math.ceil(max(abs(to_x - x), abs(to_y - y)) / _STEP) or 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the device counted by class of I/O, where the guest has queues for each (`--steering`)."""
+"""The device's counts by class of I/O, where the guest has queues for each (`--steering`)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _by_kind(rows: Sequence[sampling.Row], apart: set[tuple[str, str, str | None
 
 
 def conditions(one: Document, two: Document) -> Iterator[tuple[str, list[Any]]]:
-    """What was asked for differently, by name, of each."""
+    """The parameters that differ, by name, of each."""
     before, now = _flat(previous.conditions(one)), _flat(previous.conditions(two))
     for name in {**before, **now}:
         if before.get(name) != now.get(name):

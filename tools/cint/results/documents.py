@@ -108,7 +108,7 @@ def qemu_version(qemu: Path = paths.QEMU) -> str:
 
 
 def image_versions(initramfs: Path) -> dict[str, object]:
-    """What a guest image says about itself: its programs' versions and its checksum."""
+    """The versions of a guest image's programs, and its checksum, as it says itself."""
     manifest = ask.json_of(initramfs.with_name(paths.MANIFEST.name))
     if not manifest:
         return {}

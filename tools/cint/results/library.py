@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """What --label said."""
+        """The label that --label gave."""
         return (self.document and self.document.get("label")) or ""
 
     def as_dict(self) -> Listed:

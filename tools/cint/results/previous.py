@@ -49,7 +49,7 @@ def between(old: Document, new: Document, directory: str) -> records.Previous | 
 
 
 def conditions(document: Document) -> dict[str, object]:
-    """What has to be the same for any row to be comparable."""
+    """The conditions that have to be the same for any row to be comparable."""
     parameters = {"guest": "cint"} | document["parameters"]
     parameters = {"hints": parameters["guest"] != "distro",
                   "seeds": list(range(1, parameters["repeat"] + 1))} | parameters
@@ -116,7 +116,7 @@ def percent(fraction: float) -> str:
 
 
 def title(previous: records.Previous) -> str:
-    """What the numbers are compared with."""
+    """The title of the results that the numbers are compared with."""
     text = f"before ({previous['directory']}), and the change since"
     if previous["changed"]:
         text += f"; changed: {', '.join(previous['changed'])}"

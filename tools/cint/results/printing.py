@@ -14,7 +14,7 @@ NOTE_WIDTH = 100
 
 
 def titles(document: documents.Document) -> dict[str, str]:
-    """What stands above each workload's rows."""
+    """The titles above each workload's rows."""
     return {w["name"]: w["title"] + (f"; latency: the {w['latency_job']} job's"
                                      if w["latency_job"] else "")
             for w in document["workloads"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a person's own program told, as a table under that of the device."""
+"""The numbers of a person's own program, as a table under that of the device."""
 
 from __future__ import annotations
 

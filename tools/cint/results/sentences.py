@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a comparison says, in sentences made from its numbers and nothing else."""
+"""A comparison in sentences, made from its numbers and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _several(count: int, one: str, many: str) -> str:
 
 
 def compared(document: Document) -> str:
-    """What was compared, in one sentence."""
+    """The comparison in one sentence."""
     names = [p["name"] for p in document["policies"]]
     loads = [w["name"] for w in document["workloads"]]
     media, cpus = document["parameters"]["media"]["name"], document["parameters"]["vcpus"]
@@ -111,7 +111,7 @@ def _irqs_of(found: Ranking, base: sampling.Row | None) -> str:
 
 
 def line(document: Document, workload: records.Workload) -> str | None:
-    """What one workload says, in one sentence: ties are named as such. None without numbers."""
+    """One workload in one sentence: ties are named as such. None without numbers."""
     rows = [r for r in documents.rows_from(document)
             if r.job is None and r.workload == workload["name"]]
     base = next((r for r in rows if r.policy == document["baseline"]), None)

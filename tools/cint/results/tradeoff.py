@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the policies are about: interrupts for each I/O against latency, a point for each policy.
+"""Interrupts for each I/O against latency, which policies are about: a point for each policy.
 
 Points as data, and a drawing of them as SVG for the page; plots.py has the PNG.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the engine costs, and whether that is what was aimed at."""
+"""The cost of the engine, against its aims."""
 
 import json
 import re
@@ -90,7 +90,7 @@ def policies() -> list[str]:
 
 
 def arms() -> list[str]:
-    """What the program can run: the policies, and some with settings."""
+    """The arms that the program can run: the policies, and some with settings."""
     return [*policies(), *map(str, _program_json()["variants"])]
 
 

@@ -20,7 +20,7 @@ _COST = re.compile(r"^(?:[+-]?\d+|\*) (\d+)$")
 
 @dataclass
 class Profile:
-    """What one run executed."""
+    """The profile of one run."""
 
     #: All instructions that were counted.
     total: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the device costs: QEMU with the load generator of tests/bench/load in place of a guest.
+"""The cost of the device: QEMU with the load generator of tests/bench/load in place of a guest.
 
 Two kinds of runs. Counted ones under callgrind, with a clock that is stepped as soon as
 nothing but time is waited for: the same on every machine, busy or not. Timed ones in real
@@ -119,7 +119,7 @@ TIMED_ARMS = ("pristine", "wake", "stock", "off", "off-cached", "default-pass", 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is kept in flight."""
+    """The load that is kept in flight."""
 
     queues: int = 1
     depth: int = 128
@@ -311,7 +311,7 @@ def _main(rows: Sequence[Count]) -> dict[str, Count]:
 
 
 def off_check(rows: Sequence[Count]) -> Check:
-    """What cint=off adds to QEMU with the same patches for upstream."""
+    """The check of what cint=off adds to QEMU with the same patches for upstream."""
     main = _main(rows)
     return Check("a read with cint=off against stock",
                  100 * (main["off"].qemu / main["stock"].qemu - 1), AIM_OFF, "%")
@@ -355,7 +355,7 @@ def count_table(rows: Sequence[Count]) -> Iterator[str]:
 
 
 def parts_of(main: dict[str, Count], arm: str) -> dict[str, float]:
-    """What `arm` adds to a read, by function, the most first; what is less than PART is left."""
+    """The instructions that `arm` adds to a read, by function, the most first, from PART on."""
     base, own = main[BASE].functions, main[arm].functions
     added = {name: own.get(name, 0) - base.get(name, 0) for name in {*base, *own}}
     return {name: added[name] for name in sorted(added, key=lambda name: (-added[name], name))

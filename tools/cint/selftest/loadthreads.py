@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What reads cost that IOThreads serve: of nvme, and of virtio-blk, in rounds.
+"""The cost of reads that IOThreads serve: of nvme, and of virtio-blk, in rounds.
 
 The load generator, which stands for the guest, is the main loop's, and it sends the messages. So
 a read takes CPU time of two threads, all of which is counted: that of the process.

@@ -29,7 +29,7 @@ _One = TypeVar("_One")
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one test."""
+    """The result of one test."""
 
     suite: str
     name: str

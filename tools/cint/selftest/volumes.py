@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `./cint test fuzz --full` does to the device: millions of inputs of a hostile guest.
+"""The device's fuzzer, `./cint test fuzz --full`: millions of inputs of a hostile guest.
 
 A volume is so many inputs to one build of QEMU. It is cut into slices: a case of the test program
 with a seed of its own, in a process of its own. Which slices have passed is kept, so a run that was

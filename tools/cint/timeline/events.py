@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What became of each command in QEMU's log of pci_nvme_cint_* trace events.
+"""The life of each command in QEMU's log of pci_nvme_cint_* trace events.
 
 cint-replay follows the commands (replay/lives.c, docs/replay.md); here is what reads its records.
 Times are device times in ns, the field `at`. Two events of QEMU's own are read where the log has
@@ -190,7 +190,7 @@ def _cpus(mode: int, destination: int) -> tuple[int, ...]:
 
 
 def parse(stream: bytes) -> Trace:
-    """What cint-replay wrote; CintError if it is not all of that."""
+    """The trace that cint-replay's records tell; CintError if they are not whole."""
     try:
         records, end = _split(stream)
     except (struct.error, ValueError, KeyError):

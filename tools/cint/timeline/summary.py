@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a trace comes to: interrupts by reason, CQEs an interrupt, hold and reap times."""
+"""The summary of a trace: interrupts by reason, CQEs an interrupt, hold and reap times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Waits:
 
     @property
     def phases(self) -> dict[str, list[int]]:
-        """What a CQE waits for: an interrupt, and then the guest."""
+        """The phases that a CQE waits in: for an interrupt, and then for the guest."""
         return dict(zip(PHASES, (self.hold, self.reap), strict=True))
 
 

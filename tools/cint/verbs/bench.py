@@ -71,7 +71,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class Report:
-    """What was measured: rows by kind, checks and printed lines."""
+    """The measurement: rows by kind, checks and printed lines."""
 
     document: dict[str, Any]
     checks: list[Check]

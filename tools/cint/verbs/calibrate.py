@@ -32,7 +32,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def document_for(points: Sequence[Point], found: Fit) -> dict[str, Any]:
-    """What is printed with --json."""
+    """The document of --json."""
     return {"schema": documents.SCHEMA, "kind": "calibration", "created": documents.utc_now(),
             "tool": {"version": documents.tool_version()}, "host": documents.host_info(),
             "versions": {"qemu": documents.qemu_version()},

@@ -57,7 +57,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 # ---- what would run --------------------------------------------------------
 
 def dry_run_text(settings: Settings, composed: comparison.Composed, accel: host.Accel) -> str:
-    """What would run, in a form that can be copied: the first guest of each row."""
+    """The runs in a form that can be copied: the first guest of each row."""
     guests = [(boot.arm.name, guest.on(accel)) for boot, guest in composed if boot.repeat == 0]
     jobs = [text for workload in settings.workloads
             for text in _job_texts(settings, workload, guests)]

@@ -119,7 +119,7 @@ def _accelerator(accel: host.Accel) -> Finding:
 
 
 def versions() -> dict[str, str | None]:
-    """What is built, from which version; None when it is not built."""
+    """The version of each part that is built; None when it is not."""
     manifest = ask.json_of(paths.MANIFEST)  # empty where the image is not built
     qemu, linux = steps.Stamp("qemu").facts(), steps.Stamp("linux").facts()
     built: dict[str, str | None] = {

@@ -58,7 +58,7 @@ def _read(path: Path) -> list[str]:
 
 
 def status(release: str, root: Path = Path("/")) -> Iterator[tuple[bool, str]]:
-    """What there is on a machine with this kernel, line by line, and whether that is well."""
+    """The module's state on a machine with this kernel, line by line, and whether that is well."""
     config = kernel_config(release, root)
     if config is None:
         yield False, f"Linux {release} does not say how it was built"

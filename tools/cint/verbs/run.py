@@ -102,7 +102,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Guest:
-    """What the options come to: a policy, who gives hints, whose kernel it is (one of
+    """The guest that options ask for: a policy, who gives hints, whose kernel it is (one of
     kinds.GUESTS), and the disk of --guest debian.
     """
 
@@ -272,7 +272,7 @@ def _control(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def gdb_line(machine: vm.Machine, port: int) -> str:
-    """What to type in another terminal."""
+    """The line to type in another terminal."""
     ours = machine.kernel == paths.KERNEL and not machine.own_guest
     symbols = [str(paths.KERNEL.resolve())] if ours else []
     return shlex.join(["gdb", *symbols, "-ex", f"target remote :{port}"])

@@ -141,7 +141,7 @@ def act(control: qmp.Qmp, device: str, key: str) -> str:
 
 
 def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
-    """What of the lines a terminal of this size shows: the first and the last are kept."""
+    """The lines that a terminal of this size shows: the first and the last are kept."""
     shown = list(lines) if len(lines) <= rows else \
         [*lines[:max(rows - 2, 0)], f"... {len(lines) - rows + 1} lines more", lines[-1]]
     return [line[:columns] for line in shown[:max(rows, 1)]]

@@ -46,7 +46,7 @@ def groups(program: str) -> tuple[Group, ...]:
 
 
 def run_of(cell: str, run: str) -> str:
-    """What the figure calls a run of a cell's program."""
+    """The name of a run of a cell's program."""
     return f"{cell.split('.', maxsplit=1)[0]}/{run}"
 
 

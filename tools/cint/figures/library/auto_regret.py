@@ -30,7 +30,7 @@ WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def name_of(policy: str, weight: float) -> str:
-    """What a point calls the regret of a policy."""
+    """A point's name for the regret of a policy."""
     return f"regret.{policy}.{weight:g}"
 
 

@@ -66,7 +66,7 @@ def gain(who: str, name: str = "p99_us") -> Expr:
 
 
 def kept(who: str) -> Expr:
-    """What T has under app of its throughput under off, at the most L."""
+    """T's throughput under app, of that under off, at the most L."""
     return of_t(MOST, who + PAID).ratio("iops", APP, OFF)
 
 
@@ -172,7 +172,7 @@ def cell(count: int) -> str:
 
 
 def name(count: int, mode: str) -> str:
-    """What a run on so many CPUs is called."""
+    """The name of a run on so many CPUs."""
     return f"{count} CPU/{mode}"
 
 

@@ -39,7 +39,7 @@ def of_t(run: str, threads: int) -> Expr:
 
 
 def added(run: str, threads: int) -> Expr:
-    """What a get takes beside what the medium does."""
+    """The time of a get beside the medium's."""
     return of_l("mean_us", run, threads) - SSD_US
 
 

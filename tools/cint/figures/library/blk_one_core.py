@@ -133,7 +133,7 @@ def deeper() -> tuple[Group, ...]:
 
 
 def late(prefix: str) -> Check:
-    """What L waits for beside T in mode prio."""
+    """L's latency beside T in mode prio."""
     run = prefix + PRIO
     return at_most(f"{switched.TITLES[prefix]}: p99 of L, prio against alone",
                    of_l("core 0")("p99_us", run) / of_l("alone")("p99_us", run), 1.3,
@@ -194,7 +194,7 @@ MIXED_FULL_S = {**switched.FULL_S, PAID: 0.26}
 
 
 def kept(cell: str, prefix: str = "") -> Expr:
-    """What T has under prio of its throughput under off."""
+    """T's throughput under prio, of that under off."""
     return of_t(cell, prefix).ratio("iops", PRIO, OFF)
 
 

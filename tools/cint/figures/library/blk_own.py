@@ -69,7 +69,7 @@ def late(run: str) -> Expr:
 
 
 def of_medium(prefix: str, title: str, deviation: Deviation | None = None) -> tuple[Check, ...]:
-    """What is wanted where bytes cost time."""
+    """The expectations where bytes cost time."""
     off, prio = prefix + PAID + OFF, prefix + PAID + PRIO
     return (
         at_most(f"{title}, prio: p99 of L, held against alone",
@@ -123,7 +123,7 @@ WORKLOAD = pinned("both", f"L and T (reads of 4 KiB at depth {DEPTH}, in batches
 
 
 def name(row: str, mode: str) -> str:
-    """What a run is called."""
+    """A run's name."""
     return f"{row}, {mode}"
 
 

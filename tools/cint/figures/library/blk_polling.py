@@ -106,7 +106,7 @@ def of_t(name: str, run: str, cell: str) -> Expr:
 
 
 def t_left(run: str, cell: str) -> Expr:
-    """What T has of its throughput alone."""
+    """T's throughput, of that alone."""
     return of_t("iops", run, cell) / of_t("iops", run, T_ALONE)
 
 

@@ -17,7 +17,7 @@ CELL = "held"
 
 
 def prefix(setting: str) -> str:
-    """What the runs under a setting are called."""
+    """The prefix of the runs under a setting."""
     return f"{setting}/"
 
 

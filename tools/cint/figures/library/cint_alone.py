@@ -246,7 +246,7 @@ def of(media: str, cell: str) -> Cell:
 
 
 def rule(media: str) -> Deviation:
-    """What the papers' own costs give."""
+    """The deviation that the papers' own costs explain."""
     deep = of(media, "async")
     handled = deep("guest_irqs", "default") / deep("device_irqs", "default")
     return Deviation(1.18, 1.32, said(

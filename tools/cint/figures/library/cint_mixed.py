@@ -243,7 +243,7 @@ def adaptive(least: int) -> Run:
 
 
 def thr(least: int) -> str:
-    """What the run with this threshold is called."""
+    """The name of the run with this threshold."""
     return f"thr {least}"
 
 

@@ -310,7 +310,7 @@ def dumped(policy: str, prefix: str = BLOCKS) -> Expr:
 
 
 def read_ahead() -> tuple[Check, ...]:
-    """What is left of it where the tool reads as much at a time as it does by itself."""
+    """The gain that is left where the tool reads as much at a time as it does by itself."""
     return (
         at_least("reading ahead: messages for an I/O, dump unmarked against cint",
                  BY_AHEAD.ratio("irqs_per_io", ANNOTATED), 0.9,

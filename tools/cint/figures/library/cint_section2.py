@@ -170,7 +170,7 @@ def named(run: str, case: str) -> str:
 
 
 def of(case: str, section: str = "") -> Cell:
-    """What a case's runs gave; ``section`` is one of the job's, all without."""
+    """A case's cell; ``section`` is one of the job's, all without."""
     return Cell(case + section, f"{case}/", IRQ)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What depends on what an interrupt costs, and what hints add to the best of timers."""
+"""Figures over the cost of an interrupt, and of hints against the best of timers."""
 
 from itertools import pairwise
 

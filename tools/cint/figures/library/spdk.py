@@ -72,11 +72,11 @@ class Load:
         return f"{self.bs}/"
 
     def run(self, way: str) -> str:
-        """What a figure calls the guest that does it in this way."""
+        """A figure's name for the guest that does it in this way."""
         return self.prefix + way
 
     def cell(self, depth: int) -> str:
-        """What a figure calls it."""
+        """A figure's name for it."""
         return f"{self.name} {depth}"
 
     @property

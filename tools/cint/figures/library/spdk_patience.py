@@ -23,12 +23,12 @@ LONE = "lone"
 
 
 def gather(us: int) -> str:
-    """What the figure calls a run with so much patience."""
+    """The name of a run with so much patience."""
     return f"coalesced, gather {us} us"
 
 
 def look(us: int) -> str:
-    """What it calls one that looks for so long before it sleeps."""
+    """The name of one that looks for so long before it sleeps."""
     return f"coalesced, look {us} us"
 
 

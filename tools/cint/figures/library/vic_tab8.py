@@ -54,7 +54,7 @@ def ratios(log: str, first: float, last: float, period: float) -> list[float]:
 
 
 def told(boot: Boot, data: Data) -> None:
-    """What the program told, the CPU time of a transaction, and R, epoch by epoch.
+    """The program's numbers, the CPU time of a transaction, and R, epoch by epoch.
 
     R's distribution and its course are curves, of all seeds.
     """

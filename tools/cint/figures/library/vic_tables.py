@@ -42,7 +42,7 @@ def of(name: str, depth: int) -> Expr:
 
 
 def named(table: int, what: str, bs: str) -> tuple[str, str, str, str]:
-    """What a table is called, and where it is."""
+    """A table's name, and its place."""
     return (f"vic-tab{table}", "vic", f"{what} of {bs[0]} KiB sequential reads",
             f"section 4.1, Table {table}")
 

@@ -34,7 +34,7 @@ MAX_SPAN_NS = 1 << 62
 
 @dataclass(frozen=True)
 class Choice:
-    """What is typed beside the format: see `./cint replay --help`."""
+    """The options beside the format: see `./cint replay --help`."""
 
     device: str | None = None
     latency: str | None = None

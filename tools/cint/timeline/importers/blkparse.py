@@ -114,7 +114,7 @@ class _Device:
         self._flight.fly(event.name, request)
 
     def done(self) -> Found:
-        """What was found."""
+        """The requests that were found."""
         self._ring()
         self._flight.remark(len(self._back))
         return self.found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What nvme.bt prints: the Linux driver's commands, by bpftrace.
+"""The output of nvme.bt: the Linux driver's commands, by bpftrace.
 
 A queue is the device's own, by its number; the admin queue is left out. Which commands rang a
 doorbell together the driver's trace points do not tell: each is a batch of its own.

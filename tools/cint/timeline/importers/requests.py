@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a reader finds: requests with their times, and what is to be said of the record."""
+"""The finds of a reader: requests with their times, and remarks on the record."""
 
 from __future__ import annotations
 
