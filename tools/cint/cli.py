@@ -276,10 +276,6 @@ def _as_now(argv: list[str]) -> list[str]:
     return [*argv[:at], *FORMER[argv[at]], *argv[at + 1:]]
 
 
-def _words_before_dashes(argv: list[str]) -> list[str]:
-    return argv[: argv.index("--")] if "--" in argv else argv
-
-
 #: Options of which nothing is something that can be said.
 _MAY_BE_EMPTY = frozenset({"--device-opts"})
 
@@ -391,7 +387,7 @@ def _drop_output() -> None:
 def dispatch(argv: list[str]) -> int:
     """Parse and run; errors are raised."""
     argv = _as_now(argv)
-    words = _words_before_dashes(argv)
+    words = argv[:argv.index("--")] if "--" in argv else argv
     parser = build_parser(words)
     _refuse_empty(words)
     args, unknown = parser.parse_known_args(argv)

@@ -8,9 +8,9 @@ import base64
 import re
 from pathlib import Path
 
+import canned
 import pytest
 
-import canned
 from cint import paths
 from cint.build import hints as module
 from cint.errors import UsageError

@@ -226,16 +226,14 @@ def _of_claims(entries: Sequence[Entry]) -> str:
     known = {entry["id"]: entry for entry in entries}
     total = Counter(outcome.verdict for f in catalog.figures() if f.id in known
                     for outcome in claims.outcomes(f, known[f.id]))
+    undecided = (f"; of {total[claims.OPEN]} a percentile does not decide"
+                 if total[claims.OPEN] else "")
     return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
             f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not"
-            f"{_open(total[claims.OPEN])}. A claim is reproduced if all of its checks hold and "
+            f"{undecided}. A claim is reproduced if all of its checks hold and "
             "each number that the paper has came out within a quarter of it. Only its shape is if "
             "a number is farther off, or if a ratio "
             "that does not hold is at least on the paper's side of 1.")
-
-
-def _open(count: int) -> str:
-    return f"; of {count} a percentile does not decide" if count else ""
 
 
 _NUMBERS = (

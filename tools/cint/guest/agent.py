@@ -190,15 +190,11 @@ def parse_edges(text: str, label: str) -> list[Edge]:
     edges = []
     for line in text.splitlines():
         head, _, clock = line.partition(" vclock")
-        words = head.split()
+        words, ticks = head.split(), clock.split()
         if len(words) > 8 and words[0] == label and words[3] == "cpu":
             edges.append(Edge(float(words[1]), parse_cpu("cpu " + " ".join(words[4:])),
-                              _clock(clock.split())))
+                              (int(ticks[0]), int(ticks[1])) if len(ticks) == 2 else None))
     return edges
-
-
-def _clock(words: list[str]) -> tuple[int, int] | None:
-    return (int(words[0]), int(words[1])) if len(words) == 2 else None
 
 
 #: Reads, writes, discards and flushes in /sys/block/*/stat.

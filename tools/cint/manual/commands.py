@@ -119,13 +119,9 @@ def _argument(action: argparse.Action) -> Argument:
                     value.rsplit("-", 1)[-1] in _FILES, action.nargs in ("?", "*"))
 
 
-def _is_common(action: argparse.Action) -> bool:
-    return action.default is argparse.SUPPRESS
-
-
 def _command(name: str, parser: argparse.ArgumentParser) -> Command:
     own = [_argument(action) for action in parser._actions
-           if not _is_common(action) and action.help is not argparse.SUPPRESS]
+           if argparse.SUPPRESS not in (action.default, action.help)]
     usage = parser.format_usage().removeprefix("usage: ").rstrip("\n")
     return Command(name, cli.VERBS[name], usage, (parser.description or "").strip("\n"),
                    (parser.epilog or "").strip("\n"),

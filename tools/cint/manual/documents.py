@@ -343,8 +343,8 @@ def files(one: Document) -> Found:
             if re.fullmatch(rf"({'|'.join(_ROOMS)})/[\w./*{{}},\[\]-]*", span) \
                     and not _exists(span.rstrip("/")):
                 yield block.line, f"there is no {span}"
-            elif (match := re.fullmatch(r"(test_\w+)(\.py|\[.*\])?", span)) and not _is_test(
-                    match[1]):
+            elif (match := re.fullmatch(r"(test_\w+)(\.py|\[.*\])?", span)) and not (
+                    f"def {match[1]}" in _tests() or f"{match[1]}.py" in _tests()):
                 yield block.line, f"there is no test {match[1]}"
 
 
@@ -362,10 +362,6 @@ def _tests() -> str:
     return "\n".join(path.read_text(encoding="utf-8") + path.name
                      for room in ("tests", "tools/tests")
                      for path in (paths.ROOT / room).rglob("test_*.py"))
-
-
-def _is_test(name: str) -> bool:
-    return f"def {name}" in _tests() or f"{name}.py" in _tests()
 
 
 @cache

@@ -231,17 +231,13 @@ def run_guests(settings: Settings, asked: Sequence[Asked], directory: Path,
                                       notify=counter.notify, cluster=cluster):
             if cluster or done.source == runner.STORED:
                 counter.skip(len(settings.workloads))
-            ended[done.index] = one = _ended(settings, asked[done.index], done)
-            if one.outcome is not None:
-                told(one)
+            one = asked[done.index]
+            outcome = outcome_of(one.boot, said) if (said := done.said) else None
+            samples = samples_from(settings, outcome) if outcome else []
+            ended[done.index] = Ended(one.boot, one.guest, done, outcome, samples)
+            if outcome is not None:
+                told(ended[done.index])
     return Guests([ended[index] for index in sorted(ended)])
-
-
-def _ended(settings: Settings, asked: Asked, done: runner.Done) -> Ended:
-    """What came of a guest, under the name of its row."""
-    outcome = outcome_of(asked.boot, done.said) if done.said else None
-    samples = samples_from(settings, outcome) if outcome else []
-    return Ended(asked.boot, asked.guest, done, outcome, samples)
 
 
 def outcome_of(boot: Boot, said: session.Outcome) -> session.Outcome:

@@ -188,7 +188,7 @@ def run_all(runs: Sequence[RunPlan], executor: Executor, call: Call, store: Stor
     has not begun is dropped.
     """
     reuse = reuse or Reuse()
-    kept = _kept(runs, store)
+    kept = [store.get(run.key()) if store and store.takes(run) else None for run in runs]
     again = reuse.again([i for i, outcome in enumerate(kept) if outcome])
     taken = {i for i, outcome in enumerate(kept) if outcome is not None and i not in again}
     open_runs = _submit({i: run for i, run in enumerate(runs) if i not in taken}, executor, call)
@@ -230,12 +230,6 @@ def to_boot(runs: Sequence[RunPlan], store: Store | None, reuse: Reuse | None) -
             if store is None or not (store.takes(run) and store.has(run.key()))
             or (reuse and reuse.fresh)}
     return len(keys)
-
-
-def _kept(runs: Sequence[RunPlan], store: Store | None) -> list[RunOutcome | None]:
-    if store is None:
-        return [None] * len(runs)
-    return [store.get(run.key()) if store.takes(run) else None for run in runs]
 
 
 def _ended(index: int, run: RunPlan, future: Future[RunOutcome], kept: RunOutcome | None,

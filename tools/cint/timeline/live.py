@@ -135,10 +135,6 @@ def rows(before: Stats | None, now: Stats) -> list[Row]:
     return found
 
 
-def _ratio(ratio: tuple[int, int]) -> str:
-    return f"{ratio[0]}/{ratio[1]}" if ratio[1] else "-"
-
-
 def _belief(row: Row) -> str:
     """What the device believes, where it has learned."""
     if not row.buffers or row.waited_percent is None:
@@ -202,7 +198,8 @@ def _columns(names: Mapping[str, str], history: History | None) -> list[_Column]
         _Column("pend.", 6, lambda row: row.pending, LIMITS_FROM),
         _Column("delta us", 9, _of_a_policy(lambda row: f"{row.delta_ns / 1e3:g}"), LIMITS_FROM),
         _Column("thr", 6, _of_a_policy(lambda row: row.thr), LIMITS_FROM),
-        _Column("R", 6, lambda row: _ratio(row.ratio), LIMITS_FROM),
+        _Column("R", 6, lambda row: "{}/{}".format(*row.ratio) if row.ratio[1] else "-",
+                LIMITS_FROM),
     ]
 
 
