@@ -37,39 +37,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
                         help=f"{', '.join(TARGETS)} (default: site)")
 
 
-# Each imports what it needs when it runs: many import all verbs, or all figures.
+def _made(what: str) -> Iterable[Path]:
+    """Make it; the places of what is new."""
+    # All verbs and all figures are behind these, which other verbs' help does not wait for.
+    from cint.manual import documents, man, site, tables, timelines, wrap  # noqa: PLC0415
 
-def _site() -> Iterable[Path]:
-    from cint.manual import site  # noqa: PLC0415
-
-    return [site.build()]
-
-
-def _man() -> Iterable[Path]:
-    from cint.manual import man  # noqa: PLC0415
-
-    return [man.write()]
-
-
-def _check() -> int:
-    from cint.manual import documents  # noqa: PLC0415
-
-    found = [text for path in documents.documents() for text in documents.problems(path)]
-    for text in found:
-        print(text)
-    return EXIT_FAILED if found else EXIT_OK
-
-
-def _wrap() -> Iterable[Path]:
-    from cint.manual import documents, wrap  # noqa: PLC0415
-
-    return filter(wrap.file, documents.documents())
-
-
-def _tables() -> Iterable[Path]:
-    from cint.manual import tables  # noqa: PLC0415
-
-    return tables.write()
+    if what == "timelines":
+        engine.build_replay()
+    return {"site": lambda: [site.build()], "man": lambda: [man.write()],
+            "wrap": lambda: filter(wrap.file, documents.documents()), "tables": tables.write,
+            "timelines": lambda: timelines.write(paths.REPLAY_ALONE), "figures": _figures}[what]()
 
 
 def _figures() -> Iterable[Path]:
@@ -82,20 +59,18 @@ def _figures() -> Iterable[Path]:
     yield stored.PAGES
 
 
-def _timelines() -> Iterable[Path]:
-    from cint.manual import timelines  # noqa: PLC0415
+def _problems() -> int:
+    from cint.manual import documents  # noqa: PLC0415
 
-    engine.build_replay()
-    return timelines.write(paths.REPLAY_ALONE)
-
-
-_MAKE = {"site": _site, "man": _man, "wrap": _wrap, "tables": _tables, "timelines": _timelines,
-         "figures": _figures}
+    found = [text for path in documents.documents() for text in documents.problems(path)]
+    for text in found:
+        print(text)
+    return EXIT_FAILED if found else EXIT_OK
 
 
 def run(args: argparse.Namespace) -> int:
     if args.what == "check":
-        return _check()
-    for path in _MAKE[args.what]():
+        return _problems()
+    for path in _made(args.what):
         print(paths.display(path))
     return EXIT_OK
