@@ -125,7 +125,8 @@ void nvme_cint_mark_batch(NvmeCintSq *csq)
 
     /* A shadow tail is whatever the guest has written. */
     if (sq->head != sq->tail && sq->tail < sq->size) {
-        set_bit(nvme_cint_slot_before(sq, sq->tail), csq->batch_ends);
+        /* with shadow doorbells in a thread, beside nvme_cint_do_rang() */
+        set_bit_atomic(nvme_cint_slot_before(sq, sq->tail), csq->batch_ends);
         csq->marked = sq->tail;
     }
 }

@@ -57,10 +57,10 @@ static inline void nvme_cint_mark_shadow_batch(NvmeCintSq *csq)
 /* Was the SQE in @slot, which was fetched, the last of a batch? */
 static inline bool nvme_cint_ends_batch(NvmeCintSq *csq, uint32_t slot)
 {
-    if (!test_bit(slot, csq->batch_ends)) {
+    /* a doorbell may be at work on the others, see nvme_cint_do_rang() */
+    if (!(qatomic_read(&csq->batch_ends[BIT_WORD(slot)]) & BIT_MASK(slot))) {
         return false;
     }
-    /* a doorbell may be at work on the others, see nvme_cint_do_rang() */
     clear_bit_atomic(slot, csq->batch_ends);
     return true;
 }
