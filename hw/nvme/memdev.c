@@ -388,7 +388,9 @@ static bool check(NvmeNamespace *ns, Error **errp)
 static bool enter_copy(NvmeNamespace *ns)
 {
     qatomic_inc(&ns->copies);
-    if (likely(qatomic_read(&ns->may_copy))) {
+    /* counted before it looks, and what it finds is not older */
+    smp_mb__after_rmw();
+    if (likely(qatomic_load_acquire(&ns->may_copy))) {
         return true;
     }
     qatomic_dec(&ns->copies);
@@ -405,9 +407,9 @@ static void memdev_drained_begin(void *opaque)
     NvmeNamespace *ns = opaque;
 
     qatomic_set(&ns->may_copy, false);
-    /* a copy is counted before it looks */
+    /* a copy is counted before it looks; what it does is done before this */
     smp_mb();
-    while (qatomic_read(&ns->copies)) {
+    while (qatomic_load_acquire(&ns->copies)) {
         cpu_relax();
     }
 }
@@ -422,7 +424,9 @@ static void memdev_drained_end(void *opaque)
     BlockDriverState *bs = blk_bs(ns->blkconf.blk);
     BdrvChild *parent = bs ? QLIST_FIRST(&bs->parents) : NULL;
 
-    qatomic_set(&ns->may_copy, parent && !QLIST_NEXT(parent, next_parent));
+    /* not before the graph is what it is */
+    qatomic_store_release(&ns->may_copy,
+                          parent && !QLIST_NEXT(parent, next_parent));
 }
 
 static const BlockDevOps memdev_dev_ops = {
