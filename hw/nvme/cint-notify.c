@@ -165,7 +165,7 @@ static bool has_told(const NvmeCintCq *ccq)
 void nvme_cint_consumed(NvmeCintCq *ccq)
 {
     if (ccq->server->is_thread) {
-        if (qatomic_read(&ccq->cq->pending)) {
+        if (ccq->cq->pending) {
             qemu_bh_schedule(ccq->cq->irq_bh);
         }
         return;

@@ -212,7 +212,11 @@ void nvme_thread_rang(NvmeSQueue *sq, uint16_t tail)
     qemu_bh_schedule(sq->bh);
 }
 
-/* The pin is the main loop's, and a level: it is right when this returns. */
+/*
+ * The pin is the main loop's, and a level: it is right when this returns. What
+ * the thread finds consumed from then on, as shadow doorbells let it, it tells
+ * if the queue is pending (nvme_cint_consumed()): hence with the lock.
+ */
 static void update_pin(NvmeCQueue *cq)
 {
     NvmeThread *thread = cq->thread;
@@ -224,8 +228,8 @@ static void update_pin(NvmeCQueue *cq)
         nvme_cint_head(cq);
     }
     told = nvme_cint_has_told(cq);
-    nvme_unlock(thread);
     nvme_cq_set_pending(n, cq, told);
+    nvme_unlock(thread);
     if (told) {
         nvme_irq_assert(n, cq);
     } else {
