@@ -712,10 +712,10 @@ static const CintCase shared[] = {
 };
 
 /* While others read, which fails from when it has begun; or it is not done. */
-static void format(CintTest *t)
+static void format(CintTest *t, uint32_t nsid)
 {
     NvmeCmd cmd = {
-        .opcode = NVME_ADM_CMD_FORMAT_NVM, .nsid = cpu_to_le32(1),
+        .opcode = NVME_ADM_CMD_FORMAT_NVM, .nsid = cpu_to_le32(nsid),
     };
     uint16_t status = qnvme_admin(t->nvme, &cmd, NULL);
 
@@ -735,7 +735,7 @@ static void namespace_is_shared(const void *args)
         cint_read(t, sq, 20);
         cint_read(other, other_sq, 20);
         if (i % 10 == 0) {
-            format(other);
+            format(other, 1);
         }
         reap(sq, 20, NVME_FORMAT_IN_PROGRESS);
         reap(other_sq, 20, NVME_FORMAT_IN_PROGRESS);
@@ -746,6 +746,58 @@ static void namespace_is_shared(const void *args)
         }
     }
     cint_other_free(other);
+    cint_shutdown(t);
+}
+
+/* ---- A Format of all namespaces ---- */
+
+#define THREE_NAMESPACES(more) \
+    CINT_NULL_NODE("d1", "") " " CINT_NULL_NODE("d2", "") " " \
+    CINT_NULL_NODE("d3", "") " -device " more " " \
+    "-device nvme-ns,drive=d1,nsid=1,bus=nvme0 " \
+    "-device nvme-ns,drive=d2,nsid=2,bus=nvme0 " \
+    "-device nvme-ns,drive=d3,nsid=3,bus=nvme0"
+#define THREE_BY_TURNS \
+    "'{\"driver\": \"nvme\", \"id\": \"nvme0\", \"serial\": \"cint\", " \
+    "\"addr\": \"4\", \"iothread-vq-mapping\": " \
+    "[{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}]}'"
+
+static const CintCase formatted[] = {
+    { "one-thread",
+      THREE_NAMESPACES("nvme,id=nvme0,serial=cint,addr=4," THREAD) },
+    { "cint",
+      THREE_NAMESPACES("nvme,id=nvme0,serial=cint,addr=4," CINT MEDIA) },
+    { "two-threads", THREE_NAMESPACES(THREE_BY_TURNS) },
+};
+
+static void read_of(CintTest *t, QNvmeSq *sq, uint32_t nsid, uint32_t count)
+{
+    NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0, QNVME_PAGE_SIZE);
+
+    cmd.nsid = cpu_to_le32(nsid);
+    while (count--) {
+        qnvme_push(sq, &cmd);
+    }
+    qnvme_ring_sq(sq);
+}
+
+/*
+ * Those that are not read from are formatted, one after the other. Before each
+ * the controller looks whether it is in use, at queues that threads work on.
+ */
+static void all_are_formatted(const void *args)
+{
+    CintTest *t = cint_boot_devices(NULL, args);
+    QNvmeSq *sq = cint_queues(t, 1), *other = cint_queues(t, 2);
+    uint32_t i;
+
+    for (i = 0; i < 100; i++) {
+        read_of(t, sq, 3, 20);
+        read_of(t, other, 3, 20);
+        format(t, NVME_NSID_BROADCAST);
+        reap(sq, 20, NVME_FORMAT_IN_PROGRESS);
+        reap(other, 20, NVME_FORMAT_IN_PROGRESS);
+    }
     cint_shutdown(t);
 }
 
@@ -1124,6 +1176,12 @@ int main(int argc, char **argv)
 
         qtest_add_data_func(path, shared[i].opts, namespace_is_shared);
         qtest_add_data_func(detached, shared[i].opts, namespace_is_detached);
+    }
+    for (i = 0; i < ARRAY_SIZE(formatted); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/all-are-formatted/%s", formatted[i].name);
+
+        qtest_add_data_func(path, formatted[i].opts, all_are_formatted);
     }
     for (i = 0; i < ARRAY_SIZE(in_memory); i++) {
         g_autofree char *path = g_strdup_printf(
