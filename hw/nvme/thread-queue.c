@@ -444,10 +444,12 @@ static NvmeRequest *cancel_idle(NvmeSQueue *sq, uint16_t status)
     return in_main;
 }
 
-static bool is_busy(NvmeSQueue *sq)
+/* What has failed since waits for the medium then, unless it is told again. */
+static bool is_busy(NvmeSQueue *sq, uint16_t status)
 {
     bool busy;
 
+    cancel_idle(sq, status);
     nvme_lock(sq->thread);
     busy = !QTAILQ_EMPTY(&sq->out_req_list);
     nvme_unlock(sq->thread);
@@ -465,7 +467,7 @@ void nvme_thread_cancel(NvmeSQueue *sq, uint16_t status)
     while ((req = cancel_idle(sq, status))) {
         blk_aio_cancel(req->aiocb);
     }
-    AIO_WAIT_WHILE_UNLOCKED(NULL, is_busy(sq));
+    AIO_WAIT_WHILE_UNLOCKED(NULL, is_busy(sq, status));
 }
 
 /* ---- Life of the controller ---- */

@@ -661,6 +661,42 @@ static void nothing_is_fetched_while_stopped(const void *opts)
     cint_shutdown(t);
 }
 
+/* A read waits for both, of which one has no data. */
+#define FAILING_DISK \
+    CINT_SLOW_NODE("slow", 200000000) \
+    "-blockdev driver=blkdebug,node-name=bad,image.driver=null-co," \
+    "image.size=1073741824,inject-error.0.event=none," \
+    "inject-error.0.iotype=read " \
+    "-blockdev driver=quorum,node-name=d0,vote-threshold=2," \
+    "children.0=slow,children.1=bad "
+
+static const CintCase failing[] = {
+    { "main", "cint=on,cint.time=real" MEDIA },
+    { "thread", CINT MEDIA },
+    { "by-turns", CINT_BY_TURNS("\"cint.policy\": \"adaptive\", "
+                                JSON_MEDIA) },
+};
+
+/*
+ * The queue goes, or the controller is reset, and then its reads fail, long
+ * before the medium would be done with them: its time does not pass here.
+ */
+static void reads_fail_at_the_end(const void *opts)
+{
+    CintTest *t = boot(opts, FAILING_DISK);
+    QNvmeSq *sq = cint_queues(t, 1);
+
+    cint_read(t, sq, 3);
+    cint_let_run(t);
+    g_usleep(20000);
+    qnvme_delete_sq(sq);
+    cint_read(t, cint_queues(t, 2), 3);
+    cint_let_run(t);
+    g_usleep(20000);
+    qnvme_reset(t->nvme);
+    cint_shutdown(t);
+}
+
 static void command_is_aborted(const void *opts)
 {
     CintTest *t = boot(opts, SLOW_DISK);
@@ -1168,6 +1204,12 @@ int main(int argc, char **argv)
                                       JSON_MEDIA), policy_changes);
     qtest_add_func("/nvme-cint/iothread/vic-of-a-controller-is-refused",
                    vic_of_a_controller_is_refused);
+    for (i = 0; i < ARRAY_SIZE(failing); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/reads-fail-at-the-end/%s", failing[i].name);
+
+        qtest_add_data_func(path, failing[i].opts, reads_fail_at_the_end);
+    }
     for (i = 0; i < ARRAY_SIZE(shared); i++) {
         g_autofree char *path = g_strdup_printf(
             "/nvme-cint/iothread/shared/%s", shared[i].name);
