@@ -663,7 +663,7 @@ static void nothing_is_fetched_while_stopped(const void *opts)
 
 /* A read waits for both, of which one has no data. */
 #define FAILING_DISK \
-    CINT_SLOW_NODE("slow", 200000000) \
+    CINT_SLOW_NODE("slow", 1000000000) \
     "-blockdev driver=blkdebug,node-name=bad,image.driver=null-co," \
     "image.size=1073741824,inject-error.0.event=none," \
     "inject-error.0.iotype=read " \
