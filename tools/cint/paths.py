@@ -110,6 +110,7 @@ REPLAY_ALONE = BUILD / "replay/cint-replay"
 #: Both again with the sanitizers, the engine with its fuzz targets.
 ENGINE_ASAN = BUILD / "engine-asan"
 QEMU_ASAN = BUILD / "qemu-asan"
+QEMU_TSAN = BUILD / "qemu-tsan"
 #: Inputs that long fuzz runs found worth keeping, beside those in the repository.
 FUZZ = BUILD / "fuzz"
 
@@ -120,6 +121,8 @@ MODEL_BUILD = BUILD / "model"
 OVERLAY_NVME = ROOT / "hw/nvme"
 COALESCE = OVERLAY_NVME / "coalesce"
 OVERLAY_QTEST = ROOT / "tests/qtest"
+#: What ThreadSanitizer is not to report, with reasons.
+NO_RACES = ROOT / "tests/tsan.supp"
 MUTANTS = ROOT / "tests/mutants"
 OVERLAY_LOAD = ROOT / "tests/bench/load"
 REPLAY_SRC = ROOT / "replay"

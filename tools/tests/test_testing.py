@@ -419,7 +419,28 @@ def test_a_device_with_sanitizers_gets_every_case_and_more_hostile_inputs(
     found = suites._asan(suites.Options(full=True))
     assert [(case.suite, case.name) for case in found] == [("asan", case.name) for case in cases]
     assert all(set(volumes.SANITIZERS) < set(case.env) for case in found)
-    assert ("CINT_FUZZ_INPUTS", str(fuzz.ASAN_INPUTS)) in found[1].env
+    assert ("CINT_FUZZ_INPUTS", str(fuzz.SANITIZED["asan"].inputs)) in found[1].env
+
+
+def test_races_are_looked_for_where_there_are_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [qtest(name) for name in (
+        "nvme-cint-vic-test/a", "nvme-cint-iothread-test/by-turns/a", "nvme-cint-irqfd-test/a",
+        "nvme-cint-memdev-test/thread-cint/a", f"{volumes.HOSTILE}/slots/hostile-guest",
+        f"{volumes.HOSTILE}/slots-irqfd/hostile-guest")]
+    monkeypatch.setattr(suites, "_qtest_commands", lambda suite, build: cases)
+    assert suites._tsan(suites.Options()) == []
+    found = suites._tsan(suites.Options(full=True))
+    assert [(case.suite, case.name) for case in found] == [
+        ("tsan", cases[i].name) for i in (1, 2, 3, 5)]
+    assert all(set(volumes.RACES) < set(case.env) for case in found)
+
+
+def test_each_race_that_is_not_reported_has_a_reason() -> None:
+    """A line without one above it, and a blank line, would excuse more than was looked at."""
+    groups = [group.splitlines() for group in paths.NO_RACES.read_text("utf-8").split("\n\n")]
+    for comment, *rest in groups[1:]:
+        assert comment.startswith("# ")
+        assert rest and re.fullmatch("(race|race_top|mutex|deadlock):\\S+", rest[-1])
 
 
 def hostile_cases(*names: str) -> list[Command]:

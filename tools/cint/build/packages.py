@@ -55,6 +55,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 #: Targets that need what others need.
 _LIKE = {"engine-asan": ("engine", "sanitizers"), "qemu-stock": ("qemu",),
          "qemu-upstream": ("qemu",), "qemu-asan": ("qemu", "sanitizers"),
+         "qemu-tsan": ("qemu",),
          "qemu-bench": ("qemu", "counting"),
          "qemu-install": ("qemu", "own machines"), "preload": ("image",), "agree": ("image",),
          "distro-preload": ("image", "distro-hints"), "linux-preempt": ("linux",)}

@@ -45,8 +45,11 @@ CONFIGURE = (
     "--firmwarepath=" + ":".join(map(str, paths.FIRMWARE_DIRS)),
 )
 
-#: Optimised a little, or the tests take longer than their limits.
-SANITIZERS = ("--enable-asan", "--enable-ubsan", "-Doptimization=1")
+#: Builds with sanitizers. Optimised a little, or the tests take longer than their limits.
+SANITIZERS = {
+    "qemu-asan": ("--enable-asan", "--enable-ubsan", "-Doptimization=1"),
+    "qemu-tsan": ("--enable-tsan", "-Doptimization=1"),
+}
 
 #: Builds that are measured: a trace point that is off costs one test of a flag, and casts
 #: are not checked, as in a distribution's build.
@@ -195,19 +198,21 @@ def _build_all(step: steps.Step, build_dir: Path, jobs: int) -> None:
     _ninja(step, build_dir, jobs, *tests)
 
 
-def build_asan(own: Path | None, jobs: int) -> bool:
+def build_sanitized(name: str, own: Path | None, jobs: int) -> bool:
     """Build QEMU with our device once more, with sanitizers, from the tree that build() left."""
     worked = build(own, jobs)
     tree = trees.prepare(sources.QEMU, own)
-    inputs = {**_base_inputs(tree), "sanitizers": list(SANITIZERS)}
-    stamp = steps.Stamp("qemu-asan")
-    with steps.step("qemu-asan", f"Build {tree.label} with sanitizers") as step:
-        if not stamp.current(inputs, paths.QEMU_ASAN / "build.ninja"):
+    options, build_dir = SANITIZERS[name], paths.BUILD / name
+    what = options[0].removeprefix("--enable-")
+    inputs = {**_base_inputs(tree), "sanitizers": list(options)}
+    stamp = steps.Stamp(name)
+    with steps.step(name, f"Build {tree.label} with {what}") as step:
+        if not stamp.current(inputs, build_dir / "build.ninja"):
             stamp.remove()
-            _configure(step, tree.root, paths.QEMU_ASAN, *CONFIGURE, *SANITIZERS)
-            _link_firmware(paths.QEMU_ASAN)
+            _configure(step, tree.root, build_dir, *CONFIGURE, *options)
+            _link_firmware(build_dir)
             stamp.write(inputs)
-        _build_all(step, paths.QEMU_ASAN, jobs)
+        _build_all(step, build_dir, jobs)
     return worked
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from cint import ask, bootstrap, host, paths, steps, ui
@@ -16,13 +17,14 @@ from cint.errors import CintError, UsageError
 TARGETS = ("engine", "qemu", "linux", "image")
 
 #: What is only built when it is asked for; after the others, which it may need.
-OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-bench", "qemu-install",
-            "distro", "distro-hints", "preload", "distro-preload", "agree", "linux-preempt")
+OPTIONAL = ("qemu-stock", "engine-asan", "qemu-upstream", "qemu-asan", "qemu-tsan", "qemu-bench",
+            "qemu-install", "distro", "distro-hints", "preload", "distro-preload", "agree",
+            "linux-preempt")
 
 #: What takes minutes and gigabytes.
 LARGE = {"qemu", "linux", "image", "distro", "distro-hints", "preload", "distro-preload", "agree",
          "qemu-stock", "qemu-upstream",
-         "qemu-asan", "qemu-bench", "qemu-install", "linux-preempt"}
+         "qemu-asan", "qemu-tsan", "qemu-bench", "qemu-install", "linux-preempt"}
 
 #: Bytes that a first set-up needs: build/ and the cache (downloads, compiler cache).
 NEEDED_BUILD = 4_500_000_000
@@ -170,7 +172,8 @@ _BUILDERS: dict[str, Builder] = {
     "engine-asan": lambda args: engine.build_asan(jobs(args)),
     "qemu": _qemu(qemu.build),
     "qemu-stock": lambda args: any([_qemu(qemu.build_stock)(args), _qemu(qemu.build)(args)]),
-    "qemu-upstream": _qemu(qemu.build_upstream), "qemu-asan": _qemu(qemu.build_asan),
+    "qemu-upstream": _qemu(qemu.build_upstream),
+    **{name: _qemu(partial(qemu.build_sanitized, name)) for name in qemu.SANITIZERS},
     "qemu-bench": _qemu(qemu.build_bench), "qemu-install": _qemu(qemu.build_installable),
     "linux": _linux, "image": _image(), "distro": _image(distro.build),
     "distro-hints": _image(hints.build), "preload": _image(image.build_preload),

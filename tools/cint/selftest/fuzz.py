@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The commands of suites asan and fuzz: programs built with sanitizers, and fuzz targets."""
+"""The commands of suites asan, tsan and fuzz: programs built with sanitizers, and fuzz targets."""
 
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import paths
 from cint.build import engine
 from cint.selftest.runner import Command
-from cint.selftest.volumes import HOSTILE, SANITIZERS
+from cint.selftest.volumes import HOSTILE, RACES, SANITIZERS
 
 #: Inputs a fuzz target tries beside its corpus, and with --full. Counts and not times: a slow
 #: machine tests as much as a quick one.
 RUNS = {"engine": (60_000, 4_000_000), "replay": (5_000, 200_000)}
-#: What the hostile guest does to a device with sanitizers in each case of the suite asan, and how
-#: much of it the slowest machine met does in a second.
-ASAN_INPUTS, SLOWEST_ASAN = 10_000, 10
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """How the device's tests run on a build with sanitizers, by the name of their suite."""
+
+    env: tuple[tuple[str, str], ...]
+    #: What the hostile guest does in each case, and in a second on the slowest machine met.
+    inputs: int
+    slowest: int
+
+
+SANITIZED = {"asan": Sanitized(SANITIZERS, 10_000, 10), "tsan": Sanitized(RACES, 1_000, 1)}
 
 #: The program that aims each write of the device, and what lets it aim at each target.
 AIM, AIM_ALL = "nvme-cint-aim-test", ("CINT_AIM_ALL", "1")
@@ -64,13 +74,14 @@ def target_commands(full: bool, seed: int) -> list[Command]:
     return [_target_command(target, full, seed) for target in targets()]
 
 
-def sanitized(command: Command) -> Command:
+def sanitized(command: Command, suite: str = "asan") -> Command:
     """The same command of a build with sanitizers."""
-    slow = replace(command, suite="asan", env=(*command.env, *SANITIZERS),
+    how = SANITIZED[suite]
+    slow = replace(command, suite=suite, env=(*command.env, *how.env),
                    limit_s=5 * command.limit_s)
     if command.name.startswith(AIM):
         return replace(slow, env=(*slow.env, AIM_ALL))
     if not command.name.startswith(HOSTILE):
         return slow
-    return replace(slow, env=(*slow.env, ("CINT_FUZZ_INPUTS", str(ASAN_INPUTS))),
-                   limit_s=max(slow.limit_s, ASAN_INPUTS / SLOWEST_ASAN))
+    return replace(slow, env=(*slow.env, ("CINT_FUZZ_INPUTS", str(how.inputs))),
+                   limit_s=max(slow.limit_s, how.inputs / how.slowest))

@@ -552,6 +552,17 @@ def _asan(options: Options) -> list[Command]:
     return [fuzz.sanitized(seeded(program, options)) for program in programs]
 
 
+#: In the names of the tests with IOThreads: of other threads QEMU has none that reach the device.
+_IN_THREADS = ("thread", "irqfd")
+
+
+def _tsan(options: Options) -> list[Command]:
+    """The device's tests with IOThreads; none without --full."""
+    programs = _qtest_commands("qtest", paths.QEMU_TSAN) if options.full else []
+    return [fuzz.sanitized(seeded(program, options), "tsan") for program in programs
+            if any(word in program.name for word in _IN_THREADS)]
+
+
 def _hostile(volume: volumes.Volume) -> list[Command]:
     return volumes.hostile(_qtest_commands("qtest", volume.build))
 
@@ -605,6 +616,8 @@ SUITES = (
           ("engine", "counting"), *_tests(_bench), full_targets=("qemu-bench",)),
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
           ("engine-asan",), *_tests(_asan), full_targets=("qemu-asan",)),
+    Suite("tsan", "with --full the device's tests with IOThreads, with a race detector",
+          (), *_tests(_tsan), full_targets=("qemu-tsan",)),
     Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu", "qemu-asan", "counting")),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),

@@ -25,6 +25,14 @@ SANITIZERS = (
     ("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0"),
     ("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1"),
 )
+#: So does the first race, but for those that are listed with a reason. The guest has no CPU of its
+#: own: it and the device's threads run side by side.
+RACES = (
+    ("TSAN_OPTIONS", f"halt_on_error=1:history_size=7:suppressions={paths.NO_RACES}"),
+    # or memory that GLib keeps would go from thread to thread unseen
+    ("G_SLICE", "always-malloc"),
+    ("CINT_FUZZ_ALL_CPUS", "1"),
+)
 
 
 @dataclass(frozen=True)
