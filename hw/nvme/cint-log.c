@@ -450,7 +450,7 @@ void nvme_cint_get_stats(Object *obj, Visitor *v, const char *name,
     visit_u64(v, "instructions", instructions());
     nvme_pause(n);
     visit_queues(v, n);
-    nvme_resume(n);
     visit_sqs(v, n);
+    nvme_resume(n);
     visit_end_struct(v, NULL);
 }
