@@ -427,12 +427,13 @@ def test_races_are_looked_for_where_there_are_threads(monkeypatch: pytest.Monkey
         "nvme-cint-vic-test/a", "nvme-cint-iothread-test/by-turns/a", "nvme-cint-irqfd-test/a",
         "nvme-cint-memdev-test/thread-cint/a", f"{volumes.HOSTILE}/slots/hostile-guest",
         f"{volumes.HOSTILE}/slots-irqfd/hostile-guest")]
-    monkeypatch.setattr(suites, "_qtest_commands", lambda suite, build: cases)
+    monkeypatch.setattr(suites, "_qtest_commands", lambda suite: cases)
     assert suites._tsan(suites.Options()) == []
     found = suites._tsan(suites.Options(full=True))
     assert [(case.suite, case.name) for case in found] == [
         ("tsan", cases[i].name) for i in (1, 2, 3, 5)]
-    assert all(set(volumes.RACES) < set(case.env) for case in found)
+    assert all({*volumes.RACES, *suites._qtest_env(paths.QEMU_TSAN)} <= set(case.env)
+               for case in found)
 
 
 def test_each_race_that_is_not_reported_has_a_reason() -> None:

@@ -558,9 +558,10 @@ _IN_THREADS = ("thread", "irqfd")
 
 def _tsan(options: Options) -> list[Command]:
     """The device's tests with IOThreads; none without --full."""
-    programs = _qtest_commands("qtest", paths.QEMU_TSAN) if options.full else []
-    return [fuzz.sanitized(seeded(program, options), "tsan") for program in programs
-            if any(word in program.name for word in _IN_THREADS)]
+    programs = _qtest_commands("qtest") if options.full else []
+    env = _qtest_env(paths.QEMU_TSAN)
+    return [fuzz.sanitized(replace(seeded(program, options), env=env), "tsan")
+            for program in programs if any(word in program.name for word in _IN_THREADS)]
 
 
 def _hostile(volume: volumes.Volume) -> list[Command]:
@@ -617,7 +618,7 @@ SUITES = (
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",
           ("engine-asan",), *_tests(_asan), full_targets=("qemu-asan",)),
     Suite("tsan", "with --full the device's tests with IOThreads, with a race detector",
-          (), *_tests(_tsan), full_targets=("qemu-tsan",)),
+          (), *_tests(_tsan), full_targets=("qemu", "qemu-tsan")),
     Suite("fuzz", "random inputs to the engine; with --full many, and to the device",
           ("engine-asan",), _fuzz, _fuzz_names, full_targets=("qemu", "qemu-asan", "counting")),
     Suite("qtest", "the device inside QEMU, and QEMU's own nvme tests", ("qemu",),
