@@ -444,8 +444,11 @@ static NvmeRequest *cancel_idle(NvmeSQueue *sq, uint16_t status)
     return in_main;
 }
 
-/* What has failed since waits for the medium then, unless it is told again. */
-static bool is_busy(NvmeSQueue *sq, uint16_t status)
+/*
+ * Cancels what has become idle since, too: what has failed meanwhile waits for
+ * the medium, unless it is told again.
+ */
+static bool cancel_is_busy(NvmeSQueue *sq, uint16_t status)
 {
     bool busy;
 
@@ -467,7 +470,7 @@ void nvme_thread_cancel(NvmeSQueue *sq, uint16_t status)
     while ((req = cancel_idle(sq, status))) {
         blk_aio_cancel(req->aiocb);
     }
-    AIO_WAIT_WHILE_UNLOCKED(NULL, is_busy(sq, status));
+    AIO_WAIT_WHILE_UNLOCKED(NULL, cancel_is_busy(sq, status));
 }
 
 /* ---- Life of the controller ---- */
