@@ -128,12 +128,21 @@ static void post_cb(void *opaque)
     nvme_thread_leave(thread);
 }
 
-/* In the main loop. What is in a register is read without the lock. */
+/*
+ * Bottom halves of the main loop run while it waits for the thread of a queue
+ * that is stopped, too, and do nothing for that then: nobody would take back
+ * what they set off, a timer or the pin.
+ */
+
+/* What is in a register is read without the lock. */
 static void main_fetch_cb(void *opaque)
 {
     NvmeSQueue *sq = opaque;
     NvmeCtrl *n = sq->ctrl;
 
+    if (qatomic_read(&sq->stopped)) {
+        return;
+    }
     nvme_pause(n);
     look_at_tail(sq);
     nvme_cint_run_sq(sq);
@@ -145,6 +154,9 @@ static void main_post_cb(void *opaque)
 {
     NvmeCQueue *cq = opaque;
 
+    if (cq->stopped) {
+        return;
+    }
     nvme_lock(cq->thread);
     if (cq->ctrl->dbbuf_enabled) {
         nvme_update_cq_head(cq);
@@ -258,6 +270,9 @@ static void irq_cb(void *opaque)
     NvmeCtrl *n = cq->ctrl;
     bool due = qatomic_xchg(&cq->irq_due, false);
 
+    if (cq->stopped) {
+        return;
+    }
     while (!(n->due & NVME_DUE_RESET) &&
            (cq->cint ? nvme_cint_publish(cq) : due)) {
         due = false;

@@ -544,6 +544,53 @@ static void sq_is_deleted(const void *opts)
     cint_shutdown(t);
 }
 
+#define HOLDS \
+    ",cint.drain=off,cint.max-hold=0,cint.policy=static," \
+    "cint.static-time=1000000000,cint.static-thr=50"
+
+static const CintCase holding[] = {
+    { "main", "cint=on,cint.time=real" HOLDS },
+    { "thread", "cint=on,cint.time=real," THREAD HOLDS },
+    { "irqfd", "cint=on,cint.time=real,irqfd=on," THREAD HOLDS },
+};
+
+#define NOT_COALESCED   (1 << 16)   /* feature 09h, of a vector */
+
+static void coalesce_again(CintTest *t)
+{
+    g_assert_cmphex(qnvme_set_feature(t->nvme, NVME_INTERRUPT_VECTOR_CONF, 0,
+                                      NULL, NULL), ==, 0);
+}
+
+/* With one doorbell a CQ is to tell of what it holds, and goes. */
+static void cq_goes_as_it_tells(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *admin = &t->nvme->admin_sq, *sq;
+    int i;
+
+    qpci_msix_disable(t->pdev);
+    for (i = 0; i < 5; i++) {
+        sq = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES,
+                             qnvme_create_cq(t->nvme, 1, CINT_ENTRIES, 0));
+        coalesce_again(t);
+        cint_read(t, sq, 2);
+        qnvme_wait_cqes(sq->cq, 2);
+        g_assert_false(pin(t));
+        cint_push_admin(t, NVME_ADM_CMD_DELETE_SQ, 0, 1, 0);
+        cint_push_admin(t, NVME_ADM_CMD_SET_FEATURES, 0,
+                        NVME_INTERRUPT_VECTOR_CONF, NOT_COALESCED);
+        cint_push_admin(t, NVME_ADM_CMD_DELETE_CQ, 0, 1, 0);
+        qnvme_ring_sq(admin);
+        reap_good(admin, 3);
+        cint_let_run(t);
+        g_assert_false(pin(t));
+        g_clear_pointer(&t->nvme->sqs[1], g_free);
+        g_clear_pointer(&t->nvme->cqs[1], g_free);
+    }
+    cint_shutdown(t);
+}
+
 static void controller_is_reset(const void *opts)
 {
     CintTest *t = boot(opts, SLOW_DISK);
@@ -1211,6 +1258,12 @@ int main(int argc, char **argv)
             "/nvme-cint/iothread/reads-fail-at-the-end/%s", failing[i].name);
 
         qtest_add_data_func(path, failing[i].opts, reads_fail_at_the_end);
+    }
+    for (i = 0; i < ARRAY_SIZE(holding); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/cq-goes-as-it-tells/%s", holding[i].name);
+
+        qtest_add_data_func(path, holding[i].opts, cq_goes_as_it_tells);
     }
     for (i = 0; i < ARRAY_SIZE(shared); i++) {
         g_autofree char *path = g_strdup_printf(
