@@ -361,7 +361,10 @@ JUDGES = {
     "cint-hints.c": ("hint", "hint-vectors", "infer"),
     "cint-log.c": STATS,
     # Where QEMU can migrate a controller: since 11.1.
+    "cint-carried.c": ("migrate",),
+    "cint-load.c": ("migrate",),
     "cint-migrate.c": ("migrate",),
+    "cint-save.c": ("migrate",),
     "cint-notify.c": (*STATUS, *PIN, "self", "hazard", "policy", "sequence"),
     "cint-park.c": (*MEDIA, "change", "random"),
     "cint-props.c": (*FEATURES, *STATS),
