@@ -89,7 +89,7 @@ static APART void store_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
 static void write_record(NvmeCintCq *ccq, const NvmeCintNotice *notice)
 {
     if (ccq->notices.has_record &&
-        !ccq->cq->ctrl->params.cint.freeze_records) {
+        !qatomic_read(&ccq->cq->ctrl->params.cint.freeze_records)) {
         store_record(ccq, notice);
     }
 }

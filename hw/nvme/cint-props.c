@@ -450,7 +450,8 @@ static bool get_freeze(Object *obj, Error **errp)
 
 static void set_freeze(Object *obj, bool value, Error **errp)
 {
-    NVME(obj)->params.cint.freeze_records = value;
+    /* threads look at it, too */
+    qatomic_set(&NVME(obj)->params.cint.freeze_records, value);
 }
 
 static void add_param(ObjectClass *oc, const CintParam *param)

@@ -225,6 +225,91 @@ static void policy_changes(const void *opts)
     cint_shutdown(t);
 }
 
+/* ---- Status records ---- */
+
+#define RECORDS     3
+
+static const CintCase recording[] = {
+    { "main", "cint=on,cint.time=real,cint.drain=on" MEDIA
+              ",cint.policy=adaptive" },
+    { "thread", CINT MEDIA ",cint.policy=adaptive" },
+    { "irqfd", CINT ",irqfd=on,cint.policy=default" },
+    { "by-turns", CINT_BY_TURNS("\"irqfd\": \"on\", "
+                                "\"cint.policy\": \"default\", "
+                                JSON_MEDIA) },
+};
+
+/* @page: of its own, since commands in flight have t->buf */
+static void set_records(CintTest *t, const QNvmeBuf *page, uint64_t addr)
+{
+    NvmeCintStatus status = {
+        .addr = cpu_to_le64(addr),
+        .records = cpu_to_le32(RECORDS),
+    };
+
+    qtest_memwrite(t->qts, page->addr, &status, sizeof(status));
+    g_assert_cmphex(qnvme_set_feature(t->nvme, NVME_CINT_FID_STATUS, 0, page,
+                                      NULL), ==, 0);
+}
+
+/* A guest that reaps, after an interrupt, what its queue's record says. */
+static void reap_by_records(CintTest *t, QNvmeSq *sq, uint32_t count,
+                            uint64_t addr)
+{
+    gint64 limit = g_get_monotonic_time() +
+                   QNVME_TIMEOUT_S * G_TIME_SPAN_SECOND;
+    uint64_t record = addr + sq->cq->id * sizeof(NvmeCintRecord);
+    uint32_t reaped = 0, told;
+
+    while (reaped < count) {
+        g_assert_cmpint(g_get_monotonic_time(), <, limit);
+        cint_run(t, 5000);
+        if (qnvme_take_irq_of_thread(t->nvme, sq->cq->vector)) {
+            told = qtest_readl(t->qts, record) - (uint32_t)sq->cq->reaped;
+            g_assert_cmpuint(told, <=, qnvme_visible(sq->cq));
+            qnvme_reap(sq->cq, told);
+            reaped += told;
+        }
+    }
+}
+
+static void freeze(CintTest *t, bool on)
+{
+    qtest_qom_set_bool(t->qts, "/machine/peripheral/nvme0",
+                       "x-cint-freeze-records", on);
+}
+
+/* They move, and are not written for a while, under commands. */
+static void records_are_true(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeSq *sq = cint_queues(t, 1), *other = cint_queues(t, 2);
+    QNvmeBuf page = qnvme_buf_new(t->nvme, QNVME_PAGE_SIZE);
+    uint64_t addr = page.addr;
+    uint32_t i;
+
+    for (i = 0; i < 40; i++) {
+        if (i % 2) {
+            addr = page.addr + (1 + i / 2 % 2) * 1024;
+            set_records(t, &page, addr);
+        }
+        cint_read(t, sq, 1 + i);
+        cint_read(t, other, 1 + i % 3);
+        if (i % 4) {
+            reap_by_records(t, sq, 1 + i, addr);
+            reap_by_records(t, other, 1 + i % 3, addr);
+        } else {
+            freeze(t, true);
+            reap_by_interrupts(t, sq, 1 + i);
+            reap_by_interrupts(t, other, 1 + i % 3);
+            freeze(t, false);
+        }
+    }
+    cint_shutdown(t);
+}
+
+/* ---- Fetching and posting, with more to do ---- */
+
 /* One doorbell after the other, the head far behind. */
 static void doorbells_without_waiting(const void *opts)
 {
@@ -1253,6 +1338,12 @@ int main(int argc, char **argv)
                                       JSON_MEDIA), policy_changes);
     qtest_add_func("/nvme-cint/iothread/vic-of-a-controller-is-refused",
                    vic_of_a_controller_is_refused);
+    for (i = 0; i < ARRAY_SIZE(recording); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/records-are-true/%s", recording[i].name);
+
+        qtest_add_data_func(path, recording[i].opts, records_are_true);
+    }
     for (i = 0; i < ARRAY_SIZE(failing); i++) {
         g_autofree char *path = g_strdup_printf(
             "/nvme-cint/iothread/reads-fail-at-the-end/%s", failing[i].name);
