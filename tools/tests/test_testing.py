@@ -426,7 +426,8 @@ def test_races_are_looked_for_where_there_are_threads(monkeypatch: pytest.Monkey
     cases = [qtest(name) for name in (
         "nvme-cint-vic-test/a", "nvme-cint-iothread-test/by-turns/a", "nvme-cint-irqfd-test/a",
         "nvme-cint-memdev-test/thread-cint/a", f"{volumes.HOSTILE}/slots/hostile-guest",
-        f"{volumes.HOSTILE}/slots-irqfd/hostile-guest")]
+        f"{volumes.HOSTILE}/slots-irqfd/hostile-guest",
+        "nvme-cint-queue-cache-test/iothread/data-is-code")]
     monkeypatch.setattr(suites, "_qtest_commands", lambda suite: cases)
     assert suites._tsan(suites.Options()) == []
     found = suites._tsan(suites.Options(full=True))

@@ -554,6 +554,9 @@ def _asan(options: Options) -> list[Command]:
 
 #: In the names of the tests with IOThreads: of other threads QEMU has none that reach the device.
 _IN_THREADS = ("thread", "irqfd")
+#: In the names of those whose guest runs code. It and the test share memory in an order that is
+#: the guest's, and what translated code accesses has no stack by which to say so.
+_RUN_CODE = "-is-code"
 
 
 def _tsan(options: Options) -> list[Command]:
@@ -561,7 +564,8 @@ def _tsan(options: Options) -> list[Command]:
     programs = _qtest_commands("qtest") if options.full else []
     env = _qtest_env(paths.QEMU_TSAN)
     return [fuzz.sanitized(replace(seeded(program, options), env=env), "tsan")
-            for program in programs if any(word in program.name for word in _IN_THREADS)]
+            for program in programs if any(word in program.name for word in _IN_THREADS)
+            and not program.name.endswith(_RUN_CODE)]
 
 
 def _hostile(volume: volumes.Volume) -> list[Command]:
