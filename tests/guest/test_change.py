@@ -23,23 +23,26 @@ BLOCK = 4096
 JOBS = 2
 CHANGES = 3000
 REFUSED = "QEMU refused"
-#: Randomly written and read back, with checksums; a new pattern in each round.
+#: Randomly written and read back, with checksums; a new pattern in each round. Jobs follow.
 VERIFY = """\
 [global]
-filename=/dev/nvme0n1
+filename={disk}
 direct=1
 bs=4k
 rw=randwrite
-ioengine=libaio
 size={size}
 randseed={seed}
 verify=crc32c
 verify_fatal=1
 do_verify=1
+"""
+VERIFY_BOTH = VERIFY + """\
 [deep]
+ioengine=libaio
 iodepth=32
 iodepth_batch_submit=8
 [shallow]
+ioengine=libaio
 offset={size}
 iodepth=1
 """
@@ -113,8 +116,8 @@ def test_changes_under_verification(tmp_path: Path, logs: Path) -> None:
         changer = Changer(guest, seed=1)
         while changer.made < CHANGES or rounds < 2:
             rounds += 1
-            reply = guest.fio_meanwhile(f"round{rounds}", VERIFY.format(size=SIZE, seed=rounds),
-                                        changer.change)
+            job = VERIFY_BOTH.format(disk="/dev/nvme0n1", size=SIZE, seed=rounds)
+            reply = guest.fio_meanwhile(f"round{rounds}", job, changer.change)
             jobs = fiojson.parse(reply["fio"])
             assert {name: job.ios for name, job in jobs.items()} == {
                 "deep": 2 * SIZE // BLOCK, "shallow": 2 * SIZE // BLOCK}

@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 from serving import Guest, serving
+from test_change import BLOCK, MIB, SIZE, VERIFY
 from test_unplug import DEVICE, PATH, PORT, is_plugged, posted, wait_for
 
 from cint.guest import vm
 from cint.guest.qmp import QmpError
 from cint.measure import comparison, fiojson
 
-MIB = 1 << 20
-SIZE = 8 * MIB
-BLOCK = 4096
 DISK_BYTES = 64 * MIB
 RESETS = 5
 THREADS = ("io0", "io1")
@@ -37,18 +35,8 @@ FIND = """\
 until C=$(basename $(dirname $(grep -l second /sys/class/nvme/*/serial))) 2>/dev/null &&
     [ -b /dev/${C}n1 ]; do sleep 0.05; done
 """
-#: Written and read back, with checksums, from either CPU.
-VERIFY = """\
-[global]
-filename={disk}
-direct=1
-bs=4k
-rw=randwrite
-size={size}
-randseed={seed}
-verify=crc32c
-verify_fatal=1
-do_verify=1
+#: From either CPU.
+JOBS = """\
 [deep]
 ioengine=libaio
 iodepth=32
@@ -105,7 +93,8 @@ def controller(guest: Guest) -> str:
 def check_data(guest: Guest, name: str, seed: int) -> None:
     """Both CPUs write and read back while the controller is reset; nothing is left behind."""
     guest.start("resets", RESET.format(resets=RESETS, name=name))
-    reply = guest.fio(f"seed{seed}", VERIFY.format(disk=f"/dev/{name}n1", size=SIZE, seed=seed))
+    job = (VERIFY + JOBS).format(disk=f"/dev/{name}n1", size=SIZE, seed=seed)
+    reply = guest.fio(f"seed{seed}", job)
     jobs = fiojson.parse(reply["fio"])
     assert {job: done.ios for job, done in jobs.items()} == {
         "deep": 2 * SIZE // BLOCK, "waits": 2 * SIZE // BLOCK}
