@@ -12,6 +12,7 @@
 #include "qemu/error-report.h"
 #include "system/runstate.h"
 
+#include "cint-arb.h"
 #include "cint-carried.h"
 #include "cint-cq.h"
 #include "cint-hooks.h"

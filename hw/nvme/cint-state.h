@@ -160,7 +160,7 @@ typedef struct NvmeCint {
     uint32_t arbitration;       /* feature 01h */
     int64_t instant_ns;         /* of virtual time, when SQs were woken last */
     uint64_t instant_entries;   /* of these SQs, all that they may have */
-    /* cint-migrate.c */
+    /* cint-carried.c, cint-migrate.c */
     NvmeCintSaved *saved;       /* what is carried, while it is */
     bool resume;                /* there is more to do when the machine runs */
     struct VMChangeStateEntry *run_state;

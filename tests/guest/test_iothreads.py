@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from serving import Guest, serving
-from test_change import BLOCK, MIB, SIZE, VERIFY
+from test_change import BLOCK, MIB, SIZE, VERIFY, check_settled
 from test_unplug import DEVICE, PATH, PORT, is_plugged, posted, wait_for
 
 from cint.guest import vm
@@ -56,7 +56,7 @@ echo $! > /tmp/{cpu}.pid; wait
 RESET = """\
 for i in $(seq {resets}); do
     sleep 0.2
-    echo 1 > /sys/class/nvme/{name}/reset_controller || :
+    echo 1 > /sys/class/nvme/{name}/reset_controller && echo reset || :
 done
 """
 
@@ -90,17 +90,21 @@ def controller(guest: Guest) -> str:
     return guest.shell(f"{FIND}echo $C").strip()
 
 
-def check_data(guest: Guest, name: str, seed: int) -> None:
-    """Both CPUs write and read back while the controller is reset; nothing is left behind."""
-    guest.start("resets", RESET.format(resets=RESETS, name=name))
-    job = (VERIFY + JOBS).format(disk=f"/dev/{name}n1", size=SIZE, seed=seed)
-    reply = guest.fio(f"seed{seed}", job)
-    jobs = fiojson.parse(reply["fio"])
+def verify(guest: Guest, name: str, seed: int) -> None:
+    """Both CPUs write and read back."""
+    text = (VERIFY + JOBS).format(disk=f"/dev/{name}n1", size=SIZE, seed=seed)
+    jobs = fiojson.parse(guest.fio(f"seed{seed}", text)["fio"])
     assert {job: done.ios for job, done in jobs.items()} == {
         "deep": 2 * SIZE // BLOCK, "waits": 2 * SIZE // BLOCK}
-    guest.end("resets")
-    queues = [q for q in guest.vm.qmp.get("cint-stats", PATH)["queues"] if q["cqid"]]
-    assert [(q["inflight"], q["pending"]) for q in queues] == [(0, 0)] * len(queues)
+
+
+def check_data(guest: Guest, name: str, seed: int) -> None:
+    """While the controller is reset, and after it, which begins the counts; nothing is left."""
+    guest.start("resets", RESET.format(resets=RESETS, name=name))
+    verify(guest, name, seed)
+    assert "reset" in guest.end("resets")[1], "the driver refused all resets"
+    verify(guest, name, seed + len(POLICIES))
+    check_settled(guest.vm.qmp.get("cint-stats", PATH), 4 * SIZE // BLOCK)
 
 
 def unplug_under_load(guest: Guest, name: str) -> None:
