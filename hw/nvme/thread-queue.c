@@ -24,6 +24,14 @@
 #define RUNG_VALUE  0xffffu
 #define RUNG_ONCE   0x10000u
 
+/*
+ * SQEs of a pass. Others wait for it to end: other queues, and what has
+ * completed, which is posted and told of by a bottom half of the same thread.
+ * With all of a deep queue in one pass the guest would have nothing to do
+ * meanwhile, and the thread nothing while the guest reaps: docs/cost.md.
+ */
+#define TURN        32
+
 /* ---- Entries ---- */
 
 static void look_at_tail(NvmeSQueue *sq)
@@ -84,6 +92,18 @@ static void run_cq(NvmeCQueue *cq)
     nvme_cint_run_cq(cq, posts);
 }
 
+static void take_turn(NvmeSQueue *sq)
+{
+    NvmeThread *thread = sq->thread;
+
+    thread->turn = TURN;
+    nvme_cint_run_sq(sq);
+    if (nvme_thread_is_due(thread, NVME_DUE_TURN)) {
+        nvme_thread_go(thread, NVME_DUE_TURN);
+        qemu_bh_schedule(sq->bh);
+    }
+}
+
 static void fetch(NvmeSQueue *sq)
 {
     if (sq->in_main || !nvme_thread_is_sq_mapped(sq)) {
@@ -91,7 +111,7 @@ static void fetch(NvmeSQueue *sq)
         qemu_bh_schedule(sq->main_bh);
     } else {
         look_at_tail(sq);
-        nvme_cint_run_sq(sq);
+        take_turn(sq);
     }
 }
 
@@ -400,7 +420,7 @@ static void execute_left(NvmeThread *thread)
     NvmeCtrl *n = thread->n;
     NvmeRequest *req;
 
-    while (!nvme_thread_is_due(thread, NVME_DUE_NO_FETCH)) {
+    while (!nvme_thread_is_due(thread, NVME_DUE_STOP)) {
         uint16_t status;
 
         if (n->held) {

@@ -37,6 +37,7 @@ typedef struct NvmeThread {
     NvmeRam         *ram;       /* as NvmeCtrl.ram */
     uint8_t         due;        /* atomic: of NvmeDue, what stops it */
     bool            missed;     /* something was no memory, see nvme_missed() */
+    uint16_t        turn;       /* SQEs that a pass may still fetch */
     bool            failed;     /* for the main loop: CSTS.CFS */
     QEMUBH          *bh;        /* in the main loop: does what was left to it */
     struct VMChangeStateEntry *vm_state;
@@ -173,22 +174,30 @@ void nvme_thread_lock_put(QemuRecMutex *lock);
 /* ---- Stops ---- */
 
 /*
- * Of a reset, or until the machine runs. Under the BQL. Nothing is fetched from
- * then on; a pass that is under way soon ends.
+ * Of a reset, or until the machine runs: under the BQL; of a turn, in the
+ * thread. Nothing is fetched from then on; a pass that is under way soon ends.
  */
 static inline void nvme_thread_stop(NvmeThread *thread, NvmeDue why)
 {
-    qatomic_set(&thread->due, thread->due | why);
+    qatomic_or(&thread->due, why);
 }
 
 static inline void nvme_thread_go(NvmeThread *thread, NvmeDue why)
 {
-    qatomic_set(&thread->due, thread->due & ~why);
+    qatomic_and(&thread->due, ~why);
 }
 
 static inline bool nvme_thread_is_due(NvmeThread *thread, NvmeDue why)
 {
     return qatomic_read(&thread->due) & why;
+}
+
+/* @thread's pass has fetched an SQE. Its turn ends after a number of them. */
+static inline void nvme_thread_fetched(NvmeThread *thread)
+{
+    if (!--thread->turn) {
+        nvme_thread_stop(thread, NVME_DUE_TURN);
+    }
 }
 
 /* A reset is due: nothing is fetched or posted. And it is done. */

@@ -793,6 +793,43 @@ static void nothing_is_fetched_while_stopped(const void *opts)
     cint_shutdown(t);
 }
 
+/* Queues whose entries are all there when the thread begins. */
+static const CintCase turns[] = {
+    { "off", THREAD },
+    { "ioeventfd", THREAD ",ioeventfd=on" },
+    { "adaptive", CINT ",cint.policy=adaptive" },
+    { "infer", CINT ",cint.policy=cint,cint.infer=both" },
+};
+
+static void queues_take_turns(const void *opts)
+{
+    CintTest *t = boot(opts, CINT_NULL_DISK);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 2 * CINT_ENTRIES, 1);
+    QNvmeSq *sqs[] = {
+        qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq),
+        qnvme_create_sq(t->nvme, 2, CINT_ENTRIES, cq),
+    };
+    const uint32_t each = CINT_ENTRIES - 1;
+    uint32_t i, changes = 0, last = 0;
+    NvmeCqe cqe;
+
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    cint_read(t, sqs[0], each);
+    cint_read(t, sqs[1], each);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+    qnvme_wait_cqes(cq, 2 * each);
+    for (i = 0; i < 2 * each; i++) {
+        g_assert_true(qnvme_peek(cq, i, &cqe));
+        g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+        changes += i && le16_to_cpu(cqe.sq_id) != last;
+        last = le16_to_cpu(cqe.sq_id);
+    }
+    /* one after the other would be one change */
+    g_assert_cmpuint(changes, >=, 2);
+    qnvme_reap(cq, 2 * each);
+    cint_shutdown(t);
+}
+
 /* A read waits for both, of which one has no data. */
 #define FAILING_DISK \
     CINT_SLOW_NODE("slow", 1000000000) \
@@ -1376,6 +1413,12 @@ int main(int argc, char **argv)
             "/nvme-cint/iothread/in-memory/%s", in_memory[i].name);
 
         qtest_add_data_func(path, in_memory[i].opts, memory_is_shared);
+    }
+    for (i = 0; i < ARRAY_SIZE(turns); i++) {
+        g_autofree char *path = g_strdup_printf(
+            "/nvme-cint/iothread/queues-take-turns/%s", turns[i].name);
+
+        qtest_add_data_func(path, turns[i].opts, queues_take_turns);
     }
     qtest_add_func("/nvme-cint/iothread/beside-a-job", beside_a_job);
     qtest_add_data_func("/nvme-cint/iothread/threads-are-deleted/one", THREAD,
