@@ -37,7 +37,8 @@ const CintField nvme_cint_cq_fields[] = {
     { .name = NULL },
 };
 
-CintField nvme_cint_config_fields[64];
+static CintField config_fields[64];
+const CintField *const nvme_cint_config_fields = config_fields;
 
 #define LOG_WORDS(type, first, behind)  \
     ((offsetof(type, behind) - offsetof(type, first)) / 8)
@@ -98,13 +99,13 @@ const CintField nvme_cint_command_fields[] = {
 const NvmeCintLayout nvme_cint_layouts[CINT_NR_KINDS] = {
     [CINT_KIND_PROPERTY] = { "property", { property_fields } },
     [CINT_KIND_CONTROLLER] = { "controller", {
-        nvme_cint_controller_fields, nvme_cint_config_fields,
+        nvme_cint_controller_fields, config_fields,
         cint_scope_fields, cint_arb_fields, cint_media_fields,
     } },
     [CINT_KIND_VECTOR] = { "vector", { property_fields } },
     [CINT_KIND_PAGE] = { "page", { property_fields } },
     [CINT_KIND_CQ] = { "cq", {
-        nvme_cint_cq_fields, nvme_cint_config_fields, cint_cq_fields,
+        nvme_cint_cq_fields, config_fields, cint_cq_fields,
         nvme_cint_log_fields,
     } },
     [CINT_KIND_POSTED] = { "posted", { nvme_cint_posted_fields } },
@@ -177,10 +178,9 @@ void nvme_cint_new_saved(NvmeCint *cint)
 
 void nvme_cint_list_config(void)
 {
-    const CintField *end = nvme_cint_config_fields +
-                           ARRAY_SIZE(nvme_cint_config_fields) - 1;
+    const CintField *end = config_fields + ARRAY_SIZE(config_fields) - 1;
     const CintParam *param;
-    CintField *field = nvme_cint_config_fields;
+    CintField *field = config_fields;
 
     for (param = cint_params; param->name; param++) {
         g_assert(field < end);

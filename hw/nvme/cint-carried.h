@@ -121,7 +121,7 @@ extern const CintField nvme_cint_slot_fields[];
 extern const CintField nvme_cint_command_fields[];
 
 /* The engine's parameters, in the order of their list; and the policy's. */
-extern CintField nvme_cint_config_fields[];
+extern const CintField *const nvme_cint_config_fields;
 
 /* Makes that table, once. */
 void nvme_cint_list_config(void);
