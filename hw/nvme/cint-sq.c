@@ -16,6 +16,7 @@
 #include "cint-notify.h"
 #include "cint-park.h"
 #include "cint-sq.h"
+#include "thread.h"
 #include "trace.h"
 
 /* ---- When to fetch ---- */
@@ -39,6 +40,13 @@ static void begin_fetching(NvmeCintSq *csq)
     csq->starved = false;
 }
 
+/* It comes again at once, and its slots are its own. */
+static bool is_turn_over(const NvmeSQueue *sq)
+{
+    return unlikely(sq->thread) &&
+           nvme_thread_is_due(sq->thread, NVME_DUE_TURN);
+}
+
 /*
  * A queue that stopped with slots left, because it is out of requests or has
  * to wait for a command, does not keep them from others; it comes again.
@@ -54,7 +62,7 @@ static void stop_fetching(NvmeCintSq *csq)
     nvme_cint_unlock(cint);
     if (got_slot(csq, has_slots)) {
         nvme_cint_wake_sq(csq, 0);
-    } else if (has_slots) {
+    } else if (has_slots && !is_turn_over(csq->sq)) {
         nvme_cint_set_backlog(csq, 0);
     }
 }

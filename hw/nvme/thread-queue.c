@@ -25,10 +25,10 @@
 #define RUNG_ONCE   0x10000u
 
 /*
- * SQEs of a pass. Others wait for it to end: other queues, and what has
- * completed, which is posted and told of by a bottom half of the same thread.
- * With all of a deep queue in one pass the guest would have nothing to do
- * meanwhile, and the thread nothing while the guest reaps: docs/cost.md.
+ * SQEs of a pass. Others wait for it, or for two, to end: other queues, and
+ * what has completed, which is posted and told of by a bottom half of the same
+ * thread. With all of a deep queue in one pass the guest would have nothing to
+ * do meanwhile, and the thread nothing while the guest reaps: docs/cost.md.
  */
 #define TURN        32
 
@@ -104,11 +104,16 @@ static void take_turn(NvmeSQueue *sq)
     }
 }
 
+void nvme_thread_hand_over(NvmeSQueue *sq)
+{
+    sq->in_main = true;
+    qemu_bh_schedule(sq->main_bh);
+}
+
 static void fetch(NvmeSQueue *sq)
 {
     if (sq->in_main || !nvme_thread_is_sq_mapped(sq)) {
-        sq->in_main = true;
-        qemu_bh_schedule(sq->main_bh);
+        nvme_thread_hand_over(sq);
     } else {
         look_at_tail(sq);
         take_turn(sq);
@@ -580,7 +585,10 @@ static void vm_state_cb(void *opaque, bool running, RunState state)
     if (running) {
         nvme_thread_go(thread, NVME_DUE_GO_ON);
         qemu_bh_schedule(thread->bh);
+        /* none has had several turns before the last is there */
+        nvme_lock(thread);
         kick_queues(thread);
+        nvme_unlock(thread);
         return;
     }
     nvme_thread_stop(thread, NVME_DUE_GO_ON);

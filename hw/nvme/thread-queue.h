@@ -30,6 +30,9 @@ void nvme_thread_stop_sq(NvmeSQueue *sq);
 void nvme_thread_rang(NvmeSQueue *sq, uint16_t tail);
 void nvme_thread_reaped(NvmeCQueue *cq, uint16_t head);
 
+/* The main loop makes a pass of @sq: it fetches what the thread must not. */
+void nvme_thread_hand_over(NvmeSQueue *sq);
+
 /* The queue is full: it is looked at again when the guest has reaped. */
 bool nvme_thread_is_full(NvmeCQueue *cq);
 

@@ -801,31 +801,65 @@ static const CintCase turns[] = {
     { "infer", CINT ",cint.policy=cint,cint.infer=both" },
 };
 
-static void queues_take_turns(const void *opts)
+/* Both queues go to one CQ, and are full when the machine goes on. */
+static CintTest *two_full_queues(const char *opts, QNvmeSq **sqs)
 {
     CintTest *t = boot(opts, CINT_NULL_DISK);
     QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 2 * CINT_ENTRIES, 1);
-    QNvmeSq *sqs[] = {
-        qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq),
-        qnvme_create_sq(t->nvme, 2, CINT_ENTRIES, cq),
-    };
-    const uint32_t each = CINT_ENTRIES - 1;
-    uint32_t i, changes = 0, last = 0;
+
+    sqs[0] = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
+    sqs[1] = qnvme_create_sq(t->nvme, 2, CINT_ENTRIES, cq);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
+    cint_read(t, sqs[0], CINT_ENTRIES - 1);
+    cint_read(t, sqs[1], CINT_ENTRIES - 1);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+    qnvme_wait_cqes(cq, 2 * (CINT_ENTRIES - 1));
+    return t;
+}
+
+static uint16_t sq_of(QNvmeCq *cq, uint32_t i)
+{
     NvmeCqe cqe;
 
-    qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
-    cint_read(t, sqs[0], each);
-    cint_read(t, sqs[1], each);
-    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
-    qnvme_wait_cqes(cq, 2 * each);
-    for (i = 0; i < 2 * each; i++) {
-        g_assert_true(qnvme_peek(cq, i, &cqe));
-        g_assert_cmphex(qnvme_status(&cqe), ==, 0);
-        changes += i && le16_to_cpu(cqe.sq_id) != last;
-        last = le16_to_cpu(cqe.sq_id);
+    g_assert_true(qnvme_peek(cq, i, &cqe));
+    g_assert_cmphex(qnvme_status(&cqe), ==, 0);
+    return le16_to_cpu(cqe.sq_id);
+}
+
+static void queues_take_turns(const void *opts)
+{
+    const uint32_t count = 2 * (CINT_ENTRIES - 1);
+    uint32_t i, changes = 0;
+    QNvmeSq *sqs[2];
+    CintTest *t = two_full_queues(opts, sqs);
+    QNvmeCq *cq = sqs[0]->cq;
+
+    for (i = 1; i < count; i++) {
+        changes += sq_of(cq, i) != sq_of(cq, i - 1);
     }
     /* one after the other would be one change */
     g_assert_cmpuint(changes, >=, 2);
+    qnvme_reap(cq, count);
+    cint_shutdown(t);
+}
+
+/*
+ * A queue that was given as many slots as it has commands has them until these
+ * are fetched, in two turns: the other one has those that are left.
+ */
+static void slots_outlast_a_turn(void)
+{
+    const uint32_t each = CINT_ENTRIES - 1;
+    uint32_t i, seen[2] = { 0 };
+    QNvmeSq *sqs[2];
+    CintTest *t = two_full_queues(CINT ",cint.policy=default,"
+                                  "cint.media.slots=64", sqs);
+    QNvmeCq *cq = sqs[0]->cq;
+
+    for (i = 0; seen[0] < each && seen[1] < each; i++) {
+        seen[sq_of(cq, i) - 1]++;
+    }
+    g_assert_cmpuint(i - each, <, 16);
     qnvme_reap(cq, 2 * each);
     cint_shutdown(t);
 }
@@ -951,6 +985,72 @@ static void namespace_is_shared(const void *args)
         }
     }
     cint_other_free(other);
+    cint_shutdown(t);
+}
+
+/* ---- Atomic writes of a namespace, which QEMU 11.1 has ---- */
+
+#define ATOMIC \
+    CINT_NULL_DISK " -device nvme-subsys,id=s0 " \
+    "-device '{\"driver\": \"nvme\", \"id\": \"nvme0\", " \
+    "\"serial\": \"cint\", \"addr\": \"4\", \"subsys\": \"s0\", " \
+    "\"max_ioqpairs\": 2, \"iothread-vq-mapping\": " \
+    "[{\"iothread\": \"io0\"}, {\"iothread\": \"io1\"}]}' " \
+    "-device '{\"driver\": \"nvme-ns\", \"drive\": \"d0\", " \
+    "\"nsid\": 1, \"bus\": \"nvme0\", \"atomic.nawun\": 7, " \
+    "\"atomic.nawupf\": 7}'"
+
+static bool has_property(const char *type, const char *property)
+{
+    QTestState *qts = qtest_init("-machine none");
+    QDict *response = qtest_qmp(qts, "{'execute': 'device-list-properties',"
+                                " 'arguments': {'typename': %s}}", type);
+    const QListEntry *entry;
+    bool found = false;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(response, "return"), entry) {
+        QDict *row = qobject_to(QDict, qlist_entry_obj(entry));
+
+        found |= g_str_equal(qdict_get_str(row, "name"), property);
+    }
+    qobject_unref(response);
+    qtest_quit(qts);
+    return found;
+}
+
+/*
+ * Whether one may start is asked of all commands in flight, those of another
+ * thread and those that have no namespace included.
+ */
+static void writes_are_atomic(void)
+{
+    const uint16_t none = NVME_INVALID_NSID | NVME_DNR;
+    QNvmeSq *sqs[2];
+    CintTest *t;
+    uint32_t i, q;
+
+    if (!has_property("nvme-ns", "atomic.nawun")) {
+        g_test_skip("no namespace of this QEMU has atomic writes");
+        return;
+    }
+    t = cint_boot_devices(NULL, ATOMIC);
+    sqs[0] = cint_queues(t, 1);
+    sqs[1] = cint_queues(t, 2);
+    for (i = 0; i < 100; i++) {
+        for (q = 0; q < 2; q++) {
+            NvmeCmd cmd = qnvme_rw_cmd(NVME_CMD_READ, &t->buf, 0,
+                                       QNVME_PAGE_SIZE);
+
+            cmd.nsid = cpu_to_le32(9);
+            qnvme_push(sqs[q], &cmd);
+            qnvme_push_write(sqs[q], &t->buf, 0, QNVME_PAGE_SIZE);
+            qnvme_push_read(sqs[q], &t->buf, 0, QNVME_PAGE_SIZE);
+            qnvme_push_write(sqs[q], &t->buf, 4, QNVME_PAGE_SIZE);
+            qnvme_ring_sq(sqs[q]);
+        }
+        reap(sqs[0], 4, none);
+        reap(sqs[1], 4, none);
+    }
     cint_shutdown(t);
 }
 
@@ -1420,6 +1520,9 @@ int main(int argc, char **argv)
 
         qtest_add_data_func(path, turns[i].opts, queues_take_turns);
     }
+    qtest_add_func("/nvme-cint/iothread/slots-outlast-a-turn",
+                   slots_outlast_a_turn);
+    qtest_add_func("/nvme-cint/iothread/writes-are-atomic", writes_are_atomic);
     qtest_add_func("/nvme-cint/iothread/beside-a-job", beside_a_job);
     qtest_add_data_func("/nvme-cint/iothread/threads-are-deleted/one", THREAD,
                         threads_are_deleted);
