@@ -219,7 +219,7 @@ def test_the_first_build_says_what_it_takes(
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", usage(10**11))
     setup.announce(force=False)
-    assert "the first set-up takes about 15 minutes" in capsys.readouterr().err
+    assert f"the first set-up takes about {setup.FIRST_MINUTES} minutes" in capsys.readouterr().err
     for name in ("linux", "qemu"):
         steps.Stamp(name).write({})
     setup.announce(force=False)
