@@ -802,18 +802,19 @@ static const CintCase turns[] = {
 };
 
 /* Both queues go to one CQ, and are full when the machine goes on. */
-static CintTest *two_full_queues(const char *opts, QNvmeSq **sqs)
+static CintTest *two_full_queues(const char *opts, uint32_t entries,
+                                 QNvmeSq **sqs)
 {
     CintTest *t = boot(opts, CINT_NULL_DISK);
-    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 2 * CINT_ENTRIES, 1);
+    QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 2 * entries, 1);
 
-    sqs[0] = qnvme_create_sq(t->nvme, 1, CINT_ENTRIES, cq);
-    sqs[1] = qnvme_create_sq(t->nvme, 2, CINT_ENTRIES, cq);
+    sqs[0] = qnvme_create_sq(t->nvme, 1, entries, cq);
+    sqs[1] = qnvme_create_sq(t->nvme, 2, entries, cq);
     qtest_qmp_assert_success(t->qts, "{'execute': 'stop'}");
-    cint_read(t, sqs[0], CINT_ENTRIES - 1);
-    cint_read(t, sqs[1], CINT_ENTRIES - 1);
+    cint_read(t, sqs[0], entries - 1);
+    cint_read(t, sqs[1], entries - 1);
     qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
-    qnvme_wait_cqes(cq, 2 * (CINT_ENTRIES - 1));
+    qnvme_wait_cqes(cq, 2 * (entries - 1));
     return t;
 }
 
@@ -826,12 +827,13 @@ static uint16_t sq_of(QNvmeCq *cq, uint32_t i)
     return le16_to_cpu(cqe.sq_id);
 }
 
+/* Four turns each: one may have two before the other's bottom half runs. */
 static void queues_take_turns(const void *opts)
 {
-    const uint32_t count = 2 * (CINT_ENTRIES - 1);
+    const uint32_t entries = 2 * CINT_ENTRIES, count = 2 * (entries - 1);
     uint32_t i, changes = 0;
     QNvmeSq *sqs[2];
-    CintTest *t = two_full_queues(opts, sqs);
+    CintTest *t = two_full_queues(opts, entries, sqs);
     QNvmeCq *cq = sqs[0]->cq;
 
     for (i = 1; i < count; i++) {
@@ -853,7 +855,7 @@ static void slots_outlast_a_turn(void)
     uint32_t i, seen[2] = { 0 };
     QNvmeSq *sqs[2];
     CintTest *t = two_full_queues(CINT ",cint.policy=default,"
-                                  "cint.media.slots=64", sqs);
+                                  "cint.media.slots=64", CINT_ENTRIES, sqs);
     QNvmeCq *cq = sqs[0]->cq;
 
     for (i = 0; seen[0] < each && seen[1] < each; i++) {
