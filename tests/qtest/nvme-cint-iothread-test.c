@@ -802,10 +802,10 @@ static const CintCase turns[] = {
 };
 
 /* Both queues go to one CQ, and are full when the machine goes on. */
-static CintTest *two_full_queues(const char *opts, uint32_t entries,
-                                 QNvmeSq **sqs)
+static CintTest *two_full_queues(const char *opts, const char *disk,
+                                 uint32_t entries, QNvmeSq **sqs)
 {
-    CintTest *t = boot(opts, CINT_NULL_DISK);
+    CintTest *t = boot(opts, disk);
     QNvmeCq *cq = qnvme_create_cq(t->nvme, 1, 2 * entries, 1);
 
     sqs[0] = qnvme_create_sq(t->nvme, 1, entries, cq);
@@ -833,7 +833,7 @@ static void queues_take_turns(const void *opts)
     const uint32_t entries = 2 * CINT_ENTRIES, count = 2 * (entries - 1);
     uint32_t i, changes = 0;
     QNvmeSq *sqs[2];
-    CintTest *t = two_full_queues(opts, entries, sqs);
+    CintTest *t = two_full_queues(opts, CINT_NULL_DISK, entries, sqs);
     QNvmeCq *cq = sqs[0]->cq;
 
     for (i = 1; i < count; i++) {
@@ -847,7 +847,8 @@ static void queues_take_turns(const void *opts)
 
 /*
  * A queue that was given as many slots as it has commands has them until these
- * are fetched, in two turns: the other one has those that are left.
+ * are fetched, in two turns: the other one has those that are left. It is long
+ * before the first comes back.
  */
 static void slots_outlast_a_turn(void)
 {
@@ -855,7 +856,9 @@ static void slots_outlast_a_turn(void)
     uint32_t i, seen[2] = { 0 };
     QNvmeSq *sqs[2];
     CintTest *t = two_full_queues(CINT ",cint.policy=default,"
-                                  "cint.media.slots=64", CINT_ENTRIES, sqs);
+                                  "cint.media.slots=64",
+                                  CINT_SLOW_NODE("d0", 1000000000),
+                                  CINT_ENTRIES, sqs);
     QNvmeCq *cq = sqs[0]->cq;
 
     for (i = 0; seen[0] < each && seen[1] < each; i++) {
