@@ -727,11 +727,25 @@ def test_of_guests_whose_disk_is_not_here_nothing_is_said(monkeypatch: pytest.Mo
     figure = dataclasses.replace(SMALL, groups=(
         Group(runs("default"), (programs.part("kvell", "a", "", "true", 5),)),))
     monkeypatch.setattr(appdisk, "place", lambda _: tmp_path / "disk.raw")
-    entry: Any = {"commit": "cint 0123abc", "runs": {}}
+    entry: Any = {"commit": "cint 0123abc", "runs": {}, "data": TWO.as_dict()}
     found = freshness.stale(figure, entry)
     assert found.startswith("measured at cint 0123abc: the disk of its programs is not here")
+    assert freshness.others(figure, entry) == []
     (tmp_path / "disk.raw").touch()
     assert programs.missing(figure) == []
+
+
+def test_of_guests_whose_kernel_is_not_here_nothing_is_said(monkeypatch: pytest.MonkeyPatch,
+                                                            tmp_path: Path) -> None:
+    """One that only a few figures need is not built with the rest."""
+    monkeypatch.setattr(paths, "LINUX_PREEMPT_BUILD", tmp_path)
+    group = Group(runs("default"), (jobs.SYNC,), preempt="full")
+    figure = dataclasses.replace(SMALL, groups=(group,))
+    entry: Any = {"commit": "cint 0123abc", "runs": {"default": "ab12"}, "data": TWO.as_dict()}
+    found = freshness.stale(figure, entry)
+    assert found.startswith("measured at cint 0123abc: ")
+    assert "is not built" in found and "nothing can be said of its guests" in found
+    assert freshness.others(figure, entry) == []
 
 
 # ---- the papers' claims ---------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from cint.figures import programs, records, runner
 from cint.figures.model import Figure
 from cint.figures.values import Data
+from cint.guest import vm
 from cint.measure import plan
 from cint.measure.runner import Done
 from cint.measure.store import Store
@@ -23,12 +24,14 @@ _DIGITS = 16
 def keys(figure: Figure, data: Data, quick: bool = False) -> dict[str, str]:
     """The key of each run by its name; ``data`` decides which runs there are that depend on others.
 
-    Everything that the runs need has to be built.
+    Raises :class:`vm.NotBuiltError` if something that the runs need is not there.
     """
     return {one.name: _key(one) for one in _wanted(figure, data, quick)}
 
 
 def _wanted(figure: Figure, data: Data, quick: bool = False) -> list[runner.Wanted]:
+    if programs.missing(figure):
+        raise vm.NotBuiltError("the disk of its programs is not here")
     return [*runner.known_runs(figure, quick), *runner.later_runs(figure, quick, data)]
 
 
@@ -48,11 +51,15 @@ def difference(entry: records.Entry, now: Mapping[str, str]) -> str:
 
 
 def stale(figure: Figure, entry: records.Entry) -> str:
-    """Why a figure's stored results are not this tree's; empty if they are."""
-    if programs.missing(figure):
-        return (f"measured at {entry['commit']}: the disk of its programs is not here, and nothing "
-                "can be said of its guests; ./cint figure makes it")
-    return difference(entry, keys(figure, Data.from_dict(entry["data"])))
+    """Why a figure's stored results are not this tree's; empty if they are.
+
+    A kernel that only this figure needs, and the disk of its programs, may not be here.
+    """
+    try:
+        return difference(entry, keys(figure, Data.from_dict(entry["data"])))
+    except vm.NotBuiltError as why:
+        return (f"measured at {entry['commit']}: {why.message}, and nothing can be said of its "
+                "guests; ./cint figure makes it")
 
 
 # ---- a sample -------------------------------------------------------------
@@ -60,10 +67,11 @@ def stale(figure: Figure, entry: records.Entry) -> str:
 def others(figure: Figure, entry: records.Entry) -> list[tuple[runner.Wanted, str]]:
     """The guests that would be others now, each with the key of the one that was measured."""
     kept = entry["runs"]
-    if programs.missing(figure):
+    try:
+        return [(one, kept[one.name]) for one in _wanted(figure, Data.from_dict(entry["data"]))
+                if one.name in kept and _key(one) != kept[one.name]]
+    except vm.NotBuiltError:
         return []
-    return [(one, kept[one.name]) for one in _wanted(figure, Data.from_dict(entry["data"]))
-            if one.name in kept and _key(one) != kept[one.name]]
 
 
 def unlike(done: Done, kept: str, store: Store) -> str:

@@ -80,6 +80,10 @@ class VmError(CintError):
     """The guest did not do what it should; the message is one line."""
 
 
+class NotBuiltError(VmError):
+    """A built file that the guest needs is not there."""
+
+
 class CancelledError(VmError):
     """The caller asked the guest to end."""
 
@@ -328,7 +332,7 @@ def shell_line(args: Sequence[str]) -> str:
 # ---- a running guest ----------------------------------------------------
 
 def check_files(machine: Machine) -> None:
-    """Raise a :class:`VmError` of the first built file that is missing."""
+    """Raise a :class:`NotBuiltError` of the first built file that is missing."""
     needed = [(machine.qemu, "QEMU")]
     if not machine.own_guest:
         needed += [(machine.kernel, "the guest kernel"), (machine.initramfs, "the guest image")]
@@ -336,8 +340,8 @@ def check_files(machine: Machine) -> None:
         needed.append((machine.backend.path, "the guest's disk"))
     for path, what in needed:
         if not path.exists():
-            raise VmError(f"{what} is not built: {paths.display(path)} does not exist",
-                          hint="run ./cint build")
+            raise NotBuiltError(f"{what} is not built: {paths.display(path)} does not exist",
+                                hint="run ./cint build")
 
 
 def check_drive(drive: Path | None, hint: str | None = None) -> None:
