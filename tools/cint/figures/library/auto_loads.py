@@ -70,7 +70,6 @@ AUTO = Run("auto", hints=False)
 RUNS = (DEFAULT, ADAPTIVE, HINTS, AUTO)
 #: Others than those that the policy's parameters were chosen by.
 SEEDS = (4, 5, 6)
-RUNTIME_S = 0.02
 
 
 # ---- claims, of runs whose names begin with ``prefix`` -----------------------
@@ -201,9 +200,8 @@ GRID = Figure(
     "not a figure of a paper; cinterrupts, section 3, says that a device cannot know who waits",
     "The guest says nothing. With auto who waits has the latency that hints of the guest's kernel "
     "give, and a job with many reads in flight has its reads for fewer interrupts.",
-    groups=(Group(RUNS, ALL, seeds=SEEDS, runtime_s=RUNTIME_S),
-            Group(RUNS, SLOW_LOADS, media="p3700", prefix=SLOW, seeds=SEEDS,
-                  runtime_s=RUNTIME_S)),
+    groups=(Group(RUNS, ALL, seeds=SEEDS),
+            Group(RUNS, SLOW_LOADS, media="p3700", prefix=SLOW, seeds=SEEDS)),
     checks=expecting((
         *(check for work in WAITING for check in all_wait(work)),
         *(check for work in ASYNC for check in nobody_waits(work)),
@@ -235,7 +233,7 @@ KNOWN_THERE: Mapping[str, Deviation] = {
 def group(prefix: str, *works: Workload, media: str = "optane", vcpus: int = 1,
           device_opts: str = "") -> Group:
     return Group(RUNS, works, media=media, prefix=prefix, vcpus=vcpus, device_opts=device_opts,
-                 seeds=SEEDS, runtime_s=RUNTIME_S)
+                 seeds=SEEDS)
 
 
 RINGS = (URING, FIXED)
@@ -295,8 +293,7 @@ ABLATION = Figure(
     "not a figure of a paper",
     "Buffers, tuning and drain are each worth something, in one load or another. The rule of the "
     "price of an interrupt, in place of delta and thr, holds who waits for too long.",
-    groups=(Group((DEFAULT, HINTS, AUTO, *WITHOUT), ALL,
-                  seeds=SEEDS, runtime_s=RUNTIME_S),),
+    groups=(Group((DEFAULT, HINTS, AUTO, *WITHOUT), ALL, seeds=SEEDS),),
     checks=(
         at_least("mixed: who waits, without buffers", ratio("mean_us", BUFFERS, "mixed.sync"),
                  1.08, as_it_is(BUFFERS)),

@@ -27,6 +27,8 @@ from cint.timeline.events import fields
 EVENTS = tuple(f"pci_nvme_cint_{name}" for name in ("submit", "doorbell", "post", "head"))
 #: By cint-replay, the weights of those that nobody waits for.
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Short: each event is traced.
+RUNTIME_S = 0.02
 
 
 def name_of(policy: str, weight: float) -> str:
@@ -97,12 +99,12 @@ FIGURE = Figure(
     "distance is of no use: by it auto is worst for a job that has most reads under auto, since it "
     "knows nothing of what a guest does once it is told.",
     groups=(
-        *(Group((run,), (work,), seeds=guessed.SEEDS, runtime_s=guessed.RUNTIME_S,
-                trace=EVENTS, read=reader(PRICE_NS, *POLICIES))
+        *(Group((run,), (work,), seeds=guessed.SEEDS, runtime_s=RUNTIME_S, trace=EVENTS,
+                read=reader(PRICE_NS, *POLICIES))
           for run, work in ((Run("default", RECORD), MIXED),
                             (Run("default", SILENT, hints=False), MANY))),
         Group((DEFAULT, ADAPTIVE, AUTO), (MANY, MIXED), prefix=LOOP, seeds=guessed.SEEDS,
-              runtime_s=guessed.RUNTIME_S),
+              runtime_s=RUNTIME_S),
     ),
     checks=(
         at_most("mixed, w = 0: regret of auto against adaptive's",

@@ -51,7 +51,7 @@ def group(name: str, depths: tuple[int, ...], more: str = "", prefix: str = "") 
     """One guest, whose jobs have this patience."""
     return Group((Run("pointer", name, engine="user:coalesced"),),
                  [job(depth, more) for depth in depths], FAST_MEDIA if prefix else spdk.MEDIA,
-                 prefix, runtime_s=0.01)
+                 prefix)
 
 
 def at_least_of(k: int) -> str:
