@@ -1029,7 +1029,7 @@ static bool has_property(const char *type, const char *property)
  */
 static void writes_are_atomic(void)
 {
-    const uint16_t none = NVME_INVALID_NSID | NVME_DNR;
+    const uint16_t none = NVME_INVALID_FIELD | NVME_DNR;
     QNvmeSq *sqs[2];
     CintTest *t;
     uint32_t i, q;
