@@ -338,6 +338,36 @@ def test_what_the_disk_says_of_itself(tmp_path: Path) -> None:
         assert struct.unpack_from("<H", config, 34) == (3,)
 
 
+def _pipe(driver: Driver) -> int:
+    """Of which nobody reads the other end."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def _full(driver: Driver) -> int:
+    """Who writes to it waits until somebody has read."""
+    file = os.eventfd(0)
+    os.eventfd_write(file, 2**64 - 2)
+    return file
+
+
+@pytest.mark.parametrize("make", [_pipe, _full], ids=["nobody reads", "full"])
+def test_a_call_that_cannot_be_written(make: Callable[[Driver], int], tmp_path: Path) -> None:
+    """It is not there for the driver, and the server goes on."""
+    with serving(tmp_path, "--policy", "default") as server:
+        driver = Driver(server)
+        file = make(driver)
+        driver.vmm.send(vhost.SET_VRING_CALL, struct.pack("<Q", 0), [file])
+        assert driver.vmm.number(vhost.GET_QUEUE_NUM) == 1
+        assert driver.do(vhost.READ)[0] == vhost.OK
+        found = server.stats()
+        assert (found["interrupts"], found["calls"]) == (1, 0)
+        os.close(file)
+        driver.close()
+        _check_works(server)
+
+
 def test_a_vmm_that_goes_with_requests_in_flight(tmp_path: Path) -> None:
     with serving(tmp_path, "--latency-us", "1000000") as server:
         driver = Driver(server)

@@ -13,6 +13,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,6 +334,7 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return EXIT_USAGE;
     }
+    signal(SIGPIPE, SIG_IGN);           /* of a call, or an answer here */
     setvbuf(stdin, NULL, _IONBF, 0);    /* or poll() misses a second line */
     server.config = config_of(policy);
     server.scope = malloc(libcint_size(LIBCINT_SCOPE));

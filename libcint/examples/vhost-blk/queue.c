@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include <err.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,11 +62,22 @@ void queue_start(Queue *queue, int64_t now)
     queue_run(queue, now);
 }
 
+/*
+ * Whoever gave the file may have made it one that takes no more until somebody
+ * has read, for which nobody else here waits.
+ */
+static bool call(int fd)
+{
+    static const uint64_t one = 1;
+    struct pollfd file = { .fd = fd, .events = POLLOUT };
+
+    return poll(&file, 1, 0) == 1 && file.revents & POLLOUT &&
+           write(fd, &one, sizeof(one)) == sizeof(one);
+}
+
 /* What the library wants is sent, if the driver wants it, too. */
 static void act(Queue *queue, struct libcint_action action)
 {
-    static const uint64_t one = 1;
-
     if (action.fire == LIBCINT_NONE) {
         return;
     }
@@ -74,8 +86,7 @@ static void act(Queue *queue, struct libcint_action action)
     queue->told = libcint_tail(queue->cq);
     queue->stats.prompt += queue->fresh;
     queue->fresh = 0;
-    if (ring_wants_call(&queue->ring) && queue->call_fd >= 0 &&
-        write(queue->call_fd, &one, sizeof(one)) == sizeof(one)) {
+    if (ring_wants_call(&queue->ring) && call(queue->call_fd)) {
         queue->stats.calls++;
     }
 }
