@@ -368,6 +368,35 @@ def test_a_call_that_cannot_be_written(make: Callable[[Driver], int], tmp_path: 
         _check_works(server)
 
 
+@pytest.mark.parametrize("left", [0, 0x1000, 0x10000], ids=hex)
+def test_memory_whose_file_becomes_shorter(left: int, tmp_path: Path) -> None:
+    """Nothing, the descriptors, or both rings are left: that VMM is gone, and the disk as it was.
+    """
+    with serving(tmp_path, "--policy", "default") as server:
+        driver = Driver(server)
+        assert driver.do(vhost.WRITE_OUT, 0, b"x" * BLOCK)[0] == vhost.OK
+        server.stats()      # it sleeps, and does not look by itself
+        driver.submit(vhost.WRITE_OUT, 0, b"y" * BLOCK)
+        driver.shorten(left)
+        driver.kick()
+        assert driver.vmm.is_closed()
+        driver.close()
+        assert server.disk.read_bytes()[:BLOCK] == b"x" * BLOCK
+        _check_works(server)
+
+
+def test_memory_whose_file_was_shorter(tmp_path: Path) -> None:
+    with serving(tmp_path, "--policy", "default") as server:
+        driver = Driver(server)
+        driver.stop()
+        driver.shorten(0)
+        driver.map()
+        driver.start(0, wait=False)
+        assert driver.vmm.is_closed()
+        driver.close()
+        _check_works(server)
+
+
 def test_a_vmm_that_goes_with_requests_in_flight(tmp_path: Path) -> None:
     with serving(tmp_path, "--latency-us", "1000000") as server:
         driver = Driver(server)

@@ -107,15 +107,20 @@ class Driver:
         self.vmm.send(SET_MEM_TABLE, struct.pack("<IIQQQQ", 1, 0, GUEST, BYTES, VMM, 0),
                       [self._memory])
 
-    def start(self, base: int) -> None:
-        """Describe the queue and start it."""
+    def shorten(self, size: int) -> None:
+        """Take the memory away behind the first bytes, here and there."""
+        os.ftruncate(self._memory, size)
+
+    def start(self, base: int, wait: bool = True) -> None:
+        """Describe the queue and start it, and wait until it has."""
         self.vmm.send(SET_VRING_NUM, struct.pack("<II", 0, SIZE))
         self.vmm.send(SET_VRING_BASE, struct.pack("<II", 0, base))
         self.vmm.send(SET_VRING_ADDR, struct.pack("<IIQQQQ", 0, 0, VMM + _DESC, VMM + _USED,
                                                   VMM + _AVAIL, 0))
         self.vmm.send(SET_VRING_CALL, struct.pack("<Q", 0), [self.call_fd])
         self.vmm.send(SET_VRING_KICK, struct.pack("<Q", 0), [self.kick_fd])
-        self.vmm.number(GET_QUEUE_NUM)      # it has come as far
+        if wait:
+            self.vmm.number(GET_QUEUE_NUM)      # it has come as far
 
     def stop(self) -> int:
         """Stop the queue; where it is to go on."""

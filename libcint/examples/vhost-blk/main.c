@@ -221,8 +221,11 @@ static void serve(Server *server, int listener)
         if (fds[POLL_STDIN].revents && !command(server)) {
             fds[POLL_STDIN].fd = -1;
         }
-        if (fds[POLL_VMM].revents) {
+        if (fds[POLL_VMM].revents && !server->memory.lost) {
             from_vmm(server, listener);
+        }
+        if (server->memory.lost) {
+            server_disconnect(server, now_ns());
         }
     }
 }
@@ -348,6 +351,7 @@ int main(int argc, char **argv)
     for (i = 0; i < server.nr_queues; i++) {
         queue_init(&server.queue[i], server.scope, server.config, &server.disk);
     }
+    memory_guard(&server.memory);
     serve(&server, listen_on(argv[optind]));
     return EXIT_SUCCESS;
 }

@@ -1,10 +1,51 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include <err.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "memory.h"
+
+static Memory *guarded;
+
+/* Zeroes are as good as what is not there any more. */
+static bool replace(Region *region, const char *at)
+{
+    return at >= region->mapping && at < region->mapping + region->mapped &&
+           mmap(region->mapping, region->mapped, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+                0) != MAP_FAILED;
+}
+
+/* What failed is tried again, and ends the program if nothing was replaced. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    unsigned i;
+
+    for (i = 0; i < guarded->nr_regions; i++) {
+        if (replace(&guarded->region[i], info->si_addr)) {
+            guarded->lost = true;
+            return;
+        }
+    }
+    signal(number, SIG_DFL);
+}
+
+void memory_guard(Memory *memory)
+{
+    struct sigaction action = {
+        .sa_sigaction = on_bus_error,
+        .sa_flags = SA_SIGINFO,
+    };
+
+    guarded = memory;
+    if (sigaction(SIGBUS, &action, NULL)) {
+        err(EXIT_FAILURE, "sigaction");
+    }
+}
 
 int memory_add(Memory *memory, const RegionMessage *at, int fd)
 {
@@ -35,6 +76,7 @@ void memory_clear(Memory *memory)
 
         munmap(region->mapping, region->mapped);
     }
+    memory->lost = false;
 }
 
 static void *inside(const Region *region, uint64_t start, uint64_t address,

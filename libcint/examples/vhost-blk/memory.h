@@ -6,6 +6,7 @@
 #ifndef VHOST_BLK_MEMORY_H
 #define VHOST_BLK_MEMORY_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,14 @@ typedef struct Region {
 typedef struct Memory {
     unsigned nr_regions;
     Region region[MOST_REGIONS];
+    volatile sig_atomic_t lost; /* a file has become shorter than its region */
 } Memory;
+
+/*
+ * From now on reading or writing where a region's file has ended sets
+ * @memory->lost, and does not end the program. There is one such memory.
+ */
+void memory_guard(Memory *memory);
 
 /* Maps one more; -errno if that does not work. @fd stays the caller's. */
 int memory_add(Memory *memory, const RegionMessage *at, int fd);

@@ -146,7 +146,8 @@ static void complete_due(Queue *queue, int64_t now)
     Request *request;
     bool any = false;
 
-    while (queue->first && queue->first->due <= now) {
+    while (queue->first && queue->first->due <= now &&
+           !queue->ring.memory->lost) {
         request = queue->first;
         queue->first = request->next;
         complete(queue, request, now);
@@ -225,7 +226,7 @@ int64_t queue_due(const Queue *queue)
 {
     int64_t deadline;
 
-    if (!queue->runs) {
+    if (!queue->runs || queue->ring.memory->lost) {
         return LIBCINT_NEVER;
     }
     deadline = libcint_deadline(queue->cq);
@@ -242,7 +243,7 @@ void queue_stop(Queue *queue, int64_t now, bool drop)
         Request *request = queue->first;
 
         queue->first = request->next;
-        if (drop) {
+        if (drop || queue->ring.memory->lost) {
             request->busy = false;
             queue->inflight--;
             libcint_cancel(queue->sq, request->cmd, now);
