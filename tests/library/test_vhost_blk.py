@@ -338,6 +338,24 @@ def test_what_the_disk_says_of_itself(tmp_path: Path) -> None:
         assert struct.unpack_from("<H", config, 34) == (3,)
 
 
+def test_a_driver_that_never_ends(tmp_path: Path) -> None:
+    """Each read publishes the next one: its data are the available ring's index, and the header.
+    Others have their turn all the same.
+    """
+    sectors = 65536
+    with serving(tmp_path, "--policy", "default", size=sectors * vhost.SECTOR) as server:
+        driver = Driver(server)
+        driver.feed_itself(server.disk, sectors)
+        driver.kick()
+        first = server.stats()["completions"]
+        until = time.monotonic() + LIMIT_S
+        while server.stats()["completions"] == first:
+            assert time.monotonic() < until, "it has ended"
+        assert driver.stop() >= 0
+        driver.close()
+        _check_works(server)
+
+
 def _pipe(driver: Driver) -> int:
     """Of which nobody reads the other end."""
     reader, writer = os.pipe()

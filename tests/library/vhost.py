@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from testkit.vhost_blk import LIMIT_S, Server
 
@@ -142,6 +143,22 @@ class Driver:
             struct.pack_into("<H", self.ram, _AVAIL + 4 + 2 * (self._avail % SIZE), head)
             self._avail = (self._avail + 1) % 65536
         struct.pack_into("<H", self.ram, _AVAIL + 2, self._avail)
+
+    def feed_itself(self, disk: Path, sectors: int) -> None:
+        """Read sectors 0, 1, 2, ... and 0 again, without end and without this program: each has
+        the index that makes the request available which reads the next one, and its header.
+        """
+        disk.write_bytes(b"".join(
+            struct.pack("<HHIIQ492x", 0, (sector + 2) % 65536, READ, 0, (sector + 1) % sectors)
+            for sector in range(sectors)))
+        place = self.buffer(0)
+        struct.pack_into("<IIQ", self.ram, place, READ, 0, 0)
+        for index, (address, length, flags) in enumerate((
+                (place, 16, 0), (_AVAIL, 4, WRITE), (place, 16, WRITE),
+                (place + 32, SECTOR - 20, WRITE), (place + 2 * SECTOR, 1, WRITE))):
+            more = NEXT if index < 4 else 0
+            self.put(index, GUEST + address, length, flags | more, index + 1)
+        self.set_avail(1)       # the heads of all chains are 0
 
     def set_avail(self, index: int) -> None:
         """Claim that so many are available."""

@@ -165,10 +165,10 @@ static int64_t next_due(const Server *server)
 /* Sleeps until there is something to do. */
 static void wait_for(struct pollfd *fds, unsigned n, int64_t due)
 {
-    int64_t left = due - now_ns();
+    int64_t now = now_ns(), left = due < now ? 0 : due - now;
     struct timespec timeout = {
-        .tv_sec = left > 0 ? left / 1000000000 : 0,
-        .tv_nsec = left > 0 ? left % 1000000000 : 0,
+        .tv_sec = left / 1000000000,
+        .tv_nsec = left % 1000000000,
     };
 
     if (ppoll(fds, n, due == LIBCINT_NEVER ? NULL : &timeout, NULL) < 0 &&

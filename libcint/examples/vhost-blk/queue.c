@@ -59,6 +59,7 @@ void queue_start(Queue *queue, int64_t now)
     queue->ring.used_index = queue->ring.used->idx;
     queue->ring.signalled = queue->ring.used_index;
     queue->runs = true;
+    queue->more = false;
     queue_run(queue, now);
 }
 
@@ -207,6 +208,23 @@ static bool fetch(Queue *queue, int64_t now)
     return any;
 }
 
+/*
+ * A driver that is as fast as the disk always has one more chain: after some
+ * looks it is the turn of the other queues, of the VMM and of standard input.
+ */
+static bool fetch_all(Queue *queue, int64_t now)
+{
+    unsigned looks;
+
+    for (looks = 0; looks < MOST_LOOKS; looks++) {
+        if (!fetch(queue, now) && ring_rearm(&queue->ring)) {
+            return true;
+        }
+        complete_due(queue, now);
+    }
+    return false;
+}
+
 void queue_run(Queue *queue, int64_t now)
 {
     if (!queue->runs) {
@@ -216,10 +234,8 @@ void queue_run(Queue *queue, int64_t now)
         follow_driver(queue, now, false);
         run_timers(queue, now);
         complete_due(queue, now);
-        while (fetch(queue, now) || !ring_rearm(&queue->ring)) {
-            complete_due(queue, now);
-        }
-    } while (queue_due(queue) <= now);
+        queue->more = !fetch_all(queue, now);
+    } while (!queue->more && queue_due(queue) <= now);
 }
 
 int64_t queue_due(const Queue *queue)
@@ -228,6 +244,9 @@ int64_t queue_due(const Queue *queue)
 
     if (!queue->runs || queue->ring.memory->lost) {
         return LIBCINT_NEVER;
+    }
+    if (queue->more) {
+        return INT64_MIN;
     }
     deadline = libcint_deadline(queue->cq);
     return queue->first && queue->first->due < deadline ? queue->first->due

@@ -11,6 +11,7 @@
 #include "disk.h"
 
 #define NR_REASONS  32
+#define MOST_LOOKS  16          /* for chains, at a time */
 
 typedef struct Stats {
     uint64_t completions;
@@ -44,6 +45,7 @@ typedef struct Queue {
     uint32_t head;              /* completions that the driver has taken */
     uint32_t told;              /* of which the last interrupt told */
     bool runs;
+    bool more;                  /* there may be chains that came meanwhile */
     int kick_fd, call_fd;       /* -1: none */
     Ring ring;
     Stats stats;
