@@ -386,6 +386,22 @@ def test_a_call_that_cannot_be_written(make: Callable[[Driver], int], tmp_path: 
         _check_works(server)
 
 
+def test_kicks_that_have_ended(tmp_path: Path) -> None:
+    """The file is ready for good, with nothing in it; the server sleeps."""
+    with serving(tmp_path, "--policy", "default") as server:
+        driver = Driver(server)
+        reader, writer = os.pipe()
+        os.close(writer)
+        driver.vmm.send(vhost.SET_VRING_KICK, struct.pack("<Q", 0), [reader])
+        assert driver.vmm.number(vhost.GET_QUEUE_NUM) == 1
+        until = time.monotonic() + LIMIT_S
+        while not server.sleeps():
+            assert time.monotonic() < until, "it does not sleep"
+        os.close(reader)
+        driver.close()
+        _check_works(server)
+
+
 @pytest.mark.parametrize("left", [0, 0x1000, 0x10000], ids=hex)
 def test_memory_whose_file_becomes_shorter(left: int, tmp_path: Path) -> None:
     """Nothing, the descriptors, or both rings are left: that VMM is gone, and the disk as it was.

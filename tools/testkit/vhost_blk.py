@@ -41,6 +41,11 @@ class Server:
         """What it has counted."""
         return self.ask("stats")
 
+    def sleeps(self) -> bool:
+        """Whether it waits for something, and does not run or want to."""
+        state = Path(f"/proc/{self._process.pid}/stat").read_text("ascii").rpartition(")")[2]
+        return state.split()[0] == "S"
+
     def end(self) -> None:
         """It must be there still."""
         assert self._process.poll() is None, f"it ended with {self._process.returncode}"

@@ -141,12 +141,17 @@ static bool command(Server *server)
  * The loop
  */
 
+/* A file that says nothing any more is none: it would be ready for good. */
 static void kicked(Queue *queue)
 {
     uint64_t count;
+    ssize_t got = read(queue->kick_fd, &count, sizeof(count));
 
-    if (read(queue->kick_fd, &count, sizeof(count)) == sizeof(count)) {
+    if (got == sizeof(count)) {
         queue->stats.kicks += count;
+    } else if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
+        close(queue->kick_fd);
+        queue->kick_fd = -1;
     }
 }
 
@@ -191,7 +196,7 @@ static void run_queues(Server *server, const struct pollfd *fds)
     unsigned i;
 
     for (i = 0; i < server->nr_queues; i++) {
-        if (fds[i].revents & POLLIN && server->queue[i].kick_fd == fds[i].fd) {
+        if (fds[i].revents && server->queue[i].kick_fd == fds[i].fd) {
             kicked(&server->queue[i]);
         }
         queue_run(&server->queue[i], now_ns());
