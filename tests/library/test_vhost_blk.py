@@ -467,3 +467,17 @@ def test_files(tmp_path: Path) -> None:
     done = subprocess.run([PROGRAM, tmp_path / "s", tmp_path / "small"], text=True,
                           capture_output=True, timeout=60, check=False)
     assert done.returncode == 1 and "a disk has 512 bytes at least" in done.stderr
+
+
+def test_a_file_in_the_sockets_place_stays(tmp_path: Path) -> None:
+    """A disk, say, by a slip; a socket that was left there is replaced."""
+    disk, other = tmp_path / "disk", tmp_path / "other"
+    disk.write_bytes(bytes(vhost.SECTOR))
+    other.write_bytes(b"precious")
+    done = subprocess.run([PROGRAM, other, disk], text=True, capture_output=True, timeout=60,
+                          check=False)
+    assert done.returncode == 1 and "other: Address already in use" in done.stderr
+    assert other.read_bytes() == b"precious"
+    for _ in range(2):
+        with serving(tmp_path) as server:
+            _check_works(server)

@@ -253,6 +253,16 @@ static unsigned number(const char *option, const char *text, unsigned min,
     return value;
 }
 
+/* What a run before this one has left there, and nothing else. */
+static void remove_socket(const char *path)
+{
+    struct stat found;
+
+    if (!lstat(path, &found) && S_ISSOCK(found.st_mode)) {
+        unlink(path);
+    }
+}
+
 static int listen_on(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -263,7 +273,7 @@ static int listen_on(const char *path)
              sizeof(address.sun_path));
     }
     strcpy(address.sun_path, path);
-    unlink(path);
+    remove_socket(path);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
         listen(fd, 1)) {
         err(EXIT_FAILURE, "%s", path);
