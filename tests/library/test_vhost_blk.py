@@ -149,8 +149,20 @@ def test_a_policy_that_changes_strands_nobody(tmp_path: Path) -> None:
         assert driver.calls() == 1
         for line, says in (("policy cnit", "policy=cnit: expected one of default, static, "),
                            ("policy cint:thr=many", "thr=many: expected a number from 0 to 65535"),
-                           ("police", "expected stats or policy POLICY")):
+                           ("police", "expected stats or policy POLICY"),
+                           ('policy "\\\t\x7f\xe4', "policy=??????: expected one of "),
+                           (f"police {'x' * 600}", "expected stats or policy POLICY"),
+                           (f"policy {'x' * 600}", "expected stats or policy POLICY")):
             assert says in server.ask(line)["error"]
+        assert server.stats()["reasons"] == {"reconfigure": 1}
+
+
+def test_half_a_line_stops_nobody(tmp_path: Path) -> None:
+    with serving(tmp_path, "--policy", "default") as server:
+        server.write("sta")
+        driver = Driver(server)
+        assert driver.do(vhost.READ)[0] == vhost.OK
+        assert server.ask("ts")["completions"] == 1
 
 
 def test_a_queue_that_stops_tells_what_it_held(tmp_path: Path) -> None:

@@ -28,11 +28,16 @@ class Server:
             [PROGRAM, *options, self.socket, self.disk], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
 
+    def write(self, text: str) -> None:
+        """Put it into its standard input."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(text)
+        self._process.stdin.flush()
+
     def ask(self, line: str) -> dict[str, Any]:
         """What it answers to a line. It has then done all that it was kicked for before."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
+        assert self._process.stdout is not None
+        self.write(line + "\n")
         assert select.select([self._process.stdout], [], [], LIMIT_S)[0], "no answer"
         found: dict[str, Any] = json.loads(self._process.stdout.readline())
         return found

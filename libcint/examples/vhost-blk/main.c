@@ -95,6 +95,17 @@ static void print_stats(const Server *server)
     printf("}}\n");
 }
 
+/* What is no character of its own in JSON, or may be none, is a '?'. */
+static void print_error(const char *text)
+{
+    printf("{\"error\":\"");
+    for (; *text; text++) {
+        putchar(*text < ' ' || *text > '~' || strchr("\"\\", *text) ? '?'
+                                                                   : *text);
+    }
+    printf("\"}\n");
+}
+
 static void set_policy(Server *server, const char *text)
 {
     struct libcint_config *config = malloc(libcint_size(LIBCINT_CONFIG));
@@ -105,7 +116,7 @@ static void set_policy(Server *server, const char *text)
         err(EXIT_FAILURE, "memory");
     }
     if (libcint_config_parse(config, text, &error)) {
-        printf("{\"error\":\"%s\"}\n", error.text);
+        print_error(error.text);
         free(config);
         return;
     }
@@ -117,24 +128,56 @@ static void set_policy(Server *server, const char *text)
     print_stats(server);
 }
 
-/* False at the end of the input. */
-static bool command(Server *server)
+static void command(Server *server, const char *line)
 {
-    char line[256];
-
-    if (!fgets(line, sizeof(line), stdin)) {
-        return false;
-    }
-    line[strcspn(line, "\n")] = 0;
     if (!strncmp(line, "policy ", 7)) {
         set_policy(server, line + 7);
     } else if (!strcmp(line, "stats")) {
         print_stats(server);
     } else {
-        printf("{\"error\":\"expected stats or policy POLICY\"}\n");
+        print_error("expected stats or policy POLICY");
     }
     fflush(stdout);
-    return true;
+}
+
+/* Lines of standard input, each of which is answered when it is there. */
+typedef struct Typed {
+    char text[256];
+    size_t used;
+} Typed;
+
+static void command_end(Server *server, Typed *typed)
+{
+    typed->text[typed->used] = 0;
+    command(server, typed->text);
+    typed->used = 0;
+}
+
+/* A line that is too long is none of the words, whatever its end is. */
+static void take_byte(Server *server, Typed *typed, char byte)
+{
+    if (byte == '\n') {
+        command_end(server, typed);
+    } else if (typed->used < sizeof(typed->text) - 1) {
+        typed->text[typed->used++] = byte;
+    } else {
+        typed->text[0] = '?';
+    }
+}
+
+/* False at the end of the input. */
+static bool from_stdin(Server *server, Typed *typed)
+{
+    char bytes[256];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes)), i;
+
+    for (i = 0; i < got; i++) {
+        take_byte(server, typed, bytes[i]);
+    }
+    if (!got && typed->used) {
+        command_end(server, typed);
+    }
+    return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
 /*
@@ -208,6 +251,7 @@ static void serve(Server *server, int listener)
     struct pollfd fds[POLL_KICKS + MOST_QUEUES] = {
         [POLL_STDIN] = { .fd = STDIN_FILENO, .events = POLLIN },
     };
+    Typed typed = { .used = 0 };
     unsigned i;
 
     for (;;) {
@@ -223,7 +267,7 @@ static void serve(Server *server, int listener)
         }
         wait_for(fds, POLL_KICKS + server->nr_queues, next_due(server));
         run_queues(server, &fds[POLL_KICKS]);
-        if (fds[POLL_STDIN].revents && !command(server)) {
+        if (fds[POLL_STDIN].revents && !from_stdin(server, &typed)) {
             fds[POLL_STDIN].fd = -1;
         }
         if (fds[POLL_VMM].revents && !server->memory.lost) {
@@ -353,7 +397,6 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     signal(SIGPIPE, SIG_IGN);           /* of a call, or an answer here */
-    setvbuf(stdin, NULL, _IONBF, 0);    /* or poll() misses a second line */
     server.config = config_of(policy);
     server.scope = malloc(libcint_size(LIBCINT_SCOPE));
     if (!server.scope) {
