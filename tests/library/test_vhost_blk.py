@@ -329,6 +329,34 @@ def test_messages_that_make_no_sense(what: str, tmp_path: Path) -> None:
         _check_works(server)
 
 
+@pytest.mark.parametrize("sent", [4, 12, 16])
+def test_half_a_message_stops_nobody(sent: int, tmp_path: Path) -> None:
+    """A part of its header, all of that, and a part of what follows."""
+    message = struct.pack("<IIIQ", vhost.SET_FEATURES, 1, 8, vhost.VERSION_1)
+    with serving(tmp_path, "--policy", "default") as server:
+        vmm = Vmm(server)
+        vmm.socket.sendall(message[:sent])
+        for _ in range(3):      # by then it has accepted, and looked for a message
+            assert server.stats()["completions"] == 0
+        vmm.socket.sendall(message[sent:])
+        assert vmm.number(vhost.GET_QUEUE_NUM) == 1
+        vmm.socket.sendall(message[:sent])
+        vmm.socket.close()
+        _check_works(server)
+
+
+def test_who_takes_no_answers_stops_nobody(tmp_path: Path) -> None:
+    """The connection is closed when no more of them can be sent."""
+    with serving(tmp_path, "--policy", "default") as server:
+        vmm = Vmm(server)
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            while True:
+                vmm.send(vhost.GET_FEATURES)
+        assert server.stats()["completions"] == 0
+        vmm.socket.close()
+        _check_works(server)
+
+
 def test_who_asks_for_it_is_told_what_failed(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         vmm = Vmm(server)

@@ -4,12 +4,9 @@
  * The vhost-user protocol, as far as virtio-blk needs it (QEMU's
  * docs/interop/vhost-user.rst).
  */
-#include <errno.h>
-#include <linux/vhost_types.h>
 #include <linux/virtio_blk.h>
 #include <linux/virtio_config.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "server.h"
@@ -35,131 +32,16 @@ enum {
     GET_CONFIG = 24,
 };
 
-#define VERSION         1
-#define VERSION_MASK    3
-#define IS_REPLY        4
-#define NEEDS_REPLY     8
-#define MOST_FDS        8
-#define CONFIG_BYTES    256
 #define NO_FD           0x100
 #define INDEX_MASK      0xff
-
-typedef struct Message {
-    uint32_t request, flags, size;
-    union {
-        uint64_t number;
-        struct vhost_vring_state state;
-        struct vhost_vring_addr addr;
-        struct {
-            uint32_t n, padding;
-            RegionMessage region[MOST_FDS];
-        } memory;
-        struct {
-            uint32_t offset, size, flags;
-            uint8_t bytes[CONFIG_BYTES];
-        } config;
-    };
-} Message;
-
-#define HEADER_BYTES    (3 * sizeof(uint32_t))
-
-typedef struct Received {
-    Message message;
-    unsigned nr_fds;
-    int fd[MOST_FDS];
-} Received;
 
 /*
  * Messages
  */
 
-static bool read_all(int fd, void *to, size_t bytes)
-{
-    char *at = to;
-    ssize_t got;
-
-    while (bytes) {
-        got = read(fd, at, bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return false;
-        }
-        at += got;
-        bytes -= got;
-    }
-    return true;
-}
-
-/* Files come with the first byte. */
-static bool read_first(int fd, Received *in)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(MOST_FDS * sizeof(int))];
-    } control;
-    struct iovec part = { &in->message, HEADER_BYTES };
-    struct msghdr header = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    struct cmsghdr *cmsg;
-    ssize_t got;
-
-    do {
-        got = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    if (got <= 0) {
-        return false;
-    }
-    cmsg = CMSG_FIRSTHDR(&header);
-    if (cmsg && cmsg->cmsg_level == SOL_SOCKET &&
-        cmsg->cmsg_type == SCM_RIGHTS) {
-        in->nr_fds = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(in->fd, CMSG_DATA(cmsg), in->nr_fds * sizeof(int));
-    }
-    return read_all(fd, (char *)&in->message + got, HEADER_BYTES - got);
-}
-
-static bool receive(int fd, Received *in)
-{
-    Message *message = &in->message;
-
-    memset(in, 0, sizeof(*in));
-    return read_first(fd, in) &&
-           (message->flags & VERSION_MASK) == VERSION &&
-           message->size <= sizeof(*message) - offsetof(Message, number) &&
-           read_all(fd, &message->number, message->size);
-}
-
-static bool send_all(int fd, const void *from, size_t bytes)
-{
-    const char *at = from;
-    ssize_t sent;
-
-    while (bytes) {
-        sent = send(fd, at, bytes, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) {
-            continue;
-        }
-        if (sent <= 0) {
-            return false;
-        }
-        at += sent;
-        bytes -= sent;
-    }
-    return true;
-}
-
 static bool reply(Server *server, Message *message, uint32_t size)
 {
-    message->flags = VERSION | IS_REPLY;
-    message->size = size;
-    return send_all(server->fd, message, HEADER_BYTES) &&
-           send_all(server->fd, &message->number, size);
+    return message_reply(server->fd, message, size);
 }
 
 static bool reply_number(Server *server, Message *message, uint64_t number)
@@ -177,14 +59,6 @@ static int take_fd(Received *in)
         in->fd[0] = -1;
     }
     return fd;
-}
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0) {
-        close(*fd);
-    }
-    *fd = -1;
 }
 
 /*
@@ -451,15 +325,18 @@ static bool handle(Server *server, Received *in, int64_t now)
 
 bool server_message(Server *server, int64_t now)
 {
-    Received in;
-    unsigned i;
     bool worked;
 
-    worked = receive(server->fd, &in) && handle(server, &in, now);
-    for (i = 0; i < in.nr_fds; i++) {
-        close_fd(&in.fd[i]);
+    switch (message_receive(server->fd, &server->in)) {
+    case MESSAGE_PART:
+        return true;
+    case MESSAGE_WHOLE:
+        worked = handle(server, &server->in, now);
+        message_drop(&server->in);
+        return worked;
+    default:
+        return false;
     }
-    return worked;
 }
 
 void server_disconnect(Server *server, int64_t now)
@@ -474,6 +351,7 @@ void server_disconnect(Server *server, int64_t now)
         server->queue[i].ring = (Ring) { 0 };
     }
     memory_clear(&server->memory);
+    message_drop(&server->in);
     server->features = server->protocol = 0;
     close_fd(&server->fd);
 }

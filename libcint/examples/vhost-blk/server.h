@@ -6,6 +6,7 @@
 #ifndef VHOST_BLK_SERVER_H
 #define VHOST_BLK_SERVER_H
 
+#include "message.h"
 #include "queue.h"
 
 #define MOST_QUEUES     8
@@ -26,6 +27,7 @@ typedef struct Server {
     int fd;                     /* -1: nobody is connected */
     uint64_t features;          /* those that the driver takes */
     uint64_t protocol;          /* those that the VMM takes */
+    Received in;
     Memory memory;
     Place place[MOST_QUEUES];
 } Server;
