@@ -39,6 +39,32 @@ def test_data_and_statuses(tmp_path: Path) -> None:
         assert server.disk.read_bytes()[8 * vhost.SECTOR:][:BLOCK] == data
 
 
+#: Lengths of what is read and of what is written, header and status included, and how much the
+#: disk says that it wrote: virtio leaves it to the driver where one descriptor ends.
+PIECES: dict[str, tuple[int, bytes, tuple[int, ...], tuple[int, ...], int]] = {
+    "a read": (vhost.READ, b"", (16,), (512, 1), 513),
+    "a read in one": (vhost.READ, b"", (16,), (513,), 513),
+    "a read in many": (vhost.READ, b"", (1, 0, 3, 12), (100, 0, 412, 1), 513),
+    "a write in one": (vhost.WRITE_OUT, b"z" * 512, (528,), (1,), 1),
+    "a write that has room": (vhost.WRITE_OUT, b"z" * 512, (16, 512), (30, 1), 1),
+    "a flush": (vhost.FLUSH, b"", (7, 9), (1,), 1),
+    "a name": (vhost.GET_ID, b"", (16,), (20, 1), 21),
+    "a name in two": (vhost.GET_ID, b"", (16,), (10, 10, 1), 21),
+    "a name that has room": (vhost.GET_ID, b"", (16,), (7, 43), 21),
+}
+
+
+@pytest.mark.parametrize("what", PIECES)
+def test_requests_in_any_pieces(what: str, tmp_path: Path) -> None:
+    kind, data, out, into, written = PIECES[what]
+    with serving(tmp_path, "--policy", "default") as server:
+        driver = Driver(server)
+        status, length = driver.do_pieces(kind, data, out, into)
+        assert (status, length) == (vhost.OK, written)
+        if kind == vhost.WRITE_OUT:
+            assert server.disk.read_bytes()[:512] == data
+
+
 #: Policy, requests by each kick, calls after each, and the reasons in the end. The driver takes
 #: all and wants calls again after each call.
 CALLS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, int]]] = {

@@ -18,7 +18,7 @@ typedef struct Disk {
 } Disk;
 
 /* Is it to make durable what was written? */
-bool disk_is_flush(const Chain *chain);
+bool disk_is_flush(Chain *chain);
 
 /*
  * Does the request, and writes its status. Returns the bytes written into the
