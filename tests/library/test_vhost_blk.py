@@ -15,6 +15,9 @@ import vhost
 from testkit.vhost_blk import LIMIT_S, PROGRAM, Server, serving
 from vhost import Driver, Vmm
 
+from cint import paths
+
+LIBRARY = paths.ENGINE_BUILD / "subprojects/libcint/libcint.a"
 BLOCK = 4096
 #: Longer than any test: what is told in time was told for another reason.
 NEVER_NS = 1_000_000_000
@@ -59,8 +62,9 @@ def test_requests_in_any_pieces(what: str, tmp_path: Path) -> None:
     kind, data, out, into, written = PIECES[what]
     with serving(tmp_path, "--policy", "default") as server:
         driver = Driver(server)
-        status, length = driver.do_pieces(kind, data, out, into)
-        assert (status, length) == (vhost.OK, written)
+        for table in (0, 0x3000, 0x3001):
+            found = driver.do_pieces(kind, data, out, into, table)
+            assert found == (vhost.OK, written), hex(table)
         if kind == vhost.WRITE_OUT:
             assert server.disk.read_bytes()[:512] == data
 
@@ -507,6 +511,31 @@ def test_a_vmm_that_goes_with_requests_in_flight(tmp_path: Path) -> None:
         driver.close()
         _check_works(server)
         assert server.stats()["completions"] == 1
+
+
+def test_sanitizers_have_nothing_to_say(tmp_path: Path) -> None:
+    """The server built with them, under what guests and VMMs write."""
+    program, sources = tmp_path / "vhost-blk", paths.LIBCINT / "examples/vhost-blk"
+    subprocess.run(["cc", "-std=gnu11", "-g", "-D_GNU_SOURCE", "-fsanitize=address,undefined",
+                    "-fno-sanitize-recover=all", f"-I{paths.LIBCINT}", "-o", program,
+                    *sorted(sources.glob("*.c")), LIBRARY], check=True, timeout=300)
+    with serving(tmp_path, "--policy", "default", program=program) as server:
+        for spoil in BROKEN:
+            driver = Driver(server)
+            spoil(driver)
+            driver.kick()
+            server.stats()
+            driver.close()
+        driver = Driver(server)
+        for kind, data, out, into, written in PIECES.values():
+            for table in (0, 0x3000, 0x3001):
+                assert driver.do_pieces(kind, data, out, into, table) == (vhost.OK, written)
+        driver.close()
+        for request, payload, flags in NONSENSE.values():
+            vmm = Vmm(server)
+            vmm.send(request, payload, flags=flags)
+            assert vmm.is_closed()
+        _check_works(server)
 
 
 OPTIONS: dict[tuple[str, ...], str] = {

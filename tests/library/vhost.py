@@ -243,27 +243,31 @@ class Driver:
         self.kick()
         return self.take(1)[head]
 
-    def do_pieces(self, kind: int, data: bytes, out: Sequence[int],
-                  into: Sequence[int]) -> tuple[int, int]:
-        """One request of sector 0, the first, its memory cut into pieces of these lengths: its
-        status, and how much was written.
+    def do_pieces(self, kind: int, data: bytes, out: Sequence[int], into: Sequence[int],
+                  table: int = _DESC) -> tuple[int, int]:
+        """One request of sector 0, its memory cut into pieces of these lengths, described in the
+        ring's table or an indirect one: its status, and how much was written.
         """
+        before = self.completed()
         request = struct.pack("<IIQ", kind, 0, 0) + data
         self.ram[_BUFFERS:_BUFFERS + len(request)] = request
         at = _BUFFERS
         pieces = [(length, 0) for length in out] + [(length, WRITE) for length in into]
         for index, (length, flags) in enumerate(pieces):
             more = NEXT if index + 1 < len(pieces) else 0
-            self.put(index, GUEST + at, length, flags | more, index + 1)
+            self.put(index, GUEST + at, length, flags | more, index + 1, table=table)
             at += length
+        if table != _DESC:
+            self.put(0, GUEST + table, 16 * len(pieces), INDIRECT)
         self.ram[at - 1] = 0xff
         self.publish(0)
         self.kick()
         until = time.monotonic() + LIMIT_S
-        while not self.completed():
+        while self.completed() == before:
             assert time.monotonic() < until, "no completion"
             time.sleep(0.0005)
-        return self.ram[at - 1], int(struct.unpack_from("<I", self.ram, _USED + 8)[0])
+        place = _USED + 4 + 8 * (before % SIZE)
+        return self.ram[at - 1], int(struct.unpack_from("<I", self.ram, place + 4)[0])
 
     def close(self) -> None:
         """Hang up."""

@@ -20,12 +20,13 @@ LIMIT_S = 60.0
 class Server:
     """The program, with a disk of its own."""
 
-    def __init__(self, place: Path, *options: str, size: int = 1 << 20) -> None:
+    def __init__(self, place: Path, *options: str, size: int = 1 << 20,
+                 program: Path = PROGRAM) -> None:
         self.socket, self.disk = place / "vhost.sock", place / "disk.img"
         with self.disk.open("wb") as file:
             file.truncate(size)
         self._process = subprocess.Popen(
-            [PROGRAM, *options, self.socket, self.disk], stdin=subprocess.PIPE,
+            [program, *options, self.socket, self.disk], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
 
     def write(self, text: str) -> None:
@@ -59,9 +60,10 @@ class Server:
 
 
 @contextmanager
-def serving(place: Path, *options: str, size: int = 1 << 20) -> Iterator[Server]:
+def serving(place: Path, *options: str, size: int = 1 << 20,
+            program: Path = PROGRAM) -> Iterator[Server]:
     """A server until the end of the block, with a disk of so many bytes."""
-    server = Server(place, *options, size=size)
+    server = Server(place, *options, size=size, program=program)
     try:
         yield server
     finally:

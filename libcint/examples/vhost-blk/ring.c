@@ -4,6 +4,7 @@
  * Numbers are little endian in a ring, as they are here (meson.build).
  */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "ring.h"
 
@@ -12,11 +13,15 @@ static uint16_t load(const __virtio16 *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* What is checked is what is used, whatever the guest writes meanwhile. */
-static struct vring_desc read_once(const struct vring_desc *desc)
+/*
+ * What is checked is what is used, whatever the guest writes meanwhile. An
+ * indirect table may be at any address.
+ */
+static struct vring_desc read_once(const void *table, unsigned at)
 {
-    struct vring_desc copy = *desc;
+    struct vring_desc copy;
 
+    memcpy(&copy, (const char *)table + at * sizeof(copy), sizeof(copy));
     atomic_signal_fence(memory_order_seq_cst);
     return copy;
 }
@@ -47,14 +52,14 @@ static bool add_piece(Ring *ring, Chain *chain, const struct vring_desc *desc)
 }
 
 /* Follows a chain in a table of @size descriptors. */
-static bool follow(Ring *ring, Chain *chain, const struct vring_desc *table,
-                   unsigned size, unsigned at)
+static bool follow(Ring *ring, Chain *chain, const void *table, unsigned size,
+                   unsigned at)
 {
     struct vring_desc desc;
     unsigned steps;
 
     for (steps = 0; steps < size && at < size; steps++) {
-        desc = read_once(&table[at]);
+        desc = read_once(table, at);
         if (desc.flags & VRING_DESC_F_INDIRECT) {
             break;              /* an indirect table has no further one */
         }
@@ -72,20 +77,20 @@ static bool follow(Ring *ring, Chain *chain, const struct vring_desc *table,
 static bool read_chain(Ring *ring, Chain *chain, uint16_t head)
 {
     struct vring_desc first;
-    const struct vring_desc *table;
+    const void *table;
 
     if (head >= ring->size) {
         return broken(ring);
     }
-    first = read_once(&ring->desc[head]);
+    first = read_once(ring->desc, head);
     if (!(first.flags & VRING_DESC_F_INDIRECT)) {
         return follow(ring, chain, ring->desc, ring->size, head);
     }
     table = memory_of_guest(ring->memory, first.addr, first.len);
-    if (!table || first.len % sizeof(*table)) {
+    if (!table || first.len % sizeof(first)) {
         return broken(ring);
     }
-    return follow(ring, chain, table, first.len / sizeof(*table), 0);
+    return follow(ring, chain, table, first.len / sizeof(first), 0);
 }
 
 bool ring_pop(Ring *ring, Chain *chain)
