@@ -34,6 +34,7 @@ typedef struct Worker {
     Replay *replay;
     uint64_t taken;             /* blocks it is done with */
     bool is_over;               /* it takes no more */
+    bool finishes;              /* it took all there was, without a mistake */
     char *error;                /* NULL: none; in line in.line */
 } Worker;
 
@@ -66,6 +67,7 @@ static const Block *take(Worker *worker)
     if (worker->taken < crew->given) {
         block = &crew->block[worker->taken % NR_BLOCKS];
     }
+    worker->finishes = !crew->failed;
     pthread_mutex_unlock(&crew->lock);
     return block;
 }
@@ -110,7 +112,9 @@ static void *work(void *opaque)
         }
         give_back(worker);
     }
-    replay_finish(worker->replay);
+    if (worker->finishes) {
+        replay_finish(worker->replay);
+    }
     return NULL;
 }
 
@@ -178,11 +182,17 @@ static void join(Crew *crew)
     }
 }
 
-/* A line that is none: what stands before it is replayed first. */
+/*
+ * A line that is none: what stands before it is replayed first, and nothing is
+ * known of what comes after, by when deadlines run out.
+ */
 static void reader_failed(const Input *in, char *text)
 {
     Crew *crew = in->fail_data;
 
+    pthread_mutex_lock(&crew->lock);
+    crew->failed = true;
+    pthread_mutex_unlock(&crew->lock);
     give(crew);
     join(crew);
     error_text(in->name, in->line, text);

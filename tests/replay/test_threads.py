@@ -126,6 +126,20 @@ def test_the_first_mistake_is_named(what: str) -> None:
         assert replay((), threads, text) == one, threads
 
 
+@pytest.mark.parametrize("what", MISTAKES)
+def test_what_stands_before_a_mistake_is_printed(what: str) -> None:
+    """Of one policy, whose interrupts are printed: those until there, and no deadline after it."""
+    def alone(threads: int) -> tuple[int, str, str]:
+        done = subprocess.run([paths.REPLAY, "--threads", str(threads), "--policy",
+                               "adaptive:delta=1s,thr=9"], input=MISTAKES[what][0], text=True,
+                              capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    one = alone(1)
+    assert one[0] == 2
+    assert alone(2) == one
+
+
 def test_a_queue_that_fills_up_under_one_policy() -> None:
     """It is not the first policy that finds it, and it stands before another mistake."""
     text = timeline()
