@@ -183,8 +183,9 @@ static void join(Crew *crew)
 }
 
 /*
- * A line that is none: what stands before it is replayed first, and nothing is
- * known of what comes after, by when deadlines run out.
+ * A line that is none, or the file cannot be read any further: what stands
+ * before is replayed first, and nothing is known of what comes after, by when
+ * deadlines run out.
  */
 static void reader_failed(const Input *in, char *text)
 {
@@ -195,6 +196,9 @@ static void reader_failed(const Input *in, char *text)
     pthread_mutex_unlock(&crew->lock);
     give(crew);
     join(crew);
+    if (in->is_unreadable) {
+        usage_error("%s: %s", in->name, text);
+    }
     error_text(in->name, in->line, text);
 }
 

@@ -27,6 +27,16 @@ void input_error(const Input *in, const char *format, ...)
     error_at(in->name, in->line, format, args);
 }
 
+/* No line is wrong, but who has read so far may have something to end first. */
+static G_NORETURN void unreadable(Input *in, int error)
+{
+    in->is_unreadable = true;
+    if (in->fail) {
+        in->fail(in, g_strdup(strerror(error)));
+    }
+    usage_error("%s: %s", in->name, strerror(error));
+}
+
 void input_open(Input *in, const char *path)
 {
     bool is_stdin = !path || !strcmp(path, "-");
@@ -69,7 +79,7 @@ static void refill(Input *in)
                    BUFFER_BYTES - 1 - in->used);
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
-        usage_error("%s: %s", in->name, strerror(errno));
+        unreadable(in, errno);
     }
     in->used += got;
     in->at_end = !got;

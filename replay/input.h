@@ -21,9 +21,10 @@ struct Input {
     bool at_end;                /* of the file */
     uint64_t line;              /* number of the line in hand */
     bool cuts;                  /* a line that is too long is several */
+    bool is_unreadable;         /* the mistake is in no line */
     /*
-     * Takes a mistake in the line in place of the program's end, and does not
-     * return. @text is without the line; it is the receiver's to free.
+     * Takes a mistake in place of the program's end, and does not return. @text
+     * is without file and line; it is the receiver's to free.
      */
     void (*fail)(const Input *in, char *text);
     void *fail_data;

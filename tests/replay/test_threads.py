@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
+import tty
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -148,6 +150,21 @@ def test_a_queue_that_fills_up_under_one_policy() -> None:
     assert one[0] == 2 and "holds no more than 23" in one[2]
     for threads in THREADS:
         assert replay(words, threads, text + "nonsense\n") == one, threads
+
+
+@pytest.mark.parametrize("threads", [1, 2, 64])
+def test_a_file_that_cannot_be_read_to_its_end(threads: int) -> None:
+    """As a terminal that has gone: what came from it is replayed."""
+    reader, writer = os.openpty()
+    tty.setraw(writer)
+    os.write(writer, "".join(f"submit {at} 1 1\ncomplete {at} 1 1\n"
+                             for at in range(50)).encode())
+    os.close(writer)
+    done = subprocess.run([paths.REPLAY, "--threads", str(threads), "--policy", "default"],
+                          stdin=reader, capture_output=True, timeout=60, check=False)
+    os.close(reader)
+    assert done.returncode == 2 and done.stdout.count(b"irq ") == 50
+    assert done.stderr == b"cint-replay: error: standard input: Input/output error\n"
 
 
 @pytest.mark.parametrize("threads", [0, 1025, "x"])
