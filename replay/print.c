@@ -27,8 +27,15 @@ void print_flush(void)
 
 void print_text(const char *text, size_t length)
 {
-    if (out.used + length > sizeof(out.text)) {
+    size_t room = sizeof(out.text) - out.used;
+
+    while (length > room) {
+        memcpy(out.text + out.used, text, room);
+        out.used += room;
+        text += room;
+        length -= room;
         print_flush();
+        room = sizeof(out.text);
     }
     memcpy(out.text + out.used, text, length);
     out.used += length;

@@ -163,6 +163,14 @@ def test_the_summary_counts_and_measures_holds_by_hint() -> None:
     assert one["parameters"]["thr"] == 9 and one["parameters"]["drain"] == "off"
 
 
+def test_a_policy_with_a_long_name() -> None:
+    """Longer than what is printed at a time."""
+    name = f"cint:thr={'0' * 100_000}1"
+    got = summary("--policy", name, text=submits(1) + every(1000, 1))
+    assert got["policies"][0]["policy"] == name
+    assert replay("--policy", name).stdout.count(name) == 2
+
+
 def test_a_guest_that_comes_later_reaps_what_came_meanwhile() -> None:
     """Interrupt at 1000, reaped at 1500; the CQE of 1400 goes along, without an interrupt."""
     text = submits(2) + "complete 1000 1 1\nset 1200 thr=32\ncomplete 1400 1 2\n"
