@@ -286,6 +286,11 @@ static void scale_times(Setup *setup, const Typed *typed)
 {
     setup->scale = typed->guest_time ? 1 : typed->scale;
     if (setup->guest > 0) {
+        if (setup->guest * typed->scale > (double)TIME_MAX) {
+            usage_error("--reap %" PRId64 "ns: at scale %g a time is %" PRIu64
+                        "ns at the most", setup->guest, typed->scale,
+                        (uint64_t)(TIME_MAX / typed->scale));
+        }
         setup->guest = scaled(setup->guest, typed->scale);
     }
     if (setup->price_ns) {

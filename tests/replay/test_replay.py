@@ -708,6 +708,8 @@ BAD_OPTIONS = [
     (["--set", "delay=1"], "--set delay=1: the parameters are policy, delta, thr, "),
     (["--set", "policy=vic"], "--set policy=vic: the policy is given as --policy NAME"),
     (["--policy", "vic:max-hold=0"], "max-hold=0 does not go with policy=vic"),
+    (["--reap", "100000000s", "--cpu-scale", "64"],
+     "--reap 100000000000000000ns: at scale 64 a time is 72057594037927936ns at the most"),
     (["--reap", "lazy"], "--reap lazy: expected eager, trace or the ns"),
     (["--extras", "no"], "--extras no: expected on or off"),
     (["--cq-size", "1"], "--cq-size 1: expected a number from 2 to 65536"),
