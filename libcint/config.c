@@ -26,6 +26,16 @@ static const char *const units[] = {
     [CINT_UNIT_PER_S]   = "/s",
 };
 
+/* It is one line, whatever the word was that it repeats. */
+static void clean(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
 __attribute__((format(printf, 2, 3)))
 static int refuse(struct libcint_error *err, const char *format, ...)
 {
@@ -35,6 +45,7 @@ static int refuse(struct libcint_error *err, const char *format, ...)
         va_start(args, format);
         vsnprintf(err->text, sizeof(err->text), format, args);
         va_end(args);
+        clean(err->text);
     }
     return -EINVAL;
 }
@@ -83,11 +94,24 @@ static const CintParam *find(const char *name)
     return NULL;
 }
 
-/* A list with commas, as much of it as there is room for. */
+#define DOTS    "..."
+
+static bool ends_with_dots(const char *list, size_t used)
+{
+    return used >= strlen(DOTS) && !strcmp(list + used - strlen(DOTS), DOTS);
+}
+
+/* A list with commas; from where there is no more room on it is dots. */
 static void append(char *list, size_t bytes, const char *word)
 {
     size_t used = strlen(list);
 
+    if (ends_with_dots(list, used)) {
+        return;
+    }
+    if (used + strlen(", ") + strlen(word) + sizeof(", " DOTS) > bytes) {
+        word = DOTS;
+    }
     snprintf(list + used, bytes - used, "%s%s", used ? ", " : "", word);
 }
 

@@ -179,7 +179,8 @@ enum libcint_type {
 
 /**
  * struct libcint_error - what is wrong with a configuration
- * @text: a sentence that names the word and the valid ones, without a newline
+ * @text: a sentence that names the word and the valid ones, as many of them as
+ *        there is room for, without a newline
  */
 struct libcint_error {
     char text[256];

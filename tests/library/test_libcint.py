@@ -94,6 +94,8 @@ REFUSED = {
     "cint:trh=3": "trh: the parameters are policy, delta, thr, ",
     "cint:thr=65536": "thr=65536: expected a number from 0 to 65535",
     "cint:delta=6us": "delta=6us: expected a number of ns from 0 to 1000000000",
+    "cint:thr=4\n": "thr=4?: expected a number from 0 to 65535",
+    "cint:t\x7fr=4": "t?r: the parameters are policy, delta, thr, ",
     "cint:thr=-1": "thr=-1: expected a number from 0 to 65535",
     "cint:ooo=maybe": "ooo=maybe: expected on or off",
     "cint:barrier=tight": "barrier=tight: expected one of relaxed, strict, generation",
@@ -129,6 +131,15 @@ def test_program_outside(engine: Installed, language: str, link: str, tmp_path: 
 def test_a_word_that_is_none_is_named(policy: str, engine: Installed, program: Path) -> None:
     said = run(program, policy, code=1, env=engine.env)
     assert said.startswith(REFUSED[policy]) and said.count("\n") == 1
+
+
+def test_no_half_of_a_word_is_said_to_be_valid(engine: Installed, program: Path) -> None:
+    """There are more parameters than a sentence has room for."""
+    said = run(program, f"cint:{'x' * 50}=1", code=1, env=engine.env)
+    listed = said.rstrip("\n").partition("parameters are ")[2].split(", ")
+    rows = [line.split()[0] for line in run(program, env=engine.env).splitlines()[1:]]
+    assert listed[-1] == "..." and listed[:-1] == rows[:len(listed) - 1]
+    assert len(listed) > 10
 
 
 def test_parameters_are_the_engines(engine: Installed, program: Path) -> None:
