@@ -641,11 +641,10 @@ static bool is_over(QTestState *qts, char **why)
     return over;
 }
 
-char *cint_migrate(QTestState *qts, const char *uri)
+/* Until what was asked for with this @response is over. Frees @response. */
+static char *wait_until_over(QTestState *qts, QDict *response)
 {
     gint64 limit = g_get_monotonic_time() + 120 * G_TIME_SPAN_SECOND;
-    QDict *response = qtest_qmp(qts, "{'execute': 'migrate', "
-                                "'arguments': {'uri': %s}}", uri);
     char *why = refusal(response);
 
     qobject_unref(response);
@@ -654,6 +653,19 @@ char *cint_migrate(QTestState *qts, const char *uri)
         g_usleep(2000);
     }
     return why;
+}
+
+char *cint_migrate(QTestState *qts, const char *uri)
+{
+    return wait_until_over(qts, qtest_qmp(qts, "{'execute': 'migrate', "
+                                          "'arguments': {'uri': %s}}", uri));
+}
+
+char *cint_load(QTestState *qts, const char *uri)
+{
+    return wait_until_over(qts, qtest_qmp(qts, "{'execute': 'migrate-incoming',"
+                                          " 'arguments': {'uri': %s, "
+                                          "'exit-on-error': false}}", uri));
 }
 
 static bool status_is(QTestState *qts, const char *status)

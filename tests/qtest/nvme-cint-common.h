@@ -279,6 +279,13 @@ bool cint_can_migrate(QTestState *qts);
 char *cint_migrate(QTestState *qts, const char *uri);
 
 /**
+ * cint_load: the other end, of a QEMU with -incoming defer
+ *
+ * Returns: NULL if the machine is there, else what is wrong with it; free it
+ */
+char *cint_load(QTestState *qts, const char *uri);
+
+/**
  * cint_migrate_nowhere: the same, to where nobody is; the machine goes on here
  */
 char *cint_migrate_nowhere(QTestState *qts);
