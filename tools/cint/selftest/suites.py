@@ -18,8 +18,9 @@ from cint.errors import CintError
 from cint.selftest import bench, fuzz, load, model, runner, volumes
 from cint.selftest.runner import Call, Command, Result, Test
 
-#: Seconds for one case of a qtest program; the slowest take about two.
-_QTEST_LIMIT_S = 90.0
+#: Seconds for one case of a qtest program, on a machine that has other work. With none most take
+#: less than two; the hundred moves of a case of nvme-cint-migrate 25.
+_QTEST_LIMIT_S = 300.0
 
 #: Without --seed: the same numbers each time, so that what passed once passes again.
 SEED = 1
