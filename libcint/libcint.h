@@ -457,8 +457,8 @@ int64_t libcint_deadline(const struct libcint_cq *cq);
 /**
  * libcint_timer() - the time of libcint_deadline() has come
  * @cq: the queue
- * @now: ns, which may be later than that; earlier is harmless, and LIBCINT_NEVER
- *       is no time
+ * @now: ns, which may be later than that; earlier is harmless, and
+ *       LIBCINT_NEVER is no time
  *
  * Context: the thread of the scope.
  * Return: what to do.
