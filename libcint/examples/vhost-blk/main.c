@@ -193,8 +193,7 @@ static void kicked(Queue *queue)
     if (got == sizeof(count)) {
         queue->stats.kicks += count;
     } else if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
-        close(queue->kick_fd);
-        queue->kick_fd = -1;
+        close_fd(&queue->kick_fd);
     }
 }
 
