@@ -50,9 +50,12 @@ static int refuse(struct libcint_error *err, const char *format, ...)
     return -EINVAL;
 }
 
+/* What version 0.1 knows of a parameter; members behind it came later. */
+#define PARAM_SIZE_0_1  (offsetof(struct libcint_param, def) + sizeof(uint64_t))
+
 bool libcint_param(unsigned index, struct libcint_param *param)
 {
-    uint32_t size = param->size ? param->size : sizeof(*param);
+    uint32_t size = param->size ? param->size : PARAM_SIZE_0_1;
     struct libcint_param all;
     unsigned i = 0;
 

@@ -96,17 +96,19 @@ struct libcint_action libcint_sq_delete(struct libcint_sq *sq, int64_t now)
     return action_of(cint_delete_sq(sq_of(sq), now));
 }
 
+/* What version 0.1 knows of a command; members behind it came later. */
+#define COMMAND_SIZE_0_1    (offsetof(struct libcint_command, buffer) + \
+                             sizeof(uint64_t))
+
 /* As much of what the caller knows as it has; the rest is 0. */
 static struct libcint_command known(const struct libcint_command *command)
 {
     struct libcint_command all = { 0 };
-    size_t size = sizeof(all);
+    size_t size;
 
     if (command) {
-        if (command->size && command->size < size) {
-            size = command->size;
-        }
-        memcpy(&all, command, size);
+        size = command->size ? command->size : COMMAND_SIZE_0_1;
+        memcpy(&all, command, size < sizeof(all) ? size : sizeof(all));
     }
     return all;
 }

@@ -60,6 +60,11 @@ static double cpu_s(void)
     return now.tv_sec + now.tv_nsec / 1e9;
 }
 
+static gpointer key_of(const Event *event)
+{
+    return GUINT_TO_POINTER((uint32_t)event->sqid << 16 | event->cid);
+}
+
 static uint32_t take_slot(Bench *b, const Event *event)
 {
     uint32_t slot = b->nr_slots;
@@ -70,18 +75,16 @@ static uint32_t take_slot(Bench *b, const Event *event)
     } else {
         b->nr_slots++;
     }
-    g_hash_table_insert(b->flying,
-                        GUINT_TO_POINTER(event->sqid << 16 | event->cid),
-                        GUINT_TO_POINTER(slot));
+    g_hash_table_insert(b->flying, key_of(event), GUINT_TO_POINTER(slot));
     return slot;
 }
 
 static uint32_t give_slot(Bench *b, const Input *in, const Event *event)
 {
-    gpointer key = GUINT_TO_POINTER(event->sqid << 16 | event->cid), value;
+    gpointer value;
     uint32_t slot;
 
-    if (!g_hash_table_steal_extended(b->flying, key, NULL, &value)) {
+    if (!g_hash_table_steal_extended(b->flying, key_of(event), NULL, &value)) {
         input_error(in, "expected a command in flight, found %u of submission "
                     "queue %u", event->cid, event->sqid);
     }

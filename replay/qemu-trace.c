@@ -23,31 +23,34 @@ static const uint32_t needs[] = {
     [EVENT_RECORDED] = FIELD_BIT(CQID),
 };
 
+/* A number in front of a mark, behind which *text moves; no sign, no space. */
+static bool read_part(const char **text, char mark, uint64_t *value)
+{
+    char *end;
+
+    if (!g_ascii_isdigit(**text)) {
+        return false;
+    }
+    *value = g_ascii_strtoull(*text, &end, 10);
+    *text = end + 1;
+    return *end == mark;
+}
+
 /*
  * The time of the line in ns, if it has one; *line moves behind it. Returns
  * TIME_UNKNOWN otherwise.
  */
 static int64_t read_stamp(const char **line)
 {
-    uint64_t seconds, micros;
-    char *p;
+    uint64_t pid, seconds, micros;
+    const char *p = *line;
 
-    if (!g_ascii_isdigit(**line)) {
+    if (!read_part(&p, '@', &pid) || !read_part(&p, '.', &seconds) ||
+        !read_part(&p, ':', &micros) || seconds > TIME_MAX / 1000000000 ||
+        micros > 999999) {
         return TIME_UNKNOWN;
     }
-    g_ascii_strtoull(*line, &p, 10);
-    if (*p != '@') {
-        return TIME_UNKNOWN;
-    }
-    seconds = g_ascii_strtoull(p + 1, &p, 10);
-    if (*p != '.' || seconds > TIME_MAX / 1000000000) {
-        return TIME_UNKNOWN;
-    }
-    micros = g_ascii_strtoull(p + 1, &p, 10);
-    if (*p != ':' || micros > 999999) {
-        return TIME_UNKNOWN;
-    }
-    *line = p + 1;
+    *line = p;
     return seconds * 1000000000 + micros * 1000;
 }
 

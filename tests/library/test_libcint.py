@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +21,9 @@ APIDOC = paths.LIBCINT / "apidoc.py"
 NEEDS = {"memcpy", "memmove", "memset", "strcmp", "strcspn", "strlen", "snprintf", "vsnprintf",
          "__errno_location", "__stack_chk_fail", "__memcpy_chk", "__memset_chk", "__snprintf_chk",
          "__vsnprintf_chk"}
+
+#: Bytes of struct libcint_param of version 0.1, where a pointer has 64 bits.
+SIZE_0_1 = 64
 
 PROGRAM = """\
 #include <stdio.h>
@@ -151,6 +156,18 @@ def test_parameters_are_the_engines(engine: Installed, program: Path) -> None:
     by_name = {row[0]: row[1:] for row in rows}
     assert by_name["delta"] == ["1", "0", "1000000000", "6000", "ns"]
     assert by_name["ooo"] == ["0", "0", "1", "1"]
+
+
+@pytest.mark.parametrize(("asked", "filled"), [(0, SIZE_0_1), (16, 16), (SIZE_0_1, SIZE_0_1)])
+def test_no_more_than_the_caller_knows_is_filled(engine: Installed, asked: int,
+                                                 filled: int) -> None:
+    """A program of version 0.1 has no more room than that, whatever the library knows since."""
+    param = ctypes.create_string_buffer(b"\xee" * 4096, 4096)
+    struct.pack_into("=I", param, 0, asked)
+    assert ctypes.CDLL(str(engine.lib / "libcint.so")).libcint_param(0, param)
+    assert struct.unpack_from("=I", param) == (filled,)
+    assert param.raw[filled:] == b"\xee" * (4096 - filled)
+    assert b"\xee" * 8 not in param.raw[:filled]
 
 
 def test_the_headers_example(engine: Installed, tmp_path: Path) -> None:

@@ -557,6 +557,8 @@ def test_what_the_device_inferred_is_inferred_again_or_not() -> None:
     ("4711@17.000005:", 17_000_005_000), ("0@0.999999:", 999_999_000), ("4711", None),
     ("4711@", None), ("4711@17", None), ("4711@17:", None), ("4711@17.000005", None),
     ("4711@17.1000000:", None), ("x@17.000005:", None), ("4711@4611686019.000001:", None),
+    ("4711@ 17.000005:", None), ("4711@17.-5:", None), ("4711@\n17.000005:", None),
+    ("4711@17.\n5:", None),
 ])
 def test_the_time_before_a_trace_line(stamp: str, at: int | None) -> None:
     """pid@seconds.microseconds: whatever is not that is no line of a trace."""
