@@ -83,9 +83,10 @@ def lower(name: str, mode: str, threads: int) -> Check:
     """A latency: Linux's, as a ratio to that of a mode."""
     off, run = PAID + OFF, PAID + mode
     what = {"mean_us": "mean", "p99_us": "p99"}[name]
+    known = medium(threads) if name == "mean_us" else None
     return at_least(f"per byte, {threads} L: {what} of a get, off against {mode}",
                     of_l(name, off, threads) / of_l(name, run, threads), 5, paper="more than 10",
-                    deviation=medium(threads))
+                    deviation=known)
 
 
 def of_threads(threads: int) -> tuple[Check, ...]:

@@ -67,7 +67,7 @@ BY_RULES = (_by_rules("default", "default", "usual"), _by_rules(ADAPTIVE, "adapt
 THREADS = (4, 8)
 LOADS = ("readrandom", "readwhilewriting")
 #: Of the threads together: the more there are the fewer each takes.
-READS = 8000
+READS = 32000
 RUNS = (Run("default"), Run(ADAPTIVE, "adaptive"), Run(CINT, "cint"))
 #: The labels of the drawing: us of a get and thousands a second, of cint, default and adaptive.
 LABELS = {("readrandom", 4): ((35, 33, 39), (94, 100, 85)),
