@@ -1109,6 +1109,15 @@ def test_a_percentile_is_judged_where_it_can_be(ios: float, seeds: Sequence[floa
     assert mean.verdict in (checks.PASS, checks.FAIL) and "beyond" not in mean.as_dict()
 
 
+@pytest.mark.parametrize(("seeds", "wanted"), [
+    ((8.5, 9.0, 9.5), checks.PASS), ((8.4, 9.0, 9.5), checks.UNDECIDED),
+    ((10.5, 11.0, 11.6), checks.UNDECIDED), ((11.0, 11.0, 11.0), checks.FAIL)])
+def test_a_mean_that_wanders_is_judged_where_its_seeds_agree(seeds: Sequence[float],
+                                                             wanted: str) -> None:
+    check = checks.at_most("mean", value("mean_us", "a", "sync"), 10, wrong(0.1), wanders=True)
+    assert judge(check, far(1, *seeds)).verdict == wanted
+
+
 def test_the_least_of_several_percentiles_counts() -> None:
     data = Data({run: {"sync": [{"p99_us": 1.0, "p999_us": 1.0, "ios": ios}] * 3}
                  for run, ios in (("a", 1e6), ("b", 1e5))})

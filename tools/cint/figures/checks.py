@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks: what a paper says, between which bounds that has to come out here, and the verdict.
 
-A percentile goes by the few I/Os beyond it. A check of one is judged only where these are enough
-and the seeds agree with each other better than with the bound; else it is undecided.
+A percentile goes by the few I/Os beyond it, and some programs go another way with each seed. A
+check of such a value is judged only where the I/Os are enough and the seeds agree with each other
+better than with the bound; else it is undecided.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Check:
     paper: float | str | None = None
     unit: str = ""
     deviation: Deviation | None = None
+    #: A mean of a program that goes another way with each seed: as little sure as a percentile.
+    wanders: bool = False
     #: What a claim of several numbers is made of; see :func:`several`.
     cells: Sequence[Check] = ()
 
@@ -191,10 +194,10 @@ def _seeds(check: Check, data: Data, renamed: Mapping[str, str]) -> list[float]:
 
 
 def _doubt(check: Check, seeds: Sequence[float], beyond: int | None) -> str:
-    """Why a check of a percentile cannot be judged; empty if it can, as any other check."""
-    if beyond is None:
+    """Why a check cannot be judged that may not be; empty if it can, as any other check."""
+    if beyond is None and not check.wanders:
         return ""
-    if beyond < FEW_BEYOND:
+    if beyond is not None and beyond < FEW_BEYOND:
         return f"{beyond} I/Os are beyond the percentile, it takes {FEW_BEYOND}"
     margin = min(abs(statistics.median(seeds) - bound) for bound in (check.low, check.high))
     spread = statistics.stdev(seeds) if len(seeds) > 1 else 0.0

@@ -226,8 +226,7 @@ def _of_claims(entries: Sequence[Entry]) -> str:
     known = {entry["id"]: entry for entry in entries}
     total = Counter(outcome.verdict for f in catalog.figures() if f.id in known
                     for outcome in claims.outcomes(f, known[f.id]))
-    undecided = (f"; of {total[claims.OPEN]} a percentile does not decide"
-                 if total[claims.OPEN] else "")
+    undecided = f"; {total[claims.OPEN]} are undecided" if total[claims.OPEN] else ""
     return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
             f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not"
             f"{undecided}. A claim is reproduced if all of its checks hold and "
@@ -251,7 +250,7 @@ _HOW = (
     "outside of them, or if the claim holds after all. A check of a percentile is judged only if "
     f"{checks.FEW_BEYOND} I/Os of all seeds or more are beyond it and the seeds' standard "
     "deviation is at most half of the distance from their median to the bound; else it is "
-    "undecided. "
+    "undecided. So is, by its seeds, a mean of RocksDB beside a writer. "
     "Where our kernel gives hints it marks the end of every submission, as the paper has it "
     "(`block.irq_hints=1535`), unless the remarks of a page say otherwise. So they do where the "
     "machine is another than the calibrated one, because its paper has published it. "
