@@ -171,8 +171,12 @@ static void read_shadow_head(NvmeCintCq *ccq, int64_t now)
 
 void nvme_cint_cq_catch_up(NvmeCintCq *ccq, int64_t now)
 {
-    if (ccq->cq->ctrl->dbbuf_enabled) {
+    NvmeCQueue *cq = ccq->cq;
+
+    if (cq->ctrl->dbbuf_enabled) {
         read_shadow_head(ccq, now);
+    } else if (unlikely(cq->thread) && nvme_thread_look_at_head(cq)) {
+        sync_head(ccq, cq->tail, now);
     }
     nvme_cint_cq_expire(ccq, now);
 }

@@ -20,10 +20,6 @@
 #include "irqfd.h"
 #include "thread-queue.h"
 
-/* A doorbell's value, and above it a count of the times it was written. */
-#define RUNG_VALUE  0xffffu
-#define RUNG_ONCE   0x10000u
-
 /*
  * SQEs of a pass. Others wait for it, or for two, to end: other queues, and
  * what has completed, which is posted and told of by a bottom half of the same
@@ -33,29 +29,6 @@
 #define TURN        32
 
 /* ---- Entries ---- */
-
-static void look_at_tail(NvmeSQueue *sq)
-{
-    uint32_t rung = qatomic_load_acquire(&sq->rung);
-
-    if (rung != sq->rung_seen) {
-        sq->rung_seen = rung;
-        sq->tail = rung & RUNG_VALUE;
-    }
-}
-
-/* Returns: was the head written since the last look? */
-static bool look_at_head(NvmeCQueue *cq)
-{
-    uint32_t rung = qatomic_load_acquire(&cq->rung);
-
-    if (rung == cq->rung_seen) {
-        return false;
-    }
-    cq->rung_seen = rung;
-    cq->head = rung & RUNG_VALUE;
-    return true;
-}
 
 static bool is_full(const NvmeCQueue *cq)
 {
@@ -67,7 +40,7 @@ bool nvme_thread_is_full(NvmeCQueue *cq)
     qatomic_set(&cq->stalled, true);
     /* the guest's doorbell stores the head, and then looks at this */
     smp_mb();
-    if (look_at_head(cq)) {
+    if (nvme_thread_look_at_head(cq)) {
         nvme_cint_head(cq);
     }
     if (is_full(cq)) {
@@ -82,7 +55,7 @@ static void run_cq(NvmeCQueue *cq)
 {
     bool posts = false;
 
-    if (look_at_head(cq)) {
+    if (nvme_thread_look_at_head(cq)) {
         nvme_cint_head(cq);
     }
     if (qatomic_read(&cq->stalled) && !is_full(cq)) {
@@ -115,7 +88,7 @@ static void fetch(NvmeSQueue *sq)
     if (sq->in_main || !nvme_thread_is_sq_mapped(sq)) {
         nvme_thread_hand_over(sq);
     } else {
-        look_at_tail(sq);
+        nvme_thread_look_at_tail(sq);
         take_turn(sq);
     }
 }
@@ -169,7 +142,7 @@ static void main_fetch_cb(void *opaque)
         return;
     }
     nvme_pause(n);
-    look_at_tail(sq);
+    nvme_thread_look_at_tail(sq);
     nvme_cint_run_sq(sq);
     sq->in_main = false;
     nvme_resume(n);
@@ -237,12 +210,12 @@ void nvme_thread_cq_notifier(NvmeCQueue *cq, bool on)
 
 static uint32_t ring(uint32_t rung, uint16_t value)
 {
-    return ((rung & ~RUNG_VALUE) + RUNG_ONCE) | value;
+    return ((rung & ~NVME_RUNG_VALUE) + NVME_RUNG_ONCE) | value;
 }
 
 void nvme_thread_rang(NvmeSQueue *sq, uint16_t tail)
 {
-    if (tail != (sq->rung & RUNG_VALUE)) {
+    if (tail != (sq->rung & NVME_RUNG_VALUE)) {
         nvme_cint_rang(sq, tail);
     }
     qatomic_store_release(&sq->rung, ring(sq->rung, tail));
@@ -261,7 +234,7 @@ static void update_pin(NvmeCQueue *cq)
     bool told;
 
     nvme_lock(thread);
-    if (look_at_head(cq)) {
+    if (nvme_thread_look_at_head(cq)) {
         nvme_cint_head(cq);
     }
     told = nvme_cint_has_told(cq);
@@ -284,6 +257,31 @@ void nvme_thread_reaped(NvmeCQueue *cq, uint16_t head)
     }
     if (!msix_enabled(PCI_DEVICE(cq->ctrl)) && cq->pending) {
         update_pin(cq);
+    }
+}
+
+/* The main loop finds the queues as the guest has them. */
+static void look_at_all(NvmeCtrl *n)
+{
+    uint32_t i;
+
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        NvmeCQueue *cq = n->cq[i];
+
+        if (n->sq[i]) {
+            nvme_thread_look_at_tail(n->sq[i]);
+        }
+        if (cq && !cq->stopped && nvme_thread_look_at_head(cq)) {
+            nvme_cint_head(cq);
+        }
+    }
+}
+
+void nvme_pause_for_command(NvmeCtrl *n)
+{
+    nvme_pause(n);
+    if (unlikely(n->threads)) {
+        look_at_all(n);
     }
 }
 

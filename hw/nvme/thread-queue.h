@@ -30,6 +30,9 @@ void nvme_thread_stop_sq(NvmeSQueue *sq);
 void nvme_thread_rang(NvmeSQueue *sq, uint16_t tail);
 void nvme_thread_reaped(NvmeCQueue *cq, uint16_t head);
 
+/* nvme_pause(), for a command that comes behind doorbells written before it. */
+void nvme_pause_for_command(NvmeCtrl *n);
+
 /* The main loop makes a pass of @sq: it fetches what the thread must not. */
 void nvme_thread_hand_over(NvmeSQueue *sq);
 

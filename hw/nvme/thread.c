@@ -1,7 +1,8 @@
 /*
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * IOThreads that serve I/O queues: their locks. See thread.h.
+ * IOThreads that serve I/O queues: their locks, and the doorbells that are left
+ * to them. See thread.h.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -130,6 +131,35 @@ void nvme_thread_lock_put(QemuRecMutex *mutex)
         qemu_rec_mutex_destroy(&lock->mutex);
         g_free(lock);
     }
+}
+
+/* ---- Doorbells ---- */
+
+/* Who fetches looks at the shadow by itself. */
+void nvme_thread_look_at_tail(NvmeSQueue *sq)
+{
+    uint32_t rung = qatomic_load_acquire(&sq->rung);
+
+    if (rung != sq->rung_seen) {
+        sq->rung_seen = rung;
+        sq->tail = rung & NVME_RUNG_VALUE;
+    }
+}
+
+bool nvme_thread_look_at_head(NvmeCQueue *cq)
+{
+    uint32_t rung = qatomic_load_acquire(&cq->rung);
+
+    if (rung == cq->rung_seen) {
+        return false;
+    }
+    cq->rung_seen = rung;
+    cq->head = rung & NVME_RUNG_VALUE;
+    if (cq->ctrl->dbbuf_enabled) {
+        /* unless it cannot be read */
+        nvme_update_cq_head(cq);
+    }
+    return true;
 }
 
 /* ---- Entries ---- */

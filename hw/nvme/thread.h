@@ -118,6 +118,22 @@ static inline void nvme_req_leave(NvmeThread *thread, NvmeThread *outer)
     }
 }
 
+/* ---- Doorbells ---- */
+
+/* A doorbell's value, and above it a count of the times it was written. */
+#define NVME_RUNG_VALUE 0xffffu
+#define NVME_RUNG_ONCE  0x10000u
+
+/*
+ * What the guest has left in a doorbell since the last look; with the lock.
+ * With shadow doorbells it is in the shadow, which a guest writes first: a
+ * register may be behind what was seen there already.
+ *
+ * Returns: was the head written?
+ */
+void nvme_thread_look_at_tail(NvmeSQueue *sq);
+bool nvme_thread_look_at_head(NvmeCQueue *cq);
+
 /* ---- Entries ---- */
 
 /*
