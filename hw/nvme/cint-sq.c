@@ -40,11 +40,14 @@ static void begin_fetching(NvmeCintSq *csq)
     csq->starved = false;
 }
 
-/* It comes again at once, and its slots are its own. */
-static bool is_turn_over(const NvmeSQueue *sq)
+/*
+ * Its turn is over, or the next SQE is for the main loop: it comes again at
+ * once, and its slots are its own.
+ */
+static bool goes_on(const NvmeSQueue *sq)
 {
-    return unlikely(sq->thread) &&
-           nvme_thread_is_due(sq->thread, NVME_DUE_TURN);
+    return unlikely(sq->thread) && nvme_here &&
+           (nvme_thread_is_due(sq->thread, NVME_DUE_TURN) || sq->in_main);
 }
 
 /*
@@ -62,7 +65,7 @@ static void stop_fetching(NvmeCintSq *csq)
     nvme_cint_unlock(cint);
     if (got_slot(csq, has_slots)) {
         nvme_cint_wake_sq(csq, 0);
-    } else if (has_slots && !is_turn_over(csq->sq)) {
+    } else if (has_slots && !goes_on(csq->sq)) {
         nvme_cint_set_backlog(csq, 0);
     }
 }
