@@ -33,6 +33,10 @@
  */
 #define MOST_AT_ONCE    (256 * KiB)
 
+/* A unit that is copied, and the locks that all units share. */
+#define LEAST_UNIT      (64 * KiB)
+#define NR_LOCKS        16
+
 typedef struct NvmeMemdev {
     BlockBackend        *blk;       /* of the namespace it was made for */
     const ThrottleGroupMember *limits;
@@ -44,7 +48,82 @@ typedef struct NvmeMemdev {
     bool                can_free;   /* pages that are deallocated */
     bool                is_shared;  /* with a file, which has what is flushed */
     bool                is_filled;  /* by looking: a file of a tmpfs */
+    uint64_t            unit;       /* bytes, of whole blocks and pages */
+    QemuMutex           locks[NR_LOCKS];
 } NvmeMemdev;
+
+/* ---- Blocks are whole ---- */
+
+/*
+ * Nobody reads half of a block that is written (NVM Command Set, atomic
+ * operation: AWUN and NAWUN are 0), and threads and the main loop copy at the
+ * same time. Hence a unit at a time, and with its lock.
+ */
+static QemuMutex *lock_of(NvmeMemdev *m, uint64_t offset)
+{
+    return &m->locks[offset / m->unit % NR_LOCKS];
+}
+
+/* As many of @len bytes at @offset as are in one unit. */
+static uint64_t in_unit(const NvmeMemdev *m, uint64_t offset, uint64_t len)
+{
+    return MIN(len, m->unit - offset % m->unit);
+}
+
+static void copy_part(NvmeMemdev *m, uint64_t offset, QEMUIOVector *iov,
+                      uint64_t done, uint64_t len, bool is_write)
+{
+    uint8_t *data = m->data + offset + done;
+
+    if (is_write) {
+        qemu_iovec_to_buf(iov, done, data, len);
+    } else {
+        qemu_iovec_from_buf(iov, done, data, len);
+    }
+}
+
+/* Without threads nobody else copies meanwhile. */
+static void copy_iov(NvmeMemdev *m, uint64_t offset, QEMUIOVector *iov,
+                     bool is_write)
+{
+    uint64_t done, len;
+
+    if (likely(!nvme_has_threads)) {
+        copy_part(m, offset, iov, 0, iov->size, is_write);
+        return;
+    }
+    for (done = 0; done < iov->size; done += len) {
+        len = in_unit(m, offset + done, iov->size - done);
+        QEMU_LOCK_GUARD(lock_of(m, offset + done));
+        copy_part(m, offset, iov, done, len, is_write);
+    }
+}
+
+static void copy_units(NvmeMemdev *m, uint64_t offset, uint8_t *buf,
+                       uint64_t len, bool is_write)
+{
+    uint64_t part;
+
+    for (; len; len -= part, offset += part, buf += part) {
+        uint8_t *data = m->data + offset;
+
+        part = in_unit(m, offset, len);
+        QEMU_LOCK_GUARD(lock_of(m, offset));
+        memcpy(is_write ? data : buf, is_write ? buf : data, part);
+    }
+}
+
+static inline void copy(NvmeMemdev *m, uint64_t offset, uint8_t *buf,
+                        uint64_t len, bool is_write)
+{
+    uint8_t *data = m->data + offset;
+
+    if (unlikely(nvme_has_threads)) {
+        copy_units(m, offset, buf, len, is_write);
+    } else {
+        memcpy(is_write ? data : buf, is_write ? buf : data, len);
+    }
+}
 
 /* ---- The block node ---- */
 
@@ -64,7 +143,7 @@ memdev_co_preadv(BlockDriverState *bs, int64_t offset, int64_t bytes,
     if (!is_inside(m, offset, bytes)) {
         return -EIO;
     }
-    qemu_iovec_from_buf(qiov, 0, m->data + offset, bytes);
+    copy_iov(m, offset, qiov, false);
     return 0;
 }
 
@@ -77,7 +156,7 @@ memdev_co_pwritev(BlockDriverState *bs, int64_t offset, int64_t bytes,
     if (!is_inside(m, offset, bytes)) {
         return -EIO;
     }
-    qemu_iovec_to_buf(qiov, 0, m->data + offset, bytes);
+    copy_iov(m, offset, qiov, true);
     return 0;
 }
 
@@ -111,19 +190,34 @@ static bool free_pages(NvmeMemdev *m, uint64_t start, uint64_t end)
     return true;
 }
 
+static void zero_from_to(NvmeMemdev *m, uint64_t start, uint64_t end,
+                         bool may_free)
+{
+    uint64_t first = ROUND_UP(start, m->page_size);
+    uint64_t last = ROUND_DOWN(end, m->page_size);
+
+    if (may_free && free_pages(m, first, last)) {
+        memset(m->data + start, 0, first - start);
+        memset(m->data + last, 0, end - last);
+    } else {
+        memset(m->data + start, 0, end - start);
+    }
+}
+
 /* Threads: any. */
 static int zero(void *opaque)
 {
     const Zeroes *z = opaque;
-    uint8_t *data = z->m->data;
-    uint64_t first = ROUND_UP(z->start, z->m->page_size);
-    uint64_t last = ROUND_DOWN(z->end, z->m->page_size);
+    uint64_t at, len;
 
-    if (z->may_free && free_pages(z->m, first, last)) {
-        memset(data + z->start, 0, first - z->start);
-        memset(data + last, 0, z->end - last);
-    } else {
-        memset(data + z->start, 0, z->end - z->start);
+    if (!nvme_has_threads) {
+        zero_from_to(z->m, z->start, z->end, z->may_free);
+        return 0;
+    }
+    for (at = z->start; at < z->end; at += len) {
+        len = in_unit(z->m, at, z->end - at);
+        QEMU_LOCK_GUARD(lock_of(z->m, at));
+        zero_from_to(z->m, at, at + len, z->may_free);
     }
     return 0;
 }
@@ -254,8 +348,12 @@ memdev_co_get_info(BlockDriverState *bs, BlockDriverInfo *bdi)
 static void memdev_close(BlockDriverState *bs)
 {
     NvmeMemdev *m = bs->opaque;
+    int i;
 
     if (m->backend) {
+        for (i = 0; i < NR_LOCKS; i++) {
+            qemu_mutex_destroy(&m->locks[i]);
+        }
         host_memory_backend_set_mapped(m->backend, false);
         object_unref(OBJECT(m->backend));
     }
@@ -288,12 +386,14 @@ static bool is_in_tmpfs(int fd)
 #endif
 }
 
-static void init_node(BlockDriverState *bs, HostMemoryBackend *backend)
+static void init_node(BlockDriverState *bs, HostMemoryBackend *backend,
+                      uint32_t block)
 {
     MemoryRegion *mr = host_memory_backend_get_memory(backend);
     bool has_file = memory_region_get_fd(mr) >= 0;
     bool is_shared = qemu_ram_is_shared(mr->ram_block);
     NvmeMemdev *m = bs->opaque;
+    int i;
 
     object_ref(OBJECT(backend));
     host_memory_backend_set_mapped(backend, true);
@@ -305,6 +405,10 @@ static void init_node(BlockDriverState *bs, HostMemoryBackend *backend)
     m->can_free = is_shared || !has_file;
     m->is_shared = is_shared && has_file;
     m->is_filled = m->is_shared && is_in_tmpfs(memory_region_get_fd(mr));
+    m->unit = MAX(MAX(LEAST_UNIT, block), m->page_size);
+    for (i = 0; i < NR_LOCKS; i++) {
+        qemu_mutex_init(&m->locks[i]);
+    }
     bs->total_sectors = m->size / BDRV_SECTOR_SIZE;
     bs->supported_zero_flags = BDRV_REQ_MAY_UNMAP | BDRV_REQ_NO_FALLBACK;
 }
@@ -321,7 +425,7 @@ static BlockBackend *new_blk(NvmeNamespace *ns, Error **errp)
     if (!bs) {
         return NULL;
     }
-    init_node(bs, ns->memdev);
+    init_node(bs, ns->memdev, ns->blkconf.logical_block_size);
     blk = blk_new(qemu_get_aio_context(), 0, BLK_PERM_ALL);
     ret = blk_insert_bs(blk, bs, errp);
     bdrv_unref(bs);
@@ -382,8 +486,9 @@ static bool check(NvmeNamespace *ns, Error **errp)
  * A thread that serves queues (thread.h) has neither the BQL nor a request that
  * a drained section would wait for. What it copies is between enter_copy() and
  * leave_copy(), and the main loop, where a drained section begins, waits for
- * that. The graph is changed in drained sections only, so a thread sees all of
- * it as it was at the end of the last one.
+ * that. The graph is not changed but behind the beginning of one. QEMU 10.0
+ * ends it before it makes the change, so that the graph is not looked at before
+ * the main loop is back.
  */
 static bool enter_copy(NvmeNamespace *ns)
 {
@@ -418,15 +523,31 @@ static void memdev_drained_begin(void *opaque)
  * Others that have the node may have it serialize requests, which a copy of a
  * thread would not wait for.
  */
-static void memdev_drained_end(void *opaque)
+static void look_at_parents(NvmeNamespace *ns)
 {
-    NvmeNamespace *ns = opaque;
     BlockDriverState *bs = blk_bs(ns->blkconf.blk);
     BdrvChild *parent = bs ? QLIST_FIRST(&bs->parents) : NULL;
 
     /* not before the graph is what it is */
     qatomic_store_release(&ns->may_copy,
                           parent && !QLIST_NEXT(parent, next_parent));
+}
+
+static void changed_cb(void *opaque)
+{
+    NvmeNamespace *ns = opaque;
+
+    /* else there is an end to come */
+    if (!blk_in_drain(ns->blkconf.blk)) {
+        look_at_parents(ns);
+    }
+    object_unref(OBJECT(ns));
+}
+
+static void memdev_drained_end(void *opaque)
+{
+    object_ref(OBJECT(opaque));
+    aio_bh_schedule_oneshot(qemu_get_aio_context(), changed_cb, opaque);
 }
 
 static const BlockDevOps memdev_dev_ops = {
@@ -454,7 +575,7 @@ bool nvme_memdev_attach(NvmeNamespace *ns, Error **errp)
     m->blk = blk;
     m->limits = &blk_get_public(blk)->throttle_group_member;
     m->stats = blk_get_stats(blk);
-    memdev_drained_end(ns);
+    look_at_parents(ns);
     blk_set_dev_ops(blk, &memdev_dev_ops, ns);
     return true;
 }
@@ -588,7 +709,7 @@ bool nvme_memdev_read(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
     if (!m) {
         return false;
     }
-    memcpy(range->cache.ptr + (addr - range->base), m->data + offset, len);
+    copy(m, offset, range->cache.ptr + (addr - range->base), len, false);
     address_space_cache_invalidate(&range->cache, addr - range->base, len);
     account(m->stats, len, BLOCK_ACCT_READ);
     end_copy(ns);
@@ -604,7 +725,7 @@ bool nvme_memdev_write(NvmeCtrl *n, NvmeNamespace *ns, uint64_t offset,
     if (!m) {
         return false;
     }
-    memcpy(m->data + offset, range->cache.ptr + (addr - range->base), len);
+    copy(m, offset, range->cache.ptr + (addr - range->base), len, true);
     note_written(ns, offset + len);
     account(m->stats, len, BLOCK_ACCT_WRITE);
     end_write(ns, offset, len);
@@ -617,7 +738,7 @@ bool nvme_memdev_read_iov(NvmeNamespace *ns, uint64_t offset,
     NvmeMemdev *m = begin_copy(ns, offset, iov->size, false);
 
     if (m) {
-        qemu_iovec_from_buf(iov, 0, m->data + offset, iov->size);
+        copy_iov(m, offset, iov, false);
         end_copy(ns);
     }
     return m;
@@ -629,7 +750,7 @@ bool nvme_memdev_write_iov(NvmeNamespace *ns, uint64_t offset,
     NvmeMemdev *m = begin_copy(ns, offset, iov->size, true);
 
     if (m) {
-        qemu_iovec_to_buf(iov, 0, m->data + offset, iov->size);
+        copy_iov(m, offset, iov, true);
         note_written(ns, offset + iov->size);
         end_write(ns, offset, iov->size);
     }
