@@ -692,3 +692,21 @@ char *cint_migrate_nowhere(QTestState *qts)
     }
     return why;
 }
+
+bool cint_has_property(const char *type, const char *property)
+{
+    QTestState *qts = qtest_init("-machine none");
+    QDict *response = qtest_qmp(qts, "{'execute': 'device-list-properties',"
+                                " 'arguments': {'typename': %s}}", type);
+    const QListEntry *entry;
+    bool found = false;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(response, "return"), entry) {
+        QDict *row = qobject_to(QDict, qlist_entry_obj(entry));
+
+        found |= g_str_equal(qdict_get_str(row, "name"), property);
+    }
+    qobject_unref(response);
+    qtest_quit(qts);
+    return found;
+}

@@ -240,6 +240,9 @@ NvmeCintFeature cint_get_config(CintTest *t, uint32_t cqid, uint8_t sel);
 /** cint_expect_config: the current value is *@f */
 void cint_expect_config(CintTest *t, uint32_t cqid, const NvmeCintFeature *f);
 
+/** cint_has_property: does this QEMU's device @type have @property? */
+bool cint_has_property(const char *type, const char *property);
+
 /** cint_memdev_node: what QMP says of a memdev's block node; unref it */
 QDict *cint_memdev_node(CintTest *t);
 

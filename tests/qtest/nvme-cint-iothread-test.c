@@ -1005,24 +1005,6 @@ static void namespace_is_shared(const void *args)
     "\"nsid\": 1, \"bus\": \"nvme0\", \"atomic.nawun\": 7, " \
     "\"atomic.nawupf\": 7}'"
 
-static bool has_property(const char *type, const char *property)
-{
-    QTestState *qts = qtest_init("-machine none");
-    QDict *response = qtest_qmp(qts, "{'execute': 'device-list-properties',"
-                                " 'arguments': {'typename': %s}}", type);
-    const QListEntry *entry;
-    bool found = false;
-
-    QLIST_FOREACH_ENTRY(qdict_get_qlist(response, "return"), entry) {
-        QDict *row = qobject_to(QDict, qlist_entry_obj(entry));
-
-        found |= g_str_equal(qdict_get_str(row, "name"), property);
-    }
-    qobject_unref(response);
-    qtest_quit(qts);
-    return found;
-}
-
 /*
  * Whether one may start is asked of all commands in flight, those of another
  * thread and those that have no namespace included.
@@ -1034,7 +1016,7 @@ static void writes_are_atomic(void)
     CintTest *t;
     uint32_t i, q;
 
-    if (!has_property("nvme-ns", "atomic.nawun")) {
+    if (!cint_has_property("nvme-ns", "atomic.nawun")) {
         g_test_skip("no namespace of this QEMU has atomic writes");
         return;
     }

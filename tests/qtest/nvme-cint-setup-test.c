@@ -254,6 +254,9 @@ int main(int argc, char **argv)
                         test_blockers);
     qtest_add_data_func(PATH("failed/migration/time"),
                         BAD_TIME ", 'drive': 'd1'", test_blockers);
+    qtest_add_data_func(PATH("failed/migration/exclusive-bar"),
+                        BAD_SIZES ", 'msix-exclusive-bar': true",
+                        test_blockers);
     qtest_add_func(PATH("failed/subsystem"), test_subsystem);
     qtest_add_func(PATH("time/virtual-needs-icount"),
                    test_virtual_needs_icount);
