@@ -288,6 +288,17 @@ def test_overlay_refuses_to_hide_a_file_of_qemu(overlay: Path) -> None:
         patches.apply_overlay(patches.Tree(overlay, "QEMU 10.0"), patches.overlay_map())
 
 
+def test_patches_are_of_nobody_in_particular() -> None:
+    """`refresh` takes the author of each commit, who may be whoever made it."""
+    found = {path.relative_to(paths.ROOT): set(re.findall(
+                 r"^(?:From|Signed-off-by): (.*(?:\n .*)?)$",
+                 path.read_text("utf-8").partition("\ndiff --git")[0], re.MULTILINE))
+             for path in paths.ROOT.glob("*-patches/**/*.patch")}
+    wanted = {"cint <cint@example.org>", "cint developers <cint@example.org>"}
+    assert len(found) > 150
+    assert not {path: names - wanted for path, names in found.items() if names - wanted}
+
+
 #: Each version of nvme-cli has a series of its own.
 PLUGINS = tuple(path.parent for path in paths.NVME_PATCHES.parent.glob("*/series"))
 
