@@ -318,9 +318,11 @@ def _unit_names(options: Options) -> list[str]:
 
 
 def _qtest_env(build: Path = paths.QEMU_BUILD) -> tuple[tuple[str, str], ...]:
-    """What a qtest is told. Of another version of QEMU there is no stock binary."""
-    stock = () if build.is_relative_to(paths.PORT) else (
-        ("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),)
+    """What a qtest is told. There is a stock binary where another suite needs it, and of this
+    version of QEMU only.
+    """
+    is_there = paths.QEMU_STOCK.exists() and not build.is_relative_to(paths.PORT)
+    stock = (("QTEST_QEMU_STOCK", str(paths.QEMU_STOCK)),) if is_there else ()
     return (
         ("QTEST_QEMU_BINARY", str(build / paths.QEMU.name)),
         *stock,
