@@ -194,7 +194,7 @@ def build(place: Place) -> None:
     known = commands()
     link = known["qemu-system-x86_64"]
     for source in write_sources(place):
-        was = f"libcommon.a.p/{'_'.join(source.parts)}.o"
+        was = next(name for name in known if name.endswith(f"/{'_'.join(source.parts)}.o"))
         now = str((place.directory / source).with_suffix(".o"))
         command = re.sub(rf"\S+/{source}\b", f"-w {place.directory / source}", known[was])
         subprocess.run(command.replace(was, now), cwd=BUILD, shell=True, check=True,
