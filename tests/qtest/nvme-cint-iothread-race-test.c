@@ -137,7 +137,7 @@ static void pointer_is_behind_the_head(const void *opts)
     uint64_t pointer = cint_pointer_regs(t) + cq->id * sizeof(uint32_t);
     uint32_t i, armed;
 
-    for (i = 0; i < 200; i++) {
+    for (i = 0; i < 1000; i++) {
         cint_set_pointer(t, cq, 0);
         cint_read(t, sq, 3);
         qnvme_wait_cqes(cq, 3);
