@@ -99,27 +99,15 @@ static void copy_iov(NvmeMemdev *m, uint64_t offset, QEMUIOVector *iov,
     }
 }
 
-static void copy_units(NvmeMemdev *m, uint64_t offset, uint8_t *buf,
-                       uint64_t len, bool is_write)
-{
-    uint64_t part;
-
-    for (; len; len -= part, offset += part, buf += part) {
-        uint8_t *data = m->data + offset;
-
-        part = in_unit(m, offset, len);
-        QEMU_LOCK_GUARD(lock_of(m, offset));
-        memcpy(is_write ? data : buf, is_write ? buf : data, part);
-    }
-}
-
 static inline void copy(NvmeMemdev *m, uint64_t offset, uint8_t *buf,
                         uint64_t len, bool is_write)
 {
     uint8_t *data = m->data + offset;
 
     if (unlikely(nvme_has_threads)) {
-        copy_units(m, offset, buf, len, is_write);
+        QEMUIOVector iov = QEMU_IOVEC_INIT_BUF(iov, buf, len);
+
+        copy_iov(m, offset, &iov, is_write);
     } else {
         memcpy(is_write ? data : buf, is_write ? buf : data, len);
     }

@@ -35,14 +35,19 @@ static bool is_full(const NvmeCQueue *cq)
     return (cq->tail + 1) % cq->size == cq->head;
 }
 
+static void take_head(NvmeCQueue *cq)
+{
+    if (nvme_thread_look_at_head(cq)) {
+        nvme_cint_head(cq);
+    }
+}
+
 bool nvme_thread_is_full(NvmeCQueue *cq)
 {
     qatomic_set(&cq->stalled, true);
     /* the guest's doorbell stores the head, and then looks at this */
     smp_mb();
-    if (nvme_thread_look_at_head(cq)) {
-        nvme_cint_head(cq);
-    }
+    take_head(cq);
     if (is_full(cq)) {
         return true;
     }
@@ -55,9 +60,7 @@ static void run_cq(NvmeCQueue *cq)
 {
     bool posts = false;
 
-    if (nvme_thread_look_at_head(cq)) {
-        nvme_cint_head(cq);
-    }
+    take_head(cq);
     if (qatomic_read(&cq->stalled) && !is_full(cq)) {
         qatomic_set(&cq->stalled, false);
         posts = true;
@@ -234,9 +237,7 @@ static void update_pin(NvmeCQueue *cq)
     bool told;
 
     nvme_lock(thread);
-    if (nvme_thread_look_at_head(cq)) {
-        nvme_cint_head(cq);
-    }
+    take_head(cq);
     told = nvme_cint_has_told(cq);
     nvme_cq_set_pending(n, cq, told);
     nvme_unlock(thread);
@@ -271,8 +272,8 @@ static void look_at_all(NvmeCtrl *n)
         if (n->sq[i]) {
             nvme_thread_look_at_tail(n->sq[i]);
         }
-        if (cq && !cq->stopped && nvme_thread_look_at_head(cq)) {
-            nvme_cint_head(cq);
+        if (cq && !cq->stopped) {
+            take_head(cq);
         }
     }
 }
