@@ -58,7 +58,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "  expected-fail   known not to hold here, with bounds and a reason; outside of these,\n"
         "                  or if it holds after all, it is a failure\n"
         "  undecided       too few I/Os are beyond a percentile, or the seeds differ by too much\n"
-        "                  for the bound to tell: of a percentile, or RocksDB beside others\n"
+        "                  for the bound to tell: of a percentile, or RocksDB beside a writer\n"
         "  quick           within the bounds, but --quick is never a pass\n"
         "  fail            all else\n"
         f"sets: {', '.join(catalog.FAMILIES)}\n\n"
