@@ -240,7 +240,7 @@ static void tell(NvmeCintCq *ccq)
     if (is_sent_here(ccq)) {
         while (ccq->notices.unsent) {
             publish(ccq, take_notice(ccq));
-            nvme_irqfd_send(ccq->cq->irqfd);
+            nvme_thread_ask_irq(ccq->cq);
         }
     } else {
         qemu_bh_schedule(ccq->cq->irq_bh);

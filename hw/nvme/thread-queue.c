@@ -298,7 +298,7 @@ static void irq_cb(void *opaque)
         return;
     }
     while (!(n->due & NVME_DUE_RESET) &&
-           (cq->cint ? nvme_cint_publish(cq) : due)) {
+           (due || (cq->cint && nvme_cint_publish(cq)))) {
         due = false;
         if (msix_enabled(PCI_DEVICE(n))) {
             nvme_irq_assert(n, cq);
@@ -307,15 +307,6 @@ static void irq_cb(void *opaque)
     if (!(n->due & NVME_DUE_RESET) && !msix_enabled(PCI_DEVICE(n))) {
         update_pin(cq);
     }
-}
-
-void nvme_thread_ask_irq(NvmeCQueue *cq)
-{
-    if (nvme_irqfd_send(cq->irqfd)) {
-        return;
-    }
-    qatomic_set(&cq->irq_due, true);
-    qemu_bh_schedule(cq->irq_bh);
 }
 
 /* ---- Life of the queues ---- */

@@ -43,9 +43,6 @@ bool nvme_thread_is_full(NvmeCQueue *cq);
 void nvme_thread_sq_notifier(NvmeSQueue *sq, bool on);
 void nvme_thread_cq_notifier(NvmeCQueue *cq, bool on);
 
-/* CQEs were posted. */
-void nvme_thread_ask_irq(NvmeCQueue *cq);
-
 /* ---- What is left to the main loop ---- */
 
 void nvme_leave_to_main(NvmeThread *thread, NvmeRequest *req);

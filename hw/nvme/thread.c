@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 
+#include "irqfd.h"
 #include "thread.h"
 
 __thread NvmeThread *nvme_here;
@@ -213,6 +214,15 @@ QEMUTimer *nvme_thread_timer_new(NvmeCQueue *cq, QEMUTimerCB *cb, void *opaque)
                          opaque);
 }
 
+/* A message from here, or from the main loop where that cannot be. */
+void nvme_thread_ask_irq(NvmeCQueue *cq)
+{
+    if (!nvme_irqfd_send(cq->irqfd)) {
+        qatomic_set(&cq->irq_due, true);
+        qemu_bh_schedule(cq->irq_bh);
+    }
+}
+
 /* ---- Resets ---- */
 
 void nvme_threads_stop(NvmeCtrl *n)
@@ -234,6 +244,8 @@ void nvme_threads_go(NvmeCtrl *n)
 
     QLIST_FOREACH(thread, &n->subsys->threads, entry) {
         if (thread->n == n) {
+            /* what failed before is of a controller that is gone */
+            qatomic_set(&thread->failed, false);
             nvme_thread_go(thread, NVME_DUE_RESET);
         }
     }

@@ -216,6 +216,13 @@ static inline void nvme_thread_fetched(NvmeThread *thread)
     }
 }
 
+/* ---- Messages ---- */
+
+/* CQEs of @cq were posted: the guest gets a message, or the pin is set. */
+void nvme_thread_ask_irq(NvmeCQueue *cq);
+
+/* ---- Resets ---- */
+
 /* A reset is due: nothing is fetched or posted. And it is done. */
 void nvme_threads_stop(NvmeCtrl *n);
 void nvme_threads_go(NvmeCtrl *n);

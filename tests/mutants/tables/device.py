@@ -369,7 +369,7 @@ _THREADS = (
     statement("a route stays when no queue has it", "hw/nvme/irqfd.c",
               "        kvm_irqchip_release_virq(kvm_state, irqfd->route);", ("irqfd",)),
     statement("a thread sends no message", "hw/nvme/cint-notify.c",
-              "            nvme_irqfd_send(ccq->cq->irqfd);", ("iothread",)),
+              "            nvme_thread_ask_irq(ccq->cq);", ("iothread",)),
 )
 
 MUTANTS = (*_NOTIFY, *_CQ, *_PARK, *_SQ, *_GUEST, *_HOLD, *_READS, *_BATCH, *_OTHERS, *_ELSEWHERE,
