@@ -136,14 +136,18 @@ void nvme_thread_lock_put(QemuRecMutex *mutex)
 
 /* ---- Doorbells ---- */
 
-/* Who fetches looks at the shadow by itself. */
 void nvme_thread_look_at_tail(NvmeSQueue *sq)
 {
     uint32_t rung = qatomic_load_acquire(&sq->rung);
 
-    if (rung != sq->rung_seen) {
-        sq->rung_seen = rung;
-        sq->tail = rung & NVME_RUNG_VALUE;
+    if (rung == sq->rung_seen) {
+        return;
+    }
+    sq->rung_seen = rung;
+    sq->tail = rung & NVME_RUNG_VALUE;
+    if (sq->ctrl->dbbuf_enabled) {
+        /* what was fetched by it meanwhile may be more; as for heads */
+        nvme_update_sq_tail(sq);
     }
 }
 

@@ -35,15 +35,21 @@ static void reap_good(QNvmeSq *sq, uint32_t count)
 #define ALL         (SQS * (SQ_ENTRIES - 1))
 
 /* As a guest does that the event index asks for the register, or does not. */
+static void tell(CintTest *t, uint32_t doorbell, uint32_t index,
+                 bool in_register)
+{
+    uint32_t offset = doorbell * sizeof(uint32_t);
+
+    qtest_writel(t->qts, t->nvme->shadow + offset, index);
+    if (in_register) {
+        qnvme_reg_write(t->nvme, DOORBELLS + offset, index);
+    }
+}
+
 static void tell_head(CintTest *t, QNvmeCq *cq, uint32_t head,
                       bool in_register)
 {
-    uint32_t offset = (2 * cq->id + 1) * sizeof(uint32_t);
-
-    qtest_writel(t->qts, t->nvme->shadow + offset, head);
-    if (in_register) {
-        qnvme_reg_write(t->nvme, DOORBELLS + offset, head);
-    }
+    tell(t, 2 * cq->id + 1, head, in_register);
     cq->doorbell = head;
 }
 
@@ -125,6 +131,50 @@ static void doorbells_come_first(const void *opts)
         qnvme_enable(t->nvme);
         sq = cint_queues(t, 1);
     }
+    cint_shutdown(t);
+}
+
+#define LARGE       (512 * 1024)
+
+static void push_and_tell(CintTest *t, QNvmeSq *sq, const QNvmeBuf *buf,
+                          uint32_t count, bool in_register)
+{
+    while (count--) {
+        qnvme_push_read(sq, buf, 0, buf->len);
+    }
+    tell(t, 2 * sq->id, sq->tail, in_register);
+    sq->doorbell = sq->tail;
+}
+
+/*
+ * The register may be behind: what was fetched by the shadow is not again. A
+ * pass takes as long as its reads are copied.
+ */
+static void tails_do_not_go_back(const void *opts)
+{
+    g_autofree char *args = g_strdup_printf(
+        CINT_NULL_DISK " -object memory-backend-ram,id=m0,size=4M "
+        "-device nvme,id=nvme0,serial=cint,addr=4,%s "
+        "-device nvme-ns,memdev=m0,nsid=1,bus=nvme0", (const char *)opts);
+    CintTest *t = cint_boot_devices(NULL, args);
+    QNvmeBuf buf = qnvme_buf_new(t->nvme, LARGE);
+    QNvmeSq *sq;
+    int i;
+
+    qnvme_use_shadow_doorbells(t->nvme);
+    sq = cint_queues(t, 1);
+    for (i = 0; i < 100; i++) {
+        push_and_tell(t, sq, &buf, 20, true);
+        push_and_tell(t, sq, &t->buf, 8, true);
+        push_and_tell(t, sq, &t->buf, 2, false);
+        qnvme_use_shadow_doorbells(t->nvme);
+        push_and_tell(t, sq, &t->buf, 0, true);
+        reap_good(sq, 30);
+        cint_let_run(t);
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+    }
+    g_usleep(20000);
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
     cint_shutdown(t);
 }
 
@@ -342,9 +392,12 @@ int main(int argc, char **argv)
             "/nvme-cint/iothread-race/cq-is-not-overrun/%s", modes[i].name);
         g_autofree char *first = g_strdup_printf(
             "/nvme-cint/iothread-race/doorbells-come-first/%s", modes[i].name);
+        g_autofree char *tails = g_strdup_printf(
+            "/nvme-cint/iothread-race/tails-do-not-go-back/%s", modes[i].name);
 
         qtest_add_data_func(overrun, modes[i].opts, cq_is_not_overrun);
         qtest_add_data_func(first, modes[i].opts, doorbells_come_first);
+        qtest_add_data_func(tails, modes[i].opts, tails_do_not_go_back);
     }
     qtest_add_data_func("/nvme-cint/iothread-race/pointer-is-behind-the-head/"
                         "main", "cint=on,cint.time=real,cint.policy=pointer",

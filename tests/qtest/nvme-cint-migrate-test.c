@@ -14,6 +14,7 @@
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
+#include "libqos/libqos.h"
 #include "libqos/malloc-pc.h"
 #include "libqos/pci-pc.h"
 #include "nvme-cint-common.h"
@@ -664,6 +665,77 @@ static void test_stays(void)
     machine_free(&m);
 }
 
+/*
+ * What the last doorbells before a stop ask for is fetched when the machine
+ * goes on, also after it was saved: not while the block layer is drained.
+ */
+static void test_stopped(const void *opts)
+{
+    Machine m = machine_new(opts);
+    QNvmeSq *sq = cint_queues(m.t, 1);
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        qtest_qmp_assert_success(m.t->qts, "{'execute': 'stop'}");
+        cint_read(m.t, sq, 3);
+        cint_let_run(m.t);
+        if (!is_refused(&m)) {
+            g_autofree char *why = cint_migrate_nowhere(m.t->qts);
+
+            g_assert_cmpstr(why, ==, NULL);
+        }
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+        qtest_qmp_assert_success(m.t->qts, "{'execute': 'cont'}");
+        cint_let_run(m.t);
+        cint_run(m.t, 100000);
+        qnvme_wait_cqes(sq->cq, 3);
+        qnvme_reap(sq->cq, 3);
+    }
+    machine_free(&m);
+}
+
+#define IMAGE \
+    "-blockdev driver=file,filename=%s,node-name=f0 " \
+    "-blockdev driver=qcow2,file=f0,node-name=d0"
+
+/* The same of a snapshot, into the image that the commands are for. */
+static void test_snapshot(const void *opts)
+{
+    g_autofree char *disk = NULL, *path = NULL;
+    int i, fd = g_file_open_tmp("cint-migrate-XXXXXX", &path, NULL);
+    QNvmeSq *sq;
+    Machine m;
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    if (!have_qemu_img()) {
+        g_test_skip("qemu-img is needed");
+        return;
+    }
+    mkqcow2(path, 64);
+    disk = g_strdup_printf(IMAGE, path);
+    m = machine_new_env(NULL, opts, disk);
+    sq = cint_queues(m.t, 1);
+    for (i = 0; i < 3; i++) {
+        g_autofree char *said = NULL;
+
+        qtest_qmp_assert_success(m.t->qts, "{'execute': 'stop'}");
+        cint_read(m.t, sq, 3);
+        said = qtest_hmp(m.t->qts, "savevm x");
+        if (cint_can_migrate(m.t->qts)) {
+            g_assert_cmpstr(said, ==, "");
+        }
+        g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+        qtest_qmp_assert_success(m.t->qts, "{'execute': 'cont'}");
+        cint_let_run(m.t);
+        cint_run(m.t, 100000);
+        qnvme_wait_cqes(sq->cq, 3);
+        qnvme_reap(sq->cq, 3);
+    }
+    machine_free(&m);
+    g_unlink(path);
+}
+
 /* ---- What is refused ---- */
 
 /* The machine, as a stream in a file. */
@@ -908,6 +980,13 @@ int main(int argc, char **argv)
     ADD("in-flight/virtual", "cint=on,cint.time=virtual", test_in_flight);
     ADD("in-flight/real", "cint=on,cint.time=real", test_in_flight);
     ADD("in-flight/medium", MEDIUM ",cint.time=real", test_in_flight);
+    ADD("stopped/off", "", test_stopped);
+    ADD("stopped/virtual", "cint=on,cint.time=virtual", test_stopped);
+    ADD("stopped/real", "cint=on,cint.time=real", test_stopped);
+    ADD("stopped/medium", MEDIUM ",cint.time=real", test_stopped);
+    ADD("snapshot/off", "", test_snapshot);
+    ADD("snapshot/real", "cint=on,cint.time=real", test_snapshot);
+    ADD("snapshot/virtual", "cint=on,cint.time=virtual", test_snapshot);
 #undef ADD
     return g_test_run();
 }

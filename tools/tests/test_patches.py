@@ -299,6 +299,17 @@ def test_patches_are_of_nobody_in_particular() -> None:
     assert not {path: names - wanted for path, names in found.items() if names - wanted}
 
 
+def test_no_patch_is_there_twice() -> None:
+    """A series names another's patch where that applies; ids of blobs are of each tree's own."""
+    names: dict[str, list[str]] = {}
+    for path in sorted(paths.ROOT.glob("*-patches/**/*.patch")):
+        _, diff, change = path.read_text("utf-8").partition("\ndiff --git")
+        change = re.sub(r"(?m)^index .*$|\n-- \n.*\Z", "", change)
+        if diff:
+            names.setdefault(change, []).append(str(path.relative_to(paths.ROOT)))
+    assert not [twins for twins in names.values() if len(twins) > 1]
+
+
 #: Each version of nvme-cli has a series of its own.
 PLUGINS = tuple(path.parent for path in paths.NVME_PATCHES.parent.glob("*/series"))
 
