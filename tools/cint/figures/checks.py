@@ -9,7 +9,7 @@ better than with the bound; else it is undecided.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,8 +189,10 @@ def _judge(check: Check, seeds: Sequence[float], reason: str = "",
         f"expected to deviate, but only {bounds_text(known.low, known.high)}: {reason}")
 
 
-def _seeds(check: Check, data: Data, renamed: Mapping[str, str]) -> list[float]:
-    return [check.measure.of(View(data, seed, renamed)) for seed in range(data.seeds)]
+def _seeds(check: Check, data: Data, control: Control | None = None) -> list[float]:
+    made = control or Control()
+    return [check.measure.of(View(data, seed, made.renamed, made.moved))
+            for seed in range(data.seeds)]
 
 
 def _doubt(check: Check, seeds: Sequence[float], beyond: int | None) -> str:
@@ -213,7 +215,7 @@ def judge(check: Check, data: Data, quick: bool = False) -> Result:
     """
     if check.cells:
         return _judge_each(check, data, quick)
-    seeds = _seeds(check, data, {})
+    seeds = _seeds(check, data)
     reason = in_words(check.deviation.reason, data) if check.deviation else ""
     beyond = min((one.beyond(data) for one in check.measure.percentiles), default=None)
     verdict, remark = _judge(check, seeds, reason)
@@ -230,7 +232,7 @@ def _judge_each(check: Check, data: Data, quick: bool) -> Result:
     found = [judge(cell, data, quick) for cell in check.cells]
     failing = [f"{r.check.name}{': ' if r.remark else ''}{r.remark}" for r in found
                if r.verdict == FAIL]
-    return Result(check, _seeds(check, data, {}), worst([r.verdict for r in found]),
+    return Result(check, _seeds(check, data), worst([r.verdict for r in found]),
                   "; ".join(failing), cells=found)
 
 
@@ -243,4 +245,4 @@ def judge_control(check: Check, data: Data) -> str:
         found = [judge_control(cell, data) for cell in check.cells]
         return next((verdict for verdict in found if verdict != FAIL), FAIL)
     control = check.control
-    return _judge(check, _seeds(check, data, control.renamed), factor=control.factor)[0]
+    return _judge(check, _seeds(check, data, control), factor=control.factor)[0]

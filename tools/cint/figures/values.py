@@ -24,6 +24,8 @@ from cint.figures import records
 
 #: Numbers by name: see :mod:`cint.figures.reading` for which there are.
 Point = dict[str, float]
+#: Where a number is: its name, run and cell.
+Place = tuple[str, str, str]
 #: Counts that are 0 when nothing is said of them.
 _COUNTS = ("reason.", "hint.")
 #: Of a count, for products that are whole numbers but for the last bit.
@@ -71,15 +73,23 @@ def shortened(number: float) -> float:
 
 @dataclass(frozen=True)
 class View:
-    """One seed of the data. ``renamed`` gives runs, or cells, the data of others: a control."""
+    """One seed of the data. ``renamed`` gives runs, or cells, the data of others, and ``moved`` one
+    number that of another place: a control.
+    """
 
     data: Data
     seed: int
     renamed: Mapping[str, str] = field(default_factory=dict)
+    moved: Mapping[Place, Place] = field(default_factory=dict)
+
+    def place(self, name: str, run: str, cell: str) -> Place:
+        """Where a number is taken from."""
+        as_it_is = name, self.renamed.get(run, run), self.renamed.get(cell, cell)
+        return self.moved.get((name, run, cell), as_it_is)
 
     def number(self, name: str, run: str, cell: str) -> float:
         """One measured value; :class:`CintError` when the run lacks it."""
-        source, cell = self.renamed.get(run, run), self.renamed.get(cell, cell)
+        name, source, cell = self.place(name, run, cell)
         try:
             point = self.data.cells[source][cell][self.seed]
         except (KeyError, IndexError):
@@ -192,6 +202,11 @@ class Value(Expr):
 
     def of_run(self, old: str, new: str) -> Expr:
         return replace(self, run=new) if self.run == old else self
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self.name, self.run, self.cell
 
     @property
     def rank(self) -> float | None:
