@@ -119,7 +119,7 @@ def of_t(cell: str, prefix: str = "") -> Cell:
 
 def gives_way(run: str, cell: str) -> Deviation:
     """Why L is never quite as if it were alone."""
-    return Deviation(1.3, 2.1, said(
+    return Deviation(1.3001, 2.1, said(
         "T's requests are sent and ended four at a time, and in between the guest's kernel gives "
         "way to no thread (PREEMPT_VOLUNTARY): at the 99th percentile L's read takes {:.1f} us "
         "more than alone. It is not the controller: with 64 slots it is no less (blk-fig15)",

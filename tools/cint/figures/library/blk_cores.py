@@ -97,7 +97,7 @@ FIG9 = Figure(
                  deviation=switched.more_of_l(0.4, 0.6, THREADS + PAID + APP, THREADS + PAID + OFF,
                                               MOST)),
         same(f"p99 of {MOST}, off against app", gain(THREADS), gain(PROCESSES), EXCHANGED,
-             Deviation(1.05, 1.5, said(
+             Deviation(1.2501, 1.5, said(
                  "four L wait longer in mode off if they are threads, and as long in mode app: "
                  "{:.0f} and {:.0f} us, as processes {:.0f} and {:.0f}",
                  *(of_l(MOST)("p99_us", f"{who}{PAID}{mode}")

@@ -25,11 +25,11 @@ SLOW, DEEPER = "20 us/", "20 us, 64 slots/"
 EXACT_SLEEPS = (agent.exec_argv("echo 1 > /proc/$PPID/timerslack_ns"),)
 SLICED = "thread=0\nexec_prerun={sliced_pre}\n"
 #: Why eight slots are too few for a medium that is slow.
-IN_THE_CONTROLLER = Deviation(1.3, 1.6, (
+IN_THE_CONTROLLER = Deviation(1.3001, 1.6, (
     "one read of L in fifty finds all 8 slots taken by T's commands and waits in the controller "
     "until one of them is done; with 64 slots none does"))
 #: Why T loses where bytes cost nothing.
-CHEAP_READS = Deviation(0.85, 0.95, (
+CHEAP_READS = Deviation(0.85, 0.9499, (
     "a read of T takes 3 us of the CPU in all, and its part of waking the thread, of changing to "
     "it and back, and of sending four at a time is a tenth of that"))
 HUGE_T = throughput(more=switched.HUGE)

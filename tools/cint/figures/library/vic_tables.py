@@ -20,7 +20,7 @@ COLUMNS = (IOPS, MEAN, IRQS_PER_IO, MEAN_R, Column("CPU, us an I/O", "cpu_us_per
            Column("idle, %", "idle_percent"))
 
 #: Of the throughput at depth 8.
-CLOSED_LOOP = Deviation(0.97, 0.99, (
+CLOSED_LOOP = Deviation(0.97, 0.988, (
     "a quarter of the reads waits for the next one to finish, and a closed loop on a medium of "
     "constant latency loses throughput by it"))
 
