@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cint.figures import switched
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several
-from cint.figures.controls import Control, instead, swap, wrong
+from cint.figures.controls import Control, instead, mistaken, swap
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.polled import REAL_TIME_THREAD
 from cint.figures.switched import APP, BATCH, OFF, PAID, latency, of_l, of_t, throughput
@@ -185,11 +185,18 @@ def group(count: int) -> Group:
                  vcpus=count, append=(switched.cost(count),))
 
 
+def _fewer(count: int) -> Control:
+    """T of half as many CPUs, or where there is one, what it is compared with of twice as many."""
+    mode, other = (OFF, 2) if count == 1 else (APP, count // 2)
+    return mistaken(of_t(cell(count))("iops", name(count, mode)),
+                    of_t(cell(other))("iops", name(other, mode)))
+
+
 def left(count: int) -> Check:
     """T's throughput on so many CPUs."""
     app, off = name(count, APP), name(count, OFF)
     return at_least(f"{count} CPU: T, app against off", of_t(cell(count)).ratio("iops", app, off),
-                    KEPT[count], wrong(2), paper=str(KEPT[count]),
+                    KEPT[count], _fewer(count), paper=str(KEPT[count]),
                     deviation=None if count == 1 else switched.more_of_l(
                         0.65, 0.85, app, off, cell(count)))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cint.figures import switched
 from cint.figures.checks import Check, at_least, at_most
-from cint.figures.controls import instead, wrong
+from cint.figures.controls import instead
 from cint.figures.library.blk_own import CHEAP_READS, EXACT_SLEEPS, FULL_S, RATES, held, late
 from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.switched import OFF, PAID, PRIO, of_l, of_t
@@ -40,7 +40,9 @@ def aims(setting: str, cost: str) -> tuple[Check, ...]:
         *([at_least(f"{title}: p99 of L, off against prio",
                     of_l(CELL).ratio("p99_us", off, prio), 10)] if cost == PAID else []),
         at_least(f"{title}: T beside L, prio against off", of_t(CELL).ratio("iops", prio, off),
-                 0.95, wrong(2), deviation=None if cost == PAID else CHEAP_READS),
+                 0.95, instead(off, prefix(setting) + OFF) if cost == PAID
+                 else instead(prio, prefix(setting) + PAID + PRIO),
+                 deviation=None if cost == PAID else CHEAP_READS),
     )
 
 

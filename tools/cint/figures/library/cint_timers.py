@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from cint.figures import jobs, traces
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, within
 from cint.figures.columns import USUAL, Column
-from cint.figures.controls import Control, instead, swap, wrong
+from cint.figures.controls import Control, instead, mistaken, swap
 from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Data, Expr, View, least, said, value
 
@@ -50,7 +50,8 @@ FIG8 = Figure(
         near("nvme6 and adaptive delay a lone read alike",
              LONE.ratio("mean_us", "static6", "adaptive"), 1, 0.03, swap("static6", "static20")),
         *(within(f"{_name(p)}: interrupts per lone read", value("irqs_per_io", p, "sync"), 0.99,
-                 1.01, wrong(1.5) if p == "default" else instead("sync", "async"))
+                 1.01, mistaken(LONE("irqs_per_io", p), DEEP("irqs_per_io", "adaptive"))
+                 if p == "default" else instead("sync", "async"))
           for p in POLICIES),
         *(within(f"{_name(p)}: share of a lone read's interrupts for the reason '{reason}'",
                  value(f"reason.{reason}", p, "sync"), 1, 1, swap(p, other))
@@ -162,7 +163,9 @@ FIG18 = Figure(
                + value("reason.thr", f"{FOUND}adaptive, delta found", "unbatched"), 0.99, 1,
                instead(f"{FOUND}adaptive, delta found", f"{SPREAD}default")),
         within("default: interrupts for an I/O while the gaps are taken",
-               value("irqs_per_io", f"{EVEN}default", "batched"), 0.99, 1.01, wrong(2)),
+               value("irqs_per_io", f"{EVEN}default", "batched"), 0.99, 1.01,
+               mistaken(value("irqs_per_io", f"{EVEN}default", "batched"),
+                        value("irqs_per_io", f"{FOUND}adaptive, delta found", "unbatched"))),
         at_least("unbatched: p90 of the gaps, drive with spread against even latency",
                  gap(SPREAD, "unbatched") / gap(EVEN, "unbatched"), 1.0001),
     ),
@@ -240,15 +243,16 @@ BEYOND = {("optane", "batched"): 16, ("optane", "unbatched"): 128, ("p3700", "ba
 
 
 def _exchanged(media: str, job: str, thr: int) -> Control:
-    """A threshold four times as large in place of this one, where it merges more."""
+    """A threshold four times as large in place of this one, where it merges more; else none."""
     if thr >= BEYOND[media, job]:
-        return wrong(0.01)
+        return instead(named(media, thr), named(media, 1))
     larger = next(t for t in SWEPT[media] if t >= min(max(4 * thr, 2), THRESHOLDS[-1]))
     return instead(named(media, thr), named(media, larger))
 
 
 def merged(media: str, job: str, thr: int) -> Check:
-    low = 0.85 * thr if thr <= 8 else 0
+    # a larger one merges no less than that of 8 may
+    low = 0.85 * min(thr, 8)
     return within(f"{media}, {job}: I/Os that an interrupt tells of at thr {thr}",
                   told(media, thr, job), low, max(thr, 1) * 1.001,
                   _exchanged(media, job, thr), paper=f"to {thr}",

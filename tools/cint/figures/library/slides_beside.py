@@ -3,7 +3,7 @@
 
 from cint.figures import polled
 from cint.figures.checks import Deviation, at_least, at_most, within
-from cint.figures.controls import instead, wrong
+from cint.figures.controls import instead, mistaken, wrong
 from cint.figures.model import Figure, Group, Panel, here
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
 from cint.figures.reading import exceedance
@@ -45,7 +45,7 @@ COMPETE = Figure(
                 of("p999_us", CLASSIC, "real time") / of("p999_us", CLASSIC), 1.05,
                 instead("real time", "beside"), paper=1.0),
         at_most("ours: 99th percentile beside the process against alone",
-                of("p99_us", OURS, "beside") / of("p99_us", OURS), 1.5, wrong(0.6)),
+                of("p99_us", OURS, "beside") / of("p99_us", OURS), 1.2, instead(OURS, HALF)),
     ),
     panels=tuple(here(title, "99.9th percentile, us", each(NAMES, "p999_us", cell),
                       log_y=cell == "beside")
@@ -58,6 +58,9 @@ COMPETE = Figure(
 
 # ---- how many reads take longer than so long -----------------------------
 
+#: So many of each of three seeds that a hundred of all are beyond one in 10,000.
+BEYOND = 333_400
+
 TAIL = Figure(
     "lm-tail", "vault", "The far end of the latencies",
     "slides 'Evaluation Results: Latency Exceedance Distribution'",
@@ -66,7 +69,7 @@ TAIL = Figure(
     groups=(Group(polled.runs(*NAMES), (polled.alone("512"),), polled.CARD, runtime_s=0.3,
                   full_s=2.7, setup=polled.warm("512"), read=exceedance),),
     checks=(
-        at_least("reads that decide, with interrupts", of("ios", IRQ), 20_000, wrong(1000)),
+        at_least("reads that decide, with interrupts", of("ios", IRQ), BEYOND, wrong(2)),
         at_most("classic: median against interrupts", ratio("p50_us", CLASSIC, IRQ), 0.9),
         at_least("classic: latency of one read in 10,000 against interrupts",
                  ratio("p9999_us", CLASSIC, IRQ), 1.0001,
@@ -77,7 +80,8 @@ TAIL = Figure(
                      of("p9999_us", IRQ) - of("p50_us", IRQ),
                      of("p9999_us", CLASSIC) - of("p50_us", CLASSIC)))),
         at_most("half-mean: the longest read against classic", ratio("max_us", HALF, CLASSIC),
-                0.8, wrong(0.3), paper="far shorter", deviation=Deviation(0.85, 1.2, said(
+                0.8, mistaken(of("max_us", HALF), of("p9999_us", HALF)), paper="far shorter",
+                deviation=Deviation(0.85, 1.2, said(
                     "there is no other process that a scheduler could prefer: the longest is of "
                     "{:.0f} us with interrupts, too", of("max_us", IRQ)))),
     ),

@@ -4,7 +4,7 @@
 from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, within
 from cint.figures.columns import AUDITED, BATCH, MEAN, P99, VERIFIED, Column
-from cint.figures.controls import instead, wrong
+from cint.figures.controls import instead, mistaken
 from cint.figures.library.cint_kvell import RATE
 from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, least, most
@@ -98,12 +98,15 @@ def of_load(load: str) -> tuple[Check, ...]:
                 instead(COALESCED, INTERRUPT if many else POLL), paper=paper(1, load)),
         at_least(f"{load}: operations a second, asleep against polled",
                  of(load).ratio(RATE, COALESCED), 0.95 if many else 0.75,
-                 instead(COALESCED, KERNEL) if many else wrong(2), paper=paper(0, load)),
+                 instead(COALESCED, KERNEL) if many
+                 else mistaken(of(load)(RATE, POLL), of("overwrite")(RATE, POLL)),
+                 paper=paper(0, load)),
         within(f"{load}: items verified for an operation, asleep",
-               of(load)("verified", COALESCED) / of(load)("ios", COALESCED), 1, 1, wrong(2))
+               of(load)("verified", COALESCED) / of(load)("ios", COALESCED), 1, 1,
+               instead(load, "insert"))
         if load != "insert" else
         within("insert: items there and good at the end, asleep", of(load)("audited", COALESCED),
-               RECORDS + INSERTED, RECORDS + INSERTED, wrong(2)),
+               RECORDS + INSERTED, RECORDS + INSERTED, instead(load, "overwrite")),
     )
 
 

@@ -164,8 +164,8 @@ FIGURE = Figure(
                                        programs.described("orders").run, 30),),
                   MEDIA, trace=EVENTS, read=told),),
     checks=(
-        *more_of(FOUR, {RATE: slower(FOUR, 0.8, 1.0099), "iops": fewer(0.8, 1.1)},
-                 longer(FOUR, control=instead(OFF, TWO), deviation=Deviation(0.95, 1.1, said(
+        *more_of(FOUR, {RATE: slower(FOUR, 0.8, 1.0099), "iops": fewer(0.8, 1.05)},
+                 longer(FOUR, control=instead(OFF, TWO), deviation=Deviation(0.95, 1.07, said(
                      "a completion is held for {:.0f} us on average, of an I/O's {:.0f}; the "
                      "paper's rise is of more users", value("hold_us", FOUR, LOAD),
                      of("mean_us", FOUR))))),
@@ -178,7 +178,7 @@ FIGURE = Figure(
                instead(FOUR, OFF), paper=0.333),
         at_least("threshold 4: the largest R against the least",
                  value("r_most", FOUR, LOAD) / value("r_least", FOUR, LOAD), 12,
-                 instead(FOUR, OFF), paper="more than 12", deviation=Deviation(2, 12, said(
+                 instead(FOUR, OFF), paper="more than 12", deviation=Deviation(2, 8, said(
                      "R of 1/12 takes 96 commands in flight: {:.0f} are on average, for each "
                      "client has one at most, and waits for locks and the CPU as well",
                      in_flight(FOUR)))),
