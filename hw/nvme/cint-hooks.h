@@ -8,8 +8,8 @@
  * one untaken branch. Behind it the state is opaque. docs/architecture.md says
  * which file does what and who may call whom.
  *
- * All hooks run under the BQL. Those marked "last" may send messages, and what
- * is done after a message comes too late for whoever gets it.
+ * All run under the BQL or with a thread's lock (thread.h). Those marked "last"
+ * may send messages; what is done after one is too late for whoever gets it.
  */
 #ifndef HW_NVME_CINT_HOOKS_H
 #define HW_NVME_CINT_HOOKS_H
