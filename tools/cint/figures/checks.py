@@ -3,7 +3,7 @@
 
 A percentile goes by the few I/Os beyond it, and some programs go another way with each seed. A
 check of such a value is judged only where the I/Os are enough and the seeds agree with each other
-better than with the bound; else it is undecided.
+better than with the bound; else it is undecided. Seeds that are the same sample count once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PASS, FAIL, EXPECTED, QUICK = "pass", "fail", "expected-fail", "quick"
 UNDECIDED = "undecided"
 #: In the order of tables and summaries.
 VERDICTS = (PASS, FAIL, EXPECTED, UNDECIDED, QUICK)
-#: I/Os of all seeds that have to lie beyond a percentile.
+#: I/Os of all seeds that have to lie beyond a percentile; of seeds that are alike, those of one.
 FEW_BEYOND = metrics.FEW_BEYOND
 #: What the seeds' standard deviation may be of the distance from their median to the bound.
 MOST_SPREAD = 0.5
@@ -70,7 +70,8 @@ class Result:
     verdict: str
     remark: str = ""
     reason: str = ""
-    #: How many I/Os of all seeds are beyond the percentile that it is about, the least of several.
+    #: How many I/Os of all seeds are beyond the percentile that it is about, the least of several;
+    #: seeds that are alike count once.
     beyond: int | None = None
     #: What came of each number of a claim of several.
     cells: Sequence[Result] = ()

@@ -216,11 +216,21 @@ class Value(Expr):
 
     def beyond(self, data: Data) -> int:
         """How many I/Os of all seeds are beyond a percentile, on its shorter side: what it goes by.
+
+        Seeds that have the same percentile, with as many I/Os beyond it, count once: what repeats
+        itself in virtual time, on a medium that does not spread, is one sample however often it
+        was taken.
         """
         assert self.rank is not None
-        ios = sum(View(data, seed).number("ios", self.run, self.cell)
-                  for seed in range(data.seeds))
-        return int(ios * min(self.rank, 100 - self.rank) / 100 + _ROUNDED)
+        share = min(self.rank, 100 - self.rank) / 100
+        samples = {(self.of(view), int(ios * share + _ROUNDED)): ios
+                   for view, ios in self._counts(data)}
+        return int(sum(samples.values()) * share + _ROUNDED)
+
+    def _counts(self, data: Data) -> list[tuple[View, float]]:
+        """Each seed, and how many I/Os it has."""
+        views = [View(data, seed) for seed in range(data.seeds)]
+        return [(view, view.number("ios", self.run, self.cell)) for view in views]
 
 
 def _least_step(numbers: Sequence[float]) -> float:
