@@ -35,7 +35,8 @@ MODES = tuple(steering.MODES)
 OFF, PRIO, REQUEST, APP = MODES
 DEPTH, BATCH = 32, 16
 #: Seconds of each job with --quick, and at full length without a cost of bytes and with it: L does
-#: ten thousand reads in three seeds, also where it waits for T.
+#: ten thousand reads in three seeds, also where it waits for T. Where seeds come out alike a figure
+#: has so many in each.
 RUNTIME_S = 0.03
 FULL_S = {"": 0.06, PAID: 0.2}
 #: Physically contiguous buffers: where they are decides how much work a request of T is.

@@ -13,6 +13,9 @@ from cint.measure.workloads import Workload
 # ---- beside a process that wants the CPU ---------------------------------
 
 NAMES = (IRQ, CLASSIC, HALF, OURS)
+#: Of those whose 99.9th percentile beside the process is judged: so long that each seed has more
+#: than a hundred reads beyond it.
+FAR_S = dict.fromkeys((CLASSIC, HALF), 1.4)
 
 
 def against_spin(name: str, more: str = "") -> Workload:
@@ -26,10 +29,11 @@ COMPETE = Figure(
     "slides 'Evaluation Results: More on Scheduling'",
     "Beside a process that wants the CPU, one polled read in 5,000 takes very long; as a process "
     "of SCHED_RR it takes as long as on an idle CPU, and hybrid polling needs no such class.",
-    groups=(Group(polled.runs(*NAMES),
-                  (polled.alone("512"), against_spin("beside"),
-                   against_spin("real time", polled.REAL_TIME)),
-                  polled.CARD, runtime_s=0.15, full_s=0.45, setup=polled.warm("512")),),
+    groups=tuple(Group(polled.runs(name),
+                       (polled.alone("512"), against_spin("beside"),
+                        against_spin("real time", polled.REAL_TIME)),
+                       polled.CARD, runtime_s=0.15, full_s=FAR_S.get(name, 0.45),
+                       setup=polled.warm("512")) for name in NAMES),
     checks=(
         at_least("classic: 99.9th percentile against half-mean",
                  of("p999_us", CLASSIC, "beside") / of("p999_us", HALF, "beside"), 5,
@@ -67,7 +71,7 @@ TAIL = Figure(
     "Who polls all the time is taken for CPU-bound by the scheduler: one read in some 6,000 takes "
     "longer than with interrupts, and the longest far longer than with hybrid polling.",
     groups=(Group(polled.runs(*NAMES), (polled.alone("512"),), polled.CARD, runtime_s=0.3,
-                  full_s=2.7, setup=polled.warm("512"), read=exceedance),),
+                  full_s=8.1, setup=polled.warm("512"), read=exceedance),),
     checks=(
         at_least("reads that decide, with interrupts", of("ios", IRQ), BEYOND, wrong(2)),
         at_most("classic: median against interrupts", ratio("p50_us", CLASSIC, IRQ), 0.9),
@@ -90,7 +94,7 @@ TAIL = Figure(
     columns=(*polled.COLUMNS[:3], *polled.FAR),
     notes=(polled.ONE_CPU, polled.SCHEDULER,
            "The slides have ten million reads; here it is as many as the table says for each of "
-           "three seeds: a hundred of all are beyond one in 10,000."),
+           "three seeds: of each more than a hundred are beyond one in 10,000."),
     sets=("polling",),
 )
 
