@@ -1000,6 +1000,19 @@ def test_an_expression_knows_its_runs_whatever_they_are_called() -> None:
     assert value("iops", "async", "async").of_run("async", "cint").text == "iops[cint, async]"
 
 
+def test_a_number_of_the_best_is_of_whoever_is_best_with_that_seed() -> None:
+    data = Data({run: {"sync": [{"iops": x, "mean_us": us} for x in iops]} for run, us, iops in (
+        ("a", 5.0, (1, 3)), ("b", 7.0, (2, 2)))})
+    marks, numbers = ([value(name, run, "sync") for run in "ab"] for name in ("iops", "mean_us"))
+    best = values.of_best(marks, numbers)
+    assert [best.of(View(data, seed)) for seed in (0, 1)] == [7, 5]
+    assert [values.of_best(marks, [values.Constant(1), values.Constant(2)]).of(View(data, seed))
+            for seed in (0, 1)] == [2, 1]
+    assert best.text == ("that of (mean_us[a, sync], mean_us[b, sync]) with the most of "
+                         "(iops[a, sync], iops[b, sync])")
+    assert best.runs == ("a", "b") and best.of_run("a", "c").runs == ("c", "b")
+
+
 def test_what_was_not_measured_is_said() -> None:
     with pytest.raises(CintError, match="'async' under 'cint' has no mean_us"):
         value("mean_us", "cint", "async").of(View(TWO, 0))

@@ -282,6 +282,34 @@ class Holding(Expr):
         return replace(self, parts=tuple(part.of_run(old, new) for part in self.parts))
 
 
+@dataclass(frozen=True)
+class OfBest(Expr):
+    """One of several numbers: that of the highest mark, of which there are as many.
+
+    With each seed anew. Parts are the marks and then the numbers.
+    """
+
+    parts: tuple[Expr, ...]
+
+    @property
+    def _halves(self) -> tuple[Sequence[Expr], Sequence[Expr]]:
+        half = len(self.parts) // 2
+        return self.parts[:half], self.parts[half:]
+
+    def of(self, view: View) -> float:
+        marks, numbers = self._halves
+        found = [mark.of(view) for mark in marks]
+        return numbers[found.index(max(found))].of(view)
+
+    @property
+    def text(self) -> str:
+        marks, numbers = (", ".join(part.text for part in half) for half in self._halves)
+        return f"that of ({numbers}) with the most of ({marks})"
+
+    def of_run(self, old: str, new: str) -> Expr:
+        return replace(self, parts=tuple(part.of_run(old, new) for part in self.parts))
+
+
 def value(name: str, run: str, cell: str) -> Expr:
     """A measured value."""
     return Value(name, run, cell)
@@ -353,3 +381,8 @@ def most(parts: Sequence[Expr]) -> Expr:
 def least_step(parts: Sequence[Expr]) -> Expr:
     """The smallest ratio of one to the one before it: above 1 they rise."""
     return Computed("step", tuple(parts))
+
+
+def of_best(marks: Sequence[Expr], numbers: Sequence[Expr]) -> Expr:
+    """The number in the place of the highest mark: the latency of who has most reads, say."""
+    return OfBest((*marks, *numbers))

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figures over the cost of an interrupt, and of hints against the best of timers."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from cint.figures import jobs
-from cint.figures.checks import Check, at_least, at_most, near, within
+from cint.figures.checks import Check, at_least, at_most, near, several, within
 from cint.figures.columns import P999, USUAL, Column
 from cint.figures.controls import instead, swap
+from cint.figures.library.auto_loads import AUTO, beside
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series, runs
-from cint.figures.values import Cell, Expr, against, value
-from cint.measure import calibration
+from cint.figures.values import Cell, Constant, Expr, against, of_best, said, value
+from cint.measure import calibration, workloads
 
 # ---- the headline ratios over the cost: which of them depend on --irq-cost ----
 
@@ -196,4 +198,131 @@ TIMERS = Figure(
     notes=("Out of order an Urgent completion tells of itself alone. Who waits gains a tenth, and "
            "the other job waits for the end of its burst, which at 12 us hardly comes: it is worth "
            "it where the others may wait.",),
+)
+
+# ---- the best timer of each load, beside the policies as they are --------
+
+CROWD = beside("two beside", "two threads that read and wait, each with a slice of 0.1 ms,",
+               f"{workloads.SLICED_SYNC}numjobs=2\ngroup_reporting\n")
+LOADS = (jobs.SYNC, jobs.aio(256, 16, 16), jobs.mix(16, 1, 1), jobs.aio(32, 1, 1, "libaio 32"),
+         CROWD)
+ALONE, IN_BATCHES, BESIDE_ONE, ONE_BY_ONE, TWO = OF_LOADS = tuple(
+    Cell(load.name, base="default") for load in LOADS)
+BEST_TIMER = "best timer"
+#: A timer that is never the best one of a load: who waits does so for longer than under any other.
+LONGEST = "timer 100 us"
+AS_THEY_ARE = ("adaptive", "vic", "cint", OOO, "auto")
+
+
+def of_timers(load: Cell, numbers: Sequence[Expr]) -> Expr:
+    """The number of the timer with most reads in a load; numbers are in the order of TIMES."""
+    return of_best([load("iops", timer(us).title) for us in TIMES], numbers)
+
+
+def best(name: str, load: Cell, by: Cell | None = None) -> Expr:
+    """A value of the best timer in a load, or in one of that which is the best in another."""
+    return of_timers(by or load, [load(name, timer(us).title) for us in TIMES])
+
+
+def which(load: Cell) -> Expr:
+    """The best timer in a load, us."""
+    return of_timers(load, [Constant(us) for us in TIMES])
+
+
+def shown(name: str) -> tuple[Series, ...]:
+    """Bars of each load: the best timer, and the policies."""
+    return (Series(BEST_TIMER, [(of.name, best(name, of) / of(name, "default"))
+                                for of in OF_LOADS]),
+            *(Series(run, [(of.name, of.ratio(name, run)) for of in OF_LOADS])
+              for run in AS_THEY_ARE))
+
+
+def alone() -> Check:
+    return several("sync: hints leave a lone read as it is, which the best timer makes longer", [
+        at_least("sync: latency, the best timer against cint",
+                 best("mean_us", ALONE) / ALONE("mean_us", "cint"), 1.15,
+                 instead("cint", SHORTER)),
+        *(within(f"sync: latency, {run} against default", ALONE.ratio("mean_us", run),
+                 0.97, 1.03, instead(run, SHORTER)) for run in ("cint", OOO, "auto")),
+        at_least("sync: latency, the timer that is the best one in mixed against default",
+                 best("mean_us", ALONE, BESIDE_ONE) / ALONE("mean_us", "default"), 2.5,
+                 instead("default", SHORTER)),
+    ])
+
+
+def in_batches() -> Check:
+    return several("async: hints add nothing, the best timer has as many reads for fewer "
+                   "interrupts", [
+        *(within(f"async: reads a second, {run} against the best timer",
+                 IN_BATCHES("iops", run) / best("iops", IN_BATCHES), 0.97, 1.05,
+                 instead(run, "default")) for run in ("adaptive", "cint", "auto")),
+        at_least("async: interrupts a second, cint against the best timer",
+                 IN_BATCHES("device_irqs", "cint") / best("device_irqs", IN_BATCHES), 1.1,
+                 instead("cint", LONGEST)),
+    ])
+
+
+def together(of: Cell, title: str, low: float, more: Sequence[Check] = ()) -> Check:
+    """What hints and auto's guesses add where somebody waits beside others, and what it costs."""
+    name = of.name
+    return several(f"{name}: {title}", [
+        *(at_least(f"{name}: who waits, the best timer against {run}",
+                   best("mean_us", of) / of("mean_us", run), low, instead(run, LONGEST))
+          for run in ("cint", "auto")),
+        at_most(f"{name}: who waits, cint against default", of.ratio("mean_us", "cint"), 1,
+                instead("cint", SHORTER)),
+        at_least(f"{name}: reads a second, the best timer against cint",
+                 best("iops", of) / of("iops", "cint"), 1.05, instead("cint", BEST)),
+        *more])
+
+
+def one_by_one() -> Check:
+    return several("libaio 32: hints add nothing and the best timer has more reads, as auto has", [
+        at_least("libaio 32: reads a second, the best timer against cint",
+                 best("iops", ONE_BY_ONE) / ONE_BY_ONE("iops", "cint"), 1.1,
+                 instead("cint", "auto")),
+        at_least("libaio 32: interrupts for an I/O, cint against default",
+                 ONE_BY_ONE.ratio("irqs_per_io", "cint"), 0.5, instead("cint", "auto")),
+        within("libaio 32: reads a second, auto against the best timer",
+               ONE_BY_ONE("iops", "auto") / best("iops", ONE_BY_ONE), 0.95, 1.05,
+               instead("auto", "default")),
+    ])
+
+
+BY_LOAD = Figure(
+    "timers-loads", "cost", "The best timer of each load",
+    "not a figure of a paper; the loads of the first comparison, and two more",
+    "A lone read, and who waits beside others, has default's latency with hints, and longer with "
+    "the best timer, which has more reads in all. Where nobody waits for one read hints add "
+    "nothing to it: for batches they have as many reads, for a job that submits its reads one by "
+    "one fewer. The timer is found anew for each load; auto, with nothing to find, is near the "
+    "better of both in each.",
+    groups=(Group((*runs("default", "adaptive", "vic", "cint", OOO), AUTO, *map(timer, TIMES)),
+                  LOADS),),
+    checks=(
+        alone(), in_batches(),
+        together(BESIDE_ONE, "hints leave who waits default's latency, which the best timer makes "
+                 "longer, and take a few percent of the reads", 1.5,
+                 [at_most("mixed: who waits, cint+ooo against cint",
+                          BESIDE_ONE.ratio("mean_us", OOO, "cint"), 0.99)]),
+        one_by_one(),
+        together(TWO, "for two that wait hints do what they do for one", 1.4),
+    ),
+    panels=(
+        *(Panel(title, "ratio to default", shown(name)) for title, name in (
+            ("reads a second", "iops"), ("mean latency of who waits, or of all", "mean_us"),
+            ("interrupts a second", "device_irqs"))),
+        Panel("which timer is the best", "us",
+              (Series(BEST_TIMER, [(of.name, which(of)) for of in OF_LOADS]),)),
+    ),
+    notes=(
+        said("The best timer is, of those of 2 to 100 us, the one with the most reads in that "
+             "load, as --policy static:time=best finds it: of {:.0f} us in sync, where a shorter "
+             "one would do less harm and none is best, {:.0f} in async, {:.0f} in mixed, {:.0f} in "
+             "libaio 32, {:.0f} in two beside. The other policies are as they are, with a delta of "
+             "6 us.", *map(which, OF_LOADS)),
+        "auto's guest gives no hints, which also spares it the work.",
+        "libaio 32 submits each read by itself, so that its kernel marks each as the last of a "
+        "batch: hints say of each that somebody waits for it.",
+    ),
 )
