@@ -21,7 +21,7 @@
 
 /* ---- Going on ---- */
 
-/* The machine runs again, here or where it came from. */
+/* The machine runs again, here or where it came from; ctrl.c kicks the SQs. */
 static void resume(NvmeCtrl *n)
 {
     uint32_t i;
@@ -31,9 +31,6 @@ static void resume(NvmeCtrl *n)
         if (n->cq[i]) {
             nvme_cint_cq_resume(n->cq[i]->cint);
             nvme_cint_park_resume(n->cq[i]->cint);
-        }
-        if (n->sq[i]) {
-            nvme_cint_wake_sq(n->sq[i]->cint, 0);
         }
     }
 }

@@ -283,7 +283,6 @@ bool nvme_cint_do_save(NvmeCtrl *n, Error **errp)
 /* What was to be fetched is looked for again when the machine runs. */
 void nvme_cint_do_freeze_sq(NvmeSQueue *sq)
 {
-    qemu_bh_cancel(sq->cint->fetch_bh);
     sq->ctrl->cint->resume = true;
 }
 

@@ -41,13 +41,16 @@ static void begin_fetching(NvmeCintSq *csq)
 }
 
 /*
- * Its turn is over, or the next SQE is for the main loop: it comes again at
- * once, and its slots are its own.
+ * Its turn is over, the next SQE is for the main loop, or the machine stopped:
+ * it comes again, and its slots are its own.
  */
 static bool goes_on(const NvmeSQueue *sq)
 {
-    return unlikely(sq->thread) && nvme_here &&
-           (nvme_thread_is_due(sq->thread, NVME_DUE_TURN) || sq->in_main);
+    if (unlikely(sq->thread) && nvme_here) {
+        return nvme_thread_is_due(sq->thread, NVME_DUE_TURN | NVME_DUE_GO_ON) ||
+               sq->in_main;
+    }
+    return unlikely(sq->ctrl->due & NVME_DUE_GO_ON);
 }
 
 /*

@@ -505,6 +505,18 @@ void nvme_thread_cancel(NvmeSQueue *sq, uint16_t status)
 
 /* ---- Life of the controller ---- */
 
+static void kick_queues(NvmeThread *thread)
+{
+    NvmeCtrl *n = thread->n;
+    uint32_t i;
+
+    for (i = 1; i <= n->params.max_ioqpairs; i++) {
+        if (n->sq[i] && n->sq[i]->thread == thread) {
+            qemu_bh_schedule(n->sq[i]->bh);
+        }
+    }
+}
+
 void nvme_threads_kick(NvmeCtrl *n)
 {
     NvmeThread *thread;
@@ -512,6 +524,7 @@ void nvme_threads_kick(NvmeCtrl *n)
     QLIST_FOREACH(thread, &n->subsys->threads, entry) {
         if (thread->n == n) {
             qemu_bh_schedule(thread->bh);
+            kick_queues(thread);
         }
     }
 }
@@ -551,18 +564,6 @@ bool nvme_threads_check(NvmeCtrl *n, Error **errp)
 }
 
 /* ---- The machine stops, as before QEMU ends, and goes on ---- */
-
-static void kick_queues(NvmeThread *thread)
-{
-    NvmeCtrl *n = thread->n;
-    uint32_t i;
-
-    for (i = 1; i <= n->params.max_ioqpairs; i++) {
-        if (n->sq[i] && n->sq[i]->thread == thread) {
-            qemu_bh_schedule(n->sq[i]->bh);
-        }
-    }
-}
 
 /*
  * Before the block layer is drained, and images are given away or closed. What
@@ -606,7 +607,7 @@ static NvmeThread *thread_new(NvmeCtrl *n, AioContext *ctx, Error **errp)
     thread->bh = aio_bh_new_guarded(qemu_get_aio_context(), main_cb, thread,
                                     guard);
     thread->ram = nvme_ram_new(n, thread->lock);
-    thread->due = runstate_is_running() ? 0 : NVME_DUE_GO_ON;
+    thread->due = runstate_is_live(runstate_get()) ? 0 : NVME_DUE_GO_ON;
     thread->vm_state = qemu_add_vm_change_state_handler(vm_state_cb, thread);
     QLIST_INSERT_HEAD(&n->subsys->threads, thread, entry);
     return thread;
