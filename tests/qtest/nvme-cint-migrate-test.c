@@ -698,21 +698,41 @@ static void test_stopped(const void *opts)
     "-blockdev driver=file,filename=%s,node-name=f0 " \
     "-blockdev driver=qcow2,file=f0,node-name=d0"
 
-/* The same of a snapshot, into the image that the commands are for. */
-static void test_snapshot(const void *opts)
+static char *qcow2_new(void)
 {
-    g_autofree char *disk = NULL, *path = NULL;
-    int i, fd = g_file_open_tmp("cint-migrate-XXXXXX", &path, NULL);
-    QNvmeSq *sq;
-    Machine m;
+    char *path = NULL;
+    int fd = g_file_open_tmp("cint-migrate-XXXXXX", &path, NULL);
 
     g_assert_cmpint(fd, >=, 0);
     close(fd);
-    if (!have_qemu_img()) {
-        g_test_skip("qemu-img is needed");
+    if (have_qemu_img()) {
+        mkqcow2(path, 64);
+        return path;
+    }
+    g_test_skip("qemu-img is needed");
+    g_unlink(path);
+    g_free(path);
+    return NULL;
+}
+
+static void qcow2_free(char *path)
+{
+    g_unlink(path);
+    g_free(path);
+}
+
+/* The same of a snapshot, into the image that the commands are for. */
+static void test_snapshot(const void *opts)
+{
+    g_autofree char *disk = NULL;
+    char *path = qcow2_new();
+    QNvmeSq *sq;
+    Machine m;
+    int i;
+
+    if (!path) {
         return;
     }
-    mkqcow2(path, 64);
     disk = g_strdup_printf(IMAGE, path);
     m = machine_new_env(NULL, opts, disk);
     sq = cint_queues(m.t, 1);
@@ -733,7 +753,56 @@ static void test_snapshot(const void *opts)
         qnvme_reap(sq->cq, 3);
     }
     machine_free(&m);
-    g_unlink(path);
+    qcow2_free(path);
+}
+
+/* A state that is for another controller: this one has failed, until a reset. */
+static void load_of_another(const char *disk, bool reset)
+{
+    Machine m = machine_new_env(NULL, "", disk);
+    g_autofree char *said = qtest_hmp(m.t->qts, "loadvm x");
+
+    g_assert_cmpstr(said, !=, "");
+    if (reset) {
+        qtest_qmp_assert_success(m.t->qts, "{'execute': 'system_reset'}");
+    }
+    qtest_qmp_assert_success(m.t->qts, "{'execute': 'cont'}");
+    if (!reset) {
+        QNvmeSq *sq;
+
+        g_assert_cmphex(qnvme_reg_read(m.t->nvme, NVME_REG_CSTS) &
+                        NVME_CSTS_FAILED, !=, 0);
+        qnvme_reset(m.t->nvme);
+        qnvme_enable(m.t->nvme);
+        sq = cint_queues(m.t, 1);
+        cint_read(m.t, sq, 3);
+        qnvme_wait_cqes(sq->cq, 3);
+    }
+    machine_free(&m);
+}
+
+static void test_load_of_another(void)
+{
+    g_autofree char *disk = NULL, *said = NULL;
+    char *path = qcow2_new();
+    bool saved;
+    Machine m;
+
+    if (!path) {
+        return;
+    }
+    disk = g_strdup_printf(IMAGE, path);
+    m = machine_new_env(NULL, HELD, disk);
+    cint_read(m.t, cint_queues(m.t, 1), 3);
+    said = qtest_hmp(m.t->qts, "savevm x");
+    saved = cint_can_migrate(m.t->qts);
+    g_assert_cmpint(!*said, ==, saved);
+    machine_free(&m);
+    if (saved) {
+        load_of_another(disk, false);
+        load_of_another(disk, true);
+    }
+    qcow2_free(path);
 }
 
 /* ---- What is refused ---- */
@@ -965,6 +1034,7 @@ int main(int argc, char **argv)
     ADD("in-medium", test_in_medium);
     ADD("features", test_features);
     ADD("stays", test_stays);
+    ADD("load-of-another", test_load_of_another);
     ADD("hostile", test_hostile);
     if (g_getenv(STOCK_ENV)) {
         ADD("stock", test_stock);

@@ -239,6 +239,54 @@ static void test_not_bus_master(const void *opts)
     cint_shutdown(t);
 }
 
+/* ---- While the machine sleeps ---- */
+
+#define PM_DEVFN        QPCI_DEVFN(1, 3)    /* of PIIX4 */
+#define PM_BASE         0x40
+#define PM_REGMISC      0x80
+#define PM_IO           0xb000
+#define PM1_CNT_SLEEP   0x2400              /* S3 */
+
+static void sleep_in_s3(CintTest *t)
+{
+    QPCIDevice *pm = qpci_device_find(t->bus, PM_DEVFN);
+
+    g_assert_nonnull(pm);
+    qpci_config_writel(pm, PM_BASE, PM_IO | 1);
+    qpci_config_writeb(pm, PM_REGMISC, 1);
+    qtest_outw(t->qts, PM_IO + 4, PM1_CNT_SLEEP);
+    qtest_qmp_eventwait(t->qts, "SUSPEND");
+    g_free(pm);
+}
+
+/* A machine that sleeps goes on without being told to: it is not stopped. */
+static void test_plugged_in_sleep(const void *opts)
+{
+    CintTest *t = cint_boot("");
+    g_autofree char *command = g_strdup_printf(
+        "{'execute': 'device_add', 'arguments': {'driver': 'nvme', "
+        "'id': 'late', 'serial': 'late', 'addr': '6'%s}}",
+        (const char *)opts);
+    QPCIDevice *pdev;
+    QNvmeCtrl *late;
+    QDict *answer;
+
+    sleep_in_s3(t);
+    answer = qtest_qmp(t->qts, "%p", qobject_from_json(command, NULL));
+    g_assert_true(qdict_haskey(answer, "return"));
+    qobject_unref(answer);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'system_wakeup'}");
+    qtest_qmp_eventwait(t->qts, "WAKEUP");
+    pdev = qpci_device_find(t->bus, QPCI_DEVFN(6, 0));
+    g_assert_nonnull(pdev);
+    late = qnvme_new(pdev, &t->alloc);
+    qnvme_enable(late);
+    qnvme_create_cq(late, 1, 16, 1);
+    qnvme_free(late);
+    g_free(pdev);
+    cint_shutdown(t);
+}
+
 #define LATE    "cint=on,cint.policy=adaptive,cint.delta=60000," \
                 "cint.drain=off,cint.media=custom,cint.media.read-latency=400"
 
@@ -268,6 +316,10 @@ int main(int argc, char **argv)
                         LATE ",cint.time=virtual", test_not_bus_master);
     qtest_add_data_func(PATH("not-bus-master/real"), LATE ",cint.time=real",
                         test_not_bus_master);
+    qtest_add_data_func(PATH("plugged-in-sleep/off"), "",
+                        test_plugged_in_sleep);
+    qtest_add_data_func(PATH("plugged-in-sleep/on"), ", 'cint': true",
+                        test_plugged_in_sleep);
 #undef PATH
     return g_test_run();
 }
