@@ -861,7 +861,7 @@ def test_what_becomes_of_a_claim(paper: float | str, measured: float, verdict: s
 def judged(name: str, verdict: str, *seeds: float, paper: float | str | None = 2.0) -> Any:
     """A check as it is stored, as far as claims look at it."""
     return {"name": name, "paper": paper, "measured": sorted(seeds)[len(seeds) // 2],
-            "seeds": seeds, "verdict": verdict}
+            "seeds": seeds, "verdict": verdict, "unit": "", "formula": ""}
 
 
 def became(*found: records.Check) -> str:
@@ -879,6 +879,94 @@ def test_a_claim_is_as_good_as_its_worst_check() -> None:
     undecided = judged("b", "undecided", 2.0)
     assert became(good, undecided) == claims.OPEN
     assert became(good, undecided, bad) == claims.NOT
+
+
+@pytest.mark.parametrize(("paper", "measured", "wanted"), [
+    # A difference: half to twice as far, in logarithms, on the same side.
+    (1.11, 1.055, claims.REPRODUCED),
+    (1.11, 1.05, claims.SHAPE),
+    (1.11, 1.23, claims.REPRODUCED),
+    (1.11, 1.235, claims.SHAPE),
+    (0.9, 0.945, claims.REPRODUCED),
+    (0.9, 0.95, claims.SHAPE),
+    (0.9, 0.815, claims.REPRODUCED),
+    (0.9, 0.8, claims.SHAPE),
+    # Where it is large a quarter is less than that.
+    (4.0, 2.5, claims.SHAPE),
+    (4.0, 3.3, claims.REPRODUCED),
+    # None at all, or to the other side, is no shape.
+    (0.922, 1.0, claims.NOT),
+    (1.11, 0.99, claims.NOT),
+    (0.9, 1.01, claims.NOT),
+    # 5 % less is as far as 5 % more, and no more alike.
+    (1.05, 0.96, claims.REPRODUCED),
+    (0.95, 0.997, claims.SHAPE),
+    # Alike: on either side, but no farther.
+    (1.0, 1.04, claims.REPRODUCED),
+    (1.0, 1.06, claims.SHAPE),
+    (1.0, 0.94, claims.SHAPE),
+    (1.013, 1.158, claims.SHAPE),
+    (0.978, 1.0, claims.REPRODUCED),
+    (0.97, 1.07, claims.SHAPE),
+    # Of a range its nearer and its farther end; one around 1 says nothing of it.
+    ("0.68 to 0.95", 0.96, claims.REPRODUCED),
+    ("0.68 to 0.95", 0.98, claims.SHAPE),
+    ("more than 2", 1.7, claims.REPRODUCED),
+    ("more than 2", 1.0, claims.NOT),
+    ("at most 1", 0.8, claims.REPRODUCED),
+    ("0.9 and more", 1.4, claims.REPRODUCED),
+])
+def test_a_ratio_is_as_far_from_1_as_the_papers(paper: float | str, measured: float,
+                                                wanted: str) -> None:
+    assert became(judged("IOPS, a against b", "pass", measured, paper=paper)) == wanted
+
+
+def test_a_difference_is_on_one_side_with_every_seed() -> None:
+    assert became(judged("IOPS, a against b", "pass", 0.93, 0.95, 1.01, paper=0.9)) == claims.NOT
+    assert became(judged("IOPS, a against b", "pass", 0.93, 0.94, 0.99, paper=0.9)) == (
+        claims.REPRODUCED)
+    assert became(judged("IOPS, a against b", "undecided", 0.9, 1.1, paper=0.9)) == claims.OPEN
+
+
+def test_no_ratio_is_a_count_a_time_or_a_share() -> None:
+    """1 is a number as any other there, and near is within a quarter."""
+    def found(name: str, unit: str, formula: str) -> str:
+        check: Any = {**judged(name, "pass", 1.1, paper=1.3), "unit": unit, "formula": formula}
+        return became(check)
+
+    assert found("interrupts for an I/O", "", "irqs_per_io[cint, mixed]") == claims.REPRODUCED
+    assert found("interrupts for a sync read", "",
+                 "(irqs_per_io[cint, a] / hint.urgent[cint, a])") == claims.REPRODUCED
+    assert found("latency, a against b", "us", "") == claims.REPRODUCED
+    assert found("both delay alike", "", "(mean_us[a, sync] / mean_us[b, sync])") == claims.SHAPE
+    assert found("latency, a against b", "", "") == claims.SHAPE
+
+
+def test_a_paper_may_say_that_more_is_alike_or_less_a_difference() -> None:
+    def of(text: str, paper: float, *seeds: float) -> str:
+        found = [judged("IOPS, a against b", "pass", *seeds, paper=paper)]
+        return claims.outcome(claims.Claim(text), found).verdict
+
+    alike, differ = min(claims.ALIKE), min(claims.DIFFER)
+    assert of(alike, 1.12, 1.0) == of(alike, 1.12, 0.9) == claims.REPRODUCED
+    assert of(alike, 1.12, 0.88) == claims.SHAPE
+    assert of(differ, 1.02, 1.0) == of(differ, 1.02, 0.99) == claims.NOT
+    assert of(differ, 1.02, 1.009) == claims.SHAPE
+    assert of(differ, 1.02, 1.03) == claims.REPRODUCED
+
+
+def test_what_papers_say_of_their_numbers_is_a_claim() -> None:
+    texts = {text for found in claims.CLAIMS.values() for text in found}
+    assert texts >= claims.ALIKE | claims.DIFFER
+    assert not claims.ALIKE & claims.DIFFER
+
+
+def test_a_claim_shows_the_number_that_decides_it() -> None:
+    alike, absent, far = (judged(f"{name} against b", "pass", here, paper=paper)
+                          for name, here, paper in (("a", 1.0, 0.98), ("c", 1.0, 0.92),
+                                                    ("d", 2.0, 1.2)))
+    assert claims.outcome(claims.Claim("so"), [alike, absent, far]).paper == 0.92
+    assert claims.outcome(claims.Claim("so"), [alike, far]).paper == 1.2
 
 
 def test_seeds_on_either_side_of_1_have_no_shape() -> None:

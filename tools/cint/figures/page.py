@@ -214,7 +214,7 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
         mine = [entry for entry in entries if entry["set"] == family]
         parts += [f"## {paper}", *([_wrap(f"{counted(_checks(mine))}.")] if mine else []),
                   _family(family, entries, missing)]
-    parts += ["## How they are judged", _wrap(_HOW), _wrap(
+    parts += ["## How they are judged", _wrap(_HOW), _wrap(_NEAR), _wrap(
         f"Every number here is of `./cint figure --all --docs`, measured at {', '.join(commits)} "
         f"({'; '.join(sorted({e['conditions'] for e in entries}))}). Do not edit: the command "
         "writes this page, and a test compares it with what is stored beside it.")]
@@ -230,9 +230,10 @@ def _of_claims(entries: Sequence[Entry]) -> str:
     return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
             f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not"
             f"{undecided}. A claim is reproduced if all of its checks hold and "
-            "each number that the paper has came out within a quarter of it. Only its shape is if "
-            "a number is farther off, or if a ratio "
-            "that does not hold is at least on the paper's side of 1.")
+            "each number that the paper has came out near it: within a quarter, and of a ratio by "
+            "half to twice as far from 1. Only its shape is if a number is farther off, or if a "
+            "ratio that does not hold is at least on the paper's side of 1. [How they are "
+            "judged](#how-they-are-judged) has the rule in full.")
 
 
 _NUMBERS = (
@@ -240,6 +241,19 @@ _NUMBERS = (
     "them does. Each number has bounds, a control, and where it is expected to fail a reason of "
     "its own; so both are counted here, checks and single numbers. [How they are "
     "judged](#how-they-are-judged).")
+_FEW = f"{100 * (claims.LIKE - 1):.0f} %"
+_NEAR = (
+    "A claim is reproduced if its checks hold and its numbers are near the paper's, which is "
+    "within a quarter of it. Of a ratio, of one run to another or of a number to what it should "
+    "be, it also counts how far it is from 1, since almost any is within a quarter of "
+    f"one that is almost 1. Where the paper's is more than {_FEW} from 1 that is a "
+    "difference: ours has to be on the same side of 1, by half to twice as much in logarithms. By "
+    "more or less it is the shape only; if a seed is on the other side, the claim is not "
+    f"reproduced, whatever its check allows. Where it is within {_FEW} the two are "
+    f"alike, and ours has to be within {_FEW} of 1 as well, or it is the shape "
+    "only. The exceptions are where the paper says otherwise of its numbers: RocksDB's reads "
+    "under default and cint are the same to it \"within error bounds\", and what vIC adds to a "
+    "throughput is an increase.")
 _HOW = (
     "The runs are in virtual time ([scaling.md](scaling.md)): they repeat byte for byte on any "
     "machine, and each is kept in the store of runs, so that the command goes on where it "

@@ -56,8 +56,8 @@ def named(table: int, what: str, bs: str) -> tuple[str, str, str, str]:
 def throughput(table: int, bs: str, paper: Paper, closed_loop: Deviation | None = None) -> Figure:
     """Table 2 or 4: IOPS; ``closed_loop`` is of the smallest depth."""
     return Figure(
-        *named(table, "Throughput", bs), "vIC costs no throughput, and interrupts fall as the "
-        "depth grows.", groups(bs),
+        *named(table, "Throughput", bs), "vIC never costs throughput and often gives some, and "
+        "interrupts fall as the depth grows.", groups(bs),
         checks=(
             *(at_least(f"depth {q}: IOPS against default", to_off("iops", q), 0.98, _fewer(q),
                        paper=paper[q], deviation=closed_loop if q == DEPTHS[0] else None)
