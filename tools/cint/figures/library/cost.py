@@ -146,9 +146,9 @@ TIMERS = Figure(
     "timers", "cost", "The best timer, and what hints add to it",
     "not a figure of a paper; the question of cinterrupts, section 3.3, and its 5.2 for delta",
     "A timer of 10 or 20 us saves as many interrupts as hints do, or more, and has a few percent "
-    "more reads in all. Who waits pays for it: 1.3 to 1.7 times default's latency beside others, "
-    "two or three times alone. With hints nobody who waits does, and delta need not be found "
-    "exactly: beyond 12 us nothing changes, since what is urgent ends each burst.",
+    "more reads in all. Who waits pays for it: 1.30 and 1.85 times default's latency beside "
+    "others, two and three times alone. With hints nobody who waits does, and delta need not be "
+    "found exactly: beyond 12 us nothing changes, since what is urgent ends each burst.",
     groups=(Group((*runs("default", "adaptive", "vic"), *map(timer, TIMES), *map(cint, DELTAS),
                    *(cint(us, OOO, OOO) for us in DELTAS)),
                   (jobs.mix(16, 1, 1), jobs.SYNC)),
