@@ -981,6 +981,18 @@ def test_a_quick_run_decides_no_claim() -> None:
     assert claims.outcomes(figure, quick) == []
 
 
+@of_each([f for f in FIGURES if f.id in claims.CLAIMS and document.stored(f.id)])
+def test_a_claim_is_no_better_than_any_of_its_numbers(figure: Figure) -> None:
+    entry = document.stored(figure.id)
+    assert entry is not None
+    whole, singly = claims.outcomes(figure, entry), claims.one_by_one(figure, entry)
+    assert len(singly) == sum(len(claims.of_claim(o.claim, entry["checks"])) for o in whole)
+    for one in whole:
+        of_it = {o.verdict for o in singly if o.claim.text == one.claim.text}
+        assert (one.verdict == claims.REPRODUCED) == (of_it == {claims.REPRODUCED})
+        assert (one.verdict == claims.NOT) == (claims.NOT in of_it)
+
+
 def test_how_many_claims_came_out_is_a_sentence() -> None:
     def outcomes(*verdicts: str) -> list[claims.Outcome]:
         return [claims.Outcome(claims.Claim("so"), v, None, None, ()) for v in verdicts]

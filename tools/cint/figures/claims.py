@@ -199,6 +199,12 @@ def outcomes(figure: Figure, entry: records.Entry) -> list[Outcome]:
     return [outcome(claim, found) for claim in of_figure(figure.id) if of_claim(claim, found)]
 
 
+def one_by_one(figure: Figure, entry: records.Entry) -> list[Outcome]:
+    """The same of each number by itself, as if it were a claim of its own."""
+    return [outcome(Claim(one.claim.text), [check]) for one in outcomes(figure, entry)
+            for check in of_claim(one.claim, entry["checks"])]
+
+
 def of_figure(name: str) -> Iterator[Claim]:
     """The claims of a figure, by its name."""
     for text, forms in CLAIMS.get(name, {}).items():

@@ -221,15 +221,25 @@ def list_page(entries: Sequence[Entry], missing: Sequence[NotDone]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _of_claims(entries: Sequence[Entry]) -> str:
-    """How many of the papers' claims came out."""
-    known = {entry["id"]: entry for entry in entries}
-    total = Counter(outcome.verdict for f in catalog.figures() if f.id in known
-                    for outcome in claims.outcomes(f, known[f.id]))
+def _became_of(found: Sequence[claims.Outcome]) -> str:
+    """How many came out in which way, in words."""
+    total = Counter(outcome.verdict for outcome in found)
     undecided = f"; {total[claims.OPEN]} are undecided" if total[claims.OPEN] else ""
-    return (f"Of the papers' {total.total()} claims {total[claims.REPRODUCED]} are reproduced, "
-            f"{total[claims.SHAPE]} in their shape only, {total[claims.NOT]} are not"
-            f"{undecided}. A claim is reproduced if all of its checks hold and "
+    return (f"{total[claims.REPRODUCED]} are reproduced, {total[claims.SHAPE]} in their shape "
+            f"only, {total[claims.NOT]} are not{undecided}")
+
+
+def _of_claims(entries: Sequence[Entry]) -> str:
+    """How many of the papers' claims came out, and of the numbers that these are made of."""
+    known = {entry["id"]: entry for entry in entries}
+    of = [figure for figure in catalog.figures() if figure.id in known
+          and claims.outcomes(figure, known[figure.id])]
+    found = [outcome for f in of for outcome in claims.outcomes(f, known[f.id])]
+    singly = [outcome for f in of for outcome in claims.one_by_one(f, known[f.id])]
+    return (f"{len(of)} figures are of papers. Of their {len(found)} claims {_became_of(found)}. "
+            f"Of the {len(singly)} numbers that these claims are made of, each taken for itself, "
+            f"{_became_of(singly)}: a claim is as good as its worst number, and a sweep "
+            "has many. A claim is reproduced if all of its checks hold and "
             "each number that the paper has came out near it: within a quarter, and of a ratio by "
             "half to twice as far from 1. Only its shape is if a number is farther off, or if a "
             "ratio that does not hold is at least on the paper's side of 1. [How they are "
