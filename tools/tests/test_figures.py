@@ -184,6 +184,27 @@ def test_identifiers_are_unique() -> None:
     assert len(set(every)) == len(every)
 
 
+#: The papers' words for a figure, and the figures' own.
+KINDS = {"Table": "tab", "Figure": "fig"}
+
+
+@of_each(FIGURES)
+def test_a_figure_that_is_left_out_is_listed(figure: Figure) -> None:
+    """What a remark says is not done has a name in the list, and a reason there."""
+    prefix = figure.id.partition("-")[0]
+    known = {f.id for f in FIGURES} | {n.id for n in catalog.not_done()}
+    for text in figure.left_out:
+        for kind, number in re.findall(r"(Table|Figure) (\d+)", text):
+            assert f"{prefix}-{KINDS[kind]}{number}" in known
+
+
+def test_what_is_not_done_is_of_a_paper_and_says_why() -> None:
+    assert {n.id for n in catalog.not_done()} == {"lm-410", "vic-tab9", "blk-fig12"}
+    assert all(n.family in catalog.FAMILIES and n.reason for n in catalog.not_done())
+    with pytest.raises(UsageError, match="vic-tab9 is not done: is of the time"):
+        catalog.choose(["vic-tab9"], None, False)
+
+
 @of_each(FIGURES)
 def test_checks_have_names_of_their_own(figure: Figure) -> None:
     names = [one.name for check in figure.checks for one in (check, *check.cells)]

@@ -212,6 +212,4 @@ FIGURE = Figure(
         "50 ms in place of 200 ms.",
         "The array is a medium of 45 units that read in 2 ms and write in .5 ms.",
     ),
-    left_out=("Table 9: it is of what the hypervisor's monitor does, in cycles of the host, which "
-              "do not exist in virtual time.",),
 )
