@@ -192,6 +192,19 @@ def test_ratios_are_taken_within_a_round() -> None:
         "file, adaptive against pristine"]
 
 
+def test_a_speed_that_is_known_to_be_short_is_bounded() -> None:
+    def unexpected(adaptive: float) -> list[str]:
+        return [check.what for check in load.speed_checks(speeds((adaptive,)))
+                if not check.expected]
+
+    # of the hundred that pristine does, and of virtio-lean's 220
+    pristine, virtio = (load.KNOWN_SPEED["null", "adaptive", other].worst
+                        for other in ("pristine", "virtio-lean"))
+    assert unexpected(100 * pristine + 0.1) == []
+    assert unexpected(100 * pristine - 0.1) == ["null, adaptive against pristine"]
+    assert "null, adaptive against virtio-lean" in unexpected(220 * virtio - 0.1)
+
+
 def test_the_table_says_how_far_the_rounds_differ() -> None:
     rows = [Speed(name, back_end, number, 1e3, 1 / (number + (name == "adaptive")), 0.1)
             for name in load.TIMED_ARMS for back_end in load.BACK_ENDS for number in (1, 2, 4)]
