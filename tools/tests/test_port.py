@@ -9,6 +9,7 @@ import pytest
 from cint import cli, paths
 from cint.build import cover, linux, patches, port, qemu, setup, sources, trees
 from cint.errors import CintError, UsageError
+from cint.guest import vm
 from cint.selftest import runner, suites
 
 #: A file of the version that the series is for, and what its two patches make of it.
@@ -283,6 +284,35 @@ def test_its_tests_are_counted(own: Path, statuses: tuple[str, ...],
     for result in results:
         told = f"{result.status}: port: {result.name}: because" in said.err
         assert told == (result.status != runner.PASSED)
+
+
+@pytest.mark.parametrize("status", [runner.PASSED, runner.FAILED])
+def test_a_guest_is_started_on_it(own: Path, status: str, monkeypatch: pytest.MonkeyPatch,
+                                  capsys: pytest.CaptureFixture[str]) -> None:
+    """The line is printed whatever its tests say; typed, it starts that QEMU with run's options."""
+    suite = suites.Suite("port", "the device", (),
+                         lambda _: iter([runner.Result("port", "t", status, 0.1, reason="no")]))
+    monkeypatch.setattr(suites, "port_suites", lambda _: (suite,))
+    monkeypatch.setattr(setup, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(port, "install", lambda *_: object())
+    monkeypatch.setattr(qemu, "build_port", lambda *_: None)
+    monkeypatch.setattr(qemu, "version", lambda _: "QEMU emulator version 10.9.1")
+    monkeypatch.chdir(own.parent)
+    cli.main(["port", "--qemu-src", str(own)])
+    line = capsys.readouterr().out.splitlines()[-1].strip()
+    options = ["-append", "quiet panic=-1", "-device", "nvme,id=nvme0,cint=on", "-nodefaults"]
+    binary = paths.PORT / "qemu-10.9.1/build" / paths.QEMU.name
+    printed = vm.shell_line(["/elsewhere/build/qemu/qemu-system-x86_64", *options])
+    for program, text in ((binary, """printf '%s\\n' "$@"\n"""),
+                          (own.parent / "cint", f"""test "$*" = "run --print" && cat <<'END'
+{printed}
+END
+""")):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{text}")
+        program.chmod(0o755)
+    done = subprocess.run(["sh", "-c", line], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == options
 
 
 def test_series_of_other_versions_list_patches_that_are_there() -> None:

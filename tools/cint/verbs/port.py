@@ -20,8 +20,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "tree of --linux-src, which are only read, and print what became of each patch: it\n"
         "applies, is merged with that version's own changes, is there already, or conflicts\n"
         "(files and places). A version's own series may leave patches and whole parts out.\n"
-        "When all are in: build it, run the engine's unit tests and the device's qtests on it; of\n"
-        "Linux, build the guest's kernel. Everything is in build/port/; docs/porting.md.\n"
+        "When all are in: build it, run the engine's unit tests and the device's qtests on it,\n"
+        "and print the line that starts a guest on it; of Linux, build the guest's kernel.\n"
+        "Everything is in build/port/; docs/porting.md.\n"
         "Exit code 1 when a patch conflicts, it does not build or a test fails.")
     parser.add_argument("--series", metavar="NAME",
                         help="which directory of qemu-patches or guest-patches (default: that of "
@@ -82,7 +83,18 @@ def _port_qemu(args: argparse.Namespace, own: Path) -> int:
             return EXIT_OK
         build_dir = found.place / "build"
         qemu.build_port(tree, build_dir, found.version, setup.jobs(args))
-    return _test_all(args, build_dir)
+    code = _test_all(args, build_dir)
+    print(f"A guest on it, with what ./cint build linux image makes:\n"
+          f"  {_guest_line(build_dir / paths.QEMU.name)}")
+    return code
+
+
+def _guest_line(binary: Path) -> str:
+    """What to type: the command that starts a guest, with this QEMU in place of the measured one.
+
+    The first line of what is printed is the program, and nothing else.
+    """
+    return f"""eval "$(./cint run --print | sed '1s|.*|{paths.display(binary)} \\\\|')\""""
 
 
 def _port_linux(args: argparse.Namespace, own: Path) -> int:
