@@ -7,7 +7,7 @@ import pytest
 
 from cint import paths
 from cint.selftest import aims, bench, callgrind, load, loadthreads
-from cint.selftest.aims import Check
+from cint.selftest.aims import Aimed
 from cint.selftest.bench import EngineRow
 from cint.selftest.load import Count, Shape, Speed
 
@@ -78,7 +78,7 @@ def rows(arm: str, one: float, many: float, policy: float = 10,
             EngineRow(arm, 64, policy, many, submit, 150, 0.5, None)]
 
 
-def missed(checks: list[Check]) -> list[str]:
+def missed(checks: list[Aimed]) -> list[str]:
     return [check.what for check in checks if not check.passed]
 
 
@@ -94,28 +94,28 @@ def test_counts_are_held_against_aims() -> None:
 
 
 def test_the_test_leaves_room_for_another_compiler() -> None:
-    assert Check("x", 110, 100, "instructions").within(bench.SLACK)
-    assert not Check("x", 120, 100, "instructions").within(bench.SLACK)
+    assert Aimed("x", 110, 100, "instructions").within(bench.SLACK)
+    assert not Aimed("x", 120, 100, "instructions").within(bench.SLACK)
 
 
 def test_what_is_known_to_be_far_off_has_that_room() -> None:
     near, far = (aims.Shortfall(worst, "it does more") for worst in (110, 160))
-    assert not Check("x", 120, 100, "instructions", known=near).within(bench.SLACK)
-    assert Check("x", 180, 100, "instructions", known=far).within(bench.SLACK)
-    assert not Check("x", 185, 100, "instructions", known=far).within(bench.SLACK)
+    assert not Aimed("x", 120, 100, "instructions", known=near).within(bench.SLACK)
+    assert Aimed("x", 180, 100, "instructions", known=far).within(bench.SLACK)
+    assert not Aimed("x", 185, 100, "instructions", known=far).within(bench.SLACK)
 
 
 def test_a_ratio_is_held_from_below() -> None:
-    check = Check("x", 1.3, 1.4, "times", at_least=True)
+    check = Aimed("x", 1.3, 1.4, "times", at_least=True)
     assert not check.passed
     assert check.within(bench.SLACK)
-    assert Check("x", 1.4, 1.4, "times", at_least=True).passed
+    assert Aimed("x", 1.4, 1.4, "times", at_least=True).passed
     assert list(aims.verdict([check])) == ["MISSED x: 1.30 times, aim at least 1.4",
                                            "0 of 1 aims met"]
 
 
-def short(value: float, worst: float, *, at_least: bool = False) -> Check:
-    return Check("x", value, 10, "ns", at_least=at_least,
+def short(value: float, worst: float, *, at_least: bool = False) -> Aimed:
+    return Aimed("x", value, 10, "ns", at_least=at_least,
                  known=aims.Shortfall(worst, "the clock is slow"))
 
 
@@ -124,11 +124,11 @@ def test_a_known_shortfall_has_a_bound() -> None:
         == [True, True, True, False]
     assert [short(value, 8, at_least=True).expected for value in (7.9, 8, 12)] \
         == [False, True, True]
-    assert not Check("x", 11, 10, "ns").expected
+    assert not Aimed("x", 11, 10, "ns").expected
 
 
 def test_a_known_shortfall_is_never_silent() -> None:
-    lines = list(aims.verdict([short(9, 15), short(12, 15), short(16, 15), Check("y", 1, 2, "")]))
+    lines = list(aims.verdict([short(9, 15), short(12, 15), short(16, 15), Aimed("y", 1, 2, "")]))
     words = ("MET AFTER ALL x: 9.00", "short as known: x: 12.00", "MISSED by more than is known: x")
     assert all(line.startswith(word) for line, word in zip(lines, words, strict=False))
     assert all("the clock is slow" in line for line in lines[:3])
@@ -143,7 +143,7 @@ def counts(**qemu: float) -> list[Count]:
     given = dict.fromkeys(("stock", "off", load.BASE, *load.AIM_ADDED), 7000.0)
     given |= {"off-memory": 1500.0} | qemu
     flat = [Count(name, shape.queues, shape.depth, shape.batch, 500, given[name], 900, 300, 1)
-            for name in load.FLAT_ARMS for shape in load.FLAT]
+            for name in load.FLAT_RIGS for shape in load.FLAT]
     main = [Count(name, 1, 128, 32, 500, cost, 900, 300, 1) for name, cost in given.items()]
     return [*main, *flat]
 
@@ -251,12 +251,12 @@ def test_the_generators_line_is_found() -> None:
 
 
 def test_a_run_is_one_command() -> None:
-    words = load.qemu_command(load.ARMS["virtio-blk"], "file", Shape(4, 16, 8), 100, 10, step=True)
+    words = load.qemu_command(load.RIGS["virtio-blk"], "file", Shape(4, 16, 8), 100, 10, step=True)
     assert words[0] == str(paths.BENCH_STOCK)
     assert "virtio-blk-pci,id=t,drive=d0,num-queues=4,queue-size=1024,request-merging=off" in words
     assert words[-1].startswith("load-generator,target=t,queues=4,depth=16,batch=8,reads=100,")
     assert words[words.index("-accel") + 1] == "qtest"
-    words = load.qemu_command(load.ARMS["off-memory"], "null", Shape(), 100, 10, step=True)
+    words = load.qemu_command(load.RIGS["off-memory"], "null", Shape(), 100, 10, step=True)
     assert "drive" not in words[words.index("-device") + 1]
     assert words.index("nvme-ns,memdev=m0,nsid=1") < len(words) - 2
 

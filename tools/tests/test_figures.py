@@ -728,7 +728,7 @@ TOLD = {
 }
 
 
-def program_boot(*lines: str) -> reading.Boot:
+def program_boot(*lines: str) -> reading.Booted:
     """A boot of the program `a` that told this; the device saw 100 I/Os and 20 interrupts."""
     work = programs.part("kvell", "a", "a part", "true", 5)
     group = Group(runs("default"), (work,), cpu_scale=2.0, seeds=(1,))
@@ -737,7 +737,7 @@ def program_boot(*lines: str) -> reading.Boot:
                "stdout": "".join(f"cint-metric {line}\n" for line in lines)}
     outcome = SimpleNamespace(results={"a/1": message})
     chosen = settings_of(group, Run("default"), quick=False)
-    return reading.Boot("default", chosen, (1,), outcome, "")  # type: ignore[arg-type]
+    return reading.Booted("default", chosen, (1,), outcome, "")  # type: ignore[arg-type]
 
 
 def test_what_a_program_told_are_points_of_its_cells() -> None:

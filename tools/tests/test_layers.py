@@ -96,3 +96,18 @@ def test_who_knows_the_command_line() -> None:
 def test_each_verb_is_a_module() -> None:
     modules = {path.stem for path in (TOP / "verbs").glob("*.py")} - {"__init__"}
     assert modules == set(cli.VERBS)
+
+
+#: What a row of a comparison is, what boots, and what is judged.
+NOUNS = {"Arm", "Boot", "Check", "Row"}
+
+
+def test_a_noun_is_one_class() -> None:
+    """Beside the records, which say how one is written down."""
+    found: dict[str, list[str]] = {}
+    for path in TOP.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name in NOUNS and path.stem != "records":
+                found.setdefault(node.name, []).append(str(path.relative_to(TOP)))
+    assert found == {"Arm": ["measure/arms.py"], "Boot": ["guest/session.py"],
+                     "Check": ["figures/checks.py"], "Row": ["measure/sampling.py"]}

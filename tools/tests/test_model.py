@@ -6,10 +6,10 @@ import re
 import pytest
 
 from cint.selftest import model
-from cint.selftest.model import Check
+from cint.selftest.model import Search
 
-PROOF = Check("safety/x", "N=3")
-MUTATION = Check("mutation/x", "M_X", finds=r"assertion violated \(unhandled==0\)")
+PROOF = Search("safety/x", "N=3")
+MUTATION = Search("mutation/x", "M_X", finds=r"assertion violated \(unhandled==0\)")
 
 CLEAN = """\
 State-vector 52 byte, depth reached 15335, errors: 0
@@ -58,7 +58,7 @@ def test_a_mutation_is_noticed_by_the_check_that_is_meant_to(
 
 
 def test_liveness_is_not_asked_to_reach_every_statement() -> None:
-    assert model.judge_proof(Check("liveness/x", "N=3", "liveness"), 0, VAIN) is None
+    assert model.judge_proof(Search("liveness/x", "N=3", "liveness"), 0, VAIN) is None
 
 
 def test_each_switch_of_the_model_is_used_and_each_used_one_exists() -> None:

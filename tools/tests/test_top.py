@@ -224,7 +224,7 @@ def test_what_is_printed_keeps_its_schema(tmp_path: Path,
     assert cli.main(["top", "--once", "--json", str(tmp_path / "s")]) == 0
     jsonschema.validate(json.loads(capsys.readouterr().out), schema)
     item = schema["properties"]["queues"]["items"]
-    fields = [field.name for field in dataclasses.fields(live.Row)]
+    fields = [field.name for field in dataclasses.fields(live.Queue)]
     assert sorted(fields) == sorted(item["required"]) == sorted(item["properties"])
 
 

@@ -113,10 +113,10 @@ def test_a_curve_of_many_has_few_points() -> None:
 
 def test_the_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str],
                   monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[distributions.Row] = []
+    drawn: list[distributions.Lane] = []
     draw = distributions.draw
 
-    def keep(rows: Sequence[distributions.Row], source: str, path: Path) -> None:
+    def keep(rows: Sequence[distributions.Lane], source: str, path: Path) -> None:
         drawn.extend(rows)
         draw(rows, source, path)
 

@@ -54,7 +54,7 @@ LOST_NS = 900_000_000
 
 
 @dataclass(frozen=True)
-class Boot:
+class Booted:
     """A guest's outcome, and what is needed to read it. ``log`` is QEMU's, with its trace."""
 
     name: str
@@ -77,10 +77,10 @@ class Boot:
         return product(self.settings.workloads, self.seeds)
 
 
-Reader = Callable[[Boot, Data], None]
+Reader = Callable[[Booted, Data], None]
 
 
-def points(boot: Boot, data: Data) -> None:
+def points(boot: Booted, data: Data) -> None:
     """The points of all jobs of a guest."""
     cells = data.cells.setdefault(boot.name, {})
     for workload, seed in boot.jobs():
@@ -92,7 +92,7 @@ def points(boot: Boot, data: Data) -> None:
             cells.setdefault(cell, []).append(point)
 
 
-def extended(boot: Boot, data: Data) -> Iterator[tuple[Workload, int, Point]]:
+def extended(boot: Booted, data: Data) -> Iterator[tuple[Workload, int, Point]]:
     """The points of all jobs of a guest; of each job the workload, the seed and its point, to which
     there is something to add.
     """
@@ -102,7 +102,7 @@ def extended(boot: Boot, data: Data) -> Iterator[tuple[Workload, int, Point]]:
             yield workload, seed, point
 
 
-def told(boot: Boot, data: Data) -> None:
+def told(boot: Booted, data: Data) -> None:
     """The points of a person's own programs: of the device, and what they told of themselves.
 
     Of a name with dots what stands before the last is a cell below the program's: read.mean of the
@@ -163,7 +163,7 @@ def check_woken(one: sampling.Sample) -> None:
                         f"{waited / 1e6:.0f} ms of the guest's")
 
 
-def exceedance(boot: Boot, data: Data) -> None:
+def exceedance(boot: Booted, data: Data) -> None:
     """The points, and as a curve which share of the I/Os takes longer than so long."""
     points(boot, data)
     curves = data.curves.setdefault(boot.name, {})
@@ -178,12 +178,12 @@ def exceedance(boot: Boot, data: Data) -> None:
         curves[workload.name] = curve
 
 
-def slices(boot: Boot, data: Data) -> None:
+def slices(boot: Booted, data: Data) -> None:
     """The points, and for how long a job's threads have the CPU and are without it, on average."""
     _with_threads(boot, data, _turns)
 
 
-def threads(boot: Boot, data: Data) -> None:
+def threads(boot: Booted, data: Data) -> None:
     """The points, and of a job's threads the CPU time, as fio reports it: usr and sys.
 
     Interrupts are not in it, nor what the CPU takes to fall asleep and to wake up.
@@ -191,7 +191,7 @@ def threads(boot: Boot, data: Data) -> None:
     _with_threads(boot, data, thread_time)
 
 
-def handlers(boot: Boot, data: Data) -> None:
+def handlers(boot: Booted, data: Data) -> None:
     """The points, and what the kernel accounts to interrupts, for each I/O."""
     for workload, seed, point in extended(boot, data):
         point["irq_us_per_io"] = 1e6 / point["iops"] * interrupt_share(
@@ -212,7 +212,7 @@ def interrupt_share(text: str) -> float:
     return ticks * _TICK_NS / (ends[0].clock[0] - starts[-1].clock[0])
 
 
-def _with_threads(boot: Boot, data: Data,
+def _with_threads(boot: Booted, data: Data,
                   more: Callable[[fiojson.JobStats, float], Point]) -> None:
     points(boot, data)
     cells = data.cells[boot.name]

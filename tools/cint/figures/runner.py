@@ -14,7 +14,7 @@ from cint.device import properties, words
 from cint.errors import CintError
 from cint.figures import probe
 from cint.figures.model import Figure, Group, Run, settings_of
-from cint.figures.reading import Boot
+from cint.figures.reading import Booted
 from cint.figures.values import Data
 from cint.measure import boots, comparison, dispatch, runner, workloads
 from cint.measure.plan import Places, RunPlan
@@ -108,7 +108,7 @@ def read(wanted: Wanted, done: runner.Done, data: Data) -> None:
     if wanted.settings.cost_ns and not comparison.in_force(wanted.settings, [named]):
         raise CintError(f"{wanted.title}: the guest does not spend the interrupt cost")
     log = done.outcome.trace.decode("utf-8", "replace")
-    wanted.group.read(Boot(wanted.name, wanted.settings, wanted.seeds, outcome, log), data)
+    wanted.group.read(Booted(wanted.name, wanted.settings, wanted.seeds, outcome, log), data)
 
 
 def known_runs(figure: Figure, quick: bool) -> list[Wanted]:

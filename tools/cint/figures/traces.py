@@ -13,7 +13,7 @@ from typing import Any
 
 from cint.device import logpage
 from cint.errors import CintError
-from cint.figures.reading import Boot, extended
+from cint.figures.reading import Booted, extended
 from cint.figures.values import Data, Point, shortened
 from cint.guest import agent
 from cint.measure import reported
@@ -66,7 +66,7 @@ def span(message: agent.Message) -> tuple[int, int]:
     return logpage.decode(first).time_ns, logpage.decode(last).time_ns
 
 
-def gaps(boot: Boot, data: Data) -> None:
+def gaps(boot: Booted, data: Data) -> None:
     """Points as ever, with the quantiles of the gaps; their distribution as a curve."""
     curves = data.curves.setdefault(boot.name, {})
     for workload, seed, point in extended(boot, data):
@@ -123,7 +123,7 @@ def phases(counts: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     return [phase for phase in found if phase]
 
 
-def learning(boot: Boot, data: Data) -> None:
+def learning(boot: Booted, data: Data) -> None:
     """``learned_ms``, of the phase that took longest; ``first_irqs_per_io``, of the first window;
     ``steady_irqs_per_io``, of the first phase's second half; over time as a curve.
     """
@@ -164,7 +164,7 @@ def events(text: str, first_ns: int, last_ns: int, k: float) -> list[list[Any]]:
             for at, kind, words in inside]
 
 
-def timeline(boot: Boot, data: Data) -> None:
+def timeline(boot: Booted, data: Data) -> None:
     """The events of the guest's only job with its first seed, and of each seed in numbers.
 
     ``irqs``, ``irqs.CLASS``, ``irq_N_us`` (when the Nth was sent, from the first

@@ -28,7 +28,7 @@ def rounds_for(settings: Settings, repeat: int = 0) -> boots.Rounds:
 
 
 @dataclass(frozen=True)
-class Boot:
+class Turn:
     """One guest of a comparison: its row, and which of its repeats it is, from 0."""
 
     arm: Arm
@@ -46,14 +46,14 @@ class Boot:
         return f"{self.arm.slug}-{self.repeat + 1}" if self.repeat else self.arm.slug
 
 
-def boots_for(settings: Settings) -> list[Boot]:
+def boots_for(settings: Settings) -> list[Turn]:
     """All guests: every row once, then every row again, so that all see the same host."""
-    return [Boot(arm, repeat, settings.repeat > 1)
+    return [Turn(arm, repeat, settings.repeat > 1)
             for repeat in range(settings.repeat) for arm in settings.arms]
 
 
 #: How guests boot and what they do, in their order, whether their files are there or not.
-Composed = list[tuple[Boot, boots.Guest]]
+Composed = list[tuple[Turn, boots.Guest]]
 
 
 def compose(settings: Settings) -> Composed:
@@ -69,7 +69,7 @@ def compose(settings: Settings) -> Composed:
 class Asked:
     """One guest of a comparison as it will boot: its run, and where its files are here."""
 
-    boot: Boot
+    boot: Turn
     guest: boots.Guest
     run: RunPlan
     places: Places
@@ -178,7 +178,7 @@ def identity(asked: Sequence[Asked]) -> str:
 class Ended:
     """A guest that has ended; what came of it and what it measured, if it ran to its end."""
 
-    boot: Boot
+    boot: Turn
     guest: boots.Guest
     done: runner.Done
     outcome: session.Outcome | None
@@ -202,7 +202,7 @@ class Guests:
         return [one.outcome for one in self.ended if one.outcome is not None]
 
     @property
-    def failed(self) -> list[tuple[Boot, CintError]]:
+    def failed(self) -> list[tuple[Turn, CintError]]:
         """The guests that did not, and why."""
         return [(one.boot, one.done.problem) for one in self.ended if one.done.problem]
 
@@ -240,7 +240,7 @@ def run_guests(settings: Settings, asked: Sequence[Asked], directory: Path,
     return Guests([ended[index] for index in sorted(ended)])
 
 
-def outcome_of(boot: Boot, said: session.Outcome) -> session.Outcome:
+def outcome_of(boot: Turn, said: session.Outcome) -> session.Outcome:
     """The outcome of a boot, with the name of its row."""
     return replace(said, name=boot.arm.name, repeat=boot.repeat)
 

@@ -33,7 +33,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Row:
+class Published:
     """A published number: ``counts`` take ``ns`` of CPU time. A ratio of two loads is a row of
     which the difference takes nothing, in proportion to ``ns``, the longer one's time.
     """
@@ -48,16 +48,16 @@ class Row:
         return self.counts.times(costs) / self.ns - (0 if self.is_ratio else 1)
 
 
-def _rate(what: str, per_s: float, counts: Costs) -> Row:
-    return Row(what, counts, 1e9 / per_s)
+def _rate(what: str, per_s: float, counts: Costs) -> Published:
+    return Published(what, counts, 1e9 / per_s)
 
 
-def _slower(what: str, share: float, irqs: float) -> Row:
+def _slower(what: str, share: float, irqs: float) -> Published:
     """default, with an interrupt each, has this share of cint's throughput and so many times its
     interrupts a second: one I/O of default's takes as long as 1 / share of cint's.
     """
-    return Row(what, Costs(batched=1 / share - 1, interrupt=1 / irqs - 1), 1e9 / DEFAULT_PER_S,
-               is_ratio=True)
+    counts = Costs(batched=1 / share - 1, interrupt=1 / irqs - 1)
+    return Published(what, counts, 1e9 / DEFAULT_PER_S, is_ratio=True)
 
 
 #: Reads a second of Figure 19, libaio in batches and one by one: an interrupt each, and at a
@@ -74,16 +74,16 @@ ROWS = (
           Costs(single=1, interrupt=MERGED_IRQS_PER_S / MERGED_SINGLE_PER_S)),
     _slower("Figure 20, Optane, default against cint", 0.74, 12.39),
     _slower("Figure 20, P3700, default against cint", 0.76, 15.39),
-    Row("Figure 10, default, a second", Costs(single=205_272 - 69_666, waited=69_666,
-                                              interrupt=205_477), 1e9),
-    Row("Figure 10, cint, a second", Costs(single=246_086 - 75_040, waited=75_040,
-                                           interrupt=75_043), 1e9),
+    Published("Figure 10, default, a second",
+              Costs(single=205_272 - 69_666, waited=69_666, interrupt=205_477), 1e9),
+    Published("Figure 10, cint, a second",
+              Costs(single=246_086 - 75_040, waited=75_040, interrupt=75_043), 1e9),
     _rate("Figure 17, four threads that wait", 150e3, Costs(waited=1, interrupt=1)),
-    Row("Figure 4, an interrupt", Costs(interrupt=1), 740),
+    Published("Figure 4, an interrupt", Costs(interrupt=1), 740),
 )
 
 
-def fit(rows: Sequence[Row] = ROWS) -> Costs:
+def fit(rows: Sequence[Published] = ROWS) -> Costs:
     """The costs with the least squares of what is left."""
     lines = [[count / row.ns for count in astuple(row.counts)] for row in rows]
     wanted = [0.0 if row.is_ratio else 1.0 for row in rows]

@@ -118,7 +118,7 @@ def _scale_note(settings: Settings) -> str:
 
 
 def run_notes(settings: Settings, rows: Sequence[sampling.Row],
-              failed: Sequence[tuple[comparison.Boot, CintError]]) -> list[str]:
+              failed: Sequence[tuple[comparison.Turn, CintError]]) -> list[str]:
     """How often each policy was run, what is missing, and where the rates are from."""
     notes = []
     if settings.repeat > 1 or settings.seed != 1:
@@ -264,7 +264,7 @@ def _latency_entry(settings: Settings, policy: properties.Policy) -> records.Lat
             "applied": properties.policy_properties(own, settings.k, settings.extras)}
 
 
-def _run_entry(settings: Settings, boot: comparison.Boot, done: runner.Done) -> records.Run:
+def _run_entry(settings: Settings, boot: comparison.Turn, done: runner.Done) -> records.Run:
     """One boot: what decided it, where its outcome is from, and why there is none."""
     return {"policy": boot.arm.name, "repeat": boot.repeat,
             "seed": settings.seed + boot.repeat, "key": done.run.key(), "source": done.source,

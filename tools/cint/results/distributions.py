@@ -22,7 +22,7 @@ _PERCENT = (50, 90, 99)
 
 
 @dataclass(frozen=True)
-class Row:
+class Lane:
     """A row of the drawing: its title, and by phase and name the times in ns."""
 
     title: str
@@ -66,7 +66,7 @@ def _axis(axis: Any) -> None:
     axis.set_xlabel("us")
 
 
-def draw(rows: Sequence[Row], source: str, path: Path) -> None:
+def draw(rows: Sequence[Lane], source: str, path: Path) -> None:
     """Draw a row of panels each, a panel a phase, a curve a name; PNG, SVG or PDF by the suffix."""
     plt = plots.pyplot()
     names = list(dict.fromkeys(name for row in rows for curves in row.phases.values()

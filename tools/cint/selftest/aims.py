@@ -14,7 +14,7 @@ class Shortfall:
 
 
 @dataclass(frozen=True)
-class Check:
+class Aimed:
     """A figure and what it is to be at the most, or at the least."""
 
     what: str
@@ -50,14 +50,14 @@ class Check:
         return f"{self.what}: {self.value:.2f} {self.unit}, aim {word} {self.aim:g}"
 
 
-def _shortfall_line(check: Check, known: Shortfall) -> str:
+def _shortfall_line(check: Aimed, known: Shortfall) -> str:
     if check.passed:
         return f"MET AFTER ALL {check}; no longer to be expected: {known.reason}"
     word = "short as known" if check.expected else "MISSED by more than is known"
     return f"{word}: {check}, known {known.worst:g} at worst: {known.reason}"
 
 
-def verdict(checks: Sequence[Check]) -> Iterator[str]:
+def verdict(checks: Sequence[Aimed]) -> Iterator[str]:
     """One line for each aim that is missed, known or not, and how many are met."""
     for check in checks:
         if check.known is not None:

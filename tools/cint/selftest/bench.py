@@ -14,7 +14,7 @@ from typing import Any
 from cint import paths
 from cint.errors import CintError
 from cint.selftest import callgrind
-from cint.selftest.aims import Check, Shortfall
+from cint.selftest.aims import Aimed, Shortfall
 
 PROGRAM = paths.ENGINE_BUILD / "tests/bench/bench-engine"
 OBJECTS = paths.ENGINE_BUILD / "libcoalesce.a.p"
@@ -151,25 +151,25 @@ def text_sizes() -> dict[str, int]:
     return found
 
 
-def count_checks(rows: Sequence[EngineRow]) -> list[Check]:
+def count_checks(rows: Sequence[EngineRow]) -> list[Aimed]:
     """Instructions against their aims, and that they do not grow with the queues."""
-    checks = [Check(f"{row.arm}, {row.queues} queues", row.complete, aim_of(row.arm),
+    checks = [Aimed(f"{row.arm}, {row.queues} queues", row.complete, aim_of(row.arm),
                     "instructions", known=KNOWN_MORE.get(row.arm)) for row in rows]
-    checks += [Check(f"{row.arm}, {row.queues} queues, submission", row.submit, AIM_SUBMIT,
+    checks += [Aimed(f"{row.arm}, {row.queues} queues, submission", row.submit, AIM_SUBMIT,
                      "instructions",
                      known=KNOWN_SUBMIT[row.queues] if row.arm in LEARN else None)
                for row in rows]
-    checks += [Check(f"{row.arm}, {row.queues} queues, vIC's decision", row.policy, AIM_VIC,
+    checks += [Aimed(f"{row.arm}, {row.queues} queues, vIC's decision", row.policy, AIM_VIC,
                      "instructions") for row in rows if row.arm.startswith("vic")]
     one = {row.arm: row for row in rows if row.queues == QUEUES[0]}
-    return checks + [Check(f"{row.arm}, {row.queues} queues against {QUEUES[0]}",
+    return checks + [Aimed(f"{row.arm}, {row.queues} queues against {QUEUES[0]}",
                            100 * (row.complete / one[row.arm].complete - 1), 100 * AIM_FLAT, "%")
                      for row in rows if row.queues != QUEUES[0] and row.arm in one]
 
 
-def state_checks(state: dict[str, int]) -> list[Check]:
+def state_checks(state: dict[str, int]) -> list[Aimed]:
     """The state's size against its aim."""
-    return [Check("state of a CQ and its SQ", state["cq"] + state["sq"], AIM_STATE, "bytes")]
+    return [Aimed("state of a CQ and its SQ", state["cq"] + state["sq"], AIM_STATE, "bytes")]
 
 
 def need_tools() -> None:

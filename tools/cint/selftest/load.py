@@ -19,7 +19,7 @@ from cint import paths
 from cint.build import patches
 from cint.errors import CintError
 from cint.selftest import callgrind, runner
-from cint.selftest.aims import Check, Shortfall
+from cint.selftest.aims import Aimed, Shortfall
 from cint.selftest.runner import Command
 
 #: Bytes of the medium, and of a read.
@@ -83,7 +83,7 @@ _MEMORY = ("-object", f"memory-backend-ram,id=m0,prealloc=on,size={MEDIUM}",
 
 
 @dataclass(frozen=True)
-class Arm:
+class Rig:
     """One binary with one device, and what else that needs."""
 
     name: str
@@ -92,8 +92,8 @@ class Arm:
     more: tuple[str, ...] = ()
 
 
-def _on(policy: str) -> Arm:
-    return Arm(policy, paths.BENCH_CINT, f"{_NVME},cint=on,cint.policy={policy}")
+def _on(policy: str) -> Rig:
+    return Rig(policy, paths.BENCH_CINT, f"{_NVME},cint=on,cint.policy={policy}")
 
 
 _VIRTIO = "virtio-blk-pci,id=t,drive=d0,num-queues={queues},queue-size=1024,request-merging=off"
@@ -104,19 +104,19 @@ _VIRTIO = "virtio-blk-pci,id=t,drive=d0,num-queues={queues},queue-size=1024,requ
 #: `default` sends a message for each CQE, `default-pass` one for each posting pass, as stock
 #: does. `pointer` is left out: it needs a driver that moves its register. `virtio-lean` does
 #: not clear 24 KiB of stack for each request, which QEMU 10.0 does.
-ARMS = {arm.name: arm for arm in (
-    Arm("pristine", paths.BENCH_PRISTINE, _NVME),
-    Arm("wake", paths.BENCH_WAKE, _NVME),
-    Arm("stock", paths.BENCH_STOCK, _NVME),
-    Arm("off", paths.BENCH_CINT, f"{_NVME},cint=off"),
-    Arm("off-cached", paths.BENCH_CINT, f"{_NVME},cint=off,queue-cache=on"),
-    Arm("off-memory", paths.BENCH_CINT,
+RIGS = {arm.name: arm for arm in (
+    Rig("pristine", paths.BENCH_PRISTINE, _NVME),
+    Rig("wake", paths.BENCH_WAKE, _NVME),
+    Rig("stock", paths.BENCH_STOCK, _NVME),
+    Rig("off", paths.BENCH_CINT, f"{_NVME},cint=off"),
+    Rig("off-cached", paths.BENCH_CINT, f"{_NVME},cint=off,queue-cache=on"),
+    Rig("off-memory", paths.BENCH_CINT,
         f"{_NVME.replace(',drive=d0', '')},cint=off,queue-cache=on", _MEMORY),
     *map(_on, ("default", "static", "adaptive", "vic", "cint")),
     replace(_on("cint,cint.infer=learn"), name="cint-learn"),
     replace(_on("default,cint.each-cqe=off"), name="default-pass"),
-    Arm("virtio-blk", paths.BENCH_STOCK, _VIRTIO),
-    Arm("virtio-lean", paths.BENCH_VIRTIO, _VIRTIO),
+    Rig("virtio-blk", paths.BENCH_STOCK, _VIRTIO),
+    Rig("virtio-lean", paths.BENCH_VIRTIO, _VIRTIO),
 )}
 #: Neighbours are compared most.
 TIMED_ARMS = ("pristine", "wake", "stock", "off", "off-cached", "default-pass", "adaptive",
@@ -135,7 +135,7 @@ class Shape:
 SHAPE = Shape()
 #: The same load in each queue, of one and of many.
 FLAT = (Shape(1, 32, 16), Shape(64, 32, 16))
-FLAT_ARMS = ("off", "off-cached", "default", "adaptive", "cint")
+FLAT_RIGS = ("off", "off-cached", "default", "adaptive", "cint")
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def prepare() -> None:
         stream.truncate(MEDIUM)
 
 
-def qemu_command(arm: Arm, back_end: str, shape: Shape, reads: int, warmup: int, *,
+def qemu_command(arm: Rig, back_end: str, shape: Shape, reads: int, warmup: int, *,
                  step: bool) -> list[str]:
     """QEMU's command line for one run. With `step` the clock stands still unless stepped."""
     blockdev = BACK_ENDS[back_end].format(size=MEDIUM, file=paths.in_option(paths.BENCH_MEDIUM))
@@ -234,7 +234,7 @@ def count_of(arm: str, shape: Shape, profile: callgrind.Profile, reads: int,
                  interrupts / reads, functions)
 
 
-def count(arm: Arm, shape: Shape = SHAPE) -> Count:
+def count(arm: Rig, shape: Shape = SHAPE) -> Count:
     """Count the instructions of reads from a medium that costs nothing."""
     warmup = max(COUNTED_WARMUP, 2 * shape.queues * shape.depth)
     argv = qemu_command(arm, "null", shape, COUNTED, warmup, step=True)
@@ -246,7 +246,7 @@ def count(arm: Arm, shape: Shape = SHAPE) -> Count:
     return count_of(arm.name, shape, profile, found["reads"], found["interrupts"])
 
 
-def time(arm: Arm, back_end: str, number: int) -> Speed:
+def time(arm: Rig, back_end: str, number: int) -> Speed:
     """Time reads in real time."""
     argv = qemu_command(arm, back_end, SHAPE, TIMED[back_end], TIMED_WARMUP, step=False)
     found = run(f"time-{arm.name}-{back_end}", argv)
@@ -260,14 +260,14 @@ def time(arm: Arm, back_end: str, number: int) -> Speed:
 
 #: Not virtio-blk as it is: callgrind counts `rep stos` by the byte, with which it clears 24 KiB
 #: of stack for each request.
-_COUNTED_CELLS = [*((arm, SHAPE) for arm in ARMS.values() if arm.name != "virtio-blk"),
-                  *((ARMS[name], shape) for name in FLAT_ARMS for shape in FLAT)]
+_COUNTED_CELLS = [*((arm, SHAPE) for arm in RIGS.values() if arm.name != "virtio-blk"),
+                  *((RIGS[name], shape) for name in FLAT_RIGS for shape in FLAT)]
 
 
 def count_some(names: Sequence[str]) -> list[Count]:
     """The arms named, with the shape that most is about."""
     prepare()
-    return [count(ARMS[name]) for name in names]
+    return [count(RIGS[name]) for name in names]
 
 
 def count_all(jobs: int, done: Callable[[str], None]) -> list[Count]:
@@ -289,7 +289,7 @@ def time_all(done: Callable[[str], None]) -> list[Speed]:
         for back_end in BACK_ENDS:
             for name in TIMED_ARMS:
                 done(f"round {number + 1} of {ROUNDS}: {name}, {back_end}")
-                rows.append(time(ARMS[name], back_end, number))
+                rows.append(time(RIGS[name], back_end, number))
     return rows
 
 
@@ -316,31 +316,31 @@ def _main(rows: Sequence[Count]) -> dict[str, Count]:
     return {row.arm: row for row in rows if (row.queues, row.depth, row.batch) == shape}
 
 
-def off_check(rows: Sequence[Count]) -> Check:
+def off_check(rows: Sequence[Count]) -> Aimed:
     """The check of what cint=off adds to QEMU with the same patches for upstream."""
     main = _main(rows)
-    return Check("a read with cint=off against stock",
+    return Aimed("a read with cint=off against stock",
                  100 * (main["off"].qemu / main["stock"].qemu - 1), AIM_OFF, "%")
 
 
-def count_checks(rows: Sequence[Count]) -> list[Check]:
+def count_checks(rows: Sequence[Count]) -> list[Aimed]:
     """Instructions against their aims."""
     main = _main(rows)
     checks = [off_check(rows)]
-    checks += [Check(f"cint=on, {name}, adds to a read", main[name].qemu - main[BASE].qemu, aim,
+    checks += [Aimed(f"cint=on, {name}, adds to a read", main[name].qemu - main[BASE].qemu, aim,
                      "instructions", known=KNOWN_ADDED.get(name))
                for name, aim in AIM_ADDED.items()]
-    checks.append(Check("a read of a namespace in memory, cint=off", main["off-memory"].qemu,
+    checks.append(Aimed("a read of a namespace in memory, cint=off", main["off-memory"].qemu,
                         AIM_MEMORY, "instructions"))
     flat = {(row.arm, row.queues): row.qemu for row in rows if row.depth == FLAT[0].depth}
-    return checks + [Check(f"{name}, {FLAT[1].queues} queues against {FLAT[0].queues}",
+    return checks + [Aimed(f"{name}, {FLAT[1].queues} queues against {FLAT[0].queues}",
                            100 * (flat[name, FLAT[1].queues] / flat[name, FLAT[0].queues] - 1),
-                           AIM_FLAT, "%") for name in FLAT_ARMS]
+                           AIM_FLAT, "%") for name in FLAT_RIGS]
 
 
-def speed_checks(rows: Sequence[Speed]) -> list[Check]:
+def speed_checks(rows: Sequence[Speed]) -> list[Aimed]:
     """CPU times against their aims."""
-    return [Check(f"{back_end}, {arm} against {other}", ratio(rows, back_end, arm, other), aim,
+    return [Aimed(f"{back_end}, {arm} against {other}", ratio(rows, back_end, arm, other), aim,
                   "times the reads a second of CPU time", at_least=True,
                   known=KNOWN_SPEED.get((back_end, arm, other)))
             for (back_end, arm, other), aim in AIM_SPEED.items()]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from cint import paths
 from cint.selftest import load
-from cint.selftest.aims import Check
-from cint.selftest.load import Arm, Shape
+from cint.selftest.aims import Aimed
+from cint.selftest.load import Rig, Shape
 
 #: Two IOThreads, the generator, and room for whatever else the machine does.
 CORES = 4
@@ -38,14 +38,14 @@ _ADAPTIVE = {"cint": True, "cint.policy": "adaptive"}
 class Served:
     """A device, how many queues of it are under load, and in which threads."""
 
-    arm: Arm
+    arm: Rig
     queues: int
 
 
 def _served(name: str, device: dict[str, object], queues: int = 1) -> Served:
     binary = paths.BENCH_VIRTIO if device["driver"] != "nvme" else paths.BENCH_CINT
     words = json.dumps(device).replace("{", "{{").replace("}", "}}")
-    return Served(Arm(name, binary, words, _IOTHREADS), queues)
+    return Served(Rig(name, binary, words, _IOTHREADS), queues)
 
 
 _VIRTIO_2 = {**_VIRTIO, "num-queues": 2}
@@ -119,16 +119,16 @@ def by_cpu(rows: Sequence[Run], arm: str, other: str) -> float:
     return _ratio(rows, arm, other, lambda row: 1 / row.process_us)
 
 
-def checks(rows: Sequence[Run], cores: int | None = None) -> list[Check]:
+def checks(rows: Sequence[Run], cores: int | None = None) -> list[Aimed]:
     """Times against their aims; what takes more cores than there are is not held."""
     found = []
     for (arm, other), aim in AIM_SPEED.items():
-        found += [Check(f"{arm} against {other}", by_cpu(rows, arm, other), aim,
+        found += [Aimed(f"{arm} against {other}", by_cpu(rows, arm, other), aim,
                         "times the reads a second of the process's CPU time", at_least=True),
-                  Check(f"{arm} against {other}", by_clock(rows, arm, other), aim,
+                  Aimed(f"{arm} against {other}", by_clock(rows, arm, other), aim,
                         "times the reads a second", at_least=True)]
     if (cores or os.cpu_count() or 1) >= CORES:
-        found.append(Check("off-2-on-2 against off-2-on-1",
+        found.append(Aimed("off-2-on-2 against off-2-on-1",
                            by_clock(rows, "off-2-on-2", "off-2-on-1"), AIM_TWO,
                            "times the reads a second", at_least=True))
     return found

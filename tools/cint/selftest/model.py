@@ -36,7 +36,7 @@ _DEPTH = 2_000_000
 
 
 @dataclass(frozen=True)
-class Check:
+class Search:
     """One run of the model. `finds` is set for a mutation: what must be found."""
 
     name: str
@@ -48,7 +48,7 @@ class Check:
     model: Path = DIRECTORY / "handshake.pml"
 
 
-def _checks() -> Iterator[Check]:
+def _checks() -> Iterator[Search]:
     table = tomllib.loads(TABLE.read_text("utf-8"))
     slow, findings = table.pop("slow"), table.pop("findings")
     for model, kinds in table.items():
@@ -57,7 +57,7 @@ def _checks() -> Iterator[Check]:
                           **{k: v for k, v in found.items() if not isinstance(v, str)}}
             for finding, checks in of_finding.items():
                 for name, defines in checks.items():
-                    yield Check(name, defines, kind, findings.get(finding, ""), name in slow,
+                    yield Search(name, defines, kind, findings.get(finding, ""), name in slow,
                                 DIRECTORY / f"{model}.pml")
 
 
@@ -81,7 +81,7 @@ def _finding(output: str) -> str:
     return match[1] if match else "no error is named"
 
 
-def judge_proof(check: Check, code: int, output: str) -> str | None:
+def judge_proof(check: Search, code: int, output: str) -> str | None:
     """Why a proof does not hold, or was none, else None."""
     errors = _errors(output)
     if errors is None or code:
@@ -95,7 +95,7 @@ def judge_proof(check: Check, code: int, output: str) -> str | None:
     return f"never reached: {missed[0]}" if missed else None
 
 
-def judge_mutation(check: Check, code: int, output: str) -> str | None:
+def judge_mutation(check: Search, code: int, output: str) -> str | None:
     """Why a mutation counts as not noticed, or None."""
     errors = _errors(output)
     if errors is None or code:
@@ -105,12 +105,12 @@ def judge_mutation(check: Check, code: int, output: str) -> str | None:
     return None if re.search(check.finds, output) else f"noticed as: {_finding(output)}"
 
 
-def _judge(check: Check) -> Callable[[int, str], str | None]:
+def _judge(check: Search) -> Callable[[int, str], str | None]:
     judge = judge_mutation if check.finds else judge_proof
     return lambda code, output: judge(check, code, output)
 
 
-def script(check: Check) -> str:
+def script(check: Search) -> str:
     """The shell line that generates, compiles and runs a check."""
     directory = paths.MODEL_BUILD / check.name
     defines = " ".join(f"-D{word}" for word in check.defines.split())

@@ -20,7 +20,7 @@ NEVER = "-"
 
 
 @dataclass(frozen=True)
-class Row:
+class Queue:
     """One completion queue between two readings. Rates are per second of the device's time."""
 
     cqid: int
@@ -72,7 +72,7 @@ def _prices(answers: Answers) -> tuple[float | None, float | None, float | None]
             line[0] / 1e3 if line else None, line[1] / 1e3 if line else None)
 
 
-def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) -> Row:
+def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) -> Queue:
     def more(name: str) -> int:
         return int(now[name]) - int(before.get(name, 0))
 
@@ -80,7 +80,7 @@ def _row(before: Stats, now: Stats, seconds: float, feeders: Sequence[Stats]) ->
     hold = [a - b for a, b in zip(_total(now, "hold"), old_hold, strict=True)]
     was = before.get("irqs-by-reason", {})
     reasons = {name: count - was.get(name, 0) for name, count in now["irqs-by-reason"].items()}
-    return Row(
+    return Queue(
         now["cqid"], now["vector"], now["policy"] if now["cqid"] else NEVER,
         more("cqes") / seconds if seconds else 0.0, more("irqs") / seconds if seconds else 0.0,
         more("cqes") / more("irqs") if more("irqs") else None,
@@ -104,7 +104,7 @@ class History:
     def __init__(self) -> None:
         self._of: dict[int, deque[float]] = {}
 
-    def add(self, found: Sequence[Row]) -> None:
+    def add(self, found: Sequence[Queue]) -> None:
         """One reading more; a queue that is not in it has gone."""
         self._of = {row.cqid: self._of.get(row.cqid, deque(maxlen=READINGS)) for row in found}
         for row in found:
@@ -119,7 +119,7 @@ class History:
         return f"{line:>{READINGS}}"
 
 
-def rows(before: Stats | None, now: Stats) -> list[Row]:
+def rows(before: Stats | None, now: Stats) -> list[Queue]:
     """Each queue that there is now; without an earlier reading, since the device began.
 
     A queue that counts less than before is a new one of that number.
@@ -135,7 +135,7 @@ def rows(before: Stats | None, now: Stats) -> list[Row]:
     return found
 
 
-def _belief(row: Row) -> str:
+def _belief(row: Queue) -> str:
     """What the device believes, where it has learned."""
     if not row.buffers or row.waited_percent is None:
         return ""
@@ -143,7 +143,7 @@ def _belief(row: Row) -> str:
             f"{row.buffers} buffers]")
 
 
-def _price(row: Row) -> str:
+def _price(row: Queue) -> str:
     """What an interrupt costs the guest, from message to head doorbell."""
     if row.price_us is None or row.price_cqe_us is None:
         return "" if row.answer_us is None else f"  [answered in {row.answer_us:.2f} us]"
@@ -158,7 +158,7 @@ def _known(value: float | None) -> str:
 NARROW = 60
 
 
-def _short(found: list[Row]) -> list[str]:
+def _short(found: list[Queue]) -> list[str]:
     return [f"{'CQ':>5}{'CQE/s':>7}{'irq/s':>7}",
             *(f"{row.cqid:>5}{row.cqes_per_s:>7.0f}{row.irqs_per_s:>7.0f}" for row in found)]
 
@@ -174,12 +174,12 @@ class _Column:
 
     head: str
     width: int
-    show: Callable[[Row], object]
+    show: Callable[[Queue], object]
     #: The narrowest terminal that has it.
     since: int = NARROW
 
 
-def _of_a_policy(show: Callable[[Row], object]) -> Callable[[Row], object]:
+def _of_a_policy(show: Callable[[Queue], object]) -> Callable[[Queue], object]:
     """What only a queue that is coalesced has."""
     return lambda row: "-" if row.policy == NEVER else show(row)
 
@@ -203,7 +203,7 @@ def _columns(names: Mapping[str, str], history: History | None) -> list[_Column]
     ]
 
 
-def _why(row: Row) -> str:
+def _why(row: Queue) -> str:
     """The reasons of its interrupts, and what else there is to say."""
     storm = f"  [storm: mean interval {row.storm_ewma_ns} ns, {row.storm_held} held]" \
         if row.storm_held else ""
@@ -211,7 +211,7 @@ def _why(row: Row) -> str:
     return f"{reasons}{_price(row)}{_belief(row)}{storm}"
 
 
-def as_text(found: list[Row], columns: int = ALL, history: History | None = None,
+def as_text(found: list[Queue], columns: int = ALL, history: History | None = None,
             names: Mapping[str, str] | None = None) -> list[str]:
     """The rows as a table, a short one where there is little room, with bars where there is much.
 

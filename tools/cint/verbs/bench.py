@@ -15,7 +15,7 @@ from cint.build import setup
 from cint.errors import EXIT_FAILED, EXIT_OK
 from cint.results import documents
 from cint.selftest import aims, bench, load, loadthreads
-from cint.selftest.aims import Check
+from cint.selftest.aims import Aimed
 from cint.selftest.bench import EngineRow
 
 SCHEMA = 4
@@ -41,7 +41,7 @@ def _sizes_table(state: dict[str, int], text: dict[str, int]) -> Iterator[str]:
     yield f"code, bytes: {parts}; all {sum(text.values())}"
 
 
-def _write_csv(directory: Path, checks: Sequence[Check]) -> None:
+def _write_csv(directory: Path, checks: Sequence[Aimed]) -> None:
     with (directory / "results.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("what", "value", "aim", "at_least", "unit", "passed", "expected"))
@@ -74,7 +74,7 @@ class Report:
     """The measurement: rows by kind, checks and printed lines."""
 
     document: dict[str, Any]
-    checks: list[Check]
+    checks: list[Aimed]
     lines: list[str]
 
 

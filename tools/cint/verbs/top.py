@@ -147,7 +147,7 @@ def fit(lines: Sequence[str], columns: int, rows: int) -> list[str]:
     return [line[:columns] for line in shown[:max(rows, 1)]]
 
 
-def _show(title: str, found: list[live.Row], history: live.History,
+def _show(title: str, found: list[live.Queue], history: live.History,
           names: Mapping[str, str]) -> None:
     if not sys.stdout.isatty():
         print("\n".join([title, *live.as_text(found, history=history, names=names)]), flush=True)

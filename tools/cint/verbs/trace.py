@@ -153,7 +153,7 @@ def _plot(trace: events.Trace, log: Path, place: Path) -> None:
     most = sorted(told, key=lambda cqid: -known[cqid])[:distributions.ROWS]
     if len(most) < len(told):
         ui.warn(f"the plot has the {len(most)} queues with the most CQEs, of {len(told)}")
-    rows = [distributions.Row(f"CQ {cqid}", {phase: {hint: waits.phases[phase] for hint, waits
+    rows = [distributions.Lane(f"CQ {cqid}", {phase: {hint: waits.phases[phase] for hint, waits
                                                      in found[cqid].items()}
                                              for phase in summary.PHASES}) for cqid in sorted(most)]
     distributions.draw(rows, f"{paths.display(log)}: {sum(known[cqid] for cqid in most)} CQEs that "

@@ -19,7 +19,7 @@ from cint.figures.controls import instead, mistaken
 from cint.figures.library import auto_loads as guessed
 from cint.figures.library.auto_loads import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
 from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series
-from cint.figures.reading import Boot, Reader, extended
+from cint.figures.reading import Booted, Reader, extended
 from cint.figures.values import Data, Expr, against, value
 from cint.timeline.events import fields
 
@@ -61,7 +61,7 @@ def reader(price_ns: int, *policies: str) -> Reader:
     ``price_ns`` is an interrupt's, in the guest's time. The policies do not hear the record's
     hints, which say who waits.
     """
-    def read(boot: Boot, data: Data) -> None:
+    def read(boot: Booted, data: Data) -> None:
         for workload, seed, point in extended(boot, data):
             with tempfile.NamedTemporaryFile("w", suffix=".log") as record:
                 record.writelines(_of_job(boot.log, *traces.span(boot.message(workload, seed))))

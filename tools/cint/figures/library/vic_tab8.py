@@ -13,7 +13,7 @@ from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, MEAN, Column
 from cint.figures.controls import instead, swap
 from cint.figures.model import COST_NS, Figure, Group, Panel, Run, here
-from cint.figures.reading import Boot
+from cint.figures.reading import Booted
 from cint.figures.values import Data, Expr, said, shortened, value
 from cint.guest import agent
 from cint.timeline.events import PREFIX, fields
@@ -53,7 +53,7 @@ def ratios(log: str, first: float, last: float, period: float) -> list[float]:
             for n in counts if n["post"]]
 
 
-def told(boot: Boot, data: Data) -> None:
+def told(boot: Booted, data: Data) -> None:
     """The program's numbers, the CPU time of a transaction, and R, epoch by epoch.
 
     R's distribution and its course are curves, of all seeds.
