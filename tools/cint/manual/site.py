@@ -142,7 +142,7 @@ _OUTSIDE = re.compile(r"\[((?:[^]\[]|\[[^]]*\])*)\]"
                       r"\(((?:\.\./|own-policy/|\w+\.schema\.)[^)\s]*)\)")
 
 
-#: A figure's row of the list, which is a page of its own here.
+#: A row of the list of figures, which is a page of its own here, or a heading there.
 _FIGURE = re.compile(r"\(figures\.md#([\w.-]+)\)")
 #: A link by the file's name, as one reads it in a repository.
 _BY_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)((?:#[\w-]+)?)\)")
@@ -150,7 +150,13 @@ _BY_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)((?:#[\w-]+)?)\)")
 
 def staged(text: str) -> str:
     """A document for the site: links to files that are not in it are text, others have titles."""
-    return _BY_NAME.sub(_by_title, _OUTSIDE.sub(r"\1", _FIGURE.sub(r"(figures/\1.md)", text)))
+    return _BY_NAME.sub(_by_title, _OUTSIDE.sub(r"\1", _FIGURE.sub(_to_its_page, text)))
+
+
+def _to_its_page(link: re.Match[str]) -> str:
+    """A link to a figure's own page; headings of the list stay there."""
+    is_figure = (DOCS / f"figures/{link[1]}.json").exists()
+    return f"(figures/{link[1]}.md)" if is_figure else link[0]
 
 
 def _by_title(link: re.Match[str]) -> str:
