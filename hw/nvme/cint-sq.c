@@ -50,7 +50,7 @@ static bool goes_on(const NvmeSQueue *sq)
         return nvme_thread_is_due(sq->thread, NVME_DUE_TURN | NVME_DUE_GO_ON) ||
                sq->in_main;
     }
-    return unlikely(sq->ctrl->due & NVME_DUE_GO_ON);
+    return unlikely(sq->ctrl->due & NVME_DUE_START);
 }
 
 /*
