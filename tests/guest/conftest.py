@@ -38,12 +38,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(mark)
 
 
+#: What was noted and is no remark on a test yet.
+_races: list[Path] = []
+
+
+def note_races(logs: Sequence[Path]) -> None:
+    """Note a guest's `boot_races`. In virtual time, where one thread has all vCPUs, are none."""
+    _races.extend(logs)
+
+
 @pytest.fixture(autouse=True)
 def _tell_of_boot_races(request: pytest.FixtureRequest) -> Iterator[None]:
     """A guest whose boot QEMU's own fault ended is a remark on the test; it was started again."""
     yield
     # those of this test, and of a guest that was booted for its module: told once
-    news, vm.boot_races[:] = vm.boot_races[:], []
+    news, _races[:] = _races[:], []
     if news:
         logs = ", ".join(paths.display(log) for log in news)
         request.node.user_properties.append(
@@ -180,6 +189,7 @@ def boot(logs: Path) -> Boot:
     def run(machine: vm.Machine, plan: agent.Plan, name: str = "guest",
             seconds: float = 30.0) -> session.Outcome:
         outcome = session.run_task(session.Task(name, machine, plan, logs / name, seconds))
+        note_races(outcome.boot_races)
         assert outcome.trouble == []
         return outcome
     return run

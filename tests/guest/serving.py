@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from conftest import note_races
+
 from cint.device import logpage
 from cint.guest import agent, vm
 
@@ -140,6 +142,7 @@ def serving(machine: vm.Machine, logs: Path, boot_limit_s: float = vm.BOOT_LIMIT
     Its kernel may have said what the patterns `allowed` match.
     """
     with vm.Vm(vm.command(machine), agent.Plan(then="serve"), logs, boot_limit_s) as running:
+        note_races(running.boot_races)
         running.expect("done", 30, "the agent does not serve")
         guest = Guest(running)
         yield guest

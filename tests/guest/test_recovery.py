@@ -17,7 +17,7 @@ from pathlib import Path
 
 import held
 import pytest
-from conftest import log_root
+from conftest import log_root, note_races
 from marks import BDEV, names
 from overtaking import (
     COUNTERS,
@@ -55,6 +55,7 @@ def test_held_too_long(disk: vm.Backend, logs: Path) -> None:
                        agent.Job("counters", argv=agent.exec_argv(f"cat {COUNTERS}"))))
     task = session.Task("held", replace(machine, properties=tuple(properties.items())), plan, logs)
     outcome = session.run_task(task)
+    note_races(outcome.boot_races)
     assert re.search(POLLED, outcome.dmesg), "nothing timed out"
     assert unexpected(outcome.dmesg, (POLLED,)) == []
     check_ios(outcome.results["slow"], (320 << 10) // 4096)

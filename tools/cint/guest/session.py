@@ -80,6 +80,8 @@ class Outcome:
     name: str
     argv: list[str] = field(default_factory=list)
     boot_wall_s: float = 0.0
+    #: The logs of boots that one of vm.RACES ended; the guest was started again.
+    boot_races: tuple[Path, ...] = ()
     hello: agent.Message = field(default_factory=dict)
     results: dict[str, agent.Message] = field(default_factory=dict)
     dmesg: str = ""
@@ -134,7 +136,7 @@ def run(boot: Boot, notify: Notify = silent,
     limit = GRACE_S + SLOWEST * boot.job_seconds
     with Vm(boot.command, boot.plan, boot.logs, boot.boot_limit_s, cancel) as guest:
         outcome.argv, outcome.hello = guest.argv, guest.hello
-        outcome.boot_wall_s = guest.boot_wall_s
+        outcome.boot_wall_s, outcome.boot_races = guest.boot_wall_s, tuple(guest.boot_races)
         for message in guest.messages(limit, boot.name):
             _take(message, outcome, boot.logs / "agent.log", notify)
         guest.wait_exit()

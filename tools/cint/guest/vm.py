@@ -72,8 +72,6 @@ RACES = (
     # translation outlived it.
     Race("console.log", "Oops: int3", "the guest ran a breakpoint that was gone"),
 )
-#: The logs of each time that happened in this process.
-boot_races: list[Path] = []
 
 
 class VmError(CintError):
@@ -401,8 +399,9 @@ class Vm:
     """A guest from start to end; use as a context manager.
 
     ``command`` is that of :func:`command`.  ``logs`` receives console.log,
-    qemu.log and agent.log.  All methods are for one thread; a second thread
-    only reads the agent's socket.
+    qemu.log and agent.log, and the log of a boot that one of RACES ended, which
+    is in ``boot_races``.  All methods are for one thread; a second thread only
+    reads the agent's socket.
     """
 
     def __init__(self, command: Sequence[str], plan: agent.Plan, logs: Path,
@@ -414,6 +413,7 @@ class Vm:
         self.boot_limit_s = boot_limit_s
         self._cancel = cancel or threading.Event()
         self.boot_wall_s = 0.0
+        self.boot_races: list[Path] = []
         self.hello: agent.Message = {}
         self.argv: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
@@ -459,9 +459,9 @@ class Vm:
             return
         self.stop()
         log = self.logs / race.log
-        kept = log.with_name(f"{log.stem}.race-{len(boot_races) + 1}.log")
+        kept = log.with_name(f"{log.stem}.race.log")
         log.replace(kept)
-        boot_races.append(kept)
+        self.boot_races.append(kept)
         ui.warn(f"{race.what} while the guest booted: it is started once more",
                 f"see {paths.display(kept)}")
         self.start()

@@ -209,6 +209,8 @@ class RunOutcome:
     argv: tuple[str, ...] = ()
     boot_wall_s: float = 0.0
     wall_s: float = 0.0
+    #: As session.Outcome has it, where the run's logs are kept; the store has none.
+    boot_races: tuple[Path, ...] = ()
 
     def parts(self) -> dict[str, bytes]:
         """The outcome proper, by name of log."""
@@ -218,6 +220,7 @@ class RunOutcome:
         """The agent's messages, read."""
         outcome = session.read(name, self.agent)
         outcome.argv, outcome.boot_wall_s = list(self.argv), self.boot_wall_s
+        outcome.boot_races = self.boot_races
         return outcome
 
     def write_logs(self, logs: Path) -> None:

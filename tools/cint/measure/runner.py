@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cint import host, paths, ui
@@ -95,7 +95,7 @@ def execute(run: RunPlan, places: Places, logs: Path | None = None,
     """
     if logs is None:
         with tempfile.TemporaryDirectory(prefix="cint-run-") as directory:
-            return execute(run, places, Path(directory), notify, cancel)
+            return replace(execute(run, places, Path(directory), notify, cancel), boot_races=())
     started = time.monotonic()
     boot = session.Boot(run.name, run.command(places), run.jobs, logs, run.job_seconds,
                         run.boot_limit_s)
@@ -104,7 +104,7 @@ def execute(run: RunPlan, places: Places, logs: Path | None = None,
     return RunOutcome(run.key(), (logs / "agent.log").read_bytes(),
                       (logs / "console.log").read_bytes(),
                       printed.removeprefix(session.log_head(done.argv)), tuple(done.argv),
-                      done.boot_wall_s, time.monotonic() - started)
+                      done.boot_wall_s, time.monotonic() - started, done.boot_races)
 
 
 def workers(virtual: bool, count: int) -> int:
