@@ -245,11 +245,17 @@ def _versions(fio: Path, busybox: Path, nvme: Path | None, lib_dirs: list[Path])
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write all of a file or nothing of it."""
+    """Write all of a file or nothing of it, also where another process writes it meanwhile.
+
+    As cint.steps.write_atomic() does, which is not there for a script that stands alone.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def build_image(

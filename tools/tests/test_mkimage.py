@@ -110,6 +110,18 @@ def test_image_repeats_and_has_a_manifest(parts: dict[str, Path], tmp_path: Path
     assert manifest["files"]["bin/fio"]["bytes"] == parts["fio"].stat().st_size
 
 
+def test_an_image_is_written_whole_or_not(tmp_path: Path) -> None:
+    """No other process's half of it is touched, and one that cannot be put there is gone."""
+    out, other = tmp_path / "image", tmp_path / "image.tmp"
+    other.write_bytes(b"half")
+    mkimage._replace(out, b"whole")
+    assert (out.read_bytes(), other.read_bytes()) == (b"whole", b"half")
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(IsADirectoryError):
+        mkimage._replace(tmp_path / "directory", b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"image", "image.tmp", "directory"}
+
+
 def test_missing_and_dynamic_programs_are_named(parts: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "image"
     with pytest.raises(mkimage.ImageError, match=r"nowhere does not exist"):
