@@ -279,7 +279,8 @@ def test_of_each_run_that_did_not_agree_it_is_said_why(
     found: records.Agreement | None = None
     if agreed is not None:
         found = {"agreed": agreed, "longest_s": longest, "error": error}
-    row = sampling.Row("default", "sync", None, {}, agreement=found, repeats=repeats)
+    row = sampling.Row(policy="default", workload="sync", job=None, values={}, agreement=found,
+                       repeats=repeats)
     agrees = dataclasses.replace(row, policy="cint", agreement={
         "agreed": repeats, "longest_s": 0.1, "error": 0.01})
     said = assembly._agreement_notes(chosen("--runtime", "auto"), [row, agrees])

@@ -155,7 +155,7 @@ def test_cint_without_any_hint_is_a_warning() -> None:
     accel = comparison.choose_accel(virtual=True)
 
     def warned(hints: dict[str, int]) -> bool:
-        rows = [sampling.Row(p, "sync", None, {}, hints=h)
+        rows = [sampling.Row(policy=p, workload="sync", job=None, values={}, hints=h)
                 for p, h in (("default", {"urgent": 5}), ("cint", hints))]
         return any(n.startswith("warning: no command") and "nvme.irq_hints: N" in n
                    for n in assembly.notes_for(got, outcomes, accel, rows))
@@ -271,7 +271,8 @@ def test_a_repeat_has_its_trace() -> None:
 
 def test_where_all_are_lone_barriers_is_said() -> None:
     def row(policy: str, merged: float, **hints: int) -> sampling.Row:
-        return sampling.Row(policy, "own", None, {"ios_per_irq": merged}, hints=hints)
+        return sampling.Row(policy=policy, workload="own", job=None,
+                            values={"ios_per_irq": merged}, hints=hints)
 
     got = chosen("--policy", "default,cint")
     for rows, said in (([row("cint", 1.0, barrier=95, none=5)], True),
@@ -743,8 +744,9 @@ def test_a_cost_that_is_not_in_force_is_said(fake: Path) -> None:
 def test_late_timers_are_said() -> None:
     got = chosen("--time", "real", "--policy", "stock,static20,adaptive")
     late = {"count": 10, "mean_us": 8.0, "p50_us": 8.192, "p99_us": 9.0, "max_us": 9.0}
-    rows = [sampling.Row("stock", "sync", None, {})]
-    rows += [sampling.Row(p, "sync", None, {}, lateness=late) for p in ("static20", "adaptive")]
+    rows = [sampling.Row(policy="stock", workload="sync", job=None, values={})]
+    rows += [sampling.Row(policy=p, workload="sync", job=None, values={}, lateness=late)
+             for p in ("static20", "adaptive")]
     assert assembly.lateness_notes(got, rows, "kvm") == [
         "verdict: KVM: timers held under static20, not under adaptive; at worst 8.0 us late on "
         "average, of 20 us (static20, sync)",
@@ -755,7 +757,8 @@ def test_late_timers_are_said() -> None:
 
 def test_the_verdict_on_timers() -> None:
     got = chosen("--time", "real", "--policy", "stock,default")
-    rows = [sampling.Row(p, "sync", None, {}) for p in ("stock", "default")]
+    rows = [sampling.Row(policy=p, workload="sync", job=None, values={})
+            for p in ("stock", "default")]
     assert assembly.lateness_notes(got, rows, "kvm") == [
         "verdict: KVM: no policy's timer ran out, so none was tried"]
     timer = lateness.Timer("adaptive", "sync", 10, 6.0, 2.0, 2.0, 3.0, 4.0)
@@ -946,8 +949,10 @@ def test_width_with_extreme_values() -> None:
     values: dict[str, float | None] = dict.fromkeys(metrics.NAMES, 9_999_999.0)
     ratios = dict.fromkeys(metrics.RATIOS, 999.9)
     name = "static:time=123456us,thr=65535"
-    rows = [sampling.Row(name, "sync", None, values, spread=0.1, ratios=ratios),
-            sampling.Row(name, "sync", "a job with quite a long name", {})]
+    rows = [sampling.Row(policy=name, workload="sync", job=None, values=values, spread=0.1,
+                         ratios=ratios),
+            sampling.Row(policy=name, workload="sync", job="a job with quite a long name",
+                         values={})]
     lines = table.format_rows(rows, {"sync": "x" * 300}, "default")
     assert max(len(line) for line in lines) <= table.WIDTH
 
@@ -980,14 +985,16 @@ def test_a_sweep_that_cannot_be_is_refused(policy: str, said: str) -> None:
 
 def test_the_best_of_a_sweep() -> None:
     def row(name: str, iops: float, mean: float) -> sampling.Row:
-        return sampling.Row(name, "w", None, {"iops": iops, "mean_us": mean, "ios_per_irq": 1.0})
+        return sampling.Row(policy=name, workload="w", job=None,
+                            values={"iops": iops, "mean_us": mean, "ios_per_irq": 1.0})
 
     rows = [row("a", 100.0, 9.0), row("b", 200.0, 30.0), row("c", 199.0, 20.0)]
     best = {by: timers.best_of(rows, how) for by, how in timers.CRITERIA.items()}
     # within one percent of b in I/Os a second, and sooner
     assert {by: found and found.policy for by, found in best.items()} == {
         "iops": "c", "latency": "a", "interrupts": "a"}
-    assert timers.best_of([sampling.Row("a", "w", None, {})], timers.CRITERIA["iops"]) is None
+    empty = sampling.Row(policy="a", workload="w", job=None, values={})
+    assert timers.best_of([empty], timers.CRITERIA["iops"]) is None
 
 
 def test_a_sweep_shows_who_is_best_in_a_workload(

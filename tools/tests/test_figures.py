@@ -707,8 +707,9 @@ def told(ns: int, **more: Any) -> sampling.DeviceDelta:
 ])
 def test_a_process_that_was_not_woken_is_no_measurement(
         bins: dict[int, int], device: sampling.DeviceDelta | None, said: str) -> None:
-    one = sampling.Sample("coalesced", "seqread", 1, {"job": fiojson.JobStats("job", 1, 1.0, 1.0,
-                          bins, 1)}, None, 0.0, None, device)
+    one = sampling.Sample(policy="coalesced", workload="seqread", repeat=1,
+                          jobs={"job": fiojson.JobStats("job", 1, 1.0, 1.0, bins, 1)},
+                          guest_interrupts=None, elapsed_s=0.0, cpu_share=None, device=device)
     with pytest.raises(CintError, match=said) if said else nullcontext():
         reading.check_woken(one)
 

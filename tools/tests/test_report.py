@@ -206,7 +206,7 @@ def row(policy: str, iops: float = 100e3, us: float = 10.0, merged: float = 1.0,
     """A row of the first workload; `spans` are what its boots found."""
     values = dict.fromkeys(metrics.NAMES, 1.0) | {"iops": iops, "mean_us": us,
                                                   "ios_per_irq": merged}
-    return sampling.Row(policy, "sync", None, values, range=spans)
+    return sampling.Row(policy=policy, workload="sync", job=None, values=values, range=spans)
 
 
 def test_the_reading_follows_the_numbers(document: Any) -> None:
@@ -238,15 +238,18 @@ def test_what_the_boots_differ_by_is_a_tie(document: Any) -> None:
 
 def test_one_policy_or_no_number_says_nothing(document: Any) -> None:
     assert reading(document, row("default")) == ""
-    unknown = [sampling.Row(name, "sync", None, {}) for name in ("default", "cint")]
+    unknown = [sampling.Row(policy=name, workload="sync", job=None, values={})
+               for name in ("default", "cint")]
     assert reading(document, *unknown) == ""
 
 
 def test_the_reading_says_what_hints_bring(document: Any) -> None:
     base = dict.fromkeys(metrics.NAMES, 100.0)
-    rows = [sampling.Row("default", "mixed", None, base),
-            sampling.Row("adaptive", "mixed", None, base | {"mean_us": 300.0}),
-            sampling.Row("cint", "mixed", None, base | {"mean_us": 102.0, "ios_per_irq": 400.0})]
+    rows = [sampling.Row(policy="default", workload="mixed", job=None, values=base),
+            sampling.Row(policy="adaptive", workload="mixed", job=None,
+                         values=base | {"mean_us": 300.0}),
+            sampling.Row(policy="cint", workload="mixed", job=None,
+                         values=base | {"mean_us": 102.0, "ios_per_irq": 400.0})]
     document["rows"] = [r.as_dict() for r in sampling.with_ratios(rows, "default")]
     mixed = next(w for w in document["workloads"] if w["name"] == "mixed")
     document["policies"] = [{"name": r.policy, "kind": r.policy, "properties": {}} for r in rows]
@@ -660,7 +663,8 @@ def test_the_best_are_bold_unless_all_are(document: Any) -> None:
 def test_bars_have_no_logarithmic_axis(log: bool) -> None:
     plt = plots.pyplot()
     figure, axis = plt.subplots()
-    rows = [sampling.Row(p, "sync", None, {"iops": v}, range={"iops": (v / 2, v)})
+    rows = [sampling.Row(policy=p, workload="sync", job=None, values={"iops": v},
+                         range={"iops": (v / 2, v)})
             for p, v in (("a", 1.0), ("b", 1e6))]
     plots._marks(axis, rows, metrics.DRAWINGS[0], log)
     assert len(axis.patches) == (0 if log else 2)

@@ -236,7 +236,8 @@ def test_changes_within_the_spread_are_marked(shelf: Path) -> None:
     assert all(row["within_spread"]["iops"] for row in found["rows"])
     assert all(row["within_spread"]["p99_us"] is None for row in found["rows"])
     assert "~+0.0 %" in "\n".join(difference.format_lines(found, ("a", "b")))
-    rows = [sampling.Row("p", "w", None, {}, range={"iops": e}) for e in ((1.0, 2.0), (3.0, 4.0))]
+    rows = [sampling.Row(policy="p", workload="w", job=None, values={}, range={"iops": e})
+            for e in ((1.0, 2.0), (3.0, 4.0))]
     assert difference.overlap(rows[0], rows[1], "iops") is False
 
 

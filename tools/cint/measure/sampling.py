@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import cast
 
 from cint.device import logpage
@@ -31,7 +31,7 @@ USER_HZ = 100
 DeviceDelta = logpage.Totals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """One run of one workload under one policy; guest time."""
 
@@ -123,17 +123,19 @@ def samples(policy: str, workload: str, repeat: int, message: agent.Message,
     found = edges.by_group(seen, len(groups))
     if len(groups) == 1:
         # Of jobs that ran one after the other, though they are a group, there are edges as well.
-        return [_whole(Sample(policy, workload, repeat, groups[0], None, 0.0, None, None,
-                              fiojson.version(ran.fio), whole=workload),
-                       ran, vcpus, found[0] if found else seen)]
+        one = Sample(policy=policy, workload=workload, repeat=repeat, jobs=groups[0],
+                     guest_interrupts=None, elapsed_s=0.0, cpu_share=None, device=None,
+                     fio_version=fiojson.version(ran.fio), whole=workload)
+        return [_whole(one, ran, vcpus, found[0] if found else seen)]
     last = Count.of(ran.before)
     result = []
     for number, jobs in enumerate(groups, 1):
         mine = found[number - 1] if found else []
-        one = _group(Sample(policy, f"{workload}/{number}", repeat, jobs, None, 0.0, None, None,
-                            fiojson.version(ran.fio), whole=workload, group=number,
-                            groups=len(groups), window=window(jobs, mine)), mine, last, vcpus)
-        result.append(one)
+        one = Sample(policy=policy, workload=f"{workload}/{number}", repeat=repeat, jobs=jobs,
+                     guest_interrupts=None, elapsed_s=0.0, cpu_share=None, device=None,
+                     fio_version=fiojson.version(ran.fio), whole=workload, group=number,
+                     groups=len(groups), window=window(jobs, mine))
+        result.append(_group(one, mine, last, vcpus))
         if mine:
             last = Count.at(mine[-1])
     return result
@@ -154,10 +156,11 @@ def app_sample(policy: str, app: apps.App, repeat: int, message: agent.Message,
     ios = after.ios - before.ios if after.ios is not None and before.ios is not None else 0
     elapsed = (after.monotonic_ns - before.monotonic_ns) / 1e9
     stats = fiojson.JobStats(app.name, ios, ios / elapsed, 0.0, {}, round(1000 * elapsed))
-    return Sample(policy, app.name, repeat, {app.name: stats},
-                  agent.queue_interrupts(before, after), elapsed,
-                  cpu_share(*_cpu_edges(ran), vcpus),
-                  device_delta(before.nvme_log, after.nvme_log), block_ios=ios, whole=app.name,
+    return Sample(policy=policy, workload=app.name, repeat=repeat, jobs={app.name: stats},
+                  guest_interrupts=agent.queue_interrupts(before, after), elapsed_s=elapsed,
+                  cpu_share=cpu_share(*_cpu_edges(ran), vcpus),
+                  device=device_delta(before.nvme_log, after.nvme_log), block_ios=ios,
+                  whole=app.name,
                   said=apps.parse_said(ran.stdout, f"{policy}: {app.path}"))
 
 
@@ -227,7 +230,7 @@ def _group(one: Sample, found: Sequence[edges.Edge], last: Count, vcpus: int) ->
 
 # ---- rows ---------------------------------------------------------------
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One line of the table; reported time.  ``job`` is None for the whole workload.
 
@@ -242,7 +245,6 @@ class Row:
     workload: str
     job: str | None
     values: Mapping[str, float | None]
-    _: KW_ONLY
     spread: float | None = None
     ratios: Mapping[str, float | None] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
@@ -400,7 +402,7 @@ def _row(samples: Sequence[Sample], k: float, job: str | None, speaks: str | Non
     values = {m: _median([p[m] for p in parts]) for m in parts[0]}
     pooled = _pooled(samples, job or speaks)
     values |= _latencies(pooled, k)
-    return Row(first.policy, first.workload, job, values,
+    return Row(policy=first.policy, workload=first.workload, job=job, values=values,
                beyond={name: fiojson.beyond(pooled.bins, rank)
                        for name, rank in metrics.PERCENTILES.items()},
                spread=_spread([p["iops"] or 0.0 for p in parts]), range=_range(parts),
