@@ -756,7 +756,7 @@ static void test_snapshot(const void *opts)
     qcow2_free(path);
 }
 
-/* A state that is for another controller: this one has failed, until a reset. */
+/* A state of another controller: this one has failed, until a reset. */
 static void load_of_another(const char *disk, bool reset)
 {
     Machine m = machine_new_env(NULL, "", disk);
