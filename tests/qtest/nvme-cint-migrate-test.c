@@ -665,6 +665,16 @@ static void test_stays(void)
     machine_free(&m);
 }
 
+static void expect_fetched_now(CintTest *t, QNvmeSq *sq, uint32_t count)
+{
+    g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
+    qtest_qmp_assert_success(t->qts, "{'execute': 'cont'}");
+    cint_let_run(t);
+    cint_run(t, 100000);
+    qnvme_wait_cqes(sq->cq, count);
+    qnvme_reap(sq->cq, count);
+}
+
 /*
  * What the last doorbells before a stop ask for is fetched when the machine
  * goes on, also after it was saved: not while the block layer is drained.
@@ -684,12 +694,7 @@ static void test_stopped(const void *opts)
 
             g_assert_cmpstr(why, ==, NULL);
         }
-        g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
-        qtest_qmp_assert_success(m.t->qts, "{'execute': 'cont'}");
-        cint_let_run(m.t);
-        cint_run(m.t, 100000);
-        qnvme_wait_cqes(sq->cq, 3);
-        qnvme_reap(sq->cq, 3);
+        expect_fetched_now(m.t, sq, 3);
     }
     machine_free(&m);
 }
@@ -745,12 +750,7 @@ static void test_snapshot(const void *opts)
         if (cint_can_migrate(m.t->qts)) {
             g_assert_cmpstr(said, ==, "");
         }
-        g_assert_cmpuint(qnvme_visible(sq->cq), ==, 0);
-        qtest_qmp_assert_success(m.t->qts, "{'execute': 'cont'}");
-        cint_let_run(m.t);
-        cint_run(m.t, 100000);
-        qnvme_wait_cqes(sq->cq, 3);
-        qnvme_reap(sq->cq, 3);
+        expect_fetched_now(m.t, sq, 3);
     }
     machine_free(&m);
     qcow2_free(path);
