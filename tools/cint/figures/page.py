@@ -232,11 +232,12 @@ def _became_of(found: Sequence[claims.Outcome]) -> str:
 def _of_claims(entries: Sequence[Entry]) -> str:
     """How many of the papers' claims came out, and of the numbers that these are made of."""
     known = {entry["id"]: entry for entry in entries}
-    of = [figure for figure in catalog.figures() if figure.id in known
-          and claims.outcomes(figure, known[figure.id])]
-    found = [outcome for f in of for outcome in claims.outcomes(f, known[f.id])]
-    singly = [outcome for f in of for outcome in claims.one_by_one(f, known[f.id])]
-    return (f"{len(of)} figures are of papers. Of their {len(found)} claims {_became_of(found)}. "
+    each = [outcomes for figure in catalog.figures() if figure.id in known
+            and (outcomes := claims.outcomes(figure, known[figure.id]))]
+    found = [outcome for outcomes in each for outcome in outcomes]
+    singly = [outcome for figure in catalog.figures() if figure.id in known
+              for outcome in claims.one_by_one(figure, known[figure.id])]
+    return (f"{len(each)} figures are of papers. Of their {len(found)} claims {_became_of(found)}. "
             f"Of the {len(singly)} numbers that these claims are made of, each taken for itself, "
             f"{_became_of(singly)}: a claim is as good as its worst number, and a sweep "
             "has many. A claim is reproduced if all of its checks hold and "
