@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct head {
@@ -78,22 +77,6 @@ static uint32_t crc32c(const uint8_t *at, size_t len)
         crc = crc >> 8 ^ crc_table[(crc ^ *at++) & 0xff];
     }
     return ~crc;
-}
-
-uint64_t now_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * UINT64_C(1000000000) + ts.tv_nsec;
-}
-
-uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 /* Each block by itself, so that a part of an I/O in the wrong place shows. */

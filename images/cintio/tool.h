@@ -4,8 +4,8 @@
  *
  * Parts: main.c (commands), check.c (I/O that is verified), hold.c (what tests
  * need besides), faults.c (with CINTIO_TEST, and a library that was built with
- * it: what a test does to the driver). All but the last use the public header
- * alone.
+ * it: what a test does to the driver), util.c. All but faults.c use the public
+ * header alone.
  */
 #ifndef CINTIO_TOOL_H
 #define CINTIO_TOOL_H

@@ -18,6 +18,7 @@ from testkit.device_layers import Graph
 #: By the directory of its sources, which has a layers.txt: where the build leaves the objects.
 PROGRAMS: Mapping[str, str] = {
     "images/agent": "images/agent/cint-agent.p",
+    "images/cintio": "images/cintio/cintio.p",
     "images/hintio": "images/hintio/hintio.p",
     "images/kvstore": "images/kvstore/kvstore.p",
     "replay": "replay/cint-replay.p",

@@ -25,7 +25,7 @@ NEAR = 0.05
 #: the commands in flight are not about the depth at all times.
 MEDIA = "array:jitter=100us"
 #: The first depths of a row, and between what their ratio is here.
-BORDERS = {16: (0.55, 0.59), 24: (0.4, 0.48), 64: (0.138, 0.145), 128: (0.066, 0.069)}
+BORDERS = {16: (0.53, 0.59), 24: (0.4, 0.48), 64: (0.138, 0.145), 128: (0.066, 0.069)}
 
 
 def merged(run: str, depth: int) -> Expr:
