@@ -19,9 +19,9 @@ from cint.measure.workloads import COMMON, Workload
 #: The card of the slides: 2.9 us in its DRAM, and a link of 1.6 GB/s.
 CARD = "dram:read-per-kib=610ns,units=2"
 WORDS = {"irq": "off", "classic": "classic", "half-mean": "half-mean",
-         "half-mean by size": "half-mean-size", "6.13's minimum": "min", "ours": "ours",
-         "as in 2017": "irq-queue"}
-IRQ, CLASSIC, HALF, BY_SIZE, LEAST, OURS, SHARED = WORDS
+         "half-mean by size": "half-mean-size", "6.13's minimum": "min", "EHP": "ehp",
+         "PAS": "pas", "ours": "ours", "as in 2017": "irq-queue"}
+IRQ, CLASSIC, HALF, BY_SIZE, LEAST, EHP, PAS, OURS, SHARED = WORDS
 #: Guest ms in which half-mean gathers what it needs.
 WARM_MS = 250
 COLUMNS = (IOPS, MEAN, P99, Column("standard deviation, us", "sd_us"),

@@ -19,12 +19,13 @@ OFF, FIXED, IRQ_QUEUE = "off", "fixed", "irq-queue"
 #: Words of --polling, and what the kernel calls them (queue/io_poll_mode).
 MODES = {
     "classic": "classic", FIXED: "fixed", "half-mean": "half-mean",
-    "half-mean-size": "half-mean-size", "min": "min", "ours": "adaptive", IRQ_QUEUE: "classic",
+    "half-mean-size": "half-mean-size", "min": "min", "ehp": "ehp", "pas": "pas",
+    "ours": "adaptive", IRQ_QUEUE: "classic",
 }
 #: Those that go by times which the kernel has gathered, and how long it does: guest seconds.
-GATHERING = ("half-mean", "half-mean-size", "min", "ours")
+GATHERING = ("half-mean", "half-mean-size", "min", "ehp", "pas", "ours")
 GATHERED_S = 0.1
-VALID = "off, classic, fixed:TIME, half-mean, half-mean-size, min, ours, irq-queue"
+VALID = "off, classic, fixed:TIME, half-mean, half-mean-size, min, ehp, pas, ours, irq-queue"
 MAX_FIXED_NS = 10_000_000
 QUEUE = "/sys/block/nvme0n1/queue"
 
