@@ -50,6 +50,8 @@ static const struct {
     { "half-mean", BLK_POLL_HALF_MEAN },
     { "half-mean-size", BLK_POLL_HALF_MEAN_SIZE },
     { "min", BLK_POLL_MIN },
+    { "ehp", BLK_POLL_EHP },
+    { "pas", BLK_POLL_PAS },
     { "ours", BLK_POLL_ADAPTIVE },
     { "oracle", BLK_POLL_CLASSIC, true },
 };
