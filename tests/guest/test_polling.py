@@ -48,6 +48,8 @@ MODES = {
     "half-mean": ("io_poll_delay", "0", True),
     "half-mean-size": ("io_poll_mode", "half-mean-size", True),
     "min": ("io_poll_mode", "min", True),
+    "ehp": ("io_poll_mode", "ehp", True),
+    "pas": ("io_poll_mode", "pas", True),
     "adaptive": ("io_poll_mode", "adaptive", True),
 }
 #: What io_poll_delay shows for a mode.
@@ -388,7 +390,8 @@ EVENTS = {
               f"echo $((512 + i)) > {QUEUE}/nr_requests 2>/dev/null;"
               f"echo $((128 - i % 2 * 64)) > {QUEUE}/max_sectors_kb; done;"
               f"echo 1 > {QUEUE}/io_poll; cat {QUEUE}/max_hw_sectors_kb > {QUEUE}/max_sectors_kb",
-    "modes": "for i in $(seq 10); do for mode in classic half-mean half-mean-size min adaptive;"
+    "modes": "for i in $(seq 10); do for mode in classic half-mean half-mean-size min ehp pas"
+             " adaptive;"
              f"do echo $mode > {QUEUE}/io_poll_mode; echo 30 > {QUEUE}/io_poll_delay; done; done",
     "signals": "for i in $(seq 50); do for pid in $(pidof fio); do kill -STOP $pid;"
                "kill -CONT $pid; done; done; true",

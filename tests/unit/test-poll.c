@@ -97,7 +97,11 @@ static void print_table(const struct sim_medium *media, unsigned count,
     for (unsigned way = 0; way < ARRAY_SIZE(ways); way++) {
         printf(" %s |", ways[way].name);
     }
-    printf("\n|---|---|---|---|---|---|\n");
+    printf("\n|---|");
+    for (unsigned way = 0; way < ARRAY_SIZE(ways); way++) {
+        printf("---|");
+    }
+    printf("\n");
     for (unsigned i = 0; i < count; i++) {
         printf("| %s |", media[i].name);
         for (unsigned way = 0; way < ARRAY_SIZE(ways); way++) {
@@ -116,10 +120,11 @@ static void print_table(const struct sim_medium *media, unsigned count,
 /* What the kernel calls for a request; not inlined, so it can be counted. */
 static __attribute__((noinline)) u32 count_ask(u64 now)
 {
-    u32 sleep = blk_poll_est_sleep(&est, BLK_POLL_ADAPTIVE, 0, READ_4K, false,
+    unsigned class = blk_poll_est_begin(&est, READ_4K, now);
+    u32 sleep = blk_poll_est_sleep(&est, BLK_POLL_ADAPTIVE, 0, class, false,
                                    300, now);
 
-    return sleep + !blk_poll_est_again(&est, BLK_POLL_ADAPTIVE, READ_4K);
+    return sleep + !blk_poll_est_again(&est, BLK_POLL_ADAPTIVE, class);
 }
 
 static __attribute__((noinline)) void count_done(u32 sleep, u32 done, u64 now)
@@ -129,6 +134,7 @@ static __attribute__((noinline)) void count_done(u32 sleep, u32 done, u64 now)
         .woke_at = 300 + sleep + 1000 + done % 500,
     };
 
+    blk_poll_est_end(&est, READ_4K);
     blk_poll_est_done(&est, BLK_POLL_ADAPTIVE, READ_4K, &seen, now);
 }
 

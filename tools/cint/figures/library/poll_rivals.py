@@ -11,8 +11,9 @@ from cint.figures.values import Cell
 #: us that a read takes in the medium.
 MEDIA_US = (7, 20, 80)
 WAYS = (IRQ, CLASSIC, BY_SIZE, LEAST, EHP, PAS, OURS)
-#: Those that sleep, and are not ours.
-RIVALS = (BY_SIZE, LEAST, EHP, PAS)
+#: By how much ours may be slower than classic polling: the aim is 1.10, which interrupts keep, too,
+#: where the medium takes longer.
+SLOWER = {7: 1.10, 20: 1.02, 80: 1.005}
 ALONE, FOUR, HOG, BEHIND = "alone", "4 readers", "beside", "behind 64k"
 ONE_UNIT = "one unit"
 JOBS = (
@@ -36,6 +37,14 @@ def medium(us: int) -> Group:
                  prefix(us), runtime_s=max(0.05, us * 5e-4), setup=polled.warm("4k"))
 
 
+def run(us: int, way: str) -> str:
+    return prefix(us) + way
+
+
+def ours(us: int) -> str:
+    return run(us, OURS)
+
+
 def at(us: int, job: str = ALONE) -> Cell:
     return Cell(job, prefix(us))
 
@@ -48,8 +57,9 @@ RIVALRY = Figure(
     "poll-rivals", "polling", "How long to sleep before polling",
     "not a figure of a paper; half the mean is Linux 4.12 to 6.3, half the least io_uring since "
     "6.13, EHP of JSA 2022, PAS of FAST 2026",
-    "A sleep before polling saves most of the CPU's time at next to none of the latency, if it is "
-    "as long as the device takes less a wake-up, on each medium and beside others.",
+    "A sleep for as long as the device takes, less a wake-up, saves most of the CPU's time of "
+    "polling at next to none of the latency: for a lone reader, for several, beside a process and "
+    "behind larger reads.",
     groups=(
         *map(medium, MEDIA_US),
         Group(polled.runs(*WAYS), (NOW_AND_THEN,),
@@ -57,22 +67,32 @@ RIVALRY = Figure(
               f"{ONE_UNIT}/", runtime_s=0.1, setup=polled.warm("4k", "64k")),
     ),
     checks=(
-        *(at_most(f"medium of {us} us, {OURS}: latency against classic",
-                  at(us).ratio("mean_us", OURS, CLASSIC), 1.10,
-                  instead(prefix(us) + OURS, prefix(us) + IRQ)) for us in MEDIA_US[:1]),
-        *(at_most(f"medium of {us} us, {OURS}: CPU time of a read against {way}",
-                  at(us).ratio("cpu_per_io_us", OURS, way), 1.0,
-                  instead(prefix(us) + OURS, prefix(us) + CLASSIC))
-          for us in MEDIA_US for way in RIVALS),
-        *(at_most(f"medium of {us} us, {OURS}: latency against {way}",
-                  at(us).ratio("mean_us", OURS, way), 1.02,
-                  instead(prefix(us) + OURS, prefix(us) + IRQ))
-          for us in MEDIA_US for way in (EHP, PAS)),
-        *(at_least(f"medium of {us} us, beside a CPU-bound process: reads, {OURS} against {way}",
-                   at(us, HOG).ratio("iops", OURS, way), 1.0)
-          for us in MEDIA_US for way in (EHP, PAS)),
-        at_most(f"{BEHIND}, {OURS}: CPU against classic",
-                behind().ratio("cpu_percent", OURS, CLASSIC), 0.60),
+        *(at_most(f"{us} us, a lone reader: latency against classic",
+                  at(us).ratio("mean_us", OURS, CLASSIC), most, instead(ours(us), run(us, IRQ)))
+          for us, most in SLOWER.items()),
+        *(at_most(f"{us} us, a lone reader: CPU time of a read against {way}",
+                  at(us).ratio("cpu_per_io_us", OURS, way), most,
+                  instead(ours(us), run(us, CLASSIC)))
+          for us in MEDIA_US for way, most in ((CLASSIC, 0.60), (EHP, 1.05), (PAS, 1.05))),
+        *(at_least(f"{us} us, 4 readers: reads against {way}", at(us, FOUR).ratio("iops", OURS, way),
+                   least, instead(ours(us), run(us, CLASSIC)))
+          for us in MEDIA_US for way, least in ((IRQ, 1.0), (EHP, 0.95), (PAS, 0.95))),
+        *(at_most(f"{us} us, 4 readers: CPU time of a read against {way}",
+                  at(us, FOUR).ratio("cpu_per_io_us", OURS, way), 1.05,
+                  instead(ours(us), run(us, CLASSIC))) for us in MEDIA_US for way in (EHP, PAS)),
+        *(at_least(f"{us} us, beside a CPU-bound process: reads against {way}",
+                   at(us, HOG).ratio("iops", OURS, way), least,
+                   instead(ours(us), run(us, CLASSIC)))
+          for us in MEDIA_US for way, least in ((IRQ, 1.0), (EHP, 0.95), (PAS, 0.95))),
+        *(at_least(f"{us} us, beside a CPU-bound process: what is left for that, against classic",
+                   Cell("beside.spin", prefix(us)).ratio("iops", OURS, CLASSIC), 1.05,
+                   instead(ours(us), run(us, CLASSIC))) for us in MEDIA_US),
+        at_most("64 KiB now and then: latency of 4 KiB against interrupts",
+                behind().ratio("mean_us", OURS, IRQ), 1.0),
+        *(at_most(f"64 KiB now and then: CPU against {way}",
+                  behind().ratio("cpu_percent", OURS, way), 0.60,
+                  instead(f"{ONE_UNIT}/{OURS}", f"{ONE_UNIT}/{CLASSIC}"))
+          for way in (CLASSIC, PAS)),
     ),
     panels=tuple(
         Panel(f"{title}: {what}", unit, tuple(
@@ -82,5 +102,9 @@ RIVALRY = Figure(
         for what, unit, name in (("latency", "us", "mean_us"),
                                  ("CPU time of a read", "us", "cpu_per_io_us"))),
     columns=polled.COLUMNS,
-    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    notes=(polled.ONE_CPU, polled.SCHEDULER,
+           "EHP and PAS are their rules for the sleep alone, in our kernel; EHP's constants of a "
+           "machine are the fastest wake-up that was seen and a half of it.",
+           f"'{BEHIND}' is a thread that reads 4 KiB beside one that reads 64 KiB every 100 us or "
+           "so, on a medium that serves one read after another in 10 us and 0.5 us for a KiB."),
 )
