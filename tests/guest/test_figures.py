@@ -13,7 +13,7 @@ from conftest import log_root, tell
 from cint.errors import CintError
 from cint.figures import catalog, checks, document, freshness, programs
 from cint.figures import runner as figures
-from cint.figures.model import Figure, on_cpus
+from cint.figures.figure import Figure, on_cpus
 from cint.figures.values import Data
 from cint.measure import runner
 from cint.measure.store import Store

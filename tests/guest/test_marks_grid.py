@@ -19,8 +19,8 @@ from test_figures import expect, run
 from cint.figures import checks
 from cint.figures.checks import Check, Deviation, at_most
 from cint.figures.controls import instead
+from cint.figures.figure import Figure, Run
 from cint.figures.library import marks_grid as marked
-from cint.figures.model import Figure, Run
 from cint.figures.values import Data, Expr, View, said, value
 
 pytestmark = pytest.mark.slow

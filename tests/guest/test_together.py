@@ -36,7 +36,7 @@ from waits import LOST_US, is_late, slowest_us, words
 from cint import paths
 from cint.device import logpage
 from cint.device.properties import MAX_HOLD_NS
-from cint.guest import agent, engines, qmp, vm
+from cint.guest import agent, drivers, qmp, vm
 from cint.measure import comparison
 
 IOS = int(os.environ.get("CINT_TOGETHER_IOS", "10000000"))
@@ -337,7 +337,7 @@ class Pair:
 
     def check_user(self, document: Any, text: str) -> None:
         """Of B: fio and the device count the same, and no interrupt was missed."""
-        said = engines.counts(text)
+        said = drivers.counts(text)
         assert said is not None and said.page is not None, text
         page = logpage.decode(said.page)
         total = page.total()

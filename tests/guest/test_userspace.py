@@ -14,7 +14,7 @@ from waits import LOST_US, is_late, slowest_us, words
 
 from cint import paths
 from cint.device import logpage
-from cint.guest import agent, engines, session, vm
+from cint.guest import agent, drivers, session, vm
 from cint.measure import comparison, fiojson, metrics
 from cint.options import comparing
 
@@ -268,7 +268,7 @@ def test_fio_verifies(boot: Boot, disk: vm.Backend, iommu: bool, media: str) -> 
         result = outcome.results[name]
         assert [(job["jobname"], job["error"], job["read"]["total_ios"])
                 for job in result["fio"]["jobs"]] == [("a", 0, 1024), ("b", 0, 1024)], name
-        said = engines.counts(str(result["stdout"]))
+        said = drivers.counts(str(result["stdout"]))
         assert said is not None and said.page is not None
         queues = [r for r in logpage.decode(said.page).records if r.cqid]
         cqes = sum(r.counters["cqes"] for r in queues)
@@ -320,7 +320,7 @@ def test_fio_verifies_a_million(boot: Boot, disk: vm.Backend, mode: str) -> None
     done = [job[way]["total_ios"] for job in result["fio"]["jobs"] for way in ("read", "write")]
     assert min(done) >= MANY // 4
     assert sum(done) >= MANY
-    said = engines.counts(str(result["stdout"]))
+    said = drivers.counts(str(result["stdout"]))
     assert said is not None and said.page is not None
     queues = [r for r in logpage.decode(said.page).records if r.cqid]
     assert sum(r.counters["cqes"] for r in queues) == sum(done)
@@ -351,7 +351,7 @@ def test_fio_spends_the_cost_of_interrupts(boot: Boot, disk: vm.Backend) -> None
     assert free is not None
     assert dear is not None
     assert 20000 - BIN_NS <= dear - free <= 20500
-    said = engines.counts(str(outcome.results["cost-20000"]["stdout"]))
+    said = drivers.counts(str(outcome.results["cost-20000"]["stdout"]))
     assert said is not None and said.cost_ns == 20000
 
 

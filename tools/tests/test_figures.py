@@ -54,8 +54,7 @@ from cint.figures import (
 from cint.figures import stored as figures_stored
 from cint.figures.checks import Check, Deviation, at_least, judge, near
 from cint.figures.controls import instead, mistaken, swap, together, wrong
-from cint.figures.library import spdk, vic_tab8
-from cint.figures.model import (
+from cint.figures.figure import (
     Figure,
     Group,
     Panel,
@@ -67,8 +66,9 @@ from cint.figures.model import (
     settings_of,
     who_gives,
 )
+from cint.figures.library import spdk, vic_tab8
 from cint.figures.values import Data, View, against, value
-from cint.guest import agent, appdisk, engines, vm
+from cint.guest import agent, appdisk, drivers, vm
 from cint.measure import boots, comparison, fiojson, sampling, settings, workloads
 from cint.measure.plan import Files, RunOutcome, RunPlan
 from cint.measure.runner import Done, Reuse
@@ -149,7 +149,7 @@ def test_rows_name_the_mode_that_was_run(figure: Figure) -> None:
             ran = {engine.mode, *re.findall(r"^interrupt_mode=(\w+)$", text, re.MULTILINE)}
             said = set(re.findall(r"[a-z-]+", wanted.name))
             assert said.isdisjoint(OTHER_WORDS), wanted.name
-            assert said.intersection(engines.MODES) <= ran, (wanted.name, ran)
+            assert said.intersection(drivers.MODES) <= ran, (wanted.name, ran)
 
 
 @of_each(FIGURES)

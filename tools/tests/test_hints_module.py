@@ -15,7 +15,7 @@ from cint import paths
 from cint.build import hints as module
 from cint.errors import UsageError
 from cint.figures import programs
-from cint.figures.model import Group, Run, settings_of
+from cint.figures.figure import Group, Run, settings_of
 from cint.guest import hints, kinds, vm
 from cint.measure import settings
 from cint.options import comparing, hinting

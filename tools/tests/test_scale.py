@@ -9,7 +9,7 @@ from canned import sync_result
 from cint.device import properties, scale
 from cint.device.scale import Kind
 from cint.errors import UsageError
-from cint.guest import engines, polling
+from cint.guest import drivers, polling
 from cint.measure import sampling, workloads
 from cint.options import comparing
 
@@ -80,7 +80,7 @@ def _everything_scaled(k: float) -> None:
     assert comparing.settings_from(parser.parse_args(["--cpu-scale", f"{k}"])).cost_applied_ns > 0
     scale.slice_permille(k)
     polling.parse("fixed:2us").settings(k)
-    engines.parse("user:sleep=2us").options(k, cost_ns=0, records=False)
+    drivers.parse("user:sleep=2us").options(k, cost_ns=0, records=False)
     workloads.render(workloads.BUILT_IN["mixed"], workloads.Timing(1.0, 0.1), k)
     own = [row.name for row in scale.TABLE if row.where == "fio"]
     _, remarks = workloads.scale_job_text("[a]\n" + "".join(f"{name}=6\n" for name in own), k)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cint.device import scale
 from cint.figures import probe
-from cint.figures.model import CPU_SCALE
+from cint.figures.figure import CPU_SCALE
 from cint.measure import workloads
 from cint.measure.workloads import Workload, common
 

@@ -12,7 +12,7 @@ from functools import cache
 from cint import units
 from cint.errors import UsageError
 from cint.figures import library
-from cint.figures.model import Figure, NotDone
+from cint.figures.figure import Figure, NotDone
 
 #: The papers, and what is of none, by the name of their set.
 FAMILIES = {

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from cint.figures import checks, records
-from cint.figures.model import Figure
+from cint.figures.figure import Figure
 
 #: The last: its checks do not fail, and some of them are undecided.
 VERDICTS = REPRODUCED, SHAPE, NOT, OPEN = ("reproduced", "shape only", "not reproduced",

@@ -11,7 +11,7 @@ from pathlib import Path
 from cint import paths, steps
 from cint.errors import CintError
 from cint.figures import checks, records
-from cint.figures.model import Figure, NotDone, machine
+from cint.figures.figure import Figure, NotDone, machine
 from cint.figures.values import Data
 
 FILE = "figures.json"

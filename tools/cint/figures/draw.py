@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cint.errors import CintError
-from cint.figures.model import Figure, Panel, Series
+from cint.figures.figure import Figure, Panel, Series
 from cint.figures.values import Data, Expr, View
 from cint.results import colours, plots
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from cint.device import properties
 from cint.errors import UsageError
-from cint.figures.model import Figure, Group, Run
-from cint.guest import engines, hints, polling, steering
+from cint.figures.figure import Figure, Group, Run
+from cint.guest import drivers, hints, polling, steering
 from cint.measure import workloads
 from cint.measure.workloads import Workload
 
@@ -53,7 +53,7 @@ def _check_distro(figure: Figure, group: Group, runs: Sequence[Run]) -> None:
     """Refuse what asks for our kernel, or for what only its image has."""
     own = [name for name, is_so in (
         ("polling", any(run.polling != polling.OFF for run in runs)),
-        ("a process that drives", any(run.engine != engines.KERNEL for run in runs)),
+        ("a process that drives", any(run.engine != drivers.KERNEL for run in runs)),
         ("queues by class", any(run.steering != steering.OFF for run in runs)),
         ("options of our kernel", bool(group.append or group.preempt)),
         ("commands for our guest", bool(group.setup) or group.probed)) if is_so]

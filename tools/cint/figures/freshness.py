@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cint.figures import programs, records, runner
-from cint.figures.model import Figure
+from cint.figures.figure import Figure
 from cint.figures.values import Data
 from cint.guest import vm
 from cint.measure import plan

@@ -14,7 +14,7 @@ from typing import Any
 
 from cint.device import properties
 from cint.errors import UsageError
-from cint.figures.model import Figure, Group, Panel, Run, Series, settings_of
+from cint.figures.figure import Figure, Group, Panel, Run, Series, settings_of
 from cint.figures.values import Expr
 from cint.guest import steering
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cint.figures import catalog, checks, claims, records
 from cint.figures.columns import Column
-from cint.figures.model import Figure, NotDone
+from cint.figures.figure import Figure, NotDone
 from cint.figures.values import Data, in_words
 from cint.results import table
 

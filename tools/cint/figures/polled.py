@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cint.figures.columns import CPU, IOPS, IRQS, LONGEST, MEAN, P99, P999, Column
-from cint.figures.model import CPU_SCALE, Run
+from cint.figures.figure import CPU_SCALE, Run
 from cint.figures.values import Expr, value
 from cint.guest import agent
 from cint.measure import workloads

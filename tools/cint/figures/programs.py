@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from cint import paths
-from cint.figures.model import Figure
+from cint.figures.figure import Figure
 from cint.guest import appdisk
 from cint.guest.appdisk import Disk
 from cint.measure import apps, workloads

@@ -13,7 +13,7 @@ from cint import paths
 from cint.device import properties, words
 from cint.errors import CintError
 from cint.figures import probe
-from cint.figures.model import Figure, Group, Run, settings_of
+from cint.figures.figure import Figure, Group, Run, settings_of
 from cint.figures.reading import Booted
 from cint.figures.values import Data
 from cint.measure import boots, comparison, dispatch, runner, workloads

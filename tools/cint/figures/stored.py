@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cint import paths
 from cint.figures import catalog, document, draw, headline, page
-from cint.figures.model import Figure
+from cint.figures.figure import Figure
 from cint.figures.values import Data
 
 #: Where ``./cint docs figures`` puts the pages and drawings of all figures.

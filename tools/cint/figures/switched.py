@@ -17,7 +17,7 @@ from typing import Any
 from cint.figures.checks import Deviation
 from cint.figures.columns import CPU, IOPS, MEAN, P50, P99, P999, THREAD
 from cint.figures.controls import Control
-from cint.figures.model import CPU_SCALE, Group, Panel, Run, Series
+from cint.figures.figure import CPU_SCALE, Group, Panel, Run, Series
 from cint.figures.polled import REAL_TIME
 from cint.figures.values import Cell, said
 from cint.guest import steering

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cint import steps
 from cint.figures import catalog, checks, claims, page, records
-from cint.figures.model import Figure
+from cint.figures.figure import Figure
 from cint.figures.values import Data, in_words
 from cint.results import webpage
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from cint.device import properties
 from cint.guest import hints as giving
 from cint.guest import polling as modes
-from cint.guest.engines import Engine
+from cint.guest.drivers import Engine
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cint import host
 from cint.device import periods, queueconfig, words
-from cint.guest import agent, appdisk, engines, hints, kinds, session, steering, vm
+from cint.guest import agent, appdisk, drivers, hints, kinds, session, steering, vm
 from cint.measure import agreeing, edges, workloads
 from cint.measure.apps import App
 from cint.measure.arms import Arm
@@ -63,7 +63,7 @@ def render(settings: Settings, arm: Arm, workload: workloads.Workload,
         options = arm.engine.options(k, cost_ns=settings.cost_applied_ns,
                                      records=settings.hints and arm.policy.out_of_order)
         text = workloads.driven_text(workload.template, options, settings.hints)
-        workload, device = replace(workload, template=text, edges=False), engines.FILENAME
+        workload, device = replace(workload, template=text, edges=False), drivers.FILENAME
     text = workloads.render(workload, timing, k, device)
     if rule is None:
         return text

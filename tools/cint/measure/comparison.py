@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cint import host, ui, units
 from cint.errors import CintError
-from cint.guest import engines, session
+from cint.guest import drivers, session
 from cint.measure import apps, boots, dispatch, runner, sampling, workloads
 from cint.measure.arms import Arm
 from cint.measure.plan import Places, RunPlan
@@ -122,7 +122,7 @@ def _costs(outcome: session.Outcome, user: bool) -> set[int]:
     """The interrupt costs that a guest says it spends; one, if all is well."""
     if not user:
         return {int(outcome.facts.get("irq_cost_ns", 0))}
-    said = [engines.counts(str(m.get("stdout") or "")) for m in outcome.results.values()]
+    said = [drivers.counts(str(m.get("stdout") or "")) for m in outcome.results.values()]
     costs = {one.cost_ns for one in said if one}
     return costs if len(costs) == 1 else set()
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from cint.device import logpage
-from cint.guest import agent, engines
+from cint.guest import agent, drivers
 from cint.measure import agreeing, apps, edges, fiojson, metrics, records, reported
 from cint.measure.window import Window, window
 
@@ -180,10 +180,10 @@ def _whole(one: Sample, ran: agent.Ran, vcpus: int,
         elapsed_s=(after.monotonic_ns - before.monotonic_ns) / 1e9,
         cpu_share=cpu_share(*_cpu_edges(ran), vcpus),
         device=device_delta(before.nvme_log, after.nvme_log))
-    return _by_user(one, engines.counts(ran.stdout), vcpus)
+    return _by_user(one, drivers.counts(ran.stdout), vcpus)
 
 
-def _by_user(one: Sample, counts: engines.Counts | None, vcpus: int) -> Sample:
+def _by_user(one: Sample, counts: drivers.Counts | None, vcpus: int) -> Sample:
     """The sample of a process that drove the controller itself, which counts from its start."""
     if counts is None:
         return one
@@ -255,7 +255,7 @@ class Row:
     window_s: float | None = None
     even: bool = True
     #: Who drove the controller: kernel or user.
-    engine: str = engines.KERNEL
+    engine: str = drivers.KERNEL
     #: How many I/Os of all repeats are beyond each percentile.
     beyond: Mapping[str, int] = field(default_factory=dict)
     #: By class of I/O what the device counted, last repeat: see :func:`_classes`.

@@ -13,8 +13,8 @@ from typing import Any
 from cint import ui, units
 from cint.device import properties, scale
 from cint.errors import UsageError
-from cint.guest import engines, hints, kinds, polling, steering, vm
-from cint.guest.engines import Engine
+from cint.guest import drivers, hints, kinds, polling, steering, vm
+from cint.guest.drivers import Engine
 from cint.guest.polling import Polling
 from cint.guest.steering import Steering
 from cint.measure import agreeing, apps, timers, workloads
@@ -101,10 +101,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"how threads that wait for their reads poll for them, each with each policy: "
              f"{polling.VALID} (default: {polling.OFF}); psync becomes pvsync2 with hipri in all "
              "rows then")
-    add("--engine", metavar="LIST", type=units.each_once(engines.parse, "--engine"),
-        default=engines.KERNEL,
-        help=f"who drives the controller, each with each policy: {engines.VALID} (default: "
-             f"{engines.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
+    add("--engine", metavar="LIST", type=units.each_once(drivers.parse, "--engine"),
+        default=drivers.KERNEL,
+        help=f"who drives the controller, each with each policy: {drivers.VALID} (default: "
+             f"{drivers.KERNEL}); user: a process over VFIO, docs/userspace.md, with the policy "
              "pointer beside the default ones")
     add("--steering", metavar="LIST", type=units.each_once(steering.parse, "--steering"),
         default=steering.OFF,
@@ -379,7 +379,7 @@ _DECISIVE = ("policy", "extras", "polling", "engine", "steering", "workload", "f
 #: Those whose words stand for something with a name.
 _NAMED = ("polling", "engine", "steering", "workload")
 _DEFAULTS = {"extras": properties.DEFAULT_EXTRAS, "polling": polling.OFF,
-             "engine": engines.KERNEL, "steering": steering.OFF, "media": "optane",
+             "engine": drivers.KERNEL, "steering": steering.OFF, "media": "optane",
              "time": "virtual",
              "guest": "cint", "vcpus": 1, "seed": 1, "device_opts": ""}
 

@@ -15,7 +15,7 @@ from cint import paths, steps
 from cint.build import cover, patches, qemu, series_build, sources, trees
 from cint.build.series import CODE
 from cint.errors import CintError
-from cint.selftest import bench, fuzz, load, model, runner, volumes
+from cint.selftest import bench, fuzz, load, promela, runner, volumes
 from cint.selftest.runner import Call, Command, Result, Test
 
 #: Seconds for one case of a qtest program, on a machine that has other work. With none most take
@@ -619,7 +619,7 @@ SUITES = (
     Suite("library", "the two libraries as others take them: installed, by pkg-config",
           ("engine",), *_pytest("library", "tests/library", _marker(), _side_by_side)),
     Suite("model", "the interrupt handshake, every order of events", ("model",),
-          *_tests(lambda options: model.commands(options.full))),
+          *_tests(lambda options: promela.commands(options.full))),
     Suite("bench", "instructions of the engine, against aims; with --full of cint=off",
           ("engine", "counting"), *_tests(_bench), full_targets=("qemu-bench",)),
     Suite("asan", "the engine's tests with sanitizers; with --full the device's, too",

@@ -29,7 +29,7 @@ from cint.figures import (
     stored,
     webpage,
 )
-from cint.figures.model import Figure, machine, on_cpus, who_gives
+from cint.figures.figure import Figure, machine, on_cpus, who_gives
 from cint.figures.values import Data
 from cint.guest import hints, kinds
 from cint.measure import runner as runs

@@ -5,7 +5,7 @@ from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, within
 from cint.figures.columns import CPU, IRQS, MEAN, MESSAGES, P50, P99, Column
 from cint.figures.controls import Control, instead, mistaken
-from cint.figures.model import NO_HINTS, Figure, Group, Panel, Run, Series
+from cint.figures.figure import NO_HINTS, Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, value
 from cint.measure import workloads
 

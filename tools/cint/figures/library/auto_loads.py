@@ -8,7 +8,7 @@ from cint.figures import jobs, traces
 from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, P999, Column
 from cint.figures.controls import Control, instead, mistaken, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.figure import Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, against, least, most, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload

@@ -16,9 +16,9 @@ from cint.figures import traces
 from cint.figures.checks import at_least, at_most
 from cint.figures.columns import IOPS, IRQS, MEAN, Column
 from cint.figures.controls import instead, mistaken
+from cint.figures.figure import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.library import auto_loads as guessed
 from cint.figures.library.auto_loads import ADAPTIVE, AUTO, DEFAULT, LIBAIO, MIXED
-from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.reading import Booted, Reader, extended
 from cint.figures.values import Data, Expr, against, value
 from cint.timeline.events import fields

@@ -6,7 +6,7 @@ from dataclasses import replace
 from cint.figures import switched
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several
 from cint.figures.controls import Control, instead, mistaken, swap
-from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.figure import Figure, Group, Panel, Series
 from cint.figures.polled import REAL_TIME_THREAD
 from cint.figures.switched import APP, BATCH, OFF, PAID, latency, of_l, of_t, throughput
 from cint.figures.values import Expr, said

@@ -5,7 +5,7 @@ from cint.figures import programs, reading, switched
 from cint.figures.checks import Check, Deviation, at_least, within
 from cint.figures.columns import CPU, MEAN, P50, P99, Column
 from cint.figures.controls import instead
-from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.figure import Figure, Group, Panel, Series
 from cint.figures.switched import APP, MEDIA, OFF, PAID, PRIO, TITLES
 from cint.figures.values import Expr, said, value
 

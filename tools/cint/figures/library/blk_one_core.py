@@ -6,7 +6,7 @@ from dataclasses import replace
 from cint.figures import switched
 from cint.figures.checks import Check, Deviation, at_least, at_most, several, within
 from cint.figures.controls import instead, swap
-from cint.figures.model import Figure, Group
+from cint.figures.figure import Figure, Group
 from cint.figures.polled import REAL_TIME
 from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
 from cint.figures.values import Expr, said, value

@@ -7,7 +7,7 @@ from cint.figures import switched
 from cint.figures.checks import Check, Deviation, at_least, at_most
 from cint.figures.columns import CPU, IOPS, IRQS, IRQS_PER_IO, MEAN, MERGED, P99, Column
 from cint.figures.controls import Control, instead, mistaken
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
+from cint.figures.figure import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.polled import REAL_TIME
 from cint.figures.switched import OFF, PAID, PRIO, latency, of_l, of_t, pinned, throughput
 from cint.figures.values import Cell, Expr, said, value

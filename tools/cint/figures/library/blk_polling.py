@@ -13,7 +13,7 @@ from cint.figures import columns, controls
 from cint.figures.checks import Deviation, at_least, at_most
 from cint.figures.columns import IOPS, MEAN, P99, P999, THREAD, Column
 from cint.figures.controls import Control, swap
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
+from cint.figures.figure import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.reading import slices
 from cint.figures.values import Expr, least_step, said, value
 from cint.measure.workloads import COMMON, Workload

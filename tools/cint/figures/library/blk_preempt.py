@@ -6,8 +6,8 @@ from dataclasses import replace
 from cint.figures import switched
 from cint.figures.checks import Check, at_least, at_most
 from cint.figures.controls import instead
+from cint.figures.figure import Figure, Group, Panel, Series
 from cint.figures.library.blk_own import CHEAP_READS, EXACT_SLEEPS, FULL_S, RATES, held, late
-from cint.figures.model import Figure, Group, Panel, Series
 from cint.figures.switched import OFF, PAID, PRIO, of_l, of_t
 
 #: Where the kernel gives way to a thread that can run: where it asks, or anywhere.

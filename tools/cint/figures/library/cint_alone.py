@@ -6,7 +6,7 @@ from cint.figures import polled as reads
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.columns import BARRIER, IOPS, MEAN, P99, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import Figure, Group, Panel, Run, here, pair, runs
+from cint.figures.figure import Figure, Group, Panel, Run, here, pair, runs
 from cint.figures.polled import CLASSIC, IRQ
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure import workloads

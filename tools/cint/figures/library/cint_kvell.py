@@ -18,7 +18,7 @@ from cint.figures.columns import (
     Column,
 )
 from cint.figures.controls import Control, instead, mistaken, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series, pair
+from cint.figures.figure import Figure, Group, Panel, Run, Series, pair
 from cint.figures.values import Cell, Expr, least, most, said
 
 # ---- Figure 23: requests a second, by workload ---------------------------

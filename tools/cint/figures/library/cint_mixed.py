@@ -5,7 +5,7 @@ from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.columns import BARRIER, URGENT, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import CPU_SCALE, NO_HINTS, Figure, Group, Panel, Run, Series, here, runs
+from cint.figures.figure import CPU_SCALE, NO_HINTS, Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Expr, against, least, least_step, said, value
 from cint.guest import agent
 from cint.measure import published, workloads

@@ -11,8 +11,8 @@ from cint.figures import programs, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IRQS, MESSAGES, Column
 from cint.figures.controls import Control, instead, swap, wrong
+from cint.figures.figure import Figure, Group, Panel, Run, Series, here, pair
 from cint.figures.library.cint_kvell import NO_HINTS, RATE
-from cint.figures.model import Figure, Group, Panel, Run, Series, here, pair
 from cint.figures.values import Cell, Expr, said, value
 from cint.guest import hints
 

@@ -5,7 +5,7 @@ from cint.figures import jobs, polled, reading
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.columns import CPU_PER_IO, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
+from cint.figures.figure import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.polled import BY_SIZE, CLASSIC, IRQ, OURS
 from cint.figures.values import Cell, Expr, least, most, said, value
 

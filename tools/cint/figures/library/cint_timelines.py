@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from cint.figures import jobs, traces
 from cint.figures.checks import Check, at_least, at_most, near, within
 from cint.figures.controls import instead, mistaken, swap
-from cint.figures.model import NO_HINTS, Figure, Group, Panel, Run
+from cint.figures.figure import NO_HINTS, Figure, Group, Panel, Run
 from cint.figures.values import Cell, Expr
 from cint.measure import workloads
 from cint.measure.workloads import Workload

@@ -7,7 +7,7 @@ from cint.figures import jobs, traces
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, within
 from cint.figures.columns import USUAL, Column
 from cint.figures.controls import Control, instead, mistaken, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
+from cint.figures.figure import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Data, Expr, View, least, said, value
 
 # ---- Figure 8: adaptive against NVMe's own coalescing --------------------

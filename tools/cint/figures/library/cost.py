@@ -8,8 +8,8 @@ from cint.figures import jobs
 from cint.figures.checks import Check, at_least, at_most, near, several, within
 from cint.figures.columns import P999, USUAL, Column
 from cint.figures.controls import instead, swap
+from cint.figures.figure import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series, runs
 from cint.figures.library.auto_loads import AUTO, beside
-from cint.figures.model import COST_NS, CPU_SCALE, Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Cell, Constant, Expr, against, of_best, said, value
 from cint.measure import calibration, workloads
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_most
 from cint.figures.controls import instead
-from cint.figures.model import Figure, Group, Panel, Run, Series, runs
+from cint.figures.figure import Figure, Group, Panel, Run, Series, runs
 from cint.figures.values import Expr, against
 from cint.measure import workloads
 from cint.measure.workloads import Workload

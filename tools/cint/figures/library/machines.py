@@ -5,7 +5,7 @@ from cint.figures import jobs, polled
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P50, P99, USUAL, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series, here
+from cint.figures.figure import Figure, Group, Panel, Run, Series, here
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from cint.figures import jobs
 from cint.figures.checks import Check, Deviation, at_least
 from cint.figures.controls import Control, instead
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.figure import Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, least, most, said, value
 from cint.measure.workloads import Workload
 

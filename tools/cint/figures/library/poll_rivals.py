@@ -4,7 +4,7 @@
 from cint.figures import polled
 from cint.figures.checks import at_least, at_most
 from cint.figures.controls import instead
-from cint.figures.model import Figure, Group, Panel, Series
+from cint.figures.figure import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, EHP, IRQ, LEAST, OURS, PAS
 from cint.figures.values import Cell
 
@@ -74,8 +74,9 @@ RIVALRY = Figure(
                   at(us).ratio("cpu_per_io_us", OURS, way), most,
                   instead(ours(us), run(us, CLASSIC)))
           for us in MEDIA_US for way, most in ((CLASSIC, 0.60), (EHP, 1.05), (PAS, 1.05))),
-        *(at_least(f"{us} us, 4 readers: reads against {way}", at(us, FOUR).ratio("iops", OURS, way),
-                   least, instead(ours(us), run(us, CLASSIC)))
+        *(at_least(f"{us} us, 4 readers: reads against {way}",
+                   at(us, FOUR).ratio("iops", OURS, way), least,
+                   instead(ours(us), run(us, CLASSIC)))
           for us in MEDIA_US for way, least in ((IRQ, 1.0), (EHP, 0.95), (PAS, 0.95))),
         *(at_most(f"{us} us, 4 readers: CPU time of a read against {way}",
                   at(us, FOUR).ratio("cpu_per_io_us", OURS, way), 1.05,

@@ -7,7 +7,7 @@ from cint.figures import polled
 from cint.figures.checks import at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, Column
 from cint.figures.controls import instead
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
+from cint.figures.figure import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.polled import CLASSIC, IRQ, OURS, SHARED
 from cint.figures.values import Cell, Expr, value
 from cint.measure.workloads import Workload

@@ -4,7 +4,7 @@
 from cint.figures import polled
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.controls import instead, mistaken, wrong
-from cint.figures.model import Figure, Group, Panel, here
+from cint.figures.figure import Figure, Group, Panel, here
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, each, of, ratio
 from cint.figures.reading import exceedance
 from cint.figures.values import Expr, said

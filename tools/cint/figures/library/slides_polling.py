@@ -4,7 +4,7 @@
 from cint.figures import polled, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.controls import instead, swap
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series, here
+from cint.figures.figure import CPU_SCALE, Figure, Group, Panel, Run, Series, here
 from cint.figures.polled import BY_SIZE, CLASSIC, HALF, IRQ, LEAST, OURS, SHARED, each, of, ratio
 from cint.figures.values import Expr, least_step, said
 

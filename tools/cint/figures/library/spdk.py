@@ -13,7 +13,7 @@ from cint.figures import reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, several, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, MERGED, P99, P999, Column
 from cint.figures.controls import Control, instead, mistaken, swap
-from cint.figures.model import Figure, Group, Panel, Run, Series
+from cint.figures.figure import Figure, Group, Panel, Run, Series
 from cint.figures.values import Expr, least, most, said, value
 from cint.measure.workloads import Workload, common
 

@@ -4,8 +4,8 @@
 from cint.figures.checks import at_least, at_most, near, within
 from cint.figures.columns import IOPS, IRQS, MEAN, P99, Column
 from cint.figures.controls import instead, swap
+from cint.figures.figure import Figure, Group, Run, here
 from cint.figures.library import spdk
-from cint.figures.model import Figure, Group, Run, here
 from cint.figures.values import Cell, Expr, said, value
 from cint.measure.workloads import COMMON, Workload
 

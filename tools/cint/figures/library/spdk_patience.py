@@ -4,8 +4,8 @@
 from cint.figures.checks import at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, MEAN, MERGED
 from cint.figures.controls import Control, instead, mistaken, swap
+from cint.figures.figure import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.library import spdk
-from cint.figures.model import CPU_SCALE, Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell
 from cint.measure.workloads import Workload
 

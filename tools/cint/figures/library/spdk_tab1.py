@@ -5,8 +5,8 @@ from cint.figures import programs, reading
 from cint.figures.checks import Check, at_least, at_most, within
 from cint.figures.columns import AUDITED, BATCH, MEAN, P99, VERIFIED, Column
 from cint.figures.controls import instead, mistaken
+from cint.figures.figure import Figure, Group, Panel, Run, Series
 from cint.figures.library.cint_kvell import RATE
-from cint.figures.model import Figure, Group, Panel, Run, Series
 from cint.figures.values import Cell, Expr, least, most
 from cint.measure import workloads
 

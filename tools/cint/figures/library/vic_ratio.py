@@ -6,7 +6,7 @@ from cint.figures.arrays import POLICY, PROBES, RUNTIME_S, lone, ratio, reads
 from cint.figures.checks import Check, Deviation, at_least, at_most, near, within
 from cint.figures.columns import CPU, IOPS, IRQS, IRQS_PER_IO, MEAN, MEAN_R
 from cint.figures.controls import instead, mistaken, swap, together, wrong
-from cint.figures.model import Figure, Group, Panel, Run, Series, here, runs
+from cint.figures.figure import Figure, Group, Panel, Run, Series, here, runs
 from cint.figures.values import Cell, Expr, against, least_step, most, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload

@@ -7,7 +7,7 @@ from cint.figures.arrays import POLICY, RUNTIME_S
 from cint.figures.checks import Check, at_least, at_most
 from cint.figures.columns import CPU, CPU_PER_IO, IOPS, IRQS_PER_IO, MEAN
 from cint.figures.controls import instead, swap
-from cint.figures.model import CPU_SCALE, Figure, Group, Run, here
+from cint.figures.figure import CPU_SCALE, Figure, Group, Run, here
 from cint.figures.values import Expr, against, said, value
 from cint.measure import workloads
 from cint.measure.workloads import COMMON, Workload

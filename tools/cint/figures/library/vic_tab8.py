@@ -12,7 +12,7 @@ from cint.figures import arrays, programs, reading
 from cint.figures.checks import Check, Deviation, at_least, at_most, within
 from cint.figures.columns import CPU, MEAN, Column
 from cint.figures.controls import instead, swap
-from cint.figures.model import COST_NS, Figure, Group, Panel, Run, here
+from cint.figures.figure import COST_NS, Figure, Group, Panel, Run, here
 from cint.figures.reading import Booted
 from cint.figures.values import Data, Expr, said, shortened, value
 from cint.guest import agent

@@ -8,7 +8,7 @@ from cint.figures.arrays import ARRAY_8K, POLICY, RUNTIME_S, ratio, reads
 from cint.figures.checks import Deviation, at_least, at_most, within
 from cint.figures.columns import IOPS, IRQS_PER_IO, MEAN, MEAN_R, Column
 from cint.figures.controls import Control, instead, mistaken, swap
-from cint.figures.model import Figure, Group, Panel, Run, here, runs
+from cint.figures.figure import Figure, Group, Panel, Run, here, runs
 from cint.figures.values import Expr, against, least, most, value
 
 DEPTHS = (8, 16, 32, 64)

@@ -18,7 +18,7 @@ from cint.figures.checks import Check
 from cint.figures.columns import USUAL, Column
 from cint.figures.reading import Reader, points
 from cint.figures.values import Data, Expr, Words
-from cint.guest import engines, hints, kinds, polling, steering, vm
+from cint.guest import drivers, hints, kinds, polling, steering, vm
 from cint.measure import settings
 from cint.measure.arms import Arm
 from cint.measure.workloads import Timing, Workload
@@ -55,7 +55,7 @@ class Run:
     name: str = ""
     hints: bool = True
     polling: str = polling.OFF
-    engine: str = engines.KERNEL
+    engine: str = drivers.KERNEL
     steering: str = steering.OFF
     extras: str = properties.DEFAULT_EXTRAS
     who: str = ""
@@ -219,7 +219,7 @@ def settings_of(group: Group, run: Run, quick: bool) -> settings.Settings:
     runtime = group.seconds(quick)
     limit_s = kinds.BOOT_LIMIT_S if group.guest == "distro" else vm.BOOT_LIMIT_S
     arm = Arm(policy=properties.parse_policy(run.policy), polling=polling.parse(run.polling),
-              engine=engines.parse(run.engine), steering=steering.parse(run.steering),
+              engine=drivers.parse(run.engine), steering=steering.parse(run.steering),
               hints=who_gives(group, run))
     return settings.Settings(
         arms=[arm], workloads=group.workloads, media=properties.parse_media(group.media),

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from cint.selftest import model
-from cint.selftest.model import Search
+from cint.selftest import promela
+from cint.selftest.promela import Search
 
 PROOF = Search("safety/x", "N=3")
 MUTATION = Search("mutation/x", "M_X", finds=r"assertion violated \(unhandled==0\)")
@@ -40,7 +40,7 @@ VAIN = CLEAN + '\t/x/handshake.pml:100, state 7, "armed = 0"\n'
 def test_a_proof_searched_everything_and_found_nothing(
     code: int, output: str, why: str | None
 ) -> None:
-    said = model.judge_proof(PROOF, code, output)
+    said = promela.judge_proof(PROOF, code, output)
     assert said is None if why is None else said is not None and why in said
 
 
@@ -53,29 +53,29 @@ def test_a_proof_searched_everything_and_found_nothing(
 def test_a_mutation_is_noticed_by_the_check_that_is_meant_to(
     code: int, output: str, why: str | None
 ) -> None:
-    said = model.judge_mutation(MUTATION, code, output)
+    said = promela.judge_mutation(MUTATION, code, output)
     assert said is None if why is None else said is not None and why in said
 
 
 def test_liveness_is_not_asked_to_reach_every_statement() -> None:
-    assert model.judge_proof(Search("liveness/x", "N=3", "liveness"), 0, VAIN) is None
+    assert promela.judge_proof(Search("liveness/x", "N=3", "liveness"), 0, VAIN) is None
 
 
 def test_each_switch_of_the_model_is_used_and_each_used_one_exists() -> None:
-    for path in model.DIRECTORY.glob("*.pml"):
+    for path in promela.DIRECTORY.glob("*.pml"):
         text = path.read_text("utf-8")
         known = set(re.findall(r"\b(?:M_[A-Z_]+|SHADOW|MASK|TOGGLE|TRUSTING|EDGE|FRESH|"
                                r"UNWRAPPED|HEAL|FROZEN|LYING|FOREIGN|HEAD_LAST|CLEAR_FIRST|"
                                r"LOOK_AGAIN|KEEP|NEST|PRIORITY)\b",
                                "\n".join(re.findall(r"^#.*$", text, re.MULTILINE))))
-        used = {word for check in model.CHECKS if check.model == path
+        used = {word for check in promela.CHECKS if check.model == path
                 for word in check.defines.split() if "=" not in word}
         assert used == known
 
 
 def test_names_are_unique_and_slow_checks_wait_for_full() -> None:
-    names = [check.name for check in model.CHECKS]
+    names = [check.name for check in promela.CHECKS]
     assert len(set(names)) == len(names)
-    quick = {command.name for command in model.commands(full=False)}
-    assert quick == {check.name for check in model.CHECKS if not check.slow}
-    assert {command.name for command in model.commands(full=True)} == set(names)
+    quick = {command.name for command in promela.commands(full=False)}
+    assert quick == {check.name for check in promela.CHECKS if not check.slow}
+    assert {command.name for command in promela.commands(full=True)} == set(names)
