@@ -27,7 +27,8 @@ typedef uint64_t u64;
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define max_t(type, a, b) ((type)(a) > (type)(b) ? (type)(a) : (type)(b))
-#define clamp_t(type, n, low, high) max_t(type, min((type)(n), (type)(high)), low)
+#define clamp_t(type, n, low, high) \
+    max_t(type, min((type)(n), (type)(high)), low)
 #define swap(a, b) do { __auto_type c = (a); (a) = (b); (b) = c; } while (0)
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
