@@ -24,8 +24,8 @@ NEAR = 0.05
 #: Some spread, as every array has: without any, reads submitted together stay together, and
 #: the commands in flight are not about the depth at all times.
 MEDIA = "array:jitter=100us"
-#: The first depths of a row, and between what their ratio is here.
-BORDERS = {16: (0.53, 0.59), 24: (0.4, 0.48), 64: (0.138, 0.145), 128: (0.066, 0.069)}
+#: The first depths of a row.
+BORDERS = (16, 24, 64, 128)
 
 
 def merged(run: str, depth: int) -> Expr:
@@ -39,7 +39,8 @@ def other(depth: int) -> int:
 
 
 def at_a_border(run: str, depth: int) -> Deviation:
-    return Deviation(*BORDERS[depth], said(
+    own, before = ratio(depth) * (1 + NEAR), ratio(depth - 1) * (1 + NEAR)
+    return Deviation(round(own + 0.0001, 4), round(before, 4), said(
         "with a completion that waits for its interrupt, of which there are up to 1/R - 1, the "
         "commands in flight are in the row before: the mean ratio of the epochs is {:.3f}",
         value("mean_ratio", run, f"q{depth}")))
