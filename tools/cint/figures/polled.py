@@ -89,6 +89,18 @@ def beside(bs: str, large: str, name: str | None = None, more: str = "") -> Work
                latency="small")
 
 
+def readers(count: int) -> Workload:
+    """Several threads, one size, all on one CPU."""
+    return job(f"{count} readers", f"{count} threads that read 4k and wait (pvsync2, hipri)",
+               section("small", "4k", f"numjobs={count}\ngroup_reporting\n"))
+
+
+def beside_process() -> Workload:
+    """A thread beside a process that keeps the CPU busy; its latency is the job's."""
+    return job("beside", "a thread that reads 4k and waits (pvsync2, hipri) beside a CPU-bound "
+               "process", section("small", "4k"), SPINS, latency="small")
+
+
 def warm(*sizes: str) -> tuple[tuple[str, ...], ...]:
     """Commands before the jobs: reads of these sizes, so that a mean of them is known."""
     each = " ".join(

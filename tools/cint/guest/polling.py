@@ -25,7 +25,7 @@ MODES = {
 #: Those that go by times which the kernel has gathered, and how long it does: guest seconds.
 GATHERING = ("half-mean", "half-mean-size", "min", "ehp", "pas", "ours")
 GATHERED_S = 0.1
-VALID = "off, classic, fixed:TIME, half-mean, half-mean-size, min, ehp, pas, ours, irq-queue"
+VALID = ", ".join((OFF, *(f"{mode}:TIME" if mode == FIXED else mode for mode in MODES)))
 MAX_FIXED_NS = 10_000_000
 QUEUE = "/sys/block/nvme0n1/queue"
 

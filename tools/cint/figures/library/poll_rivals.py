@@ -14,19 +14,12 @@ WAYS = (IRQ, CLASSIC, BY_SIZE, LEAST, EHP, PAS, OURS)
 #: By how much ours may be slower than classic polling: the aim is 1.10, which interrupts keep, too,
 #: where the medium takes longer.
 SLOWER = {7: 1.10, 20: 1.02, 80: 1.005}
-ALONE, FOUR, HOG, BEHIND = "alone", "4 readers", "beside", "behind 64k"
-#: The reader of :data:`HOG`, without the process.
-SMALL = "beside.small"
-ONE_UNIT = "one unit"
-JOBS = (
-    polled.alone("4k", ALONE),
-    polled.job(FOUR, "4 threads that read 4k and wait (pvsync2, hipri)",
-               polled.section("small", "4k", "numjobs=4\ngroup_reporting\n")),
-    polled.job(HOG, "a thread that reads 4k and waits (pvsync2, hipri) beside a CPU-bound process",
-               polled.section("small", "4k"), polled.SPINS, latency="small"),
-)
+BEHIND, ONE_UNIT = "behind 64k", "one unit"
+JOBS = (polled.alone("4k"), polled.readers(4), polled.beside_process())
+ALONE, FOUR, HOG = (job.name for job in JOBS)
 #: The large reads come now and then, so that a small one is behind one of them or is not.
 NOW_AND_THEN = polled.beside("4k", "64k", BEHIND, "thinktime=100us\n")
+OF_BEHIND = Cell(BEHIND, f"{ONE_UNIT}/")
 
 
 def prefix(us: int) -> str:
@@ -49,10 +42,6 @@ def ours(us: int) -> str:
 
 def at(us: int, job: str = ALONE) -> Cell:
     return Cell(job, prefix(us))
-
-
-def behind() -> Cell:
-    return Cell(BEHIND, f"{ONE_UNIT}/")
 
 
 RIVALRY = Figure(
@@ -84,16 +73,16 @@ RIVALRY = Figure(
                   at(us, FOUR).ratio("cpu_per_io_us", OURS, way), 1.10,
                   instead(ours(us), run(us, CLASSIC))) for us in MEDIA_US for way in (EHP, PAS)),
         *(at_least(f"{us} us, beside a CPU-bound process: reads against {way}",
-                   at(us, SMALL).ratio("iops", OURS, way), least,
+                   at(us, f"{HOG}.small").ratio("iops", OURS, way), least,
                    instead(ours(us), run(us, CLASSIC)))
           for us in MEDIA_US for way, least in ((IRQ, 0.98), (EHP, 0.95), (PAS, 0.95))),
         *(at_least(f"{us} us, beside a CPU-bound process: what is left for that, against classic",
-                   Cell("beside.spin", prefix(us)).ratio("iops", OURS, CLASSIC), 1.05,
+                   at(us, f"{HOG}.spin").ratio("iops", OURS, CLASSIC), 1.05,
                    instead(ours(us), run(us, CLASSIC))) for us in MEDIA_US),
         at_most("64 KiB now and then: latency of 4 KiB against interrupts",
-                behind().ratio("mean_us", OURS, IRQ), 1.0),
+                OF_BEHIND.ratio("mean_us", OURS, IRQ), 1.0),
         *(at_most(f"64 KiB now and then: CPU against {way}",
-                  behind().ratio("cpu_percent", OURS, way), most,
+                  OF_BEHIND.ratio("cpu_percent", OURS, way), most,
                   instead(f"{ONE_UNIT}/{OURS}", f"{ONE_UNIT}/{CLASSIC}"))
           for way, most in ((CLASSIC, 0.60), (PAS, 0.70))),
     ),

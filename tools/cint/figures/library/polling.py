@@ -24,18 +24,8 @@ WAKE_US = 1.1
 ALL = (IRQ, ADAPTIVE, CINT, CLASSIC, OURS)
 
 
-def readers(threads: int) -> str:
-    return f"{threads} readers" if threads > 1 else "alone"
-
-
-JOBS = (
-    polled.alone("4k"),
-    *(polled.job(readers(n), f"{n} threads that read 4k and wait (pvsync2, hipri)",
-                 polled.section("small", "4k", f"numjobs={n}\ngroup_reporting\n"))
-      for n in THREADS[1:]),
-    polled.job("beside", "a thread that reads 4k and waits (pvsync2, hipri) beside a CPU-bound "
-               "process", polled.section("small", "4k"), polled.SPINS, latency="small"),
-)
+READERS = {1: polled.alone("4k"), **{n: polled.readers(n) for n in THREADS[1:]}}
+JOBS = (*READERS.values(), polled.beside_process())
 
 
 def at(us: int) -> Cell:
@@ -43,7 +33,7 @@ def at(us: int) -> Cell:
 
 
 def of(threads: int) -> Cell:
-    return Cell(readers(threads))
+    return Cell(READERS[threads].name)
 
 
 def oracle(us: int) -> Run:

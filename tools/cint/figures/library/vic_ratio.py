@@ -91,7 +91,7 @@ TAB1 = Figure(
         "Depths 16, 24, 64 and 128 are the first of their rows. One completion that waits for its "
         "interrupt takes the commands in flight into the row before, whose ratio part of the "
         "epochs have, or all of them. What is wanted is the row's own ratio, as inside of a row; "
-        "for a while the ratios of both rows bounded it (commit dc066a27), which held.",
+        "it is expected between that and the ratio of the row before.",
     ),
     short=True,
 )
